@@ -1,0 +1,132 @@
+//===- Operation.cpp - one prepared collective of one rank ------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "backends/local/Operation.h"
+
+#include "backends/local/Reduce.h"
+#include "core/CheckedMath.h"
+#include "core/Text.h"
+
+#include <algorithm>
+#include <cstring>
+
+using namespace weft::rt;
+using namespace weft::rt::local;
+
+/// Bytes reduced at a time: operands of this length stay in the first-level cache until the
+/// last one has been added.
+static constexpr int64_t kChunkBytes = 4096;
+
+Operation::Operation(const Collective &collective, const CallSite &site, Rendezvous *group,
+                     size_t member)
+    : collective(collective), site(site), group(group), member(member),
+      elementBytes(sizeOf(collective.type)), count(int64_t(elementCount(collective.shape))) {
+  if (!group || collective.kind == CollectiveKind::AllReduce) {
+    return;
+  }
+  int64_t members = int64_t(group->size());
+  std::vector<int64_t> shape = collective.shape; // of what one member takes from another
+  std::vector<int64_t> sourceStrides = rowMajorStrides(shape);
+  if (collective.kind != CollectiveKind::AllGather) {
+    shape[collective.dim] /= members;
+    sourceStart = int64_t(member) * shape[collective.dim] * sourceStrides[collective.dim] *
+                  int64_t(elementBytes);
+  }
+  std::vector<int64_t> resultShape = shape;
+  uint32_t joined = collective.kind == CollectiveKind::AllToAll ? collective.dim2 : collective.dim;
+  if (collective.kind != CollectiveKind::ReduceScatter) {
+    resultShape[joined] *= members;
+  }
+  std::vector<int64_t> targetStrides = rowMajorStrides(resultShape);
+  targetStep = shape[joined] * targetStrides[joined] * int64_t(elementBytes);
+  piece.emplace(shape, sourceStrides, targetStrides);
+}
+
+bool Operation::matches(const Operation &other) const {
+  const Collective &a = collective, &b = other.collective;
+  return a.kind == b.kind && a.reduction == b.reduction && a.type == b.type && a.shape == b.shape &&
+         a.dim == b.dim && a.dim2 == b.dim2 && a.axes == b.axes &&
+         site.instruction == other.site.instruction &&
+         std::strcmp(site.section, other.site.section) == 0;
+}
+
+std::string Operation::description() const {
+  bool reduces = collective.kind == CollectiveKind::AllReduce ||
+                 collective.kind == CollectiveKind::ReduceScatter;
+  return concat(nameOf(collective.kind), reduces ? " " : "",
+                reduces ? nameOf(collective.reduction) : "", " ", nameOf(collective.type), " ",
+                shapeText(collective.shape), " (", site.section, " instruction ", site.instruction,
+                ", ", site.label, ")");
+}
+
+bool Operation::run(const void *operand, void *result) const {
+  if (!group) {
+    if (operand != result && count > 0) {
+      std::memcpy(result, operand, size_t(count) * elementBytes);
+    }
+    return true;
+  }
+  if (!group->meet(member, *this, operand, result)) {
+    return false;
+  }
+  switch (collective.kind) {
+  case CollectiveKind::AllReduce:
+    allReduce();
+    break;
+  case CollectiveKind::ReduceScatter:
+    reduceScatter(result);
+    break;
+  case CollectiveKind::AllGather:
+  case CollectiveKind::AllToAll:
+    copyPieces(result);
+    break;
+  }
+  return group->part(member);
+}
+
+void Operation::allReduce() const {
+  // Equal slices in whole cache lines, so that no two members write to one line.
+  int64_t members = int64_t(group->size());
+  int64_t line = 64 / int64_t(elementBytes);
+  int64_t slice = ((count + members - 1) / members + line - 1) / line * line;
+  int64_t begin = std::min(count, int64_t(member) * slice), end = std::min(count, begin + slice);
+  int64_t chunk = kChunkBytes / int64_t(elementBytes);
+  alignas(64) char sum[kChunkBytes];
+  for (int64_t at = begin; at < end; at += chunk) {
+    int64_t length = std::min(chunk, end - at);
+    size_t offset = size_t(at) * elementBytes, bytes = size_t(length) * elementBytes;
+    std::memcpy(sum, operandOf(0) + offset, bytes);
+    for (size_t other = 1; other < group->size(); ++other) {
+      reduceInto(collective.type, collective.reduction, sum, operandOf(other) + offset, length);
+    }
+    for (size_t other = 0; other < group->size(); ++other) {
+      std::memcpy(static_cast<char *>(group->resultOf(other)) + offset, sum, bytes);
+    }
+  }
+}
+
+void Operation::reduceScatter(void *result) const {
+  int64_t chunk = kChunkBytes / int64_t(elementBytes);
+  piece->forEachRun([&](int64_t source, int64_t target) {
+    for (int64_t at = 0; at < piece->run(); at += chunk) {
+      int64_t length = std::min(chunk, piece->run() - at);
+      size_t from = size_t(source + at) * elementBytes;
+      char *to = static_cast<char *>(result) + size_t(target + at) * elementBytes;
+      std::memcpy(to, operandOf(0) + from, size_t(length) * elementBytes);
+      for (size_t other = 1; other < group->size(); ++other) {
+        reduceInto(collective.type, collective.reduction, to, operandOf(other) + from, length);
+      }
+    }
+  });
+}
+
+void Operation::copyPieces(void *result) const {
+  for (size_t other = 0; other < group->size(); ++other) {
+    piece->copy(operandOf(other), static_cast<char *>(result) + int64_t(other) * targetStep,
+                elementBytes);
+  }
+}

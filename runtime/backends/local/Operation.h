@@ -1,0 +1,67 @@
+//===- Operation.h - one prepared collective of one rank --------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Ranks are threads, so a collective needs no messages: between `meet` and `part`
+// every member reads the others' operands where they lie.
+//
+//   all-reduce      member i reduces slice i of all operands and writes it into
+//                   every result; n members share the work
+//   reduce-scatter  member i reduces its own piece of all operands
+//   all-gather,     member i copies what it needs from each operand
+//   all-to-all
+//
+// With n members and operands of b bytes, a member reads and writes: all-reduce b
+// and b; reduce-scatter b and b/n; all-gather nb and nb; all-to-all b and b.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_RT_BACKENDS_LOCAL_OPERATION_H
+#define WEFT_RT_BACKENDS_LOCAL_OPERATION_H
+
+#include "backends/local/Rendezvous.h"
+#include "core/Box.h"
+
+namespace weft::rt::local {
+
+class Operation {
+public:
+  /// `group` is null if the rank is alone; `member` is the rank's index in it.
+  Operation(const Collective &collective, const CallSite &site, Rendezvous *group, size_t member);
+
+  /// See Communicator::run.
+  bool run(const void *operand, void *result) const;
+
+  /// Whether partners may meet with these two.
+  bool matches(const Operation &other) const;
+
+  /// "all-reduce sum f32 [4, 8] (step instruction 12, layers.0.mlp)".
+  std::string description() const;
+
+private:
+  void allReduce() const;
+  void reduceScatter(void *result) const;
+  void copyPieces(void *result) const;
+  const char *operandOf(size_t other) const {
+    return static_cast<const char *>(group->operandOf(other)) + sourceStart;
+  }
+
+  const Collective collective;
+  const CallSite site;
+  Rendezvous *const group;
+  const size_t member;
+  const size_t elementBytes;
+  /// Elements in the operand.
+  int64_t count = 0;
+  /// What this member takes from each operand, and where it puts it: from `sourceStart` bytes
+  /// on in each operand, to `targetStep` bytes times the other's index in the result.
+  std::optional<Box> piece;
+  int64_t sourceStart = 0, targetStep = 0;
+};
+
+} // namespace weft::rt::local
+
+#endif // WEFT_RT_BACKENDS_LOCAL_OPERATION_H

@@ -1,0 +1,195 @@
+//===- CollectivesTest.cpp - collectives against their definition -----------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "conformance/Conformance.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+
+using namespace weft::rt;
+using namespace weft::rt::conformance;
+
+namespace {
+
+/// Runs `collective` on all ranks of `mesh` `times` times, each time from the same operands, and
+/// expects the defined results, bit by bit.
+void expectAsDefined(const Collective &collective, const std::vector<Axis> &mesh, bool inPlace,
+                     int times = 1) {
+  auto backend = makeBackendUnderTest(mesh, std::chrono::seconds(60));
+  uint64_t elements = 1;
+  for (int64_t size : collective.shape) {
+    elements *= uint64_t(size);
+  }
+  Buffers operands, results(size_t(backend->rankCount()));
+  for (int64_t rank = 0; rank < backend->rankCount(); ++rank) {
+    operands.push_back(makeOperand(collective.type, elements, rank));
+  }
+  Buffers expected = expectedResults(collective, mesh, operands);
+  size_t resultBytes = resultElements(collective, mesh) * sizeOf(collective.type);
+  RunResult run = backend->run([&](Communicator &communicator) {
+    size_t rank = size_t(communicator.rank());
+    auto handle = communicator.prepare(collective, {"test", 0, "the only one"});
+    std::vector<char> operand, result;
+    for (int i = 0; i < times; ++i) {
+      operand = operands[rank];
+      result.assign(resultBytes, 0x55);
+      void *target = inPlace ? operand.data() : result.data();
+      if (!communicator.run(handle, operand.data(), target)) {
+        return;
+      }
+      results[rank] = inPlace ? operand : result;
+      if (results[rank] != expected[rank]) {
+        return;
+      }
+    }
+  });
+  EXPECT_FALSE(run.failure) << run.failure->message;
+  for (size_t rank = 0; rank < results.size(); ++rank) {
+    EXPECT_TRUE(results[rank] == expected[rank]) << "on rank " << rank;
+  }
+}
+
+std::vector<Axis> line(int64_t ranks) { return {{"all", ranks}}; }
+
+using Sizes = std::tuple<int64_t, int64_t>;
+
+class Collectives : public testing::TestWithParam<Sizes> {
+protected:
+  int64_t ranks() const { return std::get<0>(GetParam()); }
+  int64_t size() const { return std::get<1>(GetParam()); }
+
+  /// A shape of three dimensions in which `dim` can be cut for all ranks.
+  std::vector<int64_t> shape(std::initializer_list<uint32_t> cut) const {
+    std::vector<int64_t> result = {2, size(), 3};
+    for (uint32_t dim : cut) {
+      result[dim] *= ranks();
+    }
+    return result;
+  }
+};
+
+TEST_P(Collectives, AllReduce) {
+  for (ElementType type :
+       {ElementType::F64, ElementType::F32, ElementType::I64, ElementType::I32}) {
+    for (ReductionKind reduction : {ReductionKind::Sum, ReductionKind::Max}) {
+      for (bool inPlace : {false, true}) {
+        Collective collective = {CollectiveKind::AllReduce, reduction, type, {0}, {size()}, 0, 0};
+        expectAsDefined(collective, line(ranks()), inPlace);
+      }
+    }
+  }
+}
+
+TEST_P(Collectives, AllGather) {
+  for (uint32_t dim : {0u, 1u, 2u}) {
+    Collective collective = {
+        CollectiveKind::AllGather, ReductionKind::Sum, ElementType::F32, {0}, shape({}), dim, 0};
+    expectAsDefined(collective, line(ranks()), false);
+  }
+}
+
+TEST_P(Collectives, ReduceScatter) {
+  for (uint32_t dim : {0u, 1u, 2u}) {
+    for (ReductionKind reduction : {ReductionKind::Sum, ReductionKind::Max}) {
+      Collective collective = {
+          CollectiveKind::ReduceScatter, reduction, ElementType::F64, {0}, shape({dim}), dim, 0};
+      expectAsDefined(collective, line(ranks()), false);
+    }
+  }
+}
+
+TEST_P(Collectives, AllToAll) {
+  for (uint32_t dim : {0u, 1u, 2u}) {
+    for (uint32_t dim2 : {0u, 1u, 2u}) {
+      Collective collective = {
+          CollectiveKind::AllToAll, ReductionKind::Sum, ElementType::I32, {0}, shape({dim}), dim,
+          dim2};
+      expectAsDefined(collective, line(ranks()), false);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(RanksAndSizes, Collectives,
+                         testing::Combine(testing::Values(1, 2, 4, 7, 8),
+                                          testing::Values(0, 1, 4, 100, 1000, 10000)));
+
+TEST(Groups, EverySetOfAxesInEveryOrder) {
+  std::vector<Axis> mesh = {{"a", 2}, {"b", 3}, {"c", 2}};
+  const std::vector<uint32_t> sets[] = {{},     {0},    {1},    {2},       {0, 1},   {1, 0},
+                                        {0, 2}, {2, 0}, {1, 2}, {0, 1, 2}, {2, 1, 0}};
+  for (const std::vector<uint32_t> &axes : sets) {
+    for (CollectiveKind kind : {CollectiveKind::AllReduce, CollectiveKind::AllGather,
+                                CollectiveKind::ReduceScatter, CollectiveKind::AllToAll}) {
+      expectAsDefined({kind, ReductionKind::Sum, ElementType::F32, axes, {12, 5}, 0, 1}, mesh,
+                      false);
+    }
+  }
+}
+
+TEST(Groups, ScalarsAndMoreRanksThanCores) {
+  Collective sum = {CollectiveKind::AllReduce, ReductionKind::Sum, ElementType::F64, {0}, {}, 0, 0};
+  expectAsDefined(sum, line(32), false);
+  expectAsDefined(sum, line(32), true);
+}
+
+TEST(Repetition, SameBitsEveryTime) {
+  Collective sum = {
+      CollectiveKind::AllReduce, ReductionKind::Sum, ElementType::F32, {0}, {3000}, 0, 0};
+  expectAsDefined(sum, line(4), true, 300);
+  expectAsDefined(sum, line(4), false, 300);
+}
+
+TEST(Repetition, ManyDifferentCollectivesInARow) {
+  std::vector<Axis> mesh = {{"a", 2}, {"b", 2}};
+  auto backend = makeBackendUnderTest(mesh, std::chrono::seconds(60));
+  std::vector<double> sums(4);
+  RunResult run = backend->run([&](Communicator &communicator) {
+    auto sumOver = [&](std::vector<uint32_t> axes, uint32_t instruction) {
+      return communicator.prepare({CollectiveKind::AllReduce, ReductionKind::Sum, ElementType::F64,
+                                   std::move(axes), {1}, 0, 0},
+                                  {"test", instruction, "sum"});
+    };
+    Communicator::Handle handles[] = {sumOver({0}, 0), sumOver({1}, 1), sumOver({0, 1}, 2)};
+    double value = double(communicator.rank());
+    for (int i = 0; i < 500; ++i) {
+      for (auto handle : handles) {
+        double sum = 0;
+        if (!communicator.run(handle, &value, &sum)) {
+          return;
+        }
+        value = sum / 4;
+      }
+      value = value * 4 + double(communicator.rank());
+    }
+    sums[size_t(communicator.rank())] = value;
+  });
+  EXPECT_FALSE(run.failure);
+  // After the three sums all ranks hold the same number.
+  for (size_t rank = 0; rank < 4; ++rank) {
+    EXPECT_EQ(sums[rank], sums[0] + double(rank));
+  }
+}
+
+TEST(Maximum, KeepsNotANumberFromAnyRank) {
+  for (int64_t bad = 0; bad < 3; ++bad) {
+    auto backend = makeBackendUnderTest(line(3), std::chrono::seconds(60));
+    std::vector<double> results(3);
+    RunResult run = backend->run([&](Communicator &communicator) {
+      double value = communicator.rank() == bad ? std::nan("") : double(communicator.rank());
+      auto handle = communicator.prepare({CollectiveKind::AllReduce, ReductionKind::Max,
+                                          ElementType::F64, {0}, {1}, 0, 0},
+                                         {"test", 0, "maximum"});
+      communicator.run(handle, &value, &results[size_t(communicator.rank())]);
+    });
+    EXPECT_FALSE(run.failure);
+    for (double result : results) {
+      EXPECT_TRUE(std::isnan(result));
+    }
+  }
+}
+
+} // namespace

@@ -1,0 +1,41 @@
+//===- Conformance.h - what every backend is tested with --------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The suite is compiled once. A backend is tested by linking it with a file that
+// defines `makeBackendUnderTest` and, if hardware may be missing, skips aloud.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_RT_CONFORMANCE_CONFORMANCE_H
+#define WEFT_RT_CONFORMANCE_CONFORMANCE_H
+
+#include "weft-rt/Backend.h"
+
+#include <chrono>
+
+namespace weft::rt::conformance {
+
+/// A backend for all ranks of `mesh`, whose collectives wait for `timeout`.
+std::unique_ptr<Backend> makeBackendUnderTest(std::vector<Axis> mesh,
+                                              std::chrono::milliseconds timeout);
+
+/// What each rank brings or gets: bytes by rank.
+using Buffers = std::vector<std::vector<char>>;
+
+/// Elements of `type` for one rank, different for each, whose sums depend on their order.
+std::vector<char> makeOperand(ElementType type, uint64_t elements, int64_t rank);
+
+/// What each rank must get, computed element by element from the definition in Program.h.
+Buffers expectedResults(const Collective &collective, std::span<const Axis> mesh,
+                        const Buffers &operands);
+
+/// Elements of the result.
+uint64_t resultElements(const Collective &collective, std::span<const Axis> mesh);
+
+} // namespace weft::rt::conformance
+
+#endif // WEFT_RT_CONFORMANCE_CONFORMANCE_H

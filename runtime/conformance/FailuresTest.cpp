@@ -1,0 +1,154 @@
+//===- FailuresTest.cpp - what happens when ranks do not agree --------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "conformance/Conformance.h"
+
+#include <atomic>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <thread>
+
+using namespace weft::rt;
+using namespace weft::rt::conformance;
+using testing::AllOf;
+using testing::HasSubstr;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+const Collective kSum = {
+    CollectiveKind::AllReduce, ReductionKind::Sum, ElementType::F32, {0}, {4}, 0, 0};
+
+/// Two ranks meet, each with its own collective; gives the report.
+std::string reportOf(const Collective &first, const Collective &second, uint32_t instruction0 = 5,
+                     uint32_t instruction1 = 5) {
+  auto backend = makeBackendUnderTest({{"all", 2}}, std::chrono::seconds(60));
+  RunResult run = backend->run([&](Communicator &communicator) {
+    bool isFirst = communicator.rank() == 0;
+    auto handle =
+        communicator.prepare(isFirst ? first : second,
+                             {"step", isFirst ? instruction0 : instruction1, isFirst ? "mlp" : "attention"});
+    std::vector<char> operand(256), result(256);
+    EXPECT_FALSE(communicator.run(handle, operand.data(), result.data()));
+  });
+  EXPECT_FALSE(run.abandoned);
+  return run.failure ? run.failure->message : "no failure";
+}
+
+TEST(Mismatch, NamesBothRanksAndWhatTheyBrought) {
+  Collective gather = kSum;
+  gather.kind = CollectiveKind::AllGather;
+  EXPECT_EQ(reportOf(kSum, gather),
+            "ranks 0 and 1 came to the same place with different collectives: rank 0 with "
+            "all-reduce sum f32 [4] (step instruction 5, mlp), rank 1 with all-gather f32 [4] "
+            "(step instruction 5, attention)");
+}
+
+TEST(Mismatch, OfReductionTypeCountAndInstruction) {
+  Collective maximum = kSum, wide = kSum, longer = kSum;
+  maximum.reduction = ReductionKind::Max;
+  wide.type = ElementType::F64;
+  longer.shape = {5};
+  EXPECT_THAT(reportOf(kSum, maximum), HasSubstr("rank 1 with all-reduce max f32 [4]"));
+  EXPECT_THAT(reportOf(kSum, wide), HasSubstr("rank 1 with all-reduce sum f64 [4]"));
+  EXPECT_THAT(reportOf(kSum, longer), HasSubstr("rank 1 with all-reduce sum f32 [5]"));
+  EXPECT_THAT(reportOf(kSum, kSum, 5, 6), HasSubstr("(step instruction 6, attention)"));
+}
+
+TEST(Timeout, NamesWhoWaitsWhereAndWhoIsMissing) {
+  auto backend = makeBackendUnderTest({{"all", 3}}, std::chrono::milliseconds(200));
+  Clock::time_point begin = Clock::now();
+  RunResult run = backend->run([&](Communicator &communicator) {
+    auto first = communicator.prepare(kSum, {"step", 3, "embedding"});
+    auto second = communicator.prepare(kSum, {"step", 7, "layers.0.mlp"});
+    float operand[4] = {}, result[4];
+    EXPECT_TRUE(communicator.run(first, operand, result));
+    if (communicator.rank() == 1) {
+      while (!communicator.stopped()) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+      return;
+    }
+    EXPECT_FALSE(communicator.run(second, operand, result));
+  });
+  ASSERT_TRUE(run.failure);
+  EXPECT_FALSE(run.abandoned);
+  EXPECT_THAT(run.failure->message,
+              AllOf(HasSubstr(" waited 0.2 s in all-reduce sum f32 [4] (step instruction 7, "
+                              "layers.0.mlp); rank 1 is missing: it last finished all-reduce sum "
+                              "f32 [4] (step instruction 3, embedding)"),
+                    testing::Not(HasSubstr("rank 2 is missing"))));
+  EXPECT_LT(Clock::now() - begin, std::chrono::seconds(10));
+}
+
+TEST(Timeout, NamesACircle) {
+  // Rank 0 waits for 1 in one group, 1 for 3 in another, and so on: nobody can go on.
+  auto backend = makeBackendUnderTest({{"a", 2}, {"b", 2}}, std::chrono::milliseconds(200));
+  RunResult run = backend->run([&](Communicator &communicator) {
+    Collective overA = kSum, overB = kSum;
+    overB.axes = {1};
+    bool aFirst = communicator.rank() == 0 || communicator.rank() == 3;
+    auto handle = communicator.prepare(aFirst ? overA : overB, {"step", aFirst ? 1u : 2u, "x"});
+    float operand[4] = {}, result[4];
+    EXPECT_FALSE(communicator.run(handle, operand, result));
+  });
+  ASSERT_TRUE(run.failure);
+  EXPECT_THAT(run.failure->message, HasSubstr("is missing: it is in all-reduce sum f32 [4]"));
+}
+
+TEST(Leaving, IsNoticedWithoutWaitingForTheTimeout) {
+  auto backend = makeBackendUnderTest({{"all", 2}}, std::chrono::seconds(60));
+  Clock::time_point begin = Clock::now();
+  RunResult run = backend->run([&](Communicator &communicator) {
+    auto handle = communicator.prepare(kSum, {"step", 0, "x"});
+    float operand[4] = {}, result[4];
+    if (communicator.rank() == 0) {
+      EXPECT_FALSE(communicator.run(handle, operand, result));
+    }
+  });
+  ASSERT_TRUE(run.failure);
+  EXPECT_EQ(run.failure->rank, 0);
+  EXPECT_EQ(run.failure->message,
+            "rank 0 waits in all-reduce sum f32 [4] (step instruction 0, x); rank 1 is missing: it "
+            "has left the run after no collective at all");
+  EXPECT_LT(Clock::now() - begin, std::chrono::seconds(10));
+}
+
+TEST(Failing, StopsAllRanksWithOneReport) {
+  auto backend = makeBackendUnderTest({{"all", 4}}, std::chrono::seconds(60));
+  Clock::time_point begin = Clock::now();
+  RunResult run = backend->run([&](Communicator &communicator) {
+    auto handle = communicator.prepare(kSum, {"step", 0, "x"});
+    float operand[4] = {}, result[4];
+    if (communicator.rank() == 2) {
+      EXPECT_FALSE(communicator.fail("the disk is on fire"));
+      EXPECT_FALSE(communicator.fail("this comes second"));
+      return;
+    }
+    EXPECT_FALSE(communicator.run(handle, operand, result));
+    EXPECT_TRUE(communicator.stopped());
+  });
+  ASSERT_TRUE(run.failure);
+  EXPECT_EQ(run.failure->rank, 2);
+  EXPECT_EQ(run.failure->message, "the disk is on fire");
+  EXPECT_LT(Clock::now() - begin, std::chrono::seconds(10));
+}
+
+TEST(Failing, ANewRunBeginsAfresh) {
+  auto backend = makeBackendUnderTest({{"all", 2}}, std::chrono::seconds(60));
+  EXPECT_FALSE(backend->run([](Communicator &) {}).failure);
+  RunResult run = backend->run([&](Communicator &communicator) {
+    auto handle = communicator.prepare(kSum, {"step", 0, "x"});
+    float operand[4] = {1, 2, 3, 4}, result[4] = {};
+    EXPECT_TRUE(communicator.run(handle, operand, result));
+    EXPECT_EQ(result[3], 8);
+  });
+  EXPECT_FALSE(run.failure);
+}
+
+} // namespace

@@ -1,0 +1,18 @@
+//===- Local.cpp - the suite on the local backend ---------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "backends/local/LocalBackend.h"
+#include "conformance/Conformance.h"
+
+using namespace weft::rt;
+
+std::unique_ptr<Backend> conformance::makeBackendUnderTest(std::vector<Axis> mesh,
+                                                           std::chrono::milliseconds timeout) {
+  LocalOptions options;
+  options.timeout = timeout;
+  return makeLocalBackend(std::move(mesh), options);
+}

@@ -1,0 +1,177 @@
+//===- Reference.cpp - collectives by their definition ----------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Slow and plain on purpose, and without code of the runtime beyond Program.h.
+//
+//===----------------------------------------------------------------------===//
+
+#include "conformance/Conformance.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+using namespace weft::rt;
+using namespace weft::rt::conformance;
+
+namespace {
+
+using Index = std::vector<int64_t>;
+
+uint64_t countOf(const Index &shape) {
+  uint64_t count = 1;
+  for (int64_t size : shape) {
+    count *= uint64_t(size);
+  }
+  return count;
+}
+
+Index indexOf(uint64_t position, const Index &shape) {
+  Index index(shape.size());
+  for (size_t dim = shape.size(); dim-- > 0;) {
+    index[dim] = int64_t(position % uint64_t(shape[dim]));
+    position /= uint64_t(shape[dim]);
+  }
+  return index;
+}
+
+uint64_t positionOf(const Index &index, const Index &shape) {
+  uint64_t position = 0;
+  for (size_t dim = 0; dim < shape.size(); ++dim) {
+    position = position * uint64_t(shape[dim]) + uint64_t(index[dim]);
+  }
+  return position;
+}
+
+Index resultShape(const Collective &collective, int64_t members) {
+  Index shape = collective.shape;
+  switch (collective.kind) {
+  case CollectiveKind::AllReduce:
+    break;
+  case CollectiveKind::AllGather:
+    shape[collective.dim] *= members;
+    break;
+  case CollectiveKind::ReduceScatter:
+    shape[collective.dim] /= members;
+    break;
+  case CollectiveKind::AllToAll:
+    shape[collective.dim] /= members;
+    shape[collective.dim2] *= members;
+    break;
+  }
+  return shape;
+}
+
+/// For one element of the result of member `me`: which member's operand, at which index. For
+/// reductions every member's, and `member` is not set.
+struct Origin {
+  int64_t member = -1;
+  Index index;
+};
+
+Origin originOf(const Collective &collective, Index index, int64_t me, int64_t members) {
+  Origin origin;
+  uint32_t dim = collective.dim, dim2 = collective.dim2;
+  switch (collective.kind) {
+  case CollectiveKind::AllReduce:
+    break;
+  case CollectiveKind::AllGather:
+    origin.member = index[dim] / collective.shape[dim];
+    index[dim] %= collective.shape[dim];
+    break;
+  case CollectiveKind::ReduceScatter:
+    index[dim] += me * (collective.shape[dim] / members);
+    break;
+  case CollectiveKind::AllToAll: {
+    Index piece = collective.shape;
+    piece[dim] /= members;
+    origin.member = index[dim2] / piece[dim2];
+    index[dim2] %= piece[dim2];
+    index[dim] += me * piece[dim];
+    break;
+  }
+  }
+  origin.index = std::move(index);
+  return origin;
+}
+
+template <typename T> T elementOf(const std::vector<char> &bytes, uint64_t position) {
+  T value;
+  std::memcpy(&value, bytes.data() + position * sizeof(T), sizeof(T));
+  return value;
+}
+
+template <typename T>
+Buffers expectedTyped(const Collective &collective, std::span<const Axis> mesh,
+                      const Buffers &operands) {
+  Buffers results(operands.size());
+  for (int64_t rank = 0; rank < int64_t(operands.size()); ++rank) {
+    std::vector<int64_t> group = groupOf(rank, collective.axes, mesh);
+    int64_t members = int64_t(group.size());
+    int64_t me = std::find(group.begin(), group.end(), rank) - group.begin();
+    Index shape = resultShape(collective, members);
+    std::vector<char> &result = results[size_t(rank)];
+    result.resize(countOf(shape) * sizeof(T));
+    for (uint64_t position = 0; position < countOf(shape); ++position) {
+      Origin origin = originOf(collective, indexOf(position, shape), me, members);
+      uint64_t source = positionOf(origin.index, collective.shape);
+      int64_t first = std::max<int64_t>(origin.member, 0);
+      T value = elementOf<T>(operands[size_t(group[size_t(first)])], source);
+      for (int64_t other = 1; origin.member < 0 && other < members; ++other) {
+        T next = elementOf<T>(operands[size_t(group[size_t(other)])], source);
+        value = collective.reduction == ReductionKind::Sum ? T(value + next) : std::max(value, next);
+      }
+      std::memcpy(result.data() + position * sizeof(T), &value, sizeof(T));
+    }
+  }
+  return results;
+}
+
+template <typename T> std::vector<char> makeTyped(uint64_t elements, int64_t rank) {
+  std::vector<char> bytes(elements * sizeof(T));
+  for (uint64_t i = 0; i < elements; ++i) {
+    T value = T(std::sin(double(i * 31 + uint64_t(rank) * 17 + 1)) * 1e4);
+    std::memcpy(bytes.data() + i * sizeof(T), &value, sizeof(T));
+  }
+  return bytes;
+}
+
+} // namespace
+
+std::vector<char> conformance::makeOperand(ElementType type, uint64_t elements, int64_t rank) {
+  switch (type) {
+  case ElementType::F64:
+    return makeTyped<double>(elements, rank);
+  case ElementType::F32:
+    return makeTyped<float>(elements, rank);
+  case ElementType::I64:
+    return makeTyped<int64_t>(elements, rank);
+  case ElementType::I32:
+    return makeTyped<int32_t>(elements, rank);
+  }
+  return {};
+}
+
+Buffers conformance::expectedResults(const Collective &collective, std::span<const Axis> mesh,
+                                     const Buffers &operands) {
+  switch (collective.type) {
+  case ElementType::F64:
+    return expectedTyped<double>(collective, mesh, operands);
+  case ElementType::F32:
+    return expectedTyped<float>(collective, mesh, operands);
+  case ElementType::I64:
+    return expectedTyped<int64_t>(collective, mesh, operands);
+  case ElementType::I32:
+    return expectedTyped<int32_t>(collective, mesh, operands);
+  }
+  return {};
+}
+
+uint64_t conformance::resultElements(const Collective &collective, std::span<const Axis> mesh) {
+  int64_t members = int64_t(groupOf(0, collective.axes, mesh).size());
+  return countOf(resultShape(collective, members));
+}

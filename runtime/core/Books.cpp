@@ -1,0 +1,103 @@
+//===- Books.cpp - what a run tells about itself ----------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "core/Books.h"
+
+#include "core/LossCurve.h"
+#include "core/MemoryReport.h"
+#include "core/Text.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <unistd.h>
+
+using namespace weft::rt;
+
+static double secondsBetween(std::chrono::steady_clock::time_point begin,
+                             std::chrono::steady_clock::time_point end) {
+  // Never 0, so that rates are finite.
+  return std::max(std::chrono::duration<double>(end - begin).count(), 1e-9);
+}
+
+bool Books::open(int64_t firstStep, int64_t endStep, std::string &error) {
+  first = step = firstStep;
+  end = endStep;
+  losses.reserve(size_t(std::min<int64_t>(end - first, 1 << 20)));
+  return options.metrics.empty() || metrics.open(options.metrics, error);
+}
+
+void Books::beginStep() {
+  loss.reset();
+  gradientNorm.reset();
+  stepBegin = Clock::now();
+  if (step == first) {
+    runBegin = stepBegin;
+  }
+}
+
+bool Books::endStep(std::string &error) {
+  lastEnd = Clock::now();
+  if (step == first) {
+    firstEnd = lastEnd;
+  }
+  StepMetrics line = {step, end, loss, gradientNorm, secondsBetween(stepBegin, lastEnd), 0, {}};
+  double tokens = double(program.globalBatch) * double(program.sequenceLength);
+  line.tokensPerSecond = tokens / line.seconds;
+  if (program.peakFlopsPerRank > 0) {
+    line.peakShare = program.stepFlops /
+                     (line.seconds * program.peakFlopsPerRank * double(program.rankCount()));
+  }
+  if (loss) {
+    losses.push_back(*loss);
+  }
+  ++step;
+  return (options.noProgress || tell(humanLine(line).text(), error)) &&
+         (!metrics.isOpen() || metrics.write(jsonLine(line).text(), error));
+}
+
+std::string Books::notFiniteText() const {
+  std::string text;
+  if (loss && !std::isfinite(*loss)) {
+    text = concat("loss is ", *loss);
+  }
+  if (gradientNorm && !std::isfinite(*gradientNorm)) {
+    text += concat(text.empty() ? "" : ", ", "gradient norm is ", *gradientNorm);
+  }
+  return text.empty() ? "loss or gradient norm is not finite on a rank other than 0" : text;
+}
+
+std::string Books::summary() const {
+  std::string text;
+  if (options.curve || isatty(STDOUT_FILENO)) {
+    text += drawLossCurve(losses, first);
+  }
+  int64_t steps = step - first;
+  if (steps > 0) {
+    Line line;
+    line.append("%lld steps in %.2f s", static_cast<long long>(steps),
+                secondsBetween(runBegin, lastEnd));
+    if (steps > 1) {
+      double tokens = double(program.globalBatch) * double(program.sequenceLength);
+      line.append(", %.0f tokens/s without the first",
+                  tokens * double(steps - 1) / secondsBetween(firstEnd, lastEnd));
+    }
+    line.append("\n");
+    text.append(line.text().data(), line.text().size());
+  }
+  return text + memoryReport(program);
+}
+
+bool Books::tell(std::span<const char> text, std::string &error) const {
+  if (options.quiet || text.empty() ||
+      (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() &&
+       std::fflush(stdout) == 0)) {
+    return true;
+  }
+  return fail(error, "cannot write to standard output: ", systemError(errno));
+}

@@ -1,0 +1,68 @@
+//===- Books.h - what a run tells about itself ------------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Keeps the numbers of the steps that are done, prints them and writes the
+// metrics file. Belongs to rank 0's thread while ranks run. A step allocates
+// nothing here, up to the first million steps.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_RT_CORE_BOOKS_H
+#define WEFT_RT_CORE_BOOKS_H
+
+#include "core/Metrics.h"
+#include "core/Options.h"
+#include "core/OutputFile.h"
+
+#include <chrono>
+#include <vector>
+
+namespace weft::rt {
+
+class Books {
+public:
+  Books(const Program &program, const Options &options) : program(program), options(options) {}
+
+  /// The run will do the steps from `firstStep` to before `endStep`.
+  bool open(int64_t firstStep, int64_t endStep, std::string &error);
+
+  void beginStep();
+  /// The step that runs now has come to a loss, a gradient norm.
+  void setLoss(double value) { loss = value; }
+  void setGradientNorm(double value) { gradientNorm = value; }
+  bool endStep(std::string &error);
+
+  /// The step that runs now, or the next one.
+  int64_t currentStep() const { return step; }
+
+  /// Closes the metrics file.
+  bool close(std::string &error) { return metrics.close(error); }
+
+  /// What is wrong with the current step: "loss is nan".
+  std::string notFiniteText() const;
+
+  /// Loss curve, speed and memory, for the end of a run.
+  std::string summary() const;
+
+  /// Prints unless the user wants silence.
+  bool tell(std::span<const char> text, std::string &error) const;
+
+private:
+  using Clock = std::chrono::steady_clock;
+
+  const Program &program;
+  const Options &options;
+  StreamFile metrics;
+  int64_t first = 0, end = 0, step = 0;
+  std::optional<double> loss, gradientNorm;
+  std::vector<double> losses;
+  Clock::time_point runBegin, firstEnd, stepBegin, lastEnd;
+};
+
+} // namespace weft::rt
+
+#endif // WEFT_RT_CORE_BOOKS_H

@@ -1,0 +1,169 @@
+//===- Checkpoint.cpp - a program's tensors in files ------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "core/Checkpoint.h"
+
+#include "core/OutputFile.h"
+#include "core/Pieces.h"
+#include "core/Text.h"
+
+#include <charconv>
+#include <cstring>
+#include <set>
+
+using namespace weft::rt;
+
+bool weft::rt::saveTensors(const std::string &path, const std::vector<TensorHeader> &tensors,
+                           const std::map<std::string, std::string> &metadata,
+                           const std::function<void(size_t, std::span<char>)> &read,
+                           std::string &error) {
+  OutputFile file;
+  if (!file.open(path, error) || !file.write(safetensorsHeader(tensors, metadata), error)) {
+    return false;
+  }
+  std::vector<char> bytes;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    TensorLayout whole = {tensors[i].type, tensors[i].shape, {}};
+    bytes.resize(globalBytes(whole));
+    read(i, bytes);
+    if (!file.write(bytes, error)) {
+      return false;
+    }
+  }
+  return file.commit(error);
+}
+
+bool weft::rt::saveCheckpoint(const std::string &path, const Program &program,
+                              std::span<const Executor *const> executors, int64_t step,
+                              std::string &error) {
+  std::vector<const NamedTensor *> tensors;
+  std::vector<TensorHeader> headers;
+  for (const auto *list : {&program.parameters, &program.optimizerState}) {
+    for (const NamedTensor &tensor : *list) {
+      tensors.push_back(&tensor);
+      headers.push_back({tensor.name, tensor.layout.type, tensor.layout.globalShape});
+    }
+  }
+  auto read = [&](size_t i, std::span<char> bytes) {
+    const TensorLayout &layout = tensors[i]->layout;
+    for (const Executor *executor : executors) {
+      if (holdsFirstCopy(layout, executor->coordinates())) {
+        gatherPiece(layout, program.mesh, executor->coordinates(),
+                    executor->address(tensors[i]->buffer), bytes.data());
+      }
+    }
+  };
+  std::map<std::string, std::string> metadata = {
+      {"format", "weft"}, {"step", std::to_string(step)}, {"plan", program.planHash}};
+  return saveTensors(path, headers, metadata, read, error);
+}
+
+bool Checkpoint::open(const std::string &path, const Program &program, std::string &error) {
+  this->path = path;
+  if (!file.open(path, error)) {
+    return false;
+  }
+  for (const NamedTensor &parameter : program.parameters) {
+    if (!file.tensors.count(parameter.name)) {
+      return fail(error, "'", path, "' lacks the parameter '", parameter.name, "'");
+    }
+    if (!checkTensor(parameter, error)) {
+      return false;
+    }
+  }
+  return checkNames(program, error) && checkState(program, error) && readStep(error);
+}
+
+bool Checkpoint::checkTensor(const NamedTensor &tensor, std::string &error) const {
+  const SafetensorsFile::Tensor &found = file.tensors.at(tensor.name);
+  const char *dtype = safetensorsName(tensor.layout.type);
+  if (found.dtype != dtype) {
+    return fail(error, "'", tensor.name, "' in '", path, "' is ", found.dtype, ", expected ",
+                dtype);
+  }
+  if (found.shape != tensor.layout.globalShape) {
+    return fail(error, "'", tensor.name, "' in '", path, "' has shape ", shapeText(found.shape),
+                ", expected ", shapeText(tensor.layout.globalShape));
+  }
+  return true;
+}
+
+bool Checkpoint::checkNames(const Program &program, std::string &error) {
+  std::set<std::string> known, parameters;
+  for (const NamedTensor &tensor : program.parameters) {
+    parameters.insert(tensor.name);
+  }
+  known = parameters;
+  for (const NamedTensor &tensor : program.optimizerState) {
+    known.insert(tensor.name);
+  }
+  size_t passedOver = 0;
+  for (const auto &[name, tensor] : file.tensors) {
+    if (known.count(name)) {
+      continue;
+    }
+    // "adam_m/<parameter>" in a program with another optimizer.
+    size_t slash = name.find('/');
+    if (slash == std::string::npos || !parameters.count(name.substr(slash + 1))) {
+      return fail(error, "'", path, "' has the tensor '", name, "', which the model does not have");
+    }
+    ++passedOver;
+  }
+  if (passedOver > 0) {
+    remark += concat("'", path, "': passed over ", passedOver,
+                     " tensors of optimizer state that this program does not have\n");
+  }
+  return true;
+}
+
+bool Checkpoint::checkState(const Program &program, std::string &error) {
+  const NamedTensor *present = nullptr, *absent = nullptr;
+  for (const NamedTensor &state : program.optimizerState) {
+    bool there = file.tensors.count(state.name) != 0;
+    (there ? present : absent) = &state;
+    if (there && !checkTensor(state, error)) {
+      return false;
+    }
+  }
+  if (present && absent) {
+    return fail(error, "'", path, "' has the optimizer state '", present->name, "' but lacks '",
+                absent->name, "'");
+  }
+  hasState = !absent;
+  if (absent) {
+    remark += concat("'", path, "': no optimizer state, which starts at zero, as does the step\n");
+  }
+  return true;
+}
+
+bool Checkpoint::readStep(std::string &error) {
+  auto found = file.metadata.find("step");
+  if (found == file.metadata.end() || !hasState) {
+    return true;
+  }
+  const std::string &text = found->second;
+  auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), step);
+  if (code != std::errc() || end != text.data() + text.size() || step < 0) {
+    return fail(error, "'", path, "' has the metadata step '", text, "', expected a number");
+  }
+  return true;
+}
+
+void Checkpoint::load(const Program &program, Executor &executor) const {
+  for (const auto *list : {&program.parameters, &program.optimizerState}) {
+    for (const NamedTensor &tensor : *list) {
+      void *piece = executor.address(tensor.buffer);
+      auto found = file.tensors.find(tensor.name);
+      if (found == file.tensors.end()) {
+        std::memset(piece, 0, program.buffers[tensor.buffer].bytes);
+      } else {
+        scatterPiece(tensor.layout, program.mesh, executor.coordinates(), found->second.data.data(),
+                     piece);
+      }
+    }
+  }
+}

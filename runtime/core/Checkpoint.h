@@ -1,0 +1,68 @@
+//===- Checkpoint.h - a program's tensors in files --------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Files hold whole tensors by name, whatever the plan, so that one plan's file is
+// another's start. Parameters and optimizer state are saved with the metadata
+// "format" = "weft", "step" = the number of steps they have seen, "plan" = the hash
+// of the plan they were made under.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_RT_CORE_CHECKPOINT_H
+#define WEFT_RT_CORE_CHECKPOINT_H
+
+#include "core/Executor.h"
+#include "core/Safetensors.h"
+
+#include <functional>
+
+namespace weft::rt {
+
+/// Writes tensors to a safetensors file, whole or not at all. `read(i, bytes)` is to fill `bytes`
+/// with tensor i; one tensor at a time is in memory.
+bool saveTensors(const std::string &path, const std::vector<TensorHeader> &tensors,
+                 const std::map<std::string, std::string> &metadata,
+                 const std::function<void(size_t, std::span<char>)> &read, std::string &error);
+
+/// Saves parameters and optimizer state of all ranks, none of which may be running.
+bool saveCheckpoint(const std::string &path, const Program &program,
+                    std::span<const Executor *const> executors, int64_t step,
+                    std::string &error);
+
+/// A file to start from, checked against a program.
+class Checkpoint {
+public:
+  /// Fails if the file is not valid, lacks a parameter, has tensors that the program does not know,
+  /// or if a type or shape differs. Optimizer state must be there as a whole or not at all.
+  /// State of another optimizer is passed over.
+  bool open(const std::string &path, const Program &program, std::string &error);
+
+  /// The step to go on with: the file's, if it has all optimizer state; else 0.
+  int64_t firstStep() const { return step; }
+
+  /// Something to tell the user about what was not in the file or not used; may be empty.
+  const std::string &note() const { return remark; }
+
+  /// Puts the rank's pieces into its arena; called by the rank's thread. Optimizer
+  /// state that the file lacks becomes zero.
+  void load(const Program &program, Executor &executor) const;
+
+private:
+  bool checkTensor(const NamedTensor &tensor, std::string &error) const;
+  bool checkNames(const Program &program, std::string &error);
+  bool checkState(const Program &program, std::string &error);
+  bool readStep(std::string &error);
+
+  SafetensorsFile file;
+  std::string path, remark;
+  int64_t step = 0;
+  bool hasState = false;
+};
+
+} // namespace weft::rt
+
+#endif // WEFT_RT_CORE_CHECKPOINT_H

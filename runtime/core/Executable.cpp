@@ -1,0 +1,62 @@
+//===- Executable.cpp - what an executable does -----------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "core/Text.h"
+#include "core/Trainer.h"
+
+#include <cerrno>
+#include <cstdio>
+
+using namespace weft::rt;
+
+static std::string versionText(const Program &program) {
+  return concat("weft runtime " WEFT_VERSION ", program version ", uint32_t(Program::kVersion),
+                "\nmodel ", program.modelName, "\nplan ", program.planHash, " for ",
+                meshText(program), "\n");
+}
+
+static ExitCode printAndEnd(const std::string &text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) {
+    return ExitCode::Success;
+  }
+  std::fprintf(stderr, "error: cannot write to standard output: %s\n", systemError(errno).c_str());
+  return ExitCode::Error;
+}
+
+static ExitCode perform(const Program &program, const KernelFunction *kernels,
+                        const Options &options, const std::string &name) {
+  switch (options.action) {
+  case Options::Action::Train:
+    return train(program, kernels, options);
+  case Options::Action::Help:
+    return printAndEnd(helpText(program, name));
+  case Options::Action::Version:
+    return printAndEnd(versionText(program));
+  case Options::Action::PrintPlan:
+    return printAndEnd(program.planText);
+  case Options::Action::PrintProgram:
+    return printAndEnd(toText(program));
+  }
+  return ExitCode::Error;
+}
+
+int weft::rt::runExecutable(std::span<const char> bytes, const KernelFunction *kernels,
+                            std::span<const char *const> arguments) {
+  Program program;
+  std::string error;
+  if (!deserialize(bytes, program, error)) {
+    std::fprintf(stderr, "error: this executable cannot be run: %s\n", error.c_str());
+    return int(ExitCode::Error);
+  }
+  std::string name = arguments.empty() ? "train" : arguments.front();
+  Options options;
+  if (!parseOptions(program, arguments.subspan(arguments.empty() ? 0 : 1), options, error)) {
+    std::fprintf(stderr, "error: %s\n", error.c_str());
+    return int(ExitCode::Error);
+  }
+  return int(perform(program, kernels, options, name));
+}

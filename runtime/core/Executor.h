@@ -1,0 +1,122 @@
+//===- Executor.h - runs one rank's program ---------------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Owns a rank's arena and walks the program's instruction lists over it. All that
+// an instruction needs (addresses, arguments, prepared collectives) is put in
+// place by `prepare`; running a section then allocates nothing.
+//
+// An Executor belongs to its rank's thread. Others may read the arena through
+// `address` only while that thread does not run.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_RT_CORE_EXECUTOR_H
+#define WEFT_RT_CORE_EXECUTOR_H
+
+#include "weft-rt/Backend.h"
+#include "weft-rt/Program.h"
+
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+namespace weft::rt {
+
+/// Gets what the program observes, on every rank, in the rank's thread.
+class Observer {
+public:
+  virtual ~Observer() = default;
+
+  /// `data` is the rank's piece of `program.observations[observation]`.
+  virtual void observe(int64_t rank, uint32_t observation, const void *data) = 0;
+};
+
+/// How a section ended.
+enum class Outcome : uint8_t {
+  Done,
+  /// This rank or another has failed; the communicator knows why.
+  Stopped,
+  /// On some rank the loss or the gradient norm is not finite. All ranks stand behind
+  /// the same Observe instruction, `stoppedAt`.
+  NotFinite,
+};
+
+class Executor {
+public:
+  /// `program` and `kernels` must outlive this object; `kernels[i]` is the code of
+  /// `program.kernels[i]`. The program must be well-formed.
+  Executor(const Program &program, const KernelFunction *kernels, int64_t rank);
+
+  /// Allocates the arena, all zero, and prepares every instruction. To be called once,
+  /// by the rank's own thread, so that memory comes from near its core. On failure
+  /// tells the communicator and returns false.
+  bool prepare(Communicator &communicator, Observer &observer);
+
+  Outcome runInit() { return runSection(initCode); }
+  Outcome runStep() { return runSection(stepCode); }
+
+  /// Runs one instruction of the step.
+  Outcome runStepInstruction(size_t index) { return execute(stepCode[index]); }
+
+  /// The Observe instruction at which a step ended with NotFinite.
+  size_t stoppedAt() const { return notFiniteAt; }
+
+  void *address(uint32_t buffer) { return arena.get() + program.buffers[buffer].offset; }
+  const void *address(uint32_t buffer) const {
+    return arena.get() + program.buffers[buffer].offset;
+  }
+
+  int64_t rank() const { return self; }
+  std::span<const int64_t> coordinates() const { return place; }
+  Communicator &communicator() const { return *link; }
+
+private:
+  /// An instruction with everything looked up.
+  struct Prepared {
+    Opcode opcode = Opcode::Kernel;
+    /// Product or observation number.
+    uint32_t target = 0;
+    Communicator::Handle handle = 0;
+    KernelFunction kernel = nullptr;
+    /// Addresses of the operands, in `addresses`.
+    void *const *operands = nullptr;
+    const int64_t *immediates = nullptr;
+    /// For Observe: whether the value decides if the run goes on.
+    bool mustBeFinite = false;
+  };
+
+  struct Free {
+    void operator()(char *memory) const { std::free(memory); }
+  };
+
+  bool allocateArena();
+  std::vector<Prepared> prepareSection(const char *section,
+                                       const std::vector<Instruction> &instructions);
+  Outcome runSection(const std::vector<Prepared> &code);
+  Outcome execute(const Prepared &instruction);
+  Outcome observe(const Prepared &instruction);
+
+  const Program &program;
+  const KernelFunction *const kernels;
+  const int64_t self;
+  const std::vector<int64_t> place;
+  Communicator *link = nullptr;
+  Observer *observer = nullptr;
+
+  std::unique_ptr<char[], Free> arena;
+  /// Operand addresses of all instructions, one after another. Never grows after `prepare`
+  /// has reserved it, since instructions point into it.
+  std::vector<void *> addresses;
+  std::vector<Prepared> initCode, stepCode;
+  /// A maximum over all ranks of "is my value not finite".
+  Communicator::Handle agree = 0;
+  size_t notFiniteAt = 0;
+};
+
+} // namespace weft::rt
+
+#endif // WEFT_RT_CORE_EXECUTOR_H

@@ -1,0 +1,18 @@
+//===- Main.cpp - where an executable begins --------------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "core/Trainer.h"
+
+// What the compiler's object file defines.
+extern "C" const char weft_program[];
+extern "C" const uint64_t weft_program_size;
+extern "C" const weft::rt::KernelFunction weft_kernels[];
+
+int main(int argc, char **argv) {
+  return weft::rt::runExecutable({weft_program, size_t(weft_program_size)}, weft_kernels,
+                                 {argv, size_t(argc)});
+}

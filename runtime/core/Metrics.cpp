@@ -1,0 +1,63 @@
+//===- Metrics.cpp - what is told about a step ------------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "core/Metrics.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdarg>
+#include <cstdio>
+
+using namespace weft::rt;
+
+void Line::append(const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  int written =
+      std::vsnprintf(characters.data() + length, characters.size() - length, format, arguments);
+  va_end(arguments);
+  length = std::min(length + size_t(std::max(written, 0)), characters.size() - 1);
+}
+
+Line weft::rt::humanLine(const StepMetrics &metrics) {
+  Line line;
+  int digits = std::snprintf(nullptr, 0, "%lld", static_cast<long long>(metrics.steps));
+  line.append("step %*lld/%lld", digits, static_cast<long long>(metrics.step),
+              static_cast<long long>(metrics.steps));
+  if (metrics.loss) {
+    line.append("  loss %.6f", *metrics.loss);
+  }
+  if (metrics.gradientNorm) {
+    line.append("  gradient norm %.4g", *metrics.gradientNorm);
+  }
+  line.append("  %.1f ms  %.0f tokens/s", metrics.seconds * 1e3, metrics.tokensPerSecond);
+  if (metrics.peakShare) {
+    line.append("  %.1f%% of peak", *metrics.peakShare * 100);
+  }
+  line.append("\n");
+  return line;
+}
+
+static void appendNumber(Line &line, const char *key, const std::optional<double> &value) {
+  if (value && std::isfinite(*value)) {
+    line.append(", \"%s\": %.17g", key, *value);
+  } else {
+    line.append(", \"%s\": null", key);
+  }
+}
+
+Line weft::rt::jsonLine(const StepMetrics &metrics) {
+  Line line;
+  line.append("{\"step\": %lld", static_cast<long long>(metrics.step));
+  appendNumber(line, "loss", metrics.loss);
+  appendNumber(line, "gradient_norm", metrics.gradientNorm);
+  appendNumber(line, "ms", metrics.seconds * 1e3);
+  appendNumber(line, "tokens_per_second", metrics.tokensPerSecond);
+  appendNumber(line, "peak_share", metrics.peakShare);
+  line.append("}\n");
+  return line;
+}

@@ -1,0 +1,52 @@
+//===- Metrics.h - what is told about a step --------------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_RT_CORE_METRICS_H
+#define WEFT_RT_CORE_METRICS_H
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+namespace weft::rt {
+
+struct StepMetrics {
+  /// Counted from 0; `steps` is one more than the last.
+  int64_t step = 0, steps = 0;
+  /// Absent if the program does not observe them.
+  std::optional<double> loss, gradientNorm;
+  double seconds = 0;
+  double tokensPerSecond = 0;
+  /// Useful operations done, of those that the devices could have done in the time; absent if the
+  /// program does not know the peak.
+  std::optional<double> peakShare;
+};
+
+/// One line of text in a fixed place.
+class Line {
+public:
+  std::span<const char> text() const { return {characters.data(), length}; }
+
+  /// As printf does. Longer lines are cut off.
+  [[gnu::format(printf, 2, 3)]] void append(const char *format, ...);
+
+private:
+  std::array<char, 512> characters;
+  size_t length = 0;
+};
+
+/// For people: "step 3/100  loss 5.4321  ...".
+Line humanLine(const StepMetrics &metrics);
+
+/// For programs: a JSON object; numbers read back as the same bits, unknown ones are null.
+Line jsonLine(const StepMetrics &metrics);
+
+} // namespace weft::rt
+
+#endif // WEFT_RT_CORE_METRICS_H

@@ -1,0 +1,247 @@
+//===- Options.cpp - the command line of an executable ----------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "core/Options.h"
+
+#include "core/OutputFile.h"
+#include "core/Text.h"
+
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <string_view>
+
+using namespace weft::rt;
+
+namespace {
+
+/// One option. The help text, the parser and the search for the nearest name all read this table.
+struct Entry {
+  const char *group;
+  const char *name;
+  /// What the value is called in the help text; null if the option takes none.
+  const char *value;
+  const char *help;
+  /// The default as text; null if there is none to tell.
+  std::string (*defaultText)(const Program &);
+  /// Puts the value into the options; on failure gives what was expected.
+  const char *(*apply)(Options &, std::string_view value);
+};
+
+template <typename T> bool parseNumber(std::string_view text, T &number) {
+  auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return code == std::errc() && end == text.data() + text.size();
+}
+
+template <std::string Options::*field>
+const char *applyFile(Options &options, std::string_view value) {
+  options.*field = value;
+  return value.empty() ? "the name of a file" : nullptr;
+}
+
+template <int64_t Options::*field> const char *applyCount(Options &options, std::string_view value) {
+  bool ok = parseNumber(value, options.*field) && options.*field >= 0;
+  return ok ? nullptr : "a whole number, 0 or more";
+}
+
+template <bool Options::*field> const char *applyFlag(Options &options, std::string_view) {
+  options.*field = true;
+  return nullptr;
+}
+
+template <Options::Action action> const char *applyAction(Options &options, std::string_view) {
+  options.action = action;
+  return nullptr;
+}
+
+const char *applySeed(Options &options, std::string_view value) {
+  return parseNumber(value, options.seed) ? nullptr : "a whole number from 0 to 2^64 - 1";
+}
+
+const char *applyRanks(Options &options, std::string_view value) {
+  options.ranks = 0;
+  return parseNumber(value, *options.ranks) && *options.ranks > 0 ? nullptr
+                                                                  : "a whole number, 1 or more";
+}
+
+const char *applyTimeout(Options &options, std::string_view value) {
+  // A year, so that nanoseconds fit into 64 bits.
+  bool ok = parseNumber(value, options.timeoutSeconds) && options.timeoutSeconds > 0 &&
+            options.timeoutSeconds <= 3.2e7;
+  return ok ? nullptr : "seconds, more than 0 and at most a year";
+}
+
+using Action = Options::Action;
+
+const Entry kTable[] = {
+    {"Training", "--data", "FILE", "the text to train on; every byte is a token", nullptr,
+     applyFile<&Options::data>},
+    {"Training", "--steps", "N", "train up to this step; steps count from 0",
+     [](const Program &program) { return std::to_string(program.defaultSteps); },
+     applyCount<&Options::steps>},
+    {"Training", "--seed", "N", "seed of initial weights, dropout and data order",
+     [](const Program &program) { return std::to_string(program.defaultSeed); }, applySeed},
+    {"Training", "--ranks", "N", "refuse to run unless the plan has N ranks",
+     [](const Program &program) { return std::to_string(program.rankCount()); }, applyRanks},
+    {"Training", "--timeout", "SECONDS", "how long a rank waits for others before the run fails",
+     [](const Program &) { return std::string("60"); }, applyTimeout},
+
+    {"Files", "--load", "FILE",
+     "start from these parameters (safetensors); with optimizer state, go on at the file's step",
+     nullptr, applyFile<&Options::load>},
+    {"Files", "--save", "FILE",
+     "write parameters and optimizer state (safetensors) after the last step", nullptr,
+     applyFile<&Options::save>},
+    {"Files", "--metrics", "FILE",
+     "write a JSON object for each step, as it ends: step, loss, gradient_norm, ms, "
+     "tokens_per_second, peak_share",
+     nullptr, applyFile<&Options::metrics>},
+    {"Files", "--save-gradients", "FILE",
+     "write all gradients of one step, before clipping (safetensors)", nullptr,
+     applyFile<&Options::saveGradients>},
+    {"Files", "--gradients-step", "K", "the step for --save-gradients",
+     [](const Program &) { return std::string("0"); }, applyCount<&Options::gradientsStep>},
+
+    {"Output", "--no-progress", nullptr, "no line for each step", nullptr,
+     applyFlag<&Options::noProgress>},
+    {"Output", "--quiet", nullptr, "nothing on standard output", nullptr,
+     applyFlag<&Options::quiet>},
+    {"Output", "--curve", nullptr,
+     "draw the loss at the end, as is done anyway when standard output is a terminal", nullptr,
+     applyFlag<&Options::curve>},
+
+    {"Instead of training", "--print-plan", nullptr, "print the plan and end", nullptr,
+     applyAction<Action::PrintPlan>},
+    {"Instead of training", "--print-program", nullptr, "print all instructions and end", nullptr,
+     applyAction<Action::PrintProgram>},
+    {"Instead of training", "--version", nullptr, "print versions, model and plan and end", nullptr,
+     applyAction<Action::Version>},
+    {"Instead of training", "--help", nullptr, "print this and end", nullptr,
+     applyAction<Action::Help>},
+};
+
+const Entry *find(std::string_view name) {
+  for (const Entry &entry : kTable) {
+    if (name == entry.name) {
+      return &entry;
+    }
+  }
+  return nullptr;
+}
+
+std::string nearest(std::string_view name) {
+  const Entry *best = nullptr;
+  size_t distance = name.size(); // Further away than this there is no likeness.
+  for (const Entry &entry : kTable) {
+    size_t candidate = editDistance(name, entry.name);
+    if (candidate < distance) {
+      best = &entry;
+      distance = candidate;
+    }
+  }
+  return best && distance <= 4 ? concat("; the nearest is ", best->name) : "; --help lists all";
+}
+
+bool checkTogether(const Options &options, std::string &error) {
+  const std::pair<const char *, const std::string *> outputs[] = {
+      {"--save", &options.save},
+      {"--save-gradients", &options.saveGradients},
+      {"--metrics", &options.metrics}};
+  const std::pair<const char *, const std::string *> inputs[] = {{"--data", &options.data},
+                                                                 {"--load", &options.load}};
+  for (size_t i = 0; i < std::size(outputs); ++i) {
+    const auto &[name, file] = outputs[i];
+    for (size_t j = i + 1; j < std::size(outputs); ++j) {
+      const auto &[otherName, other] = outputs[j];
+      if (!file->empty() && !other->empty() && isSameFile(*file, *other)) {
+        return fail(error, name, " and ", otherName, " name the same file, '", *file, "'");
+      }
+    }
+    for (const auto &[otherName, other] : inputs) {
+      // Going on in the same file is fine: it is replaced only when all is done.
+      bool replaces = other == &options.load && file == &options.save;
+      if (!file->empty() && !other->empty() && !replaces && isSameFile(*file, *other)) {
+        return fail(error, name, " would overwrite '", *other, "', which ", otherName, " reads");
+      }
+    }
+  }
+  return true;
+}
+
+} // namespace
+
+std::string weft::rt::meshText(const Program &program) {
+  std::string text = concat(program.rankCount(), program.rankCount() == 1 ? " rank" : " ranks");
+  std::string axes;
+  for (const Axis &axis : program.mesh) {
+    axes += concat(axes.empty() ? "" : ", ", axis.name, "=", axis.size);
+  }
+  return axes.empty() ? text : text + " (" + axes + ")";
+}
+
+bool weft::rt::parseOptions(const Program &program, std::span<const char *const> arguments,
+                            Options &options, std::string &error) {
+  options.steps = program.defaultSteps;
+  options.seed = program.defaultSeed;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    std::string_view argument = arguments[i];
+    if (argument.substr(0, 2) != "--") {
+      return fail(error, "unexpected argument '", argument, "'; options begin with --");
+    }
+    size_t equals = argument.find('=');
+    std::string_view name = argument.substr(0, equals);
+    const Entry *entry = find(name);
+    if (!entry) {
+      return fail(error, "unknown option ", name, nearest(name));
+    }
+    std::string_view value;
+    if (!entry->value) {
+      if (equals != std::string_view::npos) {
+        return fail(error, name, " takes no value, got '", argument.substr(equals + 1), "'");
+      }
+    } else if (equals != std::string_view::npos) {
+      value = argument.substr(equals + 1);
+    } else if (i + 1 == arguments.size()) {
+      return fail(error, name, " needs a value, ", entry->value);
+    } else {
+      value = arguments[++i];
+    }
+    if (const char *expected = entry->apply(options, value)) {
+      return fail(error, name, " is '", value, "', expected ", expected);
+    }
+  }
+  if (options.ranks && *options.ranks != program.rankCount()) {
+    return fail(error, "--ranks is ", *options.ranks, ", but the plan of this program is for ",
+                meshText(program), "; compile again for another number of ranks");
+  }
+  return checkTogether(options, error);
+}
+
+std::string weft::rt::helpText(const Program &program, const std::string &name) {
+  std::ostringstream out;
+  out << "usage: " << name << " --data FILE [OPTION]...\n\n"
+      << "Trains " << program.modelName << " on " << meshText(program) << ", batches of "
+      << program.globalBatch << " sequences of " << program.sequenceLength << " tokens.\n";
+  std::string group;
+  for (const Entry &entry : kTable) {
+    if (group != entry.group) {
+      group = entry.group;
+      out << "\n" << group << ":\n";
+    }
+    std::string head = concat("  ", entry.name, entry.value ? " " : "", entry.value ? entry.value : "");
+    head.resize(std::max<size_t>(head.size() + 1, 26), ' ');
+    out << head << entry.help;
+    if (entry.defaultText) {
+      out << " (default " << entry.defaultText(program) << ")";
+    }
+    out << "\n";
+  }
+  out << "\nA value may also be given as --option=value. Steps count from 0.\n"
+      << "Exit status: 0 after success, 1 after an error, 3 if the loss or the gradient norm is "
+         "not finite.\n";
+  return out.str();
+}

@@ -1,0 +1,148 @@
+//===- OutputFile.cpp - files that are whole or not there -------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "core/OutputFile.h"
+
+#include "core/Text.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+using namespace weft::rt;
+
+static bool cannotWrite(const std::string &path, std::string &error) {
+  return fail(error, "cannot write '", path, "': ", systemError(errno));
+}
+
+static bool writeAll(int descriptor, std::span<const char> bytes) {
+  while (!bytes.empty()) {
+    ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
+    if (written < 0 && errno != EINTR) {
+      return false;
+    }
+    bytes = bytes.subspan(written < 0 ? 0 : size_t(written));
+  }
+  return true;
+}
+
+/// Something is at `path` that a rename would replace by a plain file: a device, pipe or folder.
+static bool isSpecial(const std::string &path) {
+  struct stat status;
+  return stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
+}
+
+/// The file behind a symbolic link, which a rename would replace by a plain file otherwise.
+static std::string resolve(const std::string &path) {
+  char *resolved = realpath(path.c_str(), nullptr);
+  std::string result = resolved ? resolved : path;
+  std::free(resolved);
+  return result;
+}
+
+static std::string folderOf(const std::string &path) {
+  size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash + 1);
+}
+
+bool weft::rt::checkWritable(const std::string &path, std::string &error) {
+  // An existing file must also be writable itself: a rename would pass over its protection.
+  if (access(path.c_str(), F_OK) == 0 && access(path.c_str(), W_OK) != 0) {
+    return cannotWrite(path, error);
+  }
+  OutputFile file;
+  return file.open(path, error);
+}
+
+bool weft::rt::isSameFile(const std::string &a, const std::string &b) {
+  auto canonical = [](const std::string &path) {
+    std::string name = path.substr(path.rfind('/') + 1); // All of it if there is no slash.
+    std::string resolved = resolve(path);
+    return resolved != path ? resolved : resolve(folderOf(path)) + "/" + name;
+  };
+  return a == b || canonical(a) == canonical(b);
+}
+
+bool OutputFile::open(const std::string &target, std::string &error) {
+  path = target;
+  int flags = O_WRONLY | O_CLOEXEC;
+  if (isSpecial(target)) {
+    descriptor = ::open(path.c_str(), flags);
+  } else {
+    path = resolve(target);
+    partial = path + ".partial";
+    descriptor = ::open(partial.c_str(), flags | O_CREAT | O_TRUNC, 0666);
+  }
+  if (descriptor < 0) {
+    partial.clear();
+    return cannotWrite(path, error);
+  }
+  return true;
+}
+
+bool OutputFile::write(std::span<const char> bytes, std::string &error) {
+  return writeAll(descriptor, bytes) || cannotWrite(path, error);
+}
+
+bool OutputFile::commit(std::string &error) {
+  // Devices and pipes have nothing to sync, and say EINVAL.
+  bool ok = fsync(descriptor) == 0 || (partial.empty() && errno == EINVAL);
+  int code = errno;
+  ok &= ::close(descriptor) == 0;
+  descriptor = -1;
+  if (!ok) {
+    errno = code;
+    return cannotWrite(path, error);
+  }
+  if (partial.empty()) {
+    return true;
+  }
+  if (rename(partial.c_str(), path.c_str()) != 0) {
+    return cannotWrite(path, error);
+  }
+  partial.clear();
+  // Now the name is in the folder; this puts the folder on disk.
+  int folder = ::open(folderOf(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder >= 0) {
+    fsync(folder);
+    ::close(folder);
+  }
+  return true;
+}
+
+OutputFile::~OutputFile() {
+  if (descriptor >= 0) {
+    ::close(descriptor);
+  }
+  if (!partial.empty()) {
+    unlink(partial.c_str());
+  }
+}
+
+bool StreamFile::open(const std::string &target, std::string &error) {
+  path = target;
+  descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  return descriptor >= 0 || cannotWrite(path, error);
+}
+
+bool StreamFile::write(std::span<const char> bytes, std::string &error) {
+  return writeAll(descriptor, bytes) || cannotWrite(path, error);
+}
+
+bool StreamFile::close(std::string &error) {
+  int toClose = descriptor;
+  descriptor = -1;
+  return toClose < 0 || ::close(toClose) == 0 || cannotWrite(path, error);
+}
+
+StreamFile::~StreamFile() {
+  if (descriptor >= 0) {
+    ::close(descriptor);
+  }
+}

@@ -1,0 +1,33 @@
+//===- Pieces.h - a rank's piece of a tensor and the whole ------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_RT_CORE_PIECES_H
+#define WEFT_RT_CORE_PIECES_H
+
+#include "weft-rt/Program.h"
+
+namespace weft::rt {
+
+/// Bytes of the whole tensor.
+uint64_t globalBytes(const TensorLayout &layout);
+
+/// Copies the piece of the rank at `coordinates` from its buffer into the whole tensor.
+/// Pieces of ranks for which `holdsFirstCopy` do not overlap, so they may copy at once.
+void gatherPiece(const TensorLayout &layout, std::span<const Axis> mesh,
+                 std::span<const int64_t> coordinates, const void *local, void *global);
+
+/// The other way round.
+void scatterPiece(const TensorLayout &layout, std::span<const Axis> mesh,
+                  std::span<const int64_t> coordinates, const void *global, void *local);
+
+/// Whether the rank is the first of those that hold the same piece: its coordinate is 0 on every
+/// axis that cuts no dimension.
+bool holdsFirstCopy(const TensorLayout &layout, std::span<const int64_t> coordinates);
+
+} // namespace weft::rt
+
+#endif // WEFT_RT_CORE_PIECES_H

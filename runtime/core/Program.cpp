@@ -1,0 +1,105 @@
+//===- Program.cpp - names, ranks and layouts of a program ------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "weft-rt/Program.h"
+
+using namespace weft::rt;
+
+size_t weft::rt::sizeOf(ElementType type) {
+  return type == ElementType::F64 || type == ElementType::I64 ? 8 : 4;
+}
+
+const char *weft::rt::nameOf(ElementType type) {
+  static constexpr const char *names[] = {"f64", "f32", "i64", "i32"};
+  return names[size_t(type)];
+}
+
+const char *weft::rt::nameOf(BufferClass kind) {
+  static constexpr const char *names[] = {"parameter", "optimizer", "input", "activation",
+                                          "gradient"};
+  return names[size_t(kind)];
+}
+
+const char *weft::rt::nameOf(CollectiveKind kind) {
+  static constexpr const char *names[] = {"all-reduce", "all-gather", "reduce-scatter",
+                                          "all-to-all"};
+  return names[size_t(kind)];
+}
+
+const char *weft::rt::nameOf(ReductionKind kind) {
+  return kind == ReductionKind::Sum ? "sum" : "max";
+}
+
+int64_t Program::rankCount() const {
+  int64_t count = 1;
+  for (const Axis &axis : mesh) {
+    count *= axis.size;
+  }
+  return count;
+}
+
+std::vector<int64_t> Program::coordinatesOf(int64_t rank) const {
+  std::vector<int64_t> coordinates(mesh.size());
+  for (size_t axis = mesh.size(); axis-- > 0;) {
+    coordinates[axis] = rank % mesh[axis].size;
+    rank /= mesh[axis].size;
+  }
+  return coordinates;
+}
+
+std::vector<int64_t> Program::groupOf(int64_t rank, std::span<const uint32_t> axes) const {
+  return rt::groupOf(rank, axes, mesh);
+}
+
+std::vector<int64_t> weft::rt::groupOf(int64_t rank, std::span<const uint32_t> axes,
+                                       std::span<const Axis> mesh) {
+  // strides[a]: how far apart two ranks are that differ by one on axis a.
+  std::vector<int64_t> strides(mesh.size());
+  int64_t stride = 1;
+  for (size_t axis = mesh.size(); axis-- > 0;) {
+    strides[axis] = stride;
+    stride *= mesh[axis].size;
+  }
+  int64_t first = rank;
+  for (uint32_t axis : axes) {
+    first -= rank / strides[axis] % mesh[axis].size * strides[axis];
+  }
+  std::vector<int64_t> group = {first};
+  for (uint32_t axis : axes) {
+    std::vector<int64_t> larger;
+    for (int64_t base : group) {
+      for (int64_t coordinate = 0; coordinate < mesh[axis].size; ++coordinate) {
+        larger.push_back(base + coordinate * strides[axis]);
+      }
+    }
+    group = std::move(larger);
+  }
+  return group;
+}
+
+std::vector<int64_t> weft::rt::localShape(const TensorLayout &layout, std::span<const Axis> mesh) {
+  std::vector<int64_t> shape = layout.globalShape;
+  for (size_t dim = 0; dim < shape.size(); ++dim) {
+    for (uint32_t axis : layout.dimAxes[dim]) {
+      shape[dim] /= mesh[axis].size;
+    }
+  }
+  return shape;
+}
+
+std::vector<int64_t> weft::rt::localOffset(const TensorLayout &layout, std::span<const Axis> mesh,
+                                           std::span<const int64_t> coordinates) {
+  std::vector<int64_t> offset = localShape(layout, mesh);
+  for (size_t dim = 0; dim < offset.size(); ++dim) {
+    int64_t piece = 0;
+    for (uint32_t axis : layout.dimAxes[dim]) {
+      piece = piece * mesh[axis].size + coordinates[axis];
+    }
+    offset[dim] *= piece;
+  }
+  return offset;
+}

@@ -1,0 +1,385 @@
+//===- ProgramCheck.cpp - is a program well-formed --------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "core/CheckedMath.h"
+#include "core/Text.h"
+#include "weft-rt/Program.h"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+
+using namespace weft::rt;
+
+namespace {
+
+/// No mesh that a program is made for comes near; keeps ranks' arithmetic in 64 bits.
+constexpr uint64_t kMaxRanks = 1 << 24;
+
+/// Looks at one program. Every method gives false after putting the fault into `error`.
+class Checker {
+public:
+  Checker(const Program &program, std::string &error) : program(program), error(error) {}
+
+  bool check() {
+    return checkMesh() && checkBuffers() && checkTensors() && checkInputs() && checkProducts() &&
+           checkCollectives() && checkObservations() && checkSection("init", program.init) &&
+           checkSection("step", program.step);
+  }
+
+private:
+  bool checkMesh();
+  bool checkBuffers();
+  bool checkTensors();
+  bool checkInputs();
+  bool checkProducts();
+  bool checkCollectives();
+  bool checkObservations();
+  bool checkSection(const char *section, const std::vector<Instruction> &instructions);
+
+  bool checkLayout(const std::string &name, const TensorLayout &layout);
+  bool checkAxes(const std::string &name, std::span<const uint32_t> axes);
+  bool checkOperands(const std::string &where, const Instruction &instruction);
+  bool checkTarget(const std::string &where, const Instruction &instruction);
+  /// Buffer `number` holds elements of `type` and has room for `elements` of them.
+  bool checkRoom(const std::string &where, uint32_t number, ElementType type, uint64_t elements);
+
+  bool checkProductOperands(const std::string &where, const Instruction &instruction);
+  bool checkCollectiveOperands(const std::string &where, const Instruction &instruction);
+
+  uint64_t groupSize(std::span<const uint32_t> axes) const {
+    uint64_t size = 1;
+    for (uint32_t axis : axes) {
+      size *= uint64_t(program.mesh[axis].size);
+    }
+    return size;
+  }
+
+  const Program &program;
+  std::string &error;
+};
+
+bool Checker::checkMesh() {
+  std::set<std::string> names;
+  uint64_t ranks = 1;
+  for (const Axis &axis : program.mesh) {
+    if (axis.size < 1) {
+      return fail(error, "mesh axis '", axis.name, "' has size ", axis.size, ", expected at least 1");
+    }
+    if (!names.insert(axis.name).second) {
+      return fail(error, "two mesh axes have the name '", axis.name, "'");
+    }
+    ranks = saturatingMul(ranks, uint64_t(axis.size));
+  }
+  if (ranks > kMaxRanks) {
+    return fail(error, "the mesh has more than ", kMaxRanks, " ranks");
+  }
+  return true;
+}
+
+bool Checker::checkBuffers() {
+  if (program.arenaBytes > uint64_t(std::numeric_limits<int64_t>::max()) - kAlignment) {
+    return fail(error, "the arena is too large: ", program.arenaBytes, " bytes");
+  }
+  for (size_t i = 0; i < program.buffers.size(); ++i) {
+    const Buffer &buffer = program.buffers[i];
+    if (buffer.offset % kAlignment != 0) {
+      return fail(error, "buffer ", i, " lies at offset ", buffer.offset,
+                  ", expected a multiple of ", kAlignment);
+    }
+    if (saturatingAdd(buffer.offset, buffer.bytes) > program.arenaBytes) {
+      return fail(error, "buffer ", i, " ends at byte ", saturatingAdd(buffer.offset, buffer.bytes),
+                  ", the arena has ", program.arenaBytes, " bytes");
+    }
+    if (buffer.bytes % sizeOf(buffer.type) != 0) {
+      return fail(error, "buffer ", i, " has ", buffer.bytes, " bytes, expected a multiple of ",
+                  sizeOf(buffer.type), " for ", nameOf(buffer.type));
+    }
+  }
+  return true;
+}
+
+bool Checker::checkAxes(const std::string &name, std::span<const uint32_t> axes) {
+  for (size_t i = 0; i < axes.size(); ++i) {
+    if (axes[i] >= program.mesh.size()) {
+      return fail(error, name, " uses mesh axis ", axes[i], ", the mesh has ", program.mesh.size());
+    }
+    if (std::find(axes.begin(), axes.begin() + i, axes[i]) != axes.begin() + i) {
+      return fail(error, name, " uses mesh axis '", program.mesh[axes[i]].name, "' twice");
+    }
+  }
+  return true;
+}
+
+bool Checker::checkLayout(const std::string &name, const TensorLayout &layout) {
+  if (layout.dimAxes.size() != layout.globalShape.size()) {
+    return fail(error, name, " has ", layout.globalShape.size(), " dimensions but axes for ",
+                layout.dimAxes.size());
+  }
+  std::vector<uint32_t> used;
+  for (const std::vector<uint32_t> &axes : layout.dimAxes) {
+    used.insert(used.end(), axes.begin(), axes.end());
+  }
+  if (!checkAxes(name, used)) {
+    return false;
+  }
+  for (size_t dim = 0; dim < layout.globalShape.size(); ++dim) {
+    int64_t size = layout.globalShape[dim];
+    uint64_t pieces = groupSize(layout.dimAxes[dim]);
+    if (size < 0 || uint64_t(size) % pieces != 0) {
+      return fail(error, name, " has ", size, " in dimension ", dim,
+                  ", which does not divide into ", pieces, " pieces");
+    }
+  }
+  return true;
+}
+
+bool Checker::checkRoom(const std::string &where, uint32_t number, ElementType type,
+                        uint64_t elements) {
+  const Buffer &buffer = program.buffers[number];
+  if (buffer.type != type) {
+    return fail(error, where, " needs ", nameOf(type), " in buffer ", number, ", which holds ",
+                nameOf(buffer.type));
+  }
+  uint64_t bytes = saturatingMul(elements, sizeOf(type));
+  if (bytes > buffer.bytes) {
+    return fail(error, where, " needs ", bytes, " bytes in buffer ", number, ", which has ",
+                buffer.bytes);
+  }
+  return true;
+}
+
+bool Checker::checkTensors() {
+  std::set<std::string> names;
+  for (auto *list : {&program.parameters, &program.optimizerState, &program.inputs}) {
+    for (const NamedTensor &tensor : *list) {
+      std::string name = "tensor '" + tensor.name + "'";
+      if (!names.insert(tensor.name).second) {
+        return fail(error, "two tensors have the name '", tensor.name, "'");
+      }
+      if (tensor.buffer >= program.buffers.size()) {
+        return fail(error, name, " lies in buffer ", tensor.buffer, ", the program has ",
+                    program.buffers.size());
+      }
+      if (!program.buffers[tensor.buffer].persistent) {
+        return fail(error, name, " lies in buffer ", tensor.buffer, ", which is not persistent");
+      }
+      if (!checkLayout(name, tensor.layout) ||
+          !checkRoom(name, tensor.buffer, tensor.layout.type,
+                     elementCount(localShape(tensor.layout, program.mesh)))) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+bool Checker::checkInputs() {
+  if (program.globalBatch < 0 || program.sequenceLength < 0 || program.vocabulary < 0 ||
+      program.defaultSteps < 0) {
+    return fail(error, "batch, sequence length, vocabulary and steps must not be negative");
+  }
+  for (const NamedTensor &input : program.inputs) {
+    bool ofTokens = input.name == "tokens" || input.name == "targets";
+    bool isScalar = input.name == "step_number" || input.name == "seed";
+    if (!ofTokens && !isScalar) {
+      return fail(error, "input '", input.name,
+                  "' is not known, expected tokens, targets, step or seed");
+    }
+    std::vector<int64_t> shape;
+    if (ofTokens) {
+      shape = {program.globalBatch, program.sequenceLength};
+    }
+    ElementType type = ofTokens ? ElementType::I32 : ElementType::I64;
+    if (input.layout.globalShape != shape || input.layout.type != type) {
+      return fail(error, "input '", input.name, "' is ", nameOf(input.layout.type), " ",
+                  shapeText(input.layout.globalShape), ", expected ", nameOf(type), " ",
+                  shapeText(shape));
+    }
+    if (ofTokens && (program.globalBatch < 1 || program.sequenceLength < 1)) {
+      return fail(error, "input '", input.name, "' is empty");
+    }
+  }
+  return true;
+}
+
+bool Checker::checkProducts() {
+  for (size_t i = 0; i < program.products.size(); ++i) {
+    const Product &product = program.products[i];
+    std::string name = concat("product ", i);
+    if (product.type != ElementType::F64 && product.type != ElementType::F32) {
+      return fail(error, name, " is of type ", nameOf(product.type), ", expected f64 or f32");
+    }
+    for (int64_t size : {product.m, product.n, product.k, product.batch, product.lda, product.ldb,
+                         product.ldc}) {
+      // The library counts in 32 bits.
+      if (size < 0 || size > std::numeric_limits<int32_t>::max()) {
+        return fail(error, name, " has a size of ", size, ", expected 0 to 2147483647");
+      }
+    }
+    if (product.strideA < 0 || product.strideB < 0 || product.strideC < 0) {
+      return fail(error, name, " has a negative stride");
+    }
+    int64_t columnsA = product.transposeA ? product.m : product.k;
+    int64_t columnsB = product.transposeB ? product.k : product.n;
+    if (product.lda < std::max<int64_t>(columnsA, 1) ||
+        product.ldb < std::max<int64_t>(columnsB, 1) ||
+        product.ldc < std::max<int64_t>(product.n, 1)) {
+      return fail(error, name, " has rows closer together than they are long");
+    }
+  }
+  return true;
+}
+
+bool Checker::checkCollectives() {
+  for (size_t i = 0; i < program.collectives.size(); ++i) {
+    const Collective &collective = program.collectives[i];
+    std::string name = concat("collective ", i);
+    if (!checkAxes(name, collective.axes)) {
+      return false;
+    }
+    for (int64_t size : collective.shape) {
+      if (size < 0) {
+        return fail(error, name, " has a negative size in ", shapeText(collective.shape));
+      }
+    }
+    if (collective.kind == CollectiveKind::AllReduce) {
+      continue;
+    }
+    bool two = collective.kind == CollectiveKind::AllToAll;
+    size_t rank = collective.shape.size();
+    if (collective.dim >= rank || (two && collective.dim2 >= rank)) {
+      return fail(error, name, " names dimension ", two ? std::max(collective.dim, collective.dim2)
+                                                        : collective.dim,
+                  " of ", shapeText(collective.shape));
+    }
+    if (collective.kind != CollectiveKind::AllGather &&
+        uint64_t(collective.shape[collective.dim]) % groupSize(collective.axes) != 0) {
+      return fail(error, name, " cuts ", collective.shape[collective.dim], " into ",
+                  groupSize(collective.axes), " pieces");
+    }
+  }
+  return true;
+}
+
+bool Checker::checkObservations() {
+  for (const Observation &observation : program.observations) {
+    std::string name = "observation '" + observation.name + "'";
+    if (!checkLayout(name, observation.layout)) {
+      return false;
+    }
+    bool scalar = observation.name == "loss" || observation.name == "gradient_norm";
+    if (scalar && (!observation.layout.globalShape.empty() ||
+                   (observation.layout.type != ElementType::F64 &&
+                    observation.layout.type != ElementType::F32))) {
+      return fail(error, name, " is ", nameOf(observation.layout.type), " ",
+                  shapeText(observation.layout.globalShape), ", expected f64 [] or f32 []");
+    }
+  }
+  return true;
+}
+
+bool Checker::checkSection(const char *section, const std::vector<Instruction> &instructions) {
+  for (size_t i = 0; i < instructions.size(); ++i) {
+    const Instruction &instruction = instructions[i];
+    std::string where = concat(section, " instruction ", i);
+    if (instruction.label >= program.labels.size()) {
+      return fail(error, where, " has label ", instruction.label, ", the program has ",
+                  program.labels.size());
+    }
+    if (instruction.opcode == Opcode::Observe && &instructions == &program.init) {
+      return fail(error, where, " observes, which only the step may do");
+    }
+    if (!checkTarget(where, instruction) || !checkOperands(where, instruction)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool Checker::checkTarget(const std::string &where, const Instruction &instruction) {
+  const size_t counts[] = {program.kernels.size(), program.products.size(),
+                           program.collectives.size(), program.observations.size()};
+  static constexpr const char *kinds[] = {"kernel", "product", "collective", "observation"};
+  size_t opcode = size_t(instruction.opcode);
+  if (instruction.target >= counts[opcode]) {
+    return fail(error, where, " names ", kinds[opcode], " ", instruction.target,
+                ", the program has ", counts[opcode]);
+  }
+  return true;
+}
+
+bool Checker::checkOperands(const std::string &where, const Instruction &instruction) {
+  for (const Operand &operand : instruction.operands) {
+    if (operand.buffer >= program.buffers.size()) {
+      return fail(error, where, " names buffer ", operand.buffer, ", the program has ",
+                  program.buffers.size());
+    }
+  }
+  if (instruction.opcode == Opcode::Kernel) {
+    return true; // What a kernel needs is known to its code only.
+  }
+  static constexpr size_t expected[] = {0, 3, 2, 1};
+  if (instruction.operands.size() != expected[size_t(instruction.opcode)]) {
+    return fail(error, where, " has ", instruction.operands.size(), " operands, expected ",
+                expected[size_t(instruction.opcode)]);
+  }
+  if (instruction.opcode == Opcode::Product) {
+    return checkProductOperands(where, instruction);
+  }
+  if (instruction.opcode == Opcode::Collective) {
+    return checkCollectiveOperands(where, instruction);
+  }
+  const TensorLayout &layout = program.observations[instruction.target].layout;
+  return checkRoom(where, instruction.operands[0].buffer, layout.type,
+                   elementCount(localShape(layout, program.mesh)));
+}
+
+bool Checker::checkProductOperands(const std::string &where, const Instruction &instruction) {
+  const Product &product = program.products[instruction.target];
+  // Elements from the first of the first matrix to the last of the last one.
+  auto extent = [&](int64_t rows, int64_t columns, int64_t ld, int64_t stride) -> uint64_t {
+    if (rows == 0 || columns == 0 || product.batch == 0) {
+      return 0;
+    }
+    uint64_t matrix = saturatingAdd(saturatingMul(uint64_t(rows - 1), uint64_t(ld)), columns);
+    return saturatingAdd(saturatingMul(uint64_t(product.batch - 1), uint64_t(stride)), matrix);
+  };
+  uint64_t a = product.transposeA ? extent(product.k, product.m, product.lda, product.strideA)
+                                  : extent(product.m, product.k, product.lda, product.strideA);
+  uint64_t b = product.transposeB ? extent(product.n, product.k, product.ldb, product.strideB)
+                                  : extent(product.k, product.n, product.ldb, product.strideB);
+  uint64_t c = extent(product.m, product.n, product.ldc, product.strideC);
+  const std::vector<Operand> &operands = instruction.operands;
+  return checkRoom(where, operands[0].buffer, product.type, a) &&
+         checkRoom(where, operands[1].buffer, product.type, b) &&
+         checkRoom(where, operands[2].buffer, product.type, c);
+}
+
+bool Checker::checkCollectiveOperands(const std::string &where, const Instruction &instruction) {
+  const Collective &collective = program.collectives[instruction.target];
+  uint32_t operand = instruction.operands[0].buffer, result = instruction.operands[1].buffer;
+  if (operand == result && collective.kind != CollectiveKind::AllReduce) {
+    return fail(error, where, " has buffer ", operand, " as operand and result of ",
+                nameOf(collective.kind), "; only all-reduce may");
+  }
+  uint64_t size = elementCount(collective.shape);
+  uint64_t resultSize = size;
+  if (collective.kind == CollectiveKind::AllGather) {
+    resultSize = saturatingMul(size, groupSize(collective.axes));
+  } else if (collective.kind == CollectiveKind::ReduceScatter) {
+    resultSize = size / groupSize(collective.axes);
+  }
+  return checkRoom(where, operand, collective.type, size) &&
+         checkRoom(where, result, collective.type, resultSize);
+}
+
+} // namespace
+
+bool weft::rt::isWellFormed(const Program &program, std::string &error) {
+  return Checker(program, error).check();
+}

@@ -1,0 +1,130 @@
+//===- ProgramText.cpp - programs as text -----------------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "core/Text.h"
+#include "weft-rt/Program.h"
+
+using namespace weft::rt;
+
+namespace {
+
+std::string axesText(const Program &program, std::span<const uint32_t> axes) {
+  std::string text = "{";
+  for (size_t i = 0; i < axes.size(); ++i) {
+    text += (i ? ", " : "") + program.mesh[axes[i]].name;
+  }
+  return text + "}";
+}
+
+/// "f32 [8{data}, 64]".
+std::string layoutText(const Program &program, const TensorLayout &layout) {
+  std::string text = std::string(nameOf(layout.type)) + " [";
+  for (size_t dim = 0; dim < layout.globalShape.size(); ++dim) {
+    text += (dim ? ", " : "") + std::to_string(layout.globalShape[dim]);
+    if (!layout.dimAxes[dim].empty()) {
+      text += axesText(program, layout.dimAxes[dim]);
+    }
+  }
+  return text + "]";
+}
+
+/// "%3 %4 -> %5": what is read, then what is written; a buffer with both stands on both sides.
+std::string operandsText(const Instruction &instruction) {
+  std::string read, written;
+  for (const Operand &operand : instruction.operands) {
+    std::string name = " %" + std::to_string(operand.buffer);
+    read += operand.access != Access::Write ? name : "";
+    written += operand.access != Access::Read ? name : "";
+  }
+  return read + (written.empty() ? "" : " ->" + written);
+}
+
+std::string productText(const Product &product) {
+  std::string text =
+      concat(nameOf(product.type), " ", product.m, "x", product.n, "x", product.k,
+             product.transposeA ? " A^T" : "", product.transposeB ? " B^T" : "", " ld ",
+             product.lda, "/", product.ldb, "/", product.ldc);
+  if (product.batch != 1) {
+    text += concat(" batch ", product.batch, " strides ", product.strideA, "/", product.strideB,
+                   "/", product.strideC);
+  }
+  return text;
+}
+
+std::string collectiveText(const Program &program, const Collective &collective) {
+  std::string text = nameOf(collective.kind);
+  bool reduces = collective.kind == CollectiveKind::AllReduce ||
+                 collective.kind == CollectiveKind::ReduceScatter;
+  text += reduces ? concat(" ", nameOf(collective.reduction)) : "";
+  text += concat(" ", nameOf(collective.type), " ", shapeText(collective.shape), " over ",
+                 axesText(program, collective.axes));
+  text += collective.kind == CollectiveKind::AllReduce ? "" : concat(" dim ", collective.dim);
+  text += collective.kind == CollectiveKind::AllToAll ? concat(" to ", collective.dim2) : "";
+  return text;
+}
+
+std::string targetText(const Program &program, const Instruction &instruction) {
+  switch (instruction.opcode) {
+  case Opcode::Kernel:
+    return "kernel @" + program.kernels[instruction.target].name;
+  case Opcode::Product:
+    return "product " + productText(program.products[instruction.target]);
+  case Opcode::Collective:
+    return collectiveText(program, program.collectives[instruction.target]);
+  case Opcode::Observe:
+    return "observe '" + program.observations[instruction.target].name + "' " +
+           layoutText(program, program.observations[instruction.target].layout);
+  }
+  return "";
+}
+
+void writeSection(std::ostream &out, const Program &program, const char *name,
+                  const std::vector<Instruction> &instructions) {
+  out << name << ":\n";
+  for (size_t i = 0; i < instructions.size(); ++i) {
+    const Instruction &instruction = instructions[i];
+    out << "  " << i << ": " << targetText(program, instruction) << operandsText(instruction);
+    if (!instruction.immediates.empty()) {
+      out << " " << shapeText(instruction.immediates);
+    }
+    out << "  \"" << program.labels[instruction.label] << "\"\n";
+  }
+}
+
+void writeTensors(std::ostream &out, const Program &program, const char *kind,
+                  const std::vector<NamedTensor> &tensors) {
+  for (const NamedTensor &tensor : tensors) {
+    out << kind << " '" << tensor.name << "' " << layoutText(program, tensor.layout) << " in %"
+        << tensor.buffer << "\n";
+  }
+}
+
+} // namespace
+
+std::string weft::rt::toText(const Program &program) {
+  std::ostringstream out;
+  out << "program '" << program.modelName << "' plan " << program.planHash << "\nmesh";
+  for (const Axis &axis : program.mesh) {
+    out << " " << axis.name << "=" << axis.size;
+  }
+  out << "\nbatch " << program.globalBatch << " sequence " << program.sequenceLength
+      << " vocabulary " << program.vocabulary << "\nsteps " << program.defaultSteps << " seed "
+      << program.defaultSeed << " flops " << program.stepFlops << " peak "
+      << program.peakFlopsPerRank << "\narena " << program.arenaBytes << "\n";
+  for (size_t i = 0; i < program.buffers.size(); ++i) {
+    const Buffer &buffer = program.buffers[i];
+    out << "buffer %" << i << " " << nameOf(buffer.type) << " " << buffer.bytes << " at "
+        << buffer.offset << " " << nameOf(buffer.kind) << (buffer.persistent ? " persistent" : "")
+        << "\n";
+  }
+  writeTensors(out, program, "parameter", program.parameters);
+  writeTensors(out, program, "state", program.optimizerState);
+  writeTensors(out, program, "input", program.inputs);
+  writeSection(out, program, "init", program.init);
+  writeSection(out, program, "step", program.step);
+  return out.str();
+}

@@ -1,0 +1,31 @@
+//===- Trainer.h - what an executable does ----------------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_RT_CORE_TRAINER_H
+#define WEFT_RT_CORE_TRAINER_H
+
+#include "core/Options.h"
+#include "weft-rt/Program.h"
+
+namespace weft::rt {
+
+/// How an executable ends.
+enum class ExitCode : int { Success = 0, Error = 1, NotFinite = 3 };
+
+/// Trains as `options` say: starts all ranks, runs the steps, tells about them on standard output,
+/// errors on standard error, and writes files. Ends the process itself if after a failure some rank
+/// cannot be stopped.
+ExitCode train(const Program &program, const KernelFunction *kernels, const Options &options);
+
+/// The whole of an executable: reads the program, reads the command line, does what it says.
+/// `program` is what `serialize` wrote; `kernels[i]` is the code of its kernel i.
+int runExecutable(std::span<const char> program, const KernelFunction *kernels,
+                  std::span<const char *const> arguments);
+
+} // namespace weft::rt
+
+#endif // WEFT_RT_CORE_TRAINER_H

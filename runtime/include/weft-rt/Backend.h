@@ -1,0 +1,102 @@
+//===- Backend.h - how ranks are started and talk to each other -------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A Backend runs one function on every rank and gives each a Communicator, the
+// only way by which ranks reach each other. All that a backend must promise is
+// stated here and tested by the suite in `runtime/conformance`.
+//
+// Every collective is prepared once, before the first run, so that running it
+// allocates nothing and looks up nothing. Reductions are taken in group order:
+// the same operands give the same bits, whatever the timing.
+//
+// A failure of one rank stops all: every other rank's next call, or the one that
+// it waits in, returns false. The first failure is the one reported. Partners that
+// do not come within the backend's timeout are a failure too, and one that names
+// the collective, who waited and who is missing.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_RT_BACKEND_H
+#define WEFT_RT_BACKEND_H
+
+#include "weft-rt/Program.h"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace weft::rt {
+
+/// Where in a program a collective stands. Partners must come from the same place.
+struct CallSite {
+  /// "init", "step", or another word for calls that stand in neither.
+  const char *section = "";
+  uint32_t instruction = 0;
+  /// The instruction's label.
+  std::string label;
+};
+
+/// What a rank reports when it cannot go on. `message` is complete for a reader: a
+/// backend adds nothing to it.
+struct Failure {
+  int64_t rank = 0;
+  std::string message;
+};
+
+/// One rank's link to the others. Belongs to the rank's thread; only `stopped` may
+/// be called from elsewhere.
+class Communicator {
+public:
+  /// A prepared collective. Small numbers, counted from 0 on every rank.
+  using Handle = uint32_t;
+
+  virtual ~Communicator() = default;
+
+  virtual int64_t rank() const = 0;
+
+  /// Makes `collective` ready to be run any number of times. May allocate. Does not
+  /// wait for partners, which prepare it for themselves.
+  virtual Handle prepare(const Collective &collective, const CallSite &site) = 0;
+
+  /// Takes part in a prepared collective: returns true once `result` holds this
+  /// rank's result and no partner reads `operand` any more. `operand` and `result`
+  /// are one buffer or do not overlap; one buffer only for all-reduce. Returns false
+  /// if the run has stopped; `result` is then unspecified.
+  virtual bool run(Handle handle, const void *operand, void *result) = 0;
+
+  /// Stops all ranks with `message`, unless another failure came before. Returns false.
+  virtual bool fail(std::string message) = 0;
+
+  /// Whether any rank has failed.
+  virtual bool stopped() const = 0;
+};
+
+/// What became of a run.
+struct RunResult {
+  /// The first failure, if there was one.
+  std::optional<Failure> failure;
+  /// After a failure some rank did not return in time. Its thread still uses what
+  /// `body` uses, so the process must end without destroying any of it (`_Exit`).
+  bool abandoned = false;
+};
+
+class Backend {
+public:
+  virtual ~Backend() = default;
+
+  virtual int64_t rankCount() const = 0;
+
+  /// Calls `body` on every rank of this process, each on its own thread, and waits
+  /// for all. A rank's part ends when `body` returns; what it returns plays no role.
+  /// May be called again unless a run failed.
+  virtual RunResult run(const std::function<void(Communicator &)> &body) = 0;
+};
+
+} // namespace weft::rt
+
+#endif // WEFT_RT_BACKEND_H

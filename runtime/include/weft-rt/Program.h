@@ -1,0 +1,251 @@
+//===- Program.h - the flat instruction table that an executable runs ------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A Program is what is left of a model after compilation: buffers with their
+// places in one arena, and two straight lists of instructions, one that runs
+// once (`init`) and one that runs every step (`step`). The compiler's Schedule
+// phase writes it, the proof in `lib/Schedule` checks it, and the runtime runs
+// it. There is no control flow, no allocation and no name lookup in it: every
+// operand is a buffer number.
+//
+// All ranks of one class run the same Program; what differs between them is the
+// rank's coordinate on each mesh axis, which kernels receive as an argument.
+// Ranks are numbered row-major over the mesh: the last axis varies fastest.
+//
+// A Program owns everything it names. It is immutable once loaded, so any number
+// of threads may read it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_RT_PROGRAM_H
+#define WEFT_RT_PROGRAM_H
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace weft::rt {
+
+/// Type of one element of a buffer.
+enum class ElementType : uint8_t { F64, F32, I64, I32 };
+
+/// Bytes that one element takes.
+size_t sizeOf(ElementType type);
+/// "f64", "f32", "i64" or "i32".
+const char *nameOf(ElementType type);
+
+/// What a buffer is for; memory is reported by this class.
+enum class BufferClass : uint8_t {
+  Parameter,
+  Optimizer,
+  Input,
+  Activation,
+  Gradient,
+};
+const char *nameOf(BufferClass kind);
+
+/// One mesh axis.
+struct Axis {
+  std::string name;
+  int64_t size = 1;
+};
+
+/// A piece of the arena. Persistent buffers (parameters, optimizer state,
+/// inputs) live for the whole run; the others from their first write to their
+/// last use in the section that uses them.
+struct Buffer {
+  /// Exactly what the content takes, without padding: everything in it is data.
+  uint64_t bytes = 0;
+  /// Byte offset in the arena, a multiple of `kAlignment`.
+  uint64_t offset = 0;
+  BufferClass kind = BufferClass::Activation;
+  bool persistent = false;
+  /// Type of every element; says how to look for values that are not finite.
+  ElementType type = ElementType::F32;
+};
+
+/// Every buffer starts at a multiple of this many bytes.
+inline constexpr uint64_t kAlignment = 64;
+
+/// How a tensor that the outside knows by name lies in a rank's buffer: dimension
+/// d of the global tensor is cut over `dimAxes[d]` (axis numbers, major to
+/// minor) into equal pieces. On an axis that no dimension uses, all ranks hold
+/// the same values.
+struct TensorLayout {
+  ElementType type = ElementType::F32;
+  std::vector<int64_t> globalShape;
+  std::vector<std::vector<uint32_t>> dimAxes;
+};
+
+/// A parameter, an optimizer state or a step input, by name.
+/// Inputs that the runtime fills before each step, where the program has them:
+///   "tokens", "targets"  i32 [batch, sequence]
+///   "step_number"        i64 []   0 for the first step
+///   "seed"               i64 []
+struct NamedTensor {
+  std::string name;
+  TensorLayout layout;
+  uint32_t buffer = 0;
+};
+
+/// A kernel that the compiler generated. `weft_kernels[i]` in the executable is
+/// the code of `kernels[i]`.
+struct Kernel {
+  std::string name;
+};
+
+/// Signature of a generated kernel. `buffers[i]` is the address of operand i,
+/// `immediates` the instruction's constants, `coordinates[a]` this rank's
+/// coordinate on mesh axis a.
+using KernelFunction = void (*)(void *const *buffers, const int64_t *immediates,
+                                const int64_t *coordinates);
+
+/// A matrix product for a library: C = op(A) op(B) on row-major matrices, C is
+/// m x n, the sum runs over k; `batch` products whose operands lie `stride*`
+/// elements apart. Operands of the instruction: A, B, C.
+struct Product {
+  ElementType type = ElementType::F32;
+  bool transposeA = false, transposeB = false;
+  int64_t m = 0, n = 0, k = 0;
+  /// Elements from one row to the next as stored.
+  int64_t lda = 0, ldb = 0, ldc = 0;
+  int64_t batch = 1;
+  int64_t strideA = 0, strideB = 0, strideC = 0;
+};
+
+enum class CollectiveKind : uint8_t { AllReduce, AllGather, ReduceScatter, AllToAll };
+enum class ReductionKind : uint8_t { Sum, Max };
+const char *nameOf(CollectiveKind kind);
+const char *nameOf(ReductionKind kind);
+
+/// A collective over the ranks that differ only in their coordinates on `axes`;
+/// a rank's index in its group counts those coordinates, first axis major.
+/// `shape` is the local shape of the operand; n is the group's size.
+///   all-reduce      result[..] = reduction over the group, in group order
+///   all-gather      result is n times as long in `dim`, piece i from rank i
+///   reduce-scatter  result is 1/n as long in `dim`: rank i's piece i, reduced
+///   all-to-all      operand is cut in n along `dim`, piece i goes to rank i;
+///                   what arrives is joined along `dim2` in group order
+/// Operands of the instruction: operand, result (never the same buffer, except
+/// for all-reduce, where they may be one).
+struct Collective {
+  CollectiveKind kind = CollectiveKind::AllReduce;
+  ReductionKind reduction = ReductionKind::Sum;
+  ElementType type = ElementType::F32;
+  std::vector<uint32_t> axes;
+  std::vector<int64_t> shape;
+  uint32_t dim = 0, dim2 = 0;
+};
+
+/// A value that the outside may look at while the step runs, at the place in the
+/// step where the Observe instruction stands. Names:
+///   "loss", "gradient_norm"   scalars, printed each step; a value that is not
+///                             finite stops the run
+///   "gradient/<parameter>"    before clipping; written out only on request
+/// Every rank holds its piece by `layout`.
+struct Observation {
+  std::string name;
+  TensorLayout layout;
+};
+
+enum class Opcode : uint8_t { Kernel, Product, Collective, Observe };
+
+enum class Access : uint8_t { Read, Write, ReadWrite };
+
+struct Operand {
+  uint32_t buffer = 0;
+  Access access = Access::Read;
+};
+
+/// One step of the table. `target` numbers the kernel, product, collective or
+/// observation, by opcode.
+struct Instruction {
+  Opcode opcode = Opcode::Kernel;
+  uint32_t target = 0;
+  /// Number in `Program::labels`: where in the model this stands, for reports.
+  uint32_t label = 0;
+  std::vector<Operand> operands;
+  std::vector<int64_t> immediates;
+};
+
+struct Program {
+  /// Written first, compared by the loader.
+  static constexpr uint32_t kVersion = 1;
+
+  std::string modelName;
+  /// The plan, as text, and its hash; equal on all ranks.
+  std::string planText;
+  std::string planHash;
+
+  std::vector<Axis> mesh;
+  std::vector<Buffer> buffers;
+  uint64_t arenaBytes = 0;
+
+  std::vector<NamedTensor> parameters;
+  std::vector<NamedTensor> optimizerState;
+  std::vector<NamedTensor> inputs;
+
+  std::vector<Kernel> kernels;
+  std::vector<Product> products;
+  std::vector<Collective> collectives;
+  std::vector<Observation> observations;
+  std::vector<std::string> labels;
+
+  std::vector<Instruction> init;
+  std::vector<Instruction> step;
+
+  /// Sequences in the global batch, tokens in a sequence, number of token values.
+  int64_t globalBatch = 0, sequenceLength = 0, vocabulary = 0;
+  /// What the recipe says, each replaceable on the command line.
+  int64_t defaultSteps = 0;
+  uint64_t defaultSeed = 0;
+  /// Floating-point operations of one step, all ranks together, by the model's
+  /// ops (recomputation not counted), and the peak of one rank's device per
+  /// second; their ratio is the share of peak that is printed.
+  double stepFlops = 0, peakFlopsPerRank = 0;
+
+  int64_t rankCount() const;
+  /// Coordinates of `rank`, one for each mesh axis.
+  std::vector<int64_t> coordinatesOf(int64_t rank) const;
+  /// Ranks of the group of `rank` over `axes`, in group order.
+  std::vector<int64_t> groupOf(int64_t rank, std::span<const uint32_t> axes) const;
+};
+
+/// The same for a mesh alone: ranks that differ from `rank` only on `axes`, in group order.
+std::vector<int64_t> groupOf(int64_t rank, std::span<const uint32_t> axes,
+                             std::span<const Axis> mesh);
+
+/// Local shape of a rank's piece.
+std::vector<int64_t> localShape(const TensorLayout &layout, std::span<const Axis> mesh);
+/// First global index of that piece in each dimension, for a rank at `coordinates`.
+std::vector<int64_t> localOffset(const TensorLayout &layout, std::span<const Axis> mesh,
+                                 std::span<const int64_t> coordinates);
+
+/// Whether every number in the program that names a buffer, kernel, label, axis or
+/// dimension exists, operands have the type and room that their instruction needs,
+/// and layouts divide evenly: all that keeps the runtime inside its arena, apart
+/// from the code of kernels. If not, says the first fault in `error`. Lifetimes and
+/// the order of communication are not looked at; that is the compiler's proof.
+bool isWellFormed(const Program &program, std::string &error);
+
+/// The bytes that an executable carries: little-endian, versioned, checked by
+/// length and checksum on the way back.
+std::vector<char> serialize(const Program &program);
+
+/// Reads what `serialize` wrote. On damage, on another version and on a program that
+/// is not well-formed returns false and says why in `error`; `program` is then
+/// unspecified. Safe on any bytes.
+bool deserialize(std::span<const char> bytes, Program &program, std::string &error);
+
+/// The whole table as text, one instruction a line, for people and for tests.
+std::string toText(const Program &program);
+
+} // namespace weft::rt
+
+#endif // WEFT_RT_PROGRAM_H

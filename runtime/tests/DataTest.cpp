@@ -1,0 +1,168 @@
+//===- DataTest.cpp - samples and their order -------------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "core/Box.h"
+#include "core/Dataset.h"
+#include "core/Permutation.h"
+#include "core/Pieces.h"
+#include "tests/TemporaryFolder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <numeric>
+#include <set>
+#include <sys/stat.h>
+
+using namespace weft::rt;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+namespace {
+
+TEST(Random, IsAsDocumented) {
+  EXPECT_EQ(randomBits(1, 2, 0), 0xD84075A38C2A7917);
+  EXPECT_EQ(randomBits(1, 2, 1), 0x65844C5D623DB2DA);
+}
+
+TEST(Permutation, IsABijectionForEverySize) {
+  for (uint64_t count = 1; count <= 300; ++count) {
+    for (uint64_t key : {0, 1, 12345}) {
+      Permutation order(count, key);
+      std::set<uint64_t> seen;
+      for (uint64_t i = 0; i < count; ++i) {
+        EXPECT_LT(order(i), count);
+        seen.insert(order(i));
+      }
+      EXPECT_EQ(seen.size(), count);
+    }
+  }
+}
+
+TEST(Permutation, DependsOnTheKeyAndIsNotTheIdentity) {
+  Permutation one(10000, 1), two(10000, 2);
+  int same = 0, fixed = 0;
+  for (uint64_t i = 0; i < 10000; ++i) {
+    same += one(i) == two(i);
+    fixed += one(i) == i;
+  }
+  EXPECT_LT(same, 20); // One is expected of a random pair.
+  EXPECT_LT(fixed, 20);
+}
+
+TEST(Permutation, WorksNearTheLargestCount) {
+  Permutation order((uint64_t(1) << 62) - 1, 3);
+  EXPECT_LT(order(0), (uint64_t(1) << 62) - 1);
+}
+
+class Data : public testing::Test {
+protected:
+  std::string openError(const std::string &path, int64_t sequence, int64_t vocabulary = 256) {
+    std::string error;
+    return Dataset().open(path, sequence, vocabulary, 0, error) ? "" : error;
+  }
+
+  TemporaryFolder folder;
+};
+
+TEST_F(Data, CountsWholeSamplesWithOneMoreByte) {
+  for (auto [bytes, samples] : {std::pair(5, 1), {8, 1}, {9, 2}, {12, 2}, {13, 3}}) {
+    Dataset data;
+    std::string error;
+    ASSERT_TRUE(data.open(folder.write("data", std::string(size_t(bytes), 'a')), 4, 256, 0, error));
+    EXPECT_EQ(data.sampleCount(), uint64_t(samples)) << bytes;
+  }
+}
+
+TEST_F(Data, EveryEpochHasEverySampleOnceInAnotherOrder) {
+  Dataset data;
+  std::string error;
+  ASSERT_TRUE(data.open(folder.write("data", std::string(401, 'a')), 4, 256, 9, error)) << error;
+  std::vector<std::vector<uint64_t>> epochs(3);
+  for (uint64_t i = 0; i < 300; ++i) {
+    epochs[i / 100].push_back(data.sampleAt(i));
+  }
+  EXPECT_NE(epochs[0], epochs[1]);
+  EXPECT_NE(epochs[1], epochs[2]);
+  for (auto &epoch : epochs) {
+    EXPECT_EQ(std::set(epoch.begin(), epoch.end()).size(), 100u);
+  }
+}
+
+TEST_F(Data, PiecesOfRanksMakeUpTheBatch) {
+  std::string content(1000, 0);
+  for (size_t i = 0; i < content.size(); ++i) {
+    content[i] = char(i * 7);
+  }
+  Dataset data;
+  std::string error;
+  ASSERT_TRUE(data.open(folder.write("data", content), 6, 256, 3, error)) << error;
+  const int64_t whole[] = {4, 6}, none[] = {0, 0};
+  for (int64_t shift : {0, 1}) {
+    std::vector<int32_t> all(24), piece(6);
+    data.fill(5, 4, whole, none, shift, all.data());
+    for (int64_t row = 0; row < 4; ++row) {
+      for (int64_t column = 0; column < 6; ++column) {
+        uint64_t at = data.sampleAt(uint64_t(20 + row)) * 6 + uint64_t(column + shift);
+        EXPECT_EQ(all[size_t(row * 6 + column)], uint8_t(content[at]));
+      }
+    }
+    const int64_t shape[] = {2, 3}, offset[] = {2, 3};
+    data.fill(5, 4, shape, offset, shift, piece.data());
+    EXPECT_THAT(piece, ElementsAre(all[15], all[16], all[17], all[21], all[22], all[23]));
+  }
+}
+
+TEST_F(Data, RefusesFilesThatCannotBeTrainedOn) {
+  EXPECT_EQ(openError(folder.file("none"), 4),
+            "cannot read '" + folder.file("none") + "': No such file or directory");
+  EXPECT_EQ(openError(folder.path, 4),
+            "cannot read '" + folder.path.string() + "': not a regular file");
+  EXPECT_EQ(openError(folder.write("empty", ""), 4),
+            "the data file '" + folder.file("empty") + "' is empty");
+  EXPECT_EQ(openError(folder.write("short", "abcd"), 4),
+            "the data file '" + folder.file("short") +
+                "' has 4 bytes, one sample needs 5 (the sequence length and one more)");
+  EXPECT_EQ(openError(folder.write("text", "aaaaazaaa"), 4, 100),
+            "the data file '" + folder.file("text") +
+                "' has the value 122 at offset 5, the model's vocabulary is 0 to 99");
+  EXPECT_EQ(openError(folder.file("text"), 4, 123), "");
+}
+
+TEST_F(Data, ANamedPipeDoesNotHang) {
+  ASSERT_EQ(mkfifo(folder.file("pipe").c_str(), 0600), 0);
+  EXPECT_THAT(openError(folder.file("pipe"), 4), HasSubstr("not a regular file"));
+}
+
+TEST(Box, JoinsWhatIsContiguousInBoth) {
+  const int64_t shape[] = {2, 3, 4}, same[] = {12, 4, 1}, wider[] = {24, 4, 1};
+  EXPECT_EQ(Box(shape, same, same).run(), 24);
+  EXPECT_EQ(Box(shape, same, wider).run(), 12);
+  const int64_t empty[] = {2, 0, 4};
+  Box(empty, same, same).forEachRun([](int64_t, int64_t) { FAIL(); });
+}
+
+TEST(Pieces, GatherAndScatterAreInverse) {
+  const std::vector<Axis> mesh = {{"a", 2}, {"b", 3}, {"c", 2}};
+  const TensorLayout layout = {ElementType::I32, {6, 4, 2}, {{1}, {0}, {}}};
+  Program ranks;
+  ranks.mesh = mesh;
+  std::vector<int32_t> whole(48), gathered(48, -1);
+  std::iota(whole.begin(), whole.end(), 0);
+  for (int64_t rank = 0; rank < 12; ++rank) {
+    std::vector<int64_t> coordinates = ranks.coordinatesOf(rank);
+    std::vector<int32_t> piece(8);
+    scatterPiece(layout, mesh, coordinates, whole.data(), piece.data());
+    EXPECT_EQ(piece[0], coordinates[1] * 16 + coordinates[0] * 4);
+    EXPECT_EQ(holdsFirstCopy(layout, coordinates), coordinates[2] == 0);
+    if (holdsFirstCopy(layout, coordinates)) {
+      gatherPiece(layout, mesh, coordinates, piece.data(), gathered.data());
+    }
+  }
+  EXPECT_EQ(gathered, whole);
+}
+
+} // namespace

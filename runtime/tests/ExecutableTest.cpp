@@ -1,0 +1,213 @@
+//===- ExecutableTest.cpp - the small program as its user runs it -----------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "core/Checkpoint.h"
+#include "core/Random.h"
+#include "core/Trainer.h"
+#include "tests/TemporaryFolder.h"
+#include "tests/Toy.h"
+
+#include <cmath>
+#include <cstring>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <sys/wait.h>
+
+using namespace weft::rt;
+using testing::HasSubstr;
+using testing::MatchesRegex;
+
+namespace {
+
+class Executable : public testing::Test {
+protected:
+  Executable() {
+    std::string content;
+    for (uint64_t i = 0; i < 4000; ++i) {
+      content.push_back("the quick brown fox"[randomBits(1, 1, i) % 19]);
+    }
+    data = "--data " + folder.write("data", content);
+  }
+
+  /// Runs the executable; gives its exit status, keeps what it printed.
+  int run(const std::string &arguments, const std::string &environment = "") {
+    std::string command = "cd " + folder.path.string() + " && " + environment + " " + TOY + " " +
+                          arguments + (arguments.find('>') == std::string::npos ? " >out" : "") +
+                          " 2>err";
+    int status = std::system(command.c_str());
+    out = folder.read("out");
+    err = folder.read("err");
+    EXPECT_TRUE(WIFEXITED(status)) << command;
+    return WEXITSTATUS(status);
+  }
+
+  std::vector<double> tensor(const std::string &file, const std::string &name) {
+    SafetensorsFile tensors;
+    std::string error;
+    EXPECT_TRUE(tensors.open(folder.file(file), error)) << error;
+    std::span<const char> bytes = tensors.tensors.at(name).data;
+    std::vector<double> values(bytes.size() / sizeof(double));
+    std::memcpy(values.data(), bytes.data(), bytes.size());
+    return values;
+  }
+
+  std::vector<nlohmann::json> metrics(const std::string &file) {
+    std::vector<nlohmann::json> lines;
+    std::istringstream stream(folder.read(file));
+    for (std::string line; std::getline(stream, line);) {
+      lines.push_back(nlohmann::json::parse(line));
+    }
+    return lines;
+  }
+
+  TemporaryFolder folder;
+  std::string data, out, err;
+};
+
+TEST_F(Executable, TrainsAndTells) {
+  ASSERT_EQ(run(data + " --steps 30 --metrics m --curve"), 0) << err;
+  EXPECT_EQ(err, "");
+  EXPECT_THAT(out, HasSubstr("step  0/30  loss 0."));
+  EXPECT_THAT(out, HasSubstr("step 29/30  loss 0."));
+  EXPECT_THAT(out, HasSubstr("% of peak\n"));
+  EXPECT_THAT(out, HasSubstr(" loss +----"));
+  EXPECT_THAT(out, HasSubstr("30 steps in "));
+  EXPECT_THAT(out, HasSubstr(" tokens/s without the first\n"));
+  EXPECT_THAT(out, HasSubstr("memory of each rank: "));
+  std::vector<nlohmann::json> lines = metrics("m");
+  ASSERT_EQ(lines.size(), 30u);
+  EXPECT_EQ(lines[29]["step"], 29);
+  EXPECT_LT(lines[29]["loss"], lines[0]["loss"]);
+}
+
+TEST_F(Executable, TellsAsMuchAsIsAskedFor) {
+  ASSERT_EQ(run(data + " --quiet"), 0);
+  EXPECT_EQ(out, "");
+  ASSERT_EQ(run(data + " --no-progress"), 0);
+  EXPECT_THAT(out, testing::Not(HasSubstr("step 0")));
+  EXPECT_THAT(out, HasSubstr("5 steps in "));
+}
+
+TEST_F(Executable, InitialWeightsAreThoseOfTheSeed) {
+  ASSERT_EQ(run("--steps 0 --seed 3 --save c"), 0) << err; // Without data, since no step needs it.
+  std::vector<double> table = tensor("c", "table");
+  ASSERT_EQ(table.size(), 256u);
+  for (int64_t token = 0; token < 256; ++token) {
+    EXPECT_EQ(table[size_t(token)], toyInitial(3, token));
+  }
+  EXPECT_EQ(tensor("c", "momentum/table"), std::vector<double>(256));
+}
+
+TEST_F(Executable, SavedAndLoadedIsTheSameAsNeverStopped) {
+  ASSERT_EQ(run(data + " --steps 20 --save whole --metrics m1"), 0) << err;
+  ASSERT_EQ(run(data + " --steps 8 --save part"), 0) << err;
+  ASSERT_EQ(run(data + " --steps 20 --load part --save rest --metrics m2"), 0) << err;
+  EXPECT_EQ(folder.read("whole"), folder.read("rest"));
+  std::vector<nlohmann::json> all = metrics("m1"), rest = metrics("m2");
+  ASSERT_EQ(rest.size(), 12u);
+  EXPECT_EQ(rest[0]["step"], 8);
+  EXPECT_EQ(rest[11]["loss"], all[19]["loss"]);
+  EXPECT_EQ(run(data + " --steps 7 --load part"), 1);
+  EXPECT_EQ(err, "error: 'part' has seen 8 steps, --steps is 7\n");
+}
+
+TEST_F(Executable, GradientsAreThoseOfTheStep) {
+  ASSERT_EQ(run(data + " --steps 3 --save before"), 0) << err;
+  ASSERT_EQ(run(data + " --steps 4 --save after"), 0) << err;
+  ASSERT_EQ(run(data + " --steps 6 --save-gradients g --gradients-step 3"), 0) << err;
+  std::vector<double> gradient = tensor("g", "gradient/table");
+  std::vector<double> m0 = tensor("before", "momentum/table"), m1 = tensor("after", "momentum/table");
+  ASSERT_EQ(gradient.size(), 256u);
+  for (size_t i = 0; i < 256; ++i) {
+    EXPECT_NEAR(m1[i] - 0.9 * m0[i], gradient[i], 1e-15);
+  }
+  EXPECT_EQ(run(data + " --steps 3 --save-gradients g --gradients-step 3"), 1);
+  EXPECT_EQ(err, "error: --gradients-step is 3, this run does the steps from 0 to before 3\n");
+}
+
+TEST_F(Executable, PrintsInsteadOfTraining) {
+  EXPECT_EQ(run("--print-plan"), 0);
+  EXPECT_EQ(out, "data 2\n");
+  EXPECT_EQ(run("--print-program"), 0);
+  EXPECT_EQ(out, toText(makeToy(2, 2)));
+  EXPECT_EQ(run("--version"), 0);
+  EXPECT_THAT(out, MatchesRegex("weft runtime [0-9.]*, program version 1\nmodel toy\nplan "
+                                "0123456789abcdef for 4 ranks .data=2, model=2.\n"));
+  EXPECT_EQ(run("--help"), 0);
+  EXPECT_THAT(out, HasSubstr("usage: "));
+}
+
+TEST_F(Executable, WrongUseIsAnError) {
+  EXPECT_EQ(run(""), 1);
+  EXPECT_EQ(err, "error: --data is missing: the program reads tokens from a file\n");
+  EXPECT_EQ(run("--dada x"), 1);
+  EXPECT_EQ(err, "error: unknown option --dada; the nearest is --data\n");
+  EXPECT_EQ(run("--data none"), 1);
+  EXPECT_EQ(err, "error: cannot read 'none': No such file or directory\n");
+  EXPECT_EQ(run(data + " --load none"), 1);
+  EXPECT_EQ(err, "error: cannot read 'none': No such file or directory\n");
+  EXPECT_EQ(run(data + " --steps 9223372036854775807"), 1);
+  EXPECT_THAT(err, HasSubstr("which is too many to count the samples"));
+}
+
+TEST_F(Executable, OutputsAreTriedBeforeTraining) {
+  for (const char *option : {"--save", "--metrics", "--save-gradients"}) {
+    EXPECT_EQ(run(data + " " + option + " none/file"), 1);
+    EXPECT_EQ(err, "error: cannot write 'none/file': No such file or directory\n");
+    EXPECT_EQ(out, "");
+  }
+}
+
+TEST_F(Executable, AFullDiskIsAnError) {
+  for (const char *option : {"--save", "--metrics", "--save-gradients"}) {
+    EXPECT_EQ(run(data + " " + option + " /dev/full"), 1);
+    EXPECT_EQ(err, "error: cannot write '/dev/full': No space left on device\n");
+  }
+  EXPECT_EQ(run(data + " >/dev/full"), 1);
+  EXPECT_EQ(err, "error: cannot write to standard output: No space left on device\n");
+  EXPECT_EQ(run("--help >/dev/full"), 1);
+  EXPECT_EQ(err, "error: cannot write to standard output: No space left on device\n");
+}
+
+TEST_F(Executable, ValuesThatAreNotFiniteAreTracedAndNothingIsSaved) {
+  ASSERT_EQ(run("--steps 0 --save start"), 0) << err;
+  std::string bytes = folder.read("start");
+  std::vector<TensorHeader> headers = {{"table", ElementType::F64, {256}}};
+  std::string error;
+  auto huge = [](size_t, std::span<char> out) {
+    std::vector<double> values(256, 1e200);
+    std::memcpy(out.data(), values.data(), out.size());
+  };
+  ASSERT_TRUE(saveTensors(folder.file("huge"), headers, {}, huge, error));
+  EXPECT_EQ(run(data + " --load huge --save end"), 3);
+  EXPECT_THAT(out, HasSubstr("'huge': no optimizer state, which starts at zero"));
+  EXPECT_THAT(err, MatchesRegex("error: step 0: loss is inf; the first value that is not finite is "
+                                "inf, element 0 of buffer 5, written by step instruction 0 "
+                                ".table: loss and gradient. on rank 0\n"));
+  EXPECT_FALSE(folder.has("end"));
+}
+
+TEST_F(Executable, ARankThatHangsIsNamed) {
+  EXPECT_EQ(run(data + " --timeout 0.3", "WEFT_TOY_HANG=2"), 1);
+  EXPECT_THAT(err, MatchesRegex("error: rank [013] waited 0.3 s in all-reduce sum f64 .* .step "
+                                "instruction [12], .*; rank 2 is missing: it last finished "
+                                "no collective at all.*\n"));
+}
+
+TEST(DamagedExecutable, IsAnErrorWithoutACrash) {
+  std::vector<char> bytes = serialize(makeToy(1, 1));
+  bytes[100] = char(bytes[100] + 1);
+  const char *arguments[] = {"toy", "--help"};
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(runExecutable(bytes, kToyKernels, arguments), 1);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "error: this executable cannot be run: the program is damaged: its checksum does not "
+            "match its content\n");
+}
+
+} // namespace

@@ -1,0 +1,231 @@
+//===- ProgramTest.cpp - ranks, layouts, bytes and text of programs ---------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "core/Random.h"
+#include "tests/Toy.h"
+
+#include <cstring>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace weft::rt;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+namespace {
+
+std::string faultOf(const Program &program) {
+  std::string error;
+  return isWellFormed(program, error) ? "" : error;
+}
+
+TEST(Ranks, AreRowMajorOverTheMesh) {
+  Program program;
+  EXPECT_EQ(program.rankCount(), 1);
+  program.mesh = {{"a", 2}, {"b", 3}, {"c", 4}};
+  EXPECT_EQ(program.rankCount(), 24);
+  EXPECT_THAT(program.coordinatesOf(23), ElementsAre(1, 2, 3));
+  EXPECT_THAT(program.coordinatesOf(6), ElementsAre(0, 1, 2));
+  const uint32_t b[] = {1}, ca[] = {2, 0};
+  EXPECT_THAT(program.groupOf(6, b), ElementsAre(2, 6, 10));
+  EXPECT_THAT(program.groupOf(6, ca), ElementsAre(4, 16, 5, 17, 6, 18, 7, 19));
+  EXPECT_THAT(program.groupOf(6, {}), ElementsAre(6));
+}
+
+TEST(Layouts, CutDimensionsMajorToMinor) {
+  const std::vector<Axis> mesh = {{"a", 2}, {"b", 3}};
+  TensorLayout layout = {ElementType::F32, {12, 5}, {{1, 0}, {}}};
+  EXPECT_THAT(localShape(layout, mesh), ElementsAre(2, 5));
+  const int64_t coordinates[] = {1, 2};
+  EXPECT_THAT(localOffset(layout, mesh, coordinates), ElementsAre(10, 0));
+}
+
+TEST(Bytes, RoundTrip) {
+  Program program = makeToy(2, 2);
+  program.products.push_back({ElementType::F64, true, false, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
+  std::vector<char> bytes = serialize(program);
+  Program read;
+  std::string error;
+  ASSERT_TRUE(deserialize(bytes, read, error)) << error;
+  EXPECT_EQ(serialize(read), bytes);
+  EXPECT_EQ(toText(read), toText(program));
+  EXPECT_EQ(read.stepFlops, program.stepFlops);
+}
+
+TEST(Bytes, EveryDamageIsNoticed) {
+  const std::vector<char> good = serialize(makeToy(2, 2));
+  Program read;
+  std::string error;
+  for (size_t i = 0; i < good.size(); ++i) {
+    for (int bit : {0, 3, 7}) {
+      std::vector<char> bad = good;
+      bad[i] = char(bad[i] ^ (1 << bit));
+      EXPECT_FALSE(deserialize(bad, read, error)) << "byte " << i << " bit " << bit;
+    }
+    EXPECT_FALSE(deserialize(std::span(good).first(i), read, error)) << "cut to " << i;
+  }
+  std::vector<char> longer = good;
+  longer.push_back(0);
+  EXPECT_FALSE(deserialize(longer, read, error));
+  EXPECT_THAT(error, HasSubstr("bytes after the header"));
+}
+
+TEST(Bytes, OtherVersionsAreRefused) {
+  std::vector<char> bytes = serialize(makeToy(1, 1));
+  bytes[8] = 99;
+  Program read;
+  std::string error;
+  EXPECT_FALSE(deserialize(bytes, read, error));
+  EXPECT_EQ(error, "the program has version 99, this runtime reads version 1");
+}
+
+/// Damage that the checksum does not show must be noticed by the content, or do no harm.
+TEST(Bytes, DamageUnderARightChecksumDoesNoHarm) {
+  constexpr size_t header = 28;
+  const std::vector<char> good = serialize(makeToy(2, 2));
+  Program read;
+  std::string error;
+  for (uint64_t trial = 0; trial < 20000; ++trial) {
+    std::vector<char> bad = good;
+    if (trial % 4 == 0) {
+      bad.resize(header + randomBits(1, trial, 0) % (good.size() - header));
+    }
+    for (uint64_t change = 0; change <= trial % 3 && bad.size() > header; ++change) {
+      uint64_t bits = randomBits(2, trial, change);
+      bad[header + bits % (bad.size() - header)] = char(bits >> 56);
+    }
+    uint64_t length = bad.size() - header;
+    uint64_t checksum = streamOf({bad.data() + header, length});
+    std::memcpy(bad.data() + 12, &length, 8);
+    std::memcpy(bad.data() + 20, &checksum, 8);
+    if (deserialize(bad, read, error)) {
+      EXPECT_EQ(faultOf(read), "");
+      EXPECT_FALSE(toText(read).empty());
+    } else {
+      EXPECT_FALSE(error.empty());
+    }
+  }
+}
+
+TEST(Text, OneInstructionALine) {
+  std::string text = toText(makeToy(2, 2));
+  EXPECT_THAT(text, HasSubstr("program 'toy' plan 0123456789abcdef\nmesh data=2 model=2\n"
+                              "batch 8 sequence 16 vocabulary 256\n"));
+  EXPECT_THAT(text, HasSubstr("\nbuffer %0 f64 1024 at 0 parameter persistent\n"));
+  EXPECT_THAT(text, HasSubstr("\nparameter 'table' f64 [256{model}] in %0\n"));
+  EXPECT_THAT(text, HasSubstr("\ninput 'tokens' i32 [8{data}, 16] in %2\n"));
+  EXPECT_THAT(text, HasSubstr("\n  0: kernel @toy_gradient %0 %2 %3 -> %5 %6 [128, 64, 2]  "
+                              "\"table: loss and gradient\"\n"));
+  EXPECT_THAT(text, HasSubstr("\n  2: all-reduce sum f64 [128] over {data} %6 -> %6  "));
+  EXPECT_THAT(text, HasSubstr("\n  4: observe 'gradient/table' f64 [256{model}] %6  "));
+}
+
+TEST(Text, ProductsAndCollectives) {
+  Program program = makeToy(2, 2);
+  program.products = {{ElementType::F64, true, false, 2, 3, 4, 2, 3, 3, 5, 8, 12, 6}};
+  program.collectives.push_back(
+      {CollectiveKind::AllToAll, ReductionKind::Sum, ElementType::F64, {0, 1}, {4, 2}, 0, 1});
+  program.step.push_back({Opcode::Product, 0, 0, {{6}, {1}, {0, Access::Write}}, {}});
+  program.step.push_back({Opcode::Collective, 3, 0, {{6}, {0, Access::Write}}, {}});
+  ASSERT_EQ(faultOf(program), "");
+  EXPECT_THAT(toText(program), HasSubstr("product f64 2x3x4 A^T ld 2/3/3 batch 5 strides 8/12/6 "
+                                         "%6 %1 -> %0"));
+  EXPECT_THAT(toText(program),
+              HasSubstr("all-to-all f64 [4, 2] over {data, model} dim 0 to 1 %6 -> %0"));
+}
+
+/// A change to the program and the fault that it makes.
+struct Fault {
+  void (*make)(Program &);
+  const char *message;
+};
+
+class Faults : public testing::TestWithParam<Fault> {};
+
+TEST_P(Faults, AreNamed) {
+  Program program = makeToy(2, 2);
+  ASSERT_EQ(faultOf(program), "");
+  GetParam().make(program);
+  EXPECT_THAT(faultOf(program), HasSubstr(GetParam().message));
+}
+
+const Fault kFaults[] = {
+    {[](Program &p) { p.mesh[0].size = 0; }, "mesh axis 'data' has size 0, expected at least 1"},
+    {[](Program &p) { p.mesh[1].name = "data"; }, "two mesh axes have the name 'data'"},
+    {[](Program &p) { p.mesh[0].size = int64_t(1) << 62; }, "more than 16777216 ranks"},
+    {[](Program &p) { p.arenaBytes = ~uint64_t(0); }, "the arena is too large"},
+    {[](Program &p) { p.buffers[1].offset = 8; },
+     "buffer 1 lies at offset 8, expected a multiple of 64"},
+    {[](Program &p) { p.buffers[1].offset = uint64_t(1) << 40; }, "buffer 1 ends at byte"},
+    {[](Program &p) { p.buffers[5].bytes = 7; }, "buffer 5 has 7 bytes, expected a multiple of 8"},
+    {[](Program &p) { p.optimizerState[0].name = "table"; }, "two tensors have the name 'table'"},
+    {[](Program &p) { p.parameters[0].buffer = 99; }, "lies in buffer 99, the program has 8"},
+    {[](Program &p) { p.buffers[0].persistent = false; }, "which is not persistent"},
+    {[](Program &p) { p.parameters[0].layout.dimAxes = {}; }, "1 dimensions but axes for 0"},
+    {[](Program &p) { p.parameters[0].layout.dimAxes = {{7}}; },
+     "tensor 'table' uses mesh axis 7, the mesh has 2"},
+    {[](Program &p) { p.parameters[0].layout.dimAxes = {{1, 1}}; },
+     "tensor 'table' uses mesh axis 'model' twice"},
+    {[](Program &p) { p.parameters[0].layout.globalShape = {255}; },
+     "255 in dimension 0, which does not divide into 2 pieces"},
+    {[](Program &p) { p.parameters[0].layout.globalShape = {512}; },
+     "tensor 'table' needs 2048 bytes in buffer 0, which has 1024"},
+    {[](Program &p) { p.parameters[0].layout.type = ElementType::F32; },
+     "tensor 'table' needs f32 in buffer 0, which holds f64"},
+    {[](Program &p) { p.inputs[0].name = "labels"; },
+     "input 'labels' is not known, expected tokens, targets, step or seed"},
+    {[](Program &p) { p.sequenceLength = 15; }, "is i32 [8, 16], expected i32 [8, 15]"},
+    {[](Program &p) { p.defaultSteps = -1; }, "must not be negative"},
+    {[](Program &p) {
+       p.globalBatch = 0;
+       p.inputs[0].layout.globalShape[0] = 0;
+     },
+     "input 'tokens' is empty"},
+    {[](Program &p) { p.products = {{ElementType::I32}}; }, "product 0 is of type i32"},
+    {[](Program &p) { p.products = {{ElementType::F32, false, false, -1}}; }, "a size of -1"},
+    {[](Program &p) {
+       p.products = {{ElementType::F32, false, false, 1, 1, 1, 1, 1, 1, 1, -1}};
+     },
+     "product 0 has a negative stride"},
+    {[](Program &p) { p.products = {{ElementType::F32, false, false, 2, 2, 2, 1, 2, 2}}; },
+     "rows closer together than they are long"},
+    {[](Program &p) {
+       p.products = {{ElementType::F64, false, false, 16, 16, 16, 16, 16, 16}};
+       p.step.push_back({Opcode::Product, 0, 0, {{0}, {0}, {1}}, {}});
+     },
+     "step instruction 10 needs 2048 bytes in buffer 0, which has 1024"},
+    {[](Program &p) { p.collectives[0].axes = {9}; }, "collective 0 uses mesh axis 9"},
+    {[](Program &p) { p.collectives[0].shape = {-1}; }, "collective 0 has a negative size in [-1]"},
+    {[](Program &p) {
+       p.collectives[0].kind = CollectiveKind::AllGather;
+       p.collectives[0].dim = 3;
+     },
+     "collective 0 names dimension 3 of []"},
+    {[](Program &p) {
+       p.collectives[1].kind = CollectiveKind::ReduceScatter;
+       p.collectives[1].shape = {3};
+     },
+     "collective 1 cuts 3 into 2 pieces"},
+    {[](Program &p) { p.collectives[1].kind = CollectiveKind::AllGather; },
+     "as operand and result of all-gather; only all-reduce may"},
+    {[](Program &p) { p.collectives[0].shape = {2}; }, "step instruction 1 needs 16 bytes"},
+    {[](Program &p) { p.observations[0].layout.type = ElementType::I32; },
+     "observation 'loss' is i32 [], expected f64 [] or f32 []"},
+    {[](Program &p) { p.observations[1].layout.globalShape = {1024}; },
+     "step instruction 4 needs 4096 bytes in buffer 6"},
+    {[](Program &p) { p.step[0].label = 99; }, "step instruction 0 has label 99"},
+    {[](Program &p) { p.step[0].target = 99; }, "step instruction 0 names kernel 99"},
+    {[](Program &p) { p.init[0].operands[0].buffer = 99; }, "init instruction 0 names buffer 99"},
+    {[](Program &p) { p.step[1].operands.pop_back(); },
+     "step instruction 1 has 1 operands, expected 2"},
+    {[](Program &p) { p.init.push_back(p.step[3]); },
+     "init instruction 1 observes, which only the step may do"},
+};
+
+INSTANTIATE_TEST_SUITE_P(All, Faults, testing::ValuesIn(kFaults));
+
+} // namespace

@@ -1,0 +1,39 @@
+//===- Toy.h - a small program made by hand ---------------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A model with one parameter, "table" f64 [256], that learns the mean of the
+// targets that follow each token:
+//
+//   loss = 1/(B S) sum over tokens of (table[token] - target/256)^2
+//
+// by SGD with momentum 0.9 and rate 4. On a mesh data x model, "data" cuts the
+// batch and "model" the table; the program has all-reduces over each and both.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_RT_TESTS_TOY_H
+#define WEFT_RT_TESTS_TOY_H
+
+#include "weft-rt/Program.h"
+
+namespace weft::rt {
+
+inline constexpr int64_t kToyBatch = 8, kToySequence = 16, kToyVocabulary = 256;
+
+/// `data` divides 8 and `model` divides 256.
+Program makeToy(int64_t data, int64_t model);
+
+/// In the order of the program's kernels. A rank on which the environment variable
+/// WEFT_TOY_HANG is its number never returns from the first kernel of a step.
+extern const KernelFunction kToyKernels[];
+
+/// The table's values before the first step.
+double toyInitial(uint64_t seed, int64_t token);
+
+} // namespace weft::rt
+
+#endif // WEFT_RT_TESTS_TOY_H

@@ -1,0 +1,112 @@
+//===- ToyProgram.cpp - a small program made by hand ------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "tests/Toy.h"
+
+using namespace weft::rt;
+
+namespace {
+
+class Maker {
+public:
+  Program program;
+
+  uint32_t buffer(ElementType type, uint64_t elements, BufferClass kind, bool persistent = false) {
+    uint64_t bytes = elements * sizeOf(type);
+    program.buffers.push_back({bytes, program.arenaBytes, kind, persistent, type});
+    program.arenaBytes += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    return uint32_t(program.buffers.size() - 1);
+  }
+
+  uint32_t label(const char *text) {
+    program.labels.push_back(text);
+    return uint32_t(program.labels.size() - 1);
+  }
+
+  void kernel(std::vector<Instruction> &section, uint32_t number, const char *text,
+              std::vector<Operand> operands, std::vector<int64_t> immediates) {
+    section.push_back({Opcode::Kernel, number, label(text), std::move(operands), immediates});
+  }
+
+  void sum(const char *text, uint32_t buffer, std::vector<uint32_t> axes,
+           std::vector<int64_t> shape) {
+    program.collectives.push_back(
+        {CollectiveKind::AllReduce, ReductionKind::Sum, ElementType::F64, axes, shape, 0, 0});
+    program.step.push_back({Opcode::Collective, uint32_t(program.collectives.size() - 1),
+                            label(text),
+                            {{buffer, Access::Read}, {buffer, Access::Write}},
+                            {}});
+  }
+
+  void observe(const char *name, uint32_t buffer, const TensorLayout &layout) {
+    program.observations.push_back({name, layout});
+    program.step.push_back({Opcode::Observe, uint32_t(program.observations.size() - 1), label(name),
+                            {{buffer, Access::Read}},
+                            {}});
+  }
+};
+
+} // namespace
+
+Program weft::rt::makeToy(int64_t data, int64_t model) {
+  Maker make;
+  Program &program = make.program;
+  program.modelName = "toy";
+  program.planText = "data 2\n";
+  program.planHash = "0123456789abcdef";
+  program.mesh = {{"data", data}, {"model", model}};
+  program.kernels = {{"toy_init"}, {"toy_gradient"}, {"toy_square"}, {"toy_root"}, {"toy_update"}};
+  program.globalBatch = kToyBatch;
+  program.sequenceLength = kToySequence;
+  program.vocabulary = kToyVocabulary;
+  program.defaultSteps = 5;
+  program.defaultSeed = 7;
+  program.stepFlops = 4.0 * kToyBatch * kToySequence;
+  program.peakFlopsPerRank = 1e9;
+
+  int64_t rows = kToyBatch / data, piece = kToyVocabulary / model;
+  const TensorLayout whole = {ElementType::F64, {kToyVocabulary}, {{1}}};
+  const TensorLayout tokensLayout = {ElementType::I32, {kToyBatch, kToySequence}, {{0}, {}}};
+  const TensorLayout scalar = {ElementType::F64, {}, {}};
+
+  uint32_t table = make.buffer(ElementType::F64, piece, BufferClass::Parameter, true);
+  uint32_t momentum = make.buffer(ElementType::F64, piece, BufferClass::Optimizer, true);
+  uint32_t tokens = make.buffer(ElementType::I32, rows * kToySequence, BufferClass::Input, true);
+  uint32_t targets = make.buffer(ElementType::I32, rows * kToySequence, BufferClass::Input, true);
+  uint32_t seed = make.buffer(ElementType::I64, 1, BufferClass::Input, true);
+  uint32_t loss = make.buffer(ElementType::F64, 1, BufferClass::Activation);
+  uint32_t gradient = make.buffer(ElementType::F64, piece, BufferClass::Gradient);
+  uint32_t norm = make.buffer(ElementType::F64, 1, BufferClass::Activation);
+  program.parameters = {{"table", whole, table}};
+  program.optimizerState = {{"momentum/table", whole, momentum}};
+  program.inputs = {{"tokens", tokensLayout, tokens},
+                    {"targets", tokensLayout, targets},
+                    {"seed", {ElementType::I64, {}, {}}, seed}};
+
+  make.kernel(program.init, 0, "table: initial values",
+              {{seed, Access::Read}, {table, Access::Write}, {momentum, Access::Write}}, {piece});
+  make.kernel(program.step, 1, "table: loss and gradient",
+              {{table, Access::Read},
+               {tokens, Access::Read},
+               {targets, Access::Read},
+               {loss, Access::Write},
+               {gradient, Access::Write}},
+              {piece, rows * kToySequence, model});
+  make.sum("loss: sum over ranks", loss, {0, 1}, {});
+  make.sum("table: sum of gradients", gradient, {0}, {piece});
+  make.observe("loss", loss, scalar);
+  make.observe("gradient/table", gradient, whole);
+  make.kernel(program.step, 2, "norm: squares", {{gradient, Access::Read}, {norm, Access::Write}},
+              {piece});
+  make.sum("norm: sum over pieces", norm, {1}, {1});
+  make.kernel(program.step, 3, "norm: root", {{norm, Access::ReadWrite}}, {});
+  make.observe("gradient_norm", norm, scalar);
+  make.kernel(program.step, 4, "table: update",
+              {{gradient, Access::Read}, {momentum, Access::ReadWrite}, {table, Access::ReadWrite}},
+              {piece});
+  return program;
+}
