@@ -1,0 +1,75 @@
+//===- Machine.h - the machine that a program is compiled for -------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// MachineSpec is what proto/weft/machine.proto means once every rule of
+// docs/Descriptions.md holds. The compiler never asks a device anything: what it
+// knows about the machine is written here.
+//
+// The functions keep no state: any number of threads may call them.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_DESCRIPTION_MACHINE_H
+#define WEFT_DESCRIPTION_MACHINE_H
+
+#include "weft/Description/Diagnostic.h"
+#include "weft/Description/Precision.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace weft::desc {
+
+/// One device; all devices of a machine are alike. One rank runs on one device.
+struct DeviceSpec {
+  std::string name;
+  /// Floating point operations per second at best, a multiply-add counting as two; none where the
+  /// description gives no number for that precision.
+  std::optional<double> peakFlopsF64;
+  std::optional<double> peakFlopsF32;
+  /// Memory that one rank may use.
+  int64_t memoryBytes = 0;
+  double memoryBandwidth = 0.0; ///< Bytes per second.
+  int64_t cores = 1;
+
+  std::optional<double> peakFlops(Precision precision) const {
+    return precision == Precision::F64 ? peakFlopsF64 : peakFlopsF32;
+  }
+};
+
+/// The cost of sending n bytes from one device is latency + n / bandwidth.
+struct LinkSpec {
+  std::string name;
+  double latency = 0.0;   ///< Seconds.
+  double bandwidth = 0.0; ///< Bytes per second and device, in one direction.
+};
+
+struct MachineSpec {
+  std::string name;
+  int64_t nodes = 1;
+  int64_t devicesPerNode = 1;
+  DeviceSpec device;
+  /// Between devices of one node; present where a node has several devices.
+  std::optional<LinkSpec> nodeLink;
+  /// Between devices of different nodes; present where there are several nodes.
+  std::optional<LinkSpec> clusterLink;
+
+  int64_t devices() const { return nodes * devicesPerNode; }
+};
+
+/// Reads a text file of proto/weft/machine.proto. Fails where the file cannot be read, does not
+/// parse or violates a rule; then lists everything that is wrong.
+Result<MachineSpec> loadMachine(const std::string &path);
+
+/// As loadMachine, from text; `file` is only for diagnostics.
+Result<MachineSpec> parseMachine(std::string_view text, const std::string &file = "machine");
+
+} // namespace weft::desc
+
+#endif // WEFT_DESCRIPTION_MACHINE_H

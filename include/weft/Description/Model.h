@@ -1,0 +1,119 @@
+//===- Model.h - a decoder-only model, all defaults filled in -------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// ModelSpec is what proto/weft/model.proto means once every default is filled in
+// and every rule of docs/Descriptions.md holds. Passes read only this struct, so
+// none of them asks whether a field is present.
+//
+// The functions keep no state: any number of threads may call them.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_DESCRIPTION_MODEL_H
+#define WEFT_DESCRIPTION_MODEL_H
+
+#include "weft/Description/Diagnostic.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weft::desc {
+
+/// LayerNorm subtracts the mean and divides by the standard deviation; RmsNorm divides by the root
+/// of the mean square.
+enum class NormKind { LayerNorm, RmsNorm };
+
+/// Gelu uses erf; GeluTanh is its approximation by tanh; SwiGlu is silu(gate) * up.
+enum class ActivationKind { Gelu, GeluTanh, SwiGlu };
+
+/// How a token's place enters the model.
+enum class PositionKind { Learned, Rotary, None };
+
+/// How rotary frequencies are stretched to reach longer sequences.
+enum class RotaryScaling { None, Linear, Llama3 };
+
+/// Rotary position embedding; meaningful only with PositionKind::Rotary. Element i of a head is
+/// rotated with element i + head_size / 2.
+struct RotarySpec {
+  double theta = 10000.0;
+  RotaryScaling scaling = RotaryScaling::None;
+  /// Linear and Llama3: how many times longer sequences may get; 1 with None.
+  double factor = 1.0;
+  /// Llama3 only: wave lengths above original / low are stretched by the whole factor, those below
+  /// original / high not at all, and those between by a mix.
+  double lowFrequencyFactor = 1.0;
+  double highFrequencyFactor = 4.0;
+  int64_t originalMaximumLength = 0;
+};
+
+/// Weights are drawn from a normal distribution of mean 0; biases start at 0, norm weights at 1.
+struct InitializationSpec {
+  double standardDeviation = 0.02;
+  /// attention.output and mlp.down use standardDeviation / sqrt(2 * layers).
+  bool scaleResidualProjections = true;
+};
+
+/// A decoder-only transformer with pre-norm residual blocks. Sizes are counts of elements.
+struct ModelSpec {
+  std::string name;
+  int64_t layers = 0;
+  int64_t hidden = 0;
+  /// Query heads; a multiple of kvHeads.
+  int64_t heads = 0;
+  int64_t kvHeads = 0;
+  /// Elements of one head. heads * headSize need not equal hidden.
+  int64_t headSize = 0;
+  int64_t ffn = 0;
+  int64_t vocabulary = 0;
+  /// The longest sequence the model may see; 0 means no limit (never with Learned).
+  int64_t maximumLength = 0;
+  NormKind norm = NormKind::LayerNorm;
+  double normEpsilon = 1e-5;
+  /// Never true with RmsNorm.
+  bool normBias = true;
+  ActivationKind activation = ActivationKind::Gelu;
+  PositionKind positions = PositionKind::Learned;
+  RotarySpec rotary;
+  /// Biases of query, key, value and attention output.
+  bool attentionBiases = false;
+  /// Biases of up, gate and down.
+  bool mlpBiases = false;
+  /// Probability of dropping an element after the embedding and of what a block adds to the
+  /// residual stream, in [0, 1).
+  double dropout = 0.0;
+  /// Probability of dropping an attention probability, in [0, 1).
+  double attentionDropout = 0.0;
+  /// The head's weight is embed.tokens.weight.
+  bool tiedEmbeddings = false;
+  InitializationSpec initialization;
+
+  /// Query heads that share one key and value head.
+  int64_t group() const { return heads / kvHeads; }
+  bool hasGate() const { return activation == ActivationKind::SwiGlu; }
+};
+
+/// Reads a text file of proto/weft/model.proto. Fails where the file cannot be read, does not parse
+/// or violates a rule; then lists everything that is wrong.
+Result<ModelSpec> loadModel(const std::string &path);
+
+/// As loadModel, from text; `file` is only for diagnostics.
+Result<ModelSpec> parseModel(std::string_view text, const std::string &file = "model");
+
+/// Number of trainable elements; a tied head counts once.
+int64_t parameterCount(const ModelSpec &model);
+
+/// Radians per position of each rotated pair, headSize / 2 of them, with scaling applied:
+/// theta^(-2i / headSize), as in RoFormer (arXiv 2104.09864). Linear scaling divides all of them by
+/// the factor; Llama3 scaling as RotarySpec says.
+/// REQUIRES: model.positions is Rotary.
+std::vector<double> rotaryFrequencies(const ModelSpec &model);
+
+} // namespace weft::desc
+
+#endif // WEFT_DESCRIPTION_MODEL_H

@@ -1,0 +1,39 @@
+//===- Pins.h - short forms of known strategies ---------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A pin is what a user types to fix part of a plan: "dp=2". This is the only
+// place that knows the names of strategies; from here on there are only axes and
+// shardings of logical dimensions.
+//
+//   dp=N  data parallelism: axis "dp" of size N splits batch
+//   tp=N  tensor parallelism: axis "tp" of size N splits kv_heads, ffn and vocab
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_DESCRIPTION_PINS_H
+#define WEFT_DESCRIPTION_PINS_H
+
+#include "weft/Description/Plan.h"
+
+#include <string>
+#include <vector>
+
+namespace weft::desc {
+
+/// The plan that `pins` stand for; each string is one pin or several with commas between them
+/// ("dp=2,tp=2"). Mesh axes come out as dp major, tp minor, in whatever order the pins are given; a
+/// pin of size 1 leaves no trace, and no pins give the plan of one rank.
+///
+/// Fails on an unknown name, a repeated pin, and a size that is not a number from 1 to 1048576;
+/// lists all of it. Whether a model can be split so is for validatePlan to say.
+///
+/// Safe to call from any thread.
+Result<PlanSpec> applyPins(const std::vector<std::string> &pins);
+
+} // namespace weft::desc
+
+#endif // WEFT_DESCRIPTION_PINS_H

@@ -1,0 +1,95 @@
+//===- Plan.h - how a program is split over a mesh of ranks ---------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A plan is a mesh of ranks with named axes, and for logical dimensions of
+// values the axes that split them. It names no strategy: data or tensor
+// parallelism is what a reader sees in it. Its text form is short, can be edited
+// by hand, and has a hash that is equal exactly where the text is.
+//
+// The functions keep no state: any number of threads may call them.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_DESCRIPTION_PLAN_H
+#define WEFT_DESCRIPTION_PLAN_H
+
+#include "weft/Description/Diagnostic.h"
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weft::desc {
+
+/// One mesh axis; its size is at least 2.
+struct AxisSpec {
+  std::string name;
+  int64_t size = 0;
+  /// Where it was written; not part of the plan's identity.
+  Location location;
+};
+
+/// Splits one logical dimension of some values.
+struct ShardingSpec {
+  /// Names of parameters and inputs; `*` stands for any run of characters, also for none.
+  std::string value = "*";
+  /// One of dimensionNames().
+  std::string dimension;
+  /// Axes that split the dimension, major to minor.
+  std::vector<std::string> axes;
+  /// Where it was written; not part of the plan's identity.
+  Location location;
+};
+
+/// Mesh axes are major to minor: ranks are numbered row-major, the last axis varies fastest. No
+/// axis means one rank. Where several shardings match a value and dimension, the last one holds.
+struct PlanSpec {
+  std::vector<AxisSpec> mesh;
+  std::vector<ShardingSpec> shardings;
+
+  /// Number of ranks: the product of the axis sizes.
+  int64_t ranks() const;
+  /// The axis of that name, or null.
+  const AxisSpec *axis(std::string_view name) const;
+};
+
+/// Equal in everything but locations.
+bool operator==(const PlanSpec &a, const PlanSpec &b);
+
+/// The logical dimensions a plan may split: batch, sequence, kv_heads, group, head, ffn, vocab,
+/// hidden, positions.
+std::span<const std::string_view> dimensionNames();
+
+/// Whether `name` matches `pattern`, in which `*` stands for any run of characters. Linear in the
+/// product of the lengths.
+bool matchesPattern(std::string_view pattern, std::string_view name);
+
+/// The axes that split `dimension` of `value`: those of the last sharding that matches; none where
+/// no sharding does.
+std::vector<std::string> axesFor(const PlanSpec &plan, std::string_view value,
+                                 std::string_view dimension);
+
+/// Reads a text file of proto/weft/plan.proto. Fails where the file cannot be read, does not parse
+/// or violates a rule; then lists everything that is wrong.
+Result<PlanSpec> loadPlan(const std::string &path);
+
+/// As loadPlan, from text; `file` is only for diagnostics.
+Result<PlanSpec> parsePlan(std::string_view text, const std::string &file = "plan");
+
+/// The canonical text: fixed order of fields, defaults written out, one sharding per line. Parsing
+/// it gives an equal plan.
+std::string printPlan(const PlanSpec &plan);
+
+/// 16 hexadecimal digits: 64-bit FNV-1a of the canonical text. A name for a plan, not a protection
+/// against forgery.
+std::string hashPlan(const PlanSpec &plan);
+
+} // namespace weft::desc
+
+#endif // WEFT_DESCRIPTION_PLAN_H

@@ -1,0 +1,98 @@
+//===- Recipe.h - how a model is trained, all defaults filled in ----------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// RecipeSpec is what proto/weft/recipe.proto means once every default is filled
+// in and every rule of docs/Descriptions.md holds.
+//
+// The functions keep no state: any number of threads may call them.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_DESCRIPTION_RECIPE_H
+#define WEFT_DESCRIPTION_RECIPE_H
+
+#include "weft/Description/Diagnostic.h"
+#include "weft/Description/Precision.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+namespace weft::desc {
+
+/// Adam with decoupled weight decay (arXiv 1711.05101), step counted from t = 1:
+///   m = beta1 * m + (1 - beta1) * g,  v = beta2 * v + (1 - beta2) * g * g
+///   p -= rate * (m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + epsilon) + weightDecay * p)
+/// Decay applies to embeddings and projections, never to norms and biases.
+struct AdamWSpec {
+  double beta1 = 0.9;
+  double beta2 = 0.95;
+  double epsilon = 1e-8;
+  double weightDecay = 0.1;
+};
+
+/// Gradient descent: m = momentum * m + g + weightDecay * p,  p -= rate * m. Without momentum there
+/// is no state m. Decay applies to embeddings and projections, never to norms and biases.
+struct SgdSpec {
+  double momentum = 0.0;
+  double weightDecay = 0.0;
+};
+
+enum class DecayKind { Constant, Linear, Cosine };
+
+/// The learning rate over the steps; see `learningRate`.
+struct ScheduleSpec {
+  double peakLearningRate = 0.0;
+  int64_t warmupSteps = 0;
+  DecayKind decay = DecayKind::Cosine;
+  /// Rate that the decay ends at, as a share of the peak; 1 with Constant.
+  double finalLearningRateFraction = 0.1;
+};
+
+/// How to train: data per step, arithmetic, optimizer, losses.
+struct RecipeSpec {
+  /// Tokens of one sequence.
+  int64_t sequenceLength = 0;
+  /// Sequences in one optimizer step, over all ranks. A batch given in tokens is already divided.
+  int64_t globalBatch = 0;
+  Precision precision = Precision::F32;
+  std::variant<AdamWSpec, SgdSpec> optimizer;
+  ScheduleSpec schedule;
+  /// Largest allowed l2 norm of all gradients together; none means no clipping.
+  std::optional<double> clipNorm;
+  /// Weight of the mean over tokens of log(sum(exp(logits)))^2 in the loss; 0 means none.
+  double zLoss = 0.0;
+  int64_t steps = 0;
+  uint64_t seed = 0;
+  /// Where these were written, for what is wrong only together with a model or machine.
+  Location sequenceLengthLocation;
+  Location precisionLocation;
+
+  int64_t globalBatchTokens() const { return globalBatch * sequenceLength; }
+};
+
+/// Reads a text file of proto/weft/recipe.proto. Fails where the file cannot be read, does not
+/// parse or violates a rule; then lists everything that is wrong.
+Result<RecipeSpec> loadRecipe(const std::string &path);
+
+/// As loadRecipe, from text; `file` is only for diagnostics.
+Result<RecipeSpec> parseRecipe(std::string_view text, const std::string &file = "recipe");
+
+/// The learning rate of step `step`, counted from 0. With w = warmupSteps, f the final fraction:
+///   step < w:  peak * (step + 1) / w
+///   else, x = (step - w) / (steps - w), at most 1:
+///     Constant: peak;  Linear: peak * (1 - (1 - f) * x)
+///     Cosine: peak * (f + (1 - f) * (1 + cos(pi * x)) / 2)
+/// The last step's x is just below 1, so no step is spent at a rate of zero. Past the last step the
+/// rate stays at the end value.
+double learningRate(const RecipeSpec &recipe, int64_t step);
+
+} // namespace weft::desc
+
+#endif // WEFT_DESCRIPTION_RECIPE_H

@@ -1,0 +1,142 @@
+//===- Machine.cpp - the machine that a program is compiled for -----------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "weft/Description/Machine.h"
+
+#include "Reader.h"
+#include "Text.h"
+#include "weft/machine.pb.h"
+
+#include <algorithm>
+
+namespace weft::desc {
+
+using detail::Bounds;
+using detail::Fields;
+
+/// Rates are positive, and far above anything built they are a slip of the pen.
+static constexpr Bounds rate{.low = 0, .high = 1e18, .above = true};
+
+static void checkPeaks(const proto::Device &device, Fields &fields) {
+  std::vector<proto::Precision> seen;
+  for (int i = 0; i < device.peak_flops_size(); ++i) {
+    const proto::PeakFlops &peak = device.peak_flops(i);
+    Fields inner = fields.nested("peak_flops", i);
+    inner.required("machine_r3", {"precision", "flops"});
+    inner.real("flops", "machine_r4", rate);
+    // machine_r5
+    if (!peak.has_precision()) {
+      continue;
+    }
+    if (std::find(seen.begin(), seen.end(), peak.precision()) != seen.end()) {
+      inner.error("precision", "machine_r5",
+                  "expected one entry for each precision, got a second one for " +
+                      proto::Precision_Name(peak.precision()));
+    }
+    seen.push_back(peak.precision());
+  }
+  if (device.peak_flops().empty()) {
+    fields.error("peak_flops", "machine_r5", "missing, expected at least one entry");
+  }
+}
+
+static void checkDevice(const proto::Device &device, Fields fields) {
+  fields.required("machine_r2", {"name"});
+  fields.label("name", "machine_r2");
+  fields.required("machine_r3", {"memory_bytes", "memory_bandwidth_bytes_per_second"});
+  fields.integer("memory_bytes", "machine_r4", int64_t(1) << 20, int64_t(1) << 50);
+  fields.real("memory_bandwidth_bytes_per_second", "machine_r4", rate);
+  fields.integer("cores", "machine_r4", 1, 4096);
+  checkPeaks(device, fields);
+}
+
+/// machine_r6: one link for each scope that the machine has, and none for others. `count` is the
+/// number of ends that the scope joins.
+static void checkScope(const proto::Machine &machine, Fields &fields, proto::Link::Scope scope,
+                       const char *count, int64_t ends) {
+  std::string name = proto::Link::Scope_Name(scope);
+  int found = 0;
+  for (int i = 0; i < machine.links_size(); ++i) {
+    if (!machine.links(i).has_scope() || machine.links(i).scope() != scope) {
+      continue;
+    }
+    if (ends == 1) {
+      fields.nested("links", i)
+          .refused("machine_r6", {"scope"}, "where " + std::string(count) + " is 1");
+    } else if (++found == 2) {
+      fields.nested("links", i)
+          .error("scope", "machine_r6",
+                 "expected one link of scope " + name + ", got a second one");
+    }
+  }
+  if (ends > 1 && found == 0) {
+    fields.error("links", "machine_r6",
+                 "expected a link of scope " + name + " where " + count + " is " +
+                     detail::text(ends) + ", got none");
+  }
+}
+
+static void checkMachine(const proto::Machine &machine, Fields &fields) {
+  // machine_r2
+  fields.required("machine_r2", {"name"});
+  fields.label("name", "machine_r2");
+  // machine_r3
+  fields.required("machine_r3", {"devices_per_node", "device"});
+  // machine_r4
+  fields.integer("nodes", "machine_r4", 1, 1 << 16);
+  bool perNode = fields.integer("devices_per_node", "machine_r4", 1, 1 << 10);
+  if (machine.has_device()) {
+    checkDevice(machine.device(), fields.nested("device"));
+  }
+  for (int i = 0; i < machine.links_size(); ++i) {
+    Fields link = fields.nested("links", i);
+    link.required("machine_r2", {"name"});
+    link.label("name", "machine_r2");
+    link.required("machine_r3", {"scope", "latency_seconds", "bandwidth_bytes_per_second"});
+    link.real("latency_seconds", "machine_r4", {.low = 0, .high = 1});
+    link.real("bandwidth_bytes_per_second", "machine_r4", rate);
+  }
+  if (perNode) {
+    checkScope(machine, fields, proto::Link::NODE, "devices_per_node", machine.devices_per_node());
+  }
+  checkScope(machine, fields, proto::Link::CLUSTER, "nodes", machine.nodes());
+}
+
+static DeviceSpec toSpec(const proto::Device &device) {
+  DeviceSpec spec;
+  spec.name = device.name();
+  for (const proto::PeakFlops &peak : device.peak_flops()) {
+    (peak.precision() == proto::F64 ? spec.peakFlopsF64 : spec.peakFlopsF32) = peak.flops();
+  }
+  spec.memoryBytes = device.memory_bytes();
+  spec.memoryBandwidth = device.memory_bandwidth_bytes_per_second();
+  spec.cores = device.cores();
+  return spec;
+}
+
+static MachineSpec resolve(const proto::Machine &machine, Fields &) {
+  MachineSpec spec;
+  spec.name = machine.name();
+  spec.nodes = machine.nodes();
+  spec.devicesPerNode = machine.devices_per_node();
+  spec.device = toSpec(machine.device());
+  for (const proto::Link &link : machine.links()) {
+    (link.scope() == proto::Link::NODE ? spec.nodeLink : spec.clusterLink) =
+        LinkSpec{link.name(), link.latency_seconds(), link.bandwidth_bytes_per_second()};
+  }
+  return spec;
+}
+
+Result<MachineSpec> parseMachine(std::string_view text, const std::string &file) {
+  return detail::readDescription<proto::Machine>(text, file, "machine_r1", checkMachine, resolve);
+}
+
+Result<MachineSpec> loadMachine(const std::string &path) {
+  return detail::loadDescription<MachineSpec>(path, parseMachine);
+}
+
+} // namespace weft::desc

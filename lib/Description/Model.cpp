@@ -1,0 +1,255 @@
+//===- Model.cpp - a decoder-only model, all defaults filled in -----------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "weft/Description/Model.h"
+
+#include "Reader.h"
+#include "Text.h"
+#include "weft/model.pb.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace weft::desc {
+
+using detail::Fields;
+
+static void checkSizes(const proto::Model &model, Fields &fields) {
+  // model_r4
+  fields.integer("layers", "model_r4", 1, 1 << 10);
+  bool hidden = fields.integer("hidden", "model_r4", 1, 1 << 17);
+  bool heads = fields.integer("heads", "model_r4", 1, 1 << 10);
+  bool kvHeads = fields.integer("kv_heads", "model_r4", 1, 1 << 10);
+  bool headSize = fields.integer("head_size", "model_r4", 1, 1 << 12);
+  fields.integer("ffn", "model_r4", 1, 1 << 20);
+  fields.integer("vocabulary", "model_r4", 2, 1 << 24);
+  fields.integer("maximum_length", "model_r4", 1, 1 << 20);
+
+  // model_r5
+  if (heads && kvHeads && model.heads() % model.kv_heads() != 0) {
+    fields.error("heads", "model_r5",
+                 "expected a multiple of kv_heads " + detail::text(model.kv_heads()) + ", got " +
+                     detail::text(model.heads()));
+  }
+  if (!fields.has("head_size") && hidden && heads) {
+    // model_r6
+    if (model.hidden() % model.heads() != 0) {
+      fields.error("hidden", "model_r6",
+                   "expected a multiple of heads " + detail::text(model.heads()) +
+                       " where head_size is not given, got " + detail::text(model.hidden()));
+    } else if (model.hidden() / model.heads() > 1 << 12) {
+      fields.error("hidden", "model_r6",
+                   "expected hidden / heads to be at most 4096 where head_size is not given, got " +
+                       detail::text(model.hidden() / model.heads()));
+    } else if (model.positions() == proto::Model::ROTARY &&
+               model.hidden() / model.heads() % 2 != 0) { // model_r7
+      fields.error("hidden", "model_r7",
+                   "expected hidden / heads to be even with ROTARY positions, got " +
+                       detail::text(model.hidden() / model.heads()));
+    }
+  }
+  // model_r7
+  if (headSize && model.positions() == proto::Model::ROTARY && model.head_size() % 2 != 0) {
+    fields.error("head_size", "model_r7",
+                 "expected an even number with ROTARY positions, got " +
+                     detail::text(model.head_size()));
+  }
+}
+
+static void checkRotary(const proto::Rotary &rotary, Fields fields) {
+  // model_r13
+  fields.real("theta", "model_r13", {.low = 1, .high = 1e12, .above = true});
+  fields.real("factor", "model_r13", {.low = 1, .high = 1e6});
+  bool low =
+      fields.real("low_frequency_factor", "model_r13", {.low = 0, .high = 1e6, .above = true}) ||
+      !fields.has("low_frequency_factor");
+  bool high =
+      fields.real("high_frequency_factor", "model_r13", {.low = 0, .high = 1e6, .above = true}) ||
+      !fields.has("high_frequency_factor");
+  fields.integer("original_maximum_length", "model_r13", 1, 1 << 20);
+
+  // model_r11
+  if (rotary.scaling() == proto::Rotary::UNSCALED) {
+    fields.refused("model_r11", {"factor"}, "with scaling UNSCALED");
+  } else {
+    fields.required("model_r11", {"factor"});
+  }
+  // model_r12
+  if (rotary.scaling() != proto::Rotary::LLAMA3) {
+    fields.refused("model_r12",
+                   {"low_frequency_factor", "high_frequency_factor", "original_maximum_length"},
+                   "without scaling LLAMA3");
+    return;
+  }
+  fields.required("model_r12", {"original_maximum_length"});
+  if (low && high && rotary.low_frequency_factor() >= rotary.high_frequency_factor()) {
+    fields.error("high_frequency_factor", "model_r12",
+                 "expected more than low_frequency_factor " +
+                     detail::text(rotary.low_frequency_factor()) + ", got " +
+                     detail::text(rotary.high_frequency_factor()));
+  }
+}
+
+static void checkModel(const proto::Model &model, Fields &fields) {
+  // model_r2
+  fields.required("model_r2", {"name"});
+  fields.label("name", "model_r2");
+  // model_r3
+  fields.required("model_r3", {"layers", "hidden", "heads", "ffn", "norm", "activation",
+                               "positions", "vocabulary"});
+  checkSizes(model, fields);
+  // model_r8
+  if (model.norm() == proto::Model::RMS_NORM && model.norm_bias()) {
+    fields.error("norm_bias", "model_r8", "expected false with RMS_NORM, got true");
+  }
+  // model_r9
+  fields.real("norm_epsilon", "model_r9", {.low = 0, .high = 0.1, .above = true});
+  if (model.has_rotary()) {
+    checkRotary(model.rotary(), fields.nested("rotary"));
+    // model_r10
+    if (model.has_positions() && model.positions() != proto::Model::ROTARY) {
+      fields.refused("model_r10", {"rotary"}, "without ROTARY positions");
+    }
+  }
+  // model_r14
+  fields.real("dropout", "model_r14", {.low = 0, .high = 1, .below = true});
+  fields.real("attention_dropout", "model_r14", {.low = 0, .high = 1, .below = true});
+  // model_r15
+  if (model.has_positions() && model.positions() == proto::Model::LEARNED) {
+    fields.required("model_r15", {"maximum_length"});
+  }
+  // model_r16
+  if (model.has_initialization()) {
+    fields.nested("initialization")
+        .real("standard_deviation", "model_r16", {.low = 0, .high = 10, .above = true});
+  }
+}
+
+static NormKind toSpec(proto::Model::Norm norm) {
+  return norm == proto::Model::LAYER_NORM ? NormKind::LayerNorm : NormKind::RmsNorm;
+}
+
+static ActivationKind toSpec(proto::Model::Activation activation) {
+  switch (activation) {
+  case proto::Model::GELU:
+    return ActivationKind::Gelu;
+  case proto::Model::GELU_TANH:
+    return ActivationKind::GeluTanh;
+  case proto::Model::SWIGLU:
+    break;
+  }
+  return ActivationKind::SwiGlu;
+}
+
+static PositionKind toSpec(proto::Model::Positions positions) {
+  switch (positions) {
+  case proto::Model::LEARNED:
+    return PositionKind::Learned;
+  case proto::Model::ROTARY:
+    return PositionKind::Rotary;
+  case proto::Model::NO_POSITIONS:
+    break;
+  }
+  return PositionKind::None;
+}
+
+static RotarySpec toSpec(const proto::Rotary &rotary) {
+  RotarySpec spec;
+  spec.theta = rotary.theta();
+  spec.scaling = rotary.scaling() == proto::Rotary::UNSCALED ? RotaryScaling::None
+                 : rotary.scaling() == proto::Rotary::LINEAR ? RotaryScaling::Linear
+                                                             : RotaryScaling::Llama3;
+  spec.factor = rotary.has_factor() ? rotary.factor() : 1.0;
+  spec.lowFrequencyFactor = rotary.low_frequency_factor();
+  spec.highFrequencyFactor = rotary.high_frequency_factor();
+  spec.originalMaximumLength = rotary.original_maximum_length();
+  return spec;
+}
+
+static ModelSpec resolve(const proto::Model &model, Fields &) {
+  ModelSpec spec;
+  spec.name = model.name();
+  spec.layers = model.layers();
+  spec.hidden = model.hidden();
+  spec.heads = model.heads();
+  spec.kvHeads = model.has_kv_heads() ? model.kv_heads() : model.heads();
+  spec.headSize = model.has_head_size() ? model.head_size() : model.hidden() / model.heads();
+  spec.ffn = model.ffn();
+  spec.vocabulary = model.vocabulary();
+  spec.maximumLength = model.maximum_length();
+  spec.norm = toSpec(model.norm());
+  spec.normEpsilon = model.norm_epsilon();
+  spec.normBias = model.has_norm_bias() ? model.norm_bias() : spec.norm == NormKind::LayerNorm;
+  spec.activation = toSpec(model.activation());
+  spec.positions = toSpec(model.positions());
+  spec.rotary = toSpec(model.rotary());
+  spec.attentionBiases = model.attention_biases();
+  spec.mlpBiases = model.mlp_biases();
+  spec.dropout = model.dropout();
+  spec.attentionDropout = model.attention_dropout();
+  spec.tiedEmbeddings = model.tied_embeddings();
+  spec.initialization.standardDeviation = model.initialization().standard_deviation();
+  spec.initialization.scaleResidualProjections =
+      model.initialization().scale_residual_projections();
+  return spec;
+}
+
+Result<ModelSpec> parseModel(std::string_view text, const std::string &file) {
+  return detail::readDescription<proto::Model>(text, file, "model_r1", checkModel, resolve);
+}
+
+Result<ModelSpec> loadModel(const std::string &path) {
+  return detail::loadDescription<ModelSpec>(path, parseModel);
+}
+
+int64_t parameterCount(const ModelSpec &model) {
+  int64_t queries = model.heads * model.headSize;
+  int64_t keys = model.kvHeads * model.headSize;
+  int64_t norm = model.hidden * (model.normBias ? 2 : 1);
+  int64_t attention = 2 * model.hidden * (queries + keys) +
+                      (model.attentionBiases ? queries + 2 * keys + model.hidden : 0);
+  int64_t inner = model.hasGate() ? 2 : 1;
+  int64_t mlp = (inner + 1) * model.hidden * model.ffn +
+                (model.mlpBiases ? inner * model.ffn + model.hidden : 0);
+  int64_t embeddings = (model.tiedEmbeddings ? 1 : 2) * model.vocabulary * model.hidden;
+  if (model.positions == PositionKind::Learned) {
+    embeddings += model.maximumLength * model.hidden;
+  }
+  return embeddings + model.layers * (attention + mlp + 2 * norm) + norm;
+}
+
+/// A frequency after Llama3 scaling: kept for short waves, divided by the factor for long ones, a
+/// mix that is linear in the number of waves that fit into the original length between.
+static double scaleAsLlama3(const RotarySpec &rotary, double frequency) {
+  double waves = double(rotary.originalMaximumLength) * frequency / (2 * std::numbers::pi);
+  double kept = (waves - rotary.lowFrequencyFactor) /
+                (rotary.highFrequencyFactor - rotary.lowFrequencyFactor);
+  kept = std::clamp(kept, 0.0, 1.0);
+  return kept * frequency + (1 - kept) * frequency / rotary.factor;
+}
+
+std::vector<double> rotaryFrequencies(const ModelSpec &model) {
+  std::vector<double> frequencies(size_t(model.headSize / 2));
+  for (size_t i = 0; i < frequencies.size(); ++i) {
+    double frequency = std::pow(model.rotary.theta, -2.0 * double(i) / double(model.headSize));
+    switch (model.rotary.scaling) {
+    case RotaryScaling::None:
+      break;
+    case RotaryScaling::Linear:
+      frequency /= model.rotary.factor;
+      break;
+    case RotaryScaling::Llama3:
+      frequency = scaleAsLlama3(model.rotary, frequency);
+      break;
+    }
+    frequencies[i] = frequency;
+  }
+  return frequencies;
+}
+
+} // namespace weft::desc

@@ -1,0 +1,237 @@
+//===- Plan.cpp - how a program is split over a mesh of ranks -------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "weft/Description/Plan.h"
+
+#include "Reader.h"
+#include "Text.h"
+#include "weft/plan.pb.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <map>
+#include <set>
+
+namespace weft::desc {
+
+using detail::Fields;
+
+static constexpr int64_t maximumRanks = 1 << 20;
+
+int64_t PlanSpec::ranks() const {
+  int64_t product = 1;
+  for (const AxisSpec &axis : mesh) {
+    product *= axis.size;
+  }
+  return product;
+}
+
+const AxisSpec *PlanSpec::axis(std::string_view name) const {
+  auto found = std::find_if(mesh.begin(), mesh.end(),
+                            [&](const AxisSpec &axis) { return axis.name == name; });
+  return found == mesh.end() ? nullptr : &*found;
+}
+
+bool operator==(const PlanSpec &a, const PlanSpec &b) {
+  auto sameAxis = [](const AxisSpec &x, const AxisSpec &y) {
+    return x.name == y.name && x.size == y.size;
+  };
+  auto sameSharding = [](const ShardingSpec &x, const ShardingSpec &y) {
+    return x.value == y.value && x.dimension == y.dimension && x.axes == y.axes;
+  };
+  return std::equal(a.mesh.begin(), a.mesh.end(), b.mesh.begin(), b.mesh.end(), sameAxis) &&
+         std::equal(a.shardings.begin(), a.shardings.end(), b.shardings.begin(), b.shardings.end(),
+                    sameSharding);
+}
+
+std::span<const std::string_view> dimensionNames() {
+  static constexpr std::array<std::string_view, 9> names = {
+      "batch", "sequence", "kv_heads", "group", "head", "ffn", "vocab", "hidden", "positions"};
+  return names;
+}
+
+bool matchesPattern(std::string_view pattern, std::string_view name) {
+  // On a mismatch it is enough to let the last star take one more character: what an earlier star
+  // could take, the last one can take too.
+  size_t p = 0;
+  size_t n = 0;
+  size_t star = std::string_view::npos;
+  size_t resume = 0;
+  while (n < name.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      resume = n;
+    } else if (p < pattern.size() && pattern[p] == name[n]) {
+      ++p;
+      ++n;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      n = ++resume;
+    } else {
+      return false;
+    }
+  }
+  return pattern.find_first_not_of('*', p) == std::string_view::npos;
+}
+
+std::vector<std::string> axesFor(const PlanSpec &plan, std::string_view value,
+                                 std::string_view dimension) {
+  for (auto sharding = plan.shardings.rbegin(); sharding != plan.shardings.rend(); ++sharding) {
+    if (sharding->dimension == dimension && matchesPattern(sharding->value, value)) {
+      return sharding->axes;
+    }
+  }
+  return {};
+}
+
+static void checkMesh(const proto::Mesh &mesh, Fields fields) {
+  std::set<std::string> names;
+  int64_t ranks = 1;
+  for (int i = 0; i < mesh.axis_size(); ++i) {
+    const proto::Axis &axis = mesh.axis(i);
+    Fields inner = fields.nested("axis", i);
+    // plan_r2
+    inner.required("plan_r2", {"name"});
+    if (inner.label("name", "plan_r2", 64, "_")) {
+      if (!std::isalpha(static_cast<unsigned char>(axis.name()[0]))) {
+        inner.error("name", "plan_r2",
+                    "expected a letter first, got " + detail::quote(axis.name()));
+      }
+      if (!names.insert(axis.name()).second) {
+        inner.error("name", "plan_r2",
+                    "expected a name of its own, got " + detail::quote(axis.name()) +
+                        " a second time");
+      }
+    }
+    // plan_r3
+    inner.required("plan_r3", {"size"});
+    if (!inner.integer("size", "plan_r3", 2, maximumRanks)) {
+      continue;
+    }
+    // plan_r4
+    if (ranks <= maximumRanks && (ranks *= axis.size()) > maximumRanks) {
+      inner.error("size", "plan_r4",
+                  "expected at most " + detail::text(maximumRanks) +
+                      " ranks in the mesh, got at least " + detail::text(ranks));
+    }
+  }
+}
+
+/// plan_r7
+static void checkAxes(const proto::Sharding &sharding, Fields &fields,
+                      const std::vector<std::string> &known) {
+  if (sharding.axes().empty()) {
+    fields.error("axes", "plan_r7", "missing, expected at least one axis");
+  }
+  std::set<std::string> seen;
+  for (int i = 0; i < sharding.axes_size(); ++i) {
+    const std::string &name = sharding.axes(i);
+    if (std::find(known.begin(), known.end(), name) == known.end()) {
+      std::string help = known.empty() ? "; the mesh has no axes"
+                                       : detail::suggestion(name, known, "the mesh's axes");
+      fields.error("axes", "plan_r7", "unknown axis " + detail::quote(name) + help, i);
+    } else if (!seen.insert(name).second) {
+      fields.error("axes", "plan_r7",
+                   "expected an axis at most once, got " + detail::quote(name) + " again", i);
+    }
+  }
+}
+
+static void checkPlan(const proto::Plan &plan, Fields &fields) {
+  if (plan.has_mesh()) {
+    checkMesh(plan.mesh(), fields.nested("mesh"));
+  }
+  std::vector<std::string> axes;
+  for (const proto::Axis &axis : plan.mesh().axis()) {
+    axes.push_back(axis.name());
+  }
+  std::vector<std::string> dimensions(dimensionNames().begin(), dimensionNames().end());
+  std::map<std::pair<std::string, std::string>, int> entries;
+  for (int i = 0; i < plan.sharding_size(); ++i) {
+    const proto::Sharding &sharding = plan.sharding(i);
+    Fields inner = fields.nested("sharding", i);
+    inner.label("value", "plan_r5", 256, "._/-*"); // plan_r5
+    // plan_r6
+    inner.required("plan_r6", {"dimension"});
+    if (sharding.has_dimension() &&
+        std::find(dimensions.begin(), dimensions.end(), sharding.dimension()) == dimensions.end()) {
+      inner.error("dimension", "plan_r6",
+                  "unknown dimension " + detail::quote(sharding.dimension()) +
+                      detail::suggestion(sharding.dimension(), dimensions, "dimensions"));
+    }
+    checkAxes(sharding, inner, axes);
+    // plan_r8
+    if (!entries.insert({{sharding.value(), sharding.dimension()}, i}).second) {
+      inner.error("dimension", "plan_r8",
+                  "expected one entry for a value and dimension, got a second one for value " +
+                      detail::quote(sharding.value()) + " and dimension " +
+                      detail::quote(sharding.dimension()));
+    }
+  }
+}
+
+static PlanSpec resolve(const proto::Plan &plan, Fields &fields) {
+  PlanSpec spec;
+  for (int i = 0; i < plan.mesh().axis_size(); ++i) {
+    const proto::Axis &axis = plan.mesh().axis(i);
+    spec.mesh.push_back(
+        {axis.name(), axis.size(), fields.nested("mesh").nested("axis", i).location()});
+  }
+  for (int i = 0; i < plan.sharding_size(); ++i) {
+    const proto::Sharding &sharding = plan.sharding(i);
+    spec.shardings.push_back({sharding.value(),
+                              sharding.dimension(),
+                              {sharding.axes().begin(), sharding.axes().end()},
+                              fields.nested("sharding", i).location()});
+  }
+  return spec;
+}
+
+Result<PlanSpec> parsePlan(std::string_view text, const std::string &file) {
+  return detail::readDescription<proto::Plan>(text, file, "plan_r1", checkPlan, resolve);
+}
+
+Result<PlanSpec> loadPlan(const std::string &path) {
+  return detail::loadDescription<PlanSpec>(path, parsePlan);
+}
+
+std::string printPlan(const PlanSpec &plan) {
+  // Names hold no character that would need an escape: plan_r2, plan_r5 and plan_r6 see to it.
+  std::string text = "version: 1\n";
+  if (!plan.mesh.empty()) {
+    text += "mesh {\n";
+    for (const AxisSpec &axis : plan.mesh) {
+      text += "  axis { name: \"" + axis.name + "\" size: " + std::to_string(axis.size) + " }\n";
+    }
+    text += "}\n";
+  }
+  for (const ShardingSpec &sharding : plan.shardings) {
+    text += "sharding { value: \"" + sharding.value + "\" dimension: \"" + sharding.dimension +
+            "\" axes: [";
+    for (const std::string &axis : sharding.axes) {
+      text += (&axis == sharding.axes.data() ? "\"" : ", \"") + axis + "\"";
+    }
+    text += "] }\n";
+  }
+  return text;
+}
+
+std::string hashPlan(const PlanSpec &plan) {
+  // FNV-1a, 64 bits: Fowler, Noll, Vo, draft-eastlake-fnv.
+  uint64_t hash = 0xcbf29ce484222325;
+  for (unsigned char c : printPlan(plan)) {
+    hash = (hash ^ c) * 0x100000001b3;
+  }
+  std::string digits(16, '0');
+  for (size_t i = 16; i-- > 0; hash >>= 4) {
+    digits[i] = "0123456789abcdef"[hash & 15];
+  }
+  return digits;
+}
+
+} // namespace weft::desc

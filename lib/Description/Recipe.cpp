@@ -1,0 +1,179 @@
+//===- Recipe.cpp - how a model is trained, all defaults filled in --------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "weft/Description/Recipe.h"
+
+#include "Reader.h"
+#include "Text.h"
+#include "weft/recipe.pb.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace weft::desc {
+
+using detail::Bounds;
+using detail::Fields;
+
+/// Keeps every product of batch, sequence, heads and element size within 63 bits.
+static constexpr int64_t maximumBatchTokens = int64_t(1) << 28;
+
+const char *nameOf(Precision precision) { return precision == Precision::F64 ? "F64" : "F32"; }
+
+int bytesOf(Precision precision) { return precision == Precision::F64 ? 8 : 4; }
+
+static void checkBatch(const proto::Recipe &recipe, Fields &fields) {
+  // recipe_r3
+  bool length = fields.integer("sequence_length", "recipe_r3", 1, 1 << 20);
+  bool sequences = fields.integer("global_batch_sequences", "recipe_r3", 1, maximumBatchTokens);
+  bool tokens = fields.integer("global_batch_tokens", "recipe_r3", 1, maximumBatchTokens);
+  // recipe_r4
+  if (recipe.global_batch_case() == proto::Recipe::GLOBAL_BATCH_NOT_SET) {
+    fields.error("global_batch_sequences", "recipe_r4",
+                 "missing, expected this or global_batch_tokens");
+  }
+  // recipe_r5
+  if (length && tokens && recipe.global_batch_tokens() % recipe.sequence_length() != 0) {
+    fields.error("global_batch_tokens", "recipe_r5",
+                 "expected a multiple of sequence_length " +
+                     detail::text(recipe.sequence_length()) + ", got " +
+                     detail::text(recipe.global_batch_tokens()));
+  }
+  // recipe_r6
+  if (length && sequences &&
+      recipe.global_batch_sequences() > maximumBatchTokens / recipe.sequence_length()) {
+    fields.error("global_batch_sequences", "recipe_r6",
+                 "expected at most " + detail::text(maximumBatchTokens) +
+                     " tokens in a batch, got " + detail::text(recipe.global_batch_sequences()) +
+                     " sequences of " + detail::text(recipe.sequence_length()));
+  }
+}
+
+static void checkOptimizer(const proto::Recipe &recipe, Fields &fields) {
+  constexpr Bounds share{.low = 0, .high = 1, .below = true};
+  switch (recipe.optimizer_case()) {
+  case proto::Recipe::OPTIMIZER_NOT_SET: // recipe_r7
+    fields.error("adamw", "recipe_r7", "missing, expected this or sgd");
+    return;
+  case proto::Recipe::kAdamw: { // recipe_r8
+    Fields adamw = fields.nested("adamw");
+    adamw.real("beta1", "recipe_r8", share);
+    adamw.real("beta2", "recipe_r8", share);
+    adamw.real("epsilon", "recipe_r8", {.low = 0, .high = 1, .above = true});
+    adamw.real("weight_decay", "recipe_r8", {.low = 0, .high = 10});
+    return;
+  }
+  case proto::Recipe::kSgd: { // recipe_r8
+    Fields sgd = fields.nested("sgd");
+    sgd.real("momentum", "recipe_r8", share);
+    sgd.real("weight_decay", "recipe_r8", {.low = 0, .high = 10});
+    return;
+  }
+  }
+}
+
+static void checkSchedule(const proto::Recipe &recipe, Fields fields, bool stepsAreValid) {
+  const proto::Schedule &schedule = recipe.schedule();
+  fields.required("recipe_r2", {"peak_learning_rate"});
+  // recipe_r9
+  fields.real("peak_learning_rate", "recipe_r9", {.low = 0, .high = 100, .above = true});
+  bool warmup = fields.integer("warmup_steps", "recipe_r9", 0, 1'000'000'000);
+  fields.real("final_learning_rate_fraction", "recipe_r9", {.low = 0, .high = 1});
+  // recipe_r10
+  if (warmup && stepsAreValid && schedule.warmup_steps() > recipe.steps()) {
+    fields.error("warmup_steps", "recipe_r10",
+                 "expected at most steps " + detail::text(recipe.steps()) + ", got " +
+                     detail::text(schedule.warmup_steps()));
+  }
+  // recipe_r11
+  if (schedule.decay() == proto::Schedule::CONSTANT) {
+    fields.refused("recipe_r11", {"final_learning_rate_fraction"}, "with decay CONSTANT");
+  }
+}
+
+static void checkRecipe(const proto::Recipe &recipe, Fields &fields) {
+  // recipe_r2
+  fields.required("recipe_r2", {"sequence_length", "schedule", "steps"});
+  checkBatch(recipe, fields);
+  checkOptimizer(recipe, fields);
+  bool steps = fields.integer("steps", "recipe_r3", 1, 1'000'000'000);
+  if (recipe.has_schedule()) {
+    checkSchedule(recipe, fields.nested("schedule"), steps);
+  }
+  // recipe_r12
+  fields.real("clip_norm", "recipe_r12", {.low = 0, .high = 1e30, .above = true});
+  fields.real("z_loss", "recipe_r12", {.low = 0, .high = 1});
+}
+
+static ScheduleSpec toSpec(const proto::Schedule &schedule) {
+  ScheduleSpec spec;
+  spec.peakLearningRate = schedule.peak_learning_rate();
+  spec.warmupSteps = schedule.warmup_steps();
+  spec.decay = schedule.decay() == proto::Schedule::CONSTANT ? DecayKind::Constant
+               : schedule.decay() == proto::Schedule::LINEAR ? DecayKind::Linear
+                                                             : DecayKind::Cosine;
+  spec.finalLearningRateFraction =
+      spec.decay == DecayKind::Constant ? 1.0 : schedule.final_learning_rate_fraction();
+  return spec;
+}
+
+static RecipeSpec resolve(const proto::Recipe &recipe, Fields &fields) {
+  RecipeSpec spec;
+  spec.sequenceLength = recipe.sequence_length();
+  spec.globalBatch = recipe.has_global_batch_tokens()
+                         ? recipe.global_batch_tokens() / recipe.sequence_length()
+                         : recipe.global_batch_sequences();
+  spec.precision = recipe.precision() == proto::F64 ? Precision::F64 : Precision::F32;
+  if (recipe.has_adamw()) {
+    const proto::AdamW &adamw = recipe.adamw();
+    spec.optimizer = AdamWSpec{adamw.beta1(), adamw.beta2(), adamw.epsilon(), adamw.weight_decay()};
+  } else {
+    spec.optimizer = SgdSpec{recipe.sgd().momentum(), recipe.sgd().weight_decay()};
+  }
+  spec.schedule = toSpec(recipe.schedule());
+  if (recipe.has_clip_norm()) {
+    spec.clipNorm = recipe.clip_norm();
+  }
+  spec.zLoss = recipe.z_loss();
+  spec.steps = recipe.steps();
+  spec.seed = recipe.seed();
+  spec.sequenceLengthLocation = fields.locationOf("sequence_length");
+  spec.precisionLocation = fields.locationOf("precision");
+  return spec;
+}
+
+Result<RecipeSpec> parseRecipe(std::string_view text, const std::string &file) {
+  return detail::readDescription<proto::Recipe>(text, file, "recipe_r1", checkRecipe, resolve);
+}
+
+Result<RecipeSpec> loadRecipe(const std::string &path) {
+  return detail::loadDescription<RecipeSpec>(path, parseRecipe);
+}
+
+double learningRate(const RecipeSpec &recipe, int64_t step) {
+  const ScheduleSpec &schedule = recipe.schedule;
+  if (step < schedule.warmupSteps) {
+    return schedule.peakLearningRate * double(step + 1) / double(schedule.warmupSteps);
+  }
+  // Where all steps are warmup, every later step is past the end.
+  int64_t decaySteps = std::max<int64_t>(recipe.steps - schedule.warmupSteps, 1);
+  int64_t done = step - schedule.warmupSteps + (recipe.steps == schedule.warmupSteps ? 1 : 0);
+  double x = std::min(1.0, double(done) / double(decaySteps));
+  double f = schedule.finalLearningRateFraction;
+  switch (schedule.decay) {
+  case DecayKind::Constant:
+    break;
+  case DecayKind::Linear:
+    return schedule.peakLearningRate * (1 - (1 - f) * x);
+  case DecayKind::Cosine:
+    return schedule.peakLearningRate * (f + (1 - f) * (1 + std::cos(std::numbers::pi * x)) / 2);
+  }
+  return schedule.peakLearningRate;
+}
+
+} // namespace weft::desc

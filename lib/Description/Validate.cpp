@@ -1,0 +1,124 @@
+//===- Validate.cpp - rules between several descriptions ------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "weft/Description/Validate.h"
+
+#include "Text.h"
+
+namespace weft::desc {
+
+std::optional<int64_t> dimensionSize(const ModelSpec &model, const RecipeSpec &recipe,
+                                     std::string_view dimension) {
+  const std::pair<std::string_view, int64_t> sizes[] = {
+      {"batch", recipe.globalBatch}, {"sequence", recipe.sequenceLength},
+      {"kv_heads", model.kvHeads},   {"group", model.group()},
+      {"head", model.headSize},      {"ffn", model.ffn},
+      {"vocab", model.vocabulary},   {"hidden", model.hidden},
+  };
+  for (const auto &[name, size] : sizes) {
+    if (name == dimension) {
+      return size;
+    }
+  }
+  if (dimension == "positions" && model.positions == PositionKind::Learned) {
+    return model.maximumLength;
+  }
+  return std::nullopt;
+}
+
+Diagnostics validateTogether(const ModelSpec &model, const RecipeSpec &recipe,
+                             const MachineSpec &machine) {
+  Diagnostics diagnostics;
+  // together_r1
+  if (model.maximumLength > 0 && recipe.sequenceLength > model.maximumLength) {
+    diagnostics.push_back({recipe.sequenceLengthLocation, "sequence_length", "together_r1",
+                           "expected at most maximum_length " + detail::text(model.maximumLength) +
+                               " of model " + model.name + ", got " +
+                               detail::text(recipe.sequenceLength)});
+  }
+  // together_r2
+  if (!machine.device.peakFlops(recipe.precision)) {
+    std::string precision = nameOf(recipe.precision);
+    diagnostics.push_back({recipe.precisionLocation, "precision", "together_r2",
+                           "expected a precision that machine " + machine.name +
+                               " gives peak_flops for, got " + precision});
+  }
+  return diagnostics;
+}
+
+/// "1, 2, 4": the divisors of `size` up to `most`, in order, the first dozen of them.
+static std::string divisors(int64_t size, int64_t most) {
+  constexpr size_t longest = 12;
+  std::vector<std::string> found;
+  for (int64_t i = 1; i <= std::min(size, most); ++i) {
+    if (size % i != 0) {
+      continue;
+    }
+    if (found.size() == longest) {
+      found.push_back("...");
+      break;
+    }
+    found.push_back(detail::text(i));
+  }
+  return detail::join(found);
+}
+
+/// legal_r1 and legal_r2 for one sharding.
+static void checkSharding(const PlanSpec &plan, const ShardingSpec &sharding,
+                          std::optional<int64_t> size, const MachineSpec &machine,
+                          Diagnostics &diagnostics) {
+  auto error = [&](const char *rule, std::string message) {
+    diagnostics.push_back({sharding.location, "", rule, std::move(message)});
+  };
+  if (!size) {
+    error("legal_r1", "the model has no dimension " + detail::quote(sharding.dimension));
+    return;
+  }
+  // Unknown axes and products beyond a mesh do not pass parsePlan; a plan built by hand may have
+  // them.
+  std::string product;
+  int64_t ways = 1;
+  for (const std::string &name : sharding.axes) {
+    const AxisSpec *axis = plan.axis(name);
+    if (!axis || axis->size < 1 || axis->size > (int64_t(1) << 40) / ways) {
+      error("legal_r2",
+            "axis " + detail::quote(name) + " is not an axis of the mesh, or too large");
+      return;
+    }
+    ways *= axis->size;
+    product += (product.empty() ? "" : " * ") + name + "=" + detail::text(axis->size);
+  }
+  if (*size % ways == 0) {
+    return;
+  }
+  std::string total = sharding.axes.size() > 1 ? " = " + detail::text(ways) : "";
+  error("legal_r2", product + total + " does not divide " + sharding.dimension + "=" +
+                        detail::text(*size) + ", use one of " + divisors(*size, machine.devices()));
+}
+
+Diagnostics validatePlan(const ModelSpec &model, const RecipeSpec &recipe,
+                         const MachineSpec &machine, const PlanSpec &plan) {
+  Diagnostics diagnostics;
+  for (const ShardingSpec &sharding : plan.shardings) {
+    checkSharding(plan, sharding, dimensionSize(model, recipe, sharding.dimension), machine,
+                  diagnostics);
+  }
+  // legal_r3
+  if (plan.ranks() > machine.devices()) {
+    std::string sizes;
+    for (const AxisSpec &axis : plan.mesh) {
+      sizes += (sizes.empty() ? "" : " * ") + axis.name + "=" + detail::text(axis.size);
+    }
+    diagnostics.push_back({plan.mesh.front().location, "", "legal_r3",
+                           sizes + (plan.mesh.size() > 1 ? " need " : " needs ") +
+                               detail::text(plan.ranks()) + " devices, machine " + machine.name +
+                               " has " + detail::text(machine.devices())});
+  }
+  return diagnostics;
+}
+
+} // namespace weft::desc

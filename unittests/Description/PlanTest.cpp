@@ -1,0 +1,163 @@
+//===- PlanTest.cpp - rules, text and hash of plans -----------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "weft/Description/Plan.h"
+
+#include "Helpers.h"
+
+using namespace weft::desc;
+using namespace weft::desc::test;
+
+static std::string changed(const std::string &from, const std::string &to) {
+  return errors(parsePlan(with(planText, from, to), "p"));
+}
+
+TEST(Plan, IsRead) {
+  Result<PlanSpec> plan = parsePlan(planText, "p");
+  ASSERT_TRUE(bool(plan)) << errors(plan);
+  ASSERT_EQ(plan->mesh.size(), 2u);
+  EXPECT_EQ(plan->mesh[1].name, "tp");
+  EXPECT_EQ(plan->ranks(), 8);
+  EXPECT_EQ(plan->axis("tp")->size, 4);
+  EXPECT_EQ(plan->axis("pp"), nullptr);
+  ASSERT_EQ(plan->shardings.size(), 3u);
+  EXPECT_EQ(plan->shardings[2].value, "layers.*.mlp.*");
+  EXPECT_EQ(plan->shardings[2].axes, (std::vector<std::string>{"dp", "tp"}));
+  EXPECT_EQ(plan->shardings[2].location.line, 8);
+  EXPECT_EQ(plan->mesh[0].location.line, 3);
+}
+
+TEST(Plan, EmptyPlanIsOneRank) {
+  Result<PlanSpec> plan = parsePlan("version: 1");
+  ASSERT_TRUE(bool(plan));
+  EXPECT_EQ(plan->ranks(), 1);
+  EXPECT_EQ(printPlan(*plan), "version: 1\n");
+}
+
+TEST(Plan, PrintsWhatItParsed) {
+  Result<PlanSpec> plan = parsePlan(planText);
+  EXPECT_EQ(printPlan(*plan), planText);
+  EXPECT_TRUE(*parsePlan(printPlan(*plan)) == *plan);
+  // Other spellings of the same plan have the same canonical text and hash.
+  Result<PlanSpec> other = parsePlan(R"(# a comment
+    version: 1 mesh { axis: [{ size: 2, name: 'dp' }, { name: "t" "p" size: 4 }] }
+    sharding { dimension: "batch" axes: "dp" } sharding { axes: "tp" dimension: "kv_heads" }
+    sharding { value: "layers.*.mlp.*" dimension: "ffn" axes: "dp" axes: "tp" })");
+  ASSERT_TRUE(bool(other)) << errors(other);
+  EXPECT_TRUE(*other == *plan);
+  EXPECT_EQ(hashPlan(*other), hashPlan(*plan));
+}
+
+TEST(Plan, HashIsStable) {
+  // FNV-1a of "version: 1\n" and of planText, computed by a separate script. A change here means
+  // that plans of earlier versions get other names.
+  EXPECT_EQ(hashPlan(PlanSpec()), "248c57ca18116db2");
+  EXPECT_EQ(hashPlan(*parsePlan(planText)), "6e54f2637ff16adb");
+  EXPECT_NE(hashPlan(*parsePlan(with(planText, "size: 4", "size: 2"))),
+            hashPlan(*parsePlan(planText)));
+}
+
+TEST(Plan, Patterns) {
+  EXPECT_TRUE(matchesPattern("*", ""));
+  EXPECT_TRUE(matchesPattern("*", "head.weight"));
+  EXPECT_TRUE(matchesPattern("layers.*.mlp.*", "layers.11.mlp.up.weight"));
+  EXPECT_TRUE(matchesPattern("*a*b", "aabab"));
+  EXPECT_TRUE(matchesPattern("a**", "a"));
+  EXPECT_FALSE(matchesPattern("layers.*.bias", "layers.0.mlp.up.weight"));
+  EXPECT_FALSE(matchesPattern("", "a"));
+  EXPECT_FALSE(matchesPattern("a", ""));
+  EXPECT_FALSE(matchesPattern("a*b", "a"));
+  // Quadratic at worst, not exponential.
+  EXPECT_FALSE(matchesPattern("*a*a*a*a*a*a*a*a*a*a*a*ab", std::string(20000, 'a')));
+}
+
+TEST(Plan, LastMatchingShardingHolds) {
+  PlanSpec plan = *parsePlan(planText + "sharding { dimension: \"ffn\" axes: \"tp\" }");
+  EXPECT_EQ(axesFor(plan, "layers.0.mlp.up.weight", "ffn"), std::vector<std::string>{"tp"});
+  plan.shardings.pop_back();
+  EXPECT_EQ(axesFor(plan, "layers.0.mlp.up.weight", "ffn"), (std::vector<std::string>{"dp", "tp"}));
+  EXPECT_EQ(axesFor(plan, "other", "ffn"), std::vector<std::string>{});
+  EXPECT_EQ(axesFor(plan, "tokens", "batch"), std::vector<std::string>{"dp"});
+}
+
+TEST(Plan, R1Version) {
+  EXPECT_EQ(changed("version: 1\n", ""),
+            "plan_r1: p: version: missing required field, expected 'version: 1'\n");
+}
+
+TEST(Plan, R2AxisNames) {
+  EXPECT_EQ(changed("name: \"dp\" size: 2", "size: 2"),
+            "plan_r2: p:3:3: mesh.axis[0].name: missing required field\n"
+            "plan_r7: p:6:42: sharding[0].axes[0]: unknown axis 'dp', did you mean 'tp'?\n"
+            "plan_r7: p:8:53: sharding[2].axes[0]: unknown axis 'dp', did you mean 'tp'?\n");
+  EXPECT_EQ(errors(parsePlan("version: 1 mesh { axis { name: '2d' size: 2 } }", "p")),
+            "plan_r2: p:1:26: mesh.axis[0].name: expected a letter first, got '2d'\n");
+  EXPECT_EQ(errors(parsePlan("version: 1 mesh { axis { name: 'a.b' size: 2 } }", "p")),
+            "plan_r2: p:1:26: mesh.axis[0].name: expected 1 to 64 letters, digits or any of '_', "
+            "got 'a.b'\n");
+  EXPECT_EQ(errors(parsePlan("version: 1 mesh { axis { name: 'a' size: 2 }\n"
+                             "axis { name: 'a' size: 2 } }",
+                             "p")),
+            "plan_r2: p:2:8: mesh.axis[1].name: expected a name of its own, got 'a' a second "
+            "time\n");
+}
+
+TEST(Plan, R3AxisSizes) {
+  EXPECT_EQ(changed("size: 2", "size: 1"),
+            "plan_r3: p:3:21: mesh.axis[0].size: expected a number from 2 to 1048576, got 1\n");
+  EXPECT_EQ(changed("size: 2", ""), "plan_r3: p:3:3: mesh.axis[0].size: missing required field\n");
+}
+
+TEST(Plan, R4MeshSize) {
+  EXPECT_EQ(
+      changed("size: 2", "size: 1048576"),
+      "plan_r4: p:4:21: mesh.axis[1].size: expected at most 1048576 ranks in the mesh, got at "
+      "least 4194304\n");
+  // Many large axes do not overflow the product.
+  std::string axes;
+  for (char c = 'a'; c <= 'z'; ++c) {
+    axes += std::string("axis { name: '") + c + "' size: 1048576 }";
+  }
+  EXPECT_EQ(parsePlan("version: 1 mesh {" + axes + "}").diagnostics().size(), 1u);
+}
+
+TEST(Plan, R5Values) {
+  EXPECT_EQ(changed("layers.*.mlp.*", "layers[0]"),
+            "plan_r5: p:8:12: sharding[2].value: expected 1 to 256 letters, digits or any of "
+            "'._/-*', got 'layers[0]'\n");
+}
+
+TEST(Plan, R6Dimensions) {
+  EXPECT_EQ(changed("dimension: \"kv_heads\"", "dimension: \"heads\""),
+            "plan_r6: p:7:23: sharding[1].dimension: unknown dimension 'heads', did you mean "
+            "'head'?\n");
+  EXPECT_EQ(changed("dimension: \"kv_heads\"", "dimension: \"rows\""),
+            "plan_r6: p:7:23: sharding[1].dimension: unknown dimension 'rows'; dimensions are "
+            "batch, sequence, kv_heads, group, head, ffn, vocab, hidden, positions\n");
+  EXPECT_EQ(changed("dimension: \"kv_heads\"", ""),
+            "plan_r6: p:7:1: sharding[1].dimension: missing required field\n");
+}
+
+TEST(Plan, R7Axes) {
+  EXPECT_EQ(changed("[\"dp\", \"tp\"]", "[\"dp\", \"dp\"]"),
+            "plan_r7: p:8:53: sharding[2].axes[1]: expected an axis at most once, got 'dp' "
+            "again\n");
+  EXPECT_EQ(changed("axes: [\"tp\"]", "axes: []"),
+            "plan_r7: p:7:1: sharding[1].axes: missing, expected at least one axis\n");
+  EXPECT_EQ(
+      changed("axes: [\"tp\"]", "axes: \"pipeline\""),
+      "plan_r7: p:7:45: sharding[1].axes[0]: unknown axis 'pipeline'; the mesh's axes are dp, "
+      "tp\n");
+  EXPECT_EQ(errors(parsePlan("version: 1 sharding { dimension: 'ffn' axes: 'tp' }", "p")),
+            "plan_r7: p:1:40: sharding[0].axes[0]: unknown axis 'tp'; the mesh has no axes\n");
+}
+
+TEST(Plan, R8Duplicates) {
+  EXPECT_EQ(errors(parsePlan(planText + "sharding { dimension: 'batch' axes: 'tp' }", "p")),
+            "plan_r8: p:9:12: sharding[3].dimension: expected one entry for a value and dimension, "
+            "got a second one for value '*' and dimension 'batch'\n");
+}

@@ -1,0 +1,123 @@
+//===- ValidateTest.cpp - rules between descriptions ----------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "weft/Description/Validate.h"
+
+#include "Helpers.h"
+#include "weft/Description/Pins.h"
+
+using namespace weft::desc;
+using namespace weft::desc::test;
+
+namespace {
+
+class Validate : public testing::Test {
+protected:
+  std::string together() { return lines(validateTogether(model, recipe, machine)); }
+  std::string pins(const std::string &text) {
+    return lines(validatePlan(model, recipe, machine, *applyPins({text})));
+  }
+  std::string plan(const std::string &text) {
+    return lines(validatePlan(model, recipe, machine, *parsePlan(text, "p")));
+  }
+  static std::string lines(const Diagnostics &diagnostics) {
+    std::string all;
+    for (const Diagnostic &diagnostic : diagnostics) {
+      all += diagnostic.rule + ": " + diagnostic.str() + "\n";
+    }
+    return all;
+  }
+
+  ModelSpec model = *parseModel(modelText, "m");
+  RecipeSpec recipe = *parseRecipe(recipeText, "r");
+  MachineSpec machine = *parseMachine(machineText, "h");
+};
+
+} // namespace
+
+TEST_F(Validate, DimensionSizes) {
+  EXPECT_EQ(dimensionSize(model, recipe, "batch"), 12);
+  EXPECT_EQ(dimensionSize(model, recipe, "sequence"), 128);
+  EXPECT_EQ(dimensionSize(model, recipe, "kv_heads"), 4);
+  EXPECT_EQ(dimensionSize(model, recipe, "group"), 2);
+  EXPECT_EQ(dimensionSize(model, recipe, "head"), 4);
+  EXPECT_EQ(dimensionSize(model, recipe, "ffn"), 64);
+  EXPECT_EQ(dimensionSize(model, recipe, "vocab"), 256);
+  EXPECT_EQ(dimensionSize(model, recipe, "hidden"), 32);
+  EXPECT_EQ(dimensionSize(model, recipe, "positions"), 128);
+  EXPECT_EQ(dimensionSize(model, recipe, "rows"), std::nullopt);
+  model.positions = PositionKind::Rotary;
+  EXPECT_EQ(dimensionSize(model, recipe, "positions"), std::nullopt);
+  for (std::string_view name : dimensionNames()) {
+    EXPECT_TRUE(name == "positions" || dimensionSize(model, recipe, name)) << name;
+  }
+}
+
+TEST_F(Validate, TogetherR1Length) {
+  EXPECT_EQ(together(), "");
+  recipe = *parseRecipe(with(recipeText, "128", "129"), "r");
+  EXPECT_EQ(together(), "together_r1: r:2:1: sequence_length: expected at most maximum_length 128 "
+                        "of model m, got 129\n");
+  model.maximumLength = 0;
+  EXPECT_EQ(together(), "");
+}
+
+TEST_F(Validate, TogetherR2Precision) {
+  recipe.precision = Precision::F64;
+  EXPECT_EQ(together(), "together_r2: r: precision: expected a precision that machine host gives "
+                        "peak_flops for, got F64\n");
+}
+
+TEST_F(Validate, LegalPlans) {
+  EXPECT_EQ(pins("dp=1"), "");
+  EXPECT_EQ(pins("dp=2,tp=4"), "");
+  EXPECT_EQ(pins("dp=6"), "");
+  EXPECT_EQ(plan("version: 1"), "");
+}
+
+TEST_F(Validate, LegalR1DimensionExists) {
+  model.positions = PositionKind::Rotary;
+  EXPECT_EQ(plan("version: 1 mesh { axis { name: 'a' size: 2 } }\n"
+                 "sharding { dimension: 'positions' axes: 'a' }"),
+            "legal_r1: p:2:1: the model has no dimension 'positions'\n");
+}
+
+TEST_F(Validate, LegalR2Divisibility) {
+  EXPECT_EQ(pins("tp=3"),
+            "legal_r2: --pin: tp=3 does not divide kv_heads=4, use one of 1, 2, 4\n"
+            "legal_r2: --pin: tp=3 does not divide ffn=64, use one of 1, 2, 4, 8\n"
+            "legal_r2: --pin: tp=3 does not divide vocab=256, use one of 1, 2, 4, 8\n");
+  EXPECT_EQ(pins("dp=8"), "legal_r2: --pin: dp=8 does not divide batch=12, use one of 1, 2, 3, 4, "
+                          "6\n");
+  EXPECT_EQ(plan("version: 1 mesh { axis { name: 'a' size: 2 } axis { name: 'b' size: 4 } }\n"
+                 "sharding { dimension: 'kv_heads' axes: ['a', 'b'] }"),
+            "legal_r2: p:2:1: a=2 * b=4 = 8 does not divide kv_heads=4, use one of 1, 2, 4\n");
+}
+
+TEST_F(Validate, LegalR2AxesOfHandMadePlans) {
+  PlanSpec plan;
+  plan.shardings.push_back({"*", "batch", {"dp"}, {}});
+  EXPECT_EQ(lines(validatePlan(model, recipe, machine, plan)),
+            "legal_r2: axis 'dp' is not an axis of the mesh, or too large\n");
+}
+
+TEST_F(Validate, LegalR3Devices) {
+  EXPECT_EQ(pins("dp=4,tp=4"),
+            "legal_r3: --pin: dp=4 * tp=4 need 16 devices, machine host has 8\n");
+  EXPECT_EQ(pins("dp=12"), "legal_r3: --pin: dp=12 needs 12 devices, machine host has 8\n");
+}
+
+TEST_F(Validate, LongListsOfDivisorsEnd) {
+  machine.nodes = 1024;
+  model.vocabulary = 1 << 20;
+  std::string text = pins("tp=3");
+  EXPECT_NE(
+      text.find("vocab=1048576, use one of 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, "
+                "...\n"),
+      text.npos)
+      << text;
+}
