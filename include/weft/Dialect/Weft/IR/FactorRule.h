@@ -1,0 +1,103 @@
+//===- FactorRule.h - how an op may be sharded, as data -----------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//
+// A factor is an index that an op iterates over, in the sense of an einsum: the
+// product of x[b,s,k] and w[n,k] has the factors b, s, n, k. A dimension of an
+// operand or result is one factor. Cutting a factor over a mesh axis cuts every
+// dimension that carries it, and each rank computes its part of the iteration:
+//
+//   factor in all results        pass-through: each rank has its piece
+//   factor missing in a result   reduction: each rank has a partial value of it, joined
+//                                by the result's reduction operator
+//   must-replicate               the op cannot be cut along it (a norm's hidden size)
+//
+//   x[b,s,k] w[n,k] -> y[b,s,n]       b over dp: y[b{dp},s,n]
+//                                     k over tp: y[b,s,n] unreduced = sum{tp}
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_DIALECT_WEFT_IR_FACTORRULE_H
+#define WEFT_DIALECT_WEFT_IR_FACTORRULE_H
+
+#include "mlir/IR/Operation.h"
+#include "mlir/IR/Value.h"
+#include "llvm/ADT/SmallVector.h"
+
+namespace weft {
+enum class ReductionKind : uint32_t;
+
+enum class FactorKind : uint8_t { PassThrough, Reduction, MustReplicate };
+
+struct Factor {
+  /// Length of the dimensions that carry it; `ShapedType::kDynamic` for the batch.
+  int64_t size;
+  FactorKind kind;
+};
+
+/// The factors of one op. Operands that are no tensors have no dimensions here.
+struct FactorRule {
+  llvm::SmallVector<Factor> factors;
+  /// For each operand and result, the factor of each dimension.
+  llvm::SmallVector<llvm::SmallVector<unsigned>> operands, results;
+  /// For each result, the operator that joins its partial values.
+  llvm::SmallVector<ReductionKind> reductions;
+};
+
+/// Builds the rule of `op` from one letter for each dimension, as an einsum writes
+/// it: operands and results in order, "" for a scalar or an operand that is no tensor.
+/// Letters in `mustReplicate` name factors that cannot be cut. A factor missing in some
+/// result is a reduction, by the operator of that result in `reductions` (sum where the
+/// list is empty).
+FactorRule makeFactorRule(mlir::Operation *op, llvm::ArrayRef<std::string> operands,
+                          llvm::ArrayRef<std::string> results,
+                          llvm::StringRef mustReplicate = "",
+                          llvm::ArrayRef<ReductionKind> reductions = {});
+
+/// Letters "ab..." for a tensor of `rank` dimensions, beginning with `first`.
+std::string letters(int64_t rank, char first = 'a');
+
+/// constant + perSample * batch.
+struct BatchPolynomial {
+  double constant = 0, perSample = 0;
+  BatchPolynomial &operator+=(const BatchPolynomial &other) {
+    constant += other.constant;
+    perSample += other.perSample;
+    return *this;
+  }
+  double at(double batch) const { return constant + perSample * batch; }
+};
+
+/// What an op costs on the whole (global) tensors.
+struct OpCost {
+  /// Floating-point operations; a multiply-add counts two.
+  BatchPolynomial flops;
+  /// Bytes read and written, each operand and result once.
+  BatchPolynomial bytes;
+};
+
+/// Operand and result numbers that a derivative reads.
+struct SavedTensors {
+  llvm::SmallVector<unsigned> operands, results;
+};
+
+/// Product of `shape`, linear in the batch where a dimension is unknown.
+BatchPolynomial elementCount(llvm::ArrayRef<int64_t> shape, double scale = 1);
+
+/// Bytes of all operands and results, and `flopsPerElement` for each element of the
+/// largest of them.
+OpCost elementwiseCost(mlir::Operation *op, double flopsPerElement);
+/// Bytes of all operands and results, and `flopsPerPoint` for each point of the op's
+/// iteration space, all factors together.
+OpCost iterationCost(mlir::Operation *op, double flopsPerPoint);
+/// The verifier of every op with a factor rule, see ShardableOpInterface.
+mlir::LogicalResult verifyFactorRule(mlir::Operation *op);
+/// Whether `offsets` and `globalSizes` are as ShardableOpInterface::setPosition gives them: one
+/// for each position factor, or neither where the op works on the whole.
+mlir::LogicalResult verifyPosition(mlir::Operation *op, mlir::ValueRange offsets,
+                                   std::optional<llvm::ArrayRef<int64_t>> globalSizes);
+} // namespace weft
+
+#endif // WEFT_DIALECT_WEFT_IR_FACTORRULE_H

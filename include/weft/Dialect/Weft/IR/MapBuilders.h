@@ -1,0 +1,37 @@
+//===- MapBuilders.h - maps that several passes build -------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_DIALECT_WEFT_IR_MAPBUILDERS_H
+#define WEFT_DIALECT_WEFT_IR_MAPBUILDERS_H
+
+#include "weft/Dialect/Weft/IR/Weft.h"
+
+namespace weft {
+
+/// Body of a map: from the scalars of the operands to those of the results.
+using MapBody = llvm::function_ref<llvm::SmallVector<mlir::Value>(
+    mlir::OpBuilder &, mlir::Location, mlir::ValueRange)>;
+
+/// A map to tensors of type `outputs` in which operands of that many dimensions have them
+/// all, and operands without dimensions are the same for every element.
+/// REQUIRES: no other operands.
+MapOp createMap(mlir::OpBuilder &builder, mlir::Location loc, mlir::TypeRange outputs,
+                mlir::ValueRange inputs, MapBody body);
+
+/// The sum of tensors of one type, in their order; the tensor itself if it is one.
+mlir::Value createSum(mlir::OpBuilder &builder, mlir::Location loc, mlir::ValueRange tensors);
+
+/// A tensor without dimensions that holds `value`.
+mlir::Value createScalar(mlir::OpBuilder &builder, mlir::Location loc, mlir::Type element,
+                         double value);
+
+/// Zeros of the type of `like`, cut as that is.
+mlir::Value createZeroLike(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value like);
+
+} // namespace weft
+
+#endif // WEFT_DIALECT_WEFT_IR_MAPBUILDERS_H

@@ -1,0 +1,145 @@
+//===- WeftAttributes.td - meshes, shardings and enums ------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_ATTRIBUTES_TD
+#define WEFT_ATTRIBUTES_TD
+
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/TensorEncoding.td"
+include "mlir/IR/EnumAttr.td"
+include "weft/Dialect/Weft/IR/WeftDialect.td"
+
+class Weft_Attr<string name, string attrMnemonic, list<Trait> traits = []>
+    : AttrDef<Weft_Dialect, name, traits> {
+  let mnemonic = attrMnemonic;
+}
+
+class Weft_Enum<string name, string summary, list<I32EnumAttrCase> cases>
+    : I32EnumAttr<name, summary, cases> {
+  let cppNamespace = "::weft";
+  let genSpecializedAttr = 0;
+}
+
+/// How the pieces of a partial value are joined into the whole.
+def Weft_ReductionKind : Weft_Enum<"ReductionKind", "operator that joins partial values", [
+  I32EnumAttrCase<"Sum", 0, "sum">,
+  I32EnumAttrCase<"Max", 1, "max">,
+  I32EnumAttrCase<"LogSumExp", 2, "logsumexp">,
+]>;
+def Weft_ReductionKindAttr : EnumAttr<Weft_Dialect, Weft_ReductionKind, "reduction">;
+
+def Weft_NormKind : Weft_Enum<"NormKind", "which normalization", [
+  I32EnumAttrCase<"Layer", 0, "layer">,
+  I32EnumAttrCase<"RMS", 1, "rms">,
+]>;
+def Weft_NormKindAttr : EnumAttr<Weft_Dialect, Weft_NormKind, "norm_kind">;
+
+def Weft_VariableRole : Weft_Enum<"VariableRole", "what a variable is for", [
+  I32EnumAttrCase<"Parameter", 0, "parameter">,
+  I32EnumAttrCase<"Optimizer", 1, "optimizer">,
+  I32EnumAttrCase<"Input", 2, "input">,
+]>;
+def Weft_VariableRoleAttr : EnumAttr<Weft_Dialect, Weft_VariableRole, "role">;
+
+def Weft_Distribution : Weft_Enum<"Distribution", "how initial values are drawn", [
+  I32EnumAttrCase<"Constant", 0, "constant">,
+  I32EnumAttrCase<"Normal", 1, "normal">,
+]>;
+def Weft_DistributionAttr : EnumAttr<Weft_Dialect, Weft_Distribution, "distribution">;
+
+def Weft_OptimizerKind : Weft_Enum<"OptimizerKind", "which optimizer", [
+  I32EnumAttrCase<"AdamW", 0, "adamw">,
+  I32EnumAttrCase<"SGD", 1, "sgd">,
+]>;
+def Weft_OptimizerKindAttr : EnumAttr<Weft_Dialect, Weft_OptimizerKind, "optimizer_kind">;
+
+def Weft_DecayKind : Weft_Enum<"DecayKind", "how the learning rate falls after warm-up", [
+  I32EnumAttrCase<"Constant", 0, "constant">,
+  I32EnumAttrCase<"Linear", 1, "linear">,
+  I32EnumAttrCase<"Cosine", 2, "cosine">,
+]>;
+def Weft_DecayKindAttr : EnumAttr<Weft_Dialect, Weft_DecayKind, "decay_kind">;
+
+def Weft_MeshAttr : Weft_Attr<"Mesh", "mesh"> {
+  let summary = "named axes of ranks, the last varying fastest";
+  let description = [{
+    `#weft.mesh<"dp"=2, "tp"=4>` is eight ranks in two rows of four. `#weft.mesh<>`
+    is one rank.
+
+    **Constraints:**
+    - mesh_c1: axis names are unique.
+    - mesh_c2: every axis has a size of at least 2 (a size of 1 would be a second
+      spelling of no axis).
+  }];
+  let parameters = (ins ArrayRefParameter<"::mlir::StringAttr">:$names,
+                        ArrayRefParameter<"int64_t">:$sizes);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Number of ranks: the product of all sizes.
+    int64_t getRankCount() const;
+    /// Size of the axis called `name`, or 0 if there is none.
+    int64_t getSize(::mlir::StringAttr name) const;
+    /// Product of the sizes of `axes`, which must all exist.
+    int64_t getSize(::mlir::ArrayAttr axes) const;
+    /// Position of the axis called `name`, or -1.
+    int64_t getIndex(::mlir::StringAttr name) const;
+  }];
+}
+
+def Weft_ShardingAttr : Weft_Attr<"Sharding", "sharding",
+    [DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
+  let summary = "how a tensor lies on a mesh";
+  let description = [{
+    One list of axes for each dimension, major to minor, and the axes over which the
+    value is still unreduced, with the operator that will join it. Read
+    `weft/Dialect/Weft/IR/Sharding.h` first: it explains the algebra with examples.
+
+    `tensor<8x512xf32, #weft.sharding<#mesh, [{"dp"}, {} ], unreduced = sum{"tp"}>>`
+
+    **Constraints:**
+    - sharding_c1: every axis exists in the mesh.
+    - sharding_c2: no axis occurs twice, dimensions and unreduced axes together.
+    - sharding_c3: there is one list of axes for each dimension of the tensor.
+    - sharding_c4: the size of a dimension is a multiple of the number of pieces.
+    - sharding_c5: an operator stands exactly with a non-empty list of unreduced axes
+      (without one it is `sum`).
+    - sharding_c6: unreduced axes stand in the order of the mesh.
+  }];
+  let parameters = (ins "::weft::MeshAttr":$mesh,
+                        ArrayRefParameter<"::mlir::ArrayAttr">:$dims,
+                        "::mlir::ArrayAttr":$unreduced,
+                        "::weft::ReductionKind":$reduction);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let builders = [
+    AttrBuilderWithInferredContext<(ins "::weft::MeshAttr":$mesh,
+        "::mlir::ArrayRef<::mlir::ArrayAttr>":$dims), [{
+      return $_get(mesh.getContext(), mesh, dims,
+                   ::mlir::ArrayAttr::get(mesh.getContext(), {}), ReductionKind::Sum);
+    }]>,
+    AttrBuilderWithInferredContext<(ins "::weft::MeshAttr":$mesh,
+        "::mlir::ArrayRef<::mlir::ArrayAttr>":$dims, "::mlir::ArrayAttr":$unreduced,
+        "::weft::ReductionKind":$reduction), [{
+      return $_get(mesh.getContext(), mesh, dims, unreduced,
+                   unreduced.empty() ? ReductionKind::Sum : reduction);
+    }]>,
+  ];
+  let extraClassDeclaration = [{
+    /// The sharding that cuts nothing, for a tensor of `rank` dimensions.
+    static ShardingAttr getReplicated(MeshAttr mesh, int64_t rank);
+    /// The same cut, with nothing pending.
+    ShardingAttr getReduced() const;
+    bool isReduced() const { return getUnreduced().empty(); }
+    /// Number of pieces that dimension `dim` is cut into.
+    int64_t getPieces(int64_t dim) const;
+    /// Shape of one rank's piece of a tensor of shape `shape`.
+    ::llvm::SmallVector<int64_t> getLocalShape(::mlir::ArrayRef<int64_t> shape) const;
+  }];
+}
+
+#endif // WEFT_ATTRIBUTES_TD

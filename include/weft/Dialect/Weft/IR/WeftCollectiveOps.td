@@ -1,0 +1,160 @@
+//===- WeftCollectiveOps.td - from one sharding to another --------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_COLLECTIVE_OPS_TD
+#define WEFT_COLLECTIVE_OPS_TD
+
+include "weft/Dialect/Weft/IR/WeftOpBase.td"
+
+def Weft_ReshardOp : Weft_Op<"reshard", [Pure]> {
+  let summary = "the same value under another sharding";
+  let description = [{
+    The only way from one sharding to another. Partition turns it into collectives.
+
+    **Constraints:**
+    - reshard_c1: both types have a sharding, on the same mesh, and differ in nothing else.
+    - reshard_c2: no value becomes pending, except from one that is pending on no axis or on
+      fewer axes of a sum.
+  }];
+  let arguments = (ins Weft_Tensor:$input);
+  let results = (outs Weft_Tensor:$output);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($output)";
+  let hasVerifier = 1;
+}
+
+/// A movement between the ranks of a group: those that differ only in `axes`. A rank's
+/// number in its group counts its coordinates, the first axis major.
+class Weft_GroupOp<string mnemonic, list<Trait> traits = []>
+    : Weft_Op<mnemonic, [Pure] # traits> {
+  let results = (outs Weft_Tensor:$output);
+  let hasVerifier = 1;
+}
+
+def Weft_AllReduceOp : Weft_GroupOp<"all_reduce"> {
+  let summary = "the joined value of all ranks of a group, on each";
+  let description = [{
+    Before Partition makes tensors local: takes `axes` from the unreduced ones.
+
+    **Constraints:**
+    - all_reduce_c1: sharded, the input is pending by `reduction` over `axes`, and the output
+      is the same without them.
+    - all_reduce_c2: local, input and output have the same type.
+    - group_c1: `axes` are distinct axes of the mesh, and there is at least one.
+  }];
+  let arguments = (ins Weft_Tensor:$input, Weft_MeshAttr:$mesh, StrArrayAttr:$axes,
+                       Weft_ReductionKindAttr:$reduction);
+  let assemblyFormat = [{
+    `` $reduction $input `over` $axes `of` $mesh attr-dict `:` type($input) `->` type($output)
+  }];
+}
+
+def Weft_AllGatherOp : Weft_GroupOp<"all_gather"> {
+  let summary = "the pieces of all ranks of a group, joined along a dimension";
+  let description = [{
+    **Constraints:**
+    - all_gather_c1: sharded, `axes` are the last (minor) axes of the input's dimension `dim`,
+      and the output is the same without them.
+    - all_gather_c2: local, the output is as many times as long in `dim` as the group has
+      ranks, and otherwise the input's type.
+  }];
+  let arguments = (ins Weft_Tensor:$input, Weft_MeshAttr:$mesh, StrArrayAttr:$axes,
+                       I64Attr:$dim);
+  let assemblyFormat = [{
+    $input `dim` $dim `over` $axes `of` $mesh attr-dict `:` type($input) `->` type($output)
+  }];
+}
+
+def Weft_ReduceScatterOp : Weft_GroupOp<"reduce_scatter"> {
+  let summary = "each rank's piece of the joined value";
+  let description = [{
+    An all-reduce and then a slice, for the price of half an all-reduce.
+
+    **Constraints:**
+    - reduce_scatter_c1: sharded, the input is pending by `reduction` over `axes`; the output
+      has them as the last (minor) axes of dimension `dim` instead.
+    - reduce_scatter_c2: local, the input is as many times as long in `dim` as the group has
+      ranks, and otherwise of the output's type.
+  }];
+  let arguments = (ins Weft_Tensor:$input, Weft_MeshAttr:$mesh, StrArrayAttr:$axes,
+                       I64Attr:$dim, Weft_ReductionKindAttr:$reduction);
+  let assemblyFormat = [{
+    `` $reduction $input `dim` $dim `over` $axes `of` $mesh attr-dict
+    `:` type($input) `->` type($output)
+  }];
+}
+
+def Weft_AllToAllOp : Weft_GroupOp<"all_to_all"> {
+  let summary = "from a cut of one dimension to a cut of another";
+  let description = [{
+    Each rank cuts its piece along `split` and sends one part to each rank of the group;
+    what arrives is joined along `concat`.
+
+    **Constraints:**
+    - all_to_all_c1: sharded, `axes` are the last (minor) axes of the input's dimension
+      `concat` and of the output's dimension `split`, which are distinct dimensions.
+    - all_to_all_c2: local, the output is 1/n as long in `split` and n times as long in
+      `concat`.
+  }];
+  let arguments = (ins Weft_Tensor:$input, Weft_MeshAttr:$mesh, StrArrayAttr:$axes,
+                       I64Attr:$split, I64Attr:$concat);
+  let assemblyFormat = [{
+    $input `split` $split `concat` $concat `over` $axes `of` $mesh attr-dict
+    `:` type($input) `->` type($output)
+  }];
+}
+
+def Weft_SliceOp : Weft_GroupOp<"slice"> {
+  let summary = "this rank's piece of a value that all ranks of a group hold";
+  let description = [{
+    Moves nothing between ranks.
+
+    **Constraints:**
+    - slice_c1: sharded, the output has `axes` as the last (minor) axes of dimension `dim`, and
+      the input is the same without them.
+    - slice_c2: local, the output is 1/n as long in `dim`.
+    - slice_c3: local, `index` is given: this rank's number in its group.
+  }];
+  let arguments = (ins Weft_Tensor:$input, Optional<Index>:$index, Weft_MeshAttr:$mesh,
+                       StrArrayAttr:$axes, I64Attr:$dim);
+  let assemblyFormat = [{
+    $input `dim` $dim `over` $axes `of` $mesh (`index` $index^)? attr-dict
+    `:` type($input) `->` type($output)
+  }];
+}
+
+def Weft_PartialOp : Weft_GroupOp<"partial"> {
+  let summary = "a value that all ranks of a group hold, as a pending sum";
+  let description = [{
+    The first rank of each group keeps the value, the others take zero. Moves nothing
+    between ranks.
+
+    **Constraints:**
+    - partial_c1: sharded, the output is pending by a sum over `axes` besides what the input
+      is pending on.
+    - partial_c2: local, input and output have the same type, and `index` is given.
+  }];
+  let arguments = (ins Weft_FloatTensor:$input, Optional<Index>:$index, Weft_MeshAttr:$mesh,
+                       StrArrayAttr:$axes);
+  let assemblyFormat = [{
+    $input `over` $axes `of` $mesh (`index` $index^)? attr-dict
+    `:` type($input) `->` type($output)
+  }];
+}
+
+def Weft_AxisIndexOp : Weft_Op<"axis_index", [Pure]> {
+  let summary = "this rank's coordinate on a mesh axis";
+  let description = [{
+    **Constraints:**
+    - axis_index_c1: the axis exists in the mesh.
+  }];
+  let arguments = (ins StrAttr:$axis, Weft_MeshAttr:$mesh);
+  let results = (outs Index:$output);
+  let assemblyFormat = "$axis `of` $mesh attr-dict";
+  let hasVerifier = 1;
+}
+
+#endif // WEFT_COLLECTIVE_OPS_TD

@@ -1,0 +1,134 @@
+//===- WeftComputeOps.td - maps, contractions and values without operands ===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_COMPUTE_OPS_TD
+#define WEFT_COMPUTE_OPS_TD
+
+include "weft/Dialect/Weft/IR/WeftOpBase.td"
+
+def Weft_MapOp : Weft_Op<"map", [Pure, Weft_Additive, Weft_Differentiable,
+    SingleBlockImplicitTerminator<"YieldOp">, IsolatedFromAbove]> {
+  let summary = "elementwise function of tensors";
+  let description = [{
+    Computes every result element from one element of each operand by the scalar code
+    in its region (ops of `arith` and `math`). All results have one shape, that of the
+    iteration space; `maps` says for each operand which of its dimensions it has, in
+    the order of the iteration space, so that a bias or a scalar may be spread.
+
+    ```mlir
+    %y = weft.map ins(%x, %b : tensor<8x16xf32>, tensor<16xf32>)
+        maps [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j)>] -> tensor<8x16xf32> {
+    ^bb0(%0: f32, %1: f32):
+      %2 = arith.addf %0, %1 : f32
+      weft.yield %2 : f32
+    }
+    ```
+
+    The sum of pending sums is a pending sum; so is a pending sum times anything that is
+    not pending. The product of two pending sums, a function like `exp` of one, or a
+    constant added to one is not: the analysis of the region decides
+    (`isAdditiveIn`).
+
+    **Constraints:**
+    - map_c1: one map for each operand, from the iteration space to distinct
+      dimensions of it in rising order.
+    - map_c2: all results have the same shape, and an operand's dimensions have the sizes
+      that its map says.
+    - map_c3: the region takes one scalar for each operand and yields one for each result,
+      of their element types.
+    - map_c4: the region holds only scalar ops (see ScalarOpInterface).
+  }];
+  let arguments = (ins Variadic<Weft_Tensor>:$inputs, AffineMapArrayAttr:$maps);
+  let results = (outs Variadic<Weft_Tensor>:$outputs);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    (`ins` `(` $inputs^ `:` type($inputs) `)`)? `maps` $maps attr-dict `->` type($outputs)
+    $body
+  }];
+  let builders = [
+    OpBuilder<(ins "::mlir::TypeRange":$outputs, "::mlir::ValueRange":$inputs,
+        "::mlir::ArrayRef<::mlir::AffineMap>":$maps,
+        "::llvm::function_ref<::llvm::SmallVector<::mlir::Value>(::mlir::OpBuilder &, "
+        "::mlir::Location, ::mlir::ValueRange)>":$body)>,
+  ];
+  let extraClassDeclaration = [{
+    /// Dimensions of the iteration space that operand `number` has.
+    ::llvm::SmallVector<unsigned> getInputDims(unsigned number);
+    ::mlir::RankedTensorType getOutputType(unsigned number = 0);
+  }];
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+}
+
+def Weft_YieldOp : Weft_Op<"yield", [Pure, Terminator, HasParent<"MapOp">]> {
+  let summary = "ends the region of a map with the values of one element";
+  let arguments = (ins Variadic<AnyType>:$values);
+  let assemblyFormat = "attr-dict ($values^ `:` type($values))?";
+  let builders = [OpBuilder<(ins), [{}]>];
+}
+
+def Weft_ContractOp : Weft_Op<"contract", [Pure, Weft_Additive, Weft_Differentiable]> {
+  let summary = "sum of products over one or two tensors, as an einsum";
+  let description = [{
+    `weft.contract "bsk,nk->bsn" (%x, %w)` multiplies elements that agree in the shared
+    letters and sums over the letters that the result lacks. With one operand it is a
+    plain sum: `"bsn->n"`.
+
+    **Constraints:**
+    - contract_c1: the equation has as many operand terms as operands (one or two) and
+      one result term; each term has one lower-case letter for each dimension.
+    - contract_c2: no letter occurs twice in a term, and every letter of the result
+      occurs in an operand.
+    - contract_c3: dimensions with the same letter have the same size.
+    - contract_c4: all element types agree.
+  }];
+  let arguments = (ins StrAttr:$equation, Variadic<Weft_FloatTensor>:$inputs);
+  let results = (outs Weft_FloatTensor:$output);
+  let assemblyFormat = [{
+    $equation `(` $inputs `)` attr-dict `:` functional-type($inputs, $output)
+  }];
+  let extraClassDeclaration = [{
+    /// The terms of the equation: one for each operand, then the result's.
+    ::llvm::SmallVector<::llvm::StringRef> getTerms();
+  }];
+  let hasVerifier = 1;
+}
+
+def Weft_IotaOp : Weft_Op<"iota", [Pure, Weft_Positional]> {
+  let summary = "the numbers 0, 1, 2, …";
+  let arguments = (ins Optional<Index>:$offset);
+  let results = (outs 1DTensorOf<[I32]>:$output);
+  let assemblyFormat = "(`offset` $offset^)? attr-dict `:` type($output)";
+}
+
+def Weft_FillOp : Weft_Op<"fill", [Pure, Weft_Positional, AttrSizedOperandSegments]> {
+  let summary = "initial values of a variable";
+  let description = [{
+    `constant`: every element is `value`. `normal`: element i (row-major index in the
+    whole tensor) is drawn from a normal distribution of standard deviation `value` by
+    the counter-based generator that `docs/Numerics.md` defines, from `seed` and
+    `stream`; so a value does not depend on how the tensor is cut.
+
+    **Constraints:**
+    - fill_c1: `normal` has a seed and a stream, `constant` has neither.
+    - fill_c2: a normal distribution has a positive standard deviation.
+    - fill_c3: offsets and the shape of the whole are given together, one for each dimension,
+      and only to a normal distribution.
+  }];
+  let arguments = (ins Weft_DistributionAttr:$distribution, F64Attr:$value,
+                       Optional<Weft_CounterTensor>:$seed, Optional<Index>:$stream,
+                       Variadic<Index>:$offsets,
+                       OptionalAttr<DenseI64ArrayAttr>:$global_shape);
+  let results = (outs Weft_FloatTensor:$output);
+  let assemblyFormat = [{
+    `` $distribution $value (`seed` `(` $seed^ `:` type($seed) `)`)? (`stream` `(` $stream^ `)`)?
+    (`offsets` `(` $offsets^ `)`)? (`of` $global_shape^)? attr-dict `:` type($output)
+  }];
+  let hasVerifier = 1;
+}
+
+#endif // WEFT_COMPUTE_OPS_TD

@@ -1,0 +1,70 @@
+//===- WeftInterfaces.td - what an op says of itself --------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_INTERFACES_TD
+#define WEFT_INTERFACES_TD
+
+include "mlir/IR/OpBase.td"
+
+def Weft_ShardableOpInterface : OpInterface<"ShardableOpInterface"> {
+  let cppNamespace = "::weft";
+  let description = [{
+    How an op may be sharded, what it costs and what depends on where its piece lies.
+    Verification, propagation, partitioning and the cost model ask only this.
+  }];
+  let methods = [
+    InterfaceMethod<"The factors of the op and the dimensions that carry them.",
+      "::weft::FactorRule", "getFactorRule">,
+    InterfaceMethod<[{
+        Whether f(a + b) = f(a) + f(b) where a and b stand for the given operands taken
+        together and all others are held fixed. Only then may these operands be
+        pending sums.
+      }], "bool", "isAdditiveIn", (ins "::llvm::ArrayRef<unsigned>":$operands), "", [{
+        return false;
+      }]>,
+    InterfaceMethod<"Operations and bytes of memory traffic, as functions of the batch.",
+      "::weft::OpCost", "getCost", (ins), "", [{
+        return ::weft::elementwiseCost($_op, /*flopsPerElement=*/1);
+      }]>,
+    InterfaceMethod<[{
+        The factors whose global offset the op needs once it works on a piece, because
+        its result depends on where in the whole tensor an element stands.
+      }], "::llvm::SmallVector<unsigned>", "getPositionFactors", (ins), "", [{
+        return {};
+      }]>,
+    InterfaceMethod<[{
+        Receives the global offset (type `index`) and the global size of each factor of
+        getPositionFactors, when the op has just been made local.
+      }], "void", "setPosition", (ins "::mlir::ValueRange":$offsets,
+                                      "::llvm::ArrayRef<int64_t>":$globalSizes), "", [{
+        llvm_unreachable("the op has no position factors");
+      }]>,
+  ];
+  let verify = [{ return ::weft::verifyFactorRule($_op); }];
+}
+
+def Weft_DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> {
+  let cppNamespace = "::weft";
+  let description = [{
+    The derivative of an op, as ops. Differentiate asks it from the last op to the
+    first.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+        Builds the gradient of a scalar with respect to each operand, given that with
+        respect to each result (null where the scalar does not depend on it; at least
+        one is not null). Leaves null for operands that have no gradient. May use the
+        operands and the results named by getSavedTensors, and nothing else.
+      }], "void", "buildGradient", (ins "::mlir::OpBuilder &":$builder,
+        "::mlir::ValueRange":$resultGradients,
+        "::llvm::SmallVectorImpl<::mlir::Value> &":$operandGradients)>,
+    InterfaceMethod<"The operands and results that the derivative reads.",
+      "::weft::SavedTensors", "getSavedTensors">,
+  ];
+}
+
+#endif // WEFT_INTERFACES_TD

@@ -1,0 +1,260 @@
+//===- WeftModelOps.td - the layers of a transformer --------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_MODEL_OPS_TD
+#define WEFT_MODEL_OPS_TD
+
+include "weft/Dialect/Weft/IR/WeftOpBase.td"
+
+def Weft_NormOp : Weft_Op<"norm", [Pure, Weft_Additive, Weft_Differentiable]> {
+  let summary = "layer norm or RMS norm over the last dimension";
+  let description = [{
+    layer: (x - mean) / sqrt(variance + epsilon) * scale + bias, rms: x / sqrt(mean of
+    squares + epsilon) * scale. The bias is optional.
+
+    **Constraints:**
+    - norm_c1: scale and bias have one dimension, as long as the last of the input.
+    - norm_c2: an RMS norm has no bias.
+    - norm_c3: epsilon is positive.
+  }];
+  let arguments = (ins Weft_NormKindAttr:$kind, Weft_FloatTensor:$input,
+                       Weft_FloatTensor:$scale, Optional<Weft_FloatTensor>:$bias,
+                       F64Attr:$epsilon);
+  let results = (outs Weft_FloatTensor:$output);
+  let assemblyFormat = [{
+    `` $kind $input `scale` `(` $scale `:` type($scale) `)` (`bias` `(` $bias^ `:` type($bias) `)`)?
+    `epsilon` `=` $epsilon attr-dict `:` type($input) `->` type($output)
+  }];
+  let hasVerifier = 1;
+}
+
+def Weft_NormGradOp : Weft_Op<"norm_grad", [Pure, Weft_Additive]> {
+  let summary = "derivative of a norm";
+  let description = [{
+    Gradients of the input, of the scale, and of the bias where there is one. The
+    statistics are computed again from the input: it is read anyway.
+  }];
+  let arguments = (ins Weft_NormKindAttr:$kind, Weft_FloatTensor:$input,
+                       Weft_FloatTensor:$scale, Weft_FloatTensor:$gradient,
+                       F64Attr:$epsilon);
+  let results = (outs Weft_FloatTensor:$input_gradient, Weft_FloatTensor:$scale_gradient,
+                      Optional<Weft_FloatTensor>:$bias_gradient);
+  let assemblyFormat = [{
+    `` $kind $input `scale` `(` $scale `:` type($scale) `)`
+    `gradient` `(` $gradient `:` type($gradient) `)` `epsilon` `=` $epsilon attr-dict
+    `:` type($input) `->` type($input_gradient) `,` type($scale_gradient)
+    (`,` type($bias_gradient)^)?
+  }];
+}
+
+def Weft_RotaryTableOp : Weft_Op<"rotary_table", [Pure, Weft_Positional]> {
+  let summary = "cosines and sines of rotary position embeddings";
+  let description = [{
+    `output[0, p, i] = cos(p * frequencies[i])`, `output[1, p, i]` the sine, for
+    position p; computed in float64.
+
+    **Constraints:**
+    - rotary_table_c1: the type is [2, positions, number of frequencies].
+  }];
+  let arguments = (ins F64ArrayAttr:$frequencies, Optional<Index>:$offset);
+  let results = (outs Weft_FloatTensor:$output);
+  let assemblyFormat = "$frequencies (`offset` $offset^)? attr-dict `:` type($output)";
+  let hasVerifier = 1;
+}
+
+def Weft_RotaryOp : Weft_Op<"rotary", [Pure, Weft_Additive, Weft_Differentiable]> {
+  let summary = "rotation of pairs of features by their position";
+  let description = [{
+    With m frequencies in the table, features i and i + m (i < m) of the last dimension
+    are rotated by the angle of (position, i); features from 2m on stay. `inverse`
+    rotates back, which is the derivative. The second dimension is the position.
+
+    **Constraints:**
+    - rotary_c1: the table is [2, positions, m], positions as in the input's second
+      dimension and 2m at most its last.
+    - rotary_c2: input and output have the same shape, of at least three dimensions.
+  }];
+  let arguments = (ins Weft_FloatTensor:$input, Weft_FloatTensor:$table, UnitAttr:$inverse);
+  let results = (outs Weft_FloatTensor:$output);
+  let assemblyFormat = [{
+    (`inverse` $inverse^)? $input `table` `(` $table `:` type($table) `)` attr-dict
+    `:` type($input) `->` type($output)
+  }];
+  let hasVerifier = 1;
+}
+
+def Weft_EmbeddingOp : Weft_Op<"embedding", [Pure, Weft_AdditivePositional,
+    Weft_Differentiable]> {
+  let summary = "rows of a table, chosen by number";
+  let description = [{
+    `output[i…, h] = table[ids[i…] - offset, h]`, and zero where that row lies outside of
+    the table: each rank holds some rows, and the sum over ranks is the whole.
+
+    **Constraints:**
+    - embedding_c1: the table has two dimensions; the output has the ids' dimensions and
+      then the table's second.
+  }];
+  let arguments = (ins Weft_FloatTensor:$table, Weft_IdTensor:$ids, Optional<Index>:$offset);
+  let results = (outs Weft_FloatTensor:$output);
+  let assemblyFormat = [{
+    $table `[` $ids `]` (`offset` $offset^)? attr-dict
+    `:` type($table) `[` type($ids) `]` `->` type($output)
+  }];
+  let hasVerifier = 1;
+}
+
+def Weft_EmbeddingGradOp : Weft_Op<"embedding_grad", [Pure, Weft_AdditivePositional]> {
+  let summary = "gradient of an embedding's table";
+  let description = [{
+    Row r of the result is the sum of `gradient[i…]` over all i with ids[i…] = offset + r,
+    in the order of i.
+
+    **Constraints:**
+    - embedding_grad_c1: the gradient has the ids' dimensions and one more, the output two
+      dimensions of which the second is that one.
+  }];
+  let arguments = (ins Weft_IdTensor:$ids, Weft_FloatTensor:$gradient,
+                       Optional<Index>:$offset);
+  let results = (outs Weft_FloatTensor:$output);
+  let assemblyFormat = [{
+    $gradient `[` $ids `]` (`offset` $offset^)? attr-dict
+    `:` type($gradient) `[` type($ids) `]` `->` type($output)
+  }];
+  let hasVerifier = 1;
+}
+
+def Weft_AttentionOp : Weft_Op<"attention", [Pure, Weft_Differentiable, Weft_Positional,
+    AttrSizedOperandSegments]> {
+  let summary = "causal attention with grouped queries";
+  let description = [{
+    query is [batch, position, KV head, query head in the group, feature], key and value
+    [batch, position, KV head, feature]. For each query, softmax over the keys at its
+    position and before of `scale` times the products, then the sum of values by these
+    weights. `lse`, [batch, KV head, query head, position], is the logarithm of the
+    softmax's denominator, which is all that the derivative needs: no matrix of
+    positions by positions is ever held.
+
+    With a dropout rate above zero, weights are dropped by the generator of
+    `docs/Numerics.md` from seed, step and layer (site 3), and the others scaled by
+    1 / (1 - rate).
+
+    **Constraints:**
+    - attention_c1: the shapes agree as said above.
+    - attention_c2: seed, step and layer are given exactly when the dropout rate is above
+      zero; the rate lies in [0, 1).
+    - attention_c3: offsets and sizes of the whole are given together, of the batch and the KV
+      heads, and only with dropout.
+  }];
+  let arguments = (ins Weft_FloatTensor:$query, Weft_FloatTensor:$key, Weft_FloatTensor:$value,
+                       Optional<Weft_CounterTensor>:$seed, Optional<Weft_CounterTensor>:$step,
+                       Optional<Index>:$layer, Variadic<Index>:$offsets,
+                       F64Attr:$scale, F64Attr:$dropout,
+                       OptionalAttr<DenseI64ArrayAttr>:$global_shape);
+  let results = (outs Weft_FloatTensor:$output, Weft_FloatTensor:$lse);
+  let hasVerifier = 1;
+  let assemblyFormat = [{
+    `(` $query `,` $key `,` $value `)` `scale` `=` $scale `dropout` `=` $dropout
+    (`key` `(` $seed^ `,` $step `,` $layer `:` type($seed) `,` type($step) `)`)?
+    (`offsets` `(` $offsets^ `)`)? (`of` $global_shape^)? attr-dict
+    `:` type($query) `,` type($key) `,` type($value) `->` type($output) `,` type($lse)
+  }];
+}
+
+def Weft_AttentionGradOp : Weft_Op<"attention_grad", [Pure, Weft_Positional,
+    AttrSizedOperandSegments]> {
+  let summary = "derivative of attention";
+  let description = [{
+    Gradients of query, key and value from that of the output; the weights are computed
+    again from `lse`, row by row. The constraints are those of attention.
+  }];
+  let arguments = (ins Weft_FloatTensor:$query, Weft_FloatTensor:$key, Weft_FloatTensor:$value,
+                       Weft_FloatTensor:$output, Weft_FloatTensor:$lse,
+                       Weft_FloatTensor:$gradient,
+                       Optional<Weft_CounterTensor>:$seed, Optional<Weft_CounterTensor>:$step,
+                       Optional<Index>:$layer, Variadic<Index>:$offsets,
+                       F64Attr:$scale, F64Attr:$dropout,
+                       OptionalAttr<DenseI64ArrayAttr>:$global_shape);
+  let results = (outs Weft_FloatTensor:$query_gradient, Weft_FloatTensor:$key_gradient,
+                      Weft_FloatTensor:$value_gradient);
+  let hasVerifier = 1;
+  let assemblyFormat = [{
+    `(` $query `,` $key `,` $value `)` `output` `(` $output `,` $lse `)`
+    `gradient` `(` $gradient `)` `scale` `=` $scale `dropout` `=` $dropout
+    (`key` `(` $seed^ `,` $step `,` $layer `:` type($seed) `,` type($step) `)`)?
+    (`offsets` `(` $offsets^ `)`)? (`of` $global_shape^)? attr-dict
+    `:` type($query) `,` type($key) `,` type($value) `,` type($output) `,` type($lse)
+    `,` type($gradient)
+    `->` type($query_gradient) `,` type($key_gradient) `,` type($value_gradient)
+  }];
+}
+
+def Weft_CrossEntropyOp : Weft_Op<"cross_entropy", [Pure, Weft_Positional,
+    Weft_Differentiable]> {
+  let summary = "the two halves of a cross-entropy loss";
+  let description = [{
+    `lse[i…]` is the logarithm of the sum of exp(logits[i…, v]) over v, `picked[i…]` the
+    logit of the target, zero where that lies outside of the piece that this rank holds.
+    The loss of a token is lse - picked. Over a cut vocabulary lse is pending by
+    log-sum-exp and picked by a sum: logits are never gathered.
+
+    **Constraints:**
+    - cross_entropy_c1: lse, picked and targets have the logits' shape without its last
+      dimension.
+  }];
+  let arguments = (ins Weft_FloatTensor:$logits, Weft_IdTensor:$targets,
+                       Optional<Index>:$offset);
+  let results = (outs Weft_FloatTensor:$lse, Weft_FloatTensor:$picked);
+  let assemblyFormat = [{
+    $logits `[` $targets `]` (`offset` $offset^)? attr-dict
+    `:` type($logits) `[` type($targets) `]` `->` type($lse) `,` type($picked)
+  }];
+  let hasVerifier = 1;
+}
+
+def Weft_CrossEntropyGradOp : Weft_Op<"cross_entropy_grad", [Pure, Weft_Positional]> {
+  let summary = "gradient of the logits";
+  let description = [{
+    `output[i…, v] = exp(logits[i…, v] - lse[i…]) * lse_gradient[i…]`, and
+    picked_gradient[i…] added at the target.
+  }];
+  let arguments = (ins Weft_FloatTensor:$logits, Weft_IdTensor:$targets,
+                       Weft_FloatTensor:$lse, Weft_FloatTensor:$lse_gradient,
+                       Weft_FloatTensor:$picked_gradient, Optional<Index>:$offset);
+  let results = (outs Weft_FloatTensor:$output);
+  let assemblyFormat = [{
+    $logits `[` $targets `]` `lse` `(` $lse `)` `gradient` `(` $lse_gradient `,`
+    $picked_gradient `)` (`offset` $offset^)? attr-dict `:` type($logits) `[` type($targets) `]`
+    `,` type($lse) `,` type($lse_gradient) `,` type($picked_gradient) `->` type($output)
+  }];
+}
+
+def Weft_DropoutOp : Weft_Op<"dropout", [Pure, Weft_AdditivePositional, Weft_Differentiable]> {
+  let summary = "drops elements at random, and scales the others";
+  let description = [{
+    Element i (row-major index in the whole tensor) is kept, times 1 / (1 - rate), or
+    becomes zero, as the generator of `docs/Numerics.md` says from seed, step, layer and
+    site. The derivative drops the same elements of the gradient; no mask is kept.
+
+    **Constraints:**
+    - dropout_c1: the rate lies in (0, 1).
+    - dropout_c2: offsets and the shape of the whole are given together, one for each dimension.
+  }];
+  let arguments = (ins Weft_FloatTensor:$input, Weft_CounterTensor:$seed,
+                       Weft_CounterTensor:$step, Index:$layer, Variadic<Index>:$offsets,
+                       F64Attr:$rate, I64Attr:$site,
+                       OptionalAttr<DenseI64ArrayAttr>:$global_shape);
+  let results = (outs Weft_FloatTensor:$output);
+  let assemblyFormat = [{
+    $input `rate` `=` $rate `site` `=` $site
+    `key` `(` $seed `,` $step `,` $layer `:` type($seed) `,` type($step) `)`
+    (`offsets` `(` $offsets^ `)`)? (`of` $global_shape^)? attr-dict
+    `:` type($input) `->` type($output)
+  }];
+  let hasVerifier = 1;
+}
+
+#endif // WEFT_MODEL_OPS_TD

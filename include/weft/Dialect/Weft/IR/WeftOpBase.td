@@ -1,0 +1,36 @@
+//===- WeftOpBase.td - what all op definitions share --------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_OP_BASE_TD
+#define WEFT_OP_BASE_TD
+
+include "mlir/IR/BuiltinAttributes.td"
+include "mlir/IR/CommonTypeConstraints.td"
+include "mlir/IR/CommonAttrConstraints.td"
+include "mlir/IR/OpBase.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "weft/Dialect/Weft/IR/WeftAttributes.td"
+include "weft/Dialect/Weft/IR/WeftInterfaces.td"
+
+class Weft_Op<string mnemonic, list<Trait> traits = []> : Op<Weft_Dialect, mnemonic, traits>;
+
+def Weft_Differentiable : DeclareOpInterfaceMethods<Weft_DifferentiableOpInterface>;
+def Weft_Additive
+    : DeclareOpInterfaceMethods<Weft_ShardableOpInterface, ["isAdditiveIn", "getCost"]>;
+/// Overrides for ops whose results depend on where their piece lies.
+def Weft_Positional : DeclareOpInterfaceMethods<Weft_ShardableOpInterface,
+    ["getPositionFactors", "setPosition", "getCost"]>;
+def Weft_AdditivePositional : DeclareOpInterfaceMethods<Weft_ShardableOpInterface,
+    ["isAdditiveIn", "getPositionFactors", "setPosition", "getCost"]>;
+
+def Weft_Float : AnyTypeOf<[F32, F64]>;
+def Weft_FloatTensor : RankedTensorOf<[Weft_Float]>;
+def Weft_IdTensor : RankedTensorOf<[I32]>;
+def Weft_Tensor : RankedTensorOf<[F32, F64, I32, I64]>;
+def Weft_CounterTensor : 0DTensorOf<[I64]>;
+
+#endif // WEFT_OP_BASE_TD

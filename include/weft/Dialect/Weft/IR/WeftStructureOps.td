@@ -1,0 +1,140 @@
+//===- WeftStructureOps.td - variables, layer calls, observations -------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_STRUCTURE_OPS_TD
+#define WEFT_STRUCTURE_OPS_TD
+
+include "mlir/IR/SymbolInterfaces.td"
+include "weft/Dialect/Weft/IR/WeftOpBase.td"
+
+def Weft_VariableOp : Weft_Op<"variable", [Symbol]> {
+  let summary = "a parameter, an optimizer state or an input of the step";
+  let description = [{
+    A value that outlives a step. `dimensions` names the dimensions by their meaning
+    (batch, sequence, vocab, hidden, kv_heads, group, head, ffn, positions), which is how a
+    plan speaks of them. Only a parameter with `decay` takes part in weight decay.
+
+    ```mlir
+    weft.variable parameter @head.weight ["vocab", "hidden"] decay : tensor<256x128xf32>
+    ```
+
+    **Constraints:**
+    - variable_c1: one name for each dimension, no name twice.
+    - variable_c2: only a parameter may decay.
+  }];
+  let arguments = (ins Weft_VariableRoleAttr:$role, SymbolNameAttr:$sym_name,
+                       StrArrayAttr:$dimensions, UnitAttr:$decay,
+                       TypeAttrOf<Weft_Tensor>:$type);
+  let assemblyFormat = "`` $role $sym_name $dimensions (`decay` $decay^)? attr-dict `:` $type";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::RankedTensorType getTensorType() {
+      return ::llvm::cast<::mlir::RankedTensorType>(getType());
+    }
+  }];
+}
+
+def Weft_ReadOp : Weft_Op<"read", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "the value of a variable at the start of the step";
+  let description = [{
+    **Constraints:**
+    - read_c1: the symbol is a variable of the result's type, or, once tensors are local, the
+      result has the shape of a rank's piece of it.
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$variable);
+  let results = (outs Weft_Tensor:$output);
+  let assemblyFormat = "$variable attr-dict `:` type($output)";
+}
+
+def Weft_AssignOp : Weft_Op<"assign", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "the value of a variable from the end of the step on";
+  let description = [{
+    Reads of the same step do not see it.
+
+    **Constraints:**
+    - assign_c1: the symbol is a parameter or optimizer state of the value's type, or, once
+      tensors are local, the value has the shape of a rank's piece of it.
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$variable, Weft_Tensor:$value);
+  let assemblyFormat = "$variable `,` $value attr-dict `:` type($value)";
+}
+
+def Weft_ObserveOp : Weft_Op<"observe"> {
+  let summary = "a value that the outside may look at, at this place in the step";
+  let description = [{
+    See `weft::rt::Observation` for the names that the runtime knows. Once tensors are local,
+    `layout` is the type, with its sharding, of the whole value.
+
+    **Constraints:**
+    - observe_c1: `layout` is a tensor type of which the value is a rank's piece.
+  }];
+  let arguments = (ins StrAttr:$name, Weft_FloatTensor:$value, OptionalAttr<TypeAttr>:$layout);
+  let assemblyFormat = "$name `,` $value (`layout` $layout^)? attr-dict `:` type($value)";
+  let hasVerifier = 1;
+}
+
+def Weft_CallOp : Weft_Op<"call", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "one use of a layer";
+  let description = [{
+    `label` says which ("layers.3"); reports and dumps use it.
+
+    **Constraints:**
+    - call_c1: the callee is a function of this module with the types of operands and
+      results.
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$callee, StrAttr:$label,
+                       Variadic<AnyType>:$operands);
+  let results = (outs Variadic<Weft_Tensor>:$outputs);
+  let assemblyFormat = [{
+    $callee `(` $operands `)` `label` $label attr-dict `:` functional-type($operands, $outputs)
+  }];
+}
+
+def Weft_LaunchOp : Weft_Op<"launch", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "one run of a kernel";
+  let description = [{
+    Operands and results are those of the kernel function. `tied[i]` is the operand whose
+    storage result i takes over, or -1: the kernel then works in place.
+
+    **Constraints:**
+    - launch_c1: the kernel is a function of this module with the types of operands and
+      results.
+    - launch_c2: `tied` has one entry for each result, -1 or the number of an operand of the
+      same type, none twice.
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<AnyType>:$operands,
+                       DenseI64ArrayAttr:$tied);
+  let results = (outs Variadic<Weft_Tensor>:$outputs);
+  let assemblyFormat = [{
+    $kernel `(` $operands `)` `tied` $tied attr-dict `:` functional-type($operands, $outputs)
+  }];
+}
+
+def Weft_OptimizerOp : Weft_Op<"optimizer"> {
+  let summary = "how parameters follow their gradients";
+  let description = [{
+    At most one in a module; Differentiate replaces it by update functions. The formulas are
+    those of `docs/Numerics.md`. `clip` is the global gradient norm to clip to, 0 for none.
+
+    **Constraints:**
+    - optimizer_c1: rates and decays are not negative, beta1, beta2 and momentum lie in [0, 1).
+    - optimizer_c2: warm-up and total number of steps are not negative.
+  }];
+  let arguments = (ins Weft_OptimizerKindAttr:$kind, F64Attr:$learning_rate,
+      DefaultValuedAttr<F64Attr, "0.9">:$beta1, DefaultValuedAttr<F64Attr, "0.999">:$beta2,
+      DefaultValuedAttr<F64Attr, "1e-8">:$epsilon, DefaultValuedAttr<F64Attr, "0.0">:$momentum,
+      DefaultValuedAttr<F64Attr, "0.0">:$weight_decay, DefaultValuedAttr<F64Attr, "0.0">:$clip,
+      Weft_DecayKindAttr:$decay, I64Attr:$warmup_steps, I64Attr:$total_steps,
+      F64Attr:$final_fraction);
+  let assemblyFormat = [{
+    `` $kind `learning_rate` $learning_rate `decay` `` $decay `warmup` $warmup_steps
+    `steps` $total_steps `final` $final_fraction attr-dict
+  }];
+  let hasVerifier = 1;
+}
+
+#endif // WEFT_STRUCTURE_OPS_TD

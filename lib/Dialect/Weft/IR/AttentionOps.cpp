@@ -1,0 +1,111 @@
+//===- AttentionOps.cpp - causal attention ------------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "weft/Dialect/Weft/IR/Sharding.h"
+
+using namespace mlir;
+using namespace weft;
+
+namespace {
+/// batch b, position s, KV head g, query head in its group r, feature d. Queries and keys
+/// share the position: cutting it needs another algorithm, so it must be replicated.
+constexpr const char *kQuery = "bsgrd";
+constexpr const char *kKey = "bsgd";
+constexpr const char *kLse = "bgrs";
+constexpr const char *kMustReplicate = "sd";
+/// With dropout a weight's number counts the query heads of a group, whose offset nobody gives.
+constexpr const char *kMustReplicateWithDropout = "srd";
+
+/// Two products of positions by positions for each head, of which causality needs half; each
+/// product is a multiply-add for each feature.
+OpCost attentionCost(Operation *op, Value query, double products) {
+  auto type = cast<RankedTensorType>(query.getType());
+  BatchPolynomial flops =
+      elementCount(type.getShape(), products * static_cast<double>(type.getDimSize(1)));
+  OpCost cost = elementwiseCost(op, 0);
+  cost.flops = flops;
+  return cost;
+}
+} // namespace
+
+/// Constraints of attention and its derivative.
+template <typename OpTy> static LogicalResult verifyDropout(OpTy op) {
+  double rate = op.getDropout().convertToDouble();
+  if (!(rate >= 0 && rate < 1)) { // attention_c2
+    return op.emitOpError() << "the dropout rate must lie in [0, 1), got " << rate;
+  }
+  for (bool isGiven : {bool(op.getSeed()), bool(op.getStep()), bool(op.getLayer())}) {
+    if (isGiven != (rate > 0)) {
+      return op.emitOpError("seed, step and layer are given exactly when there is dropout");
+    }
+  }
+  return verifyPosition(op, op.getOffsets(), op.getGlobalShape()); // attention_c3
+}
+
+LogicalResult AttentionOp::verify() { return verifyDropout(*this); }
+
+LogicalResult AttentionGradOp::verify() { return verifyDropout(*this); }
+
+FactorRule AttentionOp::getFactorRule() {
+  std::vector<std::string> operands(getNumOperands());
+  operands[0] = kQuery;
+  operands[1] = operands[2] = kKey;
+  return makeFactorRule(*this, operands, {kQuery, kLse},
+                        getDropout().isZero() ? kMustReplicate : kMustReplicateWithDropout);
+}
+
+OpCost AttentionOp::getCost() { return attentionCost(*this, getQuery(), 2); }
+
+SmallVector<unsigned> AttentionOp::getPositionFactors() {
+  return getDropout().isZero() ? SmallVector<unsigned>{} : SmallVector<unsigned>{0, 2};
+}
+
+void AttentionOp::setPosition(ValueRange offsets, ArrayRef<int64_t> globalSizes) {
+  getOffsetsMutable().assign(offsets);
+  setGlobalShape(globalSizes);
+}
+
+SavedTensors AttentionOp::getSavedTensors() {
+  SavedTensors saved;
+  saved.operands = llvm::to_vector(llvm::seq<unsigned>(0, getNumOperands()));
+  saved.results = {0, 1};
+  return saved;
+}
+
+void AttentionOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
+                                SmallVectorImpl<Value> &operandGradients) {
+  if (!resultGradients[0]) {
+    return;
+  }
+  auto gradient = AttentionGradOp::create(
+      builder, getLoc(), getQuery().getType(), getKey().getType(), getValue().getType(),
+      getQuery(), getKey(), getValue(), getOutput(), getLse(), resultGradients[0], getSeed(),
+      getStep(), getLayer(), getOffsets(), getScale(), getDropout(), getGlobalShapeAttr());
+  operandGradients[0] = gradient.getQueryGradient();
+  operandGradients[1] = gradient.getKeyGradient();
+  operandGradients[2] = gradient.getValueGradient();
+}
+
+FactorRule AttentionGradOp::getFactorRule() {
+  std::vector<std::string> operands(getNumOperands());
+  operands[0] = operands[3] = operands[5] = kQuery;
+  operands[1] = operands[2] = kKey;
+  operands[4] = kLse;
+  return makeFactorRule(*this, operands, {kQuery, kKey, kKey},
+                        getDropout().isZero() ? kMustReplicate : kMustReplicateWithDropout);
+}
+
+OpCost AttentionGradOp::getCost() { return attentionCost(*this, getQuery(), 5); }
+
+SmallVector<unsigned> AttentionGradOp::getPositionFactors() {
+  return getDropout().isZero() ? SmallVector<unsigned>{} : SmallVector<unsigned>{0, 2};
+}
+
+void AttentionGradOp::setPosition(ValueRange offsets, ArrayRef<int64_t> globalSizes) {
+  getOffsetsMutable().assign(offsets);
+  setGlobalShape(globalSizes);
+}

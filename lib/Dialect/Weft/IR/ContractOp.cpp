@@ -1,0 +1,142 @@
+//===- ContractOp.cpp - sums of products --------------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "weft/Dialect/Weft/IR/Sharding.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace weft;
+
+SmallVector<StringRef> ContractOp::getTerms() {
+  auto [operands, result] = getEquation().split("->");
+  SmallVector<StringRef> terms;
+  operands.split(terms, ',');
+  terms.push_back(result);
+  return terms;
+}
+
+/// contract_c1 and contract_c2.
+static LogicalResult verifyEquation(ContractOp op) {
+  if (op.getInputs().empty() || op.getInputs().size() > 2) {
+    return op.emitOpError() << "takes one or two operands, got " << op.getInputs().size();
+  }
+  SmallVector<StringRef> terms = op.getTerms();
+  if (!op.getEquation().contains("->") || terms.size() != op.getInputs().size() + 1) {
+    return op.emitOpError() << "expected an equation with " << op.getInputs().size()
+                            << " operand terms and a result, got '" << op.getEquation() << "'";
+  }
+  SmallVector<Type> types(op.getInputs().getTypes());
+  types.push_back(op.getOutput().getType());
+  for (auto [term, type] : llvm::zip(terms, types)) {
+    for (auto [i, letter] : llvm::enumerate(term)) {
+      if (letter < 'a' || letter > 'z' || term.take_front(i).contains(letter)) {
+        return op.emitOpError() << "expected distinct lower-case letters, got '" << term << "'";
+      }
+    }
+    if (static_cast<int64_t>(term.size()) != cast<RankedTensorType>(type).getRank()) {
+      return op.emitOpError() << "expected one letter for each dimension of " << type
+                              << ", got '" << term << "'";
+    }
+  }
+  for (char letter : terms.back()) {
+    if (llvm::none_of(ArrayRef(terms).drop_back(),
+                      [&](StringRef term) { return term.contains(letter); })) {
+      return op.emitOpError() << "letter '" << letter << "' of the result occurs in no operand";
+    }
+  }
+  return success();
+}
+
+LogicalResult ContractOp::verify() {
+  Type element = getElementTypeOrSelf(getOutput().getType());
+  for (Type type : getInputs().getTypes()) { // contract_c4
+    if (getElementTypeOrSelf(type) != element) {
+      return emitOpError() << "operand of " << getElementTypeOrSelf(type)
+                           << " must have the result's element type " << element;
+    }
+  }
+  return success();
+}
+
+FactorRule ContractOp::getFactorRule() {
+  if (failed(verifyEquation(*this))) {
+    return {};
+  }
+  SmallVector<StringRef> terms = getTerms();
+  std::vector<std::string> operands;
+  for (StringRef term : ArrayRef(terms).drop_back()) {
+    operands.push_back(term.str());
+  }
+  return makeFactorRule(*this, operands, {terms.back().str()});
+}
+
+bool ContractOp::isAdditiveIn(ArrayRef<unsigned> operands) { return operands.size() == 1; }
+
+OpCost ContractOp::getCost() { return iterationCost(*this, getInputs().size()); }
+
+SavedTensors ContractOp::getSavedTensors() {
+  // Even a plain sum reads its operand's shape, see broadcastLike.
+  SavedTensors saved;
+  saved.operands = llvm::to_vector(llvm::seq<unsigned>(0, getInputs().size()));
+  return saved;
+}
+
+/// Spreads `value`, which has the dimensions `from`, to the type of `like`, which has the
+/// dimensions `to` in an order that agrees. `like` is an operand of the map only to say how
+/// the result is cut.
+static Value broadcastLike(OpBuilder &builder, Location loc, Value value, StringRef from,
+                           Value like, StringRef to) {
+  if (from == to) {
+    return value;
+  }
+  SmallVector<AffineExpr> dims;
+  for (char letter : from) {
+    dims.push_back(builder.getAffineDimExpr(to.find(letter)));
+  }
+  AffineMap map = AffineMap::get(to.size(), 0, dims, builder.getContext());
+  return MapOp::create(builder, loc, TypeRange{like.getType()}, ValueRange{value, like},
+                       {map, builder.getMultiDimIdentityMap(to.size())},
+                       [](OpBuilder &, Location, ValueRange scalars) {
+                         return SmallVector<Value>{scalars[0]};
+                       })
+      .getResult(0);
+}
+
+void ContractOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
+                               SmallVectorImpl<Value> &operandGradients) {
+  SmallVector<StringRef> terms = getTerms();
+  StringRef result = terms.back();
+  for (auto [number, operand] : llvm::enumerate(getInputs())) {
+    SmallVector<Value> factors = {resultGradients[0]};
+    std::string equation = result.str();
+    std::string known = result.str();
+    if (getInputs().size() == 2) {
+      factors.push_back(getInputs()[1 - number]);
+      equation += "," + terms[1 - number].str();
+      known += terms[1 - number].str();
+    }
+    // Letters that only this operand has were summed away: the gradient is the same along
+    // them.
+    std::string kept;
+    SmallVector<int64_t> shape;
+    auto type = cast<RankedTensorType>(operand.getType());
+    for (auto [dim, letter] : llvm::enumerate(terms[number])) {
+      if (StringRef(known).contains(letter)) {
+        kept.push_back(letter);
+        shape.push_back(type.getDimSize(dim));
+      }
+    }
+    Value gradient = resultGradients[0];
+    if (factors.size() == 2 || kept != result) {
+      gradient = ContractOp::create(builder, getLoc(), type.clone(shape), equation + "->" + kept,
+                                    factors);
+    }
+    operandGradients[number] =
+        broadcastLike(builder, getLoc(), gradient, kept, operand, terms[number]);
+  }
+}

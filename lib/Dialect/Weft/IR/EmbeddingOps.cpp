@@ -1,0 +1,141 @@
+//===- EmbeddingOps.cpp - tables by token, and the loss over tokens -----===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "weft/Dialect/Weft/IR/MapBuilders.h"
+#include "weft/Dialect/Weft/IR/Sharding.h"
+
+using namespace mlir;
+using namespace weft;
+
+static int64_t rankOf(Value value) { return cast<RankedTensorType>(value.getType()).getRank(); }
+
+/// Embeddings and losses know their tokens' dimensions as a, b, …, rows as v.
+static std::string tokenDims(Value tokens) { return letters(rankOf(tokens)); }
+
+//===----------------------------------------------------------------------===//
+// Embedding
+//===----------------------------------------------------------------------===//
+
+LogicalResult EmbeddingOp::verify() {
+  if (getElementTypeOrSelf(getTable()) != getElementTypeOrSelf(getOutput())) {
+    return emitOpError("table and output must have one element type");
+  }
+  return success();
+}
+
+FactorRule EmbeddingOp::getFactorRule() {
+  std::string tokens = tokenDims(getIds());
+  return makeFactorRule(*this, {"vh", tokens, ""}, {tokens + "h"});
+}
+
+bool EmbeddingOp::isAdditiveIn(ArrayRef<unsigned> operands) {
+  return operands == ArrayRef<unsigned>{0};
+}
+
+OpCost EmbeddingOp::getCost() {
+  // A row is read for each token, not the whole table.
+  auto output = cast<RankedTensorType>(getOutput().getType());
+  double bytes = output.getElementTypeBitWidth() / 8.0;
+  return {BatchPolynomial{}, elementCount(output.getShape(), 2 * bytes)};
+}
+
+SmallVector<unsigned> EmbeddingOp::getPositionFactors() { return {0}; }
+
+void EmbeddingOp::setPosition(ValueRange offsets, ArrayRef<int64_t>) {
+  getOffsetMutable().assign(offsets);
+}
+
+SavedTensors EmbeddingOp::getSavedTensors() { return {{1}, {}}; }
+
+void EmbeddingOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
+                                SmallVectorImpl<Value> &operandGradients) {
+  operandGradients[0] = EmbeddingGradOp::create(builder, getLoc(), getTable().getType(),
+                                                getIds(), resultGradients[0], Value());
+}
+
+LogicalResult EmbeddingGradOp::verify() {
+  if (getElementTypeOrSelf(getGradient()) != getElementTypeOrSelf(getOutput())) {
+    return emitOpError("gradient and output must have one element type");
+  }
+  return success();
+}
+
+FactorRule EmbeddingGradOp::getFactorRule() {
+  std::string tokens = tokenDims(getIds());
+  return makeFactorRule(*this, {tokens, tokens + "h", ""}, {"vh"});
+}
+
+bool EmbeddingGradOp::isAdditiveIn(ArrayRef<unsigned> operands) {
+  return operands == ArrayRef<unsigned>{1};
+}
+
+OpCost EmbeddingGradOp::getCost() { return elementwiseCost(*this, 1); }
+
+SmallVector<unsigned> EmbeddingGradOp::getPositionFactors() {
+  return {getFactorRule().results[0][0]};
+}
+
+void EmbeddingGradOp::setPosition(ValueRange offsets, ArrayRef<int64_t>) {
+  getOffsetMutable().assign(offsets);
+}
+
+//===----------------------------------------------------------------------===//
+// Cross-entropy
+//===----------------------------------------------------------------------===//
+
+LogicalResult CrossEntropyOp::verify() {
+  Type element = getElementTypeOrSelf(getLogits());
+  if (getElementTypeOrSelf(getLse()) != element || getElementTypeOrSelf(getPicked()) != element) {
+    return emitOpError("logits, lse and picked must have one element type");
+  }
+  return success();
+}
+
+FactorRule CrossEntropyOp::getFactorRule() {
+  std::string tokens = tokenDims(getTargets());
+  return makeFactorRule(*this, {tokens + "v", tokens, ""}, {tokens, tokens}, "",
+                        {ReductionKind::LogSumExp, ReductionKind::Sum});
+}
+
+OpCost CrossEntropyOp::getCost() { return elementwiseCost(*this, 4); }
+
+SmallVector<unsigned> CrossEntropyOp::getPositionFactors() {
+  return {getFactorRule().operands[0].back()};
+}
+
+void CrossEntropyOp::setPosition(ValueRange offsets, ArrayRef<int64_t>) {
+  getOffsetMutable().assign(offsets);
+}
+
+SavedTensors CrossEntropyOp::getSavedTensors() { return {{0, 1}, {0}}; }
+
+void CrossEntropyOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
+                                   SmallVectorImpl<Value> &operandGradients) {
+  // A loss that reads only one of the two has a zero gradient for the other.
+  auto orZero = [&](Value gradient) {
+    return gradient ? gradient : createZeroLike(builder, getLoc(), getLse());
+  };
+  operandGradients[0] = CrossEntropyGradOp::create(
+      builder, getLoc(), getLogits().getType(), getLogits(), getTargets(), getLse(),
+      orZero(resultGradients[0]), orZero(resultGradients[1]), Value());
+}
+
+FactorRule CrossEntropyGradOp::getFactorRule() {
+  std::string tokens = tokenDims(getTargets());
+  std::string logits = tokens + "v";
+  return makeFactorRule(*this, {logits, tokens, tokens, tokens, tokens, ""}, {logits});
+}
+
+OpCost CrossEntropyGradOp::getCost() { return elementwiseCost(*this, 3); }
+
+SmallVector<unsigned> CrossEntropyGradOp::getPositionFactors() {
+  return {getFactorRule().operands[0].back()};
+}
+
+void CrossEntropyGradOp::setPosition(ValueRange offsets, ArrayRef<int64_t>) {
+  getOffsetMutable().assign(offsets);
+}

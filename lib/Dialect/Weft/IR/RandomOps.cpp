@@ -1,0 +1,110 @@
+//===- RandomOps.cpp - values from counters -----------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "weft/Dialect/Weft/IR/Sharding.h"
+
+using namespace mlir;
+using namespace weft;
+
+static std::string dimsOf(Value value) {
+  return letters(cast<RankedTensorType>(value.getType()).getRank());
+}
+
+static SmallVector<unsigned> allDims(Value value) {
+  return llvm::to_vector(
+      llvm::seq<unsigned>(0, cast<RankedTensorType>(value.getType()).getRank()));
+}
+
+//===----------------------------------------------------------------------===//
+// Iota
+//===----------------------------------------------------------------------===//
+
+FactorRule IotaOp::getFactorRule() { return makeFactorRule(*this, {""}, {"s"}); }
+
+OpCost IotaOp::getCost() { return elementwiseCost(*this, 0); }
+
+SmallVector<unsigned> IotaOp::getPositionFactors() { return {0}; }
+
+void IotaOp::setPosition(ValueRange offsets, ArrayRef<int64_t>) {
+  getOffsetMutable().assign(offsets);
+}
+
+//===----------------------------------------------------------------------===//
+// Fill
+//===----------------------------------------------------------------------===//
+
+LogicalResult FillOp::verify() {
+  bool isNormal = getDistribution() == Distribution::Normal;
+  if (bool(getSeed()) != isNormal || bool(getStream()) != isNormal) { // fill_c1
+    return emitOpError(isNormal ? "a normal distribution needs a seed and a stream"
+                                : "a constant takes no seed and no stream");
+  }
+  if (isNormal && !(getValue().convertToDouble() > 0)) { // fill_c2
+    return emitOpError() << "expected a positive standard deviation, got "
+                         << getValue().convertToDouble();
+  }
+  return verifyPosition(*this, getOffsets(), getGlobalShape()); // fill_c3
+}
+
+FactorRule FillOp::getFactorRule() {
+  return makeFactorRule(*this, std::vector<std::string>(getNumOperands()), {dimsOf(getOutput())});
+}
+
+OpCost FillOp::getCost() {
+  return elementwiseCost(*this, getDistribution() == Distribution::Normal ? 40 : 0);
+}
+
+SmallVector<unsigned> FillOp::getPositionFactors() {
+  return getDistribution() == Distribution::Normal ? allDims(getOutput())
+                                                   : SmallVector<unsigned>{};
+}
+
+void FillOp::setPosition(ValueRange offsets, ArrayRef<int64_t> globalSizes) {
+  getOffsetsMutable().assign(offsets);
+  setGlobalShape(globalSizes);
+}
+
+//===----------------------------------------------------------------------===//
+// Dropout
+//===----------------------------------------------------------------------===//
+
+LogicalResult DropoutOp::verify() {
+  double rate = getRate().convertToDouble();
+  if (!(rate > 0 && rate < 1)) { // dropout_c1
+    return emitOpError() << "the rate must lie between 0 and 1, got " << rate;
+  }
+  return verifyPosition(*this, getOffsets(), getGlobalShape()); // dropout_c2
+}
+
+FactorRule DropoutOp::getFactorRule() {
+  std::vector<std::string> operands(getNumOperands());
+  operands[0] = dimsOf(getInput());
+  return makeFactorRule(*this, operands, {operands[0]});
+}
+
+bool DropoutOp::isAdditiveIn(ArrayRef<unsigned> operands) {
+  return operands == ArrayRef<unsigned>{0};
+}
+
+OpCost DropoutOp::getCost() { return elementwiseCost(*this, 2); }
+
+SmallVector<unsigned> DropoutOp::getPositionFactors() { return allDims(getInput()); }
+
+void DropoutOp::setPosition(ValueRange offsets, ArrayRef<int64_t> globalSizes) {
+  getOffsetsMutable().assign(offsets);
+  setGlobalShape(globalSizes);
+}
+
+SavedTensors DropoutOp::getSavedTensors() { return {{1, 2, 3}, {}}; }
+
+void DropoutOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
+                              SmallVectorImpl<Value> &operandGradients) {
+  operandGradients[0] = DropoutOp::create(builder, getLoc(), getInput().getType(),
+                                          resultGradients[0], getSeed(), getStep(), getLayer(),
+                                          getOffsets(), getRate(), getSite(),
+                                          getGlobalShapeAttr());
+}

@@ -1,0 +1,289 @@
+//===- Sharding.cpp - meshes and shardings ------------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "weft/Dialect/Weft/IR/Sharding.h"
+
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace weft;
+
+#include "weft/Dialect/Weft/IR/WeftEnums.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "weft/Dialect/Weft/IR/WeftAttributes.cpp.inc"
+
+void WeftDialect::registerAttributes() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "weft/Dialect/Weft/IR/WeftAttributes.cpp.inc"
+      >();
+}
+
+namespace weft {
+
+//===----------------------------------------------------------------------===//
+// MeshAttr
+//===----------------------------------------------------------------------===//
+
+int64_t MeshAttr::getRankCount() const {
+  int64_t count = 1;
+  for (int64_t size : getSizes()) {
+    count *= size;
+  }
+  return count;
+}
+
+int64_t MeshAttr::getIndex(StringAttr name) const {
+  auto *it = llvm::find(getNames(), name);
+  return it == getNames().end() ? -1 : it - getNames().begin();
+}
+
+int64_t MeshAttr::getSize(StringAttr name) const {
+  int64_t index = getIndex(name);
+  return index < 0 ? 0 : getSizes()[index];
+}
+
+int64_t MeshAttr::getSize(ArrayAttr axes) const {
+  int64_t size = 1;
+  for (StringAttr axis : axes.getAsRange<StringAttr>()) {
+    size *= getSize(axis);
+  }
+  return size;
+}
+
+LogicalResult MeshAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                               ArrayRef<StringAttr> names, ArrayRef<int64_t> sizes) {
+  for (auto [i, name] : llvm::enumerate(names)) {
+    if (llvm::is_contained(names.take_front(i), name)) {
+      return emitError() << "mesh axis " << name << " occurs twice"; // mesh_c1
+    }
+    if (sizes[i] < 2) { // mesh_c2
+      return emitError() << "mesh axis " << name << " must have a size of at least 2, got "
+                         << sizes[i];
+    }
+  }
+  return success();
+}
+
+Attribute MeshAttr::parse(AsmParser &parser, Type) {
+  SmallVector<StringAttr> names;
+  SmallVector<int64_t> sizes;
+  auto parseAxis = [&]() -> ParseResult {
+    return failure(parser.parseAttribute(names.emplace_back()) || parser.parseEqual() ||
+                   parser.parseInteger(sizes.emplace_back()));
+  };
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::LessGreater, parseAxis)) {
+    return {};
+  }
+  return parser.getChecked<MeshAttr>(parser.getContext(), names, sizes);
+}
+
+void MeshAttr::print(AsmPrinter &printer) const {
+  printer << "<";
+  llvm::interleaveComma(llvm::zip(getNames(), getSizes()), printer, [&](auto axis) {
+    printer << std::get<0>(axis) << "=" << std::get<1>(axis);
+  });
+  printer << ">";
+}
+
+//===----------------------------------------------------------------------===//
+// ShardingAttr
+//===----------------------------------------------------------------------===//
+
+static ParseResult parseAxes(AsmParser &parser, ArrayAttr &axes) {
+  SmallVector<Attribute> names;
+  auto parseName = [&]() -> ParseResult {
+    StringAttr name;
+    if (parser.parseAttribute(name)) {
+      return failure();
+    }
+    names.push_back(name);
+    return success();
+  };
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Braces, parseName)) {
+    return failure();
+  }
+  axes = ArrayAttr::get(parser.getContext(), names);
+  return success();
+}
+
+static void printAxes(AsmPrinter &printer, ArrayAttr axes) {
+  printer << "{";
+  llvm::interleaveComma(axes, printer, [&](Attribute axis) { printer << axis; });
+  printer << "}";
+}
+
+Attribute ShardingAttr::parse(AsmParser &parser, Type) {
+  MeshAttr mesh;
+  SmallVector<ArrayAttr> dims;
+  ArrayAttr unreduced = ArrayAttr::get(parser.getContext(), {});
+  ReductionKind reduction = ReductionKind::Sum;
+  auto parseDim = [&] { return parseAxes(parser, dims.emplace_back()); };
+  if (parser.parseLess() || parser.parseAttribute(mesh) || parser.parseComma() ||
+      parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseDim)) {
+    return {};
+  }
+  if (succeeded(parser.parseOptionalComma())) {
+    FailureOr<ReductionKind> kind = failure();
+    if (parser.parseKeyword("unreduced") || parser.parseEqual() ||
+        failed(kind = FieldParser<ReductionKind>::parse(parser)) ||
+        parseAxes(parser, unreduced)) {
+      return {};
+    }
+    reduction = *kind;
+    if (unreduced.empty()) { // sharding_c5
+      parser.emitError(parser.getCurrentLocation(),
+                       "expected an axis: an empty list of unreduced axes is left out");
+      return {};
+    }
+  }
+  if (parser.parseGreater()) {
+    return {};
+  }
+  return parser.getChecked<ShardingAttr>(parser.getContext(), mesh, dims, unreduced, reduction);
+}
+
+void ShardingAttr::print(AsmPrinter &printer) const {
+  printer << "<" << getMesh() << ", [";
+  llvm::interleaveComma(getDims(), printer, [&](ArrayAttr dim) { printAxes(printer, dim); });
+  printer << "]";
+  if (!isReduced()) {
+    printer << ", unreduced = " << stringifyReductionKind(getReduction());
+    printAxes(printer, getUnreduced());
+  }
+  printer << ">";
+}
+
+LogicalResult ShardingAttr::verify(function_ref<InFlightDiagnostic()> emitError, MeshAttr mesh,
+                                   ArrayRef<ArrayAttr> dims, ArrayAttr unreduced,
+                                   ReductionKind reduction) {
+  SmallVector<Attribute> seen;
+  SmallVector<ArrayAttr> lists(dims);
+  lists.push_back(unreduced);
+  for (ArrayAttr axes : lists) {
+    for (Attribute axis : axes) {
+      auto name = dyn_cast<StringAttr>(axis);
+      if (!name || mesh.getIndex(name) < 0) { // sharding_c1
+        return emitError() << "axis " << axis << " is not in the mesh " << mesh;
+      }
+      if (llvm::is_contained(seen, axis)) { // sharding_c2
+        return emitError() << "axis " << axis << " occurs twice in a sharding";
+      }
+      seen.push_back(axis);
+    }
+  }
+  if (unreduced.empty() && reduction != ReductionKind::Sum) { // sharding_c5
+    return emitError() << "a sharding without unreduced axes has no operator, got "
+                       << stringifyReductionKind(reduction);
+  }
+  if (sortByMesh(mesh, unreduced.getValue()) != unreduced) { // sharding_c6
+    return emitError() << "unreduced axes " << unreduced << " are not in the order of the mesh";
+  }
+  return success();
+}
+
+LogicalResult ShardingAttr::verifyEncoding(ArrayRef<int64_t> shape, Type,
+                                           function_ref<InFlightDiagnostic()> emitError) const {
+  if (shape.size() != getDims().size()) { // sharding_c3
+    return emitError() << "the sharding has " << getDims().size()
+                       << " dimensions, expected as many as the tensor: " << shape.size();
+  }
+  for (auto [dim, size] : llvm::enumerate(shape)) {
+    if (ShapedType::isStatic(size) && size % getPieces(dim) != 0) { // sharding_c4
+      return emitError() << "dimension " << dim << " of size " << size << " is cut over axes "
+                         << getDims()[dim] << " into " << getPieces(dim)
+                         << " pieces, which does not divide it";
+    }
+  }
+  return success();
+}
+
+ShardingAttr ShardingAttr::getReplicated(MeshAttr mesh, int64_t rank) {
+  return get(mesh, SmallVector<ArrayAttr>(rank, ArrayAttr::get(mesh.getContext(), {})));
+}
+
+ShardingAttr ShardingAttr::getReduced() const { return get(getMesh(), getDims()); }
+
+int64_t ShardingAttr::getPieces(int64_t dim) const { return getMesh().getSize(getDims()[dim]); }
+
+SmallVector<int64_t> ShardingAttr::getLocalShape(ArrayRef<int64_t> shape) const {
+  SmallVector<int64_t> local(shape);
+  for (auto [dim, size] : llvm::enumerate(local)) {
+    if (ShapedType::isStatic(size)) {
+      size /= getPieces(dim);
+    }
+  }
+  return local;
+}
+
+//===----------------------------------------------------------------------===//
+// Helpers
+//===----------------------------------------------------------------------===//
+
+ShardingAttr getSharding(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor ? dyn_cast_or_null<ShardingAttr>(tensor.getEncoding()) : ShardingAttr();
+}
+
+RankedTensorType withSharding(RankedTensorType type, ShardingAttr sharding) {
+  return RankedTensorType::get(type.getShape(), type.getElementType(), sharding);
+}
+
+RankedTensorType getLocalType(RankedTensorType type) {
+  ShardingAttr sharding = getSharding(type);
+  if (!sharding) {
+    return type;
+  }
+  return RankedTensorType::get(sharding.getLocalShape(type.getShape()), type.getElementType());
+}
+
+ArrayAttr sortByMesh(MeshAttr mesh, ArrayRef<Attribute> axes) {
+  SmallVector<Attribute> sorted;
+  for (StringAttr name : mesh.getNames()) {
+    if (llvm::is_contained(axes, name)) {
+      sorted.push_back(name);
+    }
+  }
+  return ArrayAttr::get(mesh.getContext(), sorted);
+}
+
+ArrayAttr joinAxes(ArrayAttr axes, ArrayAttr more) {
+  SmallVector<Attribute> joined(axes.getValue());
+  for (Attribute axis : more) {
+    if (!llvm::is_contained(joined, axis)) {
+      joined.push_back(axis);
+    }
+  }
+  return ArrayAttr::get(axes.getContext(), joined);
+}
+
+bool endsWith(ArrayAttr axes, ArrayAttr suffix) {
+  return axes.size() >= suffix.size() &&
+         axes.getValue().take_back(suffix.size()) == suffix.getValue();
+}
+
+ArrayAttr dropBack(ArrayAttr axes, size_t count) {
+  return ArrayAttr::get(axes.getContext(), axes.getValue().drop_back(count));
+}
+
+ShardingAttr withDim(ShardingAttr sharding, int64_t dim, ArrayAttr axes) {
+  SmallVector<ArrayAttr> dims(sharding.getDims());
+  dims[dim] = axes;
+  return ShardingAttr::get(sharding.getMesh(), dims, sharding.getUnreduced(),
+                           sharding.getReduction());
+}
+
+ShardingAttr withUnreduced(ShardingAttr sharding, ArrayRef<Attribute> axes,
+                           ReductionKind reduction) {
+  return ShardingAttr::get(sharding.getMesh(), sharding.getDims(),
+                           sortByMesh(sharding.getMesh(), axes), reduction);
+}
+
+} // namespace weft

@@ -1,0 +1,142 @@
+//===- StructureOps.cpp - variables, calls, launches --------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "weft/Dialect/Weft/IR/Sharding.h"
+
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+using namespace weft;
+
+LogicalResult VariableOp::verify() {
+  RankedTensorType type = getTensorType();
+  if (static_cast<int64_t>(getDimensions().size()) != type.getRank()) { // variable_c1
+    return emitOpError() << "names " << getDimensions().size()
+                         << " dimensions, expected one for each of the tensor's "
+                         << type.getRank();
+  }
+  llvm::StringSet<> seen;
+  for (StringAttr name : getDimensions().getAsRange<StringAttr>()) {
+    if (!seen.insert(name.getValue()).second) {
+      return emitOpError() << "dimension " << name << " occurs twice";
+    }
+  }
+  if (getDecay() && getRole() != VariableRole::Parameter) { // variable_c2
+    return emitOpError() << "only a parameter may decay, this is "
+                         << stringifyVariableRole(getRole());
+  }
+  return success();
+}
+
+/// Whether a value of `type` may stand for `variable`: the whole of it, which Plan shards only
+/// after the variable, or one rank's piece once tensors are local.
+static bool matches(VariableOp variable, Type type) {
+  RankedTensorType whole = variable.getTensorType();
+  return type == whole || type == withSharding(whole, {}) || type == getLocalType(whole);
+}
+
+static LogicalResult verifyVariable(Operation *op, FlatSymbolRefAttr symbol, Type type,
+                                    SymbolTableCollection &symbols) {
+  auto variable = symbols.lookupNearestSymbolFrom<VariableOp>(op, symbol);
+  if (!variable) {
+    return op->emitOpError() << symbol << " is no weft.variable";
+  }
+  if (!matches(variable, type)) {
+    return op->emitOpError() << "has type " << type << ", expected that of " << symbol << ": "
+                             << variable.getTensorType();
+  }
+  if (isa<AssignOp>(op) && variable.getRole() == VariableRole::Input) { // assign_c1
+    return op->emitOpError() << "cannot assign " << symbol << ", an input";
+  }
+  return success();
+}
+
+LogicalResult ReadOp::verifySymbolUses(SymbolTableCollection &symbols) { // read_c1
+  return verifyVariable(*this, getVariableAttr(), getOutput().getType(), symbols);
+}
+
+LogicalResult AssignOp::verifySymbolUses(SymbolTableCollection &symbols) { // assign_c1
+  return verifyVariable(*this, getVariableAttr(), getValue().getType(), symbols);
+}
+
+LogicalResult ObserveOp::verify() {
+  if (!getLayout()) {
+    return success();
+  }
+  auto whole = dyn_cast<RankedTensorType>(*getLayout()); // observe_c1
+  if (!whole || getLocalType(whole) != getValue().getType()) {
+    return emitOpError() << "has a value of " << getValue().getType()
+                         << ", expected a rank's piece of its layout " << *getLayout();
+  }
+  return success();
+}
+
+static LogicalResult verifyCallee(Operation *op, FlatSymbolRefAttr symbol,
+                                  SymbolTableCollection &symbols) {
+  auto callee = symbols.lookupNearestSymbolFrom<FunctionOpInterface>(op, symbol);
+  if (!callee) {
+    return op->emitOpError() << symbol << " is no function";
+  }
+  if (!llvm::equal(callee.getArgumentTypes(), op->getOperandTypes())) {
+    return op->emitOpError() << "has operands of types (" << op->getOperandTypes()
+                             << "), expected (" << callee.getArgumentTypes() << ")";
+  }
+  if (!llvm::equal(callee.getResultTypes(), op->getResultTypes())) {
+    return op->emitOpError() << "has results of types (" << op->getResultTypes()
+                             << "), expected (" << callee.getResultTypes() << ")";
+  }
+  return success();
+}
+
+LogicalResult CallOp::verifySymbolUses(SymbolTableCollection &symbols) { // call_c1
+  return verifyCallee(*this, getCalleeAttr(), symbols);
+}
+
+LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  if (failed(verifyCallee(*this, getKernelAttr(), symbols))) { // launch_c1
+    return failure();
+  }
+  if (getTied().size() != getNumResults()) { // launch_c2
+    return emitOpError() << "ties " << getTied().size() << " results, expected "
+                         << getNumResults();
+  }
+  for (auto [result, operand] : llvm::enumerate(getTied())) {
+    if (operand < -1 || operand >= static_cast<int64_t>(getNumOperands())) {
+      return emitOpError() << "result #" << result << " is tied to operand #" << operand
+                           << ", which does not exist";
+    }
+    if (operand >= 0 && getOperand(operand).getType() != getResult(result).getType()) {
+      return emitOpError() << "result #" << result << " is tied to operand #" << operand
+                           << " of another type";
+    }
+    if (operand >= 0 && llvm::is_contained(getTied().take_front(result), operand)) {
+      return emitOpError() << "two results are tied to operand #" << operand;
+    }
+  }
+  return success();
+}
+
+LogicalResult OptimizerOp::verify() {
+  auto inUnit = [](const APFloat &value) {
+    double number = value.convertToDouble();
+    return number >= 0 && number < 1;
+  };
+  if (!inUnit(getBeta1()) || !inUnit(getBeta2()) || !inUnit(getMomentum())) { // optimizer_c1
+    return emitOpError("beta1, beta2 and momentum must lie in [0, 1)");
+  }
+  for (const APFloat &value : {getLearningRate(), getWeightDecay(), getClip(), getEpsilon(),
+                               getFinalFraction()}) {
+    if (!(value.convertToDouble() >= 0)) {
+      return emitOpError("rates, decays and norms must not be negative");
+    }
+  }
+  if (static_cast<int64_t>(getWarmupSteps()) < 0 || static_cast<int64_t>(getTotalSteps()) < 0) {
+    return emitOpError("numbers of steps must not be negative"); // optimizer_c2
+  }
+  return success();
+}

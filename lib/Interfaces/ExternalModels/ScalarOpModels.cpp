@@ -1,0 +1,255 @@
+//===- ScalarOpModels.cpp - what arith and math ops say of themselves ---===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "weft/Dialect/Weft/IR/ScalarOps.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+using namespace weft;
+
+namespace {
+
+//===----------------------------------------------------------------------===//
+// Scalar expressions, for derivatives that read like formulas
+//===----------------------------------------------------------------------===//
+
+/// A scalar and the place where more are built.
+struct Scalar {
+  OpBuilder &builder;
+  Value value;
+
+  Location loc() const { return value.getLoc(); }
+  Scalar constant(double number) const {
+    return {builder, arith::ConstantOp::create(
+                         builder, loc(), builder.getFloatAttr(value.getType(), number))};
+  }
+};
+
+template <typename OpTy> Scalar binary(Scalar a, Scalar b) {
+  return {a.builder, OpTy::create(a.builder, a.loc(), a.value, b.value)};
+}
+template <typename OpTy> Scalar unary(Scalar a) {
+  return {a.builder, OpTy::create(a.builder, a.loc(), a.value)};
+}
+Scalar operator-(Scalar a, Scalar b) { return binary<arith::SubFOp>(a, b); }
+Scalar operator*(Scalar a, Scalar b) { return binary<arith::MulFOp>(a, b); }
+Scalar operator/(Scalar a, Scalar b) { return binary<arith::DivFOp>(a, b); }
+Scalar operator-(Scalar a) { return unary<arith::NegFOp>(a); }
+
+/// `a` where `condition` holds, else `b`.
+Scalar select(Value condition, Scalar a, Scalar b) {
+  return {a.builder, arith::SelectOp::create(a.builder, a.loc(), condition, a.value, b.value)};
+}
+
+//===----------------------------------------------------------------------===//
+// Models
+//===----------------------------------------------------------------------===//
+
+/// A function without a derivative here: integers, comparisons, constants.
+template <typename ConcreteOp>
+struct NoGradient : public ScalarOpInterface::ExternalModel<NoGradient<ConcreteOp>, ConcreteOp> {
+  void buildScalarGradient(Operation *, OpBuilder &, Value, SmallVectorImpl<Value> &) const {}
+  double getFlops(Operation *) const { return 0; }
+};
+
+/// y = f(x): `Derivative::of(x, y)` is f'(x).
+template <typename ConcreteOp, typename Derivative, int flops>
+struct Function
+    : public ScalarOpInterface::ExternalModel<Function<ConcreteOp, Derivative, flops>,
+                                              ConcreteOp> {
+  void buildScalarGradient(Operation *op, OpBuilder &builder, Value gradient,
+                           SmallVectorImpl<Value> &operands) const {
+    Scalar x{builder, op->getOperand(0)}, y{builder, op->getResult(0)};
+    operands[0] = (Scalar{builder, gradient} * Derivative::of(x, y)).value;
+  }
+  double getFlops(Operation *) const { return flops; }
+};
+
+struct ExpDerivative {
+  static Scalar of(Scalar, Scalar y) { return y; }
+};
+struct LogDerivative {
+  static Scalar of(Scalar x, Scalar) { return x.constant(1) / x; }
+};
+struct TanhDerivative {
+  static Scalar of(Scalar, Scalar y) { return y.constant(1) - y * y; }
+};
+struct SqrtDerivative {
+  static Scalar of(Scalar, Scalar y) { return y.constant(0.5) / y; }
+};
+struct RsqrtDerivative {
+  static Scalar of(Scalar, Scalar y) { return y.constant(-0.5) * (y * y * y); }
+};
+struct ErfDerivative {
+  static Scalar of(Scalar x, Scalar) {
+    // 2 / sqrt(pi) * exp(-x^2)
+    return x.constant(1.1283791670955126) * unary<math::ExpOp>(-(x * x));
+  }
+};
+struct SinDerivative {
+  static Scalar of(Scalar x, Scalar) { return unary<math::CosOp>(x); }
+};
+struct CosDerivative {
+  static Scalar of(Scalar x, Scalar) { return -unary<math::SinOp>(x); }
+};
+
+/// All operands are added, each by its sign.
+Linearity joinAdditive(ArrayRef<Linearity> operands) {
+  // A sum is additive only if every term is: a term that does not depend on the chosen
+  // operands would be counted once for each pending part.
+  if (llvm::all_of(operands, [](Linearity l) { return l == Linearity::Additive; })) {
+    return Linearity::Additive;
+  }
+  return joinNonlinear(operands);
+}
+
+struct AddModel : public ScalarOpInterface::ExternalModel<AddModel, arith::AddFOp> {
+  Linearity getLinearity(Operation *, ArrayRef<Linearity> operands) const {
+    return joinAdditive(operands);
+  }
+  void buildScalarGradient(Operation *, OpBuilder &, Value gradient,
+                           SmallVectorImpl<Value> &operands) const {
+    operands[0] = operands[1] = gradient;
+  }
+};
+
+struct SubModel : public ScalarOpInterface::ExternalModel<SubModel, arith::SubFOp> {
+  Linearity getLinearity(Operation *, ArrayRef<Linearity> operands) const {
+    return joinAdditive(operands);
+  }
+  void buildScalarGradient(Operation *, OpBuilder &builder, Value gradient,
+                           SmallVectorImpl<Value> &operands) const {
+    operands[0] = gradient;
+    operands[1] = (-Scalar{builder, gradient}).value;
+  }
+};
+
+struct NegModel : public ScalarOpInterface::ExternalModel<NegModel, arith::NegFOp> {
+  Linearity getLinearity(Operation *, ArrayRef<Linearity> operands) const { return operands[0]; }
+  void buildScalarGradient(Operation *, OpBuilder &builder, Value gradient,
+                           SmallVectorImpl<Value> &operands) const {
+    operands[0] = (-Scalar{builder, gradient}).value;
+  }
+};
+
+struct MulModel : public ScalarOpInterface::ExternalModel<MulModel, arith::MulFOp> {
+  Linearity getLinearity(Operation *, ArrayRef<Linearity> operands) const {
+    if (operands[0] == Linearity::Constant) {
+      return operands[1];
+    }
+    return operands[1] == Linearity::Constant ? operands[0] : Linearity::Nonlinear;
+  }
+  void buildScalarGradient(Operation *op, OpBuilder &builder, Value gradient,
+                           SmallVectorImpl<Value> &operands) const {
+    Scalar g{builder, gradient};
+    operands[0] = (g * Scalar{builder, op->getOperand(1)}).value;
+    operands[1] = (g * Scalar{builder, op->getOperand(0)}).value;
+  }
+};
+
+struct DivModel : public ScalarOpInterface::ExternalModel<DivModel, arith::DivFOp> {
+  Linearity getLinearity(Operation *, ArrayRef<Linearity> operands) const {
+    return operands[1] == Linearity::Constant ? operands[0] : Linearity::Nonlinear;
+  }
+  void buildScalarGradient(Operation *op, OpBuilder &builder, Value gradient,
+                           SmallVectorImpl<Value> &operands) const {
+    Scalar g{builder, gradient}, y{builder, op->getResult(0)}, d{builder, op->getOperand(1)};
+    operands[0] = (g / d).value;
+    operands[1] = (-(g * y / d)).value;
+  }
+};
+
+/// maximum and minimum; where the operands are equal the first one takes the gradient.
+template <typename ConcreteOp, arith::CmpFPredicate takesFirst>
+struct ChoiceModel
+    : public ScalarOpInterface::ExternalModel<ChoiceModel<ConcreteOp, takesFirst>, ConcreteOp> {
+  void buildScalarGradient(Operation *op, OpBuilder &builder, Value gradient,
+                           SmallVectorImpl<Value> &operands) const {
+    Scalar g{builder, gradient};
+    Value first = arith::CmpFOp::create(builder, op->getLoc(), takesFirst, op->getOperand(0),
+                                        op->getOperand(1));
+    operands[0] = select(first, g, g.constant(0)).value;
+    operands[1] = select(first, g.constant(0), g).value;
+  }
+};
+
+struct SelectModel : public ScalarOpInterface::ExternalModel<SelectModel, arith::SelectOp> {
+  Linearity getLinearity(Operation *, ArrayRef<Linearity> operands) const {
+    return operands[0] == Linearity::Constant ? joinAdditive(operands.drop_front())
+                                              : Linearity::Nonlinear;
+  }
+  void buildScalarGradient(Operation *op, OpBuilder &builder, Value gradient,
+                           SmallVectorImpl<Value> &operands) const {
+    Scalar g{builder, gradient};
+    operands[1] = select(op->getOperand(0), g, g.constant(0)).value;
+    operands[2] = select(op->getOperand(0), g.constant(0), g).value;
+  }
+};
+
+/// Widening or narrowing: additive but for rounding.
+template <typename ConcreteOp, typename Back>
+struct CastModel : public ScalarOpInterface::ExternalModel<CastModel<ConcreteOp, Back>,
+                                                           ConcreteOp> {
+  Linearity getLinearity(Operation *, ArrayRef<Linearity> operands) const { return operands[0]; }
+  void buildScalarGradient(Operation *op, OpBuilder &builder, Value gradient,
+                           SmallVectorImpl<Value> &operands) const {
+    operands[0] =
+        Back::create(builder, op->getLoc(), op->getOperand(0).getType(), gradient);
+  }
+  double getFlops(Operation *) const { return 0; }
+};
+
+/// x^y for a constant y; only schedules of scalars use it, so it has no derivative in y.
+struct PowModel : public ScalarOpInterface::ExternalModel<PowModel, math::PowFOp> {
+  void buildScalarGradient(Operation *op, OpBuilder &builder, Value gradient,
+                           SmallVectorImpl<Value> &operands) const {
+    Scalar g{builder, gradient}, x{builder, op->getOperand(0)}, y{builder, op->getOperand(1)};
+    operands[0] = (g * y * binary<math::PowFOp>(x, y - y.constant(1))).value;
+    operands[1] =
+        (g * Scalar{builder, op->getResult(0)} * unary<math::LogOp>(x)).value;
+  }
+  double getFlops(Operation *) const { return 20; }
+};
+
+void registerArith(MLIRContext *context, arith::ArithDialect *) {
+  arith::AddFOp::attachInterface<AddModel>(*context);
+  arith::SubFOp::attachInterface<SubModel>(*context);
+  arith::NegFOp::attachInterface<NegModel>(*context);
+  arith::MulFOp::attachInterface<MulModel>(*context);
+  arith::DivFOp::attachInterface<DivModel>(*context);
+  arith::MaximumFOp::attachInterface<
+      ChoiceModel<arith::MaximumFOp, arith::CmpFPredicate::OGE>>(*context);
+  arith::MinimumFOp::attachInterface<
+      ChoiceModel<arith::MinimumFOp, arith::CmpFPredicate::OLE>>(*context);
+  arith::SelectOp::attachInterface<SelectModel>(*context);
+  arith::ExtFOp::attachInterface<CastModel<arith::ExtFOp, arith::TruncFOp>>(*context);
+  arith::TruncFOp::attachInterface<CastModel<arith::TruncFOp, arith::ExtFOp>>(*context);
+  arith::ConstantOp::attachInterface<NoGradient<arith::ConstantOp>>(*context);
+  arith::CmpFOp::attachInterface<NoGradient<arith::CmpFOp>>(*context);
+  arith::SIToFPOp::attachInterface<NoGradient<arith::SIToFPOp>>(*context);
+}
+
+void registerMath(MLIRContext *context, math::MathDialect *) {
+  math::ExpOp::attachInterface<Function<math::ExpOp, ExpDerivative, 10>>(*context);
+  math::LogOp::attachInterface<Function<math::LogOp, LogDerivative, 10>>(*context);
+  math::TanhOp::attachInterface<Function<math::TanhOp, TanhDerivative, 15>>(*context);
+  math::SqrtOp::attachInterface<Function<math::SqrtOp, SqrtDerivative, 4>>(*context);
+  math::RsqrtOp::attachInterface<Function<math::RsqrtOp, RsqrtDerivative, 5>>(*context);
+  math::ErfOp::attachInterface<Function<math::ErfOp, ErfDerivative, 15>>(*context);
+  math::SinOp::attachInterface<Function<math::SinOp, SinDerivative, 15>>(*context);
+  math::CosOp::attachInterface<Function<math::CosOp, CosDerivative, 15>>(*context);
+  math::PowFOp::attachInterface<PowModel>(*context);
+}
+
+} // namespace
+
+void weft::registerScalarOpModels(DialectRegistry &registry) {
+  registry.addExtension(registerArith);
+  registry.addExtension(registerMath);
+}

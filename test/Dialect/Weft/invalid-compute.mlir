@@ -1,0 +1,297 @@
+// RUN: weft-opt %s -split-input-file -verify-diagnostics
+
+func.func @map_falling_dims(%x: tensor<4x8xf32>) {
+  // map_c1
+  // expected-error @+1 {{map #0 must name distinct dimensions in rising order, got affine_map<(d0, d1) -> (d1, d0)>}}
+  %0 = weft.map ins(%x : tensor<4x8xf32>) maps [affine_map<(i, j) -> (j, i)>] -> tensor<8x4xf32> {
+  ^bb0(%a: f32):
+    weft.yield %a : f32
+  }
+  return
+}
+
+// -----
+
+func.func @map_of_sum(%x: tensor<4xf32>) {
+  // map_c1
+  // expected-error @+1 {{map #0 must name distinct dimensions in rising order}}
+  %0 = weft.map ins(%x : tensor<4xf32>) maps [affine_map<(i) -> (i + 1)>] -> tensor<4xf32> {
+  ^bb0(%a: f32):
+    weft.yield %a : f32
+  }
+  return
+}
+
+// -----
+
+func.func @map_from_other_space(%x: tensor<4xf32>) {
+  // map_c1
+  // expected-error @+1 {{map #0 must go from the 1 dimensions of the result}}
+  %0 = weft.map ins(%x : tensor<4xf32>) maps [affine_map<(i, j) -> (i)>] -> tensor<4xf32> {
+  ^bb0(%a: f32):
+    weft.yield %a : f32
+  }
+  return
+}
+
+// -----
+
+func.func @map_with_symbol(%x: tensor<4xf32>) {
+  // map_c1
+  // expected-error @+1 {{map #0 must go from the 1 dimensions of the result}}
+  %0 = weft.map ins(%x : tensor<4xf32>) maps [affine_map<(i)[s] -> (i)>] -> tensor<4xf32> {
+  ^bb0(%a: f32):
+    weft.yield %a : f32
+  }
+  return
+}
+
+// -----
+
+func.func @map_without_a_map(%x: tensor<f32>) {
+  // map_c1
+  // expected-error @+1 {{has 0 maps, expected one for each operand: 1}}
+  %0 = weft.map ins(%x : tensor<f32>) maps [] -> tensor<f32> {
+  ^bb0(%a: f32):
+    weft.yield %a : f32
+  }
+  return
+}
+
+// -----
+
+func.func @map_with_too_many_maps(%x: tensor<4xf32>) {
+  // map_c1
+  // expected-error @+1 {{has 2 maps, expected one for each operand: 1}}
+  %0 = weft.map ins(%x : tensor<4xf32>) maps [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>]
+      -> tensor<4xf32> {
+  ^bb0(%a: f32):
+    weft.yield %a : f32
+  }
+  return
+}
+
+// -----
+
+func.func @map_of_result_space_unlike(%x: tensor<4xf32>) {
+  // map_c2
+  // expected-error @+1 {{result #1 dimension 0 has size 8, expected 4 as operand #0 dimension 0}}
+  %0:2 = weft.map ins(%x : tensor<4xf32>) maps [affine_map<(i) -> (i)>]
+      -> tensor<4xf32>, tensor<8xf32> {
+  ^bb0(%a: f32):
+    weft.yield %a, %a : f32, f32
+  }
+  return
+}
+
+// -----
+
+func.func @map_operand_of_other_size(%x: tensor<4xf32>) {
+  // map_c2
+  // expected-error @+1 {{result #0 dimension 1 has size 8, expected 4 as operand #0 dimension 0}}
+  %0 = weft.map ins(%x : tensor<4xf32>) maps [affine_map<(i, j) -> (j)>] -> tensor<2x8xf32> {
+  ^bb0(%a: f32):
+    weft.yield %a : f32
+  }
+  return
+}
+
+// -----
+
+func.func @map_without_results(%x: tensor<4xf32>) {
+  // map_c2
+  // expected-error @+1 {{must have a result}}
+  "weft.map"(%x) <{maps = []}> ({
+  ^bb0(%a: f32):
+    "weft.yield"() : () -> ()
+  }) : (tensor<4xf32>) -> ()
+  return
+}
+
+// -----
+
+func.func @map_takes_too_few(%x: tensor<4xf32>) {
+  // map_c3
+  // expected-error @+1 {{region takes 0 scalars, expected one for each operand: 1}}
+  %0 = weft.map ins(%x : tensor<4xf32>) maps [affine_map<(i) -> (i)>] -> tensor<4xf32> {
+    %c = arith.constant 1.0 : f32
+    weft.yield %c : f32
+  }
+  return
+}
+
+// -----
+
+func.func @map_takes_other_type(%x: tensor<4xf32>) {
+  // map_c3
+  // expected-error @+1 {{region argument #0 must be 'f32', got 'f64'}}
+  %0 = weft.map ins(%x : tensor<4xf32>) maps [affine_map<(i) -> (i)>] -> tensor<4xf64> {
+  ^bb0(%a: f64):
+    weft.yield %a : f64
+  }
+  return
+}
+
+// -----
+
+func.func @map_yields_too_few(%x: tensor<4xf32>) {
+  // map_c3
+  // expected-error @+1 {{region yields 0 scalars, expected one for each result: 1}}
+  %0 = weft.map ins(%x : tensor<4xf32>) maps [affine_map<(i) -> (i)>] -> tensor<4xf32> {
+  ^bb0(%a: f32):
+    weft.yield
+  }
+  return
+}
+
+// -----
+
+func.func @map_yields_other_type(%x: tensor<4xf32>) {
+  // map_c3
+  // expected-error @+1 {{region yields 'f32' for result #0, expected 'f64'}}
+  %0 = weft.map ins(%x : tensor<4xf32>) maps [affine_map<(i) -> (i)>] -> tensor<4xf64> {
+  ^bb0(%a: f32):
+    weft.yield %a : f32
+  }
+  return
+}
+
+// -----
+
+func.func @map_holds_other_op(%x: tensor<4xf32>) {
+  %0 = weft.map ins(%x : tensor<4xf32>) maps [affine_map<(i) -> (i)>] -> tensor<4xf32> {
+  ^bb0(%a: f32):
+    // map_c4
+    // expected-error @+1 {{is no scalar op that a weft.map may hold}}
+    %b = math.floor %a : f32
+    weft.yield %b : f32
+  }
+  return
+}
+
+// -----
+
+func.func @contract_one_term_for_two(%x: tensor<4xf32>) {
+  // contract_c1
+  // expected-error @+1 {{expected an equation with 2 operand terms and a result, got 'a->a'}}
+  %0 = weft.contract "a->a" (%x, %x) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @contract_without_result_term(%x: tensor<4xf32>) {
+  // contract_c1
+  // expected-error @+1 {{expected an equation with 1 operand terms and a result, got 'a'}}
+  %0 = weft.contract "a" (%x) : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @contract_three_operands(%x: tensor<4xf32>) {
+  // contract_c1
+  // expected-error @+1 {{takes one or two operands, got 3}}
+  %0 = weft.contract "a,a,a->a" (%x, %x, %x)
+      : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @contract_no_operands() {
+  // contract_c1
+  // expected-error @+1 {{takes one or two operands, got 0}}
+  %0 = weft.contract "->a" () : () -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @contract_term_too_long(%x: tensor<4xf32>) {
+  // contract_c1
+  // expected-error @+1 {{expected one letter for each dimension of 'tensor<4xf32>', got 'ab'}}
+  %0 = weft.contract "ab->a" (%x) : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @contract_capital_letter(%x: tensor<4xf32>) {
+  // contract_c1
+  // expected-error @+1 {{expected distinct lower-case letters, got 'A'}}
+  %0 = weft.contract "A->A" (%x) : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @contract_letter_twice(%x: tensor<4x4xf32>) {
+  // contract_c2
+  // expected-error @+1 {{expected distinct lower-case letters, got 'aa'}}
+  %0 = weft.contract "aa->a" (%x) : (tensor<4x4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @contract_unknown_letter(%x: tensor<4xf32>) {
+  // contract_c2
+  // expected-error @+1 {{letter 'b' of the result occurs in no operand}}
+  %0 = weft.contract "a->b" (%x) : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @contract_sizes(%x: tensor<4xf32>, %y: tensor<8xf32>) {
+  // contract_c3
+  // expected-error @+1 {{operand #1 dimension 0 has size 8, expected 4 as operand #0 dimension 0}}
+  %0 = weft.contract "a,a->" (%x, %y) : (tensor<4xf32>, tensor<8xf32>) -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @contract_unknown_size(%x: tensor<?xf32>, %y: tensor<8xf32>) {
+  // contract_c3
+  // expected-error @+1 {{operand #1 dimension 0 has size 8, expected ? as operand #0 dimension 0}}
+  %0 = weft.contract "a,a->" (%x, %y) : (tensor<?xf32>, tensor<8xf32>) -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @contract_element_types(%x: tensor<4xf32>, %y: tensor<4xf64>) {
+  // contract_c4
+  // expected-error @+1 {{operand of 'f32' must have the result's element type 'f64'}}
+  %0 = weft.contract "a,a->" (%x, %y) : (tensor<4xf32>, tensor<4xf64>) -> tensor<f64>
+  return
+}
+
+// -----
+
+func.func @fill_normal_without_seed() {
+  // fill_c1
+  // expected-error @+1 {{a normal distribution needs a seed and a stream}}
+  %0 = weft.fill normal 1.0 : tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @fill_constant_with_seed(%seed: tensor<i64>, %stream: index) {
+  // fill_c1
+  // expected-error @+1 {{a constant takes no seed and no stream}}
+  %0 = weft.fill constant 1.0 seed(%seed : tensor<i64>) stream(%stream) : tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @fill_without_deviation(%seed: tensor<i64>, %stream: index) {
+  // fill_c2
+  // expected-error @+1 {{expected a positive standard deviation, got 0}}
+  %0 = weft.fill normal 0.0 seed(%seed : tensor<i64>) stream(%stream) : tensor<4xf32>
+  return
+}

@@ -1,0 +1,169 @@
+// RUN: weft-opt %s -split-input-file -verify-diagnostics
+
+// variable_c1
+// expected-error @+1 {{names 1 dimensions, expected one for each of the tensor's 2}}
+weft.variable parameter @w ["vocab"] : tensor<8x4xf32>
+
+// -----
+
+// variable_c1
+// expected-error @+1 {{dimension "hidden" occurs twice}}
+weft.variable parameter @w ["hidden", "hidden"] : tensor<8x4xf32>
+
+// -----
+
+// variable_c2
+// expected-error @+1 {{only a parameter may decay, this is input}}
+weft.variable input @x ["batch"] decay : tensor<8xf32>
+
+// -----
+
+// read_c1
+func.func @read_no_variable() {
+  // expected-error @+1 {{@w is no weft.variable}}
+  %0 = weft.read @w : tensor<8xf32>
+  return
+}
+
+// -----
+
+// read_c1
+func.func private @w()
+func.func @read_function() {
+  // expected-error @+1 {{@w is no weft.variable}}
+  %0 = weft.read @w : tensor<8xf32>
+  return
+}
+
+// -----
+
+// read_c1
+weft.variable parameter @w ["hidden"] : tensor<8xf32, #weft.sharding<#weft.mesh<"tp"=2>, [{"tp"}]>>
+func.func @read_piece_of_wrong_shape() {
+  // expected-error @+1 {{has type 'tensor<2xf32>', expected that of @w}}
+  %0 = weft.read @w : tensor<2xf32>
+  return
+}
+
+// -----
+
+// assign_c1
+weft.variable parameter @w ["hidden"] : tensor<8xf32>
+func.func @assign_other_type(%x: tensor<8xf64>) {
+  // expected-error @+1 {{has type 'tensor<8xf64>', expected that of @w: 'tensor<8xf32>'}}
+  weft.assign @w, %x : tensor<8xf64>
+  return
+}
+
+// -----
+
+// assign_c1
+weft.variable input @x ["batch"] : tensor<8xf32>
+func.func @assign_input(%x: tensor<8xf32>) {
+  // expected-error @+1 {{cannot assign @x, an input}}
+  weft.assign @x, %x : tensor<8xf32>
+  return
+}
+
+// -----
+
+// call_c1
+func.func @call_nothing() {
+  // expected-error @+1 {{@layer is no function}}
+  weft.call @layer() label "" : () -> ()
+  return
+}
+
+// -----
+
+// call_c1
+func.func private @layer(tensor<8xf32>)
+func.func @call_operands(%x: tensor<4xf32>) {
+  // expected-error @+1 {{has operands of types ('tensor<4xf32>'), expected ('tensor<8xf32>')}}
+  weft.call @layer(%x) label "" : (tensor<4xf32>) -> ()
+  return
+}
+
+// -----
+
+// call_c1
+func.func private @layer() -> tensor<8xf32>
+func.func @call_results() {
+  // expected-error @+1 {{has results of types (), expected ('tensor<8xf32>')}}
+  weft.call @layer() label "" : () -> ()
+  return
+}
+
+// -----
+
+// launch_c1
+func.func private @kernel(index)
+func.func @launch_operands() {
+  // expected-error @+1 {{has operands of types (), expected ('index')}}
+  weft.launch @kernel() tied [] : () -> ()
+  return
+}
+
+// -----
+
+// launch_c2
+func.func private @kernel(tensor<8xf32>) -> tensor<8xf32>
+func.func @launch_too_few_ties(%x: tensor<8xf32>) {
+  // expected-error @+1 {{ties 0 results, expected 1}}
+  %0 = weft.launch @kernel(%x) tied [] : (tensor<8xf32>) -> tensor<8xf32>
+  return
+}
+
+// -----
+
+// launch_c2
+func.func private @kernel(tensor<8xf32>) -> tensor<8xf32>
+func.func @launch_tie_out_of_range(%x: tensor<8xf32>) {
+  // expected-error @+1 {{result #0 is tied to operand #1, which does not exist}}
+  %0 = weft.launch @kernel(%x) tied [1] : (tensor<8xf32>) -> tensor<8xf32>
+  return
+}
+
+// -----
+
+// launch_c2
+func.func private @kernel(tensor<4xf32>) -> tensor<8xf32>
+func.func @launch_tie_of_other_type(%x: tensor<4xf32>) {
+  // expected-error @+1 {{result #0 is tied to operand #0 of another type}}
+  %0 = weft.launch @kernel(%x) tied [0] : (tensor<4xf32>) -> tensor<8xf32>
+  return
+}
+
+// -----
+
+// launch_c2
+func.func private @kernel(tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>)
+func.func @launch_tie_twice(%x: tensor<8xf32>) {
+  // expected-error @+1 {{two results are tied to operand #0}}
+  %0:2 = weft.launch @kernel(%x) tied [0, 0] : (tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>)
+  return
+}
+
+// -----
+
+// optimizer_c1
+// expected-error @+1 {{beta1, beta2 and momentum must lie in [0, 1)}}
+weft.optimizer adamw learning_rate 0.1 decay constant warmup 0 steps 1 final 0.0 {beta1 = 1.0 : f64}
+
+// -----
+
+// optimizer_c1
+// expected-error @+1 {{rates, decays and norms must not be negative}}
+weft.optimizer sgd learning_rate -0.1 decay constant warmup 0 steps 1 final 0.0
+
+// -----
+
+// optimizer_c1
+// expected-error @+1 {{rates, decays and norms must not be negative}}
+weft.optimizer sgd learning_rate 0x7FF8000000000000 decay constant warmup 0 steps 1 final 0.0
+
+// -----
+
+// optimizer_c2
+// expected-error @+1 {{numbers of steps must not be negative}}
+weft.optimizer sgd learning_rate 0.1 decay constant warmup -1 steps 1 final 0.0
