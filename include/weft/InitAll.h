@@ -1,0 +1,25 @@
+//===- InitAll.h - everything a tool has to register ----------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_INITALL_H
+#define WEFT_INITALL_H
+
+#include "mlir/IR/DialectRegistry.h"
+
+namespace weft {
+
+/// Adds the weft dialect, the dialects that programs are lowered through, and what Weft teaches the
+/// ops of other dialects.
+void registerAllWeft(mlir::DialectRegistry &registry);
+
+/// Makes the passes of all phases, and those of MLIR that are useful beside them, known by name.
+/// Call it once, before any pass pipeline is parsed.
+void registerAllWeftPasses();
+
+} // namespace weft
+
+#endif // WEFT_INITALL_H

@@ -1,0 +1,103 @@
+//===- Passes.td - from the loss to the training step -------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_PIPELINE_DIFFERENTIATE_PASSES_TD
+#define WEFT_PIPELINE_DIFFERENTIATE_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def BuildGradientsPass : Pass<"build-gradients", "::mlir::ModuleOp"> {
+  let summary = "makes the step from the loss: forward, and backward to every parameter";
+  let description = [{
+    Before: `@loss()` returns one number and calls layers. After: there is `@step()` instead,
+    which computes the loss, observes it, and then computes and observes the gradient of every
+    parameter that the loss depends on. A layer `@layer` becomes `@layer_forward`, which also
+    returns what backward needs of its values, and `@layer_backward`; both exist once,
+    however often the layer is called.
+
+    ```mlir
+    func.func @loss() -> tensor<f64> {
+      %w = weft.read @w : tensor<4xf64>
+      %0 = weft.contract "a,a->" (%w, %w) : (tensor<4xf64>, tensor<4xf64>) -> tensor<f64>
+      return %0 : tensor<f64>
+    }
+    ```
+
+    becomes
+
+    ```mlir
+    func.func @step() {
+      %w = weft.read @w : tensor<4xf64>
+      %0 = weft.contract "a,a->" (%w, %w) : (tensor<4xf64>, tensor<4xf64>) -> tensor<f64>
+      weft.observe "loss", %0 : tensor<f64>
+      %1 = weft.map maps [] -> tensor<f64> { … 1.0 … }
+      %2 = weft.contract ",a->a" (%1, %w) : (tensor<f64>, tensor<4xf64>) -> tensor<4xf64>
+      %3 = weft.contract ",a->a" (%1, %w) : (tensor<f64>, tensor<4xf64>) -> tensor<4xf64>
+      %4 = weft.map ins(%2, %3 : …) … { … arith.addf … }
+      weft.observe "gradient/w", %4 : tensor<4xf64>
+      return
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::func::FuncDialect"];
+}
+
+def BuildUpdatesPass : Pass<"build-updates", "::mlir::ModuleOp"> {
+  let summary = "lets parameters follow their gradients, by the module's optimizer";
+  let description = [{
+    Before: `@step` observes gradients, and the module has a `weft.optimizer`. After: the step
+    also computes the global gradient norm and observes it, then the learning rate, and
+    assigns new values to parameters and optimizer states; the states exist as variables and
+    `@init` sets them to zero; the `weft.optimizer` is gone. Parameters that one call of a
+    layer uses are updated by one function, which layers of the same kind share.
+
+    ```mlir
+    weft.optimizer sgd learning_rate 1.0e-1 decay constant warmup 0 steps 1 final 0.0
+    func.func @step() {
+      …
+      weft.observe "gradient/w", %4 : tensor<4xf64>
+      return
+    }
+    ```
+
+    becomes
+
+    ```mlir
+    func.func @step() {
+      …
+      weft.observe "gradient/w", %4 : tensor<4xf64>
+      %5 = weft.call @square_norm(%4) label "" : (tensor<4xf64>) -> tensor<f64>
+      %6 = weft.map ins(%5 : tensor<f64>) … { … math.sqrt … }
+      weft.observe "gradient_norm", %6 : tensor<f64>
+      %7 = …                                              // learning rate, in f64
+      %8 = weft.call @update(%7, %w, %4) label "" : (…) -> tensor<4xf64>
+      weft.assign @w, %8 : tensor<4xf64>
+      return
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::func::FuncDialect"];
+}
+
+def VerifyDifferentiatePass : Pass<"verify-differentiate", "::mlir::ModuleOp"> {
+  let summary = "checks what the phases after Differentiate rely on";
+  let description = [{
+    Reads only. After Differentiate:
+
+    - `@init()` and `@step()` take and give nothing, and there is no `@loss` and no optimizer;
+    - `@init` assigns once to every variable that is no input, and `@step` at most once;
+    - `@step` observes the loss, the gradient norm and the gradient of every parameter that it
+      assigns.
+
+    ```mlir
+    func.func @step() -> tensor<f64>
+    // error: verify-differentiate: expected @step to take and give nothing
+    ```
+  }];
+}
+
+#endif // WEFT_PIPELINE_DIFFERENTIATE_PASSES_TD

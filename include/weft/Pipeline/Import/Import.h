@@ -1,0 +1,47 @@
+//===- Import.h - from a description to the graph -------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The first phase: a model and a recipe become a module of the weft dialect.
+//
+//   weft.variable …              parameters in model order, then the inputs of a
+//                                step: tokens, targets, seed, step
+//   weft.optimizer …             how parameters follow their gradients
+//   func private @layer(…)       one block of the model; all layers call it
+//   func @loss() -> tensor<fXX>  the loss of one batch
+//   func @init()                 initial values of all parameters
+//
+// The batch is a dimension of unknown size until Plan chooses it; the mean of the
+// loss is over the global batch of the recipe whatever that choice is. Every op is
+// located at the name of the part of the model that it belongs to
+// ("attention.query"), so that reports can speak of it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_PIPELINE_IMPORT_IMPORT_H
+#define WEFT_PIPELINE_IMPORT_IMPORT_H
+
+#include "weft/Description/Model.h"
+#include "weft/Description/Recipe.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/OwningOpRef.h"
+
+namespace weft {
+
+/// The loss, the initial values and the optimizer of `model` trained by `recipe`, as
+/// docs/Numerics.md defines them. Loads the dialects that it needs into `context`. Cannot fail:
+/// descriptions that have been read and checked hold nothing that cannot be imported.
+///
+/// REQUIRES: `validateTogether` accepts the two.
+mlir::OwningOpRef<mlir::ModuleOp> importModel(mlir::MLIRContext &context,
+                                              const desc::ModelSpec &model,
+                                              const desc::RecipeSpec &recipe);
+
+} // namespace weft
+
+#endif // WEFT_PIPELINE_IMPORT_IMPORT_H

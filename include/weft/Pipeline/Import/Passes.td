@@ -1,0 +1,31 @@
+//===- Passes.td - the passes that close Import ---------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_PIPELINE_IMPORT_PASSES_TD
+#define WEFT_PIPELINE_IMPORT_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def VerifyImportPass : Pass<"verify-import", "::mlir::ModuleOp"> {
+  let summary = "checks what the phases after Import rely on";
+  let description = [{
+    Reads only. After Import, whether the module came from a description or was written by hand:
+
+    - there are the inputs `tokens`, `targets`, `seed` and `step`, and exactly one optimizer;
+    - `@loss()` takes nothing, gives one floating-point number, and assigns to no variable;
+    - `@init()` takes and gives nothing, and assigns to every parameter exactly once;
+    - the first argument of every private function is an index, the number of the layer;
+    - no tensor has a sharding yet.
+
+    ```mlir
+    weft.variable parameter @head.weight ["vocab", "hidden"] decay : tensor<256x128xf32>
+    // error: verify-import: parameter 'head.weight' is assigned 0 times in @init, expected once
+    ```
+  }];
+}
+
+#endif // WEFT_PIPELINE_IMPORT_PASSES_TD

@@ -1,0 +1,230 @@
+//===- Code.h - building loops and arithmetic -----------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A thin layer over the builders of `arith`, `math`, `memref`, `scf` and `vector`, so that the
+// code that makes a kernel reads like the kernel:
+//
+//   code.loop(0, rows, [&](Num i) {
+//     Num mean = code.sum(0, columns, [&](Num j) { return x(i, j); }) / columns;
+//     code.loop(0, columns, [&](Num j) { y.store(x(i, j) - mean, i, j); });
+//   });
+//
+// Floating-point operations may be contracted (a product and a sum into one fused operation);
+// only the additions of `sum` may also be reordered, so that they vectorize.
+//
+// A Num and a Buffer hold a value of the IR and the Code that made it, and are valid as long
+// as that Code. Nothing here may be shared between threads.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_PIPELINE_LOWER_CODE_H
+#define WEFT_PIPELINE_LOWER_CODE_H
+
+#include <concepts>
+#include <initializer_list>
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/SmallVector.h"
+
+namespace weft::lower {
+
+class Code;
+
+/// A number under construction: an index, an integer, a float, or a vector of floats.
+class Num {
+public:
+  Num() = default;
+  Num(Code &code, mlir::Value value) : code(&code), value(value) {}
+
+  operator mlir::Value() const { return value; }
+  /// Whether there is a number at all.
+  explicit operator bool() const { return value != nullptr; }
+  mlir::Type getType() const { return value.getType(); }
+  Code &getCode() const { return *code; }
+
+private:
+  Code *code = nullptr;
+  mlir::Value value;
+};
+
+using Nums = llvm::SmallVector<Num, 4>;
+
+/// Arithmetic on two numbers of the same type; division and remainder of integers are signed
+/// and round toward zero.
+Num operator+(Num a, Num b);
+Num operator-(Num a, Num b);
+Num operator*(Num a, Num b);
+Num operator/(Num a, Num b);
+Num operator^(Num a, Num b);
+Num operator&(Num a, Num b);
+Num operator>>(Num a, int64_t bits); // shifts in zeros
+Num operator-(Num a);
+
+/// Comparisons: signed for integers, false for a float that is not a number.
+Num operator<(Num a, Num b);
+Num operator<=(Num a, Num b);
+Num operator==(Num a, Num b);
+
+/// The number `value`, of the type of `like`.
+Num constantLike(Num like, int64_t value);
+Num constantLike(Num like, double value);
+
+template <typename T>
+concept Literal = std::integral<T> || std::floating_point<T>;
+
+/// A C++ number as an operand: its type is int64_t or double, by its own.
+template <Literal T>
+Num literal(Num like, T value) {
+  if constexpr (std::integral<T>) {
+    return constantLike(like, static_cast<int64_t>(value));
+  } else {
+    return constantLike(like, static_cast<double>(value));
+  }
+}
+Num operator+(Num a, Literal auto b) { return a + literal(a, b); }
+Num operator-(Num a, Literal auto b) { return a - literal(a, b); }
+Num operator*(Num a, Literal auto b) { return a * literal(a, b); }
+Num operator/(Num a, Literal auto b) { return a / literal(a, b); }
+Num operator<(Num a, Literal auto b) { return a < literal(a, b); }
+Num operator<=(Num a, Literal auto b) { return a <= literal(a, b); }
+Num operator==(Num a, Literal auto b) { return a == literal(a, b); }
+
+/// A memref of static shape and identity layout.
+class Buffer {
+public:
+  Buffer() = default;
+  Buffer(Code &code, mlir::Value memref);
+
+  operator mlir::Value() const { return memref; }
+  explicit operator bool() const { return memref != nullptr; }
+  mlir::MemRefType getType() const { return llvm::cast<mlir::MemRefType>(memref.getType()); }
+  mlir::Type getElementType() const { return getType().getElementType(); }
+  llvm::ArrayRef<int64_t> getShape() const { return getType().getShape(); }
+  int64_t getRank() const { return getType().getRank(); }
+  /// Size of dimension `dim`; a negative number counts from the end.
+  int64_t getSize(int64_t dim) const;
+  int64_t getElementCount() const { return getType().getNumElements(); }
+
+  Num load(llvm::ArrayRef<Num> indices) const;
+  Num operator()(std::same_as<Num> auto... indices) const { return load({indices...}); }
+  Num operator()() const { return load({}); }
+  void store(Num value, llvm::ArrayRef<Num> indices) const;
+  void store(Num value, std::same_as<Num> auto... indices) const {
+    store(value, llvm::ArrayRef<Num>({indices...}));
+  }
+  void store(Num value) const { store(value, llvm::ArrayRef<Num>()); }
+
+  /// `lanes` elements, consecutive in the last dimension, as a vector.
+  Num loadVector(int64_t lanes, llvm::ArrayRef<Num> indices) const;
+  void storeVector(Num value, llvm::ArrayRef<Num> indices) const;
+
+  /// The same memory under another shape of as many elements.
+  Buffer view(llvm::ArrayRef<int64_t> shape) const;
+  /// As a matrix: all dimensions but the last become one.
+  Buffer rows() const { return view({getElementCount() / getSize(-1), getSize(-1)}); }
+  /// As one dimension.
+  Buffer flat() const { return view({getElementCount()}); }
+
+private:
+  Code *code = nullptr;
+  mlir::Value memref;
+};
+
+/// Where code is being built: an insertion point inside of a function.
+class Code {
+public:
+  /// Builds at the end of the entry block of `function`, which must be all the function has.
+  Code(mlir::FunctionOpInterface function, mlir::OpBuilder &builder, mlir::Location loc);
+
+  mlir::OpBuilder &getBuilder() { return builder; }
+  mlir::Location getLoc() const { return loc; }
+  void setLoc(mlir::Location newLoc) { loc = newLoc; }
+
+  Num num(mlir::Value value) { return Num(*this, value); }
+  /// A null value gives a null buffer.
+  Buffer buffer(mlir::Value value) { return value ? Buffer(*this, value) : Buffer(); }
+
+  /// Constants stand at the entry of the function, each once.
+  Num constant(mlir::Type type, mlir::Attribute value);
+  Num index(int64_t value);
+  Num integer(int64_t value); // i64
+  Num real(mlir::Type type, double value);
+
+  /// Runs `body` for each i in [from, to), `step` apart.
+  void loop(Num from, Num to, int64_t step, llvm::function_ref<void(Num)> body);
+  void loop(Num from, Num to, llvm::function_ref<void(Num)> body) { loop(from, to, 1, body); }
+  void loop(int64_t from, int64_t to, llvm::function_ref<void(Num)> body) {
+    loop(index(from), index(to), 1, body);
+  }
+  /// One loop for each size, the last innermost.
+  void nest(llvm::ArrayRef<int64_t> sizes, llvm::function_ref<void(llvm::ArrayRef<Num>)> body);
+  /// A loop that carries values from one round to the next: takes and gives as many as `start`.
+  Nums carry(Num from, Num to, int64_t step, llvm::ArrayRef<Num> start,
+             llvm::function_ref<Nums(Num, llvm::ArrayRef<Num>)> body);
+  /// The same over a nest of loops from zero to each size.
+  Nums carryNest(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<Num> start,
+                 llvm::function_ref<Nums(llvm::ArrayRef<Num>, llvm::ArrayRef<Num>)> body);
+  /// Sums over a loop; the additions may be reordered.
+  Num sum(mlir::Type type, Num from, Num to, llvm::function_ref<Num(Num)> term);
+  Num sum(mlir::Type type, int64_t from, int64_t to, llvm::function_ref<Num(Num)> term) {
+    return sum(type, index(from), index(to), term);
+  }
+  /// Several sums in one loop.
+  Nums sums(mlir::Type type, Num from, Num to, int64_t count,
+            llvm::function_ref<Nums(Num)> terms);
+  /// The greatest, or `least` if that is greater; not a number if any is not a number.
+  Num maximum(Num least, Num from, Num to, llvm::function_ref<Num(Num)> term);
+  void when(Num condition, llvm::function_ref<void()> then,
+            llvm::function_ref<void()> otherwise = {});
+  Num select(Num condition, Num then, Num otherwise);
+  /// For unsigned integers.
+  Num lessUnsigned(Num a, Num b);
+
+  Num exp(Num a);
+  Num log(Num a);
+  Num sqrt(Num a);
+  Num cos(Num a);
+  Num sin(Num a);
+  Num max(Num a, Num b);
+  /// a * b + c, fused where the machine can.
+  Num multiplyAdd(Num a, Num b, Num c);
+
+  /// Conversions: index to and from integers (sign-extended), integers (unsigned) to floats,
+  /// and between floats (rounded to nearest).
+  Num toInteger(Num a); // i64
+  Num toInt32(Num a);
+  Num toIndex(Num a);
+  Num unsignedToReal(Num a, mlir::Type type);
+  Num toReal(Num a, mlir::Type type);
+
+  /// A vector of `lanes` times the same number.
+  Num spread(Num a, int64_t lanes);
+  /// Sum over a vector's lanes.
+  Num sumLanes(Num vector);
+
+  /// Memory on the stack, aligned to 64 bytes, of any content at first.
+  Buffer scratch(mlir::Type elementType, llvm::ArrayRef<int64_t> shape);
+  void fill(Buffer buffer, double value);
+  void copy(Buffer from, Buffer to);
+
+private:
+  mlir::OpBuilder &builder;
+  mlir::Location loc;
+  mlir::Block *entry;
+  llvm::DenseMap<std::pair<mlir::Type, mlir::Attribute>, mlir::Value> constants;
+};
+
+/// Bytes of an element of `type`.
+int64_t sizeOf(mlir::Type type);
+
+} // namespace weft::lower
+
+#endif // WEFT_PIPELINE_LOWER_CODE_H

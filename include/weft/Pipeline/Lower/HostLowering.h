@@ -1,0 +1,28 @@
+//===- HostLowering.h - how an op becomes loops ---------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_PIPELINE_LOWER_HOSTLOWERING_H
+#define WEFT_PIPELINE_LOWER_HOSTLOWERING_H
+
+#include "mlir/IR/DialectRegistry.h"
+#include "mlir/IR/OpDefinition.h"
+#include "weft/Pipeline/Lower/Code.h"
+
+#include "weft/Pipeline/Lower/HostLowering.h.inc"
+
+namespace weft {
+
+/// Name of the attribute of a kernel function that says, for each result, the number of the
+/// argument whose storage it takes over, or -1. A function that has it is a kernel.
+inline constexpr char kTiedAttrName[] = "weft.tied";
+
+/// Teaches the ops of the `weft` dialect their HostLoweringOpInterface.
+void registerHostLoweringModels(mlir::DialectRegistry &registry);
+
+} // namespace weft
+
+#endif // WEFT_PIPELINE_LOWER_HOSTLOWERING_H

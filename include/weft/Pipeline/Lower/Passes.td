@@ -1,0 +1,123 @@
+//===- Passes.td - from kernel functions to the LLVM dialect --------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_LOWER_PASSES_TD
+#define WEFT_LOWER_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def KeepKernelsPass : Pass<"keep-kernels", "::mlir::ModuleOp"> {
+  let summary = "drops everything but kernel functions";
+  let description = [{
+    Before: the instruction table has been read off the module. A kernel function is one that
+    has the attribute `weft.tied`. After: the module holds the kernel functions and nothing
+    else.
+
+    ```mlir
+    weft.variable parameter @w ["hidden"] : tensor<4xf32>
+    func.func private @kernel_0(%x: tensor<4xf32>) -> tensor<4xf32>
+        attributes {weft.tied = array<i64: -1>} { … }
+    func.func @step() { … }
+    ```
+
+    becomes
+
+    ```mlir
+    func.func private @kernel_0(%x: tensor<4xf32>) -> tensor<4xf32>
+        attributes {weft.tied = array<i64: -1>} { … }
+    ```
+  }];
+}
+
+def LowerKernelsToLoopsPass : Pass<"lower-kernels-to-loops", "::mlir::ModuleOp"> {
+  let summary = "turns kernel functions on tensors into loops on memrefs";
+  let description = [{
+    Before: each kernel function takes immediates (`index`) and local tensors of static shape,
+    holds ops with a HostLoweringOpInterface and scalar code, and returns tensors. After: it
+    takes the rank's mesh coordinates, then its arguments in order, a memref for each tensor,
+    then a memref for each result that is not tied to an argument, and returns nothing.
+    Memrefs are distinct (`llvm.noalias`) and aligned to 64 bytes.
+
+    A value that stays inside of the kernel must be a single element: kernels get no memory
+    besides their operands.
+
+    ```mlir
+    func.func private @kernel_0(%layer: index, %x: tensor<4xf32>) -> tensor<4xf32>
+        attributes {weft.tied = array<i64: -1>} {
+      %y = weft.map ins(%x : tensor<4xf32>) maps [affine_map<(i) -> (i)>] -> tensor<4xf32> {
+      ^bb0(%0: f32):
+        %1 = arith.mulf %0, %0 : f32
+        weft.yield %1 : f32
+      }
+      return %y : tensor<4xf32>
+    }
+    ```
+
+    becomes
+
+    ```mlir
+    func.func private @kernel_0(%coordinates: memref<0xi64> {…}, %layer: index,
+                                %x: memref<4xf32> {…}, %y: memref<4xf32> {…}) {
+      scf.for %i = %c0 to %c4 step %c1 {
+        %0 = memref.load %x[%i] : memref<4xf32>
+        %1 = arith.mulf %0, %0 : f32
+        memref.store %1, %y[%i] : memref<4xf32>
+      }
+      return
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
+      "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+      "::mlir::vector::VectorDialect"];
+}
+
+def ApproximateMathPass : Pass<"approximate-math", "::mlir::ModuleOp"> {
+  let summary = "turns float32 functions into arithmetic that vectorizes";
+  let description = [{
+    Before: functions of `math` on f32 and f64. After: those on f32 that have an approximation
+    by polynomials to within a few units of the last place are arithmetic; those on f64 are as
+    before, and become calls of the C library later.
+
+    ```mlir
+    %1 = math.exp %0 : f32
+    ```
+
+    becomes about thirty operations of `arith`, and
+
+    ```mlir
+    %1 = math.exp %0 : f64
+    ```
+
+    stays.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+                           "::mlir::vector::VectorDialect"];
+}
+
+def ConvertKernelsToLLVMPass : Pass<"convert-kernels-to-llvm", "::mlir::ModuleOp"> {
+  let summary = "turns loops on memrefs into the LLVM dialect";
+  let description = [{
+    Before: functions on `index` and memrefs of static shape, in `scf`, `memref`, `arith`,
+    `math` and `vector`. After: the module is in the LLVM dialect; an index is an i64, a memref
+    argument a bare pointer.
+
+    ```mlir
+    func.func private @kernel_0(%x: memref<f32>) { … }
+    ```
+
+    becomes
+
+    ```mlir
+    llvm.func @kernel_0(%x: !llvm.ptr) attributes {sym_visibility = "private"} { … }
+    ```
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::cf::ControlFlowDialect",
+                           "::mlir::func::FuncDialect"];
+}
+
+#endif // WEFT_LOWER_PASSES_TD

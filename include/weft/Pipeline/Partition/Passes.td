@@ -1,0 +1,133 @@
+//===- Passes.td - from shardings to the code of one rank ---------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_PIPELINE_PARTITION_PASSES_TD
+#define WEFT_PIPELINE_PARTITION_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def ReshardToCollectivesPass : Pass<"reshard-to-collectives", "::mlir::ModuleOp"> {
+  let summary = "turns every reshard into collectives, slices and partial sums";
+  let description = [{
+    Before: `weft.reshard` stands where a value changes its sharding. After: there is none; each
+    became, in this order and only as far as needed, a reduction of pending axes, an
+    all-to-all where the same axes move from one dimension to another, an all-gather of axes
+    that go, a slice by axes that come, and a partial sum.
+
+    ```mlir
+    %1 = weft.reshard %0 : tensor<4x8xf64, …[{"dp"}, {} ], unreduced = sum{"tp"}> -> tensor<4x8xf64, …[{}, {"tp"} ]>
+    ```
+
+    becomes
+
+    ```mlir
+    %1 = weft.all_reduce sum %0 over ["tp"] of #mesh : … -> tensor<4x8xf64, …[{"dp"}, {} ]>
+    %2 = weft.all_gather %1 dim 0 over ["dp"] of #mesh : … -> tensor<4x8xf64, …[{}, {} ]>
+    %3 = weft.slice %2 dim 1 over ["tp"] of #mesh : … -> tensor<4x8xf64, …[{}, {"tp"} ]>
+    ```
+  }];
+}
+
+def FuseCollectivesPass : Pass<"fuse-collectives", "::mlir::ModuleOp"> {
+  let summary = "makes an all-reduce and a slice one reduce-scatter";
+  let description = [{
+    Not needed for correctness. An all-reduce whose only use is a slice over the same axes
+    moves twice as much as the reduce-scatter that it becomes.
+
+    ```mlir
+    %1 = weft.all_reduce sum %0 over ["tp"] of #mesh : …
+    %2 = weft.slice %1 dim 0 over ["tp"] of #mesh : …
+    ```
+
+    becomes
+
+    ```mlir
+    %2 = weft.reduce_scatter sum %0 dim 0 over ["tp"] of #mesh : …
+    ```
+  }];
+  let statistics = [Statistic<"numFused", "fused", "all-reduces made reduce-scatters">];
+}
+
+def LocalizePass : Pass<"localize", "::mlir::ModuleOp"> {
+  let summary = "gives every tensor the shape of one rank's piece";
+  let description = [{
+    Before: tensors are whole, with shardings. After: they are one rank's pieces, without;
+    ops whose results depend on where their piece lies have got its offsets, from this
+    rank's coordinates. Variables keep the whole type, and observations remember it, for they
+    tell the runtime how pieces lie.
+
+    ```mlir
+    %1 = weft.iota : tensor<8xi32, #weft.sharding<#mesh, [{"cp"} ]>>
+    ```
+
+    becomes, for four ranks,
+
+    ```mlir
+    %c2 = arith.constant 2 : index
+    %0 = weft.axis_index "cp" of #mesh
+    %1 = arith.muli %0, %c2 : index
+    %2 = weft.iota offset %1 : tensor<2xi32>
+    ```
+  }];
+}
+
+def ExpandLogSumExpPass : Pass<"expand-log-sum-exp", "::mlir::ModuleOp"> {
+  let summary = "makes a log-sum-exp reduction from a maximum and a sum";
+  let description = [{
+    No library reduces by log-sum-exp. With the greatest term m: m + log(sum of exp(term - m)),
+    which cannot overflow.
+
+    ```mlir
+    %1 = weft.all_reduce logsumexp %0 over ["tp"] of #mesh : tensor<4xf64> -> tensor<4xf64>
+    ```
+
+    becomes
+
+    ```mlir
+    %m = weft.all_reduce max %0 over ["tp"] of #mesh : tensor<4xf64> -> tensor<4xf64>
+    %e = weft.map ins(%0, %m : …) … { … math.exp … }
+    %s = weft.all_reduce sum %e over ["tp"] of #mesh : tensor<4xf64> -> tensor<4xf64>
+    %1 = weft.map ins(%m, %s : …) … { … math.log … }
+    ```
+  }];
+}
+
+def MutateCollectivePass : Pass<"mutate-collective", "::mlir::ModuleOp"> {
+  let summary = "plants a mistake in one reduction, to test the tests";
+  let description = [{
+    Takes the all-reduce number `index`, counted over the functions of the module in order, after
+    `localize`, and drops it (`drop`: what this rank has stands for the whole), does it twice
+    (`double`), or halves its result (`scale`). Fails with "no collective number N" if there
+    are fewer.
+
+    ```mlir
+    %1 = weft.all_reduce sum %0 over ["tp"] of #mesh : tensor<4xf64> -> tensor<4xf64>
+    %2 = weft.all_reduce sum %1 over ["tp"] of #mesh : tensor<4xf64> -> tensor<4xf64>
+    ```
+
+    is what `double` makes of the first line alone.
+  }];
+  let options = [
+    Option<"index", "index", "int64_t", "0", "number of the reduction, from 0">,
+    Option<"kind", "kind", "std::string", "\"drop\"", "drop, double or scale">,
+  ];
+}
+
+def VerifyPartitionPass : Pass<"verify-partition", "::mlir::ModuleOp"> {
+  let summary = "checks what the phases after Partition rely on";
+  let description = [{
+    Reads only. After Partition no tensor but a variable's has an encoding, there is no
+    reshard, and collectives reduce by a sum or a maximum.
+
+    ```mlir
+    %1 = weft.reshard %0 : …
+    // error: verify-partition: a reshard is left, expected reshard-to-collectives to replace it
+    ```
+  }];
+}
+
+#endif // WEFT_PIPELINE_PARTITION_PASSES_TD

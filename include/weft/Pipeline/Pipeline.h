@@ -1,0 +1,38 @@
+//===- Pipeline.h - the passes of a compilation, in order -----------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_PIPELINE_PIPELINE_H
+#define WEFT_PIPELINE_PIPELINE_H
+
+#include "weft/Pipeline/Partition/Passes.h"
+#include "weft/Pipeline/Phases.h"
+
+#include "mlir/Pass/PassManager.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace weft {
+
+/// What passes have to know that is not in the module.
+struct PipelineOptions {
+  /// The plan, as the text of a plan.proto message.
+  std::string plan;
+  /// Sequences in the global batch.
+  int64_t batch = 1;
+  /// A mistake to plant after Partition, to see whether a test can tell.
+  std::optional<MutateCollectivePassOptions> mutation;
+};
+
+/// Appends the passes of `phase`, which ends in its verifier. Import and Emit are functions, see
+/// Import/Import.h and Emit/Emit.h: of Import there is only the verifier, of Emit nothing.
+void buildPhase(mlir::OpPassManager &manager, Phase phase, const PipelineOptions &options);
+
+} // namespace weft
+
+#endif // WEFT_PIPELINE_PIPELINE_H

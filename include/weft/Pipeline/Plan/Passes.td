@@ -1,0 +1,92 @@
+//===- Passes.td - a sharding in the type of every tensor ---------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_PIPELINE_PLAN_PASSES_TD
+#define WEFT_PIPELINE_PLAN_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def ApplyPlanPass : Pass<"apply-plan", "::mlir::ModuleOp"> {
+  let summary = "writes a plan into the types of variables";
+  let description = [{
+    Before: no tensor has a sharding, and the batch is `?`. After: the type of every variable
+    has the sharding that the plan gives to its dimensions by their names; the batch is a
+    number; the module knows the mesh. An optimizer state is cut as its parameter is.
+
+    ```mlir
+    weft.variable parameter @w ["ffn", "hidden"] : tensor<8x4xf64>
+    ```
+
+    becomes, with the pin `tp=2`,
+
+    ```mlir
+    module attributes {weft.mesh = #weft.mesh<"tp"=2>} {
+      weft.variable parameter @w ["ffn", "hidden"]
+          : tensor<8x4xf64, #weft.sharding<#mesh, [{"tp"}, {} ]>>
+    }
+    ```
+  }];
+  let options = [
+    Option<"plan", "plan", "std::string", "", "the plan, as the text of a plan.proto message">,
+    ListOption<"pins", "pins", "std::string",
+               "pins such as dp=2, in place of a plan">,
+    Option<"batch", "batch", "int64_t", "1", "sequences in a micro-batch, all ranks together">,
+  ];
+  let dependentDialects = ["::weft::WeftDialect"];
+}
+
+def PropagateShardingsPass : Pass<"propagate-shardings", "::mlir::ModuleOp"> {
+  let summary = "carries the shardings of variables through the program";
+  let description = [{
+    Before: variables have shardings, other values have none. After: every tensor has one,
+    every op keeps its factor rule, and a `weft.reshard` stands wherever a value is needed
+    in another sharding than it has.
+
+    Works from the first op to the last. A factor takes the axes that the operands which carry
+    it have; where they disagree the largest operand decides, and the others are resharded.
+    Pending sums are carried as far as ops are additive in them. A sum of scalars of which only
+    some are pending stays pending: making the others so costs nothing, and one reduction at
+    the end serves all. A layer is made once for each combination of argument types that it
+    is called with.
+
+    ```mlir
+    %w = weft.read @w : tensor<8x4xf64>
+    %y = weft.contract "bk,nk->bn" (%x, %w) : …
+    %z = weft.contract "bn,nk->bk" (%y, %w) : …
+    %e = weft.map ins(%z : tensor<2x4xf64>) … { … math.exp … }
+    ```
+
+    becomes
+
+    ```mlir
+    %w = weft.read @w : tensor<8x4xf64, #weft.sharding<#mesh, [{"tp"}, {} ]>>
+    %y = weft.contract "bk,nk->bn" (%x, %w) : … -> tensor<2x8xf64, …[{}, {"tp"} ]>
+    %z = weft.contract "bn,nk->bk" (%y, %w) : … -> tensor<2x4xf64, …[{}, {} ], unreduced = sum{"tp"}>
+    %0 = weft.reshard %z : … -> tensor<2x4xf64, …[{}, {} ]>
+    %e = weft.map ins(%0 : …) … { … math.exp … }
+    ```
+  }];
+  let statistics = [
+    Statistic<"numReshards", "reshards", "reshards inserted">,
+    Statistic<"numSpecialized", "specialized-layers", "layers copied for other argument types">,
+  ];
+}
+
+def VerifyPlanPass : Pass<"verify-plan", "::mlir::ModuleOp"> {
+  let summary = "checks what the phases after Plan rely on";
+  let description = [{
+    Reads only. After Plan every tensor has a static shape and a sharding on the module's mesh.
+    (That ops keep their rules, their own verifiers check.)
+
+    ```mlir
+    %x = weft.read @x : tensor<?x4xf64>
+    // error: verify-plan: tensor<?x4xf64> has no sharding
+    ```
+  }];
+}
+
+#endif // WEFT_PIPELINE_PLAN_PASSES_TD

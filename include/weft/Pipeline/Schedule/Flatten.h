@@ -1,0 +1,43 @@
+//===- Flatten.h - from the module to the instruction table ---------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_PIPELINE_SCHEDULE_FLATTEN_H
+#define WEFT_PIPELINE_SCHEDULE_FLATTEN_H
+
+#include "weft-rt/Program.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+#include <string>
+
+namespace weft {
+
+/// What a program says of itself besides its instructions; see the fields of `rt::Program` of
+/// the same names.
+struct ProgramInfo {
+  std::string modelName, planText, planHash;
+  int64_t globalBatch = 0, sequenceLength = 0, vocabulary = 0;
+  int64_t defaultSteps = 0;
+  uint64_t defaultSeed = 0;
+  double stepFlops = 0, peakFlopsPerRank = 0;
+};
+
+/// Writes the table of a module that `verify-schedule` accepts: dissolves calls, gives every
+/// value a buffer, packs the arena, and proves the result (`weft/Schedule/Proof.h`). Values that
+/// a launch ties share one buffer; so do a variable's old and new value, and the operand and
+/// result of an all-reduce whose operand is not needed afterwards. Kernels are listed by their
+/// function names. An instruction's label is "layers.3/attention.query (contract)": the labels of
+/// the calls that lead to it, the name of its location if it has one, and the op.
+///
+/// Fails with errors at the ops concerned, or at the module if the proof does not hold. The
+/// certificate and the arena's report follow from the program: `schedule::prove`,
+/// `schedule::reportArena`.
+mlir::FailureOr<rt::Program> flatten(mlir::ModuleOp module, const ProgramInfo &info);
+
+} // namespace weft
+
+#endif // WEFT_PIPELINE_SCHEDULE_FLATTEN_H

@@ -1,0 +1,29 @@
+//===- Passes.h - from local code to kernels and their launches -----------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_PIPELINE_SCHEDULE_PASSES_H
+#define WEFT_PIPELINE_SCHEDULE_PASSES_H
+
+#include "weft/Dialect/Weft/IR/Weft.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+#include "mlir/Pass/PassManager.h"
+
+namespace weft {
+
+#define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
+#include "weft/Pipeline/Schedule/Passes.h.inc"
+
+/// Appends the passes of the phase. After them, `flatten` gives the program.
+void buildSchedulePipeline(mlir::OpPassManager &manager);
+
+} // namespace weft
+
+#endif // WEFT_PIPELINE_SCHEDULE_PASSES_H

@@ -1,0 +1,179 @@
+//===- Passes.td - from local code to kernels and their launches ----------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_SCHEDULE_PASSES_TD
+#define WEFT_SCHEDULE_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def FuseMapsPass : Pass<"fuse-maps", "::mlir::func::FuncOp"> {
+  let summary = "merges elementwise work that has one user";
+  let description = [{
+    Before: tensors are local. A map whose result goes into one operand of one other map of the
+    same block, which reads it at the point it computes, becomes part of that map: the value
+    between them never reaches memory, and nothing is computed twice. A map without operands is
+    a constant and joins every map that reads it. Operands that a map has twice become one, and
+    what is never used goes. After: no such pair is left.
+
+    ```mlir
+    func.func private @f(%x: tensor<8x4xf32>, %b: tensor<4xf32>) -> tensor<8x4xf32> {
+      %0 = weft.map ins(%x, %b : tensor<8x4xf32>, tensor<4xf32>)
+          maps [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j)>] -> tensor<8x4xf32> {
+      ^bb0(%a: f32, %c: f32):
+        %2 = arith.addf %a, %c : f32
+        weft.yield %2 : f32
+      }
+      %1 = weft.map ins(%0 : tensor<8x4xf32>)
+          maps [affine_map<(i, j) -> (i, j)>] -> tensor<8x4xf32> {
+      ^bb0(%a: f32):
+        %2 = math.exp %a : f32
+        weft.yield %2 : f32
+      }
+      return %1 : tensor<8x4xf32>
+    }
+    ```
+
+    becomes
+
+    ```mlir
+    func.func private @f(%x: tensor<8x4xf32>, %b: tensor<4xf32>) -> tensor<8x4xf32> {
+      %0 = weft.map ins(%x, %b : tensor<8x4xf32>, tensor<4xf32>)
+          maps [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j)>] -> tensor<8x4xf32> {
+      ^bb0(%a: f32, %c: f32):
+        %1 = arith.addf %a, %c : f32
+        %2 = math.exp %1 : f32
+        weft.yield %2 : f32
+      }
+      return %0 : tensor<8x4xf32>
+    }
+    ```
+  }];
+  let statistics = [
+    Statistic<"fusedMaps", "fused", "maps that became part of another">,
+  ];
+}
+
+def CopyAssignmentsPass : Pass<"copy-assignments", "::mlir::ModuleOp"> {
+  let summary = "copies assigned values that cannot be computed in their variable's place";
+  let description = [{
+    Before: a variable is assigned any value. The value should be computed right where the
+    variable lies; `Placement.h` says when that is possible. Where it is not, because the old
+    value is still read afterwards, because the value is assigned twice, or because it is
+    another variable's old value, this pass puts a map that copies it at the end of the
+    function, when all old values have been read. An old value that is overwritten before then
+    is first saved by another copy at the beginning. After: every assigned value is computed in
+    its variable's place.
+
+    ```mlir
+    func.func @step() {
+      %0 = weft.read @a : tensor<4xf32>
+      weft.assign @b, %0 : tensor<4xf32>
+      return
+    }
+    ```
+
+    becomes
+
+    ```mlir
+    func.func @step() {
+      %0 = weft.read @a : tensor<4xf32>
+      %1 = weft.map ins(%0 : tensor<4xf32>) maps [affine_map<(i) -> (i)>] -> tensor<4xf32> {
+      ^bb0(%x: f32):
+        weft.yield %x : f32
+      }
+      weft.assign @b, %1 : tensor<4xf32>
+      return
+    }
+    ```
+  }];
+  let statistics = [
+    Statistic<"insertedCopies", "copies", "maps that copy a value">,
+  ];
+}
+
+def OutlineKernelsPass : Pass<"outline-kernels", "::mlir::ModuleOp"> {
+  let summary = "makes a kernel function of every op that the compiler generates code for";
+  let description = [{
+    Before: as `copy-assignments` leaves it. Every op that computes, apart from contractions
+    that a library's matrix product does, becomes a function of its own and a launch of it; ops
+    that are equal apart from their operands share one. Arithmetic on mesh coordinates moves
+    into the kernel. Numbers that are constants, or arguments of the function around (the
+    layer's number), become operands of type `index`, which come first. A map that computes a
+    variable's new value from its old works in place: its result is tied to the operand. After:
+    as `verify-schedule` says.
+
+    ```mlir
+    func.func private @layer(%n: index, %x: tensor<8x16xf32>, %seed: tensor<i64>,
+                             %step: tensor<i64>) -> tensor<8x16xf32> {
+      %0 = weft.axis_index "dp" of #weft.mesh<"dp" = 2>
+      %c8 = arith.constant 8 : index
+      %1 = arith.muli %0, %c8 : index
+      %c0 = arith.constant 0 : index
+      %2 = weft.dropout %x rate = 0.5 site = 1
+          key(%seed, %step, %n : tensor<i64>, tensor<i64>) offsets(%1, %c0)
+          of [16, 16] : tensor<8x16xf32> -> tensor<8x16xf32>
+      return %2 : tensor<8x16xf32>
+    }
+    ```
+
+    becomes
+
+    ```mlir
+    func.func private @layer(%n: index, %x: tensor<8x16xf32>, %seed: tensor<i64>,
+                             %step: tensor<i64>) -> tensor<8x16xf32> {
+      %c0 = arith.constant 0 : index
+      %0 = weft.launch @kernel_dropout_0(%n, %c0, %x, %seed, %step) tied [-1] : …
+      return %0 : tensor<8x16xf32>
+    }
+    func.func private @kernel_dropout_0(%n: index, %o: index, %x: tensor<8x16xf32>,
+        %seed: tensor<i64>, %step: tensor<i64>) -> tensor<8x16xf32>
+        attributes {weft.tied = array<i64: -1>} {
+      %0 = weft.axis_index "dp" of #weft.mesh<"dp" = 2>
+      %c8 = arith.constant 8 : index
+      %1 = arith.muli %0, %c8 : index
+      %2 = weft.dropout %x … offsets(%1, %o) …
+      return %2 : tensor<8x16xf32>
+    }
+    ```
+  }];
+  let statistics = [
+    Statistic<"createdKernels", "kernels", "distinct kernels">,
+    Statistic<"createdLaunches", "launches", "ops that became launches">,
+  ];
+}
+
+def VerifySchedulePass : Pass<"verify-schedule", "::mlir::ModuleOp"> {
+  let summary = "checks what Schedule promises to what follows";
+  let description = [{
+    Changes nothing. The module has a mesh, `@init` and `@step`, which take and give nothing.
+    These two and the layer functions that they call, never themselves, hold only: reads,
+    assignments (in `@init` and `@step`, each variable once), calls, launches of kernels,
+    contractions that are matrix products, collectives, observations (not in `@init`), returns
+    and index constants. Kernel functions are those with `weft.tied`. All tensors are local, of
+    static shape; index operands are constants or arguments.
+
+    ```mlir
+    func.func @step() {
+      %0 = weft.read @x : tensor<4xf32>
+      %1 = weft.norm rms %0 …          // error: is left, expected a kernel
+      return
+    }
+    ```
+
+    A module that passes is unchanged:
+
+    ```mlir
+    func.func @step() {
+      %0 = weft.read @x : tensor<4xf32>
+      %1 = weft.launch @kernel_norm_0(%0) tied [-1] : (tensor<4xf32>) -> tensor<4xf32>
+      return
+    }
+    ```
+  }];
+}
+
+#endif // WEFT_SCHEDULE_PASSES_TD

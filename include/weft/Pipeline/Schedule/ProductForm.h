@@ -1,0 +1,57 @@
+//===- ProductForm.h - contractions as matrix products --------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The letters of an einsum of two tensors fall into four groups: those of both
+// operands and the result (batch), of the first and the result (M), of the second
+// and the result (N), of both operands only (K). It is a matrix product for a
+// library if in each tensor each group lies together and in the same order, so
+// that the group can be seen as one dimension, and the one that varies fastest
+// is not the batch:
+//
+//   "bsk,grdk->bsgrd"    M = bs, N = grd, K = k       C = A Bᵀ
+//   "bsk,bsgrd->grdk"    M = k, N = grd, K = bs       C = Bᵀ A: the result's rows are N
+//   "bhqd,bhkd->bhqk"    batch = bh, M = q, N = k     as many products as batch
+//   "bqhd,bkhd->bhqk"    the same, rows of A and B lie h·d apart
+//   "ik,jk->kij"         k is the batch and innermost: no product
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_PIPELINE_SCHEDULE_PRODUCTFORM_H
+#define WEFT_PIPELINE_SCHEDULE_PRODUCTFORM_H
+
+#include "weft-rt/Program.h"
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <optional>
+
+namespace weft {
+class ContractOp;
+
+struct ProductForm {
+  /// The product's first operand is the contraction's second.
+  bool isSwapped = false;
+  rt::Product product;
+};
+
+/// The product that computes an einsum of two row-major tensors, or nothing. `terms` are those of
+/// the operands and of the result, one letter for each dimension; letters of size 1 do not count.
+/// There is one only if M and N are not both empty and K is not; and M and N are both not empty
+/// if there is a batch, since products of one row are no work for a library.
+std::optional<ProductForm> classifyProduct(llvm::ArrayRef<llvm::StringRef> terms,
+                                           llvm::ArrayRef<int64_t> lhsShape,
+                                           llvm::ArrayRef<int64_t> rhsShape,
+                                           rt::ElementType type);
+
+/// The product that computes `op`, or nothing: it has one operand, is not in float32, or the
+/// above finds none.
+std::optional<ProductForm> classifyProduct(ContractOp op);
+
+} // namespace weft
+
+#endif // WEFT_PIPELINE_SCHEDULE_PRODUCTFORM_H

@@ -1,0 +1,57 @@
+//===- BuildPipeline.cpp - the order of all phases, with the reasons ------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "weft/Pipeline/Pipeline.h"
+
+#include "weft/Pipeline/Differentiate/Passes.h"
+#include "weft/Pipeline/Import/Passes.h"
+#include "weft/Pipeline/Lower/Passes.h"
+#include "weft/Pipeline/Plan/Passes.h"
+#include "weft/Pipeline/Schedule/Passes.h"
+
+using namespace mlir;
+using namespace weft;
+
+namespace {
+
+void buildPlan(OpPassManager &manager, const PipelineOptions &options) {
+  ApplyPlanPassOptions plan;
+  plan.plan = options.plan;
+  plan.batch = options.batch;
+  buildPlanPipeline(manager, plan);
+}
+
+} // namespace
+
+void weft::buildPhase(OpPassManager &manager, Phase phase, const PipelineOptions &options) {
+  switch (phase) {
+  case Phase::Import:
+    // A module may also have been written by hand: what the others rely on is checked first.
+    return buildImportPipeline(manager);
+  case Phase::Differentiate:
+    // Before Plan, so that the backward pass and the optimizer's update are sharded by the same
+    // rules as the forward pass, and no phase after this one knows what a gradient is.
+    return buildDifferentiatePipeline(manager);
+  case Phase::Plan:
+    // On whole tensors, where a dimension still has its name and an op one meaning whatever the
+    // number of ranks.
+    return buildPlan(manager, options);
+  case Phase::Partition:
+    // At once after Plan: between the two, an upstream pattern could drop an encoding. It makes
+    // tensors local, and only then may upstream's passes run.
+    return buildPartitionPipeline(manager, options.mutation);
+  case Phase::Schedule:
+    // Local shapes are known, and collectives are ops: what is left can become kernels that never
+    // communicate, and one straight line that can be proven.
+    return buildSchedulePipeline(manager);
+  case Phase::Lower:
+    // After the table has been made, because this keeps nothing of a module but its kernels.
+    return buildLowerPipeline(manager);
+  case Phase::Emit:
+    return;
+  }
+}

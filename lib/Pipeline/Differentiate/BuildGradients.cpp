@@ -1,0 +1,304 @@
+//===- BuildGradients.cpp - forward and backward from the loss ----------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "weft/Dialect/Weft/IR/MapBuilders.h"
+#include "weft/Pipeline/Differentiate/Passes.h"
+
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+
+namespace weft {
+#define GEN_PASS_DEF_BUILDGRADIENTSPASS
+#include "weft/Pipeline/Differentiate/Passes.h.inc"
+
+namespace {
+
+/// What became of a layer.
+struct LayerGradient {
+  func::FuncOp forward, backward;
+  /// Arguments of the layer that backward takes first, then come the values that forward
+  /// saved, then the gradients of the layer's results.
+  SmallVector<unsigned> arguments;
+  /// Number of results that the layer had; what forward returns after them is saved.
+  unsigned results = 0;
+  /// Arguments whose gradients backward returns.
+  SmallVector<unsigned> gradients;
+};
+
+/// Gradients of values, each a sum of contributions that is built when it is asked for.
+class Gradients {
+public:
+  void add(Value value, Value gradient) {
+    if (gradient) {
+      contributions[value].push_back(gradient);
+    }
+  }
+
+  /// Null if nothing depends on `value`.
+  Value get(OpBuilder &builder, Value value) {
+    auto it = contributions.find(value);
+    if (it == contributions.end()) {
+      return {};
+    }
+    Value sum = createSum(builder, value.getLoc(), it->second);
+    it->second.assign(1, sum);
+    return sum;
+  }
+
+private:
+  DenseMap<Value, SmallVector<Value>> contributions;
+};
+
+class GradientBuilder {
+public:
+  explicit GradientBuilder(ModuleOp module) : module(module), symbols(module) {}
+
+  LogicalResult differentiateLoss();
+
+private:
+  FailureOr<LayerGradient *> differentiateLayer(StringRef name);
+  void passForwardValues(LayerGradient &layer);
+  LogicalResult callForward(Block &block);
+  LogicalResult buildBackward(Block &block, OpBuilder &builder, Gradients &gradients);
+  void buildBackwardOf(CallOp call, OpBuilder &builder, Gradients &gradients);
+
+  ModuleOp module;
+  SymbolTable symbols;
+  /// By the layer's name, and by that of its forward function once it is done.
+  llvm::StringMap<std::unique_ptr<LayerGradient>> layers;
+  llvm::StringMap<LayerGradient *> byForward;
+};
+
+/// Whether values of this type have gradients.
+bool isDifferentiable(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && isa<FloatType>(tensor.getElementType());
+}
+
+/// Gradients of values that nobody asked for, such as inputs, and what only they used.
+void eraseDeadOps(Block &block) {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
+    if (isOpTriviallyDead(&op)) {
+      op.erase();
+    }
+  }
+}
+
+LogicalResult GradientBuilder::differentiateLoss() {
+  auto loss = module.lookupSymbol<func::FuncOp>("loss");
+  if (!loss) {
+    return module.emitError("build-gradients: expected a function @loss");
+  }
+  Block &block = loss.getBody().front();
+  if (failed(callForward(block))) {
+    return failure();
+  }
+  Operation *end = block.getTerminator();
+  Value value = end->getOperand(0);
+  OpBuilder builder(end);
+  ObserveOp::create(builder, loss.getLoc(), "loss", value, TypeAttr());
+  Gradients gradients;
+  Type element = cast<RankedTensorType>(value.getType()).getElementType();
+  gradients.add(value, createScalar(builder, loss.getLoc(), element, 1.0));
+  if (failed(buildBackward(block, builder, gradients))) {
+    return failure();
+  }
+  // One gradient for each parameter, however often it is read.
+  llvm::MapVector<StringRef, SmallVector<Value>> ofParameter;
+  for (ReadOp read : block.getOps<ReadOp>()) {
+    auto variable = symbols.lookup<VariableOp>(read.getVariable());
+    Value gradient = gradients.get(builder, read.getOutput());
+    if (variable.getRole() == VariableRole::Parameter && gradient) {
+      ofParameter[read.getVariable()].push_back(gradient);
+    }
+  }
+  for (auto &[name, parts] : ofParameter) {
+    ObserveOp::create(builder, loss.getLoc(), ("gradient/" + name).str(),
+                      createSum(builder, loss.getLoc(), parts), TypeAttr());
+  }
+  func::ReturnOp::create(builder, end->getLoc());
+  end->erase();
+  loss.setName("step");
+  loss.setFunctionType(builder.getFunctionType({}, {}));
+  return success();
+}
+
+/// Makes every call of a layer in `block` one of its forward function.
+LogicalResult GradientBuilder::callForward(Block &block) {
+  for (CallOp call : llvm::make_early_inc_range(block.getOps<CallOp>())) {
+    FailureOr<LayerGradient *> layer = differentiateLayer(call.getCallee());
+    if (failed(layer)) {
+      return failure();
+    }
+    OpBuilder builder(call);
+    auto forward = CallOp::create(
+        builder, call.getLoc(), (*layer)->forward.getResultTypes(),
+        FlatSymbolRefAttr::get((*layer)->forward.getSymNameAttr()), call.getLabelAttr(),
+        call.getOperands());
+    call->replaceAllUsesWith(forward->getResults().take_front(call->getNumResults()));
+    call.erase();
+  }
+  return success();
+}
+
+FailureOr<LayerGradient *> GradientBuilder::differentiateLayer(StringRef name) {
+  std::unique_ptr<LayerGradient> &layer = layers[name];
+  if (layer) {
+    return layer.get();
+  }
+  layer = std::make_unique<LayerGradient>();
+  layer->forward = symbols.lookup<func::FuncOp>(name);
+  layer->results = layer->forward.getNumResults();
+  Block &block = layer->forward.getBody().front();
+  if (failed(callForward(block))) {
+    return failure();
+  }
+  OpBuilder builder(layer->forward);
+  layer->backward = func::FuncOp::create(builder, layer->forward.getLoc(),
+                                         (name + "_backward").str(),
+                                         builder.getFunctionType({}, {}));
+  layer->backward.setPrivate();
+  Block *body = layer->backward.addEntryBlock();
+  builder.setInsertionPointToEnd(body);
+  Gradients gradients;
+  for (Value result : block.getTerminator()->getOperands()) {
+    if (isDifferentiable(result.getType())) {
+      gradients.add(result, body->addArgument(result.getType(), result.getLoc()));
+    }
+  }
+  if (failed(buildBackward(block, builder, gradients))) {
+    return failure();
+  }
+  SmallVector<Value> returned;
+  for (BlockArgument argument : block.getArguments()) {
+    if (Value gradient = gradients.get(builder, argument)) {
+      layer->gradients.push_back(argument.getArgNumber());
+      returned.push_back(gradient);
+    }
+  }
+  func::ReturnOp::create(builder, layer->backward.getLoc(), returned);
+  passForwardValues(*layer);
+  symbols.insert(layer->backward, std::next(Block::iterator(layer->forward)));
+  // Calls that are not visited yet keep the layer's name, by which `layers` knows it.
+  symbols.remove(layer->forward);
+  layer->forward.setName((name + "_forward").str());
+  symbols.insert(layer->forward);
+  byForward[layer->forward.getSymName()] = layer.get();
+  return layer.get();
+}
+
+/// Backward was built with the values of forward in reach. Makes arguments of those it uses:
+/// forward's own arguments as they are, other values as further results of forward.
+void GradientBuilder::passForwardValues(LayerGradient &layer) {
+  Block &forward = layer.forward.getBody().front(), &backward = layer.backward.getBody().front();
+  eraseDeadOps(backward); // Nothing is saved for what nobody asked for.
+  llvm::SetVector<Value> arguments, saved;
+  for (Operation &op : backward) {
+    for (Value operand : op.getOperands()) {
+      if (operand.getParentBlock() == &forward) {
+        (isa<BlockArgument>(operand) ? arguments : saved).insert(operand);
+      }
+    }
+  }
+  // In the order of the layer, whatever the order of use.
+  auto number = [](Value value) { return cast<BlockArgument>(value).getArgNumber(); };
+  SmallVector<Value> ordered = arguments.takeVector();
+  llvm::sort(ordered, [&](Value a, Value b) { return number(a) < number(b); });
+  for (Value argument : ordered) {
+    layer.arguments.push_back(number(argument));
+  }
+  Operation *end = forward.getTerminator();
+  for (Value value : saved) {
+    end->insertOperands(end->getNumOperands(), value);
+  }
+  llvm::append_range(ordered, saved);
+  for (auto [position, value] : llvm::enumerate(ordered)) {
+    BlockArgument argument =
+        backward.insertArgument(position, value.getType(), value.getLoc());
+    value.replaceUsesWithIf(argument, [&](OpOperand &use) {
+      return use.getOwner()->getBlock() == &backward;
+    });
+  }
+  OpBuilder builder(layer.forward);
+  layer.forward.setFunctionType(
+      builder.getFunctionType(forward.getArgumentTypes(), end->getOperandTypes()));
+  layer.backward.setFunctionType(builder.getFunctionType(
+      backward.getArgumentTypes(), backward.getTerminator()->getOperandTypes()));
+}
+
+/// Builds the gradients of all values of `block`, from the last op to the first.
+LogicalResult GradientBuilder::buildBackward(Block &block, OpBuilder &builder,
+                                             Gradients &gradients) {
+  SmallVector<Operation *> ops = llvm::to_vector(
+      llvm::map_range(block.without_terminator(), [](Operation &op) { return &op; }));
+  for (Operation *op : llvm::reverse(ops)) {
+    SmallVector<Value> resultGradients;
+    for (Value result : op->getResults()) {
+      resultGradients.push_back(gradients.get(builder, result));
+    }
+    if (llvm::none_of(resultGradients, [](Value gradient) { return bool(gradient); })) {
+      continue;
+    }
+    if (auto call = dyn_cast<CallOp>(op)) {
+      buildBackwardOf(call, builder, gradients);
+      continue;
+    }
+    if (isa<ReadOp>(op)) {
+      continue; // A leaf: its gradient is what is wanted.
+    }
+    auto differentiable = dyn_cast<DifferentiableOpInterface>(op);
+    if (!differentiable) {
+      if (llvm::none_of(op->getOperandTypes(), isDifferentiable)) {
+        continue; // Made from nothing that has a gradient.
+      }
+      return op->emitOpError("build-gradients: has no derivative, but the loss depends on it");
+    }
+    SmallVector<Value> operandGradients(op->getNumOperands());
+    differentiable.buildGradient(builder, resultGradients, operandGradients);
+    for (auto [operand, gradient] : llvm::zip(op->getOperands(), operandGradients)) {
+      gradients.add(operand, gradient);
+    }
+  }
+  return success();
+}
+
+void GradientBuilder::buildBackwardOf(CallOp call, OpBuilder &builder, Gradients &gradients) {
+  LayerGradient &layer = *byForward[call.getCallee()];
+  SmallVector<Value> operands;
+  for (unsigned argument : layer.arguments) {
+    operands.push_back(call.getOperand(argument));
+  }
+  llvm::append_range(operands, call->getResults().drop_front(layer.results));
+  for (Value result : call->getResults().take_front(layer.results)) {
+    if (isDifferentiable(result.getType())) {
+      Value gradient = gradients.get(builder, result);
+      operands.push_back(gradient ? gradient : createZeroLike(builder, call.getLoc(), result));
+    }
+  }
+  auto backward = CallOp::create(builder, call.getLoc(), layer.backward.getResultTypes(),
+                                 FlatSymbolRefAttr::get(layer.backward.getSymNameAttr()),
+                                 builder.getStringAttr(call.getLabel() + " backward"), operands);
+  for (auto [argument, gradient] : llvm::zip(layer.gradients, backward->getResults())) {
+    gradients.add(call.getOperand(argument), gradient);
+  }
+}
+
+struct BuildGradientsPass : impl::BuildGradientsPassBase<BuildGradientsPass> {
+  void runOnOperation() override {
+    if (failed(GradientBuilder(getOperation()).differentiateLoss())) {
+      return signalPassFailure();
+    }
+    for (auto function : getOperation().getOps<func::FuncOp>()) {
+      eraseDeadOps(function.getBody().front());
+    }
+  }
+};
+
+} // namespace
+} // namespace weft

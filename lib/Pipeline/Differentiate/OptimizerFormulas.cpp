@@ -1,0 +1,198 @@
+//===- OptimizerFormulas.cpp - learning rate, clipping and update -------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "OptimizerFormulas.h"
+
+#include "weft/Dialect/Weft/IR/MapBuilders.h"
+
+using namespace mlir;
+
+namespace weft {
+namespace {
+
+/// Scalar arithmetic on one floating-point type; constants and wider scalars are rounded to it
+/// once, where they come in.
+class Arithmetic {
+public:
+  Arithmetic(OpBuilder &builder, Location loc, Type type)
+      : builder(builder), loc(loc), type(type) {}
+
+  Value constant(double value) {
+    return arith::ConstantOp::create(builder, loc, builder.getFloatAttr(type, value));
+  }
+  Value take(Value scalar) {
+    if (scalar.getType() == type) {
+      return scalar;
+    }
+    if (isa<IntegerType>(scalar.getType())) {
+      return arith::SIToFPOp::create(builder, loc, type, scalar);
+    }
+    bool narrow = scalar.getType().getIntOrFloatBitWidth() > type.getIntOrFloatBitWidth();
+    return narrow ? Value(arith::TruncFOp::create(builder, loc, type, scalar))
+                  : Value(arith::ExtFOp::create(builder, loc, type, scalar));
+  }
+  Value add(Value a, Value b) { return arith::AddFOp::create(builder, loc, a, b); }
+  Value sub(Value a, Value b) { return arith::SubFOp::create(builder, loc, a, b); }
+  Value mul(Value a, Value b) { return arith::MulFOp::create(builder, loc, a, b); }
+  Value div(Value a, Value b) { return arith::DivFOp::create(builder, loc, a, b); }
+  Value min(Value a, Value b) { return arith::MinimumFOp::create(builder, loc, a, b); }
+  Value sqrt(Value a) { return math::SqrtOp::create(builder, loc, a); }
+  Value cos(Value a) { return math::CosOp::create(builder, loc, a); }
+  Value pow(Value a, Value b) { return math::PowFOp::create(builder, loc, a, b); }
+  /// a if x < y, else b.
+  Value selectLess(Value x, Value y, Value a, Value b) {
+    Value less = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OLT, x, y);
+    return arith::SelectOp::create(builder, loc, less, a, b);
+  }
+
+private:
+  OpBuilder &builder;
+  Location loc;
+  Type type;
+};
+
+/// A map of scalars to one f64.
+template <typename Body>
+Value scalarMap(OpBuilder &builder, Location loc, ValueRange inputs, Body body) {
+  Type f64 = builder.getF64Type();
+  return createMap(builder, loc, RankedTensorType::get({}, f64), inputs,
+                   [&](OpBuilder &inner, Location at, ValueRange scalars) {
+                     Arithmetic a(inner, at, f64);
+                     SmallVector<Value> taken;
+                     for (Value scalar : scalars) {
+                       taken.push_back(a.take(scalar));
+                     }
+                     return SmallVector<Value>{body(a, taken)};
+                   })
+      .getResult(0);
+}
+
+/// m <- beta m + (1 - beta) x
+Value decayTo(Arithmetic &a, Value m, Value x, double beta) {
+  return a.add(a.mul(a.constant(beta), m), a.mul(a.constant(1 - beta), x));
+}
+
+} // namespace
+
+SmallVector<StringRef> OptimizerFormulas::getStates() {
+  if (optimizer.getKind() == OptimizerKind::AdamW) {
+    return {"adam_m", "adam_v"};
+  }
+  return optimizer.getMomentum().isZero() ? SmallVector<StringRef>{}
+                                          : SmallVector<StringRef>{"momentum"};
+}
+
+Value OptimizerFormulas::norm(Value squares) {
+  return createMap(builder, loc, squares.getType(), squares,
+                   [](OpBuilder &inner, Location at, ValueRange scalars) {
+                     return SmallVector<Value>{math::SqrtOp::create(inner, at, scalars[0])};
+                   })
+      .getResult(0);
+}
+
+Value OptimizerFormulas::clipScale(Value norm) {
+  double clip = optimizer.getClip().convertToDouble();
+  if (clip == 0) {
+    return {};
+  }
+  return scalarMap(builder, loc, norm, [&](Arithmetic &a, ArrayRef<Value> in) {
+    return a.min(a.constant(1), a.div(a.constant(clip), a.add(in[0], a.constant(1e-6))));
+  });
+}
+
+Value OptimizerFormulas::learningRate(Value step) {
+  double peak = optimizer.getLearningRate().convertToDouble();
+  double end = optimizer.getFinalFraction().convertToDouble();
+  auto warmup = static_cast<double>(optimizer.getWarmupSteps());
+  auto total = static_cast<double>(optimizer.getTotalSteps());
+  return scalarMap(builder, loc, step, [&](Arithmetic &a, ArrayRef<Value> in) {
+    Value done = a.constant(1);
+    if (total > warmup) {
+      done = a.min(done, a.div(a.sub(in[0], a.constant(warmup)), a.constant(total - warmup)));
+    }
+    Value rate = a.constant(peak);
+    if (optimizer.getDecay() == DecayKind::Linear) {
+      Value left = a.sub(a.constant(1), a.mul(a.constant(1 - end), done));
+      rate = a.mul(rate, left);
+    } else if (optimizer.getDecay() == DecayKind::Cosine) {
+      Value wave = a.cos(a.mul(a.constant(3.14159265358979323846), done));
+      Value left = a.mul(a.constant((1 - end) * 0.5), a.add(a.constant(1), wave));
+      rate = a.mul(rate, a.add(a.constant(end), left));
+    }
+    if (warmup == 0) {
+      return rate;
+    }
+    Value rising =
+        a.div(a.mul(a.constant(peak), a.add(in[0], a.constant(1))), a.constant(warmup));
+    return a.selectLess(in[0], a.constant(warmup), rising, rate);
+  });
+}
+
+Value OptimizerFormulas::correction(Value step, double beta) {
+  return scalarMap(builder, loc, step, [&](Arithmetic &a, ArrayRef<Value> in) {
+    Value power = a.pow(a.constant(beta), a.add(in[0], a.constant(1)));
+    return a.div(a.constant(1), a.sub(a.constant(1), power));
+  });
+}
+
+SmallVector<Value> OptimizerFormulas::schedule(Value step) {
+  SmallVector<Value> schedule = {learningRate(step)};
+  if (optimizer.getKind() == OptimizerKind::AdamW) {
+    schedule.push_back(correction(step, optimizer.getBeta1().convertToDouble()));
+    schedule.push_back(correction(step, optimizer.getBeta2().convertToDouble()));
+  }
+  return schedule;
+}
+
+SmallVector<Value> OptimizerFormulas::update(ValueRange schedule, Value scale, Value parameter,
+                                             Value gradient, ValueRange states, bool decay) {
+  double weightDecay = decay ? optimizer.getWeightDecay().convertToDouble() : 0;
+  // Operands: parameter, gradient, states, schedule, and the scale if there is one.
+  SmallVector<Value> inputs = {parameter, gradient};
+  llvm::append_range(inputs, states);
+  llvm::append_range(inputs, schedule);
+  if (scale) {
+    inputs.push_back(scale);
+  }
+  SmallVector<Type> outputs(1 + states.size(), parameter.getType());
+  auto body = [&](OpBuilder &inner, Location at, ValueRange in) {
+    Arithmetic a(inner, at, in[0].getType());
+    Value w = in[0], g = in[1];
+    ValueRange state = in.slice(2, states.size());
+    SmallVector<Value> rates;
+    for (Value rate : in.slice(2 + states.size(), schedule.size())) {
+      rates.push_back(a.take(rate));
+    }
+    if (scale) {
+      g = a.mul(g, a.take(in.back()));
+    }
+    if (optimizer.getKind() == OptimizerKind::AdamW) {
+      Value m = decayTo(a, state[0], g, optimizer.getBeta1().convertToDouble());
+      Value v = decayTo(a, state[1], a.mul(g, g), optimizer.getBeta2().convertToDouble());
+      Value root = a.add(a.sqrt(a.mul(v, rates[2])),
+                         a.constant(optimizer.getEpsilon().convertToDouble()));
+      Value move = a.div(a.mul(m, rates[1]), root);
+      if (weightDecay != 0) {
+        move = a.add(move, a.mul(a.constant(weightDecay), w));
+      }
+      return SmallVector<Value>{a.sub(w, a.mul(rates[0], move)), m, v};
+    }
+    Value move = weightDecay != 0 ? a.add(g, a.mul(a.constant(weightDecay), w)) : g;
+    if (!states.empty()) {
+      move = a.add(a.mul(a.constant(optimizer.getMomentum().convertToDouble()), state[0]), move);
+    }
+    SmallVector<Value> results = {a.sub(w, a.mul(rates[0], move))};
+    if (!states.empty()) {
+      results.push_back(move);
+    }
+    return results;
+  };
+  MapOp map = createMap(builder, loc, outputs, inputs, body);
+  return llvm::to_vector(llvm::map_range(map.getOutputs(), [](Value v) { return v; }));
+}
+
+} // namespace weft

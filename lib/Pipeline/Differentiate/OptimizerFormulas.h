@@ -1,0 +1,51 @@
+//===- OptimizerFormulas.h - learning rate, clipping and update, as maps ===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_LIB_PIPELINE_DIFFERENTIATE_OPTIMIZERFORMULAS_H
+#define WEFT_LIB_PIPELINE_DIFFERENTIATE_OPTIMIZERFORMULAS_H
+
+#include "weft/Dialect/Weft/IR/Weft.h"
+
+namespace weft {
+
+/// The formulas of `docs/Numerics.md`, "The optimizer". Scalars are f64 tensors without
+/// dimensions until they meet a parameter.
+class OptimizerFormulas {
+public:
+  OptimizerFormulas(mlir::OpBuilder &builder, mlir::Location loc, OptimizerOp optimizer)
+      : builder(builder), loc(loc), optimizer(optimizer) {}
+
+  /// Names of the states that a parameter has: "adam_m", "adam_v", or "momentum", or none.
+  llvm::SmallVector<llvm::StringRef> getStates();
+
+  /// sqrt of a sum of squares.
+  mlir::Value norm(mlir::Value squares);
+
+  /// What every update takes besides the parameter: the learning rate, and for AdamW the
+  /// corrections 1 / (1 - beta^t); from the step's number (i64, from 0).
+  llvm::SmallVector<mlir::Value> schedule(mlir::Value step);
+
+  /// min(1, clip / (norm + 1e-6)), or null if gradients are not clipped.
+  mlir::Value clipScale(mlir::Value norm);
+
+  /// New values of a parameter and its states. `scale` is null or what clipScale gave.
+  llvm::SmallVector<mlir::Value> update(mlir::ValueRange schedule, mlir::Value scale,
+                                        mlir::Value parameter, mlir::Value gradient,
+                                        mlir::ValueRange states, bool decay);
+
+private:
+  mlir::Value learningRate(mlir::Value step);
+  mlir::Value correction(mlir::Value step, double beta);
+
+  mlir::OpBuilder &builder;
+  mlir::Location loc;
+  OptimizerOp optimizer;
+};
+
+} // namespace weft
+
+#endif // WEFT_LIB_PIPELINE_DIFFERENTIATE_OPTIMIZERFORMULAS_H

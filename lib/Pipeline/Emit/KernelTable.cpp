@@ -1,0 +1,112 @@
+//===- KernelTable.cpp - what an executable carries besides kernels --------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "KernelTable.h"
+
+#include "llvm/IR/IRBuilder.h"
+
+namespace weft {
+
+using namespace llvm;
+
+namespace {
+
+Error fail(const Twine &message) { return createStringError(inconvertibleErrorCode(), message); }
+
+/// How many buffers and immediates a kernel takes.
+struct Operands {
+  size_t buffers = 0, immediates = 0;
+  bool operator==(const Operands &) const = default;
+};
+
+Operands operandsOf(const Function &kernel) {
+  Operands operands;
+  for (const Argument &argument : drop_begin(kernel.args())) {
+    ++(argument.getType()->isPointerTy() ? operands.buffers : operands.immediates);
+  }
+  return operands;
+}
+
+/// void wrapper(ptr buffers, ptr immediates, ptr coordinates), which calls `kernel`.
+Function *makeWrapper(Module &module, Function *kernel) {
+  LLVMContext &context = module.getContext();
+  Type *pointer = PointerType::getUnqual(context);
+  auto *type =
+      FunctionType::get(Type::getVoidTy(context), {pointer, pointer, pointer}, /*isVarArg=*/false);
+  auto *wrapper = Function::Create(type, GlobalValue::InternalLinkage,
+                                   "weft_run_" + kernel->getName(), module);
+  wrapper->setDoesNotThrow();
+  IRBuilder<> builder(BasicBlock::Create(context, "entry", wrapper));
+  SmallVector<Value *> arguments = {wrapper->getArg(2)};
+  unsigned buffers = 0, immediates = 0;
+  for (const Argument &argument : drop_begin(kernel->args())) {
+    bool isBuffer = argument.getType()->isPointerTy();
+    unsigned number = isBuffer ? buffers++ : immediates++;
+    Value *place = builder.CreateConstInBoundsGEP1_64(argument.getType(),
+                                                      wrapper->getArg(isBuffer ? 0 : 1), number);
+    arguments.push_back(builder.CreateLoad(argument.getType(), place));
+  }
+  builder.CreateCall(kernel, arguments);
+  builder.CreateRetVoid();
+  return wrapper;
+}
+
+Error checkInstructions(const std::vector<rt::Instruction> &instructions,
+                        const rt::Program &program, ArrayRef<Operands> expected) {
+  for (const rt::Instruction &instruction : instructions) {
+    if (instruction.opcode != rt::Opcode::Kernel) {
+      continue;
+    }
+    Operands got{instruction.operands.size(), instruction.immediates.size()};
+    const Operands &want = expected[instruction.target];
+    if (!(got == want)) {
+      return fail("kernel '" + program.kernels[instruction.target].name + "' takes " +
+                  Twine(want.buffers) + " buffers and " + Twine(want.immediates) +
+                  " immediates, an instruction gives it " + Twine(got.buffers) + " and " +
+                  Twine(got.immediates));
+    }
+  }
+  return Error::success();
+}
+
+void addGlobal(Module &module, StringRef name, Constant *value) {
+  auto *global = new GlobalVariable(module, value->getType(), /*isConstant=*/true,
+                                    GlobalValue::ExternalLinkage, value, name);
+  global->setAlignment(Align(64));
+}
+
+} // namespace
+
+Error addKernelTable(Module &module, const rt::Program &program) {
+  LLVMContext &context = module.getContext();
+  SmallVector<Constant *> wrappers;
+  SmallVector<Operands> operands;
+  for (const rt::Kernel &kernel : program.kernels) {
+    Function *function = module.getFunction(kernel.name);
+    if (!function || function->isDeclaration() || function->arg_empty()) {
+      return fail("kernel '" + kernel.name + "' has no code");
+    }
+    operands.push_back(operandsOf(*function));
+    wrappers.push_back(makeWrapper(module, function));
+  }
+  for (const auto *instructions : {&program.init, &program.step}) {
+    if (Error error = checkInstructions(*instructions, program, operands)) {
+      return error;
+    }
+  }
+  auto *tableType = ArrayType::get(PointerType::getUnqual(context), wrappers.size());
+  addGlobal(module, "weft_kernels", ConstantArray::get(tableType, wrappers));
+  std::vector<char> bytes = rt::serialize(program);
+  addGlobal(module, "weft_program",
+            ConstantDataArray::getString(context, StringRef(bytes.data(), bytes.size()),
+                                         /*AddNull=*/false));
+  addGlobal(module, "weft_program_size",
+            ConstantInt::get(Type::getInt64Ty(context), bytes.size()));
+  return Error::success();
+}
+
+} // namespace weft

@@ -1,0 +1,27 @@
+//===- KernelTable.h - what an executable carries besides kernels ----------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_LIB_PIPELINE_EMIT_KERNELTABLE_H
+#define WEFT_LIB_PIPELINE_EMIT_KERNELTABLE_H
+
+#include "llvm/IR/Module.h"
+#include "llvm/Support/Error.h"
+#include "weft-rt/Program.h"
+
+namespace weft {
+
+/// Adds to `module`, whose functions are kernels with bare pointers, the array `weft_kernels` of
+/// functions that take their arguments from arrays, and the serialized program.
+///
+/// A kernel takes the coordinates, then for each of its arguments an integer for an immediate or
+/// a pointer for a buffer. Fails if the program names a kernel that is not there, or an
+/// instruction does not give a kernel as many buffers and immediates as it takes.
+llvm::Error addKernelTable(llvm::Module &module, const rt::Program &program);
+
+} // namespace weft
+
+#endif // WEFT_LIB_PIPELINE_EMIT_KERNELTABLE_H

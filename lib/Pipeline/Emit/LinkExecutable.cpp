@@ -1,0 +1,105 @@
+//===- LinkExecutable.cpp - linking by the system's compiler ---------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "mlir/IR/Diagnostics.h"
+#include "weft/Pipeline/Emit/Emit.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FileUtilities.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Process.h"
+#include "llvm/Support/Program.h"
+
+namespace weft {
+
+using namespace llvm;
+
+namespace {
+
+/// Path of the C++ compiler to link with, or empty.
+std::string findCompiler() {
+  SmallVector<std::string> names = {"c++", "clang++-22", "g++"};
+  if (std::optional<std::string> chosen = sys::Process::GetEnv("CXX"); chosen && !chosen->empty()) {
+    names = {*chosen};
+  }
+  for (const std::string &name : names) {
+    if (ErrorOr<std::string> path = sys::findProgramByName(name)) {
+      return *path;
+    }
+  }
+  return "";
+}
+
+SmallVector<std::string> makeArguments(const LinkOptions &options, StringRef compiler,
+                                       StringRef target) {
+  SmallVector<std::string> arguments = {compiler.str(),
+                                        options.objectPath,
+                                        options.runtimeLibraryPath,
+                                        "-o",
+                                        target.str(),
+                                        "-lopenblas",
+                                        "-lm",
+                                        "-lpthread",
+                                        "-ldl"};
+  if (options.sanitize == Sanitizer::Address) {
+    arguments.push_back("-fsanitize=address");
+  } else if (options.sanitize == Sanitizer::Thread) {
+    arguments.push_back("-fsanitize=thread");
+  }
+  return arguments;
+}
+
+/// The first lines of what the compiler said.
+std::string firstLines(StringRef path) {
+  ErrorOr<std::unique_ptr<MemoryBuffer>> text = MemoryBuffer::getFile(path);
+  constexpr size_t kMost = 2000;
+  return text ? (*text)->getBuffer().take_front(kMost).trim().str() : "";
+}
+
+} // namespace
+
+LogicalResult linkExecutable(const LinkOptions &options,
+                             function_ref<mlir::InFlightDiagnostic()> emitError) {
+  std::string compiler = findCompiler();
+  if (compiler.empty()) {
+    return emitError() << "cannot link '" << options.outputPath
+                       << "': found no C++ compiler; tried CXX, c++, clang++-22 and g++";
+  }
+  for (const std::string &input : {options.objectPath, options.runtimeLibraryPath}) {
+    if (!sys::fs::exists(input)) {
+      return emitError() << "cannot link '" << options.outputPath << "': there is no '" << input
+                         << "'";
+    }
+  }
+  SmallString<128> target, log;
+  if (std::error_code code =
+          sys::fs::createUniqueFile(options.outputPath + ".%%%%%%.tmp", target)) {
+    return emitError() << "cannot write '" << options.outputPath << "': " << code.message();
+  }
+  FileRemover removeTarget(target);
+  if (std::error_code code = sys::fs::createTemporaryFile("weft-link", "log", log)) {
+    return emitError() << "cannot write a temporary file: " << code.message();
+  }
+  FileRemover removeLog(log);
+
+  SmallVector<std::string> arguments = makeArguments(options, compiler, target);
+  SmallVector<StringRef> references(arguments.begin(), arguments.end());
+  std::string error;
+  int status = sys::ExecuteAndWait(compiler, references, /*Env=*/std::nullopt,
+                                   {std::nullopt, StringRef(log), StringRef(log)},
+                                   /*SecondsToWait=*/0, /*MemoryLimit=*/0, &error);
+  if (status != 0) {
+    return emitError() << "cannot link '" << options.outputPath << "': '" << compiler
+                       << "' failed: " << (error.empty() ? firstLines(log) : error);
+  }
+  if (std::error_code code = sys::fs::rename(target, options.outputPath)) {
+    return emitError() << "cannot write '" << options.outputPath << "': " << code.message();
+  }
+  removeTarget.releaseFile();
+  return success();
+}
+
+} // namespace weft

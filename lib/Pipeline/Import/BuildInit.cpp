@@ -1,0 +1,52 @@
+//===- BuildInit.cpp - initial values of the parameters -------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ModelBuilder.h"
+#include "Parameters.h"
+
+using namespace mlir;
+using namespace weft;
+
+namespace {
+
+/// The 64-bit FNV-1a hash: the stream of random numbers that a parameter of this name draws from.
+uint64_t hashName(llvm::StringRef name) {
+  uint64_t hash = 0xCBF29CE484222325;
+  for (unsigned char byte : name.bytes()) {
+    hash = (hash ^ byte) * 0x100000001B3;
+  }
+  return hash;
+}
+
+/// The initial values of `parameter`.
+Value fill(ModelBuilder &builder, const Parameter &parameter, Value seed) {
+  Location location = builder.location(parameter.name);
+  RankedTensorType type = builder.parameterType(parameter.dimensions);
+  double deviation = initialDeviation(builder.model, parameter);
+  if (deviation == 0.0) {
+    double value = parameter.kind == ParameterKind::NormScale ? 1.0 : 0.0;
+    return FillOp::create(builder.builder, location, type, Distribution::Constant,
+                          llvm::APFloat(value), /*seed=*/Value{}, /*stream=*/Value{},
+                          /*offsets=*/ValueRange{}, /*global_shape=*/DenseI64ArrayAttr{});
+  }
+  Value stream = builder.index(parameter.name, static_cast<int64_t>(hashName(parameter.name)));
+  return FillOp::create(builder.builder, location, type, Distribution::Normal,
+                        llvm::APFloat(deviation), seed, stream, /*offsets=*/ValueRange{},
+                        /*global_shape=*/DenseI64ArrayAttr{});
+}
+
+} // namespace
+
+void weft::buildInit(ModelBuilder &builder) {
+  builder.function("init", {}, {}, /*isPrivate=*/false);
+  Value seed = builder.read("seed", builder.counterType());
+  for (const Parameter &parameter : modelParameters(builder.model)) {
+    Value value = fill(builder, parameter, seed);
+    AssignOp::create(builder.builder, builder.location(parameter.name), parameter.name, value);
+  }
+  func::ReturnOp::create(builder.builder, builder.location("init"));
+}

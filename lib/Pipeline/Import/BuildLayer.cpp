@@ -1,0 +1,194 @@
+//===- BuildLayer.cpp - one block of a model ------------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ModelBuilder.h"
+#include "Parameters.h"
+
+#include "llvm/ADT/StringMap.h"
+
+#include <cmath>
+#include <numbers>
+
+using namespace mlir;
+using namespace weft;
+
+namespace {
+
+/// x + attention(norm(x)), then x + mlp(norm(x)).
+class LayerBuilder {
+public:
+  explicit LayerBuilder(ModelBuilder &builder) : builder(builder), model(builder.model) {}
+
+  void build() {
+    Value stream = startFunction();
+    stream = addAttention(stream);
+    stream = addMlp(stream);
+    func::ReturnOp::create(builder.builder, builder.location("layer"), stream);
+  }
+
+private:
+  /// Returns the residual stream on entry.
+  Value startFunction();
+  Value addAttention(Value stream);
+  Value addMlp(Value stream);
+
+  /// x · Wᵀ + b by the parameters `name`.weight and, where there is one, `name`.bias.
+  Value project(llvm::StringRef name, llvm::StringRef equation, Value input);
+  Value norm(llvm::StringRef name, Value input);
+  Value rotate(llvm::StringRef name, Value input);
+  Value attend(Value query, Value key, Value value);
+  Value activate(Value input);
+
+  ModelBuilder &builder;
+  const desc::ModelSpec &model;
+  RandomKey key;
+  Value rotaryTable;
+  /// By their names inside the layer. A parameter that the model does not have is null.
+  llvm::StringMap<Value> parameters;
+};
+
+Value LayerBuilder::startFunction() {
+  llvm::SmallVector<Type> types{builder.builder.getIndexType()};
+  if (builder.hasDropout()) {
+    types.append(2, builder.counterType());
+  }
+  if (model.positions == desc::PositionKind::Rotary) {
+    types.push_back(builder.rotaryTableType());
+  }
+  types.push_back(builder.streamType());
+  llvm::SmallVector<Parameter> declared = layerParameters(model);
+  for (const Parameter &parameter : declared) {
+    types.push_back(builder.parameterType(parameter.dimensions));
+  }
+  auto function = builder.function("layer", types, builder.streamType(), /*isPrivate=*/true);
+
+  auto argument = function.args_begin();
+  key.layer = *argument++;
+  if (builder.hasDropout()) {
+    key.seed = *argument++;
+    key.step = *argument++;
+  }
+  if (model.positions == desc::PositionKind::Rotary) {
+    rotaryTable = *argument++;
+  }
+  Value stream = *argument++;
+  for (const Parameter &parameter : declared) {
+    parameters[parameter.name] = *argument++;
+  }
+  return stream;
+}
+
+Value LayerBuilder::project(llvm::StringRef name, llvm::StringRef equation, Value input) {
+  Value output = builder.contract(name, equation, {input, parameters.lookup(name.str() + ".weight")});
+  Value bias = parameters.lookup(name.str() + ".bias");
+  return bias ? builder.add(name, output, bias) : output;
+}
+
+Value LayerBuilder::norm(llvm::StringRef name, Value input) {
+  return builder.norm(name, input, parameters.lookup(name.str() + ".weight"),
+                      parameters.lookup(name.str() + ".bias"));
+}
+
+Value LayerBuilder::rotate(llvm::StringRef name, Value input) {
+  if (!rotaryTable) {
+    return input;
+  }
+  return RotaryOp::create(builder.builder, builder.location(name), input.getType(), input,
+                          rotaryTable, /*inverse=*/false);
+}
+
+Value LayerBuilder::attend(Value query, Value keys, Value values) {
+  int64_t batch = ShapedType::kDynamic;
+  RankedTensorType lse =
+      builder.floatType({batch, model.kvHeads, model.group(), builder.recipe.sequenceLength});
+  bool drops = model.attentionDropout > 0.0;
+  double scale = 1.0 / std::sqrt(static_cast<double>(model.headSize));
+  auto attention = AttentionOp::create(
+      builder.builder, builder.location("attention"), query.getType(), lse, query, keys, values,
+      drops ? key.seed : Value{}, drops ? key.step : Value{}, drops ? key.layer : Value{},
+      /*offsets=*/ValueRange{}, llvm::APFloat(scale), llvm::APFloat(model.attentionDropout),
+      /*global_shape=*/DenseI64ArrayAttr{});
+  return attention.getOutput();
+}
+
+Value LayerBuilder::addAttention(Value stream) {
+  Value input = norm("attention_norm", stream);
+  Value query = project("attention.query", "bsk,grdk->bsgrd", input);
+  Value keys = project("attention.key", "bsk,gdk->bsgd", input);
+  Value values = project("attention.value", "bsk,gdk->bsgd", input);
+  query = rotate("attention.query", query);
+  keys = rotate("attention.key", keys);
+  Value mixed = attend(query, keys, values);
+  Value output = project("attention.output", "bsgrd,ngrd->bsn", mixed);
+  output = builder.dropout("attention.dropout", output, key, DropoutSite::Attention);
+  return builder.add("attention.residual", stream, output);
+}
+
+/// x/2 · (1 + erf(x / √2)).
+Value gelu(ImplicitLocOpBuilder &scalars, Value x) {
+  Value scaled =
+      arith::MulFOp::create(scalars, x, scalarConstant(scalars, x, 1.0 / std::numbers::sqrt2));
+  Value erf = math::ErfOp::create(scalars, scaled);
+  Value sum = arith::AddFOp::create(scalars, erf, scalarConstant(scalars, x, 1.0));
+  Value half = arith::MulFOp::create(scalars, x, scalarConstant(scalars, x, 0.5));
+  return arith::MulFOp::create(scalars, half, sum);
+}
+
+/// x/2 · (1 + tanh(√(2/π) (x + 0.044715 x³))).
+Value geluTanh(ImplicitLocOpBuilder &scalars, Value x) {
+  double factor = std::sqrt(2.0 * std::numbers::inv_pi);
+  Value square = arith::MulFOp::create(scalars, x, x);
+  Value cube = arith::MulFOp::create(scalars, square, x);
+  Value small = arith::MulFOp::create(scalars, cube, scalarConstant(scalars, x, 0.044715));
+  Value inner = arith::AddFOp::create(scalars, x, small);
+  inner = arith::MulFOp::create(scalars, inner, scalarConstant(scalars, x, factor));
+  Value tanh = math::TanhOp::create(scalars, inner);
+  Value sum = arith::AddFOp::create(scalars, tanh, scalarConstant(scalars, x, 1.0));
+  Value half = arith::MulFOp::create(scalars, x, scalarConstant(scalars, x, 0.5));
+  return arith::MulFOp::create(scalars, half, sum);
+}
+
+/// x / (1 + exp(-x)) as x/2 · (1 + tanh(x/2)): the same function, but neither it nor its derivative
+/// divides an infinity by another where x is far below zero.
+Value silu(ImplicitLocOpBuilder &scalars, Value x) {
+  Value half = arith::MulFOp::create(scalars, x, scalarConstant(scalars, x, 0.5));
+  Value tanh = math::TanhOp::create(scalars, half);
+  Value sum = arith::AddFOp::create(scalars, tanh, scalarConstant(scalars, x, 1.0));
+  return arith::MulFOp::create(scalars, half, sum);
+}
+
+Value LayerBuilder::activate(Value input) {
+  llvm::StringRef name = "mlp.activation";
+  Value up = project("mlp.up", "bsk,nk->bsn", input);
+  switch (model.activation) {
+  case desc::ActivationKind::Gelu:
+    return builder.map(name, {up}, [](ImplicitLocOpBuilder &scalars, ValueRange in) {
+      return gelu(scalars, in[0]);
+    });
+  case desc::ActivationKind::GeluTanh:
+    return builder.map(name, {up}, [](ImplicitLocOpBuilder &scalars, ValueRange in) {
+      return geluTanh(scalars, in[0]);
+    });
+  case desc::ActivationKind::SwiGlu:
+    break;
+  }
+  Value gate = project("mlp.gate", "bsk,nk->bsn", input);
+  return builder.map(name, {gate, up}, [](ImplicitLocOpBuilder &scalars, ValueRange in) -> Value {
+    return arith::MulFOp::create(scalars, silu(scalars, in[0]), in[1]);
+  });
+}
+
+Value LayerBuilder::addMlp(Value stream) {
+  Value input = norm("mlp_norm", stream);
+  Value output = project("mlp.down", "bsk,nk->bsn", activate(input));
+  output = builder.dropout("mlp.dropout", output, key, DropoutSite::Mlp);
+  return builder.add("mlp.residual", stream, output);
+}
+
+} // namespace
+
+void weft::buildLayer(ModelBuilder &builder) { LayerBuilder(builder).build(); }

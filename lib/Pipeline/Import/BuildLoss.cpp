@@ -1,0 +1,155 @@
+//===- BuildLoss.cpp - from tokens to the loss ----------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ModelBuilder.h"
+#include "Parameters.h"
+
+using namespace mlir;
+using namespace weft;
+
+namespace {
+
+/// Embeds the tokens, calls the layers, and compares with the targets.
+class LossBuilder {
+public:
+  explicit LossBuilder(ModelBuilder &builder) : builder(builder), model(builder.model) {}
+
+  void build() {
+    builder.function("loss", {}, builder.floatType({}), /*isPrivate=*/false);
+    if (builder.hasDropout()) {
+      key.seed = builder.read("seed", builder.counterType());
+      key.step = builder.read("step_number", builder.counterType());
+    }
+    Value stream = embed();
+    stream = callLayers(stream);
+    Value loss = compare(applyHead(stream));
+    func::ReturnOp::create(builder.builder, builder.location("loss"), loss);
+  }
+
+private:
+  Value embed();
+  /// The table of positions plus what is there already.
+  Value addPositions(Value stream);
+  Value callLayers(Value stream);
+  Value callLayer(int64_t layer, Value rotaryTable, Value stream);
+  Value applyHead(Value stream);
+  /// The loss of the batch from the logits.
+  Value compare(Value logits);
+
+  Value readIds(llvm::StringRef variable) {
+    auto type = RankedTensorType::get({ShapedType::kDynamic, builder.recipe.sequenceLength},
+                                      builder.builder.getI32Type());
+    return builder.read(variable, type);
+  }
+
+  Value readTokenTable() {
+    return builder.read("embed.tokens.weight", builder.parameterType({"vocab", "hidden"}));
+  }
+
+  ModelBuilder &builder;
+  const desc::ModelSpec &model;
+  /// Of layer 0, where the embedding counts.
+  RandomKey key;
+};
+
+Value LossBuilder::embed() {
+  Value stream = builder.embedding("embed.tokens", readTokenTable(), readIds("tokens"));
+  if (model.positions == desc::PositionKind::Learned) {
+    stream = addPositions(stream);
+  }
+  if (model.dropout > 0.0) {
+    key.layer = builder.index("embed.dropout", 0);
+  }
+  return builder.dropout("embed.dropout", stream, key, DropoutSite::Embedding);
+}
+
+Value LossBuilder::addPositions(Value stream) {
+  llvm::StringRef name = "embed.positions";
+  auto numbers = RankedTensorType::get({builder.recipe.sequenceLength},
+                                       builder.builder.getI32Type());
+  Value positions =
+      IotaOp::create(builder.builder, builder.location(name), numbers, /*offset=*/Value{});
+  Value table =
+      builder.read("embed.positions.weight", builder.parameterType({"positions", "hidden"}));
+  return builder.add(name, stream, builder.embedding(name, table, positions));
+}
+
+Value LossBuilder::callLayers(Value stream) {
+  Value rotaryTable;
+  if (model.positions == desc::PositionKind::Rotary) {
+    rotaryTable = RotaryTableOp::create(
+        builder.builder, builder.location("rotary_table"), builder.rotaryTableType(),
+        builder.builder.getF64ArrayAttr(desc::rotaryFrequencies(model)), /*offset=*/Value{});
+  }
+  for (int64_t layer = 0; layer < model.layers; ++layer) {
+    stream = callLayer(layer, rotaryTable, stream);
+  }
+  return stream;
+}
+
+Value LossBuilder::callLayer(int64_t layer, Value rotaryTable, Value stream) {
+  std::string name = layerName(layer);
+  llvm::SmallVector<Value> operands{builder.index(name, layer)};
+  if (builder.hasDropout()) {
+    operands.append({key.seed, key.step});
+  }
+  if (rotaryTable) {
+    operands.push_back(rotaryTable);
+  }
+  operands.push_back(stream);
+  for (const Parameter &parameter : layerParameters(model)) {
+    operands.push_back(builder.read(name + "." + parameter.name,
+                                    builder.parameterType(parameter.dimensions)));
+  }
+  auto call = CallOp::create(builder.builder, builder.location(name), stream.getType(), "layer",
+                             name, operands);
+  return call.getResult(0);
+}
+
+Value LossBuilder::applyHead(Value stream) {
+  RankedTensorType vector = builder.parameterType({"hidden"});
+  Value scale = builder.read("final_norm.weight", vector);
+  Value bias = model.normBias ? builder.read("final_norm.bias", vector) : Value{};
+  Value normed = builder.norm("final_norm", stream, scale, bias);
+  Value head = model.tiedEmbeddings
+                   ? readTokenTable()
+                   : builder.read("head.weight", builder.parameterType({"vocab", "hidden"}));
+  return builder.contract("head", "bsh,vh->bsv", {normed, head});
+}
+
+Value LossBuilder::compare(Value logits) {
+  Value targets = readIds("targets");
+  RankedTensorType perToken =
+      builder.floatType({ShapedType::kDynamic, builder.recipe.sequenceLength});
+  auto halves = CrossEntropyOp::create(builder.builder, builder.location("cross_entropy"), perToken,
+                                       perToken, logits, targets, /*offset=*/Value{});
+  double zLoss = builder.recipe.zLoss;
+  Value losses = builder.map(
+      "loss", {halves.getLse(), halves.getPicked()},
+      [zLoss](ImplicitLocOpBuilder &scalars, ValueRange in) -> Value {
+        Value loss = arith::SubFOp::create(scalars, in[0], in[1]);
+        if (zLoss == 0.0) {
+          return loss;
+        }
+        Value square = arith::MulFOp::create(scalars, in[0], in[0]);
+        Value weighted =
+            arith::MulFOp::create(scalars, square, scalarConstant(scalars, in[0], zLoss));
+        return arith::AddFOp::create(scalars, loss, weighted);
+      });
+  Value sum = builder.contract("loss", "bs->", {losses});
+  // The mean is over the recipe's batch, even where the batch at hand is a part of it.
+  double scale = 1.0 / static_cast<double>(builder.recipe.globalBatchTokens());
+  return builder.map("loss", {sum},
+                     [scale](ImplicitLocOpBuilder &scalars, ValueRange in) -> Value {
+                       Value factor = scalarConstant(scalars, in[0], scale);
+                       return arith::MulFOp::create(scalars, in[0], factor);
+                     });
+}
+
+} // namespace
+
+void weft::buildLoss(ModelBuilder &builder) { LossBuilder(builder).build(); }

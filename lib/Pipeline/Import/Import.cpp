@@ -1,0 +1,102 @@
+//===- Import.cpp - from a description to the graph -----------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "weft/Pipeline/Import/Import.h"
+
+#include "ModelBuilder.h"
+#include "Parameters.h"
+
+using namespace mlir;
+using namespace weft;
+
+namespace {
+
+void declareVariable(ModelBuilder &builder, VariableRole role, llvm::StringRef name,
+                     llvm::ArrayRef<llvm::StringRef> dimensions, bool decays,
+                     RankedTensorType type) {
+  VariableOp::create(builder.builder, builder.location(name), role, name,
+                     builder.builder.getStrArrayAttr(dimensions), decays, type);
+}
+
+void declareVariables(ModelBuilder &builder) {
+  for (const Parameter &parameter : modelParameters(builder.model)) {
+    declareVariable(builder, VariableRole::Parameter, parameter.name, parameter.dimensions,
+                    parameter.decays(), builder.parameterType(parameter.dimensions));
+  }
+  auto ids = RankedTensorType::get({ShapedType::kDynamic, builder.recipe.sequenceLength},
+                                   builder.builder.getI32Type());
+  for (llvm::StringRef name : {"tokens", "targets"}) {
+    declareVariable(builder, VariableRole::Input, name, {"batch", "sequence"}, false, ids);
+  }
+  for (llvm::StringRef name : {"seed", "step_number"}) {
+    declareVariable(builder, VariableRole::Input, name, {}, false, builder.counterType());
+  }
+}
+
+DecayKind decayOf(const desc::ScheduleSpec &schedule) {
+  switch (schedule.decay) {
+  case desc::DecayKind::Constant:
+    return DecayKind::Constant;
+  case desc::DecayKind::Linear:
+    return DecayKind::Linear;
+  case desc::DecayKind::Cosine:
+    break;
+  }
+  return DecayKind::Cosine;
+}
+
+/// The numbers of either optimizer. What one does not have stays at the op's default.
+struct OptimizerNumbers {
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, momentum = 0.0, weightDecay = 0.0;
+};
+
+OptimizerNumbers numbersOf(const desc::RecipeSpec &recipe) {
+  OptimizerNumbers numbers;
+  if (const auto *adamw = std::get_if<desc::AdamWSpec>(&recipe.optimizer)) {
+    numbers.beta1 = adamw->beta1;
+    numbers.beta2 = adamw->beta2;
+    numbers.epsilon = adamw->epsilon;
+    numbers.weightDecay = adamw->weightDecay;
+  } else {
+    const auto &sgd = std::get<desc::SgdSpec>(recipe.optimizer);
+    numbers.momentum = sgd.momentum;
+    numbers.weightDecay = sgd.weightDecay;
+  }
+  return numbers;
+}
+
+void declareOptimizer(ModelBuilder &builder) {
+  const desc::RecipeSpec &recipe = builder.recipe;
+  OptimizerNumbers numbers = numbersOf(recipe);
+  OptimizerKind kind = std::holds_alternative<desc::AdamWSpec>(recipe.optimizer)
+                           ? OptimizerKind::AdamW
+                           : OptimizerKind::SGD;
+  auto number = [](double value) { return llvm::APFloat(value); };
+  OptimizerOp::create(builder.builder, builder.location("optimizer"), kind,
+                      number(recipe.schedule.peakLearningRate), number(numbers.beta1),
+                      number(numbers.beta2), number(numbers.epsilon), number(numbers.momentum),
+                      number(numbers.weightDecay), number(recipe.clipNorm.value_or(0.0)),
+                      decayOf(recipe.schedule), recipe.schedule.warmupSteps, recipe.steps,
+                      number(recipe.schedule.finalLearningRateFraction));
+}
+
+} // namespace
+
+OwningOpRef<ModuleOp> weft::importModel(MLIRContext &context, const desc::ModelSpec &model,
+                                        const desc::RecipeSpec &recipe) {
+  context.loadDialect<WeftDialect, func::FuncDialect, arith::ArithDialect, math::MathDialect>();
+  OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context), model.name);
+  OpBuilder ops(module->getBodyRegion());
+  ModelBuilder builder(ops, model, recipe);
+  declareVariables(builder);
+  declareOptimizer(builder);
+  for (auto build : {buildLayer, buildLoss, buildInit}) {
+    ops.setInsertionPointToEnd(module->getBody());
+    build(builder);
+  }
+  return module;
+}

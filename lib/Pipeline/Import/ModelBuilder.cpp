@@ -1,0 +1,131 @@
+//===- ModelBuilder.cpp - short forms of the ops that a model is made of --===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ModelBuilder.h"
+
+#include "weft/Description/Validate.h"
+
+#include "llvm/ADT/DenseMap.h"
+
+using namespace mlir;
+using namespace weft;
+
+Location ModelBuilder::location(llvm::StringRef name) {
+  return NameLoc::get(builder.getStringAttr(name));
+}
+
+RankedTensorType ModelBuilder::floatType(llvm::ArrayRef<int64_t> shape) {
+  bool isDouble = recipe.precision == desc::Precision::F64;
+  return RankedTensorType::get(shape, isDouble ? Type(builder.getF64Type()) : builder.getF32Type());
+}
+
+RankedTensorType ModelBuilder::streamType() {
+  return floatType({ShapedType::kDynamic, recipe.sequenceLength, model.hidden});
+}
+
+RankedTensorType ModelBuilder::counterType() {
+  return RankedTensorType::get({}, builder.getI64Type());
+}
+
+RankedTensorType ModelBuilder::rotaryTableType() {
+  return floatType({2, recipe.sequenceLength, model.headSize / 2});
+}
+
+RankedTensorType ModelBuilder::parameterType(llvm::ArrayRef<llvm::StringRef> dimensions) {
+  llvm::SmallVector<int64_t> shape;
+  for (llvm::StringRef dimension : dimensions) {
+    shape.push_back(*desc::dimensionSize(model, recipe, dimension));
+  }
+  return floatType(shape);
+}
+
+func::FuncOp ModelBuilder::function(llvm::StringRef name, TypeRange arguments, TypeRange results,
+                                    bool isPrivate) {
+  auto function = func::FuncOp::create(builder, location(name), name,
+                                       builder.getFunctionType(arguments, results));
+  if (isPrivate) {
+    function.setPrivate();
+  }
+  builder.setInsertionPointToStart(function.addEntryBlock());
+  return function;
+}
+
+Value ModelBuilder::index(llvm::StringRef name, int64_t value) {
+  return arith::ConstantIndexOp::create(builder, location(name), value);
+}
+
+Value ModelBuilder::read(llvm::StringRef variable, RankedTensorType type) {
+  return ReadOp::create(builder, location(variable), type, variable);
+}
+
+Value ModelBuilder::contract(llvm::StringRef name, llvm::StringRef equation,
+                             llvm::ArrayRef<Value> inputs) {
+  auto [terms, result] = equation.split("->");
+  llvm::SmallVector<llvm::StringRef, 2> inputTerms;
+  terms.split(inputTerms, ',');
+  llvm::DenseMap<char, int64_t> sizes;
+  for (auto [term, input] : llvm::zip_equal(inputTerms, inputs)) {
+    auto shape = llvm::cast<RankedTensorType>(input.getType()).getShape();
+    for (auto [letter, size] : llvm::zip_equal(term, shape)) {
+      sizes[letter] = size;
+    }
+  }
+  llvm::SmallVector<int64_t> shape;
+  for (char letter : result) {
+    shape.push_back(sizes.at(letter));
+  }
+  return ContractOp::create(builder, location(name), floatType(shape), equation, inputs);
+}
+
+Value ModelBuilder::map(llvm::StringRef name, llvm::ArrayRef<Value> inputs, ScalarCode code) {
+  auto type = llvm::cast<RankedTensorType>(inputs.front().getType());
+  unsigned rank = type.getRank();
+  llvm::SmallVector<AffineMap> maps;
+  for (Value input : inputs) {
+    unsigned inputRank = llvm::cast<RankedTensorType>(input.getType()).getRank();
+    maps.push_back(AffineMap::getMinorIdentityMap(rank, inputRank, builder.getContext()));
+  }
+  auto body = [&](OpBuilder &inner, Location loc, ValueRange scalars) {
+    ImplicitLocOpBuilder scalarBuilder(loc, inner);
+    return llvm::SmallVector<Value>{code(scalarBuilder, scalars)};
+  };
+  return MapOp::create(builder, location(name), TypeRange{type}, ValueRange(inputs), maps, body)
+      ->getResult(0);
+}
+
+Value ModelBuilder::add(llvm::StringRef name, Value a, Value b) {
+  return map(name, {a, b}, [](ImplicitLocOpBuilder &scalars, ValueRange in) -> Value {
+    return arith::AddFOp::create(scalars, in[0], in[1]);
+  });
+}
+
+Value ModelBuilder::norm(llvm::StringRef name, Value input, Value scale, Value bias) {
+  NormKind kind = model.norm == desc::NormKind::RmsNorm ? NormKind::RMS : NormKind::Layer;
+  return NormOp::create(builder, location(name), input.getType(), kind, input, scale, bias,
+                        llvm::APFloat(model.normEpsilon));
+}
+
+Value ModelBuilder::dropout(llvm::StringRef name, Value input, const RandomKey &key,
+                            DropoutSite site) {
+  if (model.dropout == 0.0) {
+    return input;
+  }
+  return DropoutOp::create(builder, location(name), input.getType(), input, key.seed, key.step,
+                           key.layer, /*offsets=*/ValueRange{}, llvm::APFloat(model.dropout),
+                           static_cast<int64_t>(site), /*global_shape=*/DenseI64ArrayAttr{});
+}
+
+Value ModelBuilder::embedding(llvm::StringRef name, Value table, Value ids) {
+  auto shape = llvm::to_vector(llvm::cast<RankedTensorType>(ids.getType()).getShape());
+  shape.push_back(model.hidden);
+  return EmbeddingOp::create(builder, location(name), floatType(shape), table, ids,
+                             /*offset=*/Value{});
+}
+
+Value weft::scalarConstant(ImplicitLocOpBuilder &builder, Value like, double value) {
+  return arith::ConstantOp::create(builder, builder.getFloatAttr(like.getType(), value));
+}

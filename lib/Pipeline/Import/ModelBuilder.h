@@ -1,0 +1,95 @@
+//===- ModelBuilder.h - short forms of the ops that a model is made of ----===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_LIB_PIPELINE_IMPORT_MODELBUILDER_H
+#define WEFT_LIB_PIPELINE_IMPORT_MODELBUILDER_H
+
+#include "weft/Description/Model.h"
+#include "weft/Description/Recipe.h"
+#include "weft/Dialect/Weft/IR/Weft.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace weft {
+
+/// What random bits depend on besides the site: the two counters of the step, and the number of
+/// the layer. Null in a model without dropout.
+struct RandomKey {
+  mlir::Value seed, step, layer;
+};
+
+/// Where dropout happens; the numbers are those of docs/Numerics.md.
+enum class DropoutSite : int64_t { Embedding = 0, Attention = 1, Mlp = 2 };
+
+/// Computes one element of a map's result from one element of each operand.
+using ScalarCode =
+    llvm::function_ref<mlir::Value(mlir::ImplicitLocOpBuilder &, mlir::ValueRange)>;
+
+/// Builds ops of one model at `builder`'s place. Every function's `name` says which part of the
+/// model the op belongs to; it becomes the op's location. Result shapes follow from the operands.
+class ModelBuilder {
+public:
+  ModelBuilder(mlir::OpBuilder &builder, const desc::ModelSpec &model,
+               const desc::RecipeSpec &recipe)
+      : builder(builder), model(model), recipe(recipe) {}
+
+  mlir::Location location(llvm::StringRef name);
+  /// A tensor in the precision of the recipe.
+  mlir::RankedTensorType floatType(llvm::ArrayRef<int64_t> shape);
+  /// The residual stream, [batch, sequence, hidden].
+  mlir::RankedTensorType streamType();
+  /// The counters of a step.
+  mlir::RankedTensorType counterType();
+  /// Cosines and sines, [2, sequence, head / 2].
+  mlir::RankedTensorType rotaryTableType();
+  /// A parameter or optimizer state whose dimensions mean `dimensions`.
+  mlir::RankedTensorType parameterType(llvm::ArrayRef<llvm::StringRef> dimensions);
+
+  /// A function at the end of the module with an empty body, in which the builder then stands.
+  mlir::func::FuncOp function(llvm::StringRef name, mlir::TypeRange arguments,
+                              mlir::TypeRange results, bool isPrivate);
+
+  mlir::Value index(llvm::StringRef name, int64_t value);
+  mlir::Value read(llvm::StringRef variable, mlir::RankedTensorType type);
+  /// Whether the model draws random numbers while it runs.
+  bool hasDropout() const { return model.dropout > 0.0 || model.attentionDropout > 0.0; }
+
+  mlir::Value contract(llvm::StringRef name, llvm::StringRef equation,
+                       llvm::ArrayRef<mlir::Value> inputs);
+  /// An elementwise function of `inputs`. The first has the shape of the result; the others have
+  /// its last dimensions, and are spread over the rest.
+  mlir::Value map(llvm::StringRef name, llvm::ArrayRef<mlir::Value> inputs, ScalarCode code);
+  mlir::Value add(llvm::StringRef name, mlir::Value a, mlir::Value b);
+  /// The norm of the model's kind; `bias` may be null.
+  mlir::Value norm(llvm::StringRef name, mlir::Value input, mlir::Value scale, mlir::Value bias);
+  /// `input` itself in a model that drops nothing.
+  mlir::Value dropout(llvm::StringRef name, mlir::Value input, const RandomKey &key,
+                      DropoutSite site);
+  mlir::Value embedding(llvm::StringRef name, mlir::Value table, mlir::Value ids);
+
+  mlir::OpBuilder &builder;
+  const desc::ModelSpec &model;
+  const desc::RecipeSpec &recipe;
+};
+
+/// A floating point constant of the type of `like`.
+mlir::Value scalarConstant(mlir::ImplicitLocOpBuilder &builder, mlir::Value like, double value);
+
+/// Adds `func private @layer(%layer, [%seed, %step], [%rotary_table], %x, parameters…) -> %x`: one
+/// block of the model.
+void buildLayer(ModelBuilder &builder);
+
+/// Adds `func @loss() -> tensor<fXX>`.
+void buildLoss(ModelBuilder &builder);
+
+/// Adds `func @init()`, which gives every parameter its initial values.
+void buildInit(ModelBuilder &builder);
+
+} // namespace weft
+
+#endif // WEFT_LIB_PIPELINE_IMPORT_MODELBUILDER_H

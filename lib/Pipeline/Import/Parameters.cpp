@@ -1,0 +1,130 @@
+//===- Parameters.cpp - the parameters of a model -------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Parameters.h"
+
+#include <cmath>
+
+using namespace weft;
+
+namespace {
+
+/// Collects parameters in the order in which they are added.
+class ParameterList {
+public:
+  explicit ParameterList(const desc::ModelSpec &model) : model(model) {}
+
+  void addWeight(llvm::StringRef name, std::initializer_list<llvm::StringRef> dimensions,
+                 ParameterKind kind = ParameterKind::Weight) {
+    parameters.push_back({name.str() + ".weight", dimensions, kind});
+  }
+
+  void addBias(llvm::StringRef name, std::initializer_list<llvm::StringRef> dimensions) {
+    parameters.push_back({name.str() + ".bias", dimensions, ParameterKind::Bias});
+  }
+
+  void addNorm(llvm::StringRef name) {
+    addWeight(name, {"hidden"}, ParameterKind::NormScale);
+    if (model.normBias) {
+      addBias(name, {"hidden"});
+    }
+  }
+
+  void addAttention() {
+    addWeight("attention.query", {"kv_heads", "group", "head", "hidden"});
+    addAttentionBias("attention.query", {"kv_heads", "group", "head"});
+    for (llvm::StringRef name : {"attention.key", "attention.value"}) {
+      addWeight(name, {"kv_heads", "head", "hidden"});
+      addAttentionBias(name, {"kv_heads", "head"});
+    }
+    addWeight("attention.output", {"hidden", "kv_heads", "group", "head"},
+              ParameterKind::ResidualWeight);
+    addAttentionBias("attention.output", {"hidden"});
+  }
+
+  void addMlp() {
+    addWeight("mlp.up", {"ffn", "hidden"});
+    addMlpBias("mlp.up", {"ffn"});
+    if (model.hasGate()) {
+      addWeight("mlp.gate", {"ffn", "hidden"});
+      addMlpBias("mlp.gate", {"ffn"});
+    }
+    addWeight("mlp.down", {"hidden", "ffn"}, ParameterKind::ResidualWeight);
+    addMlpBias("mlp.down", {"hidden"});
+  }
+
+  void append(const Parameter &parameter) { parameters.push_back(parameter); }
+
+  llvm::SmallVector<Parameter> take() { return std::move(parameters); }
+
+private:
+  void addAttentionBias(llvm::StringRef name, std::initializer_list<llvm::StringRef> dimensions) {
+    if (model.attentionBiases) {
+      addBias(name, dimensions);
+    }
+  }
+
+  void addMlpBias(llvm::StringRef name, std::initializer_list<llvm::StringRef> dimensions) {
+    if (model.mlpBiases) {
+      addBias(name, dimensions);
+    }
+  }
+
+  const desc::ModelSpec &model;
+  llvm::SmallVector<Parameter> parameters;
+};
+
+} // namespace
+
+llvm::SmallVector<Parameter> weft::layerParameters(const desc::ModelSpec &model) {
+  ParameterList list(model);
+  list.addNorm("attention_norm");
+  list.addAttention();
+  list.addNorm("mlp_norm");
+  list.addMlp();
+  return list.take();
+}
+
+std::string weft::layerName(int64_t layer) { return "layers." + std::to_string(layer); }
+
+llvm::SmallVector<Parameter> weft::modelParameters(const desc::ModelSpec &model) {
+  ParameterList list(model);
+  list.addWeight("embed.tokens", {"vocab", "hidden"});
+  if (model.positions == desc::PositionKind::Learned) {
+    list.addWeight("embed.positions", {"positions", "hidden"});
+  }
+  llvm::SmallVector<Parameter> ofOneLayer = layerParameters(model);
+  for (int64_t layer = 0; layer < model.layers; ++layer) {
+    for (Parameter parameter : ofOneLayer) {
+      parameter.name = layerName(layer) + "." + parameter.name;
+      list.append(parameter);
+    }
+  }
+  list.addNorm("final_norm");
+  if (!model.tiedEmbeddings) {
+    list.addWeight("head", {"vocab", "hidden"});
+  }
+  return list.take();
+}
+
+double weft::initialDeviation(const desc::ModelSpec &model, const Parameter &parameter) {
+  double deviation = model.initialization.standardDeviation;
+  switch (parameter.kind) {
+  case ParameterKind::Weight:
+    return deviation;
+  case ParameterKind::ResidualWeight:
+    // Each layer adds twice to the residual stream; this keeps the stream's variance at the end
+    // independent of the depth.
+    return model.initialization.scaleResidualProjections
+               ? deviation / std::sqrt(2.0 * static_cast<double>(model.layers))
+               : deviation;
+  case ParameterKind::NormScale:
+  case ParameterKind::Bias:
+    return 0.0;
+  }
+  return 0.0;
+}

@@ -1,0 +1,57 @@
+//===- Parameters.h - the parameters of a model ---------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_LIB_PIPELINE_IMPORT_PARAMETERS_H
+#define WEFT_LIB_PIPELINE_IMPORT_PARAMETERS_H
+
+#include "weft/Description/Model.h"
+
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <string>
+
+namespace weft {
+
+/// What a parameter is to its layer; it decides the initial values, and whether the parameter
+/// takes part in weight decay.
+enum class ParameterKind {
+  Weight,
+  /// A projection that adds to the residual stream.
+  ResidualWeight,
+  NormScale,
+  Bias,
+};
+
+/// One parameter: its name and the meaning of its dimensions.
+struct Parameter {
+  std::string name;
+  llvm::SmallVector<llvm::StringRef, 4> dimensions;
+  ParameterKind kind;
+
+  /// Whether weight decay applies: to all but norms and biases.
+  bool decays() const {
+    return kind == ParameterKind::Weight || kind == ParameterKind::ResidualWeight;
+  }
+};
+
+/// The parameters of one layer in the order in which it uses them, by names inside the layer
+/// ("attention.query.weight").
+llvm::SmallVector<Parameter> layerParameters(const desc::ModelSpec &model);
+
+/// All parameters of the model in model order, by full names ("layers.3.attention.query.weight").
+llvm::SmallVector<Parameter> modelParameters(const desc::ModelSpec &model);
+
+/// "layers.3": what layer number `layer` is called, and what its parameters' names begin with.
+std::string layerName(int64_t layer);
+
+/// Standard deviation of the initial values; 0 where the parameter starts as a constant.
+double initialDeviation(const desc::ModelSpec &model, const Parameter &parameter);
+
+} // namespace weft
+
+#endif // WEFT_LIB_PIPELINE_IMPORT_PARAMETERS_H

@@ -1,0 +1,128 @@
+//===- VerifyImport.cpp - checks what the phases after Import rely on -----===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "weft/Pipeline/Import/Passes.h"
+
+#include "llvm/ADT/StringMap.h"
+
+using namespace mlir;
+
+namespace weft {
+#define GEN_PASS_DEF_VERIFYIMPORTPASS
+#include "weft/Pipeline/Import/Passes.h.inc"
+
+namespace {
+
+LogicalResult checkInputs(ModuleOp module) {
+  for (llvm::StringRef name : {"tokens", "targets", "seed", "step_number"}) {
+    auto variable = module.lookupSymbol<VariableOp>(name);
+    if (!variable || variable.getRole() != VariableRole::Input) {
+      return module.emitError("verify-import: expected an input called '") << name << "'";
+    }
+  }
+  return success();
+}
+
+LogicalResult checkOptimizer(ModuleOp module) {
+  size_t count = llvm::range_size(module.getOps<OptimizerOp>());
+  if (count != 1) {
+    return module.emitError("verify-import: expected one optimizer, got ") << count;
+  }
+  return success();
+}
+
+LogicalResult checkLoss(ModuleOp module) {
+  auto loss = module.lookupSymbol<func::FuncOp>("loss");
+  if (!loss) {
+    return module.emitError("verify-import: expected a function @loss");
+  }
+  FunctionType type = loss.getFunctionType();
+  auto result = type.getNumResults() == 1 ? llvm::dyn_cast<RankedTensorType>(type.getResult(0))
+                                          : RankedTensorType();
+  if (type.getNumInputs() != 0 || !result || result.getRank() != 0 ||
+      !llvm::isa<FloatType>(result.getElementType())) {
+    return loss.emitError("verify-import: expected @loss to take nothing and give one "
+                          "floating-point number, got ")
+           << type;
+  }
+  WalkResult walk = loss.walk([](AssignOp assign) {
+    assign.emitError("verify-import: expected no assignment in @loss");
+    return WalkResult::interrupt();
+  });
+  return failure(walk.wasInterrupted());
+}
+
+LogicalResult checkInit(ModuleOp module) {
+  auto init = module.lookupSymbol<func::FuncOp>("init");
+  if (!init) {
+    return module.emitError("verify-import: expected a function @init");
+  }
+  FunctionType type = init.getFunctionType();
+  if (type.getNumInputs() != 0 || type.getNumResults() != 0) {
+    return init.emitError("verify-import: expected @init to take and give nothing, got ") << type;
+  }
+  llvm::StringMap<int> assignments;
+  init.walk([&](AssignOp assign) { ++assignments[assign.getVariable()]; });
+  for (VariableOp variable : module.getOps<VariableOp>()) {
+    int count = assignments.lookup(variable.getSymName());
+    if (variable.getRole() == VariableRole::Parameter && count != 1) {
+      return variable.emitError("verify-import: parameter '")
+             << variable.getSymName() << "' is assigned " << count
+             << " times in @init, expected once";
+    }
+  }
+  return success();
+}
+
+LogicalResult checkLayers(ModuleOp module) {
+  for (auto function : module.getOps<func::FuncOp>()) {
+    FunctionType type = function.getFunctionType();
+    if (function.isPrivate() &&
+        (type.getNumInputs() == 0 || !llvm::isa<IndexType>(type.getInput(0)))) {
+      return function.emitError("verify-import: expected the first argument of layer function @")
+             << function.getSymName() << " to be the layer's number, of type index";
+    }
+  }
+  return success();
+}
+
+bool hasEncoding(Type type) {
+  auto tensor = llvm::dyn_cast<RankedTensorType>(type);
+  return tensor && tensor.getEncoding();
+}
+
+LogicalResult checkEncodings(ModuleOp module) {
+  WalkResult walk = module.walk([](Operation *op) {
+    auto variable = llvm::dyn_cast<VariableOp>(op);
+    if (llvm::any_of(op->getResultTypes(), hasEncoding) ||
+        (variable && hasEncoding(variable.getTensorType()))) {
+      op->emitError("verify-import: expected no sharding before Plan");
+      return WalkResult::interrupt();
+    }
+    return WalkResult::advance();
+  });
+  return failure(walk.wasInterrupted());
+}
+
+struct VerifyImportPass : impl::VerifyImportPassBase<VerifyImportPass> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    for (auto check :
+         {checkInputs, checkOptimizer, checkLoss, checkInit, checkLayers, checkEncodings}) {
+      if (failed(check(module))) {
+        return signalPassFailure();
+      }
+    }
+    markAllAnalysesPreserved();
+  }
+};
+
+} // namespace
+
+void buildImportPipeline(OpPassManager &manager) { manager.addPass(createVerifyImportPass()); }
+
+} // namespace weft

@@ -1,0 +1,133 @@
+//===- AttentionTiles.cpp - what attention and its derivative share --------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "AttentionTiles.h"
+
+#include "llvm/Support/MathExtras.h"
+
+namespace weft::lower {
+
+using namespace mlir;
+
+namespace {
+
+/// Site number of attention weights, see docs/Numerics.md.
+constexpr int64_t kWeightSite = 3;
+
+/// Bytes that a tile of keys may take: two tiles and a block fit in a cache of the second level.
+constexpr int64_t kTileBytes = 64 << 10;
+
+/// [batch, KV heads, query heads, queries, keys] in the whole, of which `given` holds the first
+/// two if the piece is not the whole.
+llvm::SmallVector<int64_t> weightShape(const AttentionSizes &sizes,
+                                       std::optional<ArrayRef<int64_t>> given) {
+  llvm::SmallVector<int64_t> shape = {sizes.batch, sizes.kvHeads, sizes.group, sizes.queries,
+                                      sizes.keys};
+  if (given) {
+    llvm::copy(*given, shape.begin());
+  }
+  return shape;
+}
+
+} // namespace
+
+AttentionSizes::AttentionSizes(Value query, Value key, Value value, int64_t block) {
+  auto queryType = cast<MemRefType>(query.getType());
+  auto keyType = cast<MemRefType>(key.getType());
+  Type type = queryType.getElementType();
+  int64_t lanes = vectorLanes(type);
+  batch = queryType.getDimSize(0);
+  queries = queryType.getDimSize(1);
+  kvHeads = queryType.getDimSize(2);
+  group = queryType.getDimSize(3);
+  features = queryType.getDimSize(4);
+  keys = keyType.getDimSize(1);
+  valueFeatures = cast<MemRefType>(value.getType()).getDimSize(3);
+  paddedFeatures = llvm::alignTo(features, lanes);
+  paddedValueFeatures = llvm::alignTo(valueFeatures, lanes);
+  int64_t rowBytes = std::max(paddedFeatures, paddedValueFeatures) * sizeOf(type);
+  int64_t fitting = llvm::alignDown(std::max(kTileBytes / rowBytes, lanes), lanes);
+  int64_t most = std::min(block, fitting);
+  queryBlock = std::min<int64_t>(most, llvm::alignTo(queries, kTileRows));
+  keyTile = std::min<int64_t>(most, llvm::alignTo(keys, lanes));
+}
+
+Nums RowBlock::indices(Num row, Num feature) const {
+  Nums all = before;
+  all.push_back(first + row);
+  all.append(after.begin(), after.end());
+  all.push_back(feature);
+  return all;
+}
+
+Num RowBlock::at(Num row, Num feature) const { return tensor.load(indices(row, feature)); }
+
+void RowBlock::store(Num value, Num row, Num feature) const {
+  tensor.store(value, indices(row, feature));
+}
+
+Num RowBlock::countRows(Code &code, int64_t rows) const {
+  if (getPositionCount() % rows == 0) {
+    return code.index(rows);
+  }
+  Num left = code.index(getPositionCount()) - first;
+  return code.select(left < rows, left, code.index(rows));
+}
+
+void packRows(Code &code, const RowBlock &rows, Buffer to, double scale) {
+  Num count = rows.countRows(code, to.getSize(0));
+  Num zero = code.real(to.getElementType(), 0);
+  Num none = code.index(0), columns = code.index(rows.getFeatureCount());
+  code.loop(none, count, [&](Num r) {
+    code.loop(none, columns, [&](Num f) {
+      Num value = rows.at(r, f);
+      to.store(scale == 1 ? value : value * scale, r, f);
+    });
+  });
+  code.loop(count, code.index(to.getSize(0)), [&](Num r) {
+    code.loop(none, columns, [&](Num f) { to.store(zero, r, f); });
+  });
+}
+
+void packColumns(Code &code, const RowBlock &rows, Buffer to) {
+  Num count = rows.countRows(code, to.getSize(1));
+  Num zero = code.real(to.getElementType(), 0);
+  Num none = code.index(0), columns = code.index(rows.getFeatureCount());
+  code.loop(none, count, [&](Num r) {
+    code.loop(none, columns, [&](Num f) { to.store(rows.at(r, f), f, r); });
+  });
+  code.loop(count, code.index(to.getSize(1)), [&](Num r) {
+    code.loop(none, columns, [&](Num f) { to.store(zero, f, r); });
+  });
+}
+
+Buffer zeroScratch(Code &code, Type type, int64_t rows, int64_t columns) {
+  Buffer buffer = code.scratch(type, {rows, columns});
+  code.fill(buffer, 0);
+  return buffer;
+}
+
+void hideLaterKeys(Code &code, Buffer scores, Num row, Num query, Num firstKey) {
+  Num seen = query + 1 - firstKey, none = code.index(0);
+  Num hidden = code.real(scores.getElementType(), kUnseen);
+  code.loop(code.select(seen < none, none, seen), code.index(scores.getSize(1)),
+            [&](Num j) { scores.store(hidden, row, j); });
+}
+
+WeightDropout::WeightDropout(Code &code, const AttentionSizes &sizes, double rate, Num seed,
+                             Num step, Num layer, ValueRange offsets,
+                             std::optional<ArrayRef<int64_t>> globalShape)
+    : rate(rate),
+      generator(Generator::forDropout(code, seed, step, code.toInteger(layer), kWeightSite)),
+      placement(code, {}, offsets, ArrayRef<int64_t>(weightShape(sizes, globalShape))) {}
+
+Num WeightDropout::factor(Code &code, Type type, ArrayRef<Num> indices) const {
+  Num kept = generator.isKept(placement.globalIndex(indices), rate);
+  return code.select(kept, code.real(type, 1 / (1 - rate)), code.real(type, 0));
+}
+
+} // namespace weft::lower

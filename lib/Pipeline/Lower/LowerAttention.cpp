@@ -1,0 +1,176 @@
+//===- LowerAttention.cpp - causal attention -------------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "AttentionTiles.h"
+#include "Models.h"
+
+namespace weft::lower {
+
+using namespace mlir;
+
+namespace {
+
+/// Queries, and keys, that are worked on at once.
+constexpr int64_t kBlock = 64;
+
+/// Builds softmax(scale q kᵀ) v without ever holding more than a tile of scores. For each query
+/// it keeps the greatest score m so far, the sum of exp(score - m), and the sum of
+/// exp(score - m) * value; when a tile has a greater score, both sums are multiplied by
+/// exp(old m - new m) (the "online softmax" of Milakov and Gimelshein, 2018).
+class AttentionEmitter {
+public:
+  AttentionEmitter(Code &code, AttentionOp op, AttentionOp::Adaptor operands, ValueRange results)
+      : code(code), sizes(operands.getQuery(), operands.getKey(), operands.getValue(), kBlock),
+        type(code.buffer(operands.getQuery()).getElementType()),
+        scale(op.getScale().convertToDouble()), query(code.buffer(operands.getQuery())),
+        key(code.buffer(operands.getKey())), value(code.buffer(operands.getValue())),
+        output(code.buffer(results[0])), lse(code.buffer(results[1])),
+        dropout(WeightDropout::make(code, op, operands, sizes)) {
+    queries = code.scratch(type, {sizes.queryBlock, sizes.features});
+    keys = code.scratch(type, {sizes.features, sizes.keyTile});
+    values = zeroScratch(code, type, sizes.keyTile, sizes.paddedValueFeatures);
+    scores = code.scratch(type, {sizes.queryBlock, sizes.keyTile});
+    sums = code.scratch(type, {sizes.queryBlock, sizes.paddedValueFeatures});
+    greatest = code.scratch(type, {sizes.queryBlock});
+    totals = code.scratch(type, {sizes.queryBlock});
+    rescale = code.scratch(type, {sizes.queryBlock});
+  }
+
+  void emit() {
+    code.nest({sizes.batch, sizes.kvHeads, sizes.group}, [&](ArrayRef<Num> indices) {
+      b = indices[0], h = indices[1], g = indices[2];
+      code.loop(code.index(0), code.index(sizes.queries), sizes.queryBlock, [&](Num start) {
+        firstQuery = start;
+        emitBlock();
+      });
+    });
+  }
+
+private:
+  void emitBlock();
+  void emitScores();
+  void emitSoftmax();
+  void emitDropout();
+  void emitWeightedSums();
+  void emitResults();
+
+  Code &code;
+  AttentionSizes sizes;
+  Type type;
+  double scale;
+  Buffer query, key, value, output, lse;
+  std::optional<WeightDropout> dropout;
+  /// A block of queries times scale; a tile of keys, transposed, and of values; the block's
+  /// scores for the tile, later the weights.
+  Buffer queries, keys, values, scores;
+  /// For each query of the block: sums over keys so far, see above.
+  Buffer sums, greatest, totals, rescale;
+  /// Where code is being built.
+  Num b, h, g, firstQuery, firstKey;
+};
+
+void AttentionEmitter::emitBlock() {
+  packRows(code, {query, {b}, firstQuery, {h, g}}, queries, scale);
+  code.fill(sums, 0);
+  code.fill(totals, 0);
+  code.fill(greatest, kUnseen);
+  Num end = firstQuery + sizes.queryBlock, all = code.index(sizes.keys);
+  code.loop(code.index(0), code.select(end < all, end, all), sizes.keyTile, [&](Num start) {
+    firstKey = start;
+    packColumns(code, {key, {b}, firstKey, {h}}, keys);
+    packRows(code, {value, {b}, firstKey, {h}}, values);
+    emitScores();
+    emitSoftmax();
+    if (dropout) {
+      emitDropout();
+    }
+    emitWeightedSums();
+  });
+  emitResults();
+}
+
+void AttentionEmitter::emitScores() {
+  emitTileProduct(code, {.m = sizes.queryBlock,
+                         .n = sizes.keyTile,
+                         .k = sizes.features,
+                         .a = [&](Num i, Num l) { return queries(i, l); },
+                         .b = keys,
+                         .start = {},
+                         .finish = [&](Num i, Num j, Num sum) { scores.storeVector(sum, {i, j}); }});
+}
+
+/// From scores to exp(score - greatest).
+void AttentionEmitter::emitSoftmax() {
+  code.loop(0, sizes.queryBlock, [&](Num r) {
+    hideLaterKeys(code, scores, r, firstQuery + r, firstKey);
+    Num none = code.index(0), columns = code.index(sizes.keyTile);
+    Num before = greatest(r);
+    Num now = code.maximum(before, none, columns, [&](Num j) { return scores(r, j); });
+    Num total = code.sum(type, none, columns, [&](Num j) {
+      Num weight = code.exp(scores(r, j) - now);
+      scores.store(weight, r, j);
+      return weight;
+    });
+    Num factor = code.exp(before - now);
+    greatest.store(now, r);
+    rescale.store(factor, r);
+    totals.store(totals(r) * factor + total, r);
+  });
+}
+
+void AttentionEmitter::emitDropout() {
+  code.nest({sizes.queryBlock, sizes.keyTile}, [&](ArrayRef<Num> at) {
+    Num r = at[0], j = at[1];
+    Num factor = dropout->factor(code, type, {b, h, g, firstQuery + r, firstKey + j});
+    scores.store(scores(r, j) * factor, r, j);
+  });
+}
+
+void AttentionEmitter::emitWeightedSums() {
+  int64_t lanes = vectorLanes(type);
+  emitTileProduct(code,
+                  {.m = sizes.queryBlock,
+                   .n = sizes.paddedValueFeatures,
+                   .k = sizes.keyTile,
+                   .a = [&](Num i, Num l) { return scores(i, l); },
+                   .b = values,
+                   .start =
+                       [&](Num i, Num j) {
+                         return sums.loadVector(lanes, {i, j}) * code.spread(rescale(i), lanes);
+                       },
+                   .finish = [&](Num i, Num j, Num sum) { sums.storeVector(sum, {i, j}); }});
+}
+
+void AttentionEmitter::emitResults() {
+  RowBlock rows{output, {b}, firstQuery, {h, g}};
+  code.loop(code.index(0), rows.countRows(code, sizes.queryBlock), [&](Num r) {
+    Num total = totals(r);
+    lse.store(greatest(r) + code.log(total), b, h, g, firstQuery + r);
+    Num factor = code.real(type, 1) / total;
+    code.loop(0, sizes.valueFeatures, [&](Num f) { rows.store(sums(r, f) * factor, r, f); });
+  });
+}
+
+struct LowerAttention : HostModel<LowerAttention, AttentionOp> {
+  static void lower(Code &code, AttentionOp op, AttentionOp::Adaptor operands,
+                    ValueRange results) {
+    AttentionEmitter(code, op, operands, results).emit();
+  }
+
+  /// A block of queries is copied before its output is written.
+  bool mayReuse(Operation *op, unsigned operand, unsigned result) const {
+    return operand == 0 && result == 0 && op->getOperand(0).getType() == op->getResult(0).getType();
+  }
+};
+
+} // namespace
+
+void attachAttentionModels(MLIRContext &context) {
+  AttentionOp::attachInterface<LowerAttention>(context);
+}
+
+} // namespace weft::lower

@@ -1,0 +1,208 @@
+//===- LowerAttentionGrad.cpp - derivative of causal attention -------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "AttentionTiles.h"
+#include "Models.h"
+
+namespace weft::lower {
+
+using namespace mlir;
+
+namespace {
+
+/// Queries, and keys, that are worked on at once.
+constexpr int64_t kBlock = 64;
+
+/// Builds the gradients. With s the scores, p = exp(s - lse) the weights, d what dropout
+/// multiplies them by, and o' the gradient of the output o, for query i and key j:
+///
+///   v'[j] = sum over i of (p d)[i, j] o'[i]
+///   s'[i, j] = p[i, j] (d[i, j] o'[i]·v[j] - o'[i]·o[i])
+///   q'[i] = scale * sum over j of s'[i, j] k[j]
+///   k'[j] = sum over i of s'[i, j] scale q[i]
+///
+/// Keys are outside of queries: the gradients of a tile of keys and values stay in scratch memory
+/// until they are whole, those of queries are added up in place, always in the same order.
+class AttentionGradEmitter {
+public:
+  AttentionGradEmitter(Code &code, AttentionGradOp op, AttentionGradOp::Adaptor operands,
+                       ValueRange results)
+      : code(code), sizes(operands.getQuery(), operands.getKey(), operands.getValue(), kBlock),
+        type(code.buffer(operands.getQuery()).getElementType()),
+        scale(op.getScale().convertToDouble()), query(code.buffer(operands.getQuery())),
+        key(code.buffer(operands.getKey())), value(code.buffer(operands.getValue())),
+        output(code.buffer(operands.getOutput())), lse(code.buffer(operands.getLse())),
+        gradient(code.buffer(operands.getGradient())), queryGradient(code.buffer(results[0])),
+        keyGradient(code.buffer(results[1])), valueGradient(code.buffer(results[2])),
+        dropout(WeightDropout::make(code, op, operands, sizes)) {
+    int64_t block = sizes.queryBlock, tile = sizes.keyTile;
+    keyColumns = code.scratch(type, {sizes.features, tile});
+    keyRows = zeroScratch(code, type, tile, sizes.paddedFeatures);
+    valueColumns = code.scratch(type, {sizes.valueFeatures, tile});
+    keySums = code.scratch(type, {tile, sizes.paddedFeatures});
+    valueSums = code.scratch(type, {tile, sizes.paddedValueFeatures});
+    queries = zeroScratch(code, type, block, sizes.paddedFeatures);
+    gradients = zeroScratch(code, type, block, sizes.paddedValueFeatures);
+    weights = code.scratch(type, {block, tile});
+    scoreGradients = code.scratch(type, {block, tile});
+    querySums = code.scratch(type, {block, sizes.paddedFeatures});
+    rowLse = code.scratch(type, {block});
+    rowProducts = code.scratch(type, {block});
+  }
+
+  void emit();
+
+private:
+  void emitTile();
+  void emitBlock();
+  void emitRowValues();
+  void emitProduct(int64_t m, Buffer b, int64_t k, function_ref<Num(Num, Num)> a, Buffer to,
+                   bool adds);
+  void emitScoreGradients();
+  void addQueryGradients();
+
+  Code &code;
+  AttentionSizes sizes;
+  Type type;
+  double scale;
+  Buffer query, key, value, output, lse, gradient;
+  Buffer queryGradient, keyGradient, valueGradient;
+  std::optional<WeightDropout> dropout;
+  /// A tile of keys and values, and their gradients so far.
+  Buffer keyColumns, keyRows, valueColumns, keySums, valueSums;
+  /// A block of queries times scale, and of the output's gradient; for block and tile, the
+  /// weights and the gradients of scores; gradients of the block's queries from this tile.
+  Buffer queries, gradients, weights, scoreGradients, querySums;
+  /// For each query of the block: lse, and o'·o.
+  Buffer rowLse, rowProducts;
+  /// Where code is being built.
+  Num b, h, g, firstQuery, firstKey;
+};
+
+void AttentionGradEmitter::emit() {
+  code.fill(queryGradient, 0);
+  code.nest({sizes.batch, sizes.kvHeads}, [&](ArrayRef<Num> indices) {
+    b = indices[0], h = indices[1];
+    code.loop(code.index(0), code.index(sizes.keys), sizes.keyTile, [&](Num start) {
+      firstKey = start;
+      emitTile();
+    });
+  });
+}
+
+void AttentionGradEmitter::emitTile() {
+  RowBlock keyBlock{key, {b}, firstKey, {h}};
+  packColumns(code, keyBlock, keyColumns);
+  packRows(code, keyBlock, keyRows);
+  packColumns(code, {value, {b}, firstKey, {h}}, valueColumns);
+  code.fill(keySums, 0);
+  code.fill(valueSums, 0);
+  code.loop(0, sizes.group, [&](Num head) {
+    g = head;
+    // The first block whose last query sees the tile's first key.
+    Num from = firstKey / sizes.queryBlock * sizes.queryBlock;
+    code.loop(from, code.index(sizes.queries), sizes.queryBlock, [&](Num start) {
+      firstQuery = start;
+      emitBlock();
+    });
+  });
+  auto unpack = [&](Buffer from, Buffer to) {
+    RowBlock rows{to, {b}, firstKey, {h}};
+    code.loop(code.index(0), rows.countRows(code, sizes.keyTile), [&](Num r) {
+      code.loop(0, rows.getFeatureCount(), [&](Num f) { rows.store(from(r, f), r, f); });
+    });
+  };
+  unpack(keySums, keyGradient);
+  unpack(valueSums, valueGradient);
+}
+
+void AttentionGradEmitter::emitBlock() {
+  packRows(code, {query, {b}, firstQuery, {h, g}}, queries, scale);
+  packRows(code, {gradient, {b}, firstQuery, {h, g}}, gradients);
+  emitRowValues();
+  auto at = [](Buffer buffer) { return [buffer](Num i, Num l) { return buffer(i, l); }; };
+  auto transposed = [](Buffer buffer) { return [buffer](Num i, Num l) { return buffer(l, i); }; };
+  int64_t block = sizes.queryBlock, tile = sizes.keyTile;
+  emitProduct(block, keyColumns, sizes.features, at(queries), weights, /*adds=*/false);
+  emitProduct(block, valueColumns, sizes.valueFeatures, at(gradients), scoreGradients,
+              /*adds=*/false);
+  emitScoreGradients();
+  emitProduct(tile, gradients, block, transposed(weights), valueSums, /*adds=*/true);
+  emitProduct(tile, queries, block, transposed(scoreGradients), keySums, /*adds=*/true);
+  emitProduct(block, keyRows, tile, at(scoreGradients), querySums, /*adds=*/false);
+  addQueryGradients();
+}
+
+void AttentionGradEmitter::emitRowValues() {
+  // Rows after the last query get weights of zero.
+  code.fill(rowLse, -kUnseen);
+  code.fill(rowProducts, 0);
+  RowBlock outputs{output, {b}, firstQuery, {h, g}};
+  code.loop(code.index(0), outputs.countRows(code, sizes.queryBlock), [&](Num r) {
+    rowLse.store(lse(b, h, g, firstQuery + r), r);
+    Num product = code.sum(type, 0, sizes.valueFeatures,
+                           [&](Num f) { return gradients(r, f) * outputs.at(r, f); });
+    rowProducts.store(product, r);
+  });
+}
+
+/// to = a b, or to += a b; m rows, k terms.
+void AttentionGradEmitter::emitProduct(int64_t m, Buffer b, int64_t k,
+                                       function_ref<Num(Num, Num)> a, Buffer to, bool adds) {
+  int64_t lanes = vectorLanes(type);
+  auto old = [&](Num i, Num j) { return to.loadVector(lanes, {i, j}); };
+  auto store = [&](Num i, Num j, Num sum) { to.storeVector(sum, {i, j}); };
+  TileProduct product{.m = m, .n = to.getSize(1), .k = k, .a = a, .b = b, .start = {},
+                      .finish = store};
+  if (adds) {
+    product.start = old;
+  }
+  emitTileProduct(code, product);
+}
+
+/// From scores in `weights` and o'·v in `scoreGradients` to what these hold in the end.
+void AttentionGradEmitter::emitScoreGradients() {
+  code.loop(0, sizes.queryBlock, [&](Num r) {
+    hideLaterKeys(code, weights, r, firstQuery + r, firstKey);
+    Num rowTotal = rowLse(r), rowProduct = rowProducts(r);
+    code.loop(0, sizes.keyTile, [&](Num j) {
+      Num weight = code.exp(weights(r, j) - rowTotal), weightGradient = scoreGradients(r, j);
+      if (!dropout) {
+        weights.store(weight, r, j);
+        scoreGradients.store(weight * (weightGradient - rowProduct), r, j);
+        return;
+      }
+      Num factor = dropout->factor(code, type, {b, h, g, firstQuery + r, firstKey + j});
+      weights.store(weight * factor, r, j);
+      scoreGradients.store(weight * (weightGradient * factor - rowProduct), r, j);
+    });
+  });
+}
+
+void AttentionGradEmitter::addQueryGradients() {
+  RowBlock rows{queryGradient, {b}, firstQuery, {h, g}};
+  code.loop(code.index(0), rows.countRows(code, sizes.queryBlock), [&](Num r) {
+    code.loop(0, sizes.features, [&](Num f) {
+      rows.store(rows.at(r, f) + querySums(r, f) * scale, r, f);
+    });
+  });
+}
+
+struct LowerAttentionGrad : HostModel<LowerAttentionGrad, AttentionGradOp> {
+  static void lower(Code &code, AttentionGradOp op, AttentionGradOp::Adaptor operands,
+                    ValueRange results) {
+    AttentionGradEmitter(code, op, operands, results).emit();
+  }
+};
+
+} // namespace
+
+void attachAttentionGradModels(MLIRContext &context) {
+  AttentionGradOp::attachInterface<LowerAttentionGrad>(context);
+}
+
+} // namespace weft::lower

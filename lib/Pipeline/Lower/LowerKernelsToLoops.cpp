@@ -1,0 +1,268 @@
+//===- LowerKernelsToLoops.cpp - kernel functions to loops on memrefs ------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "weft/Dialect/Weft/IR/Weft.h"
+#include "weft/Pipeline/Lower/HostLowering.h"
+#include "weft/Pipeline/Lower/Passes.h"
+
+namespace weft {
+
+#define GEN_PASS_DEF_LOWERKERNELSTOLOOPSPASS
+#include "weft/Pipeline/Lower/Passes.h.inc"
+
+using namespace mlir;
+using lower::Buffer;
+using lower::Code;
+
+namespace {
+
+/// Every buffer starts at a multiple of this, see `weft::rt::kAlignment`.
+constexpr int64_t kAlignment = 64;
+
+bool isTensor(Type type) { return isa<RankedTensorType>(type); }
+
+bool isLocal(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return !tensor || (tensor.hasStaticShape() && !tensor.getEncoding());
+}
+
+MemRefType memrefOf(Type type) {
+  auto tensor = cast<RankedTensorType>(type);
+  return MemRefType::get(tensor.getShape(), tensor.getElementType());
+}
+
+/// Turns one kernel function into one on memrefs, beside it.
+class KernelLowering {
+public:
+  explicit KernelLowering(func::FuncOp kernel) : kernel(kernel) {}
+
+  LogicalResult run();
+
+private:
+  LogicalResult checkSignature();
+  LogicalResult checkBody();
+  LogicalResult checkReuse();
+  void makeFunction();
+  void makeResults(Code &code);
+  void lowerOp(Code &code, Operation &op);
+
+  ArrayRef<int64_t> getTied() {
+    return kernel->getAttrOfType<DenseI64ArrayAttr>(kTiedAttrName).asArrayRef();
+  }
+  func::ReturnOp getReturn() { return cast<func::ReturnOp>(kernel.front().getTerminator()); }
+  /// Number of axes of the mesh that the kernel asks for its place on; 0 if it does not.
+  int64_t countMeshAxes();
+
+  func::FuncOp kernel, lowered;
+  /// What stands for each value: a memref for a tensor.
+  IRMapping known;
+  /// The memref of each result of the kernel.
+  SmallVector<Value> results;
+};
+
+LogicalResult KernelLowering::checkSignature() {
+  auto tied = kernel->getAttrOfType<DenseI64ArrayAttr>(kTiedAttrName);
+  FunctionType type = kernel.getFunctionType();
+  if (!tied || tied.size() != static_cast<int64_t>(type.getNumResults())) {
+    return kernel.emitOpError() << "needs an attribute '" << kTiedAttrName
+                                << "' with one number for each result";
+  }
+  if (!kernel.getBody().hasOneBlock()) {
+    return kernel.emitOpError("a kernel has one block");
+  }
+  for (Type argument : type.getInputs()) {
+    if (!argument.isIndex() && !(isTensor(argument) && isLocal(argument))) {
+      return kernel.emitOpError() << "a kernel takes indices and tensors of static shape without "
+                                     "encoding, got "
+                                  << argument;
+    }
+  }
+  llvm::SmallDenseSet<int64_t> seen;
+  for (auto [number, argument] : llvm::enumerate(tied.asArrayRef())) {
+    if (argument == -1) {
+      continue;
+    }
+    bool fits = argument >= 0 && argument < static_cast<int64_t>(type.getNumInputs()) &&
+                type.getInput(argument) == type.getResult(number);
+    if (!fits || !seen.insert(argument).second) {
+      return kernel.emitOpError() << "result " << number << " cannot be tied to argument "
+                                  << argument << ": "
+                                  << (fits ? "it is tied already" : "it has another type");
+    }
+  }
+  return success();
+}
+
+LogicalResult KernelLowering::checkBody() {
+  for (Operation &op : kernel.front().without_terminator()) {
+    bool hasTensors = llvm::any_of(op.getOperandTypes(), isTensor) ||
+                      llvm::any_of(op.getResultTypes(), isTensor);
+    if (hasTensors && !isa<HostLoweringOpInterface>(op)) {
+      return op.emitOpError("cannot be part of a kernel for the host");
+    }
+    for (Value result : op.getResults()) {
+      auto type = dyn_cast<RankedTensorType>(result.getType());
+      if (!isLocal(result.getType())) {
+        return op.emitOpError("must have results of static shape without encoding");
+      }
+      if (type && type.getRank() != 0 && !llvm::is_contained(getReturn().getOperands(), result)) {
+        return op.emitOpError() << "would need memory for " << type
+                                << ": a value inside of a kernel must be a single element";
+      }
+    }
+  }
+  return checkReuse();
+}
+
+/// An argument whose storage a result takes over must not be read after that result was written,
+/// and the op that writes must allow it.
+LogicalResult KernelLowering::checkReuse() {
+  for (auto [number, argument] : llvm::enumerate(getTied())) {
+    if (argument == -1) {
+      continue;
+    }
+    Value operand = kernel.getArgument(argument);
+    auto result = dyn_cast<OpResult>(getReturn().getOperand(number));
+    if (!result) {
+      if (getReturn().getOperand(number) == operand) {
+        continue;
+      }
+      return kernel.emitOpError() << "result " << number << " is an argument other than "
+                                  << argument << ", which it is tied to";
+    }
+    Operation *writer = result.getOwner();
+    for (OpOperand &use : operand.getUses()) {
+      Operation *reader = use.getOwner();
+      if (reader == writer) {
+        auto op = cast<HostLoweringOpInterface>(writer);
+        if (!op.mayReuse(use.getOperandNumber(), result.getResultNumber())) {
+          return writer->emitOpError() << "cannot write result " << result.getResultNumber()
+                                       << " over operand " << use.getOperandNumber();
+        }
+      } else if (writer->isBeforeInBlock(reader)) {
+        return reader->emitOpError()
+               << "reads argument " << argument << " after result " << number << " took its place";
+      }
+    }
+  }
+  return success();
+}
+
+int64_t KernelLowering::countMeshAxes() {
+  int64_t count = 0;
+  kernel.walk([&](AxisIndexOp op) {
+    count = static_cast<int64_t>(op.getMesh().getNames().size());
+  });
+  return count;
+}
+
+void KernelLowering::makeFunction() {
+  OpBuilder builder(kernel);
+  FunctionType type = kernel.getFunctionType();
+  SmallVector<Type> inputs = {MemRefType::get({countMeshAxes()}, builder.getI64Type())};
+  for (Type argument : type.getInputs()) {
+    inputs.push_back(isTensor(argument) ? memrefOf(argument) : argument);
+  }
+  for (auto [result, argument] : llvm::zip_equal(type.getResults(), getTied())) {
+    if (argument == -1) {
+      inputs.push_back(memrefOf(result));
+    }
+  }
+  lowered = func::FuncOp::create(builder, kernel.getLoc(), kernel.getName(),
+                                 builder.getFunctionType(inputs, {}));
+  lowered.setPrivate();
+  lowered.addEntryBlock();
+  for (auto [number, input] : llvm::enumerate(inputs)) {
+    if (isa<MemRefType>(input)) {
+      lowered.setArgAttr(number, LLVM::LLVMDialect::getNoAliasAttrName(), builder.getUnitAttr());
+    }
+    if (isa<MemRefType>(input) && number != 0) {
+      lowered.setArgAttr(number, LLVM::LLVMDialect::getAlignAttrName(),
+                         builder.getI64IntegerAttr(kAlignment));
+    }
+  }
+}
+
+/// Says which memref holds each result, and each value that stays inside.
+void KernelLowering::makeResults(Code &code) {
+  known.map(kernel.getArguments(),
+            lowered.getArguments().slice(1, kernel.getNumArguments()));
+  unsigned next = kernel.getNumArguments() + 1;
+  for (auto [value, argument] : llvm::zip_equal(getReturn().getOperands(), getTied())) {
+    Value memref = argument == -1 ? Value(lowered.getArgument(next++))
+                                  : Value(lowered.getArgument(argument + 1));
+    results.push_back(memref);
+    if (isa<OpResult>(value) && !known.contains(value)) {
+      known.map(value, memref);
+    }
+  }
+  for (Operation &op : kernel.front().without_terminator()) {
+    for (Value result : op.getResults()) {
+      if (isTensor(result.getType()) && !known.contains(result)) {
+        known.map(result, Value(code.scratch(memrefOf(result.getType()).getElementType(), {})));
+      }
+    }
+  }
+}
+
+void KernelLowering::lowerOp(Code &code, Operation &op) {
+  code.setLoc(op.getLoc());
+  auto lookUp = [&](ValueRange values) {
+    return llvm::map_to_vector(values, [&](Value value) { return known.lookup(value); });
+  };
+  if (auto model = dyn_cast<HostLoweringOpInterface>(op)) {
+    model.lowerToLoops(code, lookUp(op.getOperands()), lookUp(op.getResults()));
+  } else if (auto place = dyn_cast<AxisIndexOp>(op)) {
+    Buffer coordinates(code, lowered.getArgument(0));
+    int64_t axis = place.getMesh().getIndex(place.getAxisAttr());
+    known.map(place.getOutput(), Value(code.toIndex(coordinates(code.index(axis)))));
+  } else {
+    code.getBuilder().clone(op, known);
+  }
+}
+
+LogicalResult KernelLowering::run() {
+  if (failed(checkSignature()) || failed(checkBody())) {
+    return failure();
+  }
+  makeFunction();
+  OpBuilder builder(kernel.getContext());
+  Code code(lowered, builder, kernel.getLoc());
+  makeResults(code);
+  for (Operation &op : kernel.front().without_terminator()) {
+    lowerOp(code, op);
+  }
+  for (auto [value, memref] : llvm::zip_equal(getReturn().getOperands(), results)) {
+    if (known.lookup(value) != memref) {
+      code.copy(code.buffer(known.lookup(value)), code.buffer(memref));
+    }
+  }
+  func::ReturnOp::create(builder, kernel.getLoc());
+  kernel.erase();
+  return success();
+}
+
+struct LowerKernelsToLoopsPass : impl::LowerKernelsToLoopsPassBase<LowerKernelsToLoopsPass> {
+  void runOnOperation() override {
+    for (auto function : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>())) {
+      if (function->hasAttr(kTiedAttrName) && failed(KernelLowering(function).run())) {
+        return signalPassFailure();
+      }
+    }
+  }
+};
+
+} // namespace
+
+} // namespace weft

@@ -1,0 +1,63 @@
+//===- LowerMovement.cpp - pieces of tensors, and counting -----------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Models.h"
+
+namespace weft::lower {
+
+using namespace mlir;
+
+namespace {
+
+struct LowerSlice : HostModel<LowerSlice, SliceOp> {
+  static void lower(Code &code, SliceOp op, SliceOp::Adaptor operands, ValueRange results) {
+    Buffer whole = code.buffer(operands.getInput()), piece = code.buffer(results[0]);
+    int64_t dim = op.getDim(), length = piece.getSize(dim);
+    int64_t outer = 1;
+    for (int64_t size : piece.getShape().take_front(dim)) {
+      outer *= size;
+    }
+    int64_t inner = piece.getElementCount() / (outer * length);
+    Buffer from = whole.view({outer, whole.getSize(dim), inner});
+    Buffer to = piece.view({outer, length, inner});
+    Num start = code.num(operands.getIndex()) * length;
+    code.nest({outer, length, inner}, [&](ArrayRef<Num> at) {
+      to.store(from(at[0], start + at[1], at[2]), at);
+    });
+  }
+};
+
+struct LowerPartial : HostModel<LowerPartial, PartialOp> {
+  static void lower(Code &code, PartialOp, PartialOp::Adaptor operands, ValueRange results) {
+    Buffer input = code.buffer(operands.getInput()), output = code.buffer(results[0]);
+    code.when(
+        code.num(operands.getIndex()) == int64_t(0), [&] { code.copy(input, output); },
+        [&] { code.fill(output, 0); });
+  }
+
+  bool mayReuse(Operation *, unsigned operand, unsigned) const { return operand == 0; }
+};
+
+struct LowerIota : HostModel<LowerIota, IotaOp> {
+  static void lower(Code &code, IotaOp, IotaOp::Adaptor operands, ValueRange results) {
+    Buffer output = code.buffer(results[0]);
+    code.loop(0, output.getElementCount(), [&](Num i) {
+      Num value = operands.getOffset() ? i + code.num(operands.getOffset()) : i;
+      output.store(code.toInt32(value), i);
+    });
+  }
+};
+
+} // namespace
+
+void attachMovementModels(MLIRContext &context) {
+  SliceOp::attachInterface<LowerSlice>(context);
+  PartialOp::attachInterface<LowerPartial>(context);
+  IotaOp::attachInterface<LowerIota>(context);
+}
+
+} // namespace weft::lower

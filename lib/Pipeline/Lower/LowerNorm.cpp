@@ -1,0 +1,111 @@
+//===- LowerNorm.cpp - layer norm and RMS norm -----------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Models.h"
+
+namespace weft::lower {
+
+using namespace mlir;
+
+namespace {
+
+/// What a norm subtracts from a row and what it multiplies the difference by.
+struct RowStatistics {
+  Num mean; // null for RMS norm
+  Num factor;
+
+  Num normalize(Num x) const { return mean ? (x - mean) * factor : x * factor; }
+};
+
+RowStatistics computeStatistics(Code &code, NormKind kind, Buffer x, Num row, double epsilon) {
+  Type type = x.getElementType();
+  int64_t columns = x.getSize(1);
+  RowStatistics statistics;
+  if (kind == NormKind::Layer) {
+    statistics.mean = code.sum(type, 0, columns, [&](Num j) { return x(row, j); }) / columns;
+  }
+  Num squares = code.sum(type, 0, columns, [&](Num j) {
+    Num value = x(row, j);
+    Num distance = statistics.mean ? value - statistics.mean : value;
+    return distance * distance;
+  });
+  statistics.factor = code.real(type, 1) / code.sqrt(squares / columns + epsilon);
+  return statistics;
+}
+
+struct LowerNorm : HostModel<LowerNorm, NormOp> {
+  static void lower(Code &code, NormOp op, NormOp::Adaptor operands, ValueRange results) {
+    Buffer x = code.buffer(operands.getInput()).rows(), y = code.buffer(results[0]).rows();
+    Buffer scale = code.buffer(operands.getScale()), bias = code.buffer(operands.getBias());
+    double epsilon = op.getEpsilon().convertToDouble();
+    code.loop(0, x.getSize(0), [&](Num i) {
+      RowStatistics statistics = computeStatistics(code, op.getKind(), x, i, epsilon);
+      code.loop(0, x.getSize(1), [&](Num j) {
+        Num scaled = statistics.normalize(x(i, j)) * scale(j);
+        y.store(bias ? scaled + bias(j) : scaled, i, j);
+      });
+    });
+  }
+
+  /// A row is written after its statistics were taken, element by element.
+  bool mayReuse(Operation *, unsigned operand, unsigned) const { return operand == 0; }
+};
+
+/// With n the normalized row, s the scale and g the gradient of the result, and means over the
+/// row: the gradient of the input is factor * (g s - mean(g s) - n mean(g s n)), where an RMS
+/// norm lacks the first mean; that of the scale is the sum of g n over rows, and that of the bias
+/// the sum of g.
+struct LowerNormGrad : HostModel<LowerNormGrad, NormGradOp> {
+  static void lower(Code &code, NormGradOp op, NormGradOp::Adaptor operands, ValueRange results) {
+    Buffer x = code.buffer(operands.getInput()).rows();
+    Buffer gradient = code.buffer(operands.getGradient()).rows();
+    Buffer scale = code.buffer(operands.getScale());
+    Buffer inputGradient = code.buffer(results[0]).rows();
+    Buffer scaleGradient = code.buffer(results[1]);
+    Buffer biasGradient = code.buffer(results.size() > 2 ? results[2] : Value());
+    Type type = x.getElementType();
+    int64_t columns = x.getSize(1);
+    bool isLayer = op.getKind() == NormKind::Layer;
+
+    code.fill(scaleGradient, 0);
+    if (biasGradient) {
+      code.fill(biasGradient, 0);
+    }
+    code.loop(0, x.getSize(0), [&](Num i) {
+      RowStatistics statistics =
+          computeStatistics(code, op.getKind(), x, i, op.getEpsilon().convertToDouble());
+      Nums totals = code.sums(type, code.index(0), code.index(columns), 2, [&](Num j) {
+        Num scaled = gradient(i, j) * scale(j);
+        return Nums{scaled * statistics.normalize(x(i, j)), scaled};
+      });
+      Num along = totals[0] / columns, mean = totals[1] / columns;
+      code.loop(0, columns, [&](Num j) {
+        Num g = gradient(i, j), normalized = statistics.normalize(x(i, j));
+        scaleGradient.store(scaleGradient(j) + g * normalized, j);
+        if (biasGradient) {
+          biasGradient.store(biasGradient(j) + g, j);
+        }
+        Num rest = g * scale(j) - normalized * along;
+        inputGradient.store((isLayer ? rest - mean : rest) * statistics.factor, i, j);
+      });
+    });
+  }
+
+  /// The input's gradient may take over the input or the gradient; see LowerNorm.
+  bool mayReuse(Operation *, unsigned operand, unsigned result) const {
+    return result == 0 && operand != 1;
+  }
+};
+
+} // namespace
+
+void attachNormModels(MLIRContext &context) {
+  NormOp::attachInterface<LowerNorm>(context);
+  NormGradOp::attachInterface<LowerNormGrad>(context);
+}
+
+} // namespace weft::lower

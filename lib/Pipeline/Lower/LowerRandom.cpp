@@ -1,0 +1,74 @@
+//===- LowerRandom.cpp - dropout and initial values ------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include <numbers>
+
+#include "Models.h"
+#include "Random.h"
+
+namespace weft::lower {
+
+using namespace mlir;
+
+namespace {
+
+/// Runs `body(indices, i)` over all elements of `buffer`; i is the index in the whole tensor.
+void forEachPlaced(Code &code, Buffer buffer, const Placement &placement,
+                   function_ref<void(ArrayRef<Num>, Num)> body) {
+  code.nest(buffer.getShape(), [&](ArrayRef<Num> indices) {
+    body(indices, placement.globalIndex(indices));
+  });
+}
+
+struct LowerDropout : HostModel<LowerDropout, DropoutOp> {
+  static void lower(Code &code, DropoutOp op, DropoutOp::Adaptor operands, ValueRange results) {
+    Buffer x = code.buffer(operands.getInput()), y = code.buffer(results[0]);
+    double rate = op.getRate().convertToDouble();
+    Generator generator = Generator::forDropout(
+        code, code.buffer(operands.getSeed())(), code.buffer(operands.getStep())(),
+        code.toInteger(code.num(operands.getLayer())), op.getSite());
+    Placement placement(code, x.getShape(), operands.getOffsets(), op.getGlobalShape());
+    Num zero = code.real(x.getElementType(), 0);
+    forEachPlaced(code, x, placement, [&](ArrayRef<Num> indices, Num i) {
+      Num scaled = x.load(indices) * (1 / (1 - rate));
+      y.store(code.select(generator.isKept(i, rate), scaled, zero), indices);
+    });
+  }
+
+  bool mayReuse(Operation *, unsigned operand, unsigned) const { return operand == 0; }
+};
+
+struct LowerFill : HostModel<LowerFill, FillOp> {
+  static void lower(Code &code, FillOp op, FillOp::Adaptor operands, ValueRange results) {
+    Buffer y = code.buffer(results[0]);
+    double value = op.getValue().convertToDouble();
+    if (op.getDistribution() == Distribution::Constant) {
+      code.fill(y, value);
+      return;
+    }
+    Type f64 = code.getBuilder().getF64Type();
+    Generator generator(code, code.buffer(operands.getSeed())(),
+                        code.toInteger(code.num(operands.getStream())));
+    Placement placement(code, y.getShape(), operands.getOffsets(), op.getGlobalShape());
+    forEachPlaced(code, y, placement, [&](ArrayRef<Num> indices, Num i) {
+      // The method of Box and Muller. u1 is never zero.
+      Num u1 = code.unsignedToReal((generator.bits(i * 2) >> 11) + 1, f64) * 0x1p-53;
+      Num u2 = code.unsignedToReal(generator.bits(i * 2 + 1) >> 11, f64) * 0x1p-53;
+      Num normal = code.sqrt(code.log(u1) * -2.0) * code.cos(u2 * (2 * std::numbers::pi));
+      y.store(code.toReal(normal * value, y.getElementType()), indices);
+    });
+  }
+};
+
+} // namespace
+
+void attachRandomModels(MLIRContext &context) {
+  DropoutOp::attachInterface<LowerDropout>(context);
+  FillOp::attachInterface<LowerFill>(context);
+}
+
+} // namespace weft::lower

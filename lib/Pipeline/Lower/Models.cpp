@@ -1,0 +1,25 @@
+//===- Models.cpp - the lowering of each family of ops ---------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Models.h"
+
+#include "weft/Pipeline/Lower/HostLowering.cpp.inc"
+
+void weft::registerHostLoweringModels(mlir::DialectRegistry &registry) {
+  registry.addExtension(+[](mlir::MLIRContext *context, WeftDialect *) {
+    lower::attachMapModels(*context);
+    lower::attachContractModels(*context);
+    lower::attachNormModels(*context);
+    lower::attachAttentionModels(*context);
+    lower::attachAttentionGradModels(*context);
+    lower::attachEmbeddingModels(*context);
+    lower::attachCrossEntropyModels(*context);
+    lower::attachRandomModels(*context);
+    lower::attachRotaryModels(*context);
+    lower::attachMovementModels(*context);
+  });
+}

@@ -1,0 +1,142 @@
+//===- Localize.cpp - one rank's pieces ---------------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "weft/Dialect/Weft/IR/Sharding.h"
+#include "weft/Pipeline/Partition/Passes.h"
+
+using namespace mlir;
+
+namespace weft {
+#define GEN_PASS_DEF_LOCALIZEPASS
+#include "weft/Pipeline/Partition/Passes.h.inc"
+
+namespace {
+
+Value constant(OpBuilder &builder, Location loc, int64_t value) {
+  return arith::ConstantIndexOp::create(builder, loc, value);
+}
+
+/// This rank's number in its group over `axes`, the first axis major.
+Value groupIndex(OpBuilder &builder, Location loc, MeshAttr mesh, ArrayAttr axes) {
+  Value index;
+  for (StringAttr axis : axes.getAsRange<StringAttr>()) {
+    Value coordinate = AxisIndexOp::create(builder, loc, builder.getIndexType(), axis, mesh);
+    if (index) {
+      Value size = constant(builder, loc, mesh.getSize(axis));
+      Value major = arith::MulIOp::create(builder, loc, index, size);
+      index = arith::AddIOp::create(builder, loc, major, coordinate);
+    } else {
+      index = coordinate;
+    }
+  }
+  return index;
+}
+
+/// The axes that cut each factor of an op's rule.
+SmallVector<ArrayAttr> factorAxes(Operation *op, const FactorRule &rule, MLIRContext *context) {
+  SmallVector<ArrayAttr> axes(rule.factors.size(), ArrayAttr::get(context, {}));
+  auto collect = [&](Type type, ArrayRef<unsigned> dims) {
+    if (ShardingAttr sharding = getSharding(type)) {
+      for (auto [dim, factor] : llvm::enumerate(dims)) {
+        axes[factor] = sharding.getDims()[dim];
+      }
+    }
+  };
+  for (auto [type, dims] : llvm::zip(op->getOperandTypes(), rule.operands)) {
+    collect(type, dims);
+  }
+  for (auto [type, dims] : llvm::zip(op->getResultTypes(), rule.results)) {
+    collect(type, dims);
+  }
+  return axes;
+}
+
+/// Tells an op that depends on it where its piece lies.
+void setPosition(ShardableOpInterface op, MeshAttr mesh) {
+  SmallVector<unsigned> factors = op.getPositionFactors();
+  FactorRule rule = op.getFactorRule();
+  SmallVector<ArrayAttr> axes = factorAxes(op, rule, op->getContext());
+  if (llvm::all_of(factors, [&](unsigned factor) { return axes[factor].empty(); })) {
+    return; // The piece is the whole.
+  }
+  OpBuilder builder(op);
+  SmallVector<Value> offsets;
+  SmallVector<int64_t> sizes;
+  for (unsigned factor : factors) {
+    int64_t size = rule.factors[factor].size;
+    sizes.push_back(size);
+    if (axes[factor].empty()) {
+      offsets.push_back(constant(builder, op->getLoc(), 0));
+      continue;
+    }
+    Value index = groupIndex(builder, op->getLoc(), mesh, axes[factor]);
+    Value length = constant(builder, op->getLoc(), size / mesh.getSize(axes[factor]));
+    offsets.push_back(arith::MulIOp::create(builder, op->getLoc(), index, length));
+  }
+  op.setPosition(offsets, sizes);
+}
+
+struct LocalizePass : impl::LocalizePassBase<LocalizePass> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    module.walk([&](Operation *op) { tellPosition(op); });
+    // Only now, when nobody asks for a sharding any more, do the types lose it.
+    module.walk([&](Operation *op) {
+      for (Value result : op->getResults()) {
+        makeLocal(result);
+      }
+      for (Region &region : op->getRegions()) {
+        for (BlockArgument argument : region.getArguments()) {
+          makeLocal(argument);
+        }
+      }
+      if (auto function = dyn_cast<func::FuncOp>(op)) {
+        makeLocal(function);
+      }
+    });
+  }
+
+  void tellPosition(Operation *op) {
+    OpBuilder builder(op);
+    if (auto shardable = dyn_cast<ShardableOpInterface>(op)) {
+      for (Type type : op->getResultTypes()) {
+        if (ShardingAttr sharding = getSharding(type)) {
+          return setPosition(shardable, sharding.getMesh());
+        }
+      }
+    } else if (auto slice = dyn_cast<SliceOp>(op)) {
+      slice.getIndexMutable().assign(
+          groupIndex(builder, op->getLoc(), slice.getMesh(), slice.getAxes()));
+    } else if (auto partial = dyn_cast<PartialOp>(op)) {
+      partial.getIndexMutable().assign(
+          groupIndex(builder, op->getLoc(), partial.getMesh(), partial.getAxes()));
+    } else if (auto observe = dyn_cast<ObserveOp>(op)) {
+      observe.setLayout(observe.getValue().getType());
+    }
+  }
+
+  static void makeLocal(Value value) {
+    if (auto type = dyn_cast<RankedTensorType>(value.getType())) {
+      value.setType(getLocalType(type));
+    }
+  }
+
+  static void makeLocal(func::FuncOp function) {
+    auto local = [](TypeRange types) {
+      return llvm::map_to_vector(types, [](Type type) -> Type {
+        auto tensor = dyn_cast<RankedTensorType>(type);
+        return tensor ? getLocalType(tensor) : type;
+      });
+    };
+    function.setFunctionType(FunctionType::get(function.getContext(),
+                                               local(function.getArgumentTypes()),
+                                               local(function.getResultTypes())));
+  }
+};
+
+} // namespace
+} // namespace weft

@@ -1,0 +1,68 @@
+//===- VerifyPartition.cpp - checks what follows relies on --------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "weft/Dialect/Weft/IR/Sharding.h"
+#include "weft/Pipeline/Partition/Passes.h"
+
+using namespace mlir;
+
+namespace weft {
+#define GEN_PASS_DEF_VERIFYPARTITIONPASS
+#include "weft/Pipeline/Partition/Passes.h.inc"
+
+namespace {
+
+struct VerifyPartitionPass : impl::VerifyPartitionPassBase<VerifyPartitionPass> {
+  void runOnOperation() override {
+    WalkResult walk = getOperation().walk(
+        [](Operation *op) { return WalkResult(check(op)); });
+    if (walk.wasInterrupted()) {
+      return signalPassFailure();
+    }
+    markAllAnalysesPreserved();
+  }
+
+  static LogicalResult check(Operation *op) {
+    if (isa<ReshardOp>(op)) {
+      return op->emitError("verify-partition: a reshard is left, expected "
+                           "reshard-to-collectives to replace it");
+    }
+    for (Type type : op->getResultTypes()) {
+      auto tensor = dyn_cast<RankedTensorType>(type);
+      if (tensor && tensor.getEncoding()) {
+        return op->emitError("verify-partition: ")
+               << tensor << " still has an encoding, expected localize to remove it";
+      }
+    }
+    auto reduce = dyn_cast<AllReduceOp>(op);
+    if (reduce && reduce.getReduction() == ReductionKind::LogSumExp) {
+      return op->emitError("verify-partition: no library reduces by logsumexp, expected "
+                           "expand-log-sum-exp to replace it");
+    }
+    return success();
+  }
+};
+
+} // namespace
+
+void buildPartitionPipeline(OpPassManager &manager,
+                            const std::optional<MutateCollectivePassOptions> &mutation) {
+  // Right for every reshard, though not always the shortest way.
+  manager.addPass(createReshardToCollectivesPass());
+  // Optional: halves what an all-reduce moves where only a slice of it is used.
+  manager.addPass(createFuseCollectivesPass());
+  // Shardings end here; collectives keep the mesh and axes that they need.
+  manager.addPass(createLocalizePass());
+  if (mutation) {
+    manager.addPass(createMutateCollectivePass(*mutation));
+  }
+  // Last, because until here one op stands for one reduction.
+  manager.addPass(createExpandLogSumExpPass());
+  manager.addPass(createVerifyPartitionPass());
+}
+
+} // namespace weft

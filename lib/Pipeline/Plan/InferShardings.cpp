@@ -1,0 +1,175 @@
+//===- InferShardings.cpp - the shardings of one op ---------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "InferShardings.h"
+
+#include "weft/Dialect/Weft/IR/Sharding.h"
+
+using namespace mlir;
+
+namespace weft {
+namespace {
+
+class Inference {
+public:
+  Inference(ShardableOpInterface op, MeshAttr mesh)
+      : op(op), mesh(mesh), rule(op.getFactorRule()),
+        axesOf(rule.factors.size(), ArrayAttr::get(mesh.getContext(), {})),
+        decided(rule.factors.size(), false) {}
+
+  OpShardings run(ArrayRef<ShardingAttr> wanted) {
+    for (unsigned operand : operandsBySize()) {
+      decideFactors(rule.operands[operand], getSharding(op->getOperand(operand).getType()));
+    }
+    for (auto [dims, sharding] : llvm::zip(rule.results, wanted)) {
+      if (sharding) {
+        decideFactors(dims, sharding);
+      }
+    }
+    decidePending();
+    return collect();
+  }
+
+private:
+  /// Numbers of the operands that are tensors, the largest first.
+  SmallVector<unsigned> operandsBySize() {
+    SmallVector<unsigned> numbers;
+    for (unsigned number = 0; number < op->getNumOperands(); ++number) {
+      if (isa<RankedTensorType>(op->getOperand(number).getType())) {
+        numbers.push_back(number);
+      }
+    }
+    auto size = [&](unsigned number) {
+      return cast<RankedTensorType>(op->getOperand(number).getType()).getNumElements();
+    };
+    llvm::sort(numbers, [&](unsigned a, unsigned b) {
+      return std::pair(-size(a), a) < std::pair(-size(b), b);
+    });
+    return numbers;
+  }
+
+  /// Gives the factors of `dims` that have no axes yet those of `sharding`.
+  void decideFactors(ArrayRef<unsigned> dims, ShardingAttr sharding) {
+    for (auto [dim, factor] : llvm::enumerate(dims)) {
+      if (decided[factor]) {
+        continue;
+      }
+      decided[factor] = true;
+      ArrayAttr axes = sharding.getDims()[dim];
+      bool taken = llvm::any_of(axes, [&](Attribute axis) { return isCutting(axis); });
+      if (!taken && rule.factors[factor].kind != FactorKind::MustReplicate) {
+        axesOf[factor] = axes;
+      }
+    }
+  }
+
+  bool isCutting(Attribute axis) {
+    return llvm::any_of(axesOf,
+                        [&](ArrayAttr axes) { return llvm::is_contained(axes, axis); });
+  }
+
+  /// Which axes stay pending, and in which operands.
+  void decidePending() {
+    for (StringAttr axis : mesh.getNames()) {
+      SmallVector<unsigned> pending;
+      for (unsigned number : operandsBySize()) {
+        ShardingAttr sharding = getSharding(op->getOperand(number).getType());
+        if (llvm::is_contained(sharding.getUnreduced(), axis) &&
+            sharding.getReduction() == ReductionKind::Sum) {
+          pending.push_back(number);
+        }
+      }
+      llvm::sort(pending);
+      if (pending.empty() || isCutting(axis) || joinsByOtherThanSum()) {
+        continue;
+      }
+      if (!op.isAdditiveIn(pending)) {
+        pending = isScalarSum() ? operandsInOrder() : SmallVector<unsigned>{};
+      }
+      if (!pending.empty()) {
+        pendingAxes.push_back(axis);
+        pendingIn.push_back(pending);
+      }
+    }
+  }
+
+  /// Whether some result that lacks a cut factor is not joined by a sum: then it cannot be a
+  /// pending sum besides.
+  bool joinsByOtherThanSum() {
+    return llvm::any_of(rule.reductions,
+                        [](ReductionKind kind) { return kind != ReductionKind::Sum; });
+  }
+
+  /// Whether the op is a sum of scalars, in which making an operand pending is free.
+  bool isScalarSum() {
+    return llvm::all_of(op->getResultTypes(),
+                        [](Type type) { return cast<RankedTensorType>(type).getRank() == 0; }) &&
+           op->getNumOperands() > 0 && op.isAdditiveIn(operandsInOrder());
+  }
+
+  SmallVector<unsigned> operandsInOrder() {
+    SmallVector<unsigned> numbers = operandsBySize();
+    llvm::sort(numbers);
+    return numbers;
+  }
+
+  ShardingAttr make(ArrayRef<unsigned> dims, ArrayRef<Attribute> unreduced,
+                    ReductionKind reduction) {
+    SmallVector<ArrayAttr> axes;
+    for (unsigned factor : dims) {
+      axes.push_back(axesOf[factor]);
+    }
+    return withUnreduced(ShardingAttr::get(mesh, axes), unreduced,
+                         unreduced.empty() ? ReductionKind::Sum : reduction);
+  }
+
+  OpShardings collect() {
+    OpShardings shardings;
+    for (unsigned number = 0; number < op->getNumOperands(); ++number) {
+      if (!isa<RankedTensorType>(op->getOperand(number).getType())) {
+        shardings.operands.push_back({});
+        continue;
+      }
+      SmallVector<Attribute> unreduced;
+      for (auto [axis, operands] : llvm::zip(pendingAxes, pendingIn)) {
+        if (llvm::is_contained(operands, number)) {
+          unreduced.push_back(axis);
+        }
+      }
+      shardings.operands.push_back(make(rule.operands[number], unreduced, ReductionKind::Sum));
+    }
+    for (auto [number, dims] : llvm::enumerate(rule.results)) {
+      SmallVector<Attribute> unreduced(pendingAxes.begin(), pendingAxes.end());
+      ReductionKind reduction = ReductionKind::Sum;
+      for (auto [factor, axes] : llvm::enumerate(axesOf)) {
+        if (!axes.empty() && !llvm::is_contained(dims, factor)) {
+          llvm::append_range(unreduced, axes);
+          reduction = rule.reductions[number];
+        }
+      }
+      shardings.results.push_back(make(dims, unreduced, reduction));
+    }
+    return shardings;
+  }
+
+  ShardableOpInterface op;
+  MeshAttr mesh;
+  FactorRule rule;
+  SmallVector<ArrayAttr> axesOf;
+  SmallVector<bool> decided;
+  SmallVector<StringAttr> pendingAxes;
+  SmallVector<SmallVector<unsigned>> pendingIn;
+};
+
+} // namespace
+
+OpShardings inferShardings(ShardableOpInterface op, MeshAttr mesh,
+                           ArrayRef<ShardingAttr> wanted) {
+  return Inference(op, mesh).run(wanted);
+}
+
+} // namespace weft

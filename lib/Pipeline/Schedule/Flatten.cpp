@@ -1,0 +1,290 @@
+//===- Flatten.cpp - from the module to the instruction table -------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "weft/Pipeline/Schedule/Flatten.h"
+
+#include "OpKinds.h"
+#include "Placement.h"
+#include "ProgramTables.h"
+#include "weft/Dialect/Weft/IR/Sharding.h"
+#include "weft/Schedule/Lifetimes.h"
+#include "weft/Schedule/Proof.h"
+
+using namespace mlir;
+using namespace weft;
+
+namespace {
+
+constexpr uint32_t kNoBuffer = ~uint32_t(0);
+
+/// Gives the values of one section their buffers, and writes its instructions.
+class SectionWriter {
+public:
+  /// The first `variableCount` buffers are those of the variables, in order.
+  SectionWriter(const FlatSection &section, StringRef name, size_t variableCount,
+                rt::Program &program, ProgramTables &tables)
+      : section(section), name(name), program(program), tables(tables),
+        bufferOf(section.values.size(), kNoBuffer), lastWrite(variableCount, -1) {}
+
+  LogicalResult write(std::vector<rt::Instruction> &instructions) {
+    for (auto [number, value] : llvm::enumerate(section.values)) {
+      if (value.variable >= 0) {
+        bufferOf[number] = value.variable;
+      }
+    }
+    if (failed(placeVariables())) {
+      return failure();
+    }
+    for (auto [time, op] : llvm::enumerate(section.ops)) {
+      if (failed(giveBuffers(op, time))) {
+        return failure();
+      }
+    }
+    instructions.reserve(section.ops.size());
+    for (const FlatOp &op : section.ops) {
+      if (failed(writeInstruction(op, instructions.emplace_back()))) {
+        return failure();
+      }
+    }
+    markGradients();
+    return success();
+  }
+
+private:
+  bool isVariable(uint32_t buffer) const { return buffer < lastWrite.size(); }
+  LogicalResult placeVariables();
+  LogicalResult giveBuffers(const FlatOp &op, int32_t time);
+  LogicalResult shareBuffer(const FlatOp &op, int32_t time, uint32_t operand, uint32_t result);
+  uint32_t makeBuffer(const FlatValue &value);
+  LogicalResult writeInstruction(const FlatOp &op, rt::Instruction &instruction);
+  void writeOperands(const FlatOp &op, rt::Instruction &instruction);
+  void markGradients();
+
+  const FlatSection &section;
+  StringRef name;
+  rt::Program &program;
+  ProgramTables &tables;
+  std::vector<uint32_t> bufferOf;
+  /// The value that was last put into each variable's buffer, or -1.
+  std::vector<int64_t> lastWrite;
+};
+
+/// New values that are not tied go right where their variables lie.
+LogicalResult SectionWriter::placeVariables() {
+  std::vector<Placing> placings = placeAssignments(section, Ties());
+  for (auto [assign, placing] : llvm::zip_equal(section.assigns, placings)) {
+    if (placing == Placing::Copy) {
+      AssignOp op = assign.op;
+      return op.emitOpError("internal error: the value is not computed in its variable's place");
+    }
+    if (placing == Placing::Direct) {
+      bufferOf[assign.value] = assign.variable;
+    }
+    if (placing != Placing::Kept) {
+      lastWrite[assign.variable] = assign.value;
+    }
+  }
+  return success();
+}
+
+uint32_t SectionWriter::makeBuffer(const FlatValue &value) {
+  auto type = cast<RankedTensorType>(value.type);
+  rt::Buffer buffer;
+  buffer.bytes = countBytes(type);
+  buffer.type = toElementType(type.getElementType());
+  program.buffers.push_back(buffer);
+  return program.buffers.size() - 1;
+}
+
+/// Lets `result` take over the buffer of `operand`, which nobody may read afterwards. If it is a
+/// variable's, the result must be the value that the variable is assigned.
+LogicalResult SectionWriter::shareBuffer(const FlatOp &op, int32_t time, uint32_t operand,
+                                         uint32_t result) {
+  uint32_t buffer = bufferOf[operand];
+  if (section.values[operand].lastRead != time) {
+    return op.op->emitOpError("internal error: a value is read after it was overwritten");
+  }
+  if (isVariable(buffer) && lastWrite[buffer] != static_cast<int64_t>(result)) {
+    return op.op->emitOpError("internal error: overwrites a variable that keeps its value");
+  }
+  bufferOf[result] = buffer;
+  return success();
+}
+
+LogicalResult SectionWriter::giveBuffers(const FlatOp &op, int32_t time) {
+  ArrayRef<uint32_t> operands = section.operandsOf(op), results = section.resultsOf(op);
+  auto launch = dyn_cast<LaunchOp>(op.op);
+  for (auto [position, result] : llvm::enumerate(results)) {
+    if (bufferOf[result] != kNoBuffer) {
+      continue; // Direct.
+    }
+    int64_t tied = launch ? launch.getTied()[position] : -1;
+    if (isa<AllReduceOp>(op.op) && section.values[operands[0]].lastRead == time &&
+        !isVariable(bufferOf[operands[0]])) {
+      tied = 0;
+    }
+    if (tied < 0) {
+      bufferOf[result] = makeBuffer(section.values[result]);
+    } else if (failed(shareBuffer(op, time, operands[tied], result))) {
+      return failure();
+    }
+  }
+  return success();
+}
+
+LogicalResult SectionWriter::writeInstruction(const FlatOp &op, rt::Instruction &instruction) {
+  FailureOr<ProgramTables::Target> target = tables.findTarget(op.op);
+  if (failed(target)) {
+    return failure();
+  }
+  instruction.opcode = target->opcode;
+  instruction.target = target->number;
+  instruction.label = tables.findLabel(op.op, name, section.paths[op.path]);
+  writeOperands(op, instruction);
+  if (target->isSwapped) {
+    std::swap(instruction.operands[0], instruction.operands[1]);
+  }
+  for (uint32_t number : section.operandsOf(op)) {
+    if (!section.values[number].type.isIndex()) {
+      continue;
+    }
+    if (!section.values[number].constant) {
+      return op.op->emitOpError("has a number whose value is not known");
+    }
+    instruction.immediates.push_back(*section.values[number].constant);
+  }
+  return success();
+}
+
+/// Tensor operands in order, then the results that have a buffer of their own.
+void SectionWriter::writeOperands(const FlatOp &op, rt::Instruction &instruction) {
+  auto launch = dyn_cast<LaunchOp>(op.op);
+  ArrayRef<uint32_t> operands = section.operandsOf(op);
+  instruction.operands.reserve(op.op->getNumOperands() + op.op->getNumResults());
+  for (auto [position, number] : llvm::enumerate(operands)) {
+    if (!section.values[number].type.isIndex()) {
+      bool isTied = launch && llvm::is_contained(launch.getTied(), static_cast<int64_t>(position));
+      instruction.operands.push_back(
+          {bufferOf[number], isTied ? rt::Access::ReadWrite : rt::Access::Read});
+    }
+  }
+  for (auto [position, number] : llvm::enumerate(section.resultsOf(op))) {
+    if (!launch || launch.getTied()[position] < 0) {
+      instruction.operands.push_back({bufferOf[number], rt::Access::Write});
+    }
+  }
+}
+
+/// A gradient is what is observed as one, and what collectives make it of.
+void SectionWriter::markGradients() {
+  std::vector<bool> isGradient(section.values.size(), false);
+  for (const FlatOp &op : llvm::reverse(section.ops)) {
+    auto observe = dyn_cast<ObserveOp>(op.op);
+    bool gives = isCommunication(op.op) && isGradient[section.resultsOf(op)[0]];
+    if (gives || (observe && observe.getName().starts_with("gradient/"))) {
+      isGradient[section.operandsOf(op)[0]] = true;
+    }
+  }
+  for (auto [number, buffer] : llvm::enumerate(bufferOf)) {
+    if (isGradient[number] && !isVariable(buffer)) {
+      program.buffers[buffer].kind = rt::BufferClass::Gradient;
+    }
+  }
+}
+
+rt::BufferClass classOf(VariableRole role) {
+  switch (role) {
+  case VariableRole::Parameter:
+    return rt::BufferClass::Parameter;
+  case VariableRole::Optimizer:
+    return rt::BufferClass::Optimizer;
+  case VariableRole::Input:
+    return rt::BufferClass::Input;
+  }
+  llvm_unreachable("unknown role");
+}
+
+/// A persistent buffer and a name for each variable; buffer i is that of variable i.
+LogicalResult writeVariables(const ModuleSymbols &symbols, MeshAttr mesh, rt::Program &program) {
+  for (VariableOp variable : symbols.variables) {
+    FailureOr<rt::TensorLayout> layout = toLayout(variable, variable.getType(), mesh);
+    if (failed(layout)) {
+      return failure();
+    }
+    rt::Buffer buffer;
+    buffer.bytes = countBytes(getLocalType(variable.getTensorType()));
+    buffer.type = layout->type;
+    buffer.kind = classOf(variable.getRole());
+    buffer.persistent = true;
+    std::vector<rt::NamedTensor> &tensors =
+        buffer.kind == rt::BufferClass::Parameter   ? program.parameters
+        : buffer.kind == rt::BufferClass::Optimizer ? program.optimizerState
+                                                    : program.inputs;
+    uint32_t number = program.buffers.size();
+    tensors.push_back({variable.getSymName().str(), std::move(*layout), number});
+    program.buffers.push_back(buffer);
+  }
+  return success();
+}
+
+rt::Program makeProgram(const ProgramInfo &info, MeshAttr mesh) {
+  rt::Program program;
+  program.modelName = info.modelName;
+  program.planText = info.planText;
+  program.planHash = info.planHash;
+  program.globalBatch = info.globalBatch;
+  program.sequenceLength = info.sequenceLength;
+  program.vocabulary = info.vocabulary;
+  program.defaultSteps = info.defaultSteps;
+  program.defaultSeed = info.defaultSeed;
+  program.stepFlops = info.stepFlops;
+  program.peakFlopsPerRank = info.peakFlopsPerRank;
+  for (auto [name, size] : llvm::zip_equal(mesh.getNames(), mesh.getSizes())) {
+    program.mesh.push_back({name.str(), size});
+  }
+  return program;
+}
+
+LogicalResult proveProgram(ModuleOp module, const rt::Program &program) {
+  schedule::Proof proof = schedule::prove(program);
+  if (proof.holds()) {
+    return success();
+  }
+  // Not `module.emitError`, which would print all of it.
+  InFlightDiagnostic error =
+      emitError(module.getLoc(), "internal error: the program cannot be proven");
+  for (const std::string &message : proof.diagnostics) {
+    error.attachNote() << message;
+  }
+  return error;
+}
+
+} // namespace
+
+FailureOr<rt::Program> weft::flatten(ModuleOp module, const ProgramInfo &info) {
+  auto mesh = module->getAttrOfType<MeshAttr>(kMeshAttr);
+  if (!mesh) {
+    return emitError(module.getLoc()) << "expected a mesh in '" << kMeshAttr << "'";
+  }
+  ModuleSymbols symbols(module);
+  FailureOr<SmallVector<FlatSection, 2>> sections = linearizeSections(module, symbols);
+  rt::Program program = makeProgram(info, mesh);
+  if (failed(sections) || failed(writeVariables(symbols, mesh, program))) {
+    return failure();
+  }
+  ProgramTables tables(program, mesh, symbols);
+  SectionWriter init((*sections)[0], "init", symbols.variables.size(), program, tables);
+  SectionWriter step((*sections)[1], "step", symbols.variables.size(), program, tables);
+  if (failed(init.write(program.init)) || failed(step.write(program.step))) {
+    return failure();
+  }
+  schedule::packArena(program);
+  if (failed(proveProgram(module, program))) {
+    return failure();
+  }
+  return program;
+}

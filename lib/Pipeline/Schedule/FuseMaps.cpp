@@ -1,0 +1,155 @@
+//===- FuseMaps.cpp - merges elementwise work that has one user -----------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "OpKinds.h"
+#include "weft/Pipeline/Schedule/Passes.h"
+
+#include "mlir/IR/IRMapping.h"
+
+using namespace mlir;
+
+namespace weft {
+#define GEN_PASS_DEF_FUSEMAPSPASS
+#include "weft/Pipeline/Schedule/Passes.h.inc"
+
+namespace {
+
+Attribute mapOf(MapOp op, unsigned number) { return op.getMaps()[number]; }
+
+void eraseOperand(MapOp op, unsigned number) {
+  SmallVector<Attribute> maps(op.getMaps().getValue());
+  maps.erase(maps.begin() + number);
+  op->eraseOperand(number);
+  op.setMapsAttr(ArrayAttr::get(op.getContext(), maps));
+  op.getBody().front().eraseArgument(number);
+}
+
+/// Erases operands that the code does not read, and those that an earlier one equals.
+void simplifyOperands(MapOp op) {
+  Block &body = op.getBody().front();
+  for (unsigned number = op.getNumOperands(); number-- > 0;) {
+    for (unsigned other = 0; other < number; ++other) {
+      if (op->getOperand(other) == op->getOperand(number) &&
+          mapOf(op, other) == mapOf(op, number)) {
+        body.getArgument(number).replaceAllUsesWith(body.getArgument(other));
+        break;
+      }
+    }
+    if (body.getArgument(number).use_empty()) {
+      eraseOperand(op, number);
+    }
+  }
+}
+
+/// Erases results that nobody uses, as long as one is left.
+MapOp simplifyResults(MapOp op) {
+  SmallVector<unsigned> used;
+  for (OpResult result : op->getResults()) {
+    if (!result.use_empty()) {
+      used.push_back(result.getResultNumber());
+    }
+  }
+  if (used.empty() || used.size() == op.getNumResults()) {
+    return op;
+  }
+  OpBuilder builder(op);
+  auto yield = cast<YieldOp>(op.getBody().front().getTerminator());
+  OperationState state(op.getLoc(), MapOp::getOperationName());
+  state.addOperands(op->getOperands());
+  state.addAttribute(op.getMapsAttrName(), op.getMapsAttr());
+  SmallVector<Value> values;
+  for (unsigned number : used) {
+    state.addTypes(op->getResult(number).getType());
+    values.push_back(yield->getOperand(number));
+  }
+  yield->setOperands(values);
+  state.addRegion()->takeBody(op.getBody());
+  auto smaller = cast<MapOp>(builder.create(state));
+  for (auto [position, number] : llvm::enumerate(used)) {
+    op->getResult(number).replaceAllUsesWith(smaller->getResult(position));
+  }
+  op.erase();
+  return smaller;
+}
+
+/// The map whose result operand `number` of `consumer` is, if it can become part of it.
+MapOp findProducer(MapOp consumer, unsigned number) {
+  auto producer = consumer->getOperand(number).getDefiningOp<MapOp>();
+  if (!producer || producer->getBlock() != consumer->getBlock()) {
+    return {};
+  }
+  if (producer.getNumOperands() == 0) {
+    return producer; // A constant: costs nothing, wherever it is spread.
+  }
+  bool isWholeSpace = cast<AffineMapAttr>(mapOf(consumer, number)).getValue().isIdentity();
+  bool hasOneUse = producer.getNumResults() == 1 && producer->getResult(0).hasOneUse();
+  return isWholeSpace && hasOneUse ? producer : MapOp();
+}
+
+/// Puts a copy of the code of `producer` into `consumer`, and its operands in place of operand
+/// `number`. The consumer reads that at the point it computes, so the producer's maps hold.
+void fuse(MapOp producer, MapOp consumer, unsigned number) {
+  Block &body = consumer.getBody().front();
+  Block &code = producer.getBody().front();
+  SmallVector<Attribute> maps(consumer.getMaps().getValue());
+  IRMapping mapping;
+  for (unsigned i = 0; i < producer.getNumOperands(); ++i) {
+    unsigned position = number + 1 + i;
+    consumer->insertOperands(position, producer->getOperand(i));
+    maps.insert(maps.begin() + position, mapOf(producer, i));
+    BlockArgument argument = code.getArgument(i);
+    mapping.map(argument, body.insertArgument(position, argument.getType(), argument.getLoc()));
+  }
+  consumer.setMapsAttr(ArrayAttr::get(consumer.getContext(), maps));
+
+  OpBuilder builder = OpBuilder::atBlockBegin(&body);
+  for (Operation &op : code.without_terminator()) {
+    builder.clone(op, mapping);
+  }
+  unsigned result = cast<OpResult>(consumer->getOperand(number)).getResultNumber();
+  Value scalar = mapping.lookupOrDefault(code.getTerminator()->getOperand(result));
+  body.getArgument(number).replaceAllUsesWith(scalar);
+  eraseOperand(consumer, number);
+  if (producer->use_empty()) {
+    producer.erase();
+  }
+}
+
+struct FuseMapsPass : impl::FuseMapsPassBase<FuseMapsPass> {
+  void runOnOperation() override {
+    if (getOperation().isExternal()) {
+      return;
+    }
+    eraseDeadOps(getOperation());
+    for (Block &block : getOperation().getBody()) {
+      for (Operation &op : llvm::make_early_inc_range(block)) {
+        if (auto map = dyn_cast<MapOp>(op)) {
+          fuseInto(simplifyResults(map));
+        }
+      }
+    }
+    eraseDeadOps(getOperation());
+  }
+
+  /// Maps come after what they read, so every producer has taken in its own producers already.
+  void fuseInto(MapOp consumer) {
+    simplifyOperands(consumer);
+    for (unsigned number = 0; number < consumer.getNumOperands();) {
+      if (MapOp producer = findProducer(consumer, number)) {
+        fuse(producer, consumer, number);
+        simplifyOperands(consumer);
+        number = 0; // Operands moved; what is left is looked at again.
+        ++fusedMaps;
+      } else {
+        ++number;
+      }
+    }
+  }
+};
+
+} // namespace
+} // namespace weft

@@ -1,0 +1,184 @@
+//===- Linearize.cpp - a section with its calls dissolved -----------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Linearize.h"
+
+#include "llvm/ADT/DenseSet.h"
+
+using namespace mlir;
+using namespace weft;
+
+ModuleSymbols::ModuleSymbols(ModuleOp module) {
+  for (Operation &op : *module.getBody()) {
+    if (auto variable = dyn_cast<VariableOp>(op)) {
+      numberOfVariable[variable.getSymNameAttr()] = variables.size();
+      variables.push_back(variable);
+    } else if (auto function = dyn_cast<func::FuncOp>(op)) {
+      functions[function.getSymNameAttr()] = function;
+    }
+  }
+}
+
+namespace {
+
+class Linearizer {
+public:
+  Linearizer(func::FuncOp section, const ModuleSymbols &symbols)
+      : section(section), symbols(symbols), oldValues(symbols.variables.size(), -1),
+        isAssigned(symbols.variables.size(), false) {}
+
+  FailureOr<FlatSection> run() {
+    flat.paths.push_back("");
+    if (failed(enter(section, {}, 0))) {
+      return failure();
+    }
+    while (!frames.empty()) {
+      Operation *op = &*frames.back().next++;
+      if (failed(visit(op))) {
+        return failure();
+      }
+    }
+    return std::move(flat);
+  }
+
+private:
+  /// A function that is being walked: the op to visit next, and the call to return to.
+  struct Frame {
+    func::FuncOp function;
+    Block::iterator next;
+    CallOp call;
+    uint32_t path;
+  };
+
+  LogicalResult enter(func::FuncOp function, CallOp call, uint32_t path) {
+    Operation *at = call ? call.getOperation() : function.getOperation();
+    if (!function || !function.getBody().hasOneBlock()) {
+      return at->emitOpError("expected a function of a single block here");
+    }
+    if (!active.insert(function).second) {
+      return at->emitOpError() << "calls @" << function.getSymName() << " within itself";
+    }
+    Block &body = function.getBody().front();
+    if (call) {
+      // No function is active twice, so one table of numbers serves all frames.
+      for (auto [argument, operand] : llvm::zip(body.getArguments(), call->getOperands())) {
+        numberOf[argument] = numberOf.at(operand);
+      }
+    }
+    frames.push_back({function, body.begin(), call, path});
+    return success();
+  }
+
+  void leave(func::ReturnOp op) {
+    CallOp call = frames.back().call;
+    if (call) {
+      for (auto [result, operand] : llvm::zip(call->getResults(), op->getOperands())) {
+        numberOf[result] = numberOf.at(operand);
+      }
+    }
+    active.erase(frames.back().function);
+    frames.pop_back();
+  }
+
+  uint32_t makeValue(Type type) {
+    flat.values.emplace_back().type = type;
+    return flat.values.size() - 1;
+  }
+
+  LogicalResult visit(Operation *op) {
+    if (auto returnOp = dyn_cast<func::ReturnOp>(op)) {
+      leave(returnOp);
+      return success();
+    }
+    if (auto call = dyn_cast<CallOp>(op)) {
+      return visitCall(call);
+    }
+    if (auto assign = dyn_cast<AssignOp>(op)) {
+      return visitAssign(assign);
+    }
+    if (auto read = dyn_cast<ReadOp>(op)) {
+      visitRead(read);
+    } else if (llvm::any_of(op->getResultTypes(), llvm::IsaPred<ShapedType>) ||
+               llvm::any_of(op->getOperandTypes(), llvm::IsaPred<ShapedType>)) {
+      visitTensorOp(op);
+    } else {
+      visitIndexOp(op);
+    }
+    return success();
+  }
+
+  LogicalResult visitCall(CallOp call) {
+    const std::string &parent = flat.paths[frames.back().path];
+    std::string path = parent.empty() ? "" : parent + "/";
+    path += call.getLabel();
+    flat.paths.push_back(std::move(path));
+    return enter(symbols.functions.lookup(call.getCalleeAttr().getAttr()), call,
+                 flat.paths.size() - 1);
+  }
+
+  LogicalResult visitAssign(AssignOp assign) {
+    uint32_t variable = symbols.numberOfVariable.lookup(assign.getVariableAttr().getAttr());
+    if (frames.size() != 1) {
+      return assign.emitOpError("must stand in @init or @step");
+    }
+    if (isAssigned[variable]) {
+      return assign.emitOpError() << "assigns @" << assign.getVariable() << " a second time";
+    }
+    isAssigned[variable] = true;
+    flat.assigns.push_back({assign, variable, numberOf.at(assign.getValue())});
+    return success();
+  }
+
+  void visitRead(ReadOp read) {
+    uint32_t variable = symbols.numberOfVariable.lookup(read.getVariableAttr().getAttr());
+    if (oldValues[variable] < 0) {
+      oldValues[variable] = makeValue(read.getOutput().getType());
+      flat.values.back().variable = variable;
+    }
+    numberOf[read.getOutput()] = oldValues[variable];
+  }
+
+  void visitTensorOp(Operation *op) {
+    int32_t time = flat.ops.size();
+    flat.ops.push_back({op, frames.back().path, static_cast<uint32_t>(flat.numbers.size())});
+    for (Value operand : op->getOperands()) {
+      uint32_t number = numberOf.at(operand);
+      flat.values[number].lastRead = time;
+      flat.numbers.push_back(number);
+    }
+    for (Value result : op->getResults()) {
+      uint32_t number = makeValue(result.getType());
+      flat.values[number].definedAt = time;
+      numberOf[result] = number;
+      flat.numbers.push_back(number);
+    }
+  }
+
+  void visitIndexOp(Operation *op) {
+    for (Value result : op->getResults()) {
+      numberOf[result] = makeValue(result.getType());
+    }
+    if (auto constant = dyn_cast<arith::ConstantIndexOp>(op)) {
+      flat.values.back().constant = constant.value();
+    }
+  }
+
+  func::FuncOp section;
+  const ModuleSymbols &symbols;
+  FlatSection flat;
+  std::vector<Frame> frames;
+  llvm::DenseSet<Operation *> active;
+  llvm::DenseMap<Value, uint32_t> numberOf;
+  std::vector<int64_t> oldValues;
+  std::vector<bool> isAssigned;
+};
+
+} // namespace
+
+FailureOr<FlatSection> weft::linearize(func::FuncOp section, const ModuleSymbols &symbols) {
+  return Linearizer(section, symbols).run();
+}

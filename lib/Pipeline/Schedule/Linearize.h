@@ -1,0 +1,89 @@
+//===- Linearize.h - a section with its calls dissolved -------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Walks `@init` or `@step` through all calls and lists every use of an op in the
+// order it will run. One op of a layer function stands in the list as often as the
+// function is called. Values are numbered: each use of an op gives new numbers,
+// and all reads of a variable give the one number of its old value.
+//
+// Changes nothing; refers to the module's ops, and is valid as long as they are.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_LIB_PIPELINE_SCHEDULE_LINEARIZE_H
+#define WEFT_LIB_PIPELINE_SCHEDULE_LINEARIZE_H
+
+#include "weft/Dialect/Weft/IR/Weft.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace weft {
+
+/// A module's variables, numbered in order, and its functions by name.
+struct ModuleSymbols {
+  explicit ModuleSymbols(mlir::ModuleOp module);
+
+  std::vector<VariableOp> variables;
+  llvm::DenseMap<mlir::StringAttr, uint32_t> numberOfVariable;
+  llvm::DenseMap<mlir::StringAttr, mlir::func::FuncOp> functions;
+};
+
+struct FlatValue {
+  mlir::Type type;
+  /// The variable whose old value this is, or -1.
+  int32_t variable = -1;
+  /// Number of the op that gives it, or -1.
+  int32_t definedAt = -1;
+  /// Number of the last op that reads it, or -1; an assignment is no op.
+  int32_t lastRead = -1;
+  /// An index that is known.
+  std::optional<int64_t> constant;
+};
+
+/// One use of an op that takes or gives tensors.
+struct FlatOp {
+  mlir::Operation *op;
+  /// Number of the path of call labels that leads to it.
+  uint32_t path;
+  /// Where its operands, and after them its results, begin in `FlatSection::numbers`.
+  uint32_t begin;
+};
+
+struct FlatAssign {
+  AssignOp op;
+  uint32_t variable, value;
+};
+
+struct FlatSection {
+  std::vector<FlatOp> ops;
+  std::vector<FlatValue> values;
+  std::vector<FlatAssign> assigns;
+  /// Labels of nested calls joined by '/'; path 0 is the section itself, "".
+  std::vector<std::string> paths;
+  std::vector<uint32_t> numbers;
+
+  llvm::ArrayRef<uint32_t> operandsOf(const FlatOp &op) const {
+    return llvm::ArrayRef(numbers).slice(op.begin, op.op->getNumOperands());
+  }
+  llvm::ArrayRef<uint32_t> resultsOf(const FlatOp &op) const {
+    return llvm::ArrayRef(numbers).slice(op.begin + op.op->getNumOperands(),
+                                         op.op->getNumResults());
+  }
+};
+
+/// Linear in the length of the list. Fails, with an error at the op, if a function calls itself
+/// or has no single block, or a variable is assigned twice or not in the section itself.
+mlir::FailureOr<FlatSection> linearize(mlir::func::FuncOp section, const ModuleSymbols &symbols);
+
+} // namespace weft
+
+#endif // WEFT_LIB_PIPELINE_SCHEDULE_LINEARIZE_H

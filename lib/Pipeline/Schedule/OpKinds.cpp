@@ -1,0 +1,40 @@
+//===- OpKinds.cpp - what becomes of an op --------------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "OpKinds.h"
+
+#include "weft/Pipeline/Schedule/ProductForm.h"
+
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+using namespace mlir;
+using namespace weft;
+
+bool weft::isCommunication(Operation *op) {
+  return isa<AllReduceOp, AllGatherOp, ReduceScatterOp, AllToAllOp>(op);
+}
+
+bool weft::isProduct(Operation *op) {
+  auto contract = dyn_cast<ContractOp>(op);
+  return contract && classifyProduct(contract).has_value();
+}
+
+bool weft::isKernelWork(Operation *op) {
+  bool computes = isa_and_present<WeftDialect>(op->getDialect()) && isPure(op) &&
+                  llvm::any_of(op->getResultTypes(), llvm::IsaPred<RankedTensorType>);
+  return computes && !isa<ReadOp, ReshardOp>(op) && !isCommunication(op) && !isProduct(op);
+}
+
+void weft::eraseDeadOps(func::FuncOp function) {
+  for (Block &block : function.getBody()) {
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
+      if (isOpTriviallyDead(&op)) {
+        op.erase();
+      }
+    }
+  }
+}

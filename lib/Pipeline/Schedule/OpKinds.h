@@ -1,0 +1,40 @@
+//===- OpKinds.h - what becomes of an op ----------------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_LIB_PIPELINE_SCHEDULE_OPKINDS_H
+#define WEFT_LIB_PIPELINE_SCHEDULE_OPKINDS_H
+
+#include "weft/Dialect/Weft/IR/Weft.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace weft {
+
+/// A function with this attribute is a kernel; it holds, for each result, the number of the
+/// argument whose storage the result takes over, or -1.
+inline constexpr llvm::StringLiteral kTiedAttr = "weft.tied";
+
+/// The module's attribute that holds its mesh.
+inline constexpr llvm::StringLiteral kMeshAttr = "weft.mesh";
+
+inline bool isKernel(mlir::func::FuncOp function) { return function->hasAttr(kTiedAttr); }
+
+/// Moves data between ranks: an instruction of its own.
+bool isCommunication(mlir::Operation *op);
+
+/// A contraction that a library's matrix product does: an instruction of its own.
+bool isProduct(mlir::Operation *op);
+
+/// Computes tensors by code that the compiler generates: becomes a kernel.
+bool isKernelWork(mlir::Operation *op);
+
+/// Erases ops without effect whose results nobody uses, in all blocks of `function`.
+void eraseDeadOps(mlir::func::FuncOp function);
+
+} // namespace weft
+
+#endif // WEFT_LIB_PIPELINE_SCHEDULE_OPKINDS_H

@@ -1,0 +1,19 @@
+//===- Passes.cpp - the order of the phase --------------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "weft/Pipeline/Schedule/Passes.h"
+
+using namespace mlir;
+
+void weft::buildSchedulePipeline(OpPassManager &manager) {
+  // First, since it decides what a kernel is.
+  manager.addNestedPass<func::FuncOp>(createFuseMapsPass());
+  // A map that works in place is another kernel: places are decided before there are kernels.
+  manager.addPass(createCopyAssignmentsPass());
+  manager.addPass(createOutlineKernelsPass());
+  manager.addPass(createVerifySchedulePass());
+}

@@ -1,0 +1,48 @@
+//===- Placement.h - how assigned values get where their variables lie ----===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A variable keeps one place for the whole run, and the value that it is assigned
+// must be there when the step ends. Let D be the op that computes the value:
+//
+//   Direct   all reads of the old value come before D: D writes to the place.
+//   Tied     D itself is the last that reads the old value, and is a map that
+//            does so at the point it computes: D works in place.
+//   Kept     the value assigned is the variable's old value: nothing to do.
+//   Copy     otherwise.
+//
+// The decision is made on the list of all uses of ops, calls dissolved. An op is tied
+// for all its uses or for none.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_LIB_PIPELINE_SCHEDULE_PLACEMENT_H
+#define WEFT_LIB_PIPELINE_SCHEDULE_PLACEMENT_H
+
+#include "Linearize.h"
+
+namespace weft {
+
+enum class Placing { Direct, Tied, Kept, Copy };
+
+/// For each result of an op, the number of the operand whose storage it takes over, or -1.
+using Ties = llvm::DenseMap<mlir::Operation *, llvm::SmallVector<int64_t>>;
+
+/// One entry for each assignment of the section, in order. `ties` says what is tied; launches
+/// say it themselves.
+std::vector<Placing> placeAssignments(const FlatSection &section, const Ties &ties);
+
+/// The maps that can be tied in all their uses in all sections.
+Ties decideTies(llvm::ArrayRef<FlatSection> sections);
+
+/// `@init` and `@step` of a module, linearized. Fails with an error if one of them is missing or
+/// cannot be.
+mlir::FailureOr<llvm::SmallVector<FlatSection, 2>> linearizeSections(mlir::ModuleOp module,
+                                                                     const ModuleSymbols &symbols);
+
+} // namespace weft
+
+#endif // WEFT_LIB_PIPELINE_SCHEDULE_PLACEMENT_H

@@ -1,0 +1,186 @@
+//===- ProductForm.cpp - contractions as matrix products ------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "weft/Pipeline/Schedule/ProductForm.h"
+
+#include "weft/Dialect/Weft/IR/Weft.h"
+
+#include "llvm/ADT/SmallVector.h"
+
+#include <array>
+#include <limits>
+#include <string>
+
+using namespace weft;
+
+namespace {
+
+/// A dense tensor's dimensions of more than one element: letters, sizes and strides.
+struct Term {
+  Term(llvm::StringRef letters, llvm::ArrayRef<int64_t> sizeOfLetter) {
+    int64_t stride = 1;
+    for (char letter : llvm::reverse(letters)) {
+      int64_t size = sizeOfLetter[static_cast<unsigned char>(letter)];
+      if (size != 1) {
+        names.insert(names.begin(), letter);
+        strides.insert(strides.begin(), stride);
+      }
+      stride *= size;
+    }
+  }
+
+  bool has(char letter) const { return names.find(letter) != std::string::npos; }
+
+  std::string names;
+  llvm::SmallVector<int64_t> strides;
+};
+
+/// Letters that one can see as a single dimension.
+struct Group {
+  std::string names;
+  int64_t size = 1;
+
+  /// Whether they lie together in `term`, in order.
+  bool isDenseIn(const Term &term) const { return term.names.find(names) != std::string::npos; }
+
+  /// Distance from one index to the next; 0 if there is only one.
+  int64_t strideIn(const Term &term) const {
+    return names.empty() ? 0 : term.strides[term.names.find(names.back())];
+  }
+};
+
+/// One matrix operand or result as stored: which of its two groups varies fastest, and how far
+/// the other's indices lie apart.
+struct Matrix {
+  bool isTransposed = false;
+  int64_t leading = 0, batchStride = 0;
+};
+
+/// `term` as a matrix with `rows` and `columns`, or nothing if the batch varies fastest.
+std::optional<Matrix> asMatrix(const Term &term, const Group &rows, const Group &columns,
+                               const Group &batch) {
+  Matrix matrix;
+  matrix.batchStride = batch.strideIn(term);
+  if (matrix.batchStride == 1) {
+    return std::nullopt;
+  }
+  // A matrix of one row or one column is stored either way; as rows of it where there is a choice.
+  matrix.isTransposed = columns.strideIn(term) > 1 || (columns.size == 1 && rows.size > 1);
+  const Group &major = matrix.isTransposed ? columns : rows;
+  const Group &minor = matrix.isTransposed ? rows : columns;
+  matrix.leading = major.size == 1 ? minor.size : major.strideIn(term);
+  return matrix;
+}
+
+struct Groups {
+  Group batch, m, n, k;
+};
+
+/// Sorts the letters; nothing if one occurs in a single operand only.
+std::optional<Groups> sortLetters(const Term &lhs, const Term &rhs, const Term &result,
+                                  llvm::ArrayRef<int64_t> sizeOfLetter) {
+  Groups groups;
+  auto add = [&](Group &group, char letter) {
+    group.names.push_back(letter);
+    group.size *= sizeOfLetter[static_cast<unsigned char>(letter)];
+  };
+  for (char letter : lhs.names) {
+    if (rhs.has(letter)) {
+      add(result.has(letter) ? groups.batch : groups.k, letter);
+    } else if (result.has(letter)) {
+      add(groups.m, letter);
+    } else {
+      return std::nullopt;
+    }
+  }
+  for (char letter : rhs.names) {
+    if (!lhs.has(letter) && !result.has(letter)) {
+      return std::nullopt;
+    }
+    if (!lhs.has(letter)) {
+      add(groups.n, letter);
+    }
+  }
+  return groups;
+}
+
+bool fitsLibrary(const rt::Product &product) {
+  for (int64_t size : {product.m, product.n, product.k, product.lda, product.ldb, product.ldc,
+                       product.batch}) {
+    if (size > std::numeric_limits<int32_t>::max()) {
+      return false; // The library counts in 32 bits.
+    }
+  }
+  return true;
+}
+
+} // namespace
+
+std::optional<ProductForm> weft::classifyProduct(llvm::ArrayRef<llvm::StringRef> terms,
+                                                 llvm::ArrayRef<int64_t> lhsShape,
+                                                 llvm::ArrayRef<int64_t> rhsShape,
+                                                 rt::ElementType type) {
+  std::array<int64_t, 256> sizeOfLetter;
+  sizeOfLetter.fill(1);
+  for (auto [letter, size] : llvm::zip_equal(terms[0], lhsShape)) {
+    sizeOfLetter[static_cast<unsigned char>(letter)] = size;
+  }
+  for (auto [letter, size] : llvm::zip_equal(terms[1], rhsShape)) {
+    sizeOfLetter[static_cast<unsigned char>(letter)] = size;
+  }
+  Term lhs(terms[0], sizeOfLetter), rhs(terms[1], sizeOfLetter), result(terms[2], sizeOfLetter);
+  std::optional<Groups> groups = sortLetters(lhs, rhs, result, sizeOfLetter);
+  if (!groups) {
+    return std::nullopt;
+  }
+  auto [batch, m, n, k] = *groups;
+  bool isSmall = batch.names.empty() ? m.names.empty() && n.names.empty()
+                                     : m.names.empty() || n.names.empty();
+  if (k.names.empty() || isSmall) {
+    return std::nullopt;
+  }
+  for (const Term *term : {&lhs, &rhs, &result}) {
+    bool hasAll = batch.isDenseIn(*term) && (term == &rhs || m.isDenseIn(*term)) &&
+                  (term == &lhs || n.isDenseIn(*term)) && (term == &result || k.isDenseIn(*term));
+    if (!hasAll) {
+      return std::nullopt;
+    }
+  }
+
+  ProductForm form;
+  std::optional<Matrix> c = asMatrix(result, m, n, batch);
+  if (c && c->isTransposed) {
+    // The library writes rows: compute the transpose, with the operands swapped.
+    form.isSwapped = true;
+    std::swap(lhs, rhs);
+    std::swap(m, n);
+    c = asMatrix(result, m, n, batch);
+  }
+  std::optional<Matrix> a = asMatrix(lhs, m, k, batch), b = asMatrix(rhs, k, n, batch);
+  if (!a || !b || !c) {
+    return std::nullopt;
+  }
+  form.product = {type,       a->isTransposed, b->isTransposed, m.size,
+                  n.size,     k.size,          a->leading,      b->leading,
+                  c->leading, batch.size,      a->batchStride,  b->batchStride,
+                  c->batchStride};
+  if (!fitsLibrary(form.product)) {
+    return std::nullopt;
+  }
+  return form;
+}
+
+std::optional<ProductForm> weft::classifyProduct(ContractOp op) {
+  auto type = llvm::cast<mlir::RankedTensorType>(op.getOutput().getType());
+  if (op.getInputs().size() != 2 || !type.getElementType().isF32()) {
+    return std::nullopt;
+  }
+  auto shapeOf = [&](unsigned number) {
+    return llvm::cast<mlir::RankedTensorType>(op.getInputs()[number].getType()).getShape();
+  };
+  return classifyProduct(op.getTerms(), shapeOf(0), shapeOf(1), rt::ElementType::F32);
+}

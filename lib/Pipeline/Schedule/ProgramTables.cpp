@@ -1,0 +1,234 @@
+//===- ProgramTables.cpp - the tables that instructions point into --------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ProgramTables.h"
+
+#include "OpKinds.h"
+#include "weft/Dialect/Weft/IR/Sharding.h"
+#include "weft/Pipeline/Schedule/ProductForm.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace weft;
+
+rt::ElementType weft::toElementType(Type type) {
+  if (type.isF64()) {
+    return rt::ElementType::F64;
+  }
+  if (type.isF32()) {
+    return rt::ElementType::F32;
+  }
+  return type.isInteger(64) ? rt::ElementType::I64 : rt::ElementType::I32;
+}
+
+uint64_t weft::countBytes(RankedTensorType type) {
+  return type.getNumElements() * rt::sizeOf(toElementType(type.getElementType()));
+}
+
+namespace {
+
+std::vector<uint32_t> toAxes(ArrayAttr axes, MeshAttr mesh) {
+  std::vector<uint32_t> numbers;
+  for (StringAttr axis : axes.getAsRange<StringAttr>()) {
+    numbers.push_back(mesh.getIndex(axis));
+  }
+  return numbers;
+}
+
+/// The text of numbers, for use as a key.
+std::string join(char kind, ArrayRef<int64_t> numbers) {
+  std::string key(1, kind);
+  for (int64_t number : numbers) {
+    key += std::to_string(number) + ",";
+  }
+  return key;
+}
+
+/// The name that a location carries, or "".
+StringRef findName(Location loc) {
+  if (auto name = dyn_cast<NameLoc>(loc)) {
+    return name.getName();
+  }
+  if (auto call = dyn_cast<CallSiteLoc>(loc)) {
+    return findName(call.getCallee());
+  }
+  if (auto fused = dyn_cast<FusedLoc>(loc)) {
+    for (Location part : fused.getLocations()) {
+      if (StringRef name = findName(part); !name.empty()) {
+        return name;
+      }
+    }
+  }
+  return "";
+}
+
+} // namespace
+
+FailureOr<rt::TensorLayout> weft::toLayout(Operation *op, Type type, MeshAttr mesh) {
+  ShardingAttr sharding = getSharding(type);
+  if (!sharding || sharding.getMesh() != mesh || !sharding.isReduced()) {
+    return op->emitOpError() << "expected a layout with a sharding on " << mesh
+                             << " and nothing pending, got " << type;
+  }
+  auto tensor = cast<RankedTensorType>(type);
+  rt::TensorLayout layout;
+  layout.type = toElementType(tensor.getElementType());
+  layout.globalShape.assign(tensor.getShape().begin(), tensor.getShape().end());
+  for (ArrayAttr axes : sharding.getDims()) {
+    layout.dimAxes.push_back(toAxes(axes, mesh));
+  }
+  return layout;
+}
+
+FailureOr<ProgramTables::Target> ProgramTables::findTarget(Operation *op) {
+  auto it = targets.find(op);
+  if (it != targets.end() && !isa<ObserveOp>(op)) { // Each observation stands for itself.
+    return it->second;
+  }
+  FailureOr<Target> target = makeTarget(op);
+  if (succeeded(target)) {
+    targets[op] = *target;
+  }
+  return target;
+}
+
+FailureOr<ProgramTables::Target> ProgramTables::makeTarget(Operation *op) {
+  if (auto launch = dyn_cast<LaunchOp>(op)) {
+    return makeKernel(launch);
+  }
+  if (auto observe = dyn_cast<ObserveOp>(op)) {
+    return makeObservation(observe);
+  }
+  if (isCommunication(op)) {
+    return makeCollective(op);
+  }
+  if (isProduct(op)) {
+    return makeProduct(cast<ContractOp>(op));
+  }
+  return op->emitOpError("is no instruction; run verify-schedule before");
+}
+
+ProgramTables::Target ProgramTables::makeKernel(LaunchOp op) {
+  auto [it, isNew] = numbers.try_emplace(("k" + op.getKernel()).str(), program.kernels.size());
+  if (isNew) {
+    program.kernels.push_back({op.getKernel().str()});
+  }
+  return {rt::Opcode::Kernel, it->second};
+}
+
+ProgramTables::Target ProgramTables::makeProduct(ContractOp op) {
+  ProductForm form = *classifyProduct(op);
+  const rt::Product &p = form.product;
+  std::string key =
+      join('p', {static_cast<int64_t>(p.type), p.transposeA, p.transposeB, p.m, p.n, p.k, p.lda,
+                 p.ldb, p.ldc, p.batch, p.strideA, p.strideB, p.strideC});
+  auto [it, isNew] = numbers.try_emplace(key, program.products.size());
+  if (isNew) {
+    program.products.push_back(p);
+  }
+  return {rt::Opcode::Product, it->second, form.isSwapped};
+}
+
+FailureOr<ProgramTables::Target> ProgramTables::makeCollective(Operation *op) {
+  rt::Collective collective;
+  ReductionKind reduction = ReductionKind::Sum;
+  MeshAttr ownMesh;
+  auto setGroup = [&](auto typed, rt::CollectiveKind kind) {
+    collective.kind = kind;
+    ownMesh = typed.getMesh();
+    collective.axes = toAxes(typed.getAxes(), ownMesh);
+  };
+  llvm::TypeSwitch<Operation *>(op)
+      .Case([&](AllReduceOp typed) {
+        setGroup(typed, rt::CollectiveKind::AllReduce);
+        reduction = typed.getReduction();
+      })
+      .Case([&](AllGatherOp typed) {
+        setGroup(typed, rt::CollectiveKind::AllGather);
+        collective.dim = typed.getDim();
+      })
+      .Case([&](ReduceScatterOp typed) {
+        setGroup(typed, rt::CollectiveKind::ReduceScatter);
+        collective.dim = typed.getDim();
+        reduction = typed.getReduction();
+      })
+      .Case([&](AllToAllOp typed) {
+        setGroup(typed, rt::CollectiveKind::AllToAll);
+        collective.dim = typed.getSplit();
+        collective.dim2 = typed.getConcat();
+      });
+  if (reduction == ReductionKind::LogSumExp) {
+    return op->emitOpError("reduces by logsumexp, expected sum or max after partition");
+  }
+  if (ownMesh != mesh) {
+    return op->emitOpError() << "is on " << ownMesh << ", expected the module's " << mesh;
+  }
+  collective.reduction =
+      reduction == ReductionKind::Max ? rt::ReductionKind::Max : rt::ReductionKind::Sum;
+  auto type = cast<RankedTensorType>(op->getOperand(0).getType());
+  collective.type = toElementType(type.getElementType());
+  collective.shape.assign(type.getShape().begin(), type.getShape().end());
+
+  std::vector<int64_t> parts = {
+      static_cast<int64_t>(collective.kind), static_cast<int64_t>(collective.reduction),
+      static_cast<int64_t>(collective.type), collective.dim, collective.dim2,
+      static_cast<int64_t>(collective.axes.size())};
+  parts.insert(parts.end(), collective.axes.begin(), collective.axes.end());
+  parts.insert(parts.end(), collective.shape.begin(), collective.shape.end());
+  auto [it, isNew] = numbers.try_emplace(join('c', parts), program.collectives.size());
+  if (isNew) {
+    program.collectives.push_back(std::move(collective));
+  }
+  return Target{rt::Opcode::Collective, it->second};
+}
+
+FailureOr<ProgramTables::Target> ProgramTables::makeObservation(ObserveOp op) {
+  if (!op.getLayout()) {
+    return op.emitOpError("has no layout after partition");
+  }
+  FailureOr<rt::TensorLayout> layout = toLayout(op, *op.getLayout(), mesh);
+  if (failed(layout)) {
+    return failure();
+  }
+  auto [it, isNew] =
+      numbers.try_emplace(("o" + op.getName()).str(), program.observations.size());
+  if (!isNew) {
+    return op.emitOpError() << "observes '" << op.getName() << "' a second time";
+  }
+  program.observations.push_back({op.getName().str(), std::move(*layout)});
+  return Target{rt::Opcode::Observe, it->second};
+}
+
+std::string ProgramTables::describe(Operation *op) {
+  // A launch goes by the op that its kernel does, which ends the kernel.
+  StringRef kind = op->getName().stripDialect();
+  if (auto launch = dyn_cast<LaunchOp>(op)) {
+    func::FuncOp kernel = symbols.functions.lookup(launch.getKernelAttr().getAttr());
+    for (Operation &inner : kernel.getBody().front().without_terminator()) {
+      kind = inner.getName().stripDialect();
+    }
+  }
+  StringRef name = findName(op->getLoc());
+  return (name + (name.empty() ? "(" : " (") + kind + ")").str();
+}
+
+uint32_t ProgramTables::findLabel(Operation *op, StringRef section, StringRef path) {
+  auto [description, isNew] = descriptions.try_emplace(op);
+  if (isNew) {
+    description->second = describe(op);
+  }
+  StringRef prefix = path.empty() ? section : path;
+  StringRef separator = StringRef(description->second).starts_with("(") ? " " : "/";
+  SmallString<128> label;
+  (prefix + separator + description->second).toVector(label);
+  auto [it, isNewLabel] = labels.try_emplace(label, program.labels.size());
+  if (isNewLabel) {
+    program.labels.push_back(label.str().str());
+  }
+  return it->second;
+}

@@ -1,0 +1,138 @@
+//===- Proof.cpp - nothing leaves the compiler unproven -------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "weft/Schedule/Proof.h"
+
+#include "ProofParts.h"
+
+#include <algorithm>
+#include <numeric>
+
+using namespace weft;
+using namespace weft::schedule;
+
+std::string weft::schedule::describeInstruction(const rt::Program &program, Section section,
+                                                size_t number) {
+  uint32_t label = instructionsOf(program, section)[number].label;
+  std::string text = section == Section::Init ? "init instruction " : "step instruction ";
+  text += std::to_string(number);
+  if (label < program.labels.size()) {
+    text += " '" + program.labels[label] + "'";
+  }
+  return text;
+}
+
+std::string weft::schedule::describeCollective(const rt::Program &program,
+                                               const rt::Collective &collective) {
+  std::string text = rt::nameOf(collective.kind);
+  bool reduces = collective.kind == rt::CollectiveKind::AllReduce ||
+                 collective.kind == rt::CollectiveKind::ReduceScatter;
+  if (reduces) {
+    text += std::string(" ") + rt::nameOf(collective.reduction);
+  }
+  text += std::string(" ") + rt::nameOf(collective.type) + "[";
+  for (size_t i = 0; i < collective.shape.size(); ++i) {
+    text += (i == 0 ? "" : "x") + std::to_string(collective.shape[i]);
+  }
+  text += "]";
+  if (collective.kind != rt::CollectiveKind::AllReduce) {
+    text += " dim " + std::to_string(collective.dim);
+  }
+  if (collective.kind == rt::CollectiveKind::AllToAll) {
+    text += " to dim " + std::to_string(collective.dim2);
+  }
+  text += " over";
+  for (uint32_t axis : collective.axes) {
+    text += " " + program.mesh[axis].name;
+  }
+  return text;
+}
+
+namespace {
+
+/// The FNV-1a hash (Fowler, Noll and Vo) of 64 bits.
+class Hash {
+public:
+  void add(const char *bytes, size_t count) {
+    for (size_t i = 0; i < count; ++i) {
+      state = (state ^ static_cast<unsigned char>(bytes[i])) * 1099511628211u;
+    }
+  }
+  void add(int64_t value) {
+    for (int shift = 0; shift < 64; shift += 8) {
+      char byte = static_cast<char>(value >> shift);
+      add(&byte, 1);
+    }
+  }
+  std::string toText() const {
+    std::string text(16, '0');
+    for (int i = 0; i < 16; ++i) {
+      text[i] = "0123456789abcdef"[(state >> (60 - 4 * i)) & 15];
+    }
+    return text;
+  }
+
+private:
+  uint64_t state = 14695981039346656037u;
+};
+
+/// Checks one table by itself.
+void checkProgram(const rt::Program &program, Diagnostics &diagnostics) {
+  if (!checkWellFormed(program, diagnostics)) {
+    return;
+  }
+  checkNames(program, diagnostics);
+  checkShapes(program, diagnostics);
+  checkDataFlow(program, diagnostics);
+  checkPlaces(program, diagnostics);
+}
+
+std::string certify(std::span<const RankClass> classes) {
+  Hash hash;
+  for (const RankClass &rankClass : classes) {
+    std::vector<char> bytes = rt::serialize(*rankClass.program);
+    hash.add(static_cast<int64_t>(bytes.size()));
+    hash.add(bytes.data(), bytes.size());
+    hash.add(static_cast<int64_t>(rankClass.ranks.size()));
+    for (int64_t rank : rankClass.ranks) {
+      hash.add(rank);
+    }
+  }
+  return hash.toText();
+}
+
+} // namespace
+
+Proof weft::schedule::prove(std::span<const RankClass> classes) {
+  Diagnostics diagnostics;
+  for (const RankClass &rankClass : classes) {
+    checkProgram(*rankClass.program, diagnostics);
+  }
+  if (diagnostics.size() == 0) {
+    checkClasses(classes, diagnostics);
+  }
+  if (diagnostics.size() == 0) {
+    checkCollectives(classes, Section::Init, diagnostics);
+    checkCollectives(classes, Section::Step, diagnostics);
+  }
+  Proof proof;
+  proof.diagnostics = diagnostics.take();
+  if (proof.holds()) {
+    proof.certificate = certify(classes);
+  }
+  return proof;
+}
+
+Proof weft::schedule::prove(const rt::Program &program) {
+  RankClass all{&program, {}};
+  std::string error;
+  if (rt::isWellFormed(program, error)) { // Else there may be no sensible number of ranks.
+    all.ranks.resize(program.rankCount());
+    std::iota(all.ranks.begin(), all.ranks.end(), 0);
+  }
+  return prove({&all, 1});
+}

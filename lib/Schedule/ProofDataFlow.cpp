@@ -1,0 +1,130 @@
+//===- ProofDataFlow.cpp - reads, writes and places -----------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ProofParts.h"
+
+#include "weft/Schedule/Lifetimes.h"
+
+using namespace weft;
+using namespace weft::schedule;
+
+namespace {
+
+class DataFlowCheck {
+public:
+  DataFlowCheck(const rt::Program &program, Diagnostics &diagnostics)
+      : program(program), diagnostics(diagnostics), isWritten(program.buffers.size(), false),
+        usedByInit(program.buffers.size(), false) {
+    for (size_t i = 0; i < program.buffers.size(); ++i) {
+      isWritten[i] = isInput(i);
+    }
+  }
+
+  void run() {
+    checkSection(Section::Init);
+    checkNamed(program.parameters);
+    checkNamed(program.optimizerState);
+    for (size_t i = 0; i < program.buffers.size(); ++i) {
+      isWritten[i] = program.buffers[i].persistent;
+    }
+    checkSection(Section::Step);
+  }
+
+private:
+  bool isInput(size_t buffer) const {
+    return program.buffers[buffer].persistent &&
+           program.buffers[buffer].kind == rt::BufferClass::Input;
+  }
+
+  /// What outlives a step must have a value before the first one.
+  void checkNamed(const std::vector<rt::NamedTensor> &tensors) {
+    for (const rt::NamedTensor &tensor : tensors) {
+      if (!isWritten[tensor.buffer]) {
+        diagnostics.add("init does not write '" + tensor.name + "'");
+      }
+    }
+  }
+
+  void checkSection(Section section) {
+    const std::vector<rt::Instruction> &instructions = instructionsOf(program, section);
+    for (size_t i = 0; i < instructions.size(); ++i) {
+      problem.clear();
+      check(section, instructions[i]);
+      if (!problem.empty()) {
+        diagnostics.add(describeInstruction(program, section, i) + " " + problem);
+      }
+    }
+  }
+
+  void check(Section section, const rt::Instruction &instruction) {
+    for (const rt::Operand &operand : instruction.operands) {
+      checkOperand(section, operand);
+    }
+    for (size_t i = 0; i < instruction.operands.size(); ++i) {
+      for (size_t j = i + 1; j < instruction.operands.size(); ++j) {
+        checkAlias(instruction, i, j);
+      }
+    }
+    for (const rt::Operand &operand : instruction.operands) {
+      isWritten[operand.buffer] = isWritten[operand.buffer] || operand.access != rt::Access::Read;
+    }
+  }
+
+  void checkOperand(Section section, const rt::Operand &operand) {
+    std::string name = "buffer " + std::to_string(operand.buffer);
+    if (operand.access != rt::Access::Write && !isWritten[operand.buffer]) {
+      problem = "reads " + name + ", which nothing has written";
+    }
+    if (operand.access != rt::Access::Read && isInput(operand.buffer)) {
+      problem = "writes " + name + ", an input";
+    }
+    if (program.buffers[operand.buffer].persistent) {
+      return;
+    }
+    if (section == Section::Init) {
+      usedByInit[operand.buffer] = true;
+    } else if (usedByInit[operand.buffer]) {
+      problem = "uses " + name + ", which init uses and which is not persistent";
+    }
+  }
+
+  void checkAlias(const rt::Instruction &instruction, size_t i, size_t j) {
+    const rt::Operand &a = instruction.operands[i], &b = instruction.operands[j];
+    if (a.access == rt::Access::Read && b.access == rt::Access::Read) {
+      return;
+    }
+    const rt::Buffer &x = program.buffers[a.buffer], &y = program.buffers[b.buffer];
+    if (x.offset >= y.offset + y.bytes || y.offset >= x.offset + x.bytes) {
+      return;
+    }
+    bool inPlace = instruction.opcode == rt::Opcode::Collective &&
+                   program.collectives[instruction.target].kind ==
+                       rt::CollectiveKind::AllReduce &&
+                   a.buffer == b.buffer;
+    if (!inPlace) {
+      problem = "has operands " + std::to_string(i) + " and " + std::to_string(j) +
+                " that share bytes, and writes one of them";
+    }
+  }
+
+  const rt::Program &program;
+  Diagnostics &diagnostics;
+  std::vector<bool> isWritten, usedByInit;
+  std::string problem;
+};
+
+} // namespace
+
+void weft::schedule::checkDataFlow(const rt::Program &program, Diagnostics &diagnostics) {
+  DataFlowCheck(program, diagnostics).run();
+}
+
+void weft::schedule::checkPlaces(const rt::Program &program, Diagnostics &diagnostics) {
+  for (const ArenaFault &fault : checkArena(makeArenaProblem(program), currentPlan(program))) {
+    diagnostics.add(toText(fault));
+  }
+}

@@ -1,0 +1,194 @@
+//===- ProofShapes.cpp - instructions fit the buffers they use ------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ProofParts.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+using namespace weft;
+using namespace weft::schedule;
+
+namespace {
+
+/// Sizes of real tensors; a table beyond is damaged, and sums below must not overflow.
+constexpr int64_t kMaxElements = int64_t(1) << 48;
+
+/// Product of `sizes`, or nothing if one is not positive or there are too many elements.
+std::optional<int64_t> countElements(std::span<const int64_t> sizes) {
+  int64_t count = 1;
+  for (int64_t size : sizes) {
+    if (size < 1 || size > kMaxElements / count) {
+      return std::nullopt;
+    }
+    count *= size;
+  }
+  return count;
+}
+
+/// One index of a stored matrix: how often it steps, and how far.
+struct Stride {
+  int64_t size, step;
+};
+
+/// Number of elements that the indices visit, if they visit each of the elements 0 to that
+/// number just once; else nothing.
+std::optional<int64_t> countIfDense(std::array<Stride, 3> strides) {
+  std::sort(strides.begin(), strides.end(), [](const Stride &a, const Stride &b) {
+    return a.step != b.step ? a.step < b.step : a.size < b.size;
+  });
+  int64_t count = 1;
+  for (const Stride &stride : strides) {
+    if (stride.size == 1) {
+      continue;
+    }
+    if (stride.size < 1 || stride.step != count || stride.size > kMaxElements / count) {
+      return std::nullopt;
+    }
+    count *= stride.size;
+  }
+  return count;
+}
+
+class ShapeCheck {
+public:
+  ShapeCheck(const rt::Program &program, Diagnostics &diagnostics)
+      : program(program), diagnostics(diagnostics) {}
+
+  void run() {
+    checkNamed(program.parameters);
+    checkNamed(program.optimizerState);
+    checkNamed(program.inputs);
+    for (Section section : {Section::Init, Section::Step}) {
+      const std::vector<rt::Instruction> &instructions = instructionsOf(program, section);
+      for (size_t i = 0; i < instructions.size(); ++i) {
+        problem.clear();
+        check(instructions[i]);
+        if (!problem.empty()) {
+          diagnostics.add(describeInstruction(program, section, i) + " " + problem);
+        }
+      }
+    }
+  }
+
+private:
+  void checkNamed(const std::vector<rt::NamedTensor> &tensors) {
+    for (const rt::NamedTensor &tensor : tensors) {
+      std::optional<int64_t> elements = countElements(localShape(tensor.layout, program.mesh));
+      uint64_t bytes = program.buffers[tensor.buffer].bytes;
+      if (!elements || *elements * sizeOf(tensor.layout.type) != bytes) {
+        diagnostics.add("'" + tensor.name + "' does not fit its buffer of " +
+                        std::to_string(bytes) + " bytes");
+      }
+    }
+  }
+
+  void check(const rt::Instruction &instruction) {
+    switch (instruction.opcode) {
+    case rt::Opcode::Kernel:
+      return;
+    case rt::Opcode::Product:
+      return checkProduct(instruction, program.products[instruction.target]);
+    case rt::Opcode::Collective:
+      return checkCollective(instruction, program.collectives[instruction.target]);
+    case rt::Opcode::Observe:
+      return checkObserve(instruction, program.observations[instruction.target]);
+    }
+    problem = "has an unknown opcode";
+  }
+
+  /// The operands must be exactly these.
+  bool expectOperands(const rt::Instruction &instruction, std::vector<rt::Access> accesses) {
+    bool equal = std::equal(
+        accesses.begin(), accesses.end(), instruction.operands.begin(),
+        instruction.operands.end(),
+        [](rt::Access access, const rt::Operand &operand) { return access == operand.access; });
+    if (!equal || !instruction.immediates.empty()) {
+      problem = "has operands or immediates of the wrong number or access";
+      return false;
+    }
+    return true;
+  }
+
+  void expectElements(const rt::Instruction &instruction, size_t operand, rt::ElementType type,
+                      std::optional<int64_t> elements) {
+    uint64_t bytes = program.buffers[instruction.operands[operand].buffer].bytes;
+    if (problem.empty() && (!elements || *elements * rt::sizeOf(type) != bytes)) {
+      problem = "does not fit operand " + std::to_string(operand) + ": it needs " +
+                (elements ? std::to_string(*elements * rt::sizeOf(type)) + " bytes"
+                          : std::string("a dense tensor")) +
+                ", the buffer has " + std::to_string(bytes);
+    }
+  }
+
+  void checkProduct(const rt::Instruction &instruction, const rt::Product &p) {
+    if (!expectOperands(instruction,
+                        {rt::Access::Read, rt::Access::Read, rt::Access::Write})) {
+      return;
+    }
+    int64_t rowsA = p.transposeA ? p.k : p.m, columnsA = p.transposeA ? p.m : p.k;
+    int64_t rowsB = p.transposeB ? p.n : p.k, columnsB = p.transposeB ? p.k : p.n;
+    expectElements(instruction, 0, p.type,
+                   countIfDense({{{p.batch, p.strideA}, {rowsA, p.lda}, {columnsA, 1}}}));
+    expectElements(instruction, 1, p.type,
+                   countIfDense({{{p.batch, p.strideB}, {rowsB, p.ldb}, {columnsB, 1}}}));
+    expectElements(instruction, 2, p.type,
+                   countIfDense({{{p.batch, p.strideC}, {p.m, p.ldc}, {p.n, 1}}}));
+    if (p.lda < columnsA || p.ldb < columnsB || p.ldc < p.n) {
+      problem = "has rows that are longer than the distance from one to the next";
+    }
+  }
+
+  void checkCollective(const rt::Instruction &instruction, const rt::Collective &collective) {
+    if (!expectOperands(instruction, {rt::Access::Read, rt::Access::Write})) {
+      return;
+    }
+    int64_t ranks = 1;
+    for (uint32_t axis : collective.axes) {
+      ranks *= program.mesh[axis].size;
+    }
+    std::vector<int64_t> result = collective.shape;
+    bool moves = collective.kind != rt::CollectiveKind::AllReduce;
+    bool isAllToAll = collective.kind == rt::CollectiveKind::AllToAll;
+    if (moves && (collective.dim >= result.size() ||
+                  (isAllToAll &&
+                   (collective.dim2 >= result.size() || collective.dim2 == collective.dim)))) {
+      problem = "moves along a dimension that its operand does not have";
+      return;
+    }
+    if (collective.kind == rt::CollectiveKind::AllGather) {
+      result[collective.dim] *= ranks;
+    } else if (moves && result[collective.dim] % ranks != 0) {
+      problem = "cannot cut dimension " + std::to_string(collective.dim) + " in " +
+                std::to_string(ranks) + " equal pieces";
+      return;
+    } else if (moves) {
+      result[collective.dim] /= ranks;
+      result[collective.dim2] *= isAllToAll ? ranks : 1;
+    }
+    expectElements(instruction, 0, collective.type, countElements(collective.shape));
+    expectElements(instruction, 1, collective.type, countElements(result));
+  }
+
+  void checkObserve(const rt::Instruction &instruction, const rt::Observation &observation) {
+    if (expectOperands(instruction, {rt::Access::Read})) {
+      expectElements(instruction, 0, observation.layout.type,
+                     countElements(localShape(observation.layout, program.mesh)));
+    }
+  }
+
+  const rt::Program &program;
+  Diagnostics &diagnostics;
+  std::string problem;
+};
+
+} // namespace
+
+void weft::schedule::checkShapes(const rt::Program &program, Diagnostics &diagnostics) {
+  ShapeCheck(program, diagnostics).run();
+}

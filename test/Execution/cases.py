@@ -1,0 +1,172 @@
+#===- cases.py - the models, recipes and meshes that are compared ----------===#
+#
+# Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+#===------------------------------------------------------------------------===#
+"""Small descriptions, written from a table, and a text to train on.
+
+Sizes divide by every mesh of up to 8 ranks: 8 sequences, 8 key heads, 64 inner elements, 256
+tokens. Each case turns on what the others leave off, so that together they cover the model family.
+"""
+
+import random
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+STEPS = 20
+LATER_STEP = 11  # the second step whose gradients are compared
+SEED = 1
+
+# (dp, tp) of every split of 2, 4 and 8 ranks.
+ALL_MESHES = [(ranks // tp, tp) for ranks in (2, 4, 8) for tp in (1, 2, 4, 8) if tp <= ranks]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One model with one recipe, in one precision, and the meshes to split it over."""
+
+    family: str  # "gpt2" or "llama"
+    optimizer: str  # "adamw" or "sgd"
+    dropout: bool
+    tied: bool
+    precision: str = "F64"
+    meshes: tuple = ((2, 1), (1, 2), (2, 2))
+
+    @property
+    def name(self):
+        return "-".join([self.family, self.optimizer, "dropout" if self.dropout else "plain",
+                         "tied" if self.tied else "untied", self.precision.lower()])
+
+
+FAMILIES = {
+    "gpt2": """heads: 8
+norm: LAYER_NORM
+positions: LEARNED
+attention_biases: true
+mlp_biases: true
+maximum_length: 16
+""",
+    # 16 query heads on 8 key heads; the heads together are wider than hidden.
+    "llama": """heads: 16
+kv_heads: 8
+head_size: 4
+norm: RMS_NORM
+norm_epsilon: 1e-6
+activation: SWIGLU
+positions: ROTARY
+""",
+}
+
+# What the tied and the untied case of a family have each for itself.
+DETAILS = {
+    ("gpt2", True): "activation: GELU_TANH\n",
+    ("gpt2", False): "activation: GELU\nnorm_bias: false\n",
+    ("llama", True): "rotary { theta: 500.0 scaling: LINEAR factor: 2.0 }\n",
+    ("llama", False): """rotary {
+  theta: 500.0
+  scaling: LLAMA3
+  factor: 2.0
+  original_maximum_length: 8
+}
+""",
+}
+
+# Rates at which the loss falls by more than a tenth in 20 steps. AdamW alone is nearly blind to a
+# wrong scale of the gradients; SGD and clipping are not.
+OPTIMIZERS = {
+    "adamw": """adamw { weight_decay: 0.1 }
+schedule { peak_learning_rate: 0.01 warmup_steps: 3 decay: COSINE }
+clip_norm: 1.0
+""",
+    "sgd": """sgd { momentum: 0.9 weight_decay: 0.01 }
+schedule { peak_learning_rate: 0.2 warmup_steps: 2 decay: LINEAR final_learning_rate_fraction: 0.2 }
+z_loss: 1e-3
+""",
+}
+
+
+def model_text(case):
+    """The model of `case` as a description."""
+    text = f"""version: 1
+name: "{case.name}"
+layers: 2
+hidden: 32
+ffn: 64
+vocabulary: 256
+{FAMILIES[case.family]}{DETAILS[case.family, case.tied]}tied_embeddings: {str(case.tied).lower()}
+initialization {{ standard_deviation: 0.08 }}
+"""
+    if case.dropout:
+        text += "dropout: 0.1\n"
+        # Heads are split over tp, so these masks are the ones that a wrong index would change.
+        text += "attention_dropout: 0.2\n" if case.family == "llama" else "attention_dropout: 0.1\n"
+    return text
+
+
+def recipe_text(case):
+    """The recipe of `case` as a description."""
+    return f"""version: 1
+sequence_length: 16
+global_batch_sequences: 8
+precision: {case.precision}
+{OPTIMIZERS[case.optimizer]}steps: {STEPS}
+"""
+
+
+MACHINE = """version: 1
+name: "test"
+devices_per_node: 8
+device {
+  name: "core"
+  peak_flops { precision: F64 flops: 1e10 }
+  peak_flops { precision: F32 flops: 2e10 }
+  memory_bytes: 1073741824
+  memory_bandwidth_bytes_per_second: 1e10
+}
+links { name: "memory" scope: NODE latency_seconds: 1e-6 bandwidth_bytes_per_second: 5e9 }
+"""
+
+
+def training_text(size=1 << 16):
+    """The same pseudo-English each time: words that differ much in how often they occur."""
+    source = random.Random(1)
+    words = ["".join(source.choice("etaoinshrdlu") for _ in range(source.randint(1, 7)))
+             for _ in range(300)]
+    weights = [1.0 / (rank + 1) for rank in range(len(words))]
+    pieces, length = [], 0
+    while length < size:
+        sentence = " ".join(source.choices(words, weights, k=source.randint(4, 12)))
+        pieces.append(sentence.capitalize() + ".\n")
+        length += len(pieces[-1])
+    return "".join(pieces)
+
+
+def write(case, folder):
+    """Writes the description of `case` into `folder` and returns (model, recipe)."""
+    model, recipe = Path(folder) / "model.textproto", Path(folder) / "recipe.textproto"
+    model.write_text(model_text(case))
+    recipe.write_text(recipe_text(case))
+    return model, recipe
+
+
+def all_cases():
+    """Every combination, in both precisions, on every mesh."""
+    return [Case(family, optimizer, dropout, tied, precision, tuple(ALL_MESHES))
+            for precision in ("F64", "F32") for family in FAMILIES for optimizer in OPTIMIZERS
+            for tied in (True, False) for dropout in (True, False)]
+
+
+def default_cases():
+    """Each family, optimizer, dropout and tying with each of the others at least once."""
+    chosen = [
+        Case("gpt2", "adamw", True, True),
+        Case("gpt2", "sgd", False, False),
+        Case("llama", "adamw", False, True),
+        Case("llama", "sgd", True, False),
+    ]
+    # One case of each family over every mesh; float32 where both families differ most.
+    chosen[0] = replace(chosen[0], meshes=tuple(ALL_MESHES))
+    chosen[3] = replace(chosen[3], meshes=tuple(ALL_MESHES))
+    return chosen + [replace(case, precision="F32", meshes=((2, 2),))
+                     for case in (chosen[1], chosen[2])]

@@ -1,0 +1,209 @@
+#!/usr/bin/python3
+#===- compare.py - the same model under every plan, on every run, and in NumPy --===#
+#
+# Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+#===------------------------------------------------------------------------===#
+"""Compiles small models, runs them, and compares numbers.
+
+    equality   programs for several meshes against the program for one rank: losses and weights of
+               20 steps, and all gradients of the first and of a later step
+    repeat     the same program twice: equal to the last bit
+    reference  programs against the NumPy implementation in test/Reference
+    mutants    programs with one collective broken on purpose, each of which must be noticed
+
+Prints a line for each comparison, then "N passed, N failed"; fails if one failed or none ran.
+"""
+
+import argparse
+import os
+import sys
+import tempfile
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+
+import cases
+import differences
+import mutants
+import programs
+from programs import Once, ProgramError
+
+REFERENCE_STEPS = 6
+REFERENCE_MESHES = ((1, 1), (2, 2))
+
+# A check is a generator of (what is compared, function that returns the fault or None), so that
+# comparisons of all checks can run side by side.
+
+
+def learned(losses):
+    """A sentence if training hardly moved the loss, so that equality would show little; or None."""
+    if losses[-1] <= 0.9 * losses[0]:
+        return None
+    return f"loss went from {losses[0]:.4f} to {losses[-1]:.4f}, expected a fall by a tenth"
+
+
+def runs_of(compiler, case, mesh):
+    """Two runs of one program that save the gradients of different steps."""
+    place = compiler.program(case, mesh)
+    return [compiler.run(place, mesh, gradients_step=step, name=f"equality-{step}")
+            for step in (0, cases.LATER_STEP)]
+
+
+def check_equality(compiler, case):
+    """Every mesh of `case` against one rank."""
+    single = Once(lambda: runs_of(compiler, case, (1, 1)))
+    yield "loss falls", lambda: learned(single()[0].losses)
+    for mesh in case.meshes:
+        def compare(mesh=mesh):
+            first, later = runs_of(compiler, case, mesh)
+            if case.precision == "F32":
+                # Rounding grows from step to step, so only the first gradients tell.
+                return differences.of_runs(first, single()[0], 1e-5, ("losses", "gradients"))
+            return (differences.of_runs(first, single()[0], 1e-10)
+                    or differences.of_runs(later, single()[1], 1e-10, ("gradients",)))
+
+        yield f"dp={mesh[0]} tp={mesh[1]} is one rank", compare
+
+
+def check_repeat(compiler, case):
+    """Two runs of one program, on one rank and on the largest mesh."""
+    for mesh in ((1, 1), max(case.meshes, key=lambda mesh: mesh[0] * mesh[1])):
+        def compare(mesh=mesh):
+            place = compiler.program(case, mesh)
+            names = ("repeat-1", "repeat-2")
+            first, again = (compiler.run(place, mesh, name=name) for name in names)
+            for a, b in zip(first.files, again.files):
+                if a.read_bytes() != b.read_bytes():
+                    return f"{a.name} and {b.name} differ"
+            return differences.of_runs(again, first, 0.0, ("losses", "norms"))
+
+        yield f"dp={mesh[0]} tp={mesh[1]} repeats its bits", compare
+
+
+def check_reference(compiler, case):
+    """Programs against the NumPy implementation."""
+    for mesh in REFERENCE_MESHES:
+        yield (f"dp={mesh[0]} tp={mesh[1]} is the reference",
+               lambda mesh=mesh: unlike_reference(compiler, case, mesh))
+
+
+def unlike_reference(compiler, case, mesh):
+    """The first difference between a program and the NumPy implementation, or None."""
+    exact = case.precision == "F64"
+    place = compiler.program(case, mesh)
+    initial = compiler.run(place, mesh, steps=0, name="initial")
+    expected = programs.reference_run(compiler, case, initial.weights, REFERENCE_STEPS)
+    fault = differences.of_tensors("initial weight", initial.weights, expected.initial,
+                                   1e-12 if exact else 1e-6)
+    for step in (0, REFERENCE_STEPS - 1):
+        if fault:
+            break
+        got = compiler.run(place, mesh, REFERENCE_STEPS, step, f"reference-{step}")
+        expected.gradients = expected.all_gradients[step]
+        parts = ("losses", "norms", "gradients", "weights")
+        if not exact:
+            parts = ("losses", "gradients") if step == 0 else ("losses",)
+        fault = differences.of_runs(got, expected, 1e-9 if exact else 1e-5, parts)
+    return fault
+
+
+def guarded(compare):
+    """What `compare` returns; a program that fails is a fault too."""
+    try:
+        return compare()
+    except (ProgramError, OSError, ValueError, KeyError) as error:
+        return f"{type(error).__name__}: {error}" if isinstance(error, KeyError) else str(error)
+
+
+CHECKS = {"equality": check_equality, "repeat": check_repeat, "reference": check_reference,
+          "mutants": mutants.check_mutants}
+
+
+def results(work, jobs):
+    """Yields (kind, case, what, fault or None) for all comparisons, `jobs` at a time, in order."""
+    with ThreadPoolExecutor(jobs) as pool:
+        pending, ended = deque(), set()
+
+        def first():
+            kind, case, number, what, future = pending.popleft()
+            fault = future.result()
+            if fault is mutants.NOTHING_LEFT:
+                ended.add(number)
+            elif number not in ended:
+                yield kind, case, what, fault
+
+        for number, (kind, case, comparisons) in enumerate(work):
+            for what, compare in comparisons:
+                pending.append((kind, case, number, what, pool.submit(guarded, compare)))
+                # Few ahead: that there is nothing left shows only when one has run.
+                if len(pending) > 2 * jobs:
+                    yield from first()
+                if number in ended:
+                    break
+        while pending:
+            yield from first()
+
+
+def cases_of(kind, options):
+    """What to compare: every case, or those that `kind` needs by default."""
+    chosen = cases.all_cases() if options.full else cases.default_cases()
+    if kind == "mutants":
+        # The mesh has both axes, and only float64 tells a small mistake from rounding.
+        chosen = [case for case in chosen if case.precision == "F64"]
+    if not options.full and kind == "repeat":
+        chosen = [case for case in chosen if case.dropout]
+    if not options.full and kind == "mutants":
+        chosen = [case for case in chosen if case.dropout and case.tied]
+    return [case for case in chosen if not options.case or options.case in case.name]
+
+
+def dry_run(work, compiler):
+    """Writes descriptions and lists cases, without a compiler."""
+    for kind, case in work:
+        print(kind, case.name, " ".join(f"{dp}x{tp}" for dp, tp in case.meshes))
+        cases.write(case, compiler.place(case, (1, 1)))
+    return 0
+
+
+def compare_all(work, compiler, options):
+    """Runs all comparisons and prints a line for each; returns the exit status."""
+    passed = failed = 0
+    checks = []
+    for kind, case in work:
+        arguments = (options.full,) if kind == "mutants" else ()
+        checks.append((kind, case, CHECKS[kind](compiler, case, *arguments)))
+    for kind, case, what, fault in results(checks, options.jobs):
+        passed, failed = passed + (not fault), failed + bool(fault)
+        print(f"{'FAIL' if fault else 'pass'} {kind} {case.name}: {what}"
+              + (f": {fault}" if fault else ""), flush=True)
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed or not passed else 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kinds", nargs="+", choices=list(CHECKS), metavar="KIND",
+                        help=", ".join(CHECKS))
+    parser.add_argument("--weft", default="build/bin/weft", help="the compiler")
+    parser.add_argument("--full", action="store_true", help="every case on every mesh")
+    parser.add_argument("--case", help="only cases whose name contains this")
+    parser.add_argument("--folder", help="where programs go and stay; default: a temporary one")
+    parser.add_argument("--jobs", type=int, default=2, help="comparisons at a time")
+    parser.add_argument("--dry-run", action="store_true",
+                        help="write the descriptions into --folder and list the cases")
+    options = parser.parse_args()
+
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.folder or temporary
+        os.makedirs(folder, exist_ok=True)
+        compiler = programs.Compiler(options.weft, folder)
+        work = [(kind, case) for kind in options.kinds for case in cases_of(kind, options)]
+        if options.dry_run:
+            return dry_run(work, compiler)
+        return compare_all(work, compiler, options)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,68 @@
+#===- differences.py - how far two runs are apart --------------------------===#
+#
+# Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+#===------------------------------------------------------------------------===#
+"""Compares losses and tensors of two runs, and names the first that differ and by how much."""
+
+import math
+
+import numpy as np
+
+# A tensor whose norm is below this share of all tensors' norm holds nothing but rounding, as the
+# gradient of a key bias does, which is zero in truth. It is measured against the norm of all.
+NOTHING = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-7}
+
+
+def global_norm(tensors):
+    """The 2-norm over all tensors together."""
+    return math.sqrt(sum(float((np.asarray(t, np.float64) ** 2).sum()) for t in tensors.values()))
+
+
+def of_series(kind, got, expected, tolerance):
+    """A sentence about the first step whose value differs, or None."""
+    if len(got) != len(expected):
+        return f"{kind}: {len(got)} steps, expected {len(expected)}"
+    for step, (a, b) in enumerate(zip(got, expected)):
+        # Written so that a value that is not a number differs from all others.
+        if not abs(a - b) <= tolerance * abs(b):
+            return (f"{kind} of step {step}: {a!r}, expected {b!r}, "
+                    f"relative difference {abs(a - b) / abs(b):.1e} above {tolerance:.0e}")
+    return None
+
+
+def of_tensors(kind, got, expected, tolerance):
+    """A sentence about the first tensor that differs, or None. Distances are relative norms."""
+    if set(got) != set(expected):
+        odd = sorted(set(got) ^ set(expected))[0]
+        return f"{kind} {odd}: only in one of the runs"
+    scale = global_norm(expected)
+    first, count = None, 0
+    for name in sorted(expected):
+        a, b = np.asarray(got[name], np.float64), np.asarray(expected[name], np.float64)
+        if a.shape != b.shape:
+            return f"{kind} {name}: shape {list(a.shape)}, expected {list(b.shape)}"
+        size = np.linalg.norm(b)
+        if size <= NOTHING[expected[name].dtype] * scale:
+            size = scale
+        distance = np.linalg.norm(a - b)
+        if not distance <= tolerance * size:
+            count += 1
+            first = first or (f"{kind} {name}: relative difference {distance / (size or 1.0):.1e} "
+                              f"above {tolerance:.0e}")
+    return f"{first} ({count} of {len(expected)} tensors differ)" if first else None
+
+
+NAMES = {"losses": "loss", "norms": "gradient norm", "gradients": "gradient of",
+         "weights": "weight"}
+
+
+def of_runs(got, expected, tolerance, what=tuple(NAMES)):
+    """A sentence about the first difference between two runs in `what`, or None."""
+    for part in what:
+        compare = of_series if part in ("losses", "norms") else of_tensors
+        found = compare(NAMES[part], getattr(got, part), getattr(expected, part), tolerance)
+        if found:
+            return found
+    return None

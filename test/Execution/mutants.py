@@ -1,0 +1,70 @@
+#===- mutants.py - programs with one broken collective ---------------------===#
+#
+# Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+#===------------------------------------------------------------------------===#
+"""Breaks the collectives of a program one by one; the comparison with one rank must notice each.
+
+This tests the test: a collective that may be dropped or scaled unseen is one that equality does not
+watch.
+"""
+
+import itertools
+import shutil
+from functools import partial
+
+import differences
+from programs import Once, ProgramError
+
+KINDS = ("drop", "double", "scale")
+MESH = (2, 2)
+STEPS = 4
+
+# What the compiler says of a number beyond the last collective, and of a mutation that keeps the
+# meaning: a maximum taken twice is the same, and what is subtracted before exp() and added after
+# log() may be any number. Such a collective is dropped instead.
+NO_SUCH = "no collective"
+UNCHANGED = "changes nothing"
+
+# What a comparison returns that asks for a collective beyond the last.
+NOTHING_LEFT = object()
+
+
+def check_mutants(compiler, case, full):
+    """Breaks each collective of the program for a 2 x 2 mesh: in every way if `full`, else in one,
+    another one from each collective to the next. Goes on until told that nothing is left."""
+    def train(mesh):
+        return compiler.run(compiler.program(case, mesh), mesh, STEPS, name="mutants")
+
+    expected = Once(lambda: train((1, 1)))
+
+    def unbroken():
+        return differences.of_runs(train(MESH), expected(), 1e-10)
+
+    yield "unbroken", unbroken
+    for number in itertools.count():
+        for kind in KINDS if full else [KINDS[number % len(KINDS)]]:
+            yield f"{kind} collective {number}", partial(
+                unnoticed, compiler, case, expected, number, kind)
+
+
+def unnoticed(compiler, case, expected, number, kind):
+    """A sentence if the mutant trains like the program it was made from, or None."""
+    expected()  # A fault of its own is not the mutant's.
+    try:
+        place = compiler.compile(case, MESH, suffix=f"-{number}-{kind}",
+                                    options=["--mutate-collective", f"{number}:{kind}"])
+    except ProgramError as error:
+        if UNCHANGED in error.output and kind != "drop":
+            return unnoticed(compiler, case, expected, number, "drop")
+        if NO_SUCH not in error.output:
+            raise
+        return "the program has no collectives" if number == 0 else NOTHING_LEFT
+    try:
+        found = differences.of_runs(compiler.run(place, MESH, STEPS), expected(), 1e-10)
+    except ProgramError:
+        return None  # It stopped, which nobody fails to notice.
+    finally:
+        shutil.rmtree(place)
+    return None if found else "losses, gradients and weights stay the same"

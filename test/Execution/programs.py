@@ -1,0 +1,167 @@
+#===- programs.py - compiles cases and runs the programs -------------------===#
+#
+# Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+#===------------------------------------------------------------------------===#
+"""Compiles a case for a mesh, runs it, and reads what it wrote."""
+
+import json
+import math
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+
+import numpy as np
+
+import cases
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "Reference"))
+import config  # noqa: E402
+import dataset  # noqa: E402
+import reference  # noqa: E402
+import safetensors  # noqa: E402
+
+# Seconds that a compilation or run may take; more is a hang.
+TIME_LIMIT = 300
+
+
+class ProgramError(Exception):
+    """A compilation or run failed; `output` is all that it printed."""
+
+    def __init__(self, message, output=""):
+        super().__init__(message)
+        self.output = output
+
+
+def call(command):
+    """Runs `command`; raises ProgramError if it fails."""
+    command = [str(part) for part in command]
+    try:
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              errors="replace", timeout=TIME_LIMIT)
+    except subprocess.TimeoutExpired as expired:
+        raise ProgramError(f"{' '.join(command)}: not done after {TIME_LIMIT} s") from expired
+    if done.returncode != 0:
+        tail = " | ".join(done.stdout.strip().splitlines()[-3:])
+        raise ProgramError(f"{' '.join(command)}: exit status {done.returncode}: {tail}",
+                           done.stdout)
+
+class Once:
+    """The result of `compute`, computed when first asked for, by whichever thread comes first."""
+
+    def __init__(self, compute):
+        self.compute, self.lock, self.result, self.error = compute, Lock(), None, None
+
+    def __call__(self):
+        with self.lock:
+            if self.result is None and self.error is None:
+                try:
+                    self.result = self.compute()
+                except ProgramError as error:
+                    self.error = error
+        if self.error:
+            raise self.error
+        return self.result
+
+
+@dataclass
+class Run:
+    """What a run wrote: loss and norm of each step, gradients of one, tensors after the last."""
+
+    losses: list
+    norms: list
+    gradients: dict
+    weights: dict
+    files: list
+
+
+class Compiler:
+    """Compiles cases into `folder` with the `weft` at `binary`.
+
+    Safe to call from any thread; two runs of one program at a time need different names.
+    """
+
+    def __init__(self, binary, folder):
+        self.binary = Path(binary).resolve()
+        self.folder = Path(folder)
+        self.data = self.folder / "text.txt"
+        self.data.write_text(cases.training_text())
+        self.lock, self.programs = Lock(), {}
+
+    def program(self, case, mesh):
+        """The folder of the program of `case` for `mesh`, compiled when first asked for."""
+        with self.lock:
+            compiled = self.programs.setdefault(
+                (case.name, mesh), Once(lambda: self.compile(case, mesh)))
+        return compiled()
+
+    def place(self, case, mesh, suffix=""):
+        """A folder of its own for one program."""
+        place = self.folder / f"{case.name}-dp{mesh[0]}-tp{mesh[1]}{suffix}"
+        place.mkdir(parents=True, exist_ok=True)
+        return place
+
+    def compile(self, case, mesh, options=(), suffix=""):
+        """Compiles and returns the folder of the program; raises ProgramError."""
+        place = self.place(case, mesh, suffix)
+        model, recipe = cases.write(case, place)
+        machine = place / "machine.textproto"
+        machine.write_text(cases.MACHINE)
+        call([self.binary, "compile", model, "--machine", machine, "--recipe", recipe,
+              "--target", "host", "--pin", f"dp={mesh[0]}", "--pin", f"tp={mesh[1]}", *options,
+              "-o", place / "train"])
+        return place
+
+    def run(self, place, mesh, steps=cases.STEPS, gradients_step=0, name="run"):
+        """Runs the program in `place` from fresh weights; raises ProgramError."""
+        metrics, weights, gradients = (
+            place / f"{name}.{kind}" for kind in
+            ("metrics.jsonl", "weights.safetensors", "gradients.safetensors"))
+        options = ["--data", self.data, "--steps", steps, "--seed", cases.SEED, "--quiet",
+                   "--metrics", metrics, "--save", weights]
+        if steps:
+            options += ["--save-gradients", gradients, "--gradients-step", gradients_step]
+        call([self.binary, "run", "-n", mesh[0] * mesh[1], place / "train", "--", *options])
+        lines = [json.loads(line) for line in metrics.read_text().splitlines()] if steps else []
+        saved = safetensors.load(gradients) if steps else {}
+        saved = {name.removeprefix("gradient/"): value for name, value in saved.items()}
+        # Optimizer state has a slash in its name.
+        after = {name: value for name, value in safetensors.load(weights).items()
+                 if "/" not in name}
+        return Run([number(line, "loss") for line in lines],
+                   [number(line, "gradient_norm") for line in lines], saved, after,
+                   [weights] + ([gradients] if steps else []))
+
+
+def number(line, key):
+    """What a line of metrics says; a value that is not finite is null there."""
+    return math.nan if line[key] is None else line[key]
+
+
+@dataclass
+class ReferenceRun:
+    """What NumPy computes; `gradients` is set to those of the step to compare."""
+
+    initial: dict
+    losses: list
+    norms: list
+    all_gradients: list
+    weights: dict
+    gradients: dict = None
+
+
+def reference_run(compiler, case, weights, steps):
+    """Trains `steps` steps of `case` in NumPy, from `weights`."""
+    model = config.parse_model(cases.model_text(case))
+    recipe = config.parse_recipe(cases.recipe_text(case))
+    data = dataset.Dataset(compiler.data, recipe.sequence_length, recipe.global_batch, cases.SEED)
+    run = ReferenceRun(model.initial_weights(cases.SEED), [], [], [], {})
+    run.weights = {name: w.astype(np.float64) for name, w in weights.items()}
+    for step in reference.train(model, recipe, run.weights, data.batch, steps, cases.SEED):
+        run.losses.append(step.loss)
+        run.norms.append(step.gradient_norm)
+        run.all_gradients.append(step.gradients)
+    return run

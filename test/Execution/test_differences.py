@@ -1,0 +1,96 @@
+#===- test_differences.py - tests of the comparison itself -----------------===#
+#
+# Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+#===------------------------------------------------------------------------===#
+
+import unittest
+
+import numpy as np
+
+import cases
+import differences
+import programs
+
+
+class Series(unittest.TestCase):
+    def test_equal_within_tolerance(self):
+        self.assertIsNone(differences.of_series("loss", [1.0, 2.0 + 1e-12], [1.0, 2.0], 1e-10))
+
+    def test_names_the_first_step(self):
+        found = differences.of_series("loss", [1.0, 2.1, 9.0], [1.0, 2.0, 3.0], 1e-10)
+        self.assertIn("loss of step 1: 2.1, expected 2.0", found)
+
+    def test_missing_step_and_not_a_number_differ(self):
+        self.assertIn("1 steps, expected 2", differences.of_series("loss", [1.0], [1.0, 2.0], 1.0))
+        self.assertIsNotNone(differences.of_series("loss", [float("nan")], [1.0], 1e-10))
+
+
+class Tensors(unittest.TestCase):
+    expected = {"a": np.array([3.0, 4.0]), "b": np.array([1e-13])}
+
+    def test_rounding_alone_is_measured_against_all(self):
+        got = {"a": self.expected["a"], "b": np.array([-2e-13])}
+        self.assertIsNone(differences.of_tensors("weight", got, self.expected, 1e-10))
+        got["b"] = np.array([1e-9])
+        self.assertIn("weight b: relative difference 2.0e-10 above 1e-10 (1 of 2",
+                      differences.of_tensors("weight", got, self.expected, 1e-10))
+
+    def test_small_tensor_is_measured_by_itself(self):
+        expected = {"a": np.array([3.0]), "b": np.array([1e-6])}
+        got = {"a": np.array([3.0]), "b": np.array([1e-6 + 1e-12])}
+        self.assertIn("weight b", differences.of_tensors("weight", got, expected, 1e-10))
+
+    def test_names_shape_and_missing_tensor(self):
+        self.assertIn("only in one", differences.of_tensors("weight", {}, self.expected, 1.0))
+        got = dict(self.expected, a=np.zeros((2, 1)))
+        self.assertIn("weight a: shape [2, 1], expected [2]",
+                      differences.of_tensors("weight", got, self.expected, 1.0))
+
+    def test_not_a_number_differs(self):
+        got = dict(self.expected, a=np.array([np.nan, 4.0]))
+        self.assertIn("weight a", differences.of_tensors("weight", got, self.expected, 1e-10))
+
+
+class Cases(unittest.TestCase):
+    def test_every_description_is_understood(self):
+        seen = set()
+        for case in cases.all_cases() + cases.default_cases():
+            model = programs.config.parse_model(cases.model_text(case))
+            recipe = programs.config.parse_recipe(cases.recipe_text(case))
+            self.assertEqual(model.dropout > 0, case.dropout)
+            self.assertEqual(recipe.optimizer, case.optimizer)
+            seen.add(case.name)
+            for dp, tp in case.meshes:
+                self.assertEqual(recipe.global_batch % dp, 0)
+                for size in (model.kv_heads, model.ffn, model.vocabulary):
+                    self.assertEqual(size % tp, 0)
+        self.assertEqual(len(seen), 32)
+
+    def test_default_covers_every_choice_and_mesh(self):
+        chosen = cases.default_cases()
+        for field in ("family", "optimizer", "dropout", "tied", "precision"):
+            self.assertEqual(len({getattr(case, field) for case in chosen}), 2, field)
+        self.assertEqual({mesh for case in chosen for mesh in case.meshes}, set(cases.ALL_MESHES))
+        self.assertEqual(sum(case.dropout for case in cases.all_cases()), 16)
+
+    def test_training_moves_the_loss_by_a_tenth(self):
+        # In NumPy, on the text itself, for every case: a run that learns nothing shows nothing.
+        text = np.frombuffer(cases.training_text().encode(), np.uint8).astype(int)
+        for case in cases.all_cases()[:16]:
+            model = programs.config.parse_model(cases.model_text(case))
+            recipe = programs.config.parse_recipe(cases.recipe_text(case))
+
+            def batch(step):
+                starts = (np.arange(8) + 8 * step) * 16
+                block = np.stack([text[start:start + 17] for start in starts])
+                return block[:, :-1], block[:, 1:]
+
+            steps = list(programs.reference.train(model, recipe, model.initial_weights(1), batch,
+                                                  cases.STEPS, 1))
+            self.assertLess(steps[-1].loss, 0.9 * steps[0].loss, case.name)
+
+
+if __name__ == "__main__":
+    unittest.main()

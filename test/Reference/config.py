@@ -1,0 +1,181 @@
+#===- config.py - what a model and a recipe say ----------------------------===#
+#
+# Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+#===------------------------------------------------------------------------===#
+"""The model and the recipe as plain records."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+import generator
+import text_format
+
+
+@dataclass
+class Model:
+    """A decoder-only transformer; the fields are those of proto/weft/model.proto."""
+
+    vocabulary: int
+    hidden: int
+    layers: int
+    heads: int
+    kv_heads: int
+    head_size: int
+    ffn: int
+    norm: str = "LAYER_NORM"
+    activation: str = "GELU"
+    positions: str = "LEARNED"
+    maximum_length: int = 0
+    norm_epsilon: float = 1e-5
+    norm_bias: bool = True
+    theta: float = 10000.0
+    rope_scaling: tuple = None  # see layers.rotary_frequencies
+    attention_biases: bool = False
+    mlp_biases: bool = False
+    tied_embeddings: bool = False
+    dropout: float = 0.0
+    attention_dropout: float = 0.0
+    standard_deviation: float = 0.02
+    scale_residual_projections: bool = True
+
+    @property
+    def group(self):
+        return self.heads // self.kv_heads
+
+    def parameters(self):
+        """The shape of every parameter, by name."""
+        hidden, ffn = self.hidden, self.ffn
+        queries = (self.kv_heads, self.group, self.head_size)
+        shapes = {"embed.tokens.weight": (self.vocabulary, hidden)}
+        if self.positions == "LEARNED":
+            shapes["embed.positions.weight"] = (self.maximum_length, hidden)
+        for layer in range(self.layers):
+            prefix = f"layers.{layer}."
+            shapes.update(self._norm(prefix + "attention_norm"))
+            attention = prefix + "attention."
+            self._linear(shapes, attention + "query", queries, (hidden,), self.attention_biases)
+            for part in ("key", "value"):
+                self._linear(shapes, attention + part, (self.kv_heads, self.head_size), (hidden,),
+                             self.attention_biases)
+            self._linear(shapes, attention + "output", (hidden,), queries, self.attention_biases)
+            shapes.update(self._norm(prefix + "mlp_norm"))
+            names = ("up", "gate") if self.activation == "SWIGLU" else ("up",)
+            for part in names:
+                self._linear(shapes, prefix + "mlp." + part, (ffn,), (hidden,), self.mlp_biases)
+            self._linear(shapes, prefix + "mlp.down", (hidden,), (ffn,), self.mlp_biases)
+        shapes.update(self._norm("final_norm"))
+        if not self.tied_embeddings:
+            shapes["head.weight"] = (self.vocabulary, hidden)
+        return shapes
+
+    def _norm(self, name):
+        shapes = {name + ".weight": (self.hidden,)}
+        if self.norm_bias:
+            shapes[name + ".bias"] = (self.hidden,)
+        return shapes
+
+    @staticmethod
+    def _linear(shapes, name, outputs, inputs, bias):
+        shapes[name + ".weight"] = outputs + inputs
+        if bias:
+            shapes[name + ".bias"] = outputs
+
+    def initial_weights(self, seed):
+        """Every parameter's value before step 0."""
+        return {name: self.initial_weight(name, shape, seed)
+                for name, shape in self.parameters().items()}
+
+    def initial_weight(self, name, shape, seed):
+        if name.endswith(".bias"):
+            return np.zeros(shape)
+        if name.endswith("norm.weight"):
+            return np.ones(shape)
+        into_residual = name.endswith(("attention.output.weight", "mlp.down.weight"))
+        std = self.standard_deviation
+        if into_residual and self.scale_residual_projections:
+            std = std / math.sqrt(2.0 * self.layers)
+        values = generator.normal(seed, generator.fnv1a(name), int(np.prod(shape)))
+        return std * values.reshape(shape)
+
+
+@dataclass
+class Recipe:
+    """How a model is trained; the fields are those of proto/weft/recipe.proto."""
+
+    sequence_length: int
+    global_batch: int
+    steps: int
+    precision: str = "F32"
+    optimizer: str = "adamw"  # or "sgd"
+    beta1: float = 0.9
+    beta2: float = 0.95
+    epsilon: float = 1e-8
+    momentum: float = 0.0
+    weight_decay: float = 0.0
+    peak_learning_rate: float = 1e-3
+    warmup_steps: int = 0
+    decay: str = "COSINE"
+    final_learning_rate_fraction: float = 0.1
+    clip_norm: float = math.inf
+    z_loss: float = 0.0
+    seed: int = 0
+
+
+def _known(fields, kind, names):
+    unknown = set(fields) - set(names)
+    if unknown:
+        raise ValueError(f"{kind} has fields that the reference does not know: "
+                         + ", ".join(sorted(unknown)))
+    return {name: values[-1] for name, values in fields.items()}
+
+
+MODEL_FIELDS = ("layers hidden heads kv_heads head_size ffn norm norm_epsilon norm_bias activation "
+                "positions attention_biases mlp_biases dropout attention_dropout tied_embeddings "
+                "vocabulary maximum_length").split()
+
+
+def parse_model(text):
+    """The model of a description in text form. Refuses fields it does not know."""
+    fields = _known(text_format.parse(text), "model",
+                    MODEL_FIELDS + ["version", "name", "rotary", "initialization"])
+    values = {name: fields[name] for name in MODEL_FIELDS if name in fields}
+    values.setdefault("kv_heads", fields["heads"])
+    values.setdefault("head_size", fields["hidden"] // fields["heads"])
+    values.setdefault("norm_bias", fields["norm"] == "LAYER_NORM")
+    values.update(_known(fields.get("initialization", {}), "initialization",
+                         ("standard_deviation", "scale_residual_projections")))
+    rotary = _known(fields.get("rotary", {}), "rotary",
+                    ("theta", "scaling", "factor", "low_frequency_factor", "high_frequency_factor",
+                     "original_maximum_length"))
+    values["theta"] = float(rotary.get("theta", 10000.0))
+    if rotary.get("scaling") == "LINEAR":
+        values["rope_scaling"] = ("linear", rotary["factor"])
+    if rotary.get("scaling") == "LLAMA3":
+        values["rope_scaling"] = (
+            "llama3", rotary["factor"], rotary.get("low_frequency_factor", 1.0),
+            rotary.get("high_frequency_factor", 4.0), rotary["original_maximum_length"])
+    return Model(**values)
+
+
+def parse_recipe(text):
+    """The recipe of a description in text form. Refuses fields it does not know."""
+    plain = ("sequence_length", "steps", "precision", "clip_norm", "z_loss", "seed")
+    fields = _known(text_format.parse(text), "recipe", plain + (
+        "version", "global_batch_sequences", "global_batch_tokens", "adamw", "sgd", "schedule"))
+    values = {name: fields[name] for name in plain if name in fields}
+    if "global_batch_tokens" in fields:
+        values["global_batch"] = fields["global_batch_tokens"] // fields["sequence_length"]
+    else:
+        values["global_batch"] = fields["global_batch_sequences"]
+    values["optimizer"] = "sgd" if "sgd" in fields else "adamw"
+    if values["optimizer"] == "adamw":
+        values["weight_decay"] = 0.1
+    values.update(_known(fields[values["optimizer"]], values["optimizer"],
+                         ("beta1", "beta2", "epsilon", "weight_decay", "momentum")))
+    values.update(_known(fields["schedule"], "schedule", (
+        "peak_learning_rate", "warmup_steps", "decay", "final_learning_rate_fraction")))
+    return Recipe(**values)

@@ -1,0 +1,188 @@
+#===- layers.py - every operation forward, and backward by hand ------------===#
+#
+# Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+#===------------------------------------------------------------------------===#
+"""The operations of the model family in float64, each with the gradient derived by hand.
+
+`f(...)` returns the value; `f_backward(...)` takes the gradient of the loss by that value and
+returns the gradients of the inputs. Activations are [batch, sequence, hidden]; attention works
+on [batch, kv_heads, group, sequence, head]. Formulas are those of docs/Numerics.md.
+"""
+
+import math
+
+import numpy as np
+
+_erf = np.frompyfunc(math.erf, 1, 1)
+
+
+def erf(x):
+    """The error function, to the last bits of float64."""
+    return _erf(x).astype(np.float64)
+
+
+def linear(x, weight, bias=None):
+    """y = x W^T + b over the last dimension; W is [outputs, inputs]."""
+    y = x @ weight.T
+    return y if bias is None else y + bias
+
+
+def linear_backward(dy, x, weight):
+    """Gradients of x, W and b."""
+    rows, inputs = dy.reshape(-1, dy.shape[-1]), x.reshape(-1, x.shape[-1])
+    return dy @ weight, rows.T @ inputs, rows.sum(axis=0)
+
+
+def layer_norm(x, weight, bias, epsilon):
+    """Ba, Kiros, Hinton 2016, with the biased variance; `bias` may be None."""
+    centered = x - x.mean(axis=-1, keepdims=True)
+    y = centered / np.sqrt((centered**2).mean(axis=-1, keepdims=True) + epsilon) * weight
+    return y if bias is None else y + bias
+
+
+def layer_norm_backward(dy, x, weight, epsilon):
+    """Gradients of x, weight and bias."""
+    centered = x - x.mean(axis=-1, keepdims=True)
+    inverse = 1.0 / np.sqrt((centered**2).mean(axis=-1, keepdims=True) + epsilon)
+    unit = centered * inverse
+    g = dy * weight
+    dx = inverse * (g - g.mean(axis=-1, keepdims=True)
+                    - unit * (g * unit).mean(axis=-1, keepdims=True))
+    return dx, (dy * unit).sum(axis=(0, 1)), dy.sum(axis=(0, 1))
+
+
+def rms_norm(x, weight, epsilon):
+    """Zhang, Sennrich 2019."""
+    return x / np.sqrt((x**2).mean(axis=-1, keepdims=True) + epsilon) * weight
+
+
+def rms_norm_backward(dy, x, weight, epsilon):
+    """Gradients of x and weight."""
+    inverse = 1.0 / np.sqrt((x**2).mean(axis=-1, keepdims=True) + epsilon)
+    unit = x * inverse
+    g = dy * weight
+    dx = inverse * (g - unit * (g * unit).mean(axis=-1, keepdims=True))
+    return dx, (dy * unit).sum(axis=(0, 1))
+
+
+def gelu(x):
+    """x times the normal distribution function (Hendrycks, Gimpel 2016)."""
+    return 0.5 * x * (1.0 + erf(x / math.sqrt(2.0)))
+
+
+def gelu_backward(dy, x):
+    density = np.exp(-0.5 * x**2) / math.sqrt(2.0 * math.pi)
+    return dy * (0.5 * (1.0 + erf(x / math.sqrt(2.0))) + x * density)
+
+
+GELU_SCALE = math.sqrt(2.0 / math.pi)
+GELU_CUBIC = 0.044715
+
+
+def gelu_tanh(x):
+    """The approximation by tanh that GPT-2 uses."""
+    return 0.5 * x * (1.0 + np.tanh(GELU_SCALE * (x + GELU_CUBIC * x**3)))
+
+
+def gelu_tanh_backward(dy, x):
+    t = np.tanh(GELU_SCALE * (x + GELU_CUBIC * x**3))
+    inner = GELU_SCALE * (1.0 + 3.0 * GELU_CUBIC * x**2)
+    return dy * (0.5 * (1.0 + t) + 0.5 * x * (1.0 - t**2) * inner)
+
+
+def silu(x):
+    """x times the logistic function, without overflow for any x."""
+    return x * logistic(x)
+
+
+def silu_backward(dy, x):
+    s = logistic(x)
+    return dy * s * (1.0 + x * (1.0 - s))
+
+
+def logistic(x):
+    e = np.exp(-np.abs(x))
+    return np.where(x >= 0.0, 1.0, e) / (1.0 + e)
+
+
+def rotary_frequencies(head_size, theta, scaling):
+    """Radians per position of each pair of components (Su et al. 2021).
+
+    `scaling` is None, ("linear", factor) or
+    ("llama3", factor, low_frequency_factor, high_frequency_factor, original_positions).
+    """
+    plain = theta ** (-2.0 * np.arange(head_size // 2) / head_size)
+    if scaling is None:
+        return plain
+    if scaling[0] == "linear":
+        return plain / scaling[1]
+    _, factor, low, high, original = scaling
+    # Turns that a pair makes over the original context: many turns stay, few are stretched.
+    turns = original * plain / (2.0 * math.pi)
+    smooth = np.clip((turns - low) / (high - low), 0.0, 1.0)
+    return (1.0 - smooth) * plain / factor + smooth * plain
+
+
+def rotate(x, frequencies):
+    """Turns components (i, i + head/2) of x [..., sequence, head] by position * frequency[i]."""
+    angle = np.arange(x.shape[-2])[:, None] * frequencies
+    cosine, sine = np.cos(angle), np.sin(angle)
+    half = x.shape[-1] // 2
+    a, b = x[..., :half], x[..., half:]
+    return np.concatenate([a * cosine - b * sine, b * cosine + a * sine], axis=-1)
+
+
+def rotate_backward(dy, frequencies):
+    """A rotation's transpose is the rotation by the opposite angle."""
+    return rotate(dy, -frequencies)
+
+
+def softmax(x):
+    e = np.exp(x - x.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True)
+
+
+def attention(q, k, v, mask):
+    """Causal attention (Vaswani et al. 2017); `mask` multiplies the probabilities, or is None.
+
+    q is [batch, kv_heads, group, sequence, head]; k and v are [batch, kv_heads, sequence, head].
+    Returns the mixed values, shaped as q, and the probabilities before the mask.
+    """
+    scores = np.einsum("bkgqh,bksh->bkgqs", q, k) / math.sqrt(q.shape[-1])
+    length = q.shape[-2]
+    future = np.triu(np.ones((length, length), bool), 1)
+    probabilities = softmax(np.where(future, -np.inf, scores))
+    kept = probabilities if mask is None else probabilities * mask
+    return np.einsum("bkgqs,bksh->bkgqh", kept, v), probabilities
+
+
+def attention_backward(dy, q, k, v, mask, probabilities):
+    """Gradients of q, k and v."""
+    kept = probabilities if mask is None else probabilities * mask
+    dv = np.einsum("bkgqs,bkgqh->bksh", kept, dy)
+    dp = np.einsum("bkgqh,bksh->bkgqs", dy, v)
+    if mask is not None:
+        dp = dp * mask
+    ds = probabilities * (dp - (dp * probabilities).sum(axis=-1, keepdims=True))
+    ds = ds / math.sqrt(q.shape[-1])
+    return np.einsum("bkgqs,bksh->bkgqh", ds, k), np.einsum("bkgqs,bkgqh->bksh", ds, q), dv
+
+
+def cross_entropy(logits, targets, z_coefficient):
+    """Mean over all tokens of -log softmax at the target, plus z_coefficient * mean(lse^2)."""
+    peak = logits.max(axis=-1, keepdims=True)
+    lse = (peak + np.log(np.exp(logits - peak).sum(axis=-1, keepdims=True)))[..., 0]
+    chosen = np.take_along_axis(logits, targets[..., None], axis=-1)[..., 0]
+    return (lse - chosen).mean() + z_coefficient * (lse**2).mean()
+
+
+def cross_entropy_backward(logits, targets, z_coefficient):
+    """Gradient of the logits for a loss gradient of 1."""
+    peak = logits.max(axis=-1, keepdims=True)
+    lse = peak + np.log(np.exp(logits - peak).sum(axis=-1, keepdims=True))
+    d = np.exp(logits - lse) * (1.0 + 2.0 * z_coefficient * lse)
+    chosen = np.take_along_axis(d, targets[..., None], axis=-1) - 1.0
+    np.put_along_axis(d, targets[..., None], chosen, axis=-1)
+    return d / targets.size

@@ -1,0 +1,216 @@
+#===- model.py - the decoder-only transformer, forward and backward --------===#
+#
+# Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+#===------------------------------------------------------------------------===#
+"""Loss and gradients of a decoder-only transformer on one device, in float64.
+
+Weights are a dictionary from parameter name to array, named and shaped as docs/Numerics.md says.
+"""
+
+import numpy as np
+
+import generator
+import layers
+
+
+class Gradients(dict):
+    """Gradients by parameter name; a parameter used twice (tied weights) gets the sum."""
+
+    def add(self, name, value):
+        self[name] = self[name] + value if name in self else value
+
+
+class Transformer:
+    """Computes loss and gradients for the `Model` of config.py."""
+
+    def __init__(self, model):
+        self.model = model
+        self.frequencies = None
+        if model.positions == "ROTARY":
+            self.frequencies = layers.rotary_frequencies(
+                model.head_size, model.theta, model.rope_scaling)
+
+    def loss_and_gradients(self, weights, tokens, targets, z_loss, seed, step):
+        """Both for one global batch; tokens and targets are integers [batch, sequence]."""
+        saved = []
+        logits = self.logits(weights, tokens, seed, step, saved)
+        loss = layers.cross_entropy(logits, targets, z_loss)
+        gradients = Gradients()
+        d = layers.cross_entropy_backward(logits, targets, z_loss)
+        while saved:
+            d = saved.pop()(d, gradients)
+        return loss, gradients
+
+    def loss(self, weights, tokens, targets, z_loss, seed, step):
+        """The loss alone."""
+        logits = self.logits(weights, tokens, seed, step, [])
+        return layers.cross_entropy(logits, targets, z_loss)
+
+    # The methods below take the activations h, append to `saved` a function that carries the
+    # gradient of the result back to h and adds the parameters' gradients, and return the result.
+
+    def logits(self, weights, tokens, seed, step, saved):
+        """[batch, sequence, vocabulary]; `saved` then leads from their gradient to all others."""
+
+        def dropout(h, layer, site):
+            return self._dropout(h, self.model.dropout, (seed, step, layer, site), saved)
+
+        h = dropout(self._embed(weights, tokens, saved), 0, generator.SITE_EMBEDDING)
+        for layer in range(self.model.layers):
+            for block, key in ((self._attention_block, (seed, step, layer)),
+                               (self._mlp_block, (seed, step, layer))):
+                inner = []
+                out = block(weights, h, f"layers.{layer}.", key, inner)
+                saved.append(_residual_backward(inner))
+                h = h + out
+        h = self._norm(weights, h, "final_norm", saved)
+        head = "embed.tokens.weight" if self.model.tied_embeddings else "head.weight"
+        return self._linear(weights, h, head, None, saved)
+
+    def _embed(self, weights, tokens, saved):
+        length = tokens.shape[1]
+        h = weights["embed.tokens.weight"][tokens]
+        if self.model.positions == "LEARNED":
+            h = h + weights["embed.positions.weight"][:length]
+
+        def backward(d, gradients):
+            table = np.zeros_like(weights["embed.tokens.weight"])
+            np.add.at(table, tokens, d)
+            gradients.add("embed.tokens.weight", table)
+            if self.model.positions == "LEARNED":
+                table = np.zeros_like(weights["embed.positions.weight"])
+                table[:length] = d.sum(axis=0)
+                gradients.add("embed.positions.weight", table)
+
+        saved.append(backward)
+        return h
+
+    def _dropout(self, h, rate, key, saved):
+        if rate == 0.0:
+            return h
+        mask = generator.dropout_mask(h.shape, rate, *key)
+        saved.append(lambda d, gradients: d * mask)
+        return h * mask
+
+    def _norm(self, weights, h, name, saved):
+        epsilon = self.model.norm_epsilon
+        weight = weights[name + ".weight"]
+        if self.model.norm == "RMS_NORM":
+            def backward(d, gradients):
+                dx, dw = layers.rms_norm_backward(d, h, weight, epsilon)
+                gradients.add(name + ".weight", dw)
+                return dx
+
+            saved.append(backward)
+            return layers.rms_norm(h, weight, epsilon)
+
+        def backward(d, gradients):
+            dx, dw, db = layers.layer_norm_backward(d, h, weight, epsilon)
+            gradients.add(name + ".weight", dw)
+            if name + ".bias" in weights:
+                gradients.add(name + ".bias", db)
+            return dx
+
+        saved.append(backward)
+        return layers.layer_norm(h, weight, weights.get(name + ".bias"), epsilon)
+
+    def _linear(self, weights, h, name, bias, saved):
+        weight = weights[name]
+        # [outputs, inputs], whatever the shape: all but the last of h's dimensions are rows.
+        flat = weight.reshape(-1, h.shape[-1])
+        has_bias = bias in weights
+
+        def backward(d, gradients):
+            dx, dw, db = layers.linear_backward(d, h, flat)
+            gradients.add(name, dw.reshape(weight.shape))
+            if has_bias:
+                gradients.add(bias, db.reshape(weights[bias].shape))
+            return dx
+
+        saved.append(backward)
+        return layers.linear(h, flat, weights[bias].reshape(-1) if has_bias else None)
+
+    def _attention_block(self, weights, h, prefix, key, saved):
+        seed, step, layer = key
+        normed = self._norm(weights, h, prefix + "attention_norm", saved)
+        mixed = self._attention(weights, normed, prefix + "attention.", key, saved)
+        out = self._linear(weights, mixed, prefix + "attention.output.weight",
+                           prefix + "attention.output.bias", saved)
+        return self._dropout(out, self.model.dropout,
+                             (seed, step, layer, generator.SITE_ATTENTION_RESIDUAL), saved)
+
+    def _attention(self, weights, x, prefix, key, saved):
+        model = self.model
+        batch, length, _ = x.shape
+        paths = {"query": [], "key": [], "value": []}
+        q, k, v = (self._linear(weights, x, f"{prefix}{part}.weight", f"{prefix}{part}.bias", path)
+                   for part, path in paths.items())
+        q = q.reshape(batch, length, model.kv_heads, model.group, model.head_size)
+        q = q.transpose(0, 2, 3, 1, 4)
+        k, v = (t.reshape(batch, length, model.kv_heads, model.head_size).transpose(0, 2, 1, 3)
+                for t in (k, v))
+        if self.frequencies is not None:
+            q, k = layers.rotate(q, self.frequencies), layers.rotate(k, self.frequencies)
+        mask = None
+        if model.attention_dropout > 0.0:
+            shape = (batch, model.kv_heads, model.group, length, length)
+            mask = generator.dropout_mask(shape, model.attention_dropout, *key,
+                                          generator.SITE_ATTENTION_PROBABILITIES)
+        mixed, probabilities = layers.attention(q, k, v, mask)
+
+        def backward(d, gradients):
+            d = d.reshape(batch, length, model.kv_heads, model.group, model.head_size)
+            d = d.transpose(0, 2, 3, 1, 4)
+            dq, dk, dv = layers.attention_backward(d, q, k, v, mask, probabilities)
+            if self.frequencies is not None:
+                dq = layers.rotate_backward(dq, self.frequencies)
+                dk = layers.rotate_backward(dk, self.frequencies)
+            dq = dq.transpose(0, 3, 1, 2, 4).reshape(batch, length, -1)
+            dk, dv = (t.transpose(0, 2, 1, 3).reshape(batch, length, -1) for t in (dk, dv))
+            return sum(path[0](g, gradients) for path, g in zip(paths.values(), (dq, dk, dv)))
+
+        saved.append(backward)
+        return mixed.transpose(0, 3, 1, 2, 4).reshape(batch, length, -1)
+
+    def _mlp_block(self, weights, h, prefix, key, saved):
+        seed, step, layer = key
+        normed = self._norm(weights, h, prefix + "mlp_norm", saved)
+        inner = self._activation(weights, normed, prefix + "mlp.", saved)
+        out = self._linear(weights, inner, prefix + "mlp.down.weight", prefix + "mlp.down.bias",
+                           saved)
+        return self._dropout(out, self.model.dropout,
+                             (seed, step, layer, generator.SITE_MLP_RESIDUAL), saved)
+
+    def _activation(self, weights, x, prefix, saved):
+        up_path, gate_path = [], []
+        up = self._linear(weights, x, prefix + "up.weight", prefix + "up.bias", up_path)
+        if self.model.activation == "SWIGLU":
+            # Shazeer 2020: the gate passes silu, and multiplies the other projection.
+            gate = self._linear(weights, x, prefix + "gate.weight", prefix + "gate.bias", gate_path)
+
+            def backward(d, gradients):
+                d_gate = layers.silu_backward(d * up, gate)
+                return (up_path[0](d * layers.silu(gate), gradients)
+                        + gate_path[0](d_gate, gradients))
+
+            saved.append(backward)
+            return layers.silu(gate) * up
+        forward, derive = {
+            "GELU": (layers.gelu, layers.gelu_backward),
+            "GELU_TANH": (layers.gelu_tanh, layers.gelu_tanh_backward),
+        }[self.model.activation]
+        saved.append(lambda d, gradients: up_path[0](derive(d, up), gradients))
+        return forward(up)
+
+
+def _residual_backward(inner):
+    """The gradient through h + f(h), where `inner` carries it back through f."""
+    def backward(d, gradients):
+        through = d
+        for step in reversed(inner):
+            through = step(through, gradients)
+        return d + through
+
+    return backward

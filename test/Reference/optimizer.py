@@ -1,0 +1,89 @@
+#===- optimizer.py - learning rate, clipping, AdamW and SGD ----------------===#
+#
+# Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+#===------------------------------------------------------------------------===#
+"""What happens to weights after the gradients are known, as docs/Numerics.md says."""
+
+import math
+
+import numpy as np
+
+
+def learning_rate(recipe, step):
+    """The rate of `step`, which counts from 0."""
+    peak, final = recipe.peak_learning_rate, recipe.final_learning_rate_fraction
+    if step < recipe.warmup_steps:
+        return peak * (step + 1) / recipe.warmup_steps
+    if recipe.decay == "CONSTANT":
+        return peak
+    remaining = recipe.steps - recipe.warmup_steps
+    progress = min(1.0, (step - recipe.warmup_steps) / remaining) if remaining > 0 else 1.0
+    if recipe.decay == "LINEAR":
+        return peak * (1.0 - (1.0 - final) * progress)
+    wave = 0.5 * (1.0 + math.cos(math.pi * progress))
+    return peak * (final + (1.0 - final) * wave)
+
+
+def is_decayed(name):
+    """Norm weights and all biases are free of weight decay."""
+    return not (name.endswith(".bias") or name.endswith("norm.weight"))
+
+
+def global_norm(gradients):
+    """The 2-norm over all gradients together."""
+    return math.sqrt(sum(float((g**2).sum()) for g in gradients.values()))
+
+
+def clip_scale(recipe, norm):
+    """What the gradients are multiplied with; a recipe without clipping has an infinite norm."""
+    return min(1.0, recipe.clip_norm / (norm + 1e-6))
+
+
+class AdamW:
+    """Kingma, Ba 2015 with the decoupled decay of Loshchilov, Hutter 2019."""
+
+    def __init__(self, recipe, weights):
+        self.recipe = recipe
+        self.m = {name: np.zeros_like(w) for name, w in weights.items()}
+        self.v = {name: np.zeros_like(w) for name, w in weights.items()}
+
+    def update(self, weights, gradients, step):
+        recipe, rate, t = self.recipe, learning_rate(self.recipe, step), step + 1
+        for name, g in gradients.items():
+            self.m[name] = recipe.beta1 * self.m[name] + (1.0 - recipe.beta1) * g
+            self.v[name] = recipe.beta2 * self.v[name] + (1.0 - recipe.beta2) * g**2
+            m = self.m[name] / (1.0 - recipe.beta1**t)
+            v = self.v[name] / (1.0 - recipe.beta2**t)
+            decay = recipe.weight_decay if is_decayed(name) else 0.0
+            weights[name] = weights[name] - rate * (
+                m / (np.sqrt(v) + recipe.epsilon) + decay * weights[name])
+
+    def state(self):
+        return {**{"adam_m/" + n: m for n, m in self.m.items()},
+                **{"adam_v/" + n: v for n, v in self.v.items()}}
+
+
+class SGD:
+    """Gradient descent with momentum as PyTorch has it: the decay is part of the gradient."""
+
+    def __init__(self, recipe, weights):
+        self.recipe = recipe
+        self.momentum = {name: np.zeros_like(w) for name, w in weights.items()}
+
+    def update(self, weights, gradients, step):
+        rate = learning_rate(self.recipe, step)
+        for name, g in gradients.items():
+            decay = self.recipe.weight_decay if is_decayed(name) else 0.0
+            self.momentum[name] = self.recipe.momentum * self.momentum[name] + (
+                g + decay * weights[name])
+            weights[name] = weights[name] - rate * self.momentum[name]
+
+    def state(self):
+        return {"momentum/" + n: b for n, b in self.momentum.items()}
+
+
+def optimizer_for(recipe, weights):
+    """The optimizer that the recipe names, with fresh state."""
+    return {"adamw": AdamW, "sgd": SGD}[recipe.optimizer](recipe, weights)

@@ -1,0 +1,173 @@
+// RUN: weft-opt %s --copy-assignments --split-input-file | FileCheck %s
+
+// Another variable's value is copied when all reads are over.
+// CHECK-LABEL: func.func @step
+weft.variable parameter @a ["hidden"] : tensor<4xf32>
+weft.variable parameter @b ["hidden"] : tensor<4xf32>
+func.func @init() {
+  return
+}
+func.func @step() {
+  // CHECK: %[[A:.*]] = weft.read @a
+  // CHECK: %[[COPY:.*]] = weft.map ins(%[[A]] :
+  // CHECK: weft.assign @b, %[[COPY]]
+  // CHECK-NEXT: return
+  %0 = weft.read @a : tensor<4xf32>
+  weft.assign @b, %0 : tensor<4xf32>
+  return
+}
+
+// -----
+
+// Nothing to copy: computed in place, written directly, and kept.
+// CHECK-LABEL: func.func @step
+weft.variable parameter @tied ["hidden"] : tensor<4xf32>
+weft.variable parameter @direct ["hidden"] : tensor<4xf32>
+weft.variable parameter @kept ["hidden"] : tensor<4xf32>
+func.func @init() {
+  return
+}
+func.func @step() {
+  // CHECK-COUNT-2: weft.map
+  // CHECK-NOT: weft.map
+  // CHECK: return
+  %0 = weft.read @tied : tensor<4xf32>
+  %1 = weft.read @kept : tensor<4xf32>
+  %2 = weft.map ins(%0 : tensor<4xf32>) maps [affine_map<(i) -> (i)>] -> tensor<4xf32> {
+  ^bb0(%a: f32):
+    %4 = math.exp %a : f32
+    weft.yield %4 : f32
+  }
+  %3 = weft.map ins(%1 : tensor<4xf32>) maps [affine_map<(i) -> (i)>] -> tensor<4xf32> {
+  ^bb0(%a: f32):
+    %4 = math.exp %a : f32
+    weft.yield %4 : f32
+  }
+  weft.assign @tied, %2 : tensor<4xf32>
+  weft.assign @direct, %3 : tensor<4xf32>
+  weft.assign @kept, %1 : tensor<4xf32>
+  return
+}
+
+// -----
+
+// The old value is read after the new one is known: it must stay until then.
+// CHECK-LABEL: func.func @step
+weft.variable parameter @a ["hidden"] : tensor<4xf32>
+weft.variable parameter @b ["hidden"] : tensor<4xf32>
+func.func @init() {
+  return
+}
+func.func @step() {
+  // CHECK: %[[A:.*]] = weft.read @a
+  // CHECK: %[[NEW:.*]] = weft.map ins(%[[A]] :
+  // CHECK: math.exp
+  // CHECK: %[[B:.*]] = weft.map ins(%[[A]] :
+  // CHECK: arith.negf
+  // CHECK: weft.assign @b, %[[B]]
+  // CHECK: %[[COPY:.*]] = weft.map ins(%[[NEW]] :
+  // CHECK: weft.assign @a, %[[COPY]]
+  %0 = weft.read @a : tensor<4xf32>
+  %1 = weft.map ins(%0 : tensor<4xf32>) maps [affine_map<(i) -> (i)>] -> tensor<4xf32> {
+  ^bb0(%a: f32):
+    %4 = math.exp %a : f32
+    weft.yield %4 : f32
+  }
+  weft.assign @a, %1 : tensor<4xf32>
+  %2 = weft.map ins(%0 : tensor<4xf32>) maps [affine_map<(i) -> (i)>] -> tensor<4xf32> {
+  ^bb0(%a: f32):
+    %4 = arith.negf %a : f32
+    weft.yield %4 : f32
+  }
+  weft.assign @b, %2 : tensor<4xf32>
+  return
+}
+
+// -----
+
+// Two variables change places: both old values are saved first.
+// CHECK-LABEL: func.func @step
+weft.variable parameter @a ["hidden"] : tensor<4xf32>
+weft.variable parameter @b ["hidden"] : tensor<4xf32>
+func.func @init() {
+  return
+}
+func.func @step() {
+  // CHECK: %[[A:.*]] = weft.read @a
+  // CHECK: %[[SAVED_A:.*]] = weft.map ins(%[[A]] :
+  // CHECK: %[[B:.*]] = weft.read @b
+  // CHECK: %[[SAVED_B:.*]] = weft.map ins(%[[B]] :
+  // CHECK: %[[NEW_A:.*]] = weft.map ins(%[[SAVED_B]] :
+  // CHECK: weft.assign @a, %[[NEW_A]]
+  // CHECK: %[[NEW_B:.*]] = weft.map ins(%[[SAVED_A]] :
+  // CHECK: weft.assign @b, %[[NEW_B]]
+  %0 = weft.read @a : tensor<4xf32>
+  %1 = weft.read @b : tensor<4xf32>
+  weft.assign @a, %1 : tensor<4xf32>
+  weft.assign @b, %0 : tensor<4xf32>
+  return
+}
+
+// -----
+
+// A layer whose result is assigned once but not the other time works in place in neither.
+// CHECK-LABEL: func.func @step
+weft.variable parameter @a ["hidden"] : tensor<4xf32>
+weft.variable parameter @b ["hidden"] : tensor<4xf32>
+func.func private @update(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = weft.map ins(%x : tensor<4xf32>) maps [affine_map<(i) -> (i)>] -> tensor<4xf32> {
+  ^bb0(%a: f32):
+    %1 = math.exp %a : f32
+    weft.yield %1 : f32
+  }
+  return %0 : tensor<4xf32>
+}
+func.func @init() {
+  return
+}
+func.func @step() {
+  // CHECK: %[[NEW:.*]] = weft.call @update
+  // CHECK: weft.call @update
+  // CHECK: %[[COPY:.*]] = weft.map ins(%[[NEW]] :
+  // CHECK: weft.assign @a, %[[COPY]]
+  %0 = weft.read @a : tensor<4xf32>
+  %1 = weft.read @b : tensor<4xf32>
+  %2 = weft.call @update(%0) label "a" : (tensor<4xf32>) -> tensor<4xf32>
+  %3 = weft.call @update(%1) label "b" : (tensor<4xf32>) -> tensor<4xf32>
+  weft.assign @a, %2 : tensor<4xf32>
+  return
+}
+
+// -----
+
+// One value for two variables: one copy. A transposed or spread read of the old value, and a
+// read by anything but a map, are not in place: copies.
+// CHECK-LABEL: func.func @step
+weft.variable parameter @a ["hidden"] : tensor<4xf32>
+weft.variable parameter @b ["hidden"] : tensor<4xf32>
+weft.variable parameter @c ["hidden"] : tensor<4xf32>
+func.func @init() {
+  return
+}
+func.func @step() {
+  // CHECK: %[[NEW:.*]] = weft.map
+  // CHECK: %[[DROPPED:.*]] = weft.norm
+  // CHECK: weft.assign @a, %[[NEW]]
+  // CHECK: %[[COPY_B:.*]] = weft.map ins(%[[NEW]] :
+  // CHECK: weft.assign @b, %[[COPY_B]]
+  // CHECK: %[[COPY_C:.*]] = weft.map ins(%[[DROPPED]] :
+  // CHECK: weft.assign @c, %[[COPY_C]]
+  %0 = weft.read @a : tensor<4xf32>
+  %1 = weft.read @c : tensor<4xf32>
+  %2 = weft.map ins(%0 : tensor<4xf32>) maps [affine_map<(i) -> (i)>] -> tensor<4xf32> {
+  ^bb0(%a: f32):
+    %4 = math.exp %a : f32
+    weft.yield %4 : f32
+  }
+  %3 = weft.norm rms %1 scale(%1 : tensor<4xf32>) epsilon = 1.0e-5
+      : tensor<4xf32> -> tensor<4xf32>
+  weft.assign @a, %2 : tensor<4xf32>
+  weft.assign @b, %2 : tensor<4xf32>
+  weft.assign @c, %3 : tensor<4xf32>
+  return
+}

@@ -1,0 +1,142 @@
+// RUN: weft-opt %s --fuse-maps --split-input-file | FileCheck %s
+
+// CHECK-LABEL: func.func private @chain(
+// CHECK-SAME:    %[[X:.*]]: tensor<8x4xf32>, %[[B:.*]]: tensor<4xf32>)
+func.func private @chain(%x: tensor<8x4xf32>, %b: tensor<4xf32>) -> tensor<8x4xf32> {
+  // CHECK: %[[Y:.*]] = weft.map ins(%[[X]], %[[B]] :
+  // CHECK: ^bb0(%[[A:.*]]: f32, %[[C:.*]]: f32):
+  // CHECK: %[[SUM:.*]] = arith.addf %[[A]], %[[C]]
+  // CHECK: %[[EXP:.*]] = math.exp %[[SUM]]
+  // CHECK: weft.yield %[[EXP]]
+  // CHECK-NOT: weft.map
+  // CHECK: return %[[Y]]
+  %0 = weft.map ins(%x, %b : tensor<8x4xf32>, tensor<4xf32>)
+      maps [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j)>] -> tensor<8x4xf32> {
+  ^bb0(%a: f32, %c: f32):
+    %2 = arith.addf %a, %c : f32
+    weft.yield %2 : f32
+  }
+  %1 = weft.map ins(%0 : tensor<8x4xf32>)
+      maps [affine_map<(i, j) -> (i, j)>] -> tensor<8x4xf32> {
+  ^bb0(%a: f32):
+    %2 = math.exp %a : f32
+    weft.yield %2 : f32
+  }
+  return %1 : tensor<8x4xf32>
+}
+
+// -----
+
+// A value that is spread would be computed once for each place it is spread to.
+// CHECK-LABEL: func.func private @spread(
+func.func private @spread(%x: tensor<4xf32>) -> tensor<8x4xf32> {
+  // CHECK-COUNT-2: weft.map
+  %0 = weft.map ins(%x : tensor<4xf32>) maps [affine_map<(i) -> (i)>] -> tensor<4xf32> {
+  ^bb0(%a: f32):
+    %2 = math.exp %a : f32
+    weft.yield %2 : f32
+  }
+  %1 = weft.map ins(%0 : tensor<4xf32>)
+      maps [affine_map<(i, j) -> (j)>] -> tensor<8x4xf32> {
+  ^bb0(%a: f32):
+    %2 = arith.negf %a : f32
+    weft.yield %2 : f32
+  }
+  return %1 : tensor<8x4xf32>
+}
+
+// -----
+
+// A value with two users is computed once, and kept.
+// CHECK-LABEL: func.func private @two_users(
+func.func private @two_users(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  // CHECK-COUNT-2: weft.map
+  %0 = weft.map ins(%x : tensor<4xf32>) maps [affine_map<(i) -> (i)>] -> tensor<4xf32> {
+  ^bb0(%a: f32):
+    %2 = math.exp %a : f32
+    weft.yield %2 : f32
+  }
+  %1 = weft.map ins(%0 : tensor<4xf32>) maps [affine_map<(i) -> (i)>] -> tensor<4xf32> {
+  ^bb0(%a: f32):
+    %2 = arith.negf %a : f32
+    weft.yield %2 : f32
+  }
+  return %0, %1 : tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
+// Twice the same operand is one use: the square of an exponential is one map.
+// CHECK-LABEL: func.func private @square(
+// CHECK-SAME:    %[[X:.*]]: tensor<4xf32>)
+func.func private @square(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // CHECK: weft.map ins(%[[X]] : tensor<4xf32>)
+  // CHECK: %[[E:.*]] = math.exp
+  // CHECK: arith.mulf %[[E]], %[[E]]
+  // CHECK-NOT: weft.map
+  %0 = weft.map ins(%x : tensor<4xf32>) maps [affine_map<(i) -> (i)>] -> tensor<4xf32> {
+  ^bb0(%a: f32):
+    %2 = math.exp %a : f32
+    weft.yield %2 : f32
+  }
+  %1 = weft.map ins(%0, %0 : tensor<4xf32>, tensor<4xf32>)
+      maps [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>] -> tensor<4xf32> {
+  ^bb0(%a: f32, %b: f32):
+    %2 = arith.mulf %a, %b : f32
+    weft.yield %2 : f32
+  }
+  return %1 : tensor<4xf32>
+}
+
+// -----
+
+// A constant joins all its users, also where it is spread.
+// CHECK-LABEL: func.func private @constant(
+func.func private @constant(%x: tensor<8x4xf32>) -> (tensor<8x4xf32>, tensor<8x4xf32>) {
+  // CHECK: weft.map ins(%{{.*}} : tensor<8x4xf32>)
+  // CHECK: arith.constant 2.0
+  // CHECK: weft.map ins(%{{.*}} : tensor<8x4xf32>)
+  // CHECK: arith.constant 2.0
+  // CHECK-NOT: weft.map
+  %c = weft.map maps [] -> tensor<f32> {
+    %2 = arith.constant 2.0 : f32
+    weft.yield %2 : f32
+  }
+  %0 = weft.map ins(%x, %c : tensor<8x4xf32>, tensor<f32>)
+      maps [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> ()>] -> tensor<8x4xf32> {
+  ^bb0(%a: f32, %b: f32):
+    %2 = arith.mulf %a, %b : f32
+    weft.yield %2 : f32
+  }
+  %1 = weft.map ins(%x, %c : tensor<8x4xf32>, tensor<f32>)
+      maps [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> ()>] -> tensor<8x4xf32> {
+  ^bb0(%a: f32, %b: f32):
+    %2 = arith.addf %a, %b : f32
+    weft.yield %2 : f32
+  }
+  return %0, %1 : tensor<8x4xf32>, tensor<8x4xf32>
+}
+
+// -----
+
+// Results that nobody uses go, and with them operands and then whole maps.
+// CHECK-LABEL: func.func private @unused(
+// CHECK-SAME:    %[[X:.*]]: tensor<4xf32>, %[[Y:.*]]: tensor<4xf32>)
+func.func private @unused(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {
+  // CHECK: %[[R:.*]] = weft.map ins(%[[Y]] : tensor<4xf32>)
+  // CHECK-NOT: weft.map
+  // CHECK: return %[[R]]
+  %0 = weft.map ins(%x : tensor<4xf32>) maps [affine_map<(i) -> (i)>] -> tensor<4xf32> {
+  ^bb0(%a: f32):
+    %2 = math.exp %a : f32
+    weft.yield %2 : f32
+  }
+  %1:2 = weft.map ins(%0, %y : tensor<4xf32>, tensor<4xf32>)
+      maps [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>] -> tensor<4xf32>, tensor<4xf32> {
+  ^bb0(%a: f32, %b: f32):
+    %2 = arith.mulf %a, %a : f32
+    %3 = arith.negf %b : f32
+    weft.yield %2, %3 : f32, f32
+  }
+  return %1#1 : tensor<4xf32>
+}

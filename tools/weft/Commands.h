@@ -1,0 +1,24 @@
+//===- Commands.h - the commands of weft ----------------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_TOOLS_WEFT_COMMANDS_H
+#define WEFT_TOOLS_WEFT_COMMANDS_H
+
+#include "llvm/ADT/ArrayRef.h"
+
+namespace weft {
+
+/// `weft compile`: descriptions to an executable. Returns the exit status.
+int compileCommand(llvm::ArrayRef<const char *> arguments);
+
+/// `weft run`: starts a compiled program. Returns the exit status; if the program can be started,
+/// it takes over this process, and the function does not return.
+int runCommand(llvm::ArrayRef<const char *> arguments);
+
+} // namespace weft
+
+#endif // WEFT_TOOLS_WEFT_COMMANDS_H

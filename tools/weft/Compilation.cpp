@@ -1,0 +1,189 @@
+//===- Compilation.cpp - from descriptions to a program -------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Compilation.h"
+
+#include "Progress.h"
+
+#include "core/Text.h"
+#include "weft/InitAll.h"
+#include "weft/Pipeline/Import/Import.h"
+#include "weft/Pipeline/Pipeline.h"
+#include "weft/Pipeline/Schedule/Flatten.h"
+#include "weft/Pipeline/StepCost.h"
+
+#include "weft/Dialect/Weft/IR/Weft.h"
+
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Support/FileUtilities.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/SourceMgr.h"
+
+using namespace mlir;
+using namespace weft;
+
+namespace {
+
+LogicalResult fail(const llvm::Twine &message) {
+  llvm::errs() << "weft compile: " << message << '\n';
+  return failure();
+}
+
+DialectRegistry allDialects() {
+  DialectRegistry registry;
+  registerAllWeft(registry);
+  return registry;
+}
+
+/// The runtime library of the build or installation that this program belongs to.
+std::string ownRuntimeLibrary() {
+  int anchor = 0; // Any address inside of this program.
+  std::string self = llvm::sys::fs::getMainExecutable("weft", &anchor);
+  llvm::SmallString<256> path = llvm::sys::path::parent_path(llvm::sys::path::parent_path(self));
+  llvm::sys::path::append(path, "lib", "libweft-rt.a");
+  return path.str().str();
+}
+
+/// Size of dimension `name` of a variable, or 0 if there is none.
+int64_t dimensionOf(ModuleOp module, llvm::StringRef variableName, unsigned dimension) {
+  auto variable = module.lookupSymbol<VariableOp>(variableName);
+  return variable ? variable.getTensorType().getDimSize(dimension) : 0;
+}
+
+} // namespace
+
+Compilation::Compilation(const CompileOptions &options, const Descriptions &descriptions)
+    : options(options), descriptions(descriptions),
+      planText(desc::printPlan(descriptions.plan)), context(allDialects()) {
+  if (!options.dumpFolder.empty()) {
+    // The printer shows whole modules, which no other thread may change meanwhile.
+    context.disableMultithreading();
+  }
+}
+
+LogicalResult Compilation::begin() {
+  if (options.startAfter) {
+    bool isScheduled = *options.startAfter == Phase::Schedule;
+    return failure(failed(parseModule()) || (isScheduled && failed(makeProgram())));
+  }
+  Progress progress(Phase::Import, wantsProgress(options.verbose));
+  module = importModel(context, *descriptions.model, descriptions.recipe);
+  if (failed(runPasses(Phase::Import))) {
+    return failure();
+  }
+  progress.finish();
+  return success();
+}
+
+LogicalResult Compilation::parseModule() {
+  std::string error;
+  std::unique_ptr<llvm::MemoryBuffer> buffer = openInputFile(options.input, &error);
+  if (!buffer) {
+    return fail(error);
+  }
+  auto sources = std::make_shared<llvm::SourceMgr>();
+  sources->AddNewSourceBuffer(std::move(buffer), llvm::SMLoc());
+  SourceMgrDiagnosticHandler handler(*sources, &context);
+  module = parseSourceFile<ModuleOp>(sources, &context);
+  return success(static_cast<bool>(module));
+}
+
+LogicalResult Compilation::runPasses(Phase phase) {
+  PassManager manager(&context);
+  if (!options.dumpFolder.empty()) {
+    llvm::SmallString<256> folder(options.dumpFolder);
+    llvm::sys::path::append(folder, llvm::Twine(static_cast<int>(phase)) + "-" + nameOf(phase));
+    manager.enableIRPrintingToFileTree(
+        /*shouldPrintBeforePass=*/nullptr,
+        /*shouldPrintAfterPass=*/[](Pass *, Operation *) { return true; },
+        /*printModuleScope=*/true, /*printAfterOnlyOnChange=*/true,
+        /*printAfterOnlyOnFailure=*/false, folder);
+  }
+  PipelineOptions pipelineOptions;
+  pipelineOptions.plan = planText;
+  pipelineOptions.batch = descriptions.recipe.globalBatch;
+  pipelineOptions.mutation = options.mutation;
+  buildPhase(manager, phase, pipelineOptions);
+  return manager.run(*module);
+}
+
+LogicalResult Compilation::runPhases() {
+  Phase first = options.startAfter.value_or(Phase::Import);
+  Phase last = std::min(options.stopAfter.value_or(Phase::Lower), Phase::Lower);
+  for (Phase phase : allPhases()) {
+    if (phase <= first || phase > last) {
+      continue;
+    }
+    Progress progress(phase, wantsProgress(options.verbose));
+    if (failed(runPasses(phase))) {
+      return failure();
+    }
+    if (phase == Phase::Plan) {
+      stepFlops = countStepFlops(*module);
+    }
+    if (phase == Phase::Schedule && failed(makeProgram())) {
+      return failure();
+    }
+    progress.finish();
+  }
+  return success();
+}
+
+LogicalResult Compilation::makeProgram() {
+  const desc::RecipeSpec &recipe = descriptions.recipe;
+  ProgramInfo info;
+  info.modelName = module->getSymName().value_or("").str();
+  info.planText = planText;
+  info.planHash = desc::hashPlan(descriptions.plan);
+  info.globalBatch = recipe.globalBatch;
+  info.sequenceLength = recipe.sequenceLength;
+  info.vocabulary = dimensionOf(*module, "embed.tokens.weight", 0);
+  info.defaultSteps = recipe.steps;
+  info.defaultSeed = recipe.seed;
+  info.stepFlops = stepFlops;
+  info.peakFlopsPerRank = descriptions.machine.device.peakFlops(recipe.precision).value_or(0);
+  FailureOr<rt::Program> flat = flatten(*module, info);
+  if (failed(flat)) {
+    return failure();
+  }
+  program = std::move(*flat);
+  return checkMemory();
+}
+
+LogicalResult Compilation::checkMemory() {
+  const desc::DeviceSpec &device = descriptions.machine.device;
+  if (program.arenaBytes <= static_cast<uint64_t>(device.memoryBytes)) {
+    return success();
+  }
+  return fail("the program needs " + rt::bytesText(program.arenaBytes) +
+              " per rank, but a device '" + device.name + "' of machine '" +
+              descriptions.machine.name + "' has " + rt::bytesText(device.memoryBytes) +
+              "; split it over more ranks, or make the batch smaller");
+}
+
+LogicalResult Compilation::emit(const std::string &objectPath, const std::string &programPath) {
+  Progress progress(Phase::Emit, wantsProgress(options.verbose));
+  EmitOptions emitOptions;
+  emitOptions.cpu = options.cpu;
+  emitOptions.sanitize = options.sanitize;
+  if (failed(emitObject(*module, program, emitOptions, objectPath))) {
+    return failure();
+  }
+  LinkOptions link;
+  link.objectPath = objectPath;
+  link.runtimeLibraryPath =
+      options.runtimeLibrary.empty() ? ownRuntimeLibrary() : options.runtimeLibrary;
+  link.outputPath = programPath;
+  link.sanitize = options.sanitize;
+  if (failed(linkExecutable(link, [&] { return module->emitError(); }))) {
+    return failure();
+  }
+  progress.finish();
+  return success();
+}

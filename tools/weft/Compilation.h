@@ -1,0 +1,59 @@
+//===- Compilation.h - from descriptions to a program ---------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_TOOLS_WEFT_COMPILATION_H
+#define WEFT_TOOLS_WEFT_COMPILATION_H
+
+#include "CompileOptions.h"
+#include "Descriptions.h"
+
+#include "weft-rt/Program.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/OwningOpRef.h"
+
+#include <memory>
+
+namespace weft {
+
+/// One run through the phases. What fails is printed to standard error where it is found. The
+/// options and descriptions must outlive it.
+class Compilation {
+public:
+  Compilation(const CompileOptions &options, const Descriptions &descriptions);
+
+  /// Gets the module: imports the model, or reads the file that an earlier run has stopped at.
+  llvm::LogicalResult begin();
+  /// Runs all phases that the options ask for up to Lower; after Schedule makes the program.
+  llvm::LogicalResult runPhases();
+  /// Writes the object file of the kernels and links the program. REQUIRES: all phases have run.
+  llvm::LogicalResult emit(const std::string &objectPath, const std::string &programPath);
+
+  mlir::ModuleOp getModule() { return *module; }
+  /// REQUIRES: Schedule has run.
+  const rt::Program &getProgram() const { return program; }
+
+private:
+  llvm::LogicalResult parseModule();
+  llvm::LogicalResult runPasses(Phase phase);
+  llvm::LogicalResult makeProgram();
+  /// Whether a rank's memory suffices for the program.
+  llvm::LogicalResult checkMemory();
+
+  const CompileOptions &options;
+  const Descriptions &descriptions;
+  std::string planText;
+  mlir::MLIRContext context;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  double stepFlops = 0;
+  rt::Program program;
+};
+
+} // namespace weft
+
+#endif // WEFT_TOOLS_WEFT_COMPILATION_H

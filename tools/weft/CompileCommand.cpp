@@ -1,0 +1,137 @@
+//===- CompileCommand.cpp - descriptions to an executable -----------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Commands.h"
+#include "Compilation.h"
+#include "OutputFile.h"
+#include "Report.h"
+
+#include <chrono>
+
+using namespace weft;
+
+namespace {
+
+/// The files that a compilation to a program writes, each in its place only at the end.
+struct ProgramFiles {
+  OutputFile program, plan, object;
+
+  static llvm::Expected<ProgramFiles> create(const std::string &path) {
+    auto program = OutputFile::create(path);
+    if (!program) {
+      return program.takeError();
+    }
+    auto plan = OutputFile::create(path + ".plan.textproto");
+    if (!plan) {
+      return plan.takeError();
+    }
+    auto object = OutputFile::create(path + ".o");
+    if (!object) {
+      return object.takeError();
+    }
+    return ProgramFiles{std::move(*program), std::move(*plan), std::move(*object)};
+  }
+};
+
+llvm::Error fail(const llvm::Twine &message) { return makeError(message); }
+
+/// An error whose reason has been printed already.
+llvm::Error failSilently() { return fail(""); }
+
+llvm::Error compileToProgram(const CompileOptions &options, const Descriptions &descriptions) {
+  auto start = std::chrono::steady_clock::now();
+  auto files = ProgramFiles::create(options.output);
+  if (!files) {
+    return files.takeError();
+  }
+  Compilation compilation(options, descriptions);
+  if (failed(compilation.begin()) || failed(compilation.runPhases()) ||
+      failed(compilation.emit(files->object.getTemporaryPath(),
+                              files->program.getTemporaryPath()))) {
+    return failSilently();
+  }
+  if (llvm::Error error = files->plan.write(compilation.getProgram().planText)) {
+    return error;
+  }
+  // The program last: where it is, the others are.
+  if (llvm::Error error = files->plan.commit()) {
+    return error;
+  }
+  if (options.keepObject) {
+    if (llvm::Error error = files->object.commit()) {
+      return error;
+    }
+  }
+  if (llvm::Error error = files->program.commit()) {
+    return error;
+  }
+  std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  printReport(llvm::outs(), compilation.getProgram(), options.output, seconds.count());
+  return llvm::Error::success();
+}
+
+llvm::Error compileToModule(const CompileOptions &options, const Descriptions &descriptions) {
+  std::optional<OutputFile> file;
+  if (!options.output.empty() && options.output != "-") {
+    auto created = OutputFile::create(options.output);
+    if (!created) {
+      return created.takeError();
+    }
+    file.emplace(std::move(*created));
+  }
+  Compilation compilation(options, descriptions);
+  if (failed(compilation.begin()) || failed(compilation.runPhases())) {
+    return failSilently();
+  }
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  // With locations, so that a later start knows the names of the model's parts.
+  compilation.getModule().print(stream, mlir::OpPrintingFlags().enableDebugInfo());
+  if (!file) {
+    llvm::outs() << text;
+    return llvm::Error::success();
+  }
+  if (llvm::Error error = file->write(text)) {
+    return error;
+  }
+  return file->commit();
+}
+
+llvm::Error run(llvm::ArrayRef<const char *> arguments) {
+  CompileOptions options;
+  CommandLine line = declareCompileOptions(options);
+  if (llvm::Error error = line.parse(arguments)) {
+    return error;
+  }
+  if (line.isHelpWanted()) {
+    line.printHelp(llvm::outs());
+    return llvm::Error::success();
+  }
+  if (llvm::Error error = checkCompileOptions(options)) {
+    return error;
+  }
+  std::optional<Descriptions> descriptions = readDescriptions(options);
+  if (!descriptions) {
+    return failSilently();
+  }
+  return options.makesExecutable() ? compileToProgram(options, *descriptions)
+                                   : compileToModule(options, *descriptions);
+}
+
+} // namespace
+
+int weft::compileCommand(llvm::ArrayRef<const char *> arguments) {
+  llvm::Error error = run(arguments);
+  if (!error) {
+    return 0;
+  }
+  std::string message = llvm::toString(std::move(error));
+  if (!message.empty()) {
+    llvm::errs() << "weft compile: " << message << '\n';
+  }
+  return 1;
+}

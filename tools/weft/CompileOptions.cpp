@@ -1,0 +1,158 @@
+//===- CompileOptions.cpp - what the user asked the compiler for ----------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "CompileOptions.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
+
+using namespace weft;
+
+namespace {
+
+/// "import, differentiate, plan".
+std::string phaseNames() {
+  return llvm::join(llvm::map_range(allPhases(), [](Phase phase) { return nameOf(phase).str(); }),
+                    ", ");
+}
+
+Option phaseOption(llvm::StringRef name, std::string help, std::optional<Phase> &target) {
+  Option option;
+  option.name = name;
+  option.valueName = "PHASE";
+  option.help = std::move(help);
+  option.set = [name, &target](llvm::StringRef value) {
+    target = parsePhase(value);
+    return target ? llvm::Error::success()
+                  : makeError("option '" + name + "' expects one of " + phaseNames() + ", got '" +
+                              value + "'");
+  };
+  return option;
+}
+
+std::string stopAfterHelp() {
+  std::string help;
+  llvm::raw_string_ostream stream(help);
+  stream << "stop there and write the module, by default to standard output:";
+  for (Phase phase : allPhases()) {
+    stream << "\n  " << llvm::left_justify(nameOf(phase), 15) << descriptionOf(phase);
+  }
+  return help;
+}
+
+Option targetOption() {
+  Option option;
+  option.name = "--target";
+  option.valueName = "TARGET";
+  option.help = "what the program runs on: host, this machine's processor (default: host)";
+  option.set = [](llvm::StringRef value) {
+    return value == "host" ? llvm::Error::success()
+                           : makeError("target " + value +
+                                       " is not available in this build: expected host");
+  };
+  return option;
+}
+
+Option sanitizeOption(Sanitizer &target) {
+  Option option;
+  option.name = "--sanitize";
+  option.valueName = "SANITIZER";
+  option.help = "build the program with a sanitizer, address or thread; the library of --runtime\n"
+                "must have been built with the same one";
+  option.set = [&target](llvm::StringRef value) -> llvm::Error {
+    if (value != "address" && value != "thread") {
+      return makeError("option '--sanitize' expects address or thread, got '" + value + "'");
+    }
+    target = value == "address" ? Sanitizer::Address : Sanitizer::Thread;
+    return llvm::Error::success();
+  };
+  return option;
+}
+
+Option mutationOption(std::optional<MutateCollectivePassOptions> &target) {
+  Option option;
+  option.name = "--mutate-collective";
+  option.valueName = "N:KIND";
+  option.help = "plant a mistake in reduction number N, counted from 0: drop it, do it twice, or\n"
+                "scale its result (KIND is drop, double or scale)";
+  option.forTesting = true;
+  option.set = [&target](llvm::StringRef value) -> llvm::Error {
+    auto [number, kind] = value.split(':');
+    MutateCollectivePassOptions mutation;
+    bool isKind = kind == "drop" || kind == "double" || kind == "scale";
+    if (number.getAsInteger(10, mutation.index) || mutation.index < 0 || !isKind) {
+      return makeError("option '--mutate-collective' expects a number and drop, double or scale, "
+                       "as in 0:drop, got '" +
+                       value + "'");
+    }
+    mutation.kind = kind;
+    target = mutation;
+    return llvm::Error::success();
+  };
+  return option;
+}
+
+} // namespace
+
+CommandLine weft::declareCompileOptions(CompileOptions &options) {
+  CommandLine line("weft compile MODEL --machine FILE --recipe FILE [options] -o PROGRAM",
+                   "Compiles MODEL, a description in text form, into PROGRAM, and writes the plan\n"
+                   "that it follows beside it as PROGRAM.plan.textproto.");
+  line.addPositional("MODEL", options.input);
+  line.addText("--machine", "FILE", "the machine to compile for", options.machine);
+  line.addText("--recipe", "FILE", "how the model is trained", options.recipe);
+  line.add(targetOption());
+  line.addList("--pin", "NAME=N", "split by a known strategy: dp=N the batch, tp=N the layers\n"
+               "(may repeat; default: one rank)", options.pins);
+  line.addText("--plan", "FILE", "split as this plan says", options.plan);
+  line.addText("--cpu", "NAME", "processor to generate code for, by LLVM's name for it\n"
+               "(default: native, this one)", options.cpu);
+  line.addText("-o", "FILE", "where to write the result", options.output);
+  line.add(phaseOption("--stop-after", stopAfterHelp(), options.stopAfter));
+  line.add(phaseOption("--start-after",
+                       "start there: MODEL is then a module that --stop-after wrote",
+                       options.startAfter));
+  line.addText("--dump-passes", "DIR", "write the module after every pass that changed it into DIR",
+               options.dumpFolder);
+  line.add(sanitizeOption(options.sanitize));
+  line.addText("--runtime", "FILE", "the runtime library to link (default: this build's own)",
+               options.runtimeLibrary);
+  line.addSwitch("--keep-object", "keep the object file of the kernels as PROGRAM.o",
+                 options.keepObject);
+  line.addSwitch("-v", "print phases and their times, which a terminal gets anyway",
+                 options.verbose);
+  line.add(mutationOption(options.mutation));
+  return line;
+}
+
+llvm::Error weft::checkCompileOptions(const CompileOptions &options) {
+  if (options.machine.empty()) {
+    return makeError("expected --machine FILE");
+  }
+  if (options.recipe.empty()) {
+    return makeError("expected --recipe FILE");
+  }
+  if (!options.plan.empty() && !options.pins.empty()) {
+    return makeError("expected --plan or --pin, got both");
+  }
+  if (options.startAfter && *options.startAfter >= Phase::Lower) {
+    return makeError("cannot start after phase " + nameOf(*options.startAfter) +
+                     ": its result has no instruction table; expected an earlier phase");
+  }
+  if (options.startAfter && options.stopAfter && *options.stopAfter <= *options.startAfter) {
+    return makeError("phase " + nameOf(*options.stopAfter) + " of --stop-after does not come after " +
+                     nameOf(*options.startAfter) + " of --start-after");
+  }
+  if (options.makesExecutable() && (options.output.empty() || options.output == "-")) {
+    return makeError("expected -o FILE for the program");
+  }
+  if (!options.makesExecutable() && options.keepObject) {
+    return makeError("--keep-object needs phase emit, but --stop-after is " +
+                     nameOf(*options.stopAfter));
+  }
+  return llvm::Error::success();
+}

@@ -1,0 +1,59 @@
+//===- CompileOptions.h - what the user asked the compiler for ------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_TOOLS_WEFT_COMPILEOPTIONS_H
+#define WEFT_TOOLS_WEFT_COMPILEOPTIONS_H
+
+#include "CommandLine.h"
+
+#include "weft/Pipeline/Emit/Emit.h"
+#include "weft/Pipeline/Partition/Passes.h"
+#include "weft/Pipeline/Phases.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace weft {
+
+/// The options of `weft compile`, checked each by itself and against each other.
+struct CompileOptions {
+  /// A description of a model, or with `startAfter` a module.
+  std::string input;
+  std::string machine, recipe;
+  std::vector<std::string> pins;
+  /// A plan's file; empty if `pins` say how to split.
+  std::string plan;
+  /// Processor to compile for, by LLVM's name.
+  std::string cpu = "native";
+  std::optional<Phase> startAfter, stopAfter;
+  /// Folder that receives the module after every pass; empty for none.
+  std::string dumpFolder;
+  /// What watches the program while it runs.
+  Sanitizer sanitize = Sanitizer::None;
+  /// The runtime library to link; empty for the one that belongs to this compiler.
+  std::string runtimeLibrary;
+  bool keepObject = false;
+  bool verbose = false;
+  /// Empty for standard output, which takes only a module.
+  std::string output;
+  /// A mistake to plant in a reduction between ranks.
+  std::optional<MutateCollectivePassOptions> mutation;
+
+  /// Whether the result is an executable, and not a module.
+  bool makesExecutable() const { return !stopAfter || *stopAfter == Phase::Emit; }
+};
+
+/// Declares the options of `weft compile`, which go to `options`.
+CommandLine declareCompileOptions(CompileOptions &options);
+
+/// What no single option can see. To be called after the command line has been parsed.
+llvm::Error checkCompileOptions(const CompileOptions &options);
+
+} // namespace weft
+
+#endif // WEFT_TOOLS_WEFT_COMPILEOPTIONS_H

@@ -1,0 +1,52 @@
+//===- Descriptions.cpp - the descriptions that a compilation follows -----===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Descriptions.h"
+
+#include "weft/Description/Pins.h"
+#include "weft/Description/Validate.h"
+
+#include "llvm/Support/raw_ostream.h"
+
+using namespace weft;
+
+namespace {
+
+/// Prints `diagnostics`; whether there were none.
+bool report(const desc::Diagnostics &diagnostics) {
+  llvm::errs() << desc::str(diagnostics);
+  return diagnostics.empty();
+}
+
+} // namespace
+
+std::optional<Descriptions> weft::readDescriptions(const CompileOptions &options) {
+  auto machine = desc::loadMachine(options.machine);
+  auto recipe = desc::loadRecipe(options.recipe);
+  auto plan =
+      options.plan.empty() ? desc::applyPins(options.pins) : desc::loadPlan(options.plan);
+  std::optional<desc::Result<desc::ModelSpec>> model;
+  if (!options.startAfter) {
+    model = desc::loadModel(options.input);
+  }
+  // Everything is reported before anything is given up.
+  bool valid = !model || report(model->diagnostics());
+  valid &= report(machine.diagnostics());
+  valid &= report(recipe.diagnostics());
+  valid &= report(plan.diagnostics());
+  if (!valid) {
+    return std::nullopt;
+  }
+  Descriptions descriptions{std::nullopt, *machine, *recipe, *plan};
+  if (!model) {
+    return descriptions;
+  }
+  descriptions.model = **model;
+  valid = report(desc::validateTogether(**model, *recipe, *machine)) &&
+          report(desc::validatePlan(**model, *recipe, *machine, *plan));
+  return valid ? std::optional(descriptions) : std::nullopt;
+}

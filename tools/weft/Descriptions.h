@@ -1,0 +1,36 @@
+//===- Descriptions.h - the descriptions that a compilation follows -------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_TOOLS_WEFT_DESCRIPTIONS_H
+#define WEFT_TOOLS_WEFT_DESCRIPTIONS_H
+
+#include "CompileOptions.h"
+
+#include "weft/Description/Machine.h"
+#include "weft/Description/Model.h"
+#include "weft/Description/Plan.h"
+#include "weft/Description/Recipe.h"
+
+#include <optional>
+
+namespace weft {
+
+/// What the files of a command line say. There is no model where the input is a module.
+struct Descriptions {
+  std::optional<desc::ModelSpec> model;
+  desc::MachineSpec machine;
+  desc::RecipeSpec recipe;
+  desc::PlanSpec plan;
+};
+
+/// Reads all of them and checks them together, the legality of the plan included. Prints whatever
+/// is wrong, all of it at once, to standard error; then there is no result.
+std::optional<Descriptions> readDescriptions(const CompileOptions &options);
+
+} // namespace weft
+
+#endif // WEFT_TOOLS_WEFT_DESCRIPTIONS_H

@@ -1,0 +1,45 @@
+//===- Report.cpp - what a compilation has come to ------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Report.h"
+
+#include "core/MemoryReport.h"
+#include "core/Text.h"
+#include "weft/Schedule/Lifetimes.h"
+
+#include "llvm/Support/Format.h"
+
+using namespace weft;
+
+namespace {
+
+/// "4 ranks, mesh dp=2 tp=2" or "1 rank".
+void printRanks(llvm::raw_ostream &os, const rt::Program &program) {
+  int64_t ranks = program.rankCount();
+  os << ranks << (ranks == 1 ? " rank" : " ranks");
+  const char *separator = ", mesh ";
+  for (const rt::Axis &axis : program.mesh) {
+    os << separator << axis.name << '=' << axis.size;
+    separator = " ";
+  }
+}
+
+} // namespace
+
+void weft::printReport(llvm::raw_ostream &os, const rt::Program &program, llvm::StringRef path,
+                       double seconds) {
+  os << path << ": " << program.modelName << " for ";
+  printRanks(os, program);
+  os << ", plan " << program.planHash << '\n';
+  os << rt::memoryReport(program);
+  schedule::ArenaReport arena = schedule::reportArena(program);
+  os << "arena " << rt::bytesText(arena.bytes) << ", at least " << rt::bytesText(arena.bound)
+     << llvm::format(", gap %.2f %%\n", 100 * arena.gap());
+  os << program.kernels.size() << " kernels, " << program.step.size() << " instructions a step, "
+     << program.collectives.size() << " kinds of collectives\n";
+  os << llvm::format("compiled in %.1f s\n", seconds);
+}

@@ -1,0 +1,199 @@
+//===- AttentionTest.cpp - attention and its derivative --------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include <cmath>
+
+#include "KernelRunner.h"
+#include "Numerics.h"
+
+namespace weft::test {
+namespace {
+
+constexpr int64_t kSeed = 7, kStep = 5, kLayer = 2;
+
+struct Shape {
+  int64_t batch, positions, kvHeads, group, features;
+  /// 0 for no dropout.
+  double rate = 0;
+  /// Sizes and offsets of batch and KV heads in the whole; none: this is the whole.
+  int64_t globalBatch = 0, globalHeads = 0, batchOffset = 0, headOffset = 0;
+};
+
+struct AttentionTest : KernelTest {
+  AttentionTest() = default;
+
+  /// What the weight is multiplied by.
+  static double keepFactor(const Shape &shape, int64_t b, int64_t h, int64_t g, int64_t q,
+                           int64_t k) {
+    if (shape.rate == 0) {
+      return 1;
+    }
+    int64_t heads = shape.globalHeads ? shape.globalHeads : shape.kvHeads;
+    int64_t i = (b + shape.batchOffset) * heads + h + shape.headOffset;
+    i = ((i * shape.group + g) * shape.positions + q) * shape.positions + k;
+    double u = uniform(kSeed, dropoutStream(kStep, kLayer, 3), i);
+    return u >= shape.rate ? 1 / (1 - shape.rate) : 0;
+  }
+
+  /// Arguments and text after the operands that the generator needs.
+  static void addDropout(const Shape &shape, KernelCall &call, std::string &arguments,
+                         std::string &text) {
+    if (shape.rate == 0) {
+      return;
+    }
+    call.operands.push_back(counter(kSeed));
+    call.operands.push_back(counter(kStep));
+    call.immediates = {kLayer, shape.batchOffset, shape.headOffset};
+    arguments += ", %seed: tensor<i64>, %step: tensor<i64>, %layer: index, %ob: index, %oh: index";
+    text += " key(%seed, %step, %layer : tensor<i64>, tensor<i64>)";
+    if (shape.globalBatch) {
+      text += " offsets(%ob, %oh) of [" + std::to_string(shape.globalBatch) + ", " +
+              std::to_string(shape.globalHeads) + "]";
+    }
+  }
+
+  void check(const Shape &shape);
+  void checkForward(const Shape &shape);
+  void checkGradient(const Shape &shape);
+
+  /// Fills weights[k] and returns lse, for one query.
+  double softmax(const Shape &shape, int64_t b, int64_t h, int64_t g, int64_t q,
+                 std::vector<double> &weights) {
+    double greatest = -INFINITY, total = 0;
+    for (int64_t k = 0; k <= q; ++k) {
+      weights[k] = 0;
+      for (int64_t f = 0; f < shape.features; ++f) {
+        weights[k] += scale(shape) * query({b, q, h, g, f}) * key({b, k, h, f});
+      }
+      greatest = std::max(greatest, weights[k]);
+    }
+    for (int64_t k = 0; k <= q; ++k) {
+      total += std::exp(weights[k] - greatest);
+    }
+    for (int64_t k = 0; k <= q; ++k) {
+      weights[k] = std::exp(weights[k] - greatest) / total;
+    }
+    return greatest + std::log(total);
+  }
+  static double scale(const Shape &shape) {
+    return 4 / std::sqrt(static_cast<double>(shape.features));
+  }
+  std::string attributes(const Shape &shape) {
+    char text[96];
+    std::snprintf(text, sizeof(text), " scale = %.17e dropout = %.17e", scale(shape), shape.rate);
+    return text;
+  }
+
+  Array query{{}}, key{{}}, value{{}}, gradient{{}}, output{{}}, lse{{}};
+  std::string q, kv, l;
+};
+
+/// Computes the expected output into `output` and `lse`, and compares both ops.
+void AttentionTest::check(const Shape &shape) {
+  auto [batch, positions, kvHeads, group, features, rate, gb, gh, ob, oh] = shape;
+  query = randomArray({batch, positions, kvHeads, group, features}, 1);
+  key = randomArray({batch, positions, kvHeads, features}, 2);
+  value = randomArray({batch, positions, kvHeads, features}, 3);
+  gradient = randomArray(query.shape, 4);
+  output = Array(query.shape);
+  lse = Array({batch, kvHeads, group, positions});
+  q = query.type("$f"), kv = key.type("$f"), l = lse.type("$f");
+  std::vector<double> weights(positions);
+  forEach(lse.shape, [&](const std::vector<int64_t> &at) {
+    int64_t b = at[0], h = at[1], g = at[2], i = at[3];
+    lse({b, h, g, i}) = softmax(shape, b, h, g, i, weights);
+    for (int64_t k = 0; k <= i; ++k) {
+      for (int64_t f = 0; f < shape.features; ++f) {
+        output({b, i, h, g, f}) +=
+            weights[k] * keepFactor(shape, b, h, g, i, k) * value({b, k, h, f});
+      }
+    }
+  });
+  checkForward(shape);
+  checkGradient(shape);
+}
+
+void AttentionTest::checkForward(const Shape &shape) {
+  KernelCall call;
+  call.operands = {query, key, value};
+  call.results = {Array(query.shape), Array(lse.shape)};
+  std::string arguments = "%q: " + q + ", %k: " + kv + ", %v: " + kv, text;
+  addDropout(shape, call, arguments, text);
+  call.text = "func.func private @kernel(" + arguments + ") -> (" + q + ", " + l +
+              ") attributes {weft.tied = array<i64: -1, -1>} {\n%o, %lse = weft.attention"
+              " (%q, %k, %v)" +
+              attributes(shape) + text + " : " + q + ", " + kv + ", " + kv + " -> " + q + ", " +
+              l + "\nreturn %o, %lse : " + q + ", " + l + "\n}";
+  Outcome outcome = run(call);
+  expectClose(outcome.results[0], output, 4);
+  expectClose(outcome.results[1], lse, 4);
+}
+
+void AttentionTest::checkGradient(const Shape &shape) {
+  Array queryGradient(query.shape), keyGradient(key.shape), valueGradient(key.shape);
+  std::vector<double> weights(shape.positions);
+  forEach(lse.shape, [&](const std::vector<int64_t> &at) {
+    int64_t b = at[0], h = at[1], g = at[2], i = at[3];
+    softmax(shape, b, h, g, i, weights);
+    double product = 0;
+    for (int64_t f = 0; f < shape.features; ++f) {
+      product += gradient({b, i, h, g, f}) * output({b, i, h, g, f});
+    }
+    for (int64_t k = 0; k <= i; ++k) {
+      double factor = keepFactor(shape, b, h, g, i, k), weightGradient = 0;
+      for (int64_t f = 0; f < shape.features; ++f) {
+        weightGradient += factor * gradient({b, i, h, g, f}) * value({b, k, h, f});
+        valueGradient({b, k, h, f}) += weights[k] * factor * gradient({b, i, h, g, f});
+      }
+      double scoreGradient = weights[k] * (weightGradient - product) * scale(shape);
+      for (int64_t f = 0; f < shape.features; ++f) {
+        queryGradient({b, i, h, g, f}) += scoreGradient * key({b, k, h, f});
+        keyGradient({b, k, h, f}) += scoreGradient * query({b, i, h, g, f});
+      }
+    }
+  });
+
+  KernelCall call;
+  call.operands = {query, key, value, output, lse, gradient};
+  call.results = {Array(query.shape), Array(key.shape), Array(key.shape)};
+  std::string arguments = "%q: " + q + ", %k: " + kv + ", %v: " + kv + ", %o: " + q +
+                          ", %lse: " + l + ", %g: " + q;
+  std::string text, results = q + ", " + kv + ", " + kv;
+  addDropout(shape, call, arguments, text);
+  call.text = "func.func private @kernel(" + arguments + ") -> (" + results +
+              ") attributes {weft.tied = array<i64: -1, -1, -1>} {\n%y:3 = weft.attention_grad"
+              " (%q, %k, %v) output(%o, %lse) gradient(%g)" +
+              attributes(shape) + text + " : " + q + ", " + kv + ", " + kv + ", " + q + ", " + l +
+              ", " + q + " -> " + results + "\nreturn %y#0, %y#1, %y#2 : " + results + "\n}";
+  Outcome outcome = run(call);
+  expectClose(outcome.results[0], queryGradient, 16);
+  expectClose(outcome.results[1], keyGradient, 16);
+  expectClose(outcome.results[2], valueGradient, 16);
+}
+WEFT_INSTANTIATE_FOR_FLOATS(AttentionTest);
+
+TEST_P(AttentionTest, SmallestShapes) {
+  check({1, 1, 1, 1, 1});
+  check({2, 3, 1, 2, 5});
+}
+
+TEST_P(AttentionTest, OddShapes) { check({2, 37, 2, 3, 20}); }
+
+TEST_P(AttentionTest, SeveralTiles) {
+  check({1, 150, 1, 1, 16});
+  check({1, 128, 2, 1, 64});
+}
+
+TEST_P(AttentionTest, ManyFeatures) { check({1, 70, 1, 2, 300}); }
+
+TEST_P(AttentionTest, Dropout) {
+  check({2, 37, 2, 3, 20, 0.3});
+  check({2, 70, 2, 1, 8, 0.5, 6, 4, 2, 1});
+}
+
+} // namespace
+} // namespace weft::test

@@ -1,0 +1,125 @@
+//===- ContractTest.cpp - sums of products ---------------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+
+#include "KernelRunner.h"
+
+namespace weft::test {
+namespace {
+
+/// The einsum of `operands` by its definition: over all values of all letters.
+Array einsum(const std::string &equation, const std::vector<Array> &operands) {
+  std::vector<std::string> terms(1);
+  for (size_t i = 0; i < equation.size(); ++i) {
+    if (equation[i] == ',' || equation[i] == '-') {
+      terms.emplace_back();
+    } else if (equation[i] != '>') {
+      terms.back() += equation[i];
+    }
+  }
+  std::map<char, int64_t> sizes;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    for (size_t dim = 0; dim < terms[i].size(); ++dim) {
+      sizes[terms[i][dim]] = operands[i].shape[dim];
+    }
+  }
+  std::string letters;
+  std::vector<int64_t> space, resultShape;
+  for (auto [letter, size] : sizes) {
+    letters += letter;
+    space.push_back(size);
+  }
+  for (char letter : terms.back()) {
+    resultShape.push_back(sizes[letter]);
+  }
+  Array result(resultShape);
+  forEach(space, [&](const std::vector<int64_t> &values) {
+    auto place = [&](const std::string &term) {
+      int64_t at = 0;
+      for (char letter : term) {
+        at = at * sizes[letter] + values[letters.find(letter)];
+      }
+      return at;
+    };
+    double product = 1;
+    for (size_t i = 0; i < operands.size(); ++i) {
+      product *= operands[i].data[place(terms[i])];
+    }
+    result.data[place(terms.back())] += product;
+  });
+  return result;
+}
+
+struct ContractTest : KernelTest {
+  void check(const std::string &equation, std::vector<std::vector<int64_t>> shapes) {
+    SCOPED_TRACE(equation);
+    KernelCall call;
+    std::string arguments, names, types;
+    for (size_t i = 0; i < shapes.size(); ++i) {
+      call.operands.push_back(randomArray(shapes[i], i + 1));
+      std::string comma = i ? ", " : "", name = "%x" + std::to_string(i);
+      std::string type = call.operands.back().type("$f");
+      arguments += comma + name + ": " + type;
+      names += comma + name;
+      types += comma + type;
+    }
+    Array expected = einsum(equation, call.operands);
+    std::string result = expected.type("$f");
+    call.results = {Array(expected.shape)};
+    call.text = "func.func private @kernel(" + arguments + ") -> " + result +
+                " attributes {weft.tied = array<i64: -1>} {\n%y = weft.contract \"" + equation +
+                "\" (" + names + ") : (" + types + ") -> " + result + "\nreturn %y : " + result +
+                "\n}";
+    expectClose(run(call).results[0], expected, 4);
+  }
+};
+WEFT_INSTANTIATE_FOR_FLOATS(ContractTest);
+
+TEST_P(ContractTest, Products) {
+  check("bsk,nk->bsn", {{2, 5, 19}, {11, 19}});
+  check("bsk,nk->bsn", {{2, 8, 64}, {32, 64}});
+  check("bsn,nk->bsk", {{2, 5, 11}, {11, 19}});
+  check("bsn,bsk->nk", {{2, 5, 11}, {2, 5, 19}});
+  check("bsn,bsk->nk", {{2, 8, 32}, {2, 8, 16}});
+  check("bsk,nk->bsn", {{1, 1, 1}, {1, 1}});
+  check("bsk,nk->bsn", {{1, 1, 7}, {3, 7}});
+}
+
+TEST_P(ContractTest, HeadsInSeveralDimensions) {
+  check("bsi,kghi->bskgh", {{2, 3, 10}, {2, 3, 5, 10}});
+  check("bskgh,ikgh->bsi", {{2, 3, 2, 3, 5}, {10, 2, 3, 5}});
+  check("bskgh,bsi->kghi", {{2, 3, 2, 3, 5}, {2, 3, 10}});
+}
+
+TEST_P(ContractTest, Sums) {
+  check("bsn->n", {{3, 5, 17}});
+  check("bsn->bs", {{3, 5, 17}});
+  check("bsn->s", {{3, 5, 17}});
+  check("ab->", {{7, 9}});
+  check("ab,ab->", {{7, 9}, {7, 9}});
+  check("ab,ab->b", {{7, 9}, {7, 9}});
+  check("ab,ab->a", {{7, 9}, {7, 9}});
+  check("a->", {{20011}});
+  check("->", {{}});
+}
+
+TEST_P(ContractTest, WithoutReuse) {
+  check("a,b->ab", {{5}, {7}});
+  check("ab,b->a", {{6, 9}, {9}});
+  check("ab,a->b", {{6, 9}, {6}});
+  check("b,ab->ab", {{9}, {6, 9}});
+  check("ka,bk->ab", {{6, 9}, {5, 6}});
+  check("bij,bj->bi", {{3, 5, 7}, {3, 7}});
+}
+
+TEST_P(ContractTest, Batched) {
+  check("bij,bjk->bik", {{3, 5, 7}, {3, 7, 18}});
+  check("bik,bjk->bij", {{3, 5, 19}, {3, 6, 19}});
+}
+
+} // namespace
+} // namespace weft::test

@@ -1,0 +1,250 @@
+//===- KernelRunner.cpp - compiles kernels and runs them -------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "KernelRunner.h"
+
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <random>
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Parser/Parser.h"
+#include "weft/Dialect/Weft/IR/ScalarOps.h"
+#include "weft/Dialect/Weft/IR/Weft.h"
+#include "weft/Pipeline/Emit/Emit.h"
+#include "weft/Pipeline/Lower/HostLowering.h"
+#include "weft/Pipeline/Lower/Passes.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FileUtilities.h"
+
+namespace weft::test {
+
+namespace {
+
+size_t sizeOf(Kind kind, bool isF64) {
+  switch (kind) {
+  case Kind::Float:
+    return isF64 ? 8 : 4;
+  case Kind::Int32:
+    return 4;
+  case Kind::Int64:
+    return 8;
+  }
+  return 0;
+}
+
+/// Memory of one array as a kernel sees it, with a guard behind it.
+class Memory {
+public:
+  Memory(const Array &array, bool isF64)
+      : array(array), isF64(isF64), bytes(array.data.size() * sizeOf(array.kind, isF64)) {
+    size_t whole = (bytes + kGuard + 63) / 64 * 64;
+    start = static_cast<char *>(std::aligned_alloc(64, whole));
+    std::memset(start, 0xFF, whole); // not a number, for results
+  }
+  Memory(Memory &&other) noexcept
+      : array(std::move(other.array)), isF64(other.isF64), bytes(other.bytes),
+        start(std::exchange(other.start, nullptr)) {}
+  ~Memory() { std::free(start); }
+
+  void *get() const { return start; }
+
+  void write() {
+    for (size_t i = 0; i < array.data.size(); ++i) {
+      visit(i, [&]<typename T>(T &element) { element = static_cast<T>(array.data[i]); });
+    }
+  }
+
+  Array read() {
+    for (size_t i = 0; i < array.data.size(); ++i) {
+      visit(i, [&](auto &element) { array.data[i] = static_cast<double>(element); });
+    }
+    for (size_t i = bytes; i < bytes + kGuard; ++i) {
+      EXPECT_EQ(start[i], '\xFF') << "byte " << i - bytes << " behind a buffer was written";
+    }
+    return array;
+  }
+
+private:
+  static constexpr size_t kGuard = 128;
+
+  template <typename Body>
+  void visit(size_t i, Body body) {
+    if (array.kind == Kind::Int32) {
+      body(reinterpret_cast<int32_t *>(start)[i]);
+    } else if (array.kind == Kind::Int64) {
+      body(reinterpret_cast<int64_t *>(start)[i]);
+    } else if (isF64) {
+      body(reinterpret_cast<double *>(start)[i]);
+    } else {
+      body(reinterpret_cast<float *>(start)[i]);
+    }
+  }
+
+  Array array;
+  bool isF64;
+  size_t bytes;
+  char *start;
+};
+
+/// The kernel of `text`, loaded from an object file that the compiler wrote.
+rt::KernelFunction compile(const std::string &text) {
+  mlir::DialectRegistry registry;
+  registry.insert<WeftDialect, mlir::func::FuncDialect>();
+  registerScalarOpModels(registry);
+  registerHostLoweringModels(registry);
+  registerEmitTranslations(registry);
+  mlir::MLIRContext context(registry);
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
+  if (!module) {
+    return nullptr;
+  }
+  mlir::PassManager manager(&context);
+  buildLowerPipeline(manager);
+  if (failed(manager.run(*module))) {
+    return nullptr;
+  }
+  rt::Program program;
+  program.kernels = {{"kernel"}};
+  llvm::SmallString<128> object, library;
+  (void)llvm::sys::fs::createTemporaryFile("weft-kernel", "o", object);
+  (void)llvm::sys::fs::createTemporaryFile("weft-kernel", "so", library);
+  llvm::FileRemover removeObject(object), removeLibrary(library);
+  if (failed(emitObject(*module, program, EmitOptions(), object))) {
+    return nullptr;
+  }
+  std::string command = "c++ -shared -o " + library.str().str() + " " + object.str().str() + " -lm";
+  if (std::system(command.c_str()) != 0) {
+    return nullptr;
+  }
+  void *handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!handle) {
+    ADD_FAILURE() << dlerror();
+    return nullptr;
+  }
+  return *static_cast<rt::KernelFunction *>(dlsym(handle, "weft_kernels"));
+}
+
+std::string withFloat(std::string text, const std::string &floatType) {
+  for (size_t at = 0; (at = text.find("$f", at)) != std::string::npos;) {
+    text.replace(at, 2, floatType);
+  }
+  return text;
+}
+
+} // namespace
+
+Array::Array(std::vector<int64_t> givenShape, Kind kind)
+    : shape(std::move(givenShape)), kind(kind) {
+  int64_t count = 1;
+  for (int64_t size : shape) {
+    count *= size;
+  }
+  data.assign(static_cast<size_t>(count), 0);
+}
+
+int64_t Array::at(std::initializer_list<int64_t> indices) const {
+  int64_t place = 0;
+  size_t dim = 0;
+  for (int64_t index : indices) {
+    place = place * shape[dim++] + index;
+  }
+  return place;
+}
+
+std::string Array::type(const std::string &floatType) const {
+  std::string text = "tensor<";
+  for (int64_t size : shape) {
+    text += std::to_string(size) + "x";
+  }
+  return text + (kind == Kind::Float ? floatType : kind == Kind::Int32 ? "i32" : "i64") + ">";
+}
+
+Array randomArray(std::vector<int64_t> shape, unsigned salt) {
+  Array array(std::move(shape));
+  std::mt19937 generator(salt);
+  for (double &element : array.data) {
+    element = static_cast<double>(static_cast<int32_t>(generator()) >> 9) * 0x1p-22;
+  }
+  return array;
+}
+
+Array randomIds(std::vector<int64_t> shape, int64_t least, int64_t most, unsigned salt) {
+  Array array(std::move(shape), Kind::Int32);
+  std::mt19937 generator(salt);
+  for (double &element : array.data) {
+    element = static_cast<double>(least + generator() % (most - least + 1));
+  }
+  return array;
+}
+
+Array counter(int64_t value) {
+  Array array({}, Kind::Int64);
+  array.data[0] = static_cast<double>(value);
+  return array;
+}
+
+void forEach(const std::vector<int64_t> &shape,
+             const std::function<void(const std::vector<int64_t> &)> &body) {
+  std::vector<int64_t> indices(shape.size(), 0);
+  for (;;) {
+    body(indices);
+    size_t dim = shape.size();
+    while (dim > 0 && ++indices[dim - 1] == shape[dim - 1]) {
+      indices[--dim] = 0;
+    }
+    if (dim == 0) {
+      return;
+    }
+  }
+}
+
+Outcome KernelTest::run(const KernelCall &call) {
+  Outcome outcome{call.operands, call.results};
+  rt::KernelFunction kernel = compile(withFloat(call.text, GetParam()));
+  if (!kernel) {
+    ADD_FAILURE() << "does not compile: " << call.text;
+    return outcome;
+  }
+  std::vector<Memory> memory;
+  memory.reserve(call.operands.size() + call.results.size());
+  for (const Array &operand : call.operands) {
+    memory.emplace_back(operand, isF64()).write();
+  }
+  for (const Array &result : call.results) {
+    memory.emplace_back(result, isF64());
+  }
+  std::vector<void *> buffers;
+  for (const Memory &piece : memory) {
+    buffers.push_back(piece.get());
+  }
+  kernel(buffers.data(), call.immediates.data(), call.coordinates.data());
+  for (size_t i = 0; i < memory.size(); ++i) {
+    bool isOperand = i < call.operands.size();
+    (isOperand ? outcome.operands[i] : outcome.results[i - call.operands.size()]) =
+        memory[i].read();
+  }
+  return outcome;
+}
+
+void KernelTest::expectClose(const Array &actual, const Array &expected, double slack) {
+  ASSERT_EQ(actual.shape, expected.shape);
+  double greatest = 1e-30;
+  for (double value : expected.data) {
+    greatest = std::max(greatest, std::abs(value));
+  }
+  double allowed = (isF64() ? 1e-12 : 2e-6) * slack * greatest;
+  for (int64_t i = 0; i < expected.size(); ++i) {
+    double error = std::abs(actual.data[i] - expected.data[i]);
+    ASSERT_TRUE(error <= allowed) << "element " << i << ": expected " << expected.data[i]
+                                  << ", got " << actual.data[i] << ", allowed " << allowed;
+  }
+}
+
+} // namespace weft::test

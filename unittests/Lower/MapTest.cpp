@@ -1,0 +1,169 @@
+//===- MapTest.cpp - elementwise kernels -----------------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include <cmath>
+
+#include "KernelRunner.h"
+
+namespace weft::test {
+namespace {
+
+using MapTest = KernelTest;
+WEFT_INSTANTIATE_FOR_FLOATS(MapTest);
+
+/// A kernel of one map on x [a, b, c] with a vector along each dimension and a scalar.
+KernelCall spreadingRun(int64_t a, int64_t b, int64_t c) {
+  KernelCall run;
+  run.operands = {randomArray({a, b, c}, 1), randomArray({a}, 2), randomArray({b}, 3),
+                  randomArray({c}, 4), randomArray({}, 5), randomArray({a, c}, 6)};
+  std::string types, inputs;
+  for (size_t i = 0; i < run.operands.size(); ++i) {
+    std::string type = run.operands[i].type("$f");
+    inputs += (i ? ", %" : "%") + std::string("x") + std::to_string(i) + ": " + type;
+    types += (i ? ", " : "") + type;
+  }
+  std::string type = run.operands[0].type("$f");
+  run.results = {Array({a, b, c}), Array({a, b, c})};
+  run.text = "func.func private @kernel(" + inputs + ") -> (" + type + ", " + type +
+             ") attributes {weft.tied = array<i64: -1, -1>} {\n"
+             "%y:2 = weft.map ins(%x0, %x1, %x2, %x3, %x4, %x5 : " + types + R"() maps [
+  affine_map<(i, j, k) -> (i, j, k)>, affine_map<(i, j, k) -> (i)>, affine_map<(i, j, k) -> (j)>,
+  affine_map<(i, j, k) -> (k)>, affine_map<(i, j, k) -> ()>, affine_map<(i, j, k) -> (i, k)>] -> )" +
+             type + ", " + type + R"( {
+^bb0(%0: $f, %1: $f, %2: $f, %3: $f, %4: $f, %5: $f):
+  %6 = arith.addf %0, %1 : $f
+  %7 = arith.mulf %2, %3 : $f
+  %8 = arith.addf %6, %7 : $f
+  %c = arith.constant 2.0 : $f
+  %9 = arith.mulf %4, %c : $f
+  %10 = arith.mulf %9, %5 : $f
+  weft.yield %8, %10 : $f, $f
+}
+return %y#0, %y#1 : )" + type + ", " + type + "\n}";
+  return run;
+}
+
+TEST_P(MapTest, Spreads) {
+  for (auto [a, b, c] : {std::tuple{2, 3, 17}, {1, 1, 1}, {4, 1, 5}, {1, 33, 1}, {3, 8, 64}}) {
+    KernelCall spreading = spreadingRun(a, b, c);
+    Outcome outcome = run(spreading);
+    const auto &x = spreading.operands;
+    Array first({a, b, c}), second({a, b, c});
+    forEach({a, b, c}, [&](const std::vector<int64_t> &at) {
+      int64_t i = at[0], j = at[1], k = at[2];
+      first({i, j, k}) = x[0]({i, j, k}) + x[1]({i}) + x[2]({j}) * x[3]({k});
+      second({i, j, k}) = 2 * x[4]({}) * x[5]({i, k});
+    });
+    expectClose(outcome.results[0], first);
+    expectClose(outcome.results[1], second);
+  }
+}
+
+TEST_P(MapTest, WorksInPlace) {
+  KernelCall add;
+  add.operands = {randomArray({5, 7}, 1), randomArray({5, 7}, 2)};
+  add.text = R"(
+func.func private @kernel(%x: tensor<5x7x$f>, %y: tensor<5x7x$f>) -> tensor<5x7x$f>
+    attributes {weft.tied = array<i64: 1>} {
+  %z = weft.map ins(%x, %y : tensor<5x7x$f>, tensor<5x7x$f>)
+      maps [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>] -> tensor<5x7x$f> {
+  ^bb0(%0: $f, %1: $f):
+    %2 = arith.addf %0, %1 : $f
+    weft.yield %2 : $f
+  }
+  return %z : tensor<5x7x$f>
+})";
+  Outcome outcome = run(add);
+  Array expected({5, 7});
+  for (int64_t i = 0; i < 35; ++i) {
+    expected.data[i] = add.operands[0].data[i] + add.operands[1].data[i];
+  }
+  expectClose(outcome.operands[1], expected);
+  expectClose(outcome.operands[0], add.operands[0]);
+}
+
+/// Two ops, the first of which makes a single element.
+TEST_P(MapTest, KeepsSingleElementsInside) {
+  KernelCall both;
+  both.operands = {randomArray({}, 1), randomArray({9}, 2)};
+  both.results = {Array({9})};
+  both.text = R"(
+func.func private @kernel(%s: tensor<$f>, %x: tensor<9x$f>) -> tensor<9x$f>
+    attributes {weft.tied = array<i64: -1>} {
+  %t = weft.map ins(%s : tensor<$f>) maps [affine_map<() -> ()>] -> tensor<$f> {
+  ^bb0(%0: $f):
+    %1 = arith.addf %0, %0 : $f
+    weft.yield %1 : $f
+  }
+  %y = weft.map ins(%t, %x : tensor<$f>, tensor<9x$f>)
+      maps [affine_map<(i) -> ()>, affine_map<(i) -> (i)>] -> tensor<9x$f> {
+  ^bb0(%0: $f, %1: $f):
+    %2 = arith.mulf %0, %1 : $f
+    weft.yield %2 : $f
+  }
+  return %y : tensor<9x$f>
+})";
+  Outcome outcome = run(both);
+  Array expected({9});
+  for (int64_t i = 0; i < 9; ++i) {
+    expected.data[i] = 2 * both.operands[0].data[0] * both.operands[1].data[i];
+  }
+  expectClose(outcome.results[0], expected);
+}
+
+/// A function applied to numbers over the whole range that matters, to a few units of the last
+/// place of the result.
+class FunctionTest : public KernelTest {
+protected:
+  void check(const std::string &op, double (*function)(double), double least, double most,
+             double ulps) {
+    constexpr int64_t kCount = 20011;
+    KernelCall apply;
+    Array x({kCount});
+    for (int64_t i = 0; i < kCount; ++i) {
+      x.data[i] = rounded(least + (most - least) * static_cast<double>(i) / (kCount - 1));
+    }
+    apply.operands = {x};
+    apply.results = {Array({kCount})};
+    apply.text = R"(
+func.func private @kernel(%x: tensor<20011x$f>) -> tensor<20011x$f>
+    attributes {weft.tied = array<i64: -1>} {
+  %y = weft.map ins(%x : tensor<20011x$f>) maps [affine_map<(i) -> (i)>] -> tensor<20011x$f> {
+  ^bb0(%0: $f):
+    %1 = )" + op + R"( %0 : $f
+    weft.yield %1 : $f
+  }
+  return %y : tensor<20011x$f>
+})";
+    Outcome outcome = run(apply);
+    double epsilon = isF64() ? 0x1p-52 : 0x1p-23, smallest = isF64() ? 0x1p-1022 : 0x1p-126;
+    double worst = 0, worstAt = 0;
+    for (int64_t i = 0; i < kCount; ++i) {
+      double expected = function(x.data[i]), actual = outcome.results[0].data[i];
+      double error = std::abs(actual - expected) /
+                     (std::max(std::abs(expected), smallest) * epsilon);
+      if (!(error <= worst)) {
+        worst = error;
+        worstAt = x.data[i];
+      }
+    }
+    EXPECT_LE(worst, ulps) << op << " at " << worstAt;
+  }
+};
+WEFT_INSTANTIATE_FOR_FLOATS(FunctionTest);
+
+TEST_P(FunctionTest, Exp) { check("math.exp", std::exp, -87, 80, 4); }
+TEST_P(FunctionTest, ExpNearZero) { check("math.exp", std::exp, -1, 1, 4); }
+TEST_P(FunctionTest, Log) { check("math.log", std::log, 1e-3, 1e4, 4); }
+TEST_P(FunctionTest, Tanh) { check("math.tanh", std::tanh, -12, 12, 8); }
+TEST_P(FunctionTest, TanhNearZero) { check("math.tanh", std::tanh, -0.1, 0.1, 8); }
+TEST_P(FunctionTest, Erf) { check("math.erf", std::erf, -6, 6, 8); }
+TEST_P(FunctionTest, ErfNearZero) { check("math.erf", std::erf, -0.5, 0.5, 8); }
+TEST_P(FunctionTest, Sqrt) { check("math.sqrt", std::sqrt, 0, 100, 1); }
+
+} // namespace
+} // namespace weft::test

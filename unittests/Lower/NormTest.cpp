@@ -1,0 +1,134 @@
+//===- NormTest.cpp - norms and their derivatives --------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include <cmath>
+
+#include "KernelRunner.h"
+
+namespace weft::test {
+namespace {
+
+constexpr double kEpsilon = 1e-5;
+
+struct NormTest : KernelTest {
+  /// The row normalized, without scale.
+  static std::vector<double> normalize(const double *x, int64_t n, bool isLayer,
+                                       double *factor = nullptr) {
+    double mean = 0, squares = 0;
+    for (int64_t j = 0; j < n && isLayer; ++j) {
+      mean += x[j] / static_cast<double>(n);
+    }
+    for (int64_t j = 0; j < n; ++j) {
+      squares += (x[j] - mean) * (x[j] - mean) / static_cast<double>(n);
+    }
+    double inverse = 1 / std::sqrt(squares + kEpsilon);
+    std::vector<double> result(n);
+    for (int64_t j = 0; j < n; ++j) {
+      result[j] = (x[j] - mean) * inverse;
+    }
+    if (factor) {
+      *factor = inverse;
+    }
+    return result;
+  }
+
+  void checkForward(bool isLayer, bool inPlace, int64_t rows, int64_t n) {
+    KernelCall call;
+    call.operands = {randomArray({rows, n}, 1), randomArray({n}, 2), randomArray({n}, 3)};
+    Array expected({rows, n});
+    for (int64_t i = 0; i < rows; ++i) {
+      auto normal = normalize(&call.operands[0].data[i * n], n, isLayer);
+      for (int64_t j = 0; j < n; ++j) {
+        expected({i, j}) = normal[j] * call.operands[1].data[j] +
+                           (isLayer ? call.operands[2].data[j] : 0);
+      }
+    }
+    std::string x = expected.type("$f"), v = call.operands[1].type("$f");
+    call.text = "func.func private @kernel(%x: " + x + ", %s: " + v + ", %b: " + v + ") -> " + x +
+                " attributes {weft.tied = array<i64: " + (inPlace ? "0" : "-1") +
+                ">} {\n%y = weft.norm " + (isLayer ? "layer" : "rms") + " %x scale(%s : " + v +
+                ")" + (isLayer ? " bias(%b : " + v + ")" : "") +
+                " epsilon = 1.0e-5 : " + x + " -> " + x + "\nreturn %y : " + x + "\n}";
+    if (!inPlace) {
+      call.results = {Array({rows, n})};
+    }
+    Outcome outcome = run(call);
+    expectClose(inPlace ? outcome.operands[0] : outcome.results[0], expected, 4);
+  }
+
+  void checkGradient(bool isLayer, bool inPlace, int64_t rows, int64_t n) {
+    KernelCall call;
+    call.operands = {randomArray({rows, n}, 1), randomArray({n}, 2), randomArray({rows, n}, 3)};
+    const auto &scale = call.operands[1].data, &g = call.operands[2].data;
+    Array x({rows, n}), s({n}), b({n});
+    for (int64_t i = 0; i < rows; ++i) {
+      double factor, mean = 0, along = 0;
+      auto normal = normalize(&call.operands[0].data[i * n], n, isLayer, &factor);
+      for (int64_t j = 0; j < n; ++j) {
+        mean += g[i * n + j] * scale[j] / static_cast<double>(n);
+        along += g[i * n + j] * scale[j] * normal[j] / static_cast<double>(n);
+        s.data[j] += g[i * n + j] * normal[j];
+        b.data[j] += g[i * n + j];
+      }
+      for (int64_t j = 0; j < n; ++j) {
+        x({i, j}) =
+            factor * (g[i * n + j] * scale[j] - (isLayer ? mean : 0) - normal[j] * along);
+      }
+    }
+    std::string wide = x.type("$f"), v = s.type("$f");
+    std::string results = wide + ", " + v + (isLayer ? ", " + v : "");
+    call.text = "func.func private @kernel(%x: " + wide + ", %s: " + v + ", %g: " + wide +
+                ") -> (" + results + ") attributes {weft.tied = array<i64: " +
+                (inPlace ? "2" : "-1") + (isLayer ? ", -1, -1" : ", -1") + ">} {\n%y:" +
+                (isLayer ? "3" : "2") + " = weft.norm_grad " + (isLayer ? "layer" : "rms") +
+                " %x scale(%s : " + v + ") gradient(%g : " + wide + ") epsilon = 1.0e-5 : " +
+                wide + " -> " + results + "\nreturn %y#0, %y#1" + (isLayer ? ", %y#2" : "") +
+                " : " + results + "\n}";
+    if (!inPlace) {
+      call.results = {Array({rows, n})};
+    }
+    call.results.push_back(Array({n}));
+    if (isLayer) {
+      call.results.push_back(Array({n}));
+    }
+    Outcome outcome = run(call);
+    size_t next = 0;
+    expectClose(inPlace ? outcome.operands[2] : outcome.results[next++], x, 8);
+    expectClose(outcome.results[next++], s, 4);
+    if (isLayer) {
+      expectClose(outcome.results[next++], b, 4);
+    }
+  }
+};
+WEFT_INSTANTIATE_FOR_FLOATS(NormTest);
+
+TEST_P(NormTest, Layer) {
+  checkForward(true, false, 5, 37);
+  checkForward(true, false, 3, 128);
+  checkForward(true, false, 4, 1);
+  checkForward(true, true, 5, 37);
+}
+
+TEST_P(NormTest, RootMeanSquare) {
+  checkForward(false, false, 5, 37);
+  checkForward(false, false, 1, 128);
+  checkForward(false, true, 5, 37);
+}
+
+TEST_P(NormTest, LayerGradient) {
+  checkGradient(true, false, 5, 37);
+  checkGradient(true, false, 3, 128);
+  checkGradient(true, true, 5, 37);
+}
+
+TEST_P(NormTest, RootMeanSquareGradient) {
+  checkGradient(false, false, 5, 37);
+  checkGradient(false, true, 7, 64);
+}
+
+} // namespace
+} // namespace weft::test

@@ -1,0 +1,283 @@
+//===- ProofTest.cpp - correct programs pass, broken ones do not ----------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "SyntheticProgram.h"
+#include "weft/Schedule/Lifetimes.h"
+#include "weft/Schedule/Proof.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+using namespace weft;
+using namespace weft::schedule;
+using weft::test::makeProgram;
+
+namespace {
+
+/// Its diagnostics, one a line; "" if the proof holds.
+std::string refusal(const Proof &proof) {
+  std::string text;
+  for (const std::string &message : proof.diagnostics) {
+    text += message + "\n";
+  }
+  return text;
+}
+
+void expectRefused(const rt::Program &program, const std::string &part) {
+  Proof proof = prove(program);
+  EXPECT_NE(refusal(proof).find(part), std::string::npos)
+      << "expected '" << part << "', got:\n" << refusal(proof);
+  EXPECT_EQ(proof.certificate, "");
+}
+
+/// Ranks 0 and 1 (dp = 0) run `a`, ranks 2 and 3 run `b`.
+Proof proveTwo(const rt::Program &a, const rt::Program &b) {
+  RankClass classes[] = {{&a, {0, 1}}, {&b, {2, 3}}};
+  return prove(classes);
+}
+
+/// Number of the `count`-th collective of the step over axis `axis` first.
+size_t findCollective(const rt::Program &program, rt::CollectiveKind kind, uint32_t axis,
+                      int count = 0) {
+  for (size_t i = 0; i < program.step.size(); ++i) {
+    const rt::Instruction &instruction = program.step[i];
+    if (instruction.opcode == rt::Opcode::Collective &&
+        program.collectives[instruction.target].kind == kind &&
+        program.collectives[instruction.target].axes[0] == axis && count-- == 0) {
+      return i;
+    }
+  }
+  ADD_FAILURE() << "no such collective";
+  return 0;
+}
+
+size_t findOpcode(const rt::Program &program, rt::Opcode opcode) {
+  for (size_t i = 0; i < program.step.size(); ++i) {
+    if (program.step[i].opcode == opcode) {
+      return i;
+    }
+  }
+  ADD_FAILURE() << "no such instruction";
+  return 0;
+}
+
+TEST(Proof, HoldsForCorrectPrograms) {
+  for (int64_t layers : {1, 2, 7}) {
+    rt::Program program = makeProgram({layers, 2, 2});
+    Proof proof = prove(program);
+    EXPECT_EQ(refusal(proof), "");
+    EXPECT_EQ(proof.certificate.size(), 16u);
+    EXPECT_EQ(proof.certificate, prove(program).certificate);
+    EXPECT_EQ(refusal(proveTwo(program, program)), "");
+  }
+}
+
+TEST(Proof, CertificateNamesTheProgram) {
+  rt::Program program = makeProgram({});
+  std::string certificate = prove(program).certificate;
+  program.init[0].immediates[0] = 5;
+  EXPECT_NE(prove(program).certificate, certificate);
+}
+
+TEST(Proof, NamesBothRanksOfAMismatch) {
+  rt::Program a = makeProgram({}), b = a;
+  size_t at = findCollective(b, rt::CollectiveKind::AllReduce, 0);
+  b.collectives[b.step[at].target].reduction = rt::ReductionKind::Sum;
+  std::string number = std::to_string(at);
+  EXPECT_EQ(refusal(proveTwo(a, b)),
+            "rank 0 at step instruction " + number +
+                " 'forward' issues all-reduce max f32[] over dp tp, but rank 2 at step "
+                "instruction " + number + " 'forward' issues all-reduce sum f32[] over dp tp\n");
+}
+
+TEST(Proof, NamesARankWithoutPartner) {
+  rt::Program a = makeProgram({}), b = a;
+  size_t at = findCollective(b, rt::CollectiveKind::AllReduce, 0, 2);
+  b.step.erase(b.step.begin() + at);
+  packArena(b);
+  EXPECT_EQ(refusal(proveTwo(a, b)),
+            "rank 0 at step instruction " + std::to_string(at) +
+                " 'backward' issues all-reduce sum f32[8x8] over dp, but rank 2 has no partner "
+                "for it\n");
+}
+
+TEST(Proof, FindsDeadlocksAcrossCommunicators) {
+  // The classes issue a collective over "dp" and one over both axes in other orders: each
+  // communicator for itself is matched. The loss is only reduced after the first gradient.
+  rt::Program a = makeProgram({}), b = a;
+  size_t loss = findCollective(b, rt::CollectiveKind::AllReduce, 0);
+  size_t gradient = findCollective(b, rt::CollectiveKind::AllReduce, 0, 1);
+  auto begin = b.step.begin();
+  std::rotate(begin + loss, begin + loss + 2, begin + gradient + 1); // Reduction, observation.
+  packArena(b);
+  std::string text = refusal(proveTwo(a, b));
+  EXPECT_NE(text.find("deadlock: rank 0 at step instruction"), std::string::npos) << text;
+  EXPECT_NE(text.find("waits for rank 2"), std::string::npos) << text;
+}
+
+TEST(Proof, ClassesMayDifferWhereTheyDoNotMeet) {
+  // Ranks of one tensor group differ from those of the other in a collective over "tp" only.
+  rt::Program a = makeProgram({}), b = a;
+  size_t at = findCollective(b, rt::CollectiveKind::AllReduce, 1);
+  b.step.erase(b.step.begin() + at);
+  packArena(b);
+  EXPECT_EQ(refusal(proveTwo(a, b)), "");
+}
+
+/// A program of all-reduces of one number, over the axes given, one after another.
+rt::Program makeChain(const std::vector<std::vector<uint32_t>> &axes) {
+  rt::Program program;
+  program.mesh = {{"x", 2}, {"y", 2}};
+  program.labels = {"chain"};
+  program.kernels = {{"fill"}};
+  program.buffers = {{4, 0}};
+  program.step.push_back({rt::Opcode::Kernel, 0, 0, {{0, rt::Access::Write}}, {}});
+  for (const std::vector<uint32_t> &group : axes) {
+    program.collectives.push_back({rt::CollectiveKind::AllReduce, rt::ReductionKind::Sum,
+                                   rt::ElementType::F32, group, {}, 0, 0});
+    program.step.push_back({rt::Opcode::Collective, uint32_t(program.collectives.size() - 1), 0,
+                            {{0, rt::Access::Read}, {0, rt::Access::Write}}, {}});
+  }
+  packArena(program);
+  return program;
+}
+
+TEST(Proof, WalksRankByRankWhereClassesAreTooCoarse) {
+  // Ranks 0 and 3 are one class, 1 and 2 the other; every group has one of each. One class goes
+  // first over x, the other first over y: each rank waits for a rank of the other class.
+  rt::Program a = makeChain({{0}, {1}}), b = makeChain({{1}, {0}});
+  RankClass crossed[] = {{&a, {0, 3}}, {&b, {1, 2}}};
+  EXPECT_NE(refusal(prove(crossed)).find("deadlock"), std::string::npos);
+  // With lists of three the classes as a whole are stuck at once, and so are the ranks.
+  rt::Program c = makeChain({{0}, {1}, {0}}), d = makeChain({{0}, {1}, {0}});
+  RankClass same[] = {{&c, {0, 3}}, {&d, {1, 2}}};
+  EXPECT_EQ(refusal(prove(same)), "");
+}
+
+TEST(Proof, ClassesMustCoverTheMesh) {
+  rt::Program program = makeProgram({});
+  RankClass missing[] = {{&program, {0, 1, 3}}};
+  EXPECT_EQ(refusal(prove(missing)), "rank 2 has no table\n");
+  RankClass twice[] = {{&program, {0, 1, 2, 3}}, {&program, {3}}};
+  EXPECT_EQ(refusal(prove(twice)), "rank 3 has more than one table\n");
+  RankClass outside[] = {{&program, {0, 1, 2, 3, 4}}};
+  EXPECT_EQ(refusal(prove(outside)), "rank 4 lies outside of the mesh\n");
+  rt::Program other = makeProgram({2, 2, 4});
+  RankClass meshes[] = {{&program, {0, 1}}, {&other, {2, 3}}};
+  EXPECT_EQ(refusal(prove(meshes)), "the tables of different ranks have different meshes\n");
+  rt::Program planned = program;
+  planned.planHash = "1";
+  RankClass plans[] = {{&program, {0, 1}}, {&planned, {2, 3}}};
+  EXPECT_EQ(refusal(prove(plans)), "the tables of different ranks have different plans\n");
+}
+
+TEST(Proof, ReadsFollowWrites) {
+  rt::Program program = makeProgram({});
+  program.step.erase(program.step.begin());
+  expectRefused(program, "step instruction 0 'forward' reads buffer 2, which nothing has written");
+}
+
+TEST(Proof, InitWritesWhatOutlivesAStep) {
+  rt::Program program = makeProgram({});
+  program.init.pop_back();
+  expectRefused(program, "init does not write 'w1'");
+}
+
+TEST(Proof, InputsStay) {
+  rt::Program program = makeProgram({});
+  program.inputs.push_back({"step_number", {rt::ElementType::I64, {}, {}}, 0});
+  program.inputs[0].buffer = program.buffers.size();
+  program.buffers.push_back({8, 0, rt::BufferClass::Input, true, rt::ElementType::I64});
+  program.step[0].operands.push_back({program.inputs[0].buffer, rt::Access::Read});
+  packArena(program);
+  EXPECT_EQ(refusal(prove(program)), "");
+  program.step[0].operands.back().access = rt::Access::Write;
+  expectRefused(program, ", an input");
+}
+
+TEST(Proof, OperandsOfOneInstructionDoNotAlias) {
+  rt::Program program = makeProgram({});
+  size_t at = findOpcode(program, rt::Opcode::Product);
+  program.step[at].operands[2].buffer = program.step[at].operands[0].buffer;
+  expectRefused(program, "share bytes, and writes one of them");
+  program = makeProgram({});
+  at = findCollective(program, rt::CollectiveKind::AllToAll, 0);
+  program.step[at].operands[1].buffer = program.step[at].operands[0].buffer;
+  expectRefused(program, "only all-reduce may");
+}
+
+TEST(Proof, BuffersThatAreNeededAtOnceDoNotOverlap) {
+  rt::Program program = makeProgram({});
+  program.buffers[3].offset = program.buffers[0].offset;
+  expectRefused(program, "overlap in space and time");
+}
+
+TEST(Proof, SectionsShareNothingButWhatPersists) {
+  rt::Program program = makeProgram({});
+  uint32_t buffer = program.step[0].operands[0].buffer;
+  program.init[0].operands.push_back({buffer, rt::Access::Write});
+  packArena(program);
+  expectRefused(program, "which init uses and which is not persistent");
+}
+
+TEST(Proof, PersistentBuffersHaveOneName) {
+  rt::Program program = makeProgram({});
+  program.parameters[1].buffer = program.parameters[0].buffer;
+  expectRefused(program, "which has another name already");
+  expectRefused(program, "buffer 1 is persistent and has no name");
+  program = makeProgram({});
+  program.buffers[0].kind = rt::BufferClass::Optimizer;
+  expectRefused(program, "which is no persistent one of its class");
+}
+
+TEST(Proof, ProductsFillTheirBuffers) {
+  rt::Program program = makeProgram({});
+  uint32_t at = program.step[findOpcode(program, rt::Opcode::Product)].target;
+  rt::Product right = program.products[at];
+  program.products[at].m -= 1;
+  expectRefused(program, "does not fit operand 0: it needs 480 bytes, the buffer has 512");
+  program.products[at] = right;
+  program.products[at].ldc = right.ldc + 1;
+  expectRefused(program, "needs");
+  program.products[at] = right;
+  program.products[at].batch = 2;
+  expectRefused(program, "does not fit operand 0: it needs a dense tensor");
+}
+
+TEST(Proof, CollectivesFillTheirBuffers) {
+  rt::Program program = makeProgram({});
+  size_t at = findCollective(program, rt::CollectiveKind::AllGather, 1);
+  program.collectives[program.step[at].target].shape[0] *= 2;
+  expectRefused(program, "needs 512 bytes");
+  program = makeProgram({});
+  at = findCollective(program, rt::CollectiveKind::AllReduce, 1);
+  program.collectives[program.step[at].target].axes.clear();
+  expectRefused(program, "has no mesh axis");
+}
+
+TEST(Proof, CountsWhatItDoesNotList) {
+  rt::Program program = makeProgram({40, 2, 2});
+  program.init.clear();
+  Proof proof = prove(program);
+  EXPECT_EQ(proof.diagnostics.size(), Proof::kMaxDiagnostics + 1);
+  EXPECT_EQ(proof.diagnostics.back(), "and 20 more");
+}
+
+TEST(Proof, DamagedTablesAreRefused) {
+  rt::Program program = makeProgram({});
+  program.mesh[0].size = int64_t(1) << 40;
+  EXPECT_FALSE(prove(program).holds());
+  program = makeProgram({});
+  program.step[0].operands[0].buffer = 1000;
+  EXPECT_FALSE(prove(program).holds());
+  program = makeProgram({});
+  program.step[0].target = 99;
+  EXPECT_FALSE(prove(program).holds());
+}
+
+} // namespace
