@@ -105,9 +105,13 @@ TEST_P(Collectives, ReduceScatter) {
 TEST_P(Collectives, AllToAll) {
   for (uint32_t dim : {0u, 1u, 2u}) {
     for (uint32_t dim2 : {0u, 1u, 2u}) {
-      Collective collective = {
-          CollectiveKind::AllToAll, ReductionKind::Sum, ElementType::I32, {0}, shape({dim}), dim,
-          dim2};
+      Collective collective = {CollectiveKind::AllToAll,
+                               ReductionKind::Sum,
+                               ElementType::I32,
+                               {0},
+                               shape({dim}),
+                               dim,
+                               dim2};
       expectAsDefined(collective, line(ranks()), false);
     }
   }
@@ -149,8 +153,13 @@ TEST(Repetition, ManyDifferentCollectivesInARow) {
   std::vector<double> sums(4);
   RunResult run = backend->run([&](Communicator &communicator) {
     auto sumOver = [&](std::vector<uint32_t> axes, uint32_t instruction) {
-      return communicator.prepare({CollectiveKind::AllReduce, ReductionKind::Sum, ElementType::F64,
-                                   std::move(axes), {1}, 0, 0},
+      return communicator.prepare({CollectiveKind::AllReduce,
+                                   ReductionKind::Sum,
+                                   ElementType::F64,
+                                   std::move(axes),
+                                   {1},
+                                   0,
+                                   0},
                                   {"test", instruction, "sum"});
     };
     Communicator::Handle handles[] = {sumOver({0}, 0), sumOver({1}, 1), sumOver({0, 1}, 2)};
@@ -180,9 +189,9 @@ TEST(Maximum, KeepsNotANumberFromAnyRank) {
     std::vector<double> results(3);
     RunResult run = backend->run([&](Communicator &communicator) {
       double value = communicator.rank() == bad ? std::nan("") : double(communicator.rank());
-      auto handle = communicator.prepare({CollectiveKind::AllReduce, ReductionKind::Max,
-                                          ElementType::F64, {0}, {1}, 0, 0},
-                                         {"test", 0, "maximum"});
+      auto handle = communicator.prepare(
+          {CollectiveKind::AllReduce, ReductionKind::Max, ElementType::F64, {0}, {1}, 0, 0},
+          {"test", 0, "maximum"});
       communicator.run(handle, &value, &results[size_t(communicator.rank())]);
     });
     EXPECT_FALSE(run.failure);

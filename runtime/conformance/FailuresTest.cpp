@@ -30,9 +30,9 @@ std::string reportOf(const Collective &first, const Collective &second, uint32_t
   auto backend = makeBackendUnderTest({{"all", 2}}, std::chrono::seconds(60));
   RunResult run = backend->run([&](Communicator &communicator) {
     bool isFirst = communicator.rank() == 0;
-    auto handle =
-        communicator.prepare(isFirst ? first : second,
-                             {"step", isFirst ? instruction0 : instruction1, isFirst ? "mlp" : "attention"});
+    auto handle = communicator.prepare(
+        isFirst ? first : second,
+        {"step", isFirst ? instruction0 : instruction1, isFirst ? "mlp" : "attention"});
     std::vector<char> operand(256), result(256);
     EXPECT_FALSE(communicator.run(handle, operand.data(), result.data()));
   });

@@ -123,7 +123,8 @@ Buffers expectedTyped(const Collective &collective, std::span<const Axis> mesh,
       T value = elementOf<T>(operands[size_t(group[size_t(first)])], source);
       for (int64_t other = 1; origin.member < 0 && other < members; ++other) {
         T next = elementOf<T>(operands[size_t(group[size_t(other)])], source);
-        value = collective.reduction == ReductionKind::Sum ? T(value + next) : std::max(value, next);
+        value =
+            collective.reduction == ReductionKind::Sum ? T(value + next) : std::max(value, next);
       }
       std::memcpy(result.data() + position * sizeof(T), &value, sizeof(T));
     }

@@ -50,8 +50,8 @@ bool Books::endStep(std::string &error) {
   double tokens = double(program.globalBatch) * double(program.sequenceLength);
   line.tokensPerSecond = tokens / line.seconds;
   if (program.peakFlopsPerRank > 0) {
-    line.peakShare = program.stepFlops /
-                     (line.seconds * program.peakFlopsPerRank * double(program.rankCount()));
+    line.peakShare =
+        program.stepFlops / (line.seconds * program.peakFlopsPerRank * double(program.rankCount()));
   }
   if (loss) {
     losses.push_back(*loss);

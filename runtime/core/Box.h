@@ -62,8 +62,7 @@ private:
     }
     const Loop &loop = loops.front();
     for (int64_t i = 0; i < loop.count; ++i) {
-      walk(loops.subspan(1), source + i * loop.sourceStride, target + i * loop.targetStride,
-           visit);
+      walk(loops.subspan(1), source + i * loop.sourceStride, target + i * loop.targetStride, visit);
     }
   }
 

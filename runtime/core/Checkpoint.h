@@ -30,8 +30,7 @@ bool saveTensors(const std::string &path, const std::vector<TensorHeader> &tenso
 
 /// Saves parameters and optimizer state of all ranks, none of which may be running.
 bool saveCheckpoint(const std::string &path, const Program &program,
-                    std::span<const Executor *const> executors, int64_t step,
-                    std::string &error);
+                    std::span<const Executor *const> executors, int64_t step, std::string &error);
 
 /// A file to start from, checked against a program.
 class Checkpoint {

@@ -25,8 +25,8 @@ bool Dataset::open(const std::string &path, int64_t sequenceLength, int64_t voca
   }
   uint64_t needed = uint64_t(sequenceLength) + 1;
   if (bytes.size() < needed) {
-    return fail(error, "the data file '", path, "' has ", bytes.size(),
-                " bytes, one sample needs ", needed, " (the sequence length and one more)");
+    return fail(error, "the data file '", path, "' has ", bytes.size(), " bytes, one sample needs ",
+                needed, " (the sequence length and one more)");
   }
   if (vocabulary < 256) {
     auto unknown = std::find_if(bytes.begin(), bytes.end(),

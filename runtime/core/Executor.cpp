@@ -23,8 +23,8 @@ bool Executor::prepare(Communicator &communicator, Observer &observer) {
   link = &communicator;
   this->observer = &observer;
   if (!allocateArena()) {
-    return communicator.fail(concat("rank ", self, " cannot allocate its arena of ",
-                                    bytesText(program.arenaBytes)));
+    return communicator.fail(
+        concat("rank ", self, " cannot allocate its arena of ", bytesText(program.arenaBytes)));
   }
   size_t operands = 0;
   for (const auto *section : {&program.init, &program.step}) {
@@ -38,10 +38,15 @@ bool Executor::prepare(Communicator &communicator, Observer &observer) {
 
   std::vector<uint32_t> allAxes(program.mesh.size());
   std::iota(allAxes.begin(), allAxes.end(), 0);
-  Collective maximum = {CollectiveKind::AllReduce, ReductionKind::Max, ElementType::I32,
-                        std::move(allAxes),        {1},                0,
+  Collective maximum = {CollectiveKind::AllReduce,
+                        ReductionKind::Max,
+                        ElementType::I32,
+                        std::move(allAxes),
+                        {1},
+                        0,
                         0};
-  agree = communicator.prepare(maximum, {"control", 0, "is the loss or norm of any rank not finite"});
+  agree =
+      communicator.prepare(maximum, {"control", 0, "is the loss or norm of any rank not finite"});
   return true;
 }
 

@@ -47,7 +47,8 @@ bool Gradients::save(const std::string &path, const Program &program, int64_t st
   for (size_t i = 0; i < values.size(); ++i) {
     const Observation &observation = program.observations[i];
     if (isGradient(observation)) {
-      headers.push_back({observation.name, observation.layout.type, observation.layout.globalShape});
+      headers.push_back(
+          {observation.name, observation.layout.type, observation.layout.globalShape});
       contents.push_back(&values[i]);
     }
   }

@@ -49,8 +49,8 @@ std::string weft::rt::drawLossCurve(std::span<const double> losses, int64_t firs
   }
   std::string first = std::to_string(firstStep);
   std::string last = std::to_string(firstStep + int64_t(losses.size()) - 1);
-  size_t gap = means.size() > first.size() + last.size() ? means.size() - first.size() - last.size()
-                                                         : 1;
+  size_t gap =
+      means.size() > first.size() + last.size() ? means.size() - first.size() - last.size() : 1;
   text += "      loss +" + std::string(means.size(), '-') + "\n";
   return text + "       step " + first + std::string(gap, ' ') + last + "\n";
 }

@@ -20,8 +20,7 @@ namespace {
 /// Keeps the first finding of each kind.
 class Search {
 public:
-  Search(const Program &program, const Executor &executor)
-      : program(program), executor(executor) {}
+  Search(const Program &program, const Executor &executor) : program(program), executor(executor) {}
 
   void look(int64_t instruction, uint32_t buffer) {
     const Buffer &place = program.buffers[buffer];

@@ -43,7 +43,8 @@ const char *applyFile(Options &options, std::string_view value) {
   return value.empty() ? "the name of a file" : nullptr;
 }
 
-template <int64_t Options::*field> const char *applyCount(Options &options, std::string_view value) {
+template <int64_t Options::*field>
+const char *applyCount(Options &options, std::string_view value) {
   bool ok = parseNumber(value, options.*field) && options.*field >= 0;
   return ok ? nullptr : "a whole number, 0 or more";
 }
@@ -232,7 +233,8 @@ std::string weft::rt::helpText(const Program &program, const std::string &name) 
       group = entry.group;
       out << "\n" << group << ":\n";
     }
-    std::string head = concat("  ", entry.name, entry.value ? " " : "", entry.value ? entry.value : "");
+    std::string head =
+        concat("  ", entry.name, entry.value ? " " : "", entry.value ? entry.value : "");
     head.resize(std::max<size_t>(head.size() + 1, 26), ' ');
     out << head << entry.help;
     if (entry.defaultText) {

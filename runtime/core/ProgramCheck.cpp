@@ -68,7 +68,8 @@ bool Checker::checkMesh() {
   uint64_t ranks = 1;
   for (const Axis &axis : program.mesh) {
     if (axis.size < 1) {
-      return fail(error, "mesh axis '", axis.name, "' has size ", axis.size, ", expected at least 1");
+      return fail(error, "mesh axis '", axis.name, "' has size ", axis.size,
+                  ", expected at least 1");
     }
     if (!names.insert(axis.name).second) {
       return fail(error, "two mesh axes have the name '", axis.name, "'");
@@ -214,8 +215,8 @@ bool Checker::checkProducts() {
     if (product.type != ElementType::F64 && product.type != ElementType::F32) {
       return fail(error, name, " is of type ", nameOf(product.type), ", expected f64 or f32");
     }
-    for (int64_t size : {product.m, product.n, product.k, product.batch, product.lda, product.ldb,
-                         product.ldc}) {
+    for (int64_t size :
+         {product.m, product.n, product.k, product.batch, product.lda, product.ldb, product.ldc}) {
       // The library counts in 32 bits.
       if (size < 0 || size > std::numeric_limits<int32_t>::max()) {
         return fail(error, name, " has a size of ", size, ", expected 0 to 2147483647");
@@ -253,9 +254,9 @@ bool Checker::checkCollectives() {
     bool two = collective.kind == CollectiveKind::AllToAll;
     size_t rank = collective.shape.size();
     if (collective.dim >= rank || (two && collective.dim2 >= rank)) {
-      return fail(error, name, " names dimension ", two ? std::max(collective.dim, collective.dim2)
-                                                        : collective.dim,
-                  " of ", shapeText(collective.shape));
+      return fail(error, name, " names dimension ",
+                  two ? std::max(collective.dim, collective.dim2) : collective.dim, " of ",
+                  shapeText(collective.shape));
     }
     if (collective.kind != CollectiveKind::AllGather &&
         uint64_t(collective.shape[collective.dim]) % groupSize(collective.axes) != 0) {

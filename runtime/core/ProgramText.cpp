@@ -44,10 +44,9 @@ std::string operandsText(const Instruction &instruction) {
 }
 
 std::string productText(const Product &product) {
-  std::string text =
-      concat(nameOf(product.type), " ", product.m, "x", product.n, "x", product.k,
-             product.transposeA ? " A^T" : "", product.transposeB ? " B^T" : "", " ld ",
-             product.lda, "/", product.ldb, "/", product.ldc);
+  std::string text = concat(nameOf(product.type), " ", product.m, "x", product.n, "x", product.k,
+                            product.transposeA ? " A^T" : "", product.transposeB ? " B^T" : "",
+                            " ld ", product.lda, "/", product.ldb, "/", product.ldc);
   if (product.batch != 1) {
     text += concat(" batch ", product.batch, " strides ", product.strideA, "/", product.strideB,
                    "/", product.strideC);

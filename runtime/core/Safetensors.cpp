@@ -27,9 +27,9 @@ constexpr uint64_t kLengthBytes = 8;
 /// Bytes of one element; 0 if the format has no such dtype.
 uint64_t dtypeBytes(const std::string &dtype) {
   static const std::map<std::string, uint64_t> sizes = {
-      {"F64", 8}, {"F32", 4},  {"F16", 2}, {"BF16", 2},    {"I64", 8},     {"I32", 4}, {"I16", 2},
-      {"I8", 1},  {"U64", 8},  {"U32", 4}, {"U16", 2},     {"U8", 1},      {"BOOL", 1}, {"C64", 8},
-      {"F8_E4M3", 1}, {"F8_E5M2", 1}};
+      {"F64", 8},  {"F32", 4}, {"F16", 2},     {"BF16", 2},   {"I64", 8}, {"I32", 4},
+      {"I16", 2},  {"I8", 1},  {"U64", 8},     {"U32", 4},    {"U16", 2}, {"U8", 1},
+      {"BOOL", 1}, {"C64", 8}, {"F8_E4M3", 1}, {"F8_E5M2", 1}};
   auto found = sizes.find(dtype);
   return found == sizes.end() ? 0 : found->second;
 }

@@ -34,8 +34,11 @@ std::string weft::rt::bytesText(uint64_t bytes) {
     ++unit;
   }
   char text[32];
-  std::snprintf(text, sizeof text, "%.*f %s", value < 10 ? 2 : value < 100 ? 1 : 0, value,
-                units[unit]);
+  std::snprintf(text, sizeof text, "%.*f %s",
+                value < 10    ? 2
+                : value < 100 ? 1
+                              : 0,
+                value, units[unit]);
   return text;
 }
 

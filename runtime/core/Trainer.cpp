@@ -152,13 +152,13 @@ bool Trainer::prepareOutputs(std::string &error) {
 
 void Trainer::findFeeds(RankState &state) const {
   for (const NamedTensor &input : program.inputs) {
-    Feed::Kind kind = input.name == "tokens"    ? Feed::Kind::Tokens
-                      : input.name == "targets" ? Feed::Kind::Targets
+    Feed::Kind kind = input.name == "tokens"        ? Feed::Kind::Tokens
+                      : input.name == "targets"     ? Feed::Kind::Targets
                       : input.name == "step_number" ? Feed::Kind::Step
-                                                : Feed::Kind::Seed;
-    state.feeds.push_back(
-        {kind, state.executor->address(input.buffer), localShape(input.layout, program.mesh),
-         localOffset(input.layout, program.mesh, state.executor->coordinates())});
+                                                    : Feed::Kind::Seed;
+    state.feeds.push_back({kind, state.executor->address(input.buffer),
+                           localShape(input.layout, program.mesh),
+                           localOffset(input.layout, program.mesh, state.executor->coordinates())});
   }
 }
 

@@ -121,7 +121,8 @@ TEST_F(Executable, GradientsAreThoseOfTheStep) {
   ASSERT_EQ(run(data + " --steps 4 --save after"), 0) << err;
   ASSERT_EQ(run(data + " --steps 6 --save-gradients g --gradients-step 3"), 0) << err;
   std::vector<double> gradient = tensor("g", "gradient/table");
-  std::vector<double> m0 = tensor("before", "momentum/table"), m1 = tensor("after", "momentum/table");
+  std::vector<double> m0 = tensor("before", "momentum/table"),
+                      m1 = tensor("after", "momentum/table");
   ASSERT_EQ(gradient.size(), 256u);
   for (size_t i = 0; i < 256; ++i) {
     EXPECT_NEAR(m1[i] - 0.9 * m0[i], gradient[i], 1e-15);

@@ -143,17 +143,18 @@ TEST_F(Tensors, RefusesWhatIsNotTheFormat) {
   EXPECT_EQ(openError(tensorsFile(one(R"("dtype":"F7","shape":[],"data_offsets":[0,1])"), "a")),
             "tensor 'x' has the unknown dtype 'F7'");
   for (const char *numbers : {"[-1]", "[1.5]", "[\"1\"]", "1", "[18446744073709551615]"}) {
-    EXPECT_EQ(openError(tensorsFile(one(std::string(R"("dtype":"U8","data_offsets":[0,1],"shape":)") +
-                                        numbers),
-                                    "a")),
-              "tensor 'x' has a malformed shape or data_offsets");
+    EXPECT_EQ(
+        openError(tensorsFile(
+            one(std::string(R"("dtype":"U8","data_offsets":[0,1],"shape":)") + numbers), "a")),
+        "tensor 'x' has a malformed shape or data_offsets");
   }
   EXPECT_EQ(openError(tensorsFile(one(R"("dtype":"U8","shape":[1],"data_offsets":[0])"), "a")),
             "tensor 'x' has a malformed shape or data_offsets");
   EXPECT_EQ(openError(tensorsFile(one(R"("dtype":"U8","shape":[2],"data_offsets":[0,2])"), "a")),
             "tensor 'x' lies at bytes 0 to 2 of the data, which has 1");
-  EXPECT_EQ(openError(tensorsFile(one(R"("dtype":"F32","shape":[2],"data_offsets":[0,4])"), "abcd")),
-            "tensor 'x' of F32 [2] needs 8 bytes, got 4");
+  EXPECT_EQ(
+      openError(tensorsFile(one(R"("dtype":"F32","shape":[2],"data_offsets":[0,4])"), "abcd")),
+      "tensor 'x' of F32 [2] needs 8 bytes, got 4");
   EXPECT_THAT(openError(tensorsFile(one("\"dtype\":\"F64\",\"data_offsets\":[0,0],\"shape\":["
                                         "4611686018427387904,4611686018427387904]"),
                                     "")),
@@ -180,8 +181,8 @@ TEST_F(Tensors, RefusesOverlapsGapsAndRepetitions) {
 
 TEST_F(Tensors, NoDamageDoesHarm) {
   std::vector<TensorHeader> headers = {{"a", ElementType::F64, {2}}, {"b", ElementType::F32, {3}}};
-  ASSERT_TRUE(saveTensors(folder.file("good"), headers, {{"k", "v"}},
-                          [](size_t, std::span<char>) {}, error));
+  ASSERT_TRUE(saveTensors(
+      folder.file("good"), headers, {{"k", "v"}}, [](size_t, std::span<char>) {}, error));
   const std::string good = folder.read("good");
   for (uint64_t trial = 0; trial < 1000; ++trial) {
     std::string bad = good;
@@ -208,7 +209,8 @@ protected:
     bool ok = checkpoint->open(folder.file("c"), program, error);
     std::string message = ok ? "" : error;
     size_t name = message.find(folder.file("c"));
-    return name == std::string::npos ? message : message.replace(name, folder.file("c").size(), "F");
+    return name == std::string::npos ? message
+                                     : message.replace(name, folder.file("c").size(), "F");
   }
 
   const TensorHeader table = {"table", ElementType::F64, {256}};
@@ -236,8 +238,7 @@ TEST_F(Checkpoints, PassOverAnotherOptimizersState) {
 
 TEST_F(Checkpoints, RefuseWhatDoesNotFit) {
   EXPECT_EQ(openError({}), "'F' lacks the parameter 'table'");
-  EXPECT_EQ(openError({{"table", ElementType::F32, {256}}}),
-            "'table' in 'F' is F32, expected F64");
+  EXPECT_EQ(openError({{"table", ElementType::F32, {256}}}), "'table' in 'F' is F32, expected F64");
   EXPECT_EQ(openError({{"table", ElementType::F64, {2, 128}}}),
             "'table' in 'F' has shape [2, 128], expected [256]");
   EXPECT_EQ(openError({table, {"chair", ElementType::F64, {1}}}),
@@ -246,7 +247,8 @@ TEST_F(Checkpoints, RefuseWhatDoesNotFit) {
             "'momentum/table' in 'F' has shape [4], expected [256]");
   EXPECT_EQ(openError({table, momentum}, "many"),
             "'F' has the metadata step 'many', expected a number");
-  EXPECT_EQ(openError({table, momentum}, "-3"), "'F' has the metadata step '-3', expected a number");
+  EXPECT_EQ(openError({table, momentum}, "-3"),
+            "'F' has the metadata step '-3', expected a number");
   program.optimizerState.push_back(program.optimizerState[0]);
   program.optimizerState[1].name = "second/table";
   EXPECT_EQ(openError({table, momentum}),

@@ -187,9 +187,7 @@ const Fault kFaults[] = {
      "input 'tokens' is empty"},
     {[](Program &p) { p.products = {{ElementType::I32}}; }, "product 0 is of type i32"},
     {[](Program &p) { p.products = {{ElementType::F32, false, false, -1}}; }, "a size of -1"},
-    {[](Program &p) {
-       p.products = {{ElementType::F32, false, false, 1, 1, 1, 1, 1, 1, 1, -1}};
-     },
+    {[](Program &p) { p.products = {{ElementType::F32, false, false, 1, 1, 1, 1, 1, 1, 1, -1}}; },
      "product 0 has a negative stride"},
     {[](Program &p) { p.products = {{ElementType::F32, false, false, 2, 2, 2, 1, 2, 2}}; },
      "rows closer together than they are long"},

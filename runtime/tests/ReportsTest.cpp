@@ -43,9 +43,26 @@ TEST_F(CommandLine, DefaultsComeFromTheProgram) {
 }
 
 TEST_F(CommandLine, ReadsEveryOption) {
-  EXPECT_EQ(errorOf({"--data", "d", "--steps=12", "--seed", "18446744073709551615", "--metrics=m",
-                     "--save", "s", "--load", "l", "--ranks", "4", "--timeout", "0.5",
-                     "--save-gradients", "g", "--gradients-step", "3", "--no-progress", "--quiet",
+  EXPECT_EQ(errorOf({"--data",
+                     "d",
+                     "--steps=12",
+                     "--seed",
+                     "18446744073709551615",
+                     "--metrics=m",
+                     "--save",
+                     "s",
+                     "--load",
+                     "l",
+                     "--ranks",
+                     "4",
+                     "--timeout",
+                     "0.5",
+                     "--save-gradients",
+                     "g",
+                     "--gradients-step",
+                     "3",
+                     "--no-progress",
+                     "--quiet",
                      "--curve"}),
             "");
   EXPECT_EQ(options.data + options.metrics + options.save + options.load + options.saveGradients,
@@ -109,8 +126,9 @@ std::string textOf(const Line &line) { return {line.text().begin(), line.text().
 
 TEST(Lines, ForPeopleAndForPrograms) {
   StepMetrics metrics = {3, 100, 1.0 / 3, 2.5, 0.0125, 8000, 0.25};
-  EXPECT_EQ(textOf(humanLine(metrics)),
-            "step   3/100  loss 0.333333  gradient norm 2.5  12.5 ms  8000 tokens/s  25.0% of peak\n");
+  EXPECT_EQ(
+      textOf(humanLine(metrics)),
+      "step   3/100  loss 0.333333  gradient norm 2.5  12.5 ms  8000 tokens/s  25.0% of peak\n");
   auto json = nlohmann::json::parse(textOf(jsonLine(metrics)));
   EXPECT_EQ(json["step"], 3);
   EXPECT_EQ(json["loss"].get<double>(), 1.0 / 3); // All bits.

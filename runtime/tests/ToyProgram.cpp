@@ -36,7 +36,8 @@ public:
            std::vector<int64_t> shape) {
     program.collectives.push_back(
         {CollectiveKind::AllReduce, ReductionKind::Sum, ElementType::F64, axes, shape, 0, 0});
-    program.step.push_back({Opcode::Collective, uint32_t(program.collectives.size() - 1),
+    program.step.push_back({Opcode::Collective,
+                            uint32_t(program.collectives.size() - 1),
                             label(text),
                             {{buffer, Access::Read}, {buffer, Access::Write}},
                             {}});
@@ -44,7 +45,9 @@ public:
 
   void observe(const char *name, uint32_t buffer, const TensorLayout &layout) {
     program.observations.push_back({name, layout});
-    program.step.push_back({Opcode::Observe, uint32_t(program.observations.size() - 1), label(name),
+    program.step.push_back({Opcode::Observe,
+                            uint32_t(program.observations.size() - 1),
+                            label(name),
                             {{buffer, Access::Read}},
                             {}});
   }

@@ -35,7 +35,7 @@ func.func @step() {
 // -----
 
 // Kernels that differ in numbers only are one; a product is none; what nobody uses goes.
-// CHECK-LABEL: func.func @step
+// CHECK-LABEL: weft.variable input @seed
 weft.variable input @seed [] : tensor<i64>
 weft.variable parameter @a ["x"] : tensor<4xf32>
 weft.variable parameter @b ["x"] : tensor<4xf32>
@@ -86,11 +86,12 @@ func.func @step() {
 
 // An update works in place, through the layer function, for both its variables.
 // CHECK-LABEL: func.func private @update(
-// CHECK: weft.launch @kernel_map_0(%{{.*}}, %{{.*}}) tied [0, -1]
+// CHECK-NEXT: weft.launch @kernel_map_0(%{{.*}}, %{{.*}}) tied [0, -1]
 // CHECK: func.func private @kernel_map_0(
 // CHECK-SAME: weft.tied = array<i64: 0, -1>
 weft.variable parameter @a ["x"] : tensor<4xf32>
 weft.variable parameter @b ["x"] : tensor<4xf32>
+weft.variable parameter @gradient ["x"] : tensor<4xf32>
 func.func private @update(%x: tensor<4xf32>, %g: tensor<4xf32>)
     -> (tensor<4xf32>, tensor<4xf32>) {
   %0:2 = weft.map ins(%x, %g : tensor<4xf32>, tensor<4xf32>)
@@ -108,8 +109,12 @@ func.func @init() {
 func.func @step() {
   %0 = weft.read @a : tensor<4xf32>
   %1 = weft.read @b : tensor<4xf32>
-  %2:2 = weft.call @update(%0, %0) label "u" : (tensor<4xf32>, tensor<4xf32>)
+  %g = weft.read @gradient : tensor<4xf32>
+  %2:2 = weft.call @update(%0, %g) label "a" : (tensor<4xf32>, tensor<4xf32>)
       -> (tensor<4xf32>, tensor<4xf32>)
-  weft.observe "x", %2#1 : tensor<4xf32>
+  %3:2 = weft.call @update(%1, %g) label "b" : (tensor<4xf32>, tensor<4xf32>)
+      -> (tensor<4xf32>, tensor<4xf32>)
+  weft.assign @a, %2#0 : tensor<4xf32>
+  weft.assign @b, %3#0 : tensor<4xf32>
   return
 }

@@ -120,7 +120,7 @@ module attributes {weft.mesh = #weft.mesh<"dp" = 2>} {
 
 // -----
 
-#whole = #weft.sharding<<"dp" = 2>, [{}]>
+#whole = #weft.sharding<#weft.mesh<"dp" = 2>, [{}]>
 module attributes {weft.mesh = #weft.mesh<"dp" = 2>} {
   weft.variable parameter @x ["hidden"] : tensor<4xf32, #whole>
   func.func @init() {

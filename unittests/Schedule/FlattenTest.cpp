@@ -308,6 +308,26 @@ TEST_F(FlattenTest, RefusesTiesThatSpoilAValue) {
   EXPECT_NE(messages.find("is read after it was overwritten"), std::string::npos) << messages;
 }
 
+TEST_F(FlattenTest, RefusesNumbersThatAreNotKnown) {
+  const char *kernel = R"mlir(
+  func.func private @numbered(%n: index, %x: tensor<2x4xf32>) -> tensor<2x4xf32>
+      attributes {weft.tied = array<i64: -1>} {
+    return %x : tensor<2x4xf32>
+  }
+)mlir";
+  std::string step = "%n = weft.axis_index \"dp\" of #mesh\n"
+                     "%0 = weft.launch @numbered(%n, %x) tied [-1] : (index, tensor<2x4xf32>) -> "
+                     "tensor<2x4xf32>\n";
+  EXPECT_TRUE(failed(compile(withStep(step) + kernel, false)));
+  EXPECT_NE(messages.find("has a number whose value is not known"), std::string::npos) << messages;
+}
+
+TEST_F(FlattenTest, RefusesModulesWithoutMesh) {
+  module = parseSourceString<ModuleOp>("module {}", &context);
+  EXPECT_TRUE(failed(flatten(*module, {})));
+  EXPECT_EQ(messages, "expected a mesh in 'weft.mesh'\n");
+}
+
 TEST_F(FlattenTest, RefusesAssignmentsThatNeedACopy) {
   EXPECT_TRUE(failed(compile(R"mlir(
   weft.variable parameter @a ["in"] : tensor<4xf32, #vector>

@@ -40,7 +40,7 @@ private:
   FailureOr<func::FuncOp> specialize(StringRef name, TypeRange arguments);
   Value reshard(Operation *user, Value value, ShardingAttr sharding);
   void reshardOperand(OpOperand &operand, ShardingAttr sharding);
-  SmallVector<ShardingAttr> wantedResults(Operation *op);
+  ShardingAttr wantedSharding(Value value);
 
   ModuleOp module;
   MeshAttr mesh;
@@ -80,22 +80,37 @@ LogicalResult Propagation::setResult(Operation *op, unsigned number, ShardingAtt
   return success();
 }
 
-/// How the results of `op` are used where that is fixed: by assignments to variables.
-SmallVector<ShardingAttr> Propagation::wantedResults(Operation *op) {
-  SmallVector<ShardingAttr> wanted(op->getNumResults());
-  for (auto [result, sharding] : llvm::zip(op->getResults(), wanted)) {
-    for (Operation *user : result.getUsers()) {
-      if (auto assign = dyn_cast<AssignOp>(user)) {
-        sharding =
-            getSharding(symbols.lookup<VariableOp>(assign.getVariable()).getTensorType());
+/// How `value` is going to lie where that is fixed: as the variable that it is assigned to, or as
+/// the parameter whose gradient it is, at once or after it was added to others. Else null.
+ShardingAttr Propagation::wantedSharding(Value value) {
+  for (Operation *user : value.getUsers()) {
+    VariableOp variable;
+    if (auto assign = dyn_cast<AssignOp>(user)) {
+      variable = symbols.lookup<VariableOp>(assign.getVariable());
+    } else if (auto observe = dyn_cast<ObserveOp>(user)) {
+      StringRef name = observe.getName();
+      variable = name.consume_front("gradient/") ? symbols.lookup<VariableOp>(name) : VariableOp();
+    } else if (auto map = dyn_cast<MapOp>(user)) {
+      bool sameShape = map.getOutputType().getShape() ==
+                       cast<RankedTensorType>(value.getType()).getShape();
+      ShardingAttr sharding = sameShape ? wantedSharding(map.getResult(0)) : ShardingAttr();
+      if (sharding) {
+        return sharding;
       }
     }
+    if (variable) {
+      return getSharding(variable.getTensorType());
+    }
   }
-  return wanted;
+  return {};
 }
 
 LogicalResult Propagation::visitShardable(ShardableOpInterface op) {
-  OpShardings shardings = inferShardings(op, mesh, wantedResults(op));
+  SmallVector<ShardingAttr> wanted;
+  for (Value result : op->getResults()) {
+    wanted.push_back(wantedSharding(result));
+  }
+  OpShardings shardings = inferShardings(op, mesh, wanted);
   for (auto [operand, sharding] : llvm::zip(op->getOpOperands(), shardings.operands)) {
     if (sharding) {
       reshardOperand(operand, sharding);

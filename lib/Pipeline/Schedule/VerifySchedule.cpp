@@ -39,16 +39,6 @@ LogicalResult verifyLaunch(LaunchOp launch, const ModuleSymbols &symbols) {
   return success();
 }
 
-LogicalResult verifyNumbers(Operation *op) {
-  for (Value operand : op->getOperands()) {
-    if (operand.getType().isIndex() && !isa<BlockArgument>(operand) &&
-        !operand.getDefiningOp<arith::ConstantIndexOp>()) {
-      return op->emitOpError("has a number that is neither a constant nor an argument");
-    }
-  }
-  return success();
-}
-
 LogicalResult verifyKind(Operation *op, bool isInit, const ModuleSymbols &symbols) {
   if (auto launch = dyn_cast<LaunchOp>(op)) {
     return verifyLaunch(launch, symbols);
@@ -88,8 +78,7 @@ struct VerifySchedulePass : impl::VerifySchedulePassBase<VerifySchedulePass> {
     bool isInit = function.getSymName() == "init";
     for (Block &block : function.getBody()) {
       for (Operation &op : block) {
-        if (failed(verifyKind(&op, isInit, symbols)) || failed(verifyTensors(&op)) ||
-            failed(verifyNumbers(&op))) {
+        if (failed(verifyKind(&op, isInit, symbols)) || failed(verifyTensors(&op))) {
           return failure();
         }
       }

@@ -98,11 +98,10 @@ void Rendezvous::checkSameOperation() {
   for (size_t member = 1; member < ranks.size(); ++member) {
     const Operation &first = *places[0].operation, &other = *places[member].operation;
     if (!first.matches(other)) {
-      run.fail(ranks[member],
-               concat("ranks ", ranks[0], " and ", ranks[member],
-                      " came to the same place with different collectives: rank ", ranks[0],
-                      " with ", first.description(), ", rank ", ranks[member], " with ",
-                      other.description()));
+      run.fail(ranks[member], concat("ranks ", ranks[0], " and ", ranks[member],
+                                     " came to the same place with different collectives: rank ",
+                                     ranks[0], " with ", first.description(), ", rank ",
+                                     ranks[member], " with ", other.description()));
       return;
     }
   }

@@ -295,3 +295,21 @@ func.func @fill_without_deviation(%seed: tensor<i64>, %stream: index) {
   %0 = weft.fill normal 0.0 seed(%seed : tensor<i64>) stream(%stream) : tensor<4xf32>
   return
 }
+
+// -----
+
+func.func @fill_offset_of_a_constant(%i: index) {
+  // fill_c3
+  // expected-error @+1 {{has 1 offsets and 1 sizes of the whole, expected none or 0 of each}}
+  %0 = weft.fill constant 1.0 offsets(%i) of [8] : tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @fill_too_few_offsets(%seed: tensor<i64>, %i: index) {
+  // fill_c3
+  // expected-error @+1 {{has 1 offsets and 2 sizes of the whole, expected none or 2 of each}}
+  %0 = weft.fill normal 1.0 seed(%seed : tensor<i64>) stream(%i) offsets(%i) of [8, 8] : tensor<4x8xf32>
+  return
+}

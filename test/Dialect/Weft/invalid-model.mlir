@@ -221,3 +221,57 @@ func.func @dropout_rate(%x: tensor<4xf32>, %s: tensor<i64>, %l: index) {
       : tensor<4xf32> -> tensor<4xf32>
   return
 }
+
+// -----
+
+func.func @dropout_offsets_without_sizes(%x: tensor<4xf32>, %s: tensor<i64>, %l: index) {
+  // dropout_c2
+  // expected-error @+1 {{has 1 offsets and 0 sizes of the whole, expected none or 1 of each}}
+  %0 = weft.dropout %x rate = 0.5 site = 1 key(%s, %s, %l : tensor<i64>, tensor<i64>) offsets(%l)
+      : tensor<4xf32> -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @attention_too_few_offsets(%q: tensor<2x4x2x3x8xf32>, %k: tensor<2x4x2x8xf32>,
+                                     %s: tensor<i64>, %l: index) {
+  // attention_c3
+  // expected-error @+1 {{has 1 offsets and 1 sizes of the whole, expected none or 2 of each}}
+  %0:2 = weft.attention(%q, %k, %k) scale = 0.5 dropout = 0.5
+      key(%s, %s, %l : tensor<i64>, tensor<i64>) offsets(%l) of [4]
+      : tensor<2x4x2x3x8xf32>, tensor<2x4x2x8xf32>, tensor<2x4x2x8xf32>
+      -> tensor<2x4x2x3x8xf32>, tensor<2x2x3x4xf32>
+  return
+}
+
+// -----
+
+func.func @attention_grad_key(%q: tensor<2x4x2x3x8xf32>, %k: tensor<2x4x2x8xf32>,
+                              %l: tensor<2x2x3x4xf32>) {
+  // attention_c2
+  // expected-error @+1 {{seed, step and layer are given exactly when there is dropout}}
+  %0:3 = weft.attention_grad(%q, %k, %k) output(%q, %l) gradient(%q) scale = 0.5 dropout = 0.5
+      : tensor<2x4x2x3x8xf32>, tensor<2x4x2x8xf32>, tensor<2x4x2x8xf32>, tensor<2x4x2x3x8xf32>,
+        tensor<2x2x3x4xf32>, tensor<2x4x2x3x8xf32>
+      -> tensor<2x4x2x3x8xf32>, tensor<2x4x2x8xf32>, tensor<2x4x2x8xf32>
+  return
+}
+
+// -----
+
+#group = #weft.sharding<#weft.mesh<"tp"=2>, [{}, {}, {}, {"tp"}, {}]>
+#whole = #weft.sharding<#weft.mesh<"tp"=2>, [{}, {}, {}, {}]>
+#lse = #weft.sharding<#weft.mesh<"tp"=2>, [{}, {}, {"tp"}, {}]>
+#scalar = #weft.sharding<#weft.mesh<"tp"=2>, []>
+func.func @attention_dropout_of_a_cut_group(
+    %q: tensor<2x4x2x2x8xf32, #group>, %k: tensor<2x4x2x8xf32, #whole>,
+    %s: tensor<i64, #scalar>, %l: index) {
+  // rule_c4
+  // expected-error @+1 {{cannot be cut over ["tp"] along factor 3, which must be replicated}}
+  %0:2 = weft.attention(%q, %k, %k) scale = 0.5 dropout = 0.5
+      key(%s, %s, %l : tensor<i64, #scalar>, tensor<i64, #scalar>)
+      : tensor<2x4x2x2x8xf32, #group>, tensor<2x4x2x8xf32, #whole>, tensor<2x4x2x8xf32, #whole>
+      -> tensor<2x4x2x2x8xf32, #group>, tensor<2x2x2x4xf32, #lse>
+  return
+}

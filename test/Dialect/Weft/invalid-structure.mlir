@@ -167,3 +167,21 @@ weft.optimizer sgd learning_rate 0x7FF8000000000000 decay constant warmup 0 step
 // optimizer_c2
 // expected-error @+1 {{numbers of steps must not be negative}}
 weft.optimizer sgd learning_rate 0.1 decay constant warmup -1 steps 1 final 0.0
+
+// -----
+
+func.func @observe_layout_of_no_tensor(%x: tensor<4xf32>) {
+  // observe_c1
+  // expected-error @+1 {{has a value of 'tensor<4xf32>', expected a rank's piece of its layout 'f32'}}
+  weft.observe "x", %x layout f32 : tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @observe_other_piece(%x: tensor<4xf32>) {
+  // observe_c1
+  // expected-error @+1 {{has a value of 'tensor<4xf32>', expected a rank's piece of its layout}}
+  weft.observe "x", %x layout tensor<4xf32, #weft.sharding<#weft.mesh<"tp"=2>, [{"tp"}]>> : tensor<4xf32>
+  return
+}

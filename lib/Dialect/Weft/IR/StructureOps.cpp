@@ -69,7 +69,7 @@ LogicalResult ObserveOp::verify() {
     return success();
   }
   auto whole = dyn_cast<RankedTensorType>(*getLayout()); // observe_c1
-  if (!whole || getLocalType(whole) != getValue().getType()) {
+  if (!whole || (getSharding(whole) && getLocalType(whole) != getValue().getType())) {
     return emitOpError() << "has a value of " << getValue().getType()
                          << ", expected a rank's piece of its layout " << *getLayout();
   }

@@ -70,7 +70,8 @@ def Weft_ObserveOp : Weft_Op<"observe"> {
     `layout` is the type, with its sharding, of the whole value.
 
     **Constraints:**
-    - observe_c1: `layout` is a tensor type of which the value is a rank's piece.
+    - observe_c1: `layout` is a tensor type; where it has a sharding, the value is a rank's piece
+      of it.
   }];
   let arguments = (ins StrAttr:$name, Weft_FloatTensor:$value, OptionalAttr<TypeAttr>:$layout);
   let assemblyFormat = "$name `,` $value (`layout` $layout^)? attr-dict `:` type($value)";
