@@ -118,3 +118,42 @@ func.func @step() {
   weft.assign @b, %3#0 : tensor<4xf32>
   return
 }
+
+// -----
+
+// A value that nobody needs afterwards gives its place; one that is needed does not, nor does a
+// variable's, nor one that is spread.
+// CHECK-LABEL: weft.variable parameter @in_place
+// CHECK: weft.launch @kernel_map_0({{.*}}) tied [-1]
+// CHECK: weft.launch @kernel_map_1({{.*}}) tied [-1]
+// CHECK: weft.launch @kernel_map_2({{.*}}) tied [0]
+// CHECK: weft.launch @kernel_map_3({{.*}}) tied [-1]
+weft.variable parameter @in_place ["x"] : tensor<4xf32>
+func.func @init() {
+  return
+}
+func.func @step() {
+  %0 = weft.read @in_place : tensor<4xf32>
+  %1 = weft.map ins(%0 : tensor<4xf32>) maps [affine_map<(i) -> (i)>] -> tensor<4xf32> {
+  ^bb0(%a: f32):
+    %5 = math.exp %a : f32
+    weft.yield %5 : f32
+  }
+  %2 = weft.map ins(%1 : tensor<4xf32>) maps [affine_map<(i) -> (i)>] -> tensor<4xf32> {
+  ^bb0(%a: f32):
+    %5 = arith.negf %a : f32
+    weft.yield %5 : f32
+  }
+  weft.observe "x", %1 : tensor<4xf32>
+  %3 = weft.map ins(%2 : tensor<4xf32>) maps [affine_map<(i) -> (i)>] -> tensor<4xf32> {
+  ^bb0(%a: f32):
+    %5 = math.sqrt %a : f32
+    weft.yield %5 : f32
+  }
+  %4 = weft.map ins(%3 : tensor<4xf32>) maps [affine_map<(i, j) -> (j)>] -> tensor<4x4xf32> {
+  ^bb0(%a: f32):
+    weft.yield %a : f32
+  }
+  weft.observe "y", %4 : tensor<4x4xf32>
+  return
+}

@@ -11,5 +11,6 @@
 
 int main(int argc, char **argv) {
   weft::registerImportTranslation();
+  weft::registerProgramTranslation();
   return mlir::failed(mlir::mlirTranslateMain(argc, argv, "Weft's translations"));
 }

@@ -68,6 +68,11 @@ Compilation::Compilation(const CompileOptions &options, const Descriptions &desc
 }
 
 LogicalResult Compilation::begin() {
+  if (!options.dumpFolder.empty()) {
+    if (std::error_code code = llvm::sys::fs::create_directories(options.dumpFolder)) {
+      return fail("cannot write into '" + options.dumpFolder + "': " + code.message());
+    }
+  }
   if (options.startAfter) {
     bool isScheduled = *options.startAfter == Phase::Schedule;
     return failure(failed(parseModule()) || (isScheduled && failed(makeProgram())));

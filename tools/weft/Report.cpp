@@ -11,6 +11,7 @@
 #include "core/Text.h"
 #include "weft/Schedule/Lifetimes.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Format.h"
 
 using namespace weft;
@@ -39,7 +40,10 @@ void weft::printReport(llvm::raw_ostream &os, const rt::Program &program, llvm::
   schedule::ArenaReport arena = schedule::reportArena(program);
   os << "arena " << rt::bytesText(arena.bytes) << ", at least " << rt::bytesText(arena.bound)
      << llvm::format(", gap %.2f %%\n", 100 * arena.gap());
+  auto isCollective = [](const rt::Instruction &instruction) {
+    return instruction.opcode == rt::Opcode::Collective;
+  };
   os << program.kernels.size() << " kernels, " << program.step.size() << " instructions a step, "
-     << program.collectives.size() << " kinds of collectives\n";
+     << llvm::count_if(program.step, isCollective) << " of them collectives\n";
   os << llvm::format("compiled in %.1f s\n", seconds);
 }

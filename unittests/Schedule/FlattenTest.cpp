@@ -143,18 +143,18 @@ TEST_F(FlattenTest, WritesATrainingStep) {
   EXPECT_EQ(sectionOf(*program, "init"), "  0: kernel @kernel_fill_0 -> %2  \"init (fill)\"\n"
                                          "  1: kernel @kernel_fill_1 -> %0  \"init (fill)\"\n"
                                          "  2: kernel @kernel_fill_2 -> %1  \"init (fill)\"\n");
-  // The all-reduce and the update work in place.
+  // Maps, the all-reduce and the update work in place.
   EXPECT_EQ(sectionOf(*program, "step"),
             "  0: product f32 2x4x4 B^T ld 4/4/4 %2 %0 -> %3  \"layers.0/query (contract)\"\n"
-            "  1: kernel @kernel_map_0 %3 -> %4  \"layers.0 (map)\"\n"
-            "  2: product f32 2x4x4 B^T ld 4/4/4 %4 %0 -> %5  \"layers.1/query (contract)\"\n"
-            "  3: kernel @kernel_map_0 %5 -> %6  \"layers.1 (map)\"\n"
-            "  4: product f32 4x4x2 A^T ld 4/4/4 %6 %2 -> %7  \"step (contract)\"\n"
-            "  5: all-reduce sum f32 [4, 4] over {dp} %7 -> %7  \"step (all_reduce)\"\n"
-            "  6: observe 'gradient/w' f32 [4, 4] %7  \"step (observe)\"\n"
-            "  7: kernel @kernel_map_1 %0 %1 %7 -> %0 %1  \"update (map)\"\n");
-  EXPECT_EQ(program->buffers[7].kind, rt::BufferClass::Gradient);
-  EXPECT_EQ(program->buffers[6].kind, rt::BufferClass::Activation);
+            "  1: kernel @kernel_map_0 %3 -> %3  \"layers.0 (map)\"\n"
+            "  2: product f32 2x4x4 B^T ld 4/4/4 %3 %0 -> %4  \"layers.1/query (contract)\"\n"
+            "  3: kernel @kernel_map_0 %4 -> %4  \"layers.1 (map)\"\n"
+            "  4: product f32 4x4x2 A^T ld 4/4/4 %4 %2 -> %5  \"step (contract)\"\n"
+            "  5: all-reduce sum f32 [4, 4] over {dp} %5 -> %5  \"step (all_reduce)\"\n"
+            "  6: observe 'gradient/w' f32 [4, 4] %5  \"step (observe)\"\n"
+            "  7: kernel @kernel_map_1 %0 %1 %5 -> %0 %1  \"update (map)\"\n");
+  EXPECT_EQ(program->buffers[5].kind, rt::BufferClass::Gradient);
+  EXPECT_EQ(program->buffers[4].kind, rt::BufferClass::Activation);
   EXPECT_EQ(program->buffers[1].kind, rt::BufferClass::Optimizer);
   EXPECT_EQ(program->buffers[2].bytes, 32u);
   EXPECT_EQ(program->parameters[1].layout.globalShape, (std::vector<int64_t>{4, 4}));

@@ -62,7 +62,7 @@ public:
   LogicalResult differentiateLoss();
 
 private:
-  FailureOr<LayerGradient *> differentiateLayer(StringRef name);
+  FailureOr<LayerGradient *> differentiateLayer(CallOp call);
   void passForwardValues(LayerGradient &layer);
   LogicalResult callForward(Block &block);
   LogicalResult buildBackward(Block &block, OpBuilder &builder, Gradients &gradients);
@@ -92,8 +92,17 @@ void eraseDeadOps(Block &block) {
 
 LogicalResult GradientBuilder::differentiateLoss() {
   auto loss = module.lookupSymbol<func::FuncOp>("loss");
-  if (!loss) {
+  if (!loss || loss.isExternal()) {
     return module.emitError("build-gradients: expected a function @loss");
+  }
+  auto isNumber = [](Type type) {
+    return isDifferentiable(type) && cast<RankedTensorType>(type).getRank() == 0;
+  };
+  if (loss.getNumArguments() != 0 || loss.getNumResults() != 1 ||
+      !isNumber(loss.getResultTypes().front())) {
+    return loss.emitError("build-gradients: expected @loss to take nothing and give a "
+                          "floating-point number, got ")
+           << loss.getFunctionType();
   }
   Block &block = loss.getBody().front();
   if (failed(callForward(block))) {
@@ -132,7 +141,7 @@ LogicalResult GradientBuilder::differentiateLoss() {
 /// Makes every call of a layer in `block` one of its forward function.
 LogicalResult GradientBuilder::callForward(Block &block) {
   for (CallOp call : llvm::make_early_inc_range(block.getOps<CallOp>())) {
-    FailureOr<LayerGradient *> layer = differentiateLayer(call.getCallee());
+    FailureOr<LayerGradient *> layer = differentiateLayer(call);
     if (failed(layer)) {
       return failure();
     }
@@ -147,19 +156,32 @@ LogicalResult GradientBuilder::callForward(Block &block) {
   return success();
 }
 
-FailureOr<LayerGradient *> GradientBuilder::differentiateLayer(StringRef name) {
+FailureOr<LayerGradient *> GradientBuilder::differentiateLayer(CallOp call) {
+  StringRef name = call.getCallee();
   std::unique_ptr<LayerGradient> &layer = layers[name];
   if (layer) {
+    if (!layer->backward) {
+      return call.emitError("build-gradients: layer '") << name << "' calls itself";
+    }
     return layer.get();
   }
   layer = std::make_unique<LayerGradient>();
   layer->forward = symbols.lookup<func::FuncOp>(name);
+  if (!layer->forward || layer->forward.isExternal()) {
+    return call.emitError("build-gradients: layer '") << name << "' has no body";
+  }
+  for (ReadOp read : layer->forward.getOps<ReadOp>()) {
+    return read.emitError("build-gradients: a layer takes variables as arguments, expected no read "
+                          "in '")
+           << name << "'";
+  }
   layer->results = layer->forward.getNumResults();
   Block &block = layer->forward.getBody().front();
   if (failed(callForward(block))) {
     return failure();
   }
-  OpBuilder builder(layer->forward);
+  OpBuilder builder(module.getContext());
+  builder.setInsertionPointAfter(layer->forward);
   layer->backward = func::FuncOp::create(builder, layer->forward.getLoc(),
                                          (name + "_backward").str(),
                                          builder.getFunctionType({}, {}));
@@ -184,7 +206,7 @@ FailureOr<LayerGradient *> GradientBuilder::differentiateLayer(StringRef name) {
   }
   func::ReturnOp::create(builder, layer->backward.getLoc(), returned);
   passForwardValues(*layer);
-  symbols.insert(layer->backward, std::next(Block::iterator(layer->forward)));
+  symbols.insert(layer->backward);
   // Calls that are not visited yet keep the layer's name, by which `layers` knows it.
   symbols.remove(layer->forward);
   layer->forward.setName((name + "_forward").str());

@@ -251,9 +251,14 @@ struct BuildUpdatesPass : impl::BuildUpdatesPassBase<BuildUpdatesPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     auto optimizers = llvm::to_vector(module.getOps<OptimizerOp>());
+    auto init = module.lookupSymbol<func::FuncOp>("init");
     auto step = module.lookupSymbol<func::FuncOp>("step");
-    if (optimizers.size() != 1 || !step || !module.lookupSymbol<func::FuncOp>("init")) {
+    if (optimizers.size() != 1 || !init || init.isExternal() || !step || step.isExternal()) {
       module.emitError("build-updates: expected @init, @step and one weft.optimizer");
+      return signalPassFailure();
+    }
+    if (!module.lookupSymbol<VariableOp>("step_number")) {
+      module.emitError("build-updates: expected a variable @step_number");
       return signalPassFailure();
     }
     if (failed(UpdateBuilder(module, optimizers.front(), step).build())) {

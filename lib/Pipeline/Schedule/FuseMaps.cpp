@@ -67,6 +67,7 @@ MapOp simplifyResults(MapOp op) {
     values.push_back(yield->getOperand(number));
   }
   yield->setOperands(values);
+  eraseDeadOps(op.getBody().front());
   state.addRegion()->takeBody(op.getBody());
   auto smaller = cast<MapOp>(builder.create(state));
   for (auto [position, number] : llvm::enumerate(used)) {

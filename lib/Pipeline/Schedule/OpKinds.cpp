@@ -29,12 +29,16 @@ bool weft::isKernelWork(Operation *op) {
   return computes && !isa<ReadOp, ReshardOp>(op) && !isCommunication(op) && !isProduct(op);
 }
 
+void weft::eraseDeadOps(Block &block) {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
+    if (isOpTriviallyDead(&op)) {
+      op.erase();
+    }
+  }
+}
+
 void weft::eraseDeadOps(func::FuncOp function) {
   for (Block &block : function.getBody()) {
-    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
-      if (isOpTriviallyDead(&op)) {
-        op.erase();
-      }
-    }
+    eraseDeadOps(block);
   }
 }

@@ -32,7 +32,8 @@ bool isProduct(mlir::Operation *op);
 /// Computes tensors by code that the compiler generates: becomes a kernel.
 bool isKernelWork(mlir::Operation *op);
 
-/// Erases ops without effect whose results nobody uses, in all blocks of `function`.
+/// Erases ops without effect whose results nobody uses.
+void eraseDeadOps(mlir::Block &block);
 void eraseDeadOps(mlir::func::FuncOp function);
 
 } // namespace weft

@@ -8,6 +8,7 @@
 #include "Placement.h"
 
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/MapVector.h"
 
 #include <map>
 
@@ -32,21 +33,6 @@ std::vector<int64_t> findOldValues(const FlatSection &section) {
     }
   }
   return oldValues;
-}
-
-/// The operand of a map that has the given number, provided that it is the only one, of the
-/// result's type, and read at the point that is computed; or -1.
-int64_t findTieable(const FlatSection &section, const FlatOp &flatOp, uint32_t result,
-                    int64_t oldValue) {
-  auto map = dyn_cast<MapOp>(flatOp.op);
-  ArrayRef<uint32_t> operands = section.operandsOf(flatOp);
-  if (!map || llvm::count(operands, oldValue) != 1) {
-    return -1;
-  }
-  int64_t operand = llvm::find(operands, oldValue) - operands.begin();
-  bool isSame = section.values[oldValue].type == section.values[result].type &&
-                cast<AffineMapAttr>(map.getMaps()[operand]).getValue().isIdentity();
-  return isSame ? operand : -1;
 }
 
 /// What operand the result of an op takes over, by `ties` or by what a launch says.
@@ -92,37 +78,83 @@ std::vector<Placing> weft::placeAssignments(const FlatSection &section, const Ti
   return placings;
 }
 
-Ties weft::decideTies(ArrayRef<FlatSection> sections) {
-  // How often an op is used, and how often each (result, operand) of it could be tied.
-  llvm::DenseMap<Operation *, unsigned> uses;
-  llvm::MapVector<Operation *, std::map<std::pair<size_t, int64_t>, unsigned>> candidates;
-  for (const FlatSection &section : sections) {
-    for (const FlatOp &op : section.ops) {
-      ++uses[op.op];
-    }
-    std::vector<int64_t> oldValues = findOldValues(section);
+namespace {
+
+/// How often each (result, operand) of a map could be tied.
+using TieCounts = std::map<std::pair<unsigned, unsigned>, unsigned>;
+
+/// Counts, over all uses of each map in a section, which results could take over which operands.
+class TieCounter {
+public:
+  explicit TieCounter(const FlatSection &section)
+      : section(section), isAssigned(section.values.size(), false) {
     for (const FlatAssign &assign : section.assigns) {
-      const FlatValue &value = section.values[assign.value];
-      int64_t oldValue = oldValues[assign.variable];
-      if (value.definedAt < 0 || oldValue < 0 ||
-          section.values[oldValue].lastRead != value.definedAt) {
-        continue;
+      isAssigned[assign.value] = true;
+      newValues[assign.variable] = assign.value;
+    }
+  }
+
+  void count(const FlatOp &op, int32_t time, TieCounts &counts) const {
+    auto map = cast<MapOp>(op.op);
+    ArrayRef<uint32_t> operands = section.operandsOf(op);
+    for (auto [position, result] : llvm::enumerate(section.resultsOf(op))) {
+      for (auto [number, operand] : llvm::enumerate(operands)) {
+        bool isPointwise =
+            section.values[operand].type == section.values[result].type &&
+            cast<AffineMapAttr>(map.getMaps()[number]).getValue().isIdentity() &&
+            llvm::count(operands, operand) == 1;
+        if (isPointwise && mayTakeOver(result, operand, time)) {
+          ++counts[{position, number}];
+        }
       }
-      const FlatOp &definedBy = section.ops[value.definedAt];
-      int64_t operand = findTieable(section, definedBy, assign.value, oldValue);
-      if (operand >= 0) {
-        ArrayRef<uint32_t> results = section.resultsOf(definedBy);
-        size_t position = llvm::find(results, assign.value) - results.begin();
-        ++candidates[definedBy.op][{position, operand}];
+    }
+  }
+
+private:
+  /// Whether nobody needs `operand` after `time`, and its storage is where `result` belongs.
+  bool mayTakeOver(uint32_t result, uint32_t operand, int32_t time) const {
+    if (section.values[operand].lastRead != time || isAssigned[operand]) {
+      return false;
+    }
+    int32_t variable = section.values[operand].variable;
+    if (variable < 0) {
+      return !isAssigned[result];
+    }
+    auto newValue = newValues.find(variable);
+    return newValue != newValues.end() && newValue->second == result;
+  }
+
+  const FlatSection &section;
+  std::vector<bool> isAssigned;
+  /// The value that each assigned variable gets.
+  llvm::DenseMap<uint32_t, uint32_t> newValues;
+};
+
+} // namespace
+
+Ties weft::decideTies(ArrayRef<FlatSection> sections) {
+  llvm::MapVector<Operation *, std::pair<unsigned, TieCounts>> maps;
+  for (const FlatSection &section : sections) {
+    TieCounter counter(section);
+    for (auto [time, op] : llvm::enumerate(section.ops)) {
+      if (isa<MapOp>(op.op)) {
+        auto &[uses, counts] = maps[op.op];
+        ++uses;
+        counter.count(op, time, counts);
       }
     }
   }
   Ties ties;
-  for (auto &[op, counts] : candidates) {
+  for (auto &[op, usesAndCounts] : maps) {
+    auto &[uses, counts] = usesAndCounts;
     for (auto [pair, count] : counts) {
-      if (count == uses[op]) {
-        auto &tied = ties.try_emplace(op, op->getNumResults(), -1).first->second;
-        tied[pair.first] = pair.second;
+      auto [result, operand] = pair;
+      if (count != uses) {
+        continue;
+      }
+      auto &tied = ties.try_emplace(op, op->getNumResults(), -1).first->second;
+      if (tied[result] < 0 && !llvm::is_contained(tied, operand)) {
+        tied[result] = operand;
       }
     }
   }

@@ -15,7 +15,8 @@
 //   Copy     otherwise.
 //
 // The decision is made on the list of all uses of ops, calls dissolved. An op is tied
-// for all its uses or for none.
+// for all its uses or for none. Maps whose results are not assigned may work in place of
+// any operand that nobody needs afterwards: that saves memory and its traffic.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,7 +36,8 @@ using Ties = llvm::DenseMap<mlir::Operation *, llvm::SmallVector<int64_t>>;
 /// say it themselves.
 std::vector<Placing> placeAssignments(const FlatSection &section, const Ties &ties);
 
-/// The maps that can be tied in all their uses in all sections.
+/// The maps that can be tied in all their uses in all sections, and how. An operand that an op
+/// has twice, or that is a variable's and not the one assigned, is never taken over.
 Ties decideTies(llvm::ArrayRef<FlatSection> sections);
 
 /// `@init` and `@step` of a module, linearized. Fails with an error if one of them is missing or

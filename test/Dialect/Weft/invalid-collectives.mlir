@@ -38,7 +38,7 @@ func.func @reshard_to_other_mesh(%x: tensor<4x8xf32, #whole>) {
 #maximum = #weft.sharding<#mesh, [{}, {}], unreduced = max{"tp"}>
 func.func @reshard_to_pending_maximum(%x: tensor<4x8xf32, #whole>) {
   // reshard_c2
-  // expected-error @+1 {{cannot make #weft.sharding<<"dp"=2, "tp"=2>, [{}, {}]> pending as #weft.sharding<<"dp"=2, "tp"=2>, [{}, {}], unreduced = max{"tp"}>}}
+  // expected-error @+1 {{cannot make #weft.sharding<#weft.mesh<"dp"=2, "tp"=2>, [{}, {}]> pending as #weft.sharding<#weft.mesh<"dp"=2, "tp"=2>, [{}, {}], unreduced = max{"tp"}>}}
   %0 = weft.reshard %x : tensor<4x8xf32, #whole> -> tensor<4x8xf32, #maximum>
   return
 }
@@ -107,11 +107,12 @@ func.func @one_side_sharded(%x: tensor<4x8xf32>) {
 // -----
 
 #mesh = #weft.mesh<"dp"=2, "tp"=2>
+#line = #weft.mesh<"dp"=2>
 #whole = #weft.sharding<#mesh, [{}, {}]>
 #pending = #weft.sharding<#mesh, [{}, {}], unreduced = sum{"tp"}>
 func.func @other_mesh(%x: tensor<4x8xf32, #pending>) {
   // expected-error @+1 {{input, output and op must agree on the mesh}}
-  %0 = weft.all_reduce sum %x over ["dp"] of #weft.mesh<"dp"=2> : tensor<4x8xf32, #pending> -> tensor<4x8xf32, #whole>
+  %0 = weft.all_reduce sum %x over ["dp"] of #line : tensor<4x8xf32, #pending> -> tensor<4x8xf32, #whole>
   return
 }
 
@@ -182,7 +183,7 @@ func.func @all_reduce_by_other_operator(%x: tensor<4x8xf32, #pending>) {
 #pending = #weft.sharding<#mesh, [{}, {}], unreduced = sum{"tp"}>
 func.func @all_reduce_output(%x: tensor<4x8xf32, #pending>) {
   // all_reduce_c1
-  // expected-error @+1 {{must result in #weft.sharding<<"dp"=2, "tp"=2>, [{}, {}]>, got}}
+  // expected-error @+1 {{must result in #weft.sharding<#weft.mesh<"dp"=2, "tp"=2>, [{}, {}]>, got}}
   %0 = weft.all_reduce sum %x over ["tp"] of #mesh : tensor<4x8xf32, #pending> -> tensor<4x8xf32, #pending>
   return
 }
@@ -227,7 +228,7 @@ func.func @all_gather_major_axis(%x: tensor<4x8xf32, #both>) {
 #columns = #weft.sharding<#mesh, [{}, {"tp"}]>
 func.func @all_gather_output(%x: tensor<4x8xf32, #rows>) {
   // all_gather_c1
-  // expected-error @+1 {{must result in #weft.sharding<<"dp"=2, "tp"=2>, [{}, {}]>, got}}
+  // expected-error @+1 {{must result in #weft.sharding<#weft.mesh<"dp"=2, "tp"=2>, [{}, {}]>, got}}
   %0 = weft.all_gather %x dim 0 over ["tp"] of #mesh : tensor<4x8xf32, #rows> -> tensor<4x8xf32, #columns>
   return
 }
@@ -261,7 +262,7 @@ func.func @reduce_scatter_not_pending(%x: tensor<4x8xf32, #whole>) {
 #columns = #weft.sharding<#mesh, [{}, {"tp"}]>
 func.func @reduce_scatter_output(%x: tensor<4x8xf32, #pending>) {
   // reduce_scatter_c1
-  // expected-error @+1 {{must result in #weft.sharding<<"dp"=2, "tp"=2>, [{"tp"}, {}]>, got}}
+  // expected-error @+1 {{must result in #weft.sharding<#weft.mesh<"dp"=2, "tp"=2>, [{"tp"}, {}]>, got}}
   %0 = weft.reduce_scatter sum %x dim 0 over ["tp"] of #mesh : tensor<4x8xf32, #pending> -> tensor<4x8xf32, #columns>
   return
 }
@@ -304,7 +305,7 @@ func.func @all_to_all_not_cut(%x: tensor<4x8xf32, #columns>) {
 #rows = #weft.sharding<#mesh, [{"tp"}, {}]>
 func.func @all_to_all_output(%x: tensor<4x8xf32, #rows>) {
   // all_to_all_c1
-  // expected-error @+1 {{must result in #weft.sharding<<"dp"=2, "tp"=2>, [{}, {"tp"}]>, got}}
+  // expected-error @+1 {{must result in #weft.sharding<#weft.mesh<"dp"=2, "tp"=2>, [{}, {"tp"}]>, got}}
   %0 = weft.all_to_all %x split 1 concat 0 over ["tp"] of #mesh : tensor<4x8xf32, #rows> -> tensor<4x8xf32, #rows>
   return
 }
@@ -347,7 +348,7 @@ func.func @all_to_all_indivisible(%x: tensor<4x3xf32>) {
 #columns = #weft.sharding<#mesh, [{}, {"tp"}]>
 func.func @slice_output(%x: tensor<4x8xf32, #whole>) {
   // slice_c1
-  // expected-error @+1 {{must result in #weft.sharding<<"dp"=2, "tp"=2>, [{"tp"}, {}]>, got}}
+  // expected-error @+1 {{must result in #weft.sharding<#weft.mesh<"dp"=2, "tp"=2>, [{"tp"}, {}]>, got}}
   %0 = weft.slice %x dim 0 over ["tp"] of #mesh : tensor<4x8xf32, #whole> -> tensor<4x8xf32, #columns>
   return
 }
@@ -400,7 +401,7 @@ func.func @slice_with_index_too_early(%x: tensor<4x8xf32, #whole>, %i: index) {
 #whole = #weft.sharding<#mesh, [{}, {}]>
 func.func @partial_output(%x: tensor<4x8xf32, #whole>) {
   // partial_c1
-  // expected-error @+1 {{must result in #weft.sharding<<"dp"=2, "tp"=2>, [{}, {}], unreduced = sum{"tp"}>, got}}
+  // expected-error @+1 {{must result in #weft.sharding<#weft.mesh<"dp"=2, "tp"=2>, [{}, {}], unreduced = sum{"tp"}>, got}}
   %0 = weft.partial %x over ["tp"] of #mesh : tensor<4x8xf32, #whole> -> tensor<4x8xf32, #whole>
   return
 }

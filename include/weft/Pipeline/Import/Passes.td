@@ -15,7 +15,7 @@ def VerifyImportPass : Pass<"verify-import", "::mlir::ModuleOp"> {
   let description = [{
     Reads only. After Import, whether the module came from a description or was written by hand:
 
-    - there are the inputs `tokens`, `targets`, `seed` and `step`, and exactly one optimizer;
+    - there are the inputs `tokens`, `targets`, `seed` and `step_number`, and exactly one optimizer;
     - `@loss()` takes nothing, gives one floating-point number, and assigns to no variable;
     - `@init()` takes and gives nothing, and assigns to every parameter exactly once;
     - the first argument of every private function is an index, the number of the layer;

@@ -103,8 +103,8 @@ def OutlineKernelsPass : Pass<"outline-kernels", "::mlir::ModuleOp"> {
     that are equal apart from their operands share one. Arithmetic on mesh coordinates moves
     into the kernel. Numbers that are constants, or arguments of the function around (the
     layer's number), become operands of type `index`, which come first. A map that computes a
-    variable's new value from its old works in place: its result is tied to the operand. After:
-    as `verify-schedule` says.
+    variable's new value from its old, or reads a value that nobody needs afterwards, works in
+    place: its result is tied to the operand. After: as `verify-schedule` says.
 
     ```mlir
     func.func private @layer(%n: index, %x: tensor<8x16xf32>, %seed: tensor<i64>,

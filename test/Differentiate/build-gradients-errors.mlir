@@ -1,0 +1,73 @@
+// RUN: weft-opt %s -split-input-file -verify-diagnostics -build-gradients
+
+// expected-error @+1 {{build-gradients: expected a function @loss}}
+module {
+}
+
+// -----
+
+// expected-error @+1 {{build-gradients: expected a function @loss}}
+module {
+  func.func private @loss() -> tensor<f64>
+}
+
+// -----
+
+// expected-error @+1 {{build-gradients: expected @loss to take nothing and give a floating-point number, got '() -> tensor<4xf64>'}}
+func.func @loss() -> tensor<4xf64> {
+  %0 = weft.fill constant 1.0 : tensor<4xf64>
+  return %0 : tensor<4xf64>
+}
+
+// -----
+
+// expected-error @+1 {{build-gradients: expected @loss to take nothing and give a floating-point number, got '() -> ()'}}
+func.func @loss() {
+  return
+}
+
+// -----
+
+weft.variable parameter @w ["hidden"] : tensor<4xf64>
+func.func @loss() -> tensor<f64> {
+  %0 = weft.read @w : tensor<4xf64>
+  // expected-error @+1 {{build-gradients: has no derivative, but the loss depends on it}}
+  %1:2 = weft.norm_grad rms %0 scale(%0 : tensor<4xf64>) gradient(%0 : tensor<4xf64>)
+      epsilon = 1.0e-5 : tensor<4xf64> -> tensor<4xf64>, tensor<4xf64>
+  %2 = weft.contract "a->" (%1#0) : (tensor<4xf64>) -> tensor<f64>
+  return %2 : tensor<f64>
+}
+
+// -----
+
+func.func @loss() -> tensor<f64> {
+  // expected-error @+1 {{build-gradients: layer 'layer' has no body}}
+  %0 = weft.call @layer() label "" : () -> tensor<f64>
+  return %0 : tensor<f64>
+}
+func.func private @layer() -> tensor<f64>
+
+// -----
+
+func.func @loss() -> tensor<f64> {
+  %0 = weft.call @layer() label "" : () -> tensor<f64>
+  return %0 : tensor<f64>
+}
+func.func private @layer() -> tensor<f64> {
+  // expected-error @+1 {{build-gradients: layer 'layer' calls itself}}
+  %0 = weft.call @layer() label "" : () -> tensor<f64>
+  return %0 : tensor<f64>
+}
+
+// -----
+
+weft.variable parameter @w [] : tensor<f64>
+func.func @loss() -> tensor<f64> {
+  %0 = weft.call @layer() label "" : () -> tensor<f64>
+  return %0 : tensor<f64>
+}
+func.func private @layer() -> tensor<f64> {
+  // expected-error @+1 {{build-gradients: a layer takes variables as arguments, expected no read in 'layer'}}
+  %0 = weft.read @w : tensor<f64>
+  return %0 : tensor<f64>
+}
