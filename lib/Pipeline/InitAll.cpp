@@ -30,8 +30,8 @@ using namespace mlir;
 void weft::registerAllWeft(DialectRegistry &registry) {
   registry.insert<WeftDialect, func::FuncDialect, arith::ArithDialect, math::MathDialect>();
   // What kernels are lowered through.
-  registry.insert<cf::ControlFlowDialect, LLVM::LLVMDialect, memref::MemRefDialect,
-                  scf::SCFDialect, vector::VectorDialect>();
+  registry.insert<cf::ControlFlowDialect, LLVM::LLVMDialect, memref::MemRefDialect, scf::SCFDialect,
+                  vector::VectorDialect>();
   registerScalarOpModels(registry);
   registerHostLoweringModels(registry);
   registerEmitTranslations(registry);

@@ -19,8 +19,8 @@ llvm::ArrayRef<Phase> weft::allPhases() {
 
 llvm::StringRef weft::nameOf(Phase phase) {
   switch (phase) {
-#define PHASE(identifier, name, description)                                                      \
-  case Phase::identifier:                                                                         \
+#define PHASE(identifier, name, description)                                                       \
+  case Phase::identifier:                                                                          \
     return name;
 #include "weft/Pipeline/AllPhases.def"
   }
@@ -29,8 +29,8 @@ llvm::StringRef weft::nameOf(Phase phase) {
 
 llvm::StringRef weft::descriptionOf(Phase phase) {
   switch (phase) {
-#define PHASE(identifier, name, description)                                                      \
-  case Phase::identifier:                                                                         \
+#define PHASE(identifier, name, description)                                                       \
+  case Phase::identifier:                                                                          \
     return description;
 #include "weft/Pipeline/AllPhases.def"
   }

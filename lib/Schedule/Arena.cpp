@@ -37,8 +37,7 @@ std::vector<uint32_t> neededBuffers(const ArenaProblem &problem) {
 /// The same numbers twice: by first instant (then longer life, then larger size first), and by
 /// last instant.
 struct TimeOrder {
-  explicit TimeOrder(const ArenaProblem &problem)
-      : births(neededBuffers(problem)), deaths(births) {
+  explicit TimeOrder(const ArenaProblem &problem) : births(neededBuffers(problem)), deaths(births) {
     const std::vector<ArenaBuffer> &buffers = problem.buffers;
     std::sort(births.begin(), births.end(), [&](uint32_t a, uint32_t b) {
       const ArenaBuffer &x = buffers[a], &y = buffers[b];
@@ -176,8 +175,7 @@ std::vector<std::string_view> splitWords(std::string_view line) {
   return words;
 }
 
-template <typename Integer>
-bool parseInteger(std::string_view word, Integer &value) {
+template <typename Integer> bool parseInteger(std::string_view word, Integer &value) {
   auto [end, code] = std::from_chars(word.data(), word.data() + word.size(), value);
   return code == std::errc() && end == word.data() + word.size();
 }

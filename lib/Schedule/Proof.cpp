@@ -105,13 +105,8 @@ std::string certify(std::span<const RankClass> classes) {
   return hash.toText();
 }
 
-} // namespace
-
-Proof weft::schedule::prove(std::span<const RankClass> classes) {
-  Diagnostics diagnostics;
-  for (const RankClass &rankClass : classes) {
-    checkProgram(*rankClass.program, diagnostics);
-  }
+/// What is left once each table is checked by itself.
+Proof proveTogether(std::span<const RankClass> classes, Diagnostics &diagnostics) {
   if (diagnostics.size() == 0) {
     checkClasses(classes, diagnostics);
   }
@@ -127,12 +122,23 @@ Proof weft::schedule::prove(std::span<const RankClass> classes) {
   return proof;
 }
 
+} // namespace
+
+Proof weft::schedule::prove(std::span<const RankClass> classes) {
+  Diagnostics diagnostics;
+  for (const RankClass &rankClass : classes) {
+    checkProgram(*rankClass.program, diagnostics);
+  }
+  return proveTogether(classes, diagnostics);
+}
+
 Proof weft::schedule::prove(const rt::Program &program) {
+  Diagnostics diagnostics;
+  checkProgram(program, diagnostics);
   RankClass all{&program, {}};
-  std::string error;
-  if (rt::isWellFormed(program, error)) { // Else there may be no sensible number of ranks.
+  if (diagnostics.size() == 0) { // Else there may be no sensible number of ranks.
     all.ranks.resize(program.rankCount());
     std::iota(all.ranks.begin(), all.ranks.end(), 0);
   }
-  return prove({&all, 1});
+  return proveTogether({&all, 1}, diagnostics);
 }

@@ -37,8 +37,8 @@ void weft::schedule::checkClasses(std::span<const RankClass> classes, Diagnostic
   };
   for (const RankClass &rankClass : classes) {
     const rt::Program &program = *rankClass.program;
-    if (!std::equal(first.mesh.begin(), first.mesh.end(), program.mesh.begin(),
-                    program.mesh.end(), sameAxis)) {
+    if (!std::equal(first.mesh.begin(), first.mesh.end(), program.mesh.begin(), program.mesh.end(),
+                    sameAxis)) {
       diagnostics.add("the tables of different ranks have different meshes");
       return;
     }
@@ -93,8 +93,7 @@ using MeetingKey = std::pair<uint64_t, uint32_t>;
 
 class CollectiveCheck {
 public:
-  CollectiveCheck(std::span<const RankClass> classes, Section section,
-                  Diagnostics &diagnostics)
+  CollectiveCheck(std::span<const RankClass> classes, Section section, Diagnostics &diagnostics)
       : classes(classes), section(section), diagnostics(diagnostics) {}
 
   void run() {
@@ -219,8 +218,8 @@ void CollectiveCheck::compareGroup(uint32_t axes, const std::vector<int64_t> &gr
 
 /// Whether two ranks that meet mean the same. Numbers of axes agree, as meshes do.
 bool meansTheSame(const rt::Collective &a, const rt::Collective &b) {
-  bool reduces = a.kind == rt::CollectiveKind::AllReduce ||
-                 a.kind == rt::CollectiveKind::ReduceScatter;
+  bool reduces =
+      a.kind == rt::CollectiveKind::AllReduce || a.kind == rt::CollectiveKind::ReduceScatter;
   return a.kind == b.kind && a.type == b.type && a.axes == b.axes && a.shape == b.shape &&
          (!reduces || a.reduction == b.reduction) &&
          (a.kind == rt::CollectiveKind::AllReduce || a.dim == b.dim) &&

@@ -102,8 +102,7 @@ private:
       return;
     }
     bool inPlace = instruction.opcode == rt::Opcode::Collective &&
-                   program.collectives[instruction.target].kind ==
-                       rt::CollectiveKind::AllReduce &&
+                   program.collectives[instruction.target].kind == rt::CollectiveKind::AllReduce &&
                    a.buffer == b.buffer;
     if (!inPlace) {
       problem = "has operands " + std::to_string(i) + " and " + std::to_string(j) +

@@ -35,8 +35,8 @@ private:
   void check(const std::vector<rt::NamedTensor> &tensors, rt::BufferClass kind) {
     for (const rt::NamedTensor &tensor : tensors) {
       const rt::Buffer &buffer = program.buffers[tensor.buffer];
-      std::string what = std::string(rt::nameOf(kind)) + " '" + tensor.name +
-                         "' lies in buffer " + std::to_string(tensor.buffer);
+      std::string what = std::string(rt::nameOf(kind)) + " '" + tensor.name + "' lies in buffer " +
+                         std::to_string(tensor.buffer);
       if (!buffer.persistent || buffer.kind != kind) {
         diagnostics.add(what + ", which is no persistent one of its class");
       }

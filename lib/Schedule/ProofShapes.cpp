@@ -105,8 +105,7 @@ private:
   /// The operands must be exactly these.
   bool expectOperands(const rt::Instruction &instruction, std::vector<rt::Access> accesses) {
     bool equal = std::equal(
-        accesses.begin(), accesses.end(), instruction.operands.begin(),
-        instruction.operands.end(),
+        accesses.begin(), accesses.end(), instruction.operands.begin(), instruction.operands.end(),
         [](rt::Access access, const rt::Operand &operand) { return access == operand.access; });
     if (!equal || !instruction.immediates.empty()) {
       problem = "has operands or immediates of the wrong number or access";
@@ -127,8 +126,7 @@ private:
   }
 
   void checkProduct(const rt::Instruction &instruction, const rt::Product &p) {
-    if (!expectOperands(instruction,
-                        {rt::Access::Read, rt::Access::Read, rt::Access::Write})) {
+    if (!expectOperands(instruction, {rt::Access::Read, rt::Access::Read, rt::Access::Write})) {
       return;
     }
     int64_t rowsA = p.transposeA ? p.k : p.m, columnsA = p.transposeA ? p.m : p.k;
@@ -155,9 +153,9 @@ private:
     std::vector<int64_t> result = collective.shape;
     bool moves = collective.kind != rt::CollectiveKind::AllReduce;
     bool isAllToAll = collective.kind == rt::CollectiveKind::AllToAll;
-    if (moves && (collective.dim >= result.size() ||
-                  (isAllToAll &&
-                   (collective.dim2 >= result.size() || collective.dim2 == collective.dim)))) {
+    if (moves &&
+        (collective.dim >= result.size() ||
+         (isAllToAll && (collective.dim2 >= result.size() || collective.dim2 == collective.dim)))) {
       problem = "moves along a dimension that its operand does not have";
       return;
     }

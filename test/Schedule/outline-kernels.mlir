@@ -7,7 +7,8 @@
 func.func private @layer(%n: index, %x: tensor<8x16xf32>, %seed: tensor<i64>,
                          %step: tensor<i64>) -> tensor<8x16xf32> {
   // CHECK-NEXT: %[[ZERO:.*]] = arith.constant 0 : index
-  // CHECK-NEXT: %[[Y:.*]] = weft.launch @kernel_dropout_0(%[[N]], %[[ZERO]], %[[X]], %[[SEED]], %[[STEP]]) tied [-1]
+  // CHECK-NEXT: %[[Y:.*]] = weft.launch @kernel_dropout_0(
+  // CHECK-SAME:   %[[N]], %[[ZERO]], %[[X]], %[[SEED]], %[[STEP]]) tied [-1]
   // CHECK-NEXT: return %[[Y]]
   %0 = weft.axis_index "dp" of <"dp" = 2>
   %c8 = arith.constant 8 : index
@@ -25,12 +26,14 @@ func.func @step() {
   return
 }
 // CHECK: func.func private @kernel_dropout_0(
-// CHECK-SAME: %[[KN:.*]]: index, %[[O:.*]]: index, %[[KX:.*]]: tensor<8x16xf32>, %[[KSEED:.*]]: tensor<i64>, %[[KSTEP:.*]]: tensor<i64>)
+// CHECK-SAME: %[[KN:.*]]: index, %[[O:.*]]: index, %[[KX:.*]]: tensor<8x16xf32>,
+// CHECK-SAME: %[[KSEED:.*]]: tensor<i64>, %[[KSTEP:.*]]: tensor<i64>)
 // CHECK-SAME: weft.tied = array<i64: -1>
 // CHECK: %[[RANK:.*]] = weft.axis_index "dp"
 // CHECK: %[[EIGHT:.*]] = arith.constant 8
 // CHECK: %[[OFFSET:.*]] = arith.muli %[[RANK]], %[[EIGHT]]
-// CHECK: weft.dropout %[[KX]] {{.*}} key(%[[KSEED]], %[[KSTEP]], %[[KN]] {{.*}} offsets(%[[OFFSET]], %[[O]])
+// CHECK: weft.dropout %[[KX]] {{.*}} key(%[[KSEED]], %[[KSTEP]], %[[KN]]
+// CHECK-SAME: offsets(%[[OFFSET]], %[[O]])
 
 // -----
 

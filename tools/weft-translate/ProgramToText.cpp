@@ -8,6 +8,7 @@
 #include "Translations.h"
 
 #include "weft/InitAll.h"
+#include "weft/Pipeline/ModuleSizes.h"
 #include "weft/Pipeline/Schedule/Flatten.h"
 
 #include "mlir/Tools/mlir-translate/Translation.h"
@@ -19,8 +20,12 @@ void weft::registerProgramTranslation() {
   TranslateFromMLIRRegistration registration(
       "program-to-text", "module after the phase schedule to the text of its program",
       [](ModuleOp module, llvm::raw_ostream &output) -> LogicalResult {
+        ModuleSizes sizes = sizesOf(module);
         ProgramInfo info;
         info.modelName = module.getSymName().value_or("").str();
+        info.globalBatch = sizes.batch;
+        info.sequenceLength = sizes.sequence;
+        info.vocabulary = sizes.vocabulary;
         FailureOr<rt::Program> program = flatten(module, info);
         if (failed(program)) {
           return failure();

@@ -13,7 +13,8 @@ namespace weft {
 /// --import-model: a description of a model, and by --recipe one of its training, to a module.
 void registerImportTranslation();
 
-/// --program-to-text: a module that Schedule has left, to the table of instructions that it becomes.
+/// --program-to-text: a module that Schedule has left, to the table of instructions that it
+/// becomes.
 void registerProgramTranslation();
 
 } // namespace weft

@@ -7,6 +7,7 @@
 
 #include "CommandLine.h"
 
+#include "llvm/ADT/SmallVectorExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
 
@@ -143,10 +144,8 @@ llvm::Error CommandLine::parseOption(llvm::ArrayRef<const char *> &arguments) {
 }
 
 llvm::Error CommandLine::unknownOption(llvm::StringRef name) const {
-  std::vector<llvm::StringRef> names;
-  for (const Option &option : options) {
-    names.push_back(option.name);
-  }
+  auto names = llvm::map_to_vector(
+      options, [](const Option &option) -> llvm::StringRef { return option.name; });
   return makeError("unknown option '" + name + "'" + suggestion(name, names));
 }
 

@@ -12,7 +12,9 @@
 #include "core/Text.h"
 #include "weft/InitAll.h"
 #include "weft/Pipeline/Import/Import.h"
+#include "weft/Pipeline/ModuleSizes.h"
 #include "weft/Pipeline/Pipeline.h"
+#include "weft/Pipeline/Plan/Passes.h"
 #include "weft/Pipeline/Schedule/Flatten.h"
 #include "weft/Pipeline/StepCost.h"
 
@@ -50,17 +52,23 @@ std::string ownRuntimeLibrary() {
   return path.str().str();
 }
 
-/// Size of dimension `name` of a variable, or 0 if there is none.
-int64_t dimensionOf(ModuleOp module, llvm::StringRef variableName, unsigned dimension) {
-  auto variable = module.lookupSymbol<VariableOp>(variableName);
-  return variable ? variable.getTensorType().getDimSize(dimension) : 0;
+/// "the mesh dp=2 tp=4" or "one rank".
+std::string meshText(llvm::ArrayRef<StringAttr> names, llvm::ArrayRef<int64_t> sizes) {
+  if (names.empty()) {
+    return "one rank";
+  }
+  std::string text = "the mesh";
+  for (auto [name, size] : llvm::zip_equal(names, sizes)) {
+    text += " " + name.str() + "=" + std::to_string(size);
+  }
+  return text;
 }
 
 } // namespace
 
 Compilation::Compilation(const CompileOptions &options, const Descriptions &descriptions)
-    : options(options), descriptions(descriptions),
-      planText(desc::printPlan(descriptions.plan)), context(allDialects()) {
+    : options(options), descriptions(descriptions), planText(desc::printPlan(descriptions.plan)),
+      context(allDialects()) {
   if (!options.dumpFolder.empty()) {
     // The printer shows whole modules, which no other thread may change meanwhile.
     context.disableMultithreading();
@@ -96,7 +104,37 @@ LogicalResult Compilation::parseModule() {
   sources->AddNewSourceBuffer(std::move(buffer), llvm::SMLoc());
   SourceMgrDiagnosticHandler handler(*sources, &context);
   module = parseSourceFile<ModuleOp>(sources, &context);
-  return success(static_cast<bool>(module));
+  return failure(!module || failed(checkModule()));
+}
+
+LogicalResult Compilation::checkModule() {
+  const desc::RecipeSpec &recipe = descriptions.recipe;
+  ModuleSizes sizes = sizesOf(*module);
+  auto mismatch = [&](llvm::StringRef what, int64_t got, int64_t expected) {
+    return fail("'" + options.input + "' has " + llvm::Twine(got) + " " + what +
+                ", but the recipe says " + llvm::Twine(expected));
+  };
+  if (sizes.sequence != 0 && sizes.sequence != recipe.sequenceLength) {
+    return mismatch("tokens in a sequence", sizes.sequence, recipe.sequenceLength);
+  }
+  if (sizes.batch != 0 && sizes.batch != recipe.globalBatch) {
+    return mismatch("sequences in a batch", sizes.batch, recipe.globalBatch);
+  }
+  auto mesh = module->getOperation()->getAttrOfType<MeshAttr>(kMeshAttrName);
+  if (!mesh) {
+    return success();
+  }
+  llvm::SmallVector<StringAttr> names;
+  llvm::SmallVector<int64_t> axisSizes;
+  for (const desc::AxisSpec &axis : descriptions.plan.mesh) {
+    names.push_back(StringAttr::get(&context, axis.name));
+    axisSizes.push_back(axis.size);
+  }
+  if (mesh != MeshAttr::get(&context, names, axisSizes)) {
+    return fail("'" + options.input + "' is for " + meshText(mesh.getNames(), mesh.getSizes()) +
+                ", but the plan is for " + meshText(names, axisSizes));
+  }
+  return success();
 }
 
 LogicalResult Compilation::runPasses(Phase phase) {
@@ -148,11 +186,13 @@ LogicalResult Compilation::makeProgram() {
   info.planHash = desc::hashPlan(descriptions.plan);
   info.globalBatch = recipe.globalBatch;
   info.sequenceLength = recipe.sequenceLength;
-  info.vocabulary = dimensionOf(*module, "embed.tokens.weight", 0);
+  info.vocabulary = sizesOf(*module).vocabulary;
   info.defaultSteps = recipe.steps;
   info.defaultSeed = recipe.seed;
   info.stepFlops = stepFlops;
-  info.peakFlopsPerRank = descriptions.machine.device.peakFlops(recipe.precision).value_or(0);
+  // Without the one, the other would give a share of the peak that is none.
+  info.peakFlopsPerRank =
+      stepFlops > 0 ? descriptions.machine.device.peakFlops(recipe.precision).value_or(0) : 0;
   FailureOr<rt::Program> flat = flatten(*module, info);
   if (failed(flat)) {
     return failure();

@@ -40,6 +40,8 @@ public:
 
 private:
   llvm::LogicalResult parseModule();
+  /// Whether a module that was read fits the recipe and the plan.
+  llvm::LogicalResult checkModule();
   llvm::LogicalResult runPasses(Phase phase);
   llvm::LogicalResult makeProgram();
   /// Whether a rank's memory suffices for the program.

@@ -50,8 +50,8 @@ llvm::Error compileToProgram(const CompileOptions &options, const Descriptions &
   }
   Compilation compilation(options, descriptions);
   if (failed(compilation.begin()) || failed(compilation.runPhases()) ||
-      failed(compilation.emit(files->object.getTemporaryPath(),
-                              files->program.getTemporaryPath()))) {
+      failed(
+          compilation.emit(files->object.getTemporaryPath(), files->program.getTemporaryPath()))) {
     return failSilently();
   }
   if (llvm::Error error = files->plan.write(compilation.getProgram().planText)) {

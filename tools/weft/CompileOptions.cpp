@@ -50,9 +50,9 @@ Option targetOption() {
   option.valueName = "TARGET";
   option.help = "what the program runs on: host, this machine's processor (default: host)";
   option.set = [](llvm::StringRef value) {
-    return value == "host" ? llvm::Error::success()
-                           : makeError("target " + value +
-                                       " is not available in this build: expected host");
+    return value == "host"
+               ? llvm::Error::success()
+               : makeError("target " + value + " is not available in this build: expected host");
   };
   return option;
 }
@@ -106,11 +106,15 @@ CommandLine weft::declareCompileOptions(CompileOptions &options) {
   line.addText("--machine", "FILE", "the machine to compile for", options.machine);
   line.addText("--recipe", "FILE", "how the model is trained", options.recipe);
   line.add(targetOption());
-  line.addList("--pin", "NAME=N", "split by a known strategy: dp=N the batch, tp=N the layers\n"
-               "(may repeat; default: one rank)", options.pins);
+  line.addList("--pin", "NAME=N",
+               "split by a known strategy: dp=N the batch, tp=N the layers\n"
+               "(may repeat; default: one rank)",
+               options.pins);
   line.addText("--plan", "FILE", "split as this plan says", options.plan);
-  line.addText("--cpu", "NAME", "processor to generate code for, by LLVM's name for it\n"
-               "(default: native, this one)", options.cpu);
+  line.addText("--cpu", "NAME",
+               "processor to generate code for, by LLVM's name for it\n"
+               "(default: native, this one)",
+               options.cpu);
   line.addText("-o", "FILE", "where to write the result", options.output);
   line.add(phaseOption("--stop-after", stopAfterHelp(), options.stopAfter));
   line.add(phaseOption("--start-after",
@@ -144,8 +148,9 @@ llvm::Error weft::checkCompileOptions(const CompileOptions &options) {
                      ": its result has no instruction table; expected an earlier phase");
   }
   if (options.startAfter && options.stopAfter && *options.stopAfter <= *options.startAfter) {
-    return makeError("phase " + nameOf(*options.stopAfter) + " of --stop-after does not come after " +
-                     nameOf(*options.startAfter) + " of --start-after");
+    return makeError("phase " + nameOf(*options.stopAfter) +
+                     " of --stop-after does not come after " + nameOf(*options.startAfter) +
+                     " of --start-after");
   }
   if (options.makesExecutable() && (options.output.empty() || options.output == "-")) {
     return makeError("expected -o FILE for the program");

@@ -27,8 +27,7 @@ bool report(const desc::Diagnostics &diagnostics) {
 std::optional<Descriptions> weft::readDescriptions(const CompileOptions &options) {
   auto machine = desc::loadMachine(options.machine);
   auto recipe = desc::loadRecipe(options.recipe);
-  auto plan =
-      options.plan.empty() ? desc::applyPins(options.pins) : desc::loadPlan(options.plan);
+  auto plan = options.plan.empty() ? desc::applyPins(options.pins) : desc::loadPlan(options.plan);
   std::optional<desc::Result<desc::ModelSpec>> model;
   if (!options.startAfter) {
     model = desc::loadModel(options.input);
@@ -43,6 +42,12 @@ std::optional<Descriptions> weft::readDescriptions(const CompileOptions &options
   }
   Descriptions descriptions{std::nullopt, *machine, *recipe, *plan};
   if (!model) {
+    // Of the plan's rules only this one can be checked without the model.
+    if (plan->ranks() > machine->devices()) {
+      llvm::errs() << "weft compile: the plan is for " << plan->ranks() << " ranks, but machine '"
+                   << machine->name << "' has " << machine->devices() << " devices\n";
+      return std::nullopt;
+    }
     return descriptions;
   }
   descriptions.model = **model;

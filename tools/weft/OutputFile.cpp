@@ -58,14 +58,15 @@ llvm::Expected<OutputFile> OutputFile::create(llvm::StringRef path) {
   return OutputFile(path.str(), std::move(temporaryPath));
 }
 
-OutputFile::OutputFile(OutputFile &&other)
+OutputFile::OutputFile(OutputFile &&other) noexcept
     : path(std::move(other.path)), temporaryPath(std::move(other.temporaryPath)) {
   other.temporaryPath.clear();
 }
 
 OutputFile::~OutputFile() {
   if (!temporaryPath.empty()) {
-    llvm::sys::fs::remove(temporaryPath);
+    // Nobody is left to hear of a failure, and what would stay is no result.
+    (void)llvm::sys::fs::remove(temporaryPath);
     llvm::sys::DontRemoveFileOnSignal(temporaryPath);
   }
 }

@@ -24,7 +24,7 @@ public:
   /// known before the work for it begins.
   static llvm::Expected<OutputFile> create(llvm::StringRef path);
 
-  OutputFile(OutputFile &&other);
+  OutputFile(OutputFile &&other) noexcept;
   OutputFile &operator=(OutputFile &&) = delete;
   ~OutputFile();
 

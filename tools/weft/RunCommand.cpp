@@ -31,9 +31,10 @@ bool isRankCount(llvm::StringRef text) {
 }
 
 CommandLine declare(RunOptions &options) {
-  CommandLine line("weft run [-n RANKS] PROGRAM [-- ARGUMENTS]",
-                   "Runs PROGRAM, which 'weft compile' made, with ARGUMENTS. 'PROGRAM --help' lists\n"
-                   "what it takes.");
+  CommandLine line(
+      "weft run [-n RANKS] PROGRAM [-- ARGUMENTS]",
+      "Runs PROGRAM, which 'weft compile' made, with ARGUMENTS. 'PROGRAM --help' lists\n"
+      "what it takes.");
   Option ranks;
   ranks.name = "-n";
   ranks.valueName = "RANKS";

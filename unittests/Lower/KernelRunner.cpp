@@ -94,20 +94,10 @@ private:
 };
 
 /// The kernel of `text`, loaded from an object file that the compiler wrote.
-rt::KernelFunction compile(const std::string &text) {
-  mlir::DialectRegistry registry;
-  registry.insert<WeftDialect, mlir::func::FuncDialect>();
-  registerScalarOpModels(registry);
-  registerHostLoweringModels(registry);
-  registerEmitTranslations(registry);
-  mlir::MLIRContext context(registry);
-  auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
+rt::KernelFunction compile(const std::string &text, const EmitOptions &options) {
+  std::unique_ptr<mlir::MLIRContext> context = makeContext();
+  mlir::OwningOpRef<mlir::ModuleOp> module = lower(*context, text);
   if (!module) {
-    return nullptr;
-  }
-  mlir::PassManager manager(&context);
-  buildLowerPipeline(manager);
-  if (failed(manager.run(*module))) {
     return nullptr;
   }
   rt::Program program;
@@ -116,7 +106,7 @@ rt::KernelFunction compile(const std::string &text) {
   (void)llvm::sys::fs::createTemporaryFile("weft-kernel", "o", object);
   (void)llvm::sys::fs::createTemporaryFile("weft-kernel", "so", library);
   llvm::FileRemover removeObject(object), removeLibrary(library);
-  if (failed(emitObject(*module, program, EmitOptions(), object))) {
+  if (failed(emitObject(*module, program, options, object))) {
     return nullptr;
   }
   std::string command = "c++ -shared -o " + library.str().str() + " " + object.str().str() + " -lm";
@@ -139,6 +129,25 @@ std::string withFloat(std::string text, const std::string &floatType) {
 }
 
 } // namespace
+
+std::unique_ptr<mlir::MLIRContext> makeContext() {
+  mlir::DialectRegistry registry;
+  registry.insert<WeftDialect, mlir::func::FuncDialect>();
+  registerScalarOpModels(registry);
+  registerHostLoweringModels(registry);
+  registerEmitTranslations(registry);
+  return std::make_unique<mlir::MLIRContext>(registry);
+}
+
+mlir::OwningOpRef<mlir::ModuleOp> lower(mlir::MLIRContext &context, const std::string &text) {
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
+  mlir::PassManager manager(&context);
+  buildLowerPipeline(manager);
+  if (!module || failed(manager.run(*module))) {
+    return nullptr;
+  }
+  return module;
+}
 
 Array::Array(std::vector<int64_t> givenShape, Kind kind)
     : shape(std::move(givenShape)), kind(kind) {
@@ -207,7 +216,7 @@ void forEach(const std::vector<int64_t> &shape,
 
 Outcome KernelTest::run(const KernelCall &call) {
   Outcome outcome{call.operands, call.results};
-  rt::KernelFunction kernel = compile(withFloat(call.text, GetParam()));
+  rt::KernelFunction kernel = compile(withFloat(call.text, GetParam()), call.options);
   if (!kernel) {
     ADD_FAILURE() << "does not compile: " << call.text;
     return outcome;

@@ -11,9 +11,13 @@
 #include <cstdint>
 #include <functional>
 #include <gtest/gtest.h>
-#include <span>
+#include <memory>
 #include <string>
 #include <vector>
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "weft/Pipeline/Emit/Emit.h"
 
 namespace weft::test {
 
@@ -55,7 +59,13 @@ struct KernelCall {
   std::vector<Array> results;
   std::vector<int64_t> immediates;
   std::vector<int64_t> coordinates;
+  EmitOptions options;
 };
+
+/// A context that has all that kernels and their lowering need.
+std::unique_ptr<mlir::MLIRContext> makeContext();
+/// The module of `text` after the Lower phase, or null.
+mlir::OwningOpRef<mlir::ModuleOp> lower(mlir::MLIRContext &context, const std::string &text);
 
 /// Results of a run; `operands` as they are after it.
 struct Outcome {

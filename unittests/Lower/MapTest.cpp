@@ -115,37 +115,36 @@ func.func private @kernel(%s: tensor<$f>, %x: tensor<9x$f>) -> tensor<9x$f>
   expectClose(outcome.results[0], expected);
 }
 
-/// A function applied to numbers over the whole range that matters, to a few units of the last
-/// place of the result.
+/// A function of `math`, applied to many numbers at once.
 class FunctionTest : public KernelTest {
 protected:
+  Array apply(const std::string &op, const Array &x) {
+    KernelCall call;
+    std::string type = x.type("$f");
+    call.operands = {x};
+    call.results = {Array(x.shape)};
+    call.text = "func.func private @kernel(%x: " + type + ") -> " + type +
+                " attributes {weft.tied = array<i64: -1>} {\n%y = weft.map ins(%x : " + type +
+                ") maps [affine_map<(i) -> (i)>] -> " + type + " {\n^bb0(%0: $f):\n%1 = " + op +
+                " %0 : $f\nweft.yield %1 : $f\n}\nreturn %y : " + type + "\n}";
+    return run(call).results[0];
+  }
+
+  /// Numbers over the whole range that matters; `ulps` are units of the result's last place.
   void check(const std::string &op, double (*function)(double), double least, double most,
              double ulps) {
     constexpr int64_t kCount = 20011;
-    KernelCall apply;
     Array x({kCount});
     for (int64_t i = 0; i < kCount; ++i) {
       x.data[i] = rounded(least + (most - least) * static_cast<double>(i) / (kCount - 1));
     }
-    apply.operands = {x};
-    apply.results = {Array({kCount})};
-    apply.text = R"(
-func.func private @kernel(%x: tensor<20011x$f>) -> tensor<20011x$f>
-    attributes {weft.tied = array<i64: -1>} {
-  %y = weft.map ins(%x : tensor<20011x$f>) maps [affine_map<(i) -> (i)>] -> tensor<20011x$f> {
-  ^bb0(%0: $f):
-    %1 = )" + op + R"( %0 : $f
-    weft.yield %1 : $f
-  }
-  return %y : tensor<20011x$f>
-})";
-    Outcome outcome = run(apply);
+    Array y = apply(op, x);
     double epsilon = isF64() ? 0x1p-52 : 0x1p-23, smallest = isF64() ? 0x1p-1022 : 0x1p-126;
     double worst = 0, worstAt = 0;
     for (int64_t i = 0; i < kCount; ++i) {
-      double expected = function(x.data[i]), actual = outcome.results[0].data[i];
-      double error = std::abs(actual - expected) /
-                     (std::max(std::abs(expected), smallest) * epsilon);
+      double expected = function(x.data[i]), actual = y.data[i];
+      double error =
+          std::abs(actual - expected) / (std::max(std::abs(expected), smallest) * epsilon);
       if (!(error <= worst)) {
         worst = error;
         worstAt = x.data[i];
@@ -164,6 +163,29 @@ TEST_P(FunctionTest, TanhNearZero) { check("math.tanh", std::tanh, -0.1, 0.1, 8)
 TEST_P(FunctionTest, Erf) { check("math.erf", std::erf, -6, 6, 8); }
 TEST_P(FunctionTest, ErfNearZero) { check("math.erf", std::erf, -0.5, 0.5, 8); }
 TEST_P(FunctionTest, Sqrt) { check("math.sqrt", std::sqrt, 0, 100, 1); }
+
+/// What is not finite must not become finite on the way to the loss.
+TEST_P(FunctionTest, PassesOnWhatIsNotFinite) {
+  Array x({7});
+  x.data = {NAN, INFINITY, -INFINITY, 1e30, -1e30, 1, 0};
+  Array e = apply("math.exp", x);
+  EXPECT_TRUE(std::isnan(e.data[0]));
+  EXPECT_EQ(e.data[1], INFINITY);
+  EXPECT_EQ(e.data[2], 0);
+  EXPECT_EQ(e.data[3], INFINITY);
+  EXPECT_EQ(e.data[4], 0);
+  Array l = apply("math.log", x);
+  EXPECT_TRUE(std::isnan(l.data[0]));
+  EXPECT_EQ(l.data[1], INFINITY);
+  EXPECT_TRUE(std::isnan(l.data[2]));
+  EXPECT_EQ(l.data[6], -INFINITY);
+  for (const char *op : {"math.tanh", "math.erf"}) {
+    Array y = apply(op, x);
+    EXPECT_TRUE(std::isnan(y.data[0])) << op;
+    EXPECT_NEAR(y.data[1], 1, 1e-6) << op;
+    EXPECT_NEAR(y.data[4], -1, 1e-6) << op;
+  }
+}
 
 } // namespace
 } // namespace weft::test

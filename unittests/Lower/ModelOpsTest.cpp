@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include <algorithm>
 #include <cmath>
 
 #include "KernelRunner.h"
@@ -116,6 +117,23 @@ void CrossEntropyTest::check(int64_t columns, double magnitude) {
 TEST_P(CrossEntropyTest, OddVocabulary) { check(37, 3); }
 TEST_P(CrossEntropyTest, LargeLogits) { check(128, 1000); }
 TEST_P(CrossEntropyTest, OneToken) { check(1, 1); }
+
+TEST_P(CrossEntropyTest, PassesOnWhatIsNotANumber) {
+  KernelCall call;
+  call.operands = {randomArray({2, 40}, 1), randomIds({2}, 0, 39, 2)};
+  call.operands[0]({1, 17}) = NAN;
+  call.results = {Array({2}), Array({2})};
+  call.text = R"(
+func.func private @kernel(%x: tensor<2x40x$f>, %t: tensor<2xi32>) -> (tensor<2x$f>, tensor<2x$f>)
+    attributes {weft.tied = array<i64: -1, -1>} {
+  %l, %p = weft.cross_entropy %x[%t]
+      : tensor<2x40x$f>[tensor<2xi32>] -> tensor<2x$f>, tensor<2x$f>
+  return %l, %p : tensor<2x$f>, tensor<2x$f>
+})";
+  Outcome outcome = run(call);
+  EXPECT_TRUE(std::isfinite(outcome.results[0].data[0]));
+  EXPECT_TRUE(std::isnan(outcome.results[0].data[1]));
+}
 
 struct RotaryTest : KernelTest {
   void check(bool inverse, bool inPlace);

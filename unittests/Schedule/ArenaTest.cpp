@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "SyntheticProgram.h"
 #include "weft/Schedule/Arena.h"
+#include "SyntheticProgram.h"
 
 #include <gtest/gtest.h>
 

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "weft/Dialect/Weft/IR/ScalarOps.h"
 #include "weft/Pipeline/Schedule/Flatten.h"
+#include "weft/Dialect/Weft/IR/ScalarOps.h"
 #include "weft/Pipeline/Schedule/Passes.h"
 #include "weft/Schedule/Proof.h"
 
@@ -259,7 +259,8 @@ TEST_F(FlattenTest, KeepsAnAllReducedOperandThatIsStillNeeded) {
 std::string withStep(const std::string &step) {
   return "weft.variable parameter @x [\"batch\", \"in\"] : tensor<4x4xf32, #rows>\n"
          "func.func @init() { return }\nfunc.func @step() {\n"
-         "%x = weft.read @x : tensor<2x4xf32>\n" + step + "return\n}\n";
+         "%x = weft.read @x : tensor<2x4xf32>\n" +
+         step + "return\n}\n";
 }
 
 TEST_F(FlattenTest, RefusesWhatIsNoInstruction) {
@@ -302,9 +303,11 @@ TEST_F(FlattenTest, RefusesTiesThatSpoilAValue) {
   EXPECT_NE(messages.find("overwrites a variable that keeps its value"), std::string::npos)
       << messages;
   messages.clear();
-  EXPECT_TRUE(failed(compile(
-      withStep(launch + "weft.observe \"a\", %x layout tensor<4x4xf32, #rows> : "
-                        "tensor<2x4xf32>\n") + kernel, false)));
+  EXPECT_TRUE(
+      failed(compile(withStep(launch + "weft.observe \"a\", %x layout tensor<4x4xf32, #rows> : "
+                                       "tensor<2x4xf32>\n") +
+                         kernel,
+                     false)));
   EXPECT_NE(messages.find("is read after it was overwritten"), std::string::npos) << messages;
 }
 
@@ -338,7 +341,8 @@ TEST_F(FlattenTest, RefusesAssignmentsThatNeedACopy) {
     weft.assign @b, %a : tensor<4xf32>
     return
   }
-)mlir", false)));
+)mlir",
+                             false)));
   EXPECT_NE(messages.find("is not computed in its variable's place"), std::string::npos);
 }
 

@@ -37,8 +37,7 @@ std::vector<size_t> findAll(const rt::Program &program, rt::Opcode opcode) {
   return numbers;
 }
 
-template <typename T>
-const T &pick(const std::vector<T> &values, Random &random) {
+template <typename T> const T &pick(const std::vector<T> &values, Random &random) {
   return values[random() % values.size()];
 }
 
@@ -220,8 +219,8 @@ void delayProduct(rt::Program &program, Random &random) {
 
 void changeProduct(rt::Program &program, Random &random) {
   rt::Product &product = program.products[random() % program.products.size()];
-  int64_t *fields[] = {&product.m, &product.n, &product.k, &product.lda, &product.ldb,
-                       &product.ldc, &product.batch};
+  int64_t *fields[] = {&product.m,   &product.n,   &product.k,    &product.lda,
+                       &product.ldb, &product.ldc, &product.batch};
   *fields[random() % 7] += random() % 2 ? 1 : -1;
 }
 

@@ -157,8 +157,8 @@ TEST(ProductForm, GradientOfAWeight) {
 TEST(ProductForm, AllThatATransformerHas) {
   for (const char *equation :
        {"bsk,nk->bsn", "bsn,nk->bsk", "bsn,bsk->nk", "bsk,gdk->bsgd", "bsgrd,ngrd->bsn",
-        "bsn,ngrd->bsgrd", "bsn,bsgrd->ngrd", "bsgrd,grdk->bsk", "bsgd,gdk->bsk",
-        "bsgrd,bsk->grdk", "bsk,bsgd->gdk", "nk,bsk->bsn"}) {
+        "bsn,ngrd->bsgrd", "bsn,bsgrd->ngrd", "bsgrd,grdk->bsk", "bsgd,gdk->bsk", "bsgrd,bsk->grdk",
+        "bsk,bsgd->gdk", "nk,bsk->bsn"}) {
     std::string letters;
     for (char letter : llvm::StringRef(equation)) {
       if (kSizes.count(letter)) {
@@ -197,14 +197,14 @@ TEST(ProductForm, RowsAndColumnsOfOne) {
 }
 
 TEST(ProductForm, NoProducts) {
-  EXPECT_FALSE(isProduct("bs,n->bsn", restrict("bsn")));        // Nothing is summed.
-  EXPECT_FALSE(isProduct("bsk,bsk->bs", restrict("bsk")));      // Products of one number.
-  EXPECT_FALSE(isProduct("bsk,bsk->", restrict("bsk")));        // A single number.
-  EXPECT_FALSE(isProduct("bsk,nk->sn", restrict("bskn")));      // b is in one operand only.
-  EXPECT_FALSE(isProduct("sk,nk->ksn", restrict("skn")));       // The only inner letter is the batch.
-  EXPECT_FALSE(isProduct("sdk,ndk->snk", restrict("sdkn")));    // The batch is innermost.
-  EXPECT_FALSE(isProduct("bks,kbn->sn", restrict("bksn")));     // K in another order.
-  EXPECT_FALSE(isProduct("bks,kn->bsn", restrict("bksn")));     // M does not lie together.
+  EXPECT_FALSE(isProduct("bs,n->bsn", restrict("bsn")));     // Nothing is summed.
+  EXPECT_FALSE(isProduct("bsk,bsk->bs", restrict("bsk")));   // Products of one number.
+  EXPECT_FALSE(isProduct("bsk,bsk->", restrict("bsk")));     // A single number.
+  EXPECT_FALSE(isProduct("bsk,nk->sn", restrict("bskn")));   // b is in one operand only.
+  EXPECT_FALSE(isProduct("sk,nk->ksn", restrict("skn")));    // The only inner letter is the batch.
+  EXPECT_FALSE(isProduct("sdk,ndk->snk", restrict("sdkn"))); // The batch is innermost.
+  EXPECT_FALSE(isProduct("bks,kbn->sn", restrict("bksn")));  // K in another order.
+  EXPECT_FALSE(isProduct("bks,kn->bsn", restrict("bksn")));  // M does not lie together.
   EXPECT_FALSE(isProduct("sgbd,gbnd->bgsn", restrict("sgbdn"))); // Batch in another order.
 }
 

@@ -51,9 +51,8 @@ private:
   uint32_t addWeight(int64_t layer) {
     uint32_t buffer = addBuffer(shape.hidden * shape.hidden, rt::BufferClass::Parameter);
     program.buffers[buffer].persistent = true;
-    rt::TensorLayout layout{rt::ElementType::F32,
-                            {shape.hidden * shape.tensorRanks, shape.hidden},
-                            {{kTensor}, {}}};
+    rt::TensorLayout layout{
+        rt::ElementType::F32, {shape.hidden * shape.tensorRanks, shape.hidden}, {{kTensor}, {}}};
     program.parameters.push_back({"w" + std::to_string(layer), layout, buffer});
     return buffer;
   }
@@ -86,8 +85,14 @@ private:
     uint32_t y = addBuffer(t * h), z = addBuffer(t * h);
     product({rt::ElementType::F32, false, true, t, h, h, h, h, h}, 1, x, weights[layer], y);
     kernel(1, 1, {{y, rt::Access::Read}, {z, rt::Access::Write}});
-    collective({rt::CollectiveKind::AllReduce, rt::ReductionKind::Sum, rt::ElementType::F32,
-                {kTensor}, {t, h}, 0, 0}, 1, z, z);
+    collective({rt::CollectiveKind::AllReduce,
+                rt::ReductionKind::Sum,
+                rt::ElementType::F32,
+                {kTensor},
+                {t, h},
+                0,
+                0},
+               1, z, z);
     saved.push_back({x, y});
     return z;
   }
@@ -101,8 +106,14 @@ private:
     kernel(2, 2, {{y, rt::Access::Read}, {gradient, rt::Access::Read}, {dy, rt::Access::Write}});
     product({rt::ElementType::F32, false, false, t, h, h, h, h, h}, 2, dy, weights[layer], dx);
     product({rt::ElementType::F32, true, false, h, h, t, h, h, h}, 2, dy, x, dw);
-    collective({rt::CollectiveKind::AllReduce, rt::ReductionKind::Sum, rt::ElementType::F32,
-                {kData}, {h, h}, 0, 0}, 2, dw, dw);
+    collective({rt::CollectiveKind::AllReduce,
+                rt::ReductionKind::Sum,
+                rt::ElementType::F32,
+                {kData},
+                {h, h},
+                0,
+                0},
+               2, dw, dw);
     gradients.push_back(dw);
     return dx;
   }
@@ -111,28 +122,53 @@ private:
     int64_t t = shape.tokens, h = shape.hidden, tp = shape.tensorRanks, dp = shape.dataRanks;
     uint32_t x = addBuffer(t * h), pieces = addBuffer(t / tp * h), whole = addBuffer(t * h);
     kernel(0, 1, {{x, rt::Access::Write}});
-    collective({rt::CollectiveKind::ReduceScatter, rt::ReductionKind::Sum, rt::ElementType::F32,
-                {kTensor}, {t, h}, 0, 0}, 1, x, pieces);
-    collective({rt::CollectiveKind::AllGather, rt::ReductionKind::Sum, rt::ElementType::F32,
-                {kTensor}, {t / tp, h}, 0, 0}, 1, pieces, whole);
+    collective({rt::CollectiveKind::ReduceScatter,
+                rt::ReductionKind::Sum,
+                rt::ElementType::F32,
+                {kTensor},
+                {t, h},
+                0,
+                0},
+               1, x, pieces);
+    collective({rt::CollectiveKind::AllGather,
+                rt::ReductionKind::Sum,
+                rt::ElementType::F32,
+                {kTensor},
+                {t / tp, h},
+                0,
+                0},
+               1, pieces, whole);
     uint32_t turned = addBuffer(t * h);
-    collective({rt::CollectiveKind::AllToAll, rt::ReductionKind::Sum, rt::ElementType::F32,
-                {kData}, {t / dp, h * dp}, 1, 0}, 1, whole, turned);
+    collective({rt::CollectiveKind::AllToAll,
+                rt::ReductionKind::Sum,
+                rt::ElementType::F32,
+                {kData},
+                {t / dp, h * dp},
+                1,
+                0},
+               1, whole, turned);
     for (int64_t i = 0; i < shape.layers; ++i) {
       turned = forward(i, turned);
     }
     uint32_t loss = addBuffer(1), gradient = addBuffer(t * h);
-    kernel(4, 1, {{turned, rt::Access::Read}, {loss, rt::Access::Write},
-                  {gradient, rt::Access::Write}});
-    collective({rt::CollectiveKind::AllReduce, rt::ReductionKind::Max, rt::ElementType::F32,
-                {kData, kTensor}, {}, 0, 0}, 1, loss, loss);
+    kernel(4, 1,
+           {{turned, rt::Access::Read}, {loss, rt::Access::Write}, {gradient, rt::Access::Write}});
+    collective({rt::CollectiveKind::AllReduce,
+                rt::ReductionKind::Max,
+                rt::ElementType::F32,
+                {kData, kTensor},
+                {},
+                0,
+                0},
+               1, loss, loss);
     emit(program.step, rt::Opcode::Observe, 0, 1, {{loss, rt::Access::Read}});
     for (int64_t i = shape.layers; i-- > 0;) {
       gradient = backward(i, gradient);
     }
     for (int64_t i = 0; i < shape.layers; ++i) {
-      kernel(3, 3, {{weights[i], rt::Access::ReadWrite},
-                    {gradients[shape.layers - 1 - i], rt::Access::Read}});
+      kernel(3, 3,
+             {{weights[i], rt::Access::ReadWrite},
+              {gradients[shape.layers - 1 - i], rt::Access::Read}});
     }
   }
 
@@ -144,9 +180,7 @@ private:
 
 } // namespace
 
-rt::Program weft::test::makeProgram(const SyntheticShape &shape) {
-  return Builder(shape).build();
-}
+rt::Program weft::test::makeProgram(const SyntheticShape &shape) { return Builder(shape).build(); }
 
 schedule::ArenaProblem weft::test::makeStepProblem(int64_t layers, uint64_t seed) {
   std::mt19937_64 random(seed);

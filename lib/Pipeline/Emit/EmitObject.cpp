@@ -50,6 +50,32 @@ OptimizationLevel middleEndLevel(unsigned level) {
   return levels[std::min(level, 3u)];
 }
 
+/// Fails where LLVM would stop the compiler or only warn.
+Error checkProcessor(const Target &target, const Triple &triple, StringRef cpu,
+                     StringRef features) {
+  std::unique_ptr<MCSubtargetInfo> known(target.createMCSubtargetInfo(triple, "", ""));
+  if (!known->isCPUStringValid(cpu)) {
+    return fail("unknown processor '" + cpu + "' for " + triple.str());
+  }
+  std::unique_ptr<MCSubtargetInfo> chosen(target.createMCSubtargetInfo(triple, cpu, ""));
+  if (triple.getArch() == Triple::x86_64 && !chosen->checkFeatures("+64bit")) {
+    return fail("processor '" + cpu + "' does not run 64-bit code");
+  }
+  for (StringRef feature : split(features, ',')) {
+    if (feature.empty()) {
+      continue;
+    }
+    bool isKnown = any_of(known->getAllProcessorFeatures(), [&](const SubtargetFeatureKV &entry) {
+      return SubtargetFeatures::StripFlag(feature) == entry.Key;
+    });
+    if (!isKnown || !SubtargetFeatures::hasFlag(feature)) {
+      return fail("unknown processor feature '" + feature +
+                  "', expected a name of LLVM's with + or - before it");
+    }
+  }
+  return Error::success();
+}
+
 Expected<std::unique_ptr<TargetMachine>> makeTargetMachine(const EmitOptions &options) {
   InitializeNativeTarget();
   InitializeNativeTargetAsmPrinter();
@@ -61,18 +87,15 @@ Expected<std::unique_ptr<TargetMachine>> makeTargetMachine(const EmitOptions &op
   }
   bool isNative = options.cpu == "native";
   std::string cpu = isNative ? sys::getHostCPUName().str() : options.cpu;
-  std::unique_ptr<MCSubtargetInfo> known(target->createMCSubtargetInfo(triple, "", ""));
-  if (!known->isCPUStringValid(cpu)) {
-    return fail("unknown processor '" + cpu + "' for " + triple.str());
+  if (Error unknown = checkProcessor(*target, triple, cpu, options.features)) {
+    return unknown;
   }
-  SubtargetFeatures features(isNative ? hostFeatures() : "");
-  for (StringRef feature : split(options.features, ',')) {
-    if (!feature.empty()) {
-      features.AddFeature(feature);
-    }
+  std::string features = isNative ? hostFeatures() : "";
+  if (!options.features.empty()) {
+    features += (features.empty() ? "" : ",") + options.features;
   }
   std::unique_ptr<TargetMachine> machine(
-      target->createTargetMachine(triple, cpu, features.getString(), TargetOptions(), Reloc::PIC_,
+      target->createTargetMachine(triple, cpu, features, TargetOptions(), Reloc::PIC_,
                                   std::nullopt, codeGenLevel(options.optLevel)));
   if (!machine) {
     return fail("cannot generate code for " + triple.str());

@@ -19,18 +19,21 @@ using namespace llvm;
 
 namespace {
 
-/// Path of the C++ compiler to link with, or empty.
-std::string findCompiler() {
-  SmallVector<std::string> names = {"c++", "clang++-22", "g++"};
+/// Path of the C++ compiler to link with, or why there is none.
+Expected<std::string> findCompiler() {
   if (std::optional<std::string> chosen = sys::Process::GetEnv("CXX"); chosen && !chosen->empty()) {
-    names = {*chosen};
+    if (ErrorOr<std::string> path = sys::findProgramByName(*chosen)) {
+      return *path;
+    }
+    return createStringError("found no C++ compiler '" + *chosen + "', which CXX names");
   }
-  for (const std::string &name : names) {
+  for (StringRef name : {"c++", "clang++-22", "g++"}) {
     if (ErrorOr<std::string> path = sys::findProgramByName(name)) {
       return *path;
     }
   }
-  return "";
+  return createStringError("found no C++ compiler: tried c++, clang++-22 and g++; CXX may name "
+                           "another");
 }
 
 SmallVector<std::string> makeArguments(const LinkOptions &options, StringRef compiler,
@@ -63,11 +66,12 @@ std::string firstLines(StringRef path) {
 
 LogicalResult linkExecutable(const LinkOptions &options,
                              function_ref<mlir::InFlightDiagnostic()> emitError) {
-  std::string compiler = findCompiler();
-  if (compiler.empty()) {
+  Expected<std::string> found = findCompiler();
+  if (!found) {
     return emitError() << "cannot link '" << options.outputPath
-                       << "': found no C++ compiler; tried CXX, c++, clang++-22 and g++";
+                       << "': " << toString(found.takeError());
   }
+  const std::string &compiler = *found;
   for (const std::string &input : {options.objectPath, options.runtimeLibraryPath}) {
     if (!sys::fs::exists(input)) {
       return emitError() << "cannot link '" << options.outputPath << "': there is no '" << input

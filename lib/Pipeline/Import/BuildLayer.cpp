@@ -83,7 +83,8 @@ Value LayerBuilder::startFunction() {
 }
 
 Value LayerBuilder::project(llvm::StringRef name, llvm::StringRef equation, Value input) {
-  Value output = builder.contract(name, equation, {input, parameters.lookup(name.str() + ".weight")});
+  Value output =
+      builder.contract(name, equation, {input, parameters.lookup(name.str() + ".weight")});
   Value bias = parameters.lookup(name.str() + ".bias");
   return bias ? builder.add(name, output, bias) : output;
 }

@@ -69,8 +69,8 @@ Value LossBuilder::embed() {
 
 Value LossBuilder::addPositions(Value stream) {
   llvm::StringRef name = "embed.positions";
-  auto numbers = RankedTensorType::get({builder.recipe.sequenceLength},
-                                       builder.builder.getI32Type());
+  auto numbers =
+      RankedTensorType::get({builder.recipe.sequenceLength}, builder.builder.getI32Type());
   Value positions =
       IotaOp::create(builder.builder, builder.location(name), numbers, /*offset=*/Value{});
   Value table =
@@ -102,8 +102,8 @@ Value LossBuilder::callLayer(int64_t layer, Value rotaryTable, Value stream) {
   }
   operands.push_back(stream);
   for (const Parameter &parameter : layerParameters(model)) {
-    operands.push_back(builder.read(name + "." + parameter.name,
-                                    builder.parameterType(parameter.dimensions)));
+    operands.push_back(
+        builder.read(name + "." + parameter.name, builder.parameterType(parameter.dimensions)));
   }
   auto call = CallOp::create(builder.builder, builder.location(name), stream.getType(), "layer",
                              name, operands);
@@ -128,26 +128,24 @@ Value LossBuilder::compare(Value logits) {
   auto halves = CrossEntropyOp::create(builder.builder, builder.location("cross_entropy"), perToken,
                                        perToken, logits, targets, /*offset=*/Value{});
   double zLoss = builder.recipe.zLoss;
-  Value losses = builder.map(
-      "loss", {halves.getLse(), halves.getPicked()},
-      [zLoss](ImplicitLocOpBuilder &scalars, ValueRange in) -> Value {
-        Value loss = arith::SubFOp::create(scalars, in[0], in[1]);
-        if (zLoss == 0.0) {
-          return loss;
-        }
-        Value square = arith::MulFOp::create(scalars, in[0], in[0]);
-        Value weighted =
-            arith::MulFOp::create(scalars, square, scalarConstant(scalars, in[0], zLoss));
-        return arith::AddFOp::create(scalars, loss, weighted);
-      });
+  Value losses = builder.map("loss", {halves.getLse(), halves.getPicked()},
+                             [zLoss](ImplicitLocOpBuilder &scalars, ValueRange in) -> Value {
+                               Value loss = arith::SubFOp::create(scalars, in[0], in[1]);
+                               if (zLoss == 0.0) {
+                                 return loss;
+                               }
+                               Value square = arith::MulFOp::create(scalars, in[0], in[0]);
+                               Value weighted = arith::MulFOp::create(
+                                   scalars, square, scalarConstant(scalars, in[0], zLoss));
+                               return arith::AddFOp::create(scalars, loss, weighted);
+                             });
   Value sum = builder.contract("loss", "bs->", {losses});
   // The mean is over the recipe's batch, even where the batch at hand is a part of it.
   double scale = 1.0 / static_cast<double>(builder.recipe.globalBatchTokens());
-  return builder.map("loss", {sum},
-                     [scale](ImplicitLocOpBuilder &scalars, ValueRange in) -> Value {
-                       Value factor = scalarConstant(scalars, in[0], scale);
-                       return arith::MulFOp::create(scalars, in[0], factor);
-                     });
+  return builder.map("loss", {sum}, [scale](ImplicitLocOpBuilder &scalars, ValueRange in) -> Value {
+    Value factor = scalarConstant(scalars, in[0], scale);
+    return arith::MulFOp::create(scalars, in[0], factor);
+  });
 }
 
 } // namespace

@@ -27,8 +27,7 @@ struct RandomKey {
 enum class DropoutSite : int64_t { Embedding = 0, Attention = 1, Mlp = 2 };
 
 /// Computes one element of a map's result from one element of each operand.
-using ScalarCode =
-    llvm::function_ref<mlir::Value(mlir::ImplicitLocOpBuilder &, mlir::ValueRange)>;
+using ScalarCode = llvm::function_ref<mlir::Value(mlir::ImplicitLocOpBuilder &, mlir::ValueRange)>;
 
 /// Builds ops of one model at `builder`'s place. Every function's `name` says which part of the
 /// model the op belongs to; it becomes the op's location. Result shapes follow from the operands.

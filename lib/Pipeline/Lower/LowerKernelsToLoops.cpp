@@ -79,7 +79,7 @@ LogicalResult KernelLowering::checkSignature() {
                                 << "' with one number for each result";
   }
   if (!kernel.getBody().hasOneBlock()) {
-    return kernel.emitOpError("a kernel has one block");
+    return kernel.emitOpError("a kernel has a body of one block");
   }
   for (Type argument : type.getInputs()) {
     if (!argument.isIndex() && !(isTensor(argument) && isLocal(argument))) {
@@ -93,12 +93,17 @@ LogicalResult KernelLowering::checkSignature() {
     if (argument == -1) {
       continue;
     }
-    bool fits = argument >= 0 && argument < static_cast<int64_t>(type.getNumInputs()) &&
-                type.getInput(argument) == type.getResult(number);
-    if (!fits || !seen.insert(argument).second) {
+    StringRef reason;
+    if (argument < 0 || argument >= static_cast<int64_t>(type.getNumInputs())) {
+      reason = "there is none";
+    } else if (type.getInput(argument) != type.getResult(number)) {
+      reason = "it has another type";
+    } else if (!seen.insert(argument).second) {
+      reason = "it is tied already";
+    }
+    if (!reason.empty()) {
       return kernel.emitOpError() << "result " << number << " cannot be tied to argument "
-                                  << argument << ": "
-                                  << (fits ? "it is tied already" : "it has another type");
+                                  << argument << ": " << reason;
     }
   }
   return success();

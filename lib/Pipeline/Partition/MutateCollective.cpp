@@ -24,7 +24,7 @@ struct MutateCollectivePass : impl::MutateCollectivePassBase<MutateCollectivePas
     getOperation().walk([&](AllReduceOp op) { reductions.push_back(op); });
     if (index < 0 || index >= static_cast<int64_t>(reductions.size())) {
       getOperation().emitError("mutate-collective: no collective number ")
-          << index << ", there are " << reductions.size();
+          << static_cast<int64_t>(index) << ", there are " << reductions.size();
       return signalPassFailure();
     }
     AllReduceOp op = reductions[index];

@@ -31,15 +31,24 @@ struct VerifyPartitionPass : impl::VerifyPartitionPassBase<VerifyPartitionPass> 
       return op->emitError("verify-partition: a reshard is left, expected "
                            "reshard-to-collectives to replace it");
     }
-    for (Type type : op->getResultTypes()) {
+    SmallVector<Type> types(op->getResultTypes());
+    for (Region &region : op->getRegions()) {
+      llvm::append_range(types, region.getArgumentTypes());
+    }
+    for (Type type : types) {
       auto tensor = dyn_cast<RankedTensorType>(type);
       if (tensor && tensor.getEncoding()) {
         return op->emitError("verify-partition: ")
                << tensor << " still has an encoding, expected localize to remove it";
       }
     }
-    auto reduce = dyn_cast<AllReduceOp>(op);
-    if (reduce && reduce.getReduction() == ReductionKind::LogSumExp) {
+    auto reduction = ReductionKind::Sum;
+    if (auto reduce = dyn_cast<AllReduceOp>(op)) {
+      reduction = reduce.getReduction();
+    } else if (auto scatter = dyn_cast<ReduceScatterOp>(op)) {
+      reduction = scatter.getReduction();
+    }
+    if (reduction == ReductionKind::LogSumExp) {
       return op->emitError("verify-partition: no library reduces by logsumexp, expected "
                            "expand-log-sum-exp to replace it");
     }

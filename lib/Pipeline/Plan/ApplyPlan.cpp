@@ -39,7 +39,8 @@ struct ApplyPlanPass : impl::ApplyPlanPassBase<ApplyPlanPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     if (batch < 1) {
-      module.emitError("apply-plan: expected a batch of at least 1, got ") << batch;
+      module.emitError("apply-plan: expected a batch of at least 1, got ")
+          << static_cast<int64_t>(batch);
       return signalPassFailure();
     }
     desc::Result<desc::PlanSpec> spec = plan.empty()

@@ -190,14 +190,24 @@ LogicalResult Propagation::visit(Operation &op) {
                    getSharding(observe.getValue().getType()).getReduced());
     return success();
   }
-  if (isa<func::ReturnOp, arith::ConstantOp>(op)) {
+  auto isTensor = [](Type type) { return isa<RankedTensorType>(type); };
+  if (isa<func::ReturnOp>(op) || llvm::none_of(op.getResultTypes(), isTensor)) {
     return success();
   }
   return op.emitOpError("propagate-shardings: says nothing of how it may be sharded");
 }
 
 LogicalResult Propagation::runOn(func::FuncOp function) {
+  if (function.isExternal()) {
+    return function.emitError("propagate-shardings: expected a function with a body");
+  }
   Block &block = function.getBody().front();
+  for (BlockArgument argument : block.getArguments()) {
+    if (isa<RankedTensorType>(argument.getType()) && !getSharding(argument.getType())) {
+      return function.emitError("propagate-shardings: argument #")
+             << argument.getArgNumber() << " has no sharding";
+    }
+  }
   for (Operation &op : llvm::make_early_inc_range(block)) {
     if (failed(visit(op))) {
       return failure();
@@ -216,6 +226,12 @@ struct PropagateShardingsPass : impl::PropagateShardingsPassBase<PropagateShardi
     if (!mesh) {
       module.emitError("propagate-shardings: expected a module with a mesh, see apply-plan");
       return signalPassFailure();
+    }
+    for (VariableOp variable : module.getOps<VariableOp>()) {
+      if (!getSharding(variable.getTensorType())) {
+        variable.emitError("propagate-shardings: expected a sharding, see apply-plan");
+        return signalPassFailure();
+      }
     }
     Propagation propagation(module, mesh);
     for (auto function : llvm::to_vector(module.getOps<func::FuncOp>())) {

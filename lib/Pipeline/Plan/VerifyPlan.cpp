@@ -28,7 +28,11 @@ struct VerifyPlanPass : impl::VerifyPlanPassBase<VerifyPlanPass> {
       if (auto variable = dyn_cast<VariableOp>(op)) {
         return check(op, variable.getTensorType());
       }
-      for (Type type : op->getResultTypes()) {
+      SmallVector<Type> types(op->getResultTypes());
+      for (Region &region : op->getRegions()) {
+        llvm::append_range(types, region.getArgumentTypes());
+      }
+      for (Type type : types) {
         if (check(op, type).wasInterrupted()) {
           return WalkResult::interrupt();
         }

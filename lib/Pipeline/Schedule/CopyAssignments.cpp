@@ -19,9 +19,7 @@ namespace {
 Value createCopy(OpBuilder &builder, Location loc, Value value) {
   auto type = cast<RankedTensorType>(value.getType());
   AffineMap identity = builder.getMultiDimIdentityMap(type.getRank());
-  auto body = [](OpBuilder &, Location, ValueRange scalars) {
-    return SmallVector<Value>(scalars);
-  };
+  auto body = [](OpBuilder &, Location, ValueRange scalars) { return SmallVector<Value>(scalars); };
   return MapOp::create(builder, loc, TypeRange(type), ValueRange(value), identity, body)
       ->getResult(0);
 }

@@ -60,27 +60,49 @@ public:
   /// Replaces `op` by a launch of the kernel that does its work. `tied` has one entry for each
   /// result: a number of an operand of `op`, or -1.
   void launch(Operation *op, ArrayRef<int64_t> tied);
-  unsigned size() const { return kernels.size(); }
+  unsigned size() const { return count; }
 
 private:
   func::FuncOp findOrInsert(func::FuncOp kernel, StringRef mnemonic);
 
   SymbolTable symbols;
   OpBuilder builder;
-  /// Kernels by their text without name.
-  llvm::StringMap<func::FuncOp> kernels;
+  /// Kernels by their hash.
+  llvm::DenseMap<size_t, SmallVector<func::FuncOp>> kernels;
+  unsigned count = 0;
   llvm::StringMap<unsigned> countOf;
 };
 
+/// Equal for equal kernels; looks at no operands.
+llvm::hash_code hashKernel(func::FuncOp kernel) {
+  llvm::hash_code hash = llvm::hash_combine(kernel.getFunctionType(), kernel->getAttr(kTiedAttr));
+  kernel.getBody().walk([&](Operation *op) {
+    hash = llvm::hash_combine(
+        hash, OperationEquivalence::computeHash(op, OperationEquivalence::ignoreHashValue,
+                                                OperationEquivalence::ignoreHashValue,
+                                                OperationEquivalence::IgnoreLocations));
+  });
+  return hash;
+}
+
+/// Whether two kernels differ at most in their names and in locations.
+bool areEqual(func::FuncOp a, func::FuncOp b) {
+  return a.getFunctionType() == b.getFunctionType() &&
+         a->getAttr(kTiedAttr) == b->getAttr(kTiedAttr) &&
+         OperationEquivalence::isRegionEquivalentTo(&a.getBody(), &b.getBody(),
+                                                    OperationEquivalence::IgnoreLocations);
+}
+
 func::FuncOp KernelTable::findOrInsert(func::FuncOp kernel, StringRef mnemonic) {
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  kernel->print(stream, OpPrintingFlags().useLocalScope());
-  auto [it, isNew] = kernels.try_emplace(text, kernel);
-  if (!isNew) {
-    kernel->erase();
-    return it->second;
+  SmallVector<func::FuncOp> &candidates = kernels[hashKernel(kernel)];
+  for (func::FuncOp candidate : candidates) {
+    if (areEqual(candidate, kernel)) {
+      kernel->erase();
+      return candidate;
+    }
   }
+  candidates.push_back(kernel);
+  ++count;
   std::string name;
   do {
     name = ("kernel_" + mnemonic + "_" + Twine(countOf[mnemonic]++)).str();
@@ -168,8 +190,7 @@ struct OutlineKernelsPass : impl::OutlineKernelsPassBase<OutlineKernelsPass> {
       return signalPassFailure();
     }
     KernelTable table(getOperation());
-    for (auto function :
-         llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>())) {
+    for (auto function : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>())) {
       if (isKernel(function)) {
         continue;
       }

@@ -56,13 +56,12 @@ std::vector<Placing> weft::placeAssignments(const FlatSection &section, const Ti
     int32_t lastRead = oldValue < 0 ? -1 : section.values[oldValue].lastRead;
     Placing placing = Placing::Copy;
     if (value.variable >= 0) {
-      placing = value.variable == static_cast<int32_t>(assign.variable) ? Placing::Kept
-                                                                         : Placing::Copy;
+      placing =
+          value.variable == static_cast<int32_t>(assign.variable) ? Placing::Kept : Placing::Copy;
     } else if (value.definedAt >= 0 && !placed.contains(assign.value)) {
       const FlatOp &definedBy = section.ops[value.definedAt];
-      size_t position =
-          llvm::find(section.resultsOf(definedBy), assign.value) -
-          section.resultsOf(definedBy).begin();
+      size_t position = llvm::find(section.resultsOf(definedBy), assign.value) -
+                        section.resultsOf(definedBy).begin();
       int64_t tied = findTied(definedBy, position, ties);
       if (tied >= 0 && section.operandsOf(definedBy)[tied] == oldValue) {
         placing = lastRead == value.definedAt ? Placing::Tied : Placing::Copy;
@@ -99,10 +98,9 @@ public:
     ArrayRef<uint32_t> operands = section.operandsOf(op);
     for (auto [position, result] : llvm::enumerate(section.resultsOf(op))) {
       for (auto [number, operand] : llvm::enumerate(operands)) {
-        bool isPointwise =
-            section.values[operand].type == section.values[result].type &&
-            cast<AffineMapAttr>(map.getMaps()[number]).getValue().isIdentity() &&
-            llvm::count(operands, operand) == 1;
+        bool isPointwise = section.values[operand].type == section.values[result].type &&
+                           cast<AffineMapAttr>(map.getMaps()[number]).getValue().isIdentity() &&
+                           llvm::count(operands, operand) == 1;
         if (isPointwise && mayTakeOver(result, operand, time)) {
           ++counts[{position, number}];
         }
@@ -161,15 +159,14 @@ Ties weft::decideTies(ArrayRef<FlatSection> sections) {
   return ties;
 }
 
-FailureOr<SmallVector<FlatSection, 2>>
-weft::linearizeSections(ModuleOp module, const ModuleSymbols &symbols) {
+FailureOr<SmallVector<FlatSection, 2>> weft::linearizeSections(ModuleOp module,
+                                                               const ModuleSymbols &symbols) {
   SmallVector<FlatSection, 2> sections;
   for (StringRef name : {"init", "step"}) {
-    func::FuncOp function =
-        symbols.functions.lookup(StringAttr::get(module.getContext(), name));
+    func::FuncOp function = symbols.functions.lookup(StringAttr::get(module.getContext(), name));
     if (!function || function.getNumArguments() != 0 || function.getNumResults() != 0) {
-      return emitError(module.getLoc()) << "expected a function @" << name
-                                << " that takes and gives nothing";
+      return emitError(module.getLoc())
+             << "expected a function @" << name << " that takes and gives nothing";
     }
     FailureOr<FlatSection> section = linearize(function, symbols);
     if (failed(section)) {

@@ -109,8 +109,8 @@ std::optional<Groups> sortLetters(const Term &lhs, const Term &rhs, const Term &
 }
 
 bool fitsLibrary(const rt::Product &product) {
-  for (int64_t size : {product.m, product.n, product.k, product.lda, product.ldb, product.ldc,
-                       product.batch}) {
+  for (int64_t size :
+       {product.m, product.n, product.k, product.lda, product.ldb, product.ldc, product.batch}) {
     if (size > std::numeric_limits<int32_t>::max()) {
       return false; // The library counts in 32 bits.
     }
@@ -138,8 +138,8 @@ std::optional<ProductForm> weft::classifyProduct(llvm::ArrayRef<llvm::StringRef>
     return std::nullopt;
   }
   auto [batch, m, n, k] = *groups;
-  bool isSmall = batch.names.empty() ? m.names.empty() && n.names.empty()
-                                     : m.names.empty() || n.names.empty();
+  bool isSmall =
+      batch.names.empty() ? m.names.empty() && n.names.empty() : m.names.empty() || n.names.empty();
   if (k.names.empty() || isSmall) {
     return std::nullopt;
   }
@@ -164,10 +164,9 @@ std::optional<ProductForm> weft::classifyProduct(llvm::ArrayRef<llvm::StringRef>
   if (!a || !b || !c) {
     return std::nullopt;
   }
-  form.product = {type,       a->isTransposed, b->isTransposed, m.size,
-                  n.size,     k.size,          a->leading,      b->leading,
-                  c->leading, batch.size,      a->batchStride,  b->batchStride,
-                  c->batchStride};
+  form.product = {type,           a->isTransposed, b->isTransposed, m.size,     n.size,
+                  k.size,         a->leading,      b->leading,      c->leading, batch.size,
+                  a->batchStride, b->batchStride,  c->batchStride};
   if (!fitsLibrary(form.product)) {
     return std::nullopt;
   }

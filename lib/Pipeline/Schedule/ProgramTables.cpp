@@ -124,9 +124,8 @@ ProgramTables::Target ProgramTables::makeKernel(LaunchOp op) {
 ProgramTables::Target ProgramTables::makeProduct(ContractOp op) {
   ProductForm form = *classifyProduct(op);
   const rt::Product &p = form.product;
-  std::string key =
-      join('p', {static_cast<int64_t>(p.type), p.transposeA, p.transposeB, p.m, p.n, p.k, p.lda,
-                 p.ldb, p.ldc, p.batch, p.strideA, p.strideB, p.strideC});
+  std::string key = join('p', {static_cast<int64_t>(p.type), p.transposeA, p.transposeB, p.m, p.n,
+                               p.k, p.lda, p.ldb, p.ldc, p.batch, p.strideA, p.strideB, p.strideC});
   auto [it, isNew] = numbers.try_emplace(key, program.products.size());
   if (isNew) {
     program.products.push_back(p);
@@ -174,10 +173,12 @@ FailureOr<ProgramTables::Target> ProgramTables::makeCollective(Operation *op) {
   collective.type = toElementType(type.getElementType());
   collective.shape.assign(type.getShape().begin(), type.getShape().end());
 
-  std::vector<int64_t> parts = {
-      static_cast<int64_t>(collective.kind), static_cast<int64_t>(collective.reduction),
-      static_cast<int64_t>(collective.type), collective.dim, collective.dim2,
-      static_cast<int64_t>(collective.axes.size())};
+  std::vector<int64_t> parts = {static_cast<int64_t>(collective.kind),
+                                static_cast<int64_t>(collective.reduction),
+                                static_cast<int64_t>(collective.type),
+                                collective.dim,
+                                collective.dim2,
+                                static_cast<int64_t>(collective.axes.size())};
   parts.insert(parts.end(), collective.axes.begin(), collective.axes.end());
   parts.insert(parts.end(), collective.shape.begin(), collective.shape.end());
   auto [it, isNew] = numbers.try_emplace(join('c', parts), program.collectives.size());
@@ -195,8 +196,7 @@ FailureOr<ProgramTables::Target> ProgramTables::makeObservation(ObserveOp op) {
   if (failed(layout)) {
     return failure();
   }
-  auto [it, isNew] =
-      numbers.try_emplace(("o" + op.getName()).str(), program.observations.size());
+  auto [it, isNew] = numbers.try_emplace(("o" + op.getName()).str(), program.observations.size());
   if (!isNew) {
     return op.emitOpError() << "observes '" << op.getName() << "' a second time";
   }

@@ -63,7 +63,8 @@ struct VerifySchedulePass : impl::VerifySchedulePassBase<VerifySchedulePass> {
 
   LogicalResult verify(ModuleOp module) {
     if (!module->getAttrOfType<MeshAttr>(kMeshAttr)) {
-      return emitError(module.getLoc()) << "expected a mesh in '" << kMeshAttr << "' after schedule";
+      return emitError(module.getLoc())
+             << "expected a mesh in '" << kMeshAttr << "' after schedule";
     }
     ModuleSymbols symbols(module);
     for (auto function : module.getOps<func::FuncOp>()) {

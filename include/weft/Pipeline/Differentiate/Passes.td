@@ -70,11 +70,11 @@ def BuildUpdatesPass : Pass<"build-updates", "::mlir::ModuleOp"> {
     func.func @step() {
       …
       weft.observe "gradient/w", %4 : tensor<4xf64>
-      %5 = weft.call @square_norm(%4) label "" : (tensor<4xf64>) -> tensor<f64>
+      %5 = weft.call @square_norm(%4) label "update" : (tensor<4xf64>) -> tensor<f64>
       %6 = weft.map ins(%5 : tensor<f64>) … { … math.sqrt … }
       weft.observe "gradient_norm", %6 : tensor<f64>
       %7 = …                                              // learning rate, in f64
-      %8 = weft.call @update(%7, %w, %4) label "" : (…) -> tensor<4xf64>
+      %8 = weft.call @update(%7, %w, %4) label "update" : (…) -> tensor<4xf64>
       weft.assign @w, %8 : tensor<4xf64>
       return
     }

@@ -34,9 +34,9 @@ struct EmitOptions {
   /// can do.
   std::string cpu = "native";
   /// Features to add to or take from the processor's: "+avx512f,-fma".
-  std::string features;
-  /// 0 to 3, as compilers count.
-  unsigned optLevel = 3;
+  std::string features = "";
+  /// 0 to 3, as compilers count. 3 takes half as long again as 2, for code that is no faster.
+  unsigned optLevel = 2;
   Sanitizer sanitize = Sanitizer::None;
 };
 

@@ -45,8 +45,7 @@ struct ProductForm {
 /// if there is a batch, since products of one row are no work for a library.
 std::optional<ProductForm> classifyProduct(llvm::ArrayRef<llvm::StringRef> terms,
                                            llvm::ArrayRef<int64_t> lhsShape,
-                                           llvm::ArrayRef<int64_t> rhsShape,
-                                           rt::ElementType type);
+                                           llvm::ArrayRef<int64_t> rhsShape, rt::ElementType type);
 
 /// The product that computes `op`, or nothing: it has one operand, is not in float32, or the
 /// above finds none.

@@ -1,0 +1,30 @@
+//===- ModuleSizes.h - what a module says of the model's sizes ------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_PIPELINE_MODULESIZES_H
+#define WEFT_PIPELINE_MODULESIZES_H
+
+#include "mlir/IR/BuiltinOps.h"
+
+#include <cstdint>
+
+namespace weft {
+
+/// Sizes that a module's variables have. 0 where the variable is missing, or its size is still
+/// unknown, as the batch is before Plan.
+struct ModuleSizes {
+  /// Sequences in a batch, and tokens in a sequence: the shape of `tokens`.
+  int64_t batch = 0, sequence = 0;
+  /// Number of token values: the rows of `embed.tokens.weight`.
+  int64_t vocabulary = 0;
+};
+
+ModuleSizes sizesOf(mlir::ModuleOp module);
+
+} // namespace weft
+
+#endif // WEFT_PIPELINE_MODULESIZES_H

@@ -1,0 +1,31 @@
+//===- ModuleSizes.cpp - what a module says of the model's sizes ----------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "weft/Pipeline/ModuleSizes.h"
+
+#include "weft/Dialect/Weft/IR/Weft.h"
+
+using namespace mlir;
+using namespace weft;
+
+namespace {
+
+int64_t dimensionOf(ModuleOp module, llvm::StringRef name, int64_t dimension) {
+  auto variable = module.lookupSymbol<VariableOp>(name);
+  if (!variable || variable.getTensorType().getRank() <= dimension ||
+      variable.getTensorType().isDynamicDim(dimension)) {
+    return 0;
+  }
+  return variable.getTensorType().getDimSize(dimension);
+}
+
+} // namespace
+
+ModuleSizes weft::sizesOf(ModuleOp module) {
+  return {dimensionOf(module, "tokens", 0), dimensionOf(module, "tokens", 1),
+          dimensionOf(module, "embed.tokens.weight", 0)};
+}

@@ -1,0 +1,43 @@
+// RUN: weft-opt %s -mutate-collective="index=0 kind=double" | FileCheck %s --check-prefix=DOUBLE
+// RUN: weft-opt %s -mutate-collective="index=1 kind=drop" | FileCheck %s --check-prefix=DROP
+// RUN: weft-opt %s -mutate-collective="index=2 kind=scale" | FileCheck %s --check-prefix=SCALE
+// RUN: not weft-opt %s -mutate-collective="index=3" 2>&1 | FileCheck %s --check-prefix=NUMBER
+// RUN: not weft-opt %s -mutate-collective="index=-1" 2>&1 | FileCheck %s --check-prefix=NEGATIVE
+// RUN: not weft-opt %s -mutate-collective="kind=lose" 2>&1 | FileCheck %s --check-prefix=KIND
+
+// NUMBER: error: mutate-collective: no collective number 3, there are 3
+// NEGATIVE: error: mutate-collective: no collective number -1, there are 3
+// KIND: error: mutate-collective: expected drop, double or scale, got 'lose'
+
+#mesh = #weft.mesh<"tp"=2>
+
+// What `double` does here is the example of the pass's description.
+// DOUBLE-LABEL: @first
+// DOUBLE-NEXT:    %[[A:.*]] = weft.all_reduce sum %arg0
+// DOUBLE-NEXT:    %[[B:.*]] = weft.all_reduce sum %[[A]] over ["tp"] of #mesh : tensor<4xf64> -> tensor<4xf64>
+// DOUBLE-NEXT:    %[[C:.*]] = weft.all_reduce max %[[B]]
+// DOUBLE-NEXT:    return %[[C]]
+// DOUBLE-LABEL: @second
+// DOUBLE-NEXT:    weft.all_reduce
+// DOUBLE-NEXT:    return
+
+// DROP-LABEL: @first
+// DROP-NEXT:    %[[A:.*]] = weft.all_reduce sum
+// DROP-NEXT:    return %[[A]]
+
+// SCALE-LABEL: @first
+// SCALE-NOT:     weft.map
+// SCALE-LABEL: @second
+// SCALE-NEXT:    %[[A:.*]] = weft.all_reduce sum
+// SCALE-NEXT:    %[[B:.*]] = weft.map ins(%[[A]] :
+// SCALE:           arith.constant 5.000000e-01
+// SCALE:         return %[[B]]
+func.func @first(%0: tensor<4xf64>) -> tensor<4xf64> {
+  %1 = weft.all_reduce sum %0 over ["tp"] of #mesh : tensor<4xf64> -> tensor<4xf64>
+  %2 = weft.all_reduce max %1 over ["tp"] of #mesh : tensor<4xf64> -> tensor<4xf64>
+  return %2 : tensor<4xf64>
+}
+func.func @second(%0: tensor<4xf64>) -> tensor<4xf64> {
+  %1 = weft.all_reduce sum %0 over ["tp"] of #mesh : tensor<4xf64> -> tensor<4xf64>
+  return %1 : tensor<4xf64>
+}

@@ -1,0 +1,23 @@
+// RUN: not weft-opt %s -apply-plan="batch=0" 2>&1 | FileCheck %s --check-prefix=BATCH
+// BATCH: error: apply-plan: expected a batch of at least 1, got 0
+
+// RUN: not weft-opt %s -apply-plan="pins=pp=2" 2>&1 | FileCheck %s --check-prefix=PIN
+// PIN: error: apply-plan: --pin: unknown name 'pp'
+
+// RUN: not weft-opt %s -apply-plan="pins=tp=0" 2>&1 | FileCheck %s --check-prefix=SIZE
+// SIZE: error: apply-plan: --pin: tp: expected a number from 1 to 1048576, got '0'
+
+// RUN: not weft-opt %s -apply-plan="plan={version: 1 mesh {axis {size: 2}}}" 2>&1 | FileCheck %s --check-prefix=PLAN
+// PLAN: error: apply-plan: plan:1:
+
+// RUN: not weft-opt %s -apply-plan="pins=tp=4" 2>&1 | FileCheck %s --check-prefix=PIECES
+// PIECES: :[[#@LINE+8]]:1: error: apply-plan: 'w': dimension 0 of size 6 is cut over axes ["tp"] into 4 pieces, which does not divide it
+
+// RUN: not weft-opt %s -apply-plan="pins=dp=2 batch=3" 2>&1 | FileCheck %s --check-prefix=SAMPLES
+// SAMPLES: error: apply-plan: 'tokens': dimension 0 of size 3 is cut over axes ["dp"] into 2 pieces
+
+// RUN: not weft-opt %s -apply-plan="plan={version: 1 mesh {axis {name: 'x' size: 2}} sharding {dimension: 'ffn' axes: 'x'} sharding {dimension: 'hidden' axes: 'x'}}" 2>&1 | FileCheck %s --check-prefix=TWICE
+// TWICE: error: apply-plan: 'w': axis "x" occurs twice in a sharding
+
+weft.variable parameter @w ["ffn", "hidden"] : tensor<6x4xf64>
+weft.variable input @tokens ["batch"] : tensor<?xi32>
