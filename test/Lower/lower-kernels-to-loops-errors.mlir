@@ -63,7 +63,7 @@ func.func private @declaration(%x: tensor<4xf32>) attributes {weft.tied = array<
 func.func private @communication(%x: tensor<4xf32>) -> tensor<4xf32>
     attributes {weft.tied = array<i64: -1>} {
   // expected-error @+1 {{cannot be part of a kernel for the host}}
-  %y = weft.all_reduce sum %x over ["dp"] of #weft.mesh<"dp"=2> : tensor<4xf32> -> tensor<4xf32>
+  %y = weft.all_reduce sum %x over ["dp"] of <"dp"=2> : tensor<4xf32> -> tensor<4xf32>
   return %y : tensor<4xf32>
 }
 

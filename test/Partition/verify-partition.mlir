@@ -16,10 +16,18 @@ func.func @step() {
 
 // The example of the pass's description.
 #mesh = #weft.mesh<"tp"=2>
+func.func private @layer(%0: tensor<4xf64, #weft.sharding<#mesh, [{}]>>) {
+  // expected-error @+1 {{verify-partition: a reshard is left, expected reshard-to-collectives to replace it}}
+  %1 = weft.reshard %0 : tensor<4xf64, #weft.sharding<#mesh, [{}]>> -> tensor<4xf64, #weft.sharding<#mesh, [{"tp"}]>>
+  return
+}
+
+// -----
+
+#mesh = #weft.mesh<"tp"=2>
 func.func @step() {
   // expected-error @+1 {{still has an encoding, expected localize to remove it}}
   %0 = weft.fill constant 1.0 : tensor<4xf64, #weft.sharding<#mesh, [{}]>>
-  %1 = weft.reshard %0 : tensor<4xf64, #weft.sharding<#mesh, [{}]>> -> tensor<4xf64, #weft.sharding<#mesh, [{"tp"}]>>
   return
 }
 

@@ -160,3 +160,26 @@ func.func @step() {
   weft.observe "y", %4 : tensor<4x4xf32>
   return
 }
+
+// -----
+
+// Other ops work in place as far as their lowering can: a norm reads a row before it writes it.
+// CHECK-LABEL: weft.variable parameter @scale
+// CHECK: weft.launch @kernel_norm_0({{.*}}) tied [0]
+// CHECK: weft.launch @kernel_contract_0({{.*}}) tied [-1]
+weft.variable parameter @scale ["x"] : tensor<4xf32>
+func.func @init() {
+  return
+}
+func.func @step() {
+  %0 = weft.read @scale : tensor<4xf32>
+  %1 = weft.map ins(%0 : tensor<4xf32>) maps [affine_map<(i, j) -> (j)>] -> tensor<4x4xf32> {
+  ^bb0(%a: f32):
+    weft.yield %a : f32
+  }
+  %2 = weft.norm rms %1 scale(%0 : tensor<4xf32>) epsilon = 1.0e-5
+      : tensor<4x4xf32> -> tensor<4x4xf32>
+  %3 = weft.contract "ij->ji"(%2) : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  weft.observe "y", %3 : tensor<4x4xf32>
+  return
+}

@@ -7,6 +7,9 @@
 
 #include "Placement.h"
 
+#include "OpKinds.h"
+#include "weft/Pipeline/Lower/HostLowering.h"
+
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
 
@@ -79,10 +82,23 @@ std::vector<Placing> weft::placeAssignments(const FlatSection &section, const Ti
 
 namespace {
 
-/// How often each (result, operand) of a map could be tied.
+/// Whether the kernel of `op` may write a result into the storage of an operand: for a map that
+/// is a matter of meaning, for other ops their lowering knows.
+bool mayReuse(Operation *op, unsigned operand, unsigned result) {
+  if (op->getOperand(operand).getType() != op->getResult(result).getType()) {
+    return false;
+  }
+  if (auto map = dyn_cast<MapOp>(op)) {
+    return cast<AffineMapAttr>(map.getMaps()[operand]).getValue().isIdentity();
+  }
+  auto lowering = dyn_cast<HostLoweringOpInterface>(op);
+  return lowering && lowering.mayReuse(operand, result);
+}
+
+/// How often each (result, operand) of an op could be tied.
 using TieCounts = std::map<std::pair<unsigned, unsigned>, unsigned>;
 
-/// Counts, over all uses of each map in a section, which results could take over which operands.
+/// Counts, over all uses of each op in a section, which results could take over which operands.
 class TieCounter {
 public:
   explicit TieCounter(const FlatSection &section)
@@ -94,14 +110,11 @@ public:
   }
 
   void count(const FlatOp &op, int32_t time, TieCounts &counts) const {
-    auto map = cast<MapOp>(op.op);
     ArrayRef<uint32_t> operands = section.operandsOf(op);
     for (auto [position, result] : llvm::enumerate(section.resultsOf(op))) {
       for (auto [number, operand] : llvm::enumerate(operands)) {
-        bool isPointwise = section.values[operand].type == section.values[result].type &&
-                           cast<AffineMapAttr>(map.getMaps()[number]).getValue().isIdentity() &&
-                           llvm::count(operands, operand) == 1;
-        if (isPointwise && mayTakeOver(result, operand, time)) {
+        if (mayReuse(op.op, number, position) && llvm::count(operands, operand) == 1 &&
+            mayTakeOver(result, operand, time)) {
           ++counts[{position, number}];
         }
       }
@@ -131,19 +144,19 @@ private:
 } // namespace
 
 Ties weft::decideTies(ArrayRef<FlatSection> sections) {
-  llvm::MapVector<Operation *, std::pair<unsigned, TieCounts>> maps;
+  llvm::MapVector<Operation *, std::pair<unsigned, TieCounts>> ops;
   for (const FlatSection &section : sections) {
     TieCounter counter(section);
     for (auto [time, op] : llvm::enumerate(section.ops)) {
-      if (isa<MapOp>(op.op)) {
-        auto &[uses, counts] = maps[op.op];
+      if (isKernelWork(op.op)) {
+        auto &[uses, counts] = ops[op.op];
         ++uses;
         counter.count(op, time, counts);
       }
     }
   }
   Ties ties;
-  for (auto &[op, usesAndCounts] : maps) {
+  for (auto &[op, usesAndCounts] : ops) {
     auto &[uses, counts] = usesAndCounts;
     for (auto [pair, count] : counts) {
       auto [result, operand] = pair;

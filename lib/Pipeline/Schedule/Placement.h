@@ -9,14 +9,15 @@
 // must be there when the step ends. Let D be the op that computes the value:
 //
 //   Direct   all reads of the old value come before D: D writes to the place.
-//   Tied     D itself is the last that reads the old value, and is a map that
-//            does so at the point it computes: D works in place.
+//   Tied     D itself is the last that reads the old value, and a kernel that may
+//            write over what it reads, as a map does: D works in place.
 //   Kept     the value assigned is the variable's old value: nothing to do.
 //   Copy     otherwise.
 //
 // The decision is made on the list of all uses of ops, calls dissolved. An op is tied
-// for all its uses or for none. Maps whose results are not assigned may work in place of
-// any operand that nobody needs afterwards: that saves memory and its traffic.
+// for all its uses or for none. Where results are not assigned, a kernel may work in
+// place of any operand that nobody needs afterwards: that saves memory and its traffic.
+// Logits and their gradient, the largest of all values, share one place so.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,7 +37,7 @@ using Ties = llvm::DenseMap<mlir::Operation *, llvm::SmallVector<int64_t>>;
 /// say it themselves.
 std::vector<Placing> placeAssignments(const FlatSection &section, const Ties &ties);
 
-/// The maps that can be tied in all their uses in all sections, and how. An operand that an op
+/// The ops that can be tied in all their uses in all sections, and how. An operand that an op
 /// has twice, or that is a variable's and not the one assigned, is never taken over.
 Ties decideTies(llvm::ArrayRef<FlatSection> sections);
 

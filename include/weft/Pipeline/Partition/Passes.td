@@ -67,8 +67,8 @@ def LocalizePass : Pass<"localize", "::mlir::ModuleOp"> {
     becomes, for four ranks,
 
     ```mlir
-    %c2 = arith.constant 2 : index
     %0 = weft.axis_index "cp" of #mesh
+    %c2 = arith.constant 2 : index
     %1 = arith.muli %0, %c2 : index
     %2 = weft.iota offset %1 : tensor<2xi32>
     ```

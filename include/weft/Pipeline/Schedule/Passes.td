@@ -102,9 +102,10 @@ def OutlineKernelsPass : Pass<"outline-kernels", "::mlir::ModuleOp"> {
     that a library's matrix product does, becomes a function of its own and a launch of it; ops
     that are equal apart from their operands share one. Arithmetic on mesh coordinates moves
     into the kernel. Numbers that are constants, or arguments of the function around (the
-    layer's number), become operands of type `index`, which come first. A map that computes a
-    variable's new value from its old, or reads a value that nobody needs afterwards, works in
-    place: its result is tied to the operand. After: as `verify-schedule` says.
+    layer's number), become operands of type `index`, which come first. An op that
+    computes a variable's new value from its old, or reads a value that nobody needs afterwards,
+    works in place if it is a map or its lowering says that it may: its result is tied to the
+    operand. After: as `verify-schedule` says.
 
     ```mlir
     func.func private @layer(%n: index, %x: tensor<8x16xf32>, %seed: tensor<i64>,
