@@ -16,24 +16,50 @@ using namespace mlir;
 
 namespace {
 
-/// Runs `body(indices, i)` over all elements of `buffer`; i is the index in the whole tensor.
-void forEachPlaced(Code &code, Buffer buffer, const Placement &placement,
+/// A piece of a tensor in as few dimensions as there can be: one that is whole is one with that
+/// before it.
+struct Piece {
+  Piece(Code &code, ArrayRef<int64_t> localShape, ValueRange given,
+        std::optional<ArrayRef<int64_t>> givenGlobal) {
+    ArrayRef<int64_t> whole = givenGlobal.value_or(localShape);
+    for (auto [dim, size] : llvm::enumerate(localShape)) {
+      if (dim != 0 && size == whole[dim]) {
+        shape.back() *= size;
+        globalShape.back() *= size;
+        offsets.back() = offsets.back() * size;
+      } else {
+        shape.push_back(size);
+        globalShape.push_back(whole[dim]);
+        offsets.push_back(dim < given.size() ? code.num(given[dim]) : code.index(0));
+      }
+    }
+  }
+
+  llvm::SmallVector<int64_t> shape, globalShape;
+  Nums offsets;
+};
+
+/// Runs `body(indices, i)` over all elements of `piece`; i is the index in the whole tensor.
+void forEachPlaced(Code &code, const Piece &piece,
                    function_ref<void(ArrayRef<Num>, Num)> body) {
-  code.nest(buffer.getShape(), [&](ArrayRef<Num> indices) {
+  llvm::SmallVector<Value> offsets(piece.offsets.begin(), piece.offsets.end());
+  Placement placement(code, piece.shape, offsets, ArrayRef<int64_t>(piece.globalShape));
+  code.nest(piece.shape, [&](ArrayRef<Num> indices) {
     body(indices, placement.globalIndex(indices));
   });
 }
 
 struct LowerDropout : HostModel<LowerDropout, DropoutOp> {
   static void lower(Code &code, DropoutOp op, DropoutOp::Adaptor operands, ValueRange results) {
-    Buffer x = code.buffer(operands.getInput()), y = code.buffer(results[0]);
+    Buffer whole = code.buffer(operands.getInput());
+    Piece piece(code, whole.getShape(), operands.getOffsets(), op.getGlobalShape());
+    Buffer x = whole.view(piece.shape), y = code.buffer(results[0]).view(piece.shape);
     double rate = op.getRate().convertToDouble();
     Generator generator = Generator::forDropout(
         code, code.buffer(operands.getSeed())(), code.buffer(operands.getStep())(),
         code.toInteger(code.num(operands.getLayer())), op.getSite());
-    Placement placement(code, x.getShape(), operands.getOffsets(), op.getGlobalShape());
     Num zero = code.real(x.getElementType(), 0);
-    forEachPlaced(code, x, placement, [&](ArrayRef<Num> indices, Num i) {
+    forEachPlaced(code, piece, [&](ArrayRef<Num> indices, Num i) {
       Num scaled = x.load(indices) * (1 / (1 - rate));
       y.store(code.select(generator.isKept(i, rate), scaled, zero), indices);
     });
@@ -53,8 +79,9 @@ struct LowerFill : HostModel<LowerFill, FillOp> {
     Type f64 = code.getBuilder().getF64Type();
     Generator generator(code, code.buffer(operands.getSeed())(),
                         code.toInteger(code.num(operands.getStream())));
-    Placement placement(code, y.getShape(), operands.getOffsets(), op.getGlobalShape());
-    forEachPlaced(code, y, placement, [&](ArrayRef<Num> indices, Num i) {
+    Piece piece(code, y.getShape(), operands.getOffsets(), op.getGlobalShape());
+    y = y.view(piece.shape);
+    forEachPlaced(code, piece, [&](ArrayRef<Num> indices, Num i) {
       // The method of Box and Muller. u1 is never zero.
       Num u1 = code.unsignedToReal((generator.bits(i * 2) >> 11) + 1, f64) * 0x1p-53;
       Num u2 = code.unsignedToReal(generator.bits(i * 2 + 1) >> 11, f64) * 0x1p-53;
