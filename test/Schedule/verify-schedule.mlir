@@ -104,10 +104,30 @@ module attributes {weft.mesh = #weft.mesh<"dp" = 2>} {
 
 module attributes {weft.mesh = #weft.mesh<"dp" = 2>} {
   func.func private @kernel(%x: tensor<4xf32>) -> tensor<4xf32>
+      attributes {weft.tied = array<i64: -1>} {
+    return %x : tensor<4xf32>
+  }
+  func.func private @layer(%x: tensor<4xf32>) -> tensor<4xf32> {
+    // expected-error @+1 {{expected a kernel with a body and 'weft.tied' as here, got @kernel}}
+    %0 = weft.launch @kernel(%x) tied [0] : (tensor<4xf32>) -> tensor<4xf32>
+    return %0 : tensor<4xf32>
+  }
+  func.func @init() {
+    return
+  }
+  func.func @step() {
+    return
+  }
+}
+
+// -----
+
+module attributes {weft.mesh = #weft.mesh<"dp" = 2>} {
+  func.func private @kernel(%x: tensor<4xf32>) -> tensor<4xf32>
       attributes {weft.tied = array<i64: -1>}
   func.func private @layer(%x: tensor<4xf32>) -> tensor<4xf32> {
-    // expected-error @+1 {{expected a kernel with 'weft.tied' as here, got @kernel}}
-    %0 = weft.launch @kernel(%x) tied [0] : (tensor<4xf32>) -> tensor<4xf32>
+    // expected-error @+1 {{expected a kernel with a body and 'weft.tied' as here, got @kernel}}
+    %0 = weft.launch @kernel(%x) tied [-1] : (tensor<4xf32>) -> tensor<4xf32>
     return %0 : tensor<4xf32>
   }
   func.func @init() {

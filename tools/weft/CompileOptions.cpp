@@ -61,14 +61,17 @@ Option sanitizeOption(Sanitizer &target) {
   Option option;
   option.name = "--sanitize";
   option.valueName = "SANITIZER";
-  option.help = "build the program with a sanitizer, address or thread; the library of --runtime\n"
-                "must have been built with the same one";
+  option.help = "build the program with a sanitizer, address, undefined or thread; the library of\n"
+                "--runtime must have been built with the same one";
   option.set = [&target](llvm::StringRef value) -> llvm::Error {
-    if (value != "address" && value != "thread") {
-      return makeError("option '--sanitize' expects address or thread, got '" + value + "'");
+    for (Sanitizer sanitizer : {Sanitizer::Address, Sanitizer::Undefined, Sanitizer::Thread}) {
+      if (value == nameOf(sanitizer)) {
+        target = sanitizer;
+        return llvm::Error::success();
+      }
     }
-    target = value == "address" ? Sanitizer::Address : Sanitizer::Thread;
-    return llvm::Error::success();
+    return makeError("option '--sanitize' expects address, undefined or thread, got '" + value +
+                     "'");
   };
   return option;
 }

@@ -1,4 +1,4 @@
-//===- AttentionTest.cpp - attention and its derivative --------------------===//
+//===- AttentionTest.cpp - attention and its derivative ------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -126,8 +126,8 @@ void AttentionTest::checkForward(const Shape &shape) {
   call.text = "func.func private @kernel(" + arguments + ") -> (" + q + ", " + l +
               ") attributes {weft.tied = array<i64: -1, -1>} {\n%o, %lse = weft.attention"
               " (%q, %k, %v)" +
-              attributes(shape) + text + " : " + q + ", " + kv + ", " + kv + " -> " + q + ", " +
-              l + "\nreturn %o, %lse : " + q + ", " + l + "\n}";
+              attributes(shape) + text + " : " + q + ", " + kv + ", " + kv + " -> " + q + ", " + l +
+              "\nreturn %o, %lse : " + q + ", " + l + "\n}";
   Outcome outcome = run(call);
   expectClose(outcome.results[0], output, 4);
   expectClose(outcome.results[1], lse, 4);
@@ -160,8 +160,8 @@ void AttentionTest::checkGradient(const Shape &shape) {
   KernelCall call;
   call.operands = {query, key, value, output, lse, gradient};
   call.results = {Array(query.shape), Array(key.shape), Array(key.shape)};
-  std::string arguments = "%q: " + q + ", %k: " + kv + ", %v: " + kv + ", %o: " + q +
-                          ", %lse: " + l + ", %g: " + q;
+  std::string arguments =
+      "%q: " + q + ", %k: " + kv + ", %v: " + kv + ", %o: " + q + ", %lse: " + l + ", %g: " + q;
   std::string text, results = q + ", " + kv + ", " + kv;
   addDropout(shape, call, arguments, text);
   call.text = "func.func private @kernel(" + arguments + ") -> (" + results +

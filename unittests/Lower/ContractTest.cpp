@@ -1,10 +1,9 @@
-//===- ContractTest.cpp - sums of products ---------------------------------===//
+//===- ContractTest.cpp - sums of products -------------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-
 
 #include "KernelRunner.h"
 

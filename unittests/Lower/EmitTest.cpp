@@ -1,4 +1,4 @@
-//===- EmitTest.cpp - object files and executables ---------===//
+//===- EmitTest.cpp - object files and executables -----------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -38,16 +38,14 @@ protected:
   std::string path(const std::string &name) const { return folder.str().str() + "/" + name; }
 
   bool emit(const EmitOptions &options = {}, const std::string &name = "kernels.o") {
-    mlir::ScopedDiagnosticHandler handler(context.get(), [&](mlir::Diagnostic &diagnostic) {
-      message = diagnostic.str();
-    });
+    mlir::ScopedDiagnosticHandler handler(
+        context.get(), [&](mlir::Diagnostic &diagnostic) { message = diagnostic.str(); });
     return succeeded(emitObject(*module, program, options, path(name)));
   }
 
   bool link(const LinkOptions &options) {
-    mlir::ScopedDiagnosticHandler handler(context.get(), [&](mlir::Diagnostic &diagnostic) {
-      message = diagnostic.str();
-    });
+    mlir::ScopedDiagnosticHandler handler(
+        context.get(), [&](mlir::Diagnostic &diagnostic) { message = diagnostic.str(); });
     return succeeded(linkExecutable(
         options, [&] { return mlir::emitError(mlir::UnknownLoc::get(context.get())); }));
   }
@@ -80,7 +78,7 @@ protected:
                                        "extern \"C\" const char weft_program[];\n"
                                        "extern \"C\" const uint64_t weft_program_size;\n"
                                        "int main() {" +
-                                       body + "}\n";
+                                           body + "}\n";
     std::string command = "c++ -c " + path("main.cpp") + " -o " + path("main.o");
     EXPECT_EQ(std::system(command.c_str()), 0);
     return path("main.o");
@@ -159,11 +157,11 @@ TEST_F(EmitTest, WatchesMemoryAndThreads) {
 
 TEST_F(EmitTest, LinksPrograms) {
   ASSERT_TRUE(emit());
-  std::string runtime = makeRuntime(
-      "float x[4] = {1, 2, 3, 4}, y[4] = {};\n"
-      "void *buffers[] = {x, y}; int64_t number = 0;\n"
-      "weft_kernels[0](buffers, &number, nullptr);\n"
-      "return y[3] == 4 && weft_program_size > 8 && weft_program[0] != 0 ? 0 : 1;");
+  std::string runtime =
+      makeRuntime("float x[4] = {1, 2, 3, 4}, y[4] = {};\n"
+                  "void *buffers[] = {x, y}; int64_t number = 0;\n"
+                  "weft_kernels[0](buffers, &number, nullptr);\n"
+                  "return y[3] == 4 && weft_program_size > 8 && weft_program[0] != 0 ? 0 : 1;");
   ASSERT_TRUE(link({path("kernels.o"), runtime, path("train")})) << message;
   EXPECT_EQ(std::system(path("train").c_str()), 0);
   EXPECT_EQ(files(), (std::vector<std::string>{"kernels.o", "main.cpp", "main.o", "train"}));
@@ -223,8 +221,7 @@ func.func private @kernel(%x: tensor<6x19x$f>, %w: tensor<9x19x$f>) -> tensor<6x
 })";
   Array expected({6, 9});
   forEach({6, 9, 19}, [&](const std::vector<int64_t> &at) {
-    expected({at[0], at[1]}) +=
-        call.operands[0]({at[0], at[2]}) * call.operands[1]({at[1], at[2]});
+    expected({at[0], at[1]}) += call.operands[0]({at[0], at[2]}) * call.operands[1]({at[1], at[2]});
   });
   for (unsigned level : {0, 2}) {
     call.options.optLevel = level;

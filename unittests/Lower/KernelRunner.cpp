@@ -1,4 +1,4 @@
-//===- KernelRunner.cpp - compiles kernels and runs them -------------------===//
+//===- KernelRunner.cpp - compiles kernels and runs them -----------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -74,8 +74,7 @@ public:
 private:
   static constexpr size_t kGuard = 128;
 
-  template <typename Body>
-  void visit(size_t i, Body body) {
+  template <typename Body> void visit(size_t i, Body body) {
     if (array.kind == Kind::Int32) {
       body(reinterpret_cast<int32_t *>(start)[i]);
     } else if (array.kind == Kind::Int64) {

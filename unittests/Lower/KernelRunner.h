@@ -1,4 +1,4 @@
-//===- KernelRunner.h - compiles kernels and runs them ---------------------===//
+//===- KernelRunner.h - compiles kernels and runs them -------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

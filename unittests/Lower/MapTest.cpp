@@ -1,4 +1,4 @@
-//===- MapTest.cpp - elementwise kernels -----------------------------------===//
+//===- MapTest.cpp - elementwise kernels ---------------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -19,7 +19,7 @@ WEFT_INSTANTIATE_FOR_FLOATS(MapTest);
 KernelCall spreadingRun(int64_t a, int64_t b, int64_t c) {
   KernelCall run;
   run.operands = {randomArray({a, b, c}, 1), randomArray({a}, 2), randomArray({b}, 3),
-                  randomArray({c}, 4), randomArray({}, 5), randomArray({a, c}, 6)};
+                  randomArray({c}, 4),       randomArray({}, 5),  randomArray({a, c}, 6)};
   std::string types, inputs;
   for (size_t i = 0; i < run.operands.size(); ++i) {
     std::string type = run.operands[i].type("$f");
@@ -30,9 +30,11 @@ KernelCall spreadingRun(int64_t a, int64_t b, int64_t c) {
   run.results = {Array({a, b, c}), Array({a, b, c})};
   run.text = "func.func private @kernel(" + inputs + ") -> (" + type + ", " + type +
              ") attributes {weft.tied = array<i64: -1, -1>} {\n"
-             "%y:2 = weft.map ins(%x0, %x1, %x2, %x3, %x4, %x5 : " + types + R"() maps [
+             "%y:2 = weft.map ins(%x0, %x1, %x2, %x3, %x4, %x5 : " +
+             types + R"() maps [
   affine_map<(i, j, k) -> (i, j, k)>, affine_map<(i, j, k) -> (i)>, affine_map<(i, j, k) -> (j)>,
-  affine_map<(i, j, k) -> (k)>, affine_map<(i, j, k) -> ()>, affine_map<(i, j, k) -> (i, k)>] -> )" +
+  affine_map<(i, j, k) -> (k)>, affine_map<(i, j, k) -> ()>,
+  affine_map<(i, j, k) -> (i, k)>] -> )" +
              type + ", " + type + R"( {
 ^bb0(%0: $f, %1: $f, %2: $f, %3: $f, %4: $f, %5: $f):
   %6 = arith.addf %0, %1 : $f
@@ -43,7 +45,8 @@ KernelCall spreadingRun(int64_t a, int64_t b, int64_t c) {
   %10 = arith.mulf %9, %5 : $f
   weft.yield %8, %10 : $f, $f
 }
-return %y#0, %y#1 : )" + type + ", " + type + "\n}";
+return %y#0, %y#1 : )" +
+             type + ", " + type + "\n}";
   return run;
 }
 

@@ -1,4 +1,4 @@
-//===- ModelOpsTest.cpp - embeddings, losses and rotations -----------------===//
+//===- ModelOpsTest.cpp - embeddings, losses and rotations ---------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -95,9 +95,8 @@ void CrossEntropyTest::check(int64_t columns, double magnitude) {
   forward.results = {Array({2, 3}), Array({2, 3})};
   forward.text = "func.func private @kernel(%o: index, %x: " + t + ", %t: tensor<2x3xi32>) -> (" +
                  r + ", " + r + ") attributes {weft.tied = array<i64: -1, -1>} {\n" +
-                 "%l, %p = weft.cross_entropy %x[%t] offset %o : " + t +
-                 "[tensor<2x3xi32>] -> " + r + ", " + r + "\nreturn %l, %p : " + r + ", " + r +
-                 "\n}";
+                 "%l, %p = weft.cross_entropy %x[%t] offset %o : " + t + "[tensor<2x3xi32>] -> " +
+                 r + ", " + r + "\nreturn %l, %p : " + r + ", " + r + "\n}";
   Outcome outcome = run(forward);
   expectClose(outcome.results[0], lse);
   expectClose(outcome.results[1], picked);

@@ -1,4 +1,4 @@
-//===- NormTest.cpp - norms and their derivatives --------------------------===//
+//===- NormTest.cpp - norms and their derivatives ------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -43,16 +43,16 @@ struct NormTest : KernelTest {
     for (int64_t i = 0; i < rows; ++i) {
       auto normal = normalize(&call.operands[0].data[i * n], n, isLayer);
       for (int64_t j = 0; j < n; ++j) {
-        expected({i, j}) = normal[j] * call.operands[1].data[j] +
-                           (isLayer ? call.operands[2].data[j] : 0);
+        expected({i, j}) =
+            normal[j] * call.operands[1].data[j] + (isLayer ? call.operands[2].data[j] : 0);
       }
     }
     std::string x = expected.type("$f"), v = call.operands[1].type("$f");
     call.text = "func.func private @kernel(%x: " + x + ", %s: " + v + ", %b: " + v + ") -> " + x +
                 " attributes {weft.tied = array<i64: " + (inPlace ? "0" : "-1") +
                 ">} {\n%y = weft.norm " + (isLayer ? "layer" : "rms") + " %x scale(%s : " + v +
-                ")" + (isLayer ? " bias(%b : " + v + ")" : "") +
-                " epsilon = 1.0e-5 : " + x + " -> " + x + "\nreturn %y : " + x + "\n}";
+                ")" + (isLayer ? " bias(%b : " + v + ")" : "") + " epsilon = 1.0e-5 : " + x +
+                " -> " + x + "\nreturn %y : " + x + "\n}";
     if (!inPlace) {
       call.results = {Array({rows, n})};
     }
@@ -75,19 +75,18 @@ struct NormTest : KernelTest {
         b.data[j] += g[i * n + j];
       }
       for (int64_t j = 0; j < n; ++j) {
-        x({i, j}) =
-            factor * (g[i * n + j] * scale[j] - (isLayer ? mean : 0) - normal[j] * along);
+        x({i, j}) = factor * (g[i * n + j] * scale[j] - (isLayer ? mean : 0) - normal[j] * along);
       }
     }
     std::string wide = x.type("$f"), v = s.type("$f");
     std::string results = wide + ", " + v + (isLayer ? ", " + v : "");
     call.text = "func.func private @kernel(%x: " + wide + ", %s: " + v + ", %g: " + wide +
-                ") -> (" + results + ") attributes {weft.tied = array<i64: " +
-                (inPlace ? "2" : "-1") + (isLayer ? ", -1, -1" : ", -1") + ">} {\n%y:" +
-                (isLayer ? "3" : "2") + " = weft.norm_grad " + (isLayer ? "layer" : "rms") +
-                " %x scale(%s : " + v + ") gradient(%g : " + wide + ") epsilon = 1.0e-5 : " +
-                wide + " -> " + results + "\nreturn %y#0, %y#1" + (isLayer ? ", %y#2" : "") +
-                " : " + results + "\n}";
+                ") -> (" + results +
+                ") attributes {weft.tied = array<i64: " + (inPlace ? "2" : "-1") +
+                (isLayer ? ", -1, -1" : ", -1") + ">} {\n%y:" + (isLayer ? "3" : "2") +
+                " = weft.norm_grad " + (isLayer ? "layer" : "rms") + " %x scale(%s : " + v +
+                ") gradient(%g : " + wide + ") epsilon = 1.0e-5 : " + wide + " -> " + results +
+                "\nreturn %y#0, %y#1" + (isLayer ? ", %y#2" : "") + " : " + results + "\n}";
     if (!inPlace) {
       call.results = {Array({rows, n})};
     }

@@ -1,4 +1,4 @@
-//===- Numerics.h - definitions of docs/Numerics.md, by the letter ---------===//
+//===- Numerics.h - definitions of docs/Numerics.md, by the letter -------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- RandomTest.cpp - dropout and initial values -------------------------===//
+//===- RandomTest.cpp - dropout and initial values -----------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

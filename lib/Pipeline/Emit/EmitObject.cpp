@@ -1,4 +1,4 @@
-//===- EmitObject.cpp - machine code for kernels ---------------------------===//
+//===- EmitObject.cpp - machine code for kernels -------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -95,8 +95,8 @@ Expected<std::unique_ptr<TargetMachine>> makeTargetMachine(const EmitOptions &op
     features += (features.empty() ? "" : ",") + options.features;
   }
   std::unique_ptr<TargetMachine> machine(
-      target->createTargetMachine(triple, cpu, features, TargetOptions(), Reloc::PIC_,
-                                  std::nullopt, codeGenLevel(options.optLevel)));
+      target->createTargetMachine(triple, cpu, features, TargetOptions(), Reloc::PIC_, std::nullopt,
+                                  codeGenLevel(options.optLevel)));
   if (!machine) {
     return fail("cannot generate code for " + triple.str());
   }

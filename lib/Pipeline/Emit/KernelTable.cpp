@@ -1,4 +1,4 @@
-//===- KernelTable.cpp - what an executable carries besides kernels --------===//
+//===- KernelTable.cpp - what an executable carries besides kernels ------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -37,8 +37,8 @@ Function *makeWrapper(Module &module, Function *kernel) {
   Type *pointer = PointerType::getUnqual(context);
   auto *type =
       FunctionType::get(Type::getVoidTy(context), {pointer, pointer, pointer}, /*isVarArg=*/false);
-  auto *wrapper = Function::Create(type, GlobalValue::InternalLinkage,
-                                   "weft_run_" + kernel->getName(), module);
+  auto *wrapper =
+      Function::Create(type, GlobalValue::InternalLinkage, "weft_run_" + kernel->getName(), module);
   wrapper->setDoesNotThrow();
   IRBuilder<> builder(BasicBlock::Create(context, "entry", wrapper));
   SmallVector<Value *> arguments = {wrapper->getArg(2)};
@@ -104,8 +104,7 @@ Error addKernelTable(Module &module, const rt::Program &program) {
   addGlobal(module, "weft_program",
             ConstantDataArray::getString(context, StringRef(bytes.data(), bytes.size()),
                                          /*AddNull=*/false));
-  addGlobal(module, "weft_program_size",
-            ConstantInt::get(Type::getInt64Ty(context), bytes.size()));
+  addGlobal(module, "weft_program_size", ConstantInt::get(Type::getInt64Ty(context), bytes.size()));
   return Error::success();
 }
 

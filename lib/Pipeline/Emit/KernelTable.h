@@ -1,4 +1,4 @@
-//===- KernelTable.h - what an executable carries besides kernels ----------===//
+//===- KernelTable.h - what an executable carries besides kernels --------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -8,9 +8,9 @@
 #ifndef WEFT_LIB_PIPELINE_EMIT_KERNELTABLE_H
 #define WEFT_LIB_PIPELINE_EMIT_KERNELTABLE_H
 
+#include "weft-rt/Program.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/Error.h"
-#include "weft-rt/Program.h"
 
 namespace weft {
 

@@ -1,4 +1,4 @@
-//===- LinkExecutable.cpp - linking by the system's compiler ---------------===//
+//===- LinkExecutable.cpp - linking by the system's compiler -------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -7,6 +7,7 @@
 
 #include "mlir/IR/Diagnostics.h"
 #include "weft/Pipeline/Emit/Emit.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FileUtilities.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -20,37 +21,35 @@ using namespace llvm;
 namespace {
 
 /// Path of the C++ compiler to link with, or why there is none.
-Expected<std::string> findCompiler() {
+Expected<std::string> findCompiler(Sanitizer sanitize) {
   if (std::optional<std::string> chosen = sys::Process::GetEnv("CXX"); chosen && !chosen->empty()) {
     if (ErrorOr<std::string> path = sys::findProgramByName(*chosen)) {
       return *path;
     }
     return createStringError("found no C++ compiler '" + *chosen + "', which CXX names");
   }
-  for (StringRef name : {"c++", "clang++-22", "g++"}) {
+  // A sanitizer's library must be of the compiler that instrumented the kernels: LLVM's.
+  SmallVector<StringRef> names = {"c++", "clang++-22", "g++"};
+  if (sanitize != Sanitizer::None) {
+    names = {"clang++-22", "clang++"};
+  }
+  for (StringRef name : names) {
     if (ErrorOr<std::string> path = sys::findProgramByName(name)) {
       return *path;
     }
   }
-  return createStringError("found no C++ compiler: tried c++, clang++-22 and g++; CXX may name "
-                           "another");
+  return createStringError("found no C++ compiler: tried " + llvm::join(names, ", ") +
+                           "; CXX may name another");
 }
 
 SmallVector<std::string> makeArguments(const LinkOptions &options, StringRef compiler,
                                        StringRef target) {
-  SmallVector<std::string> arguments = {compiler.str(),
-                                        options.objectPath,
-                                        options.runtimeLibraryPath,
-                                        "-o",
-                                        target.str(),
-                                        "-lopenblas",
-                                        "-lm",
-                                        "-lpthread",
-                                        "-ldl"};
-  if (options.sanitize == Sanitizer::Address) {
-    arguments.push_back("-fsanitize=address");
-  } else if (options.sanitize == Sanitizer::Thread) {
-    arguments.push_back("-fsanitize=thread");
+  SmallVector<std::string> arguments = {
+      compiler.str(), options.objectPath, options.runtimeLibraryPath,
+      "-o",           target.str(),       "-lopenblas",
+      "-lm",          "-lpthread",        "-ldl"};
+  if (options.sanitize != Sanitizer::None) {
+    arguments.push_back(("-fsanitize=" + nameOf(options.sanitize)).str());
   }
   return arguments;
 }
@@ -64,9 +63,14 @@ std::string firstLines(StringRef path) {
 
 } // namespace
 
+StringRef nameOf(Sanitizer sanitizer) {
+  static constexpr StringLiteral names[] = {"none", "address", "undefined", "thread"};
+  return names[static_cast<size_t>(sanitizer)];
+}
+
 LogicalResult linkExecutable(const LinkOptions &options,
                              function_ref<mlir::InFlightDiagnostic()> emitError) {
-  Expected<std::string> found = findCompiler();
+  Expected<std::string> found = findCompiler(options.sanitize);
   if (!found) {
     return emitError() << "cannot link '" << options.outputPath
                        << "': " << toString(found.takeError());

@@ -1,4 +1,4 @@
-//===- ApproximateMath.cpp - float32 functions as arithmetic that vectorizes --===//
+//===- ApproximateMath.cpp - float32 functions as arithmetic that vectorizes -===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

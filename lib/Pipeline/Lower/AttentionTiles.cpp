@@ -1,4 +1,4 @@
-//===- AttentionTiles.cpp - what attention and its derivative share --------===//
+//===- AttentionTiles.cpp - what attention and its derivative share ------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -88,9 +88,8 @@ void packRows(Code &code, const RowBlock &rows, Buffer to, double scale) {
       to.store(scale == 1 ? value : value * scale, r, f);
     });
   });
-  code.loop(count, code.index(to.getSize(0)), [&](Num r) {
-    code.loop(none, columns, [&](Num f) { to.store(zero, r, f); });
-  });
+  code.loop(count, code.index(to.getSize(0)),
+            [&](Num r) { code.loop(none, columns, [&](Num f) { to.store(zero, r, f); }); });
 }
 
 void packColumns(Code &code, const RowBlock &rows, Buffer to) {
@@ -100,9 +99,8 @@ void packColumns(Code &code, const RowBlock &rows, Buffer to) {
   code.loop(none, count, [&](Num r) {
     code.loop(none, columns, [&](Num f) { to.store(rows.at(r, f), f, r); });
   });
-  code.loop(count, code.index(to.getSize(1)), [&](Num r) {
-    code.loop(none, columns, [&](Num f) { to.store(zero, f, r); });
-  });
+  code.loop(count, code.index(to.getSize(1)),
+            [&](Num r) { code.loop(none, columns, [&](Num f) { to.store(zero, f, r); }); });
 }
 
 Buffer zeroScratch(Code &code, Type type, int64_t rows, int64_t columns) {

@@ -1,4 +1,4 @@
-//===- Code.cpp - building loops and arithmetic ---------------------------===//
+//===- Code.cpp - building loops and arithmetic --------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -25,8 +25,7 @@ constexpr arith::FastMathFlags kReordered =
 
 bool isFloat(Num a) { return isa<FloatType>(getElementTypeOrSelf(a.getType())); }
 
-template <typename FloatOp, typename IntOp>
-Num binary(Num a, Num b) {
+template <typename FloatOp, typename IntOp> Num binary(Num a, Num b) {
   Code &code = a.getCode();
   OpBuilder &builder = code.getBuilder();
   if (isFloat(a)) {
@@ -115,13 +114,11 @@ Num constantLike(Num like, double value) { return like.getCode().real(like.getTy
 
 Buffer::Buffer(Code &code, Value memref) : code(&code), memref(memref) {}
 
-int64_t Buffer::getSize(int64_t dim) const {
-  return getShape()[dim < 0 ? dim + getRank() : dim];
-}
+int64_t Buffer::getSize(int64_t dim) const { return getShape()[dim < 0 ? dim + getRank() : dim]; }
 
 Num Buffer::load(ArrayRef<Num> indices) const {
-  return code->num(memref::LoadOp::create(code->getBuilder(), code->getLoc(), memref,
-                                          valuesOf(indices)));
+  return code->num(
+      memref::LoadOp::create(code->getBuilder(), code->getLoc(), memref, valuesOf(indices)));
 }
 
 void Buffer::store(Num value, ArrayRef<Num> indices) const {
@@ -130,8 +127,8 @@ void Buffer::store(Num value, ArrayRef<Num> indices) const {
 
 Num Buffer::loadVector(int64_t lanes, ArrayRef<Num> indices) const {
   auto type = VectorType::get({lanes}, getElementType());
-  return code->num(vector::LoadOp::create(code->getBuilder(), code->getLoc(), type, memref,
-                                          valuesOf(indices)));
+  return code->num(
+      vector::LoadOp::create(code->getBuilder(), code->getLoc(), type, memref, valuesOf(indices)));
 }
 
 void Buffer::storeVector(Num value, ArrayRef<Num> indices) const {
@@ -244,9 +241,9 @@ Nums Code::sums(Type type, Num from, Num to, int64_t count, function_ref<Nums(Nu
 }
 
 Num Code::maximum(Num least, Num from, Num to, function_ref<Num(Num)> term) {
-  return carry(from, to, 1, {least}, [&](Num i, ArrayRef<Num> carried) {
-           return Nums{max(carried.front(), term(i))};
-         }).front();
+  return carry(from, to, 1, {least},
+               [&](Num i, ArrayRef<Num> carried) { return Nums{max(carried.front(), term(i))}; })
+      .front();
 }
 
 void Code::when(Num condition, function_ref<void()> then, function_ref<void()> otherwise) {
@@ -284,8 +281,7 @@ Num Code::cos(Num a) { return num(math::CosOp::create(builder, loc, a)); }
 Num Code::sin(Num a) { return num(math::SinOp::create(builder, loc, a)); }
 
 Num Code::max(Num a, Num b) {
-  return num(
-      arith::MaximumFOp::create(builder, loc, a, b, arith::FastMathFlags::nsz));
+  return num(arith::MaximumFOp::create(builder, loc, a, b, arith::FastMathFlags::nsz));
 }
 
 Num Code::multiplyAdd(Num a, Num b, Num c) {
@@ -331,8 +327,8 @@ Num Code::spread(Num a, int64_t lanes) {
 }
 
 Num Code::sumLanes(Num vector) {
-  return num(vector::ReductionOp::create(builder, loc, vector::CombiningKind::ADD, vector,
-                                         kReordered));
+  return num(
+      vector::ReductionOp::create(builder, loc, vector::CombiningKind::ADD, vector, kReordered));
 }
 
 //===----------------------------------------------------------------------===//

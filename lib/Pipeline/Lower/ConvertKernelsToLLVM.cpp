@@ -1,4 +1,4 @@
-//===- ConvertKernelsToLLVM.cpp - loops on memrefs to the LLVM dialect -----===//
+//===- ConvertKernelsToLLVM.cpp - loops on memrefs to the LLVM dialect ---===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- KeepKernels.cpp - drops everything but kernel functions -------------===//
+//===- KeepKernels.cpp - drops everything but kernel functions -----------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

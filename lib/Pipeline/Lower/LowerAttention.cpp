@@ -1,4 +1,4 @@
-//===- LowerAttention.cpp - causal attention -------------------------------===//
+//===- LowerAttention.cpp - causal attention -----------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -94,13 +94,14 @@ void AttentionEmitter::emitBlock() {
 }
 
 void AttentionEmitter::emitScores() {
-  emitTileProduct(code, {.m = sizes.queryBlock,
-                         .n = sizes.keyTile,
-                         .k = sizes.features,
-                         .a = [&](Num i, Num l) { return queries(i, l); },
-                         .b = keys,
-                         .start = {},
-                         .finish = [&](Num i, Num j, Num sum) { scores.storeVector(sum, {i, j}); }});
+  emitTileProduct(code,
+                  {.m = sizes.queryBlock,
+                   .n = sizes.keyTile,
+                   .k = sizes.features,
+                   .a = [&](Num i, Num l) { return queries(i, l); },
+                   .b = keys,
+                   .start = {},
+                   .finish = [&](Num i, Num j, Num sum) { scores.storeVector(sum, {i, j}); }});
 }
 
 /// From scores to exp(score - greatest).
@@ -132,17 +133,17 @@ void AttentionEmitter::emitDropout() {
 
 void AttentionEmitter::emitWeightedSums() {
   int64_t lanes = vectorLanes(type);
-  emitTileProduct(code,
-                  {.m = sizes.queryBlock,
-                   .n = sizes.paddedValueFeatures,
-                   .k = sizes.keyTile,
-                   .a = [&](Num i, Num l) { return scores(i, l); },
-                   .b = values,
-                   .start =
-                       [&](Num i, Num j) {
-                         return sums.loadVector(lanes, {i, j}) * code.spread(rescale(i), lanes);
-                       },
-                   .finish = [&](Num i, Num j, Num sum) { sums.storeVector(sum, {i, j}); }});
+  emitTileProduct(code, {.m = sizes.queryBlock,
+                         .n = sizes.paddedValueFeatures,
+                         .k = sizes.keyTile,
+                         .a = [&](Num i, Num l) { return scores(i, l); },
+                         .b = values,
+                         .start =
+                             [&](Num i, Num j) {
+                               return sums.loadVector(lanes, {i, j}) *
+                                      code.spread(rescale(i), lanes);
+                             },
+                         .finish = [&](Num i, Num j, Num sum) { sums.storeVector(sum, {i, j}); }});
 }
 
 void AttentionEmitter::emitResults() {
@@ -156,8 +157,7 @@ void AttentionEmitter::emitResults() {
 }
 
 struct LowerAttention : HostModel<LowerAttention, AttentionOp> {
-  static void lower(Code &code, AttentionOp op, AttentionOp::Adaptor operands,
-                    ValueRange results) {
+  static void lower(Code &code, AttentionOp op, AttentionOp::Adaptor operands, ValueRange results) {
     AttentionEmitter(code, op, operands, results).emit();
   }
 

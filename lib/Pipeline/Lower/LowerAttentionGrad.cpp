@@ -1,4 +1,4 @@
-//===- LowerAttentionGrad.cpp - derivative of causal attention -------------===//
+//===- LowerAttentionGrad.cpp - derivative of causal attention -----------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -156,8 +156,8 @@ void AttentionGradEmitter::emitProduct(int64_t m, Buffer b, int64_t k,
   int64_t lanes = vectorLanes(type);
   auto old = [&](Num i, Num j) { return to.loadVector(lanes, {i, j}); };
   auto store = [&](Num i, Num j, Num sum) { to.storeVector(sum, {i, j}); };
-  TileProduct product{.m = m, .n = to.getSize(1), .k = k, .a = a, .b = b, .start = {},
-                      .finish = store};
+  TileProduct product{
+      .m = m, .n = to.getSize(1), .k = k, .a = a, .b = b, .start = {}, .finish = store};
   if (adds) {
     product.start = old;
   }
@@ -186,9 +186,8 @@ void AttentionGradEmitter::emitScoreGradients() {
 void AttentionGradEmitter::addQueryGradients() {
   RowBlock rows{queryGradient, {b}, firstQuery, {h, g}};
   code.loop(code.index(0), rows.countRows(code, sizes.queryBlock), [&](Num r) {
-    code.loop(0, sizes.features, [&](Num f) {
-      rows.store(rows.at(r, f) + querySums(r, f) * scale, r, f);
-    });
+    code.loop(0, sizes.features,
+              [&](Num f) { rows.store(rows.at(r, f) + querySums(r, f) * scale, r, f); });
   });
 }
 

@@ -1,4 +1,4 @@
-//===- LowerContract.cpp - sums of products --------------------------------===//
+//===- LowerContract.cpp - sums of products ------------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -272,7 +272,7 @@ Num Contractor::productAt() {
 /// A sum over a long dimension is one of sums over about as many elements as there are sums:
 /// float32 then loses little.
 Num Contractor::sumOverLast(unsigned dim) {
-  constexpr int64_t kPiece = 1024;
+  constexpr int64_t kPiece = 4096;
   Type type = output.getElementType();
   int64_t size = shape.sizes[dim];
   int64_t piece = kPiece * (1 + static_cast<int64_t>(std::sqrt(double(size))) / kPiece);
@@ -285,10 +285,12 @@ Num Contractor::sumOverLast(unsigned dim) {
   if (size <= 4 * piece) {
     return sumFrom(code.index(0), size);
   }
-  Num whole = code.carry(code.index(0), code.index(size / piece * piece), piece,
-                         {code.real(type, 0)}, [&](Num start, ArrayRef<Num> carried) {
-                           return Nums{carried.front() + sumFrom(start, piece)};
-                         }).front();
+  Num whole =
+      code.carry(code.index(0), code.index(size / piece * piece), piece, {code.real(type, 0)},
+                 [&](Num start, ArrayRef<Num> carried) {
+                   return Nums{carried.front() + sumFrom(start, piece)};
+                 })
+          .front();
   return whole + sumFrom(code.index(size / piece * piece), size % piece);
 }
 

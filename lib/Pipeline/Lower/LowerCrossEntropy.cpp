@@ -1,4 +1,4 @@
-//===- LowerCrossEntropy.cpp - the loss over the vocabulary ----------------===//
+//===- LowerCrossEntropy.cpp - the loss over the vocabulary --------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -56,9 +56,8 @@ struct LowerCrossEntropyGrad : HostModel<LowerCrossEntropyGrad, CrossEntropyGrad
     Buffer output = code.buffer(results[0]).rows();
     code.loop(0, logits.getSize(0), [&](Num i) {
       Num rowLse = lse(i), rowGradient = lseGradient(i);
-      code.loop(0, logits.getSize(1), [&](Num v) {
-        output.store(code.exp(logits(i, v) - rowLse) * rowGradient, i, v);
-      });
+      code.loop(0, logits.getSize(1),
+                [&](Num v) { output.store(code.exp(logits(i, v) - rowLse) * rowGradient, i, v); });
       atTarget(code, targets, i, operands.getOffset(), logits.getSize(1),
                [&](Num v) { output.store(output(i, v) + pickedGradient(i), i, v); });
     });

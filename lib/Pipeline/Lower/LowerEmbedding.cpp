@@ -1,4 +1,4 @@
-//===- LowerEmbedding.cpp - rows of a table --------------------------------===//
+//===- LowerEmbedding.cpp - rows of a table ------------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -34,9 +34,7 @@ struct LowerEmbedding : HostModel<LowerEmbedding, EmbeddingOp> {
       auto copyRow = [&, row = row] {
         code.loop(0, features, [&](Num h) { output.store(table(row, h), i, h); });
       };
-      auto clearRow = [&] {
-        code.loop(0, features, [&](Num h) { output.store(zero, i, h); });
-      };
+      auto clearRow = [&] { code.loop(0, features, [&](Num h) { output.store(zero, i, h); }); };
       code.when(isHere, copyRow, clearRow);
     });
   }
@@ -52,9 +50,8 @@ struct LowerEmbeddingGrad : HostModel<LowerEmbeddingGrad, EmbeddingGradOp> {
     code.loop(0, ids.getElementCount(), [&](Num i) {
       auto [row, isHere] = rowOf(code, ids, i, operands.getOffset(), output.getSize(0));
       code.when(isHere, [&, row = row] {
-        code.loop(0, output.getSize(1), [&](Num h) {
-          output.store(output(row, h) + gradient(i, h), row, h);
-        });
+        code.loop(0, output.getSize(1),
+                  [&](Num h) { output.store(output(row, h) + gradient(i, h), row, h); });
       });
     });
   }

@@ -1,4 +1,4 @@
-//===- LowerKernelsToLoops.cpp - kernel functions to loops on memrefs ------===//
+//===- LowerKernelsToLoops.cpp - kernel functions to loops on memrefs ----===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -111,8 +111,8 @@ LogicalResult KernelLowering::checkSignature() {
 
 LogicalResult KernelLowering::checkBody() {
   for (Operation &op : kernel.front().without_terminator()) {
-    bool hasTensors = llvm::any_of(op.getOperandTypes(), isTensor) ||
-                      llvm::any_of(op.getResultTypes(), isTensor);
+    bool hasTensors =
+        llvm::any_of(op.getOperandTypes(), isTensor) || llvm::any_of(op.getResultTypes(), isTensor);
     if (hasTensors && !isa<HostLoweringOpInterface>(op)) {
       return op.emitOpError("cannot be part of a kernel for the host");
     }
@@ -166,9 +166,8 @@ LogicalResult KernelLowering::checkReuse() {
 
 int64_t KernelLowering::countMeshAxes() {
   int64_t count = 0;
-  kernel.walk([&](AxisIndexOp op) {
-    count = static_cast<int64_t>(op.getMesh().getNames().size());
-  });
+  kernel.walk(
+      [&](AxisIndexOp op) { count = static_cast<int64_t>(op.getMesh().getNames().size()); });
   return count;
 }
 
@@ -201,8 +200,7 @@ void KernelLowering::makeFunction() {
 
 /// Says which memref holds each result, and each value that stays inside.
 void KernelLowering::makeResults(Code &code) {
-  known.map(kernel.getArguments(),
-            lowered.getArguments().slice(1, kernel.getNumArguments()));
+  known.map(kernel.getArguments(), lowered.getArguments().slice(1, kernel.getNumArguments()));
   unsigned next = kernel.getNumArguments() + 1;
   for (auto [value, argument] : llvm::zip_equal(getReturn().getOperands(), getTied())) {
     Value memref = argument == -1 ? Value(lowered.getArgument(next++))

@@ -1,4 +1,4 @@
-//===- LowerMap.cpp - elementwise functions --------------------------------===//
+//===- LowerMap.cpp - elementwise functions ------------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

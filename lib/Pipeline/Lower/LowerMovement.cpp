@@ -1,4 +1,4 @@
-//===- LowerMovement.cpp - pieces of tensors, and counting -----------------===//
+//===- LowerMovement.cpp - pieces of tensors, and counting ---------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -25,9 +25,8 @@ struct LowerSlice : HostModel<LowerSlice, SliceOp> {
     Buffer from = whole.view({outer, whole.getSize(dim), inner});
     Buffer to = piece.view({outer, length, inner});
     Num start = code.num(operands.getIndex()) * length;
-    code.nest({outer, length, inner}, [&](ArrayRef<Num> at) {
-      to.store(from(at[0], start + at[1], at[2]), at);
-    });
+    code.nest({outer, length, inner},
+              [&](ArrayRef<Num> at) { to.store(from(at[0], start + at[1], at[2]), at); });
   }
 };
 

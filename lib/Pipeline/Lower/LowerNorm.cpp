@@ -1,4 +1,4 @@
-//===- LowerNorm.cpp - layer norm and RMS norm -----------------------------===//
+//===- LowerNorm.cpp - layer norm and RMS norm ---------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- LowerRandom.cpp - dropout and initial values ------------------------===//
+//===- LowerRandom.cpp - dropout and initial values ----------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -40,13 +40,11 @@ struct Piece {
 };
 
 /// Runs `body(indices, i)` over all elements of `piece`; i is the index in the whole tensor.
-void forEachPlaced(Code &code, const Piece &piece,
-                   function_ref<void(ArrayRef<Num>, Num)> body) {
+void forEachPlaced(Code &code, const Piece &piece, function_ref<void(ArrayRef<Num>, Num)> body) {
   llvm::SmallVector<Value> offsets(piece.offsets.begin(), piece.offsets.end());
   Placement placement(code, piece.shape, offsets, ArrayRef<int64_t>(piece.globalShape));
-  code.nest(piece.shape, [&](ArrayRef<Num> indices) {
-    body(indices, placement.globalIndex(indices));
-  });
+  code.nest(piece.shape,
+            [&](ArrayRef<Num> indices) { body(indices, placement.globalIndex(indices)); });
 }
 
 struct LowerDropout : HostModel<LowerDropout, DropoutOp> {

@@ -1,4 +1,4 @@
-//===- LowerRotary.cpp - rotary position embeddings ------------------------===//
+//===- LowerRotary.cpp - rotary position embeddings ----------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

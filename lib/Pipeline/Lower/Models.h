@@ -1,4 +1,4 @@
-//===- Models.h - the lowering of each family of ops -----------------------===//
+//===- Models.h - the lowering of each family of ops ---------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Pipeline.cpp - the passes of the phase in order ---------------------===//
+//===- Pipeline.cpp - the passes of the phase in order -------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

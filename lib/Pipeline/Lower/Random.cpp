@@ -1,4 +1,4 @@
-//===- Random.cpp - the counter-based generator, as code -------------------===//
+//===- Random.cpp - the counter-based generator, as code -----------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Random.h - the counter-based generator, as code ---------------------===//
+//===- Random.h - the counter-based generator, as code -------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Tiles.h - cutting a loop into pieces of few sizes -------------------===//
+//===- Tiles.h - cutting a loop into pieces of few sizes -----------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

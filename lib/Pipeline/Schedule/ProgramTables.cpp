@@ -209,8 +209,8 @@ std::string ProgramTables::describe(Operation *op) {
   StringRef kind = op->getName().stripDialect();
   if (auto launch = dyn_cast<LaunchOp>(op)) {
     func::FuncOp kernel = symbols.functions.lookup(launch.getKernelAttr().getAttr());
-    for (Operation &inner : kernel.getBody().front().without_terminator()) {
-      kind = inner.getName().stripDialect();
+    for (Operation &inner : kernel.getBody().getOps()) {
+      kind = isa<func::ReturnOp>(inner) ? kind : inner.getName().stripDialect();
     }
   }
   StringRef name = findName(op->getLoc());

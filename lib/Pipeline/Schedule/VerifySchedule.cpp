@@ -32,9 +32,9 @@ LogicalResult verifyTensors(Operation *op) {
 LogicalResult verifyLaunch(LaunchOp launch, const ModuleSymbols &symbols) {
   func::FuncOp kernel = symbols.functions.lookup(launch.getKernelAttr().getAttr());
   auto tied = kernel ? kernel->getAttrOfType<DenseI64ArrayAttr>(kTiedAttr) : nullptr;
-  if (!tied || tied != launch.getTiedAttr()) {
-    return launch.emitOpError() << "expected a kernel with '" << kTiedAttr << "' as here, got @"
-                                << launch.getKernel();
+  if (!tied || tied != launch.getTiedAttr() || kernel.isExternal()) {
+    return launch.emitOpError() << "expected a kernel with a body and '" << kTiedAttr
+                                << "' as here, got @" << launch.getKernel();
   }
   return success();
 }

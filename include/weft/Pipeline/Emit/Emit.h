@@ -1,4 +1,4 @@
-//===- Emit.h - from the LLVM dialect to an executable --------------------===//
+//===- Emit.h - from the LLVM dialect to an executable -------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -26,8 +26,12 @@
 
 namespace weft {
 
-/// What watches the program while it runs.
-enum class Sanitizer { None, Address, Thread };
+/// What watches the program while it runs. Undefined behaviour is watched in the runtime alone: the
+/// code of kernels has none that could be instrumented.
+enum class Sanitizer { None, Address, Undefined, Thread };
+
+/// "address", "undefined", "thread", or "none".
+llvm::StringRef nameOf(Sanitizer sanitizer);
 
 struct EmitOptions {
   /// Processor by LLVM's name for it, or "native" for the one that this runs on, with all that it

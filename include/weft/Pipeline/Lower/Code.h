@@ -1,4 +1,4 @@
-//===- Code.h - building loops and arithmetic -----------------------------===//
+//===- Code.h - building loops and arithmetic ----------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -81,8 +81,7 @@ template <typename T>
 concept Literal = std::integral<T> || std::floating_point<T>;
 
 /// A C++ number as an operand: its type is int64_t or double, by its own.
-template <Literal T>
-Num literal(Num like, T value) {
+template <Literal T> Num literal(Num like, T value) {
   if constexpr (std::integral<T>) {
     return constantLike(like, static_cast<int64_t>(value));
   } else {
@@ -178,8 +177,7 @@ public:
     return sum(type, index(from), index(to), term);
   }
   /// Several sums in one loop.
-  Nums sums(mlir::Type type, Num from, Num to, int64_t count,
-            llvm::function_ref<Nums(Num)> terms);
+  Nums sums(mlir::Type type, Num from, Num to, int64_t count, llvm::function_ref<Nums(Num)> terms);
   /// The greatest, or `least` if that is greater; not a number if any is not a number.
   Num maximum(Num least, Num from, Num to, llvm::function_ref<Num(Num)> term);
   void when(Num condition, llvm::function_ref<void()> then,

@@ -1,4 +1,4 @@
-//===- HostLowering.h - how an op becomes loops ---------------------------===//
+//===- HostLowering.h - how an op becomes loops --------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

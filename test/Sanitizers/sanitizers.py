@@ -1,0 +1,90 @@
+#!/usr/bin/python3
+#===- sanitizers.py - the runtime and a program under a sanitizer ----------===#
+#
+# Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+#===------------------------------------------------------------------------===#
+"""Builds the runtime with one sanitizer, runs its tests, and trains a compiled program on it.
+
+The program is that of an example, in float64 so that its products are generated code too, on four
+ranks. What it prints must be what the program without a sanitizer prints, and no report may come.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "test/Execution"))
+import cases  # noqa: E402
+
+STEPS = 3
+
+
+def run(command, **options):
+    """Runs a command, and ends with what it printed if it fails."""
+    result = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE,
+                            stderr=subprocess.STDOUT, text=True, **options)
+    if result.returncode != 0:
+        print(result.stdout[-20000:])
+        raise SystemExit(f"{' '.join(map(str, command))}: exit status {result.returncode}\n"
+                         "0 passed, 1 failed")
+    return result.stdout
+
+
+def build_runtime(sanitizer, folder):
+    run(["cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", "-DCMAKE_C_COMPILER=clang-22",
+         "-DCMAKE_CXX_COMPILER=clang++-22", "-DCMAKE_CXX_COMPILER_LAUNCHER=ccache",
+         f"-DWEFT_SANITIZE={sanitizer}"])
+    run(["ninja", "-C", folder])
+
+
+def losses(weft, folder, name, options):
+    """The losses of a few steps of a program compiled with `options`."""
+    case = next(case for case in cases.default_cases() if case.dropout and case.family == "llama")
+    model, recipe = cases.write(case, folder)
+    machine, text = folder / "machine.textproto", folder / "text"
+    machine.write_text(cases.MACHINE)
+    text.write_text(cases.training_text())
+    program, metrics = folder / name, folder / f"{name}.jsonl"
+    run([weft, "compile", model, "--machine", machine, "--recipe", recipe, "--pin", "dp=2",
+         "--pin", "tp=2", "-o", program, *options])
+    run([program, "--data", text, "--steps", STEPS, "--metrics", metrics,
+         "--save", folder / f"{name}.safetensors", "--save-gradients", folder / f"{name}.gradients"],
+        env={**os.environ, "TSAN_OPTIONS": "halt_on_error=1", "ASAN_OPTIONS": "detect_leaks=1"})
+    return [json.loads(line)["loss"] for line in metrics.read_text().splitlines()]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("sanitizer", choices=["address", "undefined", "thread"])
+    parser.add_argument("--weft", required=True, type=Path, help="the compiler")
+    parser.add_argument("--build", required=True, type=Path, help="folder for the runtime's build")
+    options = parser.parse_args()
+
+    build_runtime(options.sanitizer, options.build)
+    run(["ctest", "--test-dir", options.build, "--output-on-failure"])
+    print("pass: the runtime's tests")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        plain = losses(options.weft, folder, "plain", [])
+        watched = losses(options.weft, folder, "watched",
+                         ["--sanitize", options.sanitizer,
+                          "--runtime", options.build / "lib/libweft-rt.a"])
+    if len(plain) != STEPS or any(abs(a - b) > 1e-12 * abs(b) for a, b in zip(watched, plain)):
+        print(f"FAIL: the program's losses are {watched}, expected {plain}")
+        print("1 passed, 1 failed")
+        return 1
+    print("pass: a compiled program")
+    print("2 passed, 0 failed")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

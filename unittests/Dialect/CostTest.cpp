@@ -1,0 +1,92 @@
+//===- CostTest.cpp - operations and bytes of ops --------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Parsed.h"
+
+#include <gtest/gtest.h>
+
+using namespace weft;
+using namespace weft::test;
+
+namespace {
+
+void expectCost(const std::string &arguments, const std::string &op, BatchPolynomial flops,
+                BatchPolynomial bytes) {
+  Parsed parsed(arguments, op);
+  OpCost cost = parsed.shardable().getCost();
+  EXPECT_DOUBLE_EQ(cost.flops.constant, flops.constant) << op;
+  EXPECT_DOUBLE_EQ(cost.flops.perSample, flops.perSample) << op;
+  EXPECT_DOUBLE_EQ(cost.bytes.constant, bytes.constant) << op;
+  EXPECT_DOUBLE_EQ(cost.bytes.perSample, bytes.perSample) << op;
+}
+
+TEST(Cost, ElementCountIsLinearInTheBatch) {
+  EXPECT_DOUBLE_EQ(elementCount({2, 3}).at(10), 6);
+  EXPECT_DOUBLE_EQ(elementCount({mlir::ShapedType::kDynamic, 3}).at(10), 30);
+  EXPECT_DOUBLE_EQ(elementCount({}, 4).at(10), 4);
+}
+
+TEST(Cost, ProductOfMatrices) {
+  // A multiply-add for each of batch * 4 * 8 * 16 points; x and y grow with the batch, w does not.
+  expectCost("%x: tensor<?x4x8xf32>, %w: tensor<16x8xf32>",
+             R"(%0 = weft.contract "bsk,nk->bsn" (%x, %w)
+                : (tensor<?x4x8xf32>, tensor<16x8xf32>) -> tensor<?x4x16xf32>)",
+             {0, 2 * 4 * 8 * 16}, {4 * 16 * 8, 4 * (4 * 8 + 4 * 16)});
+}
+
+TEST(Cost, GradientOfAWeight) {
+  // The batch is summed away, but each sample costs.
+  expectCost("%x: tensor<?x8xf64>, %y: tensor<?x16xf64>",
+             R"(%0 = weft.contract "bk,bn->nk" (%x, %y)
+                : (tensor<?x8xf64>, tensor<?x16xf64>) -> tensor<16x8xf64>)",
+             {0, 2 * 8 * 16}, {8 * 16 * 8, 8 * (8 + 16)});
+}
+
+TEST(Cost, PlainSum) {
+  expectCost("%x: tensor<4x8xf32>",
+             R"(%0 = weft.contract "ab->b" (%x) : (tensor<4x8xf32>) -> tensor<8xf32>)", {32, 0},
+             {4 * (32 + 8), 0});
+}
+
+TEST(Cost, MapCountsItsScalarOps) {
+  // An addition, an exponential of ten, and a constant for nothing.
+  expectCost("%x: tensor<?x8xf32>",
+             R"(%0 = weft.map ins(%x : tensor<?x8xf32>) maps [affine_map<(i, j) -> (i, j)>]
+                -> tensor<?x8xf32> {
+                ^bb0(%a: f32):
+                  %c = arith.constant 1.0 : f32
+                  %b = arith.addf %a, %c : f32
+                  %d = math.exp %b : f32
+                  weft.yield %d : f32
+                })",
+             {0, 8 * 11}, {0, 4 * 2 * 8});
+}
+
+TEST(Cost, AttentionIsHalfOfTwoProducts) {
+  // Each of 2 products: 2 * queries * keys * features for each of 2 * 3 heads, halved by causality.
+  expectCost("%q: tensor<?x4x2x3x8xf32>, %k: tensor<?x4x2x8xf32>",
+             R"(%0:2 = weft.attention(%q, %k, %k) scale = 1.0 dropout = 0.0
+                : tensor<?x4x2x3x8xf32>, tensor<?x4x2x8xf32>, tensor<?x4x2x8xf32>
+                -> tensor<?x4x2x3x8xf32>, tensor<?x2x3x4xf32>)",
+             {0, 2 * 2 * 4 * 4 * 8 * 2 * 3 / 2}, {0, 4 * (2 * 192 + 2 * 64 + 24)});
+}
+
+TEST(Cost, EmbeddingReadsOneRowForEachToken) {
+  expectCost("%t: tensor<1000x8xf32>, %i: tensor<?x4xi32>",
+             R"(%0 = weft.embedding %t[%i]
+                : tensor<1000x8xf32>[tensor<?x4xi32>] -> tensor<?x4x8xf32>)",
+             {0, 0}, {0, 2 * 4 * 4 * 8});
+}
+
+TEST(Cost, NormsTakeAFewOperationsForEachElement) {
+  expectCost("%x: tensor<?x8xf32>, %s: tensor<8xf32>",
+             R"(%0 = weft.norm rms %x scale(%s : tensor<8xf32>) epsilon = 1.0e-5
+                : tensor<?x8xf32> -> tensor<?x8xf32>)",
+             {0, 7 * 8}, {4 * 8, 4 * 2 * 8});
+}
+
+} // namespace
