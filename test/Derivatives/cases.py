@@ -9,7 +9,10 @@
 import cases_of_layers
 from modules import Case
 
+# What is cut over two ranks where a case has it: batch over dp, ffn over tp.
 MATRIX = "batch=2 hidden=3"
+# Scalar code is the same on every rank, so these are not cut.
+ELEMENTS = "rows=2 columns=3"
 
 
 def scalar(name, code, operands=("x", "y"), positive=()):
@@ -17,7 +20,8 @@ def scalar(name, code, operands=("x", "y"), positive=()):
     arguments = ", ".join(f"%{letter}: f64" for letter, _ in zip("ab", operands))
     types = ", ".join(f"!{name}" for name in operands)
     body = "".join(f"  {line.strip()}\n" for line in code.strip().splitlines())
-    return Case(f"scalar/{name}", {name: MATRIX for name in operands}, {"z": MATRIX}, f"""
+    return Case(f"scalar/{name}", {name: ELEMENTS for name in operands},
+                {"z": ELEMENTS}, f"""
 %z = weft.map ins({', '.join('%' + name for name in operands)} : {types})
     maps [{', '.join(['#ij'] * len(operands))}] -> !z {{
 ^bb0({arguments}):
@@ -87,7 +91,7 @@ SCALARS = [
         %p = arith.mulf %e, %s : f64
         %r = arith.divf %p, %b : f64""", positive=("y",)),
     scalar("unused operand", "%r = math.tanh %a : f64"),
-    scalar("as it is", "%r = arith.addf %a, %a : f64", ("x",)),
+    scalar("added to itself", "%r = arith.addf %a, %a : f64", ("x",)),
     # Both forms of GELU, and SiLU times a gate, as models have them.
     scalar("gelu", """
         %half = arith.constant 0.5 : f64
@@ -194,6 +198,13 @@ MAPS = [
           %r = math.tanh %a : f64
           weft.yield %r, %r : f64, f64
         }"""),
+    Case("map/constant yielded", {"x": MATRIX, "y": MATRIX}, {"z": MATRIX, "v": MATRIX}, """
+        %z, %v = weft.map ins(%x, %y : !x, !y) maps [#ij, #ij] -> !z, !v {
+        ^bb0(%a: f64, %b: f64):
+          %c = arith.constant 2.0 : f64
+          %r = arith.mulf %a, %c : f64
+          weft.yield %c, %r : f64, f64
+        }"""),
     Case("map/integers beside", {"x": MATRIX}, {"z": MATRIX}, """
         %z = weft.map ins(%x, %tokens : !x, !ids) maps [#ij, #ij] -> !z {
         ^bb0(%a: f64, %b: i32):
@@ -226,9 +237,10 @@ CONTRACTS = [
     contract("result permuted", "bik,bjk->jbi", x=(2, 2, 3), y=(2, 3, 3)),
     contract("heads", "bsk,grdk->bsgrd", x=(2, 2, 3), y=(2, 1, 2, 3)),
     contract("two letters summed", "bsgd,ngd->bsn", x=(2, 2, 2, 2), y=(3, 2, 2)),
-    contract("letter of the first summed", "abx,b->a", x=(2, 3, 2), y=(3,)),
-    contract("letter of the second summed", "ab,xbc->ac", x=(2, 3), y=(2, 3, 2)),
-    contract("letters of both summed", "abx,yb->a", x=(2, 3, 2), y=(2, 3)),
+    contract("letter of the first summed", "abx,b->a", x=(2, 2, 3), y=(2,)),
+    contract("letter of the second summed", "ab,xbc->ac", x=(3, 2), y=(2, 2, 3)),
+    contract("letters of both summed", "abx,yb->a", x=(3, 2, 2), y=(3, 2)),
+    contract("cut letter of the first summed", "abf,b->a", x=(2, 2, 4), y=(2,)),
     contract("outer product", "b,n->bn", x=(4,), y=(3,)),
     contract("inner product", "bn,bn->", x=(2, 3), y=(2, 3)),
     contract("element by element", "bn,bn->bn", x=(2, 3), y=(2, 3)),
@@ -260,4 +272,46 @@ CONTRACTS = [
         %z = weft.contract "ik,jk->ij"(%x, %s) : (!x, !x) -> !z"""),
 ]
 
-ALL = SCALARS + MAPS + CONTRACTS + cases_of_layers.ALL
+# Sums over ffn, cut over two ranks: the sum of each rank is only a part. What is additive works on
+# the parts, anything else must not.
+PENDING = [
+    Case(f"pending/{name}", {"x": "batch=2 ffn=4", "y": "n=3 ffn=4", "v": "n=3 ffn=4"},
+         {"z": "batch=2 n=3"}, f"""
+        %p = weft.contract "bf,nf->bn"(%x, %y) : (!x, !y) -> !z
+        %q = weft.contract "bf,nf->bn"(%x, %v) : (!x, !v) -> !z
+        %z = weft.map ins(%p, %q : !z, !z) maps [#ij, #ij] -> !z {{
+        ^bb0(%a: f64, %b: f64):
+          {code}
+          weft.yield %r : f64
+        }}""")
+    for name, code in [
+        ("difference", "%r = arith.subf %a, %b : f64"),
+        ("product", "%r = arith.mulf %a, %b : f64"),
+        ("negated", "%n = arith.negf %b : f64 %r = arith.addf %a, %n : f64"),
+        ("function", "%e = math.tanh %b : f64 %r = arith.mulf %a, %e : f64"),
+        ("constant added", "%c = arith.constant 2.0 : f64 %t = arith.addf %a, %c : f64 "
+                           "%r = arith.subf %t, %b : f64"),
+    ]
+] + [
+    Case("pending/bias", {"x": "batch=2 ffn=4", "y": "n=3 ffn=4", "v": "n=3"},
+         {"z": "batch=2 n=3"}, """
+        %p = weft.contract "bf,nf->bn"(%x, %y) : (!x, !y) -> !z
+        %z = weft.map ins(%p, %v : !z, !v) maps [#ij, #to_j] -> !z {
+        ^bb0(%a: f64, %b: f64):
+          %r = arith.addf %a, %b : f64
+          weft.yield %r : f64
+        }"""),
+    Case("pending/scale", {"x": "batch=2 ffn=4", "y": "n=3 ffn=4", "v": "n=3"},
+         {"z": "batch=2 n=3"}, """
+        %p = weft.contract "bf,nf->bn"(%x, %y) : (!x, !y) -> !z
+        %z = weft.map ins(%p, %v : !z, !v) maps [#ij, #to_j] -> !z {
+        ^bb0(%a: f64, %b: f64):
+          %r = arith.mulf %a, %b : f64
+          weft.yield %r : f64
+        }"""),
+    Case("pending/two factors", {"x": "i=2 ffn=4", "y": "j=2 ffn=4"}, {"z": "i=2"}, """
+        %p = weft.contract "if,jf->ij"(%x, %y) : (!x, !y) -> !t
+        %z = weft.contract "ij,ij->i"(%p, %p) : (!t, !t) -> !z""", types={"t": "i=2 j=2"}),
+]
+
+ALL = SCALARS + MAPS + CONTRACTS + PENDING + cases_of_layers.ALL

@@ -101,10 +101,11 @@ ATTENTIONS = [
     attention("many positions with dropout", 2, 150, dropout=0.2, heads=1, batch=1),
     Case("attention/query is key and value", {"x": "batch=2 s=3 kv_heads=1 head=2"},
          {"z": "batch=2 s=3 kv_heads=1 group=1 head=2"}, """
+        %ones = weft.fill constant 1.0 : !ones
         %one = weft.contract "bsgd,r->bsgrd"(%x, %ones) : (!x, !ones) -> !z
         %z, %lse = weft.attention(%one, %x, %x) scale = 0.5 dropout = 0.0
-            : !z, !x, !x -> !z, !lse""".replace("%one = ", """%ones = weft.fill constant 1.0 : !ones
-        %one = """), types={"ones": "group=1", "lse": "batch=2 kv_heads=1 group=1 s=3"}),
+            : !z, !x, !x -> !z, !lse""",
+         types={"ones": "group=1", "lse": "batch=2 kv_heads=1 group=1 s=3"}),
 ]
 
 
@@ -221,6 +222,18 @@ func.func private @keep(%number: index, %x: !x) -> (!x, !x) {
     Case("call/same argument twice", {"x": "batch=3 hidden=3"}, {"z": "batch=3 hidden=3"}, """
         %z = weft.call @layer(%layer, %x, %x) label "square" : (index, !x, !x) -> !x""",
          LAYER.replace("!w", "!x")),
+    Case("call/arguments unused", {"x": "batch=2 hidden=3", "w": "n=3"}, {"z": "batch=2 hidden=3"},
+         """
+        %z = weft.call @first(%layer, %x, %w, %x) label "first" : (index, !x, !w, !x) -> !x""", """
+func.func private @first(%number: index, %x: !x, %w: !w, %y: !x) -> !x {
+  %z = weft.map ins(%x : !x) maps [#ij] -> !x {
+  ^bb0(%a: f64):
+    %s = math.sin %a : f64
+    weft.yield %s : f64
+  }
+  return %z : !x
+}
+"""),
     # Each call draws its own mask, by its number.
     Case("call/dropout by number", {"x": "batch=2 hidden=6"}, {"z": "batch=2 hidden=6"}, """
         %one = arith.constant 1 : index

@@ -48,8 +48,8 @@ device {
 links { name: "memory" scope: NODE latency_seconds: 1e-6 bandwidth_bytes_per_second: 5e9 }
 """
 
-# Values are multiples of this power of two, and so is what finite differences add to them: they
-# are then exact in float32 too, and a cast to it is as smooth as any other op.
+# Values are multiples of this power of two. With what finite differences add to them, they are
+# then exact in float32 too, and a cast to it is as smooth as any other op.
 GRAIN = 2.0**-11
 
 # What every snippet may name.
@@ -99,9 +99,15 @@ class Case:
     @property
     def pins(self):
         """The known splits over two ranks that cut an operand of this case."""
-        names = {name for shape in self.operands.values() for name in dimensions(shape)[0]}
+        sizes = {(name, size) for shape in self.operands.values()
+                 for name, size in zip(*dimensions(shape))}
+
+        def fits(cut):
+            found = [size for name, size in sizes if name in cut]
+            return found and all(size % 2 == 0 for size in found)
+
         return [pin for pin, cut in (("dp=2", {"batch"}), ("tp=2", {"vocab", "kv_heads", "ffn"}))
-                if names & cut]
+                if fits(cut)]
 
 
 def dimensions(shape):

@@ -1,13 +1,14 @@
 #!/usr/bin/python3
-#===- overview.py - the excerpts of docs/Overview.md are what the tools print ----===#
+#===- overview.py - what pages show of the tools is what the tools print ----===#
 #
 # Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 #===--------------------------------------------------------------------------===#
-"""Makes every excerpt of docs/Overview.md again, and fails where the page shows something else.
+"""Makes every excerpt of docs/Overview.md and docs/reference-claims.md again, and fails where a
+page shows something else.
 
-In the page an excerpt is a code block below a comment that says where it comes from:
+In a page an excerpt is a code block below a comment that says where it comes from:
 
     <!-- excerpt
     run: weft compile $tiny --stop-after=plan | weft-opt
@@ -17,11 +18,11 @@ In the page an excerpt is a code block below a comment that says where it comes 
     hide: [0-9.]+ ms
     -->
 
-    run   a shell command, in the source folder; $tiny are the arguments that describe the tiny
-          model, $out is a folder for what commands write, and later commands find there
+    run   a shell command, in the source folder; $tiny and $llama are arguments of `weft compile`
+          that describe a model, $out is a folder for what commands write; later ones find it there
     in    look only below the first line that matches (may be left out)
-    show  lines to show, in their order: the next that matches, or with A .. B all from the next that
-          matches A to the first after it that matches B; "all" is everything
+    show  lines to show, in their order: the next that matches, or with A .. B all from the next
+          that matches A to the first after it that matches B; "all" is everything
     hide  what matches differs from run to run, and is shown as …
 
 Patterns are regular expressions. What lies between two shown pieces is shown as "...", indentation
@@ -39,9 +40,13 @@ import textwrap
 from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parent.parent.parent
-PAGE = SOURCE / "docs" / "Overview.md"
-TINY = ("test/Overview/model.textproto --machine machines/laptop.textproto "
-        "--recipe test/Overview/recipe.textproto --pin dp=2 --pin tp=2")
+PAGES = [SOURCE / "docs" / name for name in ("Overview.md", "reference-claims.md")]
+VARIABLES = {
+    "tiny": "test/Overview/model.textproto --machine machines/laptop.textproto "
+            "--recipe test/Overview/recipe.textproto --pin dp=2 --pin tp=2",
+    "llama": "examples/llama-tiny/model.textproto --machine machines/laptop.textproto "
+             "--recipe examples/llama-tiny/recipe.textproto",
+}
 # Seconds that a command may take.
 TIME_LIMIT = 120
 
@@ -78,7 +83,7 @@ class Shell:
 
     def __init__(self, tools, out):
         path = f"{Path(tools).resolve()}{os.pathsep}{os.environ['PATH']}"
-        self.environment = dict(os.environ, PATH=path, tiny=TINY, out=str(out))
+        self.environment = dict(os.environ, PATH=path, out=str(out), **VARIABLES)
         self.outputs = {}
 
     def lines(self, command):
@@ -152,26 +157,37 @@ def renew(page, shell):
     return renewed
 
 
+def check(path, shell, update):
+    """Makes one page again; returns 1 if it differs and is not to be updated."""
+    page = path.read_text()
+    try:
+        renewed = renew(page, shell)
+    except (PageError, subprocess.TimeoutExpired) as error:
+        print(f"{path.name}: {error}")
+        return 1
+    if update:
+        path.write_text(renewed)
+    elif renewed != page:
+        print("\n".join(difflib.unified_diff(page.splitlines(), renewed.splitlines(), path.name,
+                                             "what the tools print", lineterm="")))
+        print(f"{path.name} shows something else than the tools print; --update writes it anew")
+        return 1
+    return 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tools", default="build/bin", help="the folder of weft and weft-opt")
-    parser.add_argument("--update", action="store_true", help="write the page anew")
+    parser.add_argument("--update", action="store_true", help="write the pages anew")
     options = parser.parse_args()
-    page = PAGE.read_text()
+    status = 0
     with tempfile.TemporaryDirectory() as out:
-        try:
-            renewed = renew(page, Shell(options.tools, out))
-        except (PageError, subprocess.TimeoutExpired) as error:
-            sys.exit(f"{PAGE.name}: {error}")
-    if options.update:
-        PAGE.write_text(renewed)
-    elif renewed != page:
-        difference = difflib.unified_diff(page.splitlines(), renewed.splitlines(),
-                                          "docs/Overview.md", "what the tools print", lineterm="")
-        print("\n".join(difference))
-        sys.exit("the page shows something else than the tools print; --update writes it anew")
+        shell = Shell(options.tools, out)
+        for page in PAGES:
+            status |= check(page, shell, options.update)
+    return status
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -73,19 +73,22 @@ bool Operation::run(const void *operand, void *result) const {
   if (!group->meet(member, *this, operand, result)) {
     return false;
   }
-  switch (collective.kind) {
-  case CollectiveKind::AllReduce:
-    allReduce();
-    break;
-  case CollectiveKind::ReduceScatter:
-    reduceScatter(result);
-    break;
-  case CollectiveKind::AllGather:
-  case CollectiveKind::AllToAll:
-    copyPieces(result);
-    break;
+  if (count > 0) { // An empty operand may have no address at all.
+    moveElements(result);
   }
   return group->part(member);
+}
+
+void Operation::moveElements(void *result) const {
+  switch (collective.kind) {
+  case CollectiveKind::AllReduce:
+    return allReduce();
+  case CollectiveKind::ReduceScatter:
+    return reduceScatter(result);
+  case CollectiveKind::AllGather:
+  case CollectiveKind::AllToAll:
+    return copyPieces(result);
+  }
 }
 
 void Operation::allReduce() const {

@@ -42,6 +42,8 @@ public:
   std::string description() const;
 
 private:
+  /// What happens between `meet` and `part`; the operand is not empty.
+  void moveElements(void *result) const;
   void allReduce() const;
   void reduceScatter(void *result) const;
   void copyPieces(void *result) const;
