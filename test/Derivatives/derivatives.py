@@ -55,6 +55,8 @@ def call(command, folder):
         done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, errors="replace",
                               timeout=TIME_LIMIT)
+    except OSError as error:
+        raise ProgramError(f"{command[0]}: {error.strerror}") from error
     except subprocess.TimeoutExpired as expired:
         raise ProgramError(f"{' '.join(command)}: not done after {TIME_LIMIT} s") from expired
     if done.returncode != 0:
@@ -69,7 +71,8 @@ class Program:
     def __init__(self, weft, case, folder, pin=None):
         self.case, self.folder = case, Path(folder) / (pin or "one")
         self.folder.mkdir()
-        for name, text in (("case.mlir", modules.module(case)), ("recipe.textproto", modules.RECIPE),
+        for name, text in (("case.mlir", modules.module(case)),
+                           ("recipe.textproto", modules.RECIPE),
                            ("machine.textproto", modules.MACHINE)):
             (self.folder / name).write_text(text)
         (self.folder / "text").write_bytes(modules.TEXT)
@@ -142,8 +145,8 @@ def differentiable_scalars():
 
 def check_coverage():
     """Whether every op that has a derivative occurs in a case, and a sentence about it."""
-    # The comparison below needs no derivative of what the loss adds; so only bodies count. A
-    # layer's call is differentiated by the pass itself, not through the interface.
+    # What every loss adds to the body of its case does not count. The call of a layer has a
+    # derivative too, but the compiler builds it without asking the op.
     text = "\n".join(case.body + case.functions for case in cases.ALL)
     used = set(re.findall(r"\b(?:weft|arith|math)\.\w+", text))
     wanted = ["weft.call"]

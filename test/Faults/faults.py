@@ -290,8 +290,8 @@ def data_files(bench):
     bench.train("pipe as data", r"error: cannot read 'pipe': not a regular file", data="pipe")
     bench.write("high", TEXT.encode()[:100] + bytes([200]) + TEXT.encode())
     bench.train("token beyond the vocabulary", r"error: the data file 'high' has the value 200 at "
-                r"offset 100, the model's vocabulary is 0 to 127", "--save", "out", "--metrics", "m",
-                data="high")
+                r"offset 100, the model's vocabulary is 0 to 127", "--save", "out", "--metrics",
+                "metrics", data="high")
 
 
 def checkpoints(bench):
@@ -325,16 +325,17 @@ def checkpoints(bench):
                 "--load", "shape")
     parameters.pop("layers.1.mlp.up.weight")
     safetensors.save(bench.place / "fewer", parameters)
-    bench.train("checkpoint without a parameter", r"error: .*layers\.1\.mlp\.up\.weight.*", "--load",
-                "fewer")
+    bench.train("checkpoint without a parameter", r"error: .*layers\.1\.mlp\.up\.weight.*",
+                "--load", "fewer")
 
 
 def divergence(bench):
     """A loss that stops being a number."""
     bench.write("out", "old")
-    bench.train("loss that overflows", r"error: step \d+: loss is (nan|inf); the first value that is "
-                r"not finite is -?(nan|inf), element \d+ of buffer \d+, written by step instruction "
-                r"\d+ \(layers\.\d+[ /].* \(\w+\)\) on rank \d+",
+    bench.train("loss that overflows",
+                r"error: step \d+: loss is (nan|inf); the first value that is not finite is "
+                r"-?(nan|inf), element \d+ of buffer \d+, written by step instruction \d+ "
+                r"\(layers\.\d+[ /].* \(\w+\)\) on rank \d+",
                 "--save", "out", "--quiet", program="./diverging", status=3)
     done = bench.call(["./train", "--help"])
     bench.tell("exit status 3 in --help", None if done and "3 if the loss or the gradient norm is "
@@ -350,10 +351,11 @@ def outputs(bench):
         bench.train(f"{option} over a folder", r"error: cannot write 'folder': Is a directory",
                     option, "folder")
         bench.train(f"{option} on a full device",
-                    r"error: cannot write '/dev/full': No space left on device", option, "/dev/full",
-                    "--quiet")
+                    r"error: cannot write '/dev/full': No space left on device", option,
+                    "/dev/full", "--quiet")
     bench.compile("program in a missing folder",
-                  r"weft compile: cannot write 'none/x': No such file or directory", output="none/x")
+                  r"weft compile: cannot write 'none/x': No such file or directory",
+                  output="none/x")
     bench.compile("program over a folder", r"weft compile: cannot write 'folder': it is a folder",
                   output="folder")
     (bench.place / "out.plan.textproto").mkdir()
@@ -364,7 +366,8 @@ def outputs(bench):
     # Replacing a device by a file would break the machine for everybody, where one may.
     for name in ("a", "b", "c"):
         os.mkfifo(bench.place / f"pipe-{name}")
-    bench.compile("program over a pipe", r"weft compile: cannot write 'pipe-a': .*", output="pipe-a")
+    bench.compile("program over a pipe", r"weft compile: cannot write 'pipe-a': .*",
+                  output="pipe-a")
     bench.compile("module over a pipe", r"weft compile: cannot write 'pipe-b': .*",
                   "--stop-after=plan", output="pipe-b")
     bench.train("--save over a pipe that nobody reads", r"error: cannot write 'pipe-c': .*",
@@ -379,15 +382,17 @@ def full_disk(bench):
         print("left out: a full disk needs the right to mount one")
         return
     # The disk is there for one command; what the command left on it comes back in an exit status.
-    script = ("mount -t tmpfs -o size=16k none full && echo old > full/out || exit 90; \"$@\"; s=$?; "
+    script = ("mount -t tmpfs -o size=16k none full && echo old > full/out || exit 90; "
+              "\"$@\"; s=$?; "
               "[ \"$(ls -A full)\" = out ] && [ \"$(cat full/out)\" = old ] || exit 91; exit $s")
     prefix = ("unshare", "-m", "sh", "-c", script, "sh")
     message = r"{}: cannot write '(.*/)?full/out': No space left on device"
     for option in ("--save", "--save-gradients"):
         bench.train(f"{option} on a full disk", message.format("error"), option, "full/out",
                     "--quiet", prefix=prefix)
-    bench.train("--metrics on a full disk", r"error: cannot write 'full/out': No space left on device",
-                "--metrics", "full/out", "--quiet", "--steps", "100000", prefix=(
+    # Metrics are written as the run goes, so what was written before stays.
+    bench.train("--metrics on a full disk", message.format("error"), "--metrics", "full/out",
+                "--quiet", "--steps", "100000", prefix=(
                     "unshare", "-m", "sh", "-c",
                     "mount -t tmpfs -o size=16k none full || exit 90; exec \"$@\"", "sh"))
     bench.compile("program on a full disk", message.format("weft compile"), output="full/out",

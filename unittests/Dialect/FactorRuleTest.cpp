@@ -15,8 +15,8 @@ using namespace weft::test;
 
 namespace {
 
-/// A rule as text: "a=8p b=?r -> ..." with sizes and kinds (p passes through, r is reduced, m must be
-/// replicated), then the factors of operands and of results, as letters.
+/// A rule as text: "a=8p b=?r -> ..." with sizes and kinds (p passes through, r is reduced, m must
+/// be replicated), then the factors of operands and of results, as letters.
 std::string text(const FactorRule &rule) {
   std::string result;
   for (auto [number, factor] : llvm::enumerate(rule.factors)) {

@@ -96,7 +96,8 @@ TEST(Linearity, Casts) {
 
 /// An update of AdamW is additive in nothing, one of plain SGD in parameter and gradient together.
 TEST(Linearity, Chains) {
-  std::string sgd = "%a = arith.mulf %2, %1 : f64\n%b = arith.subf %0, %a : f64\nweft.yield %b : f64";
+  std::string sgd =
+      "%a = arith.mulf %2, %1 : f64\n%b = arith.subf %0, %a : f64\nweft.yield %b : f64";
   EXPECT_EQ(analyze(sgd, {1}), kNonlinear);
   EXPECT_EQ(analyze(sgd, {0, 1}), kAdditive);
   EXPECT_EQ(analyze(sgd, {0, 1, 2}), kNonlinear);

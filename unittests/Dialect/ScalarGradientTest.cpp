@@ -116,8 +116,8 @@ void check(const std::string &body, Values point) {
   Value seed = MapOp::create(builder, map.getLoc(), map.getResultTypes(), map.getResult(0),
                              builder.getMultiDimIdentityMap(0),
                              [](OpBuilder &inner, Location loc, ValueRange) {
-                               return SmallVector<Value>{arith::ConstantOp::create(
-                                   inner, loc, inner.getF64FloatAttr(1))};
+                               return SmallVector<Value>{
+                                   arith::ConstantOp::create(inner, loc, inner.getF64FloatAttr(1))};
                              })
                    .getResult(0);
   SmallVector<Value> gradients(point.size());

@@ -87,8 +87,7 @@ TEST(Sharding, Axes) {
   EXPECT_TRUE(endsWith(axes({"dp", "tp"}), axes({})));
   EXPECT_FALSE(endsWith(axes({"dp", "tp"}), axes({"dp"})));
   EXPECT_FALSE(endsWith(axes({"tp"}), axes({"dp", "tp"})));
-  EXPECT_EQ(withDim(sharding(R"([{"dp"}, {}])"), 1, axes({"tp"})),
-            sharding(R"([{"dp"}, {"tp"}])"));
+  EXPECT_EQ(withDim(sharding(R"([{"dp"}, {}])"), 1, axes({"tp"})), sharding(R"([{"dp"}, {"tp"}])"));
 }
 
 } // namespace

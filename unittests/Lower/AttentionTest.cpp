@@ -57,7 +57,7 @@ struct AttentionTest : KernelTest {
   }
 
   void check(const Shape &shape);
-  void checkForward(const Shape &shape);
+  void checkForward(const Shape &shape, bool inPlace);
   void checkGradient(const Shape &shape);
 
   /// Fills weights[k] and returns lse, for one query.
@@ -113,24 +113,29 @@ void AttentionTest::check(const Shape &shape) {
       }
     }
   });
-  checkForward(shape);
+  checkForward(shape, /*inPlace=*/false);
+  checkForward(shape, /*inPlace=*/true);
   checkGradient(shape);
 }
 
-void AttentionTest::checkForward(const Shape &shape) {
+/// In place, the output takes over the query.
+void AttentionTest::checkForward(const Shape &shape, bool inPlace) {
   KernelCall call;
   call.operands = {query, key, value};
-  call.results = {Array(query.shape), Array(lse.shape)};
+  call.results = {Array(lse.shape)};
+  if (!inPlace) {
+    call.results.insert(call.results.begin(), Array(query.shape));
+  }
   std::string arguments = "%q: " + q + ", %k: " + kv + ", %v: " + kv, text;
   addDropout(shape, call, arguments, text);
   call.text = "func.func private @kernel(" + arguments + ") -> (" + q + ", " + l +
-              ") attributes {weft.tied = array<i64: -1, -1>} {\n%o, %lse = weft.attention"
-              " (%q, %k, %v)" +
-              attributes(shape) + text + " : " + q + ", " + kv + ", " + kv + " -> " + q + ", " + l +
+              ") attributes {weft.tied = array<i64: " + (inPlace ? "0" : "-1") +
+              ", -1>} {\n%o, %lse = weft.attention (%q, %k, %v)" + attributes(shape) + text +
+              " : " + q + ", " + kv + ", " + kv + " -> " + q + ", " + l +
               "\nreturn %o, %lse : " + q + ", " + l + "\n}";
   Outcome outcome = run(call);
-  expectClose(outcome.results[0], output, 4);
-  expectClose(outcome.results[1], lse, 4);
+  expectClose(inPlace ? outcome.operands[0] : outcome.results[0], output, 4);
+  expectClose(outcome.results.back(), lse, 4);
 }
 
 void AttentionTest::checkGradient(const Shape &shape) {

@@ -60,7 +60,8 @@ struct NormTest : KernelTest {
     expectClose(inPlace ? outcome.operands[0] : outcome.results[0], expected, 4);
   }
 
-  void checkGradient(bool isLayer, bool inPlace, int64_t rows, int64_t n) {
+  /// The input's gradient takes over the operand numbered `tied`, if that is not -1.
+  void checkGradient(bool isLayer, int tied, int64_t rows, int64_t n) {
     KernelCall call;
     call.operands = {randomArray({rows, n}, 1), randomArray({n}, 2), randomArray({rows, n}, 3)};
     const auto &scale = call.operands[1].data, &g = call.operands[2].data;
@@ -82,12 +83,12 @@ struct NormTest : KernelTest {
     std::string results = wide + ", " + v + (isLayer ? ", " + v : "");
     call.text = "func.func private @kernel(%x: " + wide + ", %s: " + v + ", %g: " + wide +
                 ") -> (" + results +
-                ") attributes {weft.tied = array<i64: " + (inPlace ? "2" : "-1") +
+                ") attributes {weft.tied = array<i64: " + std::to_string(tied) +
                 (isLayer ? ", -1, -1" : ", -1") + ">} {\n%y:" + (isLayer ? "3" : "2") +
                 " = weft.norm_grad " + (isLayer ? "layer" : "rms") + " %x scale(%s : " + v +
                 ") gradient(%g : " + wide + ") epsilon = 1.0e-5 : " + wide + " -> " + results +
                 "\nreturn %y#0, %y#1" + (isLayer ? ", %y#2" : "") + " : " + results + "\n}";
-    if (!inPlace) {
+    if (tied == -1) {
       call.results = {Array({rows, n})};
     }
     call.results.push_back(Array({n}));
@@ -96,7 +97,7 @@ struct NormTest : KernelTest {
     }
     Outcome outcome = run(call);
     size_t next = 0;
-    expectClose(inPlace ? outcome.operands[2] : outcome.results[next++], x, 8);
+    expectClose(tied != -1 ? outcome.operands[tied] : outcome.results[next++], x, 8);
     expectClose(outcome.results[next++], s, 4);
     if (isLayer) {
       expectClose(outcome.results[next++], b, 4);
@@ -119,14 +120,16 @@ TEST_P(NormTest, RootMeanSquare) {
 }
 
 TEST_P(NormTest, LayerGradient) {
-  checkGradient(true, false, 5, 37);
-  checkGradient(true, false, 3, 128);
-  checkGradient(true, true, 5, 37);
+  checkGradient(true, -1, 5, 37);
+  checkGradient(true, -1, 3, 128);
+  checkGradient(true, 2, 5, 37);
+  checkGradient(true, 0, 5, 37);
 }
 
 TEST_P(NormTest, RootMeanSquareGradient) {
-  checkGradient(false, false, 5, 37);
-  checkGradient(false, true, 7, 64);
+  checkGradient(false, -1, 5, 37);
+  checkGradient(false, 2, 7, 64);
+  checkGradient(false, 0, 7, 64);
 }
 
 } // namespace

@@ -205,7 +205,7 @@ struct CastModel : public ScalarOpInterface::ExternalModel<CastModel<ConcreteOp,
   double getFlops(Operation *) const { return 0; }
 };
 
-/// x^y for a constant y; only schedules of scalars use it, so it has no derivative in y.
+/// x^y for x > 0: the derivative in y has a logarithm of x.
 struct PowModel : public ScalarOpInterface::ExternalModel<PowModel, math::PowFOp> {
   void buildScalarGradient(Operation *op, OpBuilder &builder, Value gradient,
                            SmallVectorImpl<Value> &operands) const {

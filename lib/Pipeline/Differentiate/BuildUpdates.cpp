@@ -45,7 +45,8 @@ private:
   void createStates(Trained &trained);
   Value read(StringRef variable);
   Value squareNorm();
-  void assignGroup(StringRef label, MutableArrayRef<Trained> group, ValueRange schedule, Value scale);
+  void assignGroup(StringRef label, MutableArrayRef<Trained> group, ValueRange schedule,
+                   Value scale);
   func::FuncOp getFunction(StringRef base, TypeRange operands, TypeRange results,
                            ArrayRef<bool> decays,
                            llvm::function_ref<SmallVector<Value>(ValueRange)> body);
@@ -111,26 +112,24 @@ void UpdateBuilder::createStates(Trained &trained) {
   auto init = module.lookupSymbol<func::FuncOp>("init");
   for (StringRef state : formulas.getStates()) {
     builder.setInsertionPoint(optimizer);
-    auto variable = VariableOp::create(
-        builder, loc, VariableRole::Optimizer,
-        (state + "/" + trained.variable.getSymName()).str(), trained.variable.getDimensions(),
-        /*decay=*/false, trained.variable.getTensorType());
+    auto variable = VariableOp::create(builder, loc, VariableRole::Optimizer,
+                                       (state + "/" + trained.variable.getSymName()).str(),
+                                       trained.variable.getDimensions(),
+                                       /*decay=*/false, trained.variable.getTensorType());
     symbols.insert(variable, Block::iterator(optimizer));
     trained.states.push_back(variable);
     builder.setInsertionPoint(init.getBody().front().getTerminator());
-    Value zero =
-        FillOp::create(builder, loc, variable.getTensorType(), Distribution::Constant,
-                       APFloat(0.0), Value(), Value(), ValueRange(), DenseI64ArrayAttr());
+    Value zero = FillOp::create(builder, loc, variable.getTensorType(), Distribution::Constant,
+                                APFloat(0.0), Value(), Value(), ValueRange(), DenseI64ArrayAttr());
     AssignOp::create(builder, loc, variable.getSymName(), zero);
   }
 }
 
 /// A private function with this body; one that was built for the same operands, results and
 /// decays before, if there is one.
-func::FuncOp
-UpdateBuilder::getFunction(StringRef base, TypeRange operands, TypeRange results,
-                           ArrayRef<bool> decays,
-                           llvm::function_ref<SmallVector<Value>(ValueRange)> body) {
+func::FuncOp UpdateBuilder::getFunction(StringRef base, TypeRange operands, TypeRange results,
+                                        ArrayRef<bool> decays,
+                                        llvm::function_ref<SmallVector<Value>(ValueRange)> body) {
   FunctionType type = builder.getFunctionType(operands, results);
   for (Key &key : functions[base]) {
     if (key.type == type && ArrayRef(key.decays) == decays) {
@@ -182,8 +181,8 @@ Value UpdateBuilder::squareNorm() {
   return total;
 }
 
-void UpdateBuilder::assignGroup(StringRef label, MutableArrayRef<Trained> group, ValueRange schedule,
-                                Value scale) {
+void UpdateBuilder::assignGroup(StringRef label, MutableArrayRef<Trained> group,
+                                ValueRange schedule, Value scale) {
   SmallVector<Value> operands(schedule);
   if (scale) {
     operands.push_back(scale);

@@ -43,9 +43,8 @@ struct ApplyPlanPass : impl::ApplyPlanPassBase<ApplyPlanPass> {
           << static_cast<int64_t>(batch);
       return signalPassFailure();
     }
-    desc::Result<desc::PlanSpec> spec = plan.empty()
-                                            ? desc::applyPins({pins.begin(), pins.end()})
-                                            : desc::parsePlan(plan, "plan");
+    desc::Result<desc::PlanSpec> spec =
+        plan.empty() ? desc::applyPins({pins.begin(), pins.end()}) : desc::parsePlan(plan, "plan");
     if (!spec) {
       module.emitError("apply-plan: ") << desc::str(spec.diagnostics());
       return signalPassFailure();
@@ -58,7 +57,8 @@ struct ApplyPlanPass : impl::ApplyPlanPassBase<ApplyPlanPass> {
       sizes.push_back(axis.size);
     }
     auto emitError = [&] { return module.emitError("apply-plan: "); };
-    MeshAttr mesh = MeshAttr::getChecked(ErrorEmitter(emitError), &getContext(), ArrayRef(names), ArrayRef(sizes));
+    MeshAttr mesh = MeshAttr::getChecked(ErrorEmitter(emitError), &getContext(), ArrayRef(names),
+                                         ArrayRef(sizes));
     if (!mesh) {
       return signalPassFailure();
     }
@@ -99,8 +99,8 @@ struct ApplyPlanPass : impl::ApplyPlanPassBase<ApplyPlanPass> {
         ShardingAttr::getChecked(ErrorEmitter(emitError), &getContext(), mesh, ArrayRef(dims),
                                  ArrayAttr::get(&getContext(), {}), ReductionKind::Sum);
     RankedTensorType type = variable.getTensorType();
-    if (!sharding || failed(sharding.verifyEncoding(type.getShape(), type.getElementType(),
-                                                    emitError))) {
+    if (!sharding ||
+        failed(sharding.verifyEncoding(type.getShape(), type.getElementType(), emitError))) {
       return failure();
     }
     variable.setType(withSharding(type, sharding));
