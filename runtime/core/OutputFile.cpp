@@ -73,7 +73,11 @@ bool OutputFile::open(const std::string &target, std::string &error) {
   path = target;
   int flags = O_WRONLY | O_CLOEXEC;
   if (isSpecial(target)) {
-    descriptor = ::open(path.c_str(), flags);
+    // A pipe that nobody reads is refused instead of waited for.
+    descriptor = ::open(path.c_str(), flags | O_NONBLOCK);
+    if (descriptor >= 0) {
+      fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) & ~O_NONBLOCK);
+    }
   } else {
     path = resolve(target);
     partial = path + ".partial";

@@ -43,7 +43,7 @@ class Compare(unittest.TestCase):
     def test_a_mutant_that_nobody_notices_is_a_failure(self):
         status, lines = compare("mutants", "--full", "--case", "gpt2-adamw-dropout-tied-f64")
         self.assertEqual((status, lines[-1]), (1, "6 passed, 1 failed"))
-        self.assertIn("FAIL mutants gpt2-adamw-dropout-tied-f64: scale collective 1: "
+        self.assertIn("FAIL mutants gpt2-adamw-dropout-tied-f64-nobias: scale collective 1: "
                       "losses, gradients and weights stay the same", lines)
 
     def test_each_collective_is_broken_once_by_default(self):

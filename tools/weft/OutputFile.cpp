@@ -46,6 +46,10 @@ llvm::Expected<OutputFile> OutputFile::create(llvm::StringRef path) {
   if (llvm::sys::fs::is_directory(path)) {
     return makeError("cannot write '" + path + "': it is a folder");
   }
+  // A rename would put a plain file in the place of a device or pipe.
+  if (llvm::sys::fs::exists(path) && !llvm::sys::fs::is_regular_file(path)) {
+    return makeError("cannot write '" + path + "': it is no regular file");
+  }
   // The process number keeps apart compilations that write the same file at the same time.
   std::string temporaryPath = (path + "." + llvm::Twine(::getpid()) + ".tmp").str();
   int descriptor =

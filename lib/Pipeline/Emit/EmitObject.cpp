@@ -15,7 +15,7 @@
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
-#include "llvm/Support/FileUtilities.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Host.h"
@@ -150,18 +150,38 @@ void optimize(llvm::Module &module, TargetMachine &machine, const EmitOptions &o
   manager.run(module, modules);
 }
 
-Error writeObject(llvm::Module &module, TargetMachine &machine, StringRef path) {
-  return writeToOutput(path, [&](raw_ostream &stream) -> Error {
-    SmallVector<char, 0> bytes;
-    raw_svector_ostream buffer(bytes);
-    legacy::PassManager manager;
-    if (machine.addPassesToEmitFile(manager, buffer, nullptr, CodeGenFileType::ObjectFile)) {
-      return fail("cannot write object files for " + machine.getTargetTriple().str());
+/// Writes `bytes` beside `path`, then renames: the object is whole or not there.
+Error writeWhole(StringRef bytes, StringRef path) {
+  std::string temporary = (path + ".tmp").str();
+  std::error_code code;
+  {
+    raw_fd_ostream stream(temporary, code);
+    if (!code) {
+      stream << bytes;
+      stream.close();
+      code = stream.error();
+      stream.clear_error(); // Else the stream ends the process when it goes.
     }
-    manager.run(module);
-    stream << buffer.str();
-    return Error::success();
-  });
+  }
+  if (!code) {
+    code = sys::fs::rename(temporary, path);
+  }
+  if (code) {
+    (void)sys::fs::remove(temporary);
+    return fail("cannot write '" + path + "': " + code.message());
+  }
+  return Error::success();
+}
+
+Error writeObject(llvm::Module &module, TargetMachine &machine, StringRef path) {
+  SmallVector<char, 0> bytes;
+  raw_svector_ostream buffer(bytes);
+  legacy::PassManager manager;
+  if (machine.addPassesToEmitFile(manager, buffer, nullptr, CodeGenFileType::ObjectFile)) {
+    return fail("cannot write object files for " + machine.getTargetTriple().str());
+  }
+  manager.run(module);
+  return writeWhole(buffer.str(), path);
 }
 
 Error emit(mlir::ModuleOp module, const rt::Program &program, const EmitOptions &options,
