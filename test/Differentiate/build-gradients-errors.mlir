@@ -71,3 +71,18 @@ func.func private @layer() -> tensor<f64> {
   %0 = weft.read @w : tensor<f64>
   return %0 : tensor<f64>
 }
+
+// -----
+
+weft.variable parameter @q ["batch", "sequence", "kv_heads", "group", "head"] : tensor<1x2x1x1x2xf64>
+weft.variable parameter @k ["batch", "sequence", "kv_heads", "head"] : tensor<1x2x1x2xf64>
+func.func @loss() -> tensor<f64> {
+  %q = weft.read @q : tensor<1x2x1x1x2xf64>
+  %k = weft.read @k : tensor<1x2x1x2xf64>
+  // expected-error @+1 {{has no derivative of its lse, but the loss depends on it}}
+  %o, %lse = weft.attention(%q, %k, %k) scale = 1.0 dropout = 0.0
+      : tensor<1x2x1x1x2xf64>, tensor<1x2x1x2xf64>, tensor<1x2x1x2xf64>
+        -> tensor<1x2x1x1x2xf64>, tensor<1x1x1x2xf64>
+  %loss = weft.contract "bgrs->"(%lse) : (tensor<1x1x1x2xf64>) -> tensor<f64>
+  return %loss : tensor<f64>
+}

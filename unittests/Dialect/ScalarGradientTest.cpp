@@ -121,7 +121,7 @@ void check(const std::string &body, Values point) {
                              })
                    .getResult(0);
   SmallVector<Value> gradients(point.size());
-  map.buildGradient(builder, seed, gradients);
+  ASSERT_TRUE(succeeded(map.buildGradient(builder, seed, gradients)));
   DenseMap<Value, double> values = valueAt(point);
   for (size_t i = 0; i < point.size(); ++i) {
     double gradient = gradients[i] ? values.at(gradients[i]) : 0;

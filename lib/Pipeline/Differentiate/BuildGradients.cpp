@@ -282,7 +282,9 @@ LogicalResult GradientBuilder::buildBackward(Block &block, OpBuilder &builder,
       return op->emitOpError("build-gradients: has no derivative, but the loss depends on it");
     }
     SmallVector<Value> operandGradients(op->getNumOperands());
-    differentiable.buildGradient(builder, resultGradients, operandGradients);
+    if (failed(differentiable.buildGradient(builder, resultGradients, operandGradients))) {
+      return failure();
+    }
     for (auto [operand, gradient] : llvm::zip(op->getOperands(), operandGradients)) {
       gradients.add(operand, gradient);
     }

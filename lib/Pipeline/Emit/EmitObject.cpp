@@ -168,7 +168,7 @@ Error writeWhole(StringRef bytes, StringRef path) {
   }
   if (code) {
     (void)sys::fs::remove(temporary);
-    return fail("cannot write '" + path + "': " + code.message());
+    return fail(code.message());
   }
   return Error::success();
 }

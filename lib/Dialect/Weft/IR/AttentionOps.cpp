@@ -76,10 +76,10 @@ SavedTensors AttentionOp::getSavedTensors() {
   return saved;
 }
 
-void AttentionOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
-                                SmallVectorImpl<Value> &operandGradients) {
-  if (!resultGradients[0]) {
-    return;
+LogicalResult AttentionOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
+                                         SmallVectorImpl<Value> &operandGradients) {
+  if (resultGradients[1]) {
+    return emitOpError("has no derivative of its lse, but the loss depends on it");
   }
   auto gradient = AttentionGradOp::create(
       builder, getLoc(), getQuery().getType(), getKey().getType(), getValue().getType(),
@@ -88,6 +88,7 @@ void AttentionOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
   operandGradients[0] = gradient.getQueryGradient();
   operandGradients[1] = gradient.getKeyGradient();
   operandGradients[2] = gradient.getValueGradient();
+  return success();
 }
 
 FactorRule AttentionGradOp::getFactorRule() {

@@ -107,8 +107,8 @@ static Value broadcastLike(OpBuilder &builder, Location loc, Value value, String
       .getResult(0);
 }
 
-void ContractOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
-                               SmallVectorImpl<Value> &operandGradients) {
+LogicalResult ContractOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
+                                        SmallVectorImpl<Value> &operandGradients) {
   SmallVector<StringRef> terms = getTerms();
   StringRef result = terms.back();
   for (auto [number, operand] : llvm::enumerate(getInputs())) {
@@ -139,4 +139,5 @@ void ContractOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
     operandGradients[number] =
         broadcastLike(builder, getLoc(), gradient, kept, operand, terms[number]);
   }
+  return success();
 }

@@ -51,10 +51,11 @@ void EmbeddingOp::setPosition(ValueRange offsets, ArrayRef<int64_t>) {
 
 SavedTensors EmbeddingOp::getSavedTensors() { return {{1}, {}}; }
 
-void EmbeddingOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
-                                SmallVectorImpl<Value> &operandGradients) {
+LogicalResult EmbeddingOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
+                                         SmallVectorImpl<Value> &operandGradients) {
   operandGradients[0] = EmbeddingGradOp::create(builder, getLoc(), getTable().getType(),
                                                 getIds(), resultGradients[0], Value());
+  return success();
 }
 
 LogicalResult EmbeddingGradOp::verify() {
@@ -113,8 +114,8 @@ void CrossEntropyOp::setPosition(ValueRange offsets, ArrayRef<int64_t>) {
 
 SavedTensors CrossEntropyOp::getSavedTensors() { return {{0, 1}, {0}}; }
 
-void CrossEntropyOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
-                                   SmallVectorImpl<Value> &operandGradients) {
+LogicalResult CrossEntropyOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
+                                            SmallVectorImpl<Value> &operandGradients) {
   // A loss that reads only one of the two has a zero gradient for the other.
   auto orZero = [&](Value gradient) {
     return gradient ? gradient : createZeroLike(builder, getLoc(), getLse());
@@ -122,6 +123,7 @@ void CrossEntropyOp::buildGradient(OpBuilder &builder, ValueRange resultGradient
   operandGradients[0] = CrossEntropyGradOp::create(
       builder, getLoc(), getLogits().getType(), getLogits(), getTargets(), getLse(),
       orZero(resultGradients[0]), orZero(resultGradients[1]), Value());
+  return success();
 }
 
 FactorRule CrossEntropyGradOp::getFactorRule() {

@@ -210,8 +210,8 @@ MapOp pruneMap(OpBuilder &builder, MapOp map) {
 }
 } // namespace
 
-void MapOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
-                          SmallVectorImpl<Value> &operandGradients) {
+LogicalResult MapOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
+                                   SmallVectorImpl<Value> &operandGradients) {
   Block &block = getBody().front();
   RankedTensorType space = getOutputType();
   SmallVector<Value> inputs(getInputs());
@@ -278,4 +278,5 @@ void MapOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
     }
     operandGradients[number] = gradient;
   }
+  return success();
 }

@@ -37,8 +37,8 @@ OpCost NormOp::getCost() { return elementwiseCost(*this, 7); }
 
 SavedTensors NormOp::getSavedTensors() { return {{0, 1}, {}}; }
 
-void NormOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
-                           SmallVectorImpl<Value> &operandGradients) {
+LogicalResult NormOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
+                                    SmallVectorImpl<Value> &operandGradients) {
   auto gradient = NormGradOp::create(
       builder, getLoc(), getInput().getType(), getScale().getType(),
       getBias() ? getBias().getType() : Type(), getKind(), getInput(), getScale(),
@@ -48,6 +48,7 @@ void NormOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
   if (getBias()) {
     operandGradients[2] = gradient.getBiasGradient();
   }
+  return success();
 }
 
 FactorRule NormGradOp::getFactorRule() {

@@ -101,10 +101,11 @@ void DropoutOp::setPosition(ValueRange offsets, ArrayRef<int64_t> globalSizes) {
 
 SavedTensors DropoutOp::getSavedTensors() { return {{1, 2, 3}, {}}; }
 
-void DropoutOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
-                              SmallVectorImpl<Value> &operandGradients) {
+LogicalResult DropoutOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
+                                       SmallVectorImpl<Value> &operandGradients) {
   operandGradients[0] = DropoutOp::create(builder, getLoc(), getInput().getType(),
                                           resultGradients[0], getSeed(), getStep(), getLayer(),
                                           getOffsets(), getRate(), getSite(),
                                           getGlobalShapeAttr());
+  return success();
 }

@@ -58,8 +58,9 @@ OpCost RotaryOp::getCost() { return elementwiseCost(*this, 3); }
 
 SavedTensors RotaryOp::getSavedTensors() { return {{1}, {}}; }
 
-void RotaryOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
-                             SmallVectorImpl<Value> &operandGradients) {
+LogicalResult RotaryOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
+                                      SmallVectorImpl<Value> &operandGradients) {
   operandGradients[0] = RotaryOp::create(builder, getLoc(), getInput().getType(),
                                          resultGradients[0], getTable(), !getInverse());
+  return success();
 }

@@ -58,8 +58,9 @@ def Weft_DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> {
         Builds the gradient of a scalar with respect to each operand, given that with
         respect to each result (null where the scalar does not depend on it; at least
         one is not null). Leaves null for operands that have no gradient. May use the
-        operands and the results named by getSavedTensors, and nothing else.
-      }], "void", "buildGradient", (ins "::mlir::OpBuilder &":$builder,
+        operands and the results named by getSavedTensors, and nothing else. Fails, with an
+        error, if it has no derivative of a result that has a gradient.
+      }], "::llvm::LogicalResult", "buildGradient", (ins "::mlir::OpBuilder &":$builder,
         "::mlir::ValueRange":$resultGradients,
         "::llvm::SmallVectorImpl<::mlir::Value> &":$operandGradients)>,
     InterfaceMethod<"The operands and results that the derivative reads.",

@@ -71,7 +71,8 @@ def Weft_RotaryOp : Weft_Op<"rotary", [Pure, Weft_Additive, Weft_Differentiable]
   let description = [{
     With m frequencies in the table, features i and i + m (i < m) of the last dimension
     are rotated by the angle of (position, i); features from 2m on stay. `inverse`
-    rotates back, which is the derivative. The second dimension is the position.
+    rotates back, which is the derivative by the input; the table, which `weft.rotary_table`
+    makes, is taken as constant. The second dimension is the position.
 
     **Constraints:**
     - rotary_c1: the table is [2, positions, m], positions as in the input's second
