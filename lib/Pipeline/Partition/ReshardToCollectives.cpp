@@ -41,12 +41,6 @@ ArrayAttr dropFront(ArrayAttr axes, size_t count) {
   return ArrayAttr::get(axes.getContext(), axes.getValue().drop_front(count));
 }
 
-ArrayAttr append(ArrayAttr axes, ArrayAttr more) {
-  SmallVector<Attribute> all(axes.getValue());
-  llvm::append_range(all, more);
-  return ArrayAttr::get(axes.getContext(), all);
-}
-
 /// Walks one value from its sharding to the wanted one, a collective at a time.
 class ReshardExpansion {
 public:
@@ -88,9 +82,8 @@ private:
       return;
     }
     ArrayAttr left = without(from.getUnreduced(), axes);
-    ShardingAttr reduced =
-        withUnreduced(from, left.getValue(),
-                      left.empty() ? ReductionKind::Sum : from.getReduction());
+    ShardingAttr reduced = withUnreduced(from, left.getValue(),
+                                         left.empty() ? ReductionKind::Sum : from.getReduction());
     value = AllReduceOp::create(builder, loc, typeWith(reduced), value, mesh, axes,
                                 from.getReduction());
   }
@@ -106,7 +99,7 @@ private:
         }
         ShardingAttr sharding = current();
         sharding = withDim(sharding, from, dropBack(sharding.getDims()[from], axes.size()));
-        sharding = withDim(sharding, dim, append(sharding.getDims()[dim], axes));
+        sharding = withDim(sharding, dim, appendAxes(sharding.getDims()[dim], axes));
         value = AllToAllOp::create(builder, loc, typeWith(sharding), value, mesh, axes,
                                    /*split=*/dim, /*concat=*/from);
       }
@@ -131,9 +124,9 @@ private:
       if (axes.empty()) {
         continue;
       }
-      ArrayAttr all = append(current().getDims()[dim], axes);
-      value = SliceOp::create(builder, loc, typeWith(withDim(current(), dim, all)), value,
-                              Value(), mesh, axes, dim);
+      ArrayAttr all = appendAxes(current().getDims()[dim], axes);
+      value = SliceOp::create(builder, loc, typeWith(withDim(current(), dim, all)), value, Value(),
+                              mesh, axes, dim);
     }
   }
 
@@ -151,8 +144,7 @@ private:
   ShardingAttr to;
 };
 
-struct ReshardToCollectivesPass
-    : impl::ReshardToCollectivesPassBase<ReshardToCollectivesPass> {
+struct ReshardToCollectivesPass : impl::ReshardToCollectivesPassBase<ReshardToCollectivesPass> {
   void runOnOperation() override {
     getOperation().walk([](ReshardOp op) {
       op.replaceAllUsesWith(ReshardExpansion(op).expand());

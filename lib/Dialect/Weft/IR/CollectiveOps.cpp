@@ -18,8 +18,7 @@ namespace {
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 /// group_c1, and that both sides are sharded on `mesh` or neither is.
-LogicalResult verifyGroup(Operation *op, MeshAttr mesh, ArrayAttr axes, Value input,
-                          Value output) {
+LogicalResult verifyGroup(Operation *op, MeshAttr mesh, ArrayAttr axes, Value input, Value output) {
   if (axes.empty()) {
     return op->emitOpError("needs at least one axis");
   }
@@ -82,8 +81,7 @@ ShardingAttr reduceOver(ShardingAttr sharding, ArrayAttr axes) {
       left.push_back(axis);
     }
   }
-  return withUnreduced(sharding, left,
-                       left.empty() ? ReductionKind::Sum : sharding.getReduction());
+  return withUnreduced(sharding, left, left.empty() ? ReductionKind::Sum : sharding.getReduction());
 }
 
 /// Whether `sharding` is pending by `reduction` over all of `axes`.
@@ -93,15 +91,14 @@ LogicalResult expectPending(Operation *op, ShardingAttr sharding, ArrayAttr axes
     if (!llvm::is_contained(sharding.getUnreduced(), axis) ||
         sharding.getReduction() != reduction) {
       return op->emitOpError() << "expected an input pending by "
-                               << stringifyReductionKind(reduction) << " over " << axis
-                               << ", got " << sharding;
+                               << stringifyReductionKind(reduction) << " over " << axis << ", got "
+                               << sharding;
     }
   }
   return success();
 }
 
-LogicalResult expectMinorAxes(Operation *op, ShardingAttr sharding, int64_t dim,
-                              ArrayAttr axes) {
+LogicalResult expectMinorAxes(Operation *op, ShardingAttr sharding, int64_t dim, ArrayAttr axes) {
   if (!endsWith(sharding.getDims()[dim], axes)) {
     return op->emitOpError() << "expected " << axes << " as the last axes of dimension " << dim
                              << ", got " << sharding.getDims()[dim];
@@ -112,21 +109,14 @@ LogicalResult expectMinorAxes(Operation *op, ShardingAttr sharding, int64_t dim,
 /// Before `axes` are given something to do under `sharding`, they must do nothing.
 LogicalResult expectFree(Operation *op, ShardingAttr sharding, ArrayAttr axes) {
   for (Attribute axis : axes) {
-    bool isCutting = llvm::any_of(sharding.getDims(), [&](ArrayAttr dim) {
-      return llvm::is_contained(dim, axis);
-    });
+    bool isCutting = llvm::any_of(sharding.getDims(),
+                                  [&](ArrayAttr dim) { return llvm::is_contained(dim, axis); });
     if (isCutting || llvm::is_contained(sharding.getUnreduced(), axis)) {
-      return op->emitOpError() << "expected an input that is replicated over " << axis
-                               << ", got " << sharding;
+      return op->emitOpError() << "expected an input that is replicated over " << axis << ", got "
+                               << sharding;
     }
   }
   return success();
-}
-
-ArrayAttr append(ArrayAttr axes, ArrayAttr more) {
-  SmallVector<Attribute> all(axes.getValue());
-  llvm::append_range(all, more);
-  return ArrayAttr::get(axes.getContext(), all);
 }
 
 SmallVector<int64_t> scaled(ArrayRef<int64_t> shape, int64_t dim, int64_t factor) {
@@ -136,8 +126,7 @@ SmallVector<int64_t> scaled(ArrayRef<int64_t> shape, int64_t dim, int64_t factor
 }
 
 /// Local: the longer side's dimension is a multiple of the group's size.
-LogicalResult expectDivisible(Operation *op, ArrayRef<int64_t> shape, int64_t dim,
-                              int64_t pieces) {
+LogicalResult expectDivisible(Operation *op, ArrayRef<int64_t> shape, int64_t dim, int64_t pieces) {
   if (shape[dim] % pieces != 0) {
     return op->emitOpError() << "dimension " << dim << " of size " << shape[dim]
                              << " must be a multiple of the group's " << pieces << " ranks";
@@ -198,8 +187,9 @@ LogicalResult AllGatherOp::verify() {
   }
   ShardingAttr from = getSharding(getInput().getType());
   if (!from) { // all_gather_c2
-    return expectLocal(*this, getOutput(), scaled(typeOf(getInput()).getShape(), getDim(),
-                                                  getMesh().getSize(getAxes())));
+    return expectLocal(
+        *this, getOutput(),
+        scaled(typeOf(getInput()).getShape(), getDim(), getMesh().getSize(getAxes())));
   }
   if (failed(expectMinorAxes(*this, from, getDim(), getAxes()))) { // all_gather_c1
     return failure();
@@ -219,8 +209,7 @@ LogicalResult ReduceScatterOp::verify() {
     if (failed(expectDivisible(*this, typeOf(getInput()).getShape(), getDim(), pieces))) {
       return failure();
     }
-    return expectLocal(*this, getInput(),
-                       scaled(typeOf(getOutput()).getShape(), getDim(), pieces));
+    return expectLocal(*this, getInput(), scaled(typeOf(getOutput()).getShape(), getDim(), pieces));
   }
   if (failed(expectPending(*this, from, getAxes(), getReduction()))) { // reduce_scatter_c1
     return failure();
@@ -228,7 +217,7 @@ LogicalResult ReduceScatterOp::verify() {
   ShardingAttr reduced = reduceOver(from, getAxes());
   return expectSharding(
       *this, getOutput(),
-      withDim(reduced, getDim(), append(reduced.getDims()[getDim()], getAxes())));
+      withDim(reduced, getDim(), appendAxes(reduced.getDims()[getDim()], getAxes())));
 }
 
 LogicalResult AllToAllOp::verify() {
@@ -255,9 +244,9 @@ LogicalResult AllToAllOp::verify() {
   }
   ShardingAttr moved =
       withDim(from, getConcat(), dropBack(from.getDims()[getConcat()], getAxes().size()));
-  return expectSharding(*this, getOutput(), withDim(moved, getSplit(),
-                                                    append(moved.getDims()[getSplit()],
-                                                           getAxes())));
+  return expectSharding(
+      *this, getOutput(),
+      withDim(moved, getSplit(), appendAxes(moved.getDims()[getSplit()], getAxes())));
 }
 
 //===----------------------------------------------------------------------===//
@@ -276,14 +265,13 @@ LogicalResult SliceOp::verify() {
     if (failed(expectDivisible(*this, typeOf(getInput()).getShape(), getDim(), pieces))) {
       return failure();
     }
-    return expectLocal(*this, getInput(),
-                       scaled(typeOf(getOutput()).getShape(), getDim(), pieces));
+    return expectLocal(*this, getInput(), scaled(typeOf(getOutput()).getShape(), getDim(), pieces));
   }
   if (failed(expectFree(*this, from, getAxes()))) { // slice_c1
     return failure();
   }
   return expectSharding(*this, getOutput(),
-                        withDim(from, getDim(), append(from.getDims()[getDim()], getAxes())));
+                        withDim(from, getDim(), appendAxes(from.getDims()[getDim()], getAxes())));
 }
 
 LogicalResult PartialOp::verify() {

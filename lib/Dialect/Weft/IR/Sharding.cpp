@@ -133,8 +133,7 @@ Attribute ShardingAttr::parse(AsmParser &parser, Type) {
   if (succeeded(parser.parseOptionalComma())) {
     FailureOr<ReductionKind> kind = failure();
     if (parser.parseKeyword("unreduced") || parser.parseEqual() ||
-        failed(kind = FieldParser<ReductionKind>::parse(parser)) ||
-        parseAxes(parser, unreduced)) {
+        failed(kind = FieldParser<ReductionKind>::parse(parser)) || parseAxes(parser, unreduced)) {
       return {};
     }
     reduction = *kind;
@@ -262,6 +261,12 @@ ArrayAttr joinAxes(ArrayAttr axes, ArrayAttr more) {
     }
   }
   return ArrayAttr::get(axes.getContext(), joined);
+}
+
+ArrayAttr appendAxes(ArrayAttr axes, ArrayAttr more) {
+  SmallVector<Attribute> all(axes.getValue());
+  llvm::append_range(all, more);
+  return ArrayAttr::get(axes.getContext(), all);
 }
 
 bool endsWith(ArrayAttr axes, ArrayAttr suffix) {

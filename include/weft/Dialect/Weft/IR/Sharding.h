@@ -61,6 +61,9 @@ mlir::ArrayAttr sortByMesh(MeshAttr mesh, llvm::ArrayRef<mlir::Attribute> axes);
 /// `axes` and `more`, joined, without repetition.
 mlir::ArrayAttr joinAxes(mlir::ArrayAttr axes, mlir::ArrayAttr more);
 
+/// `axes` and then `more`, which holds none of them.
+mlir::ArrayAttr appendAxes(mlir::ArrayAttr axes, mlir::ArrayAttr more);
+
 /// Whether `axes` ends in `suffix`.
 bool endsWith(mlir::ArrayAttr axes, mlir::ArrayAttr suffix);
 
