@@ -102,18 +102,17 @@ constexpr FieldKey kFieldKeys[] = {
     {"rotary.original_maximum_length", "", "original_max_position_embeddings"},
 };
 
-std::optional<Kind> readKind(Keys &keys) {
-  if (!keys.has("model_type")) {
-    keys.refuse("model_type", "missing");
-    return std::nullopt;
-  }
+/// Nothing where the kind is not known, which is then said.
+std::optional<Kind> readKind(Keys &keys, desc::Diagnostics &diagnostics) {
   std::string type = keys.word("model_type");
   auto found = llvm::find(kKinds, StringRef(type));
   if (found != std::end(kKinds)) {
     return static_cast<Kind>(found - kKinds);
   }
-  keys.refuse("model_type", "expected one of " + llvm::join(llvm::ArrayRef(kKinds), ", ") +
-                                ", got '" + readable(type) + "'");
+  if (diagnostics.empty()) {
+    keys.refuse("model_type", "expected one of " + llvm::join(llvm::ArrayRef(kKinds), ", ") +
+                                  ", got '" + readable(type) + "'");
+  }
   return std::nullopt;
 }
 
@@ -175,7 +174,7 @@ desc::Result<Config> weft::hf::parseConfig(std::string_view text, const std::str
   }
   desc::Diagnostics diagnostics;
   Keys keys(*object, file, "", diagnostics);
-  std::optional<Kind> kind = readKind(keys);
+  std::optional<Kind> kind = readKind(keys, diagnostics);
   if (!kind) {
     return diagnostics;
   }

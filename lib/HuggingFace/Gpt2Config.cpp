@@ -26,7 +26,8 @@ static desc::ActivationKind readActivation(Keys &keys) {
   if (name == "gelu_new" || name == "gelu_pytorch_tanh") {
     return desc::ActivationKind::GeluTanh;
   }
-  keys.refuse("activation_function", "expected one of gelu, gelu_new, gelu_pytorch_tanh");
+  keys.refuse("activation_function",
+              "expected one of gelu, gelu_new, gelu_pytorch_tanh, got '" + readable(name) + "'");
   return desc::ActivationKind::Gelu;
 }
 

@@ -49,10 +49,10 @@ desc::Diagnostic syntaxError(Error error, const std::string &file) {
   desc::Diagnostic diagnostic{{file, 0, 0}, "", "", text};
   SmallVector<StringRef> parts;
   if (Regex("^\\[([0-9]+):([0-9]+), byte=[0-9]+\\]: (.*)$").match(text, &parts)) {
-    // The parser counts columns from 0.
+    // The parser counts columns from 0, and has the character at fault behind it.
     int line = 0, column = 0;
     if (!parts[1].getAsInteger(10, line) && !parts[2].getAsInteger(10, column)) {
-      diagnostic.location = {file, line, column + 1};
+      diagnostic.location = {file, line, std::max(column, 1)};
     }
     diagnostic.message = parts[3].str();
   }

@@ -41,8 +41,9 @@ void LlamaReader::read() {
   model.norm = desc::NormKind::RmsNorm;
   model.normBias = false;
   model.normEpsilon = keys.real("rms_norm_eps", 1e-6);
-  if (keys.word("hidden_act", StringRef("silu")) != "silu") {
-    keys.refuse("hidden_act", "expected silu: the MLP is down(silu(gate(x)) * up(x))");
+  if (std::string name = keys.word("hidden_act", StringRef("silu")); name != "silu") {
+    keys.refuse("hidden_act", "expected silu: the MLP is down(silu(gate(x)) * up(x)), got '" +
+                                  readable(name) + "'");
   }
   model.activation = desc::ActivationKind::SwiGlu;
   model.positions = desc::PositionKind::Rotary;
@@ -136,7 +137,7 @@ void LlamaReader::readRotaryScaling(Keys &scaling, StringRef typeKey) {
     model.rotary.originalMaximumLength = scaling.count("original_max_position_embeddings");
     return;
   }
-  scaling.refuse(typeKey, "expected one of default, linear, llama3");
+  scaling.refuse(typeKey, "expected one of default, linear, llama3, got '" + readable(type) + "'");
 }
 
 void LlamaReader::readWindow() {
