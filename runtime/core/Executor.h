@@ -17,11 +17,14 @@
 #ifndef WEFT_RT_CORE_EXECUTOR_H
 #define WEFT_RT_CORE_EXECUTOR_H
 
+#include "core/Products.h"
+#include "core/Team.h"
 #include "weft-rt/Backend.h"
 #include "weft-rt/Program.h"
 
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace weft::rt {
@@ -48,8 +51,9 @@ enum class Outcome : uint8_t {
 class Executor {
 public:
   /// `program` and `kernels` must outlive this object; `kernels[i]` is the code of
-  /// `program.kernels[i]`. The program must be well-formed.
-  Executor(const Program &program, const KernelFunction *kernels, int64_t rank);
+  /// `program.kernels[i]`. The program must be well-formed. `threads` share the work of
+  /// kernels and products.
+  Executor(const Program &program, const KernelCode *kernels, int64_t rank, int64_t threads = 1);
 
   /// Allocates the arena, all zero, and prepares every instruction. To be called once,
   /// by the rank's own thread, so that memory comes from near its core. On failure
@@ -81,7 +85,11 @@ private:
     /// Product or observation number.
     uint32_t target = 0;
     Communicator::Handle handle = 0;
-    KernelFunction kernel = nullptr;
+    const KernelCode *kernel = nullptr;
+    /// For Kernel: whether there is so little to do that one thread is soonest done.
+    bool isSmall = false;
+    /// For Product: the pieces that threads take.
+    const std::vector<ProductPiece> *product = nullptr;
     /// Addresses of the operands, in `addresses`.
     void *const *operands = nullptr;
     const int64_t *immediates = nullptr;
@@ -94,19 +102,24 @@ private:
   };
 
   bool allocateArena();
+  uint64_t operandBytes(const Instruction &instruction) const;
   std::vector<Prepared> prepareSection(const char *section,
                                        const std::vector<Instruction> &instructions);
   Outcome runSection(const std::vector<Prepared> &code);
   Outcome execute(const Prepared &instruction);
+  void runKernel(const Prepared &instruction);
   Outcome observe(const Prepared &instruction);
 
   const Program &program;
-  const KernelFunction *const kernels;
-  const int64_t self;
+  const KernelCode *const kernels;
+  const int64_t self, threads;
   const std::vector<int64_t> place;
   Communicator *link = nullptr;
   Observer *observer = nullptr;
 
+  std::optional<Team> team;
+  /// The pieces of each product of the program.
+  std::vector<std::vector<ProductPiece>> products;
   std::unique_ptr<char[], Free> arena;
   /// Operand addresses of all instructions, one after another. Never grows after `prepare`
   /// has reserved it, since instructions point into it.

@@ -8,8 +8,10 @@
 #include "core/Options.h"
 
 #include "core/OutputFile.h"
+#include "core/Team.h"
 #include "core/Text.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -69,6 +71,13 @@ const char *applyRanks(Options &options, std::string_view value) {
                                                                   : "a whole number, 1 or more";
 }
 
+const char *applyThreads(Options &options, std::string_view value) {
+  options.threads = 0;
+  bool ok =
+      parseNumber(value, *options.threads) && *options.threads > 0 && *options.threads <= 1024;
+  return ok ? nullptr : "a whole number, 1 to 1024";
+}
+
 const char *applyTimeout(Options &options, std::string_view value) {
   // A year, so that nanoseconds fit into 64 bits.
   bool ok = parseNumber(value, options.timeoutSeconds) && options.timeoutSeconds > 0 &&
@@ -88,6 +97,8 @@ const Entry kTable[] = {
      [](const Program &program) { return std::to_string(program.defaultSeed); }, applySeed},
     {"Training", "--ranks", "N", "refuse to run unless the plan has N ranks",
      [](const Program &program) { return std::to_string(program.rankCount()); }, applyRanks},
+    {"Training", "--threads", "N", "threads that share the work of one rank",
+     [](const Program &program) { return std::to_string(threadsOf(program, {})); }, applyThreads},
     {"Training", "--timeout", "SECONDS", "how long a rank waits for others before the run fails",
      [](const Program &) { return std::string("60"); }, applyTimeout},
 
@@ -174,6 +185,11 @@ bool checkTogether(const Options &options, std::string &error) {
 }
 
 } // namespace
+
+int64_t weft::rt::threadsOf(const Program &program, const Options &options) {
+  int64_t share = countProcessors() / program.rankCount();
+  return options.threads.value_or(std::clamp<int64_t>(share, 1, program.threadsPerRank));
+}
 
 std::string weft::rt::meshText(const Program &program) {
   std::string text = concat(program.rankCount(), program.rankCount() == 1 ? " rank" : " ranks");

@@ -26,6 +26,8 @@ struct Options {
   int64_t gradientsStep = 0;
   double timeoutSeconds = 60;
   std::optional<int64_t> ranks;
+  /// Of each rank; see `threadsOf`.
+  std::optional<int64_t> threads;
   /// No line for each step; no output at all.
   bool noProgress = false, quiet = false;
   bool curve = false;
@@ -35,6 +37,10 @@ struct Options {
 /// options, on values that an option does not take, and on options that contradict each other.
 bool parseOptions(const Program &program, std::span<const char *const> arguments, Options &options,
                   std::string &error);
+
+/// Threads that each rank of the program uses: what was asked for, or else as many as the rank's
+/// device has cores, but no more than this machine has processors for each rank.
+int64_t threadsOf(const Program &program, const Options &options);
 
 /// What --help prints; `name` is how the executable was called.
 std::string helpText(const Program &program, const std::string &name);

@@ -55,7 +55,7 @@ void fields(auto &visit, Is<Program> auto &x) {
   visit(x.parameters, x.optimizerState, x.inputs);
   visit(x.kernels, x.products, x.collectives, x.observations, x.labels, x.init, x.step);
   visit(x.globalBatch, x.sequenceLength, x.vocabulary, x.defaultSteps, x.defaultSeed);
-  visit(x.stepFlops, x.peakFlopsPerRank);
+  visit(x.stepFlops, x.peakFlopsPerRank, x.threadsPerRank);
 }
 
 // The largest legal value of each enumeration.

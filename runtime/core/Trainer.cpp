@@ -49,11 +49,12 @@ struct alignas(64) RankState {
 /// also the books, and all of them their pieces of the gradients.
 class Trainer : public Observer {
 public:
-  Trainer(const Program &program, const KernelFunction *kernels, const Options &options)
+  Trainer(const Program &program, const KernelCode *kernels, const Options &options)
       : program(program), options(options), books(program, options),
         ranks(size_t(program.rankCount())) {
     for (size_t rank = 0; rank < ranks.size(); ++rank) {
-      ranks[rank].executor = std::make_unique<Executor>(program, kernels, int64_t(rank));
+      ranks[rank].executor =
+          std::make_unique<Executor>(program, kernels, int64_t(rank), threadsOf(program, options));
     }
   }
 
@@ -306,7 +307,7 @@ ExitCode Trainer::run() {
 
 } // namespace
 
-ExitCode weft::rt::train(const Program &program, const KernelFunction *kernels,
+ExitCode weft::rt::train(const Program &program, const KernelCode *kernels,
                          const Options &options) {
   return Trainer(program, kernels, options).run();
 }

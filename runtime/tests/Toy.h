@@ -29,7 +29,7 @@ Program makeToy(int64_t data, int64_t model);
 
 /// In the order of the program's kernels. A rank on which the environment variable
 /// WEFT_TOY_HANG is its number never returns from the first kernel of a step.
-extern const KernelFunction kToyKernels[];
+extern const KernelCode kToyKernels[];
 
 /// The table's values before the first step.
 double toyInitial(uint64_t seed, int64_t token);

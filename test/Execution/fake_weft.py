@@ -57,7 +57,7 @@ def run_program(arguments):
     parser.add_argument("program")
     for flag in ("--data", "--metrics", "--save", "--save-gradients"):
         parser.add_argument(flag)
-    for flag in ("--steps", "--seed", "--gradients-step"):
+    for flag in ("--steps", "--seed", "--threads", "--gradients-step"):
         parser.add_argument(flag, type=int)
     parser.add_argument("--quiet", action="store_true")
     options = parser.parse_args([a for a in arguments if a != "--"])

@@ -115,12 +115,14 @@ class Compiler:
               "-o", place / "train"])
         return place
 
-    def run(self, place, mesh, steps=cases.STEPS, gradients_step=0, name="run"):
-        """Runs the program in `place` from fresh weights; raises ProgramError."""
+    def run(self, place, mesh, steps=cases.STEPS, gradients_step=0, name="run", threads=1):
+        """Runs the program in `place` from fresh weights; raises ProgramError. `threads` share the
+        work of each rank."""
         metrics, weights, gradients = (
             place / f"{name}.{kind}" for kind in
             ("metrics.jsonl", "weights.safetensors", "gradients.safetensors"))
         options = ["--data", self.data, "--steps", steps, "--seed", cases.SEED, "--quiet",
+                   "--threads", threads,
                    "--metrics", metrics, "--save", weights]
         if steps:
             options += ["--save-gradients", gradients, "--gradients-step", gradients_step]

@@ -243,6 +243,7 @@ rt::Program makeProgram(const ProgramInfo &info, MeshAttr mesh) {
   program.defaultSeed = info.defaultSeed;
   program.stepFlops = info.stepFlops;
   program.peakFlopsPerRank = info.peakFlopsPerRank;
+  program.threadsPerRank = info.threadsPerRank;
   for (auto [name, size] : llvm::zip_equal(mesh.getNames(), mesh.getSizes())) {
     program.mesh.push_back({name.str(), size});
   }

@@ -100,11 +100,21 @@ struct Kernel {
   std::string name;
 };
 
-/// Signature of a generated kernel. `buffers[i]` is the address of operand i,
-/// `immediates` the instruction's constants, `coordinates[a]` this rank's
-/// coordinate on mesh axis a.
+/// Runs iterations `begin` to before `end` of one phase of a generated kernel.
+/// `buffers[i]` is the address of operand i, `immediates` the instruction's
+/// constants, `coordinates[a]` this rank's coordinate on mesh axis a.
 using KernelFunction = void (*)(void *const *buffers, const int64_t *immediates,
-                                const int64_t *coordinates);
+                                const int64_t *coordinates, int64_t phase, int64_t begin,
+                                int64_t end);
+
+/// The code of a kernel: phases that run one after another, phase p of
+/// `iterations[p]` iterations. The iterations of a phase are independent: any
+/// threads may run any ranges of them in any order, and the bits are the same.
+struct KernelCode {
+  KernelFunction function = nullptr;
+  int64_t phaseCount = 0;
+  const int64_t *iterations = nullptr;
+};
 
 /// A matrix product for a library: C = op(A) op(B) on row-major matrices, C is
 /// m x n, the sum runs over k; `batch` products whose operands lie `stride*`
@@ -176,7 +186,7 @@ struct Instruction {
 
 struct Program {
   /// Written first, compared by the loader.
-  static constexpr uint32_t kVersion = 1;
+  static constexpr uint32_t kVersion = 2;
 
   std::string modelName;
   /// The plan, as text, and its hash; equal on all ranks.
@@ -209,6 +219,9 @@ struct Program {
   /// ops (recomputation not counted), and the peak of one rank's device per
   /// second; their ratio is the share of peak that is printed.
   double stepFlops = 0, peakFlopsPerRank = 0;
+  /// Processor cores that a rank's device has, hence threads that a rank uses where
+  /// the machine has as many.
+  int64_t threadsPerRank = 1;
 
   int64_t rankCount() const;
   /// Coordinates of `rank`, one for each mesh axis.
