@@ -76,11 +76,22 @@ const char *applyTimeout(Options &options, std::string_view value) {
   return ok ? nullptr : "seconds, more than 0 and at most a year";
 }
 
+const char *applyDataFormat(Options &options, std::string_view value) {
+  options.dataFormat = parseDataFormat(value);
+  return options.dataFormat ? nullptr : "bytes, nanogpt, llmc or megatron";
+}
+
 using Action = Options::Action;
 
 const Entry kTable[] = {
-    {"Training", "--data", "FILE", "the text to train on; every byte is a token", nullptr,
-     applyFile<&Options::data>},
+    {"Training", "--data", "FILE",
+     "the tokens to train on: a text, every byte of it a token, or "
+     "a file of nanoGPT, llm.c or Megatron-LM",
+     nullptr, applyFile<&Options::data>},
+    {"Training", "--data-format", "FORMAT",
+     "what that file is: bytes, nanogpt, llmc or megatron, instead of what its name and first "
+     "bytes say",
+     nullptr, applyDataFormat},
     {"Training", "--steps", "N", "train up to this step; steps count from 0",
      [](const Program &program) { return std::to_string(program.defaultSteps); },
      applyCount<&Options::steps>},
@@ -152,8 +163,10 @@ bool checkTogether(const Options &options, std::string &error) {
       {"--save", &options.save},
       {"--save-gradients", &options.saveGradients},
       {"--metrics", &options.metrics}};
-  const std::pair<const char *, const std::string *> inputs[] = {{"--data", &options.data},
-                                                                 {"--load", &options.load}};
+  std::vector<std::pair<const char *, std::string>> inputs = {{"--load", options.load}};
+  for (std::string &file : filesOf(options.data, options.dataFormat)) {
+    inputs.push_back({"--data", std::move(file)});
+  }
   for (size_t i = 0; i < std::size(outputs); ++i) {
     const auto &[name, file] = outputs[i];
     for (size_t j = i + 1; j < std::size(outputs); ++j) {
@@ -164,9 +177,9 @@ bool checkTogether(const Options &options, std::string &error) {
     }
     for (const auto &[otherName, other] : inputs) {
       // Going on in the same file is fine: it is replaced only when all is done.
-      bool replaces = other == &options.load && file == &options.save;
-      if (!file->empty() && !other->empty() && !replaces && isSameFile(*file, *other)) {
-        return fail(error, name, " would overwrite '", *other, "', which ", otherName, " reads");
+      bool replaces = otherName == inputs[0].first && file == &options.save;
+      if (!file->empty() && !other.empty() && !replaces && isSameFile(*file, other)) {
+        return fail(error, name, " would overwrite '", other, "', which ", otherName, " reads");
       }
     }
   }

@@ -8,6 +8,7 @@
 #ifndef WEFT_RT_CORE_OPTIONS_H
 #define WEFT_RT_CORE_OPTIONS_H
 
+#include "core/TokenFile.h"
 #include "weft-rt/Program.h"
 
 #include <optional>
@@ -21,6 +22,8 @@ struct Options {
   Action action = Action::Train;
   /// Files; empty if not given.
   std::string data, metrics, save, load, saveGradients;
+  /// By name and content if not given.
+  std::optional<DataFormat> dataFormat;
   int64_t steps = 0;
   uint64_t seed = 0;
   int64_t gradientsStep = 0;

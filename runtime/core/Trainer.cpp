@@ -66,12 +66,13 @@ private:
   bool prepareLoad(std::string &error);
   bool prepareData(std::string &error);
   bool prepareOutputs(std::string &error);
+  bool tellData(std::string &error) const;
   bool checkMemory(std::string &error) const;
 
   void runRank(Communicator &communicator);
   bool runStep(RankState &state, Communicator &communicator);
   void findFeeds(RankState &state) const;
-  void feed(RankState &state) const;
+  bool feed(RankState &state, std::string &error) const;
 
   void reportNotFinite() const;
   bool finish(std::string &error);
@@ -80,6 +81,7 @@ private:
   const Options &options;
   Books books;
   Dataset data;
+  Sampler training;
   Checkpoint checkpoint;
   Gradients gradients;
   std::vector<RankState> ranks;
@@ -87,7 +89,8 @@ private:
 };
 
 bool Trainer::prepare(std::string &error) {
-  return prepareLoad(error) && prepareData(error) && checkMemory(error) && prepareOutputs(error);
+  return prepareLoad(error) && prepareData(error) && checkMemory(error) &&
+         prepareOutputs(error) && tellData(error);
 }
 
 bool Trainer::prepareLoad(std::string &error) {
@@ -119,7 +122,12 @@ bool Trainer::prepareData(std::string &error) {
   if (options.data.empty()) {
     return fail(error, "--data is missing: the program reads tokens from a file");
   }
-  return data.open(options.data, program.sequenceLength, program.vocabulary, options.seed, error);
+  if (!data.open(options.data, options.dataFormat, program.sequenceLength, program.vocabulary,
+                 error)) {
+    return false;
+  }
+  training = Sampler(data, 0, data.sampleCount(), options.seed);
+  return true;
 }
 
 bool Trainer::checkMemory(std::string &error) const {
@@ -150,6 +158,11 @@ bool Trainer::prepareOutputs(std::string &error) {
   return books.open(firstStep, endStep, error);
 }
 
+bool Trainer::tellData(std::string &error) const {
+  return training.sampleCount() == 0 ||
+         books.tell(concat("data ", data.describe(), "\n"), error);
+}
+
 void Trainer::findFeeds(RankState &state) const {
   for (const NamedTensor &input : program.inputs) {
     Feed::Kind kind = input.name == "tokens"        ? Feed::Kind::Tokens
@@ -162,14 +175,16 @@ void Trainer::findFeeds(RankState &state) const {
   }
 }
 
-void Trainer::feed(RankState &state) const {
+bool Trainer::feed(RankState &state, std::string &error) const {
   for (const Feed &feed : state.feeds) {
     switch (feed.kind) {
     case Feed::Kind::Tokens:
     case Feed::Kind::Targets:
-      if (state.step < endStep) { // A run of no steps has no data either.
-        data.fill(state.step, program.globalBatch, feed.shape, feed.offset,
-                  feed.kind == Feed::Kind::Targets, static_cast<int32_t *>(feed.address));
+      // A run of no steps has no data either.
+      if (state.step < endStep && !training.fill(state.step, program.globalBatch, feed.shape,
+                                                 feed.offset, feed.kind == Feed::Kind::Targets,
+                                                 static_cast<int32_t *>(feed.address), error)) {
+        return false;
       }
       break;
     case Feed::Kind::Step:
@@ -180,6 +195,7 @@ void Trainer::feed(RankState &state) const {
       break;
     }
   }
+  return true;
 }
 
 void Trainer::runRank(Communicator &communicator) {
@@ -189,7 +205,11 @@ void Trainer::runRank(Communicator &communicator) {
     return;
   }
   findFeeds(state);
-  feed(state);
+  std::string error;
+  if (!feed(state, error)) {
+    communicator.fail(error);
+    return;
+  }
   if (state.executor->runInit() != Outcome::Done) {
     return;
   }
@@ -206,7 +226,10 @@ bool Trainer::runStep(RankState &state, Communicator &communicator) {
   if (keepsBooks) {
     books.beginStep();
   }
-  feed(state);
+  std::string error;
+  if (!feed(state, error)) {
+    return communicator.fail(error);
+  }
   Outcome outcome = state.executor->runStep();
   if (outcome == Outcome::NotFinite) {
     state.notFinite = true;
@@ -215,7 +238,6 @@ bool Trainer::runStep(RankState &state, Communicator &communicator) {
   if (outcome != Outcome::Done) {
     return false;
   }
-  std::string error;
   return !keepsBooks || books.endStep(error) || communicator.fail(error);
 }
 

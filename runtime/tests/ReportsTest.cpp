@@ -45,6 +45,7 @@ TEST_F(CommandLine, DefaultsComeFromTheProgram) {
 TEST_F(CommandLine, ReadsEveryOption) {
   EXPECT_EQ(errorOf({"--data",
                      "d",
+                     "--data-format=llmc",
                      "--steps=12",
                      "--seed",
                      "18446744073709551615",
@@ -67,6 +68,7 @@ TEST_F(CommandLine, ReadsEveryOption) {
             "");
   EXPECT_EQ(options.data + options.metrics + options.save + options.load + options.saveGradients,
             "dmslg");
+  EXPECT_EQ(options.dataFormat, DataFormat::Llmc);
   EXPECT_EQ(options.steps, 12);
   EXPECT_EQ(options.seed, 18446744073709551615u);
   EXPECT_EQ(options.timeoutSeconds, 0.5);
@@ -83,6 +85,8 @@ TEST_F(CommandLine, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(errorOf({"--learning-rate", "3"}), "unknown option --learning-rate; --help lists all");
   EXPECT_EQ(errorOf({"data.txt"}), "unexpected argument 'data.txt'; options begin with --");
   EXPECT_EQ(errorOf({"--steps"}), "--steps needs a value, N");
+  EXPECT_EQ(errorOf({"--data-format", "csv"}),
+            "--data-format is 'csv', expected bytes, nanogpt, llmc or megatron");
   EXPECT_EQ(errorOf({"--quiet=yes"}), "--quiet takes no value, got 'yes'");
   EXPECT_EQ(errorOf({"--steps", "-1"}), "--steps is '-1', expected a whole number, 0 or more");
   EXPECT_EQ(errorOf({"--steps", "5x"}), "--steps is '5x', expected a whole number, 0 or more");
