@@ -27,7 +27,7 @@ bool Executor::prepare(Communicator &communicator, Observer &observer) {
         concat("rank ", self, " cannot allocate its arena of ", bytesText(program.arenaBytes)));
   }
   size_t operands = 0;
-  for (const auto *section : {&program.init, &program.step}) {
+  for (const auto *section : {&program.init, &program.step, &program.evaluate}) {
     for (const Instruction &instruction : *section) {
       operands += instruction.operands.size();
     }
@@ -35,6 +35,7 @@ bool Executor::prepare(Communicator &communicator, Observer &observer) {
   addresses.reserve(operands);
   initCode = prepareSection("init", program.init);
   stepCode = prepareSection("step", program.step);
+  evaluateCode = prepareSection("evaluate", program.evaluate);
 
   std::vector<uint32_t> allAxes(program.mesh.size());
   std::iota(allAxes.begin(), allAxes.end(), 0);
@@ -87,7 +88,8 @@ Executor::prepareSection(const char *section, const std::vector<Instruction> &in
       break;
     case Opcode::Observe: {
       const std::string &name = program.observations[instruction.target].name;
-      prepared.mustBeFinite = name == "loss" || name == "gradient_norm";
+      prepared.mustBeFinite =
+          name == "loss" || name == "gradient_norm" || name == "validation_loss";
       break;
     }
     }

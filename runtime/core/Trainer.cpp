@@ -11,12 +11,12 @@
 #include "core/Books.h"
 #include "core/CheckedMath.h"
 #include "core/Checkpoint.h"
-#include "core/Dataset.h"
 #include "core/Executor.h"
 #include "core/Gradients.h"
 #include "core/NonFinite.h"
 #include "core/OutputFile.h"
 #include "core/Products.h"
+#include "core/RunData.h"
 #include "core/Text.h"
 
 #include <algorithm>
@@ -40,8 +40,9 @@ struct Feed {
 struct alignas(64) RankState {
   std::unique_ptr<Executor> executor;
   std::vector<Feed> feeds;
+  /// Steps that are done.
   int64_t step = 0;
-  bool notFinite = false;
+  bool validates = false, notFinite = false;
   std::optional<Finding> finding;
 };
 
@@ -64,15 +65,15 @@ public:
 private:
   bool prepare(std::string &error);
   bool prepareLoad(std::string &error);
-  bool prepareData(std::string &error);
   bool prepareOutputs(std::string &error);
-  bool tellData(std::string &error) const;
   bool checkMemory(std::string &error) const;
 
   void runRank(Communicator &communicator);
   bool runStep(RankState &state, Communicator &communicator);
+  bool validate(RankState &state, Communicator &communicator);
   void findFeeds(RankState &state) const;
-  bool feed(RankState &state, std::string &error) const;
+  void feedCounters(RankState &state) const;
+  bool feedBatch(RankState &state, BatchChoice batch) const;
 
   void reportNotFinite() const;
   bool finish(std::string &error);
@@ -80,8 +81,7 @@ private:
   const Program &program;
   const Options &options;
   Books books;
-  Dataset data;
-  Sampler training;
+  RunData data;
   Checkpoint checkpoint;
   Gradients gradients;
   std::vector<RankState> ranks;
@@ -89,8 +89,8 @@ private:
 };
 
 bool Trainer::prepare(std::string &error) {
-  return prepareLoad(error) && prepareData(error) && checkMemory(error) &&
-         prepareOutputs(error) && tellData(error);
+  return prepareLoad(error) && data.open(program, options, firstStep, endStep, error) &&
+         checkMemory(error) && prepareOutputs(error) && books.tell(data.note(), error);
 }
 
 bool Trainer::prepareLoad(std::string &error) {
@@ -109,24 +109,6 @@ bool Trainer::prepareLoad(std::string &error) {
   if (samples > uint64_t(std::numeric_limits<int64_t>::max())) {
     return fail(error, "--steps is ", endStep, ", which is too many to count the samples");
   }
-  return true;
-}
-
-bool Trainer::prepareData(std::string &error) {
-  bool readsData = std::any_of(program.inputs.begin(), program.inputs.end(), [](const auto &input) {
-    return input.name == "tokens" || input.name == "targets";
-  });
-  if (!readsData || firstStep == endStep) {
-    return true;
-  }
-  if (options.data.empty()) {
-    return fail(error, "--data is missing: the program reads tokens from a file");
-  }
-  if (!data.open(options.data, options.dataFormat, program.sequenceLength, program.vocabulary,
-                 error)) {
-    return false;
-  }
-  training = Sampler(data, 0, data.sampleCount(), options.seed);
   return true;
 }
 
@@ -158,11 +140,6 @@ bool Trainer::prepareOutputs(std::string &error) {
   return books.open(firstStep, endStep, error);
 }
 
-bool Trainer::tellData(std::string &error) const {
-  return training.sampleCount() == 0 ||
-         books.tell(concat("data ", data.describe(), "\n"), error);
-}
-
 void Trainer::findFeeds(RankState &state) const {
   for (const NamedTensor &input : program.inputs) {
     Feed::Kind kind = input.name == "tokens"        ? Feed::Kind::Tokens
@@ -175,24 +152,24 @@ void Trainer::findFeeds(RankState &state) const {
   }
 }
 
-bool Trainer::feed(RankState &state, std::string &error) const {
+void Trainer::feedCounters(RankState &state) const {
   for (const Feed &feed : state.feeds) {
-    switch (feed.kind) {
-    case Feed::Kind::Tokens:
-    case Feed::Kind::Targets:
-      // A run of no steps has no data either.
-      if (state.step < endStep && !training.fill(state.step, program.globalBatch, feed.shape,
-                                                 feed.offset, feed.kind == Feed::Kind::Targets,
-                                                 static_cast<int32_t *>(feed.address), error)) {
-        return false;
-      }
-      break;
-    case Feed::Kind::Step:
+    if (feed.kind == Feed::Kind::Step) {
       *static_cast<int64_t *>(feed.address) = state.step;
-      break;
-    case Feed::Kind::Seed:
+    } else if (feed.kind == Feed::Kind::Seed) {
       *static_cast<uint64_t *>(feed.address) = options.seed;
-      break;
+    }
+  }
+}
+
+bool Trainer::feedBatch(RankState &state, BatchChoice batch) const {
+  std::string error;
+  for (const Feed &feed : state.feeds) {
+    bool isTargets = feed.kind == Feed::Kind::Targets;
+    if ((isTargets || feed.kind == Feed::Kind::Tokens) &&
+        !batch.sampler->fill(batch.number, program.globalBatch, feed.shape, feed.offset, isTargets,
+                             static_cast<int32_t *>(feed.address), error)) {
+      return state.executor->communicator().fail(error);
     }
   }
   return true;
@@ -205,19 +182,18 @@ void Trainer::runRank(Communicator &communicator) {
     return;
   }
   findFeeds(state);
-  std::string error;
-  if (!feed(state, error)) {
-    communicator.fail(error);
-    return;
-  }
+  feedCounters(state);
   if (state.executor->runInit() != Outcome::Done) {
     return;
   }
   if (!options.load.empty()) {
     checkpoint.load(program, *state.executor);
   }
-  while (state.step < endStep && runStep(state, communicator)) {
-    ++state.step;
+  bool goesOn = !data.validatesAt(firstStep) || validate(state, communicator);
+  while (goesOn && state.step < endStep) {
+    goesOn = runStep(state, communicator);
+    state.step += goesOn;
+    goesOn = goesOn && (!data.validatesAt(state.step) || validate(state, communicator));
   }
 }
 
@@ -226,9 +202,9 @@ bool Trainer::runStep(RankState &state, Communicator &communicator) {
   if (keepsBooks) {
     books.beginStep();
   }
-  std::string error;
-  if (!feed(state, error)) {
-    return communicator.fail(error);
+  feedCounters(state);
+  if (!feedBatch(state, data.trainingBatch(state.step))) {
+    return false;
   }
   Outcome outcome = state.executor->runStep();
   if (outcome == Outcome::NotFinite) {
@@ -238,7 +214,29 @@ bool Trainer::runStep(RankState &state, Communicator &communicator) {
   if (outcome != Outcome::Done) {
     return false;
   }
+  std::string error;
   return !keepsBooks || books.endStep(error) || communicator.fail(error);
+}
+
+bool Trainer::validate(RankState &state, Communicator &communicator) {
+  bool keepsBooks = communicator.rank() == 0;
+  if (keepsBooks) {
+    books.beginValidation();
+  }
+  state.validates = true;
+  for (int64_t number = 0; number < data.validationBatches(); ++number) {
+    if (!feedBatch(state, data.validationBatch(number))) {
+      return false;
+    }
+    Outcome outcome = state.executor->runEvaluate();
+    if (outcome != Outcome::Done) {
+      state.notFinite = outcome == Outcome::NotFinite;
+      return false;
+    }
+  }
+  state.validates = false;
+  std::string error;
+  return !keepsBooks || books.endValidation(error) || communicator.fail(error);
 }
 
 void Trainer::observe(int64_t rank, uint32_t observation, const void *data) {
@@ -253,11 +251,18 @@ void Trainer::observe(int64_t rank, uint32_t observation, const void *data) {
       books.setLoss(value);
     } else if (observed.name == "gradient_norm") {
       books.setGradientNorm(value);
+    } else if (observed.name == "validation_loss") {
+      books.addValidationLoss(value);
     }
   }
 }
 
 void Trainer::reportNotFinite() const {
+  if (ranks[0].validates) {
+    std::fprintf(stderr, "error: validation step %lld: the loss is not finite\n",
+                 static_cast<long long>(books.currentStep()));
+    return;
+  }
   std::vector<std::optional<Finding>> findings;
   for (const RankState &state : ranks) {
     findings.push_back(state.finding);

@@ -9,7 +9,9 @@
 #include "core/Dataset.h"
 #include "core/Permutation.h"
 #include "core/Pieces.h"
+#include "core/RunData.h"
 #include "tests/TemporaryFolder.h"
+#include "tests/Toy.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -185,6 +187,38 @@ TEST_F(Data, TokensOfALargeFileAreCheckedWhenTheyAreRead) {
 TEST_F(Data, ANamedPipeDoesNotHang) {
   ASSERT_EQ(mkfifo(folder.file("pipe").c_str(), 0600), 0);
   EXPECT_THAT(openError(folder.file("pipe"), 4), HasSubstr("not a regular file"));
+}
+
+TEST_F(Data, AProgramWithoutEvaluationCannotValidate) {
+  Program program = makeToy(1, 1);
+  program.evaluate.clear();
+  Options options;
+  options.validationData = folder.write("data", std::string(1000, 'a'));
+  RunData run;
+  std::string error;
+  EXPECT_FALSE(run.open(program, options, 0, 5, error));
+  EXPECT_EQ(error, "this program cannot validate: it was compiled without @evaluate");
+}
+
+TEST_F(Data, ValidationsComeAsOftenAsAsked) {
+  Options options;
+  options.data = folder.write("data", std::string(4001, 'a'));
+  options.validationSplit = 0.25; // 62 of 250 samples, which make 7 batches of 8.
+  options.validationEvery = 4;
+  RunData run;
+  std::string error;
+  Program program = makeToy(1, 1);
+  ASSERT_TRUE(run.open(program, options, 8, 18, error)) << error;
+  EXPECT_EQ(run.validationBatches(), 7);
+  std::vector<int64_t> steps;
+  for (int64_t step = 8; step <= 18; ++step) {
+    if (run.validatesAt(step)) {
+      steps.push_back(step);
+    }
+  }
+  EXPECT_THAT(steps, ElementsAre(12, 16, 18));
+  EXPECT_EQ(run.trainingBatch(0).sampler->sampleCount(), 188u);
+  EXPECT_EQ(run.validationBatch(0).sampler->sampleAt(0), 188u);
 }
 
 TEST(Box, JoinsWhatIsContiguousInBoth) {

@@ -324,6 +324,13 @@ def token_files(bench):
     bench.train("output over one of Megatron's files",
                 r"error: --save would overwrite 'm\.bin', which --data reads", "--save", "m.bin",
                 data="m.idx")
+    bench.train("validation data beyond the vocabulary", r"error: the data file 'high' has the "
+                r"token 200 at position 100, the model's vocabulary is 0 to 127", "--validation-data",
+                "high", "--save", "out")
+    bench.train("too little to validate on", r"error: one batch takes 4 samples, there are 1 to "
+                r"validate on", "--validation-split", "0.01")
+    bench.train("output over the validation data", r"error: --metrics would overwrite 'high', which "
+                r"--validation-data reads", "--validation-data", "high", "--metrics", "high")
     # Too large to be looked at as a whole before training.
     bench.write("large.bin", numbers("<u2", *[999]) * ((1 << 24) + 1))
     bench.train("token beyond the vocabulary met while training", r"error: the data file "
@@ -376,8 +383,9 @@ def divergence(bench):
                 r"\(layers\.\d+[ /].* \(\w+\)\) on rank \d+",
                 "--save", "out", "--quiet", program="./diverging", status=3)
     done = bench.call(["./train", "--help"])
-    bench.tell("exit status 3 in --help", None if done and "3 if the loss or the gradient norm is "
-               "not finite" in done.stdout else "expected a sentence on exit status 3")
+    bench.tell("exit status 3 in --help", None if done and "3 if the loss, also of a validation, or "
+               "the gradient norm is not finite" in done.stdout
+               else "expected a sentence on exit status 3")
 
 
 def outputs(bench):

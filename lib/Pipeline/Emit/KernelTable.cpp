@@ -93,7 +93,7 @@ Error addKernelTable(Module &module, const rt::Program &program) {
     operands.push_back(operandsOf(*function));
     wrappers.push_back(makeWrapper(module, function));
   }
-  for (const auto *instructions : {&program.init, &program.step}) {
+  for (const auto *instructions : {&program.init, &program.step, &program.evaluate}) {
     if (Error error = checkInstructions(*instructions, program, operands)) {
       return error;
     }
