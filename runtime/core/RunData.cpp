@@ -78,10 +78,24 @@ bool RunData::countBatches(const Options &options, const std::string &source, st
   }
   batches = options.validationSteps.value_or(std::min(whole, kDefaultValidationBatches));
   if (batches > whole) {
-    return fail(error, "--validation-steps is ", batches, ", expected at most ", whole, ": there are ",
-                validation.sampleCount(), " samples to validate on, one batch takes ", batch);
+    return fail(error, "--validation-steps is ", batches, ", expected at most ", whole,
+                ": there are ", validation.sampleCount(),
+                " samples to validate on, one batch takes ", batch);
   }
   remark += concat("validation on ", batches, batches == 1 ? " batch" : " batches", " from ",
                    source, "\n");
   return true;
+}
+
+std::optional<BatchChoice> BatchOrder::next() {
+  if (validates && number < data->validationBatches()) {
+    return data->validationBatch(number++);
+  }
+  if (step >= data->endStep()) {
+    return std::nullopt;
+  }
+  BatchChoice batch = data->trainingBatch(step++);
+  validates = data->validatesAt(step);
+  number = 0;
+  return batch;
 }

@@ -36,6 +36,8 @@ public:
     return batches > 0 && (step == end || (every > 0 && step > first && step % every == 0));
   }
   int64_t validationBatches() const { return batches; }
+  int64_t firstStep() const { return first; }
+  int64_t endStep() const { return end; }
 
   BatchChoice trainingBatch(int64_t step) const { return {&training, step}; }
   /// The same samples in the order of their file, at every validation.
@@ -55,6 +57,23 @@ private:
   Sampler training, validation;
   int64_t first = 0, end = 0, every = 0, batches = 0;
   std::string remark;
+};
+
+/// All batches of a run, one after another: those of the steps, and between them those of
+/// validations. A small value; `data` must outlive it.
+class BatchOrder {
+public:
+  explicit BatchOrder(const RunData &data)
+      : data(&data), step(data.firstStep()), validates(data.validatesAt(step)) {}
+
+  /// Nothing after the last one.
+  std::optional<BatchChoice> next();
+
+private:
+  const RunData *data;
+  /// Steps whose batches have been given, and batches of the validation that comes now.
+  int64_t step, number = 0;
+  bool validates;
 };
 
 } // namespace weft::rt

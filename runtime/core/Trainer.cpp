@@ -15,8 +15,8 @@
 #include "core/Gradients.h"
 #include "core/NonFinite.h"
 #include "core/OutputFile.h"
+#include "core/Prefetcher.h"
 #include "core/Products.h"
-#include "core/RunData.h"
 #include "core/Text.h"
 
 #include <algorithm>
@@ -29,17 +29,11 @@ using namespace weft::rt;
 
 namespace {
 
-/// An input and one rank's piece of it.
-struct Feed {
-  enum class Kind : uint8_t { Tokens, Targets, Step, Seed } kind;
-  void *address = nullptr;
-  std::vector<int64_t> shape, offset;
-};
-
 /// What one rank's thread has for itself.
 struct alignas(64) RankState {
   std::unique_ptr<Executor> executor;
-  std::vector<Feed> feeds;
+  /// The input that counts steps; null if the program has none.
+  int64_t *stepNumber = nullptr;
   /// Steps that are done.
   int64_t step = 0;
   bool validates = false, notFinite = false;
@@ -52,6 +46,7 @@ class Trainer : public Observer {
 public:
   Trainer(const Program &program, const KernelFunction *kernels, const Options &options)
       : program(program), options(options), books(program, options),
+        prefetcher(program, Prefetcher::Seconds(options.timeoutSeconds)),
         ranks(size_t(program.rankCount())) {
     for (size_t rank = 0; rank < ranks.size(); ++rank) {
       ranks[rank].executor = std::make_unique<Executor>(program, kernels, int64_t(rank));
@@ -68,12 +63,11 @@ private:
   bool prepareOutputs(std::string &error);
   bool checkMemory(std::string &error) const;
 
-  void runRank(Communicator &communicator);
+  bool runRank(RankState &state, Communicator &communicator);
   bool runStep(RankState &state, Communicator &communicator);
   bool validate(RankState &state, Communicator &communicator);
-  void findFeeds(RankState &state) const;
-  void feedCounters(RankState &state) const;
-  bool feedBatch(RankState &state, BatchChoice batch) const;
+  void setCounters(RankState &state) const;
+  bool takeBatch(RankState &state);
 
   void reportNotFinite() const;
   bool finish(std::string &error);
@@ -82,6 +76,7 @@ private:
   const Options &options;
   Books books;
   RunData data;
+  Prefetcher prefetcher;
   Checkpoint checkpoint;
   Gradients gradients;
   std::vector<RankState> ranks;
@@ -113,7 +108,8 @@ bool Trainer::prepareLoad(std::string &error) {
 }
 
 bool Trainer::checkMemory(std::string &error) const {
-  uint64_t needed = saturatingMul(program.arenaBytes, uint64_t(program.rankCount()));
+  uint64_t needed = saturatingAdd(saturatingMul(program.arenaBytes, uint64_t(program.rankCount())),
+                                  prefetcher.bytes());
   uint64_t present = uint64_t(sysconf(_SC_PHYS_PAGES)) * uint64_t(sysconf(_SC_PAGESIZE));
   if (needed > present) {
     return fail(error, meshText(program), " need ", bytesText(needed),
@@ -140,51 +136,33 @@ bool Trainer::prepareOutputs(std::string &error) {
   return books.open(firstStep, endStep, error);
 }
 
-void Trainer::findFeeds(RankState &state) const {
+void Trainer::setCounters(RankState &state) const {
   for (const NamedTensor &input : program.inputs) {
-    Feed::Kind kind = input.name == "tokens"        ? Feed::Kind::Tokens
-                      : input.name == "targets"     ? Feed::Kind::Targets
-                      : input.name == "step_number" ? Feed::Kind::Step
-                                                    : Feed::Kind::Seed;
-    state.feeds.push_back({kind, state.executor->address(input.buffer),
-                           localShape(input.layout, program.mesh),
-                           localOffset(input.layout, program.mesh, state.executor->coordinates())});
-  }
-}
-
-void Trainer::feedCounters(RankState &state) const {
-  for (const Feed &feed : state.feeds) {
-    if (feed.kind == Feed::Kind::Step) {
-      *static_cast<int64_t *>(feed.address) = state.step;
-    } else if (feed.kind == Feed::Kind::Seed) {
-      *static_cast<uint64_t *>(feed.address) = options.seed;
+    void *address = state.executor->address(input.buffer);
+    if (input.name == "step_number") {
+      state.stepNumber = static_cast<int64_t *>(address);
+      *state.stepNumber = state.step;
+    } else if (input.name == "seed") {
+      *static_cast<uint64_t *>(address) = options.seed;
     }
   }
 }
 
-bool Trainer::feedBatch(RankState &state, BatchChoice batch) const {
+bool Trainer::takeBatch(RankState &state) {
   std::string error;
-  for (const Feed &feed : state.feeds) {
-    bool isTargets = feed.kind == Feed::Kind::Targets;
-    if ((isTargets || feed.kind == Feed::Kind::Tokens) &&
-        !batch.sampler->fill(batch.number, program.globalBatch, feed.shape, feed.offset, isTargets,
-                             static_cast<int32_t *>(feed.address), error)) {
-      return state.executor->communicator().fail(error);
-    }
-  }
-  return true;
+  return prefetcher.take(*state.executor, error) ||
+         (!error.empty() && state.executor->communicator().fail(error));
 }
 
-void Trainer::runRank(Communicator &communicator) {
-  RankState &state = ranks[size_t(communicator.rank())];
+/// Returns false if the rank ends before its time; the others then must not wait for tokens.
+bool Trainer::runRank(RankState &state, Communicator &communicator) {
   state.step = firstStep;
   if (!state.executor->prepare(communicator, *this)) {
-    return;
+    return false;
   }
-  findFeeds(state);
-  feedCounters(state);
+  setCounters(state);
   if (state.executor->runInit() != Outcome::Done) {
-    return;
+    return false;
   }
   if (!options.load.empty()) {
     checkpoint.load(program, *state.executor);
@@ -195,6 +173,7 @@ void Trainer::runRank(Communicator &communicator) {
     state.step += goesOn;
     goesOn = goesOn && (!data.validatesAt(state.step) || validate(state, communicator));
   }
+  return goesOn;
 }
 
 bool Trainer::runStep(RankState &state, Communicator &communicator) {
@@ -202,8 +181,10 @@ bool Trainer::runStep(RankState &state, Communicator &communicator) {
   if (keepsBooks) {
     books.beginStep();
   }
-  feedCounters(state);
-  if (!feedBatch(state, data.trainingBatch(state.step))) {
+  if (state.stepNumber) {
+    *state.stepNumber = state.step;
+  }
+  if (!takeBatch(state)) {
     return false;
   }
   Outcome outcome = state.executor->runStep();
@@ -225,7 +206,7 @@ bool Trainer::validate(RankState &state, Communicator &communicator) {
   }
   state.validates = true;
   for (int64_t number = 0; number < data.validationBatches(); ++number) {
-    if (!feedBatch(state, data.validationBatch(number))) {
+    if (!takeBatch(state)) {
       return false;
     }
     Outcome outcome = state.executor->runEvaluate();
@@ -309,12 +290,15 @@ ExitCode Trainer::run() {
   LocalOptions local;
   local.timeout = std::chrono::duration_cast<std::chrono::nanoseconds>(
       std::chrono::duration<double>(options.timeoutSeconds));
+  prefetcher.start(BatchOrder(data));
   RunResult result = makeLocalBackend(program.mesh, local)->run([this](Communicator &communicator) {
-    runRank(communicator);
+    if (!runRank(ranks[size_t(communicator.rank())], communicator)) {
+      prefetcher.stop();
+    }
   });
   if (result.failure) {
     std::fprintf(stderr, "error: %s\n", result.failure->message.c_str());
-    if (result.abandoned) {
+    if (result.abandoned || !prefetcher.endsWithin(local.grace)) {
       std::fflush(nullptr);
       std::_Exit(int(ExitCode::Error));
     }
