@@ -36,7 +36,7 @@ bool Executor::prepare(Communicator &communicator, Observer &observer) {
     products.push_back(cutProduct(product, team->size()));
   }
   size_t operands = 0;
-  for (const auto *section : {&program.init, &program.step}) {
+  for (const auto *section : {&program.init, &program.step, &program.evaluate}) {
     for (const Instruction &instruction : *section) {
       operands += instruction.operands.size();
     }
@@ -44,6 +44,7 @@ bool Executor::prepare(Communicator &communicator, Observer &observer) {
   addresses.reserve(operands);
   initCode = prepareSection("init", program.init);
   stepCode = prepareSection("step", program.step);
+  evaluateCode = prepareSection("evaluate", program.evaluate);
 
   std::vector<uint32_t> allAxes(program.mesh.size());
   std::iota(allAxes.begin(), allAxes.end(), 0);
@@ -106,7 +107,8 @@ Executor::prepareSection(const char *section, const std::vector<Instruction> &in
       break;
     case Opcode::Observe: {
       const std::string &name = program.observations[instruction.target].name;
-      prepared.mustBeFinite = name == "loss" || name == "gradient_norm";
+      prepared.mustBeFinite =
+          name == "loss" || name == "gradient_norm" || name == "validation_loss";
       break;
     }
     }

@@ -43,8 +43,8 @@ enum class Outcome : uint8_t {
   Done,
   /// This rank or another has failed; the communicator knows why.
   Stopped,
-  /// On some rank the loss or the gradient norm is not finite. All ranks stand behind
-  /// the same Observe instruction, `stoppedAt`.
+  /// On some rank the loss, the gradient norm or the validation loss is not finite. All ranks stand
+  /// behind the same Observe instruction, `stoppedAt`.
   NotFinite,
 };
 
@@ -62,6 +62,7 @@ public:
 
   Outcome runInit() { return runSection(initCode); }
   Outcome runStep() { return runSection(stepCode); }
+  Outcome runEvaluate() { return runSection(evaluateCode); }
 
   /// Runs one instruction of the step.
   Outcome runStepInstruction(size_t index) { return execute(stepCode[index]); }
@@ -124,7 +125,7 @@ private:
   /// Operand addresses of all instructions, one after another. Never grows after `prepare`
   /// has reserved it, since instructions point into it.
   std::vector<void *> addresses;
-  std::vector<Prepared> initCode, stepCode;
+  std::vector<Prepared> initCode, stepCode, evaluateCode;
   /// A maximum over all ranks of "is my value not finite".
   Communicator::Handle agree = 0;
   size_t notFiniteAt = 0;

@@ -8,6 +8,7 @@
 #ifndef WEFT_RT_CORE_OPTIONS_H
 #define WEFT_RT_CORE_OPTIONS_H
 
+#include "core/TokenFile.h"
 #include "weft-rt/Program.h"
 
 #include <optional>
@@ -20,7 +21,12 @@ struct Options {
 
   Action action = Action::Train;
   /// Files; empty if not given.
-  std::string data, metrics, save, load, saveGradients;
+  std::string data, validationData, metrics, save, load, saveGradients;
+  /// By name and content if not given.
+  std::optional<DataFormat> dataFormat;
+  /// Part of the samples of `data` to validate on, from 0 (none) to below 1.
+  double validationSplit = 0;
+  std::optional<int64_t> validationEvery, validationSteps;
   int64_t steps = 0;
   uint64_t seed = 0;
   int64_t gradientsStep = 0;

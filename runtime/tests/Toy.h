@@ -11,7 +11,8 @@
 //   loss = 1/(B S) sum over tokens of (table[token] - target/256)^2
 //
 // by SGD with momentum 0.9 and rate 4. On a mesh data x model, "data" cuts the
-// batch and "model" the table; the program has all-reduces over each and both.
+// batch and "model" the table; the program has all-reduces over each and both. An
+// evaluation computes the loss alone.
 //
 //===----------------------------------------------------------------------===//
 

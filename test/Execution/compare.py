@@ -8,7 +8,7 @@
 """Compiles small models, runs them, and compares numbers.
 
     equality   programs for several meshes against the program for one rank: losses and weights of
-               20 steps, and all gradients of the first and of a later step
+               20 steps, all gradients of the first and of a later step, and validations
     repeat     the same program twice, and once with ranks of three threads: equal to the last bit
     reference  programs against the NumPy implementation in test/Reference
     mutants    programs with one collective broken on purpose, each of which must be noticed
@@ -60,7 +60,8 @@ def check_equality(compiler, case):
             first, later = runs_of(compiler, case, mesh)
             if case.precision == "F32":
                 # Rounding grows from step to step, so only the first gradients tell.
-                return differences.of_runs(first, single()[0], 1e-5, ("losses", "gradients"))
+                return differences.of_runs(first, single()[0], 1e-5,
+                                           ("losses", "gradients", "validation"))
             return (differences.of_runs(first, single()[0], 1e-10)
                     or differences.of_runs(later, single()[1], 1e-10, ("gradients",)))
 
@@ -78,7 +79,7 @@ def check_repeat(compiler, case):
                 for a, b in zip(first.files, again.files):
                     if a.read_bytes() != b.read_bytes():
                         return f"{a.name} and {b.name} differ"
-                fault = differences.of_runs(again, first, 0.0, ("losses", "norms"))
+                fault = differences.of_runs(again, first, 0.0, ("losses", "norms", "validation"))
                 if fault:
                     return fault
             return None
@@ -106,9 +107,9 @@ def unlike_reference(compiler, case, mesh):
             break
         got = compiler.run(place, mesh, REFERENCE_STEPS, step, f"reference-{step}")
         expected.gradients = expected.all_gradients[step]
-        parts = ("losses", "norms", "gradients", "weights")
+        parts = ("losses", "norms", "gradients", "weights", "validation")
         if not exact:
-            parts = ("losses", "gradients") if step == 0 else ("losses",)
+            parts = ("losses", "gradients") if step == 0 else ("losses", "validation")
         fault = differences.of_runs(got, expected, 1e-9 if exact else 1e-5, parts)
     return fault
 

@@ -69,4 +69,4 @@ def unnoticed(compiler, case, expected, number, kind):
         return None  # It stopped, which nobody fails to notice.
     finally:
         shutil.rmtree(place)
-    return None if found else "losses, gradients and weights stay the same"
+    return None if found else "losses, gradients, weights and validations stay the same"

@@ -125,7 +125,7 @@ Error addKernelTable(Module &module, const rt::Program &program,
     operands.push_back(operandsOf(*function));
     codes.push_back(makeCode(module, makeWrapper(module, function), phases->second));
   }
-  for (const auto *instructions : {&program.init, &program.step}) {
+  for (const auto *instructions : {&program.init, &program.step, &program.evaluate}) {
     if (Error error = checkInstructions(*instructions, program, operands)) {
       return error;
     }
