@@ -34,6 +34,10 @@ public:
   bool open(const std::string &path, int64_t sequenceLength, int64_t vocabulary, uint64_t seed,
             std::string &error);
 
+  /// How the file's tokens are stored, and its size: what a checkpoint keeps of the data.
+  const char *format() const { return "bytes"; }
+  uint64_t fileBytes() const { return file.bytes().size(); }
+
   uint64_t sampleCount() const { return samples; }
 
   /// Number in the file of global sample `index`.

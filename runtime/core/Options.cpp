@@ -43,10 +43,21 @@ const char *applyFile(Options &options, std::string_view value) {
   return value.empty() ? "the name of a file" : nullptr;
 }
 
+const char *applyFolder(Options &options, std::string_view value) {
+  options.checkpointDir = value;
+  return value.empty() ? "the name of a folder" : nullptr;
+}
+
 template <int64_t Options::*field>
 const char *applyCount(Options &options, std::string_view value) {
   bool ok = parseNumber(value, options.*field) && options.*field >= 0;
   return ok ? nullptr : "a whole number, 0 or more";
+}
+
+template <std::optional<int64_t> Options::*field>
+const char *applyNumber(Options &options, std::string_view value) {
+  int64_t &number = (options.*field).emplace();
+  return parseNumber(value, number) && number > 0 ? nullptr : "a whole number, 1 or more";
 }
 
 template <bool Options::*field> const char *applyFlag(Options &options, std::string_view) {
@@ -61,12 +72,6 @@ template <Options::Action action> const char *applyAction(Options &options, std:
 
 const char *applySeed(Options &options, std::string_view value) {
   return parseNumber(value, options.seed) ? nullptr : "a whole number from 0 to 2^64 - 1";
-}
-
-const char *applyRanks(Options &options, std::string_view value) {
-  options.ranks = 0;
-  return parseNumber(value, *options.ranks) && *options.ranks > 0 ? nullptr
-                                                                  : "a whole number, 1 or more";
 }
 
 const char *applyTimeout(Options &options, std::string_view value) {
@@ -87,7 +92,8 @@ const Entry kTable[] = {
     {"Training", "--seed", "N", "seed of initial weights, dropout and data order",
      [](const Program &program) { return std::to_string(program.defaultSeed); }, applySeed},
     {"Training", "--ranks", "N", "refuse to run unless the plan has N ranks",
-     [](const Program &program) { return std::to_string(program.rankCount()); }, applyRanks},
+     [](const Program &program) { return std::to_string(program.rankCount()); },
+     applyNumber<&Options::ranks>},
     {"Training", "--timeout", "SECONDS", "how long a rank waits for others before the run fails",
      [](const Program &) { return std::string("60"); }, applyTimeout},
 
@@ -106,6 +112,20 @@ const Entry kTable[] = {
      applyFile<&Options::saveGradients>},
     {"Files", "--gradients-step", "K", "the step for --save-gradients",
      [](const Program &) { return std::string("0"); }, applyCount<&Options::gradientsStep>},
+
+    {"Checkpoints", "--checkpoint-dir", "DIR",
+     "write a checkpoint after the last step; go on from the newest whole one in DIR, if there is "
+     "one",
+     nullptr, applyFolder},
+    {"Checkpoints", "--checkpoint-every", "K", "also write one after every K steps", nullptr,
+     applyNumber<&Options::checkpointEvery>},
+    {"Checkpoints", "--checkpoint-keep", "N", "remove all but the newest N",
+     [](const Program &) { return std::string("keep all"); },
+     applyNumber<&Options::checkpointKeep>},
+    {"Checkpoints", "--allow-changes", nullptr,
+     "go on although the model's name, seed, data, batch or sequence length is not that of the "
+     "checkpoint",
+     nullptr, applyFlag<&Options::allowChanges>},
 
     {"Output", "--no-progress", nullptr, "no line for each step", nullptr,
      applyFlag<&Options::noProgress>},
@@ -148,10 +168,20 @@ std::string nearest(std::string_view name) {
 }
 
 bool checkTogether(const Options &options, std::string &error) {
+  const std::pair<const char *, bool> companions[] = {
+      {"--checkpoint-every", options.checkpointEvery.has_value()},
+      {"--checkpoint-keep", options.checkpointKeep.has_value()},
+      {"--allow-changes", options.allowChanges}};
+  for (const auto &[name, given] : companions) {
+    if (given && options.checkpointDir.empty()) {
+      return fail(error, name, " has no effect without --checkpoint-dir");
+    }
+  }
   const std::pair<const char *, const std::string *> outputs[] = {
       {"--save", &options.save},
       {"--save-gradients", &options.saveGradients},
-      {"--metrics", &options.metrics}};
+      {"--metrics", &options.metrics},
+      {"--checkpoint-dir", &options.checkpointDir}};
   const std::pair<const char *, const std::string *> inputs[] = {{"--data", &options.data},
                                                                  {"--load", &options.load}};
   for (size_t i = 0; i < std::size(outputs); ++i) {

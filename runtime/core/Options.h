@@ -21,6 +21,12 @@ struct Options {
   Action action = Action::Train;
   /// Files; empty if not given.
   std::string data, metrics, save, load, saveGradients;
+  /// A folder; empty if not given.
+  std::string checkpointDir;
+  /// Absent: only after the last step, and all are kept.
+  std::optional<int64_t> checkpointEvery, checkpointKeep;
+  /// Go on from the checkpoint of a run with another seed, data or batch.
+  bool allowChanges = false;
   int64_t steps = 0;
   uint64_t seed = 0;
   int64_t gradientsStep = 0;

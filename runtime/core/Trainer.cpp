@@ -11,6 +11,7 @@
 #include "core/Books.h"
 #include "core/CheckedMath.h"
 #include "core/Checkpoint.h"
+#include "core/Checkpoints.h"
 #include "core/Dataset.h"
 #include "core/Executor.h"
 #include "core/Gradients.h"
@@ -50,7 +51,7 @@ struct alignas(64) RankState {
 class Trainer : public Observer {
 public:
   Trainer(const Program &program, const KernelFunction *kernels, const Options &options)
-      : program(program), options(options), books(program, options),
+      : program(program), options(options), books(program, options), checkpoints(program, options),
         ranks(size_t(program.rankCount())) {
     for (size_t rank = 0; rank < ranks.size(); ++rank) {
       ranks[rank].executor = std::make_unique<Executor>(program, kernels, int64_t(rank));
@@ -70,6 +71,7 @@ private:
 
   void runRank(Communicator &communicator);
   bool runStep(RankState &state, Communicator &communicator);
+  bool keepCheckpoint(RankState &state, Communicator &communicator);
   void findFeeds(RankState &state) const;
   void feed(RankState &state) const;
 
@@ -80,7 +82,9 @@ private:
   const Options &options;
   Books books;
   Dataset data;
+  /// What --load names.
   Checkpoint checkpoint;
+  Checkpoints checkpoints;
   Gradients gradients;
   std::vector<RankState> ranks;
   int64_t firstStep = 0, endStep = 0;
@@ -91,7 +95,12 @@ bool Trainer::prepare(std::string &error) {
 }
 
 bool Trainer::prepareLoad(std::string &error) {
-  if (!options.load.empty()) {
+  if (!checkpoints.open(error)) {
+    return false;
+  }
+  if (checkpoints.resumes()) {
+    firstStep = checkpoints.firstStep();
+  } else if (!options.load.empty()) {
     if (!checkpoint.open(options.load, program, error) || !books.tell(checkpoint.note(), error)) {
       return false;
     }
@@ -99,8 +108,8 @@ bool Trainer::prepareLoad(std::string &error) {
   }
   endStep = std::max(options.steps, firstStep);
   if (firstStep > options.steps) {
-    return fail(error, "'", options.load, "' has seen ", firstStep, " steps, --steps is ",
-                options.steps);
+    return fail(error, "'", checkpoints.resumes() ? checkpoints.source() : options.load,
+                "' has seen ", firstStep, " steps, --steps is ", options.steps);
   }
   uint64_t samples = saturatingMul(uint64_t(endStep), uint64_t(program.globalBatch));
   if (samples > uint64_t(std::numeric_limits<int64_t>::max())) {
@@ -147,7 +156,15 @@ bool Trainer::prepareOutputs(std::string &error) {
       return false;
     }
   }
-  return books.open(firstStep, endStep, error);
+  std::optional<DataIdentity> identity;
+  if (data.sampleCount() > 0) {
+    identity = {data.format(), data.fileBytes()};
+  }
+  return checkpoints.begin(identity, error) && books.tell(checkpoints.note(), error) &&
+         books.open(firstStep, endStep,
+                    checkpoints.resumes() ? Books::MetricsFile::Continued
+                                          : Books::MetricsFile::Anew,
+                    error);
 }
 
 void Trainer::findFeeds(RankState &state) const {
@@ -193,11 +210,15 @@ void Trainer::runRank(Communicator &communicator) {
   if (state.executor->runInit() != Outcome::Done) {
     return;
   }
-  if (!options.load.empty()) {
+  if (!options.load.empty() && !checkpoints.resumes()) {
     checkpoint.load(program, *state.executor);
   }
+  checkpoints.prepareRank(*state.executor);
   while (state.step < endStep && runStep(state, communicator)) {
     ++state.step;
+    if (checkpoints.isDue(state.step, endStep) && !keepCheckpoint(state, communicator)) {
+      return;
+    }
   }
 }
 
@@ -217,6 +238,20 @@ bool Trainer::runStep(RankState &state, Communicator &communicator) {
   }
   std::string error;
   return !keepsBooks || books.endStep(error) || communicator.fail(error);
+}
+
+bool Trainer::keepCheckpoint(RankState &state, Communicator &communicator) {
+  bool keepsBooks = communicator.rank() == 0;
+  std::string error;
+  // What the metrics tell of these steps will not be told again.
+  if (keepsBooks && !books.sync(error)) {
+    return communicator.fail(error);
+  }
+  if (!checkpoints.write(*state.executor, state.step)) {
+    return false;
+  }
+  return !keepsBooks || books.tell(checkpoints.writtenText(state.step), error) ||
+         communicator.fail(error);
 }
 
 void Trainer::observe(int64_t rank, uint32_t observation, const void *data) {
@@ -287,6 +322,7 @@ ExitCode Trainer::run() {
   });
   if (result.failure) {
     std::fprintf(stderr, "error: %s\n", result.failure->message.c_str());
+    checkpoints.cleanUp();
     if (result.abandoned) {
       std::fflush(nullptr);
       std::_Exit(int(ExitCode::Error));

@@ -72,7 +72,7 @@ TEST_F(OutputFiles, AFullDiskIsAnErrorAndDevicesStayDevices) {
   EXPECT_EQ(error, "cannot write '/dev/full': No space left on device");
   EXPECT_TRUE(std::filesystem::is_character_file("/dev/full"));
   StreamFile stream;
-  ASSERT_TRUE(stream.open("/dev/full", error));
+  ASSERT_TRUE(stream.open("/dev/full", 0, error));
   EXPECT_FALSE(stream.write(std::string("x"), error));
   EXPECT_EQ(error, "cannot write '/dev/full': No space left on device");
   OutputFile null;

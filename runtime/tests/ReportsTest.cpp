@@ -61,10 +61,19 @@ TEST_F(CommandLine, ReadsEveryOption) {
                      "g",
                      "--gradients-step",
                      "3",
+                     "--checkpoint-dir",
+                     "c",
+                     "--checkpoint-every=5",
+                     "--checkpoint-keep=2",
+                     "--allow-changes",
                      "--no-progress",
                      "--quiet",
                      "--curve"}),
             "");
+  EXPECT_EQ(options.checkpointDir, "c");
+  EXPECT_EQ(options.checkpointEvery, 5);
+  EXPECT_EQ(options.checkpointKeep, 2);
+  EXPECT_TRUE(options.allowChanges);
   EXPECT_EQ(options.data + options.metrics + options.save + options.load + options.saveGradients,
             "dmslg");
   EXPECT_EQ(options.steps, 12);
@@ -94,6 +103,17 @@ TEST_F(CommandLine, RefusesWhatItDoesNotKnow) {
             "--timeout is '0', expected seconds, more than 0 and at most a year");
   EXPECT_THAT(errorOf({"--timeout", "nan"}), HasSubstr("--timeout is 'nan', expected seconds"));
   EXPECT_EQ(errorOf({"--data", ""}), "--data is '', expected the name of a file");
+  EXPECT_EQ(errorOf({"--checkpoint-dir="}),
+            "--checkpoint-dir is '', expected the name of a folder");
+  EXPECT_EQ(errorOf({"--checkpoint-dir=c", "--checkpoint-every=0"}),
+            "--checkpoint-every is '0', expected a whole number, 1 or more");
+  EXPECT_EQ(errorOf({"--checkpoint-dir=c", "--checkpoint-keep=none"}),
+            "--checkpoint-keep is 'none', expected a whole number, 1 or more");
+  EXPECT_EQ(errorOf({"--checkpoint-every=1"}),
+            "--checkpoint-every has no effect without --checkpoint-dir");
+  EXPECT_EQ(errorOf({"--checkpoint-keep=1"}),
+            "--checkpoint-keep has no effect without --checkpoint-dir");
+  EXPECT_EQ(errorOf({"--allow-changes"}), "--allow-changes has no effect without --checkpoint-dir");
   EXPECT_EQ(errorOf({"--ranks", "0"}), "--ranks is '0', expected a whole number, 1 or more");
   EXPECT_EQ(errorOf({"--ranks", "8"}),
             "--ranks is 8, but the plan of this program is for 4 ranks (data=2, model=2); compile "
@@ -106,6 +126,8 @@ TEST_F(CommandLine, RefusesToOverwriteItsOwnFiles) {
   EXPECT_EQ(errorOf({"--data", "a", "--metrics", "a"}),
             "--metrics would overwrite 'a', which --data reads");
   EXPECT_EQ(errorOf({"--load", "a", "--save", "a"}), "");
+  EXPECT_EQ(errorOf({"--save", "a", "--checkpoint-dir", "a"}),
+            "--save and --checkpoint-dir name the same file, 'a'");
 }
 
 TEST_F(CommandLine, HelpNamesEveryOptionAndTheDefaults) {
@@ -114,10 +136,26 @@ TEST_F(CommandLine, HelpNamesEveryOptionAndTheDefaults) {
                               "(data=2, model=2), batches of 8 sequences of 16 tokens.\n"));
   EXPECT_THAT(help, HasSubstr("  --steps N               train up to this step; steps count from 0 "
                               "(default 5)\n"));
-  for (const char *name :
-       {"--data", "--seed", "--ranks", "--timeout", "--load", "--save", "--metrics",
-        "--save-gradients", "--gradients-step", "--no-progress", "--quiet", "--curve",
-        "--print-plan", "--print-program", "--version", "--help"}) {
+  for (const char *name : {"--data",
+                           "--seed",
+                           "--ranks",
+                           "--timeout",
+                           "--load",
+                           "--save",
+                           "--metrics",
+                           "--save-gradients",
+                           "--gradients-step",
+                           "--checkpoint-dir",
+                           "--checkpoint-every",
+                           "--checkpoint-keep",
+                           "--allow-changes",
+                           "--no-progress",
+                           "--quiet",
+                           "--curve",
+                           "--print-plan",
+                           "--print-program",
+                           "--version",
+                           "--help"}) {
     EXPECT_THAT(help, HasSubstr(std::string("\n  ") + name + " "));
   }
 }
