@@ -50,16 +50,17 @@ static bool listNames(const std::string &path, std::vector<std::string> &names,
   return code == 0 || cannot("read", path, error);
 }
 
-/// Whether this is a folder, and all names in it are those of a checkpoint's files. Whatever else
-/// there is, is somebody else's.
+/// Whether this is a folder, and all that is in it are files with the names of a checkpoint's.
+/// Whatever else there is, is somebody else's.
 static bool isOurs(const std::string &path, std::vector<std::string> &names) {
   struct stat status;
   std::string error;
   return lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
          listNames(path, names, error) &&
-         std::all_of(names.begin(), names.end(), [](const std::string &name) {
-           return name == "manifest.json" ||
-                  (name.starts_with("rank-") && name.ends_with(".safetensors"));
+         std::all_of(names.begin(), names.end(), [&](const std::string &name) {
+           return (name == "manifest.json" ||
+                   (name.starts_with("rank-") && name.ends_with(".safetensors"))) &&
+                  lstat((path + "/" + name).c_str(), &status) == 0 && !S_ISDIR(status.st_mode);
          });
 }
 
@@ -88,6 +89,14 @@ std::string CheckpointFolder::nameOf(int64_t step) {
   char name[48];
   std::snprintf(name, sizeof name, "step-%08lld", static_cast<long long>(step));
   return name;
+}
+
+std::optional<int64_t> CheckpointFolder::stepOf(const std::string &name) {
+  int64_t step = -1;
+  if (name.starts_with(kStep)) {
+    std::from_chars(name.data() + kStep.size(), name.data() + name.size(), step);
+  }
+  return step >= 0 && name == nameOf(step) ? std::optional(step) : std::nullopt;
 }
 
 std::string CheckpointFolder::pathOf(int64_t step) const { return inside(nameOf(step)); }
@@ -142,23 +151,22 @@ bool CheckpointFolder::list(std::vector<int64_t> &steps, std::string &error) con
     return false;
   }
   for (const std::string &name : names) {
-    int64_t step = -1;
-    if (name.starts_with(kStep)) {
-      std::from_chars(name.data() + kStep.size(), name.data() + name.size(), step);
-    }
-    if (step >= 0 && name == nameOf(step)) {
-      steps.push_back(step);
+    if (std::optional<int64_t> step = stepOf(name)) {
+      steps.push_back(*step);
     }
   }
   std::sort(steps.rbegin(), steps.rend());
   return true;
 }
 
-std::string CheckpointFolder::latest() const {
+std::optional<std::string> CheckpointFolder::latest() const {
   std::ifstream file(inside("LATEST"));
+  if (!file) {
+    return std::nullopt;
+  }
   std::string line;
-  // A file that is there, but empty, is not the same as none.
-  return file && !std::getline(file, line) ? "\n" : line;
+  std::getline(file, line);
+  return line;
 }
 
 bool CheckpointFolder::begin(int64_t step, std::string &error) {

@@ -23,6 +23,7 @@
 #define WEFT_RT_CORE_CHECKPOINTFOLDER_H
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,11 +47,13 @@ public:
   /// The steps of all that are named as checkpoints, newest first; whole or not.
   bool list(std::vector<int64_t> &steps, std::string &error) const;
 
-  /// What LATEST says; empty if there is no such file.
-  std::string latest() const;
+  /// The first line of LATEST; nothing if there is no such file.
+  std::optional<std::string> latest() const;
 
   /// "step-00000120" and "DIR/step-00000120".
   static std::string nameOf(int64_t step);
+  /// The step that a name stands for, if it is the name of a checkpoint.
+  static std::optional<int64_t> stepOf(const std::string &name);
   std::string pathOf(int64_t step) const;
   /// Where the checkpoint of `step` is to be written.
   std::string writingPath(int64_t step) const;

@@ -30,13 +30,15 @@ bool Checkpoints::open(std::string &error) {
   if (!folder.open(options.checkpointDir, error) || !folder.list(steps, error)) {
     return false;
   }
-  std::string latest = folder.latest();
-  if (steps.empty() && latest.empty()) {
+  std::optional<std::string> latest = folder.latest();
+  if (steps.empty() && !latest) {
     return true;
   }
-  auto isLatest = [&](int64_t step) { return CheckpointFolder::nameOf(step) == latest; };
-  if (!latest.empty() && std::none_of(steps.begin(), steps.end(), isLatest)) {
-    warn(concat("'", options.checkpointDir, "/LATEST' names '", latest, "', which is not there"));
+  std::optional<int64_t> named = latest ? CheckpointFolder::stepOf(*latest) : std::nullopt;
+  if (latest && !named) {
+    warn(concat("'", options.checkpointDir, "/LATEST' does not name a checkpoint"));
+  } else if (named && std::find(steps.begin(), steps.end(), *named) == steps.end()) {
+    warn(concat("'", options.checkpointDir, "/LATEST' names '", *latest, "', which is not there"));
   }
   found = findWhole(steps, error) && reader->fits(program, error);
   return found;

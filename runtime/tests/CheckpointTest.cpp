@@ -385,11 +385,11 @@ TEST_F(Folders, ListOnlyTheNamesOfCheckpoints) {
   CheckpointFolder place;
   ASSERT_TRUE(place.open(folder.file("ck"), error)) << error;
   EXPECT_THAT(steps(place), ElementsAre(123456789, 10, 9));
-  EXPECT_EQ(place.latest(), "");
+  EXPECT_FALSE(place.latest());
   folder.write("ck/LATEST", "step-00000009\n");
   EXPECT_EQ(place.latest(), "step-00000009");
   folder.write("ck/LATEST", "");
-  EXPECT_NE(place.latest(), "");
+  EXPECT_EQ(place.latest(), "");
 }
 
 TEST_F(Folders, LeftoversAreRemovedAndNothingElse) {

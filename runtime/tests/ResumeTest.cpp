@@ -97,6 +97,9 @@ TEST_F(Resume, NeverStartsAnewWhereCheckpointsWere) {
   std::filesystem::remove_all(folder.file("ck/step-00000002"));
   EXPECT_EQ(train(4), 1);
   EXPECT_THAT(err, HasSubstr(message));
+  folder.write("ck/LATEST", "\n");
+  EXPECT_EQ(train(4), 1);
+  EXPECT_EQ(err, "warning: 'ck/LATEST' does not name a checkpoint\n" + message);
   std::filesystem::remove(folder.file("ck/LATEST"));
   EXPECT_EQ(train(4), 0) << err;
 }
