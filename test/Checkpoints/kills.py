@@ -17,6 +17,7 @@ Prints "N passed, N failed". The short form tries every call but writes, of whic
 and those by samples; --kills with a large number is the full form, and tries all.
 """
 
+import json
 import os
 import random
 import re
@@ -48,6 +49,19 @@ def leftovers(place):
     return f"left {rest}" if rest else None
 
 
+def halves(place):
+    """Which checkpoint is not whole, although it has the name of one."""
+    for folder in sorted((place / "ck").glob("step-*")):
+        try:
+            shards = json.loads((folder / "manifest.json").read_text())["shards"]
+            if all((folder / shard["file"]).stat().st_size == shard["bytes"] for shard in shards):
+                continue
+        except (OSError, ValueError):
+            pass
+        return f"{folder.name} is not whole"
+    return None
+
+
 def random_kills(bench, options):
     """Kills at random times, the run being resumed until it is done."""
     source = random.Random(options.seed)
@@ -63,6 +77,7 @@ def random_kills(bench, options):
         runs += 1
         while result is None or result.status is None:
             done = len(common.metrics(place))
+            faults.append(halves(place))
             result = bench.train(program, place, steps, *checkpointing(every),
                                  kill_after=source.uniform(0, duration))
             kills += result.status is None
@@ -120,10 +135,10 @@ def killed_at(bench, options, program, whole, at, by, call):
     place = bench.place("killed")
     killed = bench.train(program, place, STEPS, *checkpointing(2),
                          environment=interrupted(options, at=at, by=by))
-    done = len(common.metrics(place))
+    done, half = len(common.metrics(place)), halves(place)
     # Nothing was saved by the run that was killed; whatever is there comes from this one.
     result = bench.train(program, place, STEPS, *checkpointing(2))
-    faults = [None if killed.status is None else f"not killed, status {killed.status}",
+    faults = [half, None if killed.status is None else f"not killed, status {killed.status}",
               None if result.status == 0 else f"status {result.status}: {result.err.strip()}"]
     if result.status == 0:
         faults += [resume_fault(done, result, 2, STEPS),
@@ -168,7 +183,10 @@ def order(bench, options):
                  os.path.dirname(call[1]) == source}
         manifest = source + "/manifest.json"
         synced = {file: last(before, "fsync", file) for file in files}
-        name = os.path.basename(target)
+        name, told = os.path.basename(target), str(place / "metrics")
+        bench.check(f"metrics are synced before {name}",
+                    None if last(before, "mkdir", source) > last(before, "fsync", told) >
+                    last(before, "write", told) >= 0 else "they are not")
         bench.check(f"files of {name} are synced after their last write", *(
             None if synced[file] > last(before, "write", file) >= 0 else f"{file} is not"
             for file in files))
