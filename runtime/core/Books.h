@@ -27,8 +27,11 @@ class Books {
 public:
   Books(const Program &program, const Options &options) : program(program), options(options) {}
 
+  /// Whether a metrics file that is there is begun anew, or keeps what it tells of earlier steps.
+  enum class MetricsFile : uint8_t { Anew, Continued };
+
   /// The run will do the steps from `firstStep` to before `endStep`.
-  bool open(int64_t firstStep, int64_t endStep, std::string &error);
+  bool open(int64_t firstStep, int64_t endStep, MetricsFile how, std::string &error);
 
   void beginStep();
   /// The step that runs now has come to a loss, a gradient norm.
@@ -36,8 +39,17 @@ public:
   void setGradientNorm(double value) { gradientNorm = value; }
   bool endStep(std::string &error);
 
+  void beginValidation();
+  /// One more batch of the validation that runs now has come to a loss.
+  void addValidationLoss(double value);
+  /// Tells about the validation before the step that comes next. REQUIRES: at least one batch.
+  bool endValidation(std::string &error);
+
   /// The step that runs now, or the next one.
   int64_t currentStep() const { return step; }
+
+  /// Waits until the metrics so far are on disk.
+  bool sync(std::string &error) { return !metrics.isOpen() || metrics.sync(error); }
 
   /// Closes the metrics file.
   bool close(std::string &error) { return metrics.close(error); }
@@ -60,7 +72,12 @@ private:
   int64_t first = 0, end = 0, step = 0;
   std::optional<double> loss, gradientNorm;
   std::vector<double> losses;
-  Clock::time_point runBegin, firstEnd, stepBegin, lastEnd;
+  Clock::time_point runBegin, firstEnd, stepBegin, lastEnd, validationBegin;
+  /// The batches of the validation that runs now.
+  double validationSum = 0;
+  int64_t validationBatches = 0;
+  /// What all validations took, and what those before `lastEnd` did: no time of training.
+  double validationSeconds = 0, pausedSeconds = 0;
 };
 
 } // namespace weft::rt

@@ -7,27 +7,36 @@
 
 #include "core/Executor.h"
 
-#include "core/Products.h"
 #include "core/Text.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <numeric>
 
 using namespace weft::rt;
 
-Executor::Executor(const Program &program, const KernelFunction *kernels, int64_t rank)
-    : program(program), kernels(kernels), self(rank), place(program.coordinatesOf(rank)) {}
+/// A kernel whose operands are fewer bytes than this runs on one thread: waking others takes
+/// longer.
+static constexpr uint64_t kSmallBytes = 1 << 15;
+
+Executor::Executor(const Program &program, const KernelCode *kernels, int64_t rank, int64_t threads)
+    : program(program), kernels(kernels), self(rank), threads(threads),
+      place(program.coordinatesOf(rank)) {}
 
 bool Executor::prepare(Communicator &communicator, Observer &observer) {
   link = &communicator;
   this->observer = &observer;
+  team.emplace(threads);
   if (!allocateArena()) {
     return communicator.fail(
         concat("rank ", self, " cannot allocate its arena of ", bytesText(program.arenaBytes)));
   }
+  for (const Product &product : program.products) {
+    products.push_back(cutProduct(product, team->size()));
+  }
   size_t operands = 0;
-  for (const auto *section : {&program.init, &program.step}) {
+  for (const auto *section : {&program.init, &program.step, &program.evaluate}) {
     for (const Instruction &instruction : *section) {
       operands += instruction.operands.size();
     }
@@ -35,6 +44,7 @@ bool Executor::prepare(Communicator &communicator, Observer &observer) {
   addresses.reserve(operands);
   initCode = prepareSection("init", program.init);
   stepCode = prepareSection("step", program.step);
+  evaluateCode = prepareSection("evaluate", program.evaluate);
 
   std::vector<uint32_t> allAxes(program.mesh.size());
   std::iota(allAxes.begin(), allAxes.end(), 0);
@@ -48,6 +58,14 @@ bool Executor::prepare(Communicator &communicator, Observer &observer) {
   agree =
       communicator.prepare(maximum, {"control", 0, "is the loss or norm of any rank not finite"});
   return true;
+}
+
+uint64_t Executor::operandBytes(const Instruction &instruction) const {
+  uint64_t bytes = 0;
+  for (const Operand &operand : instruction.operands) {
+    bytes += program.buffers[operand.buffer].bytes;
+  }
+  return bytes;
 }
 
 bool Executor::allocateArena() {
@@ -77,9 +95,11 @@ Executor::prepareSection(const char *section, const std::vector<Instruction> &in
     }
     switch (instruction.opcode) {
     case Opcode::Kernel:
-      prepared.kernel = kernels[instruction.target];
+      prepared.kernel = &kernels[instruction.target];
+      prepared.isSmall = operandBytes(instruction) < kSmallBytes;
       break;
     case Opcode::Product:
+      prepared.product = &products[instruction.target];
       break;
     case Opcode::Collective:
       prepared.handle = link->prepare(program.collectives[instruction.target],
@@ -87,7 +107,8 @@ Executor::prepareSection(const char *section, const std::vector<Instruction> &in
       break;
     case Opcode::Observe: {
       const std::string &name = program.observations[instruction.target].name;
-      prepared.mustBeFinite = name == "loss" || name == "gradient_norm";
+      prepared.mustBeFinite =
+          name == "loss" || name == "gradient_norm" || name == "validation_loss";
       break;
     }
     }
@@ -114,10 +135,12 @@ Outcome Executor::execute(const Prepared &instruction) {
     if (link->stopped()) { // Kernels are where the time goes; a failure need not wait for them.
       return Outcome::Stopped;
     }
-    instruction.kernel(operands, instruction.immediates, place.data());
+    runKernel(instruction);
     return Outcome::Done;
   case Opcode::Product:
-    runProduct(program.products[instruction.target], operands[0], operands[1], operands[2]);
+    team->run(int64_t(instruction.product->size()), [&](int64_t i) {
+      runProduct((*instruction.product)[size_t(i)], operands[0], operands[1], operands[2]);
+    });
     return Outcome::Done;
   case Opcode::Collective:
     return link->run(instruction.handle, operands[0], operands[1]) ? Outcome::Done
@@ -126,6 +149,19 @@ Outcome Executor::execute(const Prepared &instruction) {
     return observe(instruction);
   }
   return Outcome::Done;
+}
+
+void Executor::runKernel(const Prepared &instruction) {
+  const KernelCode &kernel = *instruction.kernel;
+  for (int64_t phase = 0; phase < kernel.phaseCount; ++phase) {
+    int64_t iterations = kernel.iterations[phase];
+    Cut cut = cutIterations(iterations, instruction.isSmall ? 1 : team->size());
+    team->run(cut.pieces, [&](int64_t piece) {
+      int64_t begin = piece * cut.length;
+      kernel.function(instruction.operands, instruction.immediates, place.data(), phase, begin,
+                      std::min(begin + cut.length, iterations));
+    });
+  }
 }
 
 Outcome Executor::observe(const Prepared &instruction) {

@@ -21,6 +21,8 @@ void buildLowerPipeline(mlir::OpPassManager &manager) {
   // The instruction table has all that functions of the step say.
   manager.addPass(createKeepKernelsPass());
   manager.addPass(createLowerKernelsToLoopsPass());
+  // While loops still say that their rounds are independent.
+  manager.addPass(createSplitPhasesPass());
   // Loops are built without care for repeated index arithmetic.
   manager.addPass(mlir::createCSEPass());
   // Before the LLVM dialect, where a function would be a call that does not vectorize.
@@ -31,6 +33,7 @@ void buildLowerPipeline(mlir::OpPassManager &manager) {
 void registerLowerPasses() {
   registerKeepKernelsPass();
   registerLowerKernelsToLoopsPass();
+  registerSplitPhasesPass();
   registerApproximateMathPass();
   registerConvertKernelsToLLVMPass();
   mlir::PassPipelineRegistration<>("lower", "kernel functions to the LLVM dialect",
