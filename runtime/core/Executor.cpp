@@ -26,6 +26,9 @@ bool Executor::prepare(Communicator &communicator, Observer &observer) {
     return communicator.fail(
         concat("rank ", self, " cannot allocate its arena of ", bytesText(program.arenaBytes)));
   }
+  if (!prepareProducts()) {
+    return false;
+  }
   size_t operands = 0;
   for (const auto *section : {&program.init, &program.step}) {
     for (const Instruction &instruction : *section) {
@@ -58,6 +61,17 @@ bool Executor::allocateArena() {
     return false;
   }
   std::memset(arena.get(), 0, bytes);
+  return true;
+}
+
+bool Executor::prepareProducts() {
+  for (const Product &product : program.products) {
+    std::unique_ptr<BF16Product> &made = bf16Products.emplace_back();
+    std::string error;
+    if (product.type == ElementType::BF16 && !(made = BF16Product::make(product, error))) {
+      return link->fail(error);
+    }
+  }
   return true;
 }
 
@@ -117,14 +131,24 @@ Outcome Executor::execute(const Prepared &instruction) {
     instruction.kernel(operands, instruction.immediates, place.data());
     return Outcome::Done;
   case Opcode::Product:
-    runProduct(program.products[instruction.target], operands[0], operands[1], operands[2]);
-    return Outcome::Done;
+    return runProduct(instruction);
   case Opcode::Collective:
     return link->run(instruction.handle, operands[0], operands[1]) ? Outcome::Done
                                                                    : Outcome::Stopped;
   case Opcode::Observe:
     return observe(instruction);
   }
+  return Outcome::Done;
+}
+
+Outcome Executor::runProduct(const Prepared &instruction) {
+  void *const *operands = instruction.operands;
+  std::string error;
+  if (BF16Product *product = bf16Products[instruction.target].get()) {
+    bool done = product->run(operands[0], operands[1], operands[2], error);
+    return done || link->fail(error) ? Outcome::Done : Outcome::Stopped;
+  }
+  rt::runProduct(program.products[instruction.target], operands[0], operands[1], operands[2]);
   return Outcome::Done;
 }
 

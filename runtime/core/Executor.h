@@ -17,6 +17,7 @@
 #ifndef WEFT_RT_CORE_EXECUTOR_H
 #define WEFT_RT_CORE_EXECUTOR_H
 
+#include "core/BF16Product.h"
 #include "weft-rt/Backend.h"
 #include "weft-rt/Program.h"
 
@@ -94,10 +95,12 @@ private:
   };
 
   bool allocateArena();
+  bool prepareProducts();
   std::vector<Prepared> prepareSection(const char *section,
                                        const std::vector<Instruction> &instructions);
   Outcome runSection(const std::vector<Prepared> &code);
   Outcome execute(const Prepared &instruction);
+  Outcome runProduct(const Prepared &instruction);
   Outcome observe(const Prepared &instruction);
 
   const Program &program;
@@ -112,6 +115,8 @@ private:
   /// has reserved it, since instructions point into it.
   std::vector<void *> addresses;
   std::vector<Prepared> initCode, stepCode;
+  /// For each product that is of bf16 what runs it, else null.
+  std::vector<std::unique_ptr<BF16Product>> bf16Products;
   /// A maximum over all ranks of "is my value not finite".
   Communicator::Handle agree = 0;
   size_t notFiniteAt = 0;

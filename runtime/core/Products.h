@@ -17,6 +17,7 @@ namespace weft::rt {
 void prepareProducts();
 
 /// Overwrites C, never reads it. Any number of threads may call at once.
+/// REQUIRES: `product` is of f32 or f64; for bf16 see BF16Product.
 void runProduct(const Product &product, const void *a, const void *b, void *c);
 
 } // namespace weft::rt

@@ -46,7 +46,8 @@ TEST(Layouts, CutDimensionsMajorToMinor) {
 
 TEST(Bytes, RoundTrip) {
   Program program = makeToy(2, 2);
-  program.products.push_back({ElementType::F64, true, false, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
+  program.products.push_back(
+      {ElementType::BF16, true, false, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, true});
   std::vector<char> bytes = serialize(program);
   Program read;
   std::string error;
@@ -80,7 +81,7 @@ TEST(Bytes, OtherVersionsAreRefused) {
   Program read;
   std::string error;
   EXPECT_FALSE(deserialize(bytes, read, error));
-  EXPECT_EQ(error, "the program has version 99, this runtime reads version 1");
+  EXPECT_EQ(error, "the program has version 99, this runtime reads version 2");
 }
 
 /// Damage that the checksum does not show must be noticed by the content, or do no harm.
@@ -186,6 +187,19 @@ const Fault kFaults[] = {
      },
      "input 'tokens' is empty"},
     {[](Program &p) { p.products = {{ElementType::I32}}; }, "product 0 is of type i32"},
+    {[](Program &p) {
+       p.products = {{ElementType::F32}};
+       p.products[0].isResultF32 = true;
+     },
+     "product 0 widens its result, which only one of bf16 may, got f32"},
+    {[](Program &p) {
+       p.products = {{ElementType::BF16, false, false, 1, 1, 1, 1, 1, 1}};
+       p.products[0].isResultF32 = true;
+       p.buffers.push_back({2, 0, BufferClass::Activation, false, ElementType::BF16});
+       auto last = uint32_t(p.buffers.size() - 1);
+       p.step.push_back({Opcode::Product, 0, 0, {{last}, {last}, {last}}, {}});
+     },
+     "needs f32 in buffer 8, which holds bf16"},
     {[](Program &p) { p.products = {{ElementType::F32, false, false, -1}}; }, "a size of -1"},
     {[](Program &p) { p.products = {{ElementType::F32, false, false, 1, 1, 1, 1, 1, 1, 1, -1}}; },
      "product 0 has a negative stride"},

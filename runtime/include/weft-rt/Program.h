@@ -33,11 +33,11 @@
 namespace weft::rt {
 
 /// Type of one element of a buffer.
-enum class ElementType : uint8_t { F64, F32, I64, I32 };
+enum class ElementType : uint8_t { F64, F32, I64, I32, BF16 };
 
 /// Bytes that one element takes.
 size_t sizeOf(ElementType type);
-/// "f64", "f32", "i64" or "i32".
+/// "f64", "f32", "i64", "i32" or "bf16".
 const char *nameOf(ElementType type);
 
 /// What a buffer is for; memory is reported by this class.
@@ -117,6 +117,10 @@ struct Product {
   int64_t lda = 0, ldb = 0, ldc = 0;
   int64_t batch = 1;
   int64_t strideA = 0, strideB = 0, strideC = 0;
+  /// Of bf16 only, which is summed in f32: C is f32, not rounded to bf16.
+  bool isResultF32 = false;
+
+  ElementType resultType() const { return isResultF32 ? ElementType::F32 : type; }
 };
 
 enum class CollectiveKind : uint8_t { AllReduce, AllGather, ReduceScatter, AllToAll };
@@ -127,7 +131,8 @@ const char *nameOf(ReductionKind kind);
 /// A collective over the ranks that differ only in their coordinates on `axes`;
 /// a rank's index in its group counts those coordinates, first axis major.
 /// `shape` is the local shape of the operand; n is the group's size.
-///   all-reduce      result[..] = reduction over the group, in group order
+///   all-reduce      result[..] = reduction over the group, in group order; that of bf16 is
+///                   taken in f32 and rounded once
 ///   all-gather      result is n times as long in `dim`, piece i from rank i
 ///   reduce-scatter  result is 1/n as long in `dim`: rank i's piece i, reduced
 ///   all-to-all      operand is cut in n along `dim`, piece i goes to rank i;
@@ -176,7 +181,7 @@ struct Instruction {
 
 struct Program {
   /// Written first, compared by the loader.
-  static constexpr uint32_t kVersion = 1;
+  static constexpr uint32_t kVersion = 2;
 
   std::string modelName;
   /// The plan, as text, and its hash; equal on all ranks.

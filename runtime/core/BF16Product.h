@@ -1,0 +1,44 @@
+//===- BF16Product.h - a matrix product of bf16 by oneDNN ------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// oneDNN picks its code by the processor when a product is made: AMX, AVX512-BF16, AVX-512, or
+// else plain code, which is slow. All sum in float32.
+//
+// What a product needs besides its operands is had when it is made. A BF16Product may be run by
+// one thread at a time, from any thread, and only on that one: ranks are the parallelism.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_RT_CORE_BF16PRODUCT_H
+#define WEFT_RT_CORE_BF16PRODUCT_H
+
+#include "weft-rt/Program.h"
+
+#include <memory>
+
+namespace weft::rt {
+
+class BF16Product {
+public:
+  /// Null, with the reason in `error`, if the library has no such product or no memory for it.
+  /// REQUIRES: `product` is of bf16 and belongs to a well-formed program.
+  static std::unique_ptr<BF16Product> make(const Product &product, std::string &error);
+  ~BF16Product();
+
+  /// Overwrites C, never reads it. Fails only where the library does; then says why in `error`.
+  bool run(const void *a, const void *b, void *c, std::string &error);
+
+private:
+  struct Parts;
+  explicit BF16Product(std::unique_ptr<Parts> parts);
+
+  std::unique_ptr<Parts> parts;
+};
+
+} // namespace weft::rt
+
+#endif // WEFT_RT_CORE_BF16PRODUCT_H
