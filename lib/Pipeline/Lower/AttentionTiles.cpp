@@ -38,7 +38,7 @@ llvm::SmallVector<int64_t> weightShape(const AttentionSizes &sizes,
 AttentionSizes::AttentionSizes(Value query, Value key, Value value, int64_t block) {
   auto queryType = cast<MemRefType>(query.getType());
   auto keyType = cast<MemRefType>(key.getType());
-  Type type = queryType.getElementType();
+  Type type = wideTypeOf(queryType.getElementType());
   int64_t lanes = vectorLanes(type);
   batch = queryType.getDimSize(0);
   queries = queryType.getDimSize(1);
