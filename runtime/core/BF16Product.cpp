@@ -7,9 +7,10 @@
 
 #include "core/BF16Product.h"
 
+#include "core/BFloat16.h"
+#include "core/Products.h"
 #include "core/Text.h"
 
-#include <cstring>
 #include <dnnl.hpp>
 #include <unordered_map>
 
@@ -19,19 +20,11 @@ extern "C" void omp_set_num_threads(int count);
 using namespace weft::rt;
 using dnnl::memory;
 
-struct BF16Product::Parts {
-  dnnl::matmul primitive;
-  dnnl::stream stream;
-  memory a, b, c;
-  /// Memory of the library's own for one run.
-  std::unique_ptr<char[]> scratch;
-  std::unordered_map<int, memory> arguments;
-  Product product;
-};
+namespace {
 
 /// One operand: `batch` matrices whose rows, or if `transposed` columns, lie `ld` elements apart.
-static memory::desc describe(const Product &product, int64_t rows, int64_t columns, int64_t ld,
-                             int64_t stride, bool transposed, ElementType type) {
+memory::desc describe(const Product &product, int64_t rows, int64_t columns, int64_t ld,
+                      int64_t stride, bool transposed, ElementType type) {
   auto element = type == ElementType::F32 ? memory::data_type::f32 : memory::data_type::bf16;
   memory::dims shape = {rows, columns};
   memory::dims strides = {transposed ? 1 : ld, transposed ? ld : 1};
@@ -42,64 +35,123 @@ static memory::desc describe(const Product &product, int64_t rows, int64_t colum
   return {shape, element, strides};
 }
 
-static bool isOfNothing(const Product &p) {
-  return p.m == 0 || p.n == 0 || p.k == 0 || p.batch == 0;
-}
-
-BF16Product::BF16Product(std::unique_ptr<Parts> parts) : parts(std::move(parts)) {}
-BF16Product::~BF16Product() = default;
-
-std::unique_ptr<BF16Product> BF16Product::make(const Product &p, std::string &error) try {
-  auto parts = std::make_unique<Parts>();
-  parts->product = p;
-  if (isOfNothing(p)) {
-    return std::unique_ptr<BF16Product>(new BF16Product(std::move(parts)));
+class LibraryProduct : public BF16Product {
+public:
+  /// Throws what the library throws.
+  explicit LibraryProduct(const Product &p) : engine(dnnl::engine::kind::cpu, 0), stream(engine) {
+    omp_set_num_threads(1); // The library asks when it makes the code, and again when it runs it.
+    memory::desc descA = describe(p, p.m, p.k, p.lda, p.strideA, p.transposeA, p.type);
+    memory::desc descB = describe(p, p.k, p.n, p.ldb, p.strideB, p.transposeB, p.type);
+    memory::desc descC = describe(p, p.m, p.n, p.ldc, p.strideC, false, p.resultType());
+    dnnl::primitive_attr attributes;
+    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    dnnl::matmul::primitive_desc form(dnnl::matmul::desc(descA, descB, descC), attributes, engine);
+    primitive = dnnl::matmul(form);
+    a = memory(descA, engine, nullptr);
+    b = memory(descB, engine, nullptr);
+    c = memory(descC, engine, nullptr);
+    scratch = std::make_unique<char[]>(form.scratchpad_desc().get_size() + kAlignment);
+    char *aligned =
+        scratch.get() + kAlignment - reinterpret_cast<uintptr_t>(scratch.get()) % kAlignment;
+    arguments = {{DNNL_ARG_SRC, a},
+                 {DNNL_ARG_WEIGHTS, b},
+                 {DNNL_ARG_DST, c},
+                 {DNNL_ARG_SCRATCHPAD, memory(form.scratchpad_desc(), engine, aligned)}};
   }
-  omp_set_num_threads(1); // The library asks when it makes the code, and again when it runs it.
-  dnnl::engine engine(dnnl::engine::kind::cpu, 0);
-  memory::desc a = describe(p, p.m, p.k, p.lda, p.strideA, p.transposeA, p.type);
-  memory::desc b = describe(p, p.k, p.n, p.ldb, p.strideB, p.transposeB, p.type);
-  memory::desc c = describe(p, p.m, p.n, p.ldc, p.strideC, false, p.resultType());
-  dnnl::primitive_attr attributes;
-  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  dnnl::matmul::primitive_desc form(dnnl::matmul::desc(a, b, c), attributes, engine);
-  parts->primitive = dnnl::matmul(form);
-  parts->stream = dnnl::stream(engine);
-  parts->a = memory(a, engine, nullptr);
-  parts->b = memory(b, engine, nullptr);
-  parts->c = memory(c, engine, nullptr);
-  parts->scratch = std::make_unique<char[]>(form.scratchpad_desc().get_size() + kAlignment);
-  char *aligned = parts->scratch.get() + kAlignment -
-                  reinterpret_cast<uintptr_t>(parts->scratch.get()) % kAlignment;
-  parts->arguments = {{DNNL_ARG_SRC, parts->a},
-                      {DNNL_ARG_WEIGHTS, parts->b},
-                      {DNNL_ARG_DST, parts->c},
-                      {DNNL_ARG_SCRATCHPAD, memory(form.scratchpad_desc(), engine, aligned)}};
-  return std::unique_ptr<BF16Product>(new BF16Product(std::move(parts)));
-} catch (const std::exception &thrown) {
-  error = concat("oneDNN cannot multiply bf16 matrices of ", p.m, "x", p.k, " and ", p.k, "x", p.n,
-                 ": ", thrown.what());
-  return nullptr;
+
+  bool run(const void *dataA, const void *dataB, void *dataC, std::string &error) override try {
+    omp_set_num_threads(1);
+    a.set_data_handle(const_cast<void *>(dataA)); // The library only reads it.
+    b.set_data_handle(const_cast<void *>(dataB));
+    c.set_data_handle(dataC);
+    primitive.execute(stream, arguments);
+    stream.wait();
+    return true;
+  } catch (const std::exception &thrown) {
+    error = concat("oneDNN failed in a product of bf16 matrices: ", thrown.what());
+    return false;
+  }
+
+private:
+  dnnl::engine engine;
+  dnnl::stream stream;
+  dnnl::matmul primitive;
+  memory a, b, c;
+  /// Memory of the library's own for one run.
+  std::unique_ptr<char[]> scratch;
+  std::unordered_map<int, memory> arguments;
+};
+
+/// Elements from the first to the last of a matrix.
+size_t extentOf(int64_t rows, int64_t columns, int64_t ld) {
+  return rows == 0 || columns == 0 ? 0 : size_t((rows - 1) * ld + columns);
 }
 
-bool BF16Product::run(const void *a, const void *b, void *c, std::string &error) try {
-  const Product &p = parts->product;
-  if (isOfNothing(p)) {
-    for (int64_t i = 0; i < p.batch * p.m && p.n != 0; ++i) {
-      int64_t row = i / p.m * p.strideC + i % p.m * p.ldc;
-      size_t bytes = sizeOf(p.resultType());
-      std::memset(static_cast<char *>(c) + size_t(row) * bytes, 0, size_t(p.n) * bytes);
+/// One matrix at a time, on float32 copies.
+class WidenedProduct : public BF16Product {
+public:
+  explicit WidenedProduct(const Product &p) : product(p), wide(p) {
+    wide.type = ElementType::F32;
+    wide.isResultF32 = false;
+    wide.batch = 1;
+    a.resize(p.transposeA ? extentOf(p.k, p.m, p.lda) : extentOf(p.m, p.k, p.lda));
+    b.resize(p.transposeB ? extentOf(p.n, p.k, p.ldb) : extentOf(p.k, p.n, p.ldb));
+    if (!p.isResultF32) {
+      c.resize(extentOf(p.m, p.n, p.ldc));
+    }
+  }
+
+  bool run(const void *dataA, const void *dataB, void *dataC, std::string &) override {
+    for (int64_t i = 0; i < product.batch; ++i) {
+      widen(static_cast<const BFloat16 *>(dataA) + i * product.strideA, a);
+      widen(static_cast<const BFloat16 *>(dataB) + i * product.strideB, b);
+      if (product.isResultF32) {
+        runProduct(wide, a.data(), b.data(), static_cast<float *>(dataC) + i * product.strideC);
+      } else {
+        runProduct(wide, a.data(), b.data(), c.data());
+        round(static_cast<BFloat16 *>(dataC) + i * product.strideC);
+      }
     }
     return true;
   }
-  omp_set_num_threads(1);
-  parts->a.set_data_handle(const_cast<void *>(a)); // The library only reads it.
-  parts->b.set_data_handle(const_cast<void *>(b));
-  parts->c.set_data_handle(c);
-  parts->primitive.execute(parts->stream, parts->arguments);
-  parts->stream.wait();
-  return true;
+
+private:
+  static void widen(const BFloat16 *from, std::vector<float> &to) {
+    for (size_t i = 0; i < to.size(); ++i) {
+      to[i] = float(from[i]);
+    }
+  }
+
+  /// What lies between the rows stays as it is.
+  void round(BFloat16 *to) const {
+    for (int64_t row = 0; row < product.m; ++row) {
+      for (int64_t column = 0; column < product.n; ++column) {
+        int64_t at = row * product.ldc + column;
+        to[at] = BFloat16(c[size_t(at)]);
+      }
+    }
+  }
+
+  const Product product;
+  Product wide;
+  std::vector<float> a, b, c;
+};
+
+} // namespace
+
+std::unique_ptr<BF16Product> BF16Product::make(const Product &p, std::string &error) try {
+  try {
+    if (p.m != 0 && p.n != 0 && p.k != 0 && p.batch != 0) { // Empty ones are none for oneDNN.
+      return std::make_unique<LibraryProduct>(p);
+    }
+  } catch (const dnnl::error &thrown) {
+    if (thrown.status != dnnl_unimplemented) {
+      throw;
+    }
+  }
+  return std::make_unique<WidenedProduct>(p);
 } catch (const std::exception &thrown) {
-  error = concat("oneDNN failed in a product of bf16 matrices: ", thrown.what());
-  return false;
+  error = concat("cannot prepare a product of bf16 matrices of ", p.m, "x", p.k, " and ", p.k, "x",
+                 p.n, ": ", thrown.what());
+  return nullptr;
 }

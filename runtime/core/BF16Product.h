@@ -5,8 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// oneDNN picks its code by the processor when a product is made: AMX, AVX512-BF16, AVX-512, or
-// else plain code, which is slow. All sum in float32.
+// oneDNN picks its code by the processor when a product is made: AMX, AVX512-BF16 or AVX-512. Where
+// it has none, as on processors with no more than AVX2, operands are widened and OpenBLAS
+// multiplies in float32, at its speed. All sum in float32.
 //
 // What a product needs besides its operands is had when it is made. A BF16Product may be run by
 // one thread at a time, from any thread, and only on that one: ranks are the parallelism.
@@ -24,19 +25,13 @@ namespace weft::rt {
 
 class BF16Product {
 public:
-  /// Null, with the reason in `error`, if the library has no such product or no memory for it.
+  /// Null, with the reason in `error`, if there is no memory for it or the library fails.
   /// REQUIRES: `product` is of bf16 and belongs to a well-formed program.
   static std::unique_ptr<BF16Product> make(const Product &product, std::string &error);
-  ~BF16Product();
+  virtual ~BF16Product() = default;
 
   /// Overwrites C, never reads it. Fails only where the library does; then says why in `error`.
-  bool run(const void *a, const void *b, void *c, std::string &error);
-
-private:
-  struct Parts;
-  explicit BF16Product(std::unique_ptr<Parts> parts);
-
-  std::unique_ptr<Parts> parts;
+  virtual bool run(const void *a, const void *b, void *c, std::string &error) = 0;
 };
 
 } // namespace weft::rt
