@@ -16,7 +16,8 @@ ArenaProblem weft::schedule::makeArenaProblem(const rt::Program &program) {
   ArenaProblem problem;
   problem.alignment = rt::kAlignment;
   problem.buffers.resize(program.buffers.size());
-  int64_t end = static_cast<int64_t>(program.init.size() + program.step.size());
+  int64_t end =
+      static_cast<int64_t>(program.init.size() + program.step.size() + program.evaluate.size());
   for (size_t i = 0; i < program.buffers.size(); ++i) {
     problem.buffers[i].bytes = program.buffers[i].bytes;
     if (program.buffers[i].persistent) {
@@ -25,7 +26,8 @@ ArenaProblem weft::schedule::makeArenaProblem(const rt::Program &program) {
     }
   }
   int64_t time = 0;
-  for (const std::vector<rt::Instruction> *section : {&program.init, &program.step}) {
+  for (const std::vector<rt::Instruction> *section :
+       {&program.init, &program.step, &program.evaluate}) {
     for (const rt::Instruction &instruction : *section) {
       for (const rt::Operand &operand : instruction.operands) {
         if (operand.buffer >= program.buffers.size() ||

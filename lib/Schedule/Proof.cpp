@@ -15,11 +15,19 @@
 using namespace weft;
 using namespace weft::schedule;
 
+const std::vector<rt::Instruction> &weft::schedule::instructionsOf(const rt::Program &program,
+                                                                   Section section) {
+  return section == Section::Init   ? program.init
+         : section == Section::Step ? program.step
+                                    : program.evaluate;
+}
+
 std::string weft::schedule::describeInstruction(const rt::Program &program, Section section,
                                                 size_t number) {
   uint32_t label = instructionsOf(program, section)[number].label;
-  std::string text = section == Section::Init ? "init instruction " : "step instruction ";
-  text += std::to_string(number);
+  static constexpr const char *kNames[] = {"init", "step", "evaluate"};
+  std::string text = kNames[static_cast<size_t>(section)];
+  text += " instruction " + std::to_string(number);
   if (label < program.labels.size()) {
     text += " '" + program.labels[label] + "'";
   }
@@ -111,8 +119,9 @@ Proof proveTogether(std::span<const RankClass> classes, Diagnostics &diagnostics
     checkClasses(classes, diagnostics);
   }
   if (diagnostics.size() == 0) {
-    checkCollectives(classes, Section::Init, diagnostics);
-    checkCollectives(classes, Section::Step, diagnostics);
+    for (Section section : kSections) {
+      checkCollectives(classes, section, diagnostics);
+    }
   }
   Proof proof;
   proof.diagnostics = diagnostics.take();

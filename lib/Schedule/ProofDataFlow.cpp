@@ -9,6 +9,8 @@
 
 #include "weft/Schedule/Lifetimes.h"
 
+#include <optional>
+
 using namespace weft;
 using namespace weft::schedule;
 
@@ -18,7 +20,7 @@ class DataFlowCheck {
 public:
   DataFlowCheck(const rt::Program &program, Diagnostics &diagnostics)
       : program(program), diagnostics(diagnostics), isWritten(program.buffers.size(), false),
-        usedByInit(program.buffers.size(), false) {
+        users(program.buffers.size()) {
     for (size_t i = 0; i < program.buffers.size(); ++i) {
       isWritten[i] = isInput(i);
     }
@@ -28,10 +30,12 @@ public:
     checkSection(Section::Init);
     checkNamed(program.parameters);
     checkNamed(program.optimizerState);
-    for (size_t i = 0; i < program.buffers.size(); ++i) {
-      isWritten[i] = program.buffers[i].persistent;
+    for (Section section : {Section::Step, Section::Evaluate}) {
+      for (size_t i = 0; i < program.buffers.size(); ++i) {
+        isWritten[i] = program.buffers[i].persistent;
+      }
+      checkSection(section);
     }
-    checkSection(Section::Step);
   }
 
 private:
@@ -85,11 +89,12 @@ private:
     if (program.buffers[operand.buffer].persistent) {
       return;
     }
-    if (section == Section::Init) {
-      usedByInit[operand.buffer] = true;
-    } else if (usedByInit[operand.buffer]) {
-      problem = "uses " + name + ", which init uses and which is not persistent";
+    std::optional<Section> &user = users[operand.buffer];
+    if (user && *user != section) {
+      problem = "uses " + name + ", which " + (*user == Section::Init ? "init" : "step") +
+                " uses and which is not persistent";
     }
+    user = user.value_or(section);
   }
 
   void checkAlias(const rt::Instruction &instruction, size_t i, size_t j) {
@@ -112,7 +117,9 @@ private:
 
   const rt::Program &program;
   Diagnostics &diagnostics;
-  std::vector<bool> isWritten, usedByInit;
+  std::vector<bool> isWritten;
+  /// The section that uses each buffer that is not persistent.
+  std::vector<std::optional<Section>> users;
   std::string problem;
 };
 

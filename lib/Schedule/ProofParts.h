@@ -33,12 +33,10 @@ private:
   size_t count = 0;
 };
 
-enum class Section { Init, Step };
+enum class Section { Init, Step, Evaluate };
+inline constexpr Section kSections[] = {Section::Init, Section::Step, Section::Evaluate};
 
-inline const std::vector<rt::Instruction> &instructionsOf(const rt::Program &program,
-                                                          Section section) {
-  return section == Section::Init ? program.init : program.step;
-}
+const std::vector<rt::Instruction> &instructionsOf(const rt::Program &program, Section section);
 
 /// "step instruction 17 'layers.3/attention.query (contract)'"
 std::string describeInstruction(const rt::Program &program, Section section, size_t number);

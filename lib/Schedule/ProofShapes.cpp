@@ -64,7 +64,7 @@ public:
     checkNamed(program.parameters);
     checkNamed(program.optimizerState);
     checkNamed(program.inputs);
-    for (Section section : {Section::Init, Section::Step}) {
+    for (Section section : kSections) {
       const std::vector<rt::Instruction> &instructions = instructionsOf(program, section);
       for (size_t i = 0; i < instructions.size(); ++i) {
         problem.clear();

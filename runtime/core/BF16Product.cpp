@@ -8,7 +8,6 @@
 #include "core/BF16Product.h"
 
 #include "core/BFloat16.h"
-#include "core/Products.h"
 #include "core/Text.h"
 
 #include <dnnl.hpp>
@@ -38,7 +37,9 @@ memory::desc describe(const Product &product, int64_t rows, int64_t columns, int
 class LibraryProduct : public BF16Product {
 public:
   /// Throws what the library throws.
-  explicit LibraryProduct(const Product &p) : engine(dnnl::engine::kind::cpu, 0), stream(engine) {
+  explicit LibraryProduct(const ProductPiece &given)
+      : piece(given), engine(dnnl::engine::kind::cpu, 0), stream(engine) {
+    const Product &p = piece.product;
     omp_set_num_threads(1); // The library asks when it makes the code, and again when it runs it.
     memory::desc descA = describe(p, p.m, p.k, p.lda, p.strideA, p.transposeA, p.type);
     memory::desc descB = describe(p, p.k, p.n, p.ldb, p.strideB, p.transposeB, p.type);
@@ -61,9 +62,11 @@ public:
 
   bool run(const void *dataA, const void *dataB, void *dataC, std::string &error) override try {
     omp_set_num_threads(1);
-    a.set_data_handle(const_cast<void *>(dataA)); // The library only reads it.
-    b.set_data_handle(const_cast<void *>(dataB));
-    c.set_data_handle(dataC);
+    // The library only reads A and B.
+    a.set_data_handle(const_cast<BFloat16 *>(static_cast<const BFloat16 *>(dataA)) + piece.offsetA);
+    b.set_data_handle(const_cast<BFloat16 *>(static_cast<const BFloat16 *>(dataB)) + piece.offsetB);
+    c.set_data_handle(static_cast<char *>(dataC) +
+                      size_t(piece.offsetC) * sizeOf(piece.product.resultType()));
     primitive.execute(stream, arguments);
     stream.wait();
     return true;
@@ -73,6 +76,7 @@ public:
   }
 
 private:
+  const ProductPiece piece;
   dnnl::engine engine;
   dnnl::stream stream;
   dnnl::matmul primitive;
@@ -90,10 +94,12 @@ size_t extentOf(int64_t rows, int64_t columns, int64_t ld) {
 /// One matrix at a time, on float32 copies.
 class WidenedProduct : public BF16Product {
 public:
-  explicit WidenedProduct(const Product &p) : product(p), wide(p) {
-    wide.type = ElementType::F32;
-    wide.isResultF32 = false;
-    wide.batch = 1;
+  explicit WidenedProduct(const ProductPiece &given)
+      : piece(given), product(piece.product), wide{product, 0, 0, 0} {
+    const Product &p = product;
+    wide.product.type = ElementType::F32;
+    wide.product.isResultF32 = false;
+    wide.product.batch = 1;
     a.resize(p.transposeA ? extentOf(p.k, p.m, p.lda) : extentOf(p.m, p.k, p.lda));
     b.resize(p.transposeB ? extentOf(p.n, p.k, p.ldb) : extentOf(p.k, p.n, p.ldb));
     if (!p.isResultF32) {
@@ -103,13 +109,14 @@ public:
 
   bool run(const void *dataA, const void *dataB, void *dataC, std::string &) override {
     for (int64_t i = 0; i < product.batch; ++i) {
-      widen(static_cast<const BFloat16 *>(dataA) + i * product.strideA, a);
-      widen(static_cast<const BFloat16 *>(dataB) + i * product.strideB, b);
+      widen(static_cast<const BFloat16 *>(dataA) + piece.offsetA + i * product.strideA, a);
+      widen(static_cast<const BFloat16 *>(dataB) + piece.offsetB + i * product.strideB, b);
+      int64_t atC = piece.offsetC + i * product.strideC;
       if (product.isResultF32) {
-        runProduct(wide, a.data(), b.data(), static_cast<float *>(dataC) + i * product.strideC);
+        runProduct(wide, a.data(), b.data(), static_cast<float *>(dataC) + atC);
       } else {
         runProduct(wide, a.data(), b.data(), c.data());
-        round(static_cast<BFloat16 *>(dataC) + i * product.strideC);
+        round(static_cast<BFloat16 *>(dataC) + atC);
       }
     }
     return true;
@@ -132,25 +139,28 @@ private:
     }
   }
 
-  const Product product;
-  Product wide;
+  const ProductPiece piece;
+  const Product &product;
+  ProductPiece wide;
   std::vector<float> a, b, c;
 };
 
 } // namespace
 
-std::unique_ptr<BF16Product> BF16Product::make(const Product &p, std::string &error) try {
+std::unique_ptr<BF16Product> BF16Product::make(const ProductPiece &piece, std::string &error) try {
+  const Product &p = piece.product;
   try {
     if (p.m != 0 && p.n != 0 && p.k != 0 && p.batch != 0) { // Empty ones are none for oneDNN.
-      return std::make_unique<LibraryProduct>(p);
+      return std::make_unique<LibraryProduct>(piece);
     }
   } catch (const dnnl::error &thrown) {
     if (thrown.status != dnnl_unimplemented) {
       throw;
     }
   }
-  return std::make_unique<WidenedProduct>(p);
+  return std::make_unique<WidenedProduct>(piece);
 } catch (const std::exception &thrown) {
+  const Product &p = piece.product;
   error = concat("cannot prepare a product of bf16 matrices of ", p.m, "x", p.k, " and ", p.k, "x",
                  p.n, ": ", thrown.what());
   return nullptr;

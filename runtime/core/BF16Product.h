@@ -10,14 +10,14 @@
 // multiplies in float32, at its speed. All sum in float32.
 //
 // What a product needs besides its operands is had when it is made. A BF16Product may be run by
-// one thread at a time, from any thread, and only on that one: ranks are the parallelism.
+// one thread at a time, from any thread, and only on that one: teams are the parallelism.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef WEFT_RT_CORE_BF16PRODUCT_H
 #define WEFT_RT_CORE_BF16PRODUCT_H
 
-#include "weft-rt/Program.h"
+#include "core/Products.h"
 
 #include <memory>
 
@@ -26,11 +26,12 @@ namespace weft::rt {
 class BF16Product {
 public:
   /// Null, with the reason in `error`, if there is no memory for it or the library fails.
-  /// REQUIRES: `product` is of bf16 and belongs to a well-formed program.
-  static std::unique_ptr<BF16Product> make(const Product &product, std::string &error);
+  /// REQUIRES: `piece` is of bf16 and belongs to a well-formed program.
+  static std::unique_ptr<BF16Product> make(const ProductPiece &piece, std::string &error);
   virtual ~BF16Product() = default;
 
-  /// Overwrites C, never reads it. Fails only where the library does; then says why in `error`.
+  /// Overwrites the piece's part of C, never reads it. `a`, `b` and `c` are those of the whole
+  /// product. Fails only where the library does; then says why in `error`.
   virtual bool run(const void *a, const void *b, void *c, std::string &error) = 0;
 };
 

@@ -56,8 +56,29 @@ bool Books::endStep(std::string &error) {
   if (loss) {
     losses.push_back(*loss);
   }
+  pausedSeconds = validationSeconds;
   ++step;
   return (options.noProgress || tell(humanLine(line).text(), error)) &&
+         (!metrics.isOpen() || metrics.write(jsonLine(line).text(), error));
+}
+
+void Books::beginValidation() {
+  validationBegin = Clock::now();
+  validationSum = 0;
+  validationBatches = 0;
+}
+
+void Books::addValidationLoss(double value) {
+  validationSum += value;
+  ++validationBatches;
+}
+
+bool Books::endValidation(std::string &error) {
+  // All batches have the same number of tokens.
+  ValidationMetrics line = {step, validationSum / double(validationBatches),
+                            secondsBetween(validationBegin, Clock::now())};
+  validationSeconds += line.seconds;
+  return tell(humanLine(line).text(), error) &&
          (!metrics.isOpen() || metrics.write(jsonLine(line).text(), error));
 }
 
@@ -81,11 +102,12 @@ std::string Books::summary() const {
   if (steps > 0) {
     Line line;
     line.append("%lld steps in %.2f s", static_cast<long long>(steps),
-                secondsBetween(runBegin, lastEnd));
+                std::max(secondsBetween(runBegin, lastEnd) - pausedSeconds, 1e-9));
     if (steps > 1) {
       double tokens = double(program.globalBatch) * double(program.sequenceLength);
       line.append(", %.0f tokens/s without the first",
-                  tokens * double(steps - 1) / secondsBetween(firstEnd, lastEnd));
+                  tokens * double(steps - 1) /
+                      std::max(secondsBetween(firstEnd, lastEnd) - pausedSeconds, 1e-9));
     }
     line.append("\n");
     text.append(line.text().data(), line.text().size());

@@ -36,6 +36,12 @@ public:
   void setGradientNorm(double value) { gradientNorm = value; }
   bool endStep(std::string &error);
 
+  void beginValidation();
+  /// One more batch of the validation that runs now has come to a loss.
+  void addValidationLoss(double value);
+  /// Tells about the validation before the step that comes next. REQUIRES: at least one batch.
+  bool endValidation(std::string &error);
+
   /// The step that runs now, or the next one.
   int64_t currentStep() const { return step; }
 
@@ -60,7 +66,12 @@ private:
   int64_t first = 0, end = 0, step = 0;
   std::optional<double> loss, gradientNorm;
   std::vector<double> losses;
-  Clock::time_point runBegin, firstEnd, stepBegin, lastEnd;
+  Clock::time_point runBegin, firstEnd, stepBegin, lastEnd, validationBegin;
+  /// The batches of the validation that runs now.
+  double validationSum = 0;
+  int64_t validationBatches = 0;
+  /// What all validations took, and what those before `lastEnd` did: no time of training.
+  double validationSeconds = 0, pausedSeconds = 0;
 };
 
 } // namespace weft::rt

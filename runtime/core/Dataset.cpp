@@ -1,4 +1,4 @@
-//===- Dataset.cpp - training samples from a file of bytes ------------------===//
+//===- Dataset.cpp - training samples from files of tokens ----------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -11,52 +11,94 @@
 #include "core/Text.h"
 
 #include <algorithm>
+#include <array>
 
 using namespace weft::rt;
 
-bool Dataset::open(const std::string &path, int64_t sequenceLength, int64_t vocabulary,
-                   uint64_t seed, std::string &error) {
-  if (!file.open(path, error)) {
+/// Tokens that are looked at together, on the stack.
+static constexpr size_t kChunk = 1024;
+
+bool Dataset::open(const std::string &path, std::optional<DataFormat> format,
+                   int64_t sequenceLength, int64_t vocabulary, std::string &error) {
+  tokens = openTokens(path, format, error);
+  if (!tokens) {
     return false;
   }
-  std::span<const char> bytes = file.bytes();
-  if (bytes.empty()) {
-    return fail(error, "the data file '", path, "' is empty");
-  }
-  uint64_t needed = uint64_t(sequenceLength) + 1;
-  if (bytes.size() < needed) {
-    return fail(error, "the data file '", path, "' has ", bytes.size(), " bytes, one sample needs ",
+  uint64_t count = tokens->tokenCount(), needed = uint64_t(sequenceLength) + 1;
+  if (count < needed) {
+    return fail(error, "the data file '", path, "' has ", count, " tokens, one sample needs ",
                 needed, " (the sequence length and one more)");
   }
-  if (vocabulary < 256) {
-    auto unknown = std::find_if(bytes.begin(), bytes.end(),
-                                [&](char byte) { return uint8_t(byte) >= vocabulary; });
-    if (unknown != bytes.end()) {
-      return fail(error, "the data file '", path, "' has the value ", int(uint8_t(*unknown)),
-                  " at offset ", unknown - bytes.begin(), ", the model's vocabulary is 0 to ",
-                  vocabulary - 1);
+  this->path = path;
+  this->sequenceLength = sequenceLength;
+  this->vocabulary = vocabulary;
+  samples = (count - 1) / uint64_t(sequenceLength);
+  return count > kCheckedAtOpen || checkAll(error);
+}
+
+bool Dataset::check(uint64_t first, std::span<const int64_t> numbers, std::string &error) const {
+  auto unknown = std::find_if(numbers.begin(), numbers.end(),
+                              [&](int64_t number) { return number < 0 || number >= vocabulary; });
+  if (unknown == numbers.end()) {
+    return true;
+  }
+  return fail(error, "the data file '", path, "' has the token ", *unknown, " at position ",
+              first + uint64_t(unknown - numbers.begin()), ", the model's vocabulary is 0 to ",
+              vocabulary - 1);
+}
+
+bool Dataset::checkAll(std::string &error) const {
+  std::array<int64_t, kChunk> chunk;
+  for (uint64_t first = 0; first < tokens->tokenCount(); first += kChunk) {
+    auto some = std::span(chunk).first(std::min<uint64_t>(kChunk, tokens->tokenCount() - first));
+    tokens->read(first, some);
+    if (!check(first, some, error)) {
+      return false;
     }
   }
-  this->sequenceLength = sequenceLength;
-  this->seed = seed;
-  samples = (bytes.size() - 1) / uint64_t(sequenceLength);
   return true;
 }
 
-uint64_t Dataset::sampleAt(uint64_t index) const {
-  constexpr uint64_t stream = streamOf("data order");
-  Permutation order(samples, randomBits(seed, stream, index / samples));
-  return order(index % samples);
+bool Dataset::read(uint64_t sample, int64_t first, std::span<int32_t> out,
+                   std::string &error) const {
+  std::array<int64_t, kChunk> chunk;
+  uint64_t place = sample * uint64_t(sequenceLength) + uint64_t(first);
+  while (!out.empty()) {
+    auto some = std::span(chunk).first(std::min(kChunk, out.size()));
+    tokens->read(place, some);
+    if (!check(place, some, error)) {
+      return false;
+    }
+    std::transform(some.begin(), some.end(), out.begin(), [](int64_t token) { return token; });
+    out = out.subspan(some.size());
+    place += some.size();
+  }
+  return true;
 }
 
-void Dataset::fill(int64_t step, int64_t batch, std::span<const int64_t> shape,
-                   std::span<const int64_t> offset, int64_t shift, int32_t *out) const {
+std::string Dataset::describe() const {
+  return concat("'", path, "', ", nameOf(tokens->format()), ": ", tokens->tokenCount(), " tokens, ",
+                samples, " samples");
+}
+
+uint64_t Sampler::sampleAt(uint64_t index) const {
+  if (!seed) {
+    return begin + index;
+  }
+  constexpr uint64_t stream = streamOf("data order");
+  Permutation order(count, randomBits(*seed, stream, index / count));
+  return begin + order(index % count);
+}
+
+bool Sampler::fill(int64_t number, int64_t batch, std::span<const int64_t> shape,
+                   std::span<const int64_t> offset, int64_t shift, int32_t *out,
+                   std::string &error) const {
   for (int64_t row = 0; row < shape[0]; ++row) {
-    uint64_t sample = sampleAt(uint64_t(step * batch + offset[0] + row));
-    const char *tokens =
-        file.bytes().data() + sample * uint64_t(sequenceLength) + offset[1] + shift;
-    for (int64_t column = 0; column < shape[1]; ++column) {
-      *out++ = uint8_t(tokens[column]);
+    uint64_t sample = sampleAt(uint64_t(number * batch + offset[0] + row));
+    std::span<int32_t> line(out + row * shape[1], size_t(shape[1]));
+    if (!dataset->read(sample, offset[1] + shift, line, error)) {
+      return false;
     }
   }
+  return true;
 }

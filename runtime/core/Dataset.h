@@ -1,53 +1,88 @@
-//===- Dataset.h - training samples from a file of bytes --------------------===//
+//===- Dataset.h - training samples from files of tokens ------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Every byte of the file is one token, 0 to 255. With sequence length S, sample i
-// is bytes i*S to i*S + S inclusive: the first S are its tokens, the last S, one
-// further, its targets. A file of n bytes has (n - 1) / S samples.
+// With sequence length S, sample i of a file is its tokens i*S to i*S + S inclusive:
+// the first S are its tokens, the last S, one further, its targets. n tokens make
+// (n - 1) / S samples. Documents play no role: a sample may begin in one and end in
+// the next.
 //
-// Row b of the batch at step s is the global sample g = s * batch + b. It belongs
-// to epoch e = g / samples and is sample P(g mod samples) of the file, P being the
-// permutation of the samples with key randomBits(seed, FNV-1a("data order"), e).
-// The order depends on neither ranks nor plan, and nothing needs to be kept to
-// resume.
+// A Sampler takes batches from some of the samples: in the order of the file, or
+// shuffled. Shuffled, row b of batch s is the global sample g = s * batch + b. It
+// belongs to epoch e = g / count and is the sample P(g mod count) of the sampler,
+// P being the permutation of its samples with key randomBits(seed, FNV-1a("data
+// order"), e). The order depends on neither ranks nor plan, and nothing needs to be
+// kept to resume.
 //
-// Immutable after `open`; any thread may read.
+// Both are immutable once made; any thread may read.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef WEFT_RT_CORE_DATASET_H
 #define WEFT_RT_CORE_DATASET_H
 
-#include "core/MappedFile.h"
+#include "core/TokenFile.h"
 #include "weft-rt/Program.h"
 
 namespace weft::rt {
 
+/// The samples of a file. That every token is one of the vocabulary is checked when the file is
+/// opened if it has no more than `kCheckedAtOpen` tokens, else when a sample is read.
 class Dataset {
 public:
-  /// Fails if the file cannot be read, holds no whole sample, or holds a byte that is no token of
-  /// the vocabulary.
-  bool open(const std::string &path, int64_t sequenceLength, int64_t vocabulary, uint64_t seed,
-            std::string &error);
+  static constexpr uint64_t kCheckedAtOpen = uint64_t(1) << 24;
+
+  /// Fails if the file cannot be read, is not of the format (see `openTokens`), holds no whole
+  /// sample, or holds a token beyond the vocabulary, as far as that is checked here.
+  bool open(const std::string &path, std::optional<DataFormat> format, int64_t sequenceLength,
+            int64_t vocabulary, std::string &error);
 
   uint64_t sampleCount() const { return samples; }
 
-  /// Number in the file of global sample `index`.
-  uint64_t sampleAt(uint64_t index) const;
+  /// Writes the tokens of `sample` from position `first` of the sample on, as many as `out` has
+  /// room for. Fails at a token beyond the vocabulary, which `error` names. Allocates nothing
+  /// unless it fails.
+  bool read(uint64_t sample, int64_t first, std::span<int32_t> out, std::string &error) const;
 
-  /// Writes a rank's piece of "tokens" (shift 0) or "targets" (shift 1) of `step` into `out`.
-  /// `shape` and `offset` are the piece's place in [batch, sequence]. Allocates nothing.
-  void fill(int64_t step, int64_t batch, std::span<const int64_t> shape,
-            std::span<const int64_t> offset, int64_t shift, int32_t *out) const;
+  /// "'corpus.txt', bytes: 1000 tokens, 124 samples".
+  std::string describe() const;
 
 private:
-  MappedFile file;
-  int64_t sequenceLength = 0;
-  uint64_t samples = 0, seed = 0;
+  bool check(uint64_t first, std::span<const int64_t> tokens, std::string &error) const;
+  bool checkAll(std::string &error) const;
+
+  std::string path;
+  std::unique_ptr<TokenSource> tokens;
+  int64_t sequenceLength = 0, vocabulary = 0;
+  uint64_t samples = 0;
+};
+
+class Sampler {
+public:
+  Sampler() = default;
+  /// Samples `first` to before `first` + `count` of `dataset`, which must outlive the sampler:
+  /// shuffled by `seed`, or else as they lie. REQUIRES: there are that many, at least one.
+  Sampler(const Dataset &dataset, uint64_t first, uint64_t count, std::optional<uint64_t> seed)
+      : dataset(&dataset), begin(first), count(count), seed(seed) {}
+
+  uint64_t sampleCount() const { return count; }
+
+  /// Number in the file of global sample `index`. In the order of the file there is one epoch.
+  uint64_t sampleAt(uint64_t index) const;
+
+  /// Writes a rank's piece of "tokens" (shift 0) or "targets" (shift 1) of batch `number`, which
+  /// has `batch` rows, into `out`. `shape` and `offset` are the piece's place in [batch, sequence].
+  /// Fails as `Dataset::read` does. Allocates nothing unless it fails.
+  bool fill(int64_t number, int64_t batch, std::span<const int64_t> shape,
+            std::span<const int64_t> offset, int64_t shift, int32_t *out, std::string &error) const;
+
+private:
+  const Dataset *dataset = nullptr;
+  uint64_t begin = 0, count = 0;
+  std::optional<uint64_t> seed;
 };
 
 } // namespace weft::rt

@@ -27,8 +27,8 @@ static ExitCode printAndEnd(const std::string &text) {
   return ExitCode::Error;
 }
 
-static ExitCode perform(const Program &program, const KernelFunction *kernels,
-                        const Options &options, const std::string &name) {
+static ExitCode perform(const Program &program, const KernelCode *kernels, const Options &options,
+                        const std::string &name) {
   switch (options.action) {
   case Options::Action::Train:
     return train(program, kernels, options);
@@ -44,7 +44,7 @@ static ExitCode perform(const Program &program, const KernelFunction *kernels,
   return ExitCode::Error;
 }
 
-int weft::rt::runExecutable(std::span<const char> bytes, const KernelFunction *kernels,
+int weft::rt::runExecutable(std::span<const char> bytes, const KernelCode *kernels,
                             std::span<const char *const> arguments) {
   Program program;
   std::string error;

@@ -7,21 +7,28 @@
 
 #include "core/Executor.h"
 
-#include "core/Products.h"
 #include "core/Text.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <mutex>
 #include <numeric>
 
 using namespace weft::rt;
 
-Executor::Executor(const Program &program, const KernelFunction *kernels, int64_t rank)
-    : program(program), kernels(kernels), self(rank), place(program.coordinatesOf(rank)) {}
+/// A kernel whose operands are fewer bytes than this runs on one thread: waking others takes
+/// longer.
+static constexpr uint64_t kSmallBytes = 1 << 15;
+
+Executor::Executor(const Program &program, const KernelCode *kernels, int64_t rank, int64_t threads)
+    : program(program), kernels(kernels), self(rank), threads(threads),
+      place(program.coordinatesOf(rank)) {}
 
 bool Executor::prepare(Communicator &communicator, Observer &observer) {
   link = &communicator;
   this->observer = &observer;
+  team.emplace(threads);
   if (!allocateArena()) {
     return communicator.fail(
         concat("rank ", self, " cannot allocate its arena of ", bytesText(program.arenaBytes)));
@@ -30,7 +37,7 @@ bool Executor::prepare(Communicator &communicator, Observer &observer) {
     return false;
   }
   size_t operands = 0;
-  for (const auto *section : {&program.init, &program.step}) {
+  for (const auto *section : {&program.init, &program.step, &program.evaluate}) {
     for (const Instruction &instruction : *section) {
       operands += instruction.operands.size();
     }
@@ -38,6 +45,7 @@ bool Executor::prepare(Communicator &communicator, Observer &observer) {
   addresses.reserve(operands);
   initCode = prepareSection("init", program.init);
   stepCode = prepareSection("step", program.step);
+  evaluateCode = prepareSection("evaluate", program.evaluate);
 
   std::vector<uint32_t> allAxes(program.mesh.size());
   std::iota(allAxes.begin(), allAxes.end(), 0);
@@ -53,6 +61,14 @@ bool Executor::prepare(Communicator &communicator, Observer &observer) {
   return true;
 }
 
+uint64_t Executor::operandBytes(const Instruction &instruction) const {
+  uint64_t bytes = 0;
+  for (const Operand &operand : instruction.operands) {
+    bytes += program.buffers[operand.buffer].bytes;
+  }
+  return bytes;
+}
+
 bool Executor::allocateArena() {
   // aligned_alloc wants a multiple of the alignment; an empty arena still gets an address.
   uint64_t bytes = (program.arenaBytes / kAlignment + 1) * kAlignment;
@@ -66,10 +82,18 @@ bool Executor::allocateArena() {
 
 bool Executor::prepareProducts() {
   for (const Product &product : program.products) {
-    std::unique_ptr<BF16Product> &made = bf16Products.emplace_back();
-    std::string error;
-    if (product.type == ElementType::BF16 && !(made = BF16Product::make(product, error))) {
-      return link->fail(error);
+    const std::vector<ProductPiece> &pieces =
+        products.emplace_back(cutProduct(product, team->size()));
+    auto &prepared = bf16Products.emplace_back();
+    if (product.type != ElementType::BF16) {
+      continue;
+    }
+    for (const ProductPiece &piece : pieces) {
+      std::string error;
+      prepared.push_back(BF16Product::make(piece, error));
+      if (!prepared.back()) {
+        return link->fail(error);
+      }
     }
   }
   return true;
@@ -91,9 +115,11 @@ Executor::prepareSection(const char *section, const std::vector<Instruction> &in
     }
     switch (instruction.opcode) {
     case Opcode::Kernel:
-      prepared.kernel = kernels[instruction.target];
+      prepared.kernel = &kernels[instruction.target];
+      prepared.isSmall = operandBytes(instruction) < kSmallBytes;
       break;
     case Opcode::Product:
+      prepared.product = &products[instruction.target];
       break;
     case Opcode::Collective:
       prepared.handle = link->prepare(program.collectives[instruction.target],
@@ -101,7 +127,8 @@ Executor::prepareSection(const char *section, const std::vector<Instruction> &in
       break;
     case Opcode::Observe: {
       const std::string &name = program.observations[instruction.target].name;
-      prepared.mustBeFinite = name == "loss" || name == "gradient_norm";
+      prepared.mustBeFinite =
+          name == "loss" || name == "gradient_norm" || name == "validation_loss";
       break;
     }
     }
@@ -128,7 +155,7 @@ Outcome Executor::execute(const Prepared &instruction) {
     if (link->stopped()) { // Kernels are where the time goes; a failure need not wait for them.
       return Outcome::Stopped;
     }
-    instruction.kernel(operands, instruction.immediates, place.data());
+    runKernel(instruction);
     return Outcome::Done;
   case Opcode::Product:
     return runProduct(instruction);
@@ -143,13 +170,32 @@ Outcome Executor::execute(const Prepared &instruction) {
 
 Outcome Executor::runProduct(const Prepared &instruction) {
   void *const *operands = instruction.operands;
-  std::string error;
-  if (BF16Product *product = bf16Products[instruction.target].get()) {
-    bool done = product->run(operands[0], operands[1], operands[2], error);
-    return done || link->fail(error) ? Outcome::Done : Outcome::Stopped;
+  std::mutex mutex;
+  std::string error; // Of the piece that failed last.
+  team->run(int64_t(instruction.product->size()), [&](int64_t i) {
+    const auto &prepared = bf16Products[instruction.target];
+    std::string own;
+    if (prepared.empty()) {
+      rt::runProduct((*instruction.product)[size_t(i)], operands[0], operands[1], operands[2]);
+    } else if (!prepared[size_t(i)]->run(operands[0], operands[1], operands[2], own)) {
+      std::lock_guard lock(mutex);
+      error = own;
+    }
+  });
+  return error.empty() || link->fail(error) ? Outcome::Done : Outcome::Stopped;
+}
+
+void Executor::runKernel(const Prepared &instruction) {
+  const KernelCode &kernel = *instruction.kernel;
+  for (int64_t phase = 0; phase < kernel.phaseCount; ++phase) {
+    int64_t iterations = kernel.iterations[phase];
+    Cut cut = cutIterations(iterations, instruction.isSmall ? 1 : team->size());
+    team->run(cut.pieces, [&](int64_t piece) {
+      int64_t begin = piece * cut.length;
+      kernel.function(instruction.operands, instruction.immediates, place.data(), phase, begin,
+                      std::min(begin + cut.length, iterations));
+    });
   }
-  rt::runProduct(program.products[instruction.target], operands[0], operands[1], operands[2]);
-  return Outcome::Done;
 }
 
 Outcome Executor::observe(const Prepared &instruction) {

@@ -18,11 +18,14 @@
 #define WEFT_RT_CORE_EXECUTOR_H
 
 #include "core/BF16Product.h"
+#include "core/Products.h"
+#include "core/Team.h"
 #include "weft-rt/Backend.h"
 #include "weft-rt/Program.h"
 
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace weft::rt {
@@ -41,16 +44,17 @@ enum class Outcome : uint8_t {
   Done,
   /// This rank or another has failed; the communicator knows why.
   Stopped,
-  /// On some rank the loss or the gradient norm is not finite. All ranks stand behind
-  /// the same Observe instruction, `stoppedAt`.
+  /// On some rank the loss, the gradient norm or the validation loss is not finite. All ranks stand
+  /// behind the same Observe instruction, `stoppedAt`.
   NotFinite,
 };
 
 class Executor {
 public:
   /// `program` and `kernels` must outlive this object; `kernels[i]` is the code of
-  /// `program.kernels[i]`. The program must be well-formed.
-  Executor(const Program &program, const KernelFunction *kernels, int64_t rank);
+  /// `program.kernels[i]`. The program must be well-formed. `threads` share the work of
+  /// kernels and products.
+  Executor(const Program &program, const KernelCode *kernels, int64_t rank, int64_t threads = 1);
 
   /// Allocates the arena, all zero, and prepares every instruction. To be called once,
   /// by the rank's own thread, so that memory comes from near its core. On failure
@@ -59,6 +63,7 @@ public:
 
   Outcome runInit() { return runSection(initCode); }
   Outcome runStep() { return runSection(stepCode); }
+  Outcome runEvaluate() { return runSection(evaluateCode); }
 
   /// Runs one instruction of the step.
   Outcome runStepInstruction(size_t index) { return execute(stepCode[index]); }
@@ -82,7 +87,11 @@ private:
     /// Product or observation number.
     uint32_t target = 0;
     Communicator::Handle handle = 0;
-    KernelFunction kernel = nullptr;
+    const KernelCode *kernel = nullptr;
+    /// For Kernel: whether there is so little to do that one thread is soonest done.
+    bool isSmall = false;
+    /// For Product: the pieces that threads take.
+    const std::vector<ProductPiece> *product = nullptr;
     /// Addresses of the operands, in `addresses`.
     void *const *operands = nullptr;
     const int64_t *immediates = nullptr;
@@ -96,27 +105,32 @@ private:
 
   bool allocateArena();
   bool prepareProducts();
+  uint64_t operandBytes(const Instruction &instruction) const;
   std::vector<Prepared> prepareSection(const char *section,
                                        const std::vector<Instruction> &instructions);
   Outcome runSection(const std::vector<Prepared> &code);
   Outcome execute(const Prepared &instruction);
   Outcome runProduct(const Prepared &instruction);
+  void runKernel(const Prepared &instruction);
   Outcome observe(const Prepared &instruction);
 
   const Program &program;
-  const KernelFunction *const kernels;
-  const int64_t self;
+  const KernelCode *const kernels;
+  const int64_t self, threads;
   const std::vector<int64_t> place;
   Communicator *link = nullptr;
   Observer *observer = nullptr;
 
+  std::optional<Team> team;
+  /// The pieces of each product of the program.
+  std::vector<std::vector<ProductPiece>> products;
   std::unique_ptr<char[], Free> arena;
   /// Operand addresses of all instructions, one after another. Never grows after `prepare`
   /// has reserved it, since instructions point into it.
   std::vector<void *> addresses;
-  std::vector<Prepared> initCode, stepCode;
-  /// For each product that is of bf16 what runs it, else null.
-  std::vector<std::unique_ptr<BF16Product>> bf16Products;
+  std::vector<Prepared> initCode, stepCode, evaluateCode;
+  /// For each product that is of bf16 what runs its pieces, else none.
+  std::vector<std::vector<std::unique_ptr<BF16Product>>> bf16Products;
   /// A maximum over all ranks of "is my value not finite".
   Communicator::Handle agree = 0;
   size_t notFiniteAt = 0;

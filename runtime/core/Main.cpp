@@ -10,7 +10,7 @@
 // What the compiler's object file defines.
 extern "C" const char weft_program[];
 extern "C" const uint64_t weft_program_size;
-extern "C" const weft::rt::KernelFunction weft_kernels[];
+extern "C" const weft::rt::KernelCode weft_kernels[];
 
 int main(int argc, char **argv) {
   return weft::rt::runExecutable({weft_program, size_t(weft_program_size)}, weft_kernels,

@@ -42,6 +42,13 @@ Line weft::rt::humanLine(const StepMetrics &metrics) {
   return line;
 }
 
+Line weft::rt::humanLine(const ValidationMetrics &metrics) {
+  Line line;
+  line.append("validation step %lld loss %.6f\n", static_cast<long long>(metrics.step),
+              metrics.loss);
+  return line;
+}
+
 static void appendNumber(Line &line, const char *key, const std::optional<double> &value) {
   if (value && std::isfinite(*value)) {
     line.append(", \"%s\": %.17g", key, *value);
@@ -58,6 +65,15 @@ Line weft::rt::jsonLine(const StepMetrics &metrics) {
   appendNumber(line, "ms", metrics.seconds * 1e3);
   appendNumber(line, "tokens_per_second", metrics.tokensPerSecond);
   appendNumber(line, "peak_share", metrics.peakShare);
+  line.append("}\n");
+  return line;
+}
+
+Line weft::rt::jsonLine(const ValidationMetrics &metrics) {
+  Line line;
+  line.append("{\"step\": %lld", static_cast<long long>(metrics.step));
+  appendNumber(line, "validation_loss", metrics.loss);
+  appendNumber(line, "ms", metrics.seconds * 1e3);
   line.append("}\n");
   return line;
 }

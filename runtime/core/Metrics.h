@@ -28,6 +28,14 @@ struct StepMetrics {
   std::optional<double> peakShare;
 };
 
+struct ValidationMetrics {
+  /// Steps that were done before.
+  int64_t step = 0;
+  /// Mean over all tokens looked at.
+  double loss = 0;
+  double seconds = 0;
+};
+
 /// One line of text in a fixed place.
 class Line {
 public:
@@ -43,9 +51,12 @@ private:
 
 /// For people: "step 3/100  loss 5.4321  ...".
 Line humanLine(const StepMetrics &metrics);
+/// "validation step 100 loss 4.321".
+Line humanLine(const ValidationMetrics &metrics);
 
 /// For programs: a JSON object; numbers read back as the same bits, unknown ones are null.
 Line jsonLine(const StepMetrics &metrics);
+Line jsonLine(const ValidationMetrics &metrics);
 
 } // namespace weft::rt
 

@@ -8,8 +8,11 @@
 #include "core/Options.h"
 
 #include "core/OutputFile.h"
+#include "core/RunData.h"
+#include "core/Team.h"
 #include "core/Text.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -63,10 +66,11 @@ const char *applySeed(Options &options, std::string_view value) {
   return parseNumber(value, options.seed) ? nullptr : "a whole number from 0 to 2^64 - 1";
 }
 
-const char *applyRanks(Options &options, std::string_view value) {
-  options.ranks = 0;
-  return parseNumber(value, *options.ranks) && *options.ranks > 0 ? nullptr
-                                                                  : "a whole number, 1 or more";
+const char *applyThreads(Options &options, std::string_view value) {
+  options.threads = 0;
+  bool ok =
+      parseNumber(value, *options.threads) && *options.threads > 0 && *options.threads <= 1024;
+  return ok ? nullptr : "a whole number, 1 to 1024";
 }
 
 const char *applyTimeout(Options &options, std::string_view value) {
@@ -76,20 +80,64 @@ const char *applyTimeout(Options &options, std::string_view value) {
   return ok ? nullptr : "seconds, more than 0 and at most a year";
 }
 
+template <std::optional<int64_t> Options::*field>
+const char *applyPositive(Options &options, std::string_view value) {
+  int64_t number = 0;
+  bool ok = parseNumber(value, number) && number > 0;
+  options.*field = number;
+  return ok ? nullptr : "a whole number, 1 or more";
+}
+
+const char *applySplit(Options &options, std::string_view value) {
+  bool ok = parseNumber(value, options.validationSplit) && options.validationSplit > 0 &&
+            options.validationSplit < 1;
+  return ok ? nullptr : "a number above 0 and below 1";
+}
+
+const char *applyDataFormat(Options &options, std::string_view value) {
+  options.dataFormat = parseDataFormat(value);
+  return options.dataFormat ? nullptr : "bytes, nanogpt, llmc or megatron";
+}
+
 using Action = Options::Action;
 
 const Entry kTable[] = {
-    {"Training", "--data", "FILE", "the text to train on; every byte is a token", nullptr,
-     applyFile<&Options::data>},
+    {"Training", "--data", "FILE",
+     "the tokens to train on: a text, every byte of it a token, or "
+     "a file of nanoGPT, llm.c or Megatron-LM",
+     nullptr, applyFile<&Options::data>},
+    {"Training", "--data-format", "FORMAT",
+     "what files of data are: bytes, nanogpt, llmc or megatron, instead of what their names "
+     "and first bytes say",
+     nullptr, applyDataFormat},
     {"Training", "--steps", "N", "train up to this step; steps count from 0",
      [](const Program &program) { return std::to_string(program.defaultSteps); },
      applyCount<&Options::steps>},
     {"Training", "--seed", "N", "seed of initial weights, dropout and data order",
      [](const Program &program) { return std::to_string(program.defaultSeed); }, applySeed},
     {"Training", "--ranks", "N", "refuse to run unless the plan has N ranks",
-     [](const Program &program) { return std::to_string(program.rankCount()); }, applyRanks},
+     [](const Program &program) { return std::to_string(program.rankCount()); },
+     applyPositive<&Options::ranks>},
+    {"Training", "--threads", "N", "threads that share the work of one rank",
+     [](const Program &program) { return std::to_string(threadsOf(program, {})); }, applyThreads},
     {"Training", "--timeout", "SECONDS", "how long a rank waits for others before the run fails",
      [](const Program &) { return std::string("60"); }, applyTimeout},
+
+    {"Validation", "--validation-data", "FILE",
+     "look at the loss on this file too, without training on it", nullptr,
+     applyFile<&Options::validationData>},
+    {"Validation", "--validation-split", "F",
+     "or on the last part F of the samples of --data, which are then not trained on", nullptr,
+     applySplit},
+    {"Validation", "--validation-every", "K",
+     "whenever the number of steps done is a multiple of K, and at the end",
+     [](const Program &) { return std::string("only at the end"); },
+     applyPositive<&Options::validationEvery>},
+    {"Validation", "--validation-steps", "N", "on the first N batches of it",
+     [](const Program &) {
+       return concat("all that are whole, at most ", RunData::kDefaultValidationBatches);
+     },
+     applyPositive<&Options::validationSteps>},
 
     {"Files", "--load", "FILE",
      "start from these parameters (safetensors); with optimizer state, go on at the file's step",
@@ -99,7 +147,7 @@ const Entry kTable[] = {
      applyFile<&Options::save>},
     {"Files", "--metrics", "FILE",
      "write a JSON object for each step, as it ends: step, loss, gradient_norm, ms, "
-     "tokens_per_second, peak_share",
+     "tokens_per_second, peak_share; and for each validation: step, validation_loss, ms",
      nullptr, applyFile<&Options::metrics>},
     {"Files", "--save-gradients", "FILE",
      "write all gradients of one step, before clipping (safetensors)", nullptr,
@@ -147,13 +195,18 @@ std::string nearest(std::string_view name) {
   return best && distance <= 4 ? concat("; the nearest is ", best->name) : "; --help lists all";
 }
 
-bool checkTogether(const Options &options, std::string &error) {
+bool checkFiles(const Options &options, std::string &error) {
   const std::pair<const char *, const std::string *> outputs[] = {
       {"--save", &options.save},
       {"--save-gradients", &options.saveGradients},
       {"--metrics", &options.metrics}};
-  const std::pair<const char *, const std::string *> inputs[] = {{"--data", &options.data},
-                                                                 {"--load", &options.load}};
+  std::vector<std::pair<const char *, std::string>> inputs = {{"--load", options.load}};
+  for (auto [name, path] : {std::pair("--data", &options.data),
+                            std::pair("--validation-data", &options.validationData)}) {
+    for (std::string &file : filesOf(*path, options.dataFormat)) {
+      inputs.push_back({name, std::move(file)});
+    }
+  }
   for (size_t i = 0; i < std::size(outputs); ++i) {
     const auto &[name, file] = outputs[i];
     for (size_t j = i + 1; j < std::size(outputs); ++j) {
@@ -164,16 +217,35 @@ bool checkTogether(const Options &options, std::string &error) {
     }
     for (const auto &[otherName, other] : inputs) {
       // Going on in the same file is fine: it is replaced only when all is done.
-      bool replaces = other == &options.load && file == &options.save;
-      if (!file->empty() && !other->empty() && !replaces && isSameFile(*file, *other)) {
-        return fail(error, name, " would overwrite '", *other, "', which ", otherName, " reads");
+      bool replaces = otherName == inputs[0].first && file == &options.save;
+      if (!file->empty() && !other.empty() && !replaces && isSameFile(*file, other)) {
+        return fail(error, name, " would overwrite '", other, "', which ", otherName, " reads");
       }
     }
   }
   return true;
 }
 
+bool checkValidation(const Options &options, std::string &error) {
+  bool hasFile = !options.validationData.empty(), splits = options.validationSplit > 0;
+  if (hasFile && splits) {
+    return fail(error, "--validation-data and --validation-split exclude each other");
+  }
+  const char *needless = options.validationEvery   ? "--validation-every"
+                         : options.validationSteps ? "--validation-steps"
+                                                   : nullptr;
+  if (needless && !hasFile && !splits) {
+    return fail(error, needless, " needs --validation-data or --validation-split");
+  }
+  return true;
+}
+
 } // namespace
+
+int64_t weft::rt::threadsOf(const Program &program, const Options &options) {
+  int64_t share = countProcessors() / program.rankCount();
+  return options.threads.value_or(std::clamp<int64_t>(share, 1, program.threadsPerRank));
+}
 
 std::string weft::rt::meshText(const Program &program) {
   std::string text = concat(program.rankCount(), program.rankCount() == 1 ? " rank" : " ranks");
@@ -219,7 +291,7 @@ bool weft::rt::parseOptions(const Program &program, std::span<const char *const>
     return fail(error, "--ranks is ", *options.ranks, ", but the plan of this program is for ",
                 meshText(program), "; compile again for another number of ranks");
   }
-  return checkTogether(options, error);
+  return checkFiles(options, error) && checkValidation(options, error);
 }
 
 std::string weft::rt::helpText(const Program &program, const std::string &name) {
@@ -243,7 +315,7 @@ std::string weft::rt::helpText(const Program &program, const std::string &name) 
     out << "\n";
   }
   out << "\nA value may also be given as --option=value. Steps count from 0.\n"
-      << "Exit status: 0 after success, 1 after an error, 3 if the loss or the gradient norm is "
-         "not finite.\n";
+      << "Exit status: 0 after success, 1 after an error, 3 if the loss, also of a "
+         "validation, or the gradient norm is not finite.\n";
   return out.str();
 }

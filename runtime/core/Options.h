@@ -8,6 +8,7 @@
 #ifndef WEFT_RT_CORE_OPTIONS_H
 #define WEFT_RT_CORE_OPTIONS_H
 
+#include "core/TokenFile.h"
 #include "weft-rt/Program.h"
 
 #include <optional>
@@ -20,12 +21,19 @@ struct Options {
 
   Action action = Action::Train;
   /// Files; empty if not given.
-  std::string data, metrics, save, load, saveGradients;
+  std::string data, validationData, metrics, save, load, saveGradients;
+  /// By name and content if not given.
+  std::optional<DataFormat> dataFormat;
+  /// Part of the samples of `data` to validate on, from 0 (none) to below 1.
+  double validationSplit = 0;
+  std::optional<int64_t> validationEvery, validationSteps;
   int64_t steps = 0;
   uint64_t seed = 0;
   int64_t gradientsStep = 0;
   double timeoutSeconds = 60;
   std::optional<int64_t> ranks;
+  /// Of each rank; see `threadsOf`.
+  std::optional<int64_t> threads;
   /// No line for each step; no output at all.
   bool noProgress = false, quiet = false;
   bool curve = false;
@@ -35,6 +43,10 @@ struct Options {
 /// options, on values that an option does not take, and on options that contradict each other.
 bool parseOptions(const Program &program, std::span<const char *const> arguments, Options &options,
                   std::string &error);
+
+/// Threads that each rank of the program uses: what was asked for, or else as many as the rank's
+/// device has cores, but no more than this machine has processors for each rank.
+int64_t threadsOf(const Program &program, const Options &options);
 
 /// What --help prints; `name` is how the executable was called.
 std::string helpText(const Program &program, const std::string &name);

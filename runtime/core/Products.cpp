@@ -7,6 +7,7 @@
 
 #include "core/Products.h"
 
+#include <algorithm>
 #include <cblas.h>
 
 using namespace weft::rt;
@@ -24,23 +25,92 @@ static void gemm(const Product &p, const float *a, const float *b, float *c) {
 }
 
 template <typename T>
-static void runBatch(const Product &product, const void *a, const void *b, void *c) {
+static void runBatch(const ProductPiece &piece, const void *a, const void *b, void *c) {
+  const Product &product = piece.product;
   if (product.m == 0 || product.n == 0) {
     return; // Nothing to write; the library refuses such sizes in some builds.
   }
+  const T *firstA = static_cast<const T *>(a) + piece.offsetA;
+  const T *firstB = static_cast<const T *>(b) + piece.offsetB;
+  T *firstC = static_cast<T *>(c) + piece.offsetC;
   for (int64_t i = 0; i < product.batch; ++i) {
-    gemm(product, static_cast<const T *>(a) + i * product.strideA,
-         static_cast<const T *>(b) + i * product.strideB,
-         static_cast<T *>(c) + i * product.strideC);
+    gemm(product, firstA + i * product.strideA, firstB + i * product.strideB,
+         firstC + i * product.strideC);
   }
+}
+
+namespace {
+
+/// Below this many multiplications a piece is not worth a thread.
+constexpr int64_t kSmallestPiece = 1 << 21;
+/// Pieces begin at multiples of this many rows or columns, as libraries' blocks do.
+constexpr int64_t kBlock = 64;
+
+/// Where piece `i` of `count` begins, of a dimension of `size`.
+int64_t cutAt(int64_t size, int64_t i, int64_t count) {
+  return i == count ? size : size * i / count / kBlock * kBlock;
+}
+
+struct Grid {
+  int64_t rows = 1, columns = 1;
+};
+
+/// Of all grids of `pieces`, the one whose pieces have the smallest sum of rows and columns.
+Grid squarest(int64_t m, int64_t n, int64_t pieces) {
+  Grid best{1, pieces};
+  for (int64_t rows = 1; rows <= pieces; ++rows) {
+    auto edge = [&](Grid grid) { return double(m) / grid.rows + double(n) / grid.columns; };
+    Grid grid{rows, pieces / rows};
+    if (pieces % rows == 0 && edge(grid) < edge(best)) {
+      best = grid;
+    }
+  }
+  return best;
+}
+
+} // namespace
+
+std::vector<ProductPiece> weft::rt::cutProduct(const Product &product, int64_t threads) {
+  double work = double(product.batch) * product.m * product.n * product.k;
+  int64_t pieces = threads == 1 ? 1 : std::min(2 * threads, int64_t(work / kSmallestPiece));
+  if (pieces <= 1) {
+    return {{product, 0, 0, 0}};
+  }
+  std::vector<ProductPiece> cut;
+  if (product.batch >= pieces) {
+    for (int64_t i = 0; i < pieces; ++i) {
+      int64_t from = product.batch * i / pieces, to = product.batch * (i + 1) / pieces;
+      cut.push_back(
+          {product, from * product.strideA, from * product.strideB, from * product.strideC});
+      cut.back().product.batch = to - from;
+    }
+    return cut;
+  }
+  Grid grid = squarest(product.m, product.n, pieces);
+  for (int64_t i = 0; i < grid.rows; ++i) {
+    for (int64_t j = 0; j < grid.columns; ++j) {
+      int64_t row = cutAt(product.m, i, grid.rows), rowEnd = cutAt(product.m, i + 1, grid.rows);
+      int64_t column = cutAt(product.n, j, grid.columns);
+      int64_t columnEnd = cutAt(product.n, j + 1, grid.columns);
+      if (row == rowEnd || column == columnEnd) {
+        continue;
+      }
+      cut.push_back({product, product.transposeA ? row : row * product.lda,
+                     product.transposeB ? column * product.ldb : column,
+                     row * product.ldc + column});
+      cut.back().product.m = rowEnd - row;
+      cut.back().product.n = columnEnd - column;
+    }
+  }
+  return cut;
 }
 
 void weft::rt::prepareProducts() { openblas_set_num_threads(1); }
 
-void weft::rt::runProduct(const Product &product, const void *a, const void *b, void *c) {
-  if (product.type == ElementType::F64) {
-    runBatch<double>(product, a, b, c);
+void weft::rt::runProduct(const ProductPiece &piece, const void *a, const void *b, void *c) {
+  if (piece.product.type == ElementType::F64) {
+    runBatch<double>(piece, a, b, c);
   } else {
-    runBatch<float>(product, a, b, c);
+    runBatch<float>(piece, a, b, c);
   }
 }

@@ -10,15 +10,32 @@
 
 #include "weft-rt/Program.h"
 
+#include <vector>
+
 namespace weft::rt {
 
 /// Tells the library to use the calling thread only. Once per process, before any product:
-/// ranks are the parallelism, and a library's own threads would make bits depend on timing.
+/// ranks and their teams are the parallelism, and a library's own threads would make bits depend on
+/// timing.
 void prepareProducts();
 
-/// Overwrites C, never reads it. Any number of threads may call at once.
-/// REQUIRES: `product` is of f32 or f64; for bf16 see BF16Product.
-void runProduct(const Product &product, const void *a, const void *b, void *c);
+/// A part of a product that is a product itself, on operands that begin further on.
+struct ProductPiece {
+  Product product;
+  /// Elements.
+  int64_t offsetA = 0, offsetB = 0, offsetC = 0;
+};
+
+/// Cuts a product into pieces that together write each element of C once, for a team of `threads`:
+/// rows and columns into a grid whose pieces are as square as can be, since what a piece reads is
+/// packed once for each piece. The sum over k stays whole, so no piece waits for another. A small
+/// product is left whole.
+std::vector<ProductPiece> cutProduct(const Product &product, int64_t threads);
+
+/// Overwrites the piece's part of C, never reads it. `a`, `b` and `c` are those of the whole
+/// product. Any number of threads may call at once.
+/// REQUIRES: the product is of f32 or f64; for bf16 see BF16Product.
+void runProduct(const ProductPiece &piece, const void *a, const void *b, void *c);
 
 } // namespace weft::rt
 

@@ -28,7 +28,8 @@ public:
   bool check() {
     return checkMesh() && checkBuffers() && checkTensors() && checkInputs() && checkProducts() &&
            checkCollectives() && checkObservations() && checkSection("init", program.init) &&
-           checkSection("step", program.step);
+           checkSection("step", program.step) && checkSection("evaluate", program.evaluate) &&
+           checkEvaluate();
   }
 
 private:
@@ -40,6 +41,8 @@ private:
   bool checkCollectives();
   bool checkObservations();
   bool checkSection(const char *section, const std::vector<Instruction> &instructions);
+
+  bool checkEvaluate();
 
   bool checkLayout(const std::string &name, const TensorLayout &layout);
   bool checkAxes(const std::string &name, std::span<const uint32_t> axes);
@@ -278,7 +281,8 @@ bool Checker::checkObservations() {
     if (!checkLayout(name, observation.layout)) {
       return false;
     }
-    bool scalar = observation.name == "loss" || observation.name == "gradient_norm";
+    bool scalar = observation.name == "loss" || observation.name == "gradient_norm" ||
+                  observation.name == "validation_loss";
     if (scalar && (!observation.layout.globalShape.empty() ||
                    (observation.layout.type != ElementType::F64 &&
                     observation.layout.type != ElementType::F32))) {
@@ -298,13 +302,36 @@ bool Checker::checkSection(const char *section, const std::vector<Instruction> &
                   program.labels.size());
     }
     if (instruction.opcode == Opcode::Observe && &instructions == &program.init) {
-      return fail(error, where, " observes, which only the step may do");
+      return fail(error, where, " observes, which only step and evaluate may do");
     }
     if (!checkTarget(where, instruction) || !checkOperands(where, instruction)) {
       return false;
     }
   }
   return true;
+}
+
+/// A validation leaves training as it was.
+bool Checker::checkEvaluate() {
+  bool observes = program.evaluate.empty();
+  for (size_t i = 0; i < program.evaluate.size(); ++i) {
+    const Instruction &instruction = program.evaluate[i];
+    for (const Operand &operand : instruction.operands) {
+      if (operand.access != Access::Read && program.buffers[operand.buffer].persistent) {
+        return fail(error, "evaluate instruction ", i, " writes buffer ", operand.buffer,
+                    ", which is persistent");
+      }
+    }
+    if (instruction.opcode == Opcode::Observe) {
+      const std::string &name = program.observations[instruction.target].name;
+      if (name != "validation_loss") {
+        return fail(error, "evaluate instruction ", i, " observes '", name,
+                    "', expected validation_loss");
+      }
+      observes = true;
+    }
+  }
+  return observes || fail(error, "evaluate does not observe validation_loss");
 }
 
 bool Checker::checkTarget(const std::string &where, const Instruction &instruction) {

@@ -126,5 +126,8 @@ std::string weft::rt::toText(const Program &program) {
   writeTensors(out, program, "input", program.inputs);
   writeSection(out, program, "init", program.init);
   writeSection(out, program, "step", program.step);
+  if (!program.evaluate.empty()) {
+    writeSection(out, program, "evaluate", program.evaluate);
+  }
   return out.str();
 }

@@ -11,11 +11,11 @@
 #include "core/Books.h"
 #include "core/CheckedMath.h"
 #include "core/Checkpoint.h"
-#include "core/Dataset.h"
 #include "core/Executor.h"
 #include "core/Gradients.h"
 #include "core/NonFinite.h"
 #include "core/OutputFile.h"
+#include "core/Prefetcher.h"
 #include "core/Products.h"
 #include "core/Text.h"
 
@@ -29,19 +29,14 @@ using namespace weft::rt;
 
 namespace {
 
-/// An input and one rank's piece of it.
-struct Feed {
-  enum class Kind : uint8_t { Tokens, Targets, Step, Seed } kind;
-  void *address = nullptr;
-  std::vector<int64_t> shape, offset;
-};
-
 /// What one rank's thread has for itself.
 struct alignas(64) RankState {
   std::unique_ptr<Executor> executor;
-  std::vector<Feed> feeds;
+  /// The input that counts steps; null if the program has none.
+  int64_t *stepNumber = nullptr;
+  /// Steps that are done.
   int64_t step = 0;
-  bool notFinite = false;
+  bool validates = false, notFinite = false;
   std::optional<Finding> finding;
 };
 
@@ -49,11 +44,13 @@ struct alignas(64) RankState {
 /// also the books, and all of them their pieces of the gradients.
 class Trainer : public Observer {
 public:
-  Trainer(const Program &program, const KernelFunction *kernels, const Options &options)
+  Trainer(const Program &program, const KernelCode *kernels, const Options &options)
       : program(program), options(options), books(program, options),
+        prefetcher(program, Prefetcher::Seconds(options.timeoutSeconds)),
         ranks(size_t(program.rankCount())) {
     for (size_t rank = 0; rank < ranks.size(); ++rank) {
-      ranks[rank].executor = std::make_unique<Executor>(program, kernels, int64_t(rank));
+      ranks[rank].executor =
+          std::make_unique<Executor>(program, kernels, int64_t(rank), threadsOf(program, options));
     }
   }
 
@@ -64,14 +61,14 @@ public:
 private:
   bool prepare(std::string &error);
   bool prepareLoad(std::string &error);
-  bool prepareData(std::string &error);
   bool prepareOutputs(std::string &error);
   bool checkMemory(std::string &error) const;
 
-  void runRank(Communicator &communicator);
+  bool runRank(RankState &state, Communicator &communicator);
   bool runStep(RankState &state, Communicator &communicator);
-  void findFeeds(RankState &state) const;
-  void feed(RankState &state) const;
+  bool validate(RankState &state, Communicator &communicator);
+  void setCounters(RankState &state) const;
+  bool takeBatch(RankState &state);
 
   void reportNotFinite() const;
   bool finish(std::string &error);
@@ -79,7 +76,8 @@ private:
   const Program &program;
   const Options &options;
   Books books;
-  Dataset data;
+  RunData data;
+  Prefetcher prefetcher;
   Checkpoint checkpoint;
   Gradients gradients;
   std::vector<RankState> ranks;
@@ -87,7 +85,8 @@ private:
 };
 
 bool Trainer::prepare(std::string &error) {
-  return prepareLoad(error) && prepareData(error) && checkMemory(error) && prepareOutputs(error);
+  return prepareLoad(error) && data.open(program, options, firstStep, endStep, error) &&
+         checkMemory(error) && prepareOutputs(error) && books.tell(data.note(), error);
 }
 
 bool Trainer::prepareLoad(std::string &error) {
@@ -109,21 +108,9 @@ bool Trainer::prepareLoad(std::string &error) {
   return true;
 }
 
-bool Trainer::prepareData(std::string &error) {
-  bool readsData = std::any_of(program.inputs.begin(), program.inputs.end(), [](const auto &input) {
-    return input.name == "tokens" || input.name == "targets";
-  });
-  if (!readsData || firstStep == endStep) {
-    return true;
-  }
-  if (options.data.empty()) {
-    return fail(error, "--data is missing: the program reads tokens from a file");
-  }
-  return data.open(options.data, program.sequenceLength, program.vocabulary, options.seed, error);
-}
-
 bool Trainer::checkMemory(std::string &error) const {
-  uint64_t needed = saturatingMul(program.arenaBytes, uint64_t(program.rankCount()));
+  uint64_t needed = saturatingAdd(saturatingMul(program.arenaBytes, uint64_t(program.rankCount())),
+                                  prefetcher.bytes());
   uint64_t present = uint64_t(sysconf(_SC_PHYS_PAGES)) * uint64_t(sysconf(_SC_PAGESIZE));
   if (needed > present) {
     return fail(error, meshText(program), " need ", bytesText(needed),
@@ -150,55 +137,44 @@ bool Trainer::prepareOutputs(std::string &error) {
   return books.open(firstStep, endStep, error);
 }
 
-void Trainer::findFeeds(RankState &state) const {
+void Trainer::setCounters(RankState &state) const {
   for (const NamedTensor &input : program.inputs) {
-    Feed::Kind kind = input.name == "tokens"        ? Feed::Kind::Tokens
-                      : input.name == "targets"     ? Feed::Kind::Targets
-                      : input.name == "step_number" ? Feed::Kind::Step
-                                                    : Feed::Kind::Seed;
-    state.feeds.push_back({kind, state.executor->address(input.buffer),
-                           localShape(input.layout, program.mesh),
-                           localOffset(input.layout, program.mesh, state.executor->coordinates())});
-  }
-}
-
-void Trainer::feed(RankState &state) const {
-  for (const Feed &feed : state.feeds) {
-    switch (feed.kind) {
-    case Feed::Kind::Tokens:
-    case Feed::Kind::Targets:
-      if (state.step < endStep) { // A run of no steps has no data either.
-        data.fill(state.step, program.globalBatch, feed.shape, feed.offset,
-                  feed.kind == Feed::Kind::Targets, static_cast<int32_t *>(feed.address));
-      }
-      break;
-    case Feed::Kind::Step:
-      *static_cast<int64_t *>(feed.address) = state.step;
-      break;
-    case Feed::Kind::Seed:
-      *static_cast<uint64_t *>(feed.address) = options.seed;
-      break;
+    void *address = state.executor->address(input.buffer);
+    if (input.name == "step_number") {
+      state.stepNumber = static_cast<int64_t *>(address);
+      *state.stepNumber = state.step;
+    } else if (input.name == "seed") {
+      *static_cast<uint64_t *>(address) = options.seed;
     }
   }
 }
 
-void Trainer::runRank(Communicator &communicator) {
-  RankState &state = ranks[size_t(communicator.rank())];
+bool Trainer::takeBatch(RankState &state) {
+  std::string error;
+  return prefetcher.take(*state.executor, error) ||
+         (!error.empty() && state.executor->communicator().fail(error));
+}
+
+/// Returns false if the rank ends before its time; the others then must not wait for tokens.
+bool Trainer::runRank(RankState &state, Communicator &communicator) {
   state.step = firstStep;
   if (!state.executor->prepare(communicator, *this)) {
-    return;
+    return false;
   }
-  findFeeds(state);
-  feed(state);
+  setCounters(state);
   if (state.executor->runInit() != Outcome::Done) {
-    return;
+    return false;
   }
   if (!options.load.empty()) {
     checkpoint.load(program, *state.executor);
   }
-  while (state.step < endStep && runStep(state, communicator)) {
-    ++state.step;
+  bool goesOn = !data.validatesAt(firstStep) || validate(state, communicator);
+  while (goesOn && state.step < endStep) {
+    goesOn = runStep(state, communicator);
+    state.step += goesOn;
+    goesOn = goesOn && (!data.validatesAt(state.step) || validate(state, communicator));
   }
+  return goesOn;
 }
 
 bool Trainer::runStep(RankState &state, Communicator &communicator) {
@@ -206,7 +182,12 @@ bool Trainer::runStep(RankState &state, Communicator &communicator) {
   if (keepsBooks) {
     books.beginStep();
   }
-  feed(state);
+  if (state.stepNumber) {
+    *state.stepNumber = state.step;
+  }
+  if (!takeBatch(state)) {
+    return false;
+  }
   Outcome outcome = state.executor->runStep();
   if (outcome == Outcome::NotFinite) {
     state.notFinite = true;
@@ -217,6 +198,27 @@ bool Trainer::runStep(RankState &state, Communicator &communicator) {
   }
   std::string error;
   return !keepsBooks || books.endStep(error) || communicator.fail(error);
+}
+
+bool Trainer::validate(RankState &state, Communicator &communicator) {
+  bool keepsBooks = communicator.rank() == 0;
+  if (keepsBooks) {
+    books.beginValidation();
+  }
+  state.validates = true;
+  for (int64_t number = 0; number < data.validationBatches(); ++number) {
+    if (!takeBatch(state)) {
+      return false;
+    }
+    Outcome outcome = state.executor->runEvaluate();
+    if (outcome != Outcome::Done) {
+      state.notFinite = outcome == Outcome::NotFinite;
+      return false;
+    }
+  }
+  state.validates = false;
+  std::string error;
+  return !keepsBooks || books.endValidation(error) || communicator.fail(error);
 }
 
 void Trainer::observe(int64_t rank, uint32_t observation, const void *data) {
@@ -231,11 +233,18 @@ void Trainer::observe(int64_t rank, uint32_t observation, const void *data) {
       books.setLoss(value);
     } else if (observed.name == "gradient_norm") {
       books.setGradientNorm(value);
+    } else if (observed.name == "validation_loss") {
+      books.addValidationLoss(value);
     }
   }
 }
 
 void Trainer::reportNotFinite() const {
+  if (ranks[0].validates) {
+    std::fprintf(stderr, "error: validation step %lld: the loss is not finite\n",
+                 static_cast<long long>(books.currentStep()));
+    return;
+  }
   std::vector<std::optional<Finding>> findings;
   for (const RankState &state : ranks) {
     findings.push_back(state.finding);
@@ -282,12 +291,15 @@ ExitCode Trainer::run() {
   LocalOptions local;
   local.timeout = std::chrono::duration_cast<std::chrono::nanoseconds>(
       std::chrono::duration<double>(options.timeoutSeconds));
+  prefetcher.start(BatchOrder(data));
   RunResult result = makeLocalBackend(program.mesh, local)->run([this](Communicator &communicator) {
-    runRank(communicator);
+    if (!runRank(ranks[size_t(communicator.rank())], communicator)) {
+      prefetcher.stop();
+    }
   });
   if (result.failure) {
     std::fprintf(stderr, "error: %s\n", result.failure->message.c_str());
-    if (result.abandoned) {
+    if (result.abandoned || !prefetcher.endsWithin(local.grace)) {
       std::fflush(nullptr);
       std::_Exit(int(ExitCode::Error));
     }
@@ -306,7 +318,7 @@ ExitCode Trainer::run() {
 
 } // namespace
 
-ExitCode weft::rt::train(const Program &program, const KernelFunction *kernels,
+ExitCode weft::rt::train(const Program &program, const KernelCode *kernels,
                          const Options &options) {
   return Trainer(program, kernels, options).run();
 }

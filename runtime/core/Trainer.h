@@ -19,11 +19,11 @@ enum class ExitCode : int { Success = 0, Error = 1, NotFinite = 3 };
 /// Trains as `options` say: starts all ranks, runs the steps, tells about them on standard output,
 /// errors on standard error, and writes files. Ends the process itself if after a failure some rank
 /// cannot be stopped.
-ExitCode train(const Program &program, const KernelFunction *kernels, const Options &options);
+ExitCode train(const Program &program, const KernelCode *kernels, const Options &options);
 
 /// The whole of an executable: reads the program, reads the command line, does what it says.
 /// `program` is what `serialize` wrote; `kernels[i]` is the code of its kernel i.
-int runExecutable(std::span<const char> program, const KernelFunction *kernels,
+int runExecutable(std::span<const char> program, const KernelCode *kernels,
                   std::span<const char *const> arguments);
 
 } // namespace weft::rt

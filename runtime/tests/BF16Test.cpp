@@ -69,7 +69,7 @@ template <typename C> void expectProduct(const Product &product) {
   auto b = randomNumbers(room(p.transposeB ? p.n : p.k, p.ldb, p.strideB), 2);
   std::vector<C> c(room(p.m, p.ldc, p.strideC), C(NAN));
   std::string error;
-  auto prepared = BF16Product::make(product, error);
+  auto prepared = BF16Product::make({product, 0, 0, 0}, error);
   ASSERT_TRUE(prepared) << error;
   ASSERT_TRUE(prepared->run(a.data(), b.data(), c.data(), error)) << error;
   double unit =
@@ -112,12 +112,36 @@ TEST(BF16Product, OfNothing) {
   std::string error;
   Product product = {ElementType::BF16, false, false, 0, 1, 1, 1, 1, 1};
   product.isResultF32 = true;
-  EXPECT_TRUE(BF16Product::make(product, error)->run(&a, &b, &c, error));
+  EXPECT_TRUE(BF16Product::make({product, 0, 0, 0}, error)->run(&a, &b, &c, error));
   EXPECT_EQ(c, 5);
   product.m = 1;
   product.k = 0;
-  EXPECT_TRUE(BF16Product::make(product, error)->run(&a, &b, &c, error));
+  EXPECT_TRUE(BF16Product::make({product, 0, 0, 0}, error)->run(&a, &b, &c, error));
   EXPECT_EQ(c, 0); // An empty sum.
+}
+
+/// However many threads share it, a product has the same bits.
+TEST(BF16Product, PiecesGiveTheBitsOfTheWhole) {
+  constexpr int64_t m = 320, n = 448, k = 700;
+  for (bool transposeA : {false, true}) {
+    for (bool transposeB : {false, true}) {
+      Product product = {ElementType::BF16,  transposeA,         transposeB, m, n, k,
+                         transposeA ? m : k, transposeB ? k : n, n};
+      product.isResultF32 = true;
+      auto a = randomNumbers(m * k, 1), b = randomNumbers(k * n, 2);
+      std::vector<float> expected, c(m * n);
+      for (int64_t threads : {1, 2, 3, 4, 7}) {
+        std::fill(c.begin(), c.end(), NAN);
+        for (const ProductPiece &piece : cutProduct(product, threads)) {
+          std::string error;
+          ASSERT_TRUE(BF16Product::make(piece, error)->run(a.data(), b.data(), c.data(), error));
+        }
+        expected = threads == 1 ? c : expected;
+        EXPECT_EQ(std::memcmp(c.data(), expected.data(), c.size() * sizeof(float)), 0)
+            << threads << " threads, A^T " << transposeA << ", B^T " << transposeB;
+      }
+    }
+  }
 }
 
 size_t countThreads() {
@@ -134,7 +158,7 @@ TEST(BF16Product, RunsOnTheCallingThreadOnly) {
   auto a = randomNumbers(count, 1), b = randomNumbers(count, 2);
   auto run = [&](std::vector<float> &c) {
     std::string error;
-    auto prepared = BF16Product::make(product, error);
+    auto prepared = BF16Product::make({product, 0, 0, 0}, error);
     for (int i = 0; i < 20; ++i) {
       prepared->run(a.data(), b.data(), c.data(), error);
     }

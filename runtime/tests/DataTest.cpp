@@ -9,7 +9,9 @@
 #include "core/Dataset.h"
 #include "core/Permutation.h"
 #include "core/Pieces.h"
+#include "core/RunData.h"
 #include "tests/TemporaryFolder.h"
+#include "tests/Toy.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -62,28 +64,36 @@ class Data : public testing::Test {
 protected:
   std::string openError(const std::string &path, int64_t sequence, int64_t vocabulary = 256) {
     std::string error;
-    return Dataset().open(path, sequence, vocabulary, 0, error) ? "" : error;
+    return Dataset().open(path, std::nullopt, sequence, vocabulary, error) ? "" : error;
+  }
+
+  /// Opens a file of one text, which must succeed.
+  void openBytes(const std::string &content, int64_t sequence) {
+    std::string error;
+    ASSERT_TRUE(data.open(folder.write("data", content), std::nullopt, sequence, 256, error))
+        << error;
   }
 
   TemporaryFolder folder;
+  Dataset data;
 };
 
 TEST_F(Data, CountsWholeSamplesWithOneMoreByte) {
   for (auto [bytes, samples] : {std::pair(5, 1), {8, 1}, {9, 2}, {12, 2}, {13, 3}}) {
-    Dataset data;
+    Dataset some;
     std::string error;
-    ASSERT_TRUE(data.open(folder.write("data", std::string(size_t(bytes), 'a')), 4, 256, 0, error));
-    EXPECT_EQ(data.sampleCount(), uint64_t(samples)) << bytes;
+    ASSERT_TRUE(some.open(folder.write("data", std::string(size_t(bytes), 'a')), std::nullopt, 4,
+                          256, error));
+    EXPECT_EQ(some.sampleCount(), uint64_t(samples)) << bytes;
   }
 }
 
 TEST_F(Data, EveryEpochHasEverySampleOnceInAnotherOrder) {
-  Dataset data;
-  std::string error;
-  ASSERT_TRUE(data.open(folder.write("data", std::string(401, 'a')), 4, 256, 9, error)) << error;
+  openBytes(std::string(401, 'a'), 4);
+  Sampler sampler(data, 0, 100, 9);
   std::vector<std::vector<uint64_t>> epochs(3);
   for (uint64_t i = 0; i < 300; ++i) {
-    epochs[i / 100].push_back(data.sampleAt(i));
+    epochs[i / 100].push_back(sampler.sampleAt(i));
   }
   EXPECT_NE(epochs[0], epochs[1]);
   EXPECT_NE(epochs[1], epochs[2]);
@@ -97,21 +107,21 @@ TEST_F(Data, PiecesOfRanksMakeUpTheBatch) {
   for (size_t i = 0; i < content.size(); ++i) {
     content[i] = char(i * 7);
   }
-  Dataset data;
+  openBytes(content, 6);
+  Sampler sampler(data, 0, data.sampleCount(), 3);
   std::string error;
-  ASSERT_TRUE(data.open(folder.write("data", content), 6, 256, 3, error)) << error;
   const int64_t whole[] = {4, 6}, none[] = {0, 0};
   for (int64_t shift : {0, 1}) {
     std::vector<int32_t> all(24), piece(6);
-    data.fill(5, 4, whole, none, shift, all.data());
+    ASSERT_TRUE(sampler.fill(5, 4, whole, none, shift, all.data(), error));
     for (int64_t row = 0; row < 4; ++row) {
       for (int64_t column = 0; column < 6; ++column) {
-        uint64_t at = data.sampleAt(uint64_t(20 + row)) * 6 + uint64_t(column + shift);
+        uint64_t at = sampler.sampleAt(uint64_t(20 + row)) * 6 + uint64_t(column + shift);
         EXPECT_EQ(all[size_t(row * 6 + column)], uint8_t(content[at]));
       }
     }
     const int64_t shape[] = {2, 3}, offset[] = {2, 3};
-    data.fill(5, 4, shape, offset, shift, piece.data());
+    ASSERT_TRUE(sampler.fill(5, 4, shape, offset, shift, piece.data(), error));
     EXPECT_THAT(piece, ElementsAre(all[15], all[16], all[17], all[21], all[22], all[23]));
   }
 }
@@ -125,16 +135,90 @@ TEST_F(Data, RefusesFilesThatCannotBeTrainedOn) {
             "the data file '" + folder.file("empty") + "' is empty");
   EXPECT_EQ(openError(folder.write("short", "abcd"), 4),
             "the data file '" + folder.file("short") +
-                "' has 4 bytes, one sample needs 5 (the sequence length and one more)");
+                "' has 4 tokens, one sample needs 5 (the sequence length and one more)");
   EXPECT_EQ(openError(folder.write("text", "aaaaazaaa"), 4, 100),
             "the data file '" + folder.file("text") +
-                "' has the value 122 at offset 5, the model's vocabulary is 0 to 99");
+                "' has the token 122 at position 5, the model's vocabulary is 0 to 99");
   EXPECT_EQ(openError(folder.file("text"), 4, 123), "");
+}
+
+TEST_F(Data, TheOrderOfBytesStaysAsItWas) {
+  openBytes(std::string(401, 'a'), 4);
+  Sampler sampler(data, 0, 100, 9);
+  std::vector<uint64_t> order;
+  for (uint64_t index : {0, 1, 2, 99, 100, 101, 100000}) {
+    order.push_back(sampler.sampleAt(index));
+  }
+  EXPECT_THAT(order, ElementsAre(47, 59, 46, 95, 36, 2, 36));
+}
+
+TEST_F(Data, PartsOfAFileAreShuffledOrReadInOrder) {
+  openBytes(std::string(401, 'a'), 4);
+  Sampler shuffled(data, 10, 20, 9), inOrder(data, 80, 20, std::nullopt);
+  std::set<uint64_t> seen;
+  for (uint64_t i = 0; i < 20; ++i) {
+    seen.insert(shuffled.sampleAt(i));
+    EXPECT_EQ(inOrder.sampleAt(i), 80 + i);
+  }
+  EXPECT_EQ(seen.size(), 20u);
+  EXPECT_EQ(*seen.begin(), 10u);
+  EXPECT_EQ(*seen.rbegin(), 29u);
+}
+
+TEST_F(Data, TokensOfALargeFileAreCheckedWhenTheyAreRead) {
+  // A hole of zeros with one bad token far behind; nothing of it is on the disk.
+  std::string path = folder.write("large.bin", "");
+  uint64_t count = Dataset::kCheckedAtOpen + 1001, bad = count - 500;
+  std::filesystem::resize_file(path, count * 2);
+  std::fstream stream(path, std::ios::binary | std::ios::in | std::ios::out);
+  stream.seekp(std::streamoff(bad * 2));
+  stream.write("\x39\x05", 2);
+  stream.close();
+  std::string error;
+  ASSERT_TRUE(data.open(path, std::nullopt, 1000, 1337, error)) << error;
+  std::vector<int32_t> out(1000, -1);
+  EXPECT_TRUE(data.read(data.sampleCount() - 2, 0, out, error));
+  EXPECT_EQ(out[999], 0);
+  EXPECT_FALSE(data.read(data.sampleCount() - 1, 0, out, error));
+  EXPECT_EQ(error, "the data file '" + path + "' has the token 1337 at position " +
+                       std::to_string(bad) + ", the model's vocabulary is 0 to 1336");
 }
 
 TEST_F(Data, ANamedPipeDoesNotHang) {
   ASSERT_EQ(mkfifo(folder.file("pipe").c_str(), 0600), 0);
   EXPECT_THAT(openError(folder.file("pipe"), 4), HasSubstr("not a regular file"));
+}
+
+TEST_F(Data, AProgramWithoutEvaluationCannotValidate) {
+  Program program = makeToy(1, 1);
+  program.evaluate.clear();
+  Options options;
+  options.validationData = folder.write("data", std::string(1000, 'a'));
+  RunData run;
+  std::string error;
+  EXPECT_FALSE(run.open(program, options, 0, 5, error));
+  EXPECT_EQ(error, "this program cannot validate: it was compiled without @evaluate");
+}
+
+TEST_F(Data, ValidationsComeAsOftenAsAsked) {
+  Options options;
+  options.data = folder.write("data", std::string(4001, 'a'));
+  options.validationSplit = 0.25; // 62 of 250 samples, which make 7 batches of 8.
+  options.validationEvery = 4;
+  RunData run;
+  std::string error;
+  Program program = makeToy(1, 1);
+  ASSERT_TRUE(run.open(program, options, 8, 18, error)) << error;
+  EXPECT_EQ(run.validationBatches(), 7);
+  std::vector<int64_t> steps;
+  for (int64_t step = 8; step <= 18; ++step) {
+    if (run.validatesAt(step)) {
+      steps.push_back(step);
+    }
+  }
+  EXPECT_THAT(steps, ElementsAre(12, 16, 18));
+  EXPECT_EQ(run.trainingBatch(0).sampler->sampleCount(), 188u);
+  EXPECT_EQ(run.validationBatch(0).sampler->sampleAt(0), 188u);
 }
 
 TEST(Box, JoinsWhatIsContiguousInBoth) {

@@ -116,6 +116,79 @@ TEST_F(Executable, SavedAndLoadedIsTheSameAsNeverStopped) {
   EXPECT_EQ(err, "error: 'part' has seen 8 steps, --steps is 7\n");
 }
 
+TEST_F(Executable, ValidatesAsOftenAsAskedOnTheSameSamples) {
+  std::string split = data + " --steps 7 --validation-split 0.2 ";
+  ASSERT_EQ(run(split + "--validation-every 3 --metrics m --save a --no-progress"), 0) << err;
+  EXPECT_THAT(out, HasSubstr("validation on 6 batches from the last 49 of these samples\n"));
+  EXPECT_THAT(out, HasSubstr("validation step 3 loss 0."));
+  std::vector<nlohmann::json> lines;
+  for (const nlohmann::json &line : metrics("m")) {
+    if (line.contains("validation_loss")) {
+      lines.push_back(line);
+    }
+  }
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_EQ(lines[0]["step"], 3);
+  EXPECT_EQ(lines[1]["step"], 6);
+  EXPECT_EQ(lines[2]["step"], 7);
+  EXPECT_LT(lines[2]["validation_loss"], lines[0]["validation_loss"]);
+  // The mean over the file's end, by hand from the weights.
+  std::vector<double> table = tensor("a", "table");
+  std::string text = folder.read("data");
+  double sum = 0;
+  int64_t first = 200 * kToySequence, count = 6 * kToyBatch * kToySequence;
+  for (int64_t i = first; i < first + count; ++i) {
+    double difference = table[uint8_t(text[size_t(i)])] - uint8_t(text[size_t(i) + 1]) / 256.0;
+    sum += difference * difference;
+  }
+  EXPECT_NEAR(lines[2]["validation_loss"], sum / double(count), 1e-12);
+  // Only at the end, and training does not notice.
+  ASSERT_EQ(run(split + "--metrics n --save b"), 0) << err;
+  EXPECT_EQ(metrics("n").size(), 8u);
+  EXPECT_EQ(metrics("n")[7]["validation_loss"], lines[2]["validation_loss"]);
+  EXPECT_EQ(folder.read("a"), folder.read("b"));
+}
+
+TEST_F(Executable, ValidatesOnAFileOfItsOwn) {
+  folder.write("val", folder.read("data").substr(0, 1000));
+  std::string file = " --validation-data '" + folder.file("val") + "'";
+  ASSERT_EQ(run(data + file + " --validation-steps 2 --save a --metrics m"), 0) << err;
+  EXPECT_THAT(out, HasSubstr("validation on 2 batches from '"));
+  ASSERT_EQ(run(data + " --save b"), 0) << err;
+  EXPECT_EQ(folder.read("a"), folder.read("b"));
+  // Without a step to train, the data to train on is not needed.
+  ASSERT_EQ(run(file + " --validation-steps 2 --steps 5 --load a --metrics n"), 0) << err;
+  ASSERT_EQ(metrics("n").size(), 1u);
+  EXPECT_EQ(metrics("n")[0]["validation_loss"], metrics("m")[5]["validation_loss"]);
+  EXPECT_EQ(metrics("n")[0]["step"], 5);
+}
+
+TEST_F(Executable, RefusesValidationsThatCannotBe) {
+  const std::pair<const char *, const char *> cases[] = {
+      {"--validation-split 0.03", "error: one batch takes 8 samples, there are 7 to validate on\n"},
+      {"--validation-split 0.999999999999999999",
+       "error: --validation-split is '0.999999999999999999', expected a number above 0 and below "
+       "1\n"},
+      {"--validation-split 0.5 --validation-steps 99",
+       "error: --validation-steps is 99, expected at most 15: there are 124 samples to validate "
+       "on, one batch takes 8\n"},
+      {"--validation-split 0.5 --validation-data x",
+       "error: --validation-data and --validation-split exclude each other\n"},
+      {"--validation-every 3",
+       "error: --validation-every needs --validation-data or --validation-split\n"},
+      {"--validation-steps 3",
+       "error: --validation-steps needs --validation-data or --validation-split\n"},
+      {"--validation-split 0.5 --validation-every 0",
+       "error: --validation-every is '0', expected a whole number, 1 or more\n"},
+      {"--validation-data none", "error: cannot read 'none': No such file or directory\n"},
+  };
+  for (const auto &[options, message] : cases) {
+    EXPECT_EQ(run(data + " " + options), 1);
+    EXPECT_EQ(err, message);
+    EXPECT_EQ(out, "");
+  }
+}
+
 TEST_F(Executable, GradientsAreThoseOfTheStep) {
   ASSERT_EQ(run(data + " --steps 3 --save before"), 0) << err;
   ASSERT_EQ(run(data + " --steps 4 --save after"), 0) << err;
@@ -190,6 +263,23 @@ TEST_F(Executable, ValuesThatAreNotFiniteAreTracedAndNothingIsSaved) {
   EXPECT_THAT(err, MatchesRegex("error: step 0: loss is inf; the first value that is not finite is "
                                 "inf, element 0 of buffer 5, written by step instruction 0 "
                                 ".table: loss and gradient. on rank 0\n"));
+  EXPECT_FALSE(folder.has("end"));
+}
+
+TEST_F(Executable, AValidationLossThatIsNotFiniteEndsTheRun) {
+  std::vector<TensorHeader> headers = {{"table", ElementType::F64, {256}}};
+  std::string error;
+  auto hugeAtZ = [](size_t, std::span<char> out) {
+    std::vector<double> values(256, 0.5);
+    values['Z'] = 1e200;
+    std::memcpy(out.data(), values.data(), out.size());
+  };
+  ASSERT_TRUE(saveTensors(folder.file("huge"), headers, {}, hugeAtZ, error));
+  folder.write("val", std::string(1000, 'Z')); // Which training never meets.
+  EXPECT_EQ(run(data + " --load huge --validation-data val --validation-every 2 --save end"), 3);
+  EXPECT_THAT(out, HasSubstr("step 1/5  loss "));
+  EXPECT_THAT(out, testing::Not(HasSubstr("step 2/5")));
+  EXPECT_EQ(err, "error: validation step 2: the loss is not finite\n");
   EXPECT_FALSE(folder.has("end"));
 }
 

@@ -74,7 +74,7 @@ public:
     std::string error;
     EXPECT_TRUE(isWellFormed(program, error)) << error;
     for (int64_t rank = 0; rank < program.rankCount(); ++rank) {
-      executors.push_back(std::make_unique<Executor>(program, kToyKernels, rank));
+      executors.push_back(std::make_unique<Executor>(program, kToyKernels, rank, 2));
     }
   }
 
@@ -246,7 +246,7 @@ template <typename T> void expectProducts(ElementType type) {
         b[i] = T(int(i % 7) - 3);
         a[i % a.size()] = T(int(i % 5) - 2);
       }
-      runProduct(product, a.data(), b.data(), c.data());
+      runProduct({product, 0, 0, 0}, a.data(), b.data(), c.data());
       for (int64_t p = 0; p < batch; ++p) {
         for (int64_t i = 0; i < m; ++i) {
           for (int64_t j = 0; j < n; ++j) {
@@ -270,11 +270,11 @@ TEST(Products, AreAsDefined) {
 
 TEST(Products, OfNothing) {
   float a = 1, b = 1, c = 5;
-  runProduct({ElementType::F32, false, false, 1, 1, 0, 1, 1, 1}, &a, &b, &c);
+  runProduct({{ElementType::F32, false, false, 1, 1, 0, 1, 1, 1}}, &a, &b, &c);
   EXPECT_EQ(c, 0); // An empty sum.
   c = 5;
-  runProduct({ElementType::F32, false, false, 0, 1, 1, 1, 1, 1}, &a, &b, &c);
-  runProduct({ElementType::F32, false, false, 1, 0, 1, 1, 1, 1}, &a, &b, &c);
+  runProduct({{ElementType::F32, false, false, 0, 1, 1, 1, 1, 1}}, &a, &b, &c);
+  runProduct({{ElementType::F32, false, false, 1, 0, 1, 1, 1, 1}}, &a, &b, &c);
   EXPECT_EQ(c, 5);
 }
 

@@ -131,7 +131,11 @@ TEST(Text, ProductsAndCollectives) {
   program.collectives.push_back(
       {CollectiveKind::AllToAll, ReductionKind::Sum, ElementType::F64, {0, 1}, {4, 2}, 0, 1});
   program.step.push_back({Opcode::Product, 0, 0, {{6}, {1}, {0, Access::Write}}, {}});
-  program.step.push_back({Opcode::Collective, 3, 0, {{6}, {0, Access::Write}}, {}});
+  program.step.push_back({Opcode::Collective,
+                          uint32_t(program.collectives.size() - 1),
+                          0,
+                          {{6}, {0, Access::Write}},
+                          {}});
   ASSERT_EQ(faultOf(program), "");
   EXPECT_THAT(toText(program), HasSubstr("product f64 2x3x4 A^T ld 2/3/3 batch 5 strides 8/12/6 "
                                          "%6 %1 -> %0"));
@@ -164,7 +168,7 @@ const Fault kFaults[] = {
     {[](Program &p) { p.buffers[1].offset = uint64_t(1) << 40; }, "buffer 1 ends at byte"},
     {[](Program &p) { p.buffers[5].bytes = 7; }, "buffer 5 has 7 bytes, expected a multiple of 8"},
     {[](Program &p) { p.optimizerState[0].name = "table"; }, "two tensors have the name 'table'"},
-    {[](Program &p) { p.parameters[0].buffer = 99; }, "lies in buffer 99, the program has 8"},
+    {[](Program &p) { p.parameters[0].buffer = 99; }, "lies in buffer 99, the program has 10"},
     {[](Program &p) { p.buffers[0].persistent = false; }, "which is not persistent"},
     {[](Program &p) { p.parameters[0].layout.dimAxes = {}; }, "1 dimensions but axes for 0"},
     {[](Program &p) { p.parameters[0].layout.dimAxes = {{7}}; },
@@ -235,7 +239,14 @@ const Fault kFaults[] = {
     {[](Program &p) { p.step[1].operands.pop_back(); },
      "step instruction 1 has 1 operands, expected 2"},
     {[](Program &p) { p.init.push_back(p.step[3]); },
-     "init instruction 1 observes, which only the step may do"},
+     "init instruction 1 observes, which only step and evaluate may do"},
+    {[](Program &p) { p.evaluate[0].operands[0].access = Access::ReadWrite; },
+     "evaluate instruction 0 writes buffer 0, which is persistent"},
+    {[](Program &p) { p.evaluate[2] = p.step[3]; },
+     "evaluate instruction 2 observes 'loss', expected validation_loss"},
+    {[](Program &p) { p.evaluate.pop_back(); }, "evaluate does not observe validation_loss"},
+    {[](Program &p) { p.evaluate[1].operands.pop_back(); },
+     "evaluate instruction 1 has 1 operands, expected 2"},
 };
 
 INSTANTIATE_TEST_SUITE_P(All, Faults, testing::ValuesIn(kFaults));

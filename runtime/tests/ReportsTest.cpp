@@ -45,6 +45,10 @@ TEST_F(CommandLine, DefaultsComeFromTheProgram) {
 TEST_F(CommandLine, ReadsEveryOption) {
   EXPECT_EQ(errorOf({"--data",
                      "d",
+                     "--data-format=llmc",
+                     "--validation-data=v",
+                     "--validation-every=7",
+                     "--validation-steps=8",
                      "--steps=12",
                      "--seed",
                      "18446744073709551615",
@@ -67,6 +71,10 @@ TEST_F(CommandLine, ReadsEveryOption) {
             "");
   EXPECT_EQ(options.data + options.metrics + options.save + options.load + options.saveGradients,
             "dmslg");
+  EXPECT_EQ(options.dataFormat, DataFormat::Llmc);
+  EXPECT_EQ(options.validationData, "v");
+  EXPECT_EQ(options.validationEvery, 7);
+  EXPECT_EQ(options.validationSteps, 8);
   EXPECT_EQ(options.steps, 12);
   EXPECT_EQ(options.seed, 18446744073709551615u);
   EXPECT_EQ(options.timeoutSeconds, 0.5);
@@ -83,6 +91,8 @@ TEST_F(CommandLine, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(errorOf({"--learning-rate", "3"}), "unknown option --learning-rate; --help lists all");
   EXPECT_EQ(errorOf({"data.txt"}), "unexpected argument 'data.txt'; options begin with --");
   EXPECT_EQ(errorOf({"--steps"}), "--steps needs a value, N");
+  EXPECT_EQ(errorOf({"--data-format", "csv"}),
+            "--data-format is 'csv', expected bytes, nanogpt, llmc or megatron");
   EXPECT_EQ(errorOf({"--quiet=yes"}), "--quiet takes no value, got 'yes'");
   EXPECT_EQ(errorOf({"--steps", "-1"}), "--steps is '-1', expected a whole number, 0 or more");
   EXPECT_EQ(errorOf({"--steps", "5x"}), "--steps is '5x', expected a whole number, 0 or more");
@@ -105,6 +115,8 @@ TEST_F(CommandLine, RefusesToOverwriteItsOwnFiles) {
             "--save and --metrics name the same file, 'a'");
   EXPECT_EQ(errorOf({"--data", "a", "--metrics", "a"}),
             "--metrics would overwrite 'a', which --data reads");
+  EXPECT_EQ(errorOf({"--validation-data", "a", "--save", "a"}),
+            "--save would overwrite 'a', which --validation-data reads");
   EXPECT_EQ(errorOf({"--load", "a", "--save", "a"}), "");
 }
 
@@ -114,10 +126,27 @@ TEST_F(CommandLine, HelpNamesEveryOptionAndTheDefaults) {
                               "(data=2, model=2), batches of 8 sequences of 16 tokens.\n"));
   EXPECT_THAT(help, HasSubstr("  --steps N               train up to this step; steps count from 0 "
                               "(default 5)\n"));
-  for (const char *name :
-       {"--data", "--seed", "--ranks", "--timeout", "--load", "--save", "--metrics",
-        "--save-gradients", "--gradients-step", "--no-progress", "--quiet", "--curve",
-        "--print-plan", "--print-program", "--version", "--help"}) {
+  for (const char *name : {"--data",
+                           "--seed",
+                           "--ranks",
+                           "--timeout",
+                           "--load",
+                           "--save",
+                           "--metrics",
+                           "--save-gradients",
+                           "--gradients-step",
+                           "--data-format",
+                           "--validation-data",
+                           "--validation-split",
+                           "--validation-every",
+                           "--validation-steps",
+                           "--no-progress",
+                           "--quiet",
+                           "--curve",
+                           "--print-plan",
+                           "--print-program",
+                           "--version",
+                           "--help"}) {
     EXPECT_THAT(help, HasSubstr(std::string("\n  ") + name + " "));
   }
 }
@@ -137,6 +166,16 @@ TEST(Lines, ForPeopleAndForPrograms) {
   EXPECT_EQ(json["tokens_per_second"], 8000);
   EXPECT_EQ(json["peak_share"], 0.25);
   EXPECT_EQ(json.size(), 6u);
+}
+
+TEST(Lines, TellOfValidations) {
+  ValidationMetrics metrics = {20, 1.0 / 3, 0.0125};
+  EXPECT_EQ(textOf(humanLine(metrics)), "validation step 20 loss 0.333333\n");
+  auto json = nlohmann::json::parse(textOf(jsonLine(metrics)));
+  EXPECT_EQ(json["step"], 20);
+  EXPECT_EQ(json["validation_loss"].get<double>(), 1.0 / 3); // All bits.
+  EXPECT_EQ(json["ms"], 12.5);
+  EXPECT_EQ(json.size(), 3u);
 }
 
 TEST(Lines, SayNothingOfWhatIsNotKnown) {

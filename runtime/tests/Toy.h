@@ -11,7 +11,8 @@
 //   loss = 1/(B S) sum over tokens of (table[token] - target/256)^2
 //
 // by SGD with momentum 0.9 and rate 4. On a mesh data x model, "data" cuts the
-// batch and "model" the table; the program has all-reduces over each and both.
+// batch and "model" the table; the program has all-reduces over each and both. An
+// evaluation computes the loss alone.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,7 +30,7 @@ Program makeToy(int64_t data, int64_t model);
 
 /// In the order of the program's kernels. A rank on which the environment variable
 /// WEFT_TOY_HANG is its number never returns from the first kernel of a step.
-extern const KernelFunction kToyKernels[];
+extern const KernelCode kToyKernels[];
 
 /// The table's values before the first step.
 double toyInitial(uint64_t seed, int64_t token);

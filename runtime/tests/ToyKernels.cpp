@@ -18,7 +18,8 @@ double weft::rt::toyInitial(uint64_t seed, int64_t token) {
   return double(randomBits(seed, 0, uint64_t(token)) >> 11) * 0x1p-53;
 }
 
-static void init(void *const *buffers, const int64_t *immediates, const int64_t *coordinates) {
+static void init(void *const *buffers, const int64_t *immediates, const int64_t *coordinates,
+                 int64_t, int64_t, int64_t) {
   uint64_t seed = *static_cast<uint64_t *>(buffers[0]);
   double *table = static_cast<double *>(buffers[1]), *momentum = static_cast<double *>(buffers[2]);
   for (int64_t i = 0; i < immediates[0]; ++i) {
@@ -34,7 +35,8 @@ static void hangIfAsked(int64_t rank) {
   }
 }
 
-static void gradient(void *const *buffers, const int64_t *immediates, const int64_t *coordinates) {
+static void gradient(void *const *buffers, const int64_t *immediates, const int64_t *coordinates,
+                     int64_t, int64_t, int64_t) {
   const double *table = static_cast<double *>(buffers[0]);
   const int32_t *tokens = static_cast<int32_t *>(buffers[1]);
   const int32_t *targets = static_cast<int32_t *>(buffers[2]);
@@ -55,7 +57,8 @@ static void gradient(void *const *buffers, const int64_t *immediates, const int6
   }
 }
 
-static void square(void *const *buffers, const int64_t *immediates, const int64_t *) {
+static void square(void *const *buffers, const int64_t *immediates, const int64_t *, int64_t,
+                   int64_t, int64_t) {
   const double *gradient = static_cast<double *>(buffers[0]);
   double sum = 0;
   for (int64_t i = 0; i < immediates[0]; ++i) {
@@ -64,12 +67,14 @@ static void square(void *const *buffers, const int64_t *immediates, const int64_
   *static_cast<double *>(buffers[1]) = sum;
 }
 
-static void root(void *const *buffers, const int64_t *, const int64_t *) {
+static void root(void *const *buffers, const int64_t *, const int64_t *, int64_t, int64_t,
+                 int64_t) {
   double *norm = static_cast<double *>(buffers[0]);
   *norm = std::sqrt(*norm);
 }
 
-static void update(void *const *buffers, const int64_t *immediates, const int64_t *) {
+static void update(void *const *buffers, const int64_t *immediates, const int64_t *, int64_t,
+                   int64_t, int64_t) {
   const double *gradient = static_cast<double *>(buffers[0]);
   double *momentum = static_cast<double *>(buffers[1]), *table = static_cast<double *>(buffers[2]);
   for (int64_t i = 0; i < immediates[0]; ++i) {
@@ -78,4 +83,10 @@ static void update(void *const *buffers, const int64_t *immediates, const int64_
   }
 }
 
-const KernelFunction weft::rt::kToyKernels[] = {init, gradient, square, root, update};
+static const int64_t kOnce[] = {1};
+
+const KernelCode weft::rt::kToyKernels[] = {{init, 1, kOnce},
+                                            {gradient, 1, kOnce},
+                                            {square, 1, kOnce},
+                                            {root, 1, kOnce},
+                                            {update, 1, kOnce}};

@@ -32,24 +32,25 @@ public:
     section.push_back({Opcode::Kernel, number, label(text), std::move(operands), immediates});
   }
 
-  void sum(const char *text, uint32_t buffer, std::vector<uint32_t> axes,
-           std::vector<int64_t> shape) {
+  void sum(std::vector<Instruction> &section, const char *text, uint32_t buffer,
+           std::vector<uint32_t> axes, std::vector<int64_t> shape) {
     program.collectives.push_back(
         {CollectiveKind::AllReduce, ReductionKind::Sum, ElementType::F64, axes, shape, 0, 0});
-    program.step.push_back({Opcode::Collective,
-                            uint32_t(program.collectives.size() - 1),
-                            label(text),
-                            {{buffer, Access::Read}, {buffer, Access::Write}},
-                            {}});
+    section.push_back({Opcode::Collective,
+                       uint32_t(program.collectives.size() - 1),
+                       label(text),
+                       {{buffer, Access::Read}, {buffer, Access::Write}},
+                       {}});
   }
 
-  void observe(const char *name, uint32_t buffer, const TensorLayout &layout) {
+  void observe(std::vector<Instruction> &section, const char *name, uint32_t buffer,
+               const TensorLayout &layout) {
     program.observations.push_back({name, layout});
-    program.step.push_back({Opcode::Observe,
-                            uint32_t(program.observations.size() - 1),
-                            label(name),
-                            {{buffer, Access::Read}},
-                            {}});
+    section.push_back({Opcode::Observe,
+                       uint32_t(program.observations.size() - 1),
+                       label(name),
+                       {{buffer, Access::Read}},
+                       {}});
   }
 };
 
@@ -99,17 +100,29 @@ Program weft::rt::makeToy(int64_t data, int64_t model) {
                {loss, Access::Write},
                {gradient, Access::Write}},
               {piece, rows * kToySequence, model});
-  make.sum("loss: sum over ranks", loss, {0, 1}, {});
-  make.sum("table: sum of gradients", gradient, {0}, {piece});
-  make.observe("loss", loss, scalar);
-  make.observe("gradient/table", gradient, whole);
+  make.sum(program.step, "loss: sum over ranks", loss, {0, 1}, {});
+  make.sum(program.step, "table: sum of gradients", gradient, {0}, {piece});
+  make.observe(program.step, "loss", loss, scalar);
+  make.observe(program.step, "gradient/table", gradient, whole);
   make.kernel(program.step, 2, "norm: squares", {{gradient, Access::Read}, {norm, Access::Write}},
               {piece});
-  make.sum("norm: sum over pieces", norm, {1}, {1});
+  make.sum(program.step, "norm: sum over pieces", norm, {1}, {1});
   make.kernel(program.step, 3, "norm: root", {{norm, Access::ReadWrite}}, {});
-  make.observe("gradient_norm", norm, scalar);
+  make.observe(program.step, "gradient_norm", norm, scalar);
   make.kernel(program.step, 4, "table: update",
               {{gradient, Access::Read}, {momentum, Access::ReadWrite}, {table, Access::ReadWrite}},
               {piece});
+
+  uint32_t validation = make.buffer(ElementType::F64, 1, BufferClass::Activation);
+  uint32_t unused = make.buffer(ElementType::F64, piece, BufferClass::Activation);
+  make.kernel(program.evaluate, 1, "table: loss",
+              {{table, Access::Read},
+               {tokens, Access::Read},
+               {targets, Access::Read},
+               {validation, Access::Write},
+               {unused, Access::Write}},
+              {piece, rows * kToySequence, model});
+  make.sum(program.evaluate, "validation: sum over ranks", validation, {0, 1}, {});
+  make.observe(program.evaluate, "validation_loss", validation, scalar);
   return program;
 }

@@ -8,11 +8,8 @@
 #include "tests/Toy.h"
 
 // The name under which the runtime looks for it; the compiler's object files define the same.
-extern "C" const weft::rt::KernelFunction weft_kernels[];
-const weft::rt::KernelFunction weft_kernels[] = {
-    [](void *const *b, const int64_t *i, const int64_t *c) { weft::rt::kToyKernels[0](b, i, c); },
-    [](void *const *b, const int64_t *i, const int64_t *c) { weft::rt::kToyKernels[1](b, i, c); },
-    [](void *const *b, const int64_t *i, const int64_t *c) { weft::rt::kToyKernels[2](b, i, c); },
-    [](void *const *b, const int64_t *i, const int64_t *c) { weft::rt::kToyKernels[3](b, i, c); },
-    [](void *const *b, const int64_t *i, const int64_t *c) { weft::rt::kToyKernels[4](b, i, c); },
+extern "C" const weft::rt::KernelCode weft_kernels[];
+const weft::rt::KernelCode weft_kernels[] = {
+    weft::rt::kToyKernels[0], weft::rt::kToyKernels[1], weft::rt::kToyKernels[2],
+    weft::rt::kToyKernels[3], weft::rt::kToyKernels[4],
 };

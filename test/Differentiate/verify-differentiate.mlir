@@ -135,3 +135,40 @@ func.func @step() {
   weft.assign @w, %1 : tensor<4xf64>
   return
 }
+
+// -----
+
+func.func @init() { return }
+func.func @step() { return }
+// expected-error @+1 {{verify-differentiate: expected @evaluate to take and give nothing, got '() -> tensor<f64>'}}
+func.func @evaluate() -> tensor<f64> {
+  %0 = weft.fill constant 0.0 : tensor<f64>
+  return %0 : tensor<f64>
+}
+
+// -----
+
+weft.variable parameter @w ["hidden"] : tensor<4xf64>
+func.func @init() {
+  %0 = weft.fill constant 0.0 : tensor<4xf64>
+  weft.assign @w, %0 : tensor<4xf64>
+  return
+}
+func.func @step() { return }
+func.func @evaluate() {
+  %0 = weft.fill constant 0.0 : tensor<4xf64>
+  // expected-error @+1 {{verify-differentiate: expected no assignment in @evaluate}}
+  weft.assign @w, %0 : tensor<4xf64>
+  return
+}
+
+// -----
+
+func.func @init() { return }
+func.func @step() { return }
+// expected-error @+1 {{verify-differentiate: expected @evaluate to observe 'validation_loss' once and nothing else}}
+func.func @evaluate() {
+  %0 = weft.fill constant 0.0 : tensor<f64>
+  weft.observe "loss", %0 : tensor<f64>
+  return
+}

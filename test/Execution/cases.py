@@ -17,6 +17,9 @@ from pathlib import Path
 STEPS = 20
 LATER_STEP = 11  # the second step whose gradients are compared
 SEED = 1
+# A validation of so many batches comes after every so many steps, and at the end.
+VALIDATION_STEPS = 2
+VALIDATION_EVERY = 10
 
 # (dp, tp) of every split of 2, 4 and 8 ranks.
 ALL_MESHES = [(ranks // tp, tp) for ranks in (2, 4, 8) for tp in (1, 2, 4, 8) if tp <= ranks]
@@ -145,10 +148,11 @@ links { name: "memory" scope: NODE latency_seconds: 1e-6 bandwidth_bytes_per_sec
 """
 
 
-def training_text(size=1 << 16):
-    """The same pseudo-language each time: words that differ much in how often they occur. Half of
-    its letters are two bytes above 127, so that every piece of a cut vocabulary is a target."""
-    source = random.Random(1)
+def training_text(size=1 << 16, seed=1):
+    """A pseudo-language, the same for one seed: words that differ much in how often they occur.
+    Half of its letters are two bytes above 127, so that every piece of a cut vocabulary is a
+    target."""
+    source = random.Random(seed)
     words = ["".join(source.choice("etaoinéàøßñü") for _ in range(source.randint(1, 7)))
              for _ in range(300)]
     weights = [1.0 / (rank + 1) for rank in range(len(words))]
@@ -158,6 +162,11 @@ def training_text(size=1 << 16):
         pieces.append(sentence.capitalize() + ".\n")
         length += len(pieces[-1])
     return "".join(pieces)
+
+
+def validation_text():
+    """Some of another language, enough for a validation."""
+    return training_text(1 << 12, seed=2)
 
 
 def write(case, folder):

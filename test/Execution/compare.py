@@ -8,8 +8,8 @@
 """Compiles small models, runs them, and compares numbers.
 
     equality   programs for several meshes against the program for one rank: losses and weights of
-               20 steps, and all gradients of the first and of a later step
-    repeat     the same program twice: equal to the last bit
+               20 steps, all gradients of the first and of a later step, and validations
+    repeat     the same program twice, and once with ranks of three threads: equal to the last bit
     precision  bf16 programs for several meshes: no further from the same model in float64 than
                twice what the program for one rank is
     reference  programs against the NumPy implementation in test/Reference
@@ -62,7 +62,8 @@ def check_equality(compiler, case):
             first, later = runs_of(compiler, case, mesh)
             if case.precision == "F32":
                 # Rounding grows from step to step, so only the first gradients tell.
-                return differences.of_runs(first, single()[0], 1e-5, ("losses", "gradients"))
+                return differences.of_runs(first, single()[0], 1e-5,
+                                           ("losses", "gradients", "validation"))
             return (differences.of_runs(first, single()[0], 1e-10)
                     or differences.of_runs(later, single()[1], 1e-10, ("gradients",)))
 
@@ -70,16 +71,20 @@ def check_equality(compiler, case):
 
 
 def check_repeat(compiler, case):
-    """Two runs of one program, on one rank and on the largest mesh."""
+    """Runs of one program, on one rank and on the largest mesh."""
     for mesh in ((1, 1), max(case.meshes, key=lambda mesh: mesh[0] * mesh[1])):
         def compare(mesh=mesh):
             place = compiler.program(case, mesh)
-            names = ("repeat-1", "repeat-2")
-            first, again = (compiler.run(place, mesh, name=name) for name in names)
-            for a, b in zip(first.files, again.files):
-                if a.read_bytes() != b.read_bytes():
-                    return f"{a.name} and {b.name} differ"
-            return differences.of_runs(again, first, 0.0, ("losses", "norms"))
+            first = compiler.run(place, mesh, name="repeat-1")
+            for name, threads in (("repeat-2", 1), ("shared", 3)):
+                again = compiler.run(place, mesh, name=name, threads=threads)
+                for a, b in zip(first.files, again.files):
+                    if a.read_bytes() != b.read_bytes():
+                        return f"{a.name} and {b.name} differ"
+                fault = differences.of_runs(again, first, 0.0, ("losses", "norms", "validation"))
+                if fault:
+                    return fault
+            return None
 
         yield f"dp={mesh[0]} tp={mesh[1]} repeats its bits", compare
 
@@ -119,9 +124,9 @@ def unlike_reference(compiler, case, mesh):
             break
         got = compiler.run(place, mesh, REFERENCE_STEPS, step, f"reference-{step}")
         expected.gradients = expected.all_gradients[step]
-        parts = ("losses", "norms", "gradients", "weights")
+        parts = ("losses", "norms", "gradients", "weights", "validation")
         if not exact:
-            parts = ("losses", "gradients") if step == 0 else ("losses",)
+            parts = ("losses", "gradients") if step == 0 else ("losses", "validation")
         fault = differences.of_runs(got, expected, 1e-9 if exact else 1e-5, parts)
     return fault
 

@@ -55,9 +55,10 @@ def run_program(arguments):
     parser = argparse.ArgumentParser()
     parser.add_argument("-n", type=int)
     parser.add_argument("program")
-    for flag in ("--data", "--metrics", "--save", "--save-gradients"):
+    for flag in ("--data", "--metrics", "--save", "--save-gradients", "--validation-data"):
         parser.add_argument(flag)
-    for flag in ("--steps", "--seed", "--gradients-step"):
+    for flag in ("--steps", "--seed", "--threads", "--gradients-step", "--validation-steps",
+                 "--validation-every"):
         parser.add_argument(flag, type=int)
     parser.add_argument("--quiet", action="store_true")
     options = parser.parse_args([a for a in arguments if a != "--"])
@@ -65,10 +66,18 @@ def run_program(arguments):
     model = config.parse_model(Path(options.program + ".model.textproto").read_text())
     recipe = config.parse_recipe(Path(options.program + ".recipe.textproto").read_text())
     data = dataset.Dataset(options.data, recipe.sequence_length, recipe.global_batch, options.seed)
+    held = dataset.Dataset(options.validation_data, recipe.sequence_length, recipe.global_batch, 0)
     weights = model.initial_weights(options.seed)
     with open(options.metrics, "w") as metrics:
+        def validate(step):
+            loss = reference.validation_loss(
+                model, weights, map(held.batch_in_order, range(options.validation_steps)))
+            metrics.write(json.dumps({"step": step, "validation_loss": loss}) + "\n")
+
         for step in reference.train(model, recipe, weights, data.batch, options.steps,
                                     options.seed):
+            if step.step > 0 and step.step % options.validation_every == 0:
+                validate(step.step)
             if wrong == "gradient":
                 step.gradients["layers.0.mlp.up.weight"] *= 1.0 + 1e-8
             if wrong == "crash":
@@ -78,6 +87,7 @@ def run_program(arguments):
             if step.step == options.gradients_step:
                 safetensors.save(options.save_gradients, {
                     "gradient/" + name: value for name, value in step.gradients.items()})
+        validate(options.steps)
     safetensors.save(options.save, weights)
 
 

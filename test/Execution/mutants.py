@@ -51,7 +51,6 @@ def check_mutants(compiler, case, full):
 
 def unnoticed(compiler, case, expected, number, kind):
     """A sentence if the mutant trains like the program it was made from, or None."""
-    expected()  # A fault of its own is not the mutant's.
     try:
         place = compiler.compile(case, MESH, suffix=f"-{number}-{kind}",
                                     options=["--mutate-collective", f"{number}:{kind}"])
@@ -61,10 +60,13 @@ def unnoticed(compiler, case, expected, number, kind):
         if NO_SUCH not in error.output:
             raise
         return "the program has no collectives" if number == 0 else NOTHING_LEFT
+    # Not before the compiler was asked, which says when nothing is left; and outside of the `try`,
+    # because a fault of its own is not the mutant's.
+    expected()
     try:
         found = differences.of_runs(compiler.run(place, MESH, STEPS), expected(), 1e-10)
     except ProgramError:
         return None  # It stopped, which nobody fails to notice.
     finally:
         shutil.rmtree(place)
-    return None if found else "losses, gradients and weights stay the same"
+    return None if found else "losses, gradients, weights and validations stay the same"

@@ -69,12 +69,14 @@ class Once:
 
 @dataclass
 class Run:
-    """What a run wrote: loss and norm of each step, gradients of one, tensors after the last."""
+    """What a run wrote: loss and norm of each step, gradients of one, tensors after the last, the
+    loss of each validation."""
 
     losses: list
     norms: list
     gradients: dict
     weights: dict
+    validation: list
     files: list
 
 
@@ -89,6 +91,8 @@ class Compiler:
         self.folder = Path(folder)
         self.data = self.folder / "text.txt"
         self.data.write_text(cases.training_text())
+        self.validation_data = self.folder / "validation.txt"
+        self.validation_data.write_text(cases.validation_text())
         self.lock, self.programs = Lock(), {}
 
     def program(self, case, mesh):
@@ -115,24 +119,31 @@ class Compiler:
               "-o", place / "train"])
         return place
 
-    def run(self, place, mesh, steps=cases.STEPS, gradients_step=0, name="run"):
-        """Runs the program in `place` from fresh weights; raises ProgramError."""
+    def run(self, place, mesh, steps=cases.STEPS, gradients_step=0, name="run", threads=1):
+        """Runs the program in `place` from fresh weights; raises ProgramError. `threads` share the
+        work of each rank."""
         metrics, weights, gradients = (
             place / f"{name}.{kind}" for kind in
             ("metrics.jsonl", "weights.safetensors", "gradients.safetensors"))
         options = ["--data", self.data, "--steps", steps, "--seed", cases.SEED, "--quiet",
-                   "--metrics", metrics, "--save", weights]
+                   "--threads", threads,
+                   "--metrics", metrics, "--save", weights,
+                   "--validation-data", self.validation_data,
+                   "--validation-steps", cases.VALIDATION_STEPS,
+                   "--validation-every", cases.VALIDATION_EVERY]
         if steps:
             options += ["--save-gradients", gradients, "--gradients-step", gradients_step]
         call([self.binary, "run", "-n", mesh[0] * mesh[1], place / "train", "--", *options])
-        lines = [json.loads(line) for line in metrics.read_text().splitlines()] if steps else []
+        lines = [json.loads(line) for line in metrics.read_text().splitlines()]
+        validation = [number(line, "validation_loss") for line in lines if "loss" not in line]
+        lines = [line for line in lines if "loss" in line]
         saved = safetensors.load(gradients) if steps else {}
         saved = {name.removeprefix("gradient/"): value for name, value in saved.items()}
         # Optimizer state has a slash in its name.
         after = {name: value for name, value in safetensors.load(weights).items()
                  if "/" not in name}
         return Run([number(line, "loss") for line in lines],
-                   [number(line, "gradient_norm") for line in lines], saved, after,
+                   [number(line, "gradient_norm") for line in lines], saved, after, validation,
                    [weights] + ([gradients] if steps else []))
 
 
@@ -150,6 +161,7 @@ class ReferenceRun:
     norms: list
     all_gradients: list
     weights: dict
+    validation: list = None
     gradients: dict = None
 
 
@@ -164,4 +176,7 @@ def reference_run(compiler, case, weights, steps):
         run.losses.append(step.loss)
         run.norms.append(step.gradient_norm)
         run.all_gradients.append(step.gradients)
+    data = dataset.Dataset(compiler.validation_data, recipe.sequence_length, recipe.global_batch, 0)
+    run.validation = [reference.validation_loss(
+        model, run.weights, map(data.batch_in_order, range(cases.VALIDATION_STEPS)))]
     return run

@@ -44,7 +44,7 @@ class Compare(unittest.TestCase):
         status, lines = compare("mutants", "--full", "--case", "gpt2-adamw-dropout-tied-f64")
         self.assertEqual((status, lines[-1]), (1, "6 passed, 1 failed"))
         self.assertIn("FAIL mutants gpt2-adamw-dropout-tied-f64-nobias: scale collective 1: "
-                      "losses, gradients and weights stay the same", lines)
+                      "losses, gradients, weights and validations stay the same", lines)
 
     def test_each_collective_is_broken_once_by_default(self):
         status, lines = compare("mutants")

@@ -283,15 +283,60 @@ def data_files(bench):
                 data="none")
     bench.train("empty data file", r"error: the data file 'empty' is empty", data="empty")
     bench.write("short", "12345678")
-    bench.train("too short a data file", r"error: the data file 'short' has 8 bytes, one sample "
+    bench.train("too short a data file", r"error: the data file 'short' has 8 tokens, one sample "
                 r"needs 9 \(the sequence length and one more\)", data="short")
     bench.train("folder as data", r"error: cannot read '\.': not a regular file", data=".")
     os.mkfifo(bench.place / "pipe")
     bench.train("pipe as data", r"error: cannot read 'pipe': not a regular file", data="pipe")
     bench.write("high", TEXT.encode()[:100] + bytes([200]) + TEXT.encode())
-    bench.train("token beyond the vocabulary", r"error: the data file 'high' has the value 200 at "
-                r"offset 100, the model's vocabulary is 0 to 127", "--save", "out", "--metrics",
+    bench.train("token beyond the vocabulary", r"error: the data file 'high' has the token 200 at "
+                r"position 100, the model's vocabulary is 0 to 127", "--save", "out", "--metrics",
                 "metrics", data="high")
+
+
+def token_files(bench):
+    """Files of tokens that are not what they seem."""
+    def numbers(kind, *values):
+        return np.array(values, kind).tobytes()
+
+    bench.write("odd.bin", TEXT[:99])
+    bench.train("odd number of bytes in a .bin", r"error: the data file 'odd\.bin' ends in \.bin and "
+                r"begins with no known header, but has an odd number of bytes, 99, which 16-bit "
+                r"tokens do not make; say by --data-format what it is", data="odd.bin")
+    bench.train("unknown format", r"error: --data-format is 'csv', expected bytes, nanogpt, llmc or "
+                r"megatron", "--data-format", "csv")
+    bench.train("text as llm.c's format", r"error: the data file 'text' begins with the number "
+                r"\d+, files of llm\.c with 20240520 or 20240801", "--data-format", "llmc")
+    bench.write("count.bin", numbers("<i4", 20240520, 1, 7, *[0] * 253) + numbers("<u2", 1, 2))
+    bench.train("llm.c's header that lies", r"error: the data file 'count\.bin' has a header that "
+                r"says 7 tokens of 2 bytes, but there are 4 bytes after it", data="count.bin")
+    bench.write("high.bin", numbers("<u2", *range(100), 500, *range(100)))
+    bench.train("16-bit token beyond the vocabulary", r"error: the data file 'high\.bin' has the "
+                r"token 500 at position 100, the model's vocabulary is 0 to 127", data="high.bin")
+    bench.write("m.idx", b"MMIDIDX\0\0" + numbers("<u8", 1) + bytes([8]) + numbers("<u8", 1, 2)
+                + numbers("<i4", 64) + numbers("<i8", 0, 0, 1))
+    bench.train("Megatron's index without tokens",
+                r"error: cannot read 'm\.bin': No such file or directory", data="m")
+    bench.write("m.bin", numbers("<u2", *range(32)))
+    bench.train("Megatron's index of a longer file", r"error: the data file 'm\.bin' has 64 bytes, "
+                r"by its index it has 128", data="m.bin")
+    bench.write("m.bin", numbers("<u2", *range(64)))
+    bench.train("output over one of Megatron's files",
+                r"error: --save would overwrite 'm\.bin', which --data reads", "--save", "m.bin",
+                data="m.idx")
+    bench.train("validation data beyond the vocabulary", r"error: the data file 'high' has the "
+                r"token 200 at position 100, the model's vocabulary is 0 to 127", "--validation-data",
+                "high", "--save", "out")
+    bench.train("too little to validate on", r"error: one batch takes 4 samples, there are 1 to "
+                r"validate on", "--validation-split", "0.01")
+    bench.train("output over the validation data", r"error: --metrics would overwrite 'high', which "
+                r"--validation-data reads", "--validation-data", "high", "--metrics", "high")
+    # Too large to be looked at as a whole before training.
+    bench.write("large.bin", numbers("<u2", *[999]) * ((1 << 24) + 1))
+    bench.train("token beyond the vocabulary met while training", r"error: the data file "
+                r"'large\.bin' has the token 999 at position \d+, the model's vocabulary is 0 to 127",
+                "--quiet", "--save", "out", data="large.bin")
+    (bench.place / "large.bin").unlink()
 
 
 def checkpoints(bench):
@@ -338,8 +383,9 @@ def divergence(bench):
                 r"\(layers\.\d+[ /].* \(\w+\)\) on rank \d+",
                 "--save", "out", "--quiet", program="./diverging", status=3)
     done = bench.call(["./train", "--help"])
-    bench.tell("exit status 3 in --help", None if done and "3 if the loss or the gradient norm is "
-               "not finite" in done.stdout else "expected a sentence on exit status 3")
+    bench.tell("exit status 3 in --help", None if done and "3 if the loss, also of a validation, or "
+               "the gradient norm is not finite" in done.stdout
+               else "expected a sentence on exit status 3")
 
 
 def outputs(bench):
@@ -411,8 +457,8 @@ def main():
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(options.weft, Path(folder), options.case)
-        for group in (descriptions, plans, command_lines, data_files, checkpoints, divergence,
-                      outputs, full_disk):
+        for group in (descriptions, plans, command_lines, data_files, token_files, checkpoints,
+                      divergence, outputs, full_disk):
             group(bench)
     print(f"{bench.passed} passed, {bench.failed} failed")
     return 1 if bench.failed or not bench.passed else 0

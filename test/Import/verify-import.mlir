@@ -20,6 +20,9 @@ module @fine {
     weft.assign @p, %0 : tensor<4xf32>
     return
   }
+  func.func @evaluate() {
+    return
+  }
 }
 
 // -----
@@ -153,6 +156,52 @@ module {
     %0 = weft.fill constant 1.0 : tensor<4xf32, #weft.sharding<#mesh, [{"dp"}]>>
     %1 = weft.fill constant 1.0 : tensor<4xf32>
     weft.assign @p, %1 : tensor<4xf32>
+    return
+  }
+}
+
+// -----
+
+module {
+  weft.variable input @tokens ["batch", "sequence"] : tensor<?x4xi32>
+  weft.variable input @targets ["batch", "sequence"] : tensor<?x4xi32>
+  weft.variable input @seed [] : tensor<i64>
+  weft.variable input @step_number [] : tensor<i64>
+  weft.optimizer sgd learning_rate 1.0 decay constant warmup 0 steps 1 final 1.0
+  func.func @loss() -> tensor<f32> {
+    %0 = weft.fill constant 1.0 : tensor<f32>
+    return %0 : tensor<f32>
+  }
+  func.func @init() {
+    return
+  }
+  // expected-error @+1 {{verify-import: expected @evaluate to take and give nothing, got '() -> tensor<f32>'}}
+  func.func @evaluate() -> tensor<f32> {
+    %0 = weft.fill constant 1.0 : tensor<f32>
+    return %0 : tensor<f32>
+  }
+}
+
+// -----
+
+module {
+  weft.variable input @tokens ["batch", "sequence"] : tensor<?x4xi32>
+  weft.variable input @targets ["batch", "sequence"] : tensor<?x4xi32>
+  weft.variable input @seed [] : tensor<i64>
+  weft.variable input @step_number [] : tensor<i64>
+  weft.variable optimizer @"momentum/p" [] : tensor<f32>
+  weft.optimizer sgd learning_rate 1.0 decay constant warmup 0 steps 1 final 1.0
+  func.func @loss() -> tensor<f32> {
+    %0 = weft.fill constant 1.0 : tensor<f32>
+    return %0 : tensor<f32>
+  }
+  func.func @init() {
+    return
+  }
+  func.func @evaluate() {
+    %0 = weft.fill constant 1.0 : tensor<f32>
+    // expected-error @+1 {{verify-import: expected no assignment in @evaluate}}
+    weft.assign @"momentum/p", %0 : tensor<f32>
     return
   }
 }

@@ -4,7 +4,7 @@
 // CHECK-SAME: memref<0xi64> {llvm.noalias}, %{{[^:]*}}: index,
 // CHECK-SAME: %[[X:[^:]*]]: memref<4xf32> {llvm.align = 64 : i64, llvm.noalias},
 // CHECK-SAME: %[[Y:[^:]*]]: memref<4xf32> {llvm.align = 64 : i64, llvm.noalias})
-// CHECK: scf.for %[[I:[^ ]*]] =
+// CHECK: scf.parallel (%[[I:[^)]*]]) =
 // CHECK-NEXT: %[[A:.*]] = memref.load %[[X]][%[[I]]]
 // CHECK-NEXT: %[[B:.*]] = arith.mulf %[[A]], %[[A]]
 // CHECK-NEXT: memref.store %[[B]], %[[Y]][%[[I]]]
@@ -36,7 +36,7 @@ func.func private @in_place(%x: tensor<4xf32>) -> tensor<4xf32>
 // Dimensions that all operands have are one loop; what depends on no loop is outside.
 // CHECK-LABEL: func private @few_loops(
 // CHECK: %[[D:.*]] = arith.addf
-// CHECK: scf.for
+// CHECK: scf.parallel
 // CHECK: scf.for
 // CHECK-NOT: scf.for
 // CHECK: arith.mulf %{{.*}}, %[[D]]

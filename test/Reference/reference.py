@@ -17,7 +17,7 @@ Without --load it draws the initial weights itself, by docs/Numerics.md.
 
 import argparse
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -54,6 +54,13 @@ def train(model, recipe, weights, batch, steps, seed):
         yield Step(step, loss, norm, optimizer.learning_rate(recipe, step), gradients)
         scale = optimizer.clip_scale(recipe, norm)
         update.update(weights, {name: g * scale for name, g in gradients.items()}, step)
+
+
+def validation_loss(model, weights, batches):
+    """Mean of the cross-entropy over `batches` of (tokens, targets), with nothing dropped."""
+    transformer = Transformer(replace(model, dropout=0.0, attention_dropout=0.0))
+    return float(np.mean([transformer.loss(weights, tokens, targets, 0.0, 0, 0)
+                          for tokens, targets in batches]))
 
 
 def main():

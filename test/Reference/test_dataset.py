@@ -36,7 +36,10 @@ class Order(unittest.TestCase):
             file.flush()
             data = Dataset(file.name, 4, 3, 7)
             rows = [data.batch(step) for step in range(4)]
+            in_order = data.batch_in_order(1)
         self.assertEqual(data.samples, 6)
+        self.assertEqual(in_order[0][:, 0].tolist(), [12, 16, 20])
+        self.assertEqual(in_order[1][2].tolist(), [21, 22, 23, 24])
         for tokens, targets in rows:
             self.assertEqual(tokens.shape, (3, 4))
             np.testing.assert_array_equal(targets, tokens + 1)

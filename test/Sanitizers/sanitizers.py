@@ -24,6 +24,7 @@ sys.path.insert(0, str(ROOT / "test/Execution"))
 import cases  # noqa: E402
 
 STEPS = 3
+VALIDATIONS = 2
 
 
 def run(command, **options):
@@ -45,7 +46,7 @@ def build_runtime(sanitizer, folder):
 
 
 def losses(weft, folder, name, options):
-    """The losses of a few steps of a program compiled with `options`."""
+    """The losses of a few steps and validations of a program compiled with `options`."""
     case = next(case for case in cases.default_cases() if case.dropout and case.family == "llama")
     model, recipe = cases.write(case, folder)
     machine, text = folder / "machine.textproto", folder / "text"
@@ -55,9 +56,11 @@ def losses(weft, folder, name, options):
     run([weft, "compile", model, "--machine", machine, "--recipe", recipe, "--pin", "dp=2",
          "--pin", "tp=2", "-o", program, *options])
     run([program, "--data", text, "--steps", STEPS, "--metrics", metrics,
-         "--save", folder / f"{name}.safetensors", "--save-gradients", folder / f"{name}.gradients"],
+         "--save", folder / f"{name}.safetensors", "--save-gradients", folder / f"{name}.gradients",
+         "--validation-split", "0.1", "--validation-every", "2", "--validation-steps", "2"],
         env={**os.environ, "TSAN_OPTIONS": "halt_on_error=1", "ASAN_OPTIONS": "detect_leaks=1"})
-    return [json.loads(line)["loss"] for line in metrics.read_text().splitlines()]
+    lines = map(json.loads, metrics.read_text().splitlines())
+    return [line["loss" if "loss" in line else "validation_loss"] for line in lines]
 
 
 def main():
@@ -77,7 +80,7 @@ def main():
         watched = losses(options.weft, folder, "watched",
                          ["--sanitize", options.sanitizer,
                           "--runtime", options.build / "lib/libweft-rt.a"])
-    if len(plain) != STEPS or any(abs(a - b) > 1e-12 * abs(b) for a, b in zip(watched, plain)):
+    if len(plain) != STEPS + VALIDATIONS or any(abs(a - b) > 1e-12 * abs(b) for a, b in zip(watched, plain)):
         print(f"FAIL: the program's losses are {watched}, expected {plain}")
         print("1 passed, 1 failed")
         return 1

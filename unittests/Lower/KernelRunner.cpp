@@ -113,7 +113,7 @@ private:
 };
 
 /// The kernel of `text`, loaded from an object file that the compiler wrote.
-rt::KernelFunction compile(const std::string &text, const EmitOptions &options) {
+const rt::KernelCode *compile(const std::string &text, const EmitOptions &options) {
   std::unique_ptr<mlir::MLIRContext> context = makeContext();
   mlir::OwningOpRef<mlir::ModuleOp> module = lower(*context, text);
   if (!module) {
@@ -137,7 +137,7 @@ rt::KernelFunction compile(const std::string &text, const EmitOptions &options) 
     ADD_FAILURE() << dlerror();
     return nullptr;
   }
-  return *static_cast<rt::KernelFunction *>(dlsym(handle, "weft_kernels"));
+  return static_cast<const rt::KernelCode *>(dlsym(handle, "weft_kernels"));
 }
 
 std::string withFloat(std::string text, const std::string &floatType) {
@@ -145,6 +145,18 @@ std::string withFloat(std::string text, const std::string &floatType) {
     text.replace(at, 2, floatType);
   }
   return text;
+}
+
+/// Runs the iterations of each phase in uneven ranges, the last ones first: no phase may care.
+void runInPieces(const rt::KernelCode &kernel,
+                 const std::function<void(int64_t, int64_t, int64_t)> &run) {
+  for (int64_t phase = 0; phase < kernel.phaseCount; ++phase) {
+    for (int64_t end = kernel.iterations[phase]; end > 0;) {
+      int64_t begin = end / 3;
+      run(phase, begin, end);
+      end = begin;
+    }
+  }
 }
 
 } // namespace
@@ -247,7 +259,7 @@ void forEach(const std::vector<int64_t> &shape,
 
 Outcome KernelTest::run(const KernelCall &call) {
   Outcome outcome{call.operands, call.results};
-  rt::KernelFunction kernel = compile(withFloat(call.text, GetParam()), call.options);
+  const rt::KernelCode *kernel = compile(withFloat(call.text, GetParam()), call.options);
   if (!kernel) {
     ADD_FAILURE() << "does not compile: " << call.text;
     return outcome;
@@ -264,7 +276,10 @@ Outcome KernelTest::run(const KernelCall &call) {
   for (const Memory &piece : memory) {
     buffers.push_back(piece.get());
   }
-  kernel(buffers.data(), call.immediates.data(), call.coordinates.data());
+  runInPieces(*kernel, [&](int64_t phase, int64_t begin, int64_t end) {
+    kernel->function(buffers.data(), call.immediates.data(), call.coordinates.data(), phase, begin,
+                     end);
+  });
   for (size_t i = 0; i < memory.size(); ++i) {
     bool isOperand = i < call.operands.size();
     (isOperand ? outcome.operands[i] : outcome.results[i - call.operands.size()]) =

@@ -235,6 +235,65 @@ TEST(Proof, SectionsShareNothingButWhatPersists) {
   expectRefused(program, "which init uses and which is not persistent");
 }
 
+/// A program whose evaluation is the beginning of its step, up to the loss, on buffers of its own.
+rt::Program makeEvaluating() {
+  rt::Program program = makeProgram({});
+  std::vector<uint32_t> copies(program.buffers.size(), 0);
+  for (const rt::Instruction &instruction : program.step) {
+    rt::Instruction copy = instruction;
+    for (rt::Operand &operand : copy.operands) {
+      if (!program.buffers[operand.buffer].persistent) {
+        if (copies[operand.buffer] == 0) {
+          copies[operand.buffer] = program.buffers.size();
+          program.buffers.push_back(rt::Buffer(program.buffers[operand.buffer]));
+        }
+        operand.buffer = copies[operand.buffer];
+      }
+    }
+    if (instruction.opcode == rt::Opcode::Observe) {
+      program.observations.push_back(program.observations[instruction.target]);
+      program.observations.back().name = "validation_loss";
+      copy.target = program.observations.size() - 1;
+    }
+    program.evaluate.push_back(copy);
+    if (instruction.opcode == rt::Opcode::Observe) {
+      break;
+    }
+  }
+  packArena(program);
+  return program;
+}
+
+TEST(Proof, EvaluationsChangeNothing) {
+  rt::Program right = makeEvaluating();
+  EXPECT_EQ(refusal(prove(right)), "");
+  rt::Program program = right;
+  program.evaluate[0].operands.push_back({0, rt::Access::Write});
+  expectRefused(program, "evaluate instruction 0 writes buffer 0, which is persistent");
+  // A buffer of the step has no value when an evaluation begins.
+  program = right;
+  program.evaluate.back().operands[0] = program.step.back().operands[0];
+  program.evaluate.back().operands[0].access = rt::Access::Read;
+  EXPECT_FALSE(prove(program).holds());
+  program = right;
+  program.evaluate.erase(program.evaluate.begin());
+  expectRefused(program, "evaluate instruction 0");
+  expectRefused(program, "which nothing has written");
+}
+
+TEST(Proof, CollectivesOfEvaluationsMeetToo) {
+  rt::Program a = makeEvaluating(), b = a;
+  EXPECT_EQ(refusal(proveTwo(a, b)), "");
+  for (size_t i = 0; i < b.evaluate.size(); ++i) {
+    if (b.evaluate[i].opcode == rt::Opcode::Collective &&
+        b.collectives[b.evaluate[i].target].axes[0] == 0) {
+      b.evaluate.erase(b.evaluate.begin() + i);
+      EXPECT_NE(refusal(proveTwo(a, b)).find("evaluate instruction"), std::string::npos);
+      return;
+    }
+  }
+}
+
 TEST(Proof, PersistentBuffersHaveOneName) {
   rt::Program program = makeProgram({});
   program.parameters[1].buffer = program.parameters[0].buffer;

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// One timeline for a whole program: instant t is instruction t of `init`, and
-// from init.size() on instruction t - init.size() of `step`. The two sections use
-// the same arena one after the other.
+// One timeline for a whole program: the instructions of `init`, then those of `step`,
+// then those of `evaluate`, one instant each. The sections use the same arena one
+// after the other; nothing but what is persistent outlives one.
 //
 //===----------------------------------------------------------------------===//
 

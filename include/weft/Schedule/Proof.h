@@ -16,7 +16,8 @@
 // aliasing of queues. Assumed: a device can keep one communication kernel resident.
 //
 // Memory. Every operand names a buffer of the size that its instruction needs;
-// nothing is read before it is written; inputs are never written; no instruction
+// nothing is read before it is written; inputs are never written; an evaluation
+// writes nothing that is persistent; no instruction
 // writes bytes that it also reads through another operand; no two buffers that are
 // needed at one instant share bytes. Instructions of a rank run in order on one
 // stream, so that is all a race could come from.

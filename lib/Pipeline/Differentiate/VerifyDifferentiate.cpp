@@ -53,14 +53,35 @@ LogicalResult checkAssignments(ModuleOp module) {
     StringRef name = variable.getSymName();
     if (variable.getRole() != VariableRole::Input && inInit.lookup(name) != 1) {
       return variable.emitError("verify-differentiate: '")
-             << name << "' is assigned " << inInit.lookup(name)
-             << " times in @init, expected once";
+             << name << "' is assigned " << inInit.lookup(name) << " times in @init, expected once";
     }
     if (inStep.lookup(name) > 1) {
       return variable.emitError("verify-differentiate: '")
              << name << "' is assigned " << inStep.lookup(name)
              << " times in @step, expected once at most";
     }
+  }
+  return success();
+}
+
+LogicalResult checkEvaluate(ModuleOp module) {
+  auto evaluate = module.lookupSymbol<func::FuncOp>("evaluate");
+  if (!evaluate) {
+    return success(); // A module by hand may do without validation.
+  }
+  if (evaluate.getNumArguments() != 0 || evaluate.getNumResults() != 0) {
+    return evaluate.emitError("verify-differentiate: expected @evaluate to take and give nothing, "
+                              "got ")
+           << evaluate.getFunctionType();
+  }
+  for (AssignOp assign : evaluate.getOps<AssignOp>()) {
+    return assign.emitError("verify-differentiate: expected no assignment in @evaluate");
+  }
+  SmallVector<StringRef> observed;
+  evaluate.walk([&](ObserveOp observe) { observed.push_back(observe.getName()); });
+  if (observed.size() != 1 || observed.front() != "validation_loss") {
+    return evaluate.emitError("verify-differentiate: expected @evaluate to observe "
+                              "'validation_loss' once and nothing else");
   }
   return success();
 }
@@ -77,10 +98,9 @@ LogicalResult checkObservations(ModuleOp module) {
   llvm::StringMap<int> assigned = countAssignments(step);
   for (VariableOp variable : module.getOps<VariableOp>()) {
     std::string name = ("gradient/" + variable.getSymName()).str();
-    if (variable.getRole() == VariableRole::Parameter &&
-        assigned.contains(variable.getSymName()) && !observed.contains(name)) {
-      return variable.emitError("verify-differentiate: expected @step to observe '")
-             << name << "'";
+    if (variable.getRole() == VariableRole::Parameter && assigned.contains(variable.getSymName()) &&
+        !observed.contains(name)) {
+      return variable.emitError("verify-differentiate: expected @step to observe '") << name << "'";
     }
   }
   return success();
@@ -88,7 +108,7 @@ LogicalResult checkObservations(ModuleOp module) {
 
 struct VerifyDifferentiatePass : impl::VerifyDifferentiatePassBase<VerifyDifferentiatePass> {
   void runOnOperation() override {
-    for (auto check : {checkFunctions, checkAssignments, checkObservations}) {
+    for (auto check : {checkFunctions, checkAssignments, checkEvaluate, checkObservations}) {
       if (failed(check(getOperation()))) {
         return signalPassFailure();
       }

@@ -6,11 +6,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "KernelTable.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "weft/Pipeline/Emit/Emit.h"
+#include "weft/Pipeline/Lower/HostLowering.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
@@ -184,6 +186,16 @@ Error writeObject(llvm::Module &module, TargetMachine &machine, StringRef path) 
   return writeWhole(buffer.str(), path);
 }
 
+KernelIterations iterationsOf(mlir::ModuleOp module) {
+  KernelIterations iterations;
+  for (auto function : module.getOps<mlir::LLVM::LLVMFuncOp>()) {
+    if (auto counts = function->getAttrOfType<mlir::DenseI64ArrayAttr>(kIterationsAttrName)) {
+      iterations[function.getName()] = llvm::SmallVector<int64_t>(counts.asArrayRef());
+    }
+  }
+  return iterations;
+}
+
 Error emit(mlir::ModuleOp module, const rt::Program &program, const EmitOptions &options,
            StringRef path) {
   Expected<std::unique_ptr<TargetMachine>> machine = makeTargetMachine(options);
@@ -199,7 +211,7 @@ Error emit(mlir::ModuleOp module, const rt::Program &program, const EmitOptions 
   code->setTargetTriple((*machine)->getTargetTriple());
   code->setDataLayout((*machine)->createDataLayout());
   prepareKernels(*code, options.sanitize);
-  if (Error error = addKernelTable(*code, program)) {
+  if (Error error = addKernelTable(*code, program, iterationsOf(module))) {
     return error;
   }
   optimize(*code, **machine, options);

@@ -23,36 +23,65 @@ struct Operands {
   bool operator==(const Operands &) const = default;
 };
 
-Operands operandsOf(const Function &kernel) {
+/// A kernel's last arguments: the phase, and the first and the end of its iterations.
+constexpr unsigned kPartArguments = 3;
+
+/// The arguments between the coordinates and the part.
+auto operandArguments(Function &kernel) {
+  return drop_end(drop_begin(make_pointer_range(kernel.args())), kPartArguments);
+}
+
+Operands operandsOf(Function &kernel) {
   Operands operands;
-  for (const Argument &argument : drop_begin(kernel.args())) {
-    ++(argument.getType()->isPointerTy() ? operands.buffers : operands.immediates);
+  for (const Argument *argument : operandArguments(kernel)) {
+    ++(argument->getType()->isPointerTy() ? operands.buffers : operands.immediates);
   }
   return operands;
 }
 
-/// void wrapper(ptr buffers, ptr immediates, ptr coordinates), which calls `kernel`.
+/// A `weft::rt::KernelFunction` that calls `kernel`.
 Function *makeWrapper(Module &module, Function *kernel) {
   LLVMContext &context = module.getContext();
-  Type *pointer = PointerType::getUnqual(context);
+  Type *pointer = PointerType::getUnqual(context), *number = Type::getInt64Ty(context);
   auto *type =
-      FunctionType::get(Type::getVoidTy(context), {pointer, pointer, pointer}, /*isVarArg=*/false);
+      FunctionType::get(Type::getVoidTy(context),
+                        {pointer, pointer, pointer, number, number, number}, /*isVarArg=*/false);
   auto *wrapper =
       Function::Create(type, GlobalValue::InternalLinkage, "weft_run_" + kernel->getName(), module);
   wrapper->setDoesNotThrow();
   IRBuilder<> builder(BasicBlock::Create(context, "entry", wrapper));
   SmallVector<Value *> arguments = {wrapper->getArg(2)};
   unsigned buffers = 0, immediates = 0;
-  for (const Argument &argument : drop_begin(kernel->args())) {
-    bool isBuffer = argument.getType()->isPointerTy();
-    unsigned number = isBuffer ? buffers++ : immediates++;
-    Value *place = builder.CreateConstInBoundsGEP1_64(argument.getType(),
-                                                      wrapper->getArg(isBuffer ? 0 : 1), number);
-    arguments.push_back(builder.CreateLoad(argument.getType(), place));
+  for (const Argument *argument : operandArguments(*kernel)) {
+    bool isBuffer = argument->getType()->isPointerTy();
+    unsigned index = isBuffer ? buffers++ : immediates++;
+    Value *place = builder.CreateConstInBoundsGEP1_64(argument->getType(),
+                                                      wrapper->getArg(isBuffer ? 0 : 1), index);
+    arguments.push_back(builder.CreateLoad(argument->getType(), place));
+  }
+  for (unsigned i = 0; i < kPartArguments; ++i) {
+    arguments.push_back(wrapper->getArg(i + 3));
   }
   builder.CreateCall(kernel, arguments);
   builder.CreateRetVoid();
   return wrapper;
+}
+
+/// `weft::rt::KernelCode`.
+StructType *codeType(LLVMContext &context) {
+  Type *pointer = PointerType::getUnqual(context);
+  return StructType::get(context, {pointer, Type::getInt64Ty(context), pointer});
+}
+
+Constant *makeCode(Module &module, Function *wrapper, ArrayRef<int64_t> iterations) {
+  LLVMContext &context = module.getContext();
+  SmallVector<uint64_t> counts(iterations);
+  Constant *values = ConstantDataArray::get(context, counts);
+  auto *array = new GlobalVariable(module, values->getType(), /*isConstant=*/true,
+                                   GlobalValue::InternalLinkage, values);
+  return ConstantStruct::get(
+      codeType(context),
+      {wrapper, ConstantInt::get(Type::getInt64Ty(context), counts.size()), array});
 }
 
 Error checkInstructions(const std::vector<rt::Instruction> &instructions,
@@ -81,25 +110,28 @@ void addGlobal(Module &module, StringRef name, Constant *value) {
 
 } // namespace
 
-Error addKernelTable(Module &module, const rt::Program &program) {
+Error addKernelTable(Module &module, const rt::Program &program,
+                     const KernelIterations &iterations) {
   LLVMContext &context = module.getContext();
-  SmallVector<Constant *> wrappers;
+  SmallVector<Constant *> codes;
   SmallVector<Operands> operands;
   for (const rt::Kernel &kernel : program.kernels) {
     Function *function = module.getFunction(kernel.name);
-    if (!function || function->isDeclaration() || function->arg_empty()) {
+    auto phases = iterations.find(kernel.name);
+    if (!function || function->isDeclaration() || function->arg_size() <= kPartArguments ||
+        phases == iterations.end()) {
       return fail("kernel '" + kernel.name + "' has no code");
     }
     operands.push_back(operandsOf(*function));
-    wrappers.push_back(makeWrapper(module, function));
+    codes.push_back(makeCode(module, makeWrapper(module, function), phases->second));
   }
-  for (const auto *instructions : {&program.init, &program.step}) {
+  for (const auto *instructions : {&program.init, &program.step, &program.evaluate}) {
     if (Error error = checkInstructions(*instructions, program, operands)) {
       return error;
     }
   }
-  auto *tableType = ArrayType::get(PointerType::getUnqual(context), wrappers.size());
-  addGlobal(module, "weft_kernels", ConstantArray::get(tableType, wrappers));
+  auto *tableType = ArrayType::get(codeType(context), codes.size());
+  addGlobal(module, "weft_kernels", ConstantArray::get(tableType, codes));
   std::vector<char> bytes = rt::serialize(program);
   addGlobal(module, "weft_program",
             ConstantDataArray::getString(context, StringRef(bytes.data(), bytes.size()),

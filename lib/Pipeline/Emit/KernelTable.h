@@ -9,18 +9,25 @@
 #define WEFT_LIB_PIPELINE_EMIT_KERNELTABLE_H
 
 #include "weft-rt/Program.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/Error.h"
 
 namespace weft {
 
+/// For each kernel by name, how many iterations its phases have.
+using KernelIterations = llvm::StringMap<llvm::SmallVector<int64_t>>;
+
 /// Adds to `module`, whose functions are kernels with bare pointers, the array `weft_kernels` of
-/// functions that take their arguments from arrays, and the serialized program.
+/// `weft::rt::KernelCode`, whose functions take their arguments from arrays, and the serialized
+/// program.
 ///
 /// A kernel takes the coordinates, then for each of its arguments an integer for an immediate or
-/// a pointer for a buffer. Fails if the program names a kernel that is not there, or an
-/// instruction does not give a kernel as many buffers and immediates as it takes.
-llvm::Error addKernelTable(llvm::Module &module, const rt::Program &program);
+/// a pointer for a buffer, then the part to run. Fails if the program names a kernel that is not
+/// there or has no iterations, or an instruction does not give a kernel as many buffers and
+/// immediates as it takes.
+llvm::Error addKernelTable(llvm::Module &module, const rt::Program &program,
+                           const KernelIterations &iterations);
 
 } // namespace weft
 

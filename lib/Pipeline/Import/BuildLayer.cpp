@@ -23,8 +23,8 @@ class LayerBuilder {
 public:
   explicit LayerBuilder(ModelBuilder &builder) : builder(builder), model(builder.model) {}
 
-  void build() {
-    Value stream = startFunction();
+  void build(llvm::StringRef name) {
+    Value stream = startFunction(name);
     stream = addAttention(stream);
     stream = addMlp(stream);
     func::ReturnOp::create(builder.builder, builder.location("layer"), stream);
@@ -32,7 +32,7 @@ public:
 
 private:
   /// Returns the residual stream on entry.
-  Value startFunction();
+  Value startFunction(llvm::StringRef name);
   Value addAttention(Value stream);
   Value addMlp(Value stream);
 
@@ -51,7 +51,7 @@ private:
   llvm::StringMap<Value> parameters;
 };
 
-Value LayerBuilder::startFunction() {
+Value LayerBuilder::startFunction(llvm::StringRef name) {
   llvm::SmallVector<Type> types{builder.builder.getIndexType()};
   if (builder.hasDropout()) {
     types.append(2, builder.counterType());
@@ -64,7 +64,7 @@ Value LayerBuilder::startFunction() {
   for (const Parameter &parameter : declared) {
     types.push_back(builder.usedType(parameter));
   }
-  auto function = builder.function("layer", types, builder.streamType(), /*isPrivate=*/true);
+  auto function = builder.function(name, types, builder.streamType(), /*isPrivate=*/true);
 
   auto argument = function.args_begin();
   key.layer = *argument++;
@@ -192,4 +192,6 @@ Value LayerBuilder::addMlp(Value stream) {
 
 } // namespace
 
-void weft::buildLayer(ModelBuilder &builder) { LayerBuilder(builder).build(); }
+void weft::buildLayer(ModelBuilder &builder, llvm::StringRef name) {
+  LayerBuilder(builder).build(name);
+}

@@ -18,18 +18,18 @@ namespace {
 /// Embeds the tokens, calls the layers, and compares with the targets.
 class LossBuilder {
 public:
-  explicit LossBuilder(ModelBuilder &builder) : builder(builder), model(builder.model) {}
+  LossBuilder(ModelBuilder &builder, llvm::StringRef layer)
+      : builder(builder), model(builder.model), layer(layer) {}
 
-  void build() {
-    builder.function("loss", {}, builder.wideType({}), /*isPrivate=*/false);
+  /// In the function that has been begun.
+  Value build() {
     if (builder.hasDropout()) {
       key.seed = builder.read("seed", builder.counterType());
       key.step = builder.read("step_number", builder.counterType());
     }
     Value stream = embed();
     stream = callLayers(stream);
-    Value loss = compare(applyHead(stream));
-    func::ReturnOp::create(builder.builder, builder.location("loss"), loss);
+    return compare(applyHead(stream));
   }
 
 private:
@@ -37,7 +37,7 @@ private:
   /// The table of positions plus what is there already.
   Value addPositions(Value stream);
   Value callLayers(Value stream);
-  Value callLayer(int64_t layer, Value rotaryTable, Value stream);
+  Value callLayer(int64_t number, Value rotaryTable, Value stream);
   Value applyHead(Value stream);
   /// The loss of the batch from the logits.
   Value compare(Value logits);
@@ -54,6 +54,8 @@ private:
 
   ModelBuilder &builder;
   const desc::ModelSpec &model;
+  /// Name of the function that all layers call.
+  llvm::StringRef layer;
   /// Of layer 0, where the embedding counts.
   RandomKey key;
 };
@@ -86,15 +88,15 @@ Value LossBuilder::callLayers(Value stream) {
         builder.builder, builder.location("rotary_table"), builder.rotaryTableType(),
         builder.builder.getF64ArrayAttr(desc::rotaryFrequencies(model)), /*offset=*/Value{});
   }
-  for (int64_t layer = 0; layer < model.layers; ++layer) {
-    stream = callLayer(layer, rotaryTable, stream);
+  for (int64_t number = 0; number < model.layers; ++number) {
+    stream = callLayer(number, rotaryTable, stream);
   }
   return stream;
 }
 
-Value LossBuilder::callLayer(int64_t layer, Value rotaryTable, Value stream) {
-  std::string name = layerName(layer);
-  llvm::SmallVector<Value> operands{builder.index(name, layer)};
+Value LossBuilder::callLayer(int64_t number, Value rotaryTable, Value stream) {
+  std::string name = layerName(number);
+  llvm::SmallVector<Value> operands{builder.index(name, number)};
   if (builder.hasDropout()) {
     operands.append({key.seed, key.step});
   }
@@ -109,8 +111,8 @@ Value LossBuilder::callLayer(int64_t layer, Value rotaryTable, Value stream) {
     operands.push_back(createCast(builder.builder, builder.location(full), held,
                                   builder.usedType(parameter).getElementType()));
   }
-  auto call = CallOp::create(builder.builder, builder.location(name), stream.getType(), "layer",
-                             name, operands);
+  auto call = CallOp::create(builder.builder, builder.location(name), stream.getType(), layer, name,
+                             operands);
   return call.getResult(0);
 }
 
@@ -156,4 +158,18 @@ Value LossBuilder::compare(Value logits) {
 
 } // namespace
 
-void weft::buildLoss(ModelBuilder &builder) { LossBuilder(builder).build(); }
+void weft::buildLoss(ModelBuilder &builder) {
+  buildLayer(builder, "layer");
+  builder.function("loss", {}, builder.wideType({}), /*isPrivate=*/false);
+  Value loss = LossBuilder(builder, "layer").build();
+  func::ReturnOp::create(builder.builder, builder.location("loss"), loss);
+}
+
+void weft::buildEvaluate(ModelBuilder &builder) {
+  // Not @layer: that one gets to save what its backward needs.
+  buildLayer(builder, "layer_evaluate");
+  builder.function("evaluate", {}, {}, /*isPrivate=*/false);
+  Value loss = LossBuilder(builder, "layer_evaluate").build();
+  ObserveOp::create(builder.builder, builder.location("loss"), "validation_loss", loss, TypeAttr());
+  func::ReturnOp::create(builder.builder, builder.location("loss"));
+}

@@ -84,6 +84,18 @@ void declareOptimizer(ModelBuilder &builder) {
                       number(recipe.schedule.finalLearningRateFraction));
 }
 
+// What a validation looks at is the model as it is used, and its cross-entropy alone.
+
+desc::ModelSpec withoutDropout(desc::ModelSpec model) {
+  model.dropout = model.attentionDropout = 0.0;
+  return model;
+}
+
+desc::RecipeSpec withoutZLoss(desc::RecipeSpec recipe) {
+  recipe.zLoss = 0.0;
+  return recipe;
+}
+
 } // namespace
 
 OwningOpRef<ModuleOp> weft::importModel(MLIRContext &context, const desc::ModelSpec &model,
@@ -94,9 +106,11 @@ OwningOpRef<ModuleOp> weft::importModel(MLIRContext &context, const desc::ModelS
   ModelBuilder builder(ops, model, recipe);
   declareVariables(builder);
   declareOptimizer(builder);
-  for (auto build : {buildLayer, buildLoss, buildInit}) {
-    ops.setInsertionPointToEnd(module->getBody());
-    build(builder);
-  }
+  buildLoss(builder);
+  buildInit(builder);
+  desc::ModelSpec evaluated = withoutDropout(model);
+  desc::RecipeSpec plain = withoutZLoss(recipe);
+  ModelBuilder evaluation(ops, evaluated, plain);
+  buildEvaluate(evaluation);
   return module;
 }

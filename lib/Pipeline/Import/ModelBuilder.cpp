@@ -66,6 +66,11 @@ RankedTensorType ModelBuilder::usedType(const Parameter &parameter) {
 
 func::FuncOp ModelBuilder::function(llvm::StringRef name, TypeRange arguments, TypeRange results,
                                     bool isPrivate) {
+  // The builder may still stand in the function before.
+  Operation *around = builder.getBlock()->getParentOp();
+  auto module = llvm::dyn_cast<ModuleOp>(around);
+  module = module ? module : around->getParentOfType<ModuleOp>();
+  builder.setInsertionPointToEnd(module.getBody());
   auto function = func::FuncOp::create(builder, location(name), name,
                                        builder.getFunctionType(arguments, results));
   if (isPrivate) {

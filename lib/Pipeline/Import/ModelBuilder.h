@@ -96,12 +96,16 @@ public:
 /// A floating point constant of the type of `like`.
 mlir::Value scalarConstant(mlir::ImplicitLocOpBuilder &builder, mlir::Value like, double value);
 
-/// Adds `func private @layer(%layer, [%seed, %step], [%rotary_table], %x, parameters…) -> %x`: one
+/// Adds `func private @NAME(%layer, [%seed, %step], [%rotary_table], %x, parameters…) -> %x`: one
 /// block of the model.
-void buildLayer(ModelBuilder &builder);
+void buildLayer(ModelBuilder &builder, llvm::StringRef name);
 
-/// Adds `func @loss() -> tensor<fXX>`.
+/// Adds `func @loss() -> tensor<fXX>`, and the function @layer that it calls.
 void buildLoss(ModelBuilder &builder);
+
+/// Adds `func @evaluate()`, which observes the loss as "validation_loss", and the function
+/// @layer_evaluate that it calls. REQUIRES: a model without dropout and a recipe without z-loss.
+void buildEvaluate(ModelBuilder &builder);
 
 /// Adds `func @init()`, which gives every parameter its initial values.
 void buildInit(ModelBuilder &builder);

@@ -35,6 +35,14 @@ LogicalResult checkOptimizer(ModuleOp module) {
   return success();
 }
 
+LogicalResult checkNoAssignment(func::FuncOp function) {
+  WalkResult walk = function.walk([&](AssignOp assign) {
+    assign.emitError("verify-import: expected no assignment in @") << function.getSymName();
+    return WalkResult::interrupt();
+  });
+  return failure(walk.wasInterrupted());
+}
+
 LogicalResult checkLoss(ModuleOp module) {
   auto loss = module.lookupSymbol<func::FuncOp>("loss");
   if (!loss) {
@@ -49,11 +57,20 @@ LogicalResult checkLoss(ModuleOp module) {
                           "floating-point number, got ")
            << type;
   }
-  WalkResult walk = loss.walk([](AssignOp assign) {
-    assign.emitError("verify-import: expected no assignment in @loss");
-    return WalkResult::interrupt();
-  });
-  return failure(walk.wasInterrupted());
+  return checkNoAssignment(loss);
+}
+
+LogicalResult checkEvaluate(ModuleOp module) {
+  auto evaluate = module.lookupSymbol<func::FuncOp>("evaluate");
+  if (!evaluate) {
+    return success(); // A module by hand may do without validation.
+  }
+  FunctionType type = evaluate.getFunctionType();
+  if (type.getNumInputs() != 0 || type.getNumResults() != 0) {
+    return evaluate.emitError("verify-import: expected @evaluate to take and give nothing, got ")
+           << type;
+  }
+  return checkNoAssignment(evaluate);
 }
 
 LogicalResult checkInit(ModuleOp module) {
@@ -111,8 +128,8 @@ LogicalResult checkEncodings(ModuleOp module) {
 struct VerifyImportPass : impl::VerifyImportPassBase<VerifyImportPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    for (auto check :
-         {checkInputs, checkOptimizer, checkLoss, checkInit, checkLayers, checkEncodings}) {
+    for (auto check : {checkInputs, checkOptimizer, checkLoss, checkInit, checkEvaluate,
+                       checkLayers, checkEncodings}) {
       if (failed(check(module))) {
         return signalPassFailure();
       }

@@ -208,6 +208,47 @@ void Code::nest(ArrayRef<int64_t> sizes, function_ref<void(ArrayRef<Num>)> body)
   });
 }
 
+void Code::parallel(int64_t count, function_ref<void(Num)> body) {
+  scf::ParallelOp::create(builder, loc, ValueRange(index(0)), ValueRange(index(count)),
+                          ValueRange(index(1)),
+                          [&](OpBuilder &, Location, ValueRange i) { body(num(i.front())); });
+}
+
+void Code::parallelAll(ArrayRef<int64_t> sizes, function_ref<void(ArrayRef<Num>)> body) {
+  int64_t count = 1;
+  for (int64_t size : sizes) {
+    count *= size;
+  }
+  parallel(count, [&](Num i) {
+    Nums indices(sizes.size());
+    for (size_t dim = sizes.size(); dim-- > 1; i = i / sizes[dim]) {
+      indices[dim] = remainder(i, sizes[dim]);
+    }
+    if (!sizes.empty()) {
+      indices[0] = i;
+    }
+    body(indices);
+  });
+}
+
+void Code::parallelNest(ArrayRef<int64_t> sizes, function_ref<void(ArrayRef<Num>)> body) {
+  if (sizes.size() <= 1) {
+    parallelAll(sizes, body);
+    return;
+  }
+  parallelAll(sizes.drop_back(), [&](ArrayRef<Num> outer) {
+    loop(0, sizes.back(), [&](Num i) {
+      Nums indices(outer);
+      indices.push_back(i);
+      body(indices);
+    });
+  });
+}
+
+Num Code::remainder(Num a, int64_t b) {
+  return num(arith::RemUIOp::create(builder, loc, a, index(b)));
+}
+
 Nums Code::carry(Num from, Num to, int64_t step, ArrayRef<Num> start,
                  function_ref<Nums(Num, ArrayRef<Num>)> body) {
   auto op = scf::ForOp::create(builder, loc, from, to, index(step), valuesOf(start),
@@ -358,6 +399,12 @@ void Code::fill(Buffer buffer, double value) {
   Buffer flat = buffer.flat();
   Num element = real(buffer.getElementType(), value);
   loop(0, flat.getElementCount(), [&](Num i) { flat.store(element, i); });
+}
+
+void Code::fillParallel(Buffer buffer, double value) {
+  Buffer flat = buffer.flat();
+  Num element = real(buffer.getElementType(), value);
+  parallel(flat.getElementCount(), [&](Num i) { flat.store(element, i); });
 }
 
 void Code::copy(Buffer from, Buffer to) {

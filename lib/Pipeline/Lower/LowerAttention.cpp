@@ -41,12 +41,11 @@ public:
   }
 
   void emit() {
-    code.nest({sizes.batch, sizes.kvHeads, sizes.group}, [&](ArrayRef<Num> indices) {
+    int64_t blocks = llvm::divideCeil(sizes.queries, sizes.queryBlock);
+    code.parallelAll({sizes.batch, sizes.kvHeads, sizes.group, blocks}, [&](ArrayRef<Num> indices) {
       b = indices[0], h = indices[1], g = indices[2];
-      code.loop(code.index(0), code.index(sizes.queries), sizes.queryBlock, [&](Num start) {
-        firstQuery = start;
-        emitBlock();
-      });
+      firstQuery = indices[3] * sizes.queryBlock;
+      emitBlock();
     });
   }
 

@@ -84,8 +84,8 @@ private:
 };
 
 void AttentionGradEmitter::emit() {
-  code.fill(queryGradient, 0);
-  code.nest({sizes.batch, sizes.kvHeads}, [&](ArrayRef<Num> indices) {
+  code.fillParallel(queryGradient, 0);
+  code.parallelAll({sizes.batch, sizes.kvHeads}, [&](ArrayRef<Num> indices) {
     b = indices[0], h = indices[1];
     code.loop(code.index(0), code.index(sizes.keys), sizes.keyTile, [&](Num start) {
       firstKey = start;

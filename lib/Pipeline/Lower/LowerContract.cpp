@@ -117,6 +117,8 @@ private:
   Nums addProducts(ArrayRef<Num> carried);
   void forEachInTile(function_ref<void()> body, size_t depth = 0);
 
+  /// Adds all products over `outer` and then `last`, from `from` to before `to` or its end.
+  void addOver(const Contraction::Dims &outer, unsigned last, Num from, Num to = {});
   Num sumOverLast(unsigned dim);
 
   Code &code;
@@ -316,10 +318,25 @@ void Contractor::emitStreamed() {
     return;
   }
 
-  code.fill(output, 0);
+  code.fillParallel(output, 0);
   unsigned last = order.pop_back_val();
-  code.nest(shape.shapeOf(order), [&](ArrayRef<Num> indices) {
-    for (auto [dim, index] : llvm::zip_equal(order, indices)) {
+  // What threads share must be a dimension of the output: no two may add to one element.
+  if (!order.empty() && !shape.isReduced(order.front())) {
+    unsigned first = order.front();
+    code.parallel(shape.sizes[first], [&](Num i) {
+      at[first] = i;
+      addOver(Contraction::Dims(llvm::drop_begin(order)), last, code.index(0));
+    });
+  } else if (!shape.isReduced(last)) {
+    forColumns(code, shape.sizes[last], [&](Num from, Num to) { addOver(order, last, from, to); });
+  } else {
+    addOver(order, last, code.index(0));
+  }
+}
+
+void Contractor::addOver(const Contraction::Dims &outer, unsigned last, Num from, Num to) {
+  code.nest(shape.shapeOf(outer), [&](ArrayRef<Num> indices) {
+    for (auto [dim, index] : llvm::zip_equal(outer, indices)) {
       at[dim] = index;
     }
     auto add = [&](Num value) {
@@ -330,7 +347,7 @@ void Contractor::emitStreamed() {
       add(sumOverLast(last));
       return;
     }
-    code.loop(0, shape.sizes[last], [&](Num i) {
+    code.loop(from, to ? to : code.index(shape.sizes[last]), [&](Num i) {
       at[last] = i;
       add(productAt());
     });

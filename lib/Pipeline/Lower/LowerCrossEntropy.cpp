@@ -32,7 +32,7 @@ struct LowerCrossEntropy : HostModel<LowerCrossEntropy, CrossEntropyOp> {
     Buffer lse = code.buffer(results[0]).flat(), picked = code.buffer(results[1]).flat();
     Type type = logits.getElementType();
     Num none = code.index(0), columns = code.index(logits.getSize(1));
-    code.loop(0, logits.getSize(0), [&](Num i) {
+    code.parallel(logits.getSize(0), [&](Num i) {
       Num greatest =
           code.maximum(logits(i, none), none, columns, [&](Num v) { return logits(i, v); });
       Num total =
@@ -55,7 +55,7 @@ struct LowerCrossEntropyGrad : HostModel<LowerCrossEntropyGrad, CrossEntropyGrad
     Buffer pickedGradient = code.buffer(operands.getPickedGradient()).flat();
     Buffer output = code.buffer(results[0]).rows();
     Buffer atPicked = output.rounds() ? code.scratch(output.getElementType(), {}) : Buffer();
-    code.loop(0, logits.getSize(0), [&](Num i) {
+    code.parallel(logits.getSize(0), [&](Num i) {
       Num rowLse = lse(i), rowGradient = lseGradient(i);
       auto target = [&](function_ref<void(Num)> body) {
         atTarget(code, targets, i, operands.getOffset(), logits.getSize(1), body);

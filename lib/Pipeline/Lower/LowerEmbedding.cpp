@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Models.h"
+#include "Tiles.h"
 
 namespace weft::lower {
 
@@ -29,7 +30,7 @@ struct LowerEmbedding : HostModel<LowerEmbedding, EmbeddingOp> {
     Buffer output = code.buffer(results[0]).rows();
     int64_t features = table.getSize(1);
     Num zero = code.real(table.getElementType(), 0);
-    code.loop(0, ids.getElementCount(), [&](Num i) {
+    code.parallel(ids.getElementCount(), [&](Num i) {
       auto [row, isHere] = rowOf(code, ids, i, operands.getOffset(), table.getSize(0));
       auto copyRow = [&, row = row] {
         code.loop(0, features, [&](Num h) { output.store(table(row, h), i, h); });
@@ -46,12 +47,15 @@ struct LowerEmbeddingGrad : HostModel<LowerEmbeddingGrad, EmbeddingGradOp> {
     Buffer ids = code.buffer(operands.getIds()).flat();
     Buffer gradient = code.buffer(operands.getGradient()).rows();
     Buffer output = code.buffer(results[0]);
-    code.fill(output, 0);
-    code.loop(0, ids.getElementCount(), [&](Num i) {
-      auto [row, isHere] = rowOf(code, ids, i, operands.getOffset(), output.getSize(0));
-      code.when(isHere, [&, row = row] {
-        code.loop(0, output.getSize(1),
-                  [&](Num h) { output.store(output(row, h) + gradient(i, h), row, h); });
+    code.fillParallel(output, 0);
+    // Two tokens may be one row, so threads share the columns: each sees all tokens, in order.
+    forColumns(code, output.getSize(1), [&](Num from, Num to) {
+      code.loop(0, ids.getElementCount(), [&](Num i) {
+        auto [row, isHere] = rowOf(code, ids, i, operands.getOffset(), output.getSize(0));
+        code.when(isHere, [&, row = row] {
+          code.loop(from, to,
+                    [&](Num h) { output.store(output(row, h) + gradient(i, h), row, h); });
+        });
       });
     });
   }

@@ -95,7 +95,7 @@ struct LowerMap : HostModel<LowerMap, MapOp> {
     }
     cloneKnown(code, map, once);
 
-    code.nest(space.sizes, [&](ArrayRef<Num> indices) {
+    code.parallelNest(space.sizes, [&](ArrayRef<Num> indices) {
       IRMapping known(once);
       for (auto [argument, input, loops] :
            llvm::zip_equal(body.getArguments(), inputs, space.inputLoops)) {

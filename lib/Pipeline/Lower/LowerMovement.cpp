@@ -25,8 +25,8 @@ struct LowerSlice : HostModel<LowerSlice, SliceOp> {
     Buffer from = whole.view({outer, whole.getSize(dim), inner});
     Buffer to = piece.view({outer, length, inner});
     Num start = code.num(operands.getIndex()) * length;
-    code.nest({outer, length, inner},
-              [&](ArrayRef<Num> at) { to.store(from(at[0], start + at[1], at[2]), at); });
+    code.parallelNest({outer, length, inner},
+                      [&](ArrayRef<Num> at) { to.store(from(at[0], start + at[1], at[2]), at); });
   }
 };
 

@@ -42,7 +42,7 @@ struct LowerNorm : HostModel<LowerNorm, NormOp> {
     Buffer x = code.buffer(operands.getInput()).rows(), y = code.buffer(results[0]).rows();
     Buffer scale = code.buffer(operands.getScale()), bias = code.buffer(operands.getBias());
     double epsilon = op.getEpsilon().convertToDouble();
-    code.loop(0, x.getSize(0), [&](Num i) {
+    code.parallel(x.getSize(0), [&](Num i) {
       RowStatistics statistics = computeStatistics(code, op.getKind(), x, i, epsilon);
       code.loop(0, x.getSize(1), [&](Num j) {
         Num scaled = statistics.normalize(x(i, j)) * scale(j);

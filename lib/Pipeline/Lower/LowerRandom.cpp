@@ -43,8 +43,8 @@ struct Piece {
 void forEachPlaced(Code &code, const Piece &piece, function_ref<void(ArrayRef<Num>, Num)> body) {
   llvm::SmallVector<Value> offsets(piece.offsets.begin(), piece.offsets.end());
   Placement placement(code, piece.shape, offsets, ArrayRef<int64_t>(piece.globalShape));
-  code.nest(piece.shape,
-            [&](ArrayRef<Num> indices) { body(indices, placement.globalIndex(indices)); });
+  code.parallelNest(piece.shape,
+                    [&](ArrayRef<Num> indices) { body(indices, placement.globalIndex(indices)); });
 }
 
 struct LowerDropout : HostModel<LowerDropout, DropoutOp> {
@@ -71,7 +71,7 @@ struct LowerFill : HostModel<LowerFill, FillOp> {
     Buffer y = code.buffer(results[0]);
     double value = op.getValue().convertToDouble();
     if (op.getDistribution() == Distribution::Constant) {
-      code.fill(y, value);
+      code.fillParallel(y, value);
       return;
     }
     Type f64 = code.getBuilder().getF64Type();

@@ -23,7 +23,7 @@ struct LowerRotaryTable : HostModel<LowerRotaryTable, RotaryTableOp> {
     for (auto [number, frequency] : llvm::enumerate(op.getFrequencies().getAsRange<FloatAttr>())) {
       frequencies.store(code.real(f64, frequency.getValueAsDouble()), code.index(number));
     }
-    code.nest({table.getSize(1), table.getSize(2)}, [&](ArrayRef<Num> at) {
+    code.parallelNest({table.getSize(1), table.getSize(2)}, [&](ArrayRef<Num> at) {
       Num position = operands.getOffset() ? at[0] + code.num(operands.getOffset()) : at[0];
       Num angle = code.unsignedToReal(code.toInteger(position), f64) * frequencies(at[1]);
       table.store(code.toReal(code.cos(angle), type), cosine, at[0], at[1]);
@@ -41,7 +41,7 @@ struct LowerRotary : HostModel<LowerRotary, RotaryOp> {
     Buffer x = whole.view({batch, positions, heads, features});
     Buffer y = code.buffer(results[0]).view({batch, positions, heads, features});
     Num cosine = code.index(0), sine = code.index(1);
-    code.nest({batch, positions, heads}, [&](ArrayRef<Num> at) {
+    code.parallelAll({batch, positions, heads}, [&](ArrayRef<Num> at) {
       Num b = at[0], p = at[1], h = at[2];
       code.loop(0, pairs, [&](Num i) {
         Num c = table(cosine, p, i), s = table(sine, p, i);

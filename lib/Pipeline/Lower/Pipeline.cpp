@@ -21,6 +21,8 @@ void buildLowerPipeline(mlir::OpPassManager &manager) {
   // The instruction table has all that functions of the step say.
   manager.addPass(createKeepKernelsPass());
   manager.addPass(createLowerKernelsToLoopsPass());
+  // While loops still say that their rounds are independent.
+  manager.addPass(createSplitPhasesPass());
   // Loops are built without care for repeated index arithmetic.
   manager.addPass(mlir::createCSEPass());
   // After the loops, which convert where they load and store.
@@ -33,6 +35,7 @@ void buildLowerPipeline(mlir::OpPassManager &manager) {
 void registerLowerPasses() {
   registerKeepKernelsPass();
   registerLowerKernelsToLoopsPass();
+  registerSplitPhasesPass();
   registerExpandBF16Pass();
   registerApproximateMathPass();
   registerConvertKernelsToLLVMPass();

@@ -20,18 +20,40 @@ inline constexpr int64_t kTileRows = 4;
 inline int64_t vectorLanes(mlir::Type type) { return kVectorBytes / sizeOf(type); }
 
 /// Runs `body(start, width)` over [0, size) in pieces of `width`, and what is left in pieces of
-/// powers of two; the width is known when code is built.
+/// powers of two; the width is known when code is built. At the top of a kernel the whole pieces
+/// are a parallel loop.
 inline void forPieces(Code &code, int64_t size, int64_t width,
                       llvm::function_ref<void(Num, int64_t)> body) {
   int64_t done = size / width * width;
-  if (done != 0) {
-    code.loop(code.index(0), code.index(done), width, [&](Num i) { body(i, width); });
+  if (done == width) {
+    body(code.index(0), width);
+  } else if (done != 0) {
+    if (code.isAtTop()) {
+      code.parallel(done / width, [&](Num i) { body(i * width, width); });
+    } else {
+      code.loop(code.index(0), code.index(done), width, [&](Num i) { body(i, width); });
+    }
   }
   while (done < size) {
     width = llvm::bit_floor(static_cast<uint64_t>(size - done));
     body(code.index(done), width);
     done += width;
   }
+}
+
+/// Calls `body` with pieces of [0, columns) that threads may share: enough neighbours for whole
+/// cache lines.
+inline void forColumns(Code &code, int64_t columns, llvm::function_ref<void(Num, Num)> body) {
+  constexpr int64_t kPiece = 64;
+  if (columns <= kPiece) {
+    body(code.index(0), code.index(columns));
+    return;
+  }
+  Num all = code.index(columns);
+  code.parallel(llvm::divideCeil(columns, kPiece), [&](Num piece) {
+    Num from = piece * kPiece, to = from + kPiece;
+    body(from, columns % kPiece == 0 ? to : code.select(to < all, to, all));
+  });
 }
 
 /// A product of matrices that lie in registers and nearby memory: for all i < m and j < n,

@@ -27,7 +27,7 @@ Value createCopy(OpBuilder &builder, Location loc, Value value) {
 struct CopyAssignmentsPass : impl::CopyAssignmentsPassBase<CopyAssignmentsPass> {
   void runOnOperation() override {
     ModuleSymbols symbols(getOperation());
-    FailureOr<SmallVector<FlatSection, 2>> sections = linearizeSections(getOperation(), symbols);
+    FailureOr<SmallVector<FlatSection, 3>> sections = linearizeSections(getOperation(), symbols);
     if (failed(sections)) {
       return signalPassFailure();
     }

@@ -243,6 +243,7 @@ rt::Program makeProgram(const ProgramInfo &info, MeshAttr mesh) {
   program.defaultSeed = info.defaultSeed;
   program.stepFlops = info.stepFlops;
   program.peakFlopsPerRank = info.peakFlopsPerRank;
+  program.threadsPerRank = info.threadsPerRank;
   for (auto [name, size] : llvm::zip_equal(mesh.getNames(), mesh.getSizes())) {
     program.mesh.push_back({name.str(), size});
   }
@@ -271,16 +272,20 @@ FailureOr<rt::Program> weft::flatten(ModuleOp module, const ProgramInfo &info) {
     return emitError(module.getLoc()) << "expected a mesh in '" << kMeshAttr << "'";
   }
   ModuleSymbols symbols(module);
-  FailureOr<SmallVector<FlatSection, 2>> sections = linearizeSections(module, symbols);
+  FailureOr<SmallVector<FlatSection, 3>> sections = linearizeSections(module, symbols);
   rt::Program program = makeProgram(info, mesh);
   if (failed(sections) || failed(writeVariables(symbols, mesh, program))) {
     return failure();
   }
   ProgramTables tables(program, mesh, symbols);
-  SectionWriter init((*sections)[0], "init", symbols.variables.size(), program, tables);
-  SectionWriter step((*sections)[1], "step", symbols.variables.size(), program, tables);
-  if (failed(init.write(program.init)) || failed(step.write(program.step))) {
-    return failure();
+  const std::pair<StringRef, std::vector<rt::Instruction> *> lists[] = {
+      {"init", &program.init}, {"step", &program.step}, {"evaluate", &program.evaluate}};
+  for (auto [section, list] : llvm::zip(*sections, lists)) {
+    auto [name, instructions] = list;
+    SectionWriter writer(section, name, symbols.variables.size(), program, tables);
+    if (failed(writer.write(*instructions))) {
+      return failure();
+    }
   }
   schedule::packArena(program);
   if (failed(proveProgram(module, program))) {

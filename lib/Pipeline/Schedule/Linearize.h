@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Walks `@init` or `@step` through all calls and lists every use of an op in the
+// Walks `@init`, `@step` or `@evaluate` through all calls and lists every use of an op in the
 // order it will run. One op of a layer function stands in the list as often as the
 // function is called. Values are numbered: each use of an op gives new numbers,
 // and all reads of a variable give the one number of its old value.

@@ -203,7 +203,7 @@ struct OutlineKernelsPass : impl::OutlineKernelsPassBase<OutlineKernelsPass> {
   /// Checks that no assignment needs a copy any more.
   FailureOr<Ties> findTies() {
     ModuleSymbols symbols(getOperation());
-    FailureOr<SmallVector<FlatSection, 2>> sections = linearizeSections(getOperation(), symbols);
+    FailureOr<SmallVector<FlatSection, 3>> sections = linearizeSections(getOperation(), symbols);
     if (failed(sections)) {
       return failure();
     }

@@ -172,11 +172,14 @@ Ties weft::decideTies(ArrayRef<FlatSection> sections) {
   return ties;
 }
 
-FailureOr<SmallVector<FlatSection, 2>> weft::linearizeSections(ModuleOp module,
+FailureOr<SmallVector<FlatSection, 3>> weft::linearizeSections(ModuleOp module,
                                                                const ModuleSymbols &symbols) {
-  SmallVector<FlatSection, 2> sections;
-  for (StringRef name : {"init", "step"}) {
+  SmallVector<FlatSection, 3> sections;
+  for (StringRef name : {"init", "step", "evaluate"}) {
     func::FuncOp function = symbols.functions.lookup(StringAttr::get(module.getContext(), name));
+    if (!function && name == "evaluate") {
+      continue; // A module by hand need not have it.
+    }
     if (!function || function.getNumArguments() != 0 || function.getNumResults() != 0) {
       return emitError(module.getLoc())
              << "expected a function @" << name << " that takes and gives nothing";

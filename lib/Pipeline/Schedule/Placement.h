@@ -41,9 +41,9 @@ std::vector<Placing> placeAssignments(const FlatSection &section, const Ties &ti
 /// has twice, or that is a variable's and not the one assigned, is never taken over.
 Ties decideTies(llvm::ArrayRef<FlatSection> sections);
 
-/// `@init` and `@step` of a module, linearized. Fails with an error if one of them is missing or
-/// cannot be.
-mlir::FailureOr<llvm::SmallVector<FlatSection, 2>> linearizeSections(mlir::ModuleOp module,
+/// `@init`, `@step` and, where the module has it, `@evaluate`, linearized. Fails with an error if
+/// one of the first two is missing, or one cannot be.
+mlir::FailureOr<llvm::SmallVector<FlatSection, 3>> linearizeSections(mlir::ModuleOp module,
                                                                      const ModuleSymbols &symbols);
 
 } // namespace weft

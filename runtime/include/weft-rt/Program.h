@@ -6,10 +6,11 @@
 //===----------------------------------------------------------------------===//
 //
 // A Program is what is left of a model after compilation: buffers with their
-// places in one arena, and two straight lists of instructions, one that runs
-// once (`init`) and one that runs every step (`step`). The compiler's Schedule
-// phase writes it, the proof in `lib/Schedule` checks it, and the runtime runs
-// it. There is no control flow, no allocation and no name lookup in it: every
+// places in one arena, and three straight lists of instructions, one that runs
+// once (`init`), one that runs every step (`step`), and one that computes the loss
+// of a batch and changes nothing that outlives it (`evaluate`). The compiler's
+// Schedule phase writes it, the proof in `lib/Schedule` checks it, and the runtime
+// runs it. There is no control flow, no allocation and no name lookup in it: every
 // operand is a buffer number.
 //
 // All ranks of one class run the same Program; what differs between them is the
@@ -84,7 +85,7 @@ struct TensorLayout {
 };
 
 /// A parameter, an optimizer state or a step input, by name.
-/// Inputs that the runtime fills before each step, where the program has them:
+/// Inputs that the runtime fills before each step and each evaluation, where the program has them:
 ///   "tokens", "targets"  i32 [batch, sequence]
 ///   "step_number"        i64 []   0 for the first step
 ///   "seed"               i64 []
@@ -100,11 +101,21 @@ struct Kernel {
   std::string name;
 };
 
-/// Signature of a generated kernel. `buffers[i]` is the address of operand i,
-/// `immediates` the instruction's constants, `coordinates[a]` this rank's
-/// coordinate on mesh axis a.
+/// Runs iterations `begin` to before `end` of one phase of a generated kernel.
+/// `buffers[i]` is the address of operand i, `immediates` the instruction's
+/// constants, `coordinates[a]` this rank's coordinate on mesh axis a.
 using KernelFunction = void (*)(void *const *buffers, const int64_t *immediates,
-                                const int64_t *coordinates);
+                                const int64_t *coordinates, int64_t phase, int64_t begin,
+                                int64_t end);
+
+/// The code of a kernel: phases that run one after another, phase p of
+/// `iterations[p]` iterations. The iterations of a phase are independent: any
+/// threads may run any ranges of them in any order, and the bits are the same.
+struct KernelCode {
+  KernelFunction function = nullptr;
+  int64_t phaseCount = 0;
+  const int64_t *iterations = nullptr;
+};
 
 /// A matrix product for a library: C = op(A) op(B) on row-major matrices, C is
 /// m x n, the sum runs over k; `batch` products whose operands lie `stride*`
@@ -153,6 +164,7 @@ struct Collective {
 ///   "loss", "gradient_norm"   scalars, printed each step; a value that is not
 ///                             finite stops the run
 ///   "gradient/<parameter>"    before clipping; written out only on request
+///   "validation_loss"         scalar, the only one of `evaluate`, which has no others
 /// Every rank holds its piece by `layout`.
 struct Observation {
   std::string name;
@@ -204,6 +216,8 @@ struct Program {
 
   std::vector<Instruction> init;
   std::vector<Instruction> step;
+  /// Writes to no persistent buffer. Empty in a program that cannot evaluate.
+  std::vector<Instruction> evaluate;
 
   /// Sequences in the global batch, tokens in a sequence, number of token values.
   int64_t globalBatch = 0, sequenceLength = 0, vocabulary = 0;
@@ -214,6 +228,9 @@ struct Program {
   /// ops (recomputation not counted), and the peak of one rank's device per
   /// second; their ratio is the share of peak that is printed.
   double stepFlops = 0, peakFlopsPerRank = 0;
+  /// Processor cores that a rank's device has, hence threads that a rank uses where
+  /// the machine has as many.
+  int64_t threadsPerRank = 1;
 
   int64_t rankCount() const;
   /// Coordinates of `rank`, one for each mesh axis.
@@ -234,9 +251,10 @@ std::vector<int64_t> localOffset(const TensorLayout &layout, std::span<const Axi
 
 /// Whether every number in the program that names a buffer, kernel, label, axis or
 /// dimension exists, operands have the type and room that their instruction needs,
-/// and layouts divide evenly: all that keeps the runtime inside its arena, apart
-/// from the code of kernels. If not, says the first fault in `error`. Lifetimes and
-/// the order of communication are not looked at; that is the compiler's proof.
+/// layouts divide evenly, and `evaluate` changes nothing that lasts: all that keeps the
+/// runtime inside its arena, apart from the code of kernels. If not, says the first fault in
+/// `error`. Lifetimes and the order of communication are not looked at; that is the compiler's
+/// proof.
 bool isWellFormed(const Program &program, std::string &error);
 
 /// The bytes that an executable carries: little-endian, versioned, checked by

@@ -13,6 +13,9 @@
 //   func private @layer(…)       one block of the model; all layers call it
 //   func @loss() -> tensor<fXX>  the loss of one batch
 //   func @init()                 initial values of all parameters
+//   func private @layer_evaluate(…), func @evaluate()
+//                                the same without dropout and z-loss, for validation;
+//                                @evaluate observes the loss as "validation_loss"
 //
 // The batch is a dimension of unknown size until Plan chooses it; the mean of the
 // loss is over the global batch of the recipe whatever that choice is. Every op is
@@ -33,8 +36,8 @@
 
 namespace weft {
 
-/// The loss, the initial values and the optimizer of `model` trained by `recipe`, as
-/// docs/Numerics.md defines them. Loads the dialects that it needs into `context`. Cannot fail:
+/// The loss, the initial values, the optimizer and the validation of `model` trained by `recipe`,
+/// as docs/Numerics.md defines them. Loads the dialects that it needs into `context`. Cannot fail:
 /// descriptions that have been read and checked hold nothing that cannot be imported.
 ///
 /// REQUIRES: `validateTogether` accepts the two.

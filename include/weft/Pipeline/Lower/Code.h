@@ -175,6 +175,18 @@ public:
   }
   /// One loop for each size, the last innermost.
   void nest(llvm::ArrayRef<int64_t> sizes, llvm::function_ref<void(llvm::ArrayRef<Num>)> body);
+  /// `count` rounds in any order, at the same time or one after another: no round may read what
+  /// another writes, scratch included. Where it stands at the top of a kernel, threads share it.
+  void parallel(int64_t count, llvm::function_ref<void(Num)> body);
+  /// The same over a nest: its outer loops are one parallel loop, its last one stays a loop, so
+  /// that it vectorizes; a nest of one loop is parallel itself.
+  void parallelNest(llvm::ArrayRef<int64_t> sizes,
+                    llvm::function_ref<void(llvm::ArrayRef<Num>)> body);
+  /// A parallel loop over all rounds of a nest.
+  void parallelAll(llvm::ArrayRef<int64_t> sizes,
+                   llvm::function_ref<void(llvm::ArrayRef<Num>)> body);
+  /// Whether code is being built outside of any loop.
+  bool isAtTop() const { return builder.getInsertionBlock() == entry; }
   /// A loop that carries values from one round to the next: takes and gives as many as `start`.
   Nums carry(Num from, Num to, int64_t step, llvm::ArrayRef<Num> start,
              llvm::function_ref<Nums(Num, llvm::ArrayRef<Num>)> body);
@@ -193,6 +205,8 @@ public:
   void when(Num condition, llvm::function_ref<void()> then,
             llvm::function_ref<void()> otherwise = {});
   Num select(Num condition, Num then, Num otherwise);
+  /// What is left of an index that is not negative after division.
+  Num remainder(Num a, int64_t b);
   /// For unsigned integers.
   Num lessUnsigned(Num a, Num b);
 
@@ -222,6 +236,8 @@ public:
   Buffer scratch(mlir::Type elementType, llvm::ArrayRef<int64_t> shape);
   void fill(Buffer buffer, double value);
   void copy(Buffer from, Buffer to);
+  /// `fill`, as a parallel loop.
+  void fillParallel(Buffer buffer, double value);
 
 private:
   mlir::OpBuilder &builder;

@@ -20,6 +20,10 @@ namespace weft {
 /// argument whose storage it takes over, or -1. A function that has it is a kernel.
 inline constexpr char kTiedAttrName[] = "weft.tied";
 
+/// Name of the attribute of a lowered kernel that says how many iterations each of its phases has,
+/// see `weft::rt::KernelCode`.
+inline constexpr char kIterationsAttrName[] = "weft.iterations";
+
 /// Teaches the ops of the `weft` dialect their HostLoweringOpInterface.
 void registerHostLoweringModels(mlir::DialectRegistry &registry);
 

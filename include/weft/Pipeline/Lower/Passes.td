@@ -39,7 +39,8 @@ def LowerKernelsToLoopsPass : Pass<"lower-kernels-to-loops", "::mlir::ModuleOp">
     Before: each kernel function takes immediates (`index`) and local tensors of static shape,
     holds ops with a HostLoweringOpInterface and scalar code, and returns tensors. After: it
     takes the rank's mesh coordinates, then its arguments in order, a memref for each tensor,
-    then a memref for each result that is not tied to an argument, and returns nothing.
+    then a memref for each result that is not tied to an argument, and returns nothing. Loops
+    whose rounds are independent are `scf.parallel`.
     Memrefs are distinct (`llvm.noalias`) and aligned to 64 bytes.
 
     A value that stays inside of the kernel must be a single element: kernels get no memory
@@ -62,7 +63,7 @@ def LowerKernelsToLoopsPass : Pass<"lower-kernels-to-loops", "::mlir::ModuleOp">
     ```mlir
     func.func private @kernel_0(%coordinates: memref<0xi64> {…}, %layer: index,
                                 %x: memref<4xf32> {…}, %y: memref<4xf32> {…}) {
-      scf.for %i = %c0 to %c4 step %c1 {
+      scf.parallel (%i) = (%c0) to (%c4) step (%c1) {
         %0 = memref.load %x[%i] : memref<4xf32>
         %1 = arith.mulf %0, %0 : f32
         memref.store %1, %y[%i] : memref<4xf32>
@@ -74,6 +75,54 @@ def LowerKernelsToLoopsPass : Pass<"lower-kernels-to-loops", "::mlir::ModuleOp">
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
       "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
       "::mlir::vector::VectorDialect"];
+}
+
+def SplitPhasesPass : Pass<"split-phases", "::mlir::ModuleOp"> {
+  let summary = "cuts kernels into phases whose iterations threads can share";
+  let description = [{
+    Before: functions on memrefs, made by `lower-kernels-to-loops`. An `scf.parallel` of one
+    dimension from 0 is a loop whose rounds are independent; one in the entry block can be shared
+    by threads.
+
+    After: there is no `scf.parallel`. Each function takes three indices more, the number of a
+    phase and the first and the end of its iterations, and does just that part; the attribute
+    `weft.iterations` tells how many iterations each phase has. A phase is one parallel loop of
+    the entry block, or what stands between two of them, which is one iteration. What writes
+    nothing outside of the function is done for every part. Where a value from one phase is used
+    in another, or memory is read before the phase that writes it is over, the function is one
+    phase of one iteration.
+
+    ```mlir
+    func.func private @kernel_0(%x: memref<4xf32>, %y: memref<8xf32>) {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c4 = arith.constant 4 : index
+      %c8 = arith.constant 8 : index
+      scf.parallel (%i) = (%c0) to (%c4) step (%c1) { … }
+      scf.parallel (%i) = (%c0) to (%c8) step (%c1) { … }
+      return
+    }
+    ```
+
+    becomes
+
+    ```mlir
+    func.func private @kernel_0(%x: memref<4xf32>, %y: memref<8xf32>, %phase: index,
+                                %begin: index, %end: index)
+        attributes {weft.iterations = array<i64: 4, 8>} {
+      %0 = arith.cmpi eq, %phase, %c0 : index
+      scf.if %0 {
+        scf.for %i = %begin to %end step %c1 { … }
+      }
+      %1 = arith.cmpi eq, %phase, %c1 : index
+      scf.if %1 {
+        scf.for %i = %begin to %end step %c1 { … }
+      }
+      return
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 
 def ApproximateMathPass : Pass<"approximate-math", "::mlir::ModuleOp"> {

@@ -24,6 +24,7 @@ struct ProgramInfo {
   int64_t defaultSteps = 0;
   uint64_t defaultSeed = 0;
   double stepFlops = 0, peakFlopsPerRank = 0;
+  int64_t threadsPerRank = 1;
 };
 
 /// Writes the table of a module that `verify-schedule` accepts: dissolves calls, gives every

@@ -176,7 +176,8 @@ def OutlineKernelsPass : Pass<"outline-kernels", "::mlir::ModuleOp"> {
 def VerifySchedulePass : Pass<"verify-schedule", "::mlir::ModuleOp"> {
   let summary = "checks what Schedule promises to what follows";
   let description = [{
-    Changes nothing. The module has a mesh, `@init` and `@step`, which take and give nothing.
+    Changes nothing. The module has a mesh, `@init` and `@step`, which take and give nothing, and
+    may have an `@evaluate` like them.
     These two and the layer functions that they call, never themselves, hold only: reads,
     assignments (in `@init` and `@step`, each variable once), calls, launches of kernels,
     contractions that are matrix products, collectives, observations (not in `@init`), returns

@@ -1,0 +1,201 @@
+//===- SplitPhases.cpp - the parts of a kernel that threads can share ----===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "weft/Pipeline/Lower/HostLowering.h"
+#include "weft/Pipeline/Lower/Passes.h"
+
+namespace weft {
+
+#define GEN_PASS_DEF_SPLITPHASESPASS
+#include "weft/Pipeline/Lower/Passes.h.inc"
+
+using namespace mlir;
+
+namespace {
+
+/// Ops of a kernel's entry block that run together: one parallel loop, or several ops that one
+/// thread runs once.
+struct PhaseOps {
+  scf::ParallelOp loop;
+  SmallVector<Operation *> serial;
+};
+
+/// What a phase reads or writes, as memrefs.
+struct Touched {
+  llvm::SmallPtrSet<Value, 8> read, written;
+};
+
+/// Turns a parallel loop into one that goes through [from, to).
+void makeSerial(scf::ParallelOp loop, Value from, Value to) {
+  OpBuilder builder(loop);
+  auto serial = scf::ForOp::create(builder, loop.getLoc(), from, to, loop.getStep().front());
+  Block &body = *loop.getBody();
+  body.getTerminator()->erase();
+  serial.getBody()->getOperations().splice(serial.getBody()->begin(), body.getOperations());
+  loop.getInductionVars().front().replaceAllUsesWith(serial.getInductionVar());
+  loop.erase();
+}
+
+class PhaseSplitter {
+public:
+  explicit PhaseSplitter(func::FuncOp kernel) : kernel(kernel), entry(kernel.front()) {}
+
+  void run();
+
+private:
+  bool isOwnMemory(Value memref) const {
+    return memref.getDefiningOp<memref::AllocaOp>() != nullptr;
+  }
+  Touched touchedBy(Operation *op) const;
+  bool findPhases();
+  bool canSplit() const;
+  void addArguments();
+  void wrap(const PhaseOps &phase, unsigned number, int64_t &iterations);
+
+  func::FuncOp kernel;
+  Block &entry;
+  SmallVector<PhaseOps> phases;
+  /// Memrefs that are read before all phases, and those that a phase writes.
+  llvm::SmallPtrSet<Value, 8> readFirst, writtenByPhases;
+  /// The arguments that say what to run.
+  Value phaseNumber, begin, end;
+};
+
+Touched PhaseSplitter::touchedBy(Operation *op) const {
+  Touched touched;
+  op->walk([&](Operation *inner) {
+    auto effects = dyn_cast<MemoryEffectOpInterface>(inner);
+    if (!effects) {
+      return;
+    }
+    SmallVector<MemoryEffects::EffectInstance> list;
+    effects.getEffects(list);
+    for (const MemoryEffects::EffectInstance &effect : list) {
+      Value memref = effect.getValue();
+      while (memref && memref.getDefiningOp() && isa<ViewLikeOpInterface>(memref.getDefiningOp())) {
+        memref = cast<ViewLikeOpInterface>(memref.getDefiningOp()).getViewSource();
+      }
+      if (memref && isa<MemoryEffects::Write>(effect.getEffect())) {
+        touched.written.insert(memref);
+      } else if (memref && isa<MemoryEffects::Read>(effect.getEffect())) {
+        touched.read.insert(memref);
+      }
+    }
+  });
+  return touched;
+}
+
+/// Sorts the ops of the entry block. Ops that write nothing but the kernel's own memory stay where
+/// they are, to be run by every thread; false if some such op would then come too early.
+bool PhaseSplitter::findPhases() {
+  for (Operation &op : entry.without_terminator()) {
+    Touched touched = touchedBy(&op);
+    auto loop = dyn_cast<scf::ParallelOp>(op);
+    bool writes = llvm::any_of(touched.written, [&](Value memref) { return !isOwnMemory(memref); });
+    if (!writes && !loop) {
+      readFirst.insert_range(touched.read);
+      continue;
+    }
+    writtenByPhases.insert_range(touched.written);
+    if (loop || phases.empty() || phases.back().loop) {
+      phases.emplace_back();
+      phases.back().loop = loop;
+    }
+    if (!loop) {
+      phases.back().serial.push_back(&op);
+    }
+  }
+  return canSplit();
+}
+
+/// Whether every op that all threads run gives the same before all phases as where it stands, and
+/// no phase needs a value that another one makes.
+bool PhaseSplitter::canSplit() const {
+  for (Value memref : readFirst) {
+    if (writtenByPhases.contains(memref)) {
+      return false;
+    }
+  }
+  for (const PhaseOps &phase : phases) {
+    for (Operation *op : phase.serial) {
+      for (Operation *user : op->getUsers()) {
+        if (!llvm::is_contained(phase.serial, entry.findAncestorOpInBlock(*user))) {
+          return false;
+        }
+      }
+    }
+  }
+  return true;
+}
+
+void PhaseSplitter::addArguments() {
+  Type index = IndexType::get(kernel.getContext());
+  for (Value *argument : {&phaseNumber, &begin, &end}) {
+    (void)kernel.insertArgument(kernel.getNumArguments(), index, {}, kernel.getLoc());
+    *argument = kernel.getArguments().back();
+  }
+}
+
+void PhaseSplitter::wrap(const PhaseOps &phase, unsigned number, int64_t &iterations) {
+  // At the last op: what stands between the ops of a phase, and is not of it, may be used by them.
+  OpBuilder builder(phase.loop ? phase.loop : phase.serial.back());
+  Location loc = kernel.getLoc();
+  Block *body = nullptr;
+  if (phases.size() > 1) {
+    Value own = arith::ConstantIndexOp::create(builder, loc, number);
+    Value isThis = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, phaseNumber, own);
+    body = scf::IfOp::create(builder, loc, isThis, /*withElseRegion=*/false).thenBlock();
+  }
+  auto moveIn = [&](Operation *op) {
+    if (body) {
+      op->moveBefore(body->getTerminator());
+    }
+  };
+  iterations = 1;
+  if (scf::ParallelOp loop = phase.loop) {
+    iterations = *getConstantIntValue(loop.getUpperBound().front());
+    moveIn(loop);
+    makeSerial(loop, begin, end);
+    return;
+  }
+  llvm::for_each(phase.serial, moveIn);
+}
+
+void PhaseSplitter::run() {
+  bool splits = findPhases();
+  addArguments();
+  SmallVector<int64_t> iterations(splits ? phases.size() : 0);
+  if (splits) {
+    for (auto [number, phase] : llvm::enumerate(phases)) {
+      wrap(phase, number, iterations[number]);
+    }
+  }
+  kernel.walk([&](scf::ParallelOp loop) {
+    makeSerial(loop, loop.getLowerBound().front(), loop.getUpperBound().front());
+  });
+  if (iterations.empty()) {
+    iterations = {1};
+  }
+  kernel->setAttr(kIterationsAttrName, DenseI64ArrayAttr::get(kernel.getContext(), iterations));
+}
+
+struct SplitPhasesPass : impl::SplitPhasesPassBase<SplitPhasesPass> {
+  void runOnOperation() override {
+    for (auto function : getOperation().getOps<func::FuncOp>()) {
+      PhaseSplitter(function).run();
+    }
+  }
+};
+
+} // namespace
+
+} // namespace weft

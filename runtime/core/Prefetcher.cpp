@@ -1,0 +1,148 @@
+//===- Prefetcher.cpp - batches, ready before ranks ask for them ----------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "core/Prefetcher.h"
+
+#include "core/CheckedMath.h"
+#include "core/Text.h"
+
+#include <algorithm>
+#include <cstring>
+
+using namespace weft::rt;
+
+Prefetcher::Prefetcher(const Program &program, Seconds timeout)
+    : program(program), timeout(timeout), inputsOfRank(size_t(program.rankCount())),
+      taken(inputsOfRank.size()) {
+  for (size_t rank = 0; rank < inputsOfRank.size(); ++rank) {
+    for (const NamedTensor &input : program.inputs) {
+      if (input.name == "tokens" || input.name == "targets") {
+        addInput(int64_t(rank), input);
+      }
+    }
+  }
+}
+
+Prefetcher::~Prefetcher() {
+  stop();
+  if (thread.joinable()) {
+    thread.join();
+  }
+}
+
+void Prefetcher::addInput(int64_t rank, const NamedTensor &input) {
+  Piece piece = {localShape(input.layout, program.mesh),
+                 localOffset(input.layout, program.mesh, program.coordinatesOf(rank)),
+                 input.name == "targets",
+                 {}};
+  auto isSame = [&](const Piece &other) {
+    return other.shape == piece.shape && other.offset == piece.offset && other.shift == piece.shift;
+  };
+  auto found = std::find_if(pieces.begin(), pieces.end(), isSame);
+  inputsOfRank[size_t(rank)].push_back({size_t(found - pieces.begin()), input.buffer});
+  if (found == pieces.end()) {
+    pieces.push_back(std::move(piece));
+  }
+}
+
+uint64_t Prefetcher::bytes() const {
+  uint64_t sum = 0;
+  for (const Piece &piece : pieces) {
+    sum = saturatingAdd(sum, saturatingMul(elementCount(piece.shape), kSlots * sizeof(int32_t)));
+  }
+  return sum;
+}
+
+void Prefetcher::start(BatchOrder order) {
+  for (Piece &piece : pieces) {
+    piece.tokens.fill(std::vector<int32_t>(size_t(elementCount(piece.shape))));
+  }
+  thread = std::thread([this, order] { run(order); });
+}
+
+void Prefetcher::run(BatchOrder order) {
+  std::string error;
+  std::optional<BatchChoice> batch = order.next();
+  for (int64_t number = 0; batch && waitForSlot(number); ++number) {
+    if (!fill(*batch, size_t(number % kSlots), error)) {
+      break;
+    }
+    {
+      std::lock_guard lock(mutex);
+      ready = number + 1;
+    }
+    becameReady.notify_all();
+    batch = order.next();
+  }
+  {
+    std::lock_guard lock(mutex);
+    problem = std::move(error);
+    ended = true;
+  }
+  becameReady.notify_all();
+  hasEnded.notify_all();
+}
+
+bool Prefetcher::waitForSlot(int64_t batch) {
+  std::unique_lock lock(mutex);
+  becameFree.wait(lock, [&] {
+    return stopped || *std::min_element(taken.begin(), taken.end()) + kSlots > batch;
+  });
+  return !stopped;
+}
+
+bool Prefetcher::fill(const BatchChoice &batch, size_t slot, std::string &error) {
+  for (Piece &piece : pieces) {
+    if (!batch.sampler->fill(batch.number, program.globalBatch, piece.shape, piece.offset,
+                             piece.shift, piece.tokens[slot].data(), error)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool Prefetcher::take(Executor &executor, std::string &error) {
+  int64_t &number = taken[size_t(executor.rank())]; // Written by this thread only.
+  std::unique_lock lock(mutex);
+  bool came =
+      becameReady.wait_for(lock, timeout, [&] { return stopped || ended || ready > number; });
+  if (stopped) {
+    return false;
+  }
+  if (ready <= number) {
+    error =
+        came ? problem
+             : concat("rank ", executor.rank(), " waited ", timeout.count(), " s for its tokens");
+    return false;
+  }
+  size_t slot = size_t(number % kSlots);
+  lock.unlock();
+  for (const Input &input : inputsOfRank[size_t(executor.rank())]) {
+    const std::vector<int32_t> &tokens = pieces[input.piece].tokens[slot];
+    std::memcpy(executor.address(input.buffer), tokens.data(), tokens.size() * sizeof(int32_t));
+  }
+  lock.lock();
+  ++number;
+  lock.unlock();
+  becameFree.notify_one();
+  return true;
+}
+
+void Prefetcher::stop() {
+  {
+    std::lock_guard lock(mutex);
+    stopped = true;
+  }
+  becameReady.notify_all();
+  becameFree.notify_all();
+}
+
+bool Prefetcher::endsWithin(Seconds patience) {
+  stop();
+  std::unique_lock lock(mutex);
+  return !thread.joinable() || hasEnded.wait_for(lock, patience, [&] { return ended; });
+}

@@ -1,0 +1,138 @@
+// RUN: weft-opt %s -split-phases -split-input-file | FileCheck %s -enable-var-scope
+
+// The example of the pass' description.
+// CHECK-LABEL: func.func private @two_loops
+// CHECK-SAME: %[[PHASE:[^:,]*]]: index, %[[BEGIN:[^:,]*]]: index, %[[END:[^:,]*]]: index)
+// CHECK-SAME: weft.iterations = array<i64: 4, 8>
+// CHECK: %[[FIRST:.*]] = arith.cmpi eq, %[[PHASE]], %{{.*}} : index
+// CHECK: scf.if %[[FIRST]] {
+// CHECK-NEXT: scf.for %{{.*}} = %[[BEGIN]] to %[[END]]
+// CHECK: %[[SECOND:.*]] = arith.cmpi eq, %[[PHASE]], %{{.*}} : index
+// CHECK: scf.if %[[SECOND]] {
+// CHECK-NEXT: scf.for %{{.*}} = %[[BEGIN]] to %[[END]]
+func.func private @two_loops(%x: memref<4xf32>, %y: memref<8xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %c8 = arith.constant 8 : index
+  %zero = arith.constant 0.0 : f32
+  scf.parallel (%i) = (%c0) to (%c4) step (%c1) {
+    memref.store %zero, %x[%i] : memref<4xf32>
+  }
+  scf.parallel (%i) = (%c0) to (%c8) step (%c1) {
+    memref.store %zero, %y[%i] : memref<8xf32>
+  }
+  return
+}
+
+// -----
+
+// One phase needs no question which; a loop inside is an ordinary one.
+// CHECK-LABEL: func.func private @one_loop
+// CHECK-SAME: %[[BEGIN:[^:,]*]]: index, %[[END:[^:,]*]]: index) attributes {weft.iterations = array<i64: 4>}
+// CHECK-NOT: scf.if
+// CHECK: memref.load
+// CHECK: scf.for %{{.*}} = %[[BEGIN]] to %[[END]]
+// CHECK: scf.for
+// CHECK-NOT: scf.parallel
+func.func private @one_loop(%s: memref<f32>, %x: memref<4x8xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %c8 = arith.constant 8 : index
+  %value = memref.load %s[] : memref<f32>
+  scf.parallel (%i) = (%c0) to (%c4) step (%c1) {
+    scf.parallel (%j) = (%c0) to (%c8) step (%c1) {
+      memref.store %value, %x[%i, %j] : memref<4x8xf32>
+    }
+  }
+  return
+}
+
+// -----
+
+// What stands between loops is a phase that runs once.
+// CHECK-LABEL: func.func private @serial_between
+// CHECK-SAME: weft.iterations = array<i64: 4, 1>
+// CHECK: scf.if
+// CHECK: scf.if
+// CHECK-NEXT: memref.store
+// CHECK-NEXT: memref.store
+func.func private @serial_between(%s: memref<2xf32>, %x: memref<4xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %zero = arith.constant 0.0 : f32
+  scf.parallel (%i) = (%c0) to (%c4) step (%c1) {
+    memref.store %zero, %x[%i] : memref<4xf32>
+  }
+  memref.store %zero, %s[%c0] : memref<2xf32>
+  memref.store %zero, %s[%c1] : memref<2xf32>
+  return
+}
+
+// -----
+
+// The kernel's own memory is each part's own.
+// CHECK-LABEL: func.func private @own_memory
+// CHECK-SAME: weft.iterations = array<i64: 4>
+// CHECK: memref.alloca
+// CHECK-NEXT: memref.store
+// CHECK-NEXT: scf.for
+func.func private @own_memory(%x: memref<4xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %zero = arith.constant 0.0 : f32
+  %own = memref.alloca() : memref<f32>
+  memref.store %zero, %own[] : memref<f32>
+  scf.parallel (%i) = (%c0) to (%c4) step (%c1) {
+    %value = memref.load %own[] : memref<f32>
+    memref.store %value, %x[%i] : memref<4xf32>
+  }
+  return
+}
+
+// -----
+
+// The sum is read before all parts, but must be read after the first loop.
+// CHECK-LABEL: func.func private @reads_what_a_loop_wrote
+// CHECK-SAME: weft.iterations = array<i64: 1>
+// CHECK-NOT: scf.parallel
+// CHECK: scf.for %{{.*}} = %c0 to %c4
+// CHECK: memref.load
+// CHECK: scf.for %{{.*}} = %c0 to %c4
+func.func private @reads_what_a_loop_wrote(%x: memref<4xf32>, %y: memref<4xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %zero = arith.constant 0.0 : f32
+  scf.parallel (%i) = (%c0) to (%c4) step (%c1) {
+    memref.store %zero, %x[%i] : memref<4xf32>
+  }
+  %value = memref.load %x[%c0] : memref<4xf32>
+  scf.parallel (%i) = (%c0) to (%c4) step (%c1) {
+    memref.store %value, %y[%i] : memref<4xf32>
+  }
+  return
+}
+
+// -----
+
+// A loop's sum is used by a later one: nothing is shared.
+// CHECK-LABEL: func.func private @value_of_a_phase
+// CHECK-SAME: weft.iterations = array<i64: 1>
+func.func private @value_of_a_phase(%x: memref<4xf32>, %y: memref<4xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %zero = arith.constant 0.0 : f32
+  %sum = scf.for %i = %c0 to %c4 step %c1 iter_args(%before = %zero) -> f32 {
+    memref.store %before, %x[%i] : memref<4xf32>
+    scf.yield %before : f32
+  }
+  scf.parallel (%i) = (%c0) to (%c4) step (%c1) {
+    memref.store %sum, %y[%i] : memref<4xf32>
+  }
+  return
+}
