@@ -34,6 +34,7 @@ std::vector<ProductPiece> cutProduct(const Product &product, int64_t threads);
 
 /// Overwrites the piece's part of C, never reads it. `a`, `b` and `c` are those of the whole
 /// product. Any number of threads may call at once.
+/// REQUIRES: the product is of f32 or f64; for bf16 see BF16Product.
 void runProduct(const ProductPiece &piece, const void *a, const void *b, void *c);
 
 } // namespace weft::rt

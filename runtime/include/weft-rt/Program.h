@@ -34,11 +34,11 @@
 namespace weft::rt {
 
 /// Type of one element of a buffer.
-enum class ElementType : uint8_t { F64, F32, I64, I32 };
+enum class ElementType : uint8_t { F64, F32, I64, I32, BF16 };
 
 /// Bytes that one element takes.
 size_t sizeOf(ElementType type);
-/// "f64", "f32", "i64" or "i32".
+/// "f64", "f32", "i64", "i32" or "bf16".
 const char *nameOf(ElementType type);
 
 /// What a buffer is for; memory is reported by this class.
@@ -128,6 +128,10 @@ struct Product {
   int64_t lda = 0, ldb = 0, ldc = 0;
   int64_t batch = 1;
   int64_t strideA = 0, strideB = 0, strideC = 0;
+  /// Of bf16 only, which is summed in f32: C is f32, not rounded to bf16.
+  bool isResultF32 = false;
+
+  ElementType resultType() const { return isResultF32 ? ElementType::F32 : type; }
 };
 
 enum class CollectiveKind : uint8_t { AllReduce, AllGather, ReduceScatter, AllToAll };
@@ -138,7 +142,8 @@ const char *nameOf(ReductionKind kind);
 /// A collective over the ranks that differ only in their coordinates on `axes`;
 /// a rank's index in its group counts those coordinates, first axis major.
 /// `shape` is the local shape of the operand; n is the group's size.
-///   all-reduce      result[..] = reduction over the group, in group order
+///   all-reduce      result[..] = reduction over the group, in group order; that of bf16 is
+///                   taken in f32 and rounded once
 ///   all-gather      result is n times as long in `dim`, piece i from rank i
 ///   reduce-scatter  result is 1/n as long in `dim`: rank i's piece i, reduced
 ///   all-to-all      operand is cut in n along `dim`, piece i goes to rank i;
