@@ -25,11 +25,14 @@ static double secondsBetween(std::chrono::steady_clock::time_point begin,
   return std::max(std::chrono::duration<double>(end - begin).count(), 1e-9);
 }
 
-bool Books::open(int64_t firstStep, int64_t endStep, std::string &error) {
+bool Books::open(int64_t firstStep, int64_t endStep, MetricsFile how, std::string &error) {
   first = step = firstStep;
   end = endStep;
   losses.reserve(size_t(std::min<int64_t>(end - first, 1 << 20)));
-  return options.metrics.empty() || metrics.open(options.metrics, error);
+  uint64_t keep = 0;
+  return options.metrics.empty() ||
+         ((how == MetricsFile::Anew || metricsBefore(options.metrics, first, keep, error)) &&
+          metrics.open(options.metrics, keep, error));
 }
 
 void Books::beginStep() {

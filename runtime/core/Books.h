@@ -27,8 +27,11 @@ class Books {
 public:
   Books(const Program &program, const Options &options) : program(program), options(options) {}
 
+  /// Whether a metrics file that is there is begun anew, or keeps what it tells of earlier steps.
+  enum class MetricsFile : uint8_t { Anew, Continued };
+
   /// The run will do the steps from `firstStep` to before `endStep`.
-  bool open(int64_t firstStep, int64_t endStep, std::string &error);
+  bool open(int64_t firstStep, int64_t endStep, MetricsFile how, std::string &error);
 
   void beginStep();
   /// The step that runs now has come to a loss, a gradient norm.
@@ -44,6 +47,9 @@ public:
 
   /// The step that runs now, or the next one.
   int64_t currentStep() const { return step; }
+
+  /// Waits until the metrics so far are on disk.
+  bool sync(std::string &error) { return !metrics.isOpen() || metrics.sync(error); }
 
   /// Closes the metrics file.
   bool close(std::string &error) { return metrics.close(error); }

@@ -75,7 +75,7 @@ bool Checkpoint::open(const std::string &path, const Program &program, std::stri
       return false;
     }
   }
-  return checkNames(program, error) && checkState(program, error) && readStep(error);
+  return checkNames(program, error) && checkState(program, error) && readStep(program, error);
 }
 
 bool Checkpoint::checkTensor(const NamedTensor &tensor, std::string &error) const {
@@ -140,10 +140,16 @@ bool Checkpoint::checkState(const Program &program, std::string &error) {
   return true;
 }
 
-bool Checkpoint::readStep(std::string &error) {
+bool Checkpoint::readStep(const Program &program, std::string &error) {
   auto found = file.metadata.find("step");
-  if (found == file.metadata.end() || !hasState) {
+  if (!hasState) {
     return true;
+  }
+  if (found == file.metadata.end()) {
+    return program.optimizerState.empty() ||
+           fail(error, "'", path,
+                "' has optimizer state but no metadata 'step', expected the number "
+                "of steps that it has seen");
   }
   const std::string &text = found->second;
   auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), step);

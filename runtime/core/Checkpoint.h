@@ -37,7 +37,8 @@ class Checkpoint {
 public:
   /// Fails if the file is not valid, lacks a parameter, has tensors that the program does not know,
   /// or if a type or shape differs. Optimizer state must be there as a whole or not at all.
-  /// State of another optimizer is passed over.
+  /// State of another optimizer is passed over. Optimizer state without the metadata "step" is an
+  /// error: its running means would be corrected for the wrong number of steps.
   bool open(const std::string &path, const Program &program, std::string &error);
 
   /// The step to go on with: the file's, if it has all optimizer state; else 0.
@@ -54,7 +55,7 @@ private:
   bool checkTensor(const NamedTensor &tensor, std::string &error) const;
   bool checkNames(const Program &program, std::string &error);
   bool checkState(const Program &program, std::string &error);
-  bool readStep(std::string &error);
+  bool readStep(const Program &program, std::string &error);
 
   SafetensorsFile file;
   std::string path, remark;

@@ -40,6 +40,7 @@ public:
   bool open(const std::string &path, std::optional<DataFormat> format, int64_t sequenceLength,
             int64_t vocabulary, std::string &error);
 
+  DataFormat format() const { return tokens->format(); }
   uint64_t sampleCount() const { return samples; }
 
   /// Writes the tokens of `sample` from position `first` of the sample on, as many as `out` has

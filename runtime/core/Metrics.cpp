@@ -7,10 +7,15 @@
 
 #include "core/Metrics.h"
 
+#include "core/Json.h"
+#include "core/MappedFile.h"
+#include "core/Text.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdarg>
 #include <cstdio>
+#include <sys/stat.h>
 
 using namespace weft::rt;
 
@@ -76,4 +81,39 @@ Line weft::rt::jsonLine(const ValidationMetrics &metrics) {
   appendNumber(line, "ms", metrics.seconds * 1e3);
   line.append("}\n");
   return line;
+}
+
+/// The step that a line of metrics tells of.
+static bool stepOf(std::string_view line, int64_t &step) {
+  nlohmann::json fields;
+  std::string error;
+  return parseObject(line, "a line", fields, error) &&
+         JsonFields(fields, "", error).count("step", step);
+}
+
+bool weft::rt::metricsBefore(const std::string &path, int64_t step, uint64_t &bytes,
+                             std::string &error) {
+  bytes = 0;
+  struct stat status;
+  if (stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) {
+    return true;
+  }
+  MappedFile file;
+  if (!file.open(path, error)) {
+    return false;
+  }
+  std::string_view text(file.bytes().data(), file.bytes().size());
+  int64_t number = 1;
+  for (size_t end; (end = text.find('\n', bytes)) != std::string_view::npos; bytes = end + 1) {
+    int64_t told = 0;
+    if (!stepOf(text.substr(bytes, end - bytes), told)) {
+      return fail(error, "'", path, "' is not a metrics file to go on with: line ", number,
+                  " does not tell of a step");
+    }
+    if (told >= step) {
+      return true;
+    }
+    ++number;
+  }
+  return true;
 }

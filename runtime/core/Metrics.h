@@ -49,6 +49,11 @@ private:
   size_t length = 0;
 };
 
+/// How many bytes at the beginning of a metrics file tell of steps before `step`: 0 if there is no
+/// such file, or if it is a device or pipe. Fails if a line is not one of metrics; what stands
+/// behind the last line's end is passed over, as a killed run leaves it.
+bool metricsBefore(const std::string &path, int64_t step, uint64_t &bytes, std::string &error);
+
 /// For people: "step 3/100  loss 5.4321  ...".
 Line humanLine(const StepMetrics &metrics);
 /// "validation step 100 loss 4.321".

@@ -46,10 +46,21 @@ const char *applyFile(Options &options, std::string_view value) {
   return value.empty() ? "the name of a file" : nullptr;
 }
 
+const char *applyFolder(Options &options, std::string_view value) {
+  options.checkpointDir = value;
+  return value.empty() ? "the name of a folder" : nullptr;
+}
+
 template <int64_t Options::*field>
 const char *applyCount(Options &options, std::string_view value) {
   bool ok = parseNumber(value, options.*field) && options.*field >= 0;
   return ok ? nullptr : "a whole number, 0 or more";
+}
+
+template <std::optional<int64_t> Options::*field>
+const char *applyNumber(Options &options, std::string_view value) {
+  int64_t &number = (options.*field).emplace();
+  return parseNumber(value, number) && number > 0 ? nullptr : "a whole number, 1 or more";
 }
 
 template <bool Options::*field> const char *applyFlag(Options &options, std::string_view) {
@@ -78,14 +89,6 @@ const char *applyTimeout(Options &options, std::string_view value) {
   bool ok = parseNumber(value, options.timeoutSeconds) && options.timeoutSeconds > 0 &&
             options.timeoutSeconds <= 3.2e7;
   return ok ? nullptr : "seconds, more than 0 and at most a year";
-}
-
-template <std::optional<int64_t> Options::*field>
-const char *applyPositive(Options &options, std::string_view value) {
-  int64_t number = 0;
-  bool ok = parseNumber(value, number) && number > 0;
-  options.*field = number;
-  return ok ? nullptr : "a whole number, 1 or more";
 }
 
 const char *applySplit(Options &options, std::string_view value) {
@@ -117,7 +120,7 @@ const Entry kTable[] = {
      [](const Program &program) { return std::to_string(program.defaultSeed); }, applySeed},
     {"Training", "--ranks", "N", "refuse to run unless the plan has N ranks",
      [](const Program &program) { return std::to_string(program.rankCount()); },
-     applyPositive<&Options::ranks>},
+     applyNumber<&Options::ranks>},
     {"Training", "--threads", "N", "threads that share the work of one rank",
      [](const Program &program) { return std::to_string(threadsOf(program, {})); }, applyThreads},
     {"Training", "--timeout", "SECONDS", "how long a rank waits for others before the run fails",
@@ -132,12 +135,12 @@ const Entry kTable[] = {
     {"Validation", "--validation-every", "K",
      "whenever the number of steps done is a multiple of K, and at the end",
      [](const Program &) { return std::string("only at the end"); },
-     applyPositive<&Options::validationEvery>},
+     applyNumber<&Options::validationEvery>},
     {"Validation", "--validation-steps", "N", "on the first N batches of it",
      [](const Program &) {
        return concat("all that are whole, at most ", RunData::kDefaultValidationBatches);
      },
-     applyPositive<&Options::validationSteps>},
+     applyNumber<&Options::validationSteps>},
 
     {"Files", "--load", "FILE",
      "start from these parameters (safetensors); with optimizer state, go on at the file's step",
@@ -154,6 +157,20 @@ const Entry kTable[] = {
      applyFile<&Options::saveGradients>},
     {"Files", "--gradients-step", "K", "the step for --save-gradients",
      [](const Program &) { return std::string("0"); }, applyCount<&Options::gradientsStep>},
+
+    {"Checkpoints", "--checkpoint-dir", "DIR",
+     "write a checkpoint after the last step; go on from the newest whole one in DIR, if there is "
+     "one",
+     nullptr, applyFolder},
+    {"Checkpoints", "--checkpoint-every", "K", "also write one after every K steps", nullptr,
+     applyNumber<&Options::checkpointEvery>},
+    {"Checkpoints", "--checkpoint-keep", "N", "remove all but the newest N",
+     [](const Program &) { return std::string("keep all"); },
+     applyNumber<&Options::checkpointKeep>},
+    {"Checkpoints", "--allow-changes", nullptr,
+     "go on although the model's name, seed, data, batch or sequence length is not that of the "
+     "checkpoint",
+     nullptr, applyFlag<&Options::allowChanges>},
 
     {"Output", "--no-progress", nullptr, "no line for each step", nullptr,
      applyFlag<&Options::noProgress>},
@@ -199,7 +216,8 @@ bool checkFiles(const Options &options, std::string &error) {
   const std::pair<const char *, const std::string *> outputs[] = {
       {"--save", &options.save},
       {"--save-gradients", &options.saveGradients},
-      {"--metrics", &options.metrics}};
+      {"--metrics", &options.metrics},
+      {"--checkpoint-dir", &options.checkpointDir}};
   std::vector<std::pair<const char *, std::string>> inputs = {{"--load", options.load}};
   for (auto [name, path] : {std::pair("--data", &options.data),
                             std::pair("--validation-data", &options.validationData)}) {
@@ -221,6 +239,19 @@ bool checkFiles(const Options &options, std::string &error) {
       if (!file->empty() && !other.empty() && !replaces && isSameFile(*file, other)) {
         return fail(error, name, " would overwrite '", other, "', which ", otherName, " reads");
       }
+    }
+  }
+  return true;
+}
+
+bool checkCheckpoints(const Options &options, std::string &error) {
+  const std::pair<const char *, bool> companions[] = {
+      {"--checkpoint-every", options.checkpointEvery.has_value()},
+      {"--checkpoint-keep", options.checkpointKeep.has_value()},
+      {"--allow-changes", options.allowChanges}};
+  for (const auto &[name, given] : companions) {
+    if (given && options.checkpointDir.empty()) {
+      return fail(error, name, " has no effect without --checkpoint-dir");
     }
   }
   return true;
@@ -291,7 +322,8 @@ bool weft::rt::parseOptions(const Program &program, std::span<const char *const>
     return fail(error, "--ranks is ", *options.ranks, ", but the plan of this program is for ",
                 meshText(program), "; compile again for another number of ranks");
   }
-  return checkFiles(options, error) && checkValidation(options, error);
+  return checkFiles(options, error) && checkCheckpoints(options, error) &&
+         checkValidation(options, error);
 }
 
 std::string weft::rt::helpText(const Program &program, const std::string &name) {

@@ -27,6 +27,12 @@ struct Options {
   /// Part of the samples of `data` to validate on, from 0 (none) to below 1.
   double validationSplit = 0;
   std::optional<int64_t> validationEvery, validationSteps;
+  /// A folder; empty if not given.
+  std::string checkpointDir;
+  /// Absent: only after the last step, and all are kept.
+  std::optional<int64_t> checkpointEvery, checkpointKeep;
+  /// Go on from the checkpoint of a run with another seed, data or batch.
+  bool allowChanges = false;
   int64_t steps = 0;
   uint64_t seed = 0;
   int64_t gradientsStep = 0;

@@ -60,6 +60,18 @@ bool weft::rt::checkWritable(const std::string &path, std::string &error) {
   return file.open(path, error);
 }
 
+bool weft::rt::syncFolder(const std::string &path, std::string &error) {
+  int folder = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  // Some file systems cannot sync a folder, need not, and say EINVAL.
+  bool ok = folder >= 0 && (fsync(folder) == 0 || errno == EINVAL);
+  int code = errno;
+  if (folder >= 0) {
+    ::close(folder);
+  }
+  errno = code;
+  return ok || cannotWrite(path, error);
+}
+
 bool weft::rt::isSameFile(const std::string &a, const std::string &b) {
   auto canonical = [](const std::string &path) {
     std::string name = path.substr(path.rfind('/') + 1); // All of it if there is no slash.
@@ -111,13 +123,7 @@ bool OutputFile::commit(std::string &error) {
     return cannotWrite(path, error);
   }
   partial.clear();
-  // Now the name is in the folder; this puts the folder on disk.
-  int folder = ::open(folderOf(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder >= 0) {
-    fsync(folder);
-    ::close(folder);
-  }
-  return true;
+  return syncFolder(folderOf(path), error); // The name, too, is to be on disk.
 }
 
 OutputFile::~OutputFile() {
@@ -129,14 +135,22 @@ OutputFile::~OutputFile() {
   }
 }
 
-bool StreamFile::open(const std::string &target, std::string &error) {
+bool StreamFile::open(const std::string &target, uint64_t keep, std::string &error) {
   path = target;
-  descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  return descriptor >= 0 || cannotWrite(path, error);
+  descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  bool ok = descriptor >= 0 &&
+            (isSpecial(path) || (ftruncate(descriptor, off_t(keep)) == 0 &&
+                                 lseek(descriptor, off_t(keep), SEEK_SET) == off_t(keep)));
+  return ok || cannotWrite(path, error);
 }
 
 bool StreamFile::write(std::span<const char> bytes, std::string &error) {
   return writeAll(descriptor, bytes) || cannotWrite(path, error);
+}
+
+bool StreamFile::sync(std::string &error) {
+  // Devices and pipes have nothing to sync, and say EINVAL.
+  return fsync(descriptor) == 0 || errno == EINVAL || cannotWrite(path, error);
 }
 
 bool StreamFile::close(std::string &error) {

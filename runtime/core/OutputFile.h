@@ -8,6 +8,7 @@
 #ifndef WEFT_RT_CORE_OUTPUTFILE_H
 #define WEFT_RT_CORE_OUTPUTFILE_H
 
+#include <cstdint>
 #include <span>
 #include <string>
 
@@ -16,6 +17,9 @@ namespace weft::rt {
 /// Whether a file at `path` could be written now. Creates and removes "PATH.partial"; leaves what
 /// is at `path` alone.
 bool checkWritable(const std::string &path, std::string &error);
+
+/// Waits until the names in a folder are on disk.
+bool syncFolder(const std::string &path, std::string &error);
 
 /// Whether two paths, existing or not, are the same file.
 bool isSameFile(const std::string &a, const std::string &b);
@@ -39,7 +43,7 @@ private:
   int descriptor = -1;
 };
 
-/// A file that grows line by line, each visible to readers at once. One thread at a time.
+/// A file that grows, what is written being visible to readers at once. One thread at a time.
 class StreamFile {
 public:
   StreamFile() = default;
@@ -47,11 +51,14 @@ public:
   StreamFile &operator=(const StreamFile &) = delete;
   ~StreamFile();
 
-  /// Begins the file anew.
-  bool open(const std::string &path, std::string &error);
+  /// Keeps the first `keep` bytes of what may be there, and writes behind them. Nothing is kept of
+  /// a device or pipe.
+  bool open(const std::string &path, uint64_t keep, std::string &error);
   bool isOpen() const { return descriptor >= 0; }
   /// Allocates nothing unless it fails.
   bool write(std::span<const char> bytes, std::string &error);
+  /// Waits until what was written is on disk.
+  bool sync(std::string &error);
   /// Some disks report an error only here.
   bool close(std::string &error);
 

@@ -44,6 +44,32 @@ void weft::rt::scatterPiece(const TensorLayout &layout, std::span<const Axis> me
            sizeOf(layout.type));
 }
 
+Region weft::rt::localRegion(const TensorLayout &layout, std::span<const Axis> mesh,
+                             std::span<const int64_t> coordinates) {
+  return {localOffset(layout, mesh, coordinates), localShape(layout, mesh)};
+}
+
+void weft::rt::copyOverlap(const Region &from, const void *source, const Region &to, void *target,
+                           size_t elementBytes) {
+  std::vector<int64_t> shape(from.shape.size());
+  std::vector<int64_t> fromStrides = rowMajorStrides(from.shape);
+  std::vector<int64_t> toStrides = rowMajorStrides(to.shape);
+  int64_t fromStart = 0, toStart = 0;
+  for (size_t dim = 0; dim < shape.size(); ++dim) {
+    int64_t begin = std::max(from.offset[dim], to.offset[dim]);
+    int64_t end = std::min(from.offset[dim] + from.shape[dim], to.offset[dim] + to.shape[dim]);
+    if (begin >= end) {
+      return;
+    }
+    shape[dim] = end - begin;
+    fromStart += (begin - from.offset[dim]) * fromStrides[dim];
+    toStart += (begin - to.offset[dim]) * toStrides[dim];
+  }
+  Box(shape, fromStrides, toStrides)
+      .copy(static_cast<const char *>(source) + fromStart * int64_t(elementBytes),
+            static_cast<char *>(target) + toStart * int64_t(elementBytes), elementBytes);
+}
+
 bool weft::rt::holdsFirstCopy(const TensorLayout &layout, std::span<const int64_t> coordinates) {
   for (uint32_t axis = 0; axis < coordinates.size(); ++axis) {
     bool cuts = std::any_of(layout.dimAxes.begin(), layout.dimAxes.end(), [&](const auto &axes) {

@@ -24,6 +24,21 @@ void gatherPiece(const TensorLayout &layout, std::span<const Axis> mesh,
 void scatterPiece(const TensorLayout &layout, std::span<const Axis> mesh,
                   std::span<const int64_t> coordinates, const void *global, void *local);
 
+/// A box of a tensor: in each dimension its first index and how many follow. It lies row-major in
+/// memory of its own.
+struct Region {
+  std::vector<int64_t> offset, shape;
+};
+
+/// The region that the rank at `coordinates` holds.
+Region localRegion(const TensorLayout &layout, std::span<const Axis> mesh,
+                   std::span<const int64_t> coordinates);
+
+/// Copies what two regions of one tensor have in common from the memory of one to that of the
+/// other.
+void copyOverlap(const Region &from, const void *source, const Region &to, void *target,
+                 size_t elementBytes);
+
 /// Whether the rank is the first of those that hold the same piece: its coordinate is 0 on every
 /// axis that cuts no dimension.
 bool holdsFirstCopy(const TensorLayout &layout, std::span<const int64_t> coordinates);

@@ -33,13 +33,19 @@ public:
 
   /// Whether a validation comes when `step` steps are done: at the end, and as often as asked.
   bool validatesAt(int64_t step) const {
-    return batches > 0 && (step == end || (every > 0 && step > first && step % every == 0));
+    return batches > 0 && (step == end || (every > 0 && step > 0 && step % every == 0));
   }
   int64_t validationBatches() const { return batches; }
   int64_t firstStep() const { return first; }
   int64_t endStep() const { return end; }
 
   BatchChoice trainingBatch(int64_t step) const { return {&training, step}; }
+  /// How the tokens to train on are stored, and how many samples of them there are; nothing if the
+  /// run reads none.
+  std::optional<DataFormat> trainingFormat() const {
+    return data.sampleCount() > 0 ? std::optional(data.format()) : std::nullopt;
+  }
+  uint64_t trainingSamples() const { return training.sampleCount(); }
   /// The same samples in the order of their file, at every validation.
   BatchChoice validationBatch(int64_t number) const { return {&validation, number}; }
 

@@ -8,12 +8,10 @@
 #include "core/Safetensors.h"
 
 #include "core/CheckedMath.h"
+#include "core/Json.h"
 #include "core/Text.h"
 
 #include <algorithm>
-#include <limits>
-#include <nlohmann/json.hpp>
-#include <set>
 
 using namespace weft::rt;
 using nlohmann::json;
@@ -41,7 +39,7 @@ public:
 
   bool read(std::span<const char> header, SafetensorsFile &file) {
     json root;
-    if (!parse(header, root)) {
+    if (!parseObject(header, "the header", root, error)) {
       return false;
     }
     for (const auto &[name, value] : root.items()) {
@@ -55,26 +53,6 @@ public:
   }
 
 private:
-  bool parse(std::span<const char> header, json &root) {
-    std::set<std::string> names;
-    std::string repeated;
-    auto watch = [&](int depth, json::parse_event_t event, json &parsed) {
-      if (event == json::parse_event_t::key && depth == 1 &&
-          !names.insert(parsed.get<std::string>()).second) {
-        repeated = parsed.get<std::string>();
-      }
-      return true;
-    };
-    root = json::parse(header.begin(), header.end(), watch, /*allow_exceptions=*/false);
-    if (root.is_discarded() || !root.is_object()) {
-      return fail(error, "the header is not a JSON object");
-    }
-    if (!repeated.empty()) {
-      return fail(error, "the header has '", repeated, "' twice");
-    }
-    return true;
-  }
-
   bool readMetadata(const json &value, std::map<std::string, std::string> &metadata) {
     if (!value.is_object()) {
       return fail(error, "'__metadata__' is not an object");
@@ -100,8 +78,8 @@ private:
       return fail(error, "tensor '", name, "' has the unknown dtype '", tensor.dtype, "'");
     }
     std::vector<int64_t> offsets;
-    if (!readNumbers(value["shape"], tensor.shape) ||
-        !readNumbers(value["data_offsets"], offsets) || offsets.size() != 2) {
+    if (!readCounts(value["shape"], tensor.shape) || !readCounts(value["data_offsets"], offsets) ||
+        offsets.size() != 2) {
       return fail(error, "tensor '", name, "' has a malformed shape or data_offsets");
     }
     uint64_t begin = uint64_t(offsets[0]), end = uint64_t(offsets[1]);
@@ -116,20 +94,6 @@ private:
     }
     tensor.data = data.subspan(begin, end - begin);
     ranges.push_back({begin, end, name});
-    return true;
-  }
-
-  bool readNumbers(const json &value, std::vector<int64_t> &numbers) {
-    if (!value.is_array()) {
-      return false;
-    }
-    for (const json &number : value) {
-      if (!number.is_number_unsigned() ||
-          number.get<uint64_t>() > uint64_t(std::numeric_limits<int64_t>::max())) {
-        return false;
-      }
-      numbers.push_back(int64_t(number.get<uint64_t>()));
-    }
     return true;
   }
 
@@ -200,7 +164,7 @@ std::string weft::rt::safetensorsHeader(const std::vector<TensorHeader> &tensors
                          {"data_offsets", {offset, end}}};
     offset = end;
   }
-  std::string text = root.dump(-1, ' ', false, json::error_handler_t::replace);
+  std::string text = toJsonText(root);
   text.resize((text.size() + 7) / 8 * 8, ' '); // So that the tensors are aligned.
   std::string bytes;
   for (size_t i = 0; i < kLengthBytes; ++i) {

@@ -11,6 +11,7 @@
 #include "core/Books.h"
 #include "core/CheckedMath.h"
 #include "core/Checkpoint.h"
+#include "core/Checkpoints.h"
 #include "core/Executor.h"
 #include "core/Gradients.h"
 #include "core/NonFinite.h"
@@ -45,7 +46,7 @@ struct alignas(64) RankState {
 class Trainer : public Observer {
 public:
   Trainer(const Program &program, const KernelCode *kernels, const Options &options)
-      : program(program), options(options), books(program, options),
+      : program(program), options(options), books(program, options), checkpoints(program, options),
         prefetcher(program, Prefetcher::Seconds(options.timeoutSeconds)),
         ranks(size_t(program.rankCount())) {
     for (size_t rank = 0; rank < ranks.size(); ++rank) {
@@ -67,6 +68,7 @@ private:
   bool runRank(RankState &state, Communicator &communicator);
   bool runStep(RankState &state, Communicator &communicator);
   bool validate(RankState &state, Communicator &communicator);
+  bool keepCheckpoint(RankState &state, Communicator &communicator);
   void setCounters(RankState &state) const;
   bool takeBatch(RankState &state);
 
@@ -77,8 +79,10 @@ private:
   const Options &options;
   Books books;
   RunData data;
-  Prefetcher prefetcher;
+  /// What --load names.
   Checkpoint checkpoint;
+  Checkpoints checkpoints;
+  Prefetcher prefetcher;
   Gradients gradients;
   std::vector<RankState> ranks;
   int64_t firstStep = 0, endStep = 0;
@@ -90,7 +94,12 @@ bool Trainer::prepare(std::string &error) {
 }
 
 bool Trainer::prepareLoad(std::string &error) {
-  if (!options.load.empty()) {
+  if (!checkpoints.open(error)) {
+    return false;
+  }
+  if (checkpoints.resumes()) {
+    firstStep = checkpoints.firstStep();
+  } else if (!options.load.empty()) {
     if (!checkpoint.open(options.load, program, error) || !books.tell(checkpoint.note(), error)) {
       return false;
     }
@@ -98,8 +107,8 @@ bool Trainer::prepareLoad(std::string &error) {
   }
   endStep = std::max(options.steps, firstStep);
   if (firstStep > options.steps) {
-    return fail(error, "'", options.load, "' has seen ", firstStep, " steps, --steps is ",
-                options.steps);
+    return fail(error, "'", checkpoints.resumes() ? checkpoints.source() : options.load,
+                "' has seen ", firstStep, " steps, --steps is ", options.steps);
   }
   uint64_t samples = saturatingMul(uint64_t(endStep), uint64_t(program.globalBatch));
   if (samples > uint64_t(std::numeric_limits<int64_t>::max())) {
@@ -134,7 +143,15 @@ bool Trainer::prepareOutputs(std::string &error) {
       return false;
     }
   }
-  return books.open(firstStep, endStep, error);
+  std::optional<DataIdentity> identity;
+  if (std::optional<DataFormat> format = data.trainingFormat()) {
+    identity = {nameOf(*format), data.trainingSamples()};
+  }
+  return checkpoints.begin(identity, error) && books.tell(checkpoints.note(), error) &&
+         books.open(firstStep, endStep,
+                    checkpoints.resumes() ? Books::MetricsFile::Continued
+                                          : Books::MetricsFile::Anew,
+                    error);
 }
 
 void Trainer::setCounters(RankState &state) const {
@@ -165,14 +182,17 @@ bool Trainer::runRank(RankState &state, Communicator &communicator) {
   if (state.executor->runInit() != Outcome::Done) {
     return false;
   }
-  if (!options.load.empty()) {
+  if (!options.load.empty() && !checkpoints.resumes()) {
     checkpoint.load(program, *state.executor);
   }
+  checkpoints.prepareRank(*state.executor);
   bool goesOn = !data.validatesAt(firstStep) || validate(state, communicator);
   while (goesOn && state.step < endStep) {
     goesOn = runStep(state, communicator);
     state.step += goesOn;
-    goesOn = goesOn && (!data.validatesAt(state.step) || validate(state, communicator));
+    // A run that goes on from the checkpoint validates before its first step.
+    goesOn = goesOn && (!data.validatesAt(state.step) || validate(state, communicator)) &&
+             (!checkpoints.isDue(state.step, endStep) || keepCheckpoint(state, communicator));
   }
   return goesOn;
 }
@@ -219,6 +239,20 @@ bool Trainer::validate(RankState &state, Communicator &communicator) {
   state.validates = false;
   std::string error;
   return !keepsBooks || books.endValidation(error) || communicator.fail(error);
+}
+
+bool Trainer::keepCheckpoint(RankState &state, Communicator &communicator) {
+  bool keepsBooks = communicator.rank() == 0;
+  std::string error;
+  // What the metrics tell of these steps will not be told again.
+  if (keepsBooks && !books.sync(error)) {
+    return communicator.fail(error);
+  }
+  if (!checkpoints.write(*state.executor, state.step)) {
+    return false;
+  }
+  return !keepsBooks || books.tell(checkpoints.writtenText(state.step), error) ||
+         communicator.fail(error);
 }
 
 void Trainer::observe(int64_t rank, uint32_t observation, const void *data) {
@@ -299,6 +333,7 @@ ExitCode Trainer::run() {
   });
   if (result.failure) {
     std::fprintf(stderr, "error: %s\n", result.failure->message.c_str());
+    checkpoints.cleanUp();
     if (result.abandoned || !prefetcher.endsWithin(local.grace)) {
       std::fflush(nullptr);
       std::_Exit(int(ExitCode::Error));

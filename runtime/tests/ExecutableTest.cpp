@@ -8,15 +8,14 @@
 #include "core/Checkpoint.h"
 #include "core/Random.h"
 #include "core/Trainer.h"
-#include "tests/TemporaryFolder.h"
 #include "tests/Toy.h"
+#include "tests/ToyExecutable.h"
 
 #include <cmath>
 #include <cstring>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
-#include <sys/wait.h>
 
 using namespace weft::rt;
 using testing::HasSubstr;
@@ -24,28 +23,8 @@ using testing::MatchesRegex;
 
 namespace {
 
-class Executable : public testing::Test {
+class Executable : public ToyExecutable {
 protected:
-  Executable() {
-    std::string content;
-    for (uint64_t i = 0; i < 4000; ++i) {
-      content.push_back("the quick brown fox"[randomBits(1, 1, i) % 19]);
-    }
-    data = "--data " + folder.write("data", content);
-  }
-
-  /// Runs the executable; gives its exit status, keeps what it printed.
-  int run(const std::string &arguments, const std::string &environment = "") {
-    std::string command = "cd " + folder.path.string() + " && " + environment + " " + TOY + " " +
-                          arguments + (arguments.find('>') == std::string::npos ? " >out" : "") +
-                          " 2>err";
-    int status = std::system(command.c_str());
-    out = folder.read("out");
-    err = folder.read("err");
-    EXPECT_TRUE(WIFEXITED(status)) << command;
-    return WEXITSTATUS(status);
-  }
-
   std::vector<double> tensor(const std::string &file, const std::string &name) {
     SafetensorsFile tensors;
     std::string error;
@@ -64,9 +43,6 @@ protected:
     }
     return lines;
   }
-
-  TemporaryFolder folder;
-  std::string data, out, err;
 };
 
 TEST_F(Executable, TrainsAndTells) {

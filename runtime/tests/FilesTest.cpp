@@ -72,7 +72,7 @@ TEST_F(OutputFiles, AFullDiskIsAnErrorAndDevicesStayDevices) {
   EXPECT_EQ(error, "cannot write '/dev/full': No space left on device");
   EXPECT_TRUE(std::filesystem::is_character_file("/dev/full"));
   StreamFile stream;
-  ASSERT_TRUE(stream.open("/dev/full", error));
+  ASSERT_TRUE(stream.open("/dev/full", 0, error));
   EXPECT_FALSE(stream.write(std::string("x"), error));
   EXPECT_EQ(error, "cannot write '/dev/full': No space left on device");
   OutputFile null;
@@ -204,7 +204,11 @@ class Checkpoints : public Files {
 protected:
   std::string openError(const std::vector<TensorHeader> &headers, const char *step = "4") {
     auto zero = [](size_t, std::span<char>) {};
-    EXPECT_TRUE(saveTensors(folder.file("c"), headers, {{"step", step}}, zero, error));
+    std::map<std::string, std::string> metadata;
+    if (step) {
+      metadata["step"] = step;
+    }
+    EXPECT_TRUE(saveTensors(folder.file("c"), headers, metadata, zero, error));
     checkpoint.emplace();
     bool ok = checkpoint->open(folder.file("c"), program, error);
     std::string message = ok ? "" : error;
@@ -249,6 +253,10 @@ TEST_F(Checkpoints, RefuseWhatDoesNotFit) {
             "'F' has the metadata step 'many', expected a number");
   EXPECT_EQ(openError({table, momentum}, "-3"),
             "'F' has the metadata step '-3', expected a number");
+  EXPECT_EQ(openError({table, momentum}, nullptr),
+            "'F' has optimizer state but no metadata 'step', expected the number of steps that it "
+            "has seen");
+  EXPECT_EQ(openError({table}, nullptr), "");
   program.optimizerState.push_back(program.optimizerState[0]);
   program.optimizerState[1].name = "second/table";
   EXPECT_EQ(openError({table, momentum}),

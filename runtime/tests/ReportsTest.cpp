@@ -65,10 +65,19 @@ TEST_F(CommandLine, ReadsEveryOption) {
                      "g",
                      "--gradients-step",
                      "3",
+                     "--checkpoint-dir",
+                     "c",
+                     "--checkpoint-every=5",
+                     "--checkpoint-keep=2",
+                     "--allow-changes",
                      "--no-progress",
                      "--quiet",
                      "--curve"}),
             "");
+  EXPECT_EQ(options.checkpointDir, "c");
+  EXPECT_EQ(options.checkpointEvery, 5);
+  EXPECT_EQ(options.checkpointKeep, 2);
+  EXPECT_TRUE(options.allowChanges);
   EXPECT_EQ(options.data + options.metrics + options.save + options.load + options.saveGradients,
             "dmslg");
   EXPECT_EQ(options.dataFormat, DataFormat::Llmc);
@@ -104,6 +113,17 @@ TEST_F(CommandLine, RefusesWhatItDoesNotKnow) {
             "--timeout is '0', expected seconds, more than 0 and at most a year");
   EXPECT_THAT(errorOf({"--timeout", "nan"}), HasSubstr("--timeout is 'nan', expected seconds"));
   EXPECT_EQ(errorOf({"--data", ""}), "--data is '', expected the name of a file");
+  EXPECT_EQ(errorOf({"--checkpoint-dir="}),
+            "--checkpoint-dir is '', expected the name of a folder");
+  EXPECT_EQ(errorOf({"--checkpoint-dir=c", "--checkpoint-every=0"}),
+            "--checkpoint-every is '0', expected a whole number, 1 or more");
+  EXPECT_EQ(errorOf({"--checkpoint-dir=c", "--checkpoint-keep=none"}),
+            "--checkpoint-keep is 'none', expected a whole number, 1 or more");
+  EXPECT_EQ(errorOf({"--checkpoint-every=1"}),
+            "--checkpoint-every has no effect without --checkpoint-dir");
+  EXPECT_EQ(errorOf({"--checkpoint-keep=1"}),
+            "--checkpoint-keep has no effect without --checkpoint-dir");
+  EXPECT_EQ(errorOf({"--allow-changes"}), "--allow-changes has no effect without --checkpoint-dir");
   EXPECT_EQ(errorOf({"--ranks", "0"}), "--ranks is '0', expected a whole number, 1 or more");
   EXPECT_EQ(errorOf({"--ranks", "8"}),
             "--ranks is 8, but the plan of this program is for 4 ranks (data=2, model=2); compile "
@@ -118,6 +138,8 @@ TEST_F(CommandLine, RefusesToOverwriteItsOwnFiles) {
   EXPECT_EQ(errorOf({"--validation-data", "a", "--save", "a"}),
             "--save would overwrite 'a', which --validation-data reads");
   EXPECT_EQ(errorOf({"--load", "a", "--save", "a"}), "");
+  EXPECT_EQ(errorOf({"--save", "a", "--checkpoint-dir", "a"}),
+            "--save and --checkpoint-dir name the same file, 'a'");
 }
 
 TEST_F(CommandLine, HelpNamesEveryOptionAndTheDefaults) {
@@ -140,6 +162,10 @@ TEST_F(CommandLine, HelpNamesEveryOptionAndTheDefaults) {
                            "--validation-split",
                            "--validation-every",
                            "--validation-steps",
+                           "--checkpoint-dir",
+                           "--checkpoint-every",
+                           "--checkpoint-keep",
+                           "--allow-changes",
                            "--no-progress",
                            "--quiet",
                            "--curve",

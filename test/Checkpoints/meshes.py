@@ -1,0 +1,73 @@
+#!/usr/bin/python3
+#===- meshes.py - checkpoints of one mesh, gone on from on another --------===#
+#
+# Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+#===------------------------------------------------------------------------===#
+"""Goes on from checkpoints on other meshes than those that wrote them.
+
+Losses and weights at the end must be those of a run never stopped, to 1e-10 of the largest value, and
+the same bits where the mesh is the same. Prints "N passed, N failed".
+"""
+
+import shutil
+import sys
+
+import numpy as np
+
+import bench as common
+
+sys.path.insert(0, str(common.HERE.parent / "Reference"))
+import safetensors  # noqa: E402
+
+STEPS, STOP = 6, 3
+TOLERANCE = 1e-10
+
+
+def far(whole, place):
+    """The largest difference between two runs' weights, optimizer state, losses and norms."""
+    a, b = (safetensors.load(folder / "saved") for folder in (whole, place))
+    if a.keys() != b.keys():
+        return np.inf
+    distances = [np.max(np.abs(a[name] - b[name])) / max(np.max(np.abs(a[name])), 1e-30)
+                 for name in a]
+    return max(distances + [np.max(np.abs(np.array(common.metrics(whole)) -
+                                          np.array(common.metrics(place))))])
+
+
+def all_pairs(bench, options):
+    meshes = [(1, 1), (2, 1), (1, 2), (2, 2)] + ([(4, 1), (1, 4), (4, 2)] if options.all else [])
+    furthest = 0
+    for mesh in meshes:
+        bench.train(bench.compile(mesh), bench.place(f"whole-{mesh}"), STEPS)
+        done = bench.train(bench.compile(mesh), bench.place(f"half-{mesh}"), STOP,
+                           "--checkpoint-dir", "ck")
+        bench.check(f"a checkpoint of {mesh}", None if done.status == 0 else done.err)
+    for source in meshes:
+        for target in meshes:
+            place = bench.place("resumed")
+            shutil.copytree(bench.runs / f"half-{source}", place, dirs_exist_ok=True)
+            result = bench.train(bench.compile(target), place, STEPS, "--checkpoint-dir", "ck")
+            what = f"from dp={source[0]} tp={source[1]} to dp={target[0]} tp={target[1]}"
+            if result.status != 0 or result.resumed_at != STOP:
+                bench.check(what, f"status {result.status}: {result.err}")
+                continue
+            distance = far(bench.runs / f"whole-{target}", place)
+            furthest = max(furthest, distance)
+            bench.check(what, None if distance <= TOLERANCE else f"{distance} away",
+                        common.different(place, bench.runs / f"whole-{target}")
+                        if source == target else None,
+                        None if (source == target) != ("another plan" in result.out) else
+                        f"said {result.out}")
+    print(f"at most {furthest:.1e} away", flush=True)
+
+
+def main():
+    parser = common.arguments(__doc__)
+    parser.add_argument("--all", action="store_true", help="more meshes")
+    return common.main(parser.parse_args(), all_pairs)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
