@@ -29,7 +29,8 @@ struct ProductPiece {
 /// Cuts a product into pieces that together write each element of C once, for a team of `threads`:
 /// rows and columns into a grid whose pieces are as square as can be, since what a piece reads is
 /// packed once for each piece. The sum over k stays whole, so no piece waits for another. A small
-/// product is left whole.
+/// product is left whole. One of bf16 is cut by its size alone: the same for any team, so that its
+/// bits are.
 std::vector<ProductPiece> cutProduct(const Product &product, int64_t threads);
 
 /// Overwrites the piece's part of C, never reads it. `a`, `b` and `c` are those of the whole

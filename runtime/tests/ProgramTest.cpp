@@ -203,7 +203,7 @@ const Fault kFaults[] = {
        auto last = uint32_t(p.buffers.size() - 1);
        p.step.push_back({Opcode::Product, 0, 0, {{last}, {last}, {last}}, {}});
      },
-     "needs f32 in buffer 8, which holds bf16"},
+     "needs f32 in buffer 10, which holds bf16"},
     {[](Program &p) { p.products = {{ElementType::F32, false, false, -1}}; }, "a size of -1"},
     {[](Program &p) { p.products = {{ElementType::F32, false, false, 1, 1, 1, 1, 1, 1, 1, -1}}; },
      "product 0 has a negative stride"},
