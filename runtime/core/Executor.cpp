@@ -83,7 +83,7 @@ bool Executor::allocateArena() {
 bool Executor::prepareProducts() {
   for (const Product &product : program.products) {
     const std::vector<ProductPiece> &pieces =
-        products.emplace_back(cutProduct(product, team->size()));
+        products.emplace_back(cutProduct(product, program.threadsPerRank));
     auto &prepared = bf16Products.emplace_back();
     if (product.type != ElementType::BF16) {
       continue;
@@ -189,7 +189,7 @@ void Executor::runKernel(const Prepared &instruction) {
   const KernelCode &kernel = *instruction.kernel;
   for (int64_t phase = 0; phase < kernel.phaseCount; ++phase) {
     int64_t iterations = kernel.iterations[phase];
-    Cut cut = cutIterations(iterations, instruction.isSmall ? 1 : team->size());
+    Cut cut = cutIterations(iterations, instruction.isSmall ? 1 : program.threadsPerRank);
     team->run(cut.pieces, [&](int64_t piece) {
       int64_t begin = piece * cut.length;
       kernel.function(instruction.operands, instruction.immediates, place.data(), phase, begin,

@@ -53,7 +53,8 @@ class Executor {
 public:
   /// `program` and `kernels` must outlive this object; `kernels[i]` is the code of
   /// `program.kernels[i]`. The program must be well-formed. `threads` share the work of
-  /// kernels and products.
+  /// kernels and products, which is cut for `program.threadsPerRank` however many they are: bits
+  /// do not depend on them.
   Executor(const Program &program, const KernelCode *kernels, int64_t rank, int64_t threads = 1);
 
   /// Allocates the arena, all zero, and prepares every instruction. To be called once,

@@ -8,7 +8,6 @@
 #include "core/Products.h"
 
 #include <algorithm>
-#include <bit>
 #include <cblas.h>
 
 using namespace weft::rt;
@@ -44,8 +43,6 @@ namespace {
 
 /// Below this many multiplications a piece is not worth a thread.
 constexpr int64_t kSmallestPiece = 1 << 21;
-/// Multiplications of a piece of bf16, and how many pieces there are at most.
-constexpr int64_t kBF16Piece = 1 << 26, kMostBF16Pieces = 64;
 /// Pieces begin at multiples of this many rows or columns, as libraries' blocks do.
 constexpr int64_t kBlock = 64;
 
@@ -71,20 +68,15 @@ Grid squarest(int64_t m, int64_t n, int64_t pieces) {
   return best;
 }
 
-int64_t countPieces(const Product &product, int64_t threads) {
+int64_t countPieces(const Product &product, int64_t cores) {
   double work = double(product.batch) * product.m * product.n * product.k;
-  if (product.type == ElementType::BF16) {
-    // Its library takes the sum over k in parts that depend on the rows and columns.
-    double pieces = std::min(work / kBF16Piece, double(kMostBF16Pieces));
-    return int64_t(std::bit_floor(uint64_t(pieces)));
-  }
-  return threads == 1 ? 1 : int64_t(std::min(2.0 * threads, work / kSmallestPiece));
+  return cores == 1 ? 1 : int64_t(std::min(2.0 * cores, work / kSmallestPiece));
 }
 
 } // namespace
 
-std::vector<ProductPiece> weft::rt::cutProduct(const Product &product, int64_t threads) {
-  int64_t pieces = countPieces(product, threads);
+std::vector<ProductPiece> weft::rt::cutProduct(const Product &product, int64_t cores) {
+  int64_t pieces = countPieces(product, cores);
   if (pieces <= 1) {
     return {{product, 0, 0, 0}};
   }

@@ -159,6 +159,7 @@ device {
   peak_flops { precision: BF16 flops: 4e10 }
   memory_bytes: 1073741824
   memory_bandwidth_bytes_per_second: 1e10
+  cores: 3
 }
 links { name: "memory" scope: NODE latency_seconds: 1e-6 bandwidth_bytes_per_second: 5e9 }
 """

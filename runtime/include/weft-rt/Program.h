@@ -110,7 +110,8 @@ using KernelFunction = void (*)(void *const *buffers, const int64_t *immediates,
 
 /// The code of a kernel: phases that run one after another, phase p of
 /// `iterations[p]` iterations. The iterations of a phase are independent: any
-/// threads may run any ranges of them in any order, and the bits are the same.
+/// threads may run any ranges of them in any order. Where ranges begin may decide last bits, as
+/// vectorized code takes the rest of a range otherwise: so a program cuts them, never the machine.
 struct KernelCode {
   KernelFunction function = nullptr;
   int64_t phaseCount = 0;
@@ -228,8 +229,8 @@ struct Program {
   /// ops (recomputation not counted), and the peak of one rank's device per
   /// second; their ratio is the share of peak that is printed.
   double stepFlops = 0, peakFlopsPerRank = 0;
-  /// Processor cores that a rank's device has, hence threads that a rank uses where
-  /// the machine has as many.
+  /// Processor cores that a rank's device has: what kernels and products are cut for, and the
+  /// most threads that a rank can use.
   int64_t threadsPerRank = 1;
 
   int64_t rankCount() const;
