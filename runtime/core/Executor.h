@@ -18,6 +18,7 @@
 #define WEFT_RT_CORE_EXECUTOR_H
 
 #include "core/Products.h"
+#include "core/StepTimes.h"
 #include "core/Team.h"
 #include "weft-rt/Backend.h"
 #include "weft-rt/Program.h"
@@ -61,8 +62,12 @@ public:
   bool prepare(Communicator &communicator, Observer &observer);
 
   Outcome runInit() { return runSection(initCode); }
-  Outcome runStep() { return runSection(stepCode); }
+  Outcome runStep() { return times ? measureStep() : runSection(stepCode); }
   Outcome runEvaluate() { return runSection(evaluateCode); }
+
+  /// From now on keeps the times of steps in `times`, which must outlive this object; null for
+  /// not.
+  void measure(StepTimes *times) { this->times = times; }
 
   /// Runs one instruction of the step.
   Outcome runStepInstruction(size_t index) { return execute(stepCode[index]); }
@@ -107,6 +112,7 @@ private:
   std::vector<Prepared> prepareSection(const char *section,
                                        const std::vector<Instruction> &instructions);
   Outcome runSection(const std::vector<Prepared> &code);
+  Outcome measureStep();
   Outcome execute(const Prepared &instruction);
   void runKernel(const Prepared &instruction);
   Outcome observe(const Prepared &instruction);
@@ -117,6 +123,7 @@ private:
   const std::vector<int64_t> place;
   Communicator *link = nullptr;
   Observer *observer = nullptr;
+  StepTimes *times = nullptr;
 
   std::optional<Team> team;
   /// The pieces of each product of the program.

@@ -193,6 +193,7 @@ LogicalResult Compilation::makeProgram() {
   // Without the one, the other would give a share of the peak that is none.
   info.peakFlopsPerRank =
       stepFlops > 0 ? descriptions.machine.device.peakFlops(recipe.precision).value_or(0) : 0;
+  info.memoryBandwidthPerRank = descriptions.machine.device.memoryBandwidth;
   info.threadsPerRank = descriptions.machine.device.cores;
   FailureOr<rt::Program> flat = flatten(*module, info);
   if (failed(flat)) {

@@ -23,6 +23,7 @@ struct Command {
 constexpr Command commands[] = {
     {"compile", "turn a model, a machine and a recipe into a training program", compileCommand},
     {"run", "start a compiled training program", runCommand},
+    {"explain", "say where the time of a compiled program goes", explainCommand},
 };
 
 void printHelp(llvm::raw_ostream &os) {
