@@ -10,6 +10,7 @@
 #include "Progress.h"
 
 #include "core/Text.h"
+#include "weft/Cost/PredictProgram.h"
 #include "weft/InitAll.h"
 #include "weft/Pipeline/Import/Import.h"
 #include "weft/Pipeline/ModuleSizes.h"
@@ -200,6 +201,7 @@ LogicalResult Compilation::makeProgram() {
     return failure();
   }
   program = std::move(*flat);
+  cost::predictProgram(program, descriptions.machine);
   return checkMemory();
 }
 
