@@ -10,6 +10,7 @@
 #include "core/Text.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <mutex>
@@ -145,6 +146,26 @@ Outcome Executor::runSection(const std::vector<Prepared> &code) {
       return outcome;
     }
   }
+  return link->stopped() ? Outcome::Stopped : Outcome::Done;
+}
+
+Outcome Executor::measureStep() {
+  using Clock = std::chrono::steady_clock;
+  times->beginStep();
+  Clock::time_point begin = Clock::now();
+  for (size_t index = 0; index < stepCode.size(); ++index) {
+    double waited = link->waitedSeconds();
+    Outcome outcome = execute(stepCode[index]);
+    if (outcome != Outcome::Done) {
+      notFiniteAt = index;
+      return outcome;
+    }
+    Clock::time_point end = Clock::now();
+    times->record(index, std::chrono::duration<double>(end - begin).count(),
+                  link->waitedSeconds() - waited);
+    begin = end;
+  }
+  times->endStep();
   return link->stopped() ? Outcome::Stopped : Outcome::Done;
 }
 

@@ -19,6 +19,7 @@
 
 #include "core/BF16Product.h"
 #include "core/Products.h"
+#include "core/StepTimes.h"
 #include "core/Team.h"
 #include "weft-rt/Backend.h"
 #include "weft-rt/Program.h"
@@ -63,8 +64,12 @@ public:
   bool prepare(Communicator &communicator, Observer &observer);
 
   Outcome runInit() { return runSection(initCode); }
-  Outcome runStep() { return runSection(stepCode); }
+  Outcome runStep() { return times ? measureStep() : runSection(stepCode); }
   Outcome runEvaluate() { return runSection(evaluateCode); }
+
+  /// From now on keeps the times of steps in `times`, which must outlive this object; null for
+  /// not.
+  void measure(StepTimes *times) { this->times = times; }
 
   /// Runs one instruction of the step.
   Outcome runStepInstruction(size_t index) { return execute(stepCode[index]); }
@@ -110,6 +115,7 @@ private:
   std::vector<Prepared> prepareSection(const char *section,
                                        const std::vector<Instruction> &instructions);
   Outcome runSection(const std::vector<Prepared> &code);
+  Outcome measureStep();
   Outcome execute(const Prepared &instruction);
   Outcome runProduct(const Prepared &instruction);
   void runKernel(const Prepared &instruction);
@@ -121,6 +127,7 @@ private:
   const std::vector<int64_t> place;
   Communicator *link = nullptr;
   Observer *observer = nullptr;
+  StepTimes *times = nullptr;
 
   std::optional<Team> team;
   /// The pieces of each product of the program.

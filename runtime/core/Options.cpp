@@ -152,6 +152,9 @@ const Entry kTable[] = {
      "write a JSON object for each step, as it ends: step, loss, gradient_norm, ms, "
      "tokens_per_second, peak_share; and for each validation: step, validation_loss, ms",
      nullptr, applyFile<&Options::metrics>},
+    {"Files", "--profile", "FILE",
+     "write what the parts of a step cost and how long they took (JSON), after the last step",
+     nullptr, applyFile<&Options::profile>},
     {"Files", "--save-gradients", "FILE",
      "write all gradients of one step, before clipping (safetensors)", nullptr,
      applyFile<&Options::saveGradients>},
@@ -217,6 +220,7 @@ bool checkFiles(const Options &options, std::string &error) {
       {"--save", &options.save},
       {"--save-gradients", &options.saveGradients},
       {"--metrics", &options.metrics},
+      {"--profile", &options.profile},
       {"--checkpoint-dir", &options.checkpointDir}};
   std::vector<std::pair<const char *, std::string>> inputs = {{"--load", options.load}};
   for (auto [name, path] : {std::pair("--data", &options.data),

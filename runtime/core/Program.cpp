@@ -35,6 +35,27 @@ const char *weft::rt::nameOf(ReductionKind kind) {
   return kind == ReductionKind::Sum ? "sum" : "max";
 }
 
+std::string weft::rt::classOf(const Program &program, const Instruction &instruction) {
+  switch (instruction.opcode) {
+  case Opcode::Product:
+    return "product";
+  case Opcode::Collective:
+    return nameOf(program.collectives[instruction.target].kind);
+  case Opcode::Observe:
+    return "observe";
+  case Opcode::Kernel:
+    break;
+  }
+  for (const Operand &operand : instruction.operands) {
+    const Buffer &buffer = program.buffers[operand.buffer];
+    bool lasts = buffer.kind == BufferClass::Parameter || buffer.kind == BufferClass::Optimizer;
+    if (operand.access != Access::Read && buffer.persistent && lasts) {
+      return "optimizer";
+    }
+  }
+  return program.kernels[instruction.target].kind;
+}
+
 int64_t Program::rankCount() const {
   int64_t count = 1;
   for (const Axis &axis : mesh) {

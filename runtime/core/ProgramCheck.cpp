@@ -10,6 +10,7 @@
 #include "weft-rt/Program.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <set>
 
@@ -19,6 +20,9 @@ namespace {
 
 /// No mesh that a program is made for comes near; keeps ranks' arithmetic in 64 bits.
 constexpr uint64_t kMaxRanks = 1 << 24;
+
+/// What costs and rates are.
+bool isAmount(double number) { return std::isfinite(number) && number >= 0; }
 
 /// Looks at one program. Every method gives false after putting the fault into `error`.
 class Checker {
@@ -187,6 +191,12 @@ bool Checker::checkInputs() {
       program.defaultSteps < 0) {
     return fail(error, "batch, sequence length, vocabulary and steps must not be negative");
   }
+  for (double rate :
+       {program.stepFlops, program.peakFlopsPerRank, program.memoryBandwidthPerRank}) {
+    if (!isAmount(rate)) {
+      return fail(error, "operations and rates must be finite and not negative, got ", rate);
+    }
+  }
   for (const NamedTensor &input : program.inputs) {
     bool ofTokens = input.name == "tokens" || input.name == "targets";
     bool isScalar = input.name == "step_number" || input.name == "seed";
@@ -303,6 +313,12 @@ bool Checker::checkSection(const char *section, const std::vector<Instruction> &
     }
     if (instruction.opcode == Opcode::Observe && &instructions == &program.init) {
       return fail(error, where, " observes, which only step and evaluate may do");
+    }
+    for (double number :
+         {instruction.cost.flops, instruction.cost.bytes, instruction.cost.seconds}) {
+      if (!isAmount(number)) {
+        return fail(error, where, " costs ", number, ", expected a finite number, 0 or more");
+      }
     }
     if (!checkTarget(where, instruction) || !checkOperands(where, instruction)) {
       return false;

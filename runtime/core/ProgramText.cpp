@@ -67,21 +67,6 @@ std::string collectiveText(const Program &program, const Collective &collective)
   return text;
 }
 
-std::string targetText(const Program &program, const Instruction &instruction) {
-  switch (instruction.opcode) {
-  case Opcode::Kernel:
-    return "kernel @" + program.kernels[instruction.target].name;
-  case Opcode::Product:
-    return "product " + productText(program.products[instruction.target]);
-  case Opcode::Collective:
-    return collectiveText(program, program.collectives[instruction.target]);
-  case Opcode::Observe:
-    return "observe '" + program.observations[instruction.target].name + "' " +
-           layoutText(program, program.observations[instruction.target].layout);
-  }
-  return "";
-}
-
 void writeSection(std::ostream &out, const Program &program, const char *name,
                   const std::vector<Instruction> &instructions) {
   out << name << ":\n";
@@ -104,6 +89,21 @@ void writeTensors(std::ostream &out, const Program &program, const char *kind,
 }
 
 } // namespace
+
+std::string weft::rt::targetText(const Program &program, const Instruction &instruction) {
+  switch (instruction.opcode) {
+  case Opcode::Kernel:
+    return "kernel @" + program.kernels[instruction.target].name;
+  case Opcode::Product:
+    return "product " + productText(program.products[instruction.target]);
+  case Opcode::Collective:
+    return collectiveText(program, program.collectives[instruction.target]);
+  case Opcode::Observe:
+    return "observe '" + program.observations[instruction.target].name + "' " +
+           layoutText(program, program.observations[instruction.target].layout);
+  }
+  return "";
+}
 
 std::string weft::rt::toText(const Program &program) {
   std::ostringstream out;

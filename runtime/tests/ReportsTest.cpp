@@ -53,6 +53,7 @@ TEST_F(CommandLine, ReadsEveryOption) {
                      "--seed",
                      "18446744073709551615",
                      "--metrics=m",
+                     "--profile=p",
                      "--save",
                      "s",
                      "--load",

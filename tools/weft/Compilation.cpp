@@ -10,6 +10,7 @@
 #include "Progress.h"
 
 #include "core/Text.h"
+#include "weft/Cost/PredictProgram.h"
 #include "weft/InitAll.h"
 #include "weft/Pipeline/Import/Import.h"
 #include "weft/Pipeline/ModuleSizes.h"
@@ -196,12 +197,14 @@ LogicalResult Compilation::makeProgram() {
   // Without the one, the other would give a share of the peak that is none.
   info.peakFlopsPerRank =
       stepFlops > 0 ? descriptions.machine.device.peakFlops(recipe.precision).value_or(0) : 0;
+  info.memoryBandwidthPerRank = descriptions.machine.device.memoryBandwidth;
   info.threadsPerRank = descriptions.machine.device.cores;
   FailureOr<rt::Program> flat = flatten(*module, info);
   if (failed(flat)) {
     return failure();
   }
   program = std::move(*flat);
+  cost::predictProgram(program, descriptions.machine);
   return checkMemory();
 }
 

@@ -99,6 +99,10 @@ struct NamedTensor {
 /// the code of `kernels[i]`.
 struct Kernel {
   std::string name;
+  /// The op that it does: "attention", "map".
+  std::string kind = {};
+  /// What is computed for each element, where the op does not say it: "mulf addf tanh".
+  std::string detail = {};
 };
 
 /// Runs iterations `begin` to before `end` of one phase of a generated kernel.
@@ -181,6 +185,18 @@ struct Operand {
   Access access = Access::Read;
 };
 
+/// What one rank does in one instruction, as the ops of the IR say of themselves, and how long that
+/// takes on the machine that the program was compiled for. All are 0 or more, and 0 where nobody
+/// has said.
+struct Cost {
+  /// Floating-point operations; a multiply-add counts two.
+  double flops = 0;
+  /// Bytes read and written in memory; of a collective, those that this rank moves.
+  double bytes = 0;
+  /// Seconds, as `weft/Cost` predicts them.
+  double seconds = 0;
+};
+
 /// One step of the table. `target` numbers the kernel, product, collective or
 /// observation, by opcode.
 struct Instruction {
@@ -190,11 +206,12 @@ struct Instruction {
   uint32_t label = 0;
   std::vector<Operand> operands;
   std::vector<int64_t> immediates;
+  Cost cost = {};
 };
 
 struct Program {
   /// Written first, compared by the loader.
-  static constexpr uint32_t kVersion = 2;
+  static constexpr uint32_t kVersion = 3;
 
   std::string modelName;
   /// The plan, as text, and its hash; equal on all ranks.
@@ -229,6 +246,8 @@ struct Program {
   /// ops (recomputation not counted), and the peak of one rank's device per
   /// second; their ratio is the share of peak that is printed.
   double stepFlops = 0, peakFlopsPerRank = 0;
+  /// Bytes per second that one rank's device reads or writes in its memory; 0 if nobody has said.
+  double memoryBandwidthPerRank = 0;
   /// Processor cores that a rank's device has: what kernels and products are cut for, and the
   /// most threads that a rank can use.
   int64_t threadsPerRank = 1;
@@ -243,6 +262,11 @@ struct Program {
 /// The same for a mesh alone: ranks that differ from `rank` only on `axes`, in group order.
 std::vector<int64_t> groupOf(int64_t rank, std::span<const uint32_t> axes,
                              std::span<const Axis> mesh);
+
+/// What an instruction does, in a word, for reports: "product", the kind of a collective,
+/// "observe", "optimizer" where a parameter or a state of the optimizer is written, else the
+/// kernel's kind.
+std::string classOf(const Program &program, const Instruction &instruction);
 
 /// Local shape of a rank's piece.
 std::vector<int64_t> localShape(const TensorLayout &layout, std::span<const Axis> mesh);
@@ -266,6 +290,9 @@ std::vector<char> serialize(const Program &program);
 /// is not well-formed returns false and says why in `error`; `program` is then
 /// unspecified. Safe on any bytes.
 bool deserialize(std::span<const char> bytes, Program &program, std::string &error);
+
+/// What an instruction runs, without its operands: "all-reduce sum f32 [8, 64] over {data}".
+std::string targetText(const Program &program, const Instruction &instruction);
 
 /// The whole table as text, one instruction a line, for people and for tests.
 std::string toText(const Program &program);
