@@ -269,9 +269,9 @@ LogicalResult proveProgram(ModuleOp module, const rt::Program &program) {
 } // namespace
 
 FailureOr<rt::Program> weft::flatten(ModuleOp module, const ProgramInfo &info) {
-  auto mesh = module->getAttrOfType<MeshAttr>(kMeshAttr);
+  auto mesh = module->getAttrOfType<MeshAttr>(kMeshAttrName);
   if (!mesh) {
-    return emitError(module.getLoc()) << "expected a mesh in '" << kMeshAttr << "'";
+    return emitError(module.getLoc()) << "expected a mesh in '" << kMeshAttrName << "'";
   }
   ModuleSymbols symbols(module);
   FailureOr<SmallVector<FlatSection, 3>> sections = linearizeSections(module, symbols);

@@ -17,7 +17,9 @@ def BuildGradientsPass : Pass<"build-gradients", "::mlir::ModuleOp"> {
     which computes the loss, observes it, and then computes and observes the gradient of every
     parameter that the loss depends on. A layer `@layer` becomes `@layer_forward`, which also
     returns what backward needs of its values, and `@layer_backward`; both exist once,
-    however often the layer is called.
+    however often the layer is called. What takes hardly longer to compute than to read, such as
+    an activation function, is not kept: backward has a copy of the op, marked
+    `weft.recomputed`, if its operands are parameters or kept anyway.
 
     ```mlir
     func.func @loss() -> tensor<f64> {
