@@ -87,7 +87,7 @@ LogicalResult Compilation::begin() {
     return failure(failed(parseModule()) || (isScheduled && failed(makeProgram())));
   }
   Progress progress(Phase::Import, wantsProgress(options.verbose));
-  module = importModel(context, *descriptions.model, descriptions.recipe);
+  module = importModel(context, *descriptions.model, descriptions.recipe, options.import);
   if (failed(runPasses(Phase::Import))) {
     return failure();
   }

@@ -93,7 +93,7 @@ def VerifyDifferentiatePass : Pass<"verify-differentiate", "::mlir::ModuleOp"> {
     - `@init()` and `@step()` take and give nothing, and there is no `@loss` and no optimizer;
     - `@init` assigns once to every variable that is no input, and `@step` at most once;
     - `@evaluate()`, if there is one, takes and gives nothing, assigns to no variable, and observes
-      the validation loss and nothing else;
+      the validation loss, perhaps the logits, and nothing else;
     - `@step` observes the loss, the gradient norm and the gradient of every parameter that it
       assigns.
 
