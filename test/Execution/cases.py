@@ -29,13 +29,13 @@ ALL_MESHES = [(ranks // tp, tp) for ranks in (2, 4, 8) for tp in (1, 2, 4, 8) if
 class Case:
     """One model with one recipe, in one precision, and the meshes to split it over."""
 
-    family: str  # "gpt2" or "llama"
+    family: str  # "gpt2", "llama" or "qwen"
     optimizer: str  # "adamw" or "sgd"
     dropout: bool
     tied: bool
     precision: str = "F64"
     meshes: tuple = ((2, 1), (1, 2), (2, 2))
-    attention_biases: bool = True  # of the gpt2 family; the other has none
+    attention_biases: bool = True  # of families that have any
 
     @property
     def name(self):
@@ -61,6 +61,19 @@ norm_epsilon: 1e-6
 activation: SWIGLU
 positions: ROTARY
 """,
+    # What Qwen and Mistral add to Llama.
+    "qwen": """heads: 16
+kv_heads: 8
+head_size: 4
+norm: RMS_NORM
+norm_epsilon: 1e-6
+activation: SWIGLU
+positions: ROTARY
+attention_biases: true
+attention_output_bias: false
+query_key_norm: true
+attention_window: 5
+""",
 }
 
 # What the tied and the untied case of a family have each for itself.
@@ -68,6 +81,8 @@ DETAILS = {
     ("gpt2", True): "activation: GELU_TANH\n",
     ("gpt2", False): "activation: GELU\nnorm_bias: false\n",
     ("llama", True): "rotary { theta: 500.0 scaling: LINEAR factor: 2.0 }\n",
+    ("qwen", True): "",
+    ("qwen", False): "maximum_length: 16\n",
     ("llama", False): """rotary {
   theta: 500.0
   scaling: LLAMA3
@@ -109,11 +124,12 @@ vocabulary: 256
 initialization {{ standard_deviation: 0.08 }}
 """
     if not case.attention_biases:
-        text = text.replace("attention_biases: true\n", "")
+        text = text.replace("attention_biases: true\n", "").replace(
+            "attention_output_bias: false\n", "")
     if case.dropout:
         text += "dropout: 0.1\n"
         # Heads are split over tp, so these masks are the ones that a wrong index would change.
-        text += "attention_dropout: 0.2\n" if case.family == "llama" else "attention_dropout: 0.1\n"
+        text += f"attention_dropout: {0.1 if case.family == 'gpt2' else 0.2}\n"
     return text
 
 
@@ -185,8 +201,9 @@ def default_cases():
         Case("gpt2", "sgd", False, False),
         Case("llama", "adamw", False, True),
         Case("llama", "sgd", True, False),
+        Case("qwen", "adamw", True, False),
     ]
-    # One case of each family over every mesh; float32 where both families differ most.
+    # One case of GPT-2 and one of Llama over every mesh; float32 where the two differ most.
     chosen[0] = replace(chosen[0], meshes=tuple(ALL_MESHES))
     chosen[3] = replace(chosen[3], meshes=tuple(ALL_MESHES))
     return chosen + [replace(case, precision="F32", meshes=((2, 2),))

@@ -66,19 +66,20 @@ class Cases(unittest.TestCase):
                 self.assertEqual(recipe.global_batch % dp, 0)
                 for size in (model.kv_heads, model.ffn, model.vocabulary):
                     self.assertEqual(size % tp, 0)
-        self.assertEqual(len(seen), 32)
+        self.assertEqual(len(seen), 48)
 
     def test_default_covers_every_choice_and_mesh(self):
         chosen = cases.default_cases()
         for field in ("family", "optimizer", "dropout", "tied", "precision"):
-            self.assertEqual(len({getattr(case, field) for case in chosen}), 2, field)
+            every = {getattr(case, field) for case in cases.all_cases()}
+            self.assertEqual({getattr(case, field) for case in chosen}, every, field)
         self.assertEqual({mesh for case in chosen for mesh in case.meshes}, set(cases.ALL_MESHES))
-        self.assertEqual(sum(case.dropout for case in cases.all_cases()), 16)
+        self.assertEqual(sum(case.dropout for case in cases.all_cases()), 24)
 
     def test_training_moves_the_loss_by_a_tenth(self):
         # In NumPy, on the text itself, for every case: a run that learns nothing shows nothing.
         text = np.frombuffer(cases.training_text().encode(), np.uint8).astype(int)
-        for case in cases.all_cases()[:16]:
+        for case in cases.all_cases()[:24]:
             model = programs.config.parse_model(cases.model_text(case))
             recipe = programs.config.parse_recipe(cases.recipe_text(case))
 

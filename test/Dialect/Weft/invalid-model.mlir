@@ -170,6 +170,17 @@ func.func @attention_rate(%q: tensor<2x4x2x3x8xf32>, %k: tensor<2x4x2x8xf32>) {
 
 // -----
 
+func.func @attention_window(%q: tensor<2x4x2x3x8xf32>, %k: tensor<2x4x2x8xf32>) {
+  // attention_c4
+  // expected-error @+1 {{the window must be at least 1, got 0}}
+  %0:2 = weft.attention(%q, %k, %k) scale = 0.5 dropout = 0.0 window = 0
+      : tensor<2x4x2x3x8xf32>, tensor<2x4x2x8xf32>, tensor<2x4x2x8xf32>
+      -> tensor<2x4x2x3x8xf32>, tensor<2x2x3x4xf32>
+  return
+}
+
+// -----
+
 func.func @attention_key(%q: tensor<2x4x2x3x8xf32>, %k: tensor<2x4x2x8xf32>) {
   // attention_c2
   // expected-error @+1 {{seed, step and layer are given exactly when there is dropout}}

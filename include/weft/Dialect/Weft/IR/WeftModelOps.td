@@ -139,6 +139,8 @@ def Weft_AttentionOp : Weft_Op<"attention", [Pure, Weft_Differentiable, Weft_Pos
     softmax's denominator, which is all that the derivative needs: no matrix of
     positions by positions is ever held.
 
+    With a window of w, only the w keys up to the query's own position count.
+
     With a dropout rate above zero, weights are dropped by the generator of
     `docs/Numerics.md` from seed, step and layer (site 3), and the others scaled by
     1 / (1 - rate).
@@ -149,17 +151,18 @@ def Weft_AttentionOp : Weft_Op<"attention", [Pure, Weft_Differentiable, Weft_Pos
       zero; the rate lies in [0, 1).
     - attention_c3: offsets and sizes of the whole are given together, of the batch and the KV
       heads, and only with dropout.
+    - attention_c4: a window is at least 1.
   }];
   let arguments = (ins Weft_FloatTensor:$query, Weft_FloatTensor:$key, Weft_FloatTensor:$value,
                        Optional<Weft_CounterTensor>:$seed, Optional<Weft_CounterTensor>:$step,
                        Optional<Index>:$layer, Variadic<Index>:$offsets,
-                       F64Attr:$scale, F64Attr:$dropout,
+                       F64Attr:$scale, F64Attr:$dropout, OptionalAttr<I64Attr>:$window,
                        OptionalAttr<DenseI64ArrayAttr>:$global_shape);
   let results = (outs Weft_FloatTensor:$output, Weft_FloatTensor:$lse);
   let hasVerifier = 1;
   let assemblyFormat = [{
     `(` $query `,` $key `,` $value `)` `scale` `=` $scale `dropout` `=` $dropout
-    (`key` `(` $seed^ `,` $step `,` $layer `:` type($seed) `,` type($step) `)`)?
+    (`window` `=` $window^)? (`key` `(` $seed^ `,` $step `,` $layer `:` type($seed) `,` type($step) `)`)?
     (`offsets` `(` $offsets^ `)`)? (`of` $global_shape^)? attr-dict
     `:` type($query) `,` type($key) `,` type($value) `->` type($output) `,` type($lse)
   }];
@@ -177,7 +180,7 @@ def Weft_AttentionGradOp : Weft_Op<"attention_grad", [Pure, Weft_Positional,
                        Weft_FloatTensor:$gradient,
                        Optional<Weft_CounterTensor>:$seed, Optional<Weft_CounterTensor>:$step,
                        Optional<Index>:$layer, Variadic<Index>:$offsets,
-                       F64Attr:$scale, F64Attr:$dropout,
+                       F64Attr:$scale, F64Attr:$dropout, OptionalAttr<I64Attr>:$window,
                        OptionalAttr<DenseI64ArrayAttr>:$global_shape);
   let results = (outs Weft_FloatTensor:$query_gradient, Weft_FloatTensor:$key_gradient,
                       Weft_FloatTensor:$value_gradient);
@@ -185,7 +188,7 @@ def Weft_AttentionGradOp : Weft_Op<"attention_grad", [Pure, Weft_Positional,
   let assemblyFormat = [{
     `(` $query `,` $key `,` $value `)` `output` `(` $output `,` $lse `)`
     `gradient` `(` $gradient `)` `scale` `=` $scale `dropout` `=` $dropout
-    (`key` `(` $seed^ `,` $step `,` $layer `:` type($seed) `,` type($step) `)`)?
+    (`window` `=` $window^)? (`key` `(` $seed^ `,` $step `,` $layer `:` type($seed) `,` type($step) `)`)?
     (`offsets` `(` $offsets^ `)`)? (`of` $global_shape^)? attr-dict
     `:` type($query) `,` type($key) `,` type($value) `,` type($output) `,` type($lse)
     `,` type($gradient)

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef WEFT_LIB_PIPELINE_IMPORT_PARAMETERS_H
-#define WEFT_LIB_PIPELINE_IMPORT_PARAMETERS_H
+#ifndef WEFT_PIPELINE_IMPORT_PARAMETERS_H
+#define WEFT_PIPELINE_IMPORT_PARAMETERS_H
 
 #include "weft/Description/Model.h"
 
@@ -54,4 +54,4 @@ double initialDeviation(const desc::ModelSpec &model, const Parameter &parameter
 
 } // namespace weft
 
-#endif // WEFT_LIB_PIPELINE_IMPORT_PARAMETERS_H
+#endif // WEFT_PIPELINE_IMPORT_PARAMETERS_H
