@@ -28,9 +28,14 @@ constexpr const char *kRecipe = "version: 1 sequence_length: 8 global_batch_sequ
                                 "schedule { peak_learning_rate: 1e-2 } steps: 3 precision: F64";
 constexpr const char *kMachine =
     "version: 1 name: 'm' nodes: 1 devices_per_node: 8 "
-    "device { name: 'd' peak_flops { precision: F64 flops: 1e9 } memory_bytes: 1000000 "
+    "device { name: 'd' peak_flops { precision: F64 flops: 1e9 } memory_bytes: 1048576 "
     "memory_bandwidth_bytes_per_second: 1e9 } links { name: 'l' scope: NODE latency_seconds: 1e-6 "
     "bandwidth_bytes_per_second: 1e9 }";
+
+template <typename Spec> Spec valid(const Result<Spec> &result) {
+  require(bool(result), "a good description is accepted");
+  return *result;
+}
 
 void check(const Diagnostics &diagnostics) {
   for (const Diagnostic &diagnostic : diagnostics) {
@@ -62,10 +67,10 @@ void checkPlan(const PlanSpec &plan) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   static const weft::rt::TemporaryFolder folder;
-  static const ModelSpec otherModel = *parseModel(kModel);
-  static const RecipeSpec otherRecipe = *parseRecipe(kRecipe);
-  static const MachineSpec otherMachine = *parseMachine(kMachine);
-  static const PlanSpec otherPlan = *applyPins({"dp=2", "tp=2"});
+  static const ModelSpec otherModel = valid(parseModel(kModel));
+  static const RecipeSpec otherRecipe = valid(parseRecipe(kRecipe));
+  static const MachineSpec otherMachine = valid(parseMachine(kMachine));
+  static const PlanSpec otherPlan = valid(applyPins({"dp=2", "tp=2"}));
   std::string text(reinterpret_cast<const char *>(data), size);
   std::string path = folder.write("description", text);
 

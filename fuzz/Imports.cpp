@@ -24,10 +24,12 @@ static constexpr int64_t kMostLayers = 16;
 
 /// One that can do all that a recipe may ask for.
 static desc::MachineSpec makeMachine() {
-  return *desc::parseMachine(
+  auto machine = desc::parseMachine(
       "version: 1 name: 'm' nodes: 1 devices_per_node: 1 device { name: 'd' "
       "peak_flops { precision: F64 flops: 1e9 } peak_flops { precision: F32 flops: 1e9 } "
-      "memory_bytes: 1000000 memory_bandwidth_bytes_per_second: 1e9 }");
+      "memory_bytes: 1048576 memory_bandwidth_bytes_per_second: 1e9 }");
+  require(bool(machine), "a good description is accepted");
+  return *machine;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

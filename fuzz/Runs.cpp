@@ -6,31 +6,27 @@
 //===----------------------------------------------------------------------===//
 //
 // A run goes on from a checkpoint, or starts from a file, and is to write all that it
-// can. The first byte says which of the files that it reads is damaged: "d" data, "v"
-// data to validate on, "l" what --load names, "m" metrics, "L" LATEST, "j" the manifest
-// behind its first line, "s" a shard. From the place in the file that the next two
-// bytes give, as many bytes as the two after them are replaced by the rest. Checksums
-// are made to fit. A run that fails must say why, and leave every file as it was.
+// can. Of the files that it reads, "d" damages the data, "v" those to validate on, "l"
+// what --load names, "m" metrics, "L" LATEST, "j" the manifest behind its first line,
+// "s" a shard. Checksums are made to fit. A run that fails must say why, and leave
+// every file as it was.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Fuzz.h"
+#include "Patch.h"
 
 #include "core/Checksum.h"
 #include "core/Trainer.h"
 #include "tests/TemporaryFolder.h"
 #include "tests/Toy.h"
 
-#include <map>
 #include <nlohmann/json.hpp>
 
 using namespace weft::rt;
 using nlohmann::json;
 
 namespace {
-
-/// Contents by their names in the folder.
-using Files = std::map<std::string, std::string>;
 
 const char *const kManifest = "ck/step-00000002/manifest.json";
 const char *const kShard = "ck/step-00000002/rank-00001.safetensors";
@@ -46,14 +42,14 @@ public:
     whole = read();
   }
 
-  void check(char damaged, size_t place, size_t removed, std::string_view inserted);
+  void check(const Patch &patch);
 
 private:
   /// The exit status. What the run says goes to `said`.
   int run(std::vector<std::string> arguments);
   Files read() const;
   void write(const Files &files) const;
-  Files damage(char damaged, size_t place, size_t removed, std::string_view inserted) const;
+  Files damaged(const Patch &patch) const;
 
   TemporaryFolder folder;
   const std::vector<char> program;
@@ -148,30 +144,29 @@ const char *nameOf(char letter) {
   }
 }
 
-Files Runs::damage(char damaged, size_t place, size_t removed, std::string_view inserted) const {
+Files Runs::damaged(const Patch &patch) const {
   Files files = whole;
-  std::string &content = files[nameOf(damaged)];
-  if (damaged == 'j') {
+  std::string &content = files[nameOf(patch.file)];
+  if (patch.file == 'j') {
     content.erase(0, content.find('\n') + 1);
   }
-  place = std::min(place, content.size());
-  content.replace(place, std::min(removed, content.size() - place), inserted);
-  if (damaged == 'j') {
+  patch.apply(content);
+  if (patch.file == 'j') {
     content = withFirstLine(content);
-  } else if (damaged == 's') {
+  } else if (patch.file == 's') {
     files[kManifest] = manifestFor(whole, content);
   }
   return files;
 }
 
-void Runs::check(char damaged, size_t place, size_t removed, std::string_view inserted) {
-  Files files = damage(damaged, place, removed, inserted);
+void Runs::check(const Patch &patch) {
+  Files files = damaged(patch);
   write(files);
   std::vector<std::string> arguments = {
       "--steps",          "3",     "--metrics",         "metrics",
       "--save",           "saved", "--save-gradients",  "gradients",
       "--gradients-step", "2",     "--validation-data", "validation"};
-  if (damaged == 'l') {
+  if (patch.file == 'l') {
     arguments.insert(arguments.end(), {"--load", "load"});
   } else {
     arguments.insert(arguments.end(), {"--checkpoint-dir", "ck", "--allow-changes"});
@@ -193,10 +188,9 @@ void Runs::check(char damaged, size_t place, size_t removed, std::string_view in
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   static Runs runs;
-  constexpr size_t kPlace = 5;
-  if (size >= kPlace && nameOf(char(data[0]))) {
-    runs.check(char(data[0]), data[1] | data[2] << 8, data[3] | data[4] << 8,
-               {reinterpret_cast<const char *>(data) + kPlace, size - kPlace});
+  std::optional<Patch> patch = Patch::read(data, size);
+  if (patch && nameOf(patch->file)) {
+    runs.check(*patch);
   }
   return 0;
 }
