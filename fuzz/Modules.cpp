@@ -9,6 +9,7 @@
 
 #include "weft/Dialect/Weft/IR/ScalarOps.h"
 #include "weft/Dialect/Weft/IR/Weft.h"
+#include "weft/Pipeline/ModuleText.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -27,6 +28,15 @@ static std::unique_ptr<MLIRContext> makeContext() {
   return context;
 }
 
+/// Reads the text as the compiler does.
+static OwningOpRef<ModuleOp> parse(llvm::StringRef text, MLIRContext *context) {
+  if (std::optional<std::string> refusal = weft::checkModuleText(text)) {
+    require(!refusal->empty(), "an error says something");
+    return nullptr;
+  }
+  return parseSourceString<ModuleOp>(text, context);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   // A context keeps every type and attribute that it has seen.
   static std::unique_ptr<MLIRContext> context;
@@ -37,13 +47,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   ScopedDiagnosticHandler silence(context.get(), [](Diagnostic &) { return success(); });
   // MLIR reads one byte beyond a text, which must be the zero behind that of a string.
   std::string text(reinterpret_cast<const char *>(data), size);
-  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, context.get());
+  OwningOpRef<ModuleOp> module = parse(text, context.get());
   if (module) {
     std::string printed;
     llvm::raw_string_ostream stream(printed);
     module->print(stream);
-    require(bool(parseSourceString<ModuleOp>(printed, context.get())),
-            "a module that is printed can be read");
+    require(bool(parse(printed, context.get())), "a module that is printed can be read");
   }
   return 0;
 }
