@@ -200,6 +200,7 @@ void SectionWriter::markGradients() {
 rt::BufferClass classOf(VariableRole role) {
   switch (role) {
   case VariableRole::Parameter:
+  case VariableRole::Statistic: // Part of the model: loaded, saved and reported with it.
     return rt::BufferClass::Parameter;
   case VariableRole::Optimizer:
     return rt::BufferClass::Optimizer;
