@@ -15,6 +15,9 @@ namespace weft {
 /// `weft compile`: descriptions to an executable. Returns the exit status.
 int compileCommand(llvm::ArrayRef<const char *> arguments);
 
+/// `weft calibrate`: measures this machine. Returns the exit status.
+int calibrateCommand(llvm::ArrayRef<const char *> arguments);
+
 /// `weft run`: starts a compiled program. Returns the exit status; if the program can be started,
 /// it takes over this process, and the function does not return.
 int runCommand(llvm::ArrayRef<const char *> arguments);
