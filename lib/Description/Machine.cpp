@@ -115,7 +115,9 @@ static DeviceSpec toSpec(const proto::Device &device) {
   DeviceSpec spec;
   spec.name = device.name();
   for (const proto::PeakFlops &peak : device.peak_flops()) {
-    (peak.precision() == proto::F64 ? spec.peakFlopsF64 : spec.peakFlopsF32) = peak.flops();
+    (peak.precision() == proto::F64   ? spec.peakFlopsF64
+     : peak.precision() == proto::F32 ? spec.peakFlopsF32
+                                      : spec.peakFlopsBF16) = peak.flops();
   }
   spec.memoryBytes = device.memory_bytes();
   spec.memoryBandwidth = device.memory_bandwidth_bytes_per_second();

@@ -29,6 +29,7 @@ static void checkSizes(const proto::Model &model, Fields &fields) {
   fields.integer("ffn", "model_r4", 1, 1 << 20);
   fields.integer("vocabulary", "model_r4", 2, 1 << 24);
   fields.integer("maximum_length", "model_r4", 1, 1 << 20);
+  fields.integer("attention_window", "model_r4", 1, 1 << 20);
 
   // model_r5
   if (heads && kvHeads && model.heads() % model.kv_heads() != 0) {
@@ -106,6 +107,10 @@ static void checkModel(const proto::Model &model, Fields &fields) {
   // model_r8
   if (model.norm() == proto::Model::RMS_NORM && model.norm_bias()) {
     fields.error("norm_bias", "model_r8", "expected false with RMS_NORM, got true");
+  }
+  // model_r17
+  if (model.norm() == proto::Model::LAYER_NORM && model.query_key_norm()) {
+    fields.error("query_key_norm", "model_r17", "expected false with LAYER_NORM, got true");
   }
   // model_r9
   fields.real("norm_epsilon", "model_r9", {.low = 0, .high = 0.1, .above = true});
@@ -189,6 +194,10 @@ static ModelSpec resolve(const proto::Model &model, Fields &) {
   spec.positions = toSpec(model.positions());
   spec.rotary = toSpec(model.rotary());
   spec.attentionBiases = model.attention_biases();
+  spec.attentionOutputBias =
+      model.has_attention_output_bias() ? model.attention_output_bias() : model.attention_biases();
+  spec.queryKeyNorm = model.query_key_norm();
+  spec.attentionWindow = model.attention_window();
   spec.mlpBiases = model.mlp_biases();
   spec.dropout = model.dropout();
   spec.attentionDropout = model.attention_dropout();
@@ -212,7 +221,9 @@ int64_t parameterCount(const ModelSpec &model) {
   int64_t keys = model.kvHeads * model.headSize;
   int64_t norm = model.hidden * (model.normBias ? 2 : 1);
   int64_t attention = 2 * model.hidden * (queries + keys) +
-                      (model.attentionBiases ? queries + 2 * keys + model.hidden : 0);
+                      (model.attentionBiases ? queries + 2 * keys : 0) +
+                      (model.attentionOutputBias ? model.hidden : 0) +
+                      (model.queryKeyNorm ? 2 * model.headSize : 0);
   int64_t inner = model.hasGate() ? 2 : 1;
   int64_t mlp = (inner + 1) * model.hidden * model.ffn +
                 (model.mlpBiases ? inner * model.ffn + model.hidden : 0);

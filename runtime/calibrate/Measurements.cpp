@@ -9,6 +9,7 @@
 
 #include "backends/local/LocalBackend.h"
 #include "calibrate/MemoryKernels.h"
+#include "core/BF16Product.h"
 #include "core/Json.h"
 #include "core/Products.h"
 #include "core/Text.h"
@@ -100,7 +101,12 @@ private:
         }
       }
     }
+    // Products of other formats go by few: float64 is left to compiled kernels, and only its peak
+    // is asked for.
     cases.push_back(makeProduct(ElementType::F64, 512, 512, 512));
+    for (int64_t side : sides) {
+      cases.push_back(makeProduct(ElementType::BF16, side, side, side));
+    }
     return cases;
   }
 
@@ -144,13 +150,28 @@ private:
 
   void productTimes(Sampler &sampler, const std::vector<Product> &cases) {
     for (const Product &product : cases) {
-      // In float64 a matrix of halves takes the room that two of float32 take.
+      // Room for the widest format; what the numbers are does not matter, if they are no
+      // subnormals.
       std::vector<double> a(size_t(product.m * product.k), 0.5), c(size_t(product.m * product.n));
       std::vector<double> b(size_t(product.k * product.n), 0.5);
       std::vector<ProductPiece> pieces = cutProduct(product, sampler.team().size());
+      std::vector<std::unique_ptr<BF16Product>> narrow;
+      std::string error;
+      for (size_t i = 0; product.type == ElementType::BF16 && i < pieces.size(); ++i) {
+        narrow.push_back(BF16Product::make(pieces[i], error));
+        if (!narrow.back()) {
+          sampler.communicator().fail(error);
+          return;
+        }
+      }
       Timing timing = sampler.measure([&] {
         sampler.team().run(int64_t(pieces.size()), [&](int64_t i) {
-          runProduct(pieces[size_t(i)], a.data(), b.data(), c.data());
+          std::string unused; // A library that could make the product has no reason to fail.
+          if (narrow.empty()) {
+            runProduct(pieces[size_t(i)], a.data(), b.data(), c.data());
+          } else {
+            narrow[size_t(i)]->run(a.data(), b.data(), c.data(), unused);
+          }
         });
       });
       if (sampler.communicator().rank() == 0) {

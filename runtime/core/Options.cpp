@@ -326,6 +326,11 @@ bool weft::rt::parseOptions(const Program &program, std::span<const char *const>
     return fail(error, "--ranks is ", *options.ranks, ", but the plan of this program is for ",
                 meshText(program), "; compile again for another number of ranks");
   }
+  if (options.threads && *options.threads > program.threadsPerRank) {
+    return fail(error, "--threads is ", *options.threads, ", but the work of a rank is cut for ",
+                program.threadsPerRank, program.threadsPerRank == 1 ? " core" : " cores",
+                "; compile again for a machine whose devices have more");
+  }
   return checkFiles(options, error) && checkCheckpoints(options, error) &&
          checkValidation(options, error);
 }

@@ -10,11 +10,12 @@
 using namespace weft::rt;
 
 size_t weft::rt::sizeOf(ElementType type) {
-  return type == ElementType::F64 || type == ElementType::I64 ? 8 : 4;
+  static constexpr size_t bytes[] = {8, 4, 8, 4, 2};
+  return bytes[size_t(type)];
 }
 
 const char *weft::rt::nameOf(ElementType type) {
-  static constexpr const char *names[] = {"f64", "f32", "i64", "i32"};
+  static constexpr const char *names[] = {"f64", "f32", "i64", "i32", "bf16"};
   return names[size_t(type)];
 }
 

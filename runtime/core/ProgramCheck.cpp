@@ -225,8 +225,13 @@ bool Checker::checkProducts() {
   for (size_t i = 0; i < program.products.size(); ++i) {
     const Product &product = program.products[i];
     std::string name = concat("product ", i);
-    if (product.type != ElementType::F64 && product.type != ElementType::F32) {
-      return fail(error, name, " is of type ", nameOf(product.type), ", expected f64 or f32");
+    bool isBF16 = product.type == ElementType::BF16;
+    if (product.type != ElementType::F64 && product.type != ElementType::F32 && !isBF16) {
+      return fail(error, name, " is of type ", nameOf(product.type), ", expected f64, f32 or bf16");
+    }
+    if (product.isResultF32 && !isBF16) {
+      return fail(error, name, " widens its result, which only one of bf16 may, got ",
+                  nameOf(product.type));
     }
     for (int64_t size :
          {product.m, product.n, product.k, product.batch, product.lda, product.ldb, product.ldc}) {
@@ -401,7 +406,7 @@ bool Checker::checkProductOperands(const std::string &where, const Instruction &
   const std::vector<Operand> &operands = instruction.operands;
   return checkRoom(where, operands[0].buffer, product.type, a) &&
          checkRoom(where, operands[1].buffer, product.type, b) &&
-         checkRoom(where, operands[2].buffer, product.type, c);
+         checkRoom(where, operands[2].buffer, product.resultType(), c);
 }
 
 bool Checker::checkCollectiveOperands(const std::string &where, const Instruction &instruction) {

@@ -44,7 +44,8 @@ std::string operandsText(const Instruction &instruction) {
 }
 
 std::string productText(const Product &product) {
-  std::string text = concat(nameOf(product.type), " ", product.m, "x", product.n, "x", product.k,
+  std::string text = concat(nameOf(product.type), product.isResultF32 ? " to f32" : "", " ",
+                            product.m, "x", product.n, "x", product.k,
                             product.transposeA ? " A^T" : "", product.transposeB ? " B^T" : "",
                             " ld ", product.lda, "/", product.ldb, "/", product.ldc);
   if (product.batch != 1) {

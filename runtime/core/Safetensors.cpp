@@ -129,7 +129,8 @@ private:
   std::vector<Range> ranges;
 };
 
-bool readFile(std::span<const char> bytes, SafetensorsFile &file, std::string &error) {
+bool readFile(std::span<const char> bytes, SafetensorsFile &file, size_t &headerBytes,
+              std::string &error) {
   if (bytes.size() < kLengthBytes) {
     return fail(error, "expected at least ", kLengthBytes, " bytes, got ", bytes.size());
   }
@@ -142,13 +143,14 @@ bool readFile(std::span<const char> bytes, SafetensorsFile &file, std::string &e
     return fail(error, "the header should have ", length, " bytes; ", rest.size(),
                 " follow, and at most ", kMaxHeaderBytes, " are allowed");
   }
+  headerBytes = kLengthBytes + length;
   return HeaderReader(rest.subspan(length), error).read(rest.first(length), file);
 }
 
 } // namespace
 
 const char *weft::rt::safetensorsName(ElementType type) {
-  static constexpr const char *names[] = {"F64", "F32", "I64", "I32"};
+  static constexpr const char *names[] = {"F64", "F32", "I64", "I32", "BF16"};
   return names[size_t(type)];
 }
 
@@ -178,6 +180,6 @@ bool SafetensorsFile::open(const std::string &path, std::string &error) {
   if (!file.open(path, error)) {
     return false;
   }
-  return readFile(file.bytes(), *this, reason) ||
+  return readFile(file.bytes(), *this, headerBytes, reason) ||
          fail(error, "'", path, "' is not a valid safetensors file: ", reason);
 }

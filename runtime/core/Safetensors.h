@@ -54,8 +54,12 @@ public:
   std::map<std::string, Tensor> tensors;
   std::map<std::string, std::string> metadata;
 
+  /// All of the file that comes before the tensors.
+  std::span<const char> header() const { return file.bytes().first(headerBytes); }
+
 private:
   MappedFile file;
+  size_t headerBytes = 0;
 };
 
 } // namespace weft::rt

@@ -47,7 +47,8 @@ TEST(Layouts, CutDimensionsMajorToMinor) {
 
 TEST(Bytes, RoundTrip) {
   Program program = makeToy(2, 2);
-  program.products.push_back({ElementType::F64, true, false, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
+  program.products.push_back(
+      {ElementType::BF16, true, false, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, true});
   program.step[0].cost = {3, 4, 5};
   program.kernels[0].kind = "fill";
   std::vector<char> bytes = serialize(program);
@@ -195,6 +196,19 @@ const Fault kFaults[] = {
      },
      "input 'tokens' is empty"},
     {[](Program &p) { p.products = {{ElementType::I32}}; }, "product 0 is of type i32"},
+    {[](Program &p) {
+       p.products = {{ElementType::F32}};
+       p.products[0].isResultF32 = true;
+     },
+     "product 0 widens its result, which only one of bf16 may, got f32"},
+    {[](Program &p) {
+       p.products = {{ElementType::BF16, false, false, 1, 1, 1, 1, 1, 1}};
+       p.products[0].isResultF32 = true;
+       p.buffers.push_back({2, 0, BufferClass::Activation, false, ElementType::BF16});
+       auto last = uint32_t(p.buffers.size() - 1);
+       p.step.push_back({Opcode::Product, 0, 0, {{last}, {last}, {last}}, {}});
+     },
+     "needs f32 in buffer 10, which holds bf16"},
     {[](Program &p) { p.products = {{ElementType::F32, false, false, -1}}; }, "a size of -1"},
     {[](Program &p) { p.products = {{ElementType::F32, false, false, 1, 1, 1, 1, 1, 1, 1, -1}}; },
      "product 0 has a negative stride"},

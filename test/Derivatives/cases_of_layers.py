@@ -79,13 +79,14 @@ LOOKUPS = [
 ]
 
 
-def attention(name, group, positions, dropout=0.0, heads=2, head=2, batch=2):
+def attention(name, group, positions, dropout=0.0, heads=2, head=2, batch=2, window=None):
     """Attention of heads * group query heads."""
     query = f"batch={batch} s={positions} kv_heads={heads} group={group} head={head}"
     key = f"batch={batch} s={positions} kv_heads={heads} head={head}"
     drawn = "key(%seed, %step, %layer : !counter, !counter)" if dropout else ""
+    seen = f"window = {window}" if window else ""
     return Case(f"attention/{name}", {"q": query, "k": key, "v": key}, {"z": query}, f"""
-        %z, %lse = weft.attention(%q, %k, %v) scale = 0.6 dropout = {dropout} {drawn}
+        %z, %lse = weft.attention(%q, %k, %v) scale = 0.6 dropout = {dropout} {seen} {drawn}
             : !q, !k, !v -> !z, !lse""",
                 types={"lse": f"batch={batch} kv_heads={heads} group={group} s={positions}"})
 
@@ -99,6 +100,13 @@ ATTENTIONS = [
     # More positions than one tile of keys and queries holds.
     attention("many positions", 1, 300, heads=1, batch=1),
     attention("many positions with dropout", 2, 150, dropout=0.2, heads=1, batch=1),
+    attention("window", 2, 5, window=2),
+    attention("window of one", 1, 3, window=1),
+    # Windows that begin in the tile before, at its border, and several tiles before.
+    attention("window over tiles", 1, 150, window=40, heads=1, batch=1),
+    attention("window of a tile", 1, 200, window=64, heads=1, batch=1),
+    attention("window of tiles", 1, 300, window=150, heads=1, batch=1),
+    attention("window with dropout", 2, 100, dropout=0.2, window=30, heads=1, batch=1),
     Case("attention/query is key and value", {"x": "batch=2 s=3 kv_heads=1 head=2"},
          {"z": "batch=2 s=3 kv_heads=1 group=1 head=2"}, """
         %ones = weft.fill constant 1.0 : !ones

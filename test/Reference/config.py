@@ -35,12 +35,19 @@ class Model:
     theta: float = 10000.0
     rope_scaling: tuple = None  # see layers.rotary_frequencies
     attention_biases: bool = False
+    attention_output_bias: bool = None  # as attention_biases
+    query_key_norm: bool = False
+    attention_window: int = 0  # 0: none
     mlp_biases: bool = False
     tied_embeddings: bool = False
     dropout: float = 0.0
     attention_dropout: float = 0.0
     standard_deviation: float = 0.02
     scale_residual_projections: bool = True
+
+    def __post_init__(self):
+        if self.attention_output_bias is None:
+            self.attention_output_bias = self.attention_biases
 
     @property
     def group(self):
@@ -61,7 +68,11 @@ class Model:
             for part in ("key", "value"):
                 self._linear(shapes, attention + part, (self.kv_heads, self.head_size), (hidden,),
                              self.attention_biases)
-            self._linear(shapes, attention + "output", (hidden,), queries, self.attention_biases)
+            if self.query_key_norm:
+                for part in ("query_norm", "key_norm"):
+                    shapes[f"{attention}{part}.weight"] = (self.head_size,)
+            self._linear(shapes, attention + "output", (hidden,), queries,
+                         self.attention_output_bias)
             shapes.update(self._norm(prefix + "mlp_norm"))
             names = ("up", "gate") if self.activation == "SWIGLU" else ("up",)
             for part in names:
@@ -134,7 +145,8 @@ def _known(fields, kind, names):
 
 
 MODEL_FIELDS = ("layers hidden heads kv_heads head_size ffn norm norm_epsilon norm_bias activation "
-                "positions attention_biases mlp_biases dropout attention_dropout tied_embeddings "
+                "positions attention_biases attention_output_bias query_key_norm attention_window "
+                "mlp_biases dropout attention_dropout tied_embeddings "
                 "vocabulary maximum_length").split()
 
 

@@ -59,12 +59,12 @@ def rms_norm(x, weight, epsilon):
 
 
 def rms_norm_backward(dy, x, weight, epsilon):
-    """Gradients of x and weight."""
+    """Gradients of x and weight; all dimensions but the last are rows."""
     inverse = 1.0 / np.sqrt((x**2).mean(axis=-1, keepdims=True) + epsilon)
     unit = x * inverse
     g = dy * weight
     dx = inverse * (g - unit * (g * unit).mean(axis=-1, keepdims=True))
-    return dx, (dy * unit).sum(axis=(0, 1))
+    return dx, (dy * unit).reshape(-1, x.shape[-1]).sum(axis=0)
 
 
 def gelu(x):
@@ -144,16 +144,19 @@ def softmax(x):
     return e / e.sum(axis=-1, keepdims=True)
 
 
-def attention(q, k, v, mask):
+def attention(q, k, v, mask, window=0):
     """Causal attention (Vaswani et al. 2017); `mask` multiplies the probabilities, or is None.
+
+    With a window, only that many keys up to the query's own count (Beltagy et al. 2020).
 
     q is [batch, kv_heads, group, sequence, head]; k and v are [batch, kv_heads, sequence, head].
     Returns the mixed values, shaped as q, and the probabilities before the mask.
     """
     scores = np.einsum("bkgqh,bksh->bkgqs", q, k) / math.sqrt(q.shape[-1])
     length = q.shape[-2]
-    future = np.triu(np.ones((length, length), bool), 1)
-    probabilities = softmax(np.where(future, -np.inf, scores))
+    distance = np.arange(length)[:, None] - np.arange(length)
+    seen = (distance >= 0) & (distance < (window or length))
+    probabilities = softmax(np.where(seen, scores, -np.inf))
     kept = probabilities if mask is None else probabilities * mask
     return np.einsum("bkgqs,bksh->bkgqh", kept, v), probabilities
 

@@ -148,6 +148,11 @@ class Transformer:
         q, k, v = (self._linear(weights, x, f"{prefix}{part}.weight", f"{prefix}{part}.bias", path)
                    for part, path in paths.items())
         q = q.reshape(batch, length, model.kv_heads, model.group, model.head_size)
+        k = k.reshape(batch, length, model.kv_heads, model.head_size)
+        head_norms = {"query": [], "key": []}
+        if model.query_key_norm:
+            q = self._norm(weights, q, prefix + "query_norm", head_norms["query"])
+            k = self._norm(weights, k, prefix + "key_norm", head_norms["key"])
         q = q.transpose(0, 2, 3, 1, 4)
         k, v = (t.reshape(batch, length, model.kv_heads, model.head_size).transpose(0, 2, 1, 3)
                 for t in (k, v))
@@ -158,7 +163,7 @@ class Transformer:
             shape = (batch, model.kv_heads, model.group, length, length)
             mask = generator.dropout_mask(shape, model.attention_dropout, *key,
                                           generator.SITE_ATTENTION_PROBABILITIES)
-        mixed, probabilities = layers.attention(q, k, v, mask)
+        mixed, probabilities = layers.attention(q, k, v, mask, model.attention_window)
 
         def backward(d, gradients):
             d = d.reshape(batch, length, model.kv_heads, model.group, model.head_size)
@@ -167,8 +172,11 @@ class Transformer:
             if self.frequencies is not None:
                 dq = layers.rotate_backward(dq, self.frequencies)
                 dk = layers.rotate_backward(dk, self.frequencies)
-            dq = dq.transpose(0, 3, 1, 2, 4).reshape(batch, length, -1)
-            dk, dv = (t.transpose(0, 2, 1, 3).reshape(batch, length, -1) for t in (dk, dv))
+            dq, dk, dv = dq.transpose(0, 3, 1, 2, 4), dk.swapaxes(1, 2), dv.swapaxes(1, 2)
+            if model.query_key_norm:
+                dq = head_norms["query"][0](dq, gradients)
+                dk = head_norms["key"][0](dk, gradients)
+            dq, dk, dv = (t.reshape(batch, length, -1) for t in (dq, dk, dv))
             return sum(path[0](g, gradients) for path, g in zip(paths.values(), (dq, dk, dv)))
 
         saved.append(backward)

@@ -30,6 +30,14 @@ VARIANTS = {
     "llama": dict(LLAMA),
     "llama tied": dict(LLAMA, tied_embeddings=True),
     "llama with biases": dict(LLAMA, attention_biases=True, mlp_biases=True),
+    "query, key and value biases only": dict(LLAMA, attention_biases=True,
+                                             attention_output_bias=False),
+    "output bias only": dict(SMALL, attention_biases=False, attention_output_bias=True),
+    "query and key norms": dict(LLAMA, query_key_norm=True),
+    "query and key norms with biases": dict(LLAMA, query_key_norm=True, attention_biases=True),
+    "window": dict(LLAMA, attention_window=3),
+    "window of one": dict(SMALL, attention_window=1),
+    "window with dropout": dict(LLAMA, attention_window=2, attention_dropout=0.3),
     "linear scaling": dict(LLAMA, rope_scaling=("linear", 2.0)),
     "llama3 scaling": dict(LLAMA, rope_scaling=("llama3", 4.0, 1.0, 4.0, 6)),
     "no positions": dict(SMALL, positions="NO_POSITIONS"),
@@ -92,7 +100,7 @@ class Gradients(unittest.TestCase):
 
 
 for _name, _options in VARIANTS.items():
-    setattr(Gradients, "test_" + _name.replace(" ", "_").replace("-", "_"),
+    setattr(Gradients, "test_" + _name.replace(" ", "_").replace("-", "_").replace(",", ""),
             lambda self, options=_options: self.check(options))
 
 
@@ -106,6 +114,17 @@ class Forward(unittest.TestCase):
         a, b = (transformer.logits(weights, t, 1, 0, []) for t in (tokens, changed))
         np.testing.assert_array_equal(a[:, :4], b[:, :4])
         self.assertGreater(np.abs(a[:, 4:] - b[:, 4:]).max(), 0.0)
+
+    def test_window_ends_what_a_query_sees(self):
+        # One layer, so that nothing comes from further away through other positions.
+        model = Model(**dict(LLAMA, layers=1, attention_window=3))
+        transformer, weights = Transformer(model), shaken(model)
+        tokens, _ = batch(model)
+        changed = tokens.copy()
+        changed[:, 1] = (changed[:, 1] + 1) % model.vocabulary
+        a, b = (transformer.logits(weights, t, 1, 0, []) for t in (tokens, changed))
+        moved = np.abs(a - b).max(axis=(0, 2)) > 0.0
+        self.assertEqual(moved.tolist(), [False, True, True, True, False, False, False])
 
     def test_group_shares_its_key_head(self):
         # With the key and value heads repeated, multi-head attention gives the grouped result.

@@ -18,6 +18,13 @@ int compileCommand(llvm::ArrayRef<const char *> arguments);
 /// `weft calibrate`: measures this machine. Returns the exit status.
 int calibrateCommand(llvm::ArrayRef<const char *> arguments);
 
+/// `weft import`: a checkpoint folder of transformers to a description and weights. Returns the
+/// exit status.
+int importCommand(llvm::ArrayRef<const char *> arguments);
+
+/// `weft export`: trained weights to a checkpoint folder of transformers. Returns the exit status.
+int exportCommand(llvm::ArrayRef<const char *> arguments);
+
 /// `weft run`: starts a compiled program. Returns the exit status; if the program can be started,
 /// it takes over this process, and the function does not return.
 int runCommand(llvm::ArrayRef<const char *> arguments);

@@ -152,6 +152,9 @@ LogicalResult Compilation::runPasses(Phase phase) {
   PipelineOptions pipelineOptions;
   pipelineOptions.plan = planText;
   pipelineOptions.batch = descriptions.recipe.globalBatch;
+  const desc::RecipeSpec &recipe = descriptions.recipe;
+  pipelineOptions.narrowReductions =
+      recipe.precision == desc::Precision::BF16 && recipe.reduction == desc::Precision::BF16;
   pipelineOptions.mutation = options.mutation;
   buildPhase(manager, phase, pipelineOptions);
   return manager.run(*module);

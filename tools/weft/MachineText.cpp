@@ -59,11 +59,13 @@ void readProducts(const Object &object, HostMeasurements &host) {
     auto side = [&](llvm::StringRef name) { return entry->getInteger(name).value_or(0); };
     desc::ProductRate rate{desc::Precision::F32, side("m"), side("n"), side("k")};
     rate.flops = 2.0 * rate.m * rate.n * rate.k / amount(*entry, "seconds");
-    if (entry->getString("type") == "f64") {
-      rate.precision = desc::Precision::F64;
-    }
-    std::optional<double> &peak =
-        rate.precision == desc::Precision::F64 ? device.peakFlopsF64 : device.peakFlopsF32;
+    llvm::StringRef type = entry->getString("type").value_or("");
+    rate.precision = type == "f64"    ? desc::Precision::F64
+                     : type == "bf16" ? desc::Precision::BF16
+                                      : desc::Precision::F32;
+    std::optional<double> &peak = type == "f64"    ? device.peakFlopsF64
+                                  : type == "bf16" ? device.peakFlopsBF16
+                                                   : device.peakFlopsF32;
     peak = std::max(peak.value_or(0), rate.flops);
     spreads.push_back(amount(*entry, "spread"));
     device.measured.products.push_back(rate);
@@ -128,6 +130,8 @@ void writeDevice(llvm::raw_ostream &os, const HostMeasurements &host) {
      << "  # The best of the products below.\n"
      << "  peak_flops { precision: F32 flops: " << number(device.peakFlopsF32.value_or(0)) << " }\n"
      << "  peak_flops { precision: F64 flops: " << number(device.peakFlopsF64.value_or(0)) << " }\n"
+     << "  peak_flops { precision: BF16 flops: " << number(device.peakFlopsBF16.value_or(0))
+     << " }\n"
      << "  # All of this machine's memory, over its devices.\n"
      << "  memory_bytes: " << device.memoryBytes << "\n"
      << "  # The rate of the largest kernels below.\n"
@@ -138,8 +142,8 @@ void writeDevice(llvm::raw_ostream &os, const HostMeasurements &host) {
 void writeMeasured(llvm::raw_ostream &os, const HostMeasurements &host) {
   const desc::MeasuredSpec &measured = host.machine.device.measured;
   os << "  measured {\n"
-     << "    # Row-major C = A B by " << host.library << "; samples spread by "
-     << percent(host.spreadOfProducts) << ".\n";
+     << "    # Row-major C = A B by oneDNN in BF16, else by " << host.library
+     << "; samples spread by " << percent(host.spreadOfProducts) << ".\n";
   for (const desc::ProductRate &rate : measured.products) {
     os << "    products { precision: " << desc::nameOf(rate.precision) << " m: " << rate.m
        << " n: " << rate.n << " k: " << rate.k << " flops: " << number(rate.flops) << " }\n";

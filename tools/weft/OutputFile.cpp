@@ -26,8 +26,9 @@ llvm::Error cannotWrite(llvm::StringRef path, std::error_code code) {
   return makeError("cannot write '" + path + "': " + code.message());
 }
 
-/// Brings a file, or the entries of a folder, to the disk.
-std::error_code syncToDisk(const std::string &path) {
+} // namespace
+
+std::error_code weft::syncToDisk(const std::string &path) {
   int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) {
     return {errno, std::generic_category()};
@@ -39,8 +40,6 @@ std::error_code syncToDisk(const std::string &path) {
   ::close(descriptor);
   return code;
 }
-
-} // namespace
 
 llvm::Expected<OutputFile> OutputFile::create(llvm::StringRef path) {
   if (llvm::sys::fs::is_directory(path)) {

@@ -12,8 +12,12 @@
 #include "llvm/Support/Error.h"
 
 #include <string>
+#include <system_error>
 
 namespace weft {
+
+/// Brings a file, or the entries of a folder, to the disk.
+std::error_code syncToDisk(const std::string &path);
 
 /// A file under construction. It is written beside its place under a temporary name, brought to
 /// the disk, and then renamed; until `commit` nothing changes at its place. A file that is never

@@ -22,6 +22,8 @@ struct Command {
 
 constexpr Command commands[] = {
     {"compile", "turn a model, a machine and a recipe into a training program", compileCommand},
+    {"import", "turn a Hugging Face checkpoint into a model and its weights", importCommand},
+    {"export", "turn trained weights into a Hugging Face checkpoint", exportCommand},
     {"run", "start a compiled training program", runCommand},
     {"explain", "say where the time of a compiled program goes", explainCommand},
     {"calibrate", "measure this machine, and write the file that describes it", calibrateCommand},

@@ -35,7 +35,8 @@ TEST(Machine, DefaultsAreFilledIn) {
 
 TEST(Machine, NodesAndPrecisions) {
   std::string text = with(machineText, "F32 flops: 1e9 }",
-                          "F32 flops: 1e9 } peak_flops { precision: F64 flops: 5e8 } cores: 4");
+                          "F32 flops: 1e9 } peak_flops { precision: F64 flops: 5e8 } "
+                          "peak_flops { precision: BF16 flops: 3e9 } cores: 4");
   Result<MachineSpec> machine =
       parseMachine(text + "nodes: 3 links { name: \"net\" scope: CLUSTER latency_seconds: 0 "
                           "bandwidth_bytes_per_second: 7 }");
@@ -43,6 +44,7 @@ TEST(Machine, NodesAndPrecisions) {
   EXPECT_EQ(machine->devices(), 24);
   EXPECT_EQ(machine->device.cores, 4);
   EXPECT_EQ(machine->device.peakFlops(Precision::F64), 5e8);
+  EXPECT_EQ(machine->device.peakFlops(Precision::BF16), 3e9);
   EXPECT_EQ(machine->clusterLink->bandwidth, 7);
 }
 

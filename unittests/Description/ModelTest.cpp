@@ -56,7 +56,8 @@ TEST(Model, EveryFieldIsRead) {
     activation: GELU_TANH positions: ROTARY maximum_length: 99 vocabulary: 17
     rotary { theta: 5e5 scaling: LLAMA3 factor: 8 low_frequency_factor: 2 high_frequency_factor: 5
              original_maximum_length: 64 }
-    attention_biases: true mlp_biases: true dropout: 0.25 attention_dropout: 0.5
+    attention_biases: true attention_output_bias: false attention_window: 12
+    mlp_biases: true dropout: 0.25 attention_dropout: 0.5
     tied_embeddings: true
     initialization { standard_deviation: 0.5 scale_residual_projections: false })");
   ASSERT_TRUE(bool(model)) << errors(model);
@@ -80,10 +81,39 @@ TEST(Model, EveryFieldIsRead) {
   EXPECT_EQ(model->rotary.highFrequencyFactor, 5);
   EXPECT_EQ(model->rotary.originalMaximumLength, 64);
   EXPECT_TRUE(model->attentionBiases && model->mlpBiases && model->tiedEmbeddings);
+  EXPECT_FALSE(model->attentionOutputBias || model->queryKeyNorm);
+  EXPECT_EQ(model->attentionWindow, 12);
   EXPECT_EQ(model->dropout, 0.25);
   EXPECT_EQ(model->attentionDropout, 0.5);
   EXPECT_EQ(model->initialization.standardDeviation, 0.5);
   EXPECT_FALSE(model->initialization.scaleResidualProjections);
+}
+
+TEST(Model, OutputBiasFollowsTheOthers) {
+  ModelSpec biased = *parseModel(modelText + "attention_biases: true");
+  EXPECT_TRUE(biased.attentionBiases && biased.attentionOutputBias);
+  ModelSpec output = *parseModel(modelText + "attention_output_bias: true");
+  EXPECT_TRUE(!output.attentionBiases && output.attentionOutputBias);
+}
+
+TEST(Model, PrintedTextMeansTheSame) {
+  for (const std::string &text :
+       {modelText, rotaryModelText, rotaryModelText + "query_key_norm: true attention_window: 7",
+        rotaryModelText + R"(head_size: 10 maximum_length: 99 attention_biases: true
+          attention_output_bias: false mlp_biases: true tied_embeddings: true
+          rotary { theta: 5e5 scaling: LLAMA3 factor: 8.5 low_frequency_factor: 2
+                   high_frequency_factor: 5 original_maximum_length: 64 })",
+        rotaryModelText + "rotary { scaling: LINEAR factor: 3 } attention_output_bias: true",
+        modelText + R"(norm_epsilon: 0.003 norm_bias: false dropout: 0.1 attention_dropout: 0.3
+          initialization { standard_deviation: 0.5 scale_residual_projections: false })"}) {
+    Result<ModelSpec> model = parseModel(text);
+    ASSERT_TRUE(bool(model)) << errors(model);
+    std::string printed = printModel(*model);
+    Result<ModelSpec> again = parseModel(printed);
+    ASSERT_TRUE(bool(again)) << printed << errors(again);
+    EXPECT_TRUE(*again == *model) << printed;
+    EXPECT_EQ(printModel(*again), printed);
+  }
 }
 
 TEST(Model, R1Version) {
@@ -124,6 +154,8 @@ TEST(Model, R4Sizes) {
   EXPECT_NE(changed("vocabulary: 256", "vocabulary: 1"), "");
   EXPECT_NE(changed("maximum_length: 128", "maximum_length: 1048577"), "");
   EXPECT_NE(changed("ffn: 64", "ffn: 64 head_size: 0"), "");
+  EXPECT_NE(changed("ffn: 64", "ffn: 64 attention_window: 0"), "");
+  EXPECT_NE(changed("ffn: 64", "ffn: 64 attention_window: 1048577"), "");
 }
 
 TEST(Model, R5HeadsAreAMultipleOfKvHeads) {
@@ -224,6 +256,12 @@ TEST(Model, R16Initialization) {
   EXPECT_EQ(rotaryPlus("initialization { standard_deviation: 0 }"),
             "model_r16: m:11:18: initialization.standard_deviation: expected a number above 0 to "
             "10, got 0\n");
+}
+
+TEST(Model, R17QueryAndKeyNormsAreRmsNorms) {
+  EXPECT_EQ(modelErrors(modelText + "query_key_norm: true"),
+            "model_r17: m:13:1: query_key_norm: expected false with LAYER_NORM, got true\n");
+  EXPECT_EQ(rotaryPlus("query_key_norm: true"), "");
 }
 
 TEST(Model, AllViolationsAreListedInTheOrderOfTheFile) {

@@ -21,6 +21,12 @@ struct Shape {
   double rate = 0;
   /// Sizes and offsets of batch and KV heads in the whole; none: this is the whole.
   int64_t globalBatch = 0, globalHeads = 0, batchOffset = 0, headOffset = 0;
+  /// 0 for none.
+  int64_t window = 0;
+
+  int64_t firstKey(int64_t query) const {
+    return window ? std::max<int64_t>(query - window + 1, 0) : 0;
+  }
 };
 
 struct AttentionTest : KernelTest {
@@ -64,17 +70,17 @@ struct AttentionTest : KernelTest {
   double softmax(const Shape &shape, int64_t b, int64_t h, int64_t g, int64_t q,
                  std::vector<double> &weights) {
     double greatest = -INFINITY, total = 0;
-    for (int64_t k = 0; k <= q; ++k) {
+    for (int64_t k = shape.firstKey(q); k <= q; ++k) {
       weights[k] = 0;
       for (int64_t f = 0; f < shape.features; ++f) {
         weights[k] += scale(shape) * query({b, q, h, g, f}) * key({b, k, h, f});
       }
       greatest = std::max(greatest, weights[k]);
     }
-    for (int64_t k = 0; k <= q; ++k) {
+    for (int64_t k = shape.firstKey(q); k <= q; ++k) {
       total += std::exp(weights[k] - greatest);
     }
-    for (int64_t k = 0; k <= q; ++k) {
+    for (int64_t k = shape.firstKey(q); k <= q; ++k) {
       weights[k] = std::exp(weights[k] - greatest) / total;
     }
     return greatest + std::log(total);
@@ -85,7 +91,7 @@ struct AttentionTest : KernelTest {
   std::string attributes(const Shape &shape) {
     char text[96];
     std::snprintf(text, sizeof(text), " scale = %.17e dropout = %.17e", scale(shape), shape.rate);
-    return text;
+    return text + (shape.window ? " window = " + std::to_string(shape.window) : std::string());
   }
 
   Array query{{}}, key{{}}, value{{}}, gradient{{}}, output{{}}, lse{{}};
@@ -94,7 +100,7 @@ struct AttentionTest : KernelTest {
 
 /// Computes the expected output into `output` and `lse`, and compares both ops.
 void AttentionTest::check(const Shape &shape) {
-  auto [batch, positions, kvHeads, group, features, rate, gb, gh, ob, oh] = shape;
+  auto [batch, positions, kvHeads, group, features, rate, gb, gh, ob, oh, window] = shape;
   query = randomArray({batch, positions, kvHeads, group, features}, 1);
   key = randomArray({batch, positions, kvHeads, features}, 2);
   value = randomArray({batch, positions, kvHeads, features}, 3);
@@ -106,7 +112,7 @@ void AttentionTest::check(const Shape &shape) {
   forEach(lse.shape, [&](const std::vector<int64_t> &at) {
     int64_t b = at[0], h = at[1], g = at[2], i = at[3];
     lse({b, h, g, i}) = softmax(shape, b, h, g, i, weights);
-    for (int64_t k = 0; k <= i; ++k) {
+    for (int64_t k = shape.firstKey(i); k <= i; ++k) {
       for (int64_t f = 0; f < shape.features; ++f) {
         output({b, i, h, g, f}) +=
             weights[k] * keepFactor(shape, b, h, g, i, k) * value({b, k, h, f});
@@ -148,7 +154,7 @@ void AttentionTest::checkGradient(const Shape &shape) {
     for (int64_t f = 0; f < shape.features; ++f) {
       product += gradient({b, i, h, g, f}) * output({b, i, h, g, f});
     }
-    for (int64_t k = 0; k <= i; ++k) {
+    for (int64_t k = shape.firstKey(i); k <= i; ++k) {
       double factor = keepFactor(shape, b, h, g, i, k), weightGradient = 0;
       for (int64_t f = 0; f < shape.features; ++f) {
         weightGradient += factor * gradient({b, i, h, g, f}) * value({b, k, h, f});
@@ -194,6 +200,25 @@ TEST_P(AttentionTest, SeveralTiles) {
 }
 
 TEST_P(AttentionTest, ManyFeatures) { check({1, 70, 1, 2, 300}); }
+
+TEST_P(AttentionTest, Windows) {
+  for (int64_t window : {2, 64, 65, 149, 1000}) {
+    check(
+        {.batch = 1, .positions = 150, .kvHeads = 1, .group = 2, .features = 8, .window = window});
+  }
+  check({.batch = 2, .positions = 37, .kvHeads = 2, .group = 1, .features = 20, .window = 9});
+  check({.batch = 1, .positions = 70, .kvHeads = 2, .group = 1, .features = 300, .window = 10});
+}
+
+TEST_P(AttentionTest, WindowWithDropout) {
+  check({.batch = 1,
+         .positions = 100,
+         .kvHeads = 1,
+         .group = 2,
+         .features = 8,
+         .rate = 0.3,
+         .window = 20});
+}
 
 TEST_P(AttentionTest, Dropout) {
   check({2, 37, 2, 3, 20, 0.3});

@@ -74,6 +74,7 @@ struct DeviceSpec {
   /// description gives no number for that precision.
   std::optional<double> peakFlopsF64;
   std::optional<double> peakFlopsF32;
+  std::optional<double> peakFlopsBF16;
   /// Memory that one rank may use.
   int64_t memoryBytes = 0;
   double memoryBandwidth = 0.0; ///< Bytes per second.
@@ -81,7 +82,9 @@ struct DeviceSpec {
   MeasuredSpec measured;
 
   std::optional<double> peakFlops(Precision precision) const {
-    return precision == Precision::F64 ? peakFlopsF64 : peakFlopsF32;
+    return precision == Precision::F64   ? peakFlopsF64
+           : precision == Precision::F32 ? peakFlopsF32
+                                         : peakFlopsBF16;
   }
 };
 

@@ -50,6 +50,8 @@ struct RotarySpec {
   double lowFrequencyFactor = 1.0;
   double highFrequencyFactor = 4.0;
   int64_t originalMaximumLength = 0;
+
+  bool operator==(const RotarySpec &) const = default;
 };
 
 /// Weights are drawn from a normal distribution of mean 0; biases start at 0, norm weights at 1.
@@ -57,6 +59,8 @@ struct InitializationSpec {
   double standardDeviation = 0.02;
   /// attention.output and mlp.down use standardDeviation / sqrt(2 * layers).
   bool scaleResidualProjections = true;
+
+  bool operator==(const InitializationSpec &) const = default;
 };
 
 /// A decoder-only transformer with pre-norm residual blocks. Sizes are counts of elements.
@@ -80,8 +84,13 @@ struct ModelSpec {
   ActivationKind activation = ActivationKind::Gelu;
   PositionKind positions = PositionKind::Learned;
   RotarySpec rotary;
-  /// Biases of query, key, value and attention output.
+  /// Biases of query, key and value.
   bool attentionBiases = false;
+  bool attentionOutputBias = false;
+  /// Queries and keys are normalized head by head before they are rotated. Never with LayerNorm.
+  bool queryKeyNorm = false;
+  /// Positions that a query sees, its own included; 0 means all up to its own.
+  int64_t attentionWindow = 0;
   /// Biases of up, gate and down.
   bool mlpBiases = false;
   /// Probability of dropping an element after the embedding and of what a block adds to the
@@ -96,6 +105,8 @@ struct ModelSpec {
   /// Query heads that share one key and value head.
   int64_t group() const { return heads / kvHeads; }
   bool hasGate() const { return activation == ActivationKind::SwiGlu; }
+
+  bool operator==(const ModelSpec &) const = default;
 };
 
 /// Reads a text file of proto/weft/model.proto. Fails where the file cannot be read, does not parse
@@ -104,6 +115,10 @@ Result<ModelSpec> loadModel(const std::string &path);
 
 /// As loadModel, from text; `file` is only for diagnostics.
 Result<ModelSpec> parseModel(std::string_view text, const std::string &file = "model");
+
+/// The text of proto/weft/model.proto that parseModel reads back as an equal model. Fields that
+/// have their defaults are left out.
+std::string printModel(const ModelSpec &model);
 
 /// Number of trainable elements; a tied head counts once.
 int64_t parameterCount(const ModelSpec &model);

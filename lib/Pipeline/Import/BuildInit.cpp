@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ModelBuilder.h"
-#include "Parameters.h"
+#include "weft/Pipeline/Import/Parameters.h"
 
 using namespace mlir;
 using namespace weft;

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ModelBuilder.h"
-#include "Parameters.h"
+#include "weft/Pipeline/Import/Parameters.h"
 
 #include "llvm/ADT/StringMap.h"
 
@@ -39,6 +39,8 @@ private:
   /// x · Wᵀ + b by the parameters `name`.weight and, where there is one, `name`.bias.
   Value project(llvm::StringRef name, llvm::StringRef equation, Value input);
   Value norm(llvm::StringRef name, Value input);
+  /// The norm of each head, where the model has one.
+  Value normHeads(llvm::StringRef name, Value input);
   Value rotate(llvm::StringRef name, Value input);
   Value attend(Value query, Value key, Value value);
   Value activate(Value input);
@@ -62,7 +64,7 @@ Value LayerBuilder::startFunction(llvm::StringRef name) {
   types.push_back(builder.streamType());
   llvm::SmallVector<Parameter> declared = layerParameters(model);
   for (const Parameter &parameter : declared) {
-    types.push_back(builder.parameterType(parameter.dimensions));
+    types.push_back(builder.usedType(parameter));
   }
   auto function = builder.function(name, types, builder.streamType(), /*isPrivate=*/true);
 
@@ -86,12 +88,16 @@ Value LayerBuilder::project(llvm::StringRef name, llvm::StringRef equation, Valu
   Value output =
       builder.contract(name, equation, {input, parameters.lookup(name.str() + ".weight")});
   Value bias = parameters.lookup(name.str() + ".bias");
-  return bias ? builder.add(name, output, bias) : output;
+  return bias ? builder.add(name, output, bias) : builder.round(name, output);
 }
 
 Value LayerBuilder::norm(llvm::StringRef name, Value input) {
   return builder.norm(name, input, parameters.lookup(name.str() + ".weight"),
                       parameters.lookup(name.str() + ".bias"));
+}
+
+Value LayerBuilder::normHeads(llvm::StringRef name, Value input) {
+  return model.queryKeyNorm ? norm(name, input) : input;
 }
 
 Value LayerBuilder::rotate(llvm::StringRef name, Value input) {
@@ -105,13 +111,17 @@ Value LayerBuilder::rotate(llvm::StringRef name, Value input) {
 Value LayerBuilder::attend(Value query, Value keys, Value values) {
   int64_t batch = ShapedType::kDynamic;
   RankedTensorType lse =
-      builder.floatType({batch, model.kvHeads, model.group(), builder.recipe.sequenceLength});
+      builder.wideType({batch, model.kvHeads, model.group(), builder.recipe.sequenceLength});
   bool drops = model.attentionDropout > 0.0;
+  // A window that no sequence outgrows is none.
+  bool hasWindow =
+      model.attentionWindow > 0 && model.attentionWindow < builder.recipe.sequenceLength;
   double scale = 1.0 / std::sqrt(static_cast<double>(model.headSize));
   auto attention = AttentionOp::create(
       builder.builder, builder.location("attention"), query.getType(), lse, query, keys, values,
       drops ? key.seed : Value{}, drops ? key.step : Value{}, drops ? key.layer : Value{},
       /*offsets=*/ValueRange{}, llvm::APFloat(scale), llvm::APFloat(model.attentionDropout),
+      hasWindow ? builder.builder.getI64IntegerAttr(model.attentionWindow) : IntegerAttr{},
       /*global_shape=*/DenseI64ArrayAttr{});
   return attention.getOutput();
 }
@@ -121,8 +131,8 @@ Value LayerBuilder::addAttention(Value stream) {
   Value query = project("attention.query", "bsk,grdk->bsgrd", input);
   Value keys = project("attention.key", "bsk,gdk->bsgd", input);
   Value values = project("attention.value", "bsk,gdk->bsgd", input);
-  query = rotate("attention.query", query);
-  keys = rotate("attention.key", keys);
+  query = rotate("attention.query", normHeads("attention.query_norm", query));
+  keys = rotate("attention.key", normHeads("attention.key_norm", keys));
   Value mixed = attend(query, keys, values);
   Value output = project("attention.output", "bsgrd,ngrd->bsn", mixed);
   output = builder.dropout("attention.dropout", output, key, DropoutSite::Attention);

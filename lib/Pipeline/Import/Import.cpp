@@ -8,7 +8,7 @@
 #include "weft/Pipeline/Import/Import.h"
 
 #include "ModelBuilder.h"
-#include "Parameters.h"
+#include "weft/Pipeline/Import/Parameters.h"
 
 using namespace mlir;
 using namespace weft;

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Parameters.h"
+#include "weft/Pipeline/Import/Parameters.h"
 
 #include <cmath>
 
@@ -41,9 +41,16 @@ public:
       addWeight(name, {"kv_heads", "head", "hidden"});
       addAttentionBias(name, {"kv_heads", "head"});
     }
+    if (model.queryKeyNorm) {
+      for (llvm::StringRef name : {"attention.query_norm", "attention.key_norm"}) {
+        addWeight(name, {"head"}, ParameterKind::NormScale);
+      }
+    }
     addWeight("attention.output", {"hidden", "kv_heads", "group", "head"},
               ParameterKind::ResidualWeight);
-    addAttentionBias("attention.output", {"hidden"});
+    if (model.attentionOutputBias) {
+      addBias("attention.output", {"hidden"});
+    }
   }
 
   void addMlp() {

@@ -35,10 +35,11 @@ llvm::SmallVector<int64_t> weightShape(const AttentionSizes &sizes,
 
 } // namespace
 
-AttentionSizes::AttentionSizes(Value query, Value key, Value value, int64_t block) {
+AttentionSizes::AttentionSizes(Value query, Value key, Value value, int64_t block,
+                               std::optional<int64_t> window) {
   auto queryType = cast<MemRefType>(query.getType());
   auto keyType = cast<MemRefType>(key.getType());
-  Type type = queryType.getElementType();
+  Type type = wideTypeOf(queryType.getElementType());
   int64_t lanes = vectorLanes(type);
   batch = queryType.getDimSize(0);
   queries = queryType.getDimSize(1);
@@ -46,6 +47,7 @@ AttentionSizes::AttentionSizes(Value query, Value key, Value value, int64_t bloc
   group = queryType.getDimSize(3);
   features = queryType.getDimSize(4);
   keys = keyType.getDimSize(1);
+  this->window = std::min(window.value_or(keys), keys);
   valueFeatures = cast<MemRefType>(value.getType()).getDimSize(3);
   paddedFeatures = llvm::alignTo(features, lanes);
   paddedValueFeatures = llvm::alignTo(valueFeatures, lanes);
@@ -109,11 +111,16 @@ Buffer zeroScratch(Code &code, Type type, int64_t rows, int64_t columns) {
   return buffer;
 }
 
-void hideLaterKeys(Code &code, Buffer scores, Num row, Num query, Num firstKey) {
-  Num seen = query + 1 - firstKey, none = code.index(0);
+void hideKeys(Code &code, const AttentionSizes &sizes, Buffer scores, Num row, Num query,
+              Num firstKey) {
+  Num seen = query + 1 - firstKey, none = code.index(0), all = code.index(scores.getSize(1));
   Num hidden = code.real(scores.getElementType(), kUnseen);
-  code.loop(code.select(seen < none, none, seen), code.index(scores.getSize(1)),
-            [&](Num j) { scores.store(hidden, row, j); });
+  auto hide = [&](Num j) { scores.store(hidden, row, j); };
+  code.loop(code.select(seen < none, none, seen), all, hide);
+  if (sizes.window < sizes.keys) {
+    Num before = seen - sizes.window;
+    code.loop(none, code.select(before < all, before, all), hide);
+  }
 }
 
 WeightDropout::WeightDropout(Code &code, const AttentionSizes &sizes, double rate, Num seed,

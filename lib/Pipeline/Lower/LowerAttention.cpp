@@ -24,7 +24,8 @@ constexpr int64_t kBlock = 64;
 class AttentionEmitter {
 public:
   AttentionEmitter(Code &code, AttentionOp op, AttentionOp::Adaptor operands, ValueRange results)
-      : code(code), sizes(operands.getQuery(), operands.getKey(), operands.getValue(), kBlock),
+      : code(code),
+        sizes(operands.getQuery(), operands.getKey(), operands.getValue(), kBlock, op.getWindow()),
         type(code.buffer(operands.getQuery()).getElementType()),
         scale(op.getScale().convertToDouble()), query(code.buffer(operands.getQuery())),
         key(code.buffer(operands.getKey())), value(code.buffer(operands.getValue())),
@@ -51,6 +52,7 @@ public:
 
 private:
   void emitBlock();
+  Num firstTile();
   void emitScores();
   void emitSoftmax();
   void emitDropout();
@@ -78,7 +80,7 @@ void AttentionEmitter::emitBlock() {
   code.fill(totals, 0);
   code.fill(greatest, kUnseen);
   Num end = firstQuery + sizes.queryBlock, all = code.index(sizes.keys);
-  code.loop(code.index(0), code.select(end < all, end, all), sizes.keyTile, [&](Num start) {
+  code.loop(firstTile(), code.select(end < all, end, all), sizes.keyTile, [&](Num start) {
     firstKey = start;
     packColumns(code, {key, {b}, firstKey, {h}}, keys);
     packRows(code, {value, {b}, firstKey, {h}}, values);
@@ -90,6 +92,17 @@ void AttentionEmitter::emitBlock() {
     emitWeightedSums();
   });
   emitResults();
+}
+
+/// The first key of the first tile that a query of the block sees. A row of which a tile hides all
+/// keys gets a sum of garbage there, finite, that the first score it does see multiplies by zero.
+Num AttentionEmitter::firstTile() {
+  Num none = code.index(0);
+  if (sizes.window == sizes.keys) {
+    return none;
+  }
+  Num first = firstQuery + 1 - sizes.window;
+  return code.select(first < none, none, first) / sizes.keyTile * sizes.keyTile;
 }
 
 void AttentionEmitter::emitScores() {
@@ -106,7 +119,7 @@ void AttentionEmitter::emitScores() {
 /// From scores to exp(score - greatest).
 void AttentionEmitter::emitSoftmax() {
   code.loop(0, sizes.queryBlock, [&](Num r) {
-    hideLaterKeys(code, scores, r, firstQuery + r, firstKey);
+    hideKeys(code, sizes, scores, r, firstQuery + r, firstKey);
     Num none = code.index(0), columns = code.index(sizes.keyTile);
     Num before = greatest(r);
     Num now = code.maximum(before, none, columns, [&](Num j) { return scores(r, j); });

@@ -31,7 +31,8 @@ class AttentionGradEmitter {
 public:
   AttentionGradEmitter(Code &code, AttentionGradOp op, AttentionGradOp::Adaptor operands,
                        ValueRange results)
-      : code(code), sizes(operands.getQuery(), operands.getKey(), operands.getValue(), kBlock),
+      : code(code),
+        sizes(operands.getQuery(), operands.getKey(), operands.getValue(), kBlock, op.getWindow()),
         type(code.buffer(operands.getQuery()).getElementType()),
         scale(op.getScale().convertToDouble()), query(code.buffer(operands.getQuery())),
         key(code.buffer(operands.getKey())), value(code.buffer(operands.getValue())),
@@ -58,6 +59,7 @@ public:
 
 private:
   void emitTile();
+  Num endOfQueries();
   void emitBlock();
   void emitRowValues();
   void emitProduct(int64_t m, Buffer b, int64_t k, function_ref<Num(Num, Num)> a, Buffer to,
@@ -105,7 +107,7 @@ void AttentionGradEmitter::emitTile() {
     g = head;
     // The first block whose last query sees the tile's first key.
     Num from = firstKey / sizes.queryBlock * sizes.queryBlock;
-    code.loop(from, code.index(sizes.queries), sizes.queryBlock, [&](Num start) {
+    code.loop(from, endOfQueries(), sizes.queryBlock, [&](Num start) {
       firstQuery = start;
       emitBlock();
     });
@@ -118,6 +120,16 @@ void AttentionGradEmitter::emitTile() {
   };
   unpack(keySums, keyGradient);
   unpack(valueSums, valueGradient);
+}
+
+/// The first query that sees no key of the tile any more.
+Num AttentionGradEmitter::endOfQueries() {
+  Num all = code.index(sizes.queries);
+  if (sizes.window == sizes.keys) {
+    return all;
+  }
+  Num end = firstKey + (sizes.keyTile - 1 + sizes.window);
+  return code.select(end < all, end, all);
 }
 
 void AttentionGradEmitter::emitBlock() {
@@ -167,7 +179,7 @@ void AttentionGradEmitter::emitProduct(int64_t m, Buffer b, int64_t k,
 /// From scores in `weights` and o'·v in `scoreGradients` to what these hold in the end.
 void AttentionGradEmitter::emitScoreGradients() {
   code.loop(0, sizes.queryBlock, [&](Num r) {
-    hideLaterKeys(code, weights, r, firstQuery + r, firstKey);
+    hideKeys(code, sizes, weights, r, firstQuery + r, firstKey);
     Num rowTotal = rowLse(r), rowProduct = rowProducts(r);
     code.loop(0, sizes.keyTile, [&](Num j) {
       Num weight = code.exp(weights(r, j) - rowTotal), weightGradient = scoreGradients(r, j);

@@ -23,6 +23,9 @@ rt::ElementType weft::toElementType(Type type) {
   if (type.isF32()) {
     return rt::ElementType::F32;
   }
+  if (type.isBF16()) {
+    return rt::ElementType::BF16;
+  }
   return type.isInteger(64) ? rt::ElementType::I64 : rt::ElementType::I32;
 }
 
@@ -173,8 +176,9 @@ ProgramTables::Target ProgramTables::makeKernel(LaunchOp op) {
 ProgramTables::Target ProgramTables::makeProduct(ContractOp op) {
   ProductForm form = *classifyProduct(op);
   const rt::Product &p = form.product;
-  std::string key = join('p', {static_cast<int64_t>(p.type), p.transposeA, p.transposeB, p.m, p.n,
-                               p.k, p.lda, p.ldb, p.ldc, p.batch, p.strideA, p.strideB, p.strideC});
+  std::string key =
+      join('p', {static_cast<int64_t>(p.type), p.transposeA, p.transposeB, p.m, p.n, p.k, p.lda,
+                 p.ldb, p.ldc, p.batch, p.strideA, p.strideB, p.strideC, p.isResultF32});
   auto [it, isNew] = numbers.try_emplace(key, program.products.size());
   if (isNew) {
     program.products.push_back(p);

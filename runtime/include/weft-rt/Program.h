@@ -34,11 +34,11 @@
 namespace weft::rt {
 
 /// Type of one element of a buffer.
-enum class ElementType : uint8_t { F64, F32, I64, I32 };
+enum class ElementType : uint8_t { F64, F32, I64, I32, BF16 };
 
 /// Bytes that one element takes.
 size_t sizeOf(ElementType type);
-/// "f64", "f32", "i64" or "i32".
+/// "f64", "f32", "i64", "i32" or "bf16".
 const char *nameOf(ElementType type);
 
 /// What a buffer is for; memory is reported by this class.
@@ -114,7 +114,8 @@ using KernelFunction = void (*)(void *const *buffers, const int64_t *immediates,
 
 /// The code of a kernel: phases that run one after another, phase p of
 /// `iterations[p]` iterations. The iterations of a phase are independent: any
-/// threads may run any ranges of them in any order, and the bits are the same.
+/// threads may run any ranges of them in any order. Where ranges begin may decide last bits, as
+/// vectorized code takes the rest of a range otherwise: so a program cuts them, never the machine.
 struct KernelCode {
   KernelFunction function = nullptr;
   int64_t phaseCount = 0;
@@ -132,6 +133,10 @@ struct Product {
   int64_t lda = 0, ldb = 0, ldc = 0;
   int64_t batch = 1;
   int64_t strideA = 0, strideB = 0, strideC = 0;
+  /// Of bf16 only, which is summed in f32: C is f32, not rounded to bf16.
+  bool isResultF32 = false;
+
+  ElementType resultType() const { return isResultF32 ? ElementType::F32 : type; }
 };
 
 enum class CollectiveKind : uint8_t { AllReduce, AllGather, ReduceScatter, AllToAll };
@@ -142,7 +147,8 @@ const char *nameOf(ReductionKind kind);
 /// A collective over the ranks that differ only in their coordinates on `axes`;
 /// a rank's index in its group counts those coordinates, first axis major.
 /// `shape` is the local shape of the operand; n is the group's size.
-///   all-reduce      result[..] = reduction over the group, in group order
+///   all-reduce      result[..] = reduction over the group, in group order; that of bf16 is
+///                   taken in f32 and rounded once
 ///   all-gather      result is n times as long in `dim`, piece i from rank i
 ///   reduce-scatter  result is 1/n as long in `dim`: rank i's piece i, reduced
 ///   all-to-all      operand is cut in n along `dim`, piece i goes to rank i;
@@ -242,8 +248,8 @@ struct Program {
   double stepFlops = 0, peakFlopsPerRank = 0;
   /// Bytes per second that one rank's device reads or writes in its memory; 0 if nobody has said.
   double memoryBandwidthPerRank = 0;
-  /// Processor cores that a rank's device has, hence threads that a rank uses where
-  /// the machine has as many.
+  /// Processor cores that a rank's device has: what kernels and products are cut for, and the
+  /// most threads that a rank can use.
   int64_t threadsPerRank = 1;
 
   int64_t rankCount() const;

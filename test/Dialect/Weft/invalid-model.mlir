@@ -113,7 +113,7 @@ func.func @embedding_table(%t: tensor<8xf32>, %ids: tensor<2x4xi32>) {
 // -----
 
 func.func @embedding_element_type(%t: tensor<8x3xf32>, %ids: tensor<2x4xi32>) {
-  // embedding_c1
+  // embedding_c2
   // expected-error @+1 {{table and output must have one element type}}
   %0 = weft.embedding %t[%ids] : tensor<8x3xf32>[tensor<2x4xi32>] -> tensor<2x4x3xf64>
   return
@@ -131,8 +131,8 @@ func.func @embedding_grad_width(%g: tensor<2x4x3xf32>, %ids: tensor<2x4xi32>) {
 // -----
 
 func.func @embedding_grad_element_type(%g: tensor<2x4x3xf32>, %ids: tensor<2x4xi32>) {
-  // embedding_grad_c1
-  // expected-error @+1 {{gradient and output must have one element type}}
+  // embedding_grad_c2
+  // expected-error @+1 {{output must be of 'f32', got 'f64'}}
   %0 = weft.embedding_grad %g[%ids] : tensor<2x4x3xf32>[tensor<2x4xi32>] -> tensor<8x3xf64>
   return
 }
@@ -163,6 +163,17 @@ func.func @attention_rate(%q: tensor<2x4x2x3x8xf32>, %k: tensor<2x4x2x8xf32>) {
   // attention_c2
   // expected-error @+1 {{the dropout rate must lie in [0, 1), got 1}}
   %0:2 = weft.attention(%q, %k, %k) scale = 0.5 dropout = 1.0
+      : tensor<2x4x2x3x8xf32>, tensor<2x4x2x8xf32>, tensor<2x4x2x8xf32>
+      -> tensor<2x4x2x3x8xf32>, tensor<2x2x3x4xf32>
+  return
+}
+
+// -----
+
+func.func @attention_window(%q: tensor<2x4x2x3x8xf32>, %k: tensor<2x4x2x8xf32>) {
+  // attention_c4
+  // expected-error @+1 {{the window must be at least 1, got 0}}
+  %0:2 = weft.attention(%q, %k, %k) scale = 0.5 dropout = 0.0 window = 0
       : tensor<2x4x2x3x8xf32>, tensor<2x4x2x8xf32>, tensor<2x4x2x8xf32>
       -> tensor<2x4x2x3x8xf32>, tensor<2x2x3x4xf32>
   return
@@ -205,8 +216,8 @@ func.func @cross_entropy_shapes(%x: tensor<2x4x8xf32>, %t: tensor<2x4xi32>) {
 // -----
 
 func.func @cross_entropy_element_type(%x: tensor<2x4x8xf32>, %t: tensor<2x4xi32>) {
-  // cross_entropy_c1
-  // expected-error @+1 {{logits, lse and picked must have one element type}}
+  // cross_entropy_c2
+  // expected-error @+1 {{lse must be of 'f32', got 'f64'}}
   %0:2 = weft.cross_entropy %x[%t]
       : tensor<2x4x8xf32>[tensor<2x4xi32>] -> tensor<2x4xf64>, tensor<2x4xf32>
   return

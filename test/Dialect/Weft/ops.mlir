@@ -197,6 +197,23 @@ func.func @attention(%q: tensor<2x4x2x3x8xf32>, %k: tensor<2x4x2x8xf32>,
   return
 }
 
+// CHECK-LABEL: @attention_window
+func.func @attention_window(%q: tensor<2x4x2x3x8xf32>, %k: tensor<2x4x2x8xf32>,
+                            %v: tensor<2x4x2x8xf32>) {
+  // CHECK: weft.attention(%{{.*}}, %{{.*}}, %{{.*}}) scale = 5.000000e-01 dropout = 0.000000e+00 window = 3 :
+  %0:2 = weft.attention(%q, %k, %v) scale = 0.5 dropout = 0.0 window = 3
+      : tensor<2x4x2x3x8xf32>, tensor<2x4x2x8xf32>, tensor<2x4x2x8xf32>
+      -> tensor<2x4x2x3x8xf32>, tensor<2x2x3x4xf32>
+  // CHECK: weft.attention_grad
+  // CHECK-SAME: dropout = 0.000000e+00 window = 3 :
+  %1:3 = weft.attention_grad(%q, %k, %v) output(%0#0, %0#1) gradient(%0#0)
+      scale = 0.5 dropout = 0.0 window = 3
+      : tensor<2x4x2x3x8xf32>, tensor<2x4x2x8xf32>, tensor<2x4x2x8xf32>, tensor<2x4x2x3x8xf32>,
+        tensor<2x2x3x4xf32>, tensor<2x4x2x3x8xf32>
+      -> tensor<2x4x2x3x8xf32>, tensor<2x4x2x8xf32>, tensor<2x4x2x8xf32>
+  return
+}
+
 // CHECK-LABEL: @attention_dropout
 func.func @attention_dropout(%q: tensor<2x4x2x3x8xf32>, %k: tensor<2x4x2x8xf32>,
                              %v: tensor<2x4x2x8xf32>, %seed: tensor<i64>, %layer: index) {

@@ -5,6 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "weft/Dialect/Weft/IR/ElementTypes.h"
+#include "weft/Dialect/Weft/IR/MapBuilders.h"
 #include "weft/Dialect/Weft/IR/Sharding.h"
 
 using namespace mlir;
@@ -20,12 +22,13 @@ constexpr const char *kMustReplicate = "sd";
 /// With dropout a weight's number counts the query heads of a group, whose offset nobody gives.
 constexpr const char *kMustReplicateWithDropout = "srd";
 
-/// Two products of positions by positions for each head, of which causality needs half; each
-/// product is a multiply-add for each feature.
-OpCost attentionCost(Operation *op, Value query, double products) {
+/// Two products of positions by positions for each head, of which causality needs half, and a
+/// window as much less as it hides; each product is a multiply-add for each feature.
+OpCost attentionCost(Operation *op, Value query, double products, std::optional<uint64_t> window) {
   auto type = cast<RankedTensorType>(query.getType());
-  BatchPolynomial flops =
-      elementCount(type.getShape(), products * static_cast<double>(type.getDimSize(1)));
+  auto positions = static_cast<double>(type.getDimSize(1));
+  double width = window ? std::min(static_cast<double>(*window), positions) : positions;
+  BatchPolynomial flops = elementCount(type.getShape(), products * width * (2 - width / positions));
   OpCost cost = elementwiseCost(op, 0);
   cost.flops = flops;
   return cost;
@@ -33,7 +36,7 @@ OpCost attentionCost(Operation *op, Value query, double products) {
 } // namespace
 
 /// Constraints of attention and its derivative.
-template <typename OpTy> static LogicalResult verifyDropout(OpTy op) {
+template <typename OpTy> static LogicalResult verifyAttention(OpTy op) {
   double rate = op.getDropout().convertToDouble();
   if (!(rate >= 0 && rate < 1)) { // attention_c2
     return op.emitOpError() << "the dropout rate must lie in [0, 1), got " << rate;
@@ -43,12 +46,35 @@ template <typename OpTy> static LogicalResult verifyDropout(OpTy op) {
       return op.emitOpError("seed, step and layer are given exactly when there is dropout");
     }
   }
+  if (op.getWindow() && static_cast<int64_t>(*op.getWindow()) < 1) { // attention_c4
+    return op.emitOpError() << "the window must be at least 1, got "
+                            << static_cast<int64_t>(*op.getWindow());
+  }
   return verifyPosition(op, op.getOffsets(), op.getGlobalShape()); // attention_c3
 }
 
-LogicalResult AttentionOp::verify() { return verifyDropout(*this); }
+/// attention_c5 and attention_grad_c1, as far as they are the same.
+template <typename OpTy> static LogicalResult verifyElementTypes(OpTy op) {
+  Type element = getElementTypeOrSelf(op.getQuery());
+  return failure(failed(verifyElementType(op, "key", op.getKey(), element)) ||
+                 failed(verifyElementType(op, "value", op.getValue(), element)) ||
+                 failed(verifyElementType(op, "output", op.getOutput(), element)) ||
+                 failed(verifyElementType(op, "lse", op.getLse(), wideTypeOf(element))));
+}
 
-LogicalResult AttentionGradOp::verify() { return verifyDropout(*this); }
+LogicalResult AttentionOp::verify() {
+  return failure(failed(verifyElementTypes(*this)) || failed(verifyAttention(*this)));
+}
+
+LogicalResult AttentionGradOp::verify() {
+  Type element = getElementTypeOrSelf(getQuery()), wide = wideTypeOf(element);
+  return failure(failed(verifyElementTypes(*this)) ||
+                 failed(verifyElementType(*this, "gradient", getGradient(), element)) ||
+                 failed(verifyElementType(*this, "query gradient", getQueryGradient(), wide)) ||
+                 failed(verifyElementType(*this, "key gradient", getKeyGradient(), element)) ||
+                 failed(verifyElementType(*this, "value gradient", getValueGradient(), element)) ||
+                 failed(verifyAttention(*this)));
+}
 
 FactorRule AttentionOp::getFactorRule() {
   std::vector<std::string> operands(getNumOperands());
@@ -58,7 +84,7 @@ FactorRule AttentionOp::getFactorRule() {
                         getDropout().isZero() ? kMustReplicate : kMustReplicateWithDropout);
 }
 
-OpCost AttentionOp::getCost() { return attentionCost(*this, getQuery(), 2); }
+OpCost AttentionOp::getCost() { return attentionCost(*this, getQuery(), 2, getWindow()); }
 
 SmallVector<unsigned> AttentionOp::getPositionFactors() {
   return getDropout().isZero() ? SmallVector<unsigned>{} : SmallVector<unsigned>{0, 2};
@@ -81,10 +107,14 @@ LogicalResult AttentionOp::buildGradient(OpBuilder &builder, ValueRange resultGr
   if (resultGradients[1]) {
     return emitOpError("has no derivative of its lse, but the loss depends on it");
   }
+  auto queryType = cast<RankedTensorType>(getQuery().getType());
+  Value outputGradient =
+      createCast(builder, getLoc(), resultGradients[0], queryType.getElementType());
   auto gradient = AttentionGradOp::create(
-      builder, getLoc(), getQuery().getType(), getKey().getType(), getValue().getType(),
-      getQuery(), getKey(), getValue(), getOutput(), getLse(), resultGradients[0], getSeed(),
-      getStep(), getLayer(), getOffsets(), getScale(), getDropout(), getGlobalShapeAttr());
+      builder, getLoc(), queryType.clone(wideTypeOf(queryType.getElementType())),
+      getKey().getType(), getValue().getType(), getQuery(), getKey(), getValue(), getOutput(),
+      getLse(), outputGradient, getSeed(), getStep(), getLayer(), getOffsets(), getScale(),
+      getDropout(), getWindowAttr(), getGlobalShapeAttr());
   operandGradients[0] = gradient.getQueryGradient();
   operandGradients[1] = gradient.getKeyGradient();
   operandGradients[2] = gradient.getValueGradient();
@@ -100,7 +130,7 @@ FactorRule AttentionGradOp::getFactorRule() {
                         getDropout().isZero() ? kMustReplicate : kMustReplicateWithDropout);
 }
 
-OpCost AttentionGradOp::getCost() { return attentionCost(*this, getQuery(), 5); }
+OpCost AttentionGradOp::getCost() { return attentionCost(*this, getQuery(), 5, getWindow()); }
 
 SmallVector<unsigned> AttentionGradOp::getPositionFactors() {
   return getDropout().isZero() ? SmallVector<unsigned>{} : SmallVector<unsigned>{0, 2};

@@ -1,0 +1,126 @@
+//===- ModelText.cpp - a model as the text of its description -------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Text.h"
+#include "weft/Description/Model.h"
+
+namespace weft::desc {
+
+namespace {
+
+/// Fields one after another, in a message that may be nested.
+class FieldWriter {
+public:
+  explicit FieldWriter(std::string indent = "") : indent(std::move(indent)) {}
+
+  void word(const char *name, const std::string &value) {
+    text += indent + name + ": " + value + "\n";
+  }
+  void number(const char *name, int64_t value) { word(name, detail::text(value)); }
+  void number(const char *name, int64_t value, int64_t unless) {
+    if (value != unless) {
+      number(name, value);
+    }
+  }
+  void real(const char *name, double value, double unless) {
+    if (value != unless) {
+      word(name, detail::text(value));
+    }
+  }
+  void flag(const char *name, bool value, bool unless) {
+    if (value != unless) {
+      word(name, value ? "true" : "false");
+    }
+  }
+  /// Nothing where `fields` has written nothing.
+  void message(const char *name, const FieldWriter &fields) {
+    if (!fields.text.empty()) {
+      text += indent + name + " {\n" + fields.text + indent + "}\n";
+    }
+  }
+
+  std::string take() { return std::move(text); }
+
+private:
+  std::string indent, text;
+};
+
+const char *nameOf(ActivationKind activation) {
+  static constexpr const char *names[] = {"GELU", "GELU_TANH", "SWIGLU"};
+  return names[size_t(activation)];
+}
+
+const char *nameOf(PositionKind positions) {
+  static constexpr const char *names[] = {"LEARNED", "ROTARY", "NO_POSITIONS"};
+  return names[size_t(positions)];
+}
+
+FieldWriter rotaryFields(const RotarySpec &rotary) {
+  static constexpr const char *scalings[] = {"UNSCALED", "LINEAR", "LLAMA3"};
+  RotarySpec defaults;
+  FieldWriter fields("  ");
+  fields.real("theta", rotary.theta, defaults.theta);
+  if (rotary.scaling != RotaryScaling::None) {
+    fields.word("scaling", scalings[size_t(rotary.scaling)]);
+    fields.word("factor", detail::text(rotary.factor));
+  }
+  if (rotary.scaling == RotaryScaling::Llama3) {
+    fields.real("low_frequency_factor", rotary.lowFrequencyFactor, defaults.lowFrequencyFactor);
+    fields.real("high_frequency_factor", rotary.highFrequencyFactor, defaults.highFrequencyFactor);
+    fields.number("original_maximum_length", rotary.originalMaximumLength);
+  }
+  return fields;
+}
+
+void writeSizes(const ModelSpec &model, FieldWriter &fields) {
+  fields.number("layers", model.layers);
+  fields.number("hidden", model.hidden);
+  fields.number("heads", model.heads);
+  fields.number("kv_heads", model.kvHeads, model.heads);
+  if (model.headSize * model.heads != model.hidden) {
+    fields.number("head_size", model.headSize);
+  }
+  fields.number("ffn", model.ffn);
+}
+
+} // namespace
+
+std::string printModel(const ModelSpec &model) {
+  ModelSpec defaults;
+  FieldWriter fields;
+  fields.number("version", 1);
+  fields.word("name", "\"" + model.name + "\"");
+  writeSizes(model, fields);
+  bool isLayerNorm = model.norm == NormKind::LayerNorm;
+  fields.word("norm", isLayerNorm ? "LAYER_NORM" : "RMS_NORM");
+  fields.real("norm_epsilon", model.normEpsilon, defaults.normEpsilon);
+  fields.flag("norm_bias", model.normBias, isLayerNorm);
+  fields.word("activation", nameOf(model.activation));
+  fields.word("positions", nameOf(model.positions));
+  if (model.positions == PositionKind::Rotary) {
+    fields.message("rotary", rotaryFields(model.rotary));
+  }
+  fields.flag("attention_biases", model.attentionBiases, false);
+  fields.flag("attention_output_bias", model.attentionOutputBias, model.attentionBiases);
+  fields.flag("query_key_norm", model.queryKeyNorm, false);
+  fields.number("attention_window", model.attentionWindow, 0);
+  fields.flag("mlp_biases", model.mlpBiases, false);
+  fields.real("dropout", model.dropout, 0);
+  fields.real("attention_dropout", model.attentionDropout, 0);
+  fields.flag("tied_embeddings", model.tiedEmbeddings, false);
+  fields.number("vocabulary", model.vocabulary);
+  fields.number("maximum_length", model.maximumLength, 0);
+  FieldWriter initialization("  ");
+  initialization.real("standard_deviation", model.initialization.standardDeviation,
+                      defaults.initialization.standardDeviation);
+  initialization.flag("scale_residual_projections", model.initialization.scaleResidualProjections,
+                      defaults.initialization.scaleResidualProjections);
+  fields.message("initialization", initialization);
+  return fields.take();
+}
+
+} // namespace weft::desc

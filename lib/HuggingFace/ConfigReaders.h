@@ -1,0 +1,26 @@
+//===- ConfigReaders.h - what each kind of model has in config.json -------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_LIB_HUGGINGFACE_CONFIGREADERS_H
+#define WEFT_LIB_HUGGINGFACE_CONFIGREADERS_H
+
+#include "Json.h"
+#include "weft/HuggingFace/Config.h"
+
+namespace weft::hf {
+
+// Each reads the keys that its kinds have beside those of all models, and fills in all of the model
+// that depends on them.
+
+void readGpt2(Keys &keys, desc::ModelSpec &model);
+
+/// Llama, Mistral, Qwen2 and Qwen3.
+void readLlama(Keys &keys, Kind kind, desc::ModelSpec &model);
+
+} // namespace weft::hf
+
+#endif // WEFT_LIB_HUGGINGFACE_CONFIGREADERS_H

@@ -1,0 +1,193 @@
+//===- LlamaConfig.cpp - Llama's keys of config.json, and its kin's -------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ConfigReaders.h"
+
+using namespace weft;
+using namespace weft::hf;
+using llvm::StringRef;
+
+namespace {
+
+/// Reads the keys of Llama and of what has grown from it.
+class LlamaReader {
+public:
+  LlamaReader(Keys &keys, Kind kind, desc::ModelSpec &model)
+      : keys(keys), kind(kind), model(model) {}
+
+  void read();
+
+private:
+  void readSizes();
+  void readBiases();
+  void readRotary();
+  void readRotaryScaling(Keys &scaling, StringRef typeKey);
+  void readWindow();
+  /// Whether all layers have a window, by the layers' types or by the first layer that has one.
+  bool slidesInAllLayers(bool slides);
+  bool slidesByTypes(const llvm::json::Array &types);
+
+  Keys &keys;
+  Kind kind;
+  desc::ModelSpec &model;
+};
+
+void LlamaReader::read() {
+  readSizes();
+  model.norm = desc::NormKind::RmsNorm;
+  model.normBias = false;
+  model.normEpsilon = keys.real("rms_norm_eps", 1e-6);
+  if (std::string name = keys.word("hidden_act", StringRef("silu")); name != "silu") {
+    keys.refuse("hidden_act", "expected silu: the MLP is down(silu(gate(x)) * up(x)), got '" +
+                                  readable(name) + "'");
+  }
+  model.activation = desc::ActivationKind::SwiGlu;
+  model.positions = desc::PositionKind::Rotary;
+  readRotary();
+  readBiases();
+  model.queryKeyNorm = kind == Kind::Qwen3;
+  readWindow();
+  model.attentionDropout = keys.real("attention_dropout", 0.0);
+  model.tiedEmbeddings = keys.flag("tie_word_embeddings", false);
+  model.initialization.scaleResidualProjections = false;
+}
+
+void LlamaReader::readSizes() {
+  model.layers = keys.count("num_hidden_layers");
+  model.hidden = keys.count("hidden_size");
+  model.heads = keys.count("num_attention_heads");
+  // Without the key, transformers takes as many as there are heads in Llama, and a number of its
+  // own in the others.
+  model.kvHeads = kind == Kind::Llama ? keys.count("num_key_value_heads", model.heads)
+                                      : keys.count("num_key_value_heads");
+  model.ffn = keys.count("intermediate_size");
+  model.maximumLength = keys.count("max_position_embeddings");
+  if (kind == Kind::Qwen3 || keys.has("head_dim")) {
+    model.headSize = keys.count("head_dim");
+    return;
+  }
+  keys.passOver({"head_dim"});
+  if (model.hidden % model.heads != 0) {
+    keys.refuse("hidden_size", "expected a multiple of num_attention_heads " +
+                                   llvm::Twine(model.heads) + " without head_dim, got " +
+                                   llvm::Twine(model.hidden));
+  }
+  model.headSize = model.hidden / model.heads;
+}
+
+void LlamaReader::readBiases() {
+  switch (kind) {
+  case Kind::Llama:
+    model.mlpBiases = keys.flag("mlp_bias", false);
+    [[fallthrough]];
+  case Kind::Qwen3:
+    model.attentionBiases = model.attentionOutputBias = keys.flag("attention_bias", false);
+    return;
+  case Kind::Qwen2:
+    model.attentionBiases = true;
+    return;
+  case Kind::Mistral:
+  case Kind::Gpt2:
+    return;
+  }
+}
+
+void LlamaReader::readRotary() {
+  double theta = keys.real("rope_theta", 10000.0);
+  // rope_scaling was joined with rope_theta under a new name in transformers 5.
+  const llvm::json::Object *old = keys.nested("rope_scaling");
+  const llvm::json::Object *joined = keys.nested("rope_parameters");
+  if (old && joined) {
+    keys.refuse("rope_parameters", "expected rope_scaling or rope_parameters, got both");
+    return;
+  }
+  model.rotary.theta = theta;
+  if (const llvm::json::Object *object = old ? old : joined) {
+    Keys scaling = keys.inside(old ? "rope_scaling" : "rope_parameters", *object);
+    model.rotary.theta = scaling.real("rope_theta", theta);
+    if (scaling.real("partial_rotary_factor", 1.0) != 1.0) {
+      scaling.refuse("partial_rotary_factor", "expected 1: all elements of a head are rotated");
+    }
+    // What rope_type was called before.
+    readRotaryScaling(scaling, scaling.has("rope_type") ? "rope_type" : "type");
+    scaling.passOver({"type"});
+    scaling.refuseOthers();
+  }
+}
+
+void LlamaReader::readRotaryScaling(Keys &scaling, StringRef typeKey) {
+  std::string type = scaling.word(typeKey, StringRef("default"));
+  if (type == "default") {
+    return;
+  }
+  if (type == "linear") {
+    model.rotary.scaling = desc::RotaryScaling::Linear;
+    model.rotary.factor = scaling.real("factor");
+    return;
+  }
+  if (type == "llama3") {
+    model.rotary.scaling = desc::RotaryScaling::Llama3;
+    model.rotary.factor = scaling.real("factor");
+    model.rotary.lowFrequencyFactor = scaling.real("low_freq_factor");
+    model.rotary.highFrequencyFactor = scaling.real("high_freq_factor");
+    model.rotary.originalMaximumLength = scaling.count("original_max_position_embeddings");
+    return;
+  }
+  scaling.refuse(typeKey, "expected one of default, linear, llama3, got '" + readable(type) + "'");
+}
+
+void LlamaReader::readWindow() {
+  if (kind == Kind::Mistral) {
+    // Null says that there is none; without the key, transformers takes 4096.
+    int64_t window = keys.count("sliding_window", 4096);
+    model.attentionWindow = keys.isNull("sliding_window") ? 0 : window;
+    return;
+  }
+  if (kind == Kind::Llama) {
+    return;
+  }
+  bool slides = keys.flag("use_sliding_window", false) && !keys.isNull("sliding_window");
+  int64_t window = keys.count("sliding_window", 4096);
+  bool inAllLayers = slidesInAllLayers(slides);
+  if (inAllLayers && !slides) {
+    keys.refuse("use_sliding_window", "expected true and a sliding_window, as layer_types has "
+                                      "sliding_attention");
+  }
+  model.attentionWindow = slides && inAllLayers ? window : 0;
+}
+
+bool LlamaReader::slidesInAllLayers(bool slides) {
+  int64_t first = keys.index("max_window_layers", 28);
+  if (const llvm::json::Array *types = keys.array("layer_types")) {
+    return slidesByTypes(*types);
+  }
+  if (slides && first > 0 && first < model.layers) {
+    keys.refuse("max_window_layers", "expected 0 or at least num_hidden_layers " +
+                                         llvm::Twine(model.layers) +
+                                         ": all layers have the same window, or none");
+  }
+  return slides && first == 0;
+}
+
+bool LlamaReader::slidesByTypes(const llvm::json::Array &types) {
+  int64_t sliding = llvm::count(types, llvm::json::Value("sliding_attention"));
+  int64_t full = llvm::count(types, llvm::json::Value("full_attention"));
+  if (static_cast<int64_t>(types.size()) != model.layers) {
+    keys.refuse("layer_types", "expected a type for each of " + llvm::Twine(model.layers) +
+                                   " layers, got " + llvm::Twine(types.size()));
+  } else if (sliding != model.layers && full != model.layers) {
+    keys.refuse("layer_types",
+                "expected full_attention in all layers, or sliding_attention in all");
+  }
+  return sliding > 0;
+}
+
+} // namespace
+
+void weft::hf::readLlama(Keys &keys, Kind kind, desc::ModelSpec &model) {
+  LlamaReader(keys, kind, model).read();
+}

@@ -1,0 +1,205 @@
+//===- WriteLike.cpp - a checkpoint folder with other weights -------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Weights.h"
+#include "core/OutputFile.h"
+#include "core/Text.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+
+#include <cmath>
+#include <set>
+
+using namespace weft;
+using namespace weft::hf;
+using llvm::StringRef;
+using Tensor = rt::SafetensorsFile::Tensor;
+
+namespace {
+
+/// Writes the folder. Methods give false after putting what is wrong into the diagnostics.
+class LikeWriter {
+public:
+  LikeWriter(const Folder &folder, const Weights &like, const std::string &source,
+             desc::Diagnostics &diagnostics)
+      : folder(folder), like(like), source(source), diagnostics(diagnostics) {}
+
+  bool openSource();
+  bool writeFile(size_t number, const std::string &target);
+  bool copyTexts(const std::string &target);
+
+private:
+  bool checkParameter(const Slot &slot);
+  bool checkOthers();
+  /// The bytes of tensor `name` with the parameters of the source.
+  bool fill(const std::string &name, const Tensor &tensor, std::vector<char> &bytes);
+  bool fillSlot(const Slot &slot, const Tensor &tensor, std::vector<char> &bytes);
+  bool copy(const std::string &name, const std::string &target);
+  bool refuse(const desc::Diagnostic &diagnostic) {
+    diagnostics.push_back(diagnostic);
+    return false;
+  }
+
+  const Folder &folder;
+  const Weights &like;
+  const std::string &source;
+  desc::Diagnostics &diagnostics;
+  rt::SafetensorsFile parameters;
+};
+
+bool LikeWriter::openSource() {
+  std::string error;
+  if (!parameters.open(source, error)) {
+    return refuse(inFile("", "", error));
+  }
+  bool fits =
+      llvm::all_of(folder.getSlots(), [&](const Slot &slot) { return checkParameter(slot); });
+  return fits && checkOthers();
+}
+
+bool LikeWriter::checkParameter(const Slot &slot) {
+  auto found = parameters.tensors.find(slot.parameter);
+  if (found == parameters.tensors.end()) {
+    return refuse(inFile(source, slot.parameter,
+                         "missing: the model of '" + folder.getPath() + "' has this parameter"));
+  }
+  if (found->second.shape != slot.shape) {
+    return refuse(inFile(source, slot.parameter,
+                         "expected shape " + rt::shapeText(slot.shape) + ", got " +
+                             rt::shapeText(found->second.shape)));
+  }
+  if (!floatTypeOf(found->second.dtype)) {
+    return refuse(inFile(source, slot.parameter,
+                         "expected type F64, F32, BF16 or F16, got " + found->second.dtype));
+  }
+  return true;
+}
+
+bool LikeWriter::checkOthers() {
+  std::set<StringRef> known;
+  for (const Slot &slot : folder.getSlots()) {
+    known.insert(slot.parameter);
+  }
+  for (const auto &[name, tensor] : parameters.tensors) {
+    // Optimizer state is called "adam_m/<parameter>".
+    StringRef parameter = StringRef(name).contains('/') ? StringRef(name).split('/').second : name;
+    if (!known.count(parameter)) {
+      return refuse(inFile(source, readable(name),
+                           "the model of '" + folder.getPath() + "' has no such parameter"));
+    }
+  }
+  return true;
+}
+
+bool LikeWriter::fillSlot(const Slot &slot, const Tensor &tensor, std::vector<char> &bytes) {
+  const Tensor &parameter = parameters.tensors.at(slot.parameter);
+  FloatType from = *floatTypeOf(parameter.dtype), to = *floatTypeOf(tensor.dtype);
+  char *first = bytes.data() + slot.offset() * sizeOf(to);
+  std::vector<float> row(size_t(slot.inputs));
+  for (int64_t i = 0; i < slot.outputs; ++i) {
+    decode(from, parameter.data.data() + i * slot.inputs * sizeOf(from), 1, slot.inputs,
+           row.data());
+    for (float value : row) {
+      if (std::isfinite(value) && std::abs(value) >= leastTooLarge(to)) {
+        return refuse(inFile(source, slot.parameter,
+                             rt::concat("expected numbers that fit into ", tensor.dtype,
+                                        ", the type of '", slot.tensor, "', got ", value)));
+      }
+    }
+    encode(to, row.data(), slot.inputs, first + i * slot.outputStride() * sizeOf(to),
+           slot.inputStride());
+  }
+  return true;
+}
+
+bool LikeWriter::fill(const std::string &name, const Tensor &tensor, std::vector<char> &bytes) {
+  // A head that repeats the embedding goes on repeating it.
+  bool isTiedHead = name == kHeadName && folder.getConfig().model.tiedEmbeddings;
+  const std::string &meant = isTiedHead ? folder.getSlots().front().tensor : name;
+  bool filled = true;
+  for (const Slot &slot : folder.getSlots()) {
+    filled = filled && (slot.tensor != meant || fillSlot(slot, tensor, bytes));
+  }
+  return filled;
+}
+
+bool LikeWriter::writeFile(size_t number, const std::string &target) {
+  const rt::SafetensorsFile &old = *like.files[number];
+  std::vector<std::pair<const std::string *, const Tensor *>> tensors;
+  for (const auto &[name, tensor] : old.tensors) {
+    tensors.emplace_back(&name, &tensor);
+  }
+  // In the order in which they lie, in which those without any byte come first.
+  llvm::sort(tensors, [](const auto &a, const auto &b) {
+    return std::pair(a.second->data.data(), a.second->data.size()) <
+           std::pair(b.second->data.data(), b.second->data.size());
+  });
+  rt::OutputFile file;
+  std::string error;
+  bool ok =
+      file.open(inFolder(target, like.fileNames[number]), error) && file.write(old.header(), error);
+  for (size_t i = 0; ok && i < tensors.size(); ++i) {
+    auto [name, tensor] = tensors[i];
+    std::vector<char> bytes(tensor->data.begin(), tensor->data.end());
+    if (!fill(*name, *tensor, bytes)) {
+      return false;
+    }
+    ok = file.write(bytes, error);
+  }
+  return (ok && file.commit(error)) || refuse(inFile("", "", error));
+}
+
+bool LikeWriter::copy(const std::string &name, const std::string &target) {
+  rt::MappedFile from;
+  rt::OutputFile to;
+  std::string error;
+  return (from.open(inFolder(folder.getPath(), name), error) &&
+          to.open(inFolder(target, name), error) && to.write(from.bytes(), error) &&
+          to.commit(error)) ||
+         refuse(inFile("", "", error));
+}
+
+/// Whether a file belongs to a checkpoint whatever its weights: configs, tokenizers, templates. An
+/// index of weights in another format does not.
+bool isText(StringRef name) {
+  return name == kIndexName || (llvm::is_contained({".json", ".txt", ".model", ".jinja"},
+                                                   llvm::sys::path::extension(name)) &&
+                                !name.ends_with(".index.json"));
+}
+
+bool LikeWriter::copyTexts(const std::string &target) {
+  std::vector<std::string> names;
+  std::error_code code;
+  for (llvm::sys::fs::directory_iterator entry(folder.getPath(), code), end; entry != end && !code;
+       entry.increment(code)) {
+    std::string name = llvm::sys::path::filename(entry->path()).str();
+    if (isText(name) && llvm::sys::fs::is_regular_file(entry->path())) {
+      names.push_back(name);
+    }
+  }
+  if (code) {
+    return refuse(inFile("", "", "cannot read '" + folder.getPath() + "': " + code.message()));
+  }
+  return llvm::all_of(names, [&](const std::string &name) { return copy(name, target); });
+}
+
+} // namespace
+
+desc::Diagnostics Folder::writeLike(const std::string &source, const std::string &target) const {
+  desc::Diagnostics diagnostics;
+  LikeWriter writer(*this, *weights, source, diagnostics);
+  bool ok = writer.openSource();
+  for (size_t i = 0; ok && i < weights->files.size(); ++i) {
+    ok = writer.writeFile(i, target);
+  }
+  if (ok) {
+    writer.copyTexts(target);
+  }
+  return diagnostics;
+}

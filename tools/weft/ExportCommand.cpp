@@ -1,0 +1,92 @@
+//===- ExportCommand.cpp - trained weights as a Hugging Face checkpoint ---===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "CommandLine.h"
+#include "Commands.h"
+#include "OutputFolder.h"
+
+#include "weft/HuggingFace/Folder.h"
+
+using namespace weft;
+
+namespace {
+
+struct ExportOptions {
+  std::string weights, like, output;
+};
+
+CommandLine declare(ExportOptions &options) {
+  CommandLine line(
+      "weft export WEIGHTS --like FOLDER -o FOLDER [options]",
+      "Writes a checkpoint folder of Hugging Face transformers with the parameters of WEIGHTS,\n"
+      "which a compiled program saved by --save or 'weft import' wrote. Names, shapes and types\n"
+      "of tensors and their split into files are those of the folder that --like names, from\n"
+      "which the model was imported; its configuration and tokenizer are copied. Numbers are\n"
+      "rounded to the type of their tensor; what was not trained has the same bits as before.");
+  line.addText("--like", "FOLDER", "the checkpoint that the model was imported from", options.like);
+  line.addText("-o", "FOLDER", "where to write; a new folder, or an empty one", options.output);
+  line.addPositional("WEIGHTS", options.weights);
+  return line;
+}
+
+/// Prints what is wrong, if anything is; then the error says no more.
+llvm::Error check(const desc::Diagnostics &diagnostics) {
+  if (diagnostics.empty()) {
+    return llvm::Error::success();
+  }
+  llvm::errs() << desc::str(diagnostics);
+  return makeError("nothing was written");
+}
+
+llvm::Error run(llvm::ArrayRef<const char *> arguments) {
+  ExportOptions options;
+  CommandLine line = declare(options);
+  if (llvm::Error error = line.parse(arguments)) {
+    return error;
+  }
+  if (line.isHelpWanted()) {
+    line.printHelp(llvm::outs());
+    return llvm::Error::success();
+  }
+  if (options.like.empty()) {
+    return makeError("expected --like FOLDER");
+  }
+  if (options.output.empty()) {
+    return makeError("expected -o FOLDER");
+  }
+  desc::Result<hf::Folder> folder = hf::Folder::open(options.like);
+  if (!folder) {
+    return check(folder.diagnostics());
+  }
+  if (!folder->hasWeights()) {
+    return makeError("expected a checkpoint with weights: '" + options.like +
+                     "' has neither model.safetensors nor model.safetensors.index.json");
+  }
+  llvm::Expected<OutputFolder> output = OutputFolder::create(options.output);
+  if (!output) {
+    return output.takeError();
+  }
+  if (llvm::Error error = check(folder->writeLike(options.weights, output->getTemporaryPath()))) {
+    return error;
+  }
+  if (llvm::Error error = output->commit()) {
+    return error;
+  }
+  llvm::outs() << options.output << ": " << folder->countTensors() << " tensors in "
+               << folder->countFiles() << (folder->countFiles() == 1 ? " file\n" : " files\n");
+  return llvm::Error::success();
+}
+
+} // namespace
+
+int weft::exportCommand(llvm::ArrayRef<const char *> arguments) {
+  if (llvm::Error error = run(arguments)) {
+    llvm::logAllUnhandledErrors(std::move(error), llvm::errs(), "weft export: ");
+    return 1;
+  }
+  return 0;
+}
