@@ -18,7 +18,9 @@ namespace weft::cost {
 namespace {
 
 desc::Precision precisionOf(rt::ElementType type) {
-  return type == rt::ElementType::F64 ? desc::Precision::F64 : desc::Precision::F32;
+  return type == rt::ElementType::F64    ? desc::Precision::F64
+         : type == rt::ElementType::BF16 ? desc::Precision::BF16
+                                         : desc::Precision::F32;
 }
 
 class ProgramPredictor {
@@ -46,7 +48,8 @@ public:
   }
 
 private:
-  /// What a kernel computes in: the type of the largest buffer that it writes.
+  /// What a kernel computes in: float64 if the largest buffer that it writes is, else float32, also
+  /// for buffers of fewer bits.
   desc::Precision kernelPrecision(const rt::Instruction &instruction) const {
     const rt::Buffer *largest = nullptr;
     for (const rt::Operand &operand : instruction.operands) {
@@ -55,7 +58,8 @@ private:
         largest = &buffer;
       }
     }
-    return largest ? precisionOf(largest->type) : desc::Precision::F32;
+    bool isF64 = largest && largest->type == rt::ElementType::F64;
+    return isF64 ? desc::Precision::F64 : desc::Precision::F32;
   }
 
   /// A group over `axes`. All are alike, but for where a node's last device lies; the slowest

@@ -15,6 +15,9 @@ namespace weft {
 /// `weft compile`: descriptions to an executable. Returns the exit status.
 int compileCommand(llvm::ArrayRef<const char *> arguments);
 
+/// `weft calibrate`: measures this machine. Returns the exit status.
+int calibrateCommand(llvm::ArrayRef<const char *> arguments);
+
 /// `weft import`: a checkpoint folder of transformers to a description and weights. Returns the
 /// exit status.
 int importCommand(llvm::ArrayRef<const char *> arguments);

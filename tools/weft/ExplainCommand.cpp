@@ -8,12 +8,10 @@
 #include "CommandLine.h"
 #include "Commands.h"
 #include "KernelReport.h"
+#include "ProfiledRun.h"
 #include "ProgramFile.h"
 
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/FileUtilities.h"
 #include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/Program.h"
 
 using namespace weft;
 
@@ -67,72 +65,6 @@ llvm::Error check(const CommandLine &line, const ExplainOptions &options) {
   return llvm::Error::success();
 }
 
-/// A file that is gone when this is.
-class TemporaryFile {
-public:
-  llvm::Error create(llvm::StringRef suffix) {
-    std::error_code code = llvm::sys::fs::createTemporaryFile("weft-explain", suffix, path);
-    remover.setFile(path);
-    return code ? makeError("cannot make a temporary file: " + code.message())
-                : llvm::Error::success();
-  }
-  llvm::StringRef getPath() const { return path; }
-
-private:
-  llvm::SmallString<128> path;
-  llvm::FileRemover remover;
-};
-
-/// Two bytes for each token, of a small generator; enough for one batch, which may repeat.
-llvm::Error writeTokens(llvm::StringRef path, const rt::Program &program) {
-  uint64_t range = std::clamp<int64_t>(program.vocabulary, 1, 1 << 16);
-  uint64_t count = static_cast<uint64_t>(program.globalBatch) * program.sequenceLength + 1;
-  std::error_code code;
-  llvm::raw_fd_ostream stream(path, code);
-  uint64_t state = 1;
-  for (uint64_t i = 0; i < count && !code; ++i) {
-    state = state * 6364136223846793005u + 1442695040888963407u; // Knuth's MMIX.
-    uint64_t token = (state >> 33) % range;
-    stream << static_cast<char>(token) << static_cast<char>(token >> 8);
-  }
-  stream.close();
-  code = code ? code : stream.error();
-  stream.clear_error();
-  return code ? makeError("cannot write '" + path + "': " + code.message())
-              : llvm::Error::success();
-}
-
-/// Lets the program write a profile.
-llvm::Error runProgram(const ExplainOptions &options, const rt::Program &program,
-                       llvm::StringRef profile) {
-  TemporaryFile tokens;
-  if (llvm::Error error = tokens.create("tokens")) {
-    return error;
-  }
-  if (llvm::Error error = writeTokens(tokens.getPath(), program)) {
-    return error;
-  }
-  llvm::SmallString<128> path(options.program);
-  if (std::error_code code = llvm::sys::fs::make_absolute(path)) {
-    return makeError("cannot run '" + options.program + "': " + code.message());
-  }
-  std::string steps = std::to_string(options.steps);
-  llvm::SmallVector<llvm::StringRef> words = {
-      path,      "--quiet", "--data", tokens.getPath(), "--data-format",
-      "nanogpt", "--steps", steps,    "--profile",      profile};
-  if (!options.threads.empty()) {
-    words.append({"--threads", options.threads});
-  }
-  std::string reason;
-  int status = llvm::sys::ExecuteAndWait(path, words, /*Env=*/std::nullopt, /*Redirects=*/{},
-                                         /*SecondsToWait=*/0, /*MemoryLimit=*/0, &reason);
-  if (status == 0) {
-    return llvm::Error::success();
-  }
-  return makeError("'" + options.program + "' did not run to its end: " +
-                   (reason.empty() ? "exit status " + std::to_string(status) : reason));
-}
-
 llvm::Error explain(const ExplainOptions &options) {
   auto program = readProgramOf(options.program);
   if (!program) {
@@ -145,7 +77,8 @@ llvm::Error explain(const ExplainOptions &options) {
       return error;
     }
     path = written.getPath();
-    if (llvm::Error error = runProgram(options, *program, path)) {
+    if (llvm::Error error =
+            profileProgram(options.program, *program, options.steps, options.threads, path)) {
       return error;
     }
   }

@@ -26,6 +26,7 @@ constexpr Command commands[] = {
     {"export", "turn trained weights into a Hugging Face checkpoint", exportCommand},
     {"run", "start a compiled training program", runCommand},
     {"explain", "say where the time of a compiled program goes", explainCommand},
+    {"calibrate", "measure this machine, and write the file that describes it", calibrateCommand},
 };
 
 void printHelp(llvm::raw_ostream &os) {
@@ -33,7 +34,7 @@ void printHelp(llvm::raw_ostream &os) {
         "Weft compiles the description of a model into a parallel training program.\n\n"
         "commands:\n";
   for (const Command &command : commands) {
-    os << "  " << command.name << std::string(10 - command.name.size(), ' ') << command.description
+    os << "  " << command.name << std::string(11 - command.name.size(), ' ') << command.description
        << '\n';
   }
   os << "\n'weft COMMAND --help' lists the options of a command, './train --help' those of a "

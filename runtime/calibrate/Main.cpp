@@ -1,0 +1,49 @@
+//===- Main.cpp - measures this host, for weft calibrate -----------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "calibrate/Measurements.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <string_view>
+
+using namespace weft::rt::calibrate;
+
+/// Reads a number, 0 or more; `weft calibrate` has checked what users type.
+template <typename T> static bool readNumber(std::string_view text, T &number) {
+  auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return code == std::errc() && end == text.data() + text.size() && number >= 0;
+}
+
+/// weft-rt-calibrate RANKS SECONDS: measurements as JSON on standard output, progress on standard
+/// error. The ranks share the processors; 0 ranks are one for each processor.
+int main(int argc, char **argv) {
+  Plan plan;
+  if (argc != 3 || !readNumber(argv[1], plan.ranks) || !readNumber(argv[2], plan.seconds) ||
+      plan.ranks > 1024) {
+    std::fprintf(stderr, "usage: weft-rt-calibrate RANKS SECONDS; see weft calibrate\n");
+    return 1;
+  }
+  int64_t processors = weft::rt::countProcessors();
+  plan.ranks = plan.ranks ? plan.ranks : std::min<int64_t>(processors, 1024);
+  plan.threads = std::max<int64_t>(1, processors / plan.ranks);
+  Measurements measurements;
+  std::string error;
+  auto tell = [](const std::string &text) { std::fprintf(stderr, "%s\n", text.c_str()); };
+  if (!measure(plan, tell, measurements, error)) {
+    std::fprintf(stderr, "error: %s\n", error.c_str());
+    return 1;
+  }
+  std::string text = toJson(plan, measurements);
+  bool written =
+      std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+  if (!written) {
+    std::fprintf(stderr, "error: cannot write to standard output\n");
+  }
+  return written ? 0 : 1;
+}

@@ -1,0 +1,290 @@
+//===- Measurements.cpp - what a host does how fast ----------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "calibrate/Measurements.h"
+
+#include "backends/local/LocalBackend.h"
+#include "calibrate/MemoryKernels.h"
+#include "core/BF16Product.h"
+#include "core/Json.h"
+#include "core/Products.h"
+#include "core/Text.h"
+
+#include <cblas.h>
+#include <unistd.h>
+
+using namespace weft::rt;
+using namespace weft::rt::calibrate;
+
+namespace {
+
+/// How the time is shared out.
+constexpr double kProductShare = 0.55, kMemoryShare = 0.2, kCollectiveShare = 0.2;
+/// With less time than this there are fewer cases, and with less than that hardly any.
+constexpr double kFewSeconds = 20, kFewestSeconds = 2;
+
+constexpr CollectiveKind kKinds[] = {CollectiveKind::AllReduce, CollectiveKind::AllGather,
+                                     CollectiveKind::ReduceScatter, CollectiveKind::AllToAll};
+
+Product makeProduct(ElementType type, int64_t m, int64_t n, int64_t k) {
+  Product product;
+  product.type = type;
+  product.m = m;
+  product.n = n;
+  product.k = k;
+  product.lda = k;
+  product.ldb = product.ldc = n;
+  return product;
+}
+
+class Run {
+public:
+  Run(const Plan &plan, const std::function<void(const std::string &)> &progress,
+      Measurements &measurements)
+      : plan(plan), progress(progress), measurements(measurements) {}
+
+  bool all(std::string &error) {
+    progress("launches and rendezvous");
+    bool ok =
+        onRanks(1, 0.05 * plan.seconds / 2, [&](Sampler &sampler) { smallTimes(sampler); }, error);
+    progress("matrix products");
+    std::vector<Product> products = productCases();
+    ok = ok && onRanks(
+                   1, kProductShare * plan.seconds / double(products.size()),
+                   [&](Sampler &sampler) { productTimes(sampler, products); }, error);
+    progress("memory");
+    std::vector<int64_t> sizes = memoryCases();
+    ok = ok && onRanks(
+                   1, kMemoryShare * plan.seconds / double(3 * sizes.size()),
+                   [&](Sampler &sampler) { memoryTimes(sampler, sizes); }, error);
+    std::vector<int64_t> groups = groupSizes();
+    for (int64_t group : groups) {
+      progress(concat("collectives of ", group, " ranks"));
+      std::vector<int64_t> bytes = collectiveCases();
+      double cases = double(groups.size() * bytes.size() * std::size(kKinds));
+      ok = ok && onRanks(
+                     group, kCollectiveShare * plan.seconds / cases,
+                     [&](Sampler &sampler) { collectiveTimes(sampler, group, bytes); }, error);
+    }
+    return ok;
+  }
+
+private:
+  /// Runs `body` on every rank of the mesh [ranks / group, group].
+  bool onRanks(int64_t group, double secondsPerCase, const std::function<void(Sampler &)> &body,
+               std::string &error) {
+    Shared shared(plan.ranks);
+    std::vector<Axis> mesh = {{"others", plan.ranks / group}, {"group", group}};
+    RunResult result = makeLocalBackend(mesh, {})->run([&](Communicator &link) {
+      Sampler sampler(link, plan.ranks, plan.threads, secondsPerCase, shared);
+      body(sampler);
+    });
+    return !result.failure || fail(error, result.failure->message);
+  }
+
+  template <typename T> T byTime(T fewest, T few, T all) const {
+    return plan.seconds < kFewestSeconds ? fewest : plan.seconds < kFewSeconds ? few : all;
+  }
+
+  std::vector<Product> productCases() const {
+    std::vector<int64_t> sides =
+        byTime<std::vector<int64_t>>({64, 128}, {64, 256, 1024}, {32, 128, 512, 2048});
+    std::vector<Product> cases;
+    for (int64_t m : sides) {
+      for (int64_t n : sides) {
+        for (int64_t k : sides) {
+          cases.push_back(makeProduct(ElementType::F32, m, n, k));
+        }
+      }
+    }
+    // Products of other formats go by few: float64 is left to compiled kernels, and only its peak
+    // is asked for.
+    cases.push_back(makeProduct(ElementType::F64, 512, 512, 512));
+    for (int64_t side : sides) {
+      cases.push_back(makeProduct(ElementType::BF16, side, side, side));
+    }
+    return cases;
+  }
+
+  std::vector<int64_t> memoryCases() const {
+    std::vector<int64_t> sizes;
+    for (int64_t bytes = 4 << 10; bytes <= byTime(1 << 20, 64 << 20, 256 << 20); bytes *= 4) {
+      sizes.push_back(bytes);
+    }
+    return sizes;
+  }
+
+  std::vector<int64_t> groupSizes() const {
+    std::vector<int64_t> sizes;
+    for (int64_t size = 2; size <= plan.ranks; ++size) {
+      bool isPower = (size & (size - 1)) == 0;
+      if (plan.ranks % size == 0 && (isPower || size == plan.ranks)) {
+        sizes.push_back(size);
+      }
+    }
+    return sizes;
+  }
+
+  std::vector<int64_t> collectiveCases() const {
+    std::vector<int64_t> sizes;
+    for (int64_t bytes = 1 << 10; bytes <= byTime(1 << 14, 4 << 20, 16 << 20); bytes *= 16) {
+      sizes.push_back(bytes);
+    }
+    return sizes;
+  }
+
+  void smallTimes(Sampler &sampler) {
+    Timing launch = sampler.measure([&] {
+      sampler.team().run(cutIterations(1 << 20, sampler.team().size()).pieces, [](int64_t) {});
+    });
+    Timing rendezvous = sampler.measure([&] { sampler.meet(); });
+    if (sampler.communicator().rank() == 0) {
+      measurements.launch = launch;
+      measurements.rendezvous = rendezvous;
+    }
+  }
+
+  void productTimes(Sampler &sampler, const std::vector<Product> &cases) {
+    for (const Product &product : cases) {
+      // Room for the widest format; what the numbers are does not matter, if they are no
+      // subnormals.
+      std::vector<double> a(size_t(product.m * product.k), 0.5), c(size_t(product.m * product.n));
+      std::vector<double> b(size_t(product.k * product.n), 0.5);
+      std::vector<ProductPiece> pieces = cutProduct(product, sampler.team().size());
+      std::vector<std::unique_ptr<BF16Product>> narrow;
+      std::string error;
+      for (size_t i = 0; product.type == ElementType::BF16 && i < pieces.size(); ++i) {
+        narrow.push_back(BF16Product::make(pieces[i], error));
+        if (!narrow.back()) {
+          sampler.communicator().fail(error);
+          return;
+        }
+      }
+      Timing timing = sampler.measure([&] {
+        sampler.team().run(int64_t(pieces.size()), [&](int64_t i) {
+          std::string unused; // A library that could make the product has no reason to fail.
+          if (narrow.empty()) {
+            runProduct(pieces[size_t(i)], a.data(), b.data(), c.data());
+          } else {
+            narrow[size_t(i)]->run(a.data(), b.data(), c.data(), unused);
+          }
+        });
+      });
+      if (sampler.communicator().rank() == 0) {
+        measurements.products.push_back({product, timing});
+      }
+    }
+  }
+
+  void memoryTimes(Sampler &sampler, const std::vector<int64_t> &sizes) {
+    for (int64_t bytes : sizes) {
+      std::vector<float> a(size_t(bytes) / sizeof(float), 1), b(a.size() / 3, 1), c(a.size() / 2);
+      Team &team = sampler.team();
+      auto timeOf = [&](int64_t count, auto &&kernel) {
+        Cut cut = cutIterations(count, team.size());
+        return sampler.measure([&] {
+          team.run(cut.pieces, [&](int64_t i) {
+            int64_t begin = i * cut.length;
+            kernel(begin, std::min(begin + cut.length, count));
+          });
+        });
+      };
+      MemoryTime time;
+      time.bytes = bytes;
+      int64_t count = int64_t(a.size());
+      time.copy = timeOf(count / 2, [&](int64_t begin, int64_t end) {
+        copyFloats(a.data() + begin, c.data() + begin, end - begin);
+      });
+      time.add = timeOf(count / 3, [&](int64_t begin, int64_t end) {
+        addFloats(a.data() + begin, b.data() + begin, c.data() + begin, end - begin);
+      });
+      time.sum = timeOf(count, [&](int64_t begin, int64_t end) {
+        c[size_t(begin) / 2] = sumFloats(a.data() + begin, end - begin);
+      });
+      if (sampler.communicator().rank() == 0) {
+        measurements.memory.push_back(time);
+      }
+    }
+  }
+
+  void collectiveTimes(Sampler &sampler, int64_t group, const std::vector<int64_t> &sizes) {
+    Communicator &link = sampler.communicator();
+    // Buffers live until the run ends, as the backend asks.
+    std::vector<float> operand(size_t(sizes.back()) / sizeof(float), 1);
+    std::vector<float> result(operand.size() * size_t(group));
+    for (int64_t bytes : sizes) {
+      for (CollectiveKind kind : kKinds) {
+        Collective collective;
+        collective.kind = kind;
+        collective.axes = {1};
+        collective.shape = {group, bytes / int64_t(sizeof(float)) / group};
+        collective.dim2 = 1;
+        Communicator::Handle handle = link.prepare(collective, {"calibration", 1, nameOf(kind)});
+        Timing timing = sampler.measure([&] { link.run(handle, operand.data(), result.data()); });
+        if (link.rank() == 0) {
+          int64_t moved = collective.shape[0] * collective.shape[1] * int64_t(sizeof(float));
+          measurements.collectives.push_back({kind, group, moved, timing});
+        }
+      }
+    }
+  }
+
+  const Plan &plan;
+  const std::function<void(const std::string &)> &progress;
+  Measurements &measurements;
+};
+
+nlohmann::json toJson(const Timing &timing) {
+  return {{"seconds", timing.median}, {"spread", timing.spread}};
+}
+
+} // namespace
+
+bool weft::rt::calibrate::measure(const Plan &plan,
+                                  const std::function<void(const std::string &)> &progress,
+                                  Measurements &measurements, std::string &error) {
+  uint64_t present = uint64_t(sysconf(_SC_PHYS_PAGES)) * uint64_t(sysconf(_SC_PAGESIZE));
+  // The largest case: three matrices of 2048 x 2048 doubles, or as much for memory.
+  uint64_t needed = uint64_t(plan.ranks) * (uint64_t(600) << 20);
+  if (needed > present) {
+    return fail(error, plan.ranks, " ranks need ", bytesText(needed),
+                " of memory to calibrate, this machine has ", bytesText(present));
+  }
+  prepareProducts();
+  return Run(plan, progress, measurements).all(error);
+}
+
+std::string weft::rt::calibrate::toJson(const Plan &plan, const Measurements &measurements) {
+  nlohmann::json object = {
+      {"ranks", plan.ranks},
+      {"threads", plan.threads},
+      {"memory_bytes", uint64_t(sysconf(_SC_PHYS_PAGES)) * uint64_t(sysconf(_SC_PAGESIZE))},
+      {"library", openblas_get_config()},
+      {"launch", ::toJson(measurements.launch)},
+      {"rendezvous", ::toJson(measurements.rendezvous)},
+      {"products", nlohmann::json::array()},
+      {"memory", nlohmann::json::array()},
+      {"collectives", nlohmann::json::array()}};
+  for (const ProductTime &entry : measurements.products) {
+    const Product &p = entry.product;
+    nlohmann::json fields = ::toJson(entry.timing);
+    fields.update({{"type", nameOf(p.type)}, {"m", p.m}, {"n", p.n}, {"k", p.k}});
+    object["products"].push_back(std::move(fields));
+  }
+  for (const MemoryTime &entry : measurements.memory) {
+    object["memory"].push_back({{"bytes", entry.bytes},
+                                {"copy", ::toJson(entry.copy)},
+                                {"add", ::toJson(entry.add)},
+                                {"sum", ::toJson(entry.sum)}});
+  }
+  for (const CollectiveTime &entry : measurements.collectives) {
+    nlohmann::json fields = ::toJson(entry.timing);
+    fields.update({{"kind", nameOf(entry.kind)}, {"ranks", entry.ranks}, {"bytes", entry.bytes}});
+    object["collectives"].push_back(std::move(fields));
+  }
+  return toJsonText(object) + "\n";
+}

@@ -1,0 +1,59 @@
+//===- Sampler.cpp - repeats work on all ranks and takes its time --------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "calibrate/Sampler.h"
+
+using namespace weft::rt;
+using namespace weft::rt::calibrate;
+
+/// A sample lasts at least this long, a thousand times what reading the clock takes.
+static constexpr double kSampleSeconds = 50e-6;
+static constexpr int64_t kFewestSamples = 5, kMostSamples = 200;
+
+Sampler::Sampler(Communicator &link, int64_t ranks, int64_t threads, double secondsPerCase,
+                 Shared &shared)
+    : link(link), threads(threads), secondsPerCase(secondsPerCase), shared(shared) {
+  Collective collective = {
+      CollectiveKind::AllReduce, ReductionKind::Max, ElementType::I32, {}, {1}, 0, 0};
+  if (ranks > 1) {
+    collective.axes = {0, 1}; // Both axes of the mesh that calibration runs on.
+  }
+  barrier = link.prepare(collective, {"calibration", 0, "barrier"});
+}
+
+void Sampler::meet() {
+  int32_t nothing = 0, result = 0;
+  link.run(barrier, &nothing, &result);
+}
+
+void Sampler::decide(double seconds) {
+  meet();
+  if (link.rank() == 0) {
+    double once = std::max(seconds, 1e-9);
+    shared.repetitions = std::max<int64_t>(1, int64_t(std::ceil(kSampleSeconds / once)));
+    double sample = once * double(shared.repetitions);
+    shared.count = std::clamp(int64_t(secondsPerCase / sample), kFewestSamples, kMostSamples);
+  }
+  mine().clear();
+  meet();
+}
+
+Timing Sampler::collect() {
+  meet();
+  Timing timing;
+  if (link.rank() == 0) {
+    std::vector<double> all;
+    for (const std::vector<double> &samples : shared.samples) {
+      all.insert(all.end(), samples.begin(), samples.end());
+    }
+    std::sort(all.begin(), all.end());
+    timing.median = all[all.size() / 2];
+    timing.spread = (all[all.size() * 9 / 10] - all[all.size() / 10]) / timing.median;
+  }
+  meet();
+  return timing;
+}

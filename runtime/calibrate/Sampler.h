@@ -1,0 +1,90 @@
+//===- Sampler.h - repeats work on all ranks and takes its time ----------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// All ranks of a run do the same work at the same time, as they do in training: what
+// one of them reaches while the others rest is of no use. Work that is shorter than a
+// clock can tell is repeated within a sample.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_RT_CALIBRATE_SAMPLER_H
+#define WEFT_RT_CALIBRATE_SAMPLER_H
+
+#include "core/Team.h"
+#include "weft-rt/Backend.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <vector>
+
+namespace weft::rt::calibrate {
+
+/// Of all samples of all ranks.
+struct Timing {
+  /// Seconds of one repetition.
+  double median = 0;
+  /// Distance of the 10th and the 90th of 100 samples, over the median.
+  double spread = 0;
+};
+
+/// What the ranks of a run share. Each writes its own samples; the rest is rank 0's.
+struct Shared {
+  explicit Shared(int64_t ranks) : samples(size_t(ranks)) {}
+
+  std::vector<std::vector<double>> samples;
+  int64_t repetitions = 1, count = 1;
+};
+
+/// One rank's part of a run. Belongs to its thread.
+class Sampler {
+public:
+  /// `secondsPerCase` bounds what one `measure` takes, unless a few repetitions take longer.
+  Sampler(Communicator &link, int64_t ranks, int64_t threads, double secondsPerCase,
+          Shared &shared);
+
+  /// Runs `work` on all ranks, again and again; every rank must call this with the same work.
+  /// Gives the timing on rank 0, and nothing on the others.
+  template <typename Work> Timing measure(Work &&work) {
+    work(); // Pages, caches and helpers.
+    decide(timed(1, work));
+    for (int64_t sample = 0; sample < shared.count; ++sample) {
+      meet();
+      mine().push_back(timed(shared.repetitions, work) / double(shared.repetitions));
+    }
+    return collect();
+  }
+
+  Team &team() { return threads; }
+  Communicator &communicator() { return link; }
+  /// Waits for all ranks.
+  void meet();
+
+private:
+  template <typename Work> static double timed(int64_t repetitions, Work &work) {
+    auto begin = std::chrono::steady_clock::now();
+    for (int64_t i = 0; i < repetitions; ++i) {
+      work();
+    }
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  }
+
+  std::vector<double> &mine() { return shared.samples[size_t(link.rank())]; }
+  /// Rank 0 chooses how often to repeat, from the time of one repetition.
+  void decide(double seconds);
+  Timing collect();
+
+  Communicator &link;
+  Team threads;
+  const double secondsPerCase;
+  Shared &shared;
+  Communicator::Handle barrier = 0;
+};
+
+} // namespace weft::rt::calibrate
+
+#endif // WEFT_RT_CALIBRATE_SAMPLER_H

@@ -1,0 +1,99 @@
+//===- CalibrationTest.cpp - measurements of this machine ----------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "backends/local/LocalBackend.h"
+#include "calibrate/Measurements.h"
+#include "calibrate/MemoryKernels.h"
+
+#include <atomic>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <tuple>
+
+using namespace weft::rt;
+using namespace weft::rt::calibrate;
+
+namespace {
+
+TEST(Sampler, AllRanksDoTheSameWorkEquallyOften) {
+  std::atomic<int64_t> calls[3] = {};
+  Shared shared(3);
+  Timing timing;
+  RunResult result =
+      makeLocalBackend({{"others", 1}, {"group", 3}}, {})->run([&](Communicator &link) {
+        Sampler sampler(link, 3, 1, 1e-3, shared);
+        Timing own = sampler.measure([&] { ++calls[link.rank()]; });
+        if (link.rank() == 0) {
+          timing = own;
+        }
+      });
+  ASSERT_FALSE(result.failure) << result.failure->message;
+  EXPECT_GT(calls[0], 5);
+  EXPECT_EQ(calls[0], calls[1]);
+  EXPECT_EQ(calls[0], calls[2]);
+  EXPECT_GT(timing.median, 0);
+  EXPECT_GE(timing.spread, 0);
+}
+
+TEST(MemoryKernels, ComputeWhatTheySay) {
+  std::vector<float> a, b, to(1000);
+  for (int i = 0; i < 1000; ++i) {
+    a.push_back(float(i));
+    b.push_back(float(2 * i));
+  }
+  addFloats(a.data(), b.data(), to.data(), 1000);
+  EXPECT_EQ(to[999], 2997);
+  EXPECT_EQ(sumFloats(to.data(), 1000), 3 * 999 * 500);
+  copyFloats(a.data(), to.data(), 1000);
+  EXPECT_EQ(to, a);
+}
+
+/// Nothing is said of how long anything takes, only that all is there.
+TEST(Measurements, CoverTheMachine) {
+  Plan plan = {2, 1, 0.2};
+  std::vector<std::string> progress;
+  Measurements measurements;
+  std::string error;
+  ASSERT_TRUE(measure(
+      plan, [&](const std::string &text) { progress.push_back(text); }, measurements, error))
+      << error;
+  EXPECT_THAT(progress, testing::Contains("collectives of 2 ranks"));
+  EXPECT_EQ(measurements.products.size(), 11u);
+  for (const ProductTime &entry : measurements.products) {
+    EXPECT_GT(entry.timing.median, 0);
+  }
+  EXPECT_EQ(measurements.memory.size(), 5u);
+  for (const MemoryTime &entry : measurements.memory) {
+    EXPECT_GT(entry.copy.median, 0);
+    EXPECT_GT(entry.add.median, 0);
+    EXPECT_GT(entry.sum.median, 0);
+  }
+  std::set<std::tuple<CollectiveKind, int64_t, int64_t>> cases;
+  for (const CollectiveTime &entry : measurements.collectives) {
+    EXPECT_GT(entry.timing.median, 0);
+    cases.insert({entry.kind, entry.ranks, entry.bytes});
+  }
+  EXPECT_EQ(cases.size(), 8u); // Four kinds, operands of two sizes.
+  EXPECT_EQ(measurements.collectives.size(), cases.size());
+  EXPECT_GT(measurements.launch.median, 0);
+  EXPECT_GT(measurements.rendezvous.median, 0);
+  auto json = nlohmann::json::parse(toJson(plan, measurements));
+  EXPECT_EQ(json["ranks"], 2);
+  EXPECT_EQ(json["products"].size(), 11u);
+  EXPECT_EQ(json["collectives"][0]["kind"], "all-reduce");
+}
+
+TEST(Measurements, TooManyRanksAreRefused) {
+  Measurements measurements;
+  std::string error;
+  EXPECT_FALSE(measure({1 << 20, 1, 1}, [](const std::string &) {}, measurements, error));
+  EXPECT_THAT(error, testing::HasSubstr("of memory to calibrate, this machine has"));
+}
+
+} // namespace

@@ -1,0 +1,226 @@
+//===- CalibrateCommand.cpp - measures this machine ----------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "CommandLine.h"
+#include "Commands.h"
+#include "KernelRates.h"
+#include "MachineText.h"
+#include "OutputFile.h"
+#include "ProfiledRun.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Chrono.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Program.h"
+#include "llvm/TargetParser/Host.h"
+
+using namespace weft;
+
+namespace {
+
+/// Seconds that the measurements of the host take, about; the kernels come on top.
+constexpr double kSeconds = 60, kQuickSeconds = 8;
+
+struct CalibrateOptions {
+  std::string output, name = "calibrated";
+  /// 0 for as many as there are processors.
+  int64_t ranks = 0;
+  bool quick = false;
+  /// For tests; 0 for what `quick` says.
+  double seconds = 0;
+};
+
+CommandLine declare(CalibrateOptions &options) {
+  CommandLine line(
+      "weft calibrate -o FILE [options]",
+      "Measures this machine, which should have nothing else to do, and writes the file\n"
+      "that describes it to 'weft compile'.");
+  line.addText("-o", "FILE", "the machine's file", options.output);
+  line.addText("--name", "NAME", "the machine's name in reports (default: calibrated)",
+               options.name);
+  Option ranks;
+  ranks.name = "--ranks";
+  ranks.valueName = "N";
+  ranks.help = "devices to divide the processors into (default: one for each processor)";
+  ranks.set = [&options](llvm::StringRef value) -> llvm::Error {
+    bool ok = !value.getAsInteger(10, options.ranks) && options.ranks >= 1 && options.ranks <= 1024;
+    return ok ? llvm::Error::success()
+              : makeError("option '--ranks' expects a number from 1 to 1024, got '" + value + "'");
+  };
+  line.add(std::move(ranks));
+  line.addSwitch("--quick", "take some seconds instead of a minute or two, with fewer cases",
+                 options.quick);
+  Option seconds;
+  seconds.name = "--seconds";
+  seconds.valueName = "S";
+  seconds.help = "take about this long for the host, and as little as possible for kernels";
+  seconds.forTesting = true;
+  seconds.set = [&options](llvm::StringRef value) -> llvm::Error {
+    bool ok = !value.getAsDouble(options.seconds) && options.seconds > 0 && options.seconds <= 3600;
+    return ok ? llvm::Error::success()
+              : makeError("option '--seconds' expects a number up to 3600, got '" + value + "'");
+  };
+  line.add(std::move(seconds));
+  return line;
+}
+
+llvm::Error check(const CommandLine &line, const CalibrateOptions &options) {
+  if (options.output.empty()) {
+    return makeError("expected -o FILE");
+  }
+  if (options.quick && line.wasGiven("--seconds")) {
+    return makeError("options '--quick' and '--seconds' exclude each other");
+  }
+  bool isLabel = options.name.size() <= 64 && llvm::all_of(options.name, [](char letter) {
+                   return llvm::isAlnum(letter) || llvm::StringRef("._-").contains(letter);
+                 });
+  if (!isLabel) {
+    return makeError("option '--name' expects at most 64 letters, digits or any of '._-', got '" +
+                     options.name + "'");
+  }
+  return llvm::Error::success();
+}
+
+/// The processor as the system calls it, in characters that a comment may hold.
+std::string processorName() {
+  if (auto info = llvm::MemoryBuffer::getFileAsStream("/proc/cpuinfo")) {
+    llvm::StringRef rest = (*info)->getBuffer();
+    while (!rest.empty()) {
+      auto [line, others] = rest.split('\n');
+      auto [key, value] = line.split(':');
+      if (key.trim() == "model name") {
+        std::string name = value.trim().take_front(100).str();
+        llvm::erase_if(name, [](char letter) { return !llvm::isPrint(letter); });
+        return name;
+      }
+      rest = others;
+    }
+  }
+  return llvm::sys::getHostCPUName().str();
+}
+
+/// Runs the program that measures, which stands beside this one.
+llvm::Expected<HostMeasurements> measureHost(const CalibrateOptions &options) {
+  int anchor = 0; // Any address inside of this program.
+  std::string self = llvm::sys::fs::getMainExecutable("weft", &anchor);
+  llvm::SmallString<256> path = llvm::sys::path::parent_path(self);
+  llvm::sys::path::append(path, "weft-rt-calibrate");
+  if (!llvm::sys::fs::can_execute(path)) {
+    return makeError("cannot find '" + path + "', which belongs to weft");
+  }
+  double seconds = options.seconds ? options.seconds : options.quick ? kQuickSeconds : kSeconds;
+  TemporaryFile output;
+  if (llvm::Error error = output.create("json")) {
+    return error;
+  }
+  std::string ranks = std::to_string(options.ranks);
+  std::string secondsText = llvm::formatv("{0:f3}", seconds).str();
+  std::optional<llvm::StringRef> redirects[] = {std::nullopt, output.getPath(), std::nullopt};
+  std::string reason;
+  int status = llvm::sys::ExecuteAndWait(path, {path, ranks, secondsText}, std::nullopt, redirects,
+                                         0, 0, &reason);
+  if (status != 0) {
+    return makeError("the measurements failed: " +
+                     (reason.empty() ? "exit status " + std::to_string(status) : reason));
+  }
+  auto text = llvm::MemoryBuffer::getFile(output.getPath());
+  if (!text) {
+    return makeError("cannot read '" + output.getPath() + "': " + text.getError().message());
+  }
+  return readMeasurements((*text)->getBuffer(), options.name, llvm::sys::getHostCPUName());
+}
+
+std::string commandOf(llvm::ArrayRef<const char *> arguments) {
+  std::string command = "weft calibrate";
+  for (const char *argument : arguments) {
+    command += " " + std::string(argument);
+  }
+  llvm::erase_if(command, [](char letter) { return !llvm::isPrint(letter); });
+  return command;
+}
+
+/// The machine that `text` describes. It was written by us, so that something is wrong with it
+/// means that something is wrong with the measurements.
+llvm::Expected<desc::MachineSpec> readBack(const std::string &text) {
+  auto machine = desc::parseMachine(text);
+  if (!machine) {
+    return makeError("the measurements make no machine: " + desc::str(machine.diagnostics()));
+  }
+  return *machine;
+}
+
+llvm::Error calibrate(const CalibrateOptions &options, const Occasion &occasion) {
+  auto file = OutputFile::create(options.output);
+  if (!file) {
+    return file.takeError();
+  }
+  auto host = measureHost(options);
+  if (!host) {
+    return host.takeError();
+  }
+  auto machine = readBack(machineText(*host, occasion));
+  if (!machine) {
+    return machine.takeError();
+  }
+  llvm::errs() << "kernels\n";
+  auto kernels = measureKernels(*machine, options.quick || options.seconds ? 3 : 10);
+  if (!kernels) {
+    return kernels.takeError();
+  }
+  host->machine.device.measured.kernels = *kernels;
+  std::string text = machineText(*host, occasion);
+  machine = readBack(text);
+  if (!machine) {
+    return machine.takeError();
+  }
+  if (llvm::Error error = file->write(text)) {
+    return error;
+  }
+  if (llvm::Error error = file->commit()) {
+    return error;
+  }
+  llvm::outs() << options.output << ": " << machine->devicesPerNode << " devices of "
+               << machine->device.cores << " cores, "
+               << llvm::formatv("{0:f1} Gflop/s and {1:f1} GB/s each\n",
+                                machine->device.peakFlopsF32.value_or(0) / 1e9,
+                                machine->device.memoryBandwidth / 1e9);
+  return llvm::Error::success();
+}
+
+llvm::Error run(llvm::ArrayRef<const char *> arguments) {
+  CalibrateOptions options;
+  CommandLine line = declare(options);
+  if (llvm::Error error = line.parse(arguments)) {
+    return error;
+  }
+  if (line.isHelpWanted()) {
+    line.printHelp(llvm::outs());
+    return llvm::Error::success();
+  }
+  if (llvm::Error error = check(line, options)) {
+    return error;
+  }
+  std::string date = llvm::formatv("{0:%Y-%m-%d}", std::chrono::system_clock::now()).str();
+  return calibrate(options, {date, processorName(), commandOf(arguments)});
+}
+
+} // namespace
+
+int weft::calibrateCommand(llvm::ArrayRef<const char *> arguments) {
+  llvm::Error error = run(arguments);
+  if (!error) {
+    return 0;
+  }
+  std::string message = llvm::toString(std::move(error));
+  if (!message.empty()) {
+    llvm::errs() << "weft calibrate: " << message << '\n';
+  }
+  return 1;
+}
