@@ -109,6 +109,9 @@ ArenaPlan weft::schedule::packFirstFit(const ArenaProblem &problem,
   return FirstFit(problem, options).run(TimeOrder(problem));
 }
 
+/// Repairs of `packBySize` that are worth their time: most problems need none, few more than this.
+static constexpr double kMaxRepairs = 32;
+
 ArenaPlan weft::schedule::packArena(const ArenaProblem &problem) {
   TimeOrder order(problem);
   uint64_t bound = arenaLowerBound(problem);
@@ -131,6 +134,14 @@ ArenaPlan weft::schedule::packArena(const ArenaProblem &problem) {
   }
   for (uint64_t part : {200, 100, 67}) {
     tryOptions({bestOptions.shortLife, alignUp(bound + bound / part, problem.alignment)});
+  }
+  double pairs = std::max(double(order.births.size()) * double(order.births.size()) / 2, 1.0);
+  if (best.bytes > bound + bound / 1000 && pairs <= kMaxCompared) {
+    ArenaPlan plan =
+        packBySize(problem, bound, int64_t(std::min(kMaxRepairs, kMaxCompared / pairs - 1)));
+    if (plan.bytes < best.bytes) {
+      best = std::move(plan);
+    }
   }
   return best;
 }

@@ -64,11 +64,19 @@ struct FirstFitOptions {
 /// that are never needed get offset 0. REQUIRES: sizes sum to less than 2^62.
 ArenaPlan packFirstFit(const ArenaProblem &problem, const FirstFitOptions &options = {});
 
+/// The largest first: each takes the lowest place that no buffer before it holds at a common
+/// instant. As long as the plan is larger than `target`, and at most `repairs` times, those that
+/// end above it come first and all are placed again. The smallest plan met; O(n^2) for each.
+/// Buffers that are never needed get offset 0. REQUIRES: sizes sum to less than 2^62.
+ArenaPlan packBySize(const ArenaProblem &problem, uint64_t target, int64_t repairs);
+
 /// Tries first fit with several notions of a short life, and with ceilings at the lower bound and
-/// a little above, and returns the smallest plan. Ends early when one is within a thousandth of
-/// the bound, or when the tries have cost as much as `kMaxPlaced` buffers placed.
+/// a little above, as long as all have cost no more than `kMaxPlaced` buffers placed; then the
+/// largest first, if that takes no more than `kMaxCompared` comparisons of two buffers. Returns the
+/// smallest plan; ends early when one is within a thousandth of the bound.
 ArenaPlan packArena(const ArenaProblem &problem);
 inline constexpr size_t kMaxPlaced = 1000000;
+inline constexpr double kMaxCompared = 2e8;
 
 /// The largest sum of (aligned) sizes that are needed at one instant: no plan is smaller.
 uint64_t arenaLowerBound(const ArenaProblem &problem);
