@@ -23,7 +23,9 @@ constexpr StringLiteral kKinds[] = {"gpt2", "llama", "mistral", "qwen2", "qwen3"
 /// What has no effect on training: bookkeeping, generation, and heads of other tasks.
 constexpr StringLiteral kHarmless[] = {"_attn_implementation",
                                        "_attn_implementation_autoset",
+                                       "_commit_hash",
                                        "_name_or_path",
+                                       "_num_labels",
                                        "architectures",
                                        "attn_implementation",
                                        "bad_words_ids",
@@ -41,6 +43,7 @@ constexpr StringLiteral kHarmless[] = {"_attn_implementation",
                                        "finetuning_task",
                                        "forced_bos_token_id",
                                        "forced_eos_token_id",
+                                       "gradient_checkpointing",
                                        "id2label",
                                        "is_decoder",
                                        "label2id",
@@ -51,9 +54,11 @@ constexpr StringLiteral kHarmless[] = {"_attn_implementation",
                                        "no_repeat_ngram_size",
                                        "num_beam_groups",
                                        "num_beams",
+                                       "num_labels",
                                        "num_return_sequences",
                                        "output_attentions",
                                        "output_hidden_states",
+                                       "output_past",
                                        "output_scores",
                                        "pad_token_id",
                                        "prefix",
@@ -67,15 +72,21 @@ constexpr StringLiteral kHarmless[] = {"_attn_implementation",
                                        "suppress_tokens",
                                        "task_specific_params",
                                        "temperature",
+                                       "tf_legacy_loss",
                                        "tokenizer_class",
                                        "top_k",
                                        "top_p",
                                        "torch_dtype",
                                        "torchscript",
+                                       "transformers.js_config",
                                        "transformers_version",
                                        "typical_p",
+                                       "unsloth_fixed",
+                                       "unsloth_version",
                                        "use_bfloat16",
-                                       "use_cache"};
+                                       "use_cache",
+                                       "use_return_dict",
+                                       "xla_device"};
 
 /// Which key a field of our description comes from.
 struct FieldKey {
@@ -148,7 +159,9 @@ void checkRules(Keys &keys, Kind kind, const desc::ModelSpec &model) {
         break;
       }
     }
-    keys.refuse(key, broken.message);
+    std::string path = keys.has("rope_scaling") ? "rope_scaling." : "rope_parameters.";
+    bool isInside = StringRef(broken.field).starts_with("rotary.") && key != "rope_theta";
+    keys.refuse(isInside ? path + key.str() : key.str(), broken.message);
   }
 }
 

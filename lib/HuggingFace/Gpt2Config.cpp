@@ -7,6 +7,8 @@
 
 #include "ConfigReaders.h"
 
+#include "core/Text.h"
+
 using namespace weft;
 using namespace weft::hf;
 using llvm::StringRef;
@@ -52,8 +54,11 @@ void weft::hf::readGpt2(Keys &keys, desc::ModelSpec &model) {
   model.dropout = keys.real("resid_pdrop", 0.1);
   model.attentionDropout = keys.real("attn_pdrop", 0.1);
   if (double embedding = keys.real("embd_pdrop", 0.1); !(embedding == model.dropout)) {
-    keys.refuse("embd_pdrop", "expected the value of resid_pdrop: one probability of dropout holds "
-                              "for the embedding and the residual stream");
+    keys.refuse("embd_pdrop",
+                rt::concat("expected the value of resid_pdrop, ", model.dropout, ", got ",
+                           embedding,
+                           ": one probability of dropout holds for the embedding and the residual "
+                           "stream"));
   }
   keys.expectFlag("scale_attn_weights", true,
                   "attention always divides by the root of the head size");

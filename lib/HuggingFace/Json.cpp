@@ -62,13 +62,6 @@ desc::Diagnostic syntaxError(Error error, const std::string &file) {
   return diagnostic;
 }
 
-/// The value as in the file.
-std::string shown(const json::Value &value) {
-  std::string text;
-  raw_string_ostream(text) << value;
-  return readable(text);
-}
-
 } // namespace
 
 std::string weft::hf::readable(StringRef text) {
@@ -78,6 +71,12 @@ std::string weft::hf::readable(StringRef text) {
     c = isPrint(c) ? c : '?';
   }
   return text.size() > longest ? shown + "..." : shown;
+}
+
+std::string weft::hf::shown(const json::Value &value) {
+  std::string text;
+  raw_string_ostream(text) << value;
+  return readable(text);
 }
 
 desc::Result<json::Object> weft::hf::parseObject(StringRef text, const std::string &file) {
@@ -202,7 +201,8 @@ void Keys::passOver(ArrayRef<StringLiteral> keys) {
 
 void Keys::expectFlag(StringRef key, bool wanted, StringRef reason) {
   if (flag(key, wanted) != wanted) {
-    refuse(key, "expected " + Twine(wanted ? "true" : "false") + ": " + reason);
+    refuse(key, "expected " + Twine(wanted ? "true" : "false") + ", got " +
+                    (wanted ? "false" : "true") + ": " + reason);
   }
 }
 

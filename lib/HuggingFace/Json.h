@@ -21,6 +21,8 @@ desc::Result<llvm::json::Object> parseObject(llvm::StringRef text, const std::st
 /// Text out of a file as a part of one readable line: cut where it is long, and with question marks
 /// for what cannot be printed.
 std::string readable(llvm::StringRef text);
+/// The same of a value, as the file has it.
+std::string shown(const llvm::json::Value &value);
 
 /// The keys of a JSON object, each of which must be asked for: what nobody knows is refused in the
 /// end. A key with the value null counts as missing. Methods that find something wrong say so in

@@ -7,6 +7,8 @@
 
 #include "ConfigReaders.h"
 
+#include "core/Text.h"
+
 using namespace weft;
 using namespace weft::hf;
 using llvm::StringRef;
@@ -47,6 +49,14 @@ void LlamaReader::read() {
   }
   model.activation = desc::ActivationKind::SwiGlu;
   model.positions = desc::PositionKind::Rotary;
+  // Keys of particular checkpoints, which transformers itself does not read.
+  if (kind == Kind::Llama) {
+    keys.passOver({"is_llama_config", "max_sequence_length"});
+    keys.expectFlag("rope_interleaved", false, "halves of a head are rotated, not neighbours");
+  }
+  if (kind == Kind::Qwen2) {
+    keys.expectFlag("use_mrope", false, "positions are numbers, not triples");
+  }
   readRotary();
   readBiases();
   model.queryKeyNorm = kind == Kind::Qwen3;
@@ -109,8 +119,9 @@ void LlamaReader::readRotary() {
   if (const llvm::json::Object *object = old ? old : joined) {
     Keys scaling = keys.inside(old ? "rope_scaling" : "rope_parameters", *object);
     model.rotary.theta = scaling.real("rope_theta", theta);
-    if (scaling.real("partial_rotary_factor", 1.0) != 1.0) {
-      scaling.refuse("partial_rotary_factor", "expected 1: all elements of a head are rotated");
+    if (double part = scaling.real("partial_rotary_factor", 1.0); part != 1.0) {
+      scaling.refuse("partial_rotary_factor", "expected 1, got " + rt::concat(part) +
+                                                  ": all elements of a head are rotated");
     }
     // What rope_type was called before.
     readRotaryScaling(scaling, scaling.has("rope_type") ? "rope_type" : "type");
@@ -167,7 +178,7 @@ bool LlamaReader::slidesInAllLayers(bool slides) {
   }
   if (slides && first > 0 && first < model.layers) {
     keys.refuse("max_window_layers", "expected 0 or at least num_hidden_layers " +
-                                         llvm::Twine(model.layers) +
+                                         llvm::Twine(model.layers) + ", got " + llvm::Twine(first) +
                                          ": all layers have the same window, or none");
   }
   return slides && first == 0;
@@ -180,8 +191,10 @@ bool LlamaReader::slidesByTypes(const llvm::json::Array &types) {
     keys.refuse("layer_types", "expected a type for each of " + llvm::Twine(model.layers) +
                                    " layers, got " + llvm::Twine(types.size()));
   } else if (sliding != model.layers && full != model.layers) {
-    keys.refuse("layer_types",
-                "expected full_attention in all layers, or sliding_attention in all");
+    keys.refuse("layer_types", "expected full_attention in all layers, or sliding_attention in "
+                               "all, got " +
+                                   llvm::Twine(full) + " and " + llvm::Twine(sliding) + " of " +
+                                   llvm::Twine(model.layers));
   }
   return sliding > 0;
 }

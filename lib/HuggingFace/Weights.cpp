@@ -46,16 +46,19 @@ Index readIndex(const std::string &file, desc::Diagnostics &diagnostics) {
   }
   const llvm::json::Object *map = object->getObject("weight_map");
   if (!map || map->empty()) {
-    diagnostics.push_back(
-        inFile(file, "weight_map", "expected an object of tensors and their files"));
+    const llvm::json::Value *value = object->get("weight_map");
+    diagnostics.push_back(inFile(file, "weight_map",
+                                 "expected an object of tensors and their files, got " +
+                                     (value ? shown(*value) : "nothing")));
     return {};
   }
   Index index;
   for (const auto &[tensor, value] : *map) {
     std::optional<StringRef> name = value.getAsString();
     if (!name || !isPlainName(*name)) {
-      diagnostics.push_back(inFile(file, "weight_map." + readable(tensor),
-                                   "expected the name of a file in the folder"));
+      diagnostics.push_back(
+          inFile(file, "weight_map." + readable(tensor),
+                 "expected the name of a file in the folder, got " + shown(value)));
       return {};
     }
     index[StringRef(tensor).str()] = name->str();

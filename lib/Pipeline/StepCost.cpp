@@ -7,6 +7,7 @@
 
 #include "weft/Pipeline/StepCost.h"
 
+#include "weft/Dialect/Weft/IR/AttributeNames.h"
 #include "weft/Dialect/Weft/IR/Weft.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -41,7 +42,7 @@ private:
       return count(module.lookupSymbol<func::FuncOp>(call.getCallee()));
     }
     auto shardable = llvm::dyn_cast<ShardableOpInterface>(op);
-    return shardable ? shardable.getCost().flops.constant : 0;
+    return shardable && !op.hasAttr(kRecomputedAttrName) ? shardable.getCost().flops.constant : 0;
   }
 
   ModuleOp module;

@@ -10,6 +10,7 @@
 #include "core/BFloat16.h"
 #include "core/Text.h"
 
+#include <atomic>
 #include <dnnl.hpp>
 #include <unordered_map>
 
@@ -34,6 +35,22 @@ memory::desc describe(const Product &product, int64_t rows, int64_t columns, int
   return {shape, element, strides};
 }
 
+/// The most memory of its own that the library wants for one run of any product made so far.
+std::atomic<size_t> mostScratch = 0;
+
+/// Memory for one run by the calling thread: each thread has one such piece, as it runs one product
+/// at a time, and many products are made.
+char *scratchOfThread() {
+  thread_local std::unique_ptr<char[]> memory;
+  thread_local size_t bytes = 0;
+  if (size_t needed = mostScratch; !memory || bytes < needed) {
+    memory.reset();
+    memory = std::make_unique_for_overwrite<char[]>(needed + kAlignment);
+    bytes = needed;
+  }
+  return memory.get() + kAlignment - reinterpret_cast<uintptr_t>(memory.get()) % kAlignment;
+}
+
 class LibraryProduct : public BF16Product {
 public:
   /// Throws what the library throws.
@@ -51,13 +68,15 @@ public:
     a = memory(descA, engine, nullptr);
     b = memory(descB, engine, nullptr);
     c = memory(descC, engine, nullptr);
-    scratch = std::make_unique<char[]>(form.scratchpad_desc().get_size() + kAlignment);
-    char *aligned =
-        scratch.get() + kAlignment - reinterpret_cast<uintptr_t>(scratch.get()) % kAlignment;
+    scratch = memory(form.scratchpad_desc(), engine, nullptr);
+    size_t needed = form.scratchpad_desc().get_size();
+    for (size_t most = mostScratch; most < needed;) {
+      mostScratch.compare_exchange_weak(most, needed);
+    }
     arguments = {{DNNL_ARG_SRC, a},
                  {DNNL_ARG_WEIGHTS, b},
                  {DNNL_ARG_DST, c},
-                 {DNNL_ARG_SCRATCHPAD, memory(form.scratchpad_desc(), engine, aligned)}};
+                 {DNNL_ARG_SCRATCHPAD, scratch}};
   }
 
   bool run(const void *dataA, const void *dataB, void *dataC, std::string &error) override try {
@@ -67,6 +86,7 @@ public:
     b.set_data_handle(const_cast<BFloat16 *>(static_cast<const BFloat16 *>(dataB)) + piece.offsetB);
     c.set_data_handle(static_cast<char *>(dataC) +
                       size_t(piece.offsetC) * sizeOf(piece.product.resultType()));
+    scratch.set_data_handle(scratchOfThread());
     primitive.execute(stream, arguments);
     stream.wait();
     return true;
@@ -80,9 +100,7 @@ private:
   dnnl::engine engine;
   dnnl::stream stream;
   dnnl::matmul primitive;
-  memory a, b, c;
-  /// Memory of the library's own for one run.
-  std::unique_ptr<char[]> scratch;
+  memory a, b, c, scratch;
   std::unordered_map<int, memory> arguments;
 };
 

@@ -9,8 +9,9 @@
 // it has none, as on processors with no more than AVX2, operands are widened and OpenBLAS
 // multiplies in float32, at its speed. All sum in float32.
 //
-// What a product needs besides its operands is had when it is made. A BF16Product may be run by
-// one thread at a time, from any thread, and only on that one: teams are the parallelism.
+// A thread that runs products keeps one piece of memory for the library, had at its first run. A
+// BF16Product may be run by one thread at a time, from any thread, and only on that one: teams are
+// the parallelism.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,7 +32,8 @@ public:
   virtual ~BF16Product() = default;
 
   /// Overwrites the piece's part of C, never reads it. `a`, `b` and `c` are those of the whole
-  /// product. Fails only where the library does; then says why in `error`.
+  /// product. Fails only where the library does or memory is out; then says why in
+  /// `error`.
   virtual bool run(const void *a, const void *b, void *c, std::string &error) = 0;
 };
 

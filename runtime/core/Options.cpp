@@ -160,6 +160,10 @@ const Entry kTable[] = {
      applyFile<&Options::saveGradients>},
     {"Files", "--gradients-step", "K", "the step for --save-gradients",
      [](const Program &) { return std::string("0"); }, applyCount<&Options::gradientsStep>},
+    {"Files", "--save-logits", "FILE",
+     "write the logits of the first batch of the validation after the last step (safetensors); the "
+     "program must have been compiled with --observe-logits",
+     nullptr, applyFile<&Options::saveLogits>},
 
     {"Checkpoints", "--checkpoint-dir", "DIR",
      "write a checkpoint after the last step; go on from the newest whole one in DIR, if there is "
@@ -219,6 +223,7 @@ bool checkFiles(const Options &options, std::string &error) {
   const std::pair<const char *, const std::string *> outputs[] = {
       {"--save", &options.save},
       {"--save-gradients", &options.saveGradients},
+      {"--save-logits", &options.saveLogits},
       {"--metrics", &options.metrics},
       {"--profile", &options.profile},
       {"--checkpoint-dir", &options.checkpointDir}};
@@ -266,9 +271,10 @@ bool checkValidation(const Options &options, std::string &error) {
   if (hasFile && splits) {
     return fail(error, "--validation-data and --validation-split exclude each other");
   }
-  const char *needless = options.validationEvery   ? "--validation-every"
-                         : options.validationSteps ? "--validation-steps"
-                                                   : nullptr;
+  const char *needless = options.validationEvery       ? "--validation-every"
+                         : options.validationSteps     ? "--validation-steps"
+                         : !options.saveLogits.empty() ? "--save-logits"
+                                                       : nullptr;
   if (needless && !hasFile && !splits) {
     return fail(error, needless, " needs --validation-data or --validation-split");
   }

@@ -340,11 +340,11 @@ bool Checker::checkEvaluate() {
     }
     if (instruction.opcode == Opcode::Observe) {
       const std::string &name = program.observations[instruction.target].name;
-      if (name != "validation_loss") {
+      if (name != "validation_loss" && name != "logits") {
         return fail(error, "evaluate instruction ", i, " observes '", name,
-                    "', expected validation_loss");
+                    "', expected validation_loss or logits");
       }
-      observes = true;
+      observes = observes || name == "validation_loss";
     }
   }
   return observes || fail(error, "evaluate does not observe validation_loss");

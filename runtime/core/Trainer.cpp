@@ -13,8 +13,8 @@
 #include "core/Checkpoint.h"
 #include "core/Checkpoints.h"
 #include "core/Executor.h"
-#include "core/Gradients.h"
 #include "core/NonFinite.h"
+#include "core/ObservedTensors.h"
 #include "core/OutputFile.h"
 #include "core/Prefetcher.h"
 #include "core/Products.h"
@@ -39,7 +39,9 @@ struct alignas(64) RankState {
   int64_t *stepNumber = nullptr;
   /// Steps that are done.
   int64_t step = 0;
-  bool validates = false, notFinite = false;
+  /// Of the validation that goes on.
+  std::optional<int64_t> validationBatch;
+  bool notFinite = false;
   std::optional<Finding> finding;
 };
 
@@ -90,7 +92,7 @@ private:
   Checkpoint checkpoint;
   Checkpoints checkpoints;
   Prefetcher prefetcher;
-  Gradients gradients;
+  ObservedTensors gradients{"gradient/"}, logits{"logits"};
   std::vector<RankState> ranks;
   int64_t firstStep = 0, endStep = 0;
 };
@@ -141,14 +143,19 @@ bool Trainer::prepareOutputs(std::string &error) {
       return fail(error, "--gradients-step is ", options.gradientsStep,
                   ", this run does the steps from ", firstStep, " to before ", endStep);
     }
-    if (!gradients.allocate(program, error)) {
-      return false;
+    if (!gradients.allocate(program)) {
+      return fail(error, "the program does not let its gradients be seen");
     }
   }
   if (!options.profile.empty() && firstStep == endStep) {
     return fail(error, "--profile has nothing to measure, since this run does no step");
   }
-  for (const std::string *path : {&options.save, &options.saveGradients, &options.profile}) {
+  if (!options.saveLogits.empty() && !logits.allocate(program)) {
+    return fail(error, "--save-logits is given, but the program was compiled without "
+                       "--observe-logits");
+  }
+  for (const std::string *path :
+       {&options.save, &options.saveGradients, &options.saveLogits, &options.profile}) {
     if (!path->empty() && !checkWritable(*path, error)) {
       return false;
     }
@@ -235,8 +242,8 @@ bool Trainer::validate(RankState &state, Communicator &communicator) {
   if (keepsBooks) {
     books.beginValidation();
   }
-  state.validates = true;
   for (int64_t number = 0; number < data.validationBatches(); ++number) {
+    state.validationBatch = number;
     if (!takeBatch(state)) {
       return false;
     }
@@ -246,7 +253,7 @@ bool Trainer::validate(RankState &state, Communicator &communicator) {
       return false;
     }
   }
-  state.validates = false;
+  state.validationBatch.reset();
   std::string error;
   return !keepsBooks || books.endValidation(error) || communicator.fail(error);
 }
@@ -267,8 +274,12 @@ bool Trainer::keepCheckpoint(RankState &state, Communicator &communicator) {
 
 void Trainer::observe(int64_t rank, uint32_t observation, const void *data) {
   const Observation &observed = program.observations[observation];
-  if (!options.saveGradients.empty() && ranks[size_t(rank)].step == options.gradientsStep) {
-    gradients.take(program, observation, ranks[size_t(rank)].executor->coordinates(), data);
+  const RankState &state = ranks[size_t(rank)];
+  if (!options.saveGradients.empty() && state.step == options.gradientsStep) {
+    gradients.take(program, observation, state.executor->coordinates(), data);
+  }
+  if (!options.saveLogits.empty() && state.step == endStep && state.validationBatch == 0) {
+    logits.take(program, observation, state.executor->coordinates(), data);
   }
   if (rank == 0 && observed.layout.globalShape.empty()) {
     double value = observed.layout.type == ElementType::F64 ? *static_cast<const double *>(data)
@@ -284,7 +295,7 @@ void Trainer::observe(int64_t rank, uint32_t observation, const void *data) {
 }
 
 void Trainer::reportNotFinite() const {
-  if (ranks[0].validates) {
+  if (ranks[0].validationBatch) {
     std::fprintf(stderr, "error: validation step %lld: the loss is not finite\n",
                  static_cast<long long>(books.currentStep()));
     return;
@@ -328,6 +339,12 @@ bool Trainer::finish(std::string &error) {
     }
     saved += concat("gradients of step ", options.gradientsStep, " are in '", options.saveGradients,
                     "'\n");
+  }
+  if (!options.saveLogits.empty()) {
+    if (!logits.save(options.saveLogits, program, endStep, error)) {
+      return false;
+    }
+    saved += concat("logits after ", endStep, " steps are in '", options.saveLogits, "'\n");
   }
   if (!options.save.empty()) {
     std::vector<const Executor *> executors;

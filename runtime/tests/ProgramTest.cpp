@@ -254,7 +254,7 @@ const Fault kFaults[] = {
     {[](Program &p) { p.evaluate[0].operands[0].access = Access::ReadWrite; },
      "evaluate instruction 0 writes buffer 0, which is persistent"},
     {[](Program &p) { p.evaluate[2] = p.step[3]; },
-     "evaluate instruction 2 observes 'loss', expected validation_loss"},
+     "evaluate instruction 2 observes 'loss', expected validation_loss or logits"},
     {[](Program &p) { p.evaluate.pop_back(); }, "evaluate does not observe validation_loss"},
     {[](Program &p) { p.evaluate[1].operands.pop_back(); },
      "evaluate instruction 1 has 1 operands, expected 2"},

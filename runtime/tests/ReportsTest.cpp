@@ -71,6 +71,8 @@ TEST_F(CommandLine, ReadsEveryOption) {
                      "--checkpoint-every=5",
                      "--checkpoint-keep=2",
                      "--allow-changes",
+                     "--save-logits",
+                     "o",
                      "--no-progress",
                      "--quiet",
                      "--curve"}),
@@ -79,8 +81,9 @@ TEST_F(CommandLine, ReadsEveryOption) {
   EXPECT_EQ(options.checkpointEvery, 5);
   EXPECT_EQ(options.checkpointKeep, 2);
   EXPECT_TRUE(options.allowChanges);
-  EXPECT_EQ(options.data + options.metrics + options.save + options.load + options.saveGradients,
-            "dmslg");
+  EXPECT_EQ(options.data + options.metrics + options.save + options.load + options.saveGradients +
+                options.saveLogits,
+            "dmslgo");
   EXPECT_EQ(options.dataFormat, DataFormat::Llmc);
   EXPECT_EQ(options.validationData, "v");
   EXPECT_EQ(options.validationEvery, 7);
@@ -161,6 +164,7 @@ TEST_F(CommandLine, HelpNamesEveryOptionAndTheDefaults) {
                            "--metrics",
                            "--save-gradients",
                            "--gradients-step",
+                           "--save-logits",
                            "--data-format",
                            "--validation-data",
                            "--validation-split",

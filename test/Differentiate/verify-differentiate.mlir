@@ -166,9 +166,23 @@ func.func @evaluate() {
 
 func.func @init() { return }
 func.func @step() { return }
-// expected-error @+1 {{verify-differentiate: expected @evaluate to observe 'validation_loss' once and nothing else}}
+// expected-error @+1 {{verify-differentiate: expected @evaluate to observe 'validation_loss' once, 'logits' at most once, and nothing else}}
 func.func @evaluate() {
   %0 = weft.fill constant 0.0 : tensor<f64>
   weft.observe "loss", %0 : tensor<f64>
+  return
+}
+
+// -----
+
+func.func @init() { return }
+func.func @step() { return }
+// expected-error @+1 {{verify-differentiate: expected @evaluate to observe 'validation_loss' once, 'logits' at most once, and nothing else}}
+func.func @evaluate() {
+  %0 = weft.fill constant 0.0 : tensor<f64>
+  %1 = weft.fill constant 0.0 : tensor<4x8x16xf64>
+  weft.observe "logits", %1 : tensor<4x8x16xf64>
+  weft.observe "logits", %1 : tensor<4x8x16xf64>
+  weft.observe "validation_loss", %0 : tensor<f64>
   return
 }

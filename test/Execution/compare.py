@@ -8,7 +8,7 @@
 """Compiles small models, runs them, and compares numbers.
 
     equality   programs for several meshes against the program for one rank: losses and weights of
-               20 steps, all gradients of the first and of a later step, and validations
+               20 steps, all gradients of the first and of a later step, validations, logits
     repeat     the same program twice, and once with ranks of three threads: equal to the last bit
     precision  bf16 programs for several meshes: no further from the same model in float64 than
                twice what the program for one rank is
@@ -119,12 +119,14 @@ def unlike_reference(compiler, case, mesh):
     expected = programs.reference_run(compiler, case, initial.weights, REFERENCE_STEPS)
     fault = differences.of_tensors("initial weight", initial.weights, expected.initial,
                                    1e-12 if exact else 1e-6)
+    fault = fault or differences.of_tensors("initial", initial.logits, expected.initial_logits,
+                                            1e-9 if exact else 1e-5)
     for step in (0, REFERENCE_STEPS - 1):
         if fault:
             break
         got = compiler.run(place, mesh, REFERENCE_STEPS, step, f"reference-{step}")
         expected.gradients = expected.all_gradients[step]
-        parts = ("losses", "norms", "gradients", "weights", "validation")
+        parts = ("losses", "norms", "gradients", "weights", "validation", "logits")
         if not exact:
             parts = ("losses", "gradients") if step == 0 else ("losses", "validation")
         fault = differences.of_runs(got, expected, 1e-9 if exact else 1e-5, parts)

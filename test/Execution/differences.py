@@ -55,7 +55,7 @@ def of_tensors(kind, got, expected, tolerance):
 
 
 NAMES = {"losses": "loss", "norms": "gradient norm", "gradients": "gradient of",
-         "weights": "weight", "validation": "validation loss"}
+         "weights": "weight", "validation": "validation loss", "logits": "tensor"}
 
 
 def of_runs(got, expected, tolerance, what=tuple(NAMES)):

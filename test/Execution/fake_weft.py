@@ -35,6 +35,7 @@ def compile_program(arguments):
     for flag in ("--machine", "--recipe", "--target", "--mutate-collective", "-o"):
         parser.add_argument(flag)
     parser.add_argument("--pin", action="append")
+    parser.add_argument("--observe-logits", action="store_true")
     options = parser.parse_args(arguments)
     wrong = None
     ranks = np.prod([int(pin.split("=")[1]) for pin in options.pin])
@@ -55,7 +56,8 @@ def run_program(arguments):
     parser = argparse.ArgumentParser()
     parser.add_argument("-n", type=int)
     parser.add_argument("program")
-    for flag in ("--data", "--metrics", "--save", "--save-gradients", "--validation-data"):
+    for flag in ("--data", "--metrics", "--save", "--save-gradients", "--save-logits",
+                 "--validation-data"):
         parser.add_argument(flag)
     for flag in ("--steps", "--seed", "--threads", "--gradients-step", "--validation-steps",
                  "--validation-every"):
@@ -89,6 +91,8 @@ def run_program(arguments):
                     "gradient/" + name: value for name, value in step.gradients.items()})
         validate(options.steps)
     safetensors.save(options.save, weights)
+    logits = reference.logits(model, weights, held.batch_in_order(0)[0])
+    safetensors.save(options.save_logits, {"logits": logits})
 
 
 if __name__ == "__main__":

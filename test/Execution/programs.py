@@ -70,13 +70,14 @@ class Once:
 @dataclass
 class Run:
     """What a run wrote: loss and norm of each step, gradients of one, tensors after the last, the
-    loss of each validation."""
+    loss of each validation, logits of the last one's first batch."""
 
     losses: list
     norms: list
     gradients: dict
     weights: dict
     validation: list
+    logits: dict
     files: list
 
 
@@ -115,19 +116,19 @@ class Compiler:
         machine = place / "machine.textproto"
         machine.write_text(cases.MACHINE)
         call([self.binary, "compile", model, "--machine", machine, "--recipe", recipe,
-              "--target", "host", "--pin", f"dp={mesh[0]}", "--pin", f"tp={mesh[1]}", *options,
+              "--target", "host", "--observe-logits", "--pin", f"dp={mesh[0]}", "--pin", f"tp={mesh[1]}", *options,
               "-o", place / "train"])
         return place
 
     def run(self, place, mesh, steps=cases.STEPS, gradients_step=0, name="run", threads=1):
         """Runs the program in `place` from fresh weights; raises ProgramError. `threads` share the
         work of each rank."""
-        metrics, weights, gradients = (
+        metrics, weights, gradients, logits = (
             place / f"{name}.{kind}" for kind in
-            ("metrics.jsonl", "weights.safetensors", "gradients.safetensors"))
+            ("metrics.jsonl", "weights.safetensors", "gradients.safetensors", "logits.safetensors"))
         options = ["--data", self.data, "--steps", steps, "--seed", cases.SEED, "--quiet",
                    "--threads", threads,
-                   "--metrics", metrics, "--save", weights,
+                   "--metrics", metrics, "--save", weights, "--save-logits", logits,
                    "--validation-data", self.validation_data,
                    "--validation-steps", cases.VALIDATION_STEPS,
                    "--validation-every", cases.VALIDATION_EVERY]
@@ -144,7 +145,7 @@ class Compiler:
                  if "/" not in name}
         return Run([number(line, "loss") for line in lines],
                    [number(line, "gradient_norm") for line in lines], saved, after, validation,
-                   [weights] + ([gradients] if steps else []))
+                   safetensors.load(logits), [weights, logits] + ([gradients] if steps else []))
 
 
 def number(line, key):
@@ -162,6 +163,8 @@ class ReferenceRun:
     all_gradients: list
     weights: dict
     validation: list = None
+    logits: dict = None
+    initial_logits: dict = None
     gradients: dict = None
 
 
@@ -179,4 +182,7 @@ def reference_run(compiler, case, weights, steps):
     data = dataset.Dataset(compiler.validation_data, recipe.sequence_length, recipe.global_batch, 0)
     run.validation = [reference.validation_loss(
         model, run.weights, map(data.batch_in_order, range(cases.VALIDATION_STEPS)))]
+    tokens = data.batch_in_order(0)[0]
+    run.logits = {"logits": reference.logits(model, run.weights, tokens)}
+    run.initial_logits = {"logits": reference.logits(model, run.initial, tokens)}
     return run

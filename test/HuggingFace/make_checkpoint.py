@@ -8,13 +8,14 @@
 """Writes a checkpoint folder as `save_pretrained` of transformers does, with random weights.
 
     make_checkpoint.py KIND FOLDER [--dtype BF16] [--files 3] [--set KEY=JSON]... [--unset KEY]...
-        [--rename OLD=NEW]... [--shape NAME=2,3] [--no-weights] [--no-prefix] [--repeat-head]
+        [--rename OLD=NEW]... [--shape NAME=2,3] [--no-weights] [--no-prefix] [--repeat-head] [--zeros]
 
 The names and shapes are written here from transformers' own, not from the compiler's table.
 """
 
 import argparse
 import json
+import math
 import random
 import struct
 from pathlib import Path
@@ -97,11 +98,10 @@ SIZES = {"F64": 8, "F32": 4, "BF16": 2, "F16": 2, "I8": 1, "I32": 4}
 
 
 def content(dtype, shape, source):
-    """Random values below 0.1, of both signs, and some bits that are no usual number."""
-    count = 1
-    for size in shape:
-        count *= size
-    if dtype in ("I8", "I32"):
+    """Random values below 0.1, of both signs, and some bits that are no usual number; without
+    `source`, zeros."""
+    count = math.prod(shape)
+    if dtype in ("I8", "I32") or not source:
         return bytes(count * SIZES[dtype])
     values = [source.uniform(-0.1, 0.1) for _ in range(count)]
     values[0] = 1e-41 if dtype in ("F32", "BF16") else 6e-8  # below the normal numbers
@@ -137,7 +137,7 @@ def write_weights(folder, tensors, files):
 
 def make_tensors(kind, config, options):
     """(name, dtype, shape, bytes) of all tensors, by name, in the order of their names."""
-    source = random.Random(1)
+    source = None if options.zeros else random.Random(1)
     wanted = shapes(kind, config)
     for change in options.shape:
         name, sizes = change.split("=")
@@ -172,6 +172,7 @@ def main():
     parser.add_argument("--no-weights", action="store_true")
     parser.add_argument("--no-prefix", action="store_true")
     parser.add_argument("--repeat-head", action="store_true")
+    parser.add_argument("--zeros", action="store_true", help="for large checkpoints")
     options = parser.parse_args()
     config = dict(CONFIGS[options.kind], model_type=options.kind, torch_dtype="float32",
                   architectures=["ForCausalLM"], bos_token_id=1, transformers_version="4.57.0")

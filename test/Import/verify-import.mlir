@@ -87,9 +87,50 @@ module {
   weft.optimizer sgd learning_rate 1.0 decay constant warmup 0 steps 1 final 1.0
   func.func @loss() -> tensor<f32> {
     %0 = weft.read @p : tensor<f32>
-    // expected-error @+1 {{verify-import: expected no assignment in @loss}}
+    // expected-error @+1 {{verify-import: expected no assignment in @loss but to statistics}}
     weft.assign @p, %0 : tensor<f32>
     return %0 : tensor<f32>
+  }
+}
+
+// -----
+
+// Running means are the loss's to assign.
+module {
+  weft.variable statistic @s [] : tensor<f32>
+  weft.variable input @tokens ["batch", "sequence"] : tensor<?x4xi32>
+  weft.variable input @targets ["batch", "sequence"] : tensor<?x4xi32>
+  weft.variable input @seed [] : tensor<i64>
+  weft.variable input @step_number [] : tensor<i64>
+  weft.optimizer sgd learning_rate 1.0 decay constant warmup 0 steps 1 final 1.0
+  func.func @loss() -> tensor<f32> {
+    %0 = weft.read @s : tensor<f32>
+    weft.assign @s, %0 : tensor<f32>
+    return %0 : tensor<f32>
+  }
+  func.func @init() {
+    %0 = weft.fill constant 1.0 : tensor<f32>
+    weft.assign @s, %0 : tensor<f32>
+    return
+  }
+}
+
+// -----
+
+module {
+  // expected-error @+1 {{verify-import: statistic 's' is assigned 0 times in @init, expected once}}
+  weft.variable statistic @s [] : tensor<f32>
+  weft.variable input @tokens ["batch", "sequence"] : tensor<?x4xi32>
+  weft.variable input @targets ["batch", "sequence"] : tensor<?x4xi32>
+  weft.variable input @seed [] : tensor<i64>
+  weft.variable input @step_number [] : tensor<i64>
+  weft.optimizer sgd learning_rate 1.0 decay constant warmup 0 steps 1 final 1.0
+  func.func @loss() -> tensor<f32> {
+    %0 = weft.read @s : tensor<f32>
+    return %0 : tensor<f32>
+  }
+  func.func @init() {
+    return
   }
 }
 

@@ -389,3 +389,21 @@ func.func @attention() {
       -> tensor<?x4x2x3x8xf64>, tensor<?x2x3x4xf64>
   return
 }
+
+// -----
+
+// Four heads go over two ranks, three do not: there the features are gathered first.
+
+weft.variable parameter @x ["batch", "ffn"] : tensor<?x12xf64>
+
+// CHECK-LABEL: func.func @reshape
+// CHECK:         %[[X:.*]] = weft.read @x {{.*}} [{"dp"}, {"tp"}]>>
+// CHECK-NEXT:    weft.reshape %[[X]] {{.*}} -> tensor<{{.*}} [{"dp"}, {"tp"}, {}]>>
+// CHECK-NEXT:    %[[WHOLE:.*]] = weft.reshard %[[X]] {{.*}} -> tensor<{{.*}} [{"dp"}, {}]>>
+// CHECK-NEXT:    weft.reshape %[[WHOLE]] {{.*}} -> tensor<{{.*}} [{"dp"}, {}, {}]>>
+func.func @reshape() {
+  %x = weft.read @x : tensor<?x12xf64>
+  %y = weft.reshape %x [[0], [1, 2]] : tensor<?x12xf64> -> tensor<?x4x3xf64>
+  %z = weft.reshape %x [[0], [1, 2]] : tensor<?x12xf64> -> tensor<?x3x4xf64>
+  return
+}

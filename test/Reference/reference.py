@@ -58,9 +58,18 @@ def train(model, recipe, weights, batch, steps, seed):
 
 def validation_loss(model, weights, batches):
     """Mean of the cross-entropy over `batches` of (tokens, targets), with nothing dropped."""
-    transformer = Transformer(replace(model, dropout=0.0, attention_dropout=0.0))
+    transformer = without_dropout(model)
     return float(np.mean([transformer.loss(weights, tokens, targets, 0.0, 0, 0)
                           for tokens, targets in batches]))
+
+
+def logits(model, weights, tokens):
+    """The logits of `tokens`, with nothing dropped."""
+    return without_dropout(model).logits(weights, tokens, 0, 0, [])
+
+
+def without_dropout(model):
+    return Transformer(replace(model, dropout=0.0, attention_dropout=0.0))
 
 
 def main():

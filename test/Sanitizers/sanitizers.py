@@ -57,7 +57,8 @@ def losses(weft, folder, name, options):
          "--pin", "tp=2", "-o", program, *options])
     run([program, "--data", text, "--steps", STEPS, "--metrics", metrics,
          "--save", folder / f"{name}.safetensors", "--save-gradients", folder / f"{name}.gradients",
-         "--validation-split", "0.1", "--validation-every", "2", "--validation-steps", "2"],
+         "--validation-split", "0.1", "--validation-every", "2", "--validation-steps", "2",
+         "--checkpoint-dir", folder / f"{name}.checkpoints", "--checkpoint-every", 1],
         env={**os.environ, "TSAN_OPTIONS": "halt_on_error=1", "ASAN_OPTIONS": "detect_leaks=1"})
     lines = map(json.loads, metrics.read_text().splitlines())
     return [line["loss" if "loss" in line else "validation_loss"] for line in lines]

@@ -14,6 +14,7 @@
 #include "weft/InitAll.h"
 #include "weft/Pipeline/Import/Import.h"
 #include "weft/Pipeline/ModuleSizes.h"
+#include "weft/Pipeline/ModuleText.h"
 #include "weft/Pipeline/Pipeline.h"
 #include "weft/Pipeline/Plan/Passes.h"
 #include "weft/Pipeline/Schedule/Flatten.h"
@@ -87,7 +88,7 @@ LogicalResult Compilation::begin() {
     return failure(failed(parseModule()) || (isScheduled && failed(makeProgram())));
   }
   Progress progress(Phase::Import, wantsProgress(options.verbose));
-  module = importModel(context, *descriptions.model, descriptions.recipe);
+  module = importModel(context, *descriptions.model, descriptions.recipe, options.import);
   if (failed(runPasses(Phase::Import))) {
     return failure();
   }
@@ -100,6 +101,9 @@ LogicalResult Compilation::parseModule() {
   std::unique_ptr<llvm::MemoryBuffer> buffer = openInputFile(options.input, &error);
   if (!buffer) {
     return fail(error);
+  }
+  if (std::optional<std::string> refusal = checkModuleText(buffer->getBuffer())) {
+    return fail("'" + options.input + "': " + *refusal);
   }
   auto sources = std::make_shared<llvm::SourceMgr>();
   sources->AddNewSourceBuffer(std::move(buffer), llvm::SMLoc());

@@ -130,6 +130,9 @@ CommandLine weft::declareCompileOptions(CompileOptions &options) {
                options.runtimeLibrary);
   line.addSwitch("--keep-object", "keep the object file of the kernels as PROGRAM.o",
                  options.keepObject);
+  line.addSwitch("--observe-logits",
+                 "let the program write the logits of a validation, by its --save-logits",
+                 options.import.observesLogits);
   line.addSwitch("-v", "print phases and their times, which a terminal gets anyway",
                  options.verbose);
   line.add(mutationOption(options.mutation));
@@ -145,6 +148,10 @@ llvm::Error weft::checkCompileOptions(const CompileOptions &options) {
   }
   if (!options.plan.empty() && !options.pins.empty()) {
     return makeError("expected --plan or --pin, got both");
+  }
+  if (options.startAfter && options.import.observesLogits) {
+    return makeError("--observe-logits needs phase import, but --start-after is " +
+                     nameOf(*options.startAfter));
   }
   if (options.startAfter && *options.startAfter >= Phase::Lower) {
     return makeError("cannot start after phase " + nameOf(*options.startAfter) +

@@ -11,6 +11,7 @@
 #include "CommandLine.h"
 
 #include "weft/Pipeline/Emit/Emit.h"
+#include "weft/Pipeline/Import/Import.h"
 #include "weft/Pipeline/Partition/Passes.h"
 #include "weft/Pipeline/Phases.h"
 
@@ -38,6 +39,7 @@ struct CompileOptions {
   /// The runtime library to link; empty for the one that belongs to this compiler.
   std::string runtimeLibrary;
   bool keepObject = false;
+  ImportOptions import;
   bool verbose = false;
   /// Empty for standard output, which takes only a module.
   std::string output;

@@ -135,11 +135,11 @@ TEST(Config, RotaryRefusals) {
             "c: rope_scaling.factor: unknown key, which may change what the model computes\n");
   EXPECT_EQ(scaled(R"({"type": "linear"})"), "c: rope_scaling.factor: missing\n");
   EXPECT_EQ(scaled(R"({"type": "linear", "factor": 0.5})"),
-            "c: factor: expected a number from 1 to 1e+06, got 0.5\n");
+            "c: rope_scaling.factor: expected a number from 1 to 1e+06, got 0.5\n");
   EXPECT_EQ(scaled("[1]"), "c: rope_scaling: expected an object, got [1]\n");
   EXPECT_EQ(scaled(R"({"partial_rotary_factor": 0.5})"),
-            "c: rope_scaling.partial_rotary_factor: expected 1: all elements of a head are "
-            "rotated\n");
+            "c: rope_scaling.partial_rotary_factor: expected 1, got 0.5: all elements of a "
+            "head are rotated\n");
   EXPECT_EQ(scaled(R"({}, "rope_parameters": {})"),
             "c: rope_parameters: expected rope_scaling or rope_parameters, got both\n");
 }
@@ -170,12 +170,13 @@ TEST(Config, QwenWindowRefusals) {
     return errors(llamaText("qwen3", R"(, "head_dim": 8)" + more));
   };
   EXPECT_EQ(refused(R"(, "use_sliding_window": true, "sliding_window": 7, "max_window_layers": 1)"),
-            "c: max_window_layers: expected 0 or at least num_hidden_layers 2: all layers have the "
-            "same window, or none\n");
+            "c: max_window_layers: expected 0 or at least num_hidden_layers 2, got 1: all layers "
+            "have the same window, or none\n");
   EXPECT_EQ(refused(R"(, "layer_types": ["full_attention"])"),
             "c: layer_types: expected a type for each of 2 layers, got 1\n");
   EXPECT_EQ(refused(R"(, "layer_types": ["full_attention", "chunked_attention"])"),
-            "c: layer_types: expected full_attention in all layers, or sliding_attention in all\n");
+            "c: layer_types: expected full_attention in all layers, or sliding_attention in all, "
+            "got 1 and 0 of 2\n");
   EXPECT_EQ(refused(R"(, "layer_types": ["sliding_attention", "sliding_attention"])"),
             "c: use_sliding_window: expected true and a sliding_window, as layer_types has "
             "sliding_attention\n");
@@ -195,21 +196,23 @@ TEST(Config, ValuesThatChangeTheMathematics) {
             "c: activation_function: expected one of gelu, gelu_new, gelu_pytorch_tanh, got "
             "'relu'\n");
   EXPECT_EQ(gpt2PlusErrors(R"("embd_pdrop": 0.2)"),
-            "c: embd_pdrop: expected the value of resid_pdrop: one probability of dropout holds "
-            "for the embedding and the residual stream\n");
+            "c: embd_pdrop: expected the value of resid_pdrop, 0.1, got 0.2: one probability of "
+            "dropout holds for the embedding and the residual stream\n");
   EXPECT_EQ(gpt2PlusErrors(R"("scale_attn_weights": false)"),
-            "c: scale_attn_weights: expected true: attention always divides by the root of the "
+            "c: scale_attn_weights: expected true, got false: attention always divides by the root "
+            "of the "
             "head size\n");
-  EXPECT_EQ(gpt2PlusErrors(R"("scale_attn_by_inverse_layer_idx": true)"),
-            "c: scale_attn_by_inverse_layer_idx: expected false: attention is scaled alike in all "
-            "layers\n");
+  EXPECT_EQ(
+      gpt2PlusErrors(R"("scale_attn_by_inverse_layer_idx": true)"),
+      "c: scale_attn_by_inverse_layer_idx: expected false, got true: attention is scaled alike "
+      "in all layers\n");
   EXPECT_EQ(gpt2PlusErrors(R"("reorder_and_upcast_attn": true)"),
-            "c: reorder_and_upcast_attn: expected false: attention has the precision of the "
-            "recipe\n");
+            "c: reorder_and_upcast_attn: expected false, got true: attention has the precision "
+            "of the recipe\n");
   EXPECT_EQ(gpt2PlusErrors(R"("add_cross_attention": true)"),
-            "c: add_cross_attention: expected false: only decoders are supported\n");
+            "c: add_cross_attention: expected false, got true: only decoders are supported\n");
   EXPECT_EQ(gpt2PlusErrors(R"("is_encoder_decoder": true)"),
-            "c: is_encoder_decoder: expected false: only decoders are supported\n");
+            "c: is_encoder_decoder: expected false, got true: only decoders are supported\n");
   EXPECT_EQ(gpt2PlusErrors(R"("pruned_heads": {"0": [1]})"),
             "c: pruned_heads: expected no pruned heads\n");
   EXPECT_EQ(gpt2PlusErrors(R"("quantization_config": {}, "auto_map": {})"),
@@ -217,6 +220,18 @@ TEST(Config, ValuesThatChangeTheMathematics) {
             "c: auto_map: models with code of their own are not supported\n");
   EXPECT_EQ(errors(llamaText("llama", R"(, "hidden_act": "gelu")")),
             "c: hidden_act: expected silu: the MLP is down(silu(gate(x)) * up(x)), got 'gelu'\n");
+}
+
+TEST(Config, KeysOfParticularCheckpoints) {
+  read(llamaText("llama", R"(, "is_llama_config": true, "rope_interleaved": false,
+    "max_sequence_length": 2048, "transformers.js_config": {"dtype": "q4"})"));
+  read(llamaText("qwen2", R"(, "use_mrope": false)"));
+  gpt2Plus(R"("_num_labels": 1, "output_past": true)");
+  EXPECT_EQ(errors(llamaText("llama", R"(, "rope_interleaved": true)")),
+            "c: rope_interleaved: expected false, got true: halves of a head are rotated, not "
+            "neighbours\n");
+  EXPECT_EQ(errors(llamaText("qwen2", R"(, "use_mrope": true)")),
+            "c: use_mrope: expected false, got true: positions are numbers, not triples\n");
 }
 
 TEST(Config, UnknownKeysAreRefusedByName) {

@@ -5,6 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "RecomputeCheapValues.h"
+
 #include "weft/Dialect/Weft/IR/MapBuilders.h"
 #include "weft/Pipeline/Differentiate/Passes.h"
 
@@ -215,10 +217,12 @@ FailureOr<LayerGradient *> GradientBuilder::differentiateLayer(CallOp call) {
 }
 
 /// Backward was built with the values of forward in reach. Makes arguments of those it uses:
-/// forward's own arguments as they are, other values as further results of forward.
+/// forward's own arguments as they are, other values as further results of forward, if computing
+/// them again is not cheaper.
 void GradientBuilder::passForwardValues(LayerGradient &layer) {
   Block &forward = layer.forward.getBody().front(), &backward = layer.backward.getBody().front();
   eraseDeadOps(backward); // Nothing is saved for what nobody asked for.
+  recomputeCheapValues(forward, backward);
   llvm::SetVector<Value> arguments, saved;
   for (Operation &op : backward) {
     for (Value operand : op.getOperands()) {

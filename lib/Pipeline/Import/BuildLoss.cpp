@@ -18,8 +18,8 @@ namespace {
 /// Embeds the tokens, calls the layers, and compares with the targets.
 class LossBuilder {
 public:
-  LossBuilder(ModelBuilder &builder, llvm::StringRef layer)
-      : builder(builder), model(builder.model), layer(layer) {}
+  LossBuilder(ModelBuilder &builder, llvm::StringRef layer, bool observesLogits = false)
+      : builder(builder), model(builder.model), layer(layer), observesLogits(observesLogits) {}
 
   /// In the function that has been begun.
   Value build() {
@@ -29,7 +29,11 @@ public:
     }
     Value stream = embed();
     stream = callLayers(stream);
-    return compare(applyHead(stream));
+    Value logits = applyHead(stream);
+    if (observesLogits) {
+      ObserveOp::create(builder.builder, builder.location("head"), "logits", logits, TypeAttr());
+    }
+    return compare(logits);
   }
 
 private:
@@ -56,6 +60,7 @@ private:
   const desc::ModelSpec &model;
   /// Name of the function that all layers call.
   llvm::StringRef layer;
+  bool observesLogits;
   /// Of layer 0, where the embedding counts.
   RandomKey key;
 };
@@ -165,11 +170,11 @@ void weft::buildLoss(ModelBuilder &builder) {
   func::ReturnOp::create(builder.builder, builder.location("loss"), loss);
 }
 
-void weft::buildEvaluate(ModelBuilder &builder) {
+void weft::buildEvaluate(ModelBuilder &builder, bool observesLogits) {
   // Not @layer: that one gets to save what its backward needs.
   buildLayer(builder, "layer_evaluate");
   builder.function("evaluate", {}, {}, /*isPrivate=*/false);
-  Value loss = LossBuilder(builder, "layer_evaluate").build();
+  Value loss = LossBuilder(builder, "layer_evaluate", observesLogits).build();
   ObserveOp::create(builder.builder, builder.location("loss"), "validation_loss", loss, TypeAttr());
   func::ReturnOp::create(builder.builder, builder.location("loss"));
 }

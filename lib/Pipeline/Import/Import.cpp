@@ -99,7 +99,8 @@ desc::RecipeSpec withoutZLoss(desc::RecipeSpec recipe) {
 } // namespace
 
 OwningOpRef<ModuleOp> weft::importModel(MLIRContext &context, const desc::ModelSpec &model,
-                                        const desc::RecipeSpec &recipe) {
+                                        const desc::RecipeSpec &recipe,
+                                        const ImportOptions &options) {
   context.loadDialect<WeftDialect, func::FuncDialect, arith::ArithDialect, math::MathDialect>();
   OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context), model.name);
   OpBuilder ops(module->getBodyRegion());
@@ -111,6 +112,6 @@ OwningOpRef<ModuleOp> weft::importModel(MLIRContext &context, const desc::ModelS
   desc::ModelSpec evaluated = withoutDropout(model);
   desc::RecipeSpec plain = withoutZLoss(recipe);
   ModelBuilder evaluation(ops, evaluated, plain);
-  buildEvaluate(evaluation);
+  buildEvaluate(evaluation, options.observesLogits);
   return module;
 }

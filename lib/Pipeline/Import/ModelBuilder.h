@@ -102,9 +102,10 @@ void buildLayer(ModelBuilder &builder, llvm::StringRef name);
 /// Adds `func @loss() -> tensor<fXX>`, and the function @layer that it calls.
 void buildLoss(ModelBuilder &builder);
 
-/// Adds `func @evaluate()`, which observes the loss as "validation_loss", and the function
-/// @layer_evaluate that it calls. REQUIRES: a model without dropout and a recipe without z-loss.
-void buildEvaluate(ModelBuilder &builder);
+/// Adds `func @evaluate()`, which observes the loss as "validation_loss" and on request the logits
+/// as "logits", and the function @layer_evaluate that it calls.
+/// REQUIRES: a model without dropout and a recipe without z-loss.
+void buildEvaluate(ModelBuilder &builder, bool observesLogits);
 
 /// Adds `func @init()`, which gives every parameter its initial values.
 void buildInit(ModelBuilder &builder);

@@ -35,9 +35,16 @@ LogicalResult checkOptimizer(ModuleOp module) {
   return success();
 }
 
-LogicalResult checkNoAssignment(func::FuncOp function) {
+/// No assignment, except, where that is allowed, to statistics.
+LogicalResult checkAssignments(func::FuncOp function, bool allowStatistics) {
   WalkResult walk = function.walk([&](AssignOp assign) {
-    assign.emitError("verify-import: expected no assignment in @") << function.getSymName();
+    auto variable =
+        SymbolTable::lookupNearestSymbolFrom<VariableOp>(assign, assign.getVariableAttr());
+    if (allowStatistics && variable.getRole() == VariableRole::Statistic) {
+      return WalkResult::advance();
+    }
+    assign.emitError("verify-import: expected no assignment in @")
+        << function.getSymName() << (allowStatistics ? " but to statistics" : "");
     return WalkResult::interrupt();
   });
   return failure(walk.wasInterrupted());
@@ -57,7 +64,7 @@ LogicalResult checkLoss(ModuleOp module) {
                           "floating-point number, got ")
            << type;
   }
-  return checkNoAssignment(loss);
+  return checkAssignments(loss, /*allowStatistics=*/true);
 }
 
 LogicalResult checkEvaluate(ModuleOp module) {
@@ -70,7 +77,7 @@ LogicalResult checkEvaluate(ModuleOp module) {
     return evaluate.emitError("verify-import: expected @evaluate to take and give nothing, got ")
            << type;
   }
-  return checkNoAssignment(evaluate);
+  return checkAssignments(evaluate, /*allowStatistics=*/false);
 }
 
 LogicalResult checkInit(ModuleOp module) {
@@ -86,10 +93,12 @@ LogicalResult checkInit(ModuleOp module) {
   init.walk([&](AssignOp assign) { ++assignments[assign.getVariable()]; });
   for (VariableOp variable : module.getOps<VariableOp>()) {
     int count = assignments.lookup(variable.getSymName());
-    if (variable.getRole() == VariableRole::Parameter && count != 1) {
-      return variable.emitError("verify-import: parameter '")
-             << variable.getSymName() << "' is assigned " << count
-             << " times in @init, expected once";
+    VariableRole role = variable.getRole();
+    bool isOfModel = role == VariableRole::Parameter || role == VariableRole::Statistic;
+    if (isOfModel && count != 1) {
+      return variable.emitError("verify-import: ")
+             << stringifyVariableRole(role) << " '" << variable.getSymName() << "' is assigned "
+             << count << " times in @init, expected once";
     }
   }
   return success();

@@ -21,5 +21,8 @@ void weft::registerHostLoweringModels(mlir::DialectRegistry &registry) {
     lower::attachRandomModels(*context);
     lower::attachRotaryModels(*context);
     lower::attachMovementModels(*context);
+    lower::attachShapeModels(*context);
+    lower::attachConvolutionModels(*context);
+    lower::attachPoolModels(*context);
   });
 }

@@ -61,7 +61,8 @@ private:
       decided[factor] = true;
       ArrayAttr axes = sharding.getDims()[dim];
       bool taken = llvm::any_of(axes, [&](Attribute axis) { return isCutting(axis); });
-      if (!taken && rule.factors[factor].kind != FactorKind::MustReplicate) {
+      bool fits = rule.factors[factor].size % mesh.getSize(axes) == 0;
+      if (!taken && fits && rule.factors[factor].kind != FactorKind::MustReplicate) {
         axesOf[factor] = axes;
       }
     }

@@ -200,6 +200,7 @@ void SectionWriter::markGradients() {
 rt::BufferClass classOf(VariableRole role) {
   switch (role) {
   case VariableRole::Parameter:
+  case VariableRole::Statistic: // Part of the model: loaded, saved and reported with it.
     return rt::BufferClass::Parameter;
   case VariableRole::Optimizer:
     return rt::BufferClass::Optimizer;
@@ -269,9 +270,9 @@ LogicalResult proveProgram(ModuleOp module, const rt::Program &program) {
 } // namespace
 
 FailureOr<rt::Program> weft::flatten(ModuleOp module, const ProgramInfo &info) {
-  auto mesh = module->getAttrOfType<MeshAttr>(kMeshAttr);
+  auto mesh = module->getAttrOfType<MeshAttr>(kMeshAttrName);
   if (!mesh) {
-    return emitError(module.getLoc()) << "expected a mesh in '" << kMeshAttr << "'";
+    return emitError(module.getLoc()) << "expected a mesh in '" << kMeshAttrName << "'";
   }
   ModuleSymbols symbols(module);
   FailureOr<SmallVector<FlatSection, 3>> sections = linearizeSections(module, symbols);

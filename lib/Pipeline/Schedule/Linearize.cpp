@@ -102,6 +102,9 @@ private:
     }
     if (auto read = dyn_cast<ReadOp>(op)) {
       visitRead(read);
+    } else if (auto reshape = dyn_cast<ReshapeOp>(op)) {
+      // The same elements in the same order: the same value, for all that follows.
+      numberOf[reshape.getOutput()] = numberOf.at(reshape.getInput());
     } else if (llvm::any_of(op->getResultTypes(), llvm::IsaPred<ShapedType>) ||
                llvm::any_of(op->getOperandTypes(), llvm::IsaPred<ShapedType>)) {
       visitTensorOp(op);

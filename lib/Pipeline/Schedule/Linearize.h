@@ -8,7 +8,8 @@
 // Walks `@init`, `@step` or `@evaluate` through all calls and lists every use of an op in the
 // order it will run. One op of a layer function stands in the list as often as the
 // function is called. Values are numbered: each use of an op gives new numbers,
-// and all reads of a variable give the one number of its old value.
+// and all reads of a variable give the one number of its old value. A reshape gives the number of
+// what it reshapes.
 //
 // Changes nothing; refers to the module's ops, and is valid as long as they are.
 //
@@ -38,6 +39,7 @@ struct ModuleSymbols {
 };
 
 struct FlatValue {
+  /// That of the op that gives it, before any reshape.
   mlir::Type type;
   /// The variable whose old value this is, or -1.
   int32_t variable = -1;

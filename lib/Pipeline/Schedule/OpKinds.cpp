@@ -26,7 +26,8 @@ bool weft::isProduct(Operation *op) {
 bool weft::isKernelWork(Operation *op) {
   bool computes = isa_and_present<WeftDialect>(op->getDialect()) && isPure(op) &&
                   llvm::any_of(op->getResultTypes(), llvm::IsaPred<RankedTensorType>);
-  return computes && !isa<ReadOp, ReshardOp>(op) && !isCommunication(op) && !isProduct(op);
+  return computes && !isa<ReadOp, ReshapeOp, ReshardOp>(op) && !isCommunication(op) &&
+         !isProduct(op);
 }
 
 void weft::eraseDeadOps(Block &block) {

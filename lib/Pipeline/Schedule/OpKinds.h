@@ -8,20 +8,14 @@
 #ifndef WEFT_LIB_PIPELINE_SCHEDULE_OPKINDS_H
 #define WEFT_LIB_PIPELINE_SCHEDULE_OPKINDS_H
 
+#include "weft/Dialect/Weft/IR/AttributeNames.h"
 #include "weft/Dialect/Weft/IR/Weft.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace weft {
 
-/// A function with this attribute is a kernel; it holds, for each result, the number of the
-/// argument whose storage the result takes over, or -1.
-inline constexpr llvm::StringLiteral kTiedAttr = "weft.tied";
-
-/// The module's attribute that holds its mesh.
-inline constexpr llvm::StringLiteral kMeshAttr = "weft.mesh";
-
-inline bool isKernel(mlir::func::FuncOp function) { return function->hasAttr(kTiedAttr); }
+inline bool isKernel(mlir::func::FuncOp function) { return function->hasAttr(kTiedAttrName); }
 
 /// Moves data between ranks: an instruction of its own.
 bool isCommunication(mlir::Operation *op);

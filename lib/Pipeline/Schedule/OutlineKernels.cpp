@@ -75,7 +75,8 @@ private:
 
 /// Equal for equal kernels; looks at no operands.
 llvm::hash_code hashKernel(func::FuncOp kernel) {
-  llvm::hash_code hash = llvm::hash_combine(kernel.getFunctionType(), kernel->getAttr(kTiedAttr));
+  llvm::hash_code hash =
+      llvm::hash_combine(kernel.getFunctionType(), kernel->getAttr(kTiedAttrName));
   kernel.getBody().walk([&](Operation *op) {
     hash = llvm::hash_combine(
         hash, OperationEquivalence::computeHash(op, OperationEquivalence::ignoreHashValue,
@@ -88,7 +89,7 @@ llvm::hash_code hashKernel(func::FuncOp kernel) {
 /// Whether two kernels differ at most in their names and in locations.
 bool areEqual(func::FuncOp a, func::FuncOp b) {
   return a.getFunctionType() == b.getFunctionType() &&
-         a->getAttr(kTiedAttr) == b->getAttr(kTiedAttr) &&
+         a->getAttr(kTiedAttrName) == b->getAttr(kTiedAttrName) &&
          OperationEquivalence::isRegionEquivalentTo(&a.getBody(), &b.getBody(),
                                                     OperationEquivalence::IgnoreLocations);
 }
@@ -172,7 +173,7 @@ void KernelTable::launch(Operation *op, ArrayRef<int64_t> tied) {
   auto type = builder.getFunctionType(TypeRange(ValueRange(operands)), op->getResultTypes());
   auto kernel = func::FuncOp::create(op->getLoc(), "kernel", type);
   kernel.setPrivate();
-  kernel->setAttr(kTiedAttr, builder.getDenseI64ArrayAttr(kernelTied));
+  kernel->setAttr(kTiedAttrName, builder.getDenseI64ArrayAttr(kernelTied));
   buildBody(kernel, op, inputs);
   kernel = findOrInsert(kernel, op->getName().stripDialect());
 

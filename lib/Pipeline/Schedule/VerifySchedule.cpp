@@ -31,9 +31,9 @@ LogicalResult verifyTensors(Operation *op) {
 
 LogicalResult verifyLaunch(LaunchOp launch, const ModuleSymbols &symbols) {
   func::FuncOp kernel = symbols.functions.lookup(launch.getKernelAttr().getAttr());
-  auto tied = kernel ? kernel->getAttrOfType<DenseI64ArrayAttr>(kTiedAttr) : nullptr;
+  auto tied = kernel ? kernel->getAttrOfType<DenseI64ArrayAttr>(kTiedAttrName) : nullptr;
   if (!tied || tied != launch.getTiedAttr() || kernel.isExternal()) {
-    return launch.emitOpError() << "expected a kernel with a body and '" << kTiedAttr
+    return launch.emitOpError() << "expected a kernel with a body and '" << kTiedAttrName
                                 << "' as here, got @" << launch.getKernel();
   }
   return success();
@@ -46,7 +46,8 @@ LogicalResult verifyKind(Operation *op, bool isInit, const ModuleSymbols &symbol
   if (isa<ObserveOp>(op) && isInit) {
     return op->emitOpError("stands in @init, expected in @step");
   }
-  if (isa<ObserveOp, ReadOp, AssignOp, CallOp, func::ReturnOp, arith::ConstantIndexOp>(op) ||
+  if (isa<ObserveOp, ReadOp, AssignOp, CallOp, ReshapeOp, func::ReturnOp, arith::ConstantIndexOp>(
+          op) ||
       isCommunication(op) || isProduct(op)) {
     return success();
   }
@@ -62,9 +63,9 @@ struct VerifySchedulePass : impl::VerifySchedulePassBase<VerifySchedulePass> {
   }
 
   LogicalResult verify(ModuleOp module) {
-    if (!module->getAttrOfType<MeshAttr>(kMeshAttr)) {
+    if (!module->getAttrOfType<MeshAttr>(kMeshAttrName)) {
       return emitError(module.getLoc())
-             << "expected a mesh in '" << kMeshAttr << "' after schedule";
+             << "expected a mesh in '" << kMeshAttrName << "' after schedule";
     }
     ModuleSymbols symbols(module);
     for (auto function : module.getOps<func::FuncOp>()) {

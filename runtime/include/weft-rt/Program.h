@@ -169,7 +169,9 @@ struct Collective {
 ///   "loss", "gradient_norm"   scalars, printed each step; a value that is not
 ///                             finite stops the run
 ///   "gradient/<parameter>"    before clipping; written out only on request
-///   "validation_loss"         scalar, the only one of `evaluate`, which has no others
+///   "validation_loss"         scalar, in `evaluate`, which has no others but
+///   "logits"                  [batch, sequence, vocabulary], in `evaluate` if the program was
+///                             compiled to show them; written out only on request
 /// Every rank holds its piece by `layout`.
 struct Observation {
   std::string name;

@@ -12,6 +12,8 @@ weft.variable parameter @head.weight ["vocab", "hidden"] decay : tensor<256x128x
 weft.variable parameter @head.bias ["vocab"] : tensor<256xf32>
 // CHECK: weft.variable optimizer @"momentum/head.bias" ["vocab"] : tensor<256xf32>
 weft.variable optimizer @"momentum/head.bias" ["vocab"] : tensor<256xf32>
+// CHECK: weft.variable statistic @running_mean ["channels"] : tensor<8xf32>
+weft.variable statistic @running_mean ["channels"] : tensor<8xf32>
 // CHECK: weft.variable input @tokens ["batch", "sequence"] : tensor<?x16xi32>
 weft.variable input @tokens ["batch", "sequence"] : tensor<?x16xi32>
 // CHECK: weft.variable input @seed [] : tensor<i64>

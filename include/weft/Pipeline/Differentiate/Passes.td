@@ -17,7 +17,9 @@ def BuildGradientsPass : Pass<"build-gradients", "::mlir::ModuleOp"> {
     which computes the loss, observes it, and then computes and observes the gradient of every
     parameter that the loss depends on. A layer `@layer` becomes `@layer_forward`, which also
     returns what backward needs of its values, and `@layer_backward`; both exist once,
-    however often the layer is called.
+    however often the layer is called. What takes hardly longer to compute than to read, such as
+    an activation function, is not kept: backward has a copy of the op, marked
+    `weft.recomputed`, if its operands are parameters or kept anyway.
 
     ```mlir
     func.func @loss() -> tensor<f64> {
@@ -91,7 +93,7 @@ def VerifyDifferentiatePass : Pass<"verify-differentiate", "::mlir::ModuleOp"> {
     - `@init()` and `@step()` take and give nothing, and there is no `@loss` and no optimizer;
     - `@init` assigns once to every variable that is no input, and `@step` at most once;
     - `@evaluate()`, if there is one, takes and gives nothing, assigns to no variable, and observes
-      the validation loss and nothing else;
+      the validation loss, perhaps the logits, and nothing else;
     - `@step` observes the loss, the gradient norm and the gradient of every parameter that it
       assigns.
 

@@ -15,7 +15,8 @@
 //   func @init()                 initial values of all parameters
 //   func private @layer_evaluate(…), func @evaluate()
 //                                the same without dropout and z-loss, for validation;
-//                                @evaluate observes the loss as "validation_loss"
+//                                @evaluate observes the loss as "validation_loss" and,
+//                                if asked for, the logits as "logits"
 //
 // The batch is a dimension of unknown size until Plan chooses it; the mean of the
 // loss is over the global batch of the recipe whatever that choice is. Every op is
@@ -36,6 +37,11 @@
 
 namespace weft {
 
+struct ImportOptions {
+  /// `@evaluate` observes the logits too, as "logits", which are then whole in memory.
+  bool observesLogits = false;
+};
+
 /// The loss, the initial values, the optimizer and the validation of `model` trained by `recipe`,
 /// as docs/Numerics.md defines them. Loads the dialects that it needs into `context`. Cannot fail:
 /// descriptions that have been read and checked hold nothing that cannot be imported.
@@ -43,7 +49,8 @@ namespace weft {
 /// REQUIRES: `validateTogether` accepts the two.
 mlir::OwningOpRef<mlir::ModuleOp> importModel(mlir::MLIRContext &context,
                                               const desc::ModelSpec &model,
-                                              const desc::RecipeSpec &recipe);
+                                              const desc::RecipeSpec &recipe,
+                                              const ImportOptions &options = {});
 
 } // namespace weft
 

@@ -16,8 +16,8 @@ def VerifyImportPass : Pass<"verify-import", "::mlir::ModuleOp"> {
     Reads only. After Import, whether the module came from a description or was written by hand:
 
     - there are the inputs `tokens`, `targets`, `seed` and `step_number`, and exactly one optimizer;
-    - `@loss()` takes nothing, gives one floating-point number, and assigns to no variable;
-    - `@init()` takes and gives nothing, and assigns to every parameter exactly once;
+    - `@loss()` takes nothing, gives one floating-point number, and assigns to statistics only;
+    - `@init()` takes and gives nothing, and assigns to every parameter and statistic exactly once;
     - `@evaluate()`, if there is one, takes and gives nothing, and assigns to no variable;
     - the first argument of every private function is an index, the number of the layer;
     - no tensor has a sharding yet.

@@ -10,19 +10,12 @@
 
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/IR/OpDefinition.h"
+#include "weft/Dialect/Weft/IR/AttributeNames.h"
 #include "weft/Pipeline/Lower/Code.h"
 
 #include "weft/Pipeline/Lower/HostLowering.h.inc"
 
 namespace weft {
-
-/// Name of the attribute of a kernel function that says, for each result, the number of the
-/// argument whose storage it takes over, or -1. A function that has it is a kernel.
-inline constexpr char kTiedAttrName[] = "weft.tied";
-
-/// Name of the attribute of a lowered kernel that says how many iterations each of its phases has,
-/// see `weft::rt::KernelCode`.
-inline constexpr char kIterationsAttrName[] = "weft.iterations";
 
 /// Teaches the ops of the `weft` dialect their HostLoweringOpInterface.
 void registerHostLoweringModels(mlir::DialectRegistry &registry);

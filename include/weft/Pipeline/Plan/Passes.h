@@ -8,6 +8,7 @@
 #ifndef WEFT_PIPELINE_PLAN_PASSES_H
 #define WEFT_PIPELINE_PLAN_PASSES_H
 
+#include "weft/Dialect/Weft/IR/AttributeNames.h"
 #include "weft/Dialect/Weft/IR/Weft.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -16,9 +17,6 @@
 #include "mlir/Pass/PassManager.h"
 
 namespace weft {
-
-/// Name of the module's attribute that holds the mesh from Plan on.
-inline constexpr llvm::StringLiteral kMeshAttrName = "weft.mesh";
 
 /// The mesh of the module that `op` is or stands in.
 /// REQUIRES: the phase Plan has begun.

@@ -180,8 +180,8 @@ def VerifySchedulePass : Pass<"verify-schedule", "::mlir::ModuleOp"> {
     may have an `@evaluate` like them.
     These two and the layer functions that they call, never themselves, hold only: reads,
     assignments (in `@init` and `@step`, each variable once), calls, launches of kernels,
-    contractions that are matrix products, collectives, observations (not in `@init`), returns
-    and index constants. Kernel functions are those with `weft.tied`. All tensors are local, of
+    contractions that are matrix products, collectives, reshapes, observations (not in `@init`),
+    returns and index constants. Kernel functions are those with `weft.tied`. All tensors are local, of
     static shape; index operands are constants or arguments.
 
     ```mlir

@@ -28,7 +28,8 @@ namespace {
 /// Collects factors letter by letter, in the order in which they first occur.
 class RuleBuilder {
 public:
-  explicit RuleBuilder(StringRef mustReplicate) : mustReplicate(mustReplicate) {}
+  RuleBuilder(StringRef mustReplicate, StringRef ofDifferentLengths)
+      : mustReplicate(mustReplicate), ofDifferentLengths(ofDifferentLengths) {}
 
   SmallVector<unsigned> add(StringRef dims, Type type) {
     auto tensor = dyn_cast<RankedTensorType>(type);
@@ -37,9 +38,14 @@ public:
       auto [it, isNew] = numberOf.try_emplace(letter, rule.factors.size());
       if (isNew) {
         bool known = tensor && static_cast<int64_t>(dim) < tensor.getRank();
-        rule.factors.push_back({known ? tensor.getDimSize(dim) : 1,
-                                mustReplicate.contains(letter) ? FactorKind::MustReplicate
-                                                               : FactorKind::PassThrough});
+        rule.factors.push_back(
+            {known ? tensor.getDimSize(dim) : 1,
+             mustReplicate.contains(letter) ? FactorKind::MustReplicate : FactorKind::PassThrough,
+             !ofDifferentLengths.contains(letter)});
+      } else if (ofDifferentLengths.contains(letter) && tensor &&
+                 static_cast<int64_t>(dim) < tensor.getRank()) {
+        int64_t &size = rule.factors[it->second].size;
+        size = std::min(size, tensor.getDimSize(dim));
       }
       numbers.push_back(it->second);
     }
@@ -49,15 +55,12 @@ public:
   FactorRule rule;
 
 private:
-  StringRef mustReplicate;
+  StringRef mustReplicate, ofDifferentLengths;
   llvm::SmallDenseMap<char, unsigned> numberOf;
 };
-} // namespace
 
-FactorRule makeFactorRule(Operation *op, ArrayRef<std::string> operands,
-                          ArrayRef<std::string> results, StringRef mustReplicate,
-                          ArrayRef<ReductionKind> reductions) {
-  RuleBuilder builder(mustReplicate);
+FactorRule buildRule(Operation *op, RuleBuilder builder, ArrayRef<std::string> operands,
+                     ArrayRef<std::string> results, ArrayRef<ReductionKind> reductions) {
   for (auto [dims, type] : llvm::zip(operands, op->getOperandTypes())) {
     builder.rule.operands.push_back(builder.add(dims, type));
   }
@@ -78,6 +81,19 @@ FactorRule makeFactorRule(Operation *op, ArrayRef<std::string> operands,
   rule.reductions.assign(reductions.begin(), reductions.end());
   rule.reductions.resize(op->getNumResults(), ReductionKind::Sum);
   return rule;
+}
+} // namespace
+
+FactorRule makeFactorRule(Operation *op, ArrayRef<std::string> operands,
+                          ArrayRef<std::string> results, StringRef mustReplicate,
+                          ArrayRef<ReductionKind> reductions) {
+  return buildRule(op, RuleBuilder(mustReplicate, ""), operands, results, reductions);
+}
+
+FactorRule makeFactorRuleOfLengths(Operation *op, ArrayRef<std::string> operands,
+                                   ArrayRef<std::string> results, StringRef ofDifferentLengths,
+                                   StringRef mustReplicate) {
+  return buildRule(op, RuleBuilder(mustReplicate, ofDifferentLengths), operands, results, {});
 }
 
 //===----------------------------------------------------------------------===//
@@ -151,9 +167,10 @@ InFlightDiagnostic &operator<<(InFlightDiagnostic &diagnostic, const OpTensor &t
 }
 
 /// Checks one op's shapes and shardings against its rule.
-///   rule_c1: dimensions that carry one factor have one size
+///   rule_c1: dimensions that carry one factor have one size, unless the rule says otherwise
 ///   rule_c2: all tensors have a sharding on one mesh, or none has
-///   rule_c3: dimensions that carry one factor are cut over the same axes
+///   rule_c3: dimensions that carry one factor are cut over the same axes, into as many pieces as
+///            its size allows
 ///   rule_c4: a must-replicate factor is not cut
 ///   rule_c5: an axis cuts one factor at most, and none while an operand is pending on it
 ///   rule_c6: pending operands are sums, and the op is additive in them
@@ -196,15 +213,16 @@ private:
     for (const OpTensor &tensor : tensors) {
       if (tensor.type.getRank() != static_cast<int64_t>(tensor.dims.size())) {
         InFlightDiagnostic diagnostic = op->emitOpError();
-        return diagnostic << tensor << " must have " << tensor.dims.size()
-                          << " dimensions, got " << tensor.type.getRank();
+        return diagnostic << tensor << " must have " << tensor.dims.size() << " dimensions, got "
+                          << tensor.type.getRank();
       }
       for (auto [dim, factor] : llvm::enumerate(tensor.dims)) {
         auto &[seen, seenDim] = first[factor];
         if (!seen) {
           seen = &tensor;
           seenDim = dim;
-        } else if (seen->type.getDimSize(seenDim) != tensor.type.getDimSize(dim)) {
+        } else if (rule.factors[factor].hasOneLength &&
+                   seen->type.getDimSize(seenDim) != tensor.type.getDimSize(dim)) {
           InFlightDiagnostic diagnostic = op->emitOpError();
           diagnostic << tensor << " dimension " << dim << " has size "
                      << sizeText(tensor.type.getDimSize(dim)) << ", expected "
@@ -255,6 +273,11 @@ private:
     }
     llvm::SmallDenseMap<Attribute, unsigned> user;
     for (auto [number, axes] : llvm::enumerate(axesOf)) {
+      int64_t pieces = axes ? mesh.getSize(axes) : 1, size = rule.factors[number].size;
+      if (!ShapedType::isDynamic(size) && size % pieces != 0) {
+        return op->emitOpError() << "cannot be cut over " << axes << " along factor " << number
+                                 << ", whose size " << size << " is no multiple of " << pieces;
+      }
       if (axes && !axes.empty() && rule.factors[number].kind == FactorKind::MustReplicate) {
         return op->emitOpError() << "cannot be cut over " << axes << " along factor " << number
                                  << ", which must be replicated";
@@ -290,13 +313,12 @@ private:
       if (!cast<ShardableOpInterface>(op).isAdditiveIn(pending)) {
         InFlightDiagnostic diagnostic = op->emitOpError("is not additive in operand");
         diagnostic << (pending.size() == 1 ? " #" : "s #");
-        llvm::interleave(pending, [&](unsigned n) { diagnostic << n; },
-                         [&] { diagnostic << ", #"; });
+        llvm::interleave(
+            pending, [&](unsigned n) { diagnostic << n; }, [&] { diagnostic << ", #"; });
         return diagnostic << ", pending over " << axis << "; reduce it first by a weft.reshard";
       }
-      if (llvm::any_of(axesOf, [&](ArrayAttr axes) {
-            return axes && llvm::is_contained(axes, axis);
-          })) {
+      if (llvm::any_of(axesOf,
+                       [&](ArrayAttr axes) { return axes && llvm::is_contained(axes, axis); })) {
         return op->emitOpError() << "axis " << axis
                                  << " cuts a factor while an operand is pending over it";
       }
@@ -319,17 +341,15 @@ private:
         }
       }
       if (reduction != ReductionKind::Sum && !pendingAxes.empty()) {
-        return op->emitOpError() << "joins partial results by "
-                                 << stringifyReductionKind(reduction)
+        return op->emitOpError() << "joins partial results by " << stringifyReductionKind(reduction)
                                  << ", so no operand may be a pending sum";
       }
       ShardingAttr sharding = getSharding(tensor.type);
-      ShardingAttr wanted = withUnreduced(sharding, expected,
-                                          expected.empty() ? ReductionKind::Sum : reduction);
+      ShardingAttr wanted =
+          withUnreduced(sharding, expected, expected.empty() ? ReductionKind::Sum : reduction);
       if (sharding != wanted) {
         InFlightDiagnostic diagnostic = op->emitOpError();
-        return diagnostic << tensor << " must have the sharding " << wanted << ", got "
-                          << sharding;
+        return diagnostic << tensor << " must have the sharding " << wanted << ", got " << sharding;
       }
     }
     return success();

@@ -35,6 +35,9 @@ struct Factor {
   /// Length of the dimensions that carry it; `ShapedType::kDynamic` for the batch.
   int64_t size;
   FactorKind kind;
+  /// False where dimensions that carry it are of different lengths, as the two sides of a reshape
+  /// are: multiples of `size`, and the number of pieces divides that. The op itself checks them.
+  bool hasOneLength = true;
 };
 
 /// The factors of one op. Operands that are no tensors have no dimensions here.
@@ -52,9 +55,15 @@ struct FactorRule {
 /// result is a reduction, by the operator of that result in `reductions` (sum where the
 /// list is empty).
 FactorRule makeFactorRule(mlir::Operation *op, llvm::ArrayRef<std::string> operands,
-                          llvm::ArrayRef<std::string> results,
-                          llvm::StringRef mustReplicate = "",
+                          llvm::ArrayRef<std::string> results, llvm::StringRef mustReplicate = "",
                           llvm::ArrayRef<ReductionKind> reductions = {});
+
+/// As `makeFactorRule`, with letters whose dimensions are of different lengths, the least of which
+/// is the factor's size.
+FactorRule makeFactorRuleOfLengths(mlir::Operation *op, llvm::ArrayRef<std::string> operands,
+                                   llvm::ArrayRef<std::string> results,
+                                   llvm::StringRef ofDifferentLengths,
+                                   llvm::StringRef mustReplicate = "");
 
 /// Letters "ab..." for a tensor of `rank` dimensions, beginning with `first`.
 std::string letters(int64_t rank, char first = 'a');

@@ -42,6 +42,7 @@ def Weft_VariableRole : Weft_Enum<"VariableRole", "what a variable is for", [
   I32EnumAttrCase<"Parameter", 0, "parameter">,
   I32EnumAttrCase<"Optimizer", 1, "optimizer">,
   I32EnumAttrCase<"Input", 2, "input">,
+  I32EnumAttrCase<"Statistic", 3, "statistic">,
 ]>;
 def Weft_VariableRoleAttr : EnumAttr<Weft_Dialect, Weft_VariableRole, "role">;
 

@@ -12,11 +12,13 @@ include "mlir/IR/SymbolInterfaces.td"
 include "weft/Dialect/Weft/IR/WeftOpBase.td"
 
 def Weft_VariableOp : Weft_Op<"variable", [Symbol]> {
-  let summary = "a parameter, an optimizer state or an input of the step";
+  let summary = "a parameter, a statistic, an optimizer state or an input of the step";
   let description = [{
     A value that outlives a step. `dimensions` names the dimensions by their meaning
     (batch, sequence, vocab, hidden, kv_heads, group, head, ffn, positions), which is how a
-    plan speaks of them. Only a parameter with `decay` takes part in weight decay.
+    plan speaks of them. Only a parameter with `decay` takes part in weight decay. A statistic
+    belongs to the model as parameters do, but has no gradient: the loss itself assigns it, as
+    batch norm does with its running means.
 
     ```mlir
     weft.variable parameter @head.weight ["vocab", "hidden"] decay : tensor<256x128xf32>
@@ -57,7 +59,7 @@ def Weft_AssignOp : Weft_Op<"assign", [DeclareOpInterfaceMethods<SymbolUserOpInt
     Reads of the same step do not see it.
 
     **Constraints:**
-    - assign_c1: the symbol is a parameter or optimizer state of the value's type, or, once
+    - assign_c1: the symbol is a variable other than an input of the value's type, or, once
       tensors are local, the value has the shape of a rank's piece of it.
   }];
   let arguments = (ins FlatSymbolRefAttr:$variable, Weft_Tensor:$value);

@@ -1,52 +1,50 @@
-//===- Gradients.cpp - keeps the gradients of one step ----------------------===//
+//===- ObservedTensors.cpp - keeps what is observed in one step -------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "core/Gradients.h"
+#include "core/ObservedTensors.h"
 
 #include "core/Checkpoint.h"
 #include "core/Pieces.h"
-#include "core/Text.h"
 
 #include <algorithm>
 
 using namespace weft::rt;
 
-static bool isGradient(const Observation &observation) {
-  return observation.name.rfind("gradient/", 0) == 0;
+bool ObservedTensors::isMeant(const Observation &observation) const {
+  return observation.name.starts_with(prefix);
 }
 
-bool Gradients::allocate(const Program &program, std::string &error) {
-  if (std::none_of(program.observations.begin(), program.observations.end(), isGradient)) {
-    return fail(error, "the program does not let its gradients be seen");
-  }
+bool ObservedTensors::allocate(const Program &program) {
   values.resize(program.observations.size());
+  bool isAny = false;
   for (size_t i = 0; i < values.size(); ++i) {
-    if (isGradient(program.observations[i])) {
+    if (isMeant(program.observations[i])) {
       values[i].resize(globalBytes(program.observations[i].layout));
+      isAny = true;
     }
   }
-  return true;
+  return isAny;
 }
 
-void Gradients::take(const Program &program, uint32_t observation,
-                     std::span<const int64_t> coordinates, const void *data) {
+void ObservedTensors::take(const Program &program, uint32_t observation,
+                           std::span<const int64_t> coordinates, const void *data) {
   const TensorLayout &layout = program.observations[observation].layout;
-  if (isGradient(program.observations[observation]) && holdsFirstCopy(layout, coordinates)) {
+  if (isMeant(program.observations[observation]) && holdsFirstCopy(layout, coordinates)) {
     gatherPiece(layout, program.mesh, coordinates, data, values[observation].data());
   }
 }
 
-bool Gradients::save(const std::string &path, const Program &program, int64_t step,
-                     std::string &error) const {
+bool ObservedTensors::save(const std::string &path, const Program &program, int64_t step,
+                           std::string &error) const {
   std::vector<TensorHeader> headers;
   std::vector<const std::vector<char> *> contents;
   for (size_t i = 0; i < values.size(); ++i) {
     const Observation &observation = program.observations[i];
-    if (isGradient(observation)) {
+    if (isMeant(observation)) {
       headers.push_back(
           {observation.name, observation.layout.type, observation.layout.globalShape});
       contents.push_back(&values[i]);

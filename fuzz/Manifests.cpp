@@ -1,0 +1,49 @@
+//===- Manifests.cpp - what checkpoints say of themselves ------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The bytes are a manifest.json, once as they are and once behind a first line that
+// is made to fit: a checksum would keep all else out.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Fuzz.h"
+
+#include "core/Manifest.h"
+
+#include <string_view>
+
+using namespace weft::rt;
+
+static void check(std::string_view text) {
+  Manifest manifest;
+  std::string error;
+  if (!readManifest(text, manifest, error)) {
+    require(!error.empty(), "an error says something");
+    return;
+  }
+  for (const SavedTensor &tensor : manifest.tensors) {
+    for (const SavedPiece &piece : tensor.pieces) {
+      require(piece.shard < manifest.shards.size(), "pieces lie in shards");
+    }
+  }
+  for (const Shard &shard : manifest.shards) {
+    require(shard.file.find('/') == std::string::npos, "shards lie in the checkpoint's folder");
+  }
+  Manifest again;
+  std::string written = toText(manifest);
+  require(readManifest(written, again, error), "a manifest that is written can be read");
+  require(toText(again) == written, "and is the same then");
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  std::string_view text(reinterpret_cast<const char *>(data), size);
+  Checksum checksum;
+  checksum.add(text);
+  check(text);
+  check("{\"checksum\": \"" + digestText(checksum.digest()) + "\",\n" + std::string(text));
+  return 0;
+}

@@ -1,0 +1,46 @@
+//===- Programs.cpp - programs as an executable carries them --------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The bytes are the part behind the header, which is made to fit: a checksum would
+// keep all else out.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Fuzz.h"
+
+#include "core/MemoryReport.h"
+#include "core/Random.h"
+#include "weft-rt/Program.h"
+
+#include <cstring>
+#include <string_view>
+
+using namespace weft::rt;
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  std::string_view payload(reinterpret_cast<const char *>(data), size);
+  std::vector<char> bytes = {'W', 'E', 'F', 'T', 'P', 'R', 'O', 'G'};
+  auto append = [&](auto number) {
+    bytes.resize(bytes.size() + sizeof number);
+    std::memcpy(bytes.data() + bytes.size() - sizeof number, &number, sizeof number);
+  };
+  append(uint32_t(Program::kVersion));
+  append(uint64_t(size));
+  append(streamOf(payload)); // The same hash.
+  bytes.insert(bytes.end(), payload.begin(), payload.end());
+
+  Program program;
+  std::string error;
+  if (!deserialize(bytes, program, error)) {
+    require(!error.empty(), "an error says something");
+    return 0;
+  }
+  require(serialize(program) == bytes, "a program that was read is written as it was");
+  toText(program);
+  memoryReport(program);
+  return 0;
+}

@@ -1,0 +1,12 @@
+//===- SanitizerDefaults.cpp - how sanitizers watch fuzz targets -----------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+/// LLVM's allocators mark what is not yet given out, in the code of their headers only: in ours,
+/// which is built with the sanitizer, but not in that of LLVM's library, which is not.
+extern "C" const char *__asan_default_options() { return "allow_user_poisoning=0"; }
+
+extern "C" const char *__ubsan_default_options() { return "print_stacktrace=1"; }

@@ -1,0 +1,31 @@
+//===- AttributeNames.h - attributes that phases leave for later ones -----===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_DIALECT_WEFT_IR_ATTRIBUTENAMES_H
+#define WEFT_DIALECT_WEFT_IR_ATTRIBUTENAMES_H
+
+#include "llvm/ADT/StringRef.h"
+
+namespace weft {
+
+/// Of an op in a backward function that computes a value of forward again. It is not counted among
+/// the operations that a step takes by the model.
+inline constexpr llvm::StringLiteral kRecomputedAttrName = "weft.recomputed";
+
+/// Of the module from Plan on: its mesh.
+inline constexpr llvm::StringLiteral kMeshAttrName = "weft.mesh";
+
+/// Of a kernel function: for each result, the number of the argument whose storage it takes over,
+/// or -1. A function that has it is a kernel.
+inline constexpr llvm::StringLiteral kTiedAttrName = "weft.tied";
+
+/// Of a lowered kernel: how many iterations each of its phases has, see `weft::rt::KernelCode`.
+inline constexpr llvm::StringLiteral kIterationsAttrName = "weft.iterations";
+
+} // namespace weft
+
+#endif // WEFT_DIALECT_WEFT_IR_ATTRIBUTENAMES_H

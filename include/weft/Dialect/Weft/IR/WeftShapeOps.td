@@ -1,0 +1,119 @@
+//===- WeftShapeOps.td - dimensions and pieces of tensors ---------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What imported graphs need and our own models do without. A transposition is a contraction of
+// one operand, `weft.contract "abc->acb"`. None of these ops moves anything between ranks:
+// `weft.extract` takes the same piece everywhere, `weft.slice` each rank its own.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_SHAPE_OPS_TD
+#define WEFT_SHAPE_OPS_TD
+
+include "weft/Dialect/Weft/IR/WeftOpBase.td"
+
+def Weft_ReshapeOp : Weft_Op<"reshape", [Pure, Weft_Additive, Weft_Differentiable]> {
+  let summary = "dimensions merged into one, or one split into several";
+  let description = [{
+    `groups` lists, for each dimension of the tensor that has fewer of them, those of the other
+    that it stands for, the first major. Elements keep their row-major order, so nothing is
+    moved, and the result takes the place of the input.
+
+    ```mlir
+    %heads = weft.reshape %x [[0], [1], [2, 3]] : tensor<?x197x768xf32> -> tensor<?x197x12x64xf32>
+    ```
+
+    A merged dimension is cut as the major-most of its group that is longer than one, and the
+    others of the group are whole: a cut of `768` over four ranks is one of `12`, each rank
+    having three heads. A cut that is not one of both is not kept.
+
+    **Constraints:**
+    - reshape_c1: the groups list the dimensions of the tensor with more of them in order, each
+      once, and there is one group for each dimension of the other.
+    - reshape_c2: a dimension is as long as its group together; one of unknown size is a group by
+      itself.
+    - reshape_c3: input and output have one element type.
+  }];
+  let arguments = (ins Weft_Tensor:$input, IndexListArrayAttr:$groups);
+  let results = (outs Weft_Tensor:$output);
+  let assemblyFormat = "$input $groups attr-dict `:` type($input) `->` type($output)";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// For each dimension of the tensor with fewer of them, those of the other.
+    ::llvm::SmallVector<::llvm::SmallVector<int64_t>> getGroupLists();
+  }];
+}
+
+def Weft_ConcatOp : Weft_Op<"concat", [Pure, Weft_Additive, Weft_Differentiable]> {
+  let summary = "tensors joined along a dimension";
+  let description = [{
+    Along `dim` the operands follow one another; this dimension is whole on every rank.
+
+    **Constraints:**
+    - concat_c1: there is an operand, and `dim` is a dimension of the output.
+    - concat_c2: along `dim` the operands' sizes are known and add up to the output's.
+    - concat_c3: all element types agree.
+  }];
+  let arguments = (ins Variadic<Weft_Tensor>:$inputs, I64Attr:$dim);
+  let results = (outs Weft_Tensor:$output);
+  let assemblyFormat = "$inputs `dim` $dim attr-dict `:` type($inputs) `->` type($output)";
+  let hasVerifier = 1;
+}
+
+def Weft_ExtractOp : Weft_Op<"extract", [Pure, Weft_Additive, Weft_Differentiable]> {
+  let summary = "every so manieth element from some index on";
+  let description = [{
+    `output[i…] = input[offsets + i * strides…]`. Only dimensions that are taken whole may be cut.
+
+    **Constraints:**
+    - extract_c1: there are one offset, not negative, and one stride, at least 1, for each
+      dimension.
+    - extract_c2: all that is taken lies inside of the input; a dimension of unknown size is
+      taken whole.
+    - extract_c3: input and output have one element type.
+  }];
+  let arguments = (ins Weft_Tensor:$input, DenseI64ArrayAttr:$offsets,
+                       DenseI64ArrayAttr:$strides);
+  let results = (outs Weft_Tensor:$output);
+  let assemblyFormat = [{
+    $input `from` $offsets `by` $strides attr-dict `:` type($input) `->` type($output)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Whether all of dimension `dim` is taken.
+    bool isWhole(int64_t dim);
+  }];
+}
+
+def Weft_PadOp : Weft_Op<"pad", [Pure, Weft_Additive, Weft_Differentiable]> {
+  let summary = "a constant around and between elements";
+  let description = [{
+    `low` and `high` elements of `value` before and after a dimension, `interior` between two
+    neighbours: with zero, the derivative of `weft.extract`. Only dimensions that stay as they are
+    may be cut.
+
+    **Constraints:**
+    - pad_c1: there are one `low`, one `high` and one `interior` for each dimension, not negative.
+    - pad_c2: a dimension of the output is as long as that of the input with its padding; one of
+      unknown size has none.
+    - pad_c3: input and output have one element type.
+  }];
+  let arguments = (ins Weft_FloatTensor:$input, F64Attr:$value, DenseI64ArrayAttr:$low,
+                       DenseI64ArrayAttr:$high, DenseI64ArrayAttr:$interior);
+  let results = (outs Weft_FloatTensor:$output);
+  let assemblyFormat = [{
+    $input `with` $value `low` $low `high` $high `interior` $interior attr-dict
+    `:` type($input) `->` type($output)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Whether dimension `dim` stays as it is.
+    bool isWhole(int64_t dim);
+  }];
+}
+
+#endif // WEFT_SHAPE_OPS_TD

@@ -1,0 +1,31 @@
+//===- RecomputeCheapValues.h - what backward computes again --------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Between forward and backward a layer keeps what backward needs, and all layers
+// keep theirs at once: most of a step's activations. Some of these values take
+// hardly longer to compute than to read: an activation function, the result of a
+// norm. These backward computes again from what is kept anyway, when it comes to
+// their first use.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_LIB_PIPELINE_DIFFERENTIATE_RECOMPUTECHEAPVALUES_H
+#define WEFT_LIB_PIPELINE_DIFFERENTIATE_RECOMPUTECHEAPVALUES_H
+
+#include "mlir/IR/Block.h"
+
+namespace weft {
+
+/// Gives `backward` copies of the ops of `forward` whose results it uses, where these are cheap and
+/// no value that grows with the batch must be kept for them. The copies bear
+/// `kRecomputedAttrName`. `backward` may use values of `forward`, which have yet to become
+/// its arguments.
+void recomputeCheapValues(mlir::Block &forward, mlir::Block &backward);
+
+} // namespace weft
+
+#endif // WEFT_LIB_PIPELINE_DIFFERENTIATE_RECOMPUTECHEAPVALUES_H

@@ -1,0 +1,81 @@
+//===- LowerShape.cpp - pieces of tensors, joined and taken apart --------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A reshape is not here: its result is the input's buffer, see Linearize.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Models.h"
+
+namespace weft::lower {
+
+using namespace mlir;
+
+namespace {
+
+/// The element at `place * stride + offset` in each dimension.
+Nums placesAt(ArrayRef<Num> place, ArrayRef<int64_t> offsets, ArrayRef<int64_t> strides) {
+  Nums moved;
+  for (auto [index, offset, stride] : llvm::zip_equal(place, offsets, strides)) {
+    moved.push_back(index * stride + offset);
+  }
+  return moved;
+}
+
+struct LowerConcat : HostModel<LowerConcat, ConcatOp> {
+  static void lower(Code &code, ConcatOp op, ConcatOp::Adaptor operands, ValueRange results) {
+    Buffer whole = code.buffer(results[0]);
+    int64_t dim = op.getDim(), length = whole.getSize(dim), outer = 1, done = 0;
+    for (int64_t size : whole.getShape().take_front(dim)) {
+      outer *= size;
+    }
+    int64_t inner = whole.getElementCount() / (outer * length);
+    Buffer to = whole.view({outer, length * inner});
+    for (Value operand : operands.getInputs()) {
+      Buffer piece = code.buffer(operand);
+      int64_t row = piece.getSize(dim) * inner, offset = done * inner;
+      Buffer from = piece.view({outer, row});
+      code.parallelNest({outer, row}, [&](ArrayRef<Num> place) {
+        to.store(from.load(place), place[0], place[1] + offset);
+      });
+      done += piece.getSize(dim);
+    }
+  }
+};
+
+struct LowerExtract : HostModel<LowerExtract, ExtractOp> {
+  static void lower(Code &code, ExtractOp op, ExtractOp::Adaptor operands, ValueRange results) {
+    Buffer from = code.buffer(operands.getInput()), to = code.buffer(results[0]);
+    code.parallelNest(to.getShape(), [&](ArrayRef<Num> place) {
+      to.store(from.load(placesAt(place, op.getOffsets(), op.getStrides())), place);
+    });
+  }
+};
+
+struct LowerPad : HostModel<LowerPad, PadOp> {
+  static void lower(Code &code, PadOp op, PadOp::Adaptor operands, ValueRange results) {
+    Buffer from = code.buffer(operands.getInput()), to = code.buffer(results[0]);
+    SmallVector<int64_t> strides;
+    for (int64_t interior : op.getInterior()) {
+      strides.push_back(interior + 1);
+    }
+    code.fillParallel(to, op.getValue().convertToDouble());
+    code.parallelNest(from.getShape(), [&](ArrayRef<Num> place) {
+      to.store(from.load(place), placesAt(place, op.getLow(), strides));
+    });
+  }
+};
+
+} // namespace
+
+void attachShapeModels(MLIRContext &context) {
+  ConcatOp::attachInterface<LowerConcat>(context);
+  ExtractOp::attachInterface<LowerExtract>(context);
+  PadOp::attachInterface<LowerPad>(context);
+}
+
+} // namespace weft::lower

@@ -1,0 +1,59 @@
+// RUN: weft-opt %s -build-gradients | FileCheck %s
+
+// Backward computes the norm and the activation again, marked so, from the layer's input and from
+// what the first product gave, which are kept anyway. That product is not computed again:
+// where its sum is cut, ranks would have to exchange it twice.
+
+#id = affine_map<(b, i) -> (b, i)>
+weft.variable parameter @s ["hidden"] : tensor<8xf64>
+weft.variable parameter @u ["wide", "hidden"] : tensor<512x8xf64>
+weft.variable parameter @d ["hidden", "wide"] : tensor<8x512xf64>
+weft.variable input @x ["batch", "hidden"] : tensor<?x8xf64>
+
+func.func @loss() -> tensor<f64> {
+  %x = weft.read @x : tensor<?x8xf64>
+  %s = weft.read @s : tensor<8xf64>
+  %u = weft.read @u : tensor<512x8xf64>
+  %d = weft.read @d : tensor<8x512xf64>
+  %0 = weft.call @layer(%x, %s, %u, %d) label "0" : (tensor<?x8xf64>, tensor<8xf64>, tensor<512x8xf64>, tensor<8x512xf64>) -> tensor<?x8xf64>
+  %1 = weft.call @layer(%0, %s, %u, %d) label "1" : (tensor<?x8xf64>, tensor<8xf64>, tensor<512x8xf64>, tensor<8x512xf64>) -> tensor<?x8xf64>
+  %2 = weft.contract "bi,bi->" (%1, %1) : (tensor<?x8xf64>, tensor<?x8xf64>) -> tensor<f64>
+  return %2 : tensor<f64>
+}
+
+// CHECK-LABEL: func.func private @layer_forward(
+// CHECK-SAME:      %[[X:.*]]: tensor<?x8xf64>, %[[S:.*]]: tensor<8xf64>, %[[U:.*]]: tensor<512x8xf64>, %[[D:.*]]: tensor<8x512xf64>
+// CHECK-SAME:      -> (tensor<?x8xf64>, tensor<?x512xf64>)
+// CHECK:         %[[NORM:.*]] = weft.norm rms %[[X]]
+// CHECK:         %[[WIDE:.*]] = weft.contract "bi,ni->bn"(%[[NORM]], %[[U]])
+// CHECK:         %[[ACTIVE:.*]] = weft.map ins(%[[WIDE]] :
+// CHECK:         %[[DOWN:.*]] = weft.contract "bn,in->bi"(%[[ACTIVE]], %[[D]])
+// CHECK:         %[[SUM:.*]] = weft.map ins(%[[X]], %[[DOWN]] :
+// CHECK:         return %[[SUM]], %[[WIDE]]
+
+// CHECK-LABEL: func.func private @layer_backward(
+// CHECK-SAME:      %[[X:[^:]*]]: tensor<?x8xf64>, %[[S:[^:]*]]: tensor<8xf64>, %[[U:[^:]*]]: tensor<512x8xf64>, %[[D:[^:]*]]: tensor<8x512xf64>, %[[WIDE:[^:]*]]: tensor<?x512xf64>, %[[G:[^:]*]]: tensor<?x8xf64>
+// CHECK:         weft.contract "bi,in->bn"(%[[G]], %[[D]])
+// CHECK:         %[[ACTIVE:.*]] = weft.map ins(%[[WIDE]] : {{.*}} {weft.recomputed}
+// CHECK:           math.tanh
+// CHECK:         weft.contract {{.*}}(%[[G]], %[[ACTIVE]])
+// CHECK:         %[[NORM:.*]] = weft.norm rms %[[X]] scale(%[[S]] : tensor<8xf64>) {{.*}}{weft.recomputed}
+// CHECK-NEXT:    weft.contract {{.*}}, %[[NORM]])
+// CHECK-NOT:     weft.recomputed
+// CHECK:         return
+func.func private @layer(%x: tensor<?x8xf64>, %s: tensor<8xf64>, %u: tensor<512x8xf64>, %d: tensor<8x512xf64>) -> tensor<?x8xf64> {
+  %0 = weft.norm rms %x scale(%s : tensor<8xf64>) epsilon = 1.0e-06 : tensor<?x8xf64> -> tensor<?x8xf64>
+  %1 = weft.contract "bi,ni->bn"(%0, %u) : (tensor<?x8xf64>, tensor<512x8xf64>) -> tensor<?x512xf64>
+  %2 = weft.map ins(%1 : tensor<?x512xf64>) maps [#id] -> tensor<?x512xf64> {
+  ^bb0(%a: f64):
+    %t = math.tanh %a : f64
+    weft.yield %t : f64
+  }
+  %3 = weft.contract "bn,in->bi"(%2, %d) : (tensor<?x512xf64>, tensor<8x512xf64>) -> tensor<?x8xf64>
+  %4 = weft.map ins(%x, %3 : tensor<?x8xf64>, tensor<?x8xf64>) maps [#id, #id] -> tensor<?x8xf64> {
+  ^bb0(%a: f64, %b: f64):
+    %t = arith.addf %a, %b : f64
+    weft.yield %t : f64
+  }
+  return %4 : tensor<?x8xf64>
+}
