@@ -12,7 +12,7 @@ using namespace weft::rt::calibrate;
 
 /// A sample lasts at least this long, a thousand times what reading the clock takes.
 static constexpr double kSampleSeconds = 50e-6;
-static constexpr int64_t kFewestSamples = 5, kMostSamples = 200;
+static constexpr int64_t kFewestSamples = 5, kMostSamples = 2000;
 
 Sampler::Sampler(Communicator &link, int64_t ranks, int64_t threads, double secondsPerCase,
                  Shared &shared)
@@ -35,11 +35,16 @@ void Sampler::decide(double seconds) {
   if (link.rank() == 0) {
     double once = std::max(seconds, 1e-9);
     shared.repetitions = std::max<int64_t>(1, int64_t(std::ceil(kSampleSeconds / once)));
-    double sample = once * double(shared.repetitions);
-    shared.count = std::clamp(int64_t(secondsPerCase / sample), kFewestSamples, kMostSamples);
+    shared.end = kMostSamples;
+    begin = std::chrono::steady_clock::now();
   }
   mine().clear();
   meet();
+}
+
+bool Sampler::isOver(int64_t sample) const {
+  std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
+  return link.rank() == 0 && sample >= kFewestSamples && passed.count() > secondsPerCase;
 }
 
 Timing Sampler::collect() {

@@ -18,6 +18,7 @@
 #include "weft-rt/Backend.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <vector>
@@ -37,13 +38,17 @@ struct Shared {
   explicit Shared(int64_t ranks) : samples(size_t(ranks)) {}
 
   std::vector<std::vector<double>> samples;
-  int64_t repetitions = 1, count = 1;
+  int64_t repetitions = 1;
+  /// The sample that is not taken any more. Rank 0 may set it to the one before which all meet
+  /// next.
+  std::atomic<int64_t> end = 0;
 };
 
 /// One rank's part of a run. Belongs to its thread.
 class Sampler {
 public:
-  /// `secondsPerCase` bounds what one `measure` takes, unless a few repetitions take longer.
+  /// `secondsPerCase` bounds what one `measure` takes, meetings included, unless a few samples take
+  /// longer.
   Sampler(Communicator &link, int64_t ranks, int64_t threads, double secondsPerCase,
           Shared &shared);
 
@@ -52,8 +57,14 @@ public:
   template <typename Work> Timing measure(Work &&work) {
     work(); // Pages, caches and helpers.
     decide(timed(1, work));
-    for (int64_t sample = 0; sample < shared.count; ++sample) {
+    for (int64_t sample = 0;; ++sample) {
+      if (isOver(sample)) {
+        shared.end = sample;
+      }
       meet();
+      if (sample >= shared.end) {
+        break;
+      }
       mine().push_back(timed(shared.repetitions, work) / double(shared.repetitions));
     }
     return collect();
@@ -76,6 +87,8 @@ private:
   std::vector<double> &mine() { return shared.samples[size_t(link.rank())]; }
   /// Rank 0 chooses how often to repeat, from the time of one repetition.
   void decide(double seconds);
+  /// Whether this is rank 0, and no sample after those before `sample` is wanted.
+  bool isOver(int64_t sample) const;
   Timing collect();
 
   Communicator &link;
@@ -83,6 +96,7 @@ private:
   const double secondsPerCase;
   Shared &shared;
   Communicator::Handle barrier = 0;
+  std::chrono::steady_clock::time_point begin;
 };
 
 } // namespace weft::rt::calibrate

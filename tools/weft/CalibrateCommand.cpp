@@ -156,6 +156,18 @@ llvm::Expected<desc::MachineSpec> readBack(const std::string &text) {
   return *machine;
 }
 
+/// Says so if the machine was not left alone.
+void warnOfSpread(const HostMeasurements &host) {
+  constexpr double kUsual = 0.3;
+  double spread = std::max({host.spreadOfProducts, host.spreadOfMemory, host.spreadOfCollectives});
+  if (spread > kUsual) {
+    llvm::errs() << llvm::formatv(
+        "warning: samples spread by {0:f0} %, as they do on a machine that "
+        "has other work; measure again when it has none\n",
+        100 * spread);
+  }
+}
+
 llvm::Error calibrate(const CalibrateOptions &options, const Occasion &occasion) {
   auto file = OutputFile::create(options.output);
   if (!file) {
@@ -170,7 +182,7 @@ llvm::Error calibrate(const CalibrateOptions &options, const Occasion &occasion)
     return machine.takeError();
   }
   llvm::errs() << "kernels\n";
-  auto kernels = measureKernels(*machine, options.quick || options.seconds ? 3 : 10);
+  auto kernels = measureKernels(*machine, options.seconds ? 3 : options.quick ? 10 : 30);
   if (!kernels) {
     return kernels.takeError();
   }
@@ -186,6 +198,7 @@ llvm::Error calibrate(const CalibrateOptions &options, const Occasion &occasion)
   if (llvm::Error error = file->commit()) {
     return error;
   }
+  warnOfSpread(*host);
   llvm::outs() << options.output << ": " << machine->devicesPerNode << " devices of "
                << machine->device.cores << " cores, "
                << llvm::formatv("{0:f1} Gflop/s and {1:f1} GB/s each\n",

@@ -85,7 +85,7 @@ llvm::Error addKernels(const Descriptions &descriptions, int64_t steps, WorkByKi
   for (const KernelRow &row : report->rows) {
     if (llvm::StringRef(row.name).starts_with("kernel_") && row.kind != "optimizer") {
       kinds[row.kind].flops += row.flops;
-      kinds[row.kind].seconds += row.measured;
+      kinds[row.kind].seconds += row.median * double(row.calls);
     }
   }
   return llvm::Error::success();

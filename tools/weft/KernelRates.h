@@ -16,8 +16,9 @@ namespace weft {
 
 /// Compiles two small models, one as GPT-2 is built and one as Llama is, for all devices of
 /// `machine`, which is this one, lets each run `steps` steps, and gives the rate of arithmetic of
-/// every kind of kernel in them that does any, in float32. Kernels of the optimizer do not count:
-/// they go by memory. What fails in the compiler is printed to standard error where it is found.
+/// every kind of kernel in them that does any, in float32, from the median times of its calls.
+/// Kernels of the optimizer do not count: they go by memory. What fails in the compiler is printed
+/// to standard error where it is found.
 llvm::Expected<std::vector<desc::KernelRate>> measureKernels(const desc::MachineSpec &machine,
                                                              int64_t steps);
 
