@@ -7,6 +7,7 @@
 
 #include "weft/Description/Machine.h"
 
+#include "Measured.h"
 #include "Reader.h"
 #include "Text.h"
 #include "weft/machine.pb.h"
@@ -100,6 +101,10 @@ static void checkMachine(const proto::Machine &machine, Fields &fields) {
     link.real("latency_seconds", "machine_r4", {.low = 0, .high = 1});
     link.real("bandwidth_bytes_per_second", "machine_r4", rate);
   }
+  if (machine.device().has_measured()) {
+    detail::checkMeasured(machine.device().measured(), fields.nested("device").nested("measured"),
+                          perNode ? machine.devices_per_node() : 0);
+  }
   if (perNode) {
     checkScope(machine, fields, proto::Link::NODE, "devices_per_node", machine.devices_per_node());
   }
@@ -110,11 +115,14 @@ static DeviceSpec toSpec(const proto::Device &device) {
   DeviceSpec spec;
   spec.name = device.name();
   for (const proto::PeakFlops &peak : device.peak_flops()) {
-    (peak.precision() == proto::F64 ? spec.peakFlopsF64 : spec.peakFlopsF32) = peak.flops();
+    (peak.precision() == proto::F64   ? spec.peakFlopsF64
+     : peak.precision() == proto::F32 ? spec.peakFlopsF32
+                                      : spec.peakFlopsBF16) = peak.flops();
   }
   spec.memoryBytes = device.memory_bytes();
   spec.memoryBandwidth = device.memory_bandwidth_bytes_per_second();
   spec.cores = device.cores();
+  spec.measured = detail::toSpec(device.measured());
   return spec;
 }
 

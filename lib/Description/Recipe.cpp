@@ -23,9 +23,27 @@ using detail::Fields;
 /// Keeps every product of batch, sequence, heads and element size within 63 bits.
 static constexpr int64_t maximumBatchTokens = int64_t(1) << 28;
 
-const char *nameOf(Precision precision) { return precision == Precision::F64 ? "F64" : "F32"; }
+const char *nameOf(Precision precision) {
+  static constexpr const char *names[] = {"F64", "F32", "BF16"};
+  return names[static_cast<int>(precision)];
+}
 
-int bytesOf(Precision precision) { return precision == Precision::F64 ? 8 : 4; }
+int bytesOf(Precision precision) {
+  static constexpr int bytes[] = {8, 4, 2};
+  return bytes[static_cast<int>(precision)];
+}
+
+static Precision toSpec(proto::Precision precision) {
+  switch (precision) {
+  case proto::F64:
+    return Precision::F64;
+  case proto::F32:
+    return Precision::F32;
+  case proto::BF16:
+    break;
+  }
+  return Precision::BF16;
+}
 
 static void checkBatch(const proto::Recipe &recipe, Fields &fields) {
   // recipe_r3
@@ -96,6 +114,28 @@ static void checkSchedule(const proto::Recipe &recipe, Fields fields, bool steps
   }
 }
 
+static void checkMixed(const proto::Recipe &recipe, Fields &fields) {
+  // recipe_r13
+  if (recipe.precision() != proto::BF16) {
+    fields.refused("recipe_r13", {"mixed"},
+                   "with precision " + proto::Precision_Name(recipe.precision()));
+  }
+  if (!recipe.has_mixed()) {
+    return;
+  }
+  Fields mixed = fields.nested("mixed");
+  auto expect = [&](const char *field, proto::Precision got, bool isRight, const char *expected) {
+    if (!isRight) { // recipe_r14
+      mixed.error(field, "recipe_r14",
+                  std::string("expected ") + expected + ", got " + proto::Precision_Name(got));
+    }
+  };
+  const proto::Mixed &given = recipe.mixed();
+  expect("master", given.master(), given.master() == proto::F32, "F32");
+  expect("accumulation", given.accumulation(), given.accumulation() == proto::F32, "F32");
+  expect("reduction", given.reduction(), given.reduction() != proto::F64, "F32 or BF16");
+}
+
 static void checkRecipe(const proto::Recipe &recipe, Fields &fields) {
   // recipe_r2
   fields.required("recipe_r2", {"sequence_length", "schedule", "steps"});
@@ -105,6 +145,7 @@ static void checkRecipe(const proto::Recipe &recipe, Fields &fields) {
   if (recipe.has_schedule()) {
     checkSchedule(recipe, fields.nested("schedule"), steps);
   }
+  checkMixed(recipe, fields);
   // recipe_r12
   fields.real("clip_norm", "recipe_r12", {.low = 0, .high = 1e30, .above = true});
   fields.real("z_loss", "recipe_r12", {.low = 0, .high = 1});
@@ -128,7 +169,9 @@ static RecipeSpec resolve(const proto::Recipe &recipe, Fields &fields) {
   spec.globalBatch = recipe.has_global_batch_tokens()
                          ? recipe.global_batch_tokens() / recipe.sequence_length()
                          : recipe.global_batch_sequences();
-  spec.precision = recipe.precision() == proto::F64 ? Precision::F64 : Precision::F32;
+  spec.precision = toSpec(recipe.precision());
+  spec.reduction =
+      spec.precision == Precision::BF16 ? toSpec(recipe.mixed().reduction()) : spec.precision;
   if (recipe.has_adamw()) {
     const proto::AdamW &adamw = recipe.adamw();
     spec.optimizer = AdamWSpec{adamw.beta1(), adamw.beta2(), adamw.epsilon(), adamw.weight_decay()};

@@ -43,7 +43,7 @@ void weft::buildPhase(OpPassManager &manager, Phase phase, const PipelineOptions
   case Phase::Partition:
     // At once after Plan: between the two, an upstream pattern could drop an encoding. It makes
     // tensors local, and only then may upstream's passes run.
-    return buildPartitionPipeline(manager, options.mutation);
+    return buildPartitionPipeline(manager, options.narrowReductions, options.mutation);
   case Phase::Schedule:
     // Local shapes are known, and collectives are ops: what is left can become kernels that never
     // communicate, and one straight line that can be proven.

@@ -135,7 +135,7 @@ private:
                    countIfDense({{{p.batch, p.strideA}, {rowsA, p.lda}, {columnsA, 1}}}));
     expectElements(instruction, 1, p.type,
                    countIfDense({{{p.batch, p.strideB}, {rowsB, p.ldb}, {columnsB, 1}}}));
-    expectElements(instruction, 2, p.type,
+    expectElements(instruction, 2, p.resultType(),
                    countIfDense({{{p.batch, p.strideC}, {p.m, p.ldc}, {p.n, 1}}}));
     if (p.lda < columnsA || p.ldb < columnsB || p.ldc < p.n) {
       problem = "has rows that are longer than the distance from one to the next";

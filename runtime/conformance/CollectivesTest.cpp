@@ -73,8 +73,8 @@ protected:
 };
 
 TEST_P(Collectives, AllReduce) {
-  for (ElementType type :
-       {ElementType::F64, ElementType::F32, ElementType::I64, ElementType::I32}) {
+  for (ElementType type : {ElementType::F64, ElementType::F32, ElementType::I64, ElementType::I32,
+                           ElementType::BF16}) {
     for (ReductionKind reduction : {ReductionKind::Sum, ReductionKind::Max}) {
       for (bool inPlace : {false, true}) {
         Collective collective = {CollectiveKind::AllReduce, reduction, type, {0}, {size()}, 0, 0};
@@ -95,9 +95,11 @@ TEST_P(Collectives, AllGather) {
 TEST_P(Collectives, ReduceScatter) {
   for (uint32_t dim : {0u, 1u, 2u}) {
     for (ReductionKind reduction : {ReductionKind::Sum, ReductionKind::Max}) {
-      Collective collective = {
-          CollectiveKind::ReduceScatter, reduction, ElementType::F64, {0}, shape({dim}), dim, 0};
-      expectAsDefined(collective, line(ranks()), false);
+      for (ElementType type : {ElementType::F64, ElementType::BF16}) {
+        Collective collective = {
+            CollectiveKind::ReduceScatter, reduction, type, {0}, shape({dim}), dim, 0};
+        expectAsDefined(collective, line(ranks()), false);
+      }
     }
   }
 }
@@ -107,7 +109,7 @@ TEST_P(Collectives, AllToAll) {
     for (uint32_t dim2 : {0u, 1u, 2u}) {
       Collective collective = {CollectiveKind::AllToAll,
                                ReductionKind::Sum,
-                               ElementType::I32,
+                               dim == 0 ? ElementType::BF16 : ElementType::I32,
                                {0},
                                shape({dim}),
                                dim,

@@ -99,13 +99,36 @@ Origin originOf(const Collective &collective, Index index, int64_t me, int64_t m
   return origin;
 }
 
+/// A number of 16 bits, the upper half of a float32. Its own, so that the runtime's can be wrong.
+struct Half {
+  uint16_t bits = 0;
+
+  Half() = default;
+  explicit Half(double value) {
+    // What is cut off is compared with half of the last bit that stays.
+    auto narrow = float(value);
+    uint32_t whole;
+    std::memcpy(&whole, &narrow, sizeof whole);
+    uint32_t rest = whole & 0xFFFF;
+    bool up = rest > 0x8000 || (rest == 0x8000 && (whole & 0x10000));
+    bits = uint16_t((whole >> 16) + up);
+  }
+  operator float() const {
+    uint32_t whole = uint32_t(bits) << 16;
+    float value;
+    std::memcpy(&value, &whole, sizeof value);
+    return value;
+  }
+};
+
 template <typename T> T elementOf(const std::vector<char> &bytes, uint64_t position) {
   T value;
   std::memcpy(&value, bytes.data() + position * sizeof(T), sizeof(T));
   return value;
 }
 
-template <typename T>
+/// `Sum` is what reductions are taken in.
+template <typename T, typename Sum = T>
 Buffers expectedTyped(const Collective &collective, std::span<const Axis> mesh,
                       const Buffers &operands) {
   Buffers results(operands.size());
@@ -120,12 +143,12 @@ Buffers expectedTyped(const Collective &collective, std::span<const Axis> mesh,
       Origin origin = originOf(collective, indexOf(position, shape), me, members);
       uint64_t source = positionOf(origin.index, collective.shape);
       int64_t first = std::max<int64_t>(origin.member, 0);
-      T value = elementOf<T>(operands[size_t(group[size_t(first)])], source);
+      Sum sum = elementOf<T>(operands[size_t(group[size_t(first)])], source);
       for (int64_t other = 1; origin.member < 0 && other < members; ++other) {
-        T next = elementOf<T>(operands[size_t(group[size_t(other)])], source);
-        value =
-            collective.reduction == ReductionKind::Sum ? T(value + next) : std::max(value, next);
+        Sum next = elementOf<T>(operands[size_t(group[size_t(other)])], source);
+        sum = collective.reduction == ReductionKind::Sum ? Sum(sum + next) : std::max(sum, next);
       }
+      auto value = T(sum);
       std::memcpy(result.data() + position * sizeof(T), &value, sizeof(T));
     }
   }
@@ -153,6 +176,8 @@ std::vector<char> conformance::makeOperand(ElementType type, uint64_t elements, 
     return makeTyped<int64_t>(elements, rank);
   case ElementType::I32:
     return makeTyped<int32_t>(elements, rank);
+  case ElementType::BF16:
+    return makeTyped<Half>(elements, rank);
   }
   return {};
 }
@@ -168,6 +193,8 @@ Buffers conformance::expectedResults(const Collective &collective, std::span<con
     return expectedTyped<int64_t>(collective, mesh, operands);
   case ElementType::I32:
     return expectedTyped<int32_t>(collective, mesh, operands);
+  case ElementType::BF16:
+    return expectedTyped<Half, float>(collective, mesh, operands);
   }
   return {};
 }

@@ -10,8 +10,10 @@
 #include "core/Text.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstring>
+#include <mutex>
 #include <numeric>
 
 using namespace weft::rt;
@@ -32,8 +34,8 @@ bool Executor::prepare(Communicator &communicator, Observer &observer) {
     return communicator.fail(
         concat("rank ", self, " cannot allocate its arena of ", bytesText(program.arenaBytes)));
   }
-  for (const Product &product : program.products) {
-    products.push_back(cutProduct(product, team->size()));
+  if (!prepareProducts()) {
+    return false;
   }
   size_t operands = 0;
   for (const auto *section : {&program.init, &program.step, &program.evaluate}) {
@@ -76,6 +78,25 @@ bool Executor::allocateArena() {
     return false;
   }
   std::memset(arena.get(), 0, bytes);
+  return true;
+}
+
+bool Executor::prepareProducts() {
+  for (const Product &product : program.products) {
+    const std::vector<ProductPiece> &pieces =
+        products.emplace_back(cutProduct(product, program.threadsPerRank));
+    auto &prepared = bf16Products.emplace_back();
+    if (product.type != ElementType::BF16) {
+      continue;
+    }
+    for (const ProductPiece &piece : pieces) {
+      std::string error;
+      prepared.push_back(BF16Product::make(piece, error));
+      if (!prepared.back()) {
+        return link->fail(error);
+      }
+    }
+  }
   return true;
 }
 
@@ -128,6 +149,26 @@ Outcome Executor::runSection(const std::vector<Prepared> &code) {
   return link->stopped() ? Outcome::Stopped : Outcome::Done;
 }
 
+Outcome Executor::measureStep() {
+  using Clock = std::chrono::steady_clock;
+  times->beginStep();
+  Clock::time_point begin = Clock::now();
+  for (size_t index = 0; index < stepCode.size(); ++index) {
+    double waited = link->waitedSeconds();
+    Outcome outcome = execute(stepCode[index]);
+    if (outcome != Outcome::Done) {
+      notFiniteAt = index;
+      return outcome;
+    }
+    Clock::time_point end = Clock::now();
+    times->record(index, std::chrono::duration<double>(end - begin).count(),
+                  link->waitedSeconds() - waited);
+    begin = end;
+  }
+  times->endStep();
+  return link->stopped() ? Outcome::Stopped : Outcome::Done;
+}
+
 Outcome Executor::execute(const Prepared &instruction) {
   void *const *operands = instruction.operands;
   switch (instruction.opcode) {
@@ -138,10 +179,7 @@ Outcome Executor::execute(const Prepared &instruction) {
     runKernel(instruction);
     return Outcome::Done;
   case Opcode::Product:
-    team->run(int64_t(instruction.product->size()), [&](int64_t i) {
-      runProduct((*instruction.product)[size_t(i)], operands[0], operands[1], operands[2]);
-    });
-    return Outcome::Done;
+    return runProduct(instruction);
   case Opcode::Collective:
     return link->run(instruction.handle, operands[0], operands[1]) ? Outcome::Done
                                                                    : Outcome::Stopped;
@@ -151,11 +189,28 @@ Outcome Executor::execute(const Prepared &instruction) {
   return Outcome::Done;
 }
 
+Outcome Executor::runProduct(const Prepared &instruction) {
+  void *const *operands = instruction.operands;
+  std::mutex mutex;
+  std::string error; // Of the piece that failed last.
+  team->run(int64_t(instruction.product->size()), [&](int64_t i) {
+    const auto &prepared = bf16Products[instruction.target];
+    std::string own;
+    if (prepared.empty()) {
+      rt::runProduct((*instruction.product)[size_t(i)], operands[0], operands[1], operands[2]);
+    } else if (!prepared[size_t(i)]->run(operands[0], operands[1], operands[2], own)) {
+      std::lock_guard lock(mutex);
+      error = own;
+    }
+  });
+  return error.empty() || link->fail(error) ? Outcome::Done : Outcome::Stopped;
+}
+
 void Executor::runKernel(const Prepared &instruction) {
   const KernelCode &kernel = *instruction.kernel;
   for (int64_t phase = 0; phase < kernel.phaseCount; ++phase) {
     int64_t iterations = kernel.iterations[phase];
-    Cut cut = cutIterations(iterations, instruction.isSmall ? 1 : team->size());
+    Cut cut = cutIterations(iterations, instruction.isSmall ? 1 : program.threadsPerRank);
     team->run(cut.pieces, [&](int64_t piece) {
       int64_t begin = piece * cut.length;
       kernel.function(instruction.operands, instruction.immediates, place.data(), phase, begin,

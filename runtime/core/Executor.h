@@ -17,7 +17,9 @@
 #ifndef WEFT_RT_CORE_EXECUTOR_H
 #define WEFT_RT_CORE_EXECUTOR_H
 
+#include "core/BF16Product.h"
 #include "core/Products.h"
+#include "core/StepTimes.h"
 #include "core/Team.h"
 #include "weft-rt/Backend.h"
 #include "weft-rt/Program.h"
@@ -52,7 +54,8 @@ class Executor {
 public:
   /// `program` and `kernels` must outlive this object; `kernels[i]` is the code of
   /// `program.kernels[i]`. The program must be well-formed. `threads` share the work of
-  /// kernels and products.
+  /// kernels and products, which is cut for `program.threadsPerRank` however many they are: bits
+  /// do not depend on them.
   Executor(const Program &program, const KernelCode *kernels, int64_t rank, int64_t threads = 1);
 
   /// Allocates the arena, all zero, and prepares every instruction. To be called once,
@@ -61,8 +64,12 @@ public:
   bool prepare(Communicator &communicator, Observer &observer);
 
   Outcome runInit() { return runSection(initCode); }
-  Outcome runStep() { return runSection(stepCode); }
+  Outcome runStep() { return times ? measureStep() : runSection(stepCode); }
   Outcome runEvaluate() { return runSection(evaluateCode); }
+
+  /// From now on keeps the times of steps in `times`, which must outlive this object; null for
+  /// not.
+  void measure(StepTimes *times) { this->times = times; }
 
   /// Runs one instruction of the step.
   Outcome runStepInstruction(size_t index) { return execute(stepCode[index]); }
@@ -103,11 +110,14 @@ private:
   };
 
   bool allocateArena();
+  bool prepareProducts();
   uint64_t operandBytes(const Instruction &instruction) const;
   std::vector<Prepared> prepareSection(const char *section,
                                        const std::vector<Instruction> &instructions);
   Outcome runSection(const std::vector<Prepared> &code);
+  Outcome measureStep();
   Outcome execute(const Prepared &instruction);
+  Outcome runProduct(const Prepared &instruction);
   void runKernel(const Prepared &instruction);
   Outcome observe(const Prepared &instruction);
 
@@ -117,6 +127,7 @@ private:
   const std::vector<int64_t> place;
   Communicator *link = nullptr;
   Observer *observer = nullptr;
+  StepTimes *times = nullptr;
 
   std::optional<Team> team;
   /// The pieces of each product of the program.
@@ -126,6 +137,8 @@ private:
   /// has reserved it, since instructions point into it.
   std::vector<void *> addresses;
   std::vector<Prepared> initCode, stepCode, evaluateCode;
+  /// For each product that is of bf16 what runs its pieces, else none.
+  std::vector<std::vector<std::unique_ptr<BF16Product>>> bf16Products;
   /// A maximum over all ranks of "is my value not finite".
   Communicator::Handle agree = 0;
   size_t notFiniteAt = 0;

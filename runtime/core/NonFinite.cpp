@@ -7,6 +7,7 @@
 
 #include "core/NonFinite.h"
 
+#include "core/BFloat16.h"
 #include "core/Text.h"
 
 #include <cmath>
@@ -28,6 +29,8 @@ public:
       lookTyped<double>(instruction, buffer, place.bytes / sizeof(double));
     } else if (place.type == ElementType::F32) {
       lookTyped<float>(instruction, buffer, place.bytes / sizeof(float));
+    } else if (place.type == ElementType::BF16) {
+      lookTyped<BFloat16>(instruction, buffer, place.bytes / sizeof(BFloat16));
     }
   }
 
@@ -37,13 +40,14 @@ private:
   template <typename T> void lookTyped(int64_t instruction, uint32_t buffer, uint64_t count) {
     const T *values = static_cast<const T *>(executor.address(buffer));
     for (uint64_t i = 0; i < count && !bad; ++i) {
-      if (std::isfinite(values[i])) {
+      auto value = double(values[i]);
+      if (std::isfinite(value)) {
         continue;
       }
-      bool isMask = values[i] == -std::numeric_limits<T>::infinity();
+      bool isMask = value == -std::numeric_limits<double>::infinity();
       std::optional<Finding> &found = isMask ? masked : bad;
       if (!found) {
-        found = Finding{executor.rank(), instruction, buffer, i, double(values[i])};
+        found = Finding{executor.rank(), instruction, buffer, i, value};
       }
     }
   }

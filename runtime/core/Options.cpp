@@ -152,6 +152,9 @@ const Entry kTable[] = {
      "write a JSON object for each step, as it ends: step, loss, gradient_norm, ms, "
      "tokens_per_second, peak_share; and for each validation: step, validation_loss, ms",
      nullptr, applyFile<&Options::metrics>},
+    {"Files", "--profile", "FILE",
+     "write what the parts of a step cost and how long they took (JSON), after the last step",
+     nullptr, applyFile<&Options::profile>},
     {"Files", "--save-gradients", "FILE",
      "write all gradients of one step, before clipping (safetensors)", nullptr,
      applyFile<&Options::saveGradients>},
@@ -222,6 +225,7 @@ bool checkFiles(const Options &options, std::string &error) {
       {"--save-gradients", &options.saveGradients},
       {"--save-logits", &options.saveLogits},
       {"--metrics", &options.metrics},
+      {"--profile", &options.profile},
       {"--checkpoint-dir", &options.checkpointDir}};
   std::vector<std::pair<const char *, std::string>> inputs = {{"--load", options.load}};
   for (auto [name, path] : {std::pair("--data", &options.data),
@@ -327,6 +331,11 @@ bool weft::rt::parseOptions(const Program &program, std::span<const char *const>
   if (options.ranks && *options.ranks != program.rankCount()) {
     return fail(error, "--ranks is ", *options.ranks, ", but the plan of this program is for ",
                 meshText(program), "; compile again for another number of ranks");
+  }
+  if (options.threads && *options.threads > program.threadsPerRank) {
+    return fail(error, "--threads is ", *options.threads, ", but the work of a rank is cut for ",
+                program.threadsPerRank, program.threadsPerRank == 1 ? " core" : " cores",
+                "; compile again for a machine whose devices have more");
   }
   return checkFiles(options, error) && checkCheckpoints(options, error) &&
          checkValidation(options, error);

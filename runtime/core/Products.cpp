@@ -68,11 +68,15 @@ Grid squarest(int64_t m, int64_t n, int64_t pieces) {
   return best;
 }
 
+int64_t countPieces(const Product &product, int64_t cores) {
+  double work = double(product.batch) * product.m * product.n * product.k;
+  return cores == 1 ? 1 : int64_t(std::min(2.0 * cores, work / kSmallestPiece));
+}
+
 } // namespace
 
-std::vector<ProductPiece> weft::rt::cutProduct(const Product &product, int64_t threads) {
-  double work = double(product.batch) * product.m * product.n * product.k;
-  int64_t pieces = threads == 1 ? 1 : std::min(2 * threads, int64_t(work / kSmallestPiece));
+std::vector<ProductPiece> weft::rt::cutProduct(const Product &product, int64_t cores) {
+  int64_t pieces = countPieces(product, cores);
   if (pieces <= 1) {
     return {{product, 0, 0, 0}};
   }

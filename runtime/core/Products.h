@@ -26,14 +26,16 @@ struct ProductPiece {
   int64_t offsetA = 0, offsetB = 0, offsetC = 0;
 };
 
-/// Cuts a product into pieces that together write each element of C once, for a team of `threads`:
+/// Cuts a product into pieces that together write each element of C once, for a device of `cores`:
 /// rows and columns into a grid whose pieces are as square as can be, since what a piece reads is
 /// packed once for each piece. The sum over k stays whole, so no piece waits for another. A small
-/// product is left whole.
-std::vector<ProductPiece> cutProduct(const Product &product, int64_t threads);
+/// product is left whole. The last bits of a sum depend on the cut, since libraries take its terms
+/// in parts that depend on the rows and columns.
+std::vector<ProductPiece> cutProduct(const Product &product, int64_t cores);
 
 /// Overwrites the piece's part of C, never reads it. `a`, `b` and `c` are those of the whole
 /// product. Any number of threads may call at once.
+/// REQUIRES: the product is of f32 or f64; for bf16 see BF16Product.
 void runProduct(const ProductPiece &piece, const void *a, const void *b, void *c);
 
 } // namespace weft::rt

@@ -10,11 +10,12 @@
 using namespace weft::rt;
 
 size_t weft::rt::sizeOf(ElementType type) {
-  return type == ElementType::F64 || type == ElementType::I64 ? 8 : 4;
+  static constexpr size_t bytes[] = {8, 4, 8, 4, 2};
+  return bytes[size_t(type)];
 }
 
 const char *weft::rt::nameOf(ElementType type) {
-  static constexpr const char *names[] = {"f64", "f32", "i64", "i32"};
+  static constexpr const char *names[] = {"f64", "f32", "i64", "i32", "bf16"};
   return names[size_t(type)];
 }
 
@@ -32,6 +33,27 @@ const char *weft::rt::nameOf(CollectiveKind kind) {
 
 const char *weft::rt::nameOf(ReductionKind kind) {
   return kind == ReductionKind::Sum ? "sum" : "max";
+}
+
+std::string weft::rt::classOf(const Program &program, const Instruction &instruction) {
+  switch (instruction.opcode) {
+  case Opcode::Product:
+    return "product";
+  case Opcode::Collective:
+    return nameOf(program.collectives[instruction.target].kind);
+  case Opcode::Observe:
+    return "observe";
+  case Opcode::Kernel:
+    break;
+  }
+  for (const Operand &operand : instruction.operands) {
+    const Buffer &buffer = program.buffers[operand.buffer];
+    bool lasts = buffer.kind == BufferClass::Parameter || buffer.kind == BufferClass::Optimizer;
+    if (operand.access != Access::Read && buffer.persistent && lasts) {
+      return "optimizer";
+    }
+  }
+  return program.kernels[instruction.target].kind;
 }
 
 int64_t Program::rankCount() const {

@@ -10,6 +10,7 @@
 #include "weft-rt/Program.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <set>
 
@@ -19,6 +20,9 @@ namespace {
 
 /// No mesh that a program is made for comes near; keeps ranks' arithmetic in 64 bits.
 constexpr uint64_t kMaxRanks = 1 << 24;
+
+/// What costs and rates are.
+bool isAmount(double number) { return std::isfinite(number) && number >= 0; }
 
 /// Looks at one program. Every method gives false after putting the fault into `error`.
 class Checker {
@@ -187,6 +191,12 @@ bool Checker::checkInputs() {
       program.defaultSteps < 0) {
     return fail(error, "batch, sequence length, vocabulary and steps must not be negative");
   }
+  for (double rate :
+       {program.stepFlops, program.peakFlopsPerRank, program.memoryBandwidthPerRank}) {
+    if (!isAmount(rate)) {
+      return fail(error, "operations and rates must be finite and not negative, got ", rate);
+    }
+  }
   for (const NamedTensor &input : program.inputs) {
     bool ofTokens = input.name == "tokens" || input.name == "targets";
     bool isScalar = input.name == "step_number" || input.name == "seed";
@@ -215,8 +225,13 @@ bool Checker::checkProducts() {
   for (size_t i = 0; i < program.products.size(); ++i) {
     const Product &product = program.products[i];
     std::string name = concat("product ", i);
-    if (product.type != ElementType::F64 && product.type != ElementType::F32) {
-      return fail(error, name, " is of type ", nameOf(product.type), ", expected f64 or f32");
+    bool isBF16 = product.type == ElementType::BF16;
+    if (product.type != ElementType::F64 && product.type != ElementType::F32 && !isBF16) {
+      return fail(error, name, " is of type ", nameOf(product.type), ", expected f64, f32 or bf16");
+    }
+    if (product.isResultF32 && !isBF16) {
+      return fail(error, name, " widens its result, which only one of bf16 may, got ",
+                  nameOf(product.type));
     }
     for (int64_t size :
          {product.m, product.n, product.k, product.batch, product.lda, product.ldb, product.ldc}) {
@@ -298,6 +313,12 @@ bool Checker::checkSection(const char *section, const std::vector<Instruction> &
     }
     if (instruction.opcode == Opcode::Observe && &instructions == &program.init) {
       return fail(error, where, " observes, which only step and evaluate may do");
+    }
+    for (double number :
+         {instruction.cost.flops, instruction.cost.bytes, instruction.cost.seconds}) {
+      if (!isAmount(number)) {
+        return fail(error, where, " costs ", number, ", expected a finite number, 0 or more");
+      }
     }
     if (!checkTarget(where, instruction) || !checkOperands(where, instruction)) {
       return false;
@@ -385,7 +406,7 @@ bool Checker::checkProductOperands(const std::string &where, const Instruction &
   const std::vector<Operand> &operands = instruction.operands;
   return checkRoom(where, operands[0].buffer, product.type, a) &&
          checkRoom(where, operands[1].buffer, product.type, b) &&
-         checkRoom(where, operands[2].buffer, product.type, c);
+         checkRoom(where, operands[2].buffer, product.resultType(), c);
 }
 
 bool Checker::checkCollectiveOperands(const std::string &where, const Instruction &instruction) {

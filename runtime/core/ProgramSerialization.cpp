@@ -37,29 +37,30 @@ void fields(auto &visit, Is<Buffer> auto &x) {
 }
 void fields(auto &visit, Is<TensorLayout> auto &x) { visit(x.type, x.globalShape, x.dimAxes); }
 void fields(auto &visit, Is<NamedTensor> auto &x) { visit(x.name, x.layout, x.buffer); }
-void fields(auto &visit, Is<Kernel> auto &x) { visit(x.name); }
+void fields(auto &visit, Is<Kernel> auto &x) { visit(x.name, x.kind, x.detail); }
 void fields(auto &visit, Is<Product> auto &x) {
   visit(x.type, x.transposeA, x.transposeB, x.m, x.n, x.k, x.lda, x.ldb, x.ldc);
-  visit(x.batch, x.strideA, x.strideB, x.strideC);
+  visit(x.batch, x.strideA, x.strideB, x.strideC, x.isResultF32);
 }
 void fields(auto &visit, Is<Collective> auto &x) {
   visit(x.kind, x.reduction, x.type, x.axes, x.shape, x.dim, x.dim2);
 }
 void fields(auto &visit, Is<Observation> auto &x) { visit(x.name, x.layout); }
 void fields(auto &visit, Is<Operand> auto &x) { visit(x.buffer, x.access); }
+void fields(auto &visit, Is<Cost> auto &x) { visit(x.flops, x.bytes, x.seconds); }
 void fields(auto &visit, Is<Instruction> auto &x) {
-  visit(x.opcode, x.target, x.label, x.operands, x.immediates);
+  visit(x.opcode, x.target, x.label, x.operands, x.immediates, x.cost);
 }
 void fields(auto &visit, Is<Program> auto &x) {
   visit(x.modelName, x.planText, x.planHash, x.mesh, x.buffers, x.arenaBytes);
   visit(x.parameters, x.optimizerState, x.inputs);
   visit(x.kernels, x.products, x.collectives, x.observations, x.labels, x.init, x.step, x.evaluate);
   visit(x.globalBatch, x.sequenceLength, x.vocabulary, x.defaultSteps, x.defaultSeed);
-  visit(x.stepFlops, x.peakFlopsPerRank, x.threadsPerRank);
+  visit(x.stepFlops, x.peakFlopsPerRank, x.memoryBandwidthPerRank, x.threadsPerRank);
 }
 
 // The largest legal value of each enumeration.
-constexpr ElementType last(ElementType) { return ElementType::I32; }
+constexpr ElementType last(ElementType) { return ElementType::BF16; }
 constexpr BufferClass last(BufferClass) { return BufferClass::Gradient; }
 constexpr CollectiveKind last(CollectiveKind) { return CollectiveKind::AllToAll; }
 constexpr ReductionKind last(ReductionKind) { return ReductionKind::Max; }

@@ -44,7 +44,8 @@ std::string operandsText(const Instruction &instruction) {
 }
 
 std::string productText(const Product &product) {
-  std::string text = concat(nameOf(product.type), " ", product.m, "x", product.n, "x", product.k,
+  std::string text = concat(nameOf(product.type), product.isResultF32 ? " to f32" : "", " ",
+                            product.m, "x", product.n, "x", product.k,
                             product.transposeA ? " A^T" : "", product.transposeB ? " B^T" : "",
                             " ld ", product.lda, "/", product.ldb, "/", product.ldc);
   if (product.batch != 1) {
@@ -64,21 +65,6 @@ std::string collectiveText(const Program &program, const Collective &collective)
   text += collective.kind == CollectiveKind::AllReduce ? "" : concat(" dim ", collective.dim);
   text += collective.kind == CollectiveKind::AllToAll ? concat(" to ", collective.dim2) : "";
   return text;
-}
-
-std::string targetText(const Program &program, const Instruction &instruction) {
-  switch (instruction.opcode) {
-  case Opcode::Kernel:
-    return "kernel @" + program.kernels[instruction.target].name;
-  case Opcode::Product:
-    return "product " + productText(program.products[instruction.target]);
-  case Opcode::Collective:
-    return collectiveText(program, program.collectives[instruction.target]);
-  case Opcode::Observe:
-    return "observe '" + program.observations[instruction.target].name + "' " +
-           layoutText(program, program.observations[instruction.target].layout);
-  }
-  return "";
 }
 
 void writeSection(std::ostream &out, const Program &program, const char *name,
@@ -103,6 +89,21 @@ void writeTensors(std::ostream &out, const Program &program, const char *kind,
 }
 
 } // namespace
+
+std::string weft::rt::targetText(const Program &program, const Instruction &instruction) {
+  switch (instruction.opcode) {
+  case Opcode::Kernel:
+    return "kernel @" + program.kernels[instruction.target].name;
+  case Opcode::Product:
+    return "product " + productText(program.products[instruction.target]);
+  case Opcode::Collective:
+    return collectiveText(program, program.collectives[instruction.target]);
+  case Opcode::Observe:
+    return "observe '" + program.observations[instruction.target].name + "' " +
+           layoutText(program, program.observations[instruction.target].layout);
+  }
+  return "";
+}
 
 std::string weft::rt::toText(const Program &program) {
   std::ostringstream out;

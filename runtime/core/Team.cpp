@@ -80,11 +80,11 @@ void Team::help() {
   }
 }
 
-Cut weft::rt::cutIterations(int64_t iterations, int64_t threads) {
-  if (threads <= 1 || iterations <= 1) {
+Cut weft::rt::cutIterations(int64_t iterations, int64_t cores) {
+  if (cores <= 1 || iterations <= 1) {
     return {1, iterations};
   }
-  int64_t pieces = std::min(iterations, 4 * threads);
+  int64_t pieces = std::min(iterations, 4 * cores);
   int64_t length = (iterations + pieces - 1) / pieces;
   // Pieces of a long row of elements begin where a cache line and a vector do.
   constexpr int64_t kLine = 64;

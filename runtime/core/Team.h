@@ -72,12 +72,12 @@ private:
   bool ending = false;
 };
 
-/// How many pieces to cut `iterations` into for a team of `threads`, and how long each is but the
-/// last: more pieces than threads, so that a slow one does not hold up all.
+/// How many pieces to cut `iterations` into for a device of `cores`, and how long each is but the
+/// last: more pieces than cores, so that a slow one does not hold up all.
 struct Cut {
   int64_t pieces = 1, length = 1;
 };
-Cut cutIterations(int64_t iterations, int64_t threads);
+Cut cutIterations(int64_t iterations, int64_t cores);
 
 /// Processors that this process may use, at least 1.
 int64_t countProcessors();

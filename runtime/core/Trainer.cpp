@@ -18,6 +18,7 @@
 #include "core/OutputFile.h"
 #include "core/Prefetcher.h"
 #include "core/Products.h"
+#include "core/Profile.h"
 #include "core/Text.h"
 
 #include <algorithm>
@@ -33,6 +34,7 @@ namespace {
 /// What one rank's thread has for itself.
 struct alignas(64) RankState {
   std::unique_ptr<Executor> executor;
+  std::unique_ptr<StepTimes> times;
   /// The input that counts steps; null if the program has none.
   int64_t *stepNumber = nullptr;
   /// Steps that are done.
@@ -54,6 +56,10 @@ public:
     for (size_t rank = 0; rank < ranks.size(); ++rank) {
       ranks[rank].executor =
           std::make_unique<Executor>(program, kernels, int64_t(rank), threadsOf(program, options));
+      // A read of the clock for each instruction: even small steps take a thousand times as long.
+      ranks[rank].times =
+          std::make_unique<StepTimes>(program.step.size(), !options.profile.empty());
+      ranks[rank].executor->measure(ranks[rank].times.get());
     }
   }
 
@@ -75,6 +81,7 @@ private:
   bool takeBatch(RankState &state);
 
   void reportNotFinite() const;
+  bool saveProfile(const Profile &profile, std::string &error) const;
   bool finish(std::string &error);
 
   const Program &program;
@@ -146,7 +153,11 @@ bool Trainer::prepareOutputs(std::string &error) {
                          "--observe-logits");
     }
   }
-  for (const std::string *path : {&options.save, &options.saveGradients, &options.saveLogits}) {
+  if (!options.profile.empty() && firstStep == endStep) {
+    return fail(error, "--profile has nothing to measure, since this run does no step");
+  }
+  for (const std::string *path :
+       {&options.save, &options.saveGradients, &options.saveLogits, &options.profile}) {
     if (!path->empty() && !checkWritable(*path, error)) {
       return false;
     }
@@ -302,11 +313,28 @@ void Trainer::reportNotFinite() const {
                      : "when the step was run again, every value was finite");
 }
 
+bool Trainer::saveProfile(const Profile &profile, std::string &error) const {
+  OutputFile file;
+  return file.open(options.profile, error) && file.write(profile.json(), error) &&
+         file.commit(error);
+}
+
 bool Trainer::finish(std::string &error) {
   if (!books.close(error)) {
     return false;
   }
   std::string saved;
+  if (endStep > firstStep) {
+    std::vector<const StepTimes *> times;
+    for (const RankState &state : ranks) {
+      times.push_back(state.times.get());
+    }
+    Profile profile(program, times, threadsOf(program, options));
+    if (!options.profile.empty() && !saveProfile(profile, error)) {
+      return false;
+    }
+    saved += profile.table();
+  }
   if (!options.saveGradients.empty()) {
     if (!gradients.save(options.saveGradients, program, options.gradientsStep, error)) {
       return false;

@@ -61,6 +61,18 @@ TEST_F(Executable, TrainsAndTells) {
   EXPECT_LT(lines[29]["loss"], lines[0]["loss"]);
 }
 
+TEST_F(Executable, WritesAProfile) {
+  ASSERT_EQ(run(data + " --steps 4 --profile p"), 0) << err;
+  EXPECT_THAT(out, HasSubstr("where a step's time went, mean of 3 steps on 4 ranks:\n"));
+  auto profile = nlohmann::json::parse(folder.read("p"));
+  EXPECT_EQ(profile["steps"], 3);
+  EXPECT_GT(profile["step"]["seconds"], 0);
+  EXPECT_GT(profile["entries"][0]["median_seconds_of_call"], 0);
+  EXPECT_EQ(run("--steps 0 --profile q"), 1);
+  EXPECT_THAT(err, HasSubstr("--profile has nothing to measure, since this run does no step"));
+  EXPECT_FALSE(folder.has("q"));
+}
+
 TEST_F(Executable, TellsAsMuchAsIsAskedFor) {
   ASSERT_EQ(run(data + " --quiet"), 0);
   EXPECT_EQ(out, "");
@@ -189,7 +201,7 @@ TEST_F(Executable, PrintsInsteadOfTraining) {
   EXPECT_EQ(run("--print-program"), 0);
   EXPECT_EQ(out, toText(makeToy(2, 2)));
   EXPECT_EQ(run("--version"), 0);
-  EXPECT_THAT(out, MatchesRegex("weft runtime [0-9.]*, program version 2\nmodel toy\nplan "
+  EXPECT_THAT(out, MatchesRegex("weft runtime [0-9.]*, program version 3\nmodel toy\nplan "
                                 "0123456789abcdef for 4 ranks .data=2, model=2.\n"));
   EXPECT_EQ(run("--help"), 0);
   EXPECT_THAT(out, HasSubstr("usage: "));

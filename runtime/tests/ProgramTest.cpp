@@ -8,6 +8,7 @@
 #include "core/Random.h"
 #include "tests/Toy.h"
 
+#include <cmath>
 #include <cstring>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -46,7 +47,10 @@ TEST(Layouts, CutDimensionsMajorToMinor) {
 
 TEST(Bytes, RoundTrip) {
   Program program = makeToy(2, 2);
-  program.products.push_back({ElementType::F64, true, false, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
+  program.products.push_back(
+      {ElementType::BF16, true, false, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, true});
+  program.step[0].cost = {3, 4, 5};
+  program.kernels[0].kind = "fill";
   std::vector<char> bytes = serialize(program);
   Program read;
   std::string error;
@@ -54,6 +58,8 @@ TEST(Bytes, RoundTrip) {
   EXPECT_EQ(serialize(read), bytes);
   EXPECT_EQ(toText(read), toText(program));
   EXPECT_EQ(read.stepFlops, program.stepFlops);
+  EXPECT_EQ(read.step[0].cost.flops, 3);
+  EXPECT_EQ(read.kernels[0].kind, "fill");
 }
 
 TEST(Bytes, EveryDamageIsNoticed) {
@@ -80,7 +86,7 @@ TEST(Bytes, OtherVersionsAreRefused) {
   Program read;
   std::string error;
   EXPECT_FALSE(deserialize(bytes, read, error));
-  EXPECT_EQ(error, "the program has version 99, this runtime reads version 2");
+  EXPECT_EQ(error, "the program has version 99, this runtime reads version 3");
 }
 
 /// Damage that the checksum does not show must be noticed by the content, or do no harm.
@@ -190,6 +196,19 @@ const Fault kFaults[] = {
      },
      "input 'tokens' is empty"},
     {[](Program &p) { p.products = {{ElementType::I32}}; }, "product 0 is of type i32"},
+    {[](Program &p) {
+       p.products = {{ElementType::F32}};
+       p.products[0].isResultF32 = true;
+     },
+     "product 0 widens its result, which only one of bf16 may, got f32"},
+    {[](Program &p) {
+       p.products = {{ElementType::BF16, false, false, 1, 1, 1, 1, 1, 1}};
+       p.products[0].isResultF32 = true;
+       p.buffers.push_back({2, 0, BufferClass::Activation, false, ElementType::BF16});
+       auto last = uint32_t(p.buffers.size() - 1);
+       p.step.push_back({Opcode::Product, 0, 0, {{last}, {last}, {last}}, {}});
+     },
+     "needs f32 in buffer 10, which holds bf16"},
     {[](Program &p) { p.products = {{ElementType::F32, false, false, -1}}; }, "a size of -1"},
     {[](Program &p) { p.products = {{ElementType::F32, false, false, 1, 1, 1, 1, 1, 1, 1, -1}}; },
      "product 0 has a negative stride"},
@@ -220,6 +239,12 @@ const Fault kFaults[] = {
     {[](Program &p) { p.observations[1].layout.globalShape = {1024}; },
      "step instruction 4 needs 4096 bytes in buffer 6"},
     {[](Program &p) { p.step[0].label = 99; }, "step instruction 0 has label 99"},
+    {[](Program &p) { p.step[0].cost.flops = -1; },
+     "step instruction 0 costs -1, expected a finite number, 0 or more"},
+    {[](Program &p) { p.step[0].cost.bytes = std::numeric_limits<double>::infinity(); },
+     "step instruction 0 costs inf"},
+    {[](Program &p) { p.step[0].cost.seconds = std::nan(""); }, "step instruction 0 costs nan"},
+    {[](Program &p) { p.peakFlopsPerRank = -1; }, "finite and not negative, got -1"},
     {[](Program &p) { p.step[0].target = 99; }, "step instruction 0 names kernel 99"},
     {[](Program &p) { p.init[0].operands[0].buffer = 99; }, "init instruction 0 names buffer 99"},
     {[](Program &p) { p.step[1].operands.pop_back(); },

@@ -53,6 +53,7 @@ TEST_F(CommandLine, ReadsEveryOption) {
                      "--seed",
                      "18446744073709551615",
                      "--metrics=m",
+                     "--profile=p",
                      "--save",
                      "s",
                      "--load",
@@ -128,6 +129,9 @@ TEST_F(CommandLine, RefusesWhatItDoesNotKnow) {
             "--checkpoint-keep has no effect without --checkpoint-dir");
   EXPECT_EQ(errorOf({"--allow-changes"}), "--allow-changes has no effect without --checkpoint-dir");
   EXPECT_EQ(errorOf({"--ranks", "0"}), "--ranks is '0', expected a whole number, 1 or more");
+  EXPECT_EQ(errorOf({"--threads", "2"}),
+            "--threads is 2, but the work of a rank is cut for 1 core; compile again for a machine "
+            "whose devices have more");
   EXPECT_EQ(errorOf({"--ranks", "8"}),
             "--ranks is 8, but the plan of this program is for 4 ranks (data=2, model=2); compile "
             "again for another number of ranks");

@@ -10,6 +10,8 @@
     equality   programs for several meshes against the program for one rank: losses and weights of
                20 steps, all gradients of the first and of a later step, validations, logits
     repeat     the same program twice, and once with ranks of three threads: equal to the last bit
+    precision  bf16 programs for several meshes: no further from the same model in float64 than
+               twice what the program for one rank is
     reference  programs against the NumPy implementation in test/Reference
     mutants    programs with one collective broken on purpose, each of which must be noticed
 
@@ -87,6 +89,21 @@ def check_repeat(compiler, case):
         yield f"dp={mesh[0]} tp={mesh[1]} repeats its bits", compare
 
 
+def check_precision(compiler, case):
+    """Every mesh of `case`, in bf16, against the same in float64 on one rank."""
+    exact_case = replace(case, precision="F64", reduction="F32", coarse=True)
+    exact = Once(lambda: compiler.run(compiler.program(exact_case, (1, 1)), (1, 1), name="exact"))
+    single = Once(lambda: compiler.run(compiler.program(case, (1, 1)), (1, 1), name="precision"))
+    yield "loss falls", lambda: learned(single().losses)
+    yield "bf16 is near float64", lambda: differences.too_far(single(), exact())
+    for mesh in case.meshes:
+        def compare(mesh=mesh):
+            got = compiler.run(compiler.program(case, mesh), mesh, name="precision")
+            return differences.further(got, single(), exact())
+
+        yield f"dp={mesh[0]} tp={mesh[1]} is as near as one rank", compare
+
+
 def check_reference(compiler, case):
     """Programs against the NumPy implementation."""
     for mesh in REFERENCE_MESHES:
@@ -124,8 +141,8 @@ def guarded(compare):
         return f"{type(error).__name__}: {error}" if isinstance(error, KeyError) else str(error)
 
 
-CHECKS = {"equality": check_equality, "repeat": check_repeat, "reference": check_reference,
-          "mutants": mutants.check_mutants}
+CHECKS = {"equality": check_equality, "repeat": check_repeat, "precision": check_precision,
+          "reference": check_reference, "mutants": mutants.check_mutants}
 
 
 def results(work, jobs):
@@ -156,6 +173,10 @@ def results(work, jobs):
 def cases_of(kind, options):
     """What to compare: every case, or those that `kind` needs by default."""
     chosen = cases.all_cases() if options.full else cases.default_cases()
+    if kind == "precision":
+        chosen = cases.bf16_cases()
+    if kind == "repeat":
+        chosen = chosen + cases.bf16_cases()[:1]
     if kind == "mutants":
         # The mesh has both axes, and only float64 tells a small mistake from rounding.
         # A key's bias moves all scores of a query alike, so its gradient is zero, however often it

@@ -53,6 +53,38 @@ class Tensors(unittest.TestCase):
         self.assertIn("weight a", differences.of_tensors("weight", got, self.expected, 1e-10))
 
 
+class Errors(unittest.TestCase):
+    @staticmethod
+    def run_with(loss, a, b=1e-20):
+        return programs.Run([1.0, loss], [], {"a": np.array([a, 0.0]), "b": np.array([b])}, {}, [],
+                            {}, [])
+
+    def setUp(self):
+        self.exact = self.run_with(2.0, 1.0)
+
+    def test_are_relative(self):
+        found = differences.errors(self.run_with(2.02, 1.0, 0.03), self.exact)
+        self.assertAlmostEqual(found["losses"], 0.01 / 2 ** 0.5)
+        self.assertAlmostEqual(found["gradients"], 0.03)
+        self.assertEqual(found["a"], 0.0)
+        self.assertAlmostEqual(found["b"], 0.03)  # Zero in truth: measured against all.
+
+    def test_too_far(self):
+        self.assertIsNone(differences.too_far(self.run_with(2.001, 1.01), self.exact))
+        self.assertIn("losses: relative error 3.5e-03",
+                      differences.too_far(self.run_with(2.01, 1.0), self.exact))
+        self.assertIn("gradients", differences.too_far(self.run_with(2.0, 1.05), self.exact))
+        self.assertIn("losses", differences.too_far(self.run_with(np.nan, 1.0), self.exact))
+
+    def test_twice_as_far_as_one_rank(self):
+        single = self.run_with(2.001, 1.01)
+        self.assertIsNone(differences.further(self.run_with(1.9981, 0.981), single, self.exact))
+        for loss, a, b, part in ((2.003, 1.0, 0.0, "losses"), (2.0, 1.03, 0.0, "gradients"),
+                                 (2.0, 1.0, 0.01, "b"), (2.0, np.nan, 0.0, "gradients")):
+            self.assertTrue(differences.further(self.run_with(loss, a, b), single,
+                                                self.exact).startswith(part + ":"), part)
+
+
 class Cases(unittest.TestCase):
     def test_every_description_is_understood(self):
         seen = set()

@@ -110,6 +110,11 @@ llvm::Error CommandLine::parse(llvm::ArrayRef<const char *> arguments) {
   return llvm::Error::success();
 }
 
+bool CommandLine::wasGiven(llvm::StringRef name) const {
+  return llvm::any_of(options,
+                      [&](const Option &option) { return option.name == name && option.wasGiven; });
+}
+
 /// Leaves `arguments` at the last one that belongs to the option.
 llvm::Error CommandLine::parseOption(llvm::ArrayRef<const char *> &arguments) {
   llvm::StringRef argument = arguments.front();

@@ -76,6 +76,8 @@ public:
   llvm::Error parse(llvm::ArrayRef<const char *> arguments);
 
   bool isHelpWanted() const { return helpWanted; }
+  /// Whether the option `name` stood on the command line.
+  bool wasGiven(llvm::StringRef name) const;
   void printHelp(llvm::raw_ostream &os) const;
 
 private:

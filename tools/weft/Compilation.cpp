@@ -10,6 +10,7 @@
 #include "Progress.h"
 
 #include "core/Text.h"
+#include "weft/Cost/PredictProgram.h"
 #include "weft/InitAll.h"
 #include "weft/Pipeline/Import/Import.h"
 #include "weft/Pipeline/ModuleSizes.h"
@@ -151,6 +152,9 @@ LogicalResult Compilation::runPasses(Phase phase) {
   PipelineOptions pipelineOptions;
   pipelineOptions.plan = planText;
   pipelineOptions.batch = descriptions.recipe.globalBatch;
+  const desc::RecipeSpec &recipe = descriptions.recipe;
+  pipelineOptions.narrowReductions =
+      recipe.precision == desc::Precision::BF16 && recipe.reduction == desc::Precision::BF16;
   pipelineOptions.mutation = options.mutation;
   buildPhase(manager, phase, pipelineOptions);
   return manager.run(*module);
@@ -193,12 +197,14 @@ LogicalResult Compilation::makeProgram() {
   // Without the one, the other would give a share of the peak that is none.
   info.peakFlopsPerRank =
       stepFlops > 0 ? descriptions.machine.device.peakFlops(recipe.precision).value_or(0) : 0;
+  info.memoryBandwidthPerRank = descriptions.machine.device.memoryBandwidth;
   info.threadsPerRank = descriptions.machine.device.cores;
   FailureOr<rt::Program> flat = flatten(*module, info);
   if (failed(flat)) {
     return failure();
   }
   program = std::move(*flat);
+  cost::predictProgram(program, descriptions.machine);
   return checkMemory();
 }
 

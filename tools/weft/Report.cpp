@@ -9,6 +9,7 @@
 
 #include "core/MemoryReport.h"
 #include "core/Text.h"
+#include "weft/Cost/PredictProgram.h"
 #include "weft/Schedule/Lifetimes.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -45,5 +46,6 @@ void weft::printReport(llvm::raw_ostream &os, const rt::Program &program, llvm::
   };
   os << program.kernels.size() << " kernels, " << program.step.size() << " instructions a step, "
      << llvm::count_if(program.step, isCollective) << " of them collectives\n";
+  os << llvm::format("predicted: %.3f ms a step\n", 1e3 * cost::stepSeconds(program));
   os << llvm::format("compiled in %.1f s\n", seconds);
 }

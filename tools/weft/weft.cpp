@@ -25,6 +25,7 @@ constexpr Command commands[] = {
     {"import", "turn a Hugging Face checkpoint into a model and its weights", importCommand},
     {"export", "turn trained weights into a Hugging Face checkpoint", exportCommand},
     {"run", "start a compiled training program", runCommand},
+    {"explain", "say where the time of a compiled program goes", explainCommand},
 };
 
 void printHelp(llvm::raw_ostream &os) {

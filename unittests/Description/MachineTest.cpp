@@ -35,7 +35,8 @@ TEST(Machine, DefaultsAreFilledIn) {
 
 TEST(Machine, NodesAndPrecisions) {
   std::string text = with(machineText, "F32 flops: 1e9 }",
-                          "F32 flops: 1e9 } peak_flops { precision: F64 flops: 5e8 } cores: 4");
+                          "F32 flops: 1e9 } peak_flops { precision: F64 flops: 5e8 } "
+                          "peak_flops { precision: BF16 flops: 3e9 } cores: 4");
   Result<MachineSpec> machine =
       parseMachine(text + "nodes: 3 links { name: \"net\" scope: CLUSTER latency_seconds: 0 "
                           "bandwidth_bytes_per_second: 7 }");
@@ -43,6 +44,7 @@ TEST(Machine, NodesAndPrecisions) {
   EXPECT_EQ(machine->devices(), 24);
   EXPECT_EQ(machine->device.cores, 4);
   EXPECT_EQ(machine->device.peakFlops(Precision::F64), 5e8);
+  EXPECT_EQ(machine->device.peakFlops(Precision::BF16), 3e9);
   EXPECT_EQ(machine->clusterLink->bandwidth, 7);
 }
 
@@ -91,6 +93,93 @@ TEST(Machine, R5PeakFlops) {
   EXPECT_EQ(changed("memory_bytes", "peak_flops { precision: F32 flops: 2e9 } memory_bytes"),
             "machine_r5: h:7:16: device.peak_flops[1].precision: expected one entry for each "
             "precision, got a second one for F32\n");
+}
+
+/// The machine with `entries` in `device.measured`.
+static std::string measuring(const std::string &entries) {
+  return with(machineText, "memory_bytes", "measured { " + entries + " } memory_bytes");
+}
+
+static std::string errorsOf(const std::string &entries) {
+  return errors(parseMachine(measuring(entries), "h"));
+}
+
+TEST(Machine, MeasuredListsAreRead) {
+  Result<MachineSpec> machine = parseMachine(measuring(
+      "products { precision: F64 m: 1 n: 2 k: 3 flops: 4 } memory { bytes: 5 bytes_per_second: 6 } "
+      "kernels { kind: \"norm_grad\" precision: F32 flops: 7 } "
+      "collectives { kind: ALL_TO_ALL ranks: 8 bytes: 9 seconds: 10 } launch_seconds: 0.5 "
+      "rendezvous_seconds: 0.25"));
+  ASSERT_TRUE(bool(machine)) << errors(machine);
+  const MeasuredSpec &measured = machine->device.measured;
+  ASSERT_EQ(measured.products.size(), 1u);
+  EXPECT_EQ(measured.products[0].precision, Precision::F64);
+  EXPECT_EQ(measured.products[0].m + 10 * measured.products[0].n + 100 * measured.products[0].k,
+            321);
+  EXPECT_EQ(measured.products[0].flops, 4);
+  ASSERT_EQ(measured.memory.size(), 1u);
+  EXPECT_EQ(measured.memory[0].bytes, 5);
+  EXPECT_EQ(measured.memory[0].bytesPerSecond, 6);
+  ASSERT_EQ(measured.kernels.size(), 1u);
+  EXPECT_EQ(measured.kernels[0].kind, "norm_grad");
+  EXPECT_EQ(measured.kernels[0].flops, 7);
+  ASSERT_EQ(measured.collectives.size(), 1u);
+  EXPECT_EQ(measured.collectives[0].kind, CollectiveKind::AllToAll);
+  EXPECT_EQ(measured.collectives[0].ranks, 8);
+  EXPECT_EQ(measured.collectives[0].bytes, 9);
+  EXPECT_EQ(measured.collectives[0].seconds, 10);
+  EXPECT_EQ(measured.launchSeconds, 0.5);
+  EXPECT_EQ(measured.rendezvousSeconds, 0.25);
+  EXPECT_EQ(parseMachine(measuring(""))->device.measured.rendezvousSeconds, std::nullopt);
+}
+
+TEST(Machine, R4MeasuredRanges) {
+  EXPECT_EQ(errorsOf("memory { bytes: 0 bytes_per_second: 1 }"),
+            "machine_r4: h:7:23: device.measured.memory[0].bytes: expected a number from 1 to "
+            "1125899906842624, got 0\n");
+  EXPECT_NE(errorsOf("memory { bytes: 1 bytes_per_second: 0 }"), "");
+  EXPECT_NE(errorsOf("products { precision: F32 m: 0 n: 1 k: 1 flops: 1 }"), "");
+  EXPECT_NE(errorsOf("products { precision: F32 m: 1 n: 1 k: 4294967296 flops: 1 }"), "");
+  EXPECT_NE(errorsOf("kernels { kind: \"a b\" precision: F32 flops: 1 }"), "");
+  EXPECT_NE(errorsOf("collectives { kind: ALL_GATHER ranks: 2 bytes: 1 seconds: 0 }"), "");
+  EXPECT_NE(errorsOf("launch_seconds: -1"), "");
+  EXPECT_NE(errorsOf("rendezvous_seconds: 2"), "");
+}
+
+TEST(Machine, R7MeasuredFields) {
+  EXPECT_EQ(errorsOf("memory { bytes: 1 }"),
+            "machine_r7: h:7:14: device.measured.memory[0].bytes_per_second: missing required "
+            "field\n");
+  EXPECT_NE(errorsOf("products { m: 1 n: 1 k: 1 flops: 1 }"), "");
+  EXPECT_NE(errorsOf("kernels { kind: \"map\" flops: 1 }"), "");
+  EXPECT_NE(errorsOf("collectives { kind: ALL_GATHER ranks: 2 bytes: 1 }"), "");
+}
+
+TEST(Machine, R8MeasuredTwice) {
+  EXPECT_EQ(errorsOf("memory { bytes: 1 bytes_per_second: 1 } memory { bytes: 1 "
+                     "bytes_per_second: 2 }"),
+            "machine_r8: h:7:63: device.measured.memory[1].bytes: expected one entry for each "
+            "number of bytes, got a second one\n");
+  auto twice = [](const std::string &entry) { return errorsOf(entry + " " + entry); };
+  EXPECT_NE(twice("products { precision: F32 m: 1 n: 1 k: 1 flops: 1 }"), "");
+  EXPECT_NE(twice("kernels { kind: \"map\" precision: F32 flops: 1 }"), "");
+  EXPECT_NE(twice("collectives { kind: ALL_GATHER ranks: 2 bytes: 1 seconds: 1 }"), "");
+}
+
+TEST(Machine, R9MeasuredRanks) {
+  EXPECT_EQ(errorsOf("collectives { kind: ALL_GATHER ranks: 9 bytes: 1 seconds: 1 }"),
+            "machine_r9: h:7:45: device.measured.collectives[0].ranks: expected a number from 2 to "
+            "8, got 9\n");
+  std::string alone = with(measuring("rendezvous_seconds: 0 collectives { kind: ALL_GATHER ranks: "
+                                     "2 bytes: 1 seconds: 1 }"),
+                           "devices_per_node: 8", "devices_per_node: 1");
+  std::string text = errors(parseMachine(alone.substr(0, alone.find("links")), "h"));
+  EXPECT_NE(text.find("collectives[0].ranks: has no effect where devices_per_node is 1"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("rendezvous_seconds: has no effect where devices_per_node is 1"),
+            std::string::npos)
+      << text;
 }
 
 TEST(Machine, R6Links) {

@@ -126,8 +126,8 @@ TEST(Syntax, UnknownEnumerationValues) {
             "m:1:13: activation: expected one of GELU, GELU_TANH, SWIGLU, got 'RELU'\n");
   EXPECT_EQ(modelErrors("activation: 7"),
             "m:1:13: activation: expected one of GELU, GELU_TANH, SWIGLU, got '7'\n");
-  EXPECT_EQ(errors(parseRecipe("precision: BF16", "r")),
-            "r:1:12: precision: expected one of F64, F32, got 'BF16'\n");
+  EXPECT_EQ(errors(parseRecipe("precision: F16", "r")),
+            "r:1:12: precision: expected one of F64, F32, BF16, got 'F16'\n");
 }
 
 TEST(Syntax, WrongTypes) {

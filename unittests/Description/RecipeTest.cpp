@@ -156,6 +156,31 @@ TEST(Recipe, R12ClipAndZLoss) {
   EXPECT_NE(changed("steps: 100", "steps: 100 clip_norm: inf"), "");
 }
 
+TEST(Recipe, R13MixedOnlyWithBF16) {
+  EXPECT_EQ(changed("steps: 100", "steps: 100 mixed {}"),
+            "recipe_r13: r:6:12: mixed: has no effect with precision F32\n");
+  EXPECT_EQ(changed("steps: 100", "steps: 100 precision: F64 mixed { reduction: F32 }"),
+            "recipe_r13: r:6:27: mixed: has no effect with precision F64\n");
+  EXPECT_EQ(changed("steps: 100", "steps: 100 precision: BF16 mixed {}"), "");
+}
+
+TEST(Recipe, R14MixedFormats) {
+  EXPECT_EQ(changed("steps: 100", "steps: 100 precision: BF16 "
+                                  "mixed { master: BF16 accumulation: BF16 reduction: F64 }"),
+            "recipe_r14: r:6:36: mixed.master: expected F32, got BF16\n"
+            "recipe_r14: r:6:49: mixed.accumulation: expected F32, got BF16\n"
+            "recipe_r14: r:6:68: mixed.reduction: expected F32 or BF16, got F64\n");
+}
+
+TEST(Recipe, Reduction) {
+  auto reduction = [](const std::string &given) {
+    return parseRecipe(with(recipeText, "steps: 100", "steps: 100 " + given))->reduction;
+  };
+  EXPECT_EQ(reduction("precision: F64"), Precision::F64);
+  EXPECT_EQ(reduction("precision: BF16"), Precision::F32);
+  EXPECT_EQ(reduction("precision: BF16 mixed { reduction: BF16 }"), Precision::BF16);
+}
+
 TEST(Recipe, LearningRate) {
   RecipeSpec recipe;
   recipe.steps = 14;
@@ -183,4 +208,6 @@ TEST(Recipe, Precision) {
   EXPECT_STREQ(nameOf(Precision::F32), "F32");
   EXPECT_EQ(bytesOf(Precision::F64), 8);
   EXPECT_EQ(bytesOf(Precision::F32), 4);
+  EXPECT_STREQ(nameOf(Precision::BF16), "BF16");
+  EXPECT_EQ(bytesOf(Precision::BF16), 2);
 }

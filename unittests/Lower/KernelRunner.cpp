@@ -20,6 +20,7 @@
 #include "weft/Pipeline/Emit/Emit.h"
 #include "weft/Pipeline/Lower/HostLowering.h"
 #include "weft/Pipeline/Lower/Passes.h"
+#include "llvm/ADT/APFloat.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FileUtilities.h"
 
@@ -27,8 +28,25 @@ namespace weft::test {
 
 namespace {
 
+/// One element of bf16.
+struct BF16 {
+  uint16_t bits;
+
+  explicit BF16(double value) {
+    llvm::APFloat number(value);
+    bool isInexact = false;
+    number.convert(llvm::APFloat::BFloat(), llvm::APFloat::rmNearestTiesToEven, &isInexact);
+    bits = static_cast<uint16_t>(number.bitcastToAPInt().getZExtValue());
+  }
+  explicit operator double() const {
+    return llvm::APFloat(llvm::APFloat::BFloat(), llvm::APInt(16, bits)).convertToDouble();
+  }
+};
+
 size_t sizeOf(Kind kind, bool isF64) {
   switch (kind) {
+  case Kind::BFloat16:
+    return 2;
   case Kind::Float:
     return isF64 ? 8 : 4;
   case Kind::Int32:
@@ -79,6 +97,8 @@ private:
       body(reinterpret_cast<int32_t *>(start)[i]);
     } else if (array.kind == Kind::Int64) {
       body(reinterpret_cast<int64_t *>(start)[i]);
+    } else if (array.kind == Kind::BFloat16) {
+      body(reinterpret_cast<BF16 *>(start)[i]);
     } else if (isF64) {
       body(reinterpret_cast<double *>(start)[i]);
     } else {
@@ -183,7 +203,17 @@ std::string Array::type(const std::string &floatType) const {
   for (int64_t size : shape) {
     text += std::to_string(size) + "x";
   }
-  return text + (kind == Kind::Float ? floatType : kind == Kind::Int32 ? "i32" : "i64") + ">";
+  switch (kind) {
+  case Kind::Float:
+    return text + floatType + ">";
+  case Kind::Int32:
+    return text + "i32>";
+  case Kind::Int64:
+    return text + "i64>";
+  case Kind::BFloat16:
+    break;
+  }
+  return text + "bf16>";
 }
 
 Array randomArray(std::vector<int64_t> shape, unsigned salt) {
@@ -194,6 +224,8 @@ Array randomArray(std::vector<int64_t> shape, unsigned salt) {
   }
   return array;
 }
+
+double roundedToBF16(double value) { return static_cast<double>(BF16(value)); }
 
 Array randomIds(std::vector<int64_t> shape, int64_t least, int64_t most, unsigned salt) {
   Array array(std::move(shape), Kind::Int32);

@@ -163,6 +163,27 @@ TEST_F(FlattenTest, WritesATrainingStep) {
   EXPECT_TRUE(schedule::prove(*program).holds());
 }
 
+/// Costs are those of one rank's tensors, as the ops say.
+TEST_F(FlattenTest, InstructionsKnowTheirCost) {
+  FailureOr<rt::Program> program = compile(kTraining);
+  ASSERT_TRUE(succeeded(program)) << messages;
+  auto expectCost = [&](size_t index, double flops, double bytes) {
+    EXPECT_EQ(program->step[index].cost.flops, flops) << "instruction " << index;
+    EXPECT_EQ(program->step[index].cost.bytes, bytes) << "instruction " << index;
+    EXPECT_EQ(program->step[index].cost.seconds, 0) << "instruction " << index;
+  };
+  expectCost(0, 2 * 2 * 4 * 4, 4 * (8 + 16 + 8));
+  expectCost(5, 0, 4 * (16 + 16)); // All-reduce: reads all of it, writes all of it.
+  expectCost(6, 0, 0);             // Observe.
+  expectCost(7, 2 * 16, 4 * 5 * 16);
+  EXPECT_EQ(rt::classOf(*program, program->step[0]), "product");
+  EXPECT_EQ(rt::classOf(*program, program->step[1]), "map");
+  EXPECT_EQ(rt::classOf(*program, program->step[5]), "all-reduce");
+  EXPECT_EQ(rt::classOf(*program, program->step[7]), "optimizer");
+  EXPECT_EQ(program->kernels[program->step[1].target].detail, "tanh");
+  EXPECT_EQ(program->kernels[program->step[7].target].detail, "addf subf");
+}
+
 TEST_F(FlattenTest, SwapsVariablesThroughCopies) {
   FailureOr<rt::Program> program = compile(R"mlir(
   weft.variable parameter @a ["in"] : tensor<4xf32, #vector>

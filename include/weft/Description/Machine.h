@@ -23,8 +23,49 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace weft::desc {
+
+/// C = A B with `m` rows and `n` columns, summed over `k`.
+struct ProductRate {
+  Precision precision = Precision::F32;
+  int64_t m = 0, n = 0, k = 0;
+  double flops = 0; ///< Per second.
+};
+
+/// A kernel that reads and writes `bytes` of memory and computes little.
+struct MemoryRate {
+  int64_t bytes = 0;
+  double bytesPerSecond = 0;
+};
+
+/// Kernels of the op `kind`.
+struct KernelRate {
+  std::string kind;
+  Precision precision = Precision::F32;
+  double flops = 0; ///< Per second.
+};
+
+enum class CollectiveKind { AllReduce, AllGather, ReduceScatter, AllToAll };
+
+/// A collective in which each of `ranks` devices of one node has an operand of `bytes`.
+struct CollectiveTime {
+  CollectiveKind kind = CollectiveKind::AllReduce;
+  int64_t ranks = 0, bytes = 0;
+  double seconds = 0;
+};
+
+/// What a device reaches while the others of its node do the same. Each list may be empty; no entry
+/// stands twice, and all are in the order of the file.
+struct MeasuredSpec {
+  std::vector<ProductRate> products;
+  std::vector<MemoryRate> memory;
+  std::vector<KernelRate> kernels;
+  std::vector<CollectiveTime> collectives;
+  double launchSeconds = 0;
+  std::optional<double> rendezvousSeconds;
+};
 
 /// One device; all devices of a machine are alike. One rank runs on one device.
 struct DeviceSpec {
@@ -33,13 +74,17 @@ struct DeviceSpec {
   /// description gives no number for that precision.
   std::optional<double> peakFlopsF64;
   std::optional<double> peakFlopsF32;
+  std::optional<double> peakFlopsBF16;
   /// Memory that one rank may use.
   int64_t memoryBytes = 0;
   double memoryBandwidth = 0.0; ///< Bytes per second.
   int64_t cores = 1;
+  MeasuredSpec measured;
 
   std::optional<double> peakFlops(Precision precision) const {
-    return precision == Precision::F64 ? peakFlopsF64 : peakFlopsF32;
+    return precision == Precision::F64   ? peakFlopsF64
+           : precision == Precision::F32 ? peakFlopsF32
+                                         : peakFlopsBF16;
   }
 };
 

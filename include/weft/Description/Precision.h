@@ -10,13 +10,13 @@
 
 namespace weft::desc {
 
-/// The IEEE 754 format of parameters, activations, gradients and optimizer state.
-enum class Precision { F64, F32 };
+/// A number format: of IEEE 754, or bfloat16.
+enum class Precision { F64, F32, BF16 };
 
-/// "F64" or "F32", as in a recipe.
+/// "F64", "F32" or "BF16", as in a recipe.
 const char *nameOf(Precision precision);
 
-/// Bytes of one element: 8 or 4.
+/// Bytes of one element: 8, 4 or 2.
 int bytesOf(Precision precision);
 
 } // namespace weft::desc

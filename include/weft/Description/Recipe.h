@@ -61,7 +61,11 @@ struct RecipeSpec {
   int64_t sequenceLength = 0;
   /// Sequences in one optimizer step, over all ranks. A batch given in tokens is already divided.
   int64_t globalBatch = 0;
+  /// Of activations, and with F64 and F32 of everything; with BF16 parameters, optimizer state and
+  /// sums are of F32.
   Precision precision = Precision::F32;
+  /// Of what ranks exchange to add it up: that of sums, or BF16.
+  Precision reduction = Precision::F32;
   std::variant<AdamWSpec, SgdSpec> optimizer;
   ScheduleSpec schedule;
   /// Largest allowed l2 norm of all gradients together; none means no clipping.

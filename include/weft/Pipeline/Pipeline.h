@@ -25,6 +25,8 @@ struct PipelineOptions {
   std::string plan;
   /// Sequences in the global batch.
   int64_t batch = 1;
+  /// Whether ranks exchange bf16 where they add up float32.
+  bool narrowReductions = false;
   /// A mistake to plant after Partition, to see whether a test can tell.
   std::optional<MutateCollectivePassOptions> mutation;
 };

@@ -7,6 +7,8 @@
 
 #include "weft/Dialect/Weft/IR/ScalarOps.h"
 
+#include "weft/Dialect/Weft/IR/ElementTypes.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
@@ -26,8 +28,8 @@ struct Scalar {
 
   Location loc() const { return value.getLoc(); }
   Scalar constant(double number) const {
-    return {builder, arith::ConstantOp::create(
-                         builder, loc(), builder.getFloatAttr(value.getType(), number))};
+    return {builder, arith::ConstantOp::create(builder, loc(),
+                                               builder.getFloatAttr(value.getType(), number))};
   }
 };
 
@@ -61,8 +63,7 @@ struct NoGradient : public ScalarOpInterface::ExternalModel<NoGradient<ConcreteO
 /// y = f(x): `Derivative::of(x, y)` is f'(x).
 template <typename ConcreteOp, typename Derivative, int flops>
 struct Function
-    : public ScalarOpInterface::ExternalModel<Function<ConcreteOp, Derivative, flops>,
-                                              ConcreteOp> {
+    : public ScalarOpInterface::ExternalModel<Function<ConcreteOp, Derivative, flops>, ConcreteOp> {
   void buildScalarGradient(Operation *op, OpBuilder &builder, Value gradient,
                            SmallVectorImpl<Value> &operands) const {
     Scalar x{builder, op->getOperand(0)}, y{builder, op->getResult(0)};
@@ -192,15 +193,16 @@ struct SelectModel : public ScalarOpInterface::ExternalModel<SelectModel, arith:
   }
 };
 
-/// Widening or narrowing: additive but for rounding.
-template <typename ConcreteOp, typename Back>
-struct CastModel : public ScalarOpInterface::ExternalModel<CastModel<ConcreteOp, Back>,
-                                                           ConcreteOp> {
-  Linearity getLinearity(Operation *, ArrayRef<Linearity> operands) const { return operands[0]; }
+/// Widening or rounding. Rounded terms do not add up to the rounded sum.
+template <typename ConcreteOp, bool rounds>
+struct CastModel
+    : public ScalarOpInterface::ExternalModel<CastModel<ConcreteOp, rounds>, ConcreteOp> {
+  Linearity getLinearity(Operation *, ArrayRef<Linearity> operands) const {
+    return rounds ? joinNonlinear(operands) : operands[0];
+  }
   void buildScalarGradient(Operation *op, OpBuilder &builder, Value gradient,
                            SmallVectorImpl<Value> &operands) const {
-    operands[0] =
-        Back::create(builder, op->getLoc(), op->getOperand(0).getType(), gradient);
+    operands[0] = castScalar(builder, op->getLoc(), gradient, op->getOperand(0).getType());
   }
   double getFlops(Operation *) const { return 0; }
 };
@@ -211,8 +213,7 @@ struct PowModel : public ScalarOpInterface::ExternalModel<PowModel, math::PowFOp
                            SmallVectorImpl<Value> &operands) const {
     Scalar g{builder, gradient}, x{builder, op->getOperand(0)}, y{builder, op->getOperand(1)};
     operands[0] = (g * y * binary<math::PowFOp>(x, y - y.constant(1))).value;
-    operands[1] =
-        (g * Scalar{builder, op->getResult(0)} * unary<math::LogOp>(x)).value;
+    operands[1] = (g * Scalar{builder, op->getResult(0)} * unary<math::LogOp>(x)).value;
   }
   double getFlops(Operation *) const { return 20; }
 };
@@ -223,13 +224,13 @@ void registerArith(MLIRContext *context, arith::ArithDialect *) {
   arith::NegFOp::attachInterface<NegModel>(*context);
   arith::MulFOp::attachInterface<MulModel>(*context);
   arith::DivFOp::attachInterface<DivModel>(*context);
-  arith::MaximumFOp::attachInterface<
-      ChoiceModel<arith::MaximumFOp, arith::CmpFPredicate::OGE>>(*context);
-  arith::MinimumFOp::attachInterface<
-      ChoiceModel<arith::MinimumFOp, arith::CmpFPredicate::OLE>>(*context);
+  arith::MaximumFOp::attachInterface<ChoiceModel<arith::MaximumFOp, arith::CmpFPredicate::OGE>>(
+      *context);
+  arith::MinimumFOp::attachInterface<ChoiceModel<arith::MinimumFOp, arith::CmpFPredicate::OLE>>(
+      *context);
   arith::SelectOp::attachInterface<SelectModel>(*context);
-  arith::ExtFOp::attachInterface<CastModel<arith::ExtFOp, arith::TruncFOp>>(*context);
-  arith::TruncFOp::attachInterface<CastModel<arith::TruncFOp, arith::ExtFOp>>(*context);
+  arith::ExtFOp::attachInterface<CastModel<arith::ExtFOp, /*rounds=*/false>>(*context);
+  arith::TruncFOp::attachInterface<CastModel<arith::TruncFOp, /*rounds=*/true>>(*context);
   arith::ConstantOp::attachInterface<NoGradient<arith::ConstantOp>>(*context);
   arith::CmpFOp::attachInterface<NoGradient<arith::CmpFOp>>(*context);
   arith::SIToFPOp::attachInterface<NoGradient<arith::SIToFPOp>>(*context);

@@ -146,10 +146,9 @@ LogicalResult GradientBuilder::callForward(Block &block) {
       return failure();
     }
     OpBuilder builder(call);
-    auto forward = CallOp::create(
-        builder, call.getLoc(), (*layer)->forward.getResultTypes(),
-        FlatSymbolRefAttr::get((*layer)->forward.getSymNameAttr()), call.getLabelAttr(),
-        call.getOperands());
+    auto forward = CallOp::create(builder, call.getLoc(), (*layer)->forward.getResultTypes(),
+                                  FlatSymbolRefAttr::get((*layer)->forward.getSymNameAttr()),
+                                  call.getLabelAttr(), call.getOperands());
     call->replaceAllUsesWith(forward->getResults().take_front(call->getNumResults()));
     call.erase();
   }
@@ -182,9 +181,9 @@ FailureOr<LayerGradient *> GradientBuilder::differentiateLayer(CallOp call) {
   }
   OpBuilder builder(module.getContext());
   builder.setInsertionPointAfter(layer->forward);
-  layer->backward = func::FuncOp::create(builder, layer->forward.getLoc(),
-                                         (name + "_backward").str(),
-                                         builder.getFunctionType({}, {}));
+  layer->backward =
+      func::FuncOp::create(builder, layer->forward.getLoc(), (name + "_backward").str(),
+                           builder.getFunctionType({}, {}));
   layer->backward.setPrivate();
   Block *body = layer->backward.addEntryBlock();
   builder.setInsertionPointToEnd(body);
@@ -241,11 +240,9 @@ void GradientBuilder::passForwardValues(LayerGradient &layer) {
   }
   llvm::append_range(ordered, saved);
   for (auto [position, value] : llvm::enumerate(ordered)) {
-    BlockArgument argument =
-        backward.insertArgument(position, value.getType(), value.getLoc());
-    value.replaceUsesWithIf(argument, [&](OpOperand &use) {
-      return use.getOwner()->getBlock() == &backward;
-    });
+    BlockArgument argument = backward.insertArgument(position, value.getType(), value.getLoc());
+    value.replaceUsesWithIf(
+        argument, [&](OpOperand &use) { return use.getOwner()->getBlock() == &backward; });
   }
   OpBuilder builder(layer.forward);
   layer.forward.setFunctionType(
@@ -302,7 +299,9 @@ void GradientBuilder::buildBackwardOf(CallOp call, OpBuilder &builder, Gradients
   for (Value result : call->getResults().take_front(layer.results)) {
     if (isDifferentiable(result.getType())) {
       Value gradient = gradients.get(builder, result);
-      operands.push_back(gradient ? gradient : createZeroLike(builder, call.getLoc(), result));
+      operands.push_back(
+          gradient ? createCast(builder, call.getLoc(), gradient, getElementTypeOrSelf(result))
+                   : createZeroLike(builder, call.getLoc(), result));
     }
   }
   auto backward = CallOp::create(builder, call.getLoc(), layer.backward.getResultTypes(),

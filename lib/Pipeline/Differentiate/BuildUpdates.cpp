@@ -7,6 +7,7 @@
 
 #include "OptimizerFormulas.h"
 
+#include "weft/Dialect/Weft/IR/ElementTypes.h"
 #include "weft/Dialect/Weft/IR/MapBuilders.h"
 #include "weft/Pipeline/Differentiate/Passes.h"
 
@@ -77,7 +78,7 @@ LogicalResult UpdateBuilder::collect() {
   llvm::StringMap<StringRef> labels;
   for (CallOp call : block.getOps<CallOp>()) {
     for (Value operand : call.getOperands()) {
-      if (auto read = operand.getDefiningOp<ReadOp>()) {
+      if (auto read = lookThroughCast(operand).getDefiningOp<ReadOp>()) {
         labels.try_emplace(read.getVariable(), call.getLabel());
       }
     }
@@ -164,7 +165,7 @@ Value UpdateBuilder::squareNorm() {
     for (Trained &trained : group) {
       gradients.push_back(trained.gradient);
     }
-    Type scalar = RankedTensorType::get({}, getElementTypeOrSelf(gradients[0]));
+    Type scalar = RankedTensorType::get({}, wideTypeOf(getElementTypeOrSelf(gradients[0])));
     func::FuncOp function = getFunction(
         "square_norm", TypeRange(ValueRange(gradients)), scalar, {}, [&](ValueRange arguments) {
           SmallVector<Value> squares;

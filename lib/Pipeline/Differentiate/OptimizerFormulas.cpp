@@ -126,8 +126,7 @@ Value OptimizerFormulas::learningRate(Value step) {
     if (warmup == 0) {
       return rate;
     }
-    Value rising =
-        a.div(a.mul(a.constant(peak), a.add(in[0], a.constant(1))), a.constant(warmup));
+    Value rising = a.div(a.mul(a.constant(peak), a.add(in[0], a.constant(1))), a.constant(warmup));
     return a.selectLess(in[0], a.constant(warmup), rising, rate);
   });
 }
@@ -161,7 +160,7 @@ SmallVector<Value> OptimizerFormulas::update(ValueRange schedule, Value scale, V
   SmallVector<Type> outputs(1 + states.size(), parameter.getType());
   auto body = [&](OpBuilder &inner, Location at, ValueRange in) {
     Arithmetic a(inner, at, in[0].getType());
-    Value w = in[0], g = in[1];
+    Value w = in[0], g = a.take(in[1]);
     ValueRange state = in.slice(2, states.size());
     SmallVector<Value> rates;
     for (Value rate : in.slice(2 + states.size(), schedule.size())) {
@@ -173,8 +172,8 @@ SmallVector<Value> OptimizerFormulas::update(ValueRange schedule, Value scale, V
     if (optimizer.getKind() == OptimizerKind::AdamW) {
       Value m = decayTo(a, state[0], g, optimizer.getBeta1().convertToDouble());
       Value v = decayTo(a, state[1], a.mul(g, g), optimizer.getBeta2().convertToDouble());
-      Value root = a.add(a.sqrt(a.mul(v, rates[2])),
-                         a.constant(optimizer.getEpsilon().convertToDouble()));
+      Value root =
+          a.add(a.sqrt(a.mul(v, rates[2])), a.constant(optimizer.getEpsilon().convertToDouble()));
       Value move = a.div(a.mul(m, rates[1]), root);
       if (weightDecay != 0) {
         move = a.add(move, a.mul(a.constant(weightDecay), w));

@@ -44,10 +44,17 @@ Expected<std::string> findCompiler(Sanitizer sanitize) {
 
 SmallVector<std::string> makeArguments(const LinkOptions &options, StringRef compiler,
                                        StringRef target) {
-  SmallVector<std::string> arguments = {
-      compiler.str(), options.objectPath, options.runtimeLibraryPath,
-      "-o",           target.str(),       "-lopenblas",
-      "-lm",          "-lpthread",        "-ldl"};
+  SmallVector<std::string> arguments = {compiler.str(),
+                                        options.objectPath,
+                                        options.runtimeLibraryPath,
+                                        "-o",
+                                        target.str(),
+                                        "-lopenblas",
+                                        "-ldnnl",
+                                        "-lgomp",
+                                        "-lm",
+                                        "-lpthread",
+                                        "-ldl"};
   if (options.sanitize != Sanitizer::None) {
     arguments.push_back(("-fsanitize=" + nameOf(options.sanitize)).str());
   }

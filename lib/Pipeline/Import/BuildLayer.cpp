@@ -64,7 +64,7 @@ Value LayerBuilder::startFunction(llvm::StringRef name) {
   types.push_back(builder.streamType());
   llvm::SmallVector<Parameter> declared = layerParameters(model);
   for (const Parameter &parameter : declared) {
-    types.push_back(builder.parameterType(parameter.dimensions));
+    types.push_back(builder.usedType(parameter));
   }
   auto function = builder.function(name, types, builder.streamType(), /*isPrivate=*/true);
 
@@ -88,7 +88,7 @@ Value LayerBuilder::project(llvm::StringRef name, llvm::StringRef equation, Valu
   Value output =
       builder.contract(name, equation, {input, parameters.lookup(name.str() + ".weight")});
   Value bias = parameters.lookup(name.str() + ".bias");
-  return bias ? builder.add(name, output, bias) : output;
+  return bias ? builder.add(name, output, bias) : builder.round(name, output);
 }
 
 Value LayerBuilder::norm(llvm::StringRef name, Value input) {
@@ -111,7 +111,7 @@ Value LayerBuilder::rotate(llvm::StringRef name, Value input) {
 Value LayerBuilder::attend(Value query, Value keys, Value values) {
   int64_t batch = ShapedType::kDynamic;
   RankedTensorType lse =
-      builder.floatType({batch, model.kvHeads, model.group(), builder.recipe.sequenceLength});
+      builder.wideType({batch, model.kvHeads, model.group(), builder.recipe.sequenceLength});
   bool drops = model.attentionDropout > 0.0;
   // A window that no sequence outgrows is none.
   bool hasWindow =

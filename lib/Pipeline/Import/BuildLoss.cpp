@@ -8,6 +8,8 @@
 #include "ModelBuilder.h"
 #include "weft/Pipeline/Import/Parameters.h"
 
+#include "weft/Dialect/Weft/IR/MapBuilders.h"
+
 using namespace mlir;
 using namespace weft;
 
@@ -65,9 +67,8 @@ private:
 
 Value LossBuilder::embed() {
   Value stream = builder.embedding("embed.tokens", readTokenTable(), readIds("tokens"));
-  if (model.positions == desc::PositionKind::Learned) {
-    stream = addPositions(stream);
-  }
+  stream = model.positions == desc::PositionKind::Learned ? addPositions(stream)
+                                                          : builder.round("embed.tokens", stream);
   if (model.dropout > 0.0) {
     key.layer = builder.index("embed.dropout", 0);
   }
@@ -109,8 +110,11 @@ Value LossBuilder::callLayer(int64_t number, Value rotaryTable, Value stream) {
   }
   operands.push_back(stream);
   for (const Parameter &parameter : layerParameters(model)) {
-    operands.push_back(
-        builder.read(name + "." + parameter.name, builder.parameterType(parameter.dimensions)));
+    std::string full = name + "." + parameter.name;
+    Value held = builder.read(full, builder.parameterType(parameter.dimensions));
+    // Once for all uses of a step, forward and backward.
+    operands.push_back(createCast(builder.builder, builder.location(full), held,
+                                  builder.usedType(parameter).getElementType()));
   }
   auto call = CallOp::create(builder.builder, builder.location(name), stream.getType(), layer, name,
                              operands);
@@ -125,17 +129,18 @@ Value LossBuilder::applyHead(Value stream) {
   Value head = model.tiedEmbeddings
                    ? readTokenTable()
                    : builder.read("head.weight", builder.parameterType({"vocab", "hidden"}));
-  return builder.contract("head", "bsh,vh->bsv", {normed, head});
+  Value logits = builder.contract("head", "bsh,vh->bsv", {normed, builder.round("head", head)});
+  return builder.round("head", logits);
 }
 
 Value LossBuilder::compare(Value logits) {
   Value targets = readIds("targets");
   RankedTensorType perToken =
-      builder.floatType({ShapedType::kDynamic, builder.recipe.sequenceLength});
+      builder.wideType({ShapedType::kDynamic, builder.recipe.sequenceLength});
   auto halves = CrossEntropyOp::create(builder.builder, builder.location("cross_entropy"), perToken,
                                        perToken, logits, targets, /*offset=*/Value{});
   double zLoss = builder.recipe.zLoss;
-  Value losses = builder.map("loss", {halves.getLse(), halves.getPicked()},
+  Value losses = builder.map("loss", {halves.getLse(), halves.getPicked()}, builder.wideElement(),
                              [zLoss](ImplicitLocOpBuilder &scalars, ValueRange in) -> Value {
                                Value loss = arith::SubFOp::create(scalars, in[0], in[1]);
                                if (zLoss == 0.0) {
@@ -149,17 +154,18 @@ Value LossBuilder::compare(Value logits) {
   Value sum = builder.contract("loss", "bs->", {losses});
   // The mean is over the recipe's batch, even where the batch at hand is a part of it.
   double scale = 1.0 / static_cast<double>(builder.recipe.globalBatchTokens());
-  return builder.map("loss", {sum}, [scale](ImplicitLocOpBuilder &scalars, ValueRange in) -> Value {
-    Value factor = scalarConstant(scalars, in[0], scale);
-    return arith::MulFOp::create(scalars, in[0], factor);
-  });
+  return builder.map("loss", {sum}, builder.wideElement(),
+                     [scale](ImplicitLocOpBuilder &scalars, ValueRange in) -> Value {
+                       Value factor = scalarConstant(scalars, in[0], scale);
+                       return arith::MulFOp::create(scalars, in[0], factor);
+                     });
 }
 
 } // namespace
 
 void weft::buildLoss(ModelBuilder &builder) {
   buildLayer(builder, "layer");
-  builder.function("loss", {}, builder.floatType({}), /*isPrivate=*/false);
+  builder.function("loss", {}, builder.wideType({}), /*isPrivate=*/false);
   Value loss = LossBuilder(builder, "layer").build();
   func::ReturnOp::create(builder.builder, builder.location("loss"), loss);
 }

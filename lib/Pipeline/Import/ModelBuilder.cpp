@@ -8,6 +8,8 @@
 #include "ModelBuilder.h"
 
 #include "weft/Description/Validate.h"
+#include "weft/Dialect/Weft/IR/ElementTypes.h"
+#include "weft/Dialect/Weft/IR/MapBuilders.h"
 
 #include "llvm/ADT/DenseMap.h"
 
@@ -18,13 +20,27 @@ Location ModelBuilder::location(llvm::StringRef name) {
   return NameLoc::get(builder.getStringAttr(name));
 }
 
-RankedTensorType ModelBuilder::floatType(llvm::ArrayRef<int64_t> shape) {
-  bool isDouble = recipe.precision == desc::Precision::F64;
-  return RankedTensorType::get(shape, isDouble ? Type(builder.getF64Type()) : builder.getF32Type());
+Type ModelBuilder::wideElement() { return wideTypeOf(activationElement()); }
+
+Type ModelBuilder::activationElement() {
+  switch (recipe.precision) {
+  case desc::Precision::F64:
+    return builder.getF64Type();
+  case desc::Precision::F32:
+    return builder.getF32Type();
+  case desc::Precision::BF16:
+    break;
+  }
+  return builder.getBF16Type();
+}
+
+RankedTensorType ModelBuilder::wideType(llvm::ArrayRef<int64_t> shape) {
+  return RankedTensorType::get(shape, wideElement());
 }
 
 RankedTensorType ModelBuilder::streamType() {
-  return floatType({ShapedType::kDynamic, recipe.sequenceLength, model.hidden});
+  return RankedTensorType::get({ShapedType::kDynamic, recipe.sequenceLength, model.hidden},
+                               activationElement());
 }
 
 RankedTensorType ModelBuilder::counterType() {
@@ -32,7 +48,7 @@ RankedTensorType ModelBuilder::counterType() {
 }
 
 RankedTensorType ModelBuilder::rotaryTableType() {
-  return floatType({2, recipe.sequenceLength, model.headSize / 2});
+  return wideType({2, recipe.sequenceLength, model.headSize / 2});
 }
 
 RankedTensorType ModelBuilder::parameterType(llvm::ArrayRef<llvm::StringRef> dimensions) {
@@ -40,7 +56,12 @@ RankedTensorType ModelBuilder::parameterType(llvm::ArrayRef<llvm::StringRef> dim
   for (llvm::StringRef dimension : dimensions) {
     shape.push_back(*desc::dimensionSize(model, recipe, dimension));
   }
-  return floatType(shape);
+  return wideType(shape);
+}
+
+RankedTensorType ModelBuilder::usedType(const Parameter &parameter) {
+  RankedTensorType type = parameterType(parameter.dimensions);
+  return parameter.isMatrix() ? type.clone(activationElement()) : type;
 }
 
 func::FuncOp ModelBuilder::function(llvm::StringRef name, TypeRange arguments, TypeRange results,
@@ -67,6 +88,10 @@ Value ModelBuilder::read(llvm::StringRef variable, RankedTensorType type) {
   return ReadOp::create(builder, location(variable), type, variable);
 }
 
+Value ModelBuilder::round(llvm::StringRef name, Value value) {
+  return createCast(builder, location(name), value, activationElement());
+}
+
 Value ModelBuilder::contract(llvm::StringRef name, llvm::StringRef equation,
                              llvm::ArrayRef<Value> inputs) {
   auto [terms, result] = equation.split("->");
@@ -83,11 +108,12 @@ Value ModelBuilder::contract(llvm::StringRef name, llvm::StringRef equation,
   for (char letter : result) {
     shape.push_back(sizes.at(letter));
   }
-  return ContractOp::create(builder, location(name), floatType(shape), equation, inputs);
+  return ContractOp::create(builder, location(name), wideType(shape), equation, inputs);
 }
 
-Value ModelBuilder::map(llvm::StringRef name, llvm::ArrayRef<Value> inputs, ScalarCode code) {
-  auto type = llvm::cast<RankedTensorType>(inputs.front().getType());
+Value ModelBuilder::map(llvm::StringRef name, llvm::ArrayRef<Value> inputs, Type element,
+                        ScalarCode code) {
+  auto type = llvm::cast<RankedTensorType>(inputs.front().getType()).clone(element);
   unsigned rank = type.getRank();
   llvm::SmallVector<AffineMap> maps;
   for (Value input : inputs) {
@@ -96,7 +122,11 @@ Value ModelBuilder::map(llvm::StringRef name, llvm::ArrayRef<Value> inputs, Scal
   }
   auto body = [&](OpBuilder &inner, Location loc, ValueRange scalars) {
     ImplicitLocOpBuilder scalarBuilder(loc, inner);
-    return llvm::SmallVector<Value>{code(scalarBuilder, scalars)};
+    llvm::SmallVector<Value> wide;
+    for (Value scalar : scalars) {
+      wide.push_back(castScalar(inner, loc, scalar, wideElement()));
+    }
+    return llvm::SmallVector<Value>{castScalar(inner, loc, code(scalarBuilder, wide), element)};
   };
   return MapOp::create(builder, location(name), TypeRange{type}, ValueRange(inputs), maps, body)
       ->getResult(0);
@@ -127,7 +157,7 @@ Value ModelBuilder::dropout(llvm::StringRef name, Value input, const RandomKey &
 Value ModelBuilder::embedding(llvm::StringRef name, Value table, Value ids) {
   auto shape = llvm::to_vector(llvm::cast<RankedTensorType>(ids.getType()).getShape());
   shape.push_back(model.hidden);
-  return EmbeddingOp::create(builder, location(name), floatType(shape), table, ids,
+  return EmbeddingOp::create(builder, location(name), wideType(shape), table, ids,
                              /*offset=*/Value{});
 }
 

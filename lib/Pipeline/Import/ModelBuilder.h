@@ -11,6 +11,7 @@
 #include "weft/Description/Model.h"
 #include "weft/Description/Recipe.h"
 #include "weft/Dialect/Weft/IR/Weft.h"
+#include "weft/Pipeline/Import/Parameters.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -38,8 +39,12 @@ public:
       : builder(builder), model(model), recipe(recipe) {}
 
   mlir::Location location(llvm::StringRef name);
-  /// A tensor in the precision of the recipe.
-  mlir::RankedTensorType floatType(llvm::ArrayRef<int64_t> shape);
+  /// What parameters, sums and the loss are held in: f32 or f64.
+  mlir::Type wideElement();
+  /// What activations are held in: bf16, or the same.
+  mlir::Type activationElement();
+  /// A tensor of what is held wide.
+  mlir::RankedTensorType wideType(llvm::ArrayRef<int64_t> shape);
   /// The residual stream, [batch, sequence, hidden].
   mlir::RankedTensorType streamType();
   /// The counters of a step.
@@ -48,6 +53,8 @@ public:
   mlir::RankedTensorType rotaryTableType();
   /// A parameter or optimizer state whose dimensions mean `dimensions`.
   mlir::RankedTensorType parameterType(llvm::ArrayRef<llvm::StringRef> dimensions);
+  /// What layers get of a parameter: matrices as the activations that they are multiplied with.
+  mlir::RankedTensorType usedType(const Parameter &parameter);
 
   /// A function at the end of the module with an empty body, in which the builder then stands.
   mlir::func::FuncOp function(llvm::StringRef name, mlir::TypeRange arguments,
@@ -58,11 +65,20 @@ public:
   /// Whether the model draws random numbers while it runs.
   bool hasDropout() const { return model.dropout > 0.0 || model.attentionDropout > 0.0; }
 
+  /// `value` as an activation.
+  mlir::Value round(llvm::StringRef name, mlir::Value value);
+  /// The sums are wide.
   mlir::Value contract(llvm::StringRef name, llvm::StringRef equation,
                        llvm::ArrayRef<mlir::Value> inputs);
-  /// An elementwise function of `inputs`. The first has the shape of the result; the others have
-  /// its last dimensions, and are spread over the rest.
-  mlir::Value map(llvm::StringRef name, llvm::ArrayRef<mlir::Value> inputs, ScalarCode code);
+  /// An elementwise function of `inputs`, computed wide, with a result of type `element`. The first
+  /// has the shape of the result; the others have its last dimensions, and are spread over the
+  /// rest.
+  mlir::Value map(llvm::StringRef name, llvm::ArrayRef<mlir::Value> inputs, mlir::Type element,
+                  ScalarCode code);
+  /// The same, the result being an activation.
+  mlir::Value map(llvm::StringRef name, llvm::ArrayRef<mlir::Value> inputs, ScalarCode code) {
+    return map(name, inputs, activationElement(), code);
+  }
   mlir::Value add(llvm::StringRef name, mlir::Value a, mlir::Value b);
   /// The norm of the model's kind; `bias` may be null.
   mlir::Value norm(llvm::StringRef name, mlir::Value input, mlir::Value scale, mlir::Value bias);

@@ -39,7 +39,7 @@ AttentionSizes::AttentionSizes(Value query, Value key, Value value, int64_t bloc
                                std::optional<int64_t> window) {
   auto queryType = cast<MemRefType>(query.getType());
   auto keyType = cast<MemRefType>(key.getType());
-  Type type = queryType.getElementType();
+  Type type = wideTypeOf(queryType.getElementType());
   int64_t lanes = vectorLanes(type);
   batch = queryType.getDimSize(0);
   queries = queryType.getDimSize(1);

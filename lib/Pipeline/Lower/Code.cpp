@@ -117,22 +117,33 @@ Buffer::Buffer(Code &code, Value memref) : code(&code), memref(memref) {}
 int64_t Buffer::getSize(int64_t dim) const { return getShape()[dim < 0 ? dim + getRank() : dim]; }
 
 Num Buffer::load(ArrayRef<Num> indices) const {
+  return code->toReal(loadStored(indices), getElementType());
+}
+
+void Buffer::store(Num value, ArrayRef<Num> indices) const {
+  storeStored(code->toReal(value, getStoredType()), indices);
+}
+
+Num Buffer::loadStored(ArrayRef<Num> indices) const {
   return code->num(
       memref::LoadOp::create(code->getBuilder(), code->getLoc(), memref, valuesOf(indices)));
 }
 
-void Buffer::store(Num value, ArrayRef<Num> indices) const {
+void Buffer::storeStored(Num value, ArrayRef<Num> indices) const {
   memref::StoreOp::create(code->getBuilder(), code->getLoc(), value, memref, valuesOf(indices));
 }
 
 Num Buffer::loadVector(int64_t lanes, ArrayRef<Num> indices) const {
-  auto type = VectorType::get({lanes}, getElementType());
-  return code->num(
+  auto type = VectorType::get({lanes}, getStoredType());
+  Num stored = code->num(
       vector::LoadOp::create(code->getBuilder(), code->getLoc(), type, memref, valuesOf(indices)));
+  return code->toReal(stored, type.clone(getElementType()));
 }
 
 void Buffer::storeVector(Num value, ArrayRef<Num> indices) const {
-  vector::StoreOp::create(code->getBuilder(), code->getLoc(), value, memref, valuesOf(indices));
+  Type type = cast<VectorType>(value.getType()).clone(getStoredType());
+  vector::StoreOp::create(code->getBuilder(), code->getLoc(), code->toReal(value, type), memref,
+                          valuesOf(indices));
 }
 
 Buffer Buffer::view(ArrayRef<int64_t> shape) const {
@@ -143,7 +154,7 @@ Buffer Buffer::view(ArrayRef<int64_t> shape) const {
   for (int64_t i = static_cast<int64_t>(shape.size()) - 2; i >= 0; --i) {
     strides[i] = strides[i + 1] * shape[i + 1];
   }
-  auto type = MemRefType::get(shape, getElementType());
+  auto type = MemRefType::get(shape, getStoredType());
   return Buffer(*code, memref::ReinterpretCastOp::create(code->getBuilder(), code->getLoc(), type,
                                                          memref, /*offset=*/0, shape, strides));
 }
@@ -356,7 +367,7 @@ Num Code::toReal(Num a, Type type) {
   if (a.getType() == type) {
     return a;
   }
-  if (sizeOf(a.getType()) < sizeOf(type)) {
+  if (sizeOf(getElementTypeOrSelf(a.getType())) < sizeOf(getElementTypeOrSelf(type))) {
     return num(arith::ExtFOp::create(builder, loc, TypeRange(type), ValueRange(Value(a))));
   }
   return num(arith::TruncFOp::create(builder, loc, type, a));

@@ -101,6 +101,7 @@ public:
 
   void emitTiled(const TilePlan &tilePlan);
   void emitStreamed();
+  void emitRounded();
 
 private:
   bool isVectorOverOutput() const { return !shape.isReduced(plan->vectorDim); }
@@ -353,13 +354,41 @@ void Contractor::addOver(const Contraction::Dims &outer, unsigned last, Num from
   });
 }
 
+/// Each result is whole before it is rounded.
+void Contractor::emitRounded() {
+  Contraction::Dims reduced;
+  for (unsigned dim = 0; dim < shape.sizes.size(); ++dim) {
+    if (shape.isReduced(dim)) {
+      reduced.push_back(dim);
+    }
+  }
+  auto setPlace = [&](ArrayRef<unsigned> dims, ArrayRef<Num> indices) {
+    for (auto [dim, index] : llvm::zip_equal(dims, indices)) {
+      at[dim] = index;
+    }
+  };
+  code.nest(shape.shapeOf(shape.output), [&](ArrayRef<Num> place) {
+    setPlace(shape.output, place);
+    Num zero = code.real(output.getElementType(), 0);
+    Nums sum = code.carryNest(shape.shapeOf(reduced), {zero},
+                              [&](ArrayRef<Num> indices, ArrayRef<Num> carried) {
+                                setPlace(reduced, indices);
+                                return Nums{carried.front() + productAt()};
+                              });
+    setPlace(shape.output, place);
+    output.store(sum.front(), indicesOf(shape.output));
+  });
+}
+
 struct LowerContract : HostModel<LowerContract, ContractOp> {
   static void lower(Code &code, ContractOp op, ContractOp::Adaptor operands, ValueRange results) {
     Contraction shape(op);
     Contractor contractor(code, shape, operands.getInputs(), results.front());
-    Type type = cast<MemRefType>(results.front().getType()).getElementType();
-    if (auto plan = makeTilePlan(shape, type)) {
+    Buffer output = code.buffer(results.front());
+    if (auto plan = makeTilePlan(shape, output.getElementType())) {
       contractor.emitTiled(*plan);
+    } else if (output.rounds()) {
+      contractor.emitRounded();
     } else {
       contractor.emitStreamed();
     }

@@ -54,12 +54,23 @@ struct LowerCrossEntropyGrad : HostModel<LowerCrossEntropyGrad, CrossEntropyGrad
     Buffer lseGradient = code.buffer(operands.getLseGradient()).flat();
     Buffer pickedGradient = code.buffer(operands.getPickedGradient()).flat();
     Buffer output = code.buffer(results[0]).rows();
+    Buffer atPicked = output.rounds() ? code.scratch(output.getElementType(), {}) : Buffer();
     code.parallel(logits.getSize(0), [&](Num i) {
       Num rowLse = lse(i), rowGradient = lseGradient(i);
+      auto target = [&](function_ref<void(Num)> body) {
+        atTarget(code, targets, i, operands.getOffset(), logits.getSize(1), body);
+      };
+      // A result that rounds must be whole before it is stored; its place may be the logit's.
+      if (output.rounds()) {
+        target([&](Num v) {
+          atPicked.store(code.exp(logits(i, v) - rowLse) * rowGradient + pickedGradient(i));
+        });
+      }
       code.loop(0, logits.getSize(1),
                 [&](Num v) { output.store(code.exp(logits(i, v) - rowLse) * rowGradient, i, v); });
-      atTarget(code, targets, i, operands.getOffset(), logits.getSize(1),
-               [&](Num v) { output.store(output(i, v) + pickedGradient(i), i, v); });
+      target([&](Num v) {
+        output.store(output.rounds() ? atPicked() : output(i, v) + pickedGradient(i), i, v);
+      });
     });
   }
 

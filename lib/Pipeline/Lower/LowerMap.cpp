@@ -90,7 +90,7 @@ struct LowerMap : HostModel<LowerMap, MapOp> {
     IRMapping once;
     for (auto [argument, input] : llvm::zip_equal(body.getArguments(), inputs)) {
       if (input.getRank() == 0) {
-        once.map(argument, Value(input()));
+        once.map(argument, Value(input.loadStored({})));
       }
     }
     cloneKnown(code, map, once);
@@ -101,12 +101,12 @@ struct LowerMap : HostModel<LowerMap, MapOp> {
            llvm::zip_equal(body.getArguments(), inputs, space.inputLoops)) {
         if (input.getRank() != 0) {
           Nums own = llvm::map_to_vector<4>(loops, [&](unsigned loop) { return indices[loop]; });
-          known.map(argument, Value(input.load(own)));
+          known.map(argument, Value(input.loadStored(own)));
         }
       }
       cloneKnown(code, map, known);
       for (auto [value, output] : llvm::zip_equal(body.getTerminator()->getOperands(), outputs)) {
-        output.store(code.num(known.lookup(value)), indices);
+        output.storeStored(code.num(known.lookup(value)), indices);
       }
     });
   }

@@ -25,6 +25,8 @@ void buildLowerPipeline(mlir::OpPassManager &manager) {
   manager.addPass(createSplitPhasesPass());
   // Loops are built without care for repeated index arithmetic.
   manager.addPass(mlir::createCSEPass());
+  // After the loops, which convert where they load and store.
+  manager.addPass(createExpandBF16Pass());
   // Before the LLVM dialect, where a function would be a call that does not vectorize.
   manager.addPass(createApproximateMathPass());
   manager.addPass(createConvertKernelsToLLVMPass());
@@ -34,6 +36,7 @@ void registerLowerPasses() {
   registerKeepKernelsPass();
   registerLowerKernelsToLoopsPass();
   registerSplitPhasesPass();
+  registerExpandBF16Pass();
   registerApproximateMathPass();
   registerConvertKernelsToLLVMPass();
   mlir::PassPipelineRegistration<>("lower", "kernel functions to the LLVM dialect",

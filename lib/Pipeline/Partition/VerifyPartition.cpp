@@ -18,8 +18,7 @@ namespace {
 
 struct VerifyPartitionPass : impl::VerifyPartitionPassBase<VerifyPartitionPass> {
   void runOnOperation() override {
-    WalkResult walk = getOperation().walk(
-        [](Operation *op) { return WalkResult(check(op)); });
+    WalkResult walk = getOperation().walk([](Operation *op) { return WalkResult(check(op)); });
     if (walk.wasInterrupted()) {
       return signalPassFailure();
     }
@@ -58,7 +57,7 @@ struct VerifyPartitionPass : impl::VerifyPartitionPassBase<VerifyPartitionPass> 
 
 } // namespace
 
-void buildPartitionPipeline(OpPassManager &manager,
+void buildPartitionPipeline(OpPassManager &manager, bool narrowReductions,
                             const std::optional<MutateCollectivePassOptions> &mutation) {
   // Right for every reshard, though not always the shortest way.
   manager.addPass(createReshardToCollectivesPass());
@@ -68,6 +67,10 @@ void buildPartitionPipeline(OpPassManager &manager,
   manager.addPass(createLocalizePass());
   if (mutation) {
     manager.addPass(createMutateCollectivePass(*mutation));
+  }
+  if (narrowReductions) {
+    // Before the loss's logarithm becomes a sum, which stays in float32.
+    manager.addPass(createNarrowReductionsPass());
   }
   // Last, because until here one op stands for one reduction.
   manager.addPass(createExpandLogSumExpPass());

@@ -144,6 +144,7 @@ LogicalResult SectionWriter::writeInstruction(const FlatOp &op, rt::Instruction 
   instruction.opcode = target->opcode;
   instruction.target = target->number;
   instruction.label = tables.findLabel(op.op, name, section.paths[op.path]);
+  instruction.cost = target->cost;
   writeOperands(op, instruction);
   if (target->isSwapped) {
     std::swap(instruction.operands[0], instruction.operands[1]);
@@ -243,6 +244,7 @@ rt::Program makeProgram(const ProgramInfo &info, MeshAttr mesh) {
   program.defaultSeed = info.defaultSeed;
   program.stepFlops = info.stepFlops;
   program.peakFlopsPerRank = info.peakFlopsPerRank;
+  program.memoryBandwidthPerRank = info.memoryBandwidthPerRank;
   program.threadsPerRank = info.threadsPerRank;
   for (auto [name, size] : llvm::zip_equal(mesh.getNames(), mesh.getSizes())) {
     program.mesh.push_back({name.str(), size});

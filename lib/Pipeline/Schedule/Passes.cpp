@@ -10,7 +10,9 @@
 using namespace mlir;
 
 void weft::buildSchedulePipeline(OpPassManager &manager) {
-  // First, since it decides what a kernel is.
+  // Before a rounding becomes part of a map that does more.
+  manager.addNestedPass<func::FuncOp>(createNarrowProductsPass());
+  // Before all that follows, since it decides what a kernel is.
   manager.addNestedPass<func::FuncOp>(createFuseMapsPass());
   // A map that works in place is another kernel: places are decided before there are kernels.
   manager.addPass(createCopyAssignmentsPass());

@@ -174,12 +174,17 @@ std::optional<ProductForm> weft::classifyProduct(llvm::ArrayRef<llvm::StringRef>
 }
 
 std::optional<ProductForm> weft::classifyProduct(ContractOp op) {
-  auto type = llvm::cast<mlir::RankedTensorType>(op.getOutput().getType());
-  if (op.getInputs().size() != 2 || !type.getElementType().isF32()) {
+  mlir::Type element = mlir::getElementTypeOrSelf(op.getInputs().front());
+  if (op.getInputs().size() != 2 || !(element.isF32() || element.isBF16())) {
     return std::nullopt;
   }
   auto shapeOf = [&](unsigned number) {
     return llvm::cast<mlir::RankedTensorType>(op.getInputs()[number].getType()).getShape();
   };
-  return classifyProduct(op.getTerms(), shapeOf(0), shapeOf(1), rt::ElementType::F32);
+  rt::ElementType type = element.isF32() ? rt::ElementType::F32 : rt::ElementType::BF16;
+  std::optional<ProductForm> form = classifyProduct(op.getTerms(), shapeOf(0), shapeOf(1), type);
+  if (form) {
+    form->product.isResultF32 = mlir::getElementTypeOrSelf(op.getOutput()) != element;
+  }
+  return form;
 }

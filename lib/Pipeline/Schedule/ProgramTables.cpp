@@ -23,6 +23,9 @@ rt::ElementType weft::toElementType(Type type) {
   if (type.isF32()) {
     return rt::ElementType::F32;
   }
+  if (type.isBF16()) {
+    return rt::ElementType::BF16;
+  }
   return type.isInteger(64) ? rt::ElementType::I64 : rt::ElementType::I32;
 }
 
@@ -47,6 +50,30 @@ std::string join(char kind, ArrayRef<int64_t> numbers) {
     key += std::to_string(number) + ",";
   }
   return key;
+}
+
+/// The ops in the regions of `op`, in order: "mulf addf tanh".
+std::string scalarOps(Operation &op) {
+  std::string text;
+  for (Region &region : op.getRegions()) {
+    for (Operation &inner : region.getOps()) {
+      if (!inner.hasTrait<OpTrait::IsTerminator>() && !inner.hasTrait<OpTrait::ConstantLike>()) {
+        text += (text.empty() ? "" : " ") + inner.getName().stripDialect().str();
+      }
+    }
+  }
+  return text;
+}
+
+/// Bytes of all tensors in `types`.
+double bytesOf(TypeRange types) {
+  double bytes = 0;
+  for (Type type : types) {
+    if (auto tensor = dyn_cast<RankedTensorType>(type)) {
+      bytes += weft::countBytes(tensor);
+    }
+  }
+  return bytes;
 }
 
 /// The name that a location carries, or "".
@@ -92,9 +119,32 @@ FailureOr<ProgramTables::Target> ProgramTables::findTarget(Operation *op) {
   }
   FailureOr<Target> target = makeTarget(op);
   if (succeeded(target)) {
+    target->cost = costOf(op);
     targets[op] = *target;
   }
   return target;
+}
+
+Operation *ProgramTables::findWork(LaunchOp op) const {
+  func::FuncOp kernel = symbols.functions.lookup(op.getKernelAttr().getAttr());
+  Operation *last = kernel.getBody().front().getTerminator()->getPrevNode();
+  return last ? last : op.getOperation();
+}
+
+rt::Cost ProgramTables::costOf(Operation *op) const {
+  if (auto launch = dyn_cast<LaunchOp>(op)) {
+    op = findWork(launch);
+  }
+  if (auto computes = dyn_cast<ShardableOpInterface>(op)) {
+    OpCost cost = computes.getCost();
+    return {cost.flops.constant, cost.bytes.constant};
+  }
+  if (!isCommunication(op) && !isPure(op)) {
+    return {}; // Looks at something, and neither computes nor moves it.
+  }
+  // Moves data: writes its result, and reads as much, or between ranks all of a larger operand.
+  double operand = bytesOf(op->getOperandTypes()), result = bytesOf(op->getResultTypes());
+  return {0, (isCommunication(op) ? std::max(operand, result) : result) + result};
 }
 
 FailureOr<ProgramTables::Target> ProgramTables::makeTarget(Operation *op) {
@@ -116,7 +166,9 @@ FailureOr<ProgramTables::Target> ProgramTables::makeTarget(Operation *op) {
 ProgramTables::Target ProgramTables::makeKernel(LaunchOp op) {
   auto [it, isNew] = numbers.try_emplace(("k" + op.getKernel()).str(), program.kernels.size());
   if (isNew) {
-    program.kernels.push_back({op.getKernel().str()});
+    Operation *work = findWork(op);
+    program.kernels.push_back(
+        {op.getKernel().str(), work->getName().stripDialect().str(), scalarOps(*work)});
   }
   return {rt::Opcode::Kernel, it->second};
 }
@@ -124,8 +176,9 @@ ProgramTables::Target ProgramTables::makeKernel(LaunchOp op) {
 ProgramTables::Target ProgramTables::makeProduct(ContractOp op) {
   ProductForm form = *classifyProduct(op);
   const rt::Product &p = form.product;
-  std::string key = join('p', {static_cast<int64_t>(p.type), p.transposeA, p.transposeB, p.m, p.n,
-                               p.k, p.lda, p.ldb, p.ldc, p.batch, p.strideA, p.strideB, p.strideC});
+  std::string key =
+      join('p', {static_cast<int64_t>(p.type), p.transposeA, p.transposeB, p.m, p.n, p.k, p.lda,
+                 p.ldb, p.ldc, p.batch, p.strideA, p.strideB, p.strideC, p.isResultF32});
   auto [it, isNew] = numbers.try_emplace(key, program.products.size());
   if (isNew) {
     program.products.push_back(p);
@@ -205,13 +258,10 @@ FailureOr<ProgramTables::Target> ProgramTables::makeObservation(ObserveOp op) {
 }
 
 std::string ProgramTables::describe(Operation *op) {
-  // A launch goes by the op that its kernel does, which ends the kernel.
+  // A launch goes by the op that its kernel does.
   StringRef kind = op->getName().stripDialect();
   if (auto launch = dyn_cast<LaunchOp>(op)) {
-    func::FuncOp kernel = symbols.functions.lookup(launch.getKernelAttr().getAttr());
-    for (Operation &inner : kernel.getBody().getOps()) {
-      kind = isa<func::ReturnOp>(inner) ? kind : inner.getName().stripDialect();
-    }
+    kind = findWork(launch)->getName().stripDialect();
   }
   StringRef name = findName(op->getLoc());
   return (name + (name.empty() ? "(" : " (") + kind + ")").str();

@@ -31,11 +31,13 @@ public:
   ProgramTables(rt::Program &program, MeshAttr mesh, const ModuleSymbols &symbols)
       : program(program), mesh(mesh), symbols(symbols) {}
 
-  /// The opcode and target of `op`, and whether a product takes its operands the other way round.
+  /// The opcode and target of `op`, whether a product takes its operands the other way round, and
+  /// what `op` costs one rank, without a time.
   struct Target {
     rt::Opcode opcode = rt::Opcode::Kernel;
     uint32_t number = 0;
     bool isSwapped = false;
+    rt::Cost cost = {};
   };
   mlir::FailureOr<Target> findTarget(mlir::Operation *op);
 
@@ -48,6 +50,10 @@ private:
   mlir::FailureOr<Target> makeCollective(mlir::Operation *op);
   Target makeProduct(ContractOp op);
   Target makeKernel(LaunchOp op);
+  rt::Cost costOf(mlir::Operation *op) const;
+  /// The op that the kernel does, which is its last, since before it stands only arithmetic on
+  /// numbers; the launch itself if there is none.
+  mlir::Operation *findWork(LaunchOp op) const;
   /// "attention.query (contract)" or "(contract)".
   std::string describe(mlir::Operation *op);
 

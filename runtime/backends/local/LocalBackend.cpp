@@ -73,6 +73,8 @@ public:
 
   bool stopped() const override { return shared.state.stopped(); }
 
+  double waitedSeconds() const override { return progress.waitedSeconds; }
+
 private:
   Run &shared;
   const int64_t self;

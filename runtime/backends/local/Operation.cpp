@@ -97,32 +97,37 @@ void Operation::allReduce() const {
   int64_t line = 64 / int64_t(elementBytes);
   int64_t slice = ((count + members - 1) / members + line - 1) / line * line;
   int64_t begin = std::min(count, int64_t(member) * slice), end = std::min(count, begin + slice);
-  int64_t chunk = kChunkBytes / int64_t(elementBytes);
   alignas(64) char sum[kChunkBytes];
-  for (int64_t at = begin; at < end; at += chunk) {
-    int64_t length = std::min(chunk, end - at);
-    size_t offset = size_t(at) * elementBytes, bytes = size_t(length) * elementBytes;
-    std::memcpy(sum, operandOf(0) + offset, bytes);
-    for (size_t other = 1; other < group->size(); ++other) {
-      reduceInto(collective.type, collective.reduction, sum, operandOf(other) + offset, length);
-    }
+  for (int64_t at = begin; at < end; at += chunkLength()) {
+    int64_t length = std::min(chunkLength(), end - at);
+    size_t offset = size_t(at) * elementBytes;
+    reduceChunk(sum, offset, length);
     for (size_t other = 0; other < group->size(); ++other) {
-      std::memcpy(static_cast<char *>(group->resultOf(other)) + offset, sum, bytes);
+      endReduction(collective.type, static_cast<char *>(group->resultOf(other)) + offset, sum,
+                   length);
     }
   }
 }
 
+int64_t Operation::chunkLength() const {
+  return kChunkBytes / int64_t(sizeOf(accumulatorOf(collective.type)));
+}
+
+void Operation::reduceChunk(void *sum, size_t offset, int64_t length) const {
+  beginReduction(collective.type, sum, operandOf(0) + offset, length);
+  for (size_t other = 1; other < group->size(); ++other) {
+    reduceInto(collective.type, collective.reduction, sum, operandOf(other) + offset, length);
+  }
+}
+
 void Operation::reduceScatter(void *result) const {
-  int64_t chunk = kChunkBytes / int64_t(elementBytes);
+  alignas(64) char sum[kChunkBytes];
   piece->forEachRun([&](int64_t source, int64_t target) {
-    for (int64_t at = 0; at < piece->run(); at += chunk) {
-      int64_t length = std::min(chunk, piece->run() - at);
-      size_t from = size_t(source + at) * elementBytes;
+    for (int64_t at = 0; at < piece->run(); at += chunkLength()) {
+      int64_t length = std::min(chunkLength(), piece->run() - at);
+      reduceChunk(sum, size_t(source + at) * elementBytes, length);
       char *to = static_cast<char *>(result) + size_t(target + at) * elementBytes;
-      std::memcpy(to, operandOf(0) + from, size_t(length) * elementBytes);
-      for (size_t other = 1; other < group->size(); ++other) {
-        reduceInto(collective.type, collective.reduction, to, operandOf(other) + from, length);
-      }
+      endReduction(collective.type, to, sum, length);
     }
   });
 }

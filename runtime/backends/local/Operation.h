@@ -47,6 +47,10 @@ private:
   void allReduce() const;
   void reduceScatter(void *result) const;
   void copyPieces(void *result) const;
+  /// Elements reduced at a time.
+  int64_t chunkLength() const;
+  /// Reduces `length` elements of all operands, from byte `offset` on, into `sum`.
+  void reduceChunk(void *sum, size_t offset, int64_t length) const;
   const char *operandOf(size_t other) const {
     return static_cast<const char *>(group->operandOf(other)) + sourceStart;
   }

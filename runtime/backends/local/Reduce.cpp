@@ -7,6 +7,9 @@
 
 #include "backends/local/Reduce.h"
 
+#include "core/BFloat16.h"
+
+#include <cstring>
 #include <type_traits>
 
 using namespace weft::rt;
@@ -22,32 +25,62 @@ template <typename T> static T add(T a, T b) {
 
 template <typename T> static T larger(T a, T b) { return a >= b || a != a ? a : b; }
 
-template <typename T>
-static void reduceTyped(ReductionKind kind, void *target, const void *source, int64_t count) {
-  // Target and source are different buffers: the caller's chunk or result, and a partner's operand.
-  T *__restrict to = static_cast<T *>(target);
+template <typename T, typename Accumulator = T>
+static void reduceTyped(ReductionKind kind, void *sum, const void *source, int64_t count) {
+  // Sum and source are different buffers: the caller's chunk, and a partner's operand.
+  Accumulator *__restrict to = static_cast<Accumulator *>(sum);
   const T *__restrict from = static_cast<const T *>(source);
   if (kind == ReductionKind::Sum) {
     for (int64_t i = 0; i < count; ++i) {
-      to[i] = add(to[i], from[i]);
+      to[i] = add(to[i], Accumulator(from[i]));
     }
   } else {
     for (int64_t i = 0; i < count; ++i) {
-      to[i] = larger(to[i], from[i]);
+      to[i] = larger(to[i], Accumulator(from[i]));
     }
   }
 }
 
-void weft::rt::local::reduceInto(ElementType type, ReductionKind kind, void *target,
+template <typename From, typename To>
+static void convert(void *target, const void *source, int64_t count) {
+  To *__restrict to = static_cast<To *>(target);
+  const From *__restrict from = static_cast<const From *>(source);
+  for (int64_t i = 0; i < count; ++i) {
+    to[i] = To(from[i]);
+  }
+}
+
+ElementType weft::rt::local::accumulatorOf(ElementType type) {
+  return type == ElementType::BF16 ? ElementType::F32 : type;
+}
+
+void weft::rt::local::beginReduction(ElementType type, void *sum, const void *source,
+                                     int64_t count) {
+  if (type == ElementType::BF16) {
+    return convert<BFloat16, float>(sum, source, count);
+  }
+  std::memcpy(sum, source, size_t(count) * sizeOf(type));
+}
+
+void weft::rt::local::endReduction(ElementType type, void *target, const void *sum, int64_t count) {
+  if (type == ElementType::BF16) {
+    return convert<float, BFloat16>(target, sum, count);
+  }
+  std::memcpy(target, sum, size_t(count) * sizeOf(type));
+}
+
+void weft::rt::local::reduceInto(ElementType type, ReductionKind kind, void *sum,
                                  const void *source, int64_t count) {
   switch (type) {
+  case ElementType::BF16:
+    return reduceTyped<BFloat16, float>(kind, sum, source, count);
   case ElementType::F64:
-    return reduceTyped<double>(kind, target, source, count);
+    return reduceTyped<double>(kind, sum, source, count);
   case ElementType::F32:
-    return reduceTyped<float>(kind, target, source, count);
+    return reduceTyped<float>(kind, sum, source, count);
   case ElementType::I64:
-    return reduceTyped<int64_t>(kind, target, source, count);
+    return reduceTyped<int64_t>(kind, sum, source, count);
   case ElementType::I32:
-    return reduceTyped<int32_t>(kind, target, source, count);
+    return reduceTyped<int32_t>(kind, sum, source, count);
   }
 }

@@ -12,11 +12,19 @@
 
 namespace weft::rt::local {
 
-/// target[i] = target[i] (+ or max) source[i], in this order, for `count` elements.
-/// Integers wrap around. The maximum of anything and NaN is NaN, so that no member
-/// of a group can hide another's.
-void reduceInto(ElementType type, ReductionKind kind, void *target, const void *source,
-                int64_t count);
+/// What `count` elements of `type` are reduced in: bf16 in f32, others in themselves. A reduction
+/// begins with the first operand, takes in the others one by one, and ends in the result.
+ElementType accumulatorOf(ElementType type);
+
+/// sum[i] = source[i].
+void beginReduction(ElementType type, void *sum, const void *source, int64_t count);
+
+/// sum[i] = sum[i] (+ or max) source[i], in this order. Integers wrap around. The maximum of
+/// anything and NaN is NaN, so that no member of a group can hide another's.
+void reduceInto(ElementType type, ReductionKind kind, void *sum, const void *source, int64_t count);
+
+/// target[i] = sum[i], rounded to the nearest.
+void endReduction(ElementType type, void *target, const void *sum, int64_t count);
 
 } // namespace weft::rt::local
 

@@ -58,7 +58,11 @@ bool Rendezvous::barrier(size_t member, const Operation *operation) {
   std::atomic<uint64_t> &arrivals = places[member].arrivals;
   arrivals.store(arrivals.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 < ranks.size()) {
-    return wait(member, before);
+    auto begin = std::chrono::steady_clock::now();
+    bool ok = wait(member, before);
+    run.progress[size_t(ranks[member])].waitedSeconds +=
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    return ok;
   }
   if (operation) {
     checkSameOperation();

@@ -31,6 +31,8 @@ struct alignas(64) Progress {
   std::atomic<const Operation *> last = nullptr;
   std::atomic<bool> inside = false;
   std::atomic<bool> left = false;
+  /// Only for the rank itself.
+  double waitedSeconds = 0;
 };
 
 class RunState {

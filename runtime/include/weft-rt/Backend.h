@@ -74,6 +74,10 @@ public:
 
   /// Whether any rank has failed.
   virtual bool stopped() const = 0;
+
+  /// Seconds that this rank has waited for partners so far, in all collectives together: what is
+  /// left of a collective's time is its work.
+  virtual double waitedSeconds() const = 0;
 };
 
 /// What became of a run.

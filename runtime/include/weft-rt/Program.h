@@ -34,11 +34,11 @@
 namespace weft::rt {
 
 /// Type of one element of a buffer.
-enum class ElementType : uint8_t { F64, F32, I64, I32 };
+enum class ElementType : uint8_t { F64, F32, I64, I32, BF16 };
 
 /// Bytes that one element takes.
 size_t sizeOf(ElementType type);
-/// "f64", "f32", "i64" or "i32".
+/// "f64", "f32", "i64", "i32" or "bf16".
 const char *nameOf(ElementType type);
 
 /// What a buffer is for; memory is reported by this class.
@@ -99,6 +99,10 @@ struct NamedTensor {
 /// the code of `kernels[i]`.
 struct Kernel {
   std::string name;
+  /// The op that it does: "attention", "map".
+  std::string kind = {};
+  /// What is computed for each element, where the op does not say it: "mulf addf tanh".
+  std::string detail = {};
 };
 
 /// Runs iterations `begin` to before `end` of one phase of a generated kernel.
@@ -110,7 +114,8 @@ using KernelFunction = void (*)(void *const *buffers, const int64_t *immediates,
 
 /// The code of a kernel: phases that run one after another, phase p of
 /// `iterations[p]` iterations. The iterations of a phase are independent: any
-/// threads may run any ranges of them in any order, and the bits are the same.
+/// threads may run any ranges of them in any order. Where ranges begin may decide last bits, as
+/// vectorized code takes the rest of a range otherwise: so a program cuts them, never the machine.
 struct KernelCode {
   KernelFunction function = nullptr;
   int64_t phaseCount = 0;
@@ -128,6 +133,10 @@ struct Product {
   int64_t lda = 0, ldb = 0, ldc = 0;
   int64_t batch = 1;
   int64_t strideA = 0, strideB = 0, strideC = 0;
+  /// Of bf16 only, which is summed in f32: C is f32, not rounded to bf16.
+  bool isResultF32 = false;
+
+  ElementType resultType() const { return isResultF32 ? ElementType::F32 : type; }
 };
 
 enum class CollectiveKind : uint8_t { AllReduce, AllGather, ReduceScatter, AllToAll };
@@ -138,7 +147,8 @@ const char *nameOf(ReductionKind kind);
 /// A collective over the ranks that differ only in their coordinates on `axes`;
 /// a rank's index in its group counts those coordinates, first axis major.
 /// `shape` is the local shape of the operand; n is the group's size.
-///   all-reduce      result[..] = reduction over the group, in group order
+///   all-reduce      result[..] = reduction over the group, in group order; that of bf16 is
+///                   taken in f32 and rounded once
 ///   all-gather      result is n times as long in `dim`, piece i from rank i
 ///   reduce-scatter  result is 1/n as long in `dim`: rank i's piece i, reduced
 ///   all-to-all      operand is cut in n along `dim`, piece i goes to rank i;
@@ -177,6 +187,18 @@ struct Operand {
   Access access = Access::Read;
 };
 
+/// What one rank does in one instruction, as the ops of the IR say of themselves, and how long that
+/// takes on the machine that the program was compiled for. All are 0 or more, and 0 where nobody
+/// has said.
+struct Cost {
+  /// Floating-point operations; a multiply-add counts two.
+  double flops = 0;
+  /// Bytes read and written in memory; of a collective, those that this rank moves.
+  double bytes = 0;
+  /// Seconds, as `weft/Cost` predicts them.
+  double seconds = 0;
+};
+
 /// One step of the table. `target` numbers the kernel, product, collective or
 /// observation, by opcode.
 struct Instruction {
@@ -186,11 +208,12 @@ struct Instruction {
   uint32_t label = 0;
   std::vector<Operand> operands;
   std::vector<int64_t> immediates;
+  Cost cost = {};
 };
 
 struct Program {
   /// Written first, compared by the loader.
-  static constexpr uint32_t kVersion = 2;
+  static constexpr uint32_t kVersion = 3;
 
   std::string modelName;
   /// The plan, as text, and its hash; equal on all ranks.
@@ -225,8 +248,10 @@ struct Program {
   /// ops (recomputation not counted), and the peak of one rank's device per
   /// second; their ratio is the share of peak that is printed.
   double stepFlops = 0, peakFlopsPerRank = 0;
-  /// Processor cores that a rank's device has, hence threads that a rank uses where
-  /// the machine has as many.
+  /// Bytes per second that one rank's device reads or writes in its memory; 0 if nobody has said.
+  double memoryBandwidthPerRank = 0;
+  /// Processor cores that a rank's device has: what kernels and products are cut for, and the
+  /// most threads that a rank can use.
   int64_t threadsPerRank = 1;
 
   int64_t rankCount() const;
@@ -239,6 +264,11 @@ struct Program {
 /// The same for a mesh alone: ranks that differ from `rank` only on `axes`, in group order.
 std::vector<int64_t> groupOf(int64_t rank, std::span<const uint32_t> axes,
                              std::span<const Axis> mesh);
+
+/// What an instruction does, in a word, for reports: "product", the kind of a collective,
+/// "observe", "optimizer" where a parameter or a state of the optimizer is written, else the
+/// kernel's kind.
+std::string classOf(const Program &program, const Instruction &instruction);
 
 /// Local shape of a rank's piece.
 std::vector<int64_t> localShape(const TensorLayout &layout, std::span<const Axis> mesh);
@@ -262,6 +292,9 @@ std::vector<char> serialize(const Program &program);
 /// is not well-formed returns false and says why in `error`; `program` is then
 /// unspecified. Safe on any bytes.
 bool deserialize(std::span<const char> bytes, Program &program, std::string &error);
+
+/// What an instruction runs, without its operands: "all-reduce sum f32 [8, 64] over {data}".
+std::string targetText(const Program &program, const Instruction &instruction);
 
 /// The whole table as text, one instruction a line, for people and for tests.
 std::string toText(const Program &program);

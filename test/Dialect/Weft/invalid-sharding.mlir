@@ -67,3 +67,9 @@ func.func private @f(tensor<4xf32, #weft.sharding<#weft.mesh<"dp"=2, "tp"=2>, [{
 
 // expected-error @+1 {{expected one of [sum, max, logsumexp] for operator that joins partial values, got: min}}
 func.func private @f(tensor<4xf32, #weft.sharding<#weft.mesh<"tp"=2>, [{}], unreduced = min{"tp"}>>)
+
+// -----
+
+// sharding_c7
+// expected-error @+1 {{a tensor of bf16 cannot be unreduced over ["tp"]: its terms are rounded before they are joined}}
+func.func private @f(tensor<4xbf16, #weft.sharding<#weft.mesh<"tp"=2>, [{}], unreduced = sum{"tp"}>>)

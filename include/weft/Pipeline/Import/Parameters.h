@@ -33,10 +33,12 @@ struct Parameter {
   llvm::SmallVector<llvm::StringRef, 4> dimensions;
   ParameterKind kind;
 
-  /// Whether weight decay applies: to all but norms and biases.
-  bool decays() const {
+  /// Whether it is a matrix, not a vector of a norm or a bias.
+  bool isMatrix() const {
     return kind == ParameterKind::Weight || kind == ParameterKind::ResidualWeight;
   }
+  /// Whether weight decay applies.
+  bool decays() const { return isMatrix(); }
 };
 
 /// The parameters of one layer in the order in which it uses them, by names inside the layer

@@ -30,6 +30,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include "weft/Dialect/Weft/IR/ElementTypes.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/SmallVector.h"
@@ -96,7 +97,8 @@ Num operator<(Num a, Literal auto b) { return a < literal(a, b); }
 Num operator<=(Num a, Literal auto b) { return a <= literal(a, b); }
 Num operator==(Num a, Literal auto b) { return a == literal(a, b); }
 
-/// A memref of static shape and identity layout.
+/// A memref of static shape and identity layout. One of bf16 gives and takes float32: what is
+/// loaded is widened, what is stored is rounded.
 class Buffer {
 public:
   Buffer() = default;
@@ -105,7 +107,11 @@ public:
   operator mlir::Value() const { return memref; }
   explicit operator bool() const { return memref != nullptr; }
   mlir::MemRefType getType() const { return llvm::cast<mlir::MemRefType>(memref.getType()); }
-  mlir::Type getElementType() const { return getType().getElementType(); }
+  /// Type of what is loaded and stored.
+  mlir::Type getElementType() const { return wideTypeOf(getStoredType()); }
+  /// Type of what lies in memory.
+  mlir::Type getStoredType() const { return getType().getElementType(); }
+  bool rounds() const { return getElementType() != getStoredType(); }
   llvm::ArrayRef<int64_t> getShape() const { return getType().getShape(); }
   int64_t getRank() const { return getType().getRank(); }
   /// Size of dimension `dim`; a negative number counts from the end.
@@ -120,6 +126,10 @@ public:
     store(value, llvm::ArrayRef<Num>({indices...}));
   }
   void store(Num value) const { store(value, llvm::ArrayRef<Num>()); }
+
+  /// One element as it lies in memory.
+  Num loadStored(llvm::ArrayRef<Num> indices) const;
+  void storeStored(Num value, llvm::ArrayRef<Num> indices) const;
 
   /// `lanes` elements, consecutive in the last dimension, as a vector.
   Num loadVector(int64_t lanes, llvm::ArrayRef<Num> indices) const;
@@ -210,7 +220,7 @@ public:
   Num multiplyAdd(Num a, Num b, Num c);
 
   /// Conversions: index to and from integers (sign-extended), integers (unsigned) to floats,
-  /// and between floats (rounded to nearest).
+  /// and between floats, or vectors of them (rounded to nearest).
   Num toInteger(Num a); // i64
   Num toInt32(Num a);
   Num toIndex(Num a);

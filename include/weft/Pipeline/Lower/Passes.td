@@ -148,6 +148,31 @@ def ApproximateMathPass : Pass<"approximate-math", "::mlir::ModuleOp"> {
                            "::mlir::vector::VectorDialect"];
 }
 
+def ExpandBF16Pass : Pass<"expand-bf16", "::mlir::ModuleOp"> {
+  let summary = "turns conversions from and to bf16 into integer arithmetic";
+  let description = [{
+    Before: `arith.extf` and `arith.truncf` between bf16 and f32. After: shifts, and additions
+    that round to the nearest, of two the even one. Every processor then gives the same bits and
+    has vectors for it; left to LLVM, rounding is a call for each element where there is no
+    instruction, and one that flushes small numbers to zero where there is.
+
+    ```mlir
+    %1 = arith.extf %0 : bf16 to f32
+    ```
+
+    becomes
+
+    ```mlir
+    %c16 = arith.constant 16 : i32
+    %1 = arith.bitcast %0 : bf16 to i16
+    %2 = arith.extui %1 : i16 to i32
+    %3 = arith.shli %2, %c16 : i32
+    %4 = arith.bitcast %3 : i32 to f32
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::vector::VectorDialect"];
+}
+
 def ConvertKernelsToLLVMPass : Pass<"convert-kernels-to-llvm", "::mlir::ModuleOp"> {
   let summary = "turns loops on memrefs into the LLVM dialect";
   let description = [{

@@ -96,6 +96,30 @@ def ExpandLogSumExpPass : Pass<"expand-log-sum-exp", "::mlir::ModuleOp"> {
   }];
 }
 
+def NarrowReductionsPass : Pass<"narrow-reductions", "::mlir::ModuleOp"> {
+  let summary = "lets ranks exchange bf16 where they add up float32";
+  let description = [{
+    Before: tensors are local. After: all-reduces and reduce-scatters that sum float32 sum bf16,
+    each rank's part rounded before and the sum widened after, except of single numbers: losses
+    and norms stay exact.
+
+    ```mlir
+    %1 = weft.all_reduce sum %0 over ["tp"] of #mesh : tensor<4xf32> -> tensor<4xf32>
+    ```
+
+    becomes
+
+    ```mlir
+    %1 = weft.map ins(%0 : tensor<4xf32>) … { … arith.truncf … }
+    %2 = weft.all_reduce sum %1 over ["tp"] of #mesh : tensor<4xbf16> -> tensor<4xbf16>
+    %3 = weft.map ins(%2 : tensor<4xbf16>) … { … arith.extf … }
+    ```
+  }];
+  let statistics = [
+    Statistic<"narrowed", "narrowed", "reductions that became ones of bf16">,
+  ];
+}
+
 def MutateCollectivePass : Pass<"mutate-collective", "::mlir::ModuleOp"> {
   let summary = "plants a mistake in one reduction, to test the tests";
   let description = [{

@@ -23,7 +23,7 @@ struct ProgramInfo {
   int64_t globalBatch = 0, sequenceLength = 0, vocabulary = 0;
   int64_t defaultSteps = 0;
   uint64_t defaultSeed = 0;
-  double stepFlops = 0, peakFlopsPerRank = 0;
+  double stepFlops = 0, peakFlopsPerRank = 0, memoryBandwidthPerRank = 0;
   int64_t threadsPerRank = 1;
 };
 
@@ -31,7 +31,8 @@ struct ProgramInfo {
 /// value a buffer, packs the arena, and proves the result (`weft/Schedule/Proof.h`). Values that
 /// a launch ties share one buffer; so do a variable's old and new value, and the operand and
 /// result of an all-reduce whose operand is not needed afterwards. Kernels are listed by their
-/// function names. An instruction's label is "layers.3/attention.query (contract)": the labels of
+/// function names. An instruction's cost is what its op's `getCost` says of one rank's tensors,
+/// without a time. An instruction's label is "layers.3/attention.query (contract)": the labels of
 /// the calls that lead to it, the name of its location if it has one, and the op.
 ///
 /// Fails with errors at the ops concerned, or at the module if the proof does not hold. The

@@ -10,6 +10,32 @@
 
 include "mlir/Pass/PassBase.td"
 
+def NarrowProductsPass : Pass<"narrow-products", "::mlir::func::FuncOp"> {
+  let summary = "lets products round their results themselves";
+  let description = [{
+    Before: tensors are local. A product of bf16 matrices gives float32 where Import left the
+    choice open, and a cast may follow that rounds the result. After: where nothing else reads
+    it and a library does the product, that rounds, too, once and in the same way, so the float32
+    numbers never reach memory.
+
+    ```mlir
+    %1 = weft.contract "bk,nk->bn"(%x, %w)
+        : (tensor<8x4xbf16>, tensor<6x4xbf16>) -> tensor<8x6xf32>
+    %2 = weft.map ins(%1 : tensor<8x6xf32>) … { … arith.truncf … }
+    ```
+
+    becomes
+
+    ```mlir
+    %1 = weft.contract "bk,nk->bn"(%x, %w)
+        : (tensor<8x4xbf16>, tensor<6x4xbf16>) -> tensor<8x6xbf16>
+    ```
+  }];
+  let statistics = [
+    Statistic<"narrowed", "narrowed", "products that round their results">,
+  ];
+}
+
 def FuseMapsPass : Pass<"fuse-maps", "::mlir::func::FuncOp"> {
   let summary = "merges elementwise work that has one user";
   let description = [{

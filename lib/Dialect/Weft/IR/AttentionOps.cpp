@@ -5,6 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "weft/Dialect/Weft/IR/ElementTypes.h"
+#include "weft/Dialect/Weft/IR/MapBuilders.h"
 #include "weft/Dialect/Weft/IR/Sharding.h"
 
 using namespace mlir;
@@ -51,9 +53,28 @@ template <typename OpTy> static LogicalResult verifyAttention(OpTy op) {
   return verifyPosition(op, op.getOffsets(), op.getGlobalShape()); // attention_c3
 }
 
-LogicalResult AttentionOp::verify() { return verifyAttention(*this); }
+/// attention_c5 and attention_grad_c1, as far as they are the same.
+template <typename OpTy> static LogicalResult verifyElementTypes(OpTy op) {
+  Type element = getElementTypeOrSelf(op.getQuery());
+  return failure(failed(verifyElementType(op, "key", op.getKey(), element)) ||
+                 failed(verifyElementType(op, "value", op.getValue(), element)) ||
+                 failed(verifyElementType(op, "output", op.getOutput(), element)) ||
+                 failed(verifyElementType(op, "lse", op.getLse(), wideTypeOf(element))));
+}
 
-LogicalResult AttentionGradOp::verify() { return verifyAttention(*this); }
+LogicalResult AttentionOp::verify() {
+  return failure(failed(verifyElementTypes(*this)) || failed(verifyAttention(*this)));
+}
+
+LogicalResult AttentionGradOp::verify() {
+  Type element = getElementTypeOrSelf(getQuery()), wide = wideTypeOf(element);
+  return failure(failed(verifyElementTypes(*this)) ||
+                 failed(verifyElementType(*this, "gradient", getGradient(), element)) ||
+                 failed(verifyElementType(*this, "query gradient", getQueryGradient(), wide)) ||
+                 failed(verifyElementType(*this, "key gradient", getKeyGradient(), element)) ||
+                 failed(verifyElementType(*this, "value gradient", getValueGradient(), element)) ||
+                 failed(verifyAttention(*this)));
+}
 
 FactorRule AttentionOp::getFactorRule() {
   std::vector<std::string> operands(getNumOperands());
@@ -86,10 +107,14 @@ LogicalResult AttentionOp::buildGradient(OpBuilder &builder, ValueRange resultGr
   if (resultGradients[1]) {
     return emitOpError("has no derivative of its lse, but the loss depends on it");
   }
+  auto queryType = cast<RankedTensorType>(getQuery().getType());
+  Value outputGradient =
+      createCast(builder, getLoc(), resultGradients[0], queryType.getElementType());
   auto gradient = AttentionGradOp::create(
-      builder, getLoc(), getQuery().getType(), getKey().getType(), getValue().getType(), getQuery(),
-      getKey(), getValue(), getOutput(), getLse(), resultGradients[0], getSeed(), getStep(),
-      getLayer(), getOffsets(), getScale(), getDropout(), getWindowAttr(), getGlobalShapeAttr());
+      builder, getLoc(), queryType.clone(wideTypeOf(queryType.getElementType())),
+      getKey().getType(), getValue().getType(), getQuery(), getKey(), getValue(), getOutput(),
+      getLse(), outputGradient, getSeed(), getStep(), getLayer(), getOffsets(), getScale(),
+      getDropout(), getWindowAttr(), getGlobalShapeAttr());
   operandGradients[0] = gradient.getQueryGradient();
   operandGradients[1] = gradient.getKeyGradient();
   operandGradients[2] = gradient.getValueGradient();

@@ -5,6 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "weft/Dialect/Weft/IR/ElementTypes.h"
+#include "weft/Dialect/Weft/IR/MapBuilders.h"
 #include "weft/Dialect/Weft/IR/Sharding.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -39,8 +41,8 @@ static LogicalResult verifyEquation(ContractOp op) {
       }
     }
     if (static_cast<int64_t>(term.size()) != cast<RankedTensorType>(type).getRank()) {
-      return op.emitOpError() << "expected one letter for each dimension of " << type
-                              << ", got '" << term << "'";
+      return op.emitOpError() << "expected one letter for each dimension of " << type << ", got '"
+                              << term << "'";
     }
   }
   for (char letter : terms.back()) {
@@ -55,9 +57,14 @@ static LogicalResult verifyEquation(ContractOp op) {
 LogicalResult ContractOp::verify() {
   Type element = getElementTypeOrSelf(getOutput().getType());
   for (Type type : getInputs().getTypes()) { // contract_c4
-    if (getElementTypeOrSelf(type) != element) {
-      return emitOpError() << "operand of " << getElementTypeOrSelf(type)
-                           << " must have the result's element type " << element;
+    Type own = getElementTypeOrSelf(type);
+    if (own != element && wideTypeOf(own) != element) {
+      return emitOpError() << "operand of " << own << " must have the result's element type "
+                           << element;
+    }
+    if (own != getElementTypeOrSelf(getInputs().front())) {
+      return emitOpError() << "operands must have one element type, got "
+                           << getElementTypeOrSelf(getInputs().front()) << " and " << own;
     }
   }
   return success();
@@ -99,7 +106,8 @@ static Value broadcastLike(OpBuilder &builder, Location loc, Value value, String
     dims.push_back(builder.getAffineDimExpr(to.find(letter)));
   }
   AffineMap map = AffineMap::get(to.size(), 0, dims, builder.getContext());
-  return MapOp::create(builder, loc, TypeRange{like.getType()}, ValueRange{value, like},
+  Type type = cast<RankedTensorType>(like.getType()).clone(getElementTypeOrSelf(value));
+  return MapOp::create(builder, loc, TypeRange{type}, ValueRange{value, like},
                        {map, builder.getMultiDimIdentityMap(to.size())},
                        [](OpBuilder &, Location, ValueRange scalars) {
                          return SmallVector<Value>{scalars[0]};
@@ -111,8 +119,14 @@ LogicalResult ContractOp::buildGradient(OpBuilder &builder, ValueRange resultGra
                                         SmallVectorImpl<Value> &operandGradients) {
   SmallVector<StringRef> terms = getTerms();
   StringRef result = terms.back();
+  Type element = getElementTypeOrSelf(getInputs().front());
+  Value outputGradient = resultGradients[0];
+  if (getInputs().size() == 2) {
+    outputGradient = createCast(builder, getLoc(), outputGradient, element);
+  }
+  Type wide = wideTypeOf(getElementTypeOrSelf(outputGradient));
   for (auto [number, operand] : llvm::enumerate(getInputs())) {
-    SmallVector<Value> factors = {resultGradients[0]};
+    SmallVector<Value> factors = {outputGradient};
     std::string equation = result.str();
     std::string known = result.str();
     if (getInputs().size() == 2) {
@@ -131,10 +145,10 @@ LogicalResult ContractOp::buildGradient(OpBuilder &builder, ValueRange resultGra
         shape.push_back(type.getDimSize(dim));
       }
     }
-    Value gradient = resultGradients[0];
+    Value gradient = outputGradient;
     if (factors.size() == 2 || kept != result) {
-      gradient = ContractOp::create(builder, getLoc(), type.clone(shape), equation + "->" + kept,
-                                    factors);
+      gradient = ContractOp::create(builder, getLoc(), type.clone(shape, wide),
+                                    equation + "->" + kept, factors);
     }
     operandGradients[number] =
         broadcastLike(builder, getLoc(), gradient, kept, operand, terms[number]);

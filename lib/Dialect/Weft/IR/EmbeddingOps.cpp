@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "weft/Dialect/Weft/IR/ElementTypes.h"
 #include "weft/Dialect/Weft/IR/MapBuilders.h"
 #include "weft/Dialect/Weft/IR/Sharding.h"
 
@@ -21,7 +22,7 @@ static std::string tokenDims(Value tokens) { return letters(rankOf(tokens)); }
 //===----------------------------------------------------------------------===//
 
 LogicalResult EmbeddingOp::verify() {
-  if (getElementTypeOrSelf(getTable()) != getElementTypeOrSelf(getOutput())) {
+  if (getElementTypeOrSelf(getTable()) != getElementTypeOrSelf(getOutput())) { // embedding_c2
     return emitOpError("table and output must have one element type");
   }
   return success();
@@ -53,16 +54,16 @@ SavedTensors EmbeddingOp::getSavedTensors() { return {{1}, {}}; }
 
 LogicalResult EmbeddingOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
                                          SmallVectorImpl<Value> &operandGradients) {
-  operandGradients[0] = EmbeddingGradOp::create(builder, getLoc(), getTable().getType(),
-                                                getIds(), resultGradients[0], Value());
+  Type wide = wideTypeOf(getElementTypeOrSelf(resultGradients[0]));
+  Type type = cast<RankedTensorType>(getTable().getType()).clone(wide);
+  operandGradients[0] =
+      EmbeddingGradOp::create(builder, getLoc(), type, getIds(), resultGradients[0], Value());
   return success();
 }
 
 LogicalResult EmbeddingGradOp::verify() {
-  if (getElementTypeOrSelf(getGradient()) != getElementTypeOrSelf(getOutput())) {
-    return emitOpError("gradient and output must have one element type");
-  }
-  return success();
+  return verifyElementType(*this, "output", getOutput(), // embedding_grad_c2
+                           wideTypeOf(getElementTypeOrSelf(getGradient())));
 }
 
 FactorRule EmbeddingGradOp::getFactorRule() {
@@ -89,11 +90,9 @@ void EmbeddingGradOp::setPosition(ValueRange offsets, ArrayRef<int64_t>) {
 //===----------------------------------------------------------------------===//
 
 LogicalResult CrossEntropyOp::verify() {
-  Type element = getElementTypeOrSelf(getLogits());
-  if (getElementTypeOrSelf(getLse()) != element || getElementTypeOrSelf(getPicked()) != element) {
-    return emitOpError("logits, lse and picked must have one element type");
-  }
-  return success();
+  Type wide = wideTypeOf(getElementTypeOrSelf(getLogits())); // cross_entropy_c2
+  return failure(failed(verifyElementType(*this, "lse", getLse(), wide)) ||
+                 failed(verifyElementType(*this, "picked", getPicked(), wide)));
 }
 
 FactorRule CrossEntropyOp::getFactorRule() {
@@ -124,6 +123,15 @@ LogicalResult CrossEntropyOp::buildGradient(OpBuilder &builder, ValueRange resul
       builder, getLoc(), getLogits().getType(), getLogits(), getTargets(), getLse(),
       orZero(resultGradients[0]), orZero(resultGradients[1]), Value());
   return success();
+}
+
+LogicalResult CrossEntropyGradOp::verify() {
+  Type element = getElementTypeOrSelf(getLogits()), wide = wideTypeOf(element);
+  return failure( // cross_entropy_grad_c1
+      failed(verifyElementType(*this, "output", getOutput(), element)) ||
+      failed(verifyElementType(*this, "lse", getLse(), wide)) ||
+      failed(verifyElementType(*this, "gradient of lse", getLseGradient(), wide)) ||
+      failed(verifyElementType(*this, "gradient of picked", getPickedGradient(), wide)));
 }
 
 FactorRule CrossEntropyGradOp::getFactorRule() {

@@ -7,6 +7,8 @@
 
 #include "weft/Dialect/Weft/IR/MapBuilders.h"
 
+#include "weft/Dialect/Weft/IR/ElementTypes.h"
+
 using namespace mlir;
 
 namespace weft {
@@ -28,14 +30,48 @@ Value createSum(OpBuilder &builder, Location loc, ValueRange tensors) {
   if (tensors.size() == 1) {
     return tensors.front();
   }
-  auto body = [](OpBuilder &inner, Location at, ValueRange scalars) {
+  auto width = [](Value tensor) { return getElementTypeOrSelf(tensor).getIntOrFloatBitWidth(); };
+  Value widest = *llvm::max_element(tensors, [&](Value a, Value b) { return width(a) < width(b); });
+  auto body = [&](OpBuilder &inner, Location at, ValueRange scalars) {
     Value sum = scalars.front();
     for (Value scalar : scalars.drop_front()) {
-      sum = arith::AddFOp::create(inner, at, sum, scalar);
+      sum = addScalars(inner, at, sum, scalar);
     }
-    return SmallVector<Value>{sum};
+    return SmallVector<Value>{castScalar(inner, at, sum, getElementTypeOrSelf(widest))};
   };
-  return createMap(builder, loc, tensors.front().getType(), tensors, body).getResult(0);
+  return createMap(builder, loc, widest.getType(), tensors, body).getResult(0);
+}
+
+Value createCast(OpBuilder &builder, Location loc, Value tensor, Type element) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  Value source = lookThroughCast(tensor);
+  bool isExact = source != tensor && getElementTypeOrSelf(source).getIntOrFloatBitWidth() <
+                                         type.getElementTypeBitWidth();
+  if (type.getElementType() == element) {
+    return tensor;
+  }
+  if (isExact && getElementTypeOrSelf(source) == element) {
+    return source;
+  }
+  auto result = RankedTensorType::get(type.getShape(), element, type.getEncoding());
+  return createMap(builder, loc, result, tensor,
+                   [&](OpBuilder &inner, Location at, ValueRange scalars) {
+                     return SmallVector<Value>{castScalar(inner, at, scalars[0], element)};
+                   })
+      .getResult(0);
+}
+
+bool isCast(MapOp map) {
+  Block &body = map.getBody().front();
+  return map.getNumOperands() == 1 && map.getNumResults() == 1 &&
+         cast<AffineMapAttr>(map.getMaps()[0]).getValue().isIdentity() &&
+         llvm::hasSingleElement(body.without_terminator()) &&
+         isa<arith::ExtFOp, arith::TruncFOp>(body.front());
+}
+
+Value lookThroughCast(Value value) {
+  auto map = value.getDefiningOp<MapOp>();
+  return map && isCast(map) ? map.getInputs()[0] : value;
 }
 
 Value createScalar(OpBuilder &builder, Location loc, Type element, double value) {

@@ -5,14 +5,16 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "weft/Dialect/Weft/IR/ElementTypes.h"
+#include "weft/Dialect/Weft/IR/MapBuilders.h"
 #include "weft/Dialect/Weft/IR/ScalarOps.h"
 #include "weft/Dialect/Weft/IR/Sharding.h"
 
 using namespace mlir;
 using namespace weft;
 
-void MapOp::build(OpBuilder &builder, OperationState &state, TypeRange outputs,
-                  ValueRange inputs, ArrayRef<AffineMap> maps,
+void MapOp::build(OpBuilder &builder, OperationState &state, TypeRange outputs, ValueRange inputs,
+                  ArrayRef<AffineMap> maps,
                   function_ref<SmallVector<Value>(OpBuilder &, Location, ValueRange)> body) {
   state.addOperands(inputs);
   state.addTypes(outputs);
@@ -57,8 +59,19 @@ static LogicalResult verifyMap(MapOp op, unsigned number, AffineMap map, int64_t
   }
   if (static_cast<int64_t>(map.getNumDims()) != rank || map.getNumSymbols() != 0) {
     return op.emitOpError() << "map #" << number << " must go from the " << rank
-                            << " dimensions of the result, got "
-                            << AffineMapAttr::get(map);
+                            << " dimensions of the result, got " << AffineMapAttr::get(map);
+  }
+  return success();
+}
+
+/// map_c5 for one op.
+static LogicalResult verifyNoNarrowArithmetic(Operation &op) {
+  if (isa<arith::ExtFOp, arith::TruncFOp, arith::SelectOp, arith::ConstantOp>(op)) {
+    return success();
+  }
+  auto isNarrow = [](Type type) { return type.isBF16(); };
+  if (llvm::any_of(op.getOperandTypes(), isNarrow) || llvm::any_of(op.getResultTypes(), isNarrow)) {
+    return op.emitOpError("computes in bf16, expected to in f32");
   }
   return success();
 }
@@ -91,6 +104,9 @@ LogicalResult MapOp::verifyRegions() {
     if (!isa<ScalarOpInterface>(op)) {
       return op.emitOpError("is no scalar op that a weft.map may hold");
     }
+    if (failed(verifyNoNarrowArithmetic(op))) {
+      return failure();
+    }
   }
   return success();
 }
@@ -114,8 +130,8 @@ FactorRule MapOp::getFactorRule() {
     return {};
   }
   if (getMaps().size() != getNumOperands()) { // map_c1
-    emitOpError() << "has " << getMaps().size() << " maps, expected one for each operand: "
-                  << getNumOperands();
+    emitOpError() << "has " << getMaps().size()
+                  << " maps, expected one for each operand: " << getNumOperands();
     return {};
   }
   int64_t rank = getOutputType().getRank();
@@ -221,7 +237,10 @@ LogicalResult MapOp::buildGradient(OpBuilder &builder, ValueRange resultGradient
   for (auto [number, gradient] : llvm::enumerate(resultGradients)) {
     if (gradient) {
       gradientArgument[number] = inputs.size();
-      inputs.push_back(gradient);
+      // Gradients of bf16 values are bf16, except where nothing but the value was rounded: the
+      // gradient of a parameter passes as exactly as it is known.
+      Type element = getOutputType(number).getElementType();
+      inputs.push_back(isCast(*this) ? gradient : createCast(builder, getLoc(), gradient, element));
       maps.push_back(whole);
     }
   }
@@ -236,15 +255,16 @@ LogicalResult MapOp::buildGradient(OpBuilder &builder, ValueRange resultGradient
         for (int64_t argument : gradientArgument) {
           seeds.push_back(argument < 0 ? Value() : arguments[argument]);
         }
-        SmallVector<Value> gradients = buildBlockGradient(
-            inner, block, arguments.take_front(block.getNumArguments()), seeds);
+        SmallVector<Value> gradients =
+            buildBlockGradient(inner, block, arguments.take_front(block.getNumArguments()), seeds);
         SmallVector<Value> yielded;
         for (auto [number, gradient] : llvm::enumerate(gradients)) {
           if (!gradient) {
             continue;
           }
           numbers.push_back(number);
-          auto argument = dyn_cast<BlockArgument>(gradient);
+          auto widened = gradient.getDefiningOp<arith::ExtFOp>();
+          auto argument = dyn_cast<BlockArgument>(widened ? widened.getIn() : gradient);
           forwarded.push_back(argument ? static_cast<int64_t>(argument.getArgNumber()) : -1);
           if (!argument) {
             yielded.push_back(gradient);
@@ -273,8 +293,9 @@ LogicalResult MapOp::buildGradient(OpBuilder &builder, ValueRange resultGradient
       for (unsigned dim : dims) {
         kept.push_back(all[dim]);
       }
-      gradient = ContractOp::create(builder, getLoc(), getInputs()[number].getType(),
-                                    all + "->" + kept, gradient);
+      auto shape = cast<RankedTensorType>(getInputs()[number].getType());
+      Type type = shape.clone(wideTypeOf(getElementTypeOrSelf(gradient)));
+      gradient = ContractOp::create(builder, getLoc(), type, all + "->" + kept, gradient);
     }
     operandGradients[number] = gradient;
   }

@@ -5,6 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "weft/Dialect/Weft/IR/ElementTypes.h"
+#include "weft/Dialect/Weft/IR/MapBuilders.h"
 #include "weft/Dialect/Weft/IR/Sharding.h"
 
 using namespace mlir;
@@ -23,7 +25,10 @@ LogicalResult NormOp::verify() {
   if (!(getEpsilon().convertToDouble() > 0)) { // norm_c3
     return emitOpError() << "epsilon must be positive, got " << getEpsilon().convertToDouble();
   }
-  return success();
+  Type element = getElementTypeOrSelf(getInput()), wide = wideTypeOf(element); // norm_c4
+  return failure(failed(verifyElementType(*this, "output", getOutput(), element)) ||
+                 failed(verifyElementType(*this, "scale", getScale(), wide)) ||
+                 failed(verifyElementType(*this, "bias", getBias(), wide)));
 }
 
 FactorRule NormOp::getFactorRule() {
@@ -42,13 +47,23 @@ LogicalResult NormOp::buildGradient(OpBuilder &builder, ValueRange resultGradien
   auto gradient = NormGradOp::create(
       builder, getLoc(), getInput().getType(), getScale().getType(),
       getBias() ? getBias().getType() : Type(), getKind(), getInput(), getScale(),
-      resultGradients[0], getEpsilon());
+      createCast(builder, getLoc(), resultGradients[0], getElementTypeOrSelf(getOutput())),
+      getEpsilon());
   operandGradients[0] = gradient.getInputGradient();
   operandGradients[1] = gradient.getScaleGradient();
   if (getBias()) {
     operandGradients[2] = gradient.getBiasGradient();
   }
   return success();
+}
+
+LogicalResult NormGradOp::verify() {
+  Type element = getElementTypeOrSelf(getInput()), wide = wideTypeOf(element); // norm_grad_c1
+  return failure(failed(verifyElementType(*this, "gradient", getGradient(), element)) ||
+                 failed(verifyElementType(*this, "input gradient", getInputGradient(), element)) ||
+                 failed(verifyElementType(*this, "scale", getScale(), wide)) ||
+                 failed(verifyElementType(*this, "scale gradient", getScaleGradient(), wide)) ||
+                 failed(verifyElementType(*this, "bias gradient", getBiasGradient(), wide)));
 }
 
 FactorRule NormGradOp::getFactorRule() {

@@ -5,6 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "weft/Dialect/Weft/IR/ElementTypes.h"
+#include "weft/Dialect/Weft/IR/MapBuilders.h"
 #include "weft/Dialect/Weft/IR/Sharding.h"
 
 using namespace mlir;
@@ -15,8 +17,7 @@ static std::string dimsOf(Value value) {
 }
 
 static SmallVector<unsigned> allDims(Value value) {
-  return llvm::to_vector(
-      llvm::seq<unsigned>(0, cast<RankedTensorType>(value.getType()).getRank()));
+  return llvm::to_vector(llvm::seq<unsigned>(0, cast<RankedTensorType>(value.getType()).getRank()));
 }
 
 //===----------------------------------------------------------------------===//
@@ -59,8 +60,7 @@ OpCost FillOp::getCost() {
 }
 
 SmallVector<unsigned> FillOp::getPositionFactors() {
-  return getDistribution() == Distribution::Normal ? allDims(getOutput())
-                                                   : SmallVector<unsigned>{};
+  return getDistribution() == Distribution::Normal ? allDims(getOutput()) : SmallVector<unsigned>{};
 }
 
 void FillOp::setPosition(ValueRange offsets, ArrayRef<int64_t> globalSizes) {
@@ -76,6 +76,10 @@ LogicalResult DropoutOp::verify() {
   double rate = getRate().convertToDouble();
   if (!(rate > 0 && rate < 1)) { // dropout_c1
     return emitOpError() << "the rate must lie between 0 and 1, got " << rate;
+  }
+  if (failed(verifyElementType(*this, "output", getOutput(),
+                               getElementTypeOrSelf(getInput())))) { // dropout_c3
+    return failure();
   }
   return verifyPosition(*this, getOffsets(), getGlobalShape()); // dropout_c2
 }
@@ -103,9 +107,10 @@ SavedTensors DropoutOp::getSavedTensors() { return {{1, 2, 3}, {}}; }
 
 LogicalResult DropoutOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
                                        SmallVectorImpl<Value> &operandGradients) {
-  operandGradients[0] = DropoutOp::create(builder, getLoc(), getInput().getType(),
-                                          resultGradients[0], getSeed(), getStep(), getLayer(),
-                                          getOffsets(), getRate(), getSite(),
-                                          getGlobalShapeAttr());
+  Value gradient =
+      createCast(builder, getLoc(), resultGradients[0], getElementTypeOrSelf(getInput()));
+  operandGradients[0] =
+      DropoutOp::create(builder, getLoc(), getInput().getType(), gradient, getSeed(), getStep(),
+                        getLayer(), getOffsets(), getRate(), getSite(), getGlobalShapeAttr());
   return success();
 }

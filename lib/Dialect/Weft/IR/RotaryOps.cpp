@@ -5,6 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "weft/Dialect/Weft/IR/ElementTypes.h"
+#include "weft/Dialect/Weft/IR/MapBuilders.h"
 #include "weft/Dialect/Weft/IR/Sharding.h"
 
 using namespace mlir;
@@ -20,9 +22,7 @@ LogicalResult RotaryTableOp::verify() {
   return success();
 }
 
-FactorRule RotaryTableOp::getFactorRule() {
-  return makeFactorRule(*this, {""}, {"xsf"}, "xf");
-}
+FactorRule RotaryTableOp::getFactorRule() { return makeFactorRule(*this, {""}, {"xsf"}, "xf"); }
 
 OpCost RotaryTableOp::getCost() { return elementwiseCost(*this, 20); }
 
@@ -40,7 +40,9 @@ LogicalResult RotaryOp::verify() {
     return emitOpError() << "expected a table of [2, positions, m] with 2m at most "
                          << input.getDimSize(input.getRank() - 1) << ", got " << table;
   }
-  return success();
+  Type element = input.getElementType(); // rotary_c3
+  return failure(failed(verifyElementType(*this, "output", getOutput(), element)) ||
+                 failed(verifyElementType(*this, "table", getTable(), wideTypeOf(element))));
 }
 
 FactorRule RotaryOp::getFactorRule() {
@@ -60,7 +62,9 @@ SavedTensors RotaryOp::getSavedTensors() { return {{1}, {}}; }
 
 LogicalResult RotaryOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
                                       SmallVectorImpl<Value> &operandGradients) {
-  operandGradients[0] = RotaryOp::create(builder, getLoc(), getInput().getType(),
-                                         resultGradients[0], getTable(), !getInverse());
+  Value gradient =
+      createCast(builder, getLoc(), resultGradients[0], getElementTypeOrSelf(getInput()));
+  operandGradients[0] = RotaryOp::create(builder, getLoc(), getInput().getType(), gradient,
+                                         getTable(), !getInverse());
   return success();
 }

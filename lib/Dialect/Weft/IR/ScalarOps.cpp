@@ -7,6 +7,8 @@
 
 #include "weft/Dialect/Weft/IR/ScalarOps.h"
 
+#include "weft/Dialect/Weft/IR/ElementTypes.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/IRMapping.h"
 
@@ -46,7 +48,7 @@ public:
       return;
     }
     Value &sum = of[value];
-    sum = sum ? arith::AddFOp::create(builder, gradient.getLoc(), sum, gradient) : gradient;
+    sum = sum ? addScalars(builder, gradient.getLoc(), sum, gradient) : gradient;
   }
   Value get(Value value) const { return of.lookup(value); }
 
@@ -66,7 +68,13 @@ SmallVector<Value> buildBlockGradient(OpBuilder &builder, Block &block, ValueRan
   ScalarGradients gradients;
   for (auto [value, gradient] :
        llvm::zip_equal(block.getTerminator()->getOperands(), yieldedGradients)) {
-    gradients.add(builder, mapping.lookup(value), gradient);
+    Value own = mapping.lookup(value);
+    // What was rounded takes a gradient of any type, other code one of the value's.
+    bool isRounded = isa_and_present<arith::TruncFOp>(own.getDefiningOp());
+    gradients.add(builder, own,
+                  gradient && !isRounded
+                      ? castScalar(builder, gradient.getLoc(), gradient, own.getType())
+                      : gradient);
   }
   for (Operation *op : llvm::reverse(clones)) {
     Value gradient = gradients.get(op->getResult(0));

@@ -188,7 +188,7 @@ LogicalResult ShardingAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
-LogicalResult ShardingAttr::verifyEncoding(ArrayRef<int64_t> shape, Type,
+LogicalResult ShardingAttr::verifyEncoding(ArrayRef<int64_t> shape, Type element,
                                            function_ref<InFlightDiagnostic()> emitError) const {
   if (shape.size() != getDims().size()) { // sharding_c3
     return emitError() << "the sharding has " << getDims().size()
@@ -200,6 +200,10 @@ LogicalResult ShardingAttr::verifyEncoding(ArrayRef<int64_t> shape, Type,
                          << getDims()[dim] << " into " << getPieces(dim)
                          << " pieces, which does not divide it";
     }
+  }
+  if (element.isBF16() && !isReduced()) { // sharding_c7
+    return emitError() << "a tensor of bf16 cannot be unreduced over " << getUnreduced()
+                       << ": its terms are rounded before they are joined";
   }
   return success();
 }

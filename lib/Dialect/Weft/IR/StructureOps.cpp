@@ -17,8 +17,7 @@ LogicalResult VariableOp::verify() {
   RankedTensorType type = getTensorType();
   if (static_cast<int64_t>(getDimensions().size()) != type.getRank()) { // variable_c1
     return emitOpError() << "names " << getDimensions().size()
-                         << " dimensions, expected one for each of the tensor's "
-                         << type.getRank();
+                         << " dimensions, expected one for each of the tensor's " << type.getRank();
   }
   llvm::StringSet<> seen;
   for (StringAttr name : getDimensions().getAsRange<StringAttr>()) {
@@ -29,6 +28,9 @@ LogicalResult VariableOp::verify() {
   if (getDecay() && getRole() != VariableRole::Parameter) { // variable_c2
     return emitOpError() << "only a parameter may decay, this is "
                          << stringifyVariableRole(getRole());
+  }
+  if (getTensorType().getElementType().isBF16()) { // variable_c3
+    return emitOpError("cannot be of bf16, expected f32 or f64");
   }
   return success();
 }
@@ -87,8 +89,8 @@ static LogicalResult verifyCallee(Operation *op, FlatSymbolRefAttr symbol,
                              << "), expected (" << callee.getArgumentTypes() << ")";
   }
   if (!llvm::equal(callee.getResultTypes(), op->getResultTypes())) {
-    return op->emitOpError() << "has results of types (" << op->getResultTypes()
-                             << "), expected (" << callee.getResultTypes() << ")";
+    return op->emitOpError() << "has results of types (" << op->getResultTypes() << "), expected ("
+                             << callee.getResultTypes() << ")";
   }
   return success();
 }
@@ -102,8 +104,7 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
     return failure();
   }
   if (getTied().size() != getNumResults()) { // launch_c2
-    return emitOpError() << "ties " << getTied().size() << " results, expected "
-                         << getNumResults();
+    return emitOpError() << "ties " << getTied().size() << " results, expected " << getNumResults();
   }
   for (auto [result, operand] : llvm::enumerate(getTied())) {
     if (operand < -1 || operand >= static_cast<int64_t>(getNumOperands())) {
@@ -129,8 +130,8 @@ LogicalResult OptimizerOp::verify() {
   if (!inUnit(getBeta1()) || !inUnit(getBeta2()) || !inUnit(getMomentum())) { // optimizer_c1
     return emitOpError("beta1, beta2 and momentum must lie in [0, 1)");
   }
-  for (const APFloat &value : {getLearningRate(), getWeightDecay(), getClip(), getEpsilon(),
-                               getFinalFraction()}) {
+  for (const APFloat &value :
+       {getLearningRate(), getWeightDecay(), getClip(), getEpsilon(), getFinalFraction()}) {
     if (!(value.convertToDouble() >= 0)) {
       return emitOpError("rates, decays and norms must not be negative");
     }

@@ -13,8 +13,8 @@
 namespace weft {
 
 /// Body of a map: from the scalars of the operands to those of the results.
-using MapBody = llvm::function_ref<llvm::SmallVector<mlir::Value>(
-    mlir::OpBuilder &, mlir::Location, mlir::ValueRange)>;
+using MapBody = llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::OpBuilder &, mlir::Location,
+                                                                  mlir::ValueRange)>;
 
 /// A map to tensors of type `outputs` in which operands of that many dimensions have them
 /// all, and operands without dimensions are the same for every element.
@@ -22,7 +22,19 @@ using MapBody = llvm::function_ref<llvm::SmallVector<mlir::Value>(
 MapOp createMap(mlir::OpBuilder &builder, mlir::Location loc, mlir::TypeRange outputs,
                 mlir::ValueRange inputs, MapBody body);
 
-/// The sum of tensors of one type, in their order; the tensor itself if it is one.
+/// `tensor` with elements of the float type `element`: widened or rounded; what it is a widening
+/// of, if that has them.
+mlir::Value createCast(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value tensor,
+                       mlir::Type element);
+
+/// Whether `map` does nothing but widen or round one tensor.
+bool isCast(MapOp map);
+
+/// What `value` is a cast of, or `value`.
+mlir::Value lookThroughCast(mlir::Value value);
+
+/// The sum of tensors of one shape, in their order and in the widest of their types; the tensor
+/// itself if it is one.
 mlir::Value createSum(mlir::OpBuilder &builder, mlir::Location loc, mlir::ValueRange tensors);
 
 /// A tensor without dimensions that holds `value`.

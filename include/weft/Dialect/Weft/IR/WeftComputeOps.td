@@ -41,6 +41,8 @@ def Weft_MapOp : Weft_Op<"map", [Pure, Weft_Additive, Weft_Differentiable,
     - map_c3: the region takes one scalar for each operand and yields one for each result,
       of their element types.
     - map_c4: the region holds only scalar ops (see ScalarOpInterface).
+    - map_c5: a bf16 scalar is only converted, chosen or constant: arithmetic is in its wide
+      type.
   }];
   let arguments = (ins Variadic<Weft_Tensor>:$inputs, AffineMapArrayAttr:$maps);
   let results = (outs Variadic<Weft_Tensor>:$outputs);
@@ -76,7 +78,7 @@ def Weft_ContractOp : Weft_Op<"contract", [Pure, Weft_Additive, Weft_Differentia
   let description = [{
     `weft.contract "bsk,nk->bsn" (%x, %w)` multiplies elements that agree in the shared
     letters and sums over the letters that the result lacks. With one operand it is a
-    plain sum: `"bsn->n"`.
+    plain sum: `"bsn->n"`. Sums are taken in the wide type; a result of bf16 is rounded once.
 
     **Constraints:**
     - contract_c1: the equation has as many operand terms as operands (one or two) and
@@ -84,7 +86,7 @@ def Weft_ContractOp : Weft_Op<"contract", [Pure, Weft_Additive, Weft_Differentia
     - contract_c2: no letter occurs twice in a term, and every letter of the result
       occurs in an operand.
     - contract_c3: dimensions with the same letter have the same size.
-    - contract_c4: all element types agree.
+    - contract_c4: all operands have one element type, the result has it or its wide type.
   }];
   let arguments = (ins StrAttr:$equation, Variadic<Weft_FloatTensor>:$inputs);
   let results = (outs Weft_FloatTensor:$output);

@@ -60,6 +60,9 @@ def Weft_DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> {
         one is not null). Leaves null for operands that have no gradient. May use the
         operands and the results named by getSavedTensors, and nothing else. Fails, with an
         error, if it has no derivative of a result that has a gradient.
+
+        A gradient has its value's shape, but may have another float type, wider or narrower:
+        the one that it is known in. An op that needs a certain one casts (`createCast`).
       }], "::llvm::LogicalResult", "buildGradient", (ins "::mlir::OpBuilder &":$builder,
         "::mlir::ValueRange":$resultGradients,
         "::llvm::SmallVectorImpl<::mlir::Value> &":$operandGradients)>,

@@ -20,6 +20,7 @@ def Weft_NormOp : Weft_Op<"norm", [Pure, Weft_Additive, Weft_Differentiable]> {
     - norm_c1: scale and bias have one dimension, as long as the last of the input.
     - norm_c2: an RMS norm has no bias.
     - norm_c3: epsilon is positive.
+    - norm_c4: the output has the input's element type, scale and bias its wide type.
   }];
   let arguments = (ins Weft_NormKindAttr:$kind, Weft_FloatTensor:$input,
                        Weft_FloatTensor:$scale, Optional<Weft_FloatTensor>:$bias,
@@ -37,6 +38,10 @@ def Weft_NormGradOp : Weft_Op<"norm_grad", [Pure, Weft_Additive]> {
   let description = [{
     Gradients of the input, of the scale, and of the bias where there is one. The
     statistics are computed again from the input: it is read anyway.
+
+    **Constraints:**
+    - norm_grad_c1: gradient and input gradient have the input's element type, scale and the
+      other gradients its wide type.
   }];
   let arguments = (ins Weft_NormKindAttr:$kind, Weft_FloatTensor:$input,
                        Weft_FloatTensor:$scale, Weft_FloatTensor:$gradient,
@@ -49,6 +54,7 @@ def Weft_NormGradOp : Weft_Op<"norm_grad", [Pure, Weft_Additive]> {
     `:` type($input) `->` type($input_gradient) `,` type($scale_gradient)
     (`,` type($bias_gradient)^)?
   }];
+  let hasVerifier = 1;
 }
 
 def Weft_RotaryTableOp : Weft_Op<"rotary_table", [Pure, Weft_Positional]> {
@@ -78,6 +84,7 @@ def Weft_RotaryOp : Weft_Op<"rotary", [Pure, Weft_Additive, Weft_Differentiable]
     - rotary_c1: the table is [2, positions, m], positions as in the input's second
       dimension and 2m at most its last.
     - rotary_c2: input and output have the same shape, of at least three dimensions.
+    - rotary_c3: input and output have one element type, the table its wide type.
   }];
   let arguments = (ins Weft_FloatTensor:$input, Weft_FloatTensor:$table, UnitAttr:$inverse);
   let results = (outs Weft_FloatTensor:$output);
@@ -98,6 +105,7 @@ def Weft_EmbeddingOp : Weft_Op<"embedding", [Pure, Weft_AdditivePositional,
     **Constraints:**
     - embedding_c1: the table has two dimensions; the output has the ids' dimensions and
       then the table's second.
+    - embedding_c2: table and output have one element type.
   }];
   let arguments = (ins Weft_FloatTensor:$table, Weft_IdTensor:$ids, Optional<Index>:$offset);
   let results = (outs Weft_FloatTensor:$output);
@@ -117,6 +125,7 @@ def Weft_EmbeddingGradOp : Weft_Op<"embedding_grad", [Pure, Weft_AdditivePositio
     **Constraints:**
     - embedding_grad_c1: the gradient has the ids' dimensions and one more, the output two
       dimensions of which the second is that one.
+    - embedding_grad_c2: the output has the wide type of the gradient's.
   }];
   let arguments = (ins Weft_IdTensor:$ids, Weft_FloatTensor:$gradient,
                        Optional<Index>:$offset);
@@ -152,6 +161,7 @@ def Weft_AttentionOp : Weft_Op<"attention", [Pure, Weft_Differentiable, Weft_Pos
     - attention_c3: offsets and sizes of the whole are given together, of the batch and the KV
       heads, and only with dropout.
     - attention_c4: a window is at least 1.
+    - attention_c5: query, key, value and output have one element type, lse its wide type.
   }];
   let arguments = (ins Weft_FloatTensor:$query, Weft_FloatTensor:$key, Weft_FloatTensor:$value,
                        Optional<Weft_CounterTensor>:$seed, Optional<Weft_CounterTensor>:$step,
@@ -174,6 +184,10 @@ def Weft_AttentionGradOp : Weft_Op<"attention_grad", [Pure, Weft_Positional,
   let description = [{
     Gradients of query, key and value from that of the output; the weights are computed
     again from `lse`, row by row. The constraints are those of attention.
+
+    **Constraints:**
+    - attention_grad_c1: all have one element type but lse and the gradient of the query, which
+      is added up over keys: these have its wide type.
   }];
   let arguments = (ins Weft_FloatTensor:$query, Weft_FloatTensor:$key, Weft_FloatTensor:$value,
                        Weft_FloatTensor:$output, Weft_FloatTensor:$lse,
@@ -208,6 +222,7 @@ def Weft_CrossEntropyOp : Weft_Op<"cross_entropy", [Pure, Weft_Positional,
     **Constraints:**
     - cross_entropy_c1: lse, picked and targets have the logits' shape without its last
       dimension.
+    - cross_entropy_c2: lse and picked have the wide type of the logits'.
   }];
   let arguments = (ins Weft_FloatTensor:$logits, Weft_IdTensor:$targets,
                        Optional<Index>:$offset);
@@ -224,6 +239,10 @@ def Weft_CrossEntropyGradOp : Weft_Op<"cross_entropy_grad", [Pure, Weft_Position
   let description = [{
     `output[i…, v] = exp(logits[i…, v] - lse[i…]) * lse_gradient[i…]`, and
     picked_gradient[i…] added at the target.
+
+    **Constraints:**
+    - cross_entropy_grad_c1: the output has the logits' element type, lse and its gradients the
+      wide type.
   }];
   let arguments = (ins Weft_FloatTensor:$logits, Weft_IdTensor:$targets,
                        Weft_FloatTensor:$lse, Weft_FloatTensor:$lse_gradient,
@@ -234,6 +253,7 @@ def Weft_CrossEntropyGradOp : Weft_Op<"cross_entropy_grad", [Pure, Weft_Position
     $picked_gradient `)` (`offset` $offset^)? attr-dict `:` type($logits) `[` type($targets) `]`
     `,` type($lse) `,` type($lse_gradient) `,` type($picked_gradient) `->` type($output)
   }];
+  let hasVerifier = 1;
 }
 
 def Weft_DropoutOp : Weft_Op<"dropout", [Pure, Weft_AdditivePositional, Weft_Differentiable]> {
@@ -246,6 +266,7 @@ def Weft_DropoutOp : Weft_Op<"dropout", [Pure, Weft_AdditivePositional, Weft_Dif
     **Constraints:**
     - dropout_c1: the rate lies in (0, 1).
     - dropout_c2: offsets and the shape of the whole are given together, one for each dimension.
+    - dropout_c3: input and output have one element type.
   }];
   let arguments = (ins Weft_FloatTensor:$input, Weft_CounterTensor:$seed,
                        Weft_CounterTensor:$step, Index:$layer, Variadic<Index>:$offsets,

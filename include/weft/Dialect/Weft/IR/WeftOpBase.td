@@ -27,10 +27,11 @@ def Weft_Positional : DeclareOpInterfaceMethods<Weft_ShardableOpInterface,
 def Weft_AdditivePositional : DeclareOpInterfaceMethods<Weft_ShardableOpInterface,
     ["isAdditiveIn", "getPositionFactors", "setPosition", "getCost"]>;
 
-def Weft_Float : AnyTypeOf<[F32, F64]>;
+/// A wide type is what values of a float type are computed in: f32 for bf16, else the type itself.
+def Weft_Float : AnyTypeOf<[F32, F64, BF16]>;
 def Weft_FloatTensor : RankedTensorOf<[Weft_Float]>;
 def Weft_IdTensor : RankedTensorOf<[I32]>;
-def Weft_Tensor : RankedTensorOf<[F32, F64, I32, I64]>;
+def Weft_Tensor : RankedTensorOf<[F32, F64, BF16, I32, I64]>;
 def Weft_CounterTensor : 0DTensorOf<[I64]>;
 
 #endif // WEFT_OP_BASE_TD

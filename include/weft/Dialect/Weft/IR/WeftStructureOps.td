@@ -25,6 +25,7 @@ def Weft_VariableOp : Weft_Op<"variable", [Symbol]> {
     **Constraints:**
     - variable_c1: one name for each dimension, no name twice.
     - variable_c2: only a parameter may decay.
+    - variable_c3: its element type is not bf16: what outlives a step is held in full.
   }];
   let arguments = (ins Weft_VariableRoleAttr:$role, SymbolNameAttr:$sym_name,
                        StrArrayAttr:$dimensions, UnitAttr:$decay,

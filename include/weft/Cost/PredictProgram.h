@@ -1,0 +1,26 @@
+//===- PredictProgram.h - predicted times of a program --------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_COST_PREDICTPROGRAM_H
+#define WEFT_COST_PREDICTPROGRAM_H
+
+#include "weft-rt/Program.h"
+#include "weft/Description/Machine.h"
+
+namespace weft::cost {
+
+/// Gives every instruction its predicted time on one rank of `machine`, from its operations and
+/// bytes. Ranks fill one node after another. REQUIRES: the program is well-formed, and has at most
+/// as many ranks as the machine has devices.
+void predictProgram(rt::Program &program, const desc::MachineSpec &machine);
+
+/// Sum over the instructions of a step, which one rank runs one after another.
+double stepSeconds(const rt::Program &program);
+
+} // namespace weft::cost
+
+#endif // WEFT_COST_PREDICTPROGRAM_H

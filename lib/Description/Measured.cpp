@@ -1,0 +1,127 @@
+//===- Measured.cpp - what was measured on a machine ----------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Measured.h"
+
+#include "Text.h"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+namespace weft::desc::detail {
+
+/// As for the rates of a data sheet.
+static constexpr Bounds rate{.low = 0, .high = 1e18, .above = true};
+static constexpr int64_t longestSide = int64_t(1) << 31, mostBytes = int64_t(1) << 50;
+
+/// machine_r8: whether what an entry is about stands for the first time; says so where it does not.
+template <typename Key>
+static void checkNew(std::set<Key> &seen, Key key, Fields &entry, const char *field,
+                     const std::string &what) {
+  if (!seen.insert(std::move(key)).second) {
+    entry.error(field, "machine_r8", "expected one entry for each " + what + ", got a second one");
+  }
+}
+
+static void checkProducts(const proto::Measured &measured, Fields &fields) {
+  std::set<std::tuple<int, int64_t, int64_t, int64_t>> seen;
+  for (int i = 0; i < measured.products_size(); ++i) {
+    const proto::ProductRate &product = measured.products(i);
+    Fields entry = fields.nested("products", i);
+    entry.required("machine_r7", {"precision", "m", "n", "k", "flops"});
+    for (const char *side : {"m", "n", "k"}) {
+      entry.integer(side, "machine_r4", 1, longestSide);
+    }
+    entry.real("flops", "machine_r4", rate);
+    checkNew(seen, {int(product.precision()), product.m(), product.n(), product.k()}, entry, "m",
+             "precision and shape");
+  }
+}
+
+static void checkMemory(const proto::Measured &measured, Fields &fields) {
+  std::set<int64_t> seen;
+  for (int i = 0; i < measured.memory_size(); ++i) {
+    Fields entry = fields.nested("memory", i);
+    entry.required("machine_r7", {"bytes", "bytes_per_second"});
+    entry.integer("bytes", "machine_r4", 1, mostBytes);
+    entry.real("bytes_per_second", "machine_r4", rate);
+    checkNew(seen, int64_t(measured.memory(i).bytes()), entry, "bytes", "number of bytes");
+  }
+}
+
+static void checkKernels(const proto::Measured &measured, Fields &fields) {
+  std::set<std::pair<std::string, int>> seen;
+  for (int i = 0; i < measured.kernels_size(); ++i) {
+    const proto::KernelRate &kernel = measured.kernels(i);
+    Fields entry = fields.nested("kernels", i);
+    entry.required("machine_r7", {"kind", "precision", "flops"});
+    entry.label("kind", "machine_r4", 64, "_");
+    entry.real("flops", "machine_r4", rate);
+    checkNew(seen, {kernel.kind(), int(kernel.precision())}, entry, "kind", "kind and precision");
+  }
+}
+
+static void checkCollectives(const proto::Measured &measured, Fields &fields,
+                             int64_t devicesPerNode) {
+  std::set<std::tuple<int, int64_t, int64_t>> seen;
+  for (int i = 0; i < measured.collectives_size(); ++i) {
+    const proto::CollectiveTime &collective = measured.collectives(i);
+    Fields entry = fields.nested("collectives", i);
+    entry.required("machine_r7", {"kind", "ranks", "bytes", "seconds"});
+    if (devicesPerNode == 1) {
+      entry.refused("machine_r9", {"ranks"}, "where devices_per_node is 1");
+    } else if (devicesPerNode > 1) {
+      entry.integer("ranks", "machine_r9", 2, devicesPerNode);
+    }
+    entry.integer("bytes", "machine_r4", 1, mostBytes);
+    entry.real("seconds", "machine_r4", {.low = 0, .high = 1e6, .above = true});
+    checkNew(seen, {int(collective.kind()), collective.ranks(), collective.bytes()}, entry, "bytes",
+             "kind, ranks and bytes");
+  }
+}
+
+void checkMeasured(const proto::Measured &measured, Fields fields, int64_t devicesPerNode) {
+  checkProducts(measured, fields);
+  checkMemory(measured, fields);
+  checkKernels(measured, fields);
+  checkCollectives(measured, fields, devicesPerNode);
+  fields.real("launch_seconds", "machine_r4", {.low = 0, .high = 1});
+  fields.real("rendezvous_seconds", "machine_r4", {.low = 0, .high = 1});
+  if (devicesPerNode == 1) {
+    fields.refused("machine_r9", {"rendezvous_seconds"}, "where devices_per_node is 1");
+  }
+}
+
+static Precision precisionOf(proto::Precision precision) {
+  return precision == proto::F64 ? Precision::F64 : Precision::F32;
+}
+
+MeasuredSpec toSpec(const proto::Measured &measured) {
+  MeasuredSpec spec;
+  for (const proto::ProductRate &product : measured.products()) {
+    spec.products.push_back(
+        {precisionOf(product.precision()), product.m(), product.n(), product.k(), product.flops()});
+  }
+  for (const proto::MemoryRate &memory : measured.memory()) {
+    spec.memory.push_back({memory.bytes(), memory.bytes_per_second()});
+  }
+  for (const proto::KernelRate &kernel : measured.kernels()) {
+    spec.kernels.push_back({kernel.kind(), precisionOf(kernel.precision()), kernel.flops()});
+  }
+  for (const proto::CollectiveTime &collective : measured.collectives()) {
+    spec.collectives.push_back({CollectiveKind(int(collective.kind())), collective.ranks(),
+                                collective.bytes(), collective.seconds()});
+  }
+  spec.launchSeconds = measured.launch_seconds();
+  if (measured.has_rendezvous_seconds()) {
+    spec.rendezvousSeconds = measured.rendezvous_seconds();
+  }
+  return spec;
+}
+
+} // namespace weft::desc::detail

@@ -1,0 +1,26 @@
+//===- Measured.h - what was measured on a machine ------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_LIB_DESCRIPTION_MEASURED_H
+#define WEFT_LIB_DESCRIPTION_MEASURED_H
+
+#include "Fields.h"
+#include "weft/Description/Machine.h"
+#include "weft/machine.pb.h"
+
+namespace weft::desc::detail {
+
+/// The rules of `device.measured`. Those that depend on the number of devices of a node are left
+/// out where `devicesPerNode` is 0, since it is wrong itself.
+void checkMeasured(const proto::Measured &measured, Fields fields, int64_t devicesPerNode);
+
+/// REQUIRES: all rules hold.
+MeasuredSpec toSpec(const proto::Measured &measured);
+
+} // namespace weft::desc::detail
+
+#endif // WEFT_LIB_DESCRIPTION_MEASURED_H

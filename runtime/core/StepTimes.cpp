@@ -1,0 +1,41 @@
+//===- StepTimes.cpp - how long a rank's instructions take ------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "core/StepTimes.h"
+
+#include <algorithm>
+
+using namespace weft::rt;
+
+StepTimes::StepTimes(size_t instructions, bool keepsSamples)
+    : entries(instructions), samples(keepsSamples ? instructions * kSamples : 0) {}
+
+void StepTimes::beginStep() {
+  if (!isWarm && stepCount == 1) {
+    isWarm = true;
+    stepCount = 0;
+    std::fill(entries.begin(), entries.end(), Entry());
+  }
+}
+
+void StepTimes::record(size_t index, double seconds, double waited) {
+  Entry &entry = entries[index];
+  double busy = seconds - waited;
+  entry.least = stepCount == 0 ? busy : std::min(entry.least, busy);
+  entry.sum += seconds;
+  entry.waited += waited;
+  if (!samples.empty()) {
+    samples[index * kSamples + size_t(stepCount) % kSamples] = float(busy);
+  }
+}
+
+void StepTimes::appendSamples(size_t index, std::vector<float> &times) const {
+  if (!samples.empty()) {
+    auto begin = samples.begin() + std::ptrdiff_t(index * kSamples);
+    times.insert(times.end(), begin, begin + std::ptrdiff_t(std::min(size_t(stepCount), kSamples)));
+  }
+}

@@ -1,0 +1,183 @@
+//===- BF16Test.cpp - bf16 numbers and their products -----------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "core/BF16Product.h"
+#include "core/BFloat16.h"
+
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <gtest/gtest.h>
+#include <random>
+#include <thread>
+
+using namespace weft::rt;
+
+namespace {
+
+uint16_t rounded(float value) { return BFloat16(value).bits; }
+
+TEST(BFloat16, EveryNumberStaysItself) {
+  for (uint32_t bits = 0; bits <= 0xFFFF; ++bits) {
+    BFloat16 number;
+    number.bits = uint16_t(bits);
+    auto value = float(number);
+    if (std::isnan(value)) {
+      EXPECT_TRUE(std::isnan(float(BFloat16(value))));
+    } else {
+      EXPECT_EQ(rounded(value), bits);
+    }
+  }
+}
+
+TEST(BFloat16, RoundsToTheNearestAndToEven) {
+  for (uint32_t bits = 0; bits < 0x7F80; ++bits) { // All finite ones, and what is above the last.
+    float half = std::bit_cast<float>(bits << 16 | 0x8000);
+    uint32_t even = bits + (bits & 1);
+    EXPECT_EQ(rounded(half), even);
+    EXPECT_EQ(rounded(-half), even | 0x8000);
+    EXPECT_EQ(rounded(std::nextafter(half, 0.0f)), bits);
+    EXPECT_EQ(rounded(std::nextafter(half, INFINITY)), bits + 1);
+  }
+}
+
+TEST(BFloat16, NaNNeverBecomesInfinity) {
+  EXPECT_TRUE(std::isnan(float(BFloat16(std::bit_cast<float>(0x7F800001u)))));
+  EXPECT_TRUE(std::isnan(float(BFloat16(std::bit_cast<float>(0xFFFFFFFFu)))));
+}
+
+std::vector<BFloat16> randomNumbers(size_t count, unsigned seed) {
+  std::mt19937 generator(seed);
+  std::vector<BFloat16> numbers(count);
+  for (BFloat16 &number : numbers) {
+    number = BFloat16(float(int32_t(generator())) * 0x1p-31f);
+  }
+  return numbers;
+}
+
+/// Runs `product` and compares with sums in float64.
+template <typename C> void expectProduct(const Product &product) {
+  const Product &p = product;
+  auto room = [&](int64_t rows, int64_t ld, int64_t stride) {
+    return size_t((p.batch - 1) * stride + rows * ld);
+  };
+  auto a = randomNumbers(room(p.transposeA ? p.k : p.m, p.lda, p.strideA), 1);
+  auto b = randomNumbers(room(p.transposeB ? p.n : p.k, p.ldb, p.strideB), 2);
+  std::vector<C> c(room(p.m, p.ldc, p.strideC), C(NAN));
+  std::string error;
+  auto prepared = BF16Product::make({product, 0, 0, 0}, error);
+  ASSERT_TRUE(prepared) << error;
+  ASSERT_TRUE(prepared->run(a.data(), b.data(), c.data(), error)) << error;
+  double unit =
+      sizeof(C) == 2 ? 0x1p-8 : 0x1p-20; // Half of the last bit, or what sums in f32 lose.
+  for (int64_t i = 0; i < p.batch * p.m * p.n; ++i) {
+    int64_t which = i / (p.m * p.n), row = i / p.n % p.m, column = i % p.n;
+    double sum = 0, size = 0;
+    for (int64_t l = 0; l < p.k; ++l) {
+      int64_t atA = which * p.strideA + (p.transposeA ? l * p.lda + row : row * p.lda + l);
+      int64_t atB = which * p.strideB + (p.transposeB ? column * p.ldb + l : l * p.ldb + column);
+      double term = double(a[size_t(atA)]) * double(b[size_t(atB)]);
+      sum += term;
+      size += std::abs(term);
+    }
+    auto got = double(c[size_t(which * p.strideC + row * p.ldc + column)]);
+    ASSERT_LE(std::abs(got - sum), unit * std::abs(sum) + 0x1p-20 * size)
+        << "matrix " << which << " row " << row << " column " << column;
+  }
+}
+
+TEST(BF16Product, IsAsDefined) {
+  for (bool transposeA : {false, true}) {
+    for (bool transposeB : {false, true}) {
+      Product product = {
+          ElementType::BF16, transposeA, transposeB, 3, 4, 5, 7, 8, 6, 2, 40, 50, 30};
+      expectProduct<BFloat16>(product);
+      product.isResultF32 = true;
+      expectProduct<float>(product);
+      product = {ElementType::BF16, transposeA, transposeB, 65, 48, 129, 129, 129, 48};
+      expectProduct<BFloat16>(product);
+      product.isResultF32 = true;
+      expectProduct<float>(product);
+    }
+  }
+}
+
+TEST(BF16Product, OfNothing) {
+  BFloat16 a(1), b(1);
+  float c = 5;
+  std::string error;
+  Product product = {ElementType::BF16, false, false, 0, 1, 1, 1, 1, 1};
+  product.isResultF32 = true;
+  EXPECT_TRUE(BF16Product::make({product, 0, 0, 0}, error)->run(&a, &b, &c, error));
+  EXPECT_EQ(c, 5);
+  product.m = 1;
+  product.k = 0;
+  EXPECT_TRUE(BF16Product::make({product, 0, 0, 0}, error)->run(&a, &b, &c, error));
+  EXPECT_EQ(c, 0); // An empty sum.
+}
+
+TEST(BF16Product, PiecesMakeUpTheWhole) {
+  constexpr int64_t m = 448, n = 640, k = 700;
+  for (bool transposeA : {false, true}) {
+    for (bool transposeB : {false, true}) {
+      Product product = {ElementType::BF16,  transposeA,         transposeB, m, n, k,
+                         transposeA ? m : k, transposeB ? k : n, n};
+      product.isResultF32 = true;
+      auto a = randomNumbers(m * k, 1), b = randomNumbers(k * n, 2);
+      std::string error;
+      std::vector<float> expected(m * n), c(m * n, NAN);
+      ASSERT_TRUE(BF16Product::make({product, 0, 0, 0}, error)
+                      ->run(a.data(), b.data(), expected.data(), error));
+      std::vector<ProductPiece> pieces = cutProduct(product, 3);
+      EXPECT_EQ(pieces.size(), 6u);
+      for (const ProductPiece &piece : pieces) {
+        ASSERT_TRUE(BF16Product::make(piece, error)->run(a.data(), b.data(), c.data(), error));
+      }
+      for (size_t i = 0; i < c.size(); ++i) {
+        ASSERT_NEAR(c[i], expected[i], 1e-3) << "A^T " << transposeA << ", B^T " << transposeB;
+      }
+    }
+  }
+}
+
+size_t countThreads() {
+  auto tasks = std::filesystem::directory_iterator("/proc/self/task");
+  return size_t(std::distance(begin(tasks), end(tasks)));
+}
+
+/// Several ranks at once give one rank's bits, and the library starts no threads of its own.
+TEST(BF16Product, RunsOnTheCallingThreadOnly) {
+  constexpr int64_t size = 192;
+  constexpr size_t count = size * size;
+  Product product = {ElementType::BF16, false, true, size, size, size, size, size, size};
+  product.isResultF32 = true;
+  auto a = randomNumbers(count, 1), b = randomNumbers(count, 2);
+  auto run = [&](std::vector<float> &c) {
+    std::string error;
+    auto prepared = BF16Product::make({product, 0, 0, 0}, error);
+    for (int i = 0; i < 20; ++i) {
+      prepared->run(a.data(), b.data(), c.data(), error);
+    }
+  };
+  size_t before = countThreads(); // Another library may have begun some when it was loaded.
+  std::vector<float> expected(count);
+  run(expected);
+  EXPECT_EQ(countThreads(), before);
+  std::vector<std::vector<float>> results(4, std::vector<float>(count));
+  std::vector<std::thread> threads;
+  for (auto &result : results) {
+    threads.emplace_back(run, std::ref(result));
+  }
+  for (std::thread &thread : threads) {
+    thread.join();
+  }
+  for (const auto &result : results) {
+    EXPECT_EQ(std::memcmp(result.data(), expected.data(), count * sizeof(float)), 0);
+  }
+}
+
+} // namespace

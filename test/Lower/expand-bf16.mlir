@@ -1,0 +1,26 @@
+// RUN: weft-opt %s -expand-bf16 | FileCheck %s
+
+// CHECK-LABEL: func @widen
+// CHECK:         %[[BITS:.*]] = arith.bitcast %{{.*}} : bf16 to i16
+// CHECK:         %[[LONG:.*]] = arith.extui %[[BITS]] : i16 to i32
+// CHECK:         %[[UP:.*]] = arith.shli %[[LONG]]
+// CHECK:         arith.bitcast %[[UP]] : i32 to f32
+func.func @widen(%x: bf16) -> f32 {
+  %y = arith.extf %x : bf16 to f32
+  return %y : f32
+}
+
+// Half of the last bit and the bit itself are added; NaN stays NaN.
+// CHECK-LABEL: func @round
+// CHECK-NOT:     arith.truncf
+// CHECK:         %[[NAN:.*]] = arith.cmpf une
+// CHECK:         %[[BITS:.*]] = arith.bitcast %{{.*}} : vector<16xf32> to vector<16xi32>
+// CHECK:         %[[LAST:.*]] = arith.andi
+// CHECK:         %[[BIAS:.*]] = arith.addi %[[LAST]]
+// CHECK:         arith.addi %[[BITS]], %[[BIAS]]
+// CHECK:         arith.select %[[NAN]]
+// CHECK-NOT:     arith.truncf
+func.func @round(%x: vector<16xf32>) -> vector<16xbf16> {
+  %y = arith.truncf %x : vector<16xf32> to vector<16xbf16>
+  return %y : vector<16xbf16>
+}

@@ -1,0 +1,70 @@
+//===- PredictProgramTest.cpp - predicted times of a program ----------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "weft/Cost/PredictProgram.h"
+
+#include <gtest/gtest.h>
+
+using namespace weft;
+using namespace weft::cost;
+
+namespace {
+
+desc::MachineSpec sheet(int64_t nodes) {
+  desc::MachineSpec machine;
+  machine.nodes = nodes;
+  machine.devicesPerNode = 4 / nodes;
+  machine.device.peakFlopsF32 = 1e9;
+  machine.device.peakFlopsF64 = 1e8;
+  machine.device.memoryBandwidth = 1e9;
+  machine.nodeLink = {"bus", 0, 1e8};
+  machine.clusterLink = {"net", 0, 1e6};
+  return machine;
+}
+
+/// Four ranks, a=2 b=2; one instruction of each kind.
+rt::Program program() {
+  rt::Program program;
+  program.mesh = {{"a", 2}, {"b", 2}};
+  program.labels = {""};
+  program.buffers = {{8000, 0, rt::BufferClass::Activation, false, rt::ElementType::F64},
+                     {4, 8000, rt::BufferClass::Activation, false, rt::ElementType::F32}};
+  program.kernels = {{"kernel", "map", ""}};
+  program.products = {{rt::ElementType::F32, false, false, 10, 10, 10, 10, 10, 10}};
+  program.collectives = {
+      {rt::CollectiveKind::AllGather, rt::ReductionKind::Sum, rt::ElementType::F32, {1}, {1000}},
+      {rt::CollectiveKind::AllGather, rt::ReductionKind::Sum, rt::ElementType::F32, {0}, {1000}}};
+  program.observations = {{"loss", {rt::ElementType::F32, {}, {}}}};
+  program.step = {
+      {rt::Opcode::Kernel, 0, 0, {{0, rt::Access::Write}, {1, rt::Access::Write}}, {}, {1e6, 8}},
+      {rt::Opcode::Product, 0, 0, {}, {}, {2000, 8}},
+      {rt::Opcode::Collective, 0, 0, {}, {}, {0, 8}},
+      {rt::Opcode::Collective, 1, 0, {}, {}, {0, 8}},
+      {rt::Opcode::Observe, 0, 0, {}, {}, {}}};
+  return program;
+}
+
+TEST(PredictProgram, EveryInstructionGetsItsTime) {
+  rt::Program made = program();
+  predictProgram(made, sheet(1));
+  EXPECT_DOUBLE_EQ(made.step[0].cost.seconds, 1e-2); // By its larger result, float64.
+  EXPECT_DOUBLE_EQ(made.step[1].cost.seconds, 2e-6);
+  EXPECT_DOUBLE_EQ(made.step[2].cost.seconds, 4e-5);
+  EXPECT_DOUBLE_EQ(made.step[3].cost.seconds, 4e-5);
+  EXPECT_DOUBLE_EQ(made.step[4].cost.seconds, 0);
+  EXPECT_EQ(made.step[0].cost.flops, 1e6);
+  EXPECT_DOUBLE_EQ(stepSeconds(made), 1e-2 + 2e-6 + 8e-5);
+}
+
+TEST(PredictProgram, GroupsOfSeveralNodesGoByTheirLink) {
+  rt::Program made = program();
+  predictProgram(made, sheet(2));
+  EXPECT_DOUBLE_EQ(made.step[2].cost.seconds, 4e-5); // Ranks 0 and 1, on one node.
+  EXPECT_DOUBLE_EQ(made.step[3].cost.seconds, 4e-3); // Ranks 0 and 2, on two.
+}
+
+} // namespace
