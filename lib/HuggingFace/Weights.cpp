@@ -66,6 +66,17 @@ Index readIndex(const std::string &file, desc::Diagnostics &diagnostics) {
   return index;
 }
 
+/// Refuses weights in the format of PyTorch, lest they count as none.
+void refusePickled(const std::string &folder, desc::Diagnostics &diagnostics) {
+  for (StringRef name : {"pytorch_model.bin", "pytorch_model.bin.index.json"}) {
+    if (std::string file = inFolder(folder, name); llvm::sys::fs::exists(file)) {
+      diagnostics.push_back(inFile(file, "",
+                                   "expected weights in safetensors files, got a file of PyTorch; "
+                                   "save_pretrained of transformers writes the former"));
+    }
+  }
+}
+
 /// Opens the files in the order of their names.
 void openFiles(const std::string &folder, Weights &weights, desc::Diagnostics &diagnostics) {
   for (const std::string &name : weights.fileNames) {
@@ -182,6 +193,8 @@ std::unique_ptr<Weights> weft::hf::openWeights(const std::string &folder,
       names.insert(name);
     }
     weights->fileNames.assign(names.begin(), names.end());
+  } else {
+    refusePickled(folder, diagnostics);
   }
   openFiles(folder, *weights, diagnostics);
   if (diagnostics.empty()) {

@@ -116,8 +116,8 @@ class Compiler:
         machine = place / "machine.textproto"
         machine.write_text(cases.MACHINE)
         call([self.binary, "compile", model, "--machine", machine, "--recipe", recipe,
-              "--target", "host", "--observe-logits", "--pin", f"dp={mesh[0]}", "--pin", f"tp={mesh[1]}", *options,
-              "-o", place / "train"])
+              "--target", "host", "--observe-logits", "--pin", f"dp={mesh[0]}", "--pin",
+              f"tp={mesh[1]}", *options, "-o", place / "train"])
         return place
 
     def run(self, place, mesh, steps=cases.STEPS, gradients_step=0, name="run", threads=1):

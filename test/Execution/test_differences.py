@@ -57,7 +57,7 @@ class Errors(unittest.TestCase):
     @staticmethod
     def run_with(loss, a, b=1e-20):
         return programs.Run([1.0, loss], [], {"a": np.array([a, 0.0]), "b": np.array([b])}, {}, [],
-                            [])
+                            {}, [])
 
     def setUp(self):
         self.exact = self.run_with(2.0, 1.0)

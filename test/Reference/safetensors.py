@@ -12,11 +12,12 @@ import struct
 
 import numpy as np
 
+# NumPy has no bf16, the upper half of a float32.
 TYPES = {"F64": np.float64, "F32": np.float32, "I64": np.int64, "I32": np.int32}
 
 
 def load(path):
-    """The tensors of the file at `path`, as a dictionary from name to array."""
+    """The tensors of the file at `path`, as a dictionary from name to array; BF16 as float32."""
     with open(path, "rb") as file:
         data = file.read()
     if len(data) < 8:
@@ -30,15 +31,17 @@ def load(path):
     for name, entry in header.items():
         if name == "__metadata__":
             continue
-        if entry["dtype"] not in TYPES:
+        is_half = entry["dtype"] == "BF16"
+        if entry["dtype"] not in TYPES and not is_half:
             raise ValueError(f"{path}: tensor {name} has type {entry['dtype']}, expected one of "
-                             + ", ".join(TYPES))
+                             + ", ".join([*TYPES, "BF16"]))
         begin, end = entry["data_offsets"]
-        dtype = np.dtype(TYPES[entry["dtype"]]).newbyteorder("<")
+        dtype = np.dtype(np.uint16 if is_half else TYPES[entry["dtype"]]).newbyteorder("<")
         count = int(np.prod(entry["shape"], dtype=np.int64))
         if end - begin != count * dtype.itemsize or end > len(body) or begin < 0:
             raise ValueError(f"{path}: tensor {name} does not fit its place in the file")
-        tensors[name] = np.frombuffer(body[begin:end], dtype).reshape(entry["shape"])
+        array = np.frombuffer(body[begin:end], dtype).reshape(entry["shape"])
+        tensors[name] = (array.astype(np.uint32) << 16).view(np.float32) if is_half else array
     return tensors
 
 

@@ -144,6 +144,15 @@ class Files(unittest.TestCase):
             np.testing.assert_array_equal(loaded[name], array)
             self.assertEqual(loaded[name].dtype, array.dtype)
 
+    def test_safetensors_of_bf16(self):
+        header = b'{"a":{"dtype":"BF16","shape":[3],"data_offsets":[0,6]}}'.ljust(64)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "x.safetensors")
+            with open(path, "wb") as file:
+                file.write(struct.pack("<Q", 64) + header + struct.pack("<3H", 0x3F80, 0xC049, 1))
+            loaded = safetensors.load(path)["a"]
+        np.testing.assert_array_equal(loaded, np.array([1, -3.140625, 2.0 ** -133], np.float32))
+
     def test_damaged_files_are_refused(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "x.safetensors")
