@@ -178,5 +178,5 @@ def reference_run(compiler, case, weights, steps):
         run.all_gradients.append(step.gradients)
     data = dataset.Dataset(compiler.validation_data, recipe.sequence_length, recipe.global_batch, 0)
     run.validation = [reference.validation_loss(
-        model, run.weights, map(data.batch_in_order, range(cases.VALIDATION_STEPS)))]
+        model, run.weights, map(data.batch_in_order, range(cases.VALIDATION_STEPS)), recipe.fp8)]
     return run

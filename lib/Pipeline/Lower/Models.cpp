@@ -21,5 +21,6 @@ void weft::registerHostLoweringModels(mlir::DialectRegistry &registry) {
     lower::attachRandomModels(*context);
     lower::attachRotaryModels(*context);
     lower::attachMovementModels(*context);
+    lower::attachQuantizeModels(*context);
   });
 }

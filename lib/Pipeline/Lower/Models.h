@@ -35,6 +35,7 @@ void attachCrossEntropyModels(mlir::MLIRContext &context);
 void attachRandomModels(mlir::MLIRContext &context);
 void attachRotaryModels(mlir::MLIRContext &context);
 void attachMovementModels(mlir::MLIRContext &context);
+void attachQuantizeModels(mlir::MLIRContext &context);
 
 } // namespace weft::lower
 
