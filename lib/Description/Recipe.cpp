@@ -151,6 +151,10 @@ static void checkRecipe(const proto::Recipe &recipe, Fields &fields) {
   fields.real("z_loss", "recipe_r12", {.low = 0, .high = 1});
 }
 
+static Float8 toSpec(proto::Fp8::Format format) {
+  return format == proto::Fp8::E4M3 ? Float8::E4M3 : Float8::E5M2;
+}
+
 static ScheduleSpec toSpec(const proto::Schedule &schedule) {
   ScheduleSpec spec;
   spec.peakLearningRate = schedule.peak_learning_rate();
@@ -172,6 +176,9 @@ static RecipeSpec resolve(const proto::Recipe &recipe, Fields &fields) {
   spec.precision = toSpec(recipe.precision());
   spec.reduction =
       spec.precision == Precision::BF16 ? toSpec(recipe.mixed().reduction()) : spec.precision;
+  if (recipe.has_fp8()) {
+    spec.fp8 = {toSpec(recipe.fp8().values()), toSpec(recipe.fp8().gradients())};
+  }
   if (recipe.has_adamw()) {
     const proto::AdamW &adamw = recipe.adamw();
     spec.optimizer = AdamWSpec{adamw.beta1(), adamw.beta2(), adamw.epsilon(), adamw.weight_decay()};

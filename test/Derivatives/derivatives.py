@@ -143,6 +143,11 @@ def differentiable_scalars():
     return names, text.count("attachInterface<") - text.count("attachInterface<NoGradient")
 
 
+# What rounds has a slope of zero or none; the derivative that is taken is compared with that of
+# test/Reference, see docs/Numerics.md.
+STRAIGHT_THROUGH = {"weft.quantize"}
+
+
 def check_coverage():
     """Whether every op that has a derivative occurs in a case, and a sentence about it."""
     # What every loss adds to the body of its case does not count. The call of a layer has a
@@ -154,9 +159,9 @@ def check_coverage():
         if not names or len(names) != uses:
             return False, f"found {len(names)} of {uses} ops with a derivative in the sources"
         wanted += names
-    missing = sorted(set(wanted) - used)
+    missing = sorted(set(wanted) - used - STRAIGHT_THROUGH)
     return not missing, ("no case has " + ", ".join(missing) if missing else
-                         f"{len(wanted)} ops with a derivative occur in {len(cases.ALL)} cases")
+                         f"{len(set(wanted) - STRAIGHT_THROUGH)} ops with a derivative occur in {len(cases.ALL)} cases")
 
 
 def main():

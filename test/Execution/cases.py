@@ -37,6 +37,7 @@ class Case:
     meshes: tuple = ((2, 1), (1, 2), (2, 2))
     attention_biases: bool = True  # of families that have any
     reduction: str = "F32"  # what ranks add up in, with precision BF16
+    fp8: bool = False  # products of layers multiply numbers of eight bits
     coarse: bool = False  # takes AdamW's epsilon of the narrower precisions
 
     @property
@@ -44,6 +45,7 @@ class Case:
         parts = [self.family, self.optimizer, "dropout" if self.dropout else "plain",
                  "tied" if self.tied else "untied", self.precision.lower()]
         parts += [] if self.attention_biases else ["nobias"]
+        parts += ["fp8"] if self.fp8 else []
         parts += ["narrow"] if self.reduction == "BF16" else []
         return "-".join(parts + (["coarse"] if self.coarse else []))
 
@@ -141,6 +143,7 @@ def recipe_text(case):
     """The recipe of `case` as a description."""
     epsilon = "epsilon: 1e-6 " if case.precision != "F64" or case.coarse else ""
     mixed = f"mixed {{ reduction: {case.reduction} }}\n" if case.precision == "BF16" else ""
+    mixed += "fp8 {}\n" if case.fp8 else ""
     return f"""version: 1
 sequence_length: 16
 global_batch_sequences: 8
@@ -215,6 +218,13 @@ def default_cases():
     chosen[3] = replace(chosen[3], meshes=tuple(ALL_MESHES))
     return chosen + [replace(case, precision="F32", meshes=((2, 2),))
                      for case in (chosen[1], chosen[2])]
+
+
+def fp8_cases():
+    """Each family with products of eight bits. In float64, where what ranks do differently is too
+    small to move a number to another one of eight bits."""
+    return [Case("gpt2", "adamw", True, True, fp8=True),
+            Case("llama", "sgd", False, False, fp8=True)]
 
 
 def bf16_cases():

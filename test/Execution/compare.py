@@ -173,6 +173,8 @@ def results(work, jobs):
 def cases_of(kind, options):
     """What to compare: every case, or those that `kind` needs by default."""
     chosen = cases.all_cases() if options.full else cases.default_cases()
+    if kind in ("equality", "reference"):
+        chosen = chosen + cases.fp8_cases()
     if kind == "precision":
         chosen = cases.bf16_cases()
     if kind == "repeat":

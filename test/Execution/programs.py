@@ -181,8 +181,8 @@ def reference_run(compiler, case, weights, steps):
         run.all_gradients.append(step.gradients)
     data = dataset.Dataset(compiler.validation_data, recipe.sequence_length, recipe.global_batch, 0)
     run.validation = [reference.validation_loss(
-        model, run.weights, map(data.batch_in_order, range(cases.VALIDATION_STEPS)))]
+        model, run.weights, map(data.batch_in_order, range(cases.VALIDATION_STEPS)), recipe.fp8)]
     tokens = data.batch_in_order(0)[0]
-    run.logits = {"logits": reference.logits(model, run.weights, tokens)}
-    run.initial_logits = {"logits": reference.logits(model, run.initial, tokens)}
+    run.logits = {"logits": reference.logits(model, run.weights, tokens, recipe.fp8)}
+    run.initial_logits = {"logits": reference.logits(model, run.initial, tokens, recipe.fp8)}
     return run

@@ -407,3 +407,20 @@ func.func @reshape() {
   %z = weft.reshape %x [[0], [1, 2]] : tensor<?x12xf64> -> tensor<?x3x4xf64>
   return
 }
+
+// -----
+
+// The greatest of all ranks' greatest: rounding does not depend on how a tensor is cut.
+
+weft.variable input @x ["batch", "hidden"] : tensor<?x4xf64>
+
+// CHECK-LABEL: func.func @amax
+// CHECK:         %[[PART:.*]] = weft.amax %{{.*}} -> tensor<f64, {{.*}} unreduced = max{"dp"}>>
+// CHECK:         %[[AMAX:.*]] = weft.reshard %[[PART]]
+// CHECK:         weft.quantize e4m3 %{{.*}} by %[[AMAX]] : {{.*}} [{"dp"}, {}]>>
+func.func @amax() {
+  %x = weft.read @x : tensor<?x4xf64>
+  %m = weft.amax %x : tensor<?x4xf64> -> tensor<f64>
+  %q = weft.quantize e4m3 %x by %m : tensor<?x4xf64>, tensor<f64> -> tensor<?x4xf64>
+  return
+}

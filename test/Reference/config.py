@@ -133,6 +133,7 @@ class Recipe:
     final_learning_rate_fraction: float = 0.1
     clip_norm: float = math.inf
     z_loss: float = 0.0
+    fp8: tuple = None  # formats of values and of gradients, see layers.quantize
     seed: int = 0
 
 
@@ -177,8 +178,12 @@ def parse_recipe(text):
     """The recipe of a description in text form. Refuses fields it does not know."""
     plain = ("sequence_length", "steps", "precision", "clip_norm", "z_loss", "seed")
     fields = _known(text_format.parse(text), "recipe", plain + (
-        "version", "global_batch_sequences", "global_batch_tokens", "adamw", "sgd", "schedule"))
+        "version", "global_batch_sequences", "global_batch_tokens", "adamw", "sgd", "schedule",
+        "fp8"))
     values = {name: fields[name] for name in plain if name in fields}
+    if "fp8" in fields:
+        fp8 = _known(fields["fp8"], "fp8", ("values", "gradients"))
+        values["fp8"] = (fp8.get("values", "E4M3"), fp8.get("gradients", "E5M2"))
     if "global_batch_tokens" in fields:
         values["global_batch"] = fields["global_batch_tokens"] // fields["sequence_length"]
     else:

@@ -35,6 +35,23 @@ def linear_backward(dy, x, weight):
     return dy @ weight, rows.T @ inputs, rows.sum(axis=0)
 
 
+# Bits of mantissa, least exponent and greatest number of formats of eight bits.
+FLOAT8 = {"E4M3": (3, -6, 448.0), "E5M2": (2, -14, 57344.0)}
+
+
+def quantize(x, name):
+    """The nearest numbers of the format `name`, at ties the even ones, after x was scaled by the
+    greatest power of two that leaves it in range; scaled back."""
+    bits, least, greatest = FLOAT8[name]
+    amax = np.abs(x).max()
+    if amax == 0.0:
+        return x
+    scale = 2.0 ** math.floor(math.log2(greatest / amax))
+    _, exponent = np.frexp(x * scale)
+    unit = 2.0 ** (np.maximum(exponent - 1, least) - bits)
+    return np.rint(x * scale / unit) * unit / scale
+
+
 def layer_norm(x, weight, bias, epsilon):
     """Ba, Kiros, Hinton 2016, with the biased variance; `bias` may be None."""
     centered = x - x.mean(axis=-1, keepdims=True)

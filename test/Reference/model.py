@@ -23,10 +23,10 @@ class Gradients(dict):
 
 
 class Transformer:
-    """Computes loss and gradients for the `Model` of config.py."""
+    """Computes loss and gradients for the `Model` of config.py, with `fp8` as in its `Recipe`."""
 
-    def __init__(self, model):
-        self.model = model
+    def __init__(self, model, fp8=None):
+        self.model, self.fp8 = model, fp8
         self.frequencies = None
         if model.positions == "ROTARY":
             self.frequencies = layers.rotary_frequencies(
@@ -67,7 +67,7 @@ class Transformer:
                 h = h + out
         h = self._norm(weights, h, "final_norm", saved)
         head = "embed.tokens.weight" if self.model.tied_embeddings else "head.weight"
-        return self._linear(weights, h, head, None, saved)
+        return self._product(weights, h, head, None, saved, fp8=None)
 
     def _embed(self, weights, tokens, saved):
         length = tokens.shape[1]
@@ -117,13 +117,20 @@ class Transformer:
         return layers.layer_norm(h, weight, weights.get(name + ".bias"), epsilon)
 
     def _linear(self, weights, h, name, bias, saved):
+        return self._product(weights, h, name, bias, saved, self.fp8)
+
+    def _product(self, weights, h, name, bias, saved, fp8):
         weight = weights[name]
         # [outputs, inputs], whatever the shape: all but the last of h's dimensions are rows.
         flat = weight.reshape(-1, h.shape[-1])
         has_bias = bias in weights
+        if fp8:
+            h, flat = layers.quantize(h, fp8[0]), layers.quantize(flat, fp8[0])
 
         def backward(d, gradients):
             dx, dw, db = layers.linear_backward(d, h, flat)
+            if fp8:
+                dx, dw, _ = layers.linear_backward(layers.quantize(d, fp8[1]), h, flat)
             gradients.add(name, dw.reshape(weight.shape))
             if has_bias:
                 gradients.add(bias, db.reshape(weights[bias].shape))

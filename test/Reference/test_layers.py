@@ -31,6 +31,25 @@ class Activations(unittest.TestCase):
         np.testing.assert_allclose(got, [0.0, 0.0, 1000.0])
 
 
+class Quantize(unittest.TestCase):
+    def test_known_numbers(self):
+        # Steps are 32 above 256, and 2^-9 below 2^-6; 272 is half way, where the even one wins.
+        got = layers.quantize(np.array([448.0, -300.0, 272.0, 304.0, 0.0101, 0.0]), "E4M3")
+        np.testing.assert_array_equal(got, [448.0, -288.0, 256.0, 320.0, 5 * 2.0**-9, 0.0])
+        got = layers.quantize(np.array([57344.0, 1.125, 1.375, 2.0**-17, 3 * 2.0**-17]), "E5M2")
+        np.testing.assert_array_equal(got, [57344.0, 1.0, 1.5, 0.0, 2.0**-15])
+
+    def test_scales_by_powers_of_two(self):
+        x = np.random.default_rng(1).normal(size=100)
+        x *= 448.0 / np.abs(x).max()
+        for power in (-30, -1, 1, 30):
+            np.testing.assert_array_equal(layers.quantize(x * 2.0**power, "E4M3"),
+                                          layers.quantize(x, "E4M3") * 2.0**power)
+
+    def test_zeros(self):
+        np.testing.assert_array_equal(layers.quantize(np.zeros(3), "E5M2"), np.zeros(3))
+
+
 class Rotary(unittest.TestCase):
     def test_pairs_are_half_a_head_apart(self):
         x = np.zeros((2, 4))

@@ -33,6 +33,19 @@ TEST(Recipe, DefaultsAreFilledIn) {
   EXPECT_FALSE(recipe->clipNorm.has_value());
   EXPECT_EQ(recipe->zLoss, 0.0);
   EXPECT_EQ(recipe->seed, 0u);
+  EXPECT_FALSE(recipe->fp8.has_value());
+}
+
+TEST(Recipe, Fp8) {
+  auto fp8 = [](const std::string &given) {
+    return parseRecipe(with(recipeText, "steps: 100", "steps: 100 " + given))->fp8.value();
+  };
+  EXPECT_EQ(fp8("fp8 {}").values, Float8::E4M3);
+  EXPECT_EQ(fp8("fp8 {}").gradients, Float8::E5M2);
+  EXPECT_EQ(fp8("precision: F64 fp8 { values: E5M2 gradients: E4M3 }").values, Float8::E5M2);
+  EXPECT_EQ(fp8("precision: BF16 fp8 { values: E5M2 gradients: E4M3 }").gradients, Float8::E4M3);
+  EXPECT_EQ(changed("steps: 100", "steps: 100 fp8 { values: E3M4 }"),
+            "r:6:26: values: expected one of E4M3, E5M2, got 'E3M4'\n");
 }
 
 TEST(Recipe, EveryFieldIsRead) {

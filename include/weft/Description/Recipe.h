@@ -55,6 +55,17 @@ struct ScheduleSpec {
   double finalLearningRateFraction = 0.1;
 };
 
+/// Floating point of eight bits, by bits of exponent and mantissa.
+enum class Float8 { E4M3, E5M2 };
+
+/// What the linear products of layers multiply.
+struct Fp8Spec {
+  /// Of activations and weights.
+  Float8 values = Float8::E4M3;
+  /// Of gradients of the products' results.
+  Float8 gradients = Float8::E5M2;
+};
+
 /// How to train: data per step, arithmetic, optimizer, losses.
 struct RecipeSpec {
   /// Tokens of one sequence.
@@ -66,6 +77,8 @@ struct RecipeSpec {
   Precision precision = Precision::F32;
   /// Of what ranks exchange to add it up: that of sums, or BF16.
   Precision reduction = Precision::F32;
+  /// None means that products multiply what `precision` says.
+  std::optional<Fp8Spec> fp8;
   std::variant<AdamWSpec, SgdSpec> optimizer;
   ScheduleSpec schedule;
   /// Largest allowed l2 norm of all gradients together; none means no clipping.

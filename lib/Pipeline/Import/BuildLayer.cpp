@@ -36,7 +36,8 @@ private:
   Value addAttention(Value stream);
   Value addMlp(Value stream);
 
-  /// x · Wᵀ + b by the parameters `name`.weight and, where there is one, `name`.bias.
+  /// x · Wᵀ + b by the parameters `name`.weight and, where there is one, `name`.bias. Input and
+  /// weight are quantized already.
   Value project(llvm::StringRef name, llvm::StringRef equation, Value input);
   Value norm(llvm::StringRef name, Value input);
   /// The norm of each head, where the model has one.
@@ -85,8 +86,8 @@ Value LayerBuilder::startFunction(llvm::StringRef name) {
 }
 
 Value LayerBuilder::project(llvm::StringRef name, llvm::StringRef equation, Value input) {
-  Value output =
-      builder.contract(name, equation, {input, parameters.lookup(name.str() + ".weight")});
+  Value weight = parameters.lookup(name.str() + ".weight");
+  Value output = builder.contract(name, equation, {input, weight}, /*isOfLayer=*/true);
   Value bias = parameters.lookup(name.str() + ".bias");
   return bias ? builder.add(name, output, bias) : builder.round(name, output);
 }
@@ -127,13 +128,13 @@ Value LayerBuilder::attend(Value query, Value keys, Value values) {
 }
 
 Value LayerBuilder::addAttention(Value stream) {
-  Value input = norm("attention_norm", stream);
+  Value input = builder.quantize("attention_norm", norm("attention_norm", stream));
   Value query = project("attention.query", "bsk,grdk->bsgrd", input);
   Value keys = project("attention.key", "bsk,gdk->bsgd", input);
   Value values = project("attention.value", "bsk,gdk->bsgd", input);
   query = rotate("attention.query", normHeads("attention.query_norm", query));
   keys = rotate("attention.key", normHeads("attention.key_norm", keys));
-  Value mixed = attend(query, keys, values);
+  Value mixed = builder.quantize("attention", attend(query, keys, values));
   Value output = project("attention.output", "bsgrd,ngrd->bsn", mixed);
   output = builder.dropout("attention.dropout", output, key, DropoutSite::Attention);
   return builder.add("attention.residual", stream, output);
@@ -194,8 +195,9 @@ Value LayerBuilder::activate(Value input) {
 }
 
 Value LayerBuilder::addMlp(Value stream) {
-  Value input = norm("mlp_norm", stream);
-  Value output = project("mlp.down", "bsk,nk->bsn", activate(input));
+  Value input = builder.quantize("mlp_norm", norm("mlp_norm", stream));
+  Value active = builder.quantize("mlp.activation", activate(input));
+  Value output = project("mlp.down", "bsk,nk->bsn", active);
   output = builder.dropout("mlp.dropout", output, key, DropoutSite::Mlp);
   return builder.add("mlp.residual", stream, output);
 }

@@ -113,8 +113,7 @@ Value LossBuilder::callLayer(int64_t number, Value rotaryTable, Value stream) {
     std::string full = name + "." + parameter.name;
     Value held = builder.read(full, builder.parameterType(parameter.dimensions));
     // Once for all uses of a step, forward and backward.
-    operands.push_back(createCast(builder.builder, builder.location(full), held,
-                                  builder.usedType(parameter).getElementType()));
+    operands.push_back(parameter.isMatrix() ? builder.quantize(full, held) : held);
   }
   auto call = CallOp::create(builder.builder, builder.location(name), stream.getType(), layer, name,
                              operands);

@@ -92,8 +92,18 @@ Value ModelBuilder::round(llvm::StringRef name, Value value) {
   return createCast(builder, location(name), value, activationElement());
 }
 
+static Float8 toDialect(desc::Float8 format) {
+  return format == desc::Float8::E4M3 ? Float8::E4M3 : Float8::E5M2;
+}
+
+Value ModelBuilder::quantize(llvm::StringRef name, Value value) {
+  return recipe.fp8 ? createQuantize(builder, location(name), toDialect(recipe.fp8->values), value,
+                                     activationElement())
+                    : round(name, value);
+}
+
 Value ModelBuilder::contract(llvm::StringRef name, llvm::StringRef equation,
-                             llvm::ArrayRef<Value> inputs) {
+                             llvm::ArrayRef<Value> inputs, bool isOfLayer) {
   auto [terms, result] = equation.split("->");
   llvm::SmallVector<llvm::StringRef, 2> inputTerms;
   terms.split(inputTerms, ',');
@@ -108,7 +118,11 @@ Value ModelBuilder::contract(llvm::StringRef name, llvm::StringRef equation,
   for (char letter : result) {
     shape.push_back(sizes.at(letter));
   }
-  return ContractOp::create(builder, location(name), wideType(shape), equation, inputs);
+  auto product = ContractOp::create(builder, location(name), wideType(shape), equation, inputs);
+  if (isOfLayer && recipe.fp8) {
+    product.setGradientFormat(toDialect(recipe.fp8->gradients));
+  }
+  return product;
 }
 
 Value ModelBuilder::map(llvm::StringRef name, llvm::ArrayRef<Value> inputs, Type element,

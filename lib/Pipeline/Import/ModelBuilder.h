@@ -67,9 +67,12 @@ public:
 
   /// `value` as an activation.
   mlir::Value round(llvm::StringRef name, mlir::Value value);
-  /// The sums are wide.
+  /// `value`, which the linear products of a layer multiply, as an activation of the recipe's
+  /// format of eight bits; itself where the recipe has none and it is an activation.
+  mlir::Value quantize(llvm::StringRef name, mlir::Value value);
+  /// The sums are wide. Of a layer's linear products the recipe may quantize the gradient.
   mlir::Value contract(llvm::StringRef name, llvm::StringRef equation,
-                       llvm::ArrayRef<mlir::Value> inputs);
+                       llvm::ArrayRef<mlir::Value> inputs, bool isOfLayer = false);
   /// An elementwise function of `inputs`, computed wide, with a result of type `element`. The first
   /// has the shape of the result; the others have its last dimensions, and are spread over the
   /// rest.

@@ -24,5 +24,6 @@ void weft::registerHostLoweringModels(mlir::DialectRegistry &registry) {
     lower::attachShapeModels(*context);
     lower::attachConvolutionModels(*context);
     lower::attachPoolModels(*context);
+    lower::attachQuantizeModels(*context);
   });
 }

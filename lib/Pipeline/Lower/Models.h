@@ -38,6 +38,7 @@ void attachMovementModels(mlir::MLIRContext &context);
 void attachShapeModels(mlir::MLIRContext &context);
 void attachConvolutionModels(mlir::MLIRContext &context);
 void attachPoolModels(mlir::MLIRContext &context);
+void attachQuantizeModels(mlir::MLIRContext &context);
 
 } // namespace weft::lower
 

@@ -168,6 +168,20 @@ func.func @rotary(%x: tensor<?x4x2x8xf32>, %i: index) {
   return
 }
 
+// CHECK-LABEL: @quantize
+func.func @quantize(%x: tensor<?x4xf32>, %w: tensor<3x4xf32>) {
+  // CHECK: %[[AMAX:.*]] = weft.amax %{{.*}} : tensor<?x4xf32> -> tensor<f32>
+  %0 = weft.amax %x : tensor<?x4xf32> -> tensor<f32>
+  // CHECK: weft.quantize e4m3 %{{.*}} by %[[AMAX]] : tensor<?x4xf32>, tensor<f32> -> tensor<?x4xbf16>
+  %1 = weft.quantize e4m3 %x by %0 : tensor<?x4xf32>, tensor<f32> -> tensor<?x4xbf16>
+  // CHECK: weft.quantize e5m2 %{{.*}} by %{{.*}} : tensor<?x4xbf16>, tensor<f32> -> tensor<?x4xbf16>
+  %2 = weft.quantize e5m2 %1 by %0 : tensor<?x4xbf16>, tensor<f32> -> tensor<?x4xbf16>
+  // CHECK: weft.contract "bk,nk->bn"(%{{.*}}, %{{.*}}) gradient e5m2 : (tensor<?x4xf32>, tensor<3x4xf32>) -> tensor<?x3xf32>
+  %3 = weft.contract "bk,nk->bn" (%x, %w) gradient e5m2
+      : (tensor<?x4xf32>, tensor<3x4xf32>) -> tensor<?x3xf32>
+  return
+}
+
 // CHECK-LABEL: @embedding
 func.func @embedding(%t: tensor<32x8xf32>, %ids: tensor<?x4xi32>, %i: index) {
   // CHECK: weft.embedding %{{.*}}[%{{.*}}] : tensor<32x8xf32>[tensor<?x4xi32>] -> tensor<?x4x8xf32>

@@ -55,6 +55,9 @@ static LogicalResult verifyEquation(ContractOp op) {
 }
 
 LogicalResult ContractOp::verify() {
+  if (getGradientFormat() && getInputs().size() != 2) { // contract_c5
+    return emitOpError("quantizes its gradient, but has one operand: expected two");
+  }
   Type element = getElementTypeOrSelf(getOutput().getType());
   for (Type type : getInputs().getTypes()) { // contract_c4
     Type own = getElementTypeOrSelf(type);
@@ -115,13 +118,24 @@ static Value broadcastLike(OpBuilder &builder, Location loc, Value value, String
       .getResult(0);
 }
 
+/// A wide gradient is rounded once, to the format.
+static Value quantizeGradient(OpBuilder &builder, Location loc, Float8 format, Value gradient,
+                              Type element) {
+  bool isWider = wideTypeOf(element) == getElementTypeOrSelf(gradient);
+  Value source = isWider ? gradient : createCast(builder, loc, gradient, element);
+  return createQuantize(builder, loc, format, source, element);
+}
+
 LogicalResult ContractOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
                                         SmallVectorImpl<Value> &operandGradients) {
   SmallVector<StringRef> terms = getTerms();
   StringRef result = terms.back();
   Type element = getElementTypeOrSelf(getInputs().front());
   Value outputGradient = resultGradients[0];
-  if (getInputs().size() == 2) {
+  if (getGradientFormat()) {
+    outputGradient =
+        quantizeGradient(builder, getLoc(), *getGradientFormat(), outputGradient, element);
+  } else if (getInputs().size() == 2) {
     outputGradient = createCast(builder, getLoc(), outputGradient, element);
   }
   Type wide = wideTypeOf(getElementTypeOrSelf(outputGradient));

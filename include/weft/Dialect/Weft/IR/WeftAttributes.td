@@ -58,6 +58,14 @@ def Weft_OptimizerKind : Weft_Enum<"OptimizerKind", "which optimizer", [
 ]>;
 def Weft_OptimizerKindAttr : EnumAttr<Weft_Dialect, Weft_OptimizerKind, "optimizer_kind">;
 
+/// Eight bits: a sign, and as many of exponent and mantissa as the name says. Of E4M3 the variant
+/// without infinities, whose greatest number is 448; that of E5M2 is 57344.
+def Weft_Float8 : Weft_Enum<"Float8", "floating point format of eight bits", [
+  I32EnumAttrCase<"E4M3", 0, "e4m3">,
+  I32EnumAttrCase<"E5M2", 1, "e5m2">,
+]>;
+def Weft_Float8Attr : EnumAttr<Weft_Dialect, Weft_Float8, "float8">;
+
 def Weft_DecayKind : Weft_Enum<"DecayKind", "how the learning rate falls after warm-up", [
   I32EnumAttrCase<"Constant", 0, "constant">,
   I32EnumAttrCase<"Linear", 1, "linear">,

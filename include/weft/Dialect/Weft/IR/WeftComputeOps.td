@@ -79,6 +79,8 @@ def Weft_ContractOp : Weft_Op<"contract", [Pure, Weft_Additive, Weft_Differentia
     `weft.contract "bsk,nk->bsn" (%x, %w)` multiplies elements that agree in the shared
     letters and sums over the letters that the result lacks. With one operand it is a
     plain sum: `"bsn->n"`. Sums are taken in the wide type; a result of bf16 is rounded once.
+    With `gradient e5m2`, the gradient of the result is quantized to that format (see
+    `weft.quantize`) before the operands' gradients are computed from it.
 
     **Constraints:**
     - contract_c1: the equation has as many operand terms as operands (one or two) and
@@ -87,12 +89,21 @@ def Weft_ContractOp : Weft_Op<"contract", [Pure, Weft_Additive, Weft_Differentia
       occurs in an operand.
     - contract_c3: dimensions with the same letter have the same size.
     - contract_c4: all operands have one element type, the result has it or its wide type.
+    - contract_c5: only one with two operands quantizes its gradient.
   }];
-  let arguments = (ins StrAttr:$equation, Variadic<Weft_FloatTensor>:$inputs);
+  let arguments = (ins StrAttr:$equation, Variadic<Weft_FloatTensor>:$inputs,
+                       OptionalAttr<Weft_Float8Attr>:$gradient_format);
   let results = (outs Weft_FloatTensor:$output);
   let assemblyFormat = [{
-    $equation `(` $inputs `)` attr-dict `:` functional-type($inputs, $output)
+    $equation `(` $inputs `)` (`gradient` $gradient_format^)? attr-dict
+    `:` functional-type($inputs, $output)
   }];
+  let builders = [
+    OpBuilder<(ins "::mlir::Type":$output, "::llvm::StringRef":$equation,
+        "::mlir::ValueRange":$inputs), [{
+      build($_builder, $_state, output, equation, inputs, /*gradient_format=*/{});
+    }]>,
+  ];
   let extraClassDeclaration = [{
     /// The terms of the equation: one for each operand, then the result's.
     ::llvm::SmallVector<::llvm::StringRef> getTerms();

@@ -11,6 +11,7 @@
 include "weft/Dialect/Weft/IR/WeftComputeOps.td"
 include "weft/Dialect/Weft/IR/WeftModelOps.td"
 include "weft/Dialect/Weft/IR/WeftShapeOps.td"
+include "weft/Dialect/Weft/IR/WeftQuantizeOps.td"
 include "weft/Dialect/Weft/IR/WeftStructureOps.td"
 include "weft/Dialect/Weft/IR/WeftVisionOps.td"
 include "weft/Dialect/Weft/IR/WeftCollectiveOps.td"

@@ -1,0 +1,59 @@
+//===- QuantizeOps.cpp - numbers of eight bits --------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "weft/Dialect/Weft/IR/ElementTypes.h"
+#include "weft/Dialect/Weft/IR/MapBuilders.h"
+
+using namespace mlir;
+using namespace weft;
+
+static std::string dimsOf(Value value) {
+  return letters(cast<RankedTensorType>(value.getType()).getRank());
+}
+
+// Ranks and sizes are those of the factor rules.
+
+LogicalResult AmaxOp::verify() { // amax_c1
+  return verifyElementType(*this, "output", getOutput(),
+                           wideTypeOf(getElementTypeOrSelf(getInput())));
+}
+
+FactorRule AmaxOp::getFactorRule() {
+  return makeFactorRule(*this, {dimsOf(getInput())}, {""}, "", {ReductionKind::Max});
+}
+
+LogicalResult QuantizeOp::verify() {
+  Type from = getElementTypeOrSelf(getInput()), to = getElementTypeOrSelf(getOutput());
+  if (to != from && wideTypeOf(to) != from) { // quantize_c2
+    return emitOpError() << "output must be of " << from << " or narrower, got " << to;
+  }
+  return verifyElementType(*this, "amax", getAmax(), wideTypeOf(from)); // quantize_c1
+}
+
+FactorRule QuantizeOp::getFactorRule() {
+  std::string dims = dimsOf(getInput());
+  return makeFactorRule(*this, {dims, ""}, {dims});
+}
+
+/// Two multiplications, two additions, and the choice of what to add.
+OpCost QuantizeOp::getCost() { return elementwiseCost(*this, 6); }
+
+SavedTensors QuantizeOp::getSavedTensors() { return {}; }
+
+LogicalResult QuantizeOp::buildGradient(OpBuilder &, ValueRange resultGradients,
+                                        SmallVectorImpl<Value> &operandGradients) {
+  operandGradients[0] = resultGradients[0];
+  return success();
+}
+
+Value weft::createQuantize(OpBuilder &builder, Location loc, Float8 format, Value tensor,
+                           Type element) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  Type wide = wideTypeOf(type.getElementType());
+  Value amax = AmaxOp::create(builder, loc, RankedTensorType::get({}, wide), tensor);
+  return QuantizeOp::create(builder, loc, type.clone(element), format, tensor, amax);
+}

@@ -1,0 +1,137 @@
+//===- LowerQuantize.cpp - rounding to eight bits ------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Models.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+namespace weft::lower {
+
+using namespace mlir;
+
+namespace {
+
+/// Arithmetic on the bits of floats of one type, f32 or f64.
+class Bits {
+public:
+  Bits(Code &code, Type type)
+      : code(code), type(type),
+        integerType(IntegerType::get(type.getContext(), type.getIntOrFloatBitWidth())),
+        mantissaBits(llvm::cast<FloatType>(type).getFPMantissaWidth() - 1),
+        bias((int64_t(1) << (type.getIntOrFloatBitWidth() - mantissaBits - 2)) - 1) {}
+
+  Num integer(int64_t value) const {
+    return code.constant(integerType, IntegerAttr::get(integerType, value));
+  }
+  Num of(Num a) const { return reinterpret(a, integerType); }
+  Num toReal(Num bits) const { return reinterpret(bits, type); }
+  /// A number's exponent field, or the power of two that has a field.
+  Num exponentOf(Num bits) const {
+    return code.num(
+        arith::ShRUIOp::create(builder(), code.getLoc(), magnitude(bits), integer(mantissaBits)));
+  }
+  Num powerOf(Num exponent) const {
+    return code.num(
+        arith::ShLIOp::create(builder(), code.getLoc(), exponent, integer(mantissaBits)));
+  }
+  /// Without the sign.
+  Num magnitude(Num bits) const { return bits & integer(~signBit()); }
+  Num sign(Num bits) const { return bits & integer(signBit()); }
+  Num max(Num a, Num b) const {
+    return code.num(arith::MaxSIOp::create(builder(), code.getLoc(), a, b));
+  }
+  Num min(Num a, Num b) const {
+    return code.num(arith::MinSIOp::create(builder(), code.getLoc(), a, b));
+  }
+
+  int64_t getMantissaBits() const { return mantissaBits; }
+  int64_t getBias() const { return bias; }
+
+private:
+  OpBuilder &builder() const { return code.getBuilder(); }
+  int64_t signBit() const {
+    return int64_t(uint64_t(1) << 63) >> (64 - type.getIntOrFloatBitWidth());
+  }
+  Num reinterpret(Num a, Type to) const {
+    return code.num(arith::BitcastOp::create(builder(), code.getLoc(), to, a));
+  }
+
+  Code &code;
+  Type type;
+  IntegerType integerType;
+  int64_t mantissaBits, bias;
+};
+
+/// A format whose greatest number is 1.75 · 2^greatestExponent.
+struct Format {
+  int64_t mantissaBits, leastExponent, greatestExponent;
+};
+
+Format formatOf(Float8 format) {
+  return format == Float8::E4M3 ? Format{3, -6, 8} : Format{2, -14, 15};
+}
+
+struct LowerAmax : HostModel<LowerAmax, AmaxOp> {
+  static void lower(Code &code, AmaxOp, AmaxOp::Adaptor operands, ValueRange results) {
+    Buffer x = code.buffer(operands.getInput()).flat(), output = code.buffer(results[0]);
+    Bits bits(code, x.getElementType());
+    // Without their signs, floats are in the order of their bits, and what is no number is last.
+    Num greatest =
+        code.carry(code.index(0), code.index(x.getElementCount()), 1, {bits.integer(0)},
+                   [&](Num i, ArrayRef<Num> carried) {
+                     return Nums{bits.max(carried.front(), bits.magnitude(bits.of(x(i))))};
+                   })
+            .front();
+    output.store(bits.toReal(greatest));
+  }
+};
+
+/// The exponent field of the scale: the greatest with which `amax` stays within the format, short
+/// of one whose inverse would not be normal.
+Num scaleExponent(const Bits &bits, const Format &format, Num amax) {
+  // amax = f · 2^e with f from 1 to 2: 2^(greatest - e) if f is at most 1.75, else half of that.
+  int64_t quarter = int64_t(1) << (bits.getMantissaBits() - 2);
+  Num roundedUp = bits.exponentOf(amax + bits.integer(quarter - 1));
+  int64_t bias = bits.getBias();
+  return bits.min(bits.integer(format.greatestExponent + 2 * bias) - roundedUp,
+                  bits.integer(2 * bias - 1));
+}
+
+struct LowerQuantize : HostModel<LowerQuantize, QuantizeOp> {
+  static void lower(Code &code, QuantizeOp op, QuantizeOp::Adaptor operands, ValueRange results) {
+    Buffer x = code.buffer(operands.getInput()).flat(), y = code.buffer(results[0]).flat();
+    Bits bits(code, x.getElementType());
+    Format format = formatOf(op.getFormat());
+    Num exponent = scaleExponent(bits, format, bits.of(code.buffer(operands.getAmax())()));
+    Num scale = bits.toReal(bits.powerOf(exponent));
+    Num inverse = bits.toReal(bits.powerOf(bits.integer(2 * bits.getBias()) - exponent));
+    Num least = bits.integer(format.leastExponent + bits.getBias());
+    Num dropped = bits.integer(bits.getMantissaBits() - format.mantissaBits);
+    code.parallel(x.getElementCount(), [&](Num i) {
+      Num scaled = bits.of(x(i) * scale);
+      // A power of two so great that the sum has no more bits than the format: adding it rounds.
+      Num power = bits.powerOf(bits.max(bits.exponentOf(scaled), least) + dropped);
+      Num rounding = bits.toReal(power);
+      Num rounded = (bits.toReal(bits.magnitude(scaled)) + rounding) - rounding;
+      y.store(bits.toReal(bits.of(rounded * inverse) ^ bits.sign(scaled)), i);
+    });
+  }
+
+  /// An element is written after it was read.
+  bool mayReuse(Operation *op, unsigned operand, unsigned) const {
+    return operand == 0 && op->getOperand(0).getType() == op->getResult(0).getType();
+  }
+};
+
+} // namespace
+
+void attachQuantizeModels(MLIRContext &context) {
+  AmaxOp::attachInterface<LowerAmax>(context);
+  QuantizeOp::attachInterface<LowerQuantize>(context);
+}
+
+} // namespace weft::lower
