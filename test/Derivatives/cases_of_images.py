@@ -164,4 +164,64 @@ STATISTICS = [
         %z = weft.softmax %x : !x -> !z"""),
 ]
 
+
+def batch_norm(name, batch, group=None):
+    """A batch norm as Import builds it, by all samples or ghost batches of `group`."""
+    term, spread, dims = ("ab", "#ijk_to_ij", f"batch={batch} ffn=2") if group else (
+        "b", "#ijk_to_j", "ffn=2")
+    both = "#ij" if group else "#i"
+    count = 3.0 * (group or batch)
+
+    def mean(value, out, factor):
+        if group:
+            return f"""
+        %{out}.mean = weft.group_mean %{value} of {group} : !stat -> !stat
+        %{out} = weft.map ins(%{out}.mean : !stat) maps [{both}] -> !stat {{
+        ^bb0(%a: f64):
+          %c = arith.constant {factor * group / count!r} : f64
+          %r = arith.mulf %a, %c : f64
+          weft.yield %r : f64
+        }}"""
+        return f"""
+        %{out} = weft.map ins(%{value} : !stat) maps [{both}] -> !stat {{
+        ^bb0(%a: f64):
+          %c = arith.constant {factor / count!r} : f64
+          %r = arith.mulf %a, %c : f64
+          weft.yield %r : f64
+        }}"""
+
+    image = f"batch={batch} ffn=2 s=3"
+    return Case(f"batch_norm/{name}", {"x": image, "scale": "ffn=2", "bias": "ffn=2"},
+                {"z": image}, f"""
+        %sum = weft.contract "abc->{term}"(%x) : (!x) -> !stat{mean("sum", "negated", -1.0)}
+        %centered = weft.map ins(%x, %negated : !x, !stat) maps [#ijk, {spread}] -> !x {{
+        ^bb0(%a: f64, %b: f64):
+          %r = arith.addf %a, %b : f64
+          weft.yield %r : f64
+        }}
+        %squares = weft.contract "abc,abc->{term}"(%centered, %centered)
+            : (!x, !x) -> !stat{mean("squares", "variance", 1.0)}
+        %factor = weft.map ins(%variance, %scale : !stat, !scale)
+            maps [{both}, {"#to_j" if group else "#i"}] -> !stat {{
+        ^bb0(%a: f64, %b: f64):
+          %e = arith.constant 0.01 : f64
+          %p = arith.addf %a, %e : f64
+          %d = math.sqrt %p : f64
+          %r = arith.divf %b, %d : f64
+          weft.yield %r : f64
+        }}
+        %scaled = weft.contract "abc,{term}->abc"(%centered, %factor) : (!x, !stat) -> !x
+        %z = weft.map ins(%scaled, %bias : !x, !bias) maps [#ijk, #ijk_to_j] -> !z {{
+        ^bb0(%a: f64, %b: f64):
+          %r = arith.addf %a, %b : f64
+          weft.yield %r : f64
+        }}""", types={"stat": dims})
+
+
+STATISTICS += [
+    batch_norm("all samples", 4),
+    batch_norm("ghost batches", 4, 2),
+    batch_norm("each sample", 2, 1),
+]
+
 ALL = SHAPES + CONVOLUTIONS + POOLS + STATISTICS
