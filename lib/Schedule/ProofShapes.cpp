@@ -131,12 +131,16 @@ private:
     }
     int64_t rowsA = p.transposeA ? p.k : p.m, columnsA = p.transposeA ? p.m : p.k;
     int64_t rowsB = p.transposeB ? p.n : p.k, columnsB = p.transposeB ? p.k : p.n;
-    expectElements(instruction, 0, p.type,
-                   countIfDense({{{p.batch, p.strideA}, {rowsA, p.lda}, {columnsA, 1}}}));
-    expectElements(instruction, 1, p.type,
-                   countIfDense({{{p.batch, p.strideB}, {rowsB, p.ldb}, {columnsB, 1}}}));
+    // What all products share counts once.
+    auto batchOf = [&](int64_t stride) { return stride == 0 ? int64_t(1) : p.batch; };
+    expectElements(
+        instruction, 0, p.type,
+        countIfDense({{{batchOf(p.strideA), p.strideA}, {rowsA, p.lda}, {columnsA, 1}}}));
+    expectElements(
+        instruction, 1, p.type,
+        countIfDense({{{batchOf(p.strideB), p.strideB}, {rowsB, p.ldb}, {columnsB, 1}}}));
     expectElements(instruction, 2, p.resultType(),
-                   countIfDense({{{p.batch, p.strideC}, {p.m, p.ldc}, {p.n, 1}}}));
+                   countIfDense({{{batchOf(p.strideC), p.strideC}, {p.m, p.ldc}, {p.n, 1}}}));
     if (p.lda < columnsA || p.ldb < columnsB || p.ldc < p.n) {
       problem = "has rows that are longer than the distance from one to the next";
     }

@@ -12,16 +12,16 @@
 
 using namespace weft::rt;
 
-static void gemm(const Product &p, const double *a, const double *b, double *c) {
+static void gemm(const Product &p, const double *a, const double *b, double beta, double *c) {
   cblas_dgemm(CblasRowMajor, p.transposeA ? CblasTrans : CblasNoTrans,
               p.transposeB ? CblasTrans : CblasNoTrans, blasint(p.m), blasint(p.n), blasint(p.k), 1,
-              a, blasint(p.lda), b, blasint(p.ldb), 0, c, blasint(p.ldc));
+              a, blasint(p.lda), b, blasint(p.ldb), beta, c, blasint(p.ldc));
 }
 
-static void gemm(const Product &p, const float *a, const float *b, float *c) {
+static void gemm(const Product &p, const float *a, const float *b, float beta, float *c) {
   cblas_sgemm(CblasRowMajor, p.transposeA ? CblasTrans : CblasNoTrans,
               p.transposeB ? CblasTrans : CblasNoTrans, blasint(p.m), blasint(p.n), blasint(p.k), 1,
-              a, blasint(p.lda), b, blasint(p.ldb), 0, c, blasint(p.ldc));
+              a, blasint(p.lda), b, blasint(p.ldb), beta, c, blasint(p.ldc));
 }
 
 template <typename T>
@@ -34,7 +34,8 @@ static void runBatch(const ProductPiece &piece, const void *a, const void *b, vo
   const T *firstB = static_cast<const T *>(b) + piece.offsetB;
   T *firstC = static_cast<T *>(c) + piece.offsetC;
   for (int64_t i = 0; i < product.batch; ++i) {
-    gemm(product, firstA + i * product.strideA, firstB + i * product.strideB,
+    T beta = i > 0 && product.strideC == 0 ? T(1) : T(0); // One C for all is their sum.
+    gemm(product, firstA + i * product.strideA, firstB + i * product.strideB, beta,
          firstC + i * product.strideC);
   }
 }
@@ -81,7 +82,8 @@ std::vector<ProductPiece> weft::rt::cutProduct(const Product &product, int64_t c
     return {{product, 0, 0, 0}};
   }
   std::vector<ProductPiece> cut;
-  if (product.batch >= pieces) {
+  bool isSum = product.batch > 1 && product.strideC == 0;
+  if (product.batch >= pieces && !isSum) {
     for (int64_t i = 0; i < pieces; ++i) {
       int64_t from = product.batch * i / pieces, to = product.batch * (i + 1) / pieces;
       cut.push_back(

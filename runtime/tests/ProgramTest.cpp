@@ -202,6 +202,10 @@ const Fault kFaults[] = {
      },
      "product 0 widens its result, which only one of bf16 may, got f32"},
     {[](Program &p) {
+       p.products = {{ElementType::BF16, false, false, 1, 1, 1, 1, 1, 1, 2, 1, 1, 0}};
+     },
+     "product 0 adds up products, which one of bf16 may not"},
+    {[](Program &p) {
        p.products = {{ElementType::BF16, false, false, 1, 1, 1, 1, 1, 1}};
        p.products[0].isResultF32 = true;
        p.buffers.push_back({2, 0, BufferClass::Activation, false, ElementType::BF16});

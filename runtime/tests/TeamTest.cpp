@@ -113,6 +113,33 @@ TEST(ProductPiecesTest, TogetherAreTheProduct) {
   }
 }
 
+/// Threads share the elements of a sum of products, never its terms.
+TEST(ProductPiecesTest, SumsOfProducts) {
+  Product sum;
+  sum.type = ElementType::F64;
+  sum.m = 130, sum.n = 96, sum.k = 48, sum.batch = 8;
+  sum.lda = sum.k, sum.ldb = sum.ldc = sum.n;
+  sum.strideA = sum.m * sum.k; // The same B for all.
+  std::vector<double> a = randomMatrix(1, sum.batch * sum.strideA);
+  std::vector<double> b = randomMatrix(2, sum.k * sum.n);
+  std::vector<double> got(size_t(sum.m * sum.n), 7);
+  for (const ProductPiece &piece : cutProduct(sum, 2)) {
+    EXPECT_EQ(piece.product.batch, 8);
+    runProduct(piece, a.data(), b.data(), got.data());
+  }
+  for (int64_t i = 0; i < sum.m; ++i) {
+    for (int64_t j = 0; j < sum.n; ++j) {
+      double expected = 0;
+      for (int64_t p = 0; p < sum.batch; ++p) {
+        for (int64_t l = 0; l < sum.k; ++l) {
+          expected += a[size_t(p * sum.strideA + i * sum.k + l)] * b[size_t(l * sum.n + j)];
+        }
+      }
+      ASSERT_NEAR(got[size_t(i * sum.n + j)], expected, 1e-11) << i << ", " << j;
+    }
+  }
+}
+
 TEST(ProductPiecesTest, SmallOnesStayWhole) {
   Product small;
   small.m = small.n = small.k = 64;

@@ -164,4 +164,104 @@ STATISTICS = [
         %z = weft.softmax %x : !x -> !z"""),
 ]
 
-ALL = SHAPES + CONVOLUTIONS + POOLS + STATISTICS
+
+def batch_norm_of(image, stat, channels, rank, samples, group, places, after):
+    """The text of a batch norm of %{image}, as Import builds it, which gives %{after}.
+
+    The image has `rank` dimensions, with `samples` and `places`. Statistics are of type !{stat}: for
+    each channel, or for each sample and channel where `group` samples share them. Scale and bias are
+    %scale and %bias of type !{channels}.
+    """
+    term = "ab" if group else "b"
+    count = float(places * (group or samples))
+    letters = "abcd"[:rank]
+    whole = "#ijk" if rank == 3 else "#ijkl"
+    spread = f"{whole}_to_{'ij' if group else 'j'}"
+    both = "#ij" if group else "#i"
+    p = after
+
+    def mean(value, out, factor):
+        text, scale = "", factor / count
+        if group:
+            text = f"""
+        %{p}.{out}.mean = weft.group_mean %{p}.{value} of {group} : !{stat} -> !{stat}"""
+            value, scale = f"{out}.mean", factor * group / count
+        return text + f"""
+        %{p}.{out} = weft.map ins(%{p}.{value} : !{stat}) maps [{both}] -> !{stat} {{
+        ^bb0(%a: f64):
+          %c = arith.constant {scale!r} : f64
+          %r = arith.mulf %a, %c : f64
+          weft.yield %r : f64
+        }}"""
+
+    return f"""
+        %{p}.sum = weft.contract "{letters}->{term}"(%{image}) : (!{image}) -> !{stat}\
+{mean("sum", "negated", -1.0)}
+        %{p}.centered = weft.map ins(%{image}, %{p}.negated : !{image}, !{stat})
+            maps [{whole}, {spread}] -> !{image} {{
+        ^bb0(%a: f64, %b: f64):
+          %r = arith.addf %a, %b : f64
+          weft.yield %r : f64
+        }}
+        %{p}.squares = weft.contract "{letters},{letters}->{term}"(%{p}.centered, %{p}.centered)
+            : (!{image}, !{image}) -> !{stat}{mean("squares", "variance", 1.0)}
+        %{p}.factor = weft.map ins(%{p}.variance, %scale : !{stat}, !{channels})
+            maps [{both}, {"#to_j" if group else "#i"}] -> !{stat} {{
+        ^bb0(%a: f64, %b: f64):
+          %e = arith.constant 0.01 : f64
+          %s = arith.addf %a, %e : f64
+          %d = math.sqrt %s : f64
+          %r = arith.divf %b, %d : f64
+          weft.yield %r : f64
+        }}
+        %{p}.scaled = weft.contract "{letters},{term}->{letters}"(%{p}.centered, %{p}.factor)
+            : (!{image}, !{stat}) -> !{image}
+        %{after} = weft.map ins(%{p}.scaled, %bias : !{image}, !{channels})
+            maps [{whole}, {whole}_to_j] -> !{image} {{
+        ^bb0(%a: f64, %b: f64):
+          %r = arith.addf %a, %b : f64
+          weft.yield %r : f64
+        }}"""
+
+
+def batch_norm(name, batch, group=None):
+    """A batch norm by all samples or by ghost batches of `group`."""
+    image = f"batch={batch} ffn=2 s=3"
+    return Case(f"batch_norm/{name}", {"x": image, "scale": "ffn=2", "bias": "ffn=2"},
+                {"z": image}, batch_norm_of("x", "stat", "scale", 3, batch, group, 3, "z"),
+                types={"stat": f"batch={batch} ffn=2" if group else "ffn=2"})
+
+
+STATISTICS += [
+    batch_norm("all samples", 4),
+    batch_norm("ghost batches", 4, 2),
+    batch_norm("each sample", 2, 1),
+]
+
+# Convolution, norm, function, convolution with cut channels, residual, pool: tp=2 cuts the channels
+# between the convolutions, dp=2 the samples that the norm is over.
+NETWORKS = [
+    Case(f"network/residual block by {kind}",
+         {"x": "batch=4 c=2 h=4 w=4", "w": "ffn=4 c=2 r=3 s=3", "v": "n=2 ffn=4 r=1 s=1",
+          "scale": "ffn=4", "bias": "ffn=4"}, {"z": "batch=4 c=2 h=2 w=2"}, f"""
+        %y = weft.convolution %x by %w strides [1, 1] low [1, 1] high [1, 1] dilations [1, 1]
+            : !x, !w -> !y{batch_norm_of("y", "stat", "scale", 4, 4, group, 16, "n")}
+        %f = weft.map ins(%n : !y) maps [#ijkl] -> !y {{
+        ^bb0(%a: f64):
+          %r = math.tanh %a : f64
+          weft.yield %r : f64
+        }}
+        %u = weft.convolution %f by %v strides [1, 1] low [0, 0] high [0, 0] dilations [1, 1]
+            : !y, !v -> !x
+        %s = weft.map ins(%x, %u : !x, !x) maps [#ijkl, #ijkl] -> !x {{
+        ^bb0(%a: f64, %b: f64):
+          %r = arith.addf %a, %b : f64
+          weft.yield %r : f64
+        }}
+        %z = weft.pool max %s sizes [2, 2] strides [2, 2] low [0, 0] high [0, 0]
+            dilations [1, 1] : !x -> !z""",
+         types={"y": "batch=4 ffn=4 h=4 w=4", "stat": stat})
+    for kind, group, stat in (("all samples", None, "ffn=4"),
+                              ("ghost batches", 2, "batch=4 ffn=4"))
+]
+ALL = SHAPES + CONVOLUTIONS + POOLS + STATISTICS + NETWORKS

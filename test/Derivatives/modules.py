@@ -62,6 +62,10 @@ MAPS = """#none = affine_map<() -> ()>
 #ijk = affine_map<(i, j, k) -> (i, j, k)>
 #ijk_to_ik = affine_map<(i, j, k) -> (i, k)>
 #ijk_to_j = affine_map<(i, j, k) -> (j)>
+#ijk_to_ij = affine_map<(i, j, k) -> (i, j)>
+#ijkl = affine_map<(i, j, k, l) -> (i, j, k, l)>
+#ijkl_to_j = affine_map<(i, j, k, l) -> (j)>
+#ijkl_to_ij = affine_map<(i, j, k, l) -> (i, j)>
 """
 
 

@@ -98,4 +98,43 @@ TEST(Cost, NormsTakeAFewOperationsForEachElement) {
              {0, 7 * 8}, {4 * 8, 4 * 2 * 8});
 }
 
+TEST(Cost, ConvolutionsMultiplyTheKernelAtEachPlace) {
+  // 6 channels of 3 x 3 places, each of 2 channels of a group times 3 x 3 places of the kernel.
+  BatchPolynomial flops = {0, 2.0 * (6 * 3 * 3) * (2 * 3 * 3)};
+  double x = 4 * 5 * 5, w = 6 * 2 * 3 * 3, y = 6 * 3 * 3;
+  std::string window = "strides [1, 1] low [0, 0] high [0, 0] dilations [1, 1]";
+  std::string image = "tensor<?x4x5x5xf32>", kernel = "tensor<6x2x3x3xf32>";
+  std::string output = "tensor<?x6x3x3xf32>";
+  auto op = [&](const std::string &name, const std::string &a, const std::string &b,
+                const std::string &result) {
+    return "%0 = weft." + name + " %a by %b " + window + " : " + a + ", " + b + " -> " + result;
+  };
+  BatchPolynomial bytes = {4 * w, 4 * (x + y)};
+  expectCost("%a: " + image + ", %b: " + kernel, op("convolution", image, kernel, output), flops,
+             bytes);
+  expectCost("%a: " + output + ", %b: " + kernel,
+             op("convolution_input_grad", output, kernel, image), flops, bytes);
+  expectCost("%a: " + image + ", %b: " + output,
+             op("convolution_kernel_grad", image, output, kernel), flops, bytes);
+}
+
+TEST(Cost, PoolsLookAtEachPlaceOfTheWindow) {
+  expectCost("%x: tensor<?x4x6x6xf32>",
+             R"(%0 = weft.pool max %x sizes [2, 3] strides [2, 3] low [0, 0] high [0, 0]
+                dilations [1, 1] : tensor<?x4x6x6xf32> -> tensor<?x4x3x2xf32>)",
+             {0, 4 * 3 * 2 * (2 * 3)}, {0, 4 * (4 * 6 * 6 + 4 * 3 * 2)});
+}
+
+TEST(Cost, MovementIsNoArithmetic) {
+  expectCost("%x: tensor<?x8xf32>",
+             R"(%0 = weft.reshape %x [[0], [1, 2]] : tensor<?x8xf32> -> tensor<?x2x4xf32>)", {0, 0},
+             {0, 0});
+  expectCost("%x: tensor<?x8xf32>",
+             R"(%0 = weft.contract "ab->ba"(%x) : (tensor<?x8xf32>) -> tensor<8x?xf32>)", {0, 0},
+             {0, 4 * 2 * 8});
+  expectCost("%x: tensor<?x8xf32>",
+             R"(%0 = weft.extract %x from [0, 2] by [1, 2] : tensor<?x8xf32> -> tensor<?x3xf32>)",
+             {0, 0}, {0, 4 * 2 * 3});
+}
+
 } // namespace

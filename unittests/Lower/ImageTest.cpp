@@ -143,9 +143,27 @@ TEST_P(ImageTest, Convolutions) {
 }
 
 TEST_P(ImageTest, ConvolutionsInGroups) {
+  checkConvolution(kWindows[0], 6, 4, 2);
+  checkConvolution(kWindows[3], 3, 6, 3);
+}
+
+/// The convolution as a product is the convolution, and its derivatives are.
+TEST_P(ImageTest, Columns) {
   for (const Window2 &window : kWindows) {
-    checkConvolution(window, 6, 4, 2);
-    checkConvolution(window, 3, 6, 3);
+    Array x = randomArray({2, 3, kHeight, kWidth}, 1);
+    int64_t rows = window.outputs(0, kHeight), columns = window.outputs(1, kWidth);
+    int64_t places = rows * columns, seen = window.sizes[0] * window.sizes[1];
+    Array unfolded({2, 3 * seen, places}), g = randomArray(unfolded.shape, 2), folded(x.shape);
+    forEach({2, 3, window.sizes[0], window.sizes[1], rows, columns}, [&](const Indices &i) {
+      int64_t y = window.place(0, i[4], i[2]), z = window.place(1, i[5], i[3]);
+      if (y >= 0 && y < kHeight && z >= 0 && z < kWidth) {
+        int64_t row = i[1] * seen + i[2] * window.sizes[1] + i[3], column = i[4] * columns + i[5];
+        unfolded({i[0], row, column}) = x({i[0], i[1], y, z});
+        folded({i[0], i[1], y, z}) += g({i[0], row, column});
+      }
+    });
+    expectClose(runOn({x}, unfolded, "unfold %a" + window.text(true)), unfolded);
+    expectClose(runOn({g}, folded, "fold %a" + window.text(true)), folded, 8);
   }
 }
 
@@ -159,7 +177,9 @@ TEST_P(ImageTest, Pools) {
 
 /// Of equal elements the first in row-major order gets the gradient.
 TEST_P(ImageTest, TiesGoToTheFirst) {
-  checkPool(kWindows[0], true, randomIds({2, 3, 4, 5}, 0, 1, 1));
+  Array x = randomIds({2, 3, 4, 5}, 0, 1, 1);
+  x.kind = Kind::Float;
+  checkPool(kWindows[0], true, x);
   checkPool(kWindows[3], true, Array({1, 1, kHeight, kWidth}));
 }
 

@@ -136,6 +136,43 @@ constexpr char kTraining[] = R"mlir(
   }
 )mlir";
 
+/// A reshape is no instruction: what reads its result reads the input's buffer.
+TEST_F(FlattenTest, ReshapesShareTheirBuffer) {
+  FailureOr<rt::Program> program = compile(R"mlir(
+  weft.variable parameter @x ["rows", "columns"] : tensor<4x6xf32, #whole>
+  weft.variable parameter @y ["all"] : tensor<24xf32, #vector>
+  func.func @init() {
+    %x = weft.fill constant 2.0 : tensor<4x6xf32>
+    %y = weft.reshape %x [[0, 1]] : tensor<4x6xf32> -> tensor<24xf32>
+    weft.assign @y, %y : tensor<24xf32>
+    %one = weft.fill constant 1.0 : tensor<4x6xf32>
+    weft.assign @x, %one : tensor<4x6xf32>
+    return
+  }
+  func.func @step() {
+    %x = weft.read @x : tensor<4x6xf32>
+    %y = weft.reshape %x [[0, 1]] : tensor<4x6xf32> -> tensor<24xf32>
+    %z = weft.map ins(%y : tensor<24xf32>) maps [affine_map<(i) -> (i)>] -> tensor<24xf32> {
+    ^bb0(%a: f32):
+      %b = math.tanh %a : f32
+      weft.yield %b : f32
+    }
+    %w = weft.reshape %z [[0, 1]] : tensor<24xf32> -> tensor<4x6xf32>
+    weft.assign @x, %w : tensor<4x6xf32>
+    weft.observe "gradient/y", %z layout tensor<24xf32, #vector> : tensor<24xf32>
+    return
+  }
+)mlir");
+  ASSERT_TRUE(succeeded(program)) << messages;
+  EXPECT_EQ(program->init.size(), 2u) << toText(*program);
+  // The map works in place, on the buffer of @x.
+  ASSERT_EQ(program->step.size(), 2u) << toText(*program);
+  EXPECT_EQ(program->step[0].operands.size(), 1u);
+  EXPECT_EQ(program->step[0].operands[0].buffer, program->parameters[0].buffer);
+  EXPECT_EQ(program->step[0].operands[0].access, rt::Access::ReadWrite);
+  EXPECT_EQ(program->buffers.size(), 2u);
+}
+
 TEST_F(FlattenTest, WritesATrainingStep) {
   FailureOr<rt::Program> program = compile(kTraining);
   ASSERT_TRUE(succeeded(program)) << messages;

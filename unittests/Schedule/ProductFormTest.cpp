@@ -91,7 +91,8 @@ std::vector<int64_t> multiply(const rt::Product &p, const std::vector<int64_t> &
           sum += a.at(z * p.strideA + (p.transposeA ? l * p.lda + i : i * p.lda + l)) *
                  b.at(z * p.strideB + (p.transposeB ? j * p.ldb + l : l * p.ldb + j));
         }
-        c.at(z * p.strideC + i * p.ldc + j) = sum;
+        int64_t &element = c.at(z * p.strideC + i * p.ldc + j);
+        element = z > 0 && p.strideC == 0 ? element + sum : sum;
       }
     }
   }
@@ -204,13 +205,42 @@ TEST(ProductForm, NoProducts) {
   EXPECT_FALSE(isProduct("sk,nk->ksn", restrict("skn")));    // The only inner letter is the batch.
   EXPECT_FALSE(isProduct("sdk,ndk->snk", restrict("sdkn"))); // The batch is innermost.
   EXPECT_FALSE(isProduct("bks,kbn->sn", restrict("bksn")));  // K in another order.
-  EXPECT_FALSE(isProduct("bks,kn->bsn", restrict("bksn")));  // M does not lie together.
+  EXPECT_FALSE(isProduct("kbs,kn->sbn", restrict("bksn")));  // M in another order.
   EXPECT_FALSE(isProduct("sgbd,gbnd->bgsn", restrict("sgbdn"))); // Batch in another order.
 }
 
+TEST(ProductForm, SharedOperands) {
+  // A convolution, where s stands for its places: each sample's columns with the same kernel.
+  ProductForm form = expectProduct("nk,bks->bns", restrict("bksn"));
+  EXPECT_EQ(form.product.batch, 2);
+  EXPECT_EQ(form.product.strideA, 0);
+  EXPECT_EQ(form.product.strideB, 15);
+  EXPECT_EQ(form.product.strideC, 12);
+  expectProduct("nk,bns->bks", restrict("bksn"));
+  form = expectProduct("bks,kn->bsn", restrict("bksn"));
+  EXPECT_EQ(form.product.strideB, 0);
+}
+
+TEST(ProductForm, SumsOfProducts) {
+  ProductForm form = expectProduct("bns,bks->nk", restrict("bksn"));
+  EXPECT_EQ(form.product.batch, 2);
+  EXPECT_EQ(form.product.strideC, 0);
+  // Not where the sum is one product.
+  EXPECT_EQ(expectProduct("bsn,bsk->nk", restrict("bksn")).product.batch, 1);
+}
+
+TEST(ProductForm, OnlyFloat32SharesOperands) {
+  Einsum einsum("nk,bks->bns", restrict("bksn"));
+  EXPECT_FALSE(
+      classifyProduct(einsum.terms, einsum.shapeOf(0), einsum.shapeOf(1), rt::ElementType::BF16));
+}
+
 TEST(ProductForm, SizesBeyondTheLibrary) {
-  Sizes sizes = {{'b', int64_t(1) << 20}, {'s', 4096}, {'k', 2}, {'n', 2}};
+  Sizes sizes = {{'b', int64_t(1) << 32}, {'s', 2}, {'k', 2}, {'n', 2}};
   EXPECT_FALSE(isProduct("bsk,nk->bsn", sizes));
+  // Rows beyond it are several products.
+  sizes = {{'b', int64_t(1) << 20}, {'s', 4096}, {'k', 2}, {'n', 2}};
+  EXPECT_EQ(Einsum("bsk,nk->bsn", sizes).classify()->product.batch, int64_t(1) << 20);
 }
 
 TEST(ProductForm, RandomEinsums) {

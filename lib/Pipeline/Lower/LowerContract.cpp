@@ -102,6 +102,7 @@ public:
   void emitTiled(const TilePlan &tilePlan);
   void emitStreamed();
   void emitRounded();
+  void emitPermuted();
 
 private:
   bool isVectorOverOutput() const { return !shape.isReduced(plan->vectorDim); }
@@ -320,7 +321,14 @@ void Contractor::emitStreamed() {
 
   code.fillParallel(output, 0);
   unsigned last = order.pop_back_val();
-  // What threads share must be a dimension of the output: no two may add to one element.
+  // What threads share must be a dimension of the output: no two may add to one element. Sums over
+  // all but a dimension inside, as a channel, go through memory by that one.
+  if (shape.isReduced(last)) {
+    auto kept = llvm::find_if(order, [&](unsigned dim) { return !shape.isReduced(dim); });
+    if (kept != order.end()) {
+      std::rotate(order.begin(), kept, kept + 1);
+    }
+  }
   if (!order.empty() && !shape.isReduced(order.front())) {
     unsigned first = order.front();
     code.parallel(shape.sizes[first], [&](Num i) {
@@ -380,12 +388,24 @@ void Contractor::emitRounded() {
   });
 }
 
+/// A transposition, in the order of the result.
+void Contractor::emitPermuted() {
+  code.parallelNest(shape.shapeOf(shape.output), [&](ArrayRef<Num> place) {
+    for (auto [dim, index] : llvm::zip_equal(shape.output, place)) {
+      at[dim] = index;
+    }
+    output.store(productAt(), place);
+  });
+}
+
 struct LowerContract : HostModel<LowerContract, ContractOp> {
   static void lower(Code &code, ContractOp op, ContractOp::Adaptor operands, ValueRange results) {
     Contraction shape(op);
     Contractor contractor(code, shape, operands.getInputs(), results.front());
     Buffer output = code.buffer(results.front());
-    if (auto plan = makeTilePlan(shape, output.getElementType())) {
+    if (op.getInputs().size() == 1 && shape.output.size() == shape.sizes.size()) {
+      contractor.emitPermuted();
+    } else if (auto plan = makeTilePlan(shape, output.getElementType())) {
       contractor.emitTiled(*plan);
     } else if (output.rounds()) {
       contractor.emitRounded();

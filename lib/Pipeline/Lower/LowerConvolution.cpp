@@ -13,6 +13,8 @@
 #include "Models.h"
 #include "WindowLoops.h"
 
+#include <optional>
+
 namespace weft::lower {
 
 using namespace mlir;
@@ -26,6 +28,13 @@ Nums at(Num first, Num second, ArrayRef<Num> places) {
   return indices;
 }
 
+/// Makes all places of a sample's channel zero.
+void fillPlane(Code &code, Buffer buffer, Num n, Num c) {
+  Num zero = code.real(buffer.getElementType(), 0);
+  code.nest(buffer.getShape().drop_front(2),
+            [&](ArrayRef<Num> places) { buffer.store(zero, at(n, c, places)); });
+}
+
 /// What the three kernels share: the buffers of the convolution, and its channels by groups.
 struct ConvolutionLoops {
   template <typename OpTy>
@@ -36,11 +45,7 @@ struct ConvolutionLoops {
         inGroup(kernel.getSize(1)),
         outGroup(kernel.getSize(0) / (input.getSize(1) / kernel.getSize(1))) {}
 
-  void fillPlane(Buffer buffer, Num n, Num c) {
-    Num zero = code.real(buffer.getElementType(), 0);
-    code.nest(buffer.getShape().drop_front(2),
-              [&](ArrayRef<Num> places) { buffer.store(zero, at(n, c, places)); });
-  }
+  void fillPlane(Buffer buffer, Num n, Num c) { weft::lower::fillPlane(code, buffer, n, c); }
 
   Code &code;
   Buffer input, kernel, output;
@@ -116,12 +121,82 @@ struct LowerKernelGrad : HostModel<LowerKernelGrad, ConvolutionKernelGradOp> {
   }
 };
 
+/// An image, and columns as [sample, channel, place of the window…, output place…].
+struct ColumnLoops {
+  template <typename OpTy>
+  ColumnLoops(Code &code, OpTy op, Buffer image, Buffer columns)
+      : windows(windowsOf(op, op.getSizes())), image(image) {
+    llvm::SmallVector<int64_t> shape(image.getShape().take_front(2));
+    for (auto [window, size] : llvm::zip_equal(windows, image.getShape().drop_front(2))) {
+      shape.push_back(window.size);
+      outputs.push_back(window.countOutputs(size));
+    }
+    llvm::append_range(shape, outputs);
+    this->columns = columns.view(shape);
+    loops.emplace(code, windows, image.getShape().drop_front(2), outputs);
+  }
+
+  /// Whether a window reaches out of the image.
+  bool isPadded() const {
+    return llvm::any_of(windows, [](const Window &w) { return w.low > 0 || w.high > 0; });
+  }
+  static Nums columnAt(Num n, Num c, ArrayRef<Num> k, ArrayRef<Num> p) {
+    Nums indices = at(n, c, k);
+    indices.append(p.begin(), p.end());
+    return indices;
+  }
+
+  llvm::SmallVector<Window> windows;
+  llvm::SmallVector<int64_t> outputs;
+  Buffer image, columns;
+  std::optional<WindowLoops> loops;
+};
+
+struct LowerUnfold : HostModel<LowerUnfold, UnfoldOp> {
+  static void lower(Code &code, UnfoldOp op, UnfoldOp::Adaptor operands, ValueRange results) {
+    ColumnLoops of(code, op, code.buffer(operands.getInput()), code.buffer(results[0]));
+    Num zero = code.real(of.image.getElementType(), 0);
+    code.parallelAll(of.image.getShape().take_front(2), [&](ArrayRef<Num> place) {
+      Num n = place[0], c = place[1];
+      of.loops->overWindow([&](ArrayRef<Num> k) {
+        if (of.isPadded()) {
+          code.nest(of.outputs, [&](ArrayRef<Num> p) {
+            of.columns.store(zero, ColumnLoops::columnAt(n, c, k, p));
+          });
+        }
+        of.loops->overOutputs(k, [&](ArrayRef<Num> p, ArrayRef<Num> x) {
+          of.columns.store(of.image.load(at(n, c, x)), ColumnLoops::columnAt(n, c, k, p));
+        });
+      });
+    });
+  }
+};
+
+struct LowerFold : HostModel<LowerFold, FoldOp> {
+  static void lower(Code &code, FoldOp op, FoldOp::Adaptor operands, ValueRange results) {
+    ColumnLoops of(code, op, code.buffer(results[0]), code.buffer(operands.getInput()));
+    code.parallelAll(of.image.getShape().take_front(2), [&](ArrayRef<Num> place) {
+      Num n = place[0], c = place[1];
+      fillPlane(code, of.image, n, c);
+      of.loops->overWindow([&](ArrayRef<Num> k) {
+        of.loops->overOutputs(k, [&](ArrayRef<Num> p, ArrayRef<Num> x) {
+          Nums target = at(n, c, x);
+          Num value = of.columns.load(ColumnLoops::columnAt(n, c, k, p));
+          of.image.store(of.image.load(target) + value, target);
+        });
+      });
+    });
+  }
+};
+
 } // namespace
 
 void attachConvolutionModels(MLIRContext &context) {
   ConvolutionOp::attachInterface<LowerConvolution>(context);
   ConvolutionInputGradOp::attachInterface<LowerInputGrad>(context);
   ConvolutionKernelGradOp::attachInterface<LowerKernelGrad>(context);
+  UnfoldOp::attachInterface<LowerUnfold>(context);
+  FoldOp::attachInterface<LowerFold>(context);
 }
 
 } // namespace weft::lower

@@ -10,6 +10,10 @@
 using namespace mlir;
 
 void weft::buildSchedulePipeline(OpPassManager &manager) {
+  // Makes products, before anybody asks what is one.
+  manager.addNestedPass<func::FuncOp>(createConvolutionsToProductsPass());
+  // Makes maps, before maps are merged.
+  manager.addNestedPass<func::FuncOp>(createContractionsToMapsPass());
   // Before a rounding becomes part of a map that does more.
   manager.addNestedPass<func::FuncOp>(createNarrowProductsPass());
   // Before all that follows, since it decides what a kernel is.

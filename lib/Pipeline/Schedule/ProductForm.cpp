@@ -47,9 +47,10 @@ struct Group {
   /// Whether they lie together in `term`, in order.
   bool isDenseIn(const Term &term) const { return term.names.find(names) != std::string::npos; }
 
-  /// Distance from one index to the next; 0 if there is only one.
+  /// Distance from one index to the next; 0 if there is only one, or the term is the same for all.
   int64_t strideIn(const Term &term) const {
-    return names.empty() ? 0 : term.strides[term.names.find(names.back())];
+    bool isConstant = names.empty() || !term.has(names.back());
+    return isConstant ? 0 : term.strides[term.names.find(names.back())];
   }
 };
 
@@ -80,15 +81,22 @@ struct Groups {
   Group batch, m, n, k;
 };
 
-/// Sorts the letters; nothing if one occurs in a single operand only.
-std::optional<Groups> sortLetters(const Term &lhs, const Term &rhs, const Term &result,
+/// Sorts the letters, where `outer` (or 0) counts the products of a batch; nothing if one occurs in
+/// a single operand only.
+std::optional<Groups> sortLetters(const Term &lhs, const Term &rhs, const Term &result, char outer,
                                   llvm::ArrayRef<int64_t> sizeOfLetter) {
   Groups groups;
   auto add = [&](Group &group, char letter) {
     group.names.push_back(letter);
     group.size *= sizeOfLetter[static_cast<unsigned char>(letter)];
   };
+  if (outer) {
+    add(groups.batch, outer);
+  }
   for (char letter : lhs.names) {
+    if (letter == outer) {
+      continue;
+    }
     if (rhs.has(letter)) {
       add(result.has(letter) ? groups.batch : groups.k, letter);
     } else if (result.has(letter)) {
@@ -98,6 +106,9 @@ std::optional<Groups> sortLetters(const Term &lhs, const Term &rhs, const Term &
     }
   }
   for (char letter : rhs.names) {
+    if (letter == outer) {
+      continue;
+    }
     if (!lhs.has(letter) && !result.has(letter)) {
       return std::nullopt;
     }
@@ -118,37 +129,34 @@ bool fitsLibrary(const rt::Product &product) {
   return true;
 }
 
-} // namespace
+using Sizes = std::array<int64_t, 256>;
 
-std::optional<ProductForm> weft::classifyProduct(llvm::ArrayRef<llvm::StringRef> terms,
-                                                 llvm::ArrayRef<int64_t> lhsShape,
-                                                 llvm::ArrayRef<int64_t> rhsShape,
-                                                 rt::ElementType type) {
-  std::array<int64_t, 256> sizeOfLetter;
-  sizeOfLetter.fill(1);
-  for (auto [letter, size] : llvm::zip_equal(terms[0], lhsShape)) {
-    sizeOfLetter[static_cast<unsigned char>(letter)] = size;
+/// Whether each group lies together in each term that has it.
+bool areDense(const Term &lhs, const Term &rhs, const Term &result, const Groups &groups) {
+  const auto &[batch, m, n, k] = groups;
+  for (const Term *term : {&lhs, &rhs, &result}) {
+    bool hasBatch = !batch.names.empty() && term->has(batch.names.front());
+    bool isDense = (!hasBatch || batch.isDenseIn(*term)) && (term == &rhs || m.isDenseIn(*term)) &&
+                   (term == &lhs || n.isDenseIn(*term)) && (term == &result || k.isDenseIn(*term));
+    if (!isDense) {
+      return false;
+    }
   }
-  for (auto [letter, size] : llvm::zip_equal(terms[1], rhsShape)) {
-    sizeOfLetter[static_cast<unsigned char>(letter)] = size;
-  }
-  Term lhs(terms[0], sizeOfLetter), rhs(terms[1], sizeOfLetter), result(terms[2], sizeOfLetter);
-  std::optional<Groups> groups = sortLetters(lhs, rhs, result, sizeOfLetter);
-  if (!groups) {
+  return true;
+}
+
+/// The product, or one for each index of `outer` if that is a letter.
+std::optional<ProductForm> makeForm(Term lhs, Term rhs, Term result, char outer,
+                                    const Sizes &sizeOfLetter, rt::ElementType type) {
+  std::optional<Groups> groups = sortLetters(lhs, rhs, result, outer, sizeOfLetter);
+  if (!groups || (outer && groups->batch.names.size() != 1)) {
     return std::nullopt;
   }
   auto [batch, m, n, k] = *groups;
   bool isSmall =
       batch.names.empty() ? m.names.empty() && n.names.empty() : m.names.empty() || n.names.empty();
-  if (k.names.empty() || isSmall) {
+  if (k.names.empty() || isSmall || !areDense(lhs, rhs, result, *groups)) {
     return std::nullopt;
-  }
-  for (const Term *term : {&lhs, &rhs, &result}) {
-    bool hasAll = batch.isDenseIn(*term) && (term == &rhs || m.isDenseIn(*term)) &&
-                  (term == &lhs || n.isDenseIn(*term)) && (term == &result || k.isDenseIn(*term));
-    if (!hasAll) {
-      return std::nullopt;
-    }
   }
 
   ProductForm form;
@@ -171,6 +179,41 @@ std::optional<ProductForm> weft::classifyProduct(llvm::ArrayRef<llvm::StringRef>
     return std::nullopt;
   }
   return form;
+}
+
+/// The letter that is outermost in two of the terms and not in the third, or 0.
+char findOuter(const Term &first, const Term &second, const Term &third) {
+  bool isOuter = !first.names.empty() && !second.names.empty() &&
+                 first.names.front() == second.names.front() && !third.has(first.names.front());
+  return isOuter ? first.names.front() : 0;
+}
+
+} // namespace
+
+std::optional<ProductForm> weft::classifyProduct(llvm::ArrayRef<llvm::StringRef> terms,
+                                                 llvm::ArrayRef<int64_t> lhsShape,
+                                                 llvm::ArrayRef<int64_t> rhsShape,
+                                                 rt::ElementType type) {
+  Sizes sizeOfLetter;
+  sizeOfLetter.fill(1);
+  for (auto [letter, size] : llvm::zip_equal(terms[0], lhsShape)) {
+    sizeOfLetter[static_cast<unsigned char>(letter)] = size;
+  }
+  for (auto [letter, size] : llvm::zip_equal(terms[1], rhsShape)) {
+    sizeOfLetter[static_cast<unsigned char>(letter)] = size;
+  }
+  Term lhs(terms[0], sizeOfLetter), rhs(terms[1], sizeOfLetter), result(terms[2], sizeOfLetter);
+  std::optional<ProductForm> form = makeForm(lhs, rhs, result, 0, sizeOfLetter, type);
+  if (form || type == rt::ElementType::BF16) { // Whose library has no shared operands.
+    return form;
+  }
+  for (char outer :
+       {findOuter(rhs, result, lhs), findOuter(lhs, result, rhs), findOuter(lhs, rhs, result)}) {
+    if (outer && (form = makeForm(lhs, rhs, result, outer, sizeOfLetter, type))) {
+      return form;
+    }
+  }
+  return std::nullopt;
 }
 
 std::optional<ProductForm> weft::classifyProduct(ContractOp op) {

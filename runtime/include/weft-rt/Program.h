@@ -132,6 +132,7 @@ struct Product {
   /// Elements from one row to the next as stored.
   int64_t lda = 0, ldb = 0, ldc = 0;
   int64_t batch = 1;
+  /// A stride of 0 in A or B: all products share it; in C: it is the sum of the products, in order.
   int64_t strideA = 0, strideB = 0, strideC = 0;
   /// Of bf16 only, which is summed in f32: C is f32, not rounded to bf16.
   bool isResultF32 = false;

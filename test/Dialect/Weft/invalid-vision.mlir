@@ -398,3 +398,63 @@ func.func @softmax_cut(%x: tensor<4xf32, #cut>) {
   %0 = weft.softmax %x : tensor<4xf32, #cut> -> tensor<4xf32, #cut>
   return
 }
+
+// -----
+
+func.func @unfold_of_no_image(%x: tensor<2x3xf32>) {
+  // unfold_c1
+  // expected-error @+1 {{expected an image of [samples, channels, places…] and a size for each dimension of places, got 'tensor<2x3xf32>' and 0 sizes}}
+  %0 = weft.unfold %x sizes [] strides [] low [] high [] dilations []
+      : tensor<2x3xf32> -> tensor<2x3x1xf32>
+  return
+}
+
+// -----
+
+func.func @unfold_sizes(%x: tensor<2x3x5x5xf32>) {
+  // unfold_c1
+  // expected-error @+1 {{expected an image of [samples, channels, places…] and a size for each dimension of places, got 'tensor<2x3x5x5xf32>' and 1 sizes}}
+  %0 = weft.unfold %x sizes [2] strides [1, 1] low [0, 0] high [0, 0] dilations [1, 1]
+      : tensor<2x3x5x5xf32> -> tensor<2x12x16xf32>
+  return
+}
+
+// -----
+
+func.func @unfold_strides(%x: tensor<2x3x5x5xf32>) {
+  // unfold_c1
+  // expected-error @+1 {{strides: expected 1 to 1073741824, got 0}}
+  %0 = weft.unfold %x sizes [2, 2] strides [1, 0] low [0, 0] high [0, 0] dilations [1, 1]
+      : tensor<2x3x5x5xf32> -> tensor<2x12x16xf32>
+  return
+}
+
+// -----
+
+func.func @unfold_columns(%x: tensor<2x3x5x5xf32>) {
+  // unfold_c2
+  // expected-error @+1 {{expected columns of [2, 12, 16], got 'tensor<2x3x64xf32>'}}
+  %0 = weft.unfold %x sizes [2, 2] strides [1, 1] low [0, 0] high [0, 0] dilations [1, 1]
+      : tensor<2x3x5x5xf32> -> tensor<2x3x64xf32>
+  return
+}
+
+// -----
+
+func.func @unfold_element(%x: tensor<2x3x5x5xf32>) {
+  // unfold_c3
+  // expected-error @+1 {{operand #0 of 'f32' must have the result's element type 'f64'}}
+  %0 = weft.unfold %x sizes [2, 2] strides [1, 1] low [0, 0] high [0, 0] dilations [1, 1]
+      : tensor<2x3x5x5xf32> -> tensor<2x12x16xf64>
+  return
+}
+
+// -----
+
+func.func @fold_columns(%x: tensor<2x12x9xf32>) {
+  // fold_c1
+  // expected-error @+1 {{expected columns of [2, 12, 16], got 'tensor<2x12x9xf32>'}}
+  %0 = weft.fold %x sizes [2, 2] strides [1, 1] low [0, 0] high [0, 0] dilations [1, 1]
+      : tensor<2x12x9xf32> -> tensor<2x3x5x5xf32>
+  return
+}

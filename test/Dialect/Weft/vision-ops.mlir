@@ -124,3 +124,14 @@ func.func @softmax(%x: tensor<4x8xf32, #rows>) -> tensor<4x8xf32, #rows> {
   %0 = weft.softmax %x : tensor<4x8xf32, #rows> -> tensor<4x8xf32, #rows>
   return %0 : tensor<4x8xf32, #rows>
 }
+
+// CHECK-LABEL: @columns
+func.func @columns(%x: tensor<2x3x5x5xf32>) -> tensor<2x3x5x5xf32> {
+  // CHECK: weft.unfold %{{.*}} sizes [3, 3] strides [2, 2] low [1, 1] high [1, 1] dilations [1, 1] : tensor<2x3x5x5xf32> -> tensor<2x27x9xf32>
+  %0 = weft.unfold %x sizes [3, 3] strides [2, 2] low [1, 1] high [1, 1] dilations [1, 1]
+      : tensor<2x3x5x5xf32> -> tensor<2x27x9xf32>
+  // CHECK: weft.fold %{{.*}} sizes [3, 3] strides [2, 2] low [1, 1] high [1, 1] dilations [1, 1] : tensor<2x27x9xf32> -> tensor<2x3x5x5xf32>
+  %1 = weft.fold %0 sizes [3, 3] strides [2, 2] low [1, 1] high [1, 1] dilations [1, 1]
+      : tensor<2x27x9xf32> -> tensor<2x3x5x5xf32>
+  return %1 : tensor<2x3x5x5xf32>
+}

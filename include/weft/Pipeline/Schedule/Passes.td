@@ -10,6 +10,69 @@
 
 include "mlir/Pass/PassBase.td"
 
+def ConvolutionsToProductsPass : Pass<"convolutions-to-products", "::mlir::func::FuncOp"> {
+  let summary = "makes products of float32 convolutions, for the library";
+  let description = [{
+    Before: tensors are local. A convolution of one group, or its derivative, in float32 becomes a
+    product of its kernel with columns, each of which holds what one output sees. Where the window
+    is one place and moves by one, the image is its columns. After: only float64 convolutions and
+    those of several groups are left, which become loops.
+
+    ```mlir
+    func.func private @f(%x: tensor<2x3x8x8xf32>, %w: tensor<4x3x3x3xf32>) -> tensor<2x4x6x6xf32> {
+      %0 = weft.convolution %x by %w strides [1, 1] low [0, 0] high [0, 0] dilations [1, 1]
+          : tensor<2x3x8x8xf32>, tensor<4x3x3x3xf32> -> tensor<2x4x6x6xf32>
+      return %0 : tensor<2x4x6x6xf32>
+    }
+    ```
+
+    becomes
+
+    ```mlir
+    func.func private @f(%x: tensor<2x3x8x8xf32>, %w: tensor<4x3x3x3xf32>) -> tensor<2x4x6x6xf32> {
+      %0 = weft.unfold %x sizes [3, 3] strides [1, 1] low [0, 0] high [0, 0] dilations [1, 1]
+          : tensor<2x3x8x8xf32> -> tensor<2x27x36xf32>
+      %1 = weft.reshape %w [[0], [1, 2, 3]] : tensor<4x3x3x3xf32> -> tensor<4x27xf32>
+      %2 = weft.contract "ok,nkp->nop"(%1, %0)
+          : (tensor<4x27xf32>, tensor<2x27x36xf32>) -> tensor<2x4x36xf32>
+      %3 = weft.reshape %2 [[0], [1], [2, 3]] : tensor<2x4x36xf32> -> tensor<2x4x6x6xf32>
+      return %3 : tensor<2x4x6x6xf32>
+    }
+    ```
+  }];
+  let statistics = [
+    Statistic<"converted", "converted", "convolutions that became products">,
+  ];
+}
+
+def ContractionsToMapsPass : Pass<"contractions-to-maps", "::mlir::func::FuncOp"> {
+  let summary = "makes maps of contractions that sum nothing";
+  let description = [{
+    Before: tensors are local. A contraction of two operands whose letters all occur in the result,
+    and in each operand in its order, is elementwise work. After: it is a map, which can be merged
+    with others.
+
+    ```mlir
+    %0 = weft.contract "bc,c->bc"(%x, %s)
+        : (tensor<8x4xf32>, tensor<4xf32>) -> tensor<8x4xf32>
+    ```
+
+    becomes
+
+    ```mlir
+    %0 = weft.map ins(%x, %s : tensor<8x4xf32>, tensor<4xf32>)
+        maps [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j)>] -> tensor<8x4xf32> {
+    ^bb0(%a: f32, %b: f32):
+      %1 = arith.mulf %a, %b : f32
+      weft.yield %1 : f32
+    }
+    ```
+  }];
+  let statistics = [
+    Statistic<"converted", "converted", "contractions that became maps">,
+  ];
+}
+
 def NarrowProductsPass : Pass<"narrow-products", "::mlir::func::FuncOp"> {
   let summary = "lets products round their results themselves";
   let description = [{

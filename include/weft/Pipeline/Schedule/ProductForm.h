@@ -18,6 +18,11 @@
 //   "bqhd,bkhd->bhqk"    the same, rows of A and B lie h·d apart
 //   "ik,jk->kij"         k is the batch and innermost: no product
 //
+// In float32 a batch may also be missing in one tensor, where it is outermost in the two others:
+//
+//   "ok,nkp->nop"        n products with the same A
+//   "nop,nkp->ok"        the sum of n products
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef WEFT_PIPELINE_SCHEDULE_PRODUCTFORM_H

@@ -87,7 +87,11 @@ FactorRule ContractOp::getFactorRule() {
 
 bool ContractOp::isAdditiveIn(ArrayRef<unsigned> operands) { return operands.size() == 1; }
 
-OpCost ContractOp::getCost() { return iterationCost(*this, getInputs().size()); }
+OpCost ContractOp::getCost() {
+  SmallVector<StringRef> terms = getTerms();
+  bool isTransposition = terms.size() == 2 && terms[0].size() == terms[1].size();
+  return iterationCost(*this, isTransposition ? 0 : getInputs().size());
+}
 
 SavedTensors ContractOp::getSavedTensors() {
   // Even a plain sum reads its operand's shape, see broadcastLike.

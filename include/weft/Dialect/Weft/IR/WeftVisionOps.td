@@ -167,4 +167,40 @@ def Weft_SoftmaxOp : Weft_Op<"softmax", [Pure, Weft_Additive, Weft_Differentiabl
   let hasVerifier = 1;
 }
 
+class Weft_ColumnsOp<string mnemonic> : Weft_Op<mnemonic, [Pure]> {
+  let arguments = (ins Weft_ImageTensor:$input, DenseI64ArrayAttr:$sizes,
+                       DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$low, DenseI64ArrayAttr:$high,
+                       DenseI64ArrayAttr:$dilations);
+  let results = (outs Weft_ImageTensor:$output);
+  let assemblyFormat = [{
+    $input `sizes` $sizes `strides` $strides `low` $low `high` $high `dilations` $dilations
+    attr-dict `:` type($input) `->` type($output)
+  }];
+  let hasVerifier = 1;
+}
+
+def Weft_UnfoldOp : Weft_ColumnsOp<"unfold"> {
+  let summary = "what each output of a window sees, as a column";
+  let description = [{
+    From [sample, channel, place…] to [sample, channel and place of the window, output place]; zero
+    outside of the image. A convolution is then a product, which is what Schedule makes of it; the
+    op does not occur before.
+
+    **Constraints:**
+    - unfold_c1: the input is an image, the attributes are those of a pool.
+    - unfold_c2: the output has three dimensions, as long as said above.
+    - unfold_c3: input and output have one element type.
+  }];
+}
+
+def Weft_FoldOp : Weft_ColumnsOp<"fold"> {
+  let summary = "sums of columns at the places that they come from";
+  let description = [{
+    The derivative of `weft.unfold`: from its result's shape to that of its input.
+
+    **Constraints:**
+    - fold_c1: what the constraints of unfold say holds for output and input.
+  }];
+}
+
 #endif // WEFT_VISION_OPS_TD
