@@ -182,7 +182,7 @@ llvm::Error calibrate(const CalibrateOptions &options, const Occasion &occasion)
     return machine.takeError();
   }
   llvm::errs() << "kernels\n";
-  auto kernels = measureKernels(*machine, options.seconds ? 3 : options.quick ? 10 : 30);
+  auto kernels = measureKernels(*machine, options.seconds ? 3 : options.quick ? 20 : 60);
   if (!kernels) {
     return kernels.takeError();
   }
