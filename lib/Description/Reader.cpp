@@ -258,7 +258,8 @@ Result<std::string> readTextFile(const std::string &path) {
     return failure("expected at most " + text(int64_t(maximumTextBytes)) + " bytes of text, got " +
                    text(int64_t(status.st_size)));
   }
-  std::string bytes(maximumTextBytes + 1, '\0');
+  // As much as there should be, and some more, which a file that grows may fill.
+  std::string bytes(std::min(size_t(status.st_size) + 4096, maximumTextBytes + 1), '\0');
   size_t used = 0;
   while (used < bytes.size()) {
     ssize_t got = read(file.descriptor, bytes.data() + used, bytes.size() - used);
@@ -272,6 +273,9 @@ Result<std::string> readTextFile(const std::string &path) {
       break;
     }
     used += size_t(got);
+    if (used == bytes.size()) {
+      bytes.resize(std::min(2 * used, maximumTextBytes + 1));
+    }
   }
   bytes.resize(used); // A file that grew while it was read is caught by parseText.
   return bytes;
