@@ -144,6 +144,9 @@ private:
     if (p.lda < columnsA || p.ldb < columnsB || p.ldc < p.n) {
       problem = "has rows that are longer than the distance from one to the next";
     }
+    if (p.batch > 1 && p.strideA == 0 && p.strideB == 0) {
+      problem = "is a batch of one product, again and again";
+    }
   }
 
   void checkCollective(const rt::Instruction &instruction, const rt::Collective &collective) {

@@ -315,6 +315,8 @@ TEST(Proof, ProductsFillTheirBuffers) {
   expectRefused(program, "needs");
   program.products[at] = right;
   program.products[at].batch = 2;
+  expectRefused(program, "is a batch of one product, again and again");
+  program.products[at].strideA = right.m * right.k + 1;
   expectRefused(program, "does not fit operand 0: it needs a dense tensor");
 }
 
