@@ -1,4 +1,4 @@
-//===- Model.cpp - a decoder-only model, all defaults filled in -----------===//
+//===- Model.cpp - a model, all defaults filled in ------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -11,8 +11,11 @@
 #include "Text.h"
 #include "weft/model.pb.h"
 
+#include <google/protobuf/descriptor.h>
+
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <numbers>
 
 namespace weft::desc {
@@ -96,10 +99,34 @@ static void checkRotary(const proto::Rotary &rotary, Fields fields) {
   }
 }
 
+/// Of a model that is a graph, the fields of transformers say nothing.
+static void checkGraph(const proto::Model &model, Fields &fields) {
+  // model_r18
+  std::vector<const google::protobuf::FieldDescriptor *> given;
+  model.GetReflection()->ListFields(model, &given);
+  for (const google::protobuf::FieldDescriptor *field : given) {
+    if (field->name() != "version" && field->name() != "name" && field->name() != "graph") {
+      fields.refused("model_r18", {field->name().c_str()}, "with graph");
+    }
+  }
+  Fields graph = fields.nested("graph");
+  // model_r19
+  graph.required("model_r19", {"file"});
+  if (model.graph().has_file() && model.graph().file().empty()) {
+    graph.error("file", "model_r19", "expected the name of a file");
+  }
+  // model_r20
+  graph.integer("batch_norm_group", "model_r20", 1, 1 << 28);
+}
+
 static void checkModel(const proto::Model &model, Fields &fields) {
   // model_r2
   fields.required("model_r2", {"name"});
   fields.label("name", "model_r2");
+  if (model.has_graph()) {
+    checkGraph(model, fields);
+    return;
+  }
   // model_r3
   fields.required("model_r3", {"layers", "hidden", "heads", "ffn", "norm", "activation",
                                "positions", "vocabulary"});
@@ -176,9 +203,24 @@ static RotarySpec toSpec(const proto::Rotary &rotary) {
   return spec;
 }
 
-static ModelSpec resolve(const proto::Model &model, Fields &) {
+static GraphSpec toSpec(const proto::Graph &graph, Fields fields) {
+  GraphSpec spec;
+  std::filesystem::path file(graph.file());
+  std::filesystem::path description(fields.location().file);
+  spec.path = (file.is_absolute() ? file : description.parent_path() / file).string();
+  spec.constants.assign(graph.constant().begin(), graph.constant().end());
+  spec.batchNormGroup = graph.batch_norm_group();
+  spec.groupLocation = fields.locationOf("batch_norm_group");
+  return spec;
+}
+
+static ModelSpec resolve(const proto::Model &model, Fields &fields) {
   ModelSpec spec;
   spec.name = model.name();
+  if (model.has_graph()) {
+    spec.graph = toSpec(model.graph(), fields.nested("graph"));
+    return spec;
+  }
   spec.layers = model.layers();
   spec.hidden = model.hidden();
   spec.heads = model.heads();

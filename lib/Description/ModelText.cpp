@@ -8,6 +8,8 @@
 #include "Text.h"
 #include "weft/Description/Model.h"
 
+#include <google/protobuf/stubs/strutil.h>
+
 namespace weft::desc {
 
 namespace {
@@ -76,6 +78,20 @@ FieldWriter rotaryFields(const RotarySpec &rotary) {
   return fields;
 }
 
+std::string quoted(const std::string &text) {
+  return "\"" + google::protobuf::CEscape(text) + "\"";
+}
+
+FieldWriter graphFields(const GraphSpec &graph) {
+  FieldWriter fields("  ");
+  fields.word("file", quoted(graph.path));
+  for (const std::string &name : graph.constants) {
+    fields.word("constant", quoted(name));
+  }
+  fields.number("batch_norm_group", graph.batchNormGroup, 0);
+  return fields;
+}
+
 void writeSizes(const ModelSpec &model, FieldWriter &fields) {
   fields.number("layers", model.layers);
   fields.number("hidden", model.hidden);
@@ -94,6 +110,10 @@ std::string printModel(const ModelSpec &model) {
   FieldWriter fields;
   fields.number("version", 1);
   fields.word("name", "\"" + model.name + "\"");
+  if (model.graph) {
+    fields.message("graph", graphFields(*model.graph));
+    return fields.take();
+  }
   writeSizes(model, fields);
   bool isLayerNorm = model.norm == NormKind::LayerNorm;
   fields.word("norm", isLayerNorm ? "LAYER_NORM" : "RMS_NORM");

@@ -45,17 +45,28 @@ static Precision toSpec(proto::Precision precision) {
   return Precision::BF16;
 }
 
+/// Of a batch that is not given in tokens.
+static int64_t samplesOf(const proto::Recipe &recipe) {
+  return recipe.has_global_batch_samples() ? recipe.global_batch_samples()
+                                           : recipe.global_batch_sequences();
+}
+
 static void checkBatch(const proto::Recipe &recipe, Fields &fields) {
   // recipe_r3
   bool length = fields.integer("sequence_length", "recipe_r3", 1, 1 << 20);
-  bool sequences = fields.integer("global_batch_sequences", "recipe_r3", 1, maximumBatchTokens);
+  fields.integer("global_batch_sequences", "recipe_r3", 1, maximumBatchTokens);
   bool tokens = fields.integer("global_batch_tokens", "recipe_r3", 1, maximumBatchTokens);
+  fields.integer("global_batch_samples", "recipe_r3", 1, maximumBatchTokens);
   // recipe_r4
   if (recipe.global_batch_case() == proto::Recipe::GLOBAL_BATCH_NOT_SET) {
     fields.error("global_batch_sequences", "recipe_r4",
                  "missing, expected this or global_batch_tokens");
   }
   // recipe_r5
+  if (!fields.has("sequence_length") && recipe.has_global_batch_tokens()) {
+    fields.error("global_batch_tokens", "recipe_r5",
+                 "expected a sequence_length beside it, which says how many sequences that is");
+  }
   if (length && tokens && recipe.global_batch_tokens() % recipe.sequence_length() != 0) {
     fields.error("global_batch_tokens", "recipe_r5",
                  "expected a multiple of sequence_length " +
@@ -63,12 +74,14 @@ static void checkBatch(const proto::Recipe &recipe, Fields &fields) {
                      detail::text(recipe.global_batch_tokens()));
   }
   // recipe_r6
-  if (length && sequences &&
-      recipe.global_batch_sequences() > maximumBatchTokens / recipe.sequence_length()) {
-    fields.error("global_batch_sequences", "recipe_r6",
+  int64_t samples = samplesOf(recipe);
+  const char *field =
+      recipe.has_global_batch_samples() ? "global_batch_samples" : "global_batch_sequences";
+  if (length && fields.has(field) && samples > maximumBatchTokens / recipe.sequence_length()) {
+    fields.error(field, "recipe_r6",
                  "expected at most " + detail::text(maximumBatchTokens) +
-                     " tokens in a batch, got " + detail::text(recipe.global_batch_sequences()) +
-                     " sequences of " + detail::text(recipe.sequence_length()));
+                     " tokens in a batch, got " + detail::text(samples) + " sequences of " +
+                     detail::text(recipe.sequence_length()));
   }
 }
 
@@ -138,7 +151,7 @@ static void checkMixed(const proto::Recipe &recipe, Fields &fields) {
 
 static void checkRecipe(const proto::Recipe &recipe, Fields &fields) {
   // recipe_r2
-  fields.required("recipe_r2", {"sequence_length", "schedule", "steps"});
+  fields.required("recipe_r2", {"schedule", "steps"});
   checkBatch(recipe, fields);
   checkOptimizer(recipe, fields);
   bool steps = fields.integer("steps", "recipe_r3", 1, 1'000'000'000);
@@ -172,7 +185,7 @@ static RecipeSpec resolve(const proto::Recipe &recipe, Fields &fields) {
   spec.sequenceLength = recipe.sequence_length();
   spec.globalBatch = recipe.has_global_batch_tokens()
                          ? recipe.global_batch_tokens() / recipe.sequence_length()
-                         : recipe.global_batch_sequences();
+                         : samplesOf(recipe);
   spec.precision = toSpec(recipe.precision());
   spec.reduction =
       spec.precision == Precision::BF16 ? toSpec(recipe.mixed().reduction()) : spec.precision;

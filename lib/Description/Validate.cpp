@@ -13,6 +13,9 @@ namespace weft::desc {
 
 std::optional<int64_t> dimensionSize(const ModelSpec &model, const RecipeSpec &recipe,
                                      std::string_view dimension) {
+  if (model.graph) {
+    return dimension == "batch" ? std::optional(recipe.globalBatch) : std::nullopt;
+  }
   const std::pair<std::string_view, int64_t> sizes[] = {
       {"batch", recipe.globalBatch}, {"sequence", recipe.sequenceLength},
       {"kv_heads", model.kvHeads},   {"group", model.group()},
@@ -39,6 +42,26 @@ Diagnostics validateTogether(const ModelSpec &model, const RecipeSpec &recipe,
                            "expected at most maximum_length " + detail::text(model.maximumLength) +
                                " of model " + model.name + ", got " +
                                detail::text(recipe.sequenceLength)});
+  }
+  // together_r3
+  if (!model.graph && recipe.sequenceLength == 0) {
+    diagnostics.push_back({recipe.sequenceLengthLocation, "sequence_length", "together_r3",
+                           "missing, expected the length of the sequences that model " +
+                               model.name + " is trained on"});
+  }
+  // together_r5
+  if (model.graph && recipe.precision == Precision::BF16) {
+    diagnostics.push_back(
+        {recipe.precisionLocation, "precision", "together_r5",
+         "expected F32 or F64 for model " + model.name + ", which is a graph, got BF16"});
+  }
+  // together_r4
+  if (model.graph && model.graph->batchNormGroup > 0 &&
+      recipe.globalBatch % model.graph->batchNormGroup != 0) {
+    diagnostics.push_back({model.graph->groupLocation, "graph.batch_norm_group", "together_r4",
+                           "expected a divisor of the batch of " +
+                               detail::text(recipe.globalBatch) + " samples, got " +
+                               detail::text(model.graph->batchNormGroup)});
   }
   // together_r2
   if (!machine.device.peakFlops(recipe.precision)) {
@@ -104,6 +127,9 @@ Diagnostics validatePlan(const ModelSpec &model, const RecipeSpec &recipe,
                          const MachineSpec &machine, const PlanSpec &plan) {
   Diagnostics diagnostics;
   for (const ShardingSpec &sharding : plan.shardings) {
+    if (model.graph && sharding.dimension != "batch") {
+      continue; // Only the graph knows its dimensions: apply-plan checks them.
+    }
     checkSharding(plan, sharding, dimensionSize(model, recipe, sharding.dimension), machine,
                   diagnostics);
   }

@@ -25,6 +25,14 @@ static double secondsBetween(std::chrono::steady_clock::time_point begin,
   return std::max(std::chrono::duration<double>(end - begin).count(), 1e-9);
 }
 
+static const char *unitOf(const Program &program) {
+  return program.sequenceLength > 0 ? "tokens" : "images";
+}
+
+static double unitsPerStep(const Program &program) {
+  return double(program.globalBatch) * double(std::max<int64_t>(program.sequenceLength, 1));
+}
+
 bool Books::open(int64_t firstStep, int64_t endStep, MetricsFile how, std::string &error) {
   first = step = firstStep;
   end = endStep;
@@ -49,9 +57,14 @@ bool Books::endStep(std::string &error) {
   if (step == first) {
     firstEnd = lastEnd;
   }
-  StepMetrics line = {step, end, loss, gradientNorm, secondsBetween(stepBegin, lastEnd), 0, {}};
-  double tokens = double(program.globalBatch) * double(program.sequenceLength);
-  line.tokensPerSecond = tokens / line.seconds;
+  StepMetrics line;
+  line.step = step;
+  line.steps = end;
+  line.loss = loss;
+  line.gradientNorm = gradientNorm;
+  line.seconds = secondsBetween(stepBegin, lastEnd);
+  line.unit = unitOf(program);
+  line.unitsPerSecond = unitsPerStep(program) / line.seconds;
   if (program.peakFlopsPerRank > 0) {
     line.peakShare =
         program.stepFlops / (line.seconds * program.peakFlopsPerRank * double(program.rankCount()));
@@ -107,10 +120,10 @@ std::string Books::summary() const {
     line.append("%lld steps in %.2f s", static_cast<long long>(steps),
                 std::max(secondsBetween(runBegin, lastEnd) - pausedSeconds, 1e-9));
     if (steps > 1) {
-      double tokens = double(program.globalBatch) * double(program.sequenceLength);
-      line.append(", %.0f tokens/s without the first",
-                  tokens * double(steps - 1) /
-                      std::max(secondsBetween(firstEnd, lastEnd) - pausedSeconds, 1e-9));
+      line.append(", %.0f %s/s without the first",
+                  unitsPerStep(program) * double(steps - 1) /
+                      std::max(secondsBetween(firstEnd, lastEnd) - pausedSeconds, 1e-9),
+                  unitOf(program));
     }
     line.append("\n");
     text.append(line.text().data(), line.text().size());

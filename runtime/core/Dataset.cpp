@@ -90,13 +90,18 @@ uint64_t Sampler::sampleAt(uint64_t index) const {
   return begin + order(index % count);
 }
 
-bool Sampler::fill(int64_t number, int64_t batch, std::span<const int64_t> shape,
-                   std::span<const int64_t> offset, int64_t shift, int32_t *out,
+bool Dataset::readRow(uint64_t sample, const InputPiece &piece, char *out,
+                      std::string &error) const {
+  int64_t shift = piece.field == DataField::Targets ? 1 : 0;
+  auto *ids = reinterpret_cast<int32_t *>(out);
+  return read(sample, piece.offset[1] + shift, {ids, size_t(piece.shape[1])}, error);
+}
+
+bool Sampler::fill(int64_t number, int64_t batch, const InputPiece &piece, char *out,
                    std::string &error) const {
-  for (int64_t row = 0; row < shape[0]; ++row) {
-    uint64_t sample = sampleAt(uint64_t(number * batch + offset[0] + row));
-    std::span<int32_t> line(out + row * shape[1], size_t(shape[1]));
-    if (!dataset->read(sample, offset[1] + shift, line, error)) {
+  for (int64_t row = 0; row < piece.shape[0]; ++row) {
+    uint64_t sample = sampleAt(uint64_t(number * batch + piece.offset[0] + row));
+    if (!source->readRow(sample, piece, out + size_t(row) * piece.rowBytes(), error)) {
       return false;
     }
   }

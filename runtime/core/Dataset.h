@@ -24,6 +24,7 @@
 #ifndef WEFT_RT_CORE_DATASET_H
 #define WEFT_RT_CORE_DATASET_H
 
+#include "core/Samples.h"
 #include "core/TokenFile.h"
 #include "weft-rt/Program.h"
 
@@ -31,7 +32,7 @@ namespace weft::rt {
 
 /// The samples of a file. That every token is one of the vocabulary is checked when the file is
 /// opened if it has no more than `kCheckedAtOpen` tokens, else when a sample is read.
-class Dataset {
+class Dataset : public SampleSource {
 public:
   static constexpr uint64_t kCheckedAtOpen = uint64_t(1) << 24;
 
@@ -40,8 +41,8 @@ public:
   bool open(const std::string &path, std::optional<DataFormat> format, int64_t sequenceLength,
             int64_t vocabulary, std::string &error);
 
-  DataFormat format() const { return tokens->format(); }
-  uint64_t sampleCount() const { return samples; }
+  uint64_t sampleCount() const override { return samples; }
+  const char *formatName() const override { return nameOf(tokens->format()); }
 
   /// Writes the tokens of `sample` from position `first` of the sample on, as many as `out` has
   /// room for. Fails at a token beyond the vocabulary, which `error` names. Allocates nothing
@@ -49,7 +50,11 @@ public:
   bool read(uint64_t sample, int64_t first, std::span<int32_t> out, std::string &error) const;
 
   /// "'corpus.txt', bytes: 1000 tokens, 124 samples".
-  std::string describe() const;
+  std::string describe() const override;
+
+  /// Tokens or targets, which are one token further.
+  bool readRow(uint64_t sample, const InputPiece &piece, char *out,
+               std::string &error) const override;
 
 private:
   bool check(uint64_t first, std::span<const int64_t> tokens, std::string &error) const;
@@ -64,24 +69,23 @@ private:
 class Sampler {
 public:
   Sampler() = default;
-  /// Samples `first` to before `first` + `count` of `dataset`, which must outlive the sampler:
+  /// Samples `first` to before `first` + `count` of `source`, which must outlive the sampler:
   /// shuffled by `seed`, or else as they lie. REQUIRES: there are that many, at least one.
-  Sampler(const Dataset &dataset, uint64_t first, uint64_t count, std::optional<uint64_t> seed)
-      : dataset(&dataset), begin(first), count(count), seed(seed) {}
+  Sampler(const SampleSource &source, uint64_t first, uint64_t count, std::optional<uint64_t> seed)
+      : source(&source), begin(first), count(count), seed(seed) {}
 
   uint64_t sampleCount() const { return count; }
 
   /// Number in the file of global sample `index`. In the order of the file there is one epoch.
   uint64_t sampleAt(uint64_t index) const;
 
-  /// Writes a rank's piece of "tokens" (shift 0) or "targets" (shift 1) of batch `number`, which
-  /// has `batch` rows, into `out`. `shape` and `offset` are the piece's place in [batch, sequence].
-  /// Fails as `Dataset::read` does. Allocates nothing unless it fails.
-  bool fill(int64_t number, int64_t batch, std::span<const int64_t> shape,
-            std::span<const int64_t> offset, int64_t shift, int32_t *out, std::string &error) const;
+  /// Writes a rank's piece of batch `number`, which has `batch` rows, to `out`. Fails as
+  /// `SampleSource::readRow` does. Allocates nothing unless it fails.
+  bool fill(int64_t number, int64_t batch, const InputPiece &piece, char *out,
+            std::string &error) const;
 
 private:
-  const Dataset *dataset = nullptr;
+  const SampleSource *source = nullptr;
   uint64_t begin = 0, count = 0;
   std::optional<uint64_t> seed;
 };

@@ -39,7 +39,7 @@ Line weft::rt::humanLine(const StepMetrics &metrics) {
   if (metrics.gradientNorm) {
     line.append("  gradient norm %.4g", *metrics.gradientNorm);
   }
-  line.append("  %.1f ms  %.0f tokens/s", metrics.seconds * 1e3, metrics.tokensPerSecond);
+  line.append("  %.1f ms  %.0f %s/s", metrics.seconds * 1e3, metrics.unitsPerSecond, metrics.unit);
   if (metrics.peakShare) {
     line.append("  %.1f%% of peak", *metrics.peakShare * 100);
   }
@@ -68,7 +68,7 @@ Line weft::rt::jsonLine(const StepMetrics &metrics) {
   appendNumber(line, "loss", metrics.loss);
   appendNumber(line, "gradient_norm", metrics.gradientNorm);
   appendNumber(line, "ms", metrics.seconds * 1e3);
-  appendNumber(line, "tokens_per_second", metrics.tokensPerSecond);
+  appendNumber(line, (std::string(metrics.unit) + "_per_second").c_str(), metrics.unitsPerSecond);
   appendNumber(line, "peak_share", metrics.peakShare);
   line.append("}\n");
   return line;

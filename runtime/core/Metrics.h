@@ -22,7 +22,9 @@ struct StepMetrics {
   /// Absent if the program does not observe them.
   std::optional<double> loss, gradientNorm;
   double seconds = 0;
-  double tokensPerSecond = 0;
+  /// What samples are counted in: "tokens" or "images".
+  const char *unit = "tokens";
+  double unitsPerSecond = 0;
   /// Useful operations done, of those that the devices could have done in the time; absent if the
   /// program does not know the peak.
   std::optional<double> peakShare;

@@ -341,11 +341,17 @@ bool weft::rt::parseOptions(const Program &program, std::span<const char *const>
          checkValidation(options, error);
 }
 
+/// " sequences of 8 tokens" or " images".
+static std::string samplesText(const Program &program) {
+  return program.sequenceLength == 0 ? " images"
+                                     : concat(" sequences of ", program.sequenceLength, " tokens");
+}
+
 std::string weft::rt::helpText(const Program &program, const std::string &name) {
   std::ostringstream out;
   out << "usage: " << name << " --data FILE [OPTION]...\n\n"
       << "Trains " << program.modelName << " on " << meshText(program) << ", batches of "
-      << program.globalBatch << " sequences of " << program.sequenceLength << " tokens.\n";
+      << program.globalBatch << samplesText(program) << ".\n";
   std::string group;
   for (const Entry &entry : kTable) {
     if (group != entry.group) {

@@ -20,7 +20,7 @@ Prefetcher::Prefetcher(const Program &program, Seconds timeout)
       taken(inputsOfRank.size()) {
   for (size_t rank = 0; rank < inputsOfRank.size(); ++rank) {
     for (const NamedTensor &input : program.inputs) {
-      if (input.name == "tokens" || input.name == "targets") {
+      if (dataField(input.name)) {
         addInput(int64_t(rank), input);
       }
     }
@@ -35,13 +35,10 @@ Prefetcher::~Prefetcher() {
 }
 
 void Prefetcher::addInput(int64_t rank, const NamedTensor &input) {
-  Piece piece = {localShape(input.layout, program.mesh),
-                 localOffset(input.layout, program.mesh, program.coordinatesOf(rank)),
-                 input.name == "targets",
+  Piece piece = {{*dataField(input.name), input.layout.type, localShape(input.layout, program.mesh),
+                  localOffset(input.layout, program.mesh, program.coordinatesOf(rank))},
                  {}};
-  auto isSame = [&](const Piece &other) {
-    return other.shape == piece.shape && other.offset == piece.offset && other.shift == piece.shift;
-  };
+  auto isSame = [&](const Piece &other) { return other.input == piece.input; };
   auto found = std::find_if(pieces.begin(), pieces.end(), isSame);
   inputsOfRank[size_t(rank)].push_back({size_t(found - pieces.begin()), input.buffer});
   if (found == pieces.end()) {
@@ -52,14 +49,14 @@ void Prefetcher::addInput(int64_t rank, const NamedTensor &input) {
 uint64_t Prefetcher::bytes() const {
   uint64_t sum = 0;
   for (const Piece &piece : pieces) {
-    sum = saturatingAdd(sum, saturatingMul(elementCount(piece.shape), kSlots * sizeof(int32_t)));
+    sum = saturatingAdd(sum, saturatingMul(piece.input.bytes(), kSlots));
   }
   return sum;
 }
 
 void Prefetcher::start(BatchOrder order) {
   for (Piece &piece : pieces) {
-    piece.tokens.fill(std::vector<int32_t>(size_t(elementCount(piece.shape))));
+    piece.bytes.fill(std::vector<char>(piece.input.bytes()));
   }
   thread = std::thread([this, order] { run(order); });
 }
@@ -97,8 +94,8 @@ bool Prefetcher::waitForSlot(int64_t batch) {
 
 bool Prefetcher::fill(const BatchChoice &batch, size_t slot, std::string &error) {
   for (Piece &piece : pieces) {
-    if (!batch.sampler->fill(batch.number, program.globalBatch, piece.shape, piece.offset,
-                             piece.shift, piece.tokens[slot].data(), error)) {
+    if (!batch.sampler->fill(batch.number, program.globalBatch, piece.input,
+                             piece.bytes[slot].data(), error)) {
       return false;
     }
   }
@@ -122,8 +119,8 @@ bool Prefetcher::take(Executor &executor, std::string &error) {
   size_t slot = size_t(number % kSlots);
   lock.unlock();
   for (const Input &input : inputsOfRank[size_t(executor.rank())]) {
-    const std::vector<int32_t> &tokens = pieces[input.piece].tokens[slot];
-    std::memcpy(executor.address(input.buffer), tokens.data(), tokens.size() * sizeof(int32_t));
+    const std::vector<char> &bytes = pieces[input.piece].bytes[slot];
+    std::memcpy(executor.address(input.buffer), bytes.data(), bytes.size());
   }
   lock.lock();
   ++number;

@@ -60,12 +60,10 @@ public:
   bool endsWithin(Seconds patience);
 
 private:
-  /// A part of tokens or targets that some ranks have.
+  /// A part of an input that some ranks have.
   struct Piece {
-    std::vector<int64_t> shape, offset;
-    /// 1 for targets.
-    int64_t shift = 0;
-    std::array<std::vector<int32_t>, kSlots> tokens;
+    InputPiece input;
+    std::array<std::vector<char>, kSlots> bytes;
   };
   /// A rank's input, and the number of the piece that goes there.
   struct Input {
@@ -80,7 +78,7 @@ private:
 
   const Program &program;
   const Seconds timeout;
-  /// Written before the thread starts, except for the tokens: a slot of them is the thread's until
+  /// Written before the thread starts, except for the bytes: a slot of them is the thread's until
   /// its batch is ready, and then the ranks' until all of them have taken it.
   std::vector<Piece> pieces;
   std::vector<std::vector<Input>> inputsOfRank;

@@ -40,6 +40,7 @@ private:
   bool checkMesh();
   bool checkBuffers();
   bool checkTensors();
+  bool checkImages(const NamedTensor &input);
   bool checkInputs();
   bool checkProducts();
   bool checkCollectives();
@@ -186,6 +187,25 @@ bool Checker::checkTensors() {
   return true;
 }
 
+/// Images are given to a rank whole.
+bool Checker::checkImages(const NamedTensor &input) {
+  const TensorLayout &layout = input.layout;
+  bool isFloat = layout.type == ElementType::F32 || layout.type == ElementType::F64;
+  if (!isFloat || layout.globalShape.empty() || layout.globalShape[0] != program.globalBatch ||
+      elementCount(layout.globalShape) == 0) {
+    return fail(error, "input '", input.name, "' is ", nameOf(layout.type), " ",
+                shapeText(layout.globalShape), ", expected floating-point numbers for ",
+                program.globalBatch, " samples");
+  }
+  for (size_t dim = 1; dim < layout.dimAxes.size(); ++dim) {
+    if (!layout.dimAxes[dim].empty()) {
+      return fail(error, "input '", input.name, "' is cut in dimension ", dim,
+                  ", expected the batch only");
+    }
+  }
+  return true;
+}
+
 bool Checker::checkInputs() {
   if (program.globalBatch < 0 || program.sequenceLength < 0 || program.vocabulary < 0 ||
       program.defaultSteps < 0) {
@@ -199,22 +219,32 @@ bool Checker::checkInputs() {
   }
   for (const NamedTensor &input : program.inputs) {
     bool ofTokens = input.name == "tokens" || input.name == "targets";
+    bool ofImages = input.name == "images" || input.name == "labels";
     bool isScalar = input.name == "step_number" || input.name == "seed";
-    if (!ofTokens && !isScalar) {
+    if (!ofTokens && !ofImages && !isScalar) {
       return fail(error, "input '", input.name,
-                  "' is not known, expected tokens, targets, step or seed");
+                  "' is not known, expected tokens, targets, images, labels, step or seed");
+    }
+    if (input.name == "images") {
+      if (!checkImages(input)) {
+        return false;
+      }
+      continue;
     }
     std::vector<int64_t> shape;
-    if (ofTokens) {
-      shape = {program.globalBatch, program.sequenceLength};
+    if (!isScalar) {
+      shape = {program.globalBatch};
     }
-    ElementType type = ofTokens ? ElementType::I32 : ElementType::I64;
+    if (ofTokens) {
+      shape.push_back(program.sequenceLength);
+    }
+    ElementType type = isScalar ? ElementType::I64 : ElementType::I32;
     if (input.layout.globalShape != shape || input.layout.type != type) {
       return fail(error, "input '", input.name, "' is ", nameOf(input.layout.type), " ",
                   shapeText(input.layout.globalShape), ", expected ", nameOf(type), " ",
                   shapeText(shape));
     }
-    if (ofTokens && (program.globalBatch < 1 || program.sequenceLength < 1)) {
+    if (!isScalar && (program.globalBatch < 1 || (ofTokens && program.sequenceLength < 1))) {
       return fail(error, "input '", input.name, "' is empty");
     }
   }

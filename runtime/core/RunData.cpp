@@ -7,6 +7,7 @@
 
 #include "core/RunData.h"
 
+#include "core/ImageFile.h"
 #include "core/Text.h"
 
 #include <algorithm>
@@ -23,11 +24,10 @@ bool RunData::open(const Program &program, const Options &options, int64_t first
   if (validates && program.evaluate.empty()) {
     return fail(error, "this program cannot validate: it was compiled without @evaluate");
   }
-  bool readsTokens =
-      std::any_of(program.inputs.begin(), program.inputs.end(), [](const NamedTensor &input) {
-        return input.name == "tokens" || input.name == "targets";
-      });
-  if (!readsTokens) {
+  bool readsData =
+      std::any_of(program.inputs.begin(), program.inputs.end(),
+                  [](const NamedTensor &input) { return dataField(input.name).has_value(); });
+  if (!readsData) {
     return true;
   }
   if ((first < end || splits) && !openTraining(options, error)) {
@@ -36,38 +36,62 @@ bool RunData::open(const Program &program, const Options &options, int64_t first
   return !validates || (splits ? splitOff(options, error) : openValidation(options, error));
 }
 
+std::unique_ptr<SampleSource> RunData::openFile(const std::string &path, const Options &options,
+                                                std::string &error) const {
+  for (const NamedTensor &input : program->inputs) {
+    if (dataField(input.name) != DataField::Images) {
+      continue;
+    }
+    if (options.dataFormat) {
+      fail(error, "--data-format has no effect: the program reads images, which are in a "
+                  "safetensors file");
+      return nullptr;
+    }
+    auto images = std::make_unique<ImageFile>();
+    std::span<const int64_t> shape = input.layout.globalShape;
+    return images->open(path, shape.subspan(1), program->vocabulary, error) ? std::move(images)
+                                                                            : nullptr;
+  }
+  auto tokens = std::make_unique<Dataset>();
+  return tokens->open(path, options.dataFormat, program->sequenceLength, program->vocabulary, error)
+             ? std::move(tokens)
+             : nullptr;
+}
+
 bool RunData::openTraining(const Options &options, std::string &error) {
   if (options.data.empty()) {
-    return fail(error, "--data is missing: the program reads tokens from a file");
+    bool readsTokens = program->sequenceLength > 0;
+    return fail(error, "--data is missing: the program reads ", readsTokens ? "tokens" : "images",
+                " from a file");
   }
-  if (!data.open(options.data, options.dataFormat, program->sequenceLength, program->vocabulary,
-                 error)) {
+  data = openFile(options.data, options, error);
+  if (!data) {
     return false;
   }
-  training = Sampler(data, 0, data.sampleCount(), options.seed);
-  remark = concat("data ", data.describe(), "\n");
+  training = Sampler(*data, 0, data->sampleCount(), options.seed);
+  remark = concat("data ", data->describe(), "\n");
   return true;
 }
 
 bool RunData::splitOff(const Options &options, std::string &error) {
-  uint64_t samples = data.sampleCount();
+  uint64_t samples = data->sampleCount();
   uint64_t last = std::min(samples, uint64_t(double(samples) * options.validationSplit));
   if (last == samples) {
     return fail(error, "--validation-split is ", options.validationSplit, ", which leaves none of ",
                 samples, " samples to train on");
   }
-  training = Sampler(data, 0, samples - last, options.seed);
-  validation = Sampler(data, samples - last, last, std::nullopt);
+  training = Sampler(*data, 0, samples - last, options.seed);
+  validation = Sampler(*data, samples - last, last, std::nullopt);
   return countBatches(options, concat("the last ", last, " of these samples"), error);
 }
 
 bool RunData::openValidation(const Options &options, std::string &error) {
-  if (!validationData.open(options.validationData, options.dataFormat, program->sequenceLength,
-                           program->vocabulary, error)) {
+  validationData = openFile(options.validationData, options, error);
+  if (!validationData) {
     return false;
   }
-  validation = Sampler(validationData, 0, validationData.sampleCount(), std::nullopt);
-  return countBatches(options, validationData.describe(), error);
+  validation = Sampler(*validationData, 0, validationData->sampleCount(), std::nullopt);
+  return countBatches(options, validationData->describe(), error);
 }
 
 bool RunData::countBatches(const Options &options, const std::string &source, std::string &error) {

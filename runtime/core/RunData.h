@@ -40,11 +40,9 @@ public:
   int64_t endStep() const { return end; }
 
   BatchChoice trainingBatch(int64_t step) const { return {&training, step}; }
-  /// How the tokens to train on are stored, and how many samples of them there are; nothing if the
-  /// run reads none.
-  std::optional<DataFormat> trainingFormat() const {
-    return data.sampleCount() > 0 ? std::optional(data.format()) : std::nullopt;
-  }
+  /// How the samples to train on are stored, and how many of them there are; null if the run reads
+  /// none.
+  const char *trainingFormat() const { return data ? data->formatName() : nullptr; }
   uint64_t trainingSamples() const { return training.sampleCount(); }
   /// The same samples in the order of their file, at every validation.
   BatchChoice validationBatch(int64_t number) const { return {&validation, number}; }
@@ -53,13 +51,15 @@ public:
   const std::string &note() const { return remark; }
 
 private:
+  std::unique_ptr<SampleSource> openFile(const std::string &path, const Options &options,
+                                         std::string &error) const;
   bool openTraining(const Options &options, std::string &error);
   bool openValidation(const Options &options, std::string &error);
   bool splitOff(const Options &options, std::string &error);
   bool countBatches(const Options &options, const std::string &source, std::string &error);
 
   const Program *program = nullptr;
-  Dataset data, validationData;
+  std::unique_ptr<SampleSource> data, validationData;
   Sampler training, validation;
   int64_t first = 0, end = 0, every = 0, batches = 0;
   std::string remark;

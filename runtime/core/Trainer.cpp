@@ -161,8 +161,8 @@ bool Trainer::prepareOutputs(std::string &error) {
     }
   }
   std::optional<DataIdentity> identity;
-  if (std::optional<DataFormat> format = data.trainingFormat()) {
-    identity = {nameOf(*format), data.trainingSamples()};
+  if (const char *format = data.trainingFormat()) {
+    identity = {format, data.trainingSamples()};
   }
   return checkpoints.begin(identity, error) && books.tell(checkpoints.note(), error) &&
          books.open(firstStep, endStep,

@@ -110,18 +110,20 @@ TEST_F(Data, PiecesOfRanksMakeUpTheBatch) {
   openBytes(content, 6);
   Sampler sampler(data, 0, data.sampleCount(), 3);
   std::string error;
-  const int64_t whole[] = {4, 6}, none[] = {0, 0};
   for (int64_t shift : {0, 1}) {
     std::vector<int32_t> all(24), piece(6);
-    ASSERT_TRUE(sampler.fill(5, 4, whole, none, shift, all.data(), error));
+    InputPiece part{
+        shift ? DataField::Targets : DataField::Tokens, ElementType::I32, {4, 6}, {0, 0}};
+    ASSERT_TRUE(sampler.fill(5, 4, part, reinterpret_cast<char *>(all.data()), error));
     for (int64_t row = 0; row < 4; ++row) {
       for (int64_t column = 0; column < 6; ++column) {
         uint64_t at = sampler.sampleAt(uint64_t(20 + row)) * 6 + uint64_t(column + shift);
         EXPECT_EQ(all[size_t(row * 6 + column)], uint8_t(content[at]));
       }
     }
-    const int64_t shape[] = {2, 3}, offset[] = {2, 3};
-    ASSERT_TRUE(sampler.fill(5, 4, shape, offset, shift, piece.data(), error));
+    part.shape = {2, 3};
+    part.offset = {2, 3};
+    ASSERT_TRUE(sampler.fill(5, 4, part, reinterpret_cast<char *>(piece.data()), error));
     EXPECT_THAT(piece, ElementsAre(all[15], all[16], all[17], all[21], all[22], all[23]));
   }
 }

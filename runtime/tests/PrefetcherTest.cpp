@@ -44,12 +44,13 @@ protected:
   /// What a rank should have of input `number` (0 tokens, 1 targets) of a batch.
   std::vector<int32_t> expected(const BatchChoice &batch, const Executor &executor, size_t number) {
     const TensorLayout &layout = program.inputs[number].layout;
-    std::vector<int64_t> shape = localShape(layout, program.mesh),
-                         offset = localOffset(layout, program.mesh, executor.coordinates());
-    std::vector<int32_t> tokens(size_t(shape[0] * shape[1]));
+    InputPiece piece = {number == 0 ? DataField::Tokens : DataField::Targets, layout.type,
+                        localShape(layout, program.mesh),
+                        localOffset(layout, program.mesh, executor.coordinates())};
+    std::vector<int32_t> tokens(piece.bytes() / sizeof(int32_t));
     std::string error;
-    EXPECT_TRUE(batch.sampler->fill(batch.number, kToyBatch, shape, offset, int64_t(number),
-                                    tokens.data(), error));
+    EXPECT_TRUE(batch.sampler->fill(batch.number, kToyBatch, piece,
+                                    reinterpret_cast<char *>(tokens.data()), error));
     return tokens;
   }
 

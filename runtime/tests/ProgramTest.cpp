@@ -186,8 +186,8 @@ const Fault kFaults[] = {
      "tensor 'table' needs 2048 bytes in buffer 0, which has 1024"},
     {[](Program &p) { p.parameters[0].layout.type = ElementType::F32; },
      "tensor 'table' needs f32 in buffer 0, which holds f64"},
-    {[](Program &p) { p.inputs[0].name = "labels"; },
-     "input 'labels' is not known, expected tokens, targets, step or seed"},
+    {[](Program &p) { p.inputs[0].name = "letters"; },
+     "input 'letters' is not known, expected tokens, targets, images, labels, step or seed"},
     {[](Program &p) { p.sequenceLength = 15; }, "is i32 [8, 16], expected i32 [8, 15]"},
     {[](Program &p) { p.defaultSteps = -1; }, "must not be negative"},
     {[](Program &p) {

@@ -188,7 +188,7 @@ TEST_F(CommandLine, HelpNamesEveryOptionAndTheDefaults) {
 std::string textOf(const Line &line) { return {line.text().begin(), line.text().end()}; }
 
 TEST(Lines, ForPeopleAndForPrograms) {
-  StepMetrics metrics = {3, 100, 1.0 / 3, 2.5, 0.0125, 8000, 0.25};
+  StepMetrics metrics = {3, 100, 1.0 / 3, 2.5, 0.0125, "tokens", 8000, 0.25};
   EXPECT_EQ(
       textOf(humanLine(metrics)),
       "step   3/100  loss 0.333333  gradient norm 2.5  12.5 ms  8000 tokens/s  25.0% of peak\n");
@@ -213,8 +213,8 @@ TEST(Lines, TellOfValidations) {
 }
 
 TEST(Lines, SayNothingOfWhatIsNotKnown) {
-  StepMetrics metrics = {0, 1, {}, {}, 0.001, 10, {}};
-  EXPECT_EQ(textOf(humanLine(metrics)), "step 0/1  1.0 ms  10 tokens/s\n");
+  StepMetrics metrics = {0, 1, {}, {}, 0.001, "images", 10, {}};
+  EXPECT_EQ(textOf(humanLine(metrics)), "step 0/1  1.0 ms  10 images/s\n");
   auto json = nlohmann::json::parse(textOf(jsonLine(metrics)));
   EXPECT_TRUE(json["loss"].is_null() && json["peak_share"].is_null());
 }

@@ -9,6 +9,7 @@
 
 #include "weft/InitAll.h"
 #include "weft/Pipeline/Import/Import.h"
+#include "weft/Pipeline/Import/ImportGraph.h"
 
 #include "mlir/Tools/mlir-translate/Translation.h"
 #include "llvm/Support/CommandLine.h"
@@ -33,7 +34,18 @@ OwningOpRef<Operation *> translate(llvm::SourceMgr &sources, MLIRContext *contex
     llvm::errs() << str(model.diagnostics()) << str(recipe.diagnostics());
     return nullptr;
   }
-  return weft::importModel(*context, *model, *recipe);
+  if (!model->graph) {
+    return weft::importModel(*context, *model, *recipe);
+  }
+  auto graph = weft::onnx::loadGraph(model->graph->path);
+  if (!graph) {
+    llvm::errs() << str(graph.diagnostics());
+    return nullptr;
+  }
+  weft::desc::Diagnostics problems;
+  weft::GraphModule imported = weft::importGraph(*context, *graph, *model, *recipe, {}, problems);
+  llvm::errs() << weft::desc::str(problems);
+  return std::move(imported.module);
 }
 
 } // namespace

@@ -13,6 +13,7 @@
 #include "weft/Cost/PredictProgram.h"
 #include "weft/InitAll.h"
 #include "weft/Pipeline/Import/Import.h"
+#include "weft/Pipeline/Import/ImportGraph.h"
 #include "weft/Pipeline/ModuleSizes.h"
 #include "weft/Pipeline/ModuleText.h"
 #include "weft/Pipeline/Pipeline.h"
@@ -88,12 +89,25 @@ LogicalResult Compilation::begin() {
     return failure(failed(parseModule()) || (isScheduled && failed(makeProgram())));
   }
   Progress progress(Phase::Import, wantsProgress(options.verbose));
-  module = importModel(context, *descriptions.model, descriptions.recipe, options.import);
-  if (failed(runPasses(Phase::Import))) {
+  if (failed(import()) || failed(runPasses(Phase::Import))) {
     return failure();
   }
   progress.finish();
   return success();
+}
+
+LogicalResult Compilation::import() {
+  if (!descriptions.graph) {
+    module = importModel(context, *descriptions.model, descriptions.recipe, options.import);
+    return success();
+  }
+  desc::Diagnostics problems;
+  GraphModule graph = importGraph(context, *descriptions.graph, *descriptions.model,
+                                  descriptions.recipe, options.import, problems);
+  llvm::errs() << desc::str(problems);
+  module = std::move(graph.module);
+  classes = graph.classes;
+  return success(problems.empty());
 }
 
 LogicalResult Compilation::parseModule() {
@@ -194,7 +208,7 @@ LogicalResult Compilation::makeProgram() {
   info.planHash = desc::hashPlan(descriptions.plan);
   info.globalBatch = recipe.globalBatch;
   info.sequenceLength = recipe.sequenceLength;
-  info.vocabulary = sizesOf(*module).vocabulary;
+  info.vocabulary = classes > 0 ? classes : sizesOf(*module).vocabulary;
   info.defaultSteps = recipe.steps;
   info.defaultSeed = recipe.seed;
   info.stepFlops = stepFlops;

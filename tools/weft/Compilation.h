@@ -39,6 +39,7 @@ public:
   const rt::Program &getProgram() const { return program; }
 
 private:
+  llvm::LogicalResult import();
   llvm::LogicalResult parseModule();
   /// Whether a module that was read fits the recipe and the plan.
   llvm::LogicalResult checkModule();
@@ -52,6 +53,8 @@ private:
   std::string planText;
   mlir::MLIRContext context;
   mlir::OwningOpRef<mlir::ModuleOp> module;
+  /// Length of the logits of a graph; 0 for other models.
+  int64_t classes = 0;
   double stepFlops = 0;
   rt::Program program;
 };

@@ -40,7 +40,7 @@ std::optional<Descriptions> weft::readDescriptions(const CompileOptions &options
   if (!valid) {
     return std::nullopt;
   }
-  Descriptions descriptions{std::nullopt, *machine, *recipe, *plan};
+  Descriptions descriptions{std::nullopt, std::nullopt, *machine, *recipe, *plan};
   if (!model) {
     // Of the plan's rules only this one can be checked without the model.
     if (plan->ranks() > machine->devices()) {
@@ -53,5 +53,12 @@ std::optional<Descriptions> weft::readDescriptions(const CompileOptions &options
   descriptions.model = **model;
   valid = report(desc::validateTogether(**model, *recipe, *machine)) &&
           report(desc::validatePlan(**model, *recipe, *machine, *plan));
-  return valid ? std::optional(descriptions) : std::nullopt;
+  if (valid && descriptions.model->graph) {
+    desc::Result<onnx::Graph> graph = onnx::loadGraph(descriptions.model->graph->path);
+    valid = report(graph.diagnostics());
+    if (valid) {
+      descriptions.graph = std::move(*graph);
+    }
+  }
+  return valid ? std::optional(std::move(descriptions)) : std::nullopt;
 }

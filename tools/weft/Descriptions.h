@@ -14,6 +14,7 @@
 #include "weft/Description/Model.h"
 #include "weft/Description/Plan.h"
 #include "weft/Description/Recipe.h"
+#include "weft/Onnx/Graph.h"
 
 #include <optional>
 
@@ -22,6 +23,8 @@ namespace weft {
 /// What the files of a command line say. There is no model where the input is a module.
 struct Descriptions {
   std::optional<desc::ModelSpec> model;
+  /// Of a model that is one.
+  std::optional<onnx::Graph> graph;
   desc::MachineSpec machine;
   desc::RecipeSpec recipe;
   desc::PlanSpec plan;

@@ -1,4 +1,4 @@
-//===- ImportCommand.cpp - a Hugging Face checkpoint as a model -----------===//
+//===- ImportCommand.cpp - models of other programs as ours ---------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -11,8 +11,11 @@
 #include "OutputFolder.h"
 
 #include "weft/HuggingFace/Folder.h"
+#include "weft/Onnx/Import.h"
 
 #include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
 using namespace weft;
@@ -20,21 +23,23 @@ using namespace weft;
 namespace {
 
 struct ImportOptions {
-  std::string folder, output;
+  std::string source, output;
 };
 
 CommandLine declare(ImportOptions &options) {
   CommandLine line(
-      "weft import FOLDER -o FOLDER [options]",
+      "weft import SOURCE -o FOLDER [options]",
       "Reads a checkpoint folder of Hugging Face transformers (gpt2, llama, mistral, "
       "qwen2 or\nqwen3: config.json, and model.safetensors whole or in several files), "
-      "and writes\n\n"
+      "or an ONNX file,\nand writes\n\n"
       "  model.textproto      what 'weft compile' takes\n"
-      "  weights.safetensors  what a compiled program takes by --load, in float32\n\n"
-      "A folder without weights gives the description alone. 'weft export' is the way "
-      "back.\ndocs/HuggingFace.md lists what is read, and what is refused.");
+      "  weights.safetensors  what a compiled program takes by --load, in float32\n"
+      "  model.onnx           of an ONNX file: the graph, which the description names\n\n"
+      "A folder without weights gives the description alone; 'weft export' is the way "
+      "back to\ntransformers. docs/HuggingFace.md and docs/Onnx.md list what is read, and what "
+      "is refused.");
   line.addText("-o", "FOLDER", "where to write; a new folder, or an empty one", options.output);
-  line.addPositional("FOLDER", options.folder);
+  line.addPositional("SOURCE", options.source);
   return line;
 }
 
@@ -44,15 +49,15 @@ std::string inFolder(llvm::StringRef folder, llvm::StringRef name) {
   return path.str().str();
 }
 
-llvm::Error writeModel(const hf::Folder &folder, llvm::StringRef target) {
+/// `origin` ends the sentence "Imported from".
+llvm::Error writeModel(const desc::ModelSpec &model, const std::string &origin,
+                       llvm::StringRef target) {
   llvm::Expected<OutputFile> file = OutputFile::create(inFolder(target, "model.textproto"));
   if (!file) {
     return file.takeError();
   }
-  std::string text = "# proto-file: weft/model.proto\n# proto-message: Model\n# Imported from a "
-                     "checkpoint of model_type " +
-                     std::string(hf::nameOf(folder.getConfig().kind)) + ".\n" +
-                     desc::printModel(folder.getConfig().model);
+  std::string text = "# proto-file: weft/model.proto\n# proto-message: Model\n# Imported from " +
+                     origin + ".\n" + desc::printModel(model);
   if (llvm::Error error = file->write(text)) {
     return error;
   }
@@ -83,20 +88,8 @@ llvm::Error check(const desc::Diagnostics &diagnostics) {
   return makeError("nothing was written");
 }
 
-llvm::Error run(llvm::ArrayRef<const char *> arguments) {
-  ImportOptions options;
-  CommandLine line = declare(options);
-  if (llvm::Error error = line.parse(arguments)) {
-    return error;
-  }
-  if (line.isHelpWanted()) {
-    line.printHelp(llvm::outs());
-    return llvm::Error::success();
-  }
-  if (options.output.empty()) {
-    return makeError("expected -o FOLDER");
-  }
-  desc::Result<hf::Folder> folder = hf::Folder::open(options.folder);
+llvm::Error importFolder(const ImportOptions &options) {
+  desc::Result<hf::Folder> folder = hf::Folder::open(options.source);
   if (!folder) {
     return check(folder.diagnostics());
   }
@@ -104,7 +97,10 @@ llvm::Error run(llvm::ArrayRef<const char *> arguments) {
   if (!output) {
     return output.takeError();
   }
-  if (llvm::Error error = writeModel(*folder, output->getTemporaryPath())) {
+  std::string origin =
+      "a checkpoint of model_type " + std::string(hf::nameOf(folder->getConfig().kind));
+  if (llvm::Error error =
+          writeModel(folder->getConfig().model, origin, output->getTemporaryPath())) {
     return error;
   }
   if (folder->hasWeights()) {
@@ -120,8 +116,67 @@ llvm::Error run(llvm::ArrayRef<const char *> arguments) {
   return llvm::Error::success();
 }
 
-} // namespace
+/// A model's name for a file of this name: what is allowed in one.
+std::string modelName(llvm::StringRef path) {
+  std::string name;
+  for (char c : llvm::sys::path::stem(path).take_front(64)) {
+    name += llvm::isAlnum(c) || c == '.' || c == '_' || c == '-' ? c : '-';
+  }
+  return name.empty() ? "model" : name;
+}
 
+llvm::Error importGraph(const ImportOptions &options) {
+  llvm::Expected<OutputFolder> output = OutputFolder::create(options.output);
+  if (!output) {
+    return output.takeError();
+  }
+  desc::Result<onnx::Imported> imported =
+      onnx::importFile(options.source, output->getTemporaryPath());
+  if (!imported) {
+    return check(imported.diagnostics());
+  }
+  desc::ModelSpec model;
+  model.name = modelName(options.source);
+  model.graph = desc::GraphSpec{"model.onnx", imported->constants, 0, {}};
+  if (llvm::Error error =
+          writeModel(model, "an ONNX file of operator set " + std::to_string(imported->opset),
+                     output->getTemporaryPath())) {
+    return error;
+  }
+  if (llvm::Error error = output->commit()) {
+    return error;
+  }
+  llvm::outs() << inFolder(options.output, "model.textproto") << ": a graph of " << imported->nodes
+               << " nodes, operator set " << imported->opset << '\n'
+               << inFolder(options.output, "weights.safetensors") << ": " << imported->tensors
+               << " tensors, " << imported->elements << " parameters\n";
+  if (imported->parted > 0) {
+    llvm::outs() << imported->parted << " of them the exporter had merged with others, as all of "
+                 << "their elements are the same number\n";
+  }
+  return llvm::Error::success();
+}
+
+llvm::Error run(llvm::ArrayRef<const char *> arguments) {
+  ImportOptions options;
+  CommandLine line = declare(options);
+  if (llvm::Error error = line.parse(arguments)) {
+    return error;
+  }
+  if (line.isHelpWanted()) {
+    line.printHelp(llvm::outs());
+    return llvm::Error::success();
+  }
+  if (options.output.empty()) {
+    return makeError("expected -o FOLDER");
+  }
+  llvm::StringRef name = llvm::sys::path::extension(options.source);
+  bool isGraph =
+      llvm::sys::fs::is_regular_file(options.source) || name == ".onnx" || name == ".textproto";
+  return isGraph ? importGraph(options) : importFolder(options);
+}
+
+} // namespace
 int weft::importCommand(llvm::ArrayRef<const char *> arguments) {
   if (llvm::Error error = run(arguments)) {
     llvm::logAllUnhandledErrors(std::move(error), llvm::errs(), "weft import: ");

@@ -55,7 +55,7 @@ llvm::Expected<Descriptions> describe(llvm::StringRef modelText, const desc::Mac
                      desc::str(model.diagnostics()) + desc::str(recipe.diagnostics()) +
                      desc::str(plan.diagnostics()));
   }
-  return Descriptions{*model, machine, *recipe, *plan};
+  return Descriptions{*model, std::nullopt, machine, *recipe, *plan};
 }
 
 llvm::Error addKernels(const Descriptions &descriptions, int64_t steps, WorkByKind &kinds) {

@@ -264,6 +264,39 @@ TEST(Model, R17QueryAndKeyNormsAreRmsNorms) {
   EXPECT_EQ(rotaryPlus("query_key_norm: true"), "");
 }
 
+TEST(Model, R18GraphsHaveNoOtherFields) {
+  EXPECT_EQ(modelErrors("version: 1 name: 'g' layers: 2 dropout: 0.5 graph { file: 'g.onnx' }"),
+            "model_r18: m:1:22: layers: has no effect with graph\n"
+            "model_r18: m:1:32: dropout: has no effect with graph\n");
+}
+
+TEST(Model, R19GraphsAreFiles) {
+  EXPECT_EQ(modelErrors("version: 1 name: 'g' graph {}"),
+            "model_r19: m:1:22: graph.file: missing required field\n");
+  EXPECT_EQ(modelErrors("version: 1 name: 'g' graph { file: '' }"),
+            "model_r19: m:1:30: graph.file: expected the name of a file\n");
+}
+
+TEST(Model, R20BatchNormGroups) {
+  EXPECT_EQ(modelErrors("version: 1 name: 'g' graph { file: 'f' batch_norm_group: 0 }"),
+            "model_r20: m:1:40: graph.batch_norm_group: expected a number from 1 to 268435456, got "
+            "0\n");
+}
+
+TEST(Model, GraphsStandBesideTheirDescriptions) {
+  auto model = parseModel("version: 1 name: 'g' graph { file: 'g.onnx' constant: 'a' constant: "
+                          "'b/c' batch_norm_group: 4 }",
+                          "some/folder/model.textproto");
+  ASSERT_TRUE(bool(model));
+  ASSERT_TRUE(model->graph.has_value());
+  EXPECT_EQ(model->graph->path, "some/folder/g.onnx");
+  EXPECT_EQ(model->graph->constants, (std::vector<std::string>{"a", "b/c"}));
+  EXPECT_EQ(model->graph->batchNormGroup, 4);
+  auto again = parseModel(printModel(*model));
+  ASSERT_TRUE(bool(again));
+  EXPECT_EQ(*again->graph, *model->graph);
+}
+
 TEST(Model, AllViolationsAreListedInTheOrderOfTheFile) {
   EXPECT_EQ(modelErrors(with(with(modelText, "layers: 2", "layers: 0"), "GELU", "GELU dropout: 2")),
             "model_r4: m:3:1: layers: expected a number from 1 to 1024, got 0\n"

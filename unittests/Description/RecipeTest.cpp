@@ -86,8 +86,7 @@ TEST(Recipe, R1Version) {
 }
 
 TEST(Recipe, R2MissingFields) {
-  EXPECT_EQ(errors(parseRecipe("version: 1 global_batch_tokens: 1 sgd {}", "r")),
-            "recipe_r2: r: sequence_length: missing required field\n"
+  EXPECT_EQ(errors(parseRecipe("version: 1 global_batch_samples: 1 sgd {}", "r")),
             "recipe_r2: r: schedule: missing required field\n"
             "recipe_r2: r: steps: missing required field\n");
   EXPECT_EQ(changed("peak_learning_rate: 1e-3", ""),
@@ -116,6 +115,24 @@ TEST(Recipe, R5TokensAreWholeSequences) {
       changed("sequences: 12", "tokens: 200"),
       "recipe_r5: r:3:1: global_batch_tokens: expected a multiple of sequence_length 128, got "
       "200\n");
+}
+
+TEST(Recipe, R5TokensNeedALength) {
+  EXPECT_EQ(
+      changed("sequence_length: 128\nglobal_batch_sequences: 12", "global_batch_tokens: 12"),
+      "recipe_r5: r:2:1: global_batch_tokens: expected a sequence_length beside it, which says "
+      "how many sequences that is\n");
+}
+
+TEST(Recipe, SamplesAreSequencesOrImages) {
+  Result<RecipeSpec> recipe = parseRecipe(with(
+      recipeText, "sequence_length: 128\nglobal_batch_sequences: 12", "global_batch_samples: 7"));
+  ASSERT_TRUE(bool(recipe)) << errors(recipe);
+  EXPECT_EQ(recipe->globalBatch, 7);
+  EXPECT_EQ(recipe->sequenceLength, 0);
+  EXPECT_EQ(
+      changed("global_batch_sequences: 12", "global_batch_samples: 0"),
+      "recipe_r3: r:3:1: global_batch_samples: expected a number from 1 to 268435456, got 0\n");
 }
 
 TEST(Recipe, R6BatchIsBounded) {

@@ -72,6 +72,25 @@ TEST_F(Validate, TogetherR2Precision) {
                         "peak_flops for, got F64\n");
 }
 
+TEST_F(Validate, TogetherR3Sequences) {
+  recipe.sequenceLength = 0;
+  EXPECT_EQ(together(), "together_r3: r:2:1: sequence_length: missing, expected the length of the "
+                        "sequences that model m is trained on\n");
+  model.graph.emplace();
+  model.maximumLength = 0;
+  EXPECT_EQ(together(), "");
+}
+
+TEST_F(Validate, TogetherR4BatchNormGroups) {
+  model.graph.emplace();
+  model.graph->batchNormGroup = 3;
+  EXPECT_EQ(together(), "");
+  model.graph->batchNormGroup = 5;
+  EXPECT_EQ(together(),
+            "together_r4: graph.batch_norm_group: expected a divisor of the batch of 12 "
+            "samples, got 5\n");
+}
+
 TEST_F(Validate, LegalPlans) {
   EXPECT_EQ(pins("dp=1"), "");
   EXPECT_EQ(pins("dp=2,tp=4"), "");

@@ -1,4 +1,4 @@
-//===- Model.h - a decoder-only model, all defaults filled in -------------===//
+//===- Model.h - a model, all defaults filled in --------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -19,6 +19,7 @@
 #include "weft/Description/Diagnostic.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -63,9 +64,29 @@ struct InitializationSpec {
   bool operator==(const InitializationSpec &) const = default;
 };
 
+/// A model whose forward pass is an ONNX file.
+struct GraphSpec {
+  /// The file, from where the user stands.
+  std::string path;
+  /// Names of initializers that are not trained.
+  std::vector<std::string> constants;
+  /// Samples that share statistics in a batch norm; 0 for all of the global batch.
+  int64_t batchNormGroup = 0;
+  /// Where the group was written, for what is wrong only together with a recipe.
+  Location groupLocation;
+
+  /// Equal in everything but where it was written.
+  bool operator==(const GraphSpec &other) const {
+    return path == other.path && constants == other.constants &&
+           batchNormGroup == other.batchNormGroup;
+  }
+};
+
 /// A decoder-only transformer with pre-norm residual blocks. Sizes are counts of elements.
 struct ModelSpec {
   std::string name;
+  /// Then the model is this graph, and nothing below means anything.
+  std::optional<GraphSpec> graph;
   int64_t layers = 0;
   int64_t hidden = 0;
   /// Query heads; a multiple of kvHeads.

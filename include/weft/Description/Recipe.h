@@ -68,9 +68,10 @@ struct Fp8Spec {
 
 /// How to train: data per step, arithmetic, optimizer, losses.
 struct RecipeSpec {
-  /// Tokens of one sequence.
+  /// Tokens of one sequence; 0 for a model of images.
   int64_t sequenceLength = 0;
-  /// Sequences in one optimizer step, over all ranks. A batch given in tokens is already divided.
+  /// Samples (sequences or images) in one optimizer step, over all ranks. A batch given in tokens
+  /// is already divided.
   int64_t globalBatch = 0;
   /// Of activations, and with F64 and F32 of everything; with BF16 parameters, optimizer state and
   /// sums are of F32.

@@ -11,16 +11,16 @@
 using namespace mlir;
 using namespace weft;
 
-namespace {
-
-/// The 64-bit FNV-1a hash: the stream of random numbers that a parameter of this name draws from.
-uint64_t hashName(llvm::StringRef name) {
+/// The 64-bit FNV-1a hash of the name.
+uint64_t weft::streamOf(llvm::StringRef name) {
   uint64_t hash = 0xCBF29CE484222325;
   for (unsigned char byte : name.bytes()) {
     hash = (hash ^ byte) * 0x100000001B3;
   }
   return hash;
 }
+
+namespace {
 
 /// The initial values of `parameter`.
 Value fill(ModelBuilder &builder, const Parameter &parameter, Value seed) {
@@ -33,7 +33,7 @@ Value fill(ModelBuilder &builder, const Parameter &parameter, Value seed) {
                           llvm::APFloat(value), /*seed=*/Value{}, /*stream=*/Value{},
                           /*offsets=*/ValueRange{}, /*global_shape=*/DenseI64ArrayAttr{});
   }
-  Value stream = builder.index(parameter.name, static_cast<int64_t>(hashName(parameter.name)));
+  Value stream = builder.index(parameter.name, static_cast<int64_t>(streamOf(parameter.name)));
   return FillOp::create(builder.builder, location, type, Distribution::Normal,
                         llvm::APFloat(deviation), seed, stream, /*offsets=*/ValueRange{},
                         /*global_shape=*/DenseI64ArrayAttr{});

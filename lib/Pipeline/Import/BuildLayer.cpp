@@ -5,13 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Activations.h"
 #include "ModelBuilder.h"
 #include "weft/Pipeline/Import/Parameters.h"
 
 #include "llvm/ADT/StringMap.h"
 
 #include <cmath>
-#include <numbers>
 
 using namespace mlir;
 using namespace weft;
@@ -138,39 +138,6 @@ Value LayerBuilder::addAttention(Value stream) {
   Value output = project("attention.output", "bsgrd,ngrd->bsn", mixed);
   output = builder.dropout("attention.dropout", output, key, DropoutSite::Attention);
   return builder.add("attention.residual", stream, output);
-}
-
-/// x/2 · (1 + erf(x / √2)).
-Value gelu(ImplicitLocOpBuilder &scalars, Value x) {
-  Value scaled =
-      arith::MulFOp::create(scalars, x, scalarConstant(scalars, x, 1.0 / std::numbers::sqrt2));
-  Value erf = math::ErfOp::create(scalars, scaled);
-  Value sum = arith::AddFOp::create(scalars, erf, scalarConstant(scalars, x, 1.0));
-  Value half = arith::MulFOp::create(scalars, x, scalarConstant(scalars, x, 0.5));
-  return arith::MulFOp::create(scalars, half, sum);
-}
-
-/// x/2 · (1 + tanh(√(2/π) (x + 0.044715 x³))).
-Value geluTanh(ImplicitLocOpBuilder &scalars, Value x) {
-  double factor = std::sqrt(2.0 * std::numbers::inv_pi);
-  Value square = arith::MulFOp::create(scalars, x, x);
-  Value cube = arith::MulFOp::create(scalars, square, x);
-  Value small = arith::MulFOp::create(scalars, cube, scalarConstant(scalars, x, 0.044715));
-  Value inner = arith::AddFOp::create(scalars, x, small);
-  inner = arith::MulFOp::create(scalars, inner, scalarConstant(scalars, x, factor));
-  Value tanh = math::TanhOp::create(scalars, inner);
-  Value sum = arith::AddFOp::create(scalars, tanh, scalarConstant(scalars, x, 1.0));
-  Value half = arith::MulFOp::create(scalars, x, scalarConstant(scalars, x, 0.5));
-  return arith::MulFOp::create(scalars, half, sum);
-}
-
-/// x / (1 + exp(-x)) as x/2 · (1 + tanh(x/2)): the same function, but neither it nor its derivative
-/// divides an infinity by another where x is far below zero.
-Value silu(ImplicitLocOpBuilder &scalars, Value x) {
-  Value half = arith::MulFOp::create(scalars, x, scalarConstant(scalars, x, 0.5));
-  Value tanh = math::TanhOp::create(scalars, half);
-  Value sum = arith::AddFOp::create(scalars, tanh, scalarConstant(scalars, x, 1.0));
-  return arith::MulFOp::create(scalars, half, sum);
 }
 
 Value LayerBuilder::activate(Value input) {

@@ -33,7 +33,7 @@ public:
     if (observesLogits) {
       ObserveOp::create(builder.builder, builder.location("head"), "logits", logits, TypeAttr());
     }
-    return compare(logits);
+    return buildCrossEntropy(builder, logits, readIds("targets"));
   }
 
 private:
@@ -43,8 +43,6 @@ private:
   Value callLayers(Value stream);
   Value callLayer(int64_t number, Value rotaryTable, Value stream);
   Value applyHead(Value stream);
-  /// The loss of the batch from the logits.
-  Value compare(Value logits);
 
   Value readIds(llvm::StringRef variable) {
     auto type = RankedTensorType::get({ShapedType::kDynamic, builder.recipe.sequenceLength},
@@ -132,10 +130,11 @@ Value LossBuilder::applyHead(Value stream) {
   return builder.round("head", logits);
 }
 
-Value LossBuilder::compare(Value logits) {
-  Value targets = readIds("targets");
-  RankedTensorType perToken =
-      builder.wideType({ShapedType::kDynamic, builder.recipe.sequenceLength});
+} // namespace
+
+Value weft::buildCrossEntropy(ModelBuilder &builder, Value logits, Value targets) {
+  auto shape = llvm::cast<RankedTensorType>(targets.getType()).getShape();
+  RankedTensorType perToken = builder.wideType(shape);
   auto halves = CrossEntropyOp::create(builder.builder, builder.location("cross_entropy"), perToken,
                                        perToken, logits, targets, /*offset=*/Value{});
   double zLoss = builder.recipe.zLoss;
@@ -150,17 +149,16 @@ Value LossBuilder::compare(Value logits) {
                                    scalars, square, scalarConstant(scalars, in[0], zLoss));
                                return arith::AddFOp::create(scalars, loss, weighted);
                              });
-  Value sum = builder.contract("loss", "bs->", {losses});
+  Value sum = builder.contract("loss", shape.size() == 1 ? "b->" : "bs->", {losses});
   // The mean is over the recipe's batch, even where the batch at hand is a part of it.
-  double scale = 1.0 / static_cast<double>(builder.recipe.globalBatchTokens());
+  double scale = 1.0 / static_cast<double>(shape.size() == 1 ? builder.recipe.globalBatch
+                                                             : builder.recipe.globalBatchTokens());
   return builder.map("loss", {sum}, builder.wideElement(),
                      [scale](ImplicitLocOpBuilder &scalars, ValueRange in) -> Value {
                        Value factor = scalarConstant(scalars, in[0], scale);
                        return arith::MulFOp::create(scalars, in[0], factor);
                      });
 }
-
-} // namespace
 
 void weft::buildLoss(ModelBuilder &builder) {
   buildLayer(builder, "layer");

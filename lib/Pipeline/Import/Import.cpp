@@ -13,14 +13,20 @@
 using namespace mlir;
 using namespace weft;
 
-namespace {
-
-void declareVariable(ModelBuilder &builder, VariableRole role, llvm::StringRef name,
-                     llvm::ArrayRef<llvm::StringRef> dimensions, bool decays,
-                     RankedTensorType type) {
+void weft::declareVariable(ModelBuilder &builder, VariableRole role, llvm::StringRef name,
+                           llvm::ArrayRef<llvm::StringRef> dimensions, bool decays,
+                           RankedTensorType type) {
   VariableOp::create(builder.builder, builder.location(name), role, name,
                      builder.builder.getStrArrayAttr(dimensions), decays, type);
 }
+
+void weft::declareCounters(ModelBuilder &builder) {
+  for (llvm::StringRef name : {"seed", "step_number"}) {
+    declareVariable(builder, VariableRole::Input, name, {}, false, builder.counterType());
+  }
+}
+
+namespace {
 
 void declareVariables(ModelBuilder &builder) {
   for (const Parameter &parameter : modelParameters(builder.model)) {
@@ -32,9 +38,7 @@ void declareVariables(ModelBuilder &builder) {
   for (llvm::StringRef name : {"tokens", "targets"}) {
     declareVariable(builder, VariableRole::Input, name, {"batch", "sequence"}, false, ids);
   }
-  for (llvm::StringRef name : {"seed", "step_number"}) {
-    declareVariable(builder, VariableRole::Input, name, {}, false, builder.counterType());
-  }
+  declareCounters(builder);
 }
 
 DecayKind decayOf(const desc::ScheduleSpec &schedule) {
@@ -69,7 +73,9 @@ OptimizerNumbers numbersOf(const desc::RecipeSpec &recipe) {
   return numbers;
 }
 
-void declareOptimizer(ModelBuilder &builder) {
+} // namespace
+
+void weft::declareOptimizer(ModelBuilder &builder) {
   const desc::RecipeSpec &recipe = builder.recipe;
   OptimizerNumbers numbers = numbersOf(recipe);
   OptimizerKind kind = std::holds_alternative<desc::AdamWSpec>(recipe.optimizer)
@@ -86,17 +92,15 @@ void declareOptimizer(ModelBuilder &builder) {
 
 // What a validation looks at is the model as it is used, and its cross-entropy alone.
 
-desc::ModelSpec withoutDropout(desc::ModelSpec model) {
+static desc::ModelSpec withoutDropout(desc::ModelSpec model) {
   model.dropout = model.attentionDropout = 0.0;
   return model;
 }
 
-desc::RecipeSpec withoutZLoss(desc::RecipeSpec recipe) {
+desc::RecipeSpec weft::withoutZLoss(desc::RecipeSpec recipe) {
   recipe.zLoss = 0.0;
   return recipe;
 }
-
-} // namespace
 
 OwningOpRef<ModuleOp> weft::importModel(MLIRContext &context, const desc::ModelSpec &model,
                                         const desc::RecipeSpec &recipe,

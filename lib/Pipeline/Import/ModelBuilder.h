@@ -98,6 +98,23 @@ public:
 /// A floating point constant of the type of `like`.
 mlir::Value scalarConstant(mlir::ImplicitLocOpBuilder &builder, mlir::Value like, double value);
 
+/// The mean cross-entropy over the recipe's batch of logits [batch, (sequence,) class] and targets,
+/// and the z-loss of the recipe.
+mlir::Value buildCrossEntropy(ModelBuilder &builder, mlir::Value logits, mlir::Value targets);
+
+/// A variable at the builder's place.
+void declareVariable(ModelBuilder &builder, VariableRole role, llvm::StringRef name,
+                     llvm::ArrayRef<llvm::StringRef> dimensions, bool decays,
+                     mlir::RankedTensorType type);
+/// The counters that every module has among its inputs: seed and step_number.
+void declareCounters(ModelBuilder &builder);
+/// The optimizer of the recipe.
+void declareOptimizer(ModelBuilder &builder);
+/// The recipe without what validations leave out.
+desc::RecipeSpec withoutZLoss(desc::RecipeSpec recipe);
+/// The stream of random numbers that a parameter of this name draws its initial values from.
+uint64_t streamOf(llvm::StringRef name);
+
 /// Adds `func private @NAME(%layer, [%seed, %step], [%rotary_table], %x, parameters…) -> %x`: one
 /// block of the model.
 void buildLayer(ModelBuilder &builder, llvm::StringRef name);

@@ -18,7 +18,11 @@ namespace weft {
 namespace {
 
 LogicalResult checkInputs(ModuleOp module) {
-  for (llvm::StringRef name : {"tokens", "targets", "seed", "step_number"}) {
+  bool hasImages = module.lookupSymbol<VariableOp>("images") != nullptr;
+  llvm::StringRef data = hasImages ? "images" : "tokens";
+  llvm::StringRef expected = hasImages ? "labels" : "targets";
+  for (llvm::StringRef name :
+       {data, expected, llvm::StringRef("seed"), llvm::StringRef("step_number")}) {
     auto variable = module.lookupSymbol<VariableOp>(name);
     if (!variable || variable.getRole() != VariableRole::Input) {
       return module.emitError("verify-import: expected an input called '") << name << "'";

@@ -87,6 +87,8 @@ struct TensorLayout {
 /// A parameter, an optimizer state or a step input, by name.
 /// Inputs that the runtime fills before each step and each evaluation, where the program has them:
 ///   "tokens", "targets"  i32 [batch, sequence]
+///   "images"             f32 or f64 [batch, ...], cut by the batch only
+///   "labels"             i32 [batch]
 ///   "step_number"        i64 []   0 for the first step
 ///   "seed"               i64 []
 struct NamedTensor {
@@ -240,7 +242,8 @@ struct Program {
   /// Writes to no persistent buffer. Empty in a program that cannot evaluate.
   std::vector<Instruction> evaluate;
 
-  /// Sequences in the global batch, tokens in a sequence, number of token values.
+  /// Samples in the global batch, tokens in a sequence (0 for images), number of token values or
+  /// classes.
   int64_t globalBatch = 0, sequenceLength = 0, vocabulary = 0;
   /// What the recipe says, each replaceable on the command line.
   int64_t defaultSteps = 0;

@@ -15,7 +15,8 @@ def VerifyImportPass : Pass<"verify-import", "::mlir::ModuleOp"> {
   let description = [{
     Reads only. After Import, whether the module came from a description or was written by hand:
 
-    - there are the inputs `tokens`, `targets`, `seed` and `step_number`, and exactly one optimizer;
+    - there are the inputs `seed` and `step_number`, either `tokens` and `targets` or `images` and
+      `labels`, and exactly one optimizer;
     - `@loss()` takes nothing, gives one floating-point number, and assigns to statistics only;
     - `@init()` takes and gives nothing, and assigns to every parameter and statistic exactly once;
     - `@evaluate()`, if there is one, takes and gives nothing, and assigns to no variable;

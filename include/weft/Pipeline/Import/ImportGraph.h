@@ -1,0 +1,47 @@
+//===- ImportGraph.h - from an ONNX graph to a module ---------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The first phase for a model that is a graph. The module is like that of a
+// described model (Import.h), except that it has no function for layers, and that
+// a graph of images has the inputs `images` and `labels` instead of `tokens` and
+// `targets`.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_PIPELINE_IMPORT_IMPORTGRAPH_H
+#define WEFT_PIPELINE_IMPORT_IMPORTGRAPH_H
+
+#include "weft/Description/Model.h"
+#include "weft/Description/Recipe.h"
+#include "weft/Onnx/Graph.h"
+#include "weft/Pipeline/Import/Import.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/OwningOpRef.h"
+
+namespace weft {
+
+struct GraphModule {
+  /// Null where the graph could not be imported.
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  /// Length of the logits: tokens of the vocabulary, or classes.
+  int64_t classes = 0;
+};
+
+/// The module of `graph` trained by `recipe`; `model` says which of its tensors are trained. Loads
+/// the dialects that it needs into `context`. Says in `problems` what is not supported, with the
+/// node, its op and its place in the file.
+///
+/// REQUIRES: `model.graph`, and `validateTogether` accepts model and recipe.
+GraphModule importGraph(mlir::MLIRContext &context, const onnx::Graph &graph,
+                        const desc::ModelSpec &model, const desc::RecipeSpec &recipe,
+                        const ImportOptions &options, desc::Diagnostics &problems);
+
+} // namespace weft
+
+#endif // WEFT_PIPELINE_IMPORT_IMPORTGRAPH_H

@@ -1,0 +1,390 @@
+//===- Fold.cpp - arithmetic that is done at compile time -----------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "weft/Onnx/Fold.h"
+
+#include "FoldParts.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+namespace weft::onnx {
+
+namespace {
+
+using Shape = std::vector<int64_t>;
+using Scalars = double (*)(double, double);
+
+/// Element types of results.
+enum class Gives { Same, Truth };
+
+struct Arithmetic {
+  Scalars code;
+  Gives gives = Gives::Same;
+  /// Whether the batch may take part.
+  bool ofBatch = false;
+};
+
+const std::map<std::string, Arithmetic> &binaries() {
+  static const std::map<std::string, Arithmetic> table = {
+      {"Add", {[](double a, double b) { return a + b; }}},
+      {"Sub", {[](double a, double b) { return a - b; }}},
+      {"Mul", {[](double a, double b) { return a * b; }, Gives::Same, true}},
+      {"Div", {[](double a, double b) { return a / b; }, Gives::Same, true}},
+      {"Pow", {[](double a, double b) { return std::pow(a, b); }}},
+      {"Mod", {[](double a, double b) { return a - b * std::floor(a / b); }}},
+      {"Min", {[](double a, double b) { return std::min(a, b); }, Gives::Same, true}},
+      {"Max", {[](double a, double b) { return std::max(a, b); }, Gives::Same, true}},
+      {"Equal", {[](double a, double b) { return double(a == b); }, Gives::Truth, true}},
+      {"Less", {[](double a, double b) { return double(a < b); }, Gives::Truth}},
+      {"LessOrEqual", {[](double a, double b) { return double(a <= b); }, Gives::Truth}},
+      {"Greater", {[](double a, double b) { return double(a > b); }, Gives::Truth}},
+      {"GreaterOrEqual", {[](double a, double b) { return double(a >= b); }, Gives::Truth}},
+      {"And", {[](double a, double b) { return double(a != 0 && b != 0); }, Gives::Truth}},
+      {"Or", {[](double a, double b) { return double(a != 0 || b != 0); }, Gives::Truth}},
+  };
+  return table;
+}
+
+const std::map<std::string, double (*)(double)> &unaries() {
+  static const std::map<std::string, double (*)(double)> table = {
+      {"Neg", [](double a) { return -a; }},
+      {"Abs", [](double a) { return std::fabs(a); }},
+      {"Sqrt", [](double a) { return std::sqrt(a); }},
+      {"Reciprocal", [](double a) { return 1 / a; }},
+      {"Exp", [](double a) { return std::exp(a); }},
+      {"Log", [](double a) { return std::log(a); }},
+      {"Cos", [](double a) { return std::cos(a); }},
+      {"Sin", [](double a) { return std::sin(a); }},
+      {"Floor", [](double a) { return std::floor(a); }},
+      {"Ceil", [](double a) { return std::ceil(a); }},
+      {"Not", [](double a) { return double(a == 0); }},
+  };
+  return table;
+}
+
+/// The index of an element of a tensor of `shape` that is spread over one of `over`.
+class Spread {
+public:
+  Spread(const Shape &shape, const Shape &over) : strides(over.size(), 0) {
+    int64_t stride = 1;
+    size_t missing = over.size() - shape.size();
+    for (size_t i = shape.size(); i-- > 0;) {
+      strides[missing + i] = shape[i] == 1 ? 0 : stride;
+      stride *= shape[i];
+    }
+  }
+  size_t at(const Shape &index) const {
+    int64_t place = 0;
+    for (size_t i = 0; i < index.size(); ++i) {
+      place += index[i] * strides[i];
+    }
+    return static_cast<size_t>(place);
+  }
+
+private:
+  Shape strides;
+};
+
+/// One fold. Functions return false with an error.
+class Folder {
+public:
+  Folder(const Node &node, const std::vector<const Constant *> &inputs, std::string &error)
+      : node(node), inputs(inputs), error(error) {}
+
+  std::optional<std::vector<Constant>> run();
+
+private:
+  bool elementwise();
+  bool unary(double (*code)(double));
+  bool where();
+  bool cast();
+  bool constant();
+  bool constantOfShape();
+  bool expand();
+  bool range();
+  bool trilu();
+  bool einsum();
+
+  bool fail(std::string message) {
+    error = std::move(message);
+    return false;
+  }
+  bool allocate(ElementType type, const Shape &shape);
+  bool takes(size_t count);
+
+  const Node &node;
+  const std::vector<const Constant *> &inputs;
+  std::string &error;
+  Constant result;
+};
+
+bool Folder::allocate(ElementType type, const Shape &shape) {
+  result.type = type;
+  result.shape = shape;
+  return allocateValues(result, error);
+}
+
+bool Folder::takes(size_t count) {
+  if (inputs.size() < count || std::any_of(inputs.begin(), inputs.begin() + long(count),
+                                           [](const Constant *input) { return !input; })) {
+    return fail("expected " + std::to_string(count) + " inputs");
+  }
+  return true;
+}
+
+bool Folder::elementwise() {
+  const Arithmetic &arithmetic = binaries().at(node.op);
+  if (!takes(2)) {
+    return false;
+  }
+  const Constant &a = *inputs[0], &b = *inputs[1];
+  Shape shape;
+  if (!broadcastShapes({&a.shape, &b.shape}, shape)) {
+    return fail("shapes " + textOf(a.shape) + " and " + textOf(b.shape) + " do not go together");
+  }
+  ElementType type = arithmetic.gives == Gives::Truth ? ElementType::Bool : a.type;
+  if (!allocate(type, shape)) {
+    return false;
+  }
+  Spread ofA(a.shape, shape), ofB(b.shape, shape);
+  size_t place = 0;
+  bool isFine = forEachIndex(shape, [&](const Shape &index) {
+    double x = a.values[ofA.at(index)], y = b.values[ofB.at(index)];
+    bool mixes = (isPerSample(x) || isPerSample(y)) && !arithmetic.ofBatch;
+    double value = arithmetic.code(x, y);
+    if (!isFloat(type)) {
+      value = std::trunc(value);
+    }
+    // n * batch / m must come out even.
+    bool isOdd =
+        isPerSample(x) && node.op == "Div" && std::fmod(value, kBatch) != 0 && isPerSample(value);
+    result.values[place++] = value;
+    return !mixes && !isOdd;
+  });
+  return isFine || fail("only products can be taken of the batch, whose size is not known");
+}
+
+bool Folder::unary(double (*code)(double)) {
+  if (!takes(1)) {
+    return false;
+  }
+  result = *inputs[0];
+  std::transform(result.values.begin(), result.values.end(), result.values.begin(), code);
+  return true;
+}
+
+bool Folder::where() {
+  if (!takes(3)) {
+    return false;
+  }
+  Shape shape;
+  if (!broadcastShapes({&inputs[0]->shape, &inputs[1]->shape, &inputs[2]->shape}, shape)) {
+    return fail("the shapes of the inputs do not go together");
+  }
+  if (!allocate(inputs[1]->type, shape)) {
+    return false;
+  }
+  Spread ofCondition(inputs[0]->shape, shape), ofA(inputs[1]->shape, shape),
+      ofB(inputs[2]->shape, shape);
+  size_t place = 0;
+  return forEachIndex(shape, [&](const Shape &index) {
+    bool holds = inputs[0]->values[ofCondition.at(index)] != 0;
+    result.values[place++] =
+        holds ? inputs[1]->values[ofA.at(index)] : inputs[2]->values[ofB.at(index)];
+    return true;
+  });
+}
+
+bool Folder::cast() {
+  if (!takes(node.op == "CastLike" ? 2 : 1)) {
+    return false;
+  }
+  std::optional<ElementType> type = node.op == "CastLike"
+                                        ? std::optional(inputs[1]->type)
+                                        : elementTypeOfNumber(integerAttribute(node, "to", 0));
+  if (!type) {
+    return fail("casts to an element type that is not read");
+  }
+  result = *inputs[0];
+  result.type = *type;
+  for (double &value : result.values) {
+    if (*type == ElementType::Bool) {
+      value = value != 0;
+    } else if (!isFloat(*type)) {
+      value = std::trunc(value);
+    } else if (*type == ElementType::F32 && !isPerSample(value)) {
+      value = static_cast<float>(value);
+    }
+  }
+  return true;
+}
+
+bool Folder::constant() {
+  for (const auto &[name, attribute] : node.attributes) {
+    if (const auto *tensor = std::get_if<Constant>(&attribute)) {
+      result = *tensor;
+    } else if (const auto *integer = std::get_if<int64_t>(&attribute)) {
+      result = {ElementType::I64, {}, {static_cast<double>(*integer)}};
+    } else if (const auto *real = std::get_if<double>(&attribute)) {
+      result = {ElementType::F32, {}, {*real}};
+    } else if (const auto *integers = std::get_if<std::vector<int64_t>>(&attribute)) {
+      result = {ElementType::I64,
+                {static_cast<int64_t>(integers->size())},
+                {integers->begin(), integers->end()}};
+    } else if (const auto *reals = std::get_if<std::vector<double>>(&attribute)) {
+      result = {ElementType::F32, {static_cast<int64_t>(reals->size())}, *reals};
+    } else {
+      return fail("attribute '" + name + "' is not read");
+    }
+    return true;
+  }
+  return fail("has no value");
+}
+
+bool Folder::constantOfShape() {
+  Shape shape;
+  if (!takes(1) || !lengthsOf(*inputs[0], shape, error)) {
+    return false;
+  }
+  Constant value{ElementType::F32, {1}, {0.0}};
+  auto found = node.attributes.find("value");
+  if (found != node.attributes.end() && std::holds_alternative<Constant>(found->second)) {
+    value = std::get<Constant>(found->second);
+  }
+  if (value.values.size() != 1 || !allocate(value.type, shape)) {
+    return !error.empty() ? false : fail("expected one value");
+  }
+  std::fill(result.values.begin(), result.values.end(), value.values.front());
+  return true;
+}
+
+/// Along the batch a constant is the same for all samples: there it stays of length 1.
+bool Folder::expand() {
+  if (!takes(2)) {
+    return false;
+  }
+  Constant target = *inputs[1];
+  std::replace_if(target.values.begin(), target.values.end(), isPerSample, 1.0);
+  Shape asked, shape;
+  if (!lengthsOf(target, asked, error)) {
+    return false;
+  }
+  if (!broadcastShapes({&inputs[0]->shape, &asked}, shape)) {
+    return fail("shape " + textOf(inputs[0]->shape) + " does not expand to " + textOf(asked));
+  }
+  if (!allocate(inputs[0]->type, shape)) {
+    return false;
+  }
+  Spread from(inputs[0]->shape, shape);
+  size_t place = 0;
+  return forEachIndex(shape, [&](const Shape &index) {
+    result.values[place++] = inputs[0]->values[from.at(index)];
+    return true;
+  });
+}
+
+bool Folder::range() {
+  if (!takes(3) || !inputs[0]->isScalar() || !inputs[1]->isScalar() || !inputs[2]->isScalar()) {
+    return fail("expected three numbers");
+  }
+  double start = inputs[0]->values[0], limit = inputs[1]->values[0], step = inputs[2]->values[0];
+  double count = step == 0 ? -1 : std::max(0.0, std::ceil((limit - start) / step));
+  if (isPerSample(limit) || isPerSample(start) || !(count >= 0 && count < 0x1p40)) {
+    return fail("expected a range of known length");
+  }
+  if (!allocate(inputs[0]->type, {static_cast<int64_t>(count)})) {
+    return false;
+  }
+  for (size_t i = 0; i < result.values.size(); ++i) {
+    result.values[i] = start + static_cast<double>(i) * step;
+  }
+  return true;
+}
+
+bool Folder::trilu() {
+  if (!takes(1) || inputs[0]->rank() < 2) {
+    return fail("expected a tensor of at least two dimensions");
+  }
+  int64_t diagonal = inputs.size() > 1 && inputs[1] && inputs[1]->isScalar()
+                         ? static_cast<int64_t>(inputs[1]->values[0])
+                         : 0;
+  bool isUpper = integerAttribute(node, "upper", 1) != 0;
+  result = *inputs[0];
+  int64_t columns = result.shape.back(), rows = result.shape[result.shape.size() - 2];
+  for (size_t i = 0; i < result.values.size(); ++i) {
+    int64_t column = static_cast<int64_t>(i) % columns;
+    int64_t row = static_cast<int64_t>(i) / columns % rows;
+    bool keeps = isUpper ? column - row >= diagonal : column - row <= diagonal;
+    result.values[i] = keeps ? result.values[i] : 0.0;
+  }
+  return true;
+}
+
+/// The outer product of two vectors, which tables of positions are made by.
+bool Folder::einsum() {
+  if (!takes(2) || inputs[0]->rank() != 1 || inputs[1]->rank() != 1) {
+    return fail("of constants, only the outer product of two vectors is taken");
+  }
+  std::string equation = textAttribute(node, "equation", "");
+  std::erase(equation, ' ');
+  bool isOuter = equation.size() == 7 && equation[0] != equation[2] && equation[1] == ',' &&
+                 equation.substr(3) == std::string("->") + equation[0] + equation[2];
+  if (!isOuter) {
+    return fail("of constants, only the outer product of two vectors is taken, got '" + equation +
+                "'");
+  }
+  if (!allocate(inputs[0]->type, {inputs[0]->shape[0], inputs[1]->shape[0]})) {
+    return false;
+  }
+  size_t place = 0;
+  for (double a : inputs[0]->values) {
+    for (double b : inputs[1]->values) {
+      result.values[place++] = a * b;
+    }
+  }
+  return true;
+}
+
+std::optional<std::vector<Constant>> Folder::run() {
+  static const std::map<std::string, bool (Folder::*)()> others = {
+      {"Where", &Folder::where},   {"Cast", &Folder::cast},
+      {"CastLike", &Folder::cast}, {"Constant", &Folder::constant},
+      {"Expand", &Folder::expand}, {"ConstantOfShape", &Folder::constantOfShape},
+      {"Range", &Folder::range},   {"Trilu", &Folder::trilu},
+      {"Einsum", &Folder::einsum},
+  };
+  bool isFine = false;
+  if (binaries().contains(node.op)) {
+    isFine = elementwise();
+  } else if (auto found = unaries().find(node.op); found != unaries().end()) {
+    isFine = unary(found->second);
+  } else if (auto other = others.find(node.op); other != others.end()) {
+    isFine = (this->*other->second)();
+  } else {
+    return foldMovement(node, inputs, error);
+  }
+  return isFine ? std::optional(std::vector<Constant>{result}) : std::nullopt;
+}
+
+} // namespace
+
+bool canFold(const std::string &op) {
+  static const std::set<std::string> others = {"Where",    "Cast",   "CastLike",
+                                               "Constant", "Expand", "ConstantOfShape",
+                                               "Range",    "Trilu",  "Einsum"};
+  return binaries().contains(op) || unaries().contains(op) || others.contains(op) ||
+         canFoldMovement(op);
+}
+
+std::optional<std::vector<Constant>>
+fold(const Node &node, const std::vector<const Constant *> &inputs, std::string &error) {
+  return Folder(node, inputs, error).run();
+}
+
+} // namespace weft::onnx

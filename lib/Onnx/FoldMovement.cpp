@@ -1,0 +1,300 @@
+//===- FoldMovement.cpp - constants are cut, joined and turned ------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "FoldParts.h"
+
+#include "weft/Onnx/Slices.h"
+
+#include <algorithm>
+
+namespace weft::onnx {
+
+namespace {
+
+using Shape = std::vector<int64_t>;
+using Outputs = std::vector<Constant>;
+
+Shape stridesOf(const Shape &shape) {
+  Shape strides(shape.size(), 1);
+  for (size_t i = shape.size(); i-- > 1;) {
+    strides[i - 1] = strides[i] * shape[i];
+  }
+  return strides;
+}
+
+/// The integers of an input that may be left out.
+std::optional<Shape> integersOf(const std::vector<const Constant *> &inputs, size_t number) {
+  if (number >= inputs.size() || !inputs[number]) {
+    return std::nullopt;
+  }
+  Shape integers;
+  for (double value : inputs[number]->values) {
+    integers.push_back(clampedInteger(value));
+  }
+  return integers;
+}
+
+class Movement {
+public:
+  Movement(const Node &node, const std::vector<const Constant *> &inputs, std::string &error)
+      : node(node), inputs(inputs), error(error), input(*inputs.front()) {}
+
+  bool identity() { return give(input); }
+  bool shape();
+  bool reshape();
+  bool flatten();
+  bool unsqueeze();
+  bool squeeze();
+  bool transpose();
+  bool gather();
+  bool concat();
+  bool slice();
+  bool split();
+
+  Outputs outputs;
+
+private:
+  bool fail(std::string message) {
+    error = std::move(message);
+    return false;
+  }
+  bool give(Constant constant) {
+    outputs.push_back(std::move(constant));
+    return true;
+  }
+  bool giveReshaped(const Shape &shape);
+  /// `offsets[d] + i * strides[d]` of each dimension, `shape[d]` of them.
+  bool giveSlice(const Shape &shape, const Shape &offsets, const Shape &strides);
+
+  const Node &node;
+  const std::vector<const Constant *> &inputs;
+  std::string &error;
+  const Constant &input;
+};
+
+bool Movement::giveReshaped(const Shape &shape) {
+  if (elementCount(shape) != static_cast<int64_t>(input.values.size())) {
+    return fail("shape " + textOf(input.shape) + " does not reshape to " + textOf(shape));
+  }
+  return give({input.type, shape, input.values});
+}
+
+bool Movement::shape() {
+  ShapeRange range = shapeRange(node, input.rank());
+  Constant result{ElementType::I64, {}, {}};
+  for (int64_t i = range.begin; i < range.end; ++i) {
+    result.values.push_back(static_cast<double>(input.shape[static_cast<size_t>(i)]));
+  }
+  result.shape = {static_cast<int64_t>(result.values.size())};
+  return give(result);
+}
+
+bool Movement::reshape() {
+  std::vector<double> asked;
+  if (inputs.size() < 2 || !inputs[1]) {
+    return fail("expected a shape");
+  }
+  std::vector<double> lengths(input.shape.begin(), input.shape.end());
+  if (!reshapedLengths(lengths, inputs[1]->values, integerAttribute(node, "allowzero", 0) != 0,
+                       asked, error)) {
+    return false;
+  }
+  return giveReshaped(Shape(asked.begin(), asked.end()));
+}
+
+bool Movement::flatten() {
+  std::optional<int64_t> axis = integerAttribute(node, "axis", 1) == input.rank()
+                                    ? std::optional(input.rank())
+                                    : axisOf(integerAttribute(node, "axis", 1), input.rank());
+  if (!axis) {
+    return fail("has no such axis");
+  }
+  Shape outer(input.shape.begin(), input.shape.begin() + *axis);
+  return giveReshaped({elementCount(outer), static_cast<int64_t>(input.values.size()) /
+                                                std::max<int64_t>(elementCount(outer), 1)});
+}
+
+bool Movement::unsqueeze() {
+  std::optional<Shape> axes = integersOf(inputs, 1);
+  if (!axes) {
+    return fail("expected axes");
+  }
+  std::vector<bool> isNew;
+  if (!newAxes(*axes, input.rank(), isNew)) {
+    return fail("has no such axis");
+  }
+  Shape shape;
+  auto old = input.shape.begin();
+  for (bool fresh : isNew) {
+    shape.push_back(fresh ? 1 : *old++);
+  }
+  return giveReshaped(shape);
+}
+
+bool Movement::squeeze() {
+  std::optional<Shape> axes = integersOf(inputs, 1);
+  Shape shape;
+  for (int64_t i = 0; i < input.rank(); ++i) {
+    int64_t size = input.shape[static_cast<size_t>(i)];
+    bool named = !axes || std::any_of(axes->begin(), axes->end(), [&](int64_t axis) {
+      return axisOf(axis, input.rank()) == i;
+    });
+    if (!(named && size == 1)) {
+      shape.push_back(size);
+    }
+  }
+  return giveReshaped(shape);
+}
+
+bool Movement::transpose() {
+  Shape order;
+  if (!permutationOf(node, input.rank(), order)) {
+    return fail("expected a permutation of the dimensions");
+  }
+  Shape shape, from = stridesOf(input.shape);
+  for (int64_t axis : order) {
+    shape.push_back(input.shape[static_cast<size_t>(axis)]);
+  }
+  Constant result{input.type, shape, {}};
+  forEachIndex(shape, [&](const Shape &index) {
+    int64_t place = 0;
+    for (size_t i = 0; i < index.size(); ++i) {
+      place += index[i] * from[static_cast<size_t>(order[i])];
+    }
+    result.values.push_back(input.values[static_cast<size_t>(place)]);
+    return true;
+  });
+  return give(result);
+}
+
+bool Movement::gather() {
+  std::optional<int64_t> axis = axisOf(integerAttribute(node, "axis", 0), input.rank());
+  std::optional<Shape> indices = integersOf(inputs, 1);
+  if (!axis || !indices) {
+    return fail("expected indices along an axis that there is");
+  }
+  auto at = static_cast<size_t>(*axis);
+  int64_t length = input.shape[at];
+  int64_t inner = elementCount(Shape(input.shape.begin() + *axis + 1, input.shape.end()));
+  int64_t outer = elementCount(Shape(input.shape.begin(), input.shape.begin() + *axis));
+  Constant result{input.type, Shape(input.shape.begin(), input.shape.begin() + *axis), {}};
+  result.shape.insert(result.shape.end(), inputs[1]->shape.begin(), inputs[1]->shape.end());
+  result.shape.insert(result.shape.end(), input.shape.begin() + *axis + 1, input.shape.end());
+  for (int64_t i = 0; i < outer; ++i) {
+    for (int64_t index : *indices) {
+      int64_t row = index < 0 ? index + length : index;
+      if (row < 0 || row >= length) {
+        return fail("index " + std::to_string(index) + " lies outside of " +
+                    std::to_string(length));
+      }
+      auto begin = input.values.begin() + (i * length + row) * inner;
+      result.values.insert(result.values.end(), begin, begin + inner);
+    }
+  }
+  return give(result);
+}
+
+bool Movement::concat() {
+  std::optional<int64_t> axis = axisOf(integerAttribute(node, "axis", 0), input.rank());
+  if (!axis) {
+    return fail("has no such axis");
+  }
+  auto at = static_cast<size_t>(*axis);
+  Constant result{input.type, input.shape, {}};
+  result.shape[at] = 0;
+  for (const Constant *part : inputs) {
+    Shape shape = part ? part->shape : Shape();
+    if (shape.size() != input.shape.size()) {
+      return fail("expected inputs with equally many dimensions");
+    }
+    result.shape[at] += shape[at];
+  }
+  int64_t outer = elementCount(Shape(input.shape.begin(), input.shape.begin() + *axis));
+  for (int64_t i = 0; i < outer; ++i) {
+    for (const Constant *part : inputs) {
+      auto run = static_cast<int64_t>(part->values.size()) / std::max<int64_t>(outer, 1);
+      auto begin = part->values.begin() + i * run;
+      result.values.insert(result.values.end(), begin, begin + run);
+    }
+  }
+  if (static_cast<int64_t>(result.values.size()) != elementCount(result.shape)) {
+    return fail("expected inputs that differ only along the axis");
+  }
+  return give(result);
+}
+
+bool Movement::giveSlice(const Shape &shape, const Shape &offsets, const Shape &strides) {
+  Constant result{input.type, shape, {}};
+  Shape from = stridesOf(input.shape);
+  forEachIndex(shape, [&](const Shape &index) {
+    int64_t place = 0;
+    for (size_t i = 0; i < index.size(); ++i) {
+      place += (offsets[i] + index[i] * strides[i]) * from[i];
+    }
+    result.values.push_back(input.values[static_cast<size_t>(place)]);
+    return true;
+  });
+  return give(result);
+}
+
+bool Movement::slice() {
+  std::optional<Shape> starts = integersOf(inputs, 1), ends = integersOf(inputs, 2);
+  Slices slices;
+  if (!starts || !ends ||
+      !slicesOf(input.shape, *starts, *ends, integersOf(inputs, 3), integersOf(inputs, 4), slices,
+                error)) {
+    return fail(error.empty() ? "expected starts and ends" : error);
+  }
+  return giveSlice(slices.shape, slices.offsets, slices.strides);
+}
+
+bool Movement::split() {
+  std::optional<int64_t> axis = axisOf(integerAttribute(node, "axis", 0), input.rank());
+  Shape lengths;
+  if (!axis || !splitLengths(node, integersOf(inputs, 1), input.shape[static_cast<size_t>(*axis)],
+                             lengths, error)) {
+    return fail(error.empty() ? "has no such axis" : error);
+  }
+  Shape shape = input.shape, offsets(shape.size(), 0), strides(shape.size(), 1);
+  for (int64_t length : lengths) {
+    shape[static_cast<size_t>(*axis)] = length;
+    giveSlice(shape, offsets, strides);
+    offsets[static_cast<size_t>(*axis)] += length;
+  }
+  return true;
+}
+
+const std::map<std::string, bool (Movement::*)()> &movements() {
+  static const std::map<std::string, bool (Movement::*)()> table = {
+      {"Identity", &Movement::identity}, {"Dropout", &Movement::identity},
+      {"Shape", &Movement::shape},       {"Reshape", &Movement::reshape},
+      {"Flatten", &Movement::flatten},   {"Unsqueeze", &Movement::unsqueeze},
+      {"Squeeze", &Movement::squeeze},   {"Transpose", &Movement::transpose},
+      {"Gather", &Movement::gather},     {"Concat", &Movement::concat},
+      {"Slice", &Movement::slice},       {"Split", &Movement::split},
+  };
+  return table;
+}
+
+} // namespace
+
+bool canFoldMovement(const std::string &op) { return movements().contains(op); }
+
+std::optional<std::vector<Constant>>
+foldMovement(const Node &node, const std::vector<const Constant *> &inputs, std::string &error) {
+  if (inputs.empty() || !inputs.front()) {
+    error = "expected an input";
+    return std::nullopt;
+  }
+  Movement movement(node, inputs, error);
+  if (!(movement.*movements().at(node.op))()) {
+    return std::nullopt;
+  }
+  return movement.outputs;
+}
+
+} // namespace weft::onnx

@@ -1,0 +1,39 @@
+//===- Tensors.h - reads the tensors of an ONNX file ----------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_LIB_ONNX_TENSORS_H
+#define WEFT_LIB_ONNX_TENSORS_H
+
+#include "Schema.h"
+
+#include "weft/Onnx/Graph.h"
+
+namespace weft::onnx {
+
+/// Reads tensors of the file at `path`. What their bytes refer to besides the messages themselves
+/// is put into `storage`: converted numbers, and files beside it, each mapped once.
+class TensorReader {
+public:
+  TensorReader(const std::string &path, std::vector<std::shared_ptr<const void>> &storage)
+      : path(path), storage(storage) {}
+
+  /// Reads type, shape and bytes of `from`, which must live as long as `to`. On failure says why.
+  bool read(const ::onnx::TensorProto &from, Initializer &to, std::string &error);
+
+private:
+  bool readBytes(const ::onnx::TensorProto &from, Initializer &to, std::string &error);
+  bool readExternal(const ::onnx::TensorProto &from, Initializer &to, std::string &error);
+  bool openBeside(const std::string &location, std::span<const char> &bytes, std::string &error);
+
+  const std::string &path;
+  std::vector<std::shared_ptr<const void>> &storage;
+  std::map<std::string, std::span<const char>> files;
+};
+
+} // namespace weft::onnx
+
+#endif // WEFT_LIB_ONNX_TENSORS_H

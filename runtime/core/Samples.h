@@ -1,0 +1,66 @@
+//===- Samples.h - what a program is trained on -----------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The inputs of a step have one row for each sample of the batch. A source of
+// samples writes such rows, or the part of them that a rank has:
+//
+//   tokens, targets   of a file of tokens          Dataset.h
+//   images, labels    of a file of images          ImageFile.h
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_RT_CORE_SAMPLES_H
+#define WEFT_RT_CORE_SAMPLES_H
+
+#include "weft-rt/Program.h"
+
+#include <memory>
+#include <optional>
+#include <string_view>
+
+namespace weft::rt {
+
+/// An input that the data gives.
+enum class DataField : uint8_t { Tokens, Targets, Images, Labels };
+
+/// The field of the input `name`; none where the input is no data.
+std::optional<DataField> dataField(std::string_view name);
+
+/// A rank's part of an input: `shape` elements from `offset` on in each dimension, the first of
+/// which is the batch.
+struct InputPiece {
+  DataField field = DataField::Tokens;
+  ElementType type = ElementType::I32;
+  std::vector<int64_t> shape, offset;
+
+  bool operator==(const InputPiece &) const = default;
+  /// Bytes of one row.
+  size_t rowBytes() const;
+  size_t bytes() const;
+};
+
+/// Samples of a file. Immutable once opened; any thread may read.
+class SampleSource {
+public:
+  virtual ~SampleSource() = default;
+
+  virtual uint64_t sampleCount() const = 0;
+  /// "bytes", "images", ...
+  virtual const char *formatName() const = 0;
+  /// For the user: the file, its format, and how many samples there are.
+  virtual std::string describe() const = 0;
+
+  /// Writes the row of `sample` in `piece` to `out`. Fails where the file holds what the model
+  /// cannot take, which `error` says. Allocates nothing unless it fails.
+  /// REQUIRES: the source has the field, and `sample` is less than `sampleCount`.
+  virtual bool readRow(uint64_t sample, const InputPiece &piece, char *out,
+                       std::string &error) const = 0;
+};
+
+} // namespace weft::rt
+
+#endif // WEFT_RT_CORE_SAMPLES_H

@@ -1,0 +1,156 @@
+#!/usr/bin/python3
+#===- equality.py - graphs train the same under every split ----------------===#
+#
+# Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+#===------------------------------------------------------------------------===#
+"""Imports small ONNX models, compiles them in float64 for several meshes, trains them, and compares
+losses and weights with those of one rank.
+
+    equality.py --weft bin/weft
+
+Prints a line for each comparison, then "N passed, N failed"; fails if one failed.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+import graphs
+
+MESHES = (("dp=4",), ("dp=2", "tp=2"))
+STEPS = 8
+TOLERANCE = 1e-10
+
+MACHINE = Path(__file__).resolve().parents[2] / "machines/laptop.textproto"
+
+RECIPE = """version: 1 precision: F64 steps: 8 seed: 3 {batch}
+adamw {{ epsilon: 1e-6 }} schedule {{ peak_learning_rate: 0.01 decay: CONSTANT }} clip_norm: 1
+"""
+
+
+def run(*command):
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True,
+                          timeout=300)
+    if done.returncode:
+        raise RuntimeError(f"{Path(command[0]).name}: {done.stderr.strip() or done.stdout.strip()}")
+    return done.stdout
+
+
+def read_safetensors(path):
+    data = path.read_bytes()
+    size = int.from_bytes(data[:8], "little")
+    types = {"F64": np.float64, "F32": np.float32, "I64": np.int64}
+    return {name: np.frombuffer(data[8 + size:][slice(*entry["data_offsets"])], types[entry["dtype"]])
+            for name, entry in json.loads(data[8 : 8 + size]).items() if name != "__metadata__"}
+
+
+def write_safetensors(path, tensors):
+    names = {np.dtype(np.float32): "F32", np.dtype(np.uint8): "U8", np.dtype(np.int64): "I64"}
+    header, offset = {}, 0
+    for name, array in tensors.items():
+        header[name] = {"dtype": names[array.dtype], "shape": list(array.shape),
+                        "data_offsets": [offset, offset + array.nbytes]}
+        offset += array.nbytes
+    text = json.dumps(header).encode()
+    path.write_bytes(len(text).to_bytes(8, "little") + text
+                     + b"".join(array.tobytes() for array in tensors.values()))
+
+
+def write_data(folder, model):
+    """A file of samples for the graph, and what the recipe says of the batch."""
+    random = np.random.default_rng(5)
+    if model.kind == graphs.INT64:
+        path = folder / "data.txt"
+        path.write_bytes(random.integers(0, 8, 4000, np.uint8).tobytes())
+        return path, f"sequence_length: {model.shape[1]} global_batch_sequences: 8"
+    path = folder / "data.safetensors"
+    write_safetensors(path, {"images": random.normal(size=(40, *model.shape[1:])).astype(np.float32),
+                             "labels": random.integers(0, 4, 40)})
+    return path, "global_batch_samples: 8"
+
+
+class Case:
+    """One model, imported."""
+
+    def __init__(self, weft, name, folder, extra=""):
+        self.weft, self.folder = weft, folder
+        model = graphs.MODELS[name]()
+        source = folder / f"{name}.textproto"
+        model.write(source)
+        run(weft, "import", source, "-o", folder / "imported")
+        description = folder / "imported/model.textproto"
+        description.write_text(description.read_text().replace("graph {", "graph {" + extra))
+        self.data, batch = write_data(folder, model)
+        (folder / "recipe").write_text(RECIPE.format(batch=batch))
+
+    def train(self, pins):
+        """Losses of all steps, and the weights and statistics after them."""
+        out = self.folder / "-".join(["run", *pins])
+        run(self.weft, "compile", self.folder / "imported/model.textproto", "--machine",
+            MACHINE, "--recipe", self.folder / "recipe", "-o", out,
+            *(part for pin in pins for part in ("--pin", pin)))
+        metrics, weights = out.with_suffix(".jsonl"), out.with_suffix(".safetensors")
+        # Not from the file, which is in float32.
+        run(out, "--data", self.data, "--steps", STEPS, "--metrics", metrics,
+            "--save", weights, "--validation-split", "0.3")
+        lines = [json.loads(line) for line in metrics.read_text().splitlines()]
+        losses = [line.get("loss", line.get("validation_loss")) for line in lines]
+        return np.array(losses), read_safetensors(weights)
+
+
+def difference(a, b):
+    """What differs most of two runs, as text; nothing where nothing does."""
+    losses, weights = a
+    others, otherWeights = b
+    worst = np.abs(losses - others).max()
+    if not worst <= TOLERANCE:
+        return f"losses differ by {worst:.2e}"
+    if losses[STEPS - 1] >= losses[0] or set(weights) != set(otherWeights):
+        return "the loss does not fall, or the names of weights differ"
+    for name, values in weights.items():
+        worst = np.abs(values - otherWeights[name]).max()
+        if not worst <= TOLERANCE * max(1.0, np.abs(values).max()):
+            return f"{name} differs by {worst:.2e}"
+    return None
+
+
+def main():
+    parser = argparse.ArgumentParser(description="graphs train the same under every split")
+    parser.add_argument("--weft", type=Path, required=True)
+    parser.add_argument("--only", help="one model")
+    options = parser.parse_args()
+    counts = {True: 0, False: 0}
+    cases = [(name, name, "") for name in graphs.MODELS]
+    cases.append(("resnet in groups of 2", "resnet", " batch_norm_group: 2 "))
+    for title, name, extra in cases:
+        if options.only and options.only != title:
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                case = Case(options.weft, name, Path(folder), extra)
+                expected = case.train(())
+            except RuntimeError as error:
+                print(f"FAIL: {title}: {error}")
+                counts[False] += 1
+                continue
+            for pins in MESHES:
+                try:
+                    fault = difference(expected, case.train(pins))
+                except RuntimeError as error:
+                    fault = str(error)
+                print(f"{'FAIL' if fault else 'ok'}: {title} on {' '.join(pins)}"
+                      + (f": {fault}" if fault else ""))
+                counts[not fault] += 1
+    print(f"{counts[True]} passed, {counts[False]} failed")
+    return 1 if counts[False] or not counts[True] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,111 @@
+#!/usr/bin/python3
+#===- make_graph.py - writes small ONNX models, whole or broken ------------===#
+#
+# Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+#===------------------------------------------------------------------------===#
+"""make_graph.py NAME FILE: a model of graphs.py, or one that is to be refused."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+import graphs
+from graphs import Graph
+
+
+def op(name, *inputs, **attributes):
+    """A graph of one op on the input, then a product."""
+    def build():
+        g = Graph(["batch", 4, 4])
+        x = g.add(name, "input", *(make(g) for make in inputs), **attributes)
+        g.add("MatMul", x, g.weight("w", 4, 2), name="logits")
+        return g
+    return build
+
+
+def changed(name, old, new):
+    """The text of a model with one place changed."""
+    def build():
+        text = graphs.MODELS[name]().text()
+        assert old in text
+        return text.replace(old, new, 1)
+    return build
+
+
+def table():
+    g = Graph(["batch", 6])
+    x = g.add("Mul", "input", g.tensor("table", np.arange(24, dtype=np.float32).reshape(4, 6)))
+    g.add("MatMul", x, g.weight("w", 6, 2), name="logits")
+    return g
+
+
+def mask():
+    g = Graph(["batch", 4, 4])
+    values = np.full((4, 4), -1e9, np.float32)
+    scores = g.add("MatMul", "input", g.add("Transpose", "input", perm=[0, 2, 1]))
+    x = g.add("MatMul", g.add("Softmax", g.add("Add", scores, g.constant(values)), axis=-1), "input")
+    g.add("Gemm", g.add("Flatten", x), g.weight("w", 16, 2), name="logits")
+    return g
+
+
+def double_input():
+    extra = ('input { name: "attention_mask" type { tensor_type { elem_type: 7 shape '
+             '{ dim { dim_param: "batch" } } } } }\n')
+    return graphs.mlp().text().replace("output {", extra + "output {", 1)
+
+
+def dead():
+    g = graphs.mlp()
+    g.add("NonZero", "input", name="unused")
+    return g
+
+
+def uniform():
+    """What a TorchScript exporter merges: one tensor of ones under two names."""
+    g = Graph(["batch", 4, 8])
+    ones, zeros = g.ones("a.weight", 8), g.zeros("a.bias", 8)
+    other = g.add("Identity", ones, name="b.weight")
+    x = g.add("LayerNormalization", "input", ones, zeros, axis=-1)
+    x = g.add("LayerNormalization", x, other, zeros, axis=-1, name="second")
+    g.add("Gemm", g.add("Flatten", x), g.weight("w", 32, 2), name="logits")
+    return g
+
+
+def integers(*numbers):
+    return lambda g: g.ints(*numbers)
+
+
+BROKEN = {
+    "unsupported": op("TopK", integers(2)),
+    "partly-known": op("Range", integers(2), integers(1)),
+    "opset": changed("mlp", "opset_import { version: 17 }", "opset_import { version: 9 }"),
+    "domain": changed("mlp", 'op_type: "Relu"', 'op_type: "Relu" domain: "com.microsoft"'),
+    "half": changed("mlp", 'dims: 16 data_type: 1', 'dims: 16 data_type: 10'),
+    "short": changed("mlp", "dims: 16 dims: 6", "dims: 16 dims: 7"),
+    "unordered": changed("mlp", 'input: "/Gemm_0"', 'input: "nothing"'),
+    "fixed-batch": changed("mlp", 'dim_param: "batch"', "dim_value: 2"),
+    "inputs": double_input,
+    "table": table,
+    "mask": mask,
+    "dropout": op("Dropout", lambda g: g.constant(np.float32(0.5)),
+                  lambda g: g.constant(np.array(True))),
+    "padding": op("Unsqueeze", integers(9)),
+    "shapes": op("Reshape", integers(-1, 8, 2)),
+    "batch-sum": op("ReduceMean", axes=[0]),
+    "steps": op("Slice", integers(3), integers(0), integers(1), integers(-1)),
+    "dead": dead,
+    "uniform": uniform,
+}
+
+
+def main():
+    name, path = sys.argv[1:]
+    graph = (BROKEN.get(name) or graphs.MODELS[name])()
+    Path(path).write_text(graph if isinstance(graph, str) else graph.text())
+
+
+if __name__ == "__main__":
+    main()
