@@ -144,8 +144,8 @@ private:
     if (p.lda < columnsA || p.ldb < columnsB || p.ldc < p.n) {
       problem = "has rows that are longer than the distance from one to the next";
     }
-    if (p.batch > 1 && p.strideA == 0 && p.strideB == 0) {
-      problem = "is a batch of one product, again and again";
+    if (p.batch < 1 || (p.batch > 1 && p.strideA == 0 && p.strideB == 0)) {
+      problem = "is a batch of " + std::to_string(p.batch) + " products that are all the same";
     }
   }
 

@@ -315,8 +315,12 @@ TEST(Proof, ProductsFillTheirBuffers) {
   expectRefused(program, "needs");
   program.products[at] = right;
   program.products[at].batch = 2;
-  expectRefused(program, "is a batch of one product, again and again");
-  program.products[at].strideA = right.m * right.k + 1;
+  expectRefused(program, "is a batch of 2 products that are all the same");
+  program.products[at].batch = 0;
+  expectRefused(program, "is a batch of 0 products that are all the same");
+  program.products[at].batch = 2;
+  program.products[at].m -= 1; // The second matrix begins in the first.
+  program.products[at].strideA = right.lda;
   expectRefused(program, "does not fit operand 0: it needs a dense tensor");
 }
 
