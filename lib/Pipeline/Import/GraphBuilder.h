@@ -162,9 +162,8 @@ private:
 
   // GraphBatchNorm.cpp
   bool batchNorm(const onnx::Node &node);
-  std::optional<View> groupMean(const onnx::Node &node, const View &view);
-  bool updateStatistic(const onnx::Node &node, size_t input, const View &value, double momentum,
-                       double factor);
+  bool isBatchNormOfChannels(const onnx::Node &node, const View &input, const View &scale,
+                             const View &bias);
 
   ModelBuilder &ops;
   ViewBuilder views;
