@@ -19,6 +19,12 @@ using namespace weft::rt;
 
 namespace {
 
+/// As a program does before its first product: no library may start threads of its own.
+class Preparation : public testing::Environment {
+  void SetUp() override { prepareProducts(); }
+};
+[[maybe_unused]] const auto *const preparation = testing::AddGlobalTestEnvironment(new Preparation);
+
 uint16_t rounded(float value) { return BFloat16(value).bits; }
 
 TEST(BFloat16, EveryNumberStaysItself) {
