@@ -207,16 +207,8 @@ llvm::Error calibrate(const CalibrateOptions &options, const Occasion &occasion)
   return llvm::Error::success();
 }
 
-llvm::Error run(llvm::ArrayRef<const char *> arguments) {
-  CalibrateOptions options;
-  CommandLine line = declare(options);
-  if (llvm::Error error = line.parse(arguments)) {
-    return error;
-  }
-  if (line.isHelpWanted()) {
-    line.printHelp(llvm::outs());
-    return llvm::Error::success();
-  }
+llvm::Error run(const CommandLine &line, const CalibrateOptions &options,
+                llvm::ArrayRef<const char *> arguments) {
   if (llvm::Error error = check(line, options)) {
     return error;
   }
@@ -227,13 +219,7 @@ llvm::Error run(llvm::ArrayRef<const char *> arguments) {
 } // namespace
 
 int weft::calibrateCommand(llvm::ArrayRef<const char *> arguments) {
-  llvm::Error error = run(arguments);
-  if (!error) {
-    return 0;
-  }
-  std::string message = llvm::toString(std::move(error));
-  if (!message.empty()) {
-    llvm::errs() << "weft calibrate: " << message << '\n';
-  }
-  return 1;
+  CalibrateOptions options;
+  CommandLine line = declare(options);
+  return line.run("calibrate", arguments, [&] { return run(line, options, arguments); });
 }

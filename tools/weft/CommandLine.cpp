@@ -199,3 +199,21 @@ void CommandLine::printHelp(llvm::raw_ostream &os) const {
     printOptions(os, /*forTesting=*/true);
   }
 }
+
+int CommandLine::run(llvm::StringRef name, llvm::ArrayRef<const char *> arguments,
+                     llvm::function_ref<llvm::Error()> body) {
+  llvm::Error error = parse(arguments);
+  if (!error && helpWanted) {
+    printHelp(llvm::outs());
+  } else if (!error) {
+    error = body();
+  }
+  if (!error) {
+    return 0;
+  }
+  std::string message = llvm::toString(std::move(error));
+  if (!message.empty()) {
+    llvm::errs() << "weft " << name << ": " << message << '\n';
+  }
+  return 1;
+}

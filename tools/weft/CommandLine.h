@@ -11,7 +11,7 @@
 //
 //   CommandLine line("weft run [options] PROGRAM", "Runs a compiled program.");
 //   line.addText("--name", "NAME", "what it is called", name);
-//   if (llvm::Error error = line.parse(arguments)) …
+//   return line.run("run", arguments, [&] { return start(name); });
 //
 // A value follows its option as the next argument or behind an equals sign.
 //
@@ -21,6 +21,7 @@
 #define WEFT_TOOLS_WEFT_COMMANDLINE_H
 
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/raw_ostream.h"
@@ -33,6 +34,8 @@ namespace weft {
 
 /// An error that says `message`.
 llvm::Error makeError(const llvm::Twine &message);
+/// An error of which everything has been said already.
+inline llvm::Error makeSilentError() { return makeError(""); }
 
 /// The word of `words` that `word` is most likely a misspelling of; empty if there is none.
 llvm::StringRef nearestWord(llvm::StringRef word, llvm::ArrayRef<llvm::StringRef> words);
@@ -72,15 +75,20 @@ public:
   /// What stands behind `--`.
   void addRest(std::vector<std::string> &target) { rest = &target; }
 
+  /// Reads `arguments`, then calls `body`, or prints the help if that is asked for. Prints an error
+  /// of either after "weft NAME: ". Returns the exit status.
+  int run(llvm::StringRef name, llvm::ArrayRef<const char *> arguments,
+          llvm::function_ref<llvm::Error()> body);
+
   /// Fails at the first thing that is wrong. After `--help` or `-h`, looks at nothing else.
   llvm::Error parse(llvm::ArrayRef<const char *> arguments);
-
   bool isHelpWanted() const { return helpWanted; }
+
   /// Whether the option `name` stood on the command line.
   bool wasGiven(llvm::StringRef name) const;
-  void printHelp(llvm::raw_ostream &os) const;
 
 private:
+  void printHelp(llvm::raw_ostream &os) const;
   llvm::Error parseOption(llvm::ArrayRef<const char *> &arguments);
   llvm::Error parsePositional(llvm::StringRef argument);
   llvm::Error unknownOption(llvm::StringRef name) const;

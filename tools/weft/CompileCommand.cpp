@@ -37,11 +37,6 @@ struct ProgramFiles {
   }
 };
 
-llvm::Error fail(const llvm::Twine &message) { return makeError(message); }
-
-/// An error whose reason has been printed already.
-llvm::Error failSilently() { return fail(""); }
-
 llvm::Error compileToProgram(const CompileOptions &options, const Descriptions &descriptions) {
   auto start = std::chrono::steady_clock::now();
   auto files = ProgramFiles::create(options.output);
@@ -52,7 +47,7 @@ llvm::Error compileToProgram(const CompileOptions &options, const Descriptions &
   if (failed(compilation.begin()) || failed(compilation.runPhases()) ||
       failed(
           compilation.emit(files->object.getTemporaryPath(), files->program.getTemporaryPath()))) {
-    return failSilently();
+    return makeSilentError();
   }
   if (llvm::Error error = files->plan.write(compilation.getProgram().planText)) {
     return error;
@@ -85,7 +80,7 @@ llvm::Error compileToModule(const CompileOptions &options, const Descriptions &d
   }
   Compilation compilation(options, descriptions);
   if (failed(compilation.begin()) || failed(compilation.runPhases())) {
-    return failSilently();
+    return makeSilentError();
   }
   std::string text;
   llvm::raw_string_ostream stream(text);
@@ -101,22 +96,13 @@ llvm::Error compileToModule(const CompileOptions &options, const Descriptions &d
   return file->commit();
 }
 
-llvm::Error run(llvm::ArrayRef<const char *> arguments) {
-  CompileOptions options;
-  CommandLine line = declareCompileOptions(options);
-  if (llvm::Error error = line.parse(arguments)) {
-    return error;
-  }
-  if (line.isHelpWanted()) {
-    line.printHelp(llvm::outs());
-    return llvm::Error::success();
-  }
+llvm::Error run(const CompileOptions &options) {
   if (llvm::Error error = checkCompileOptions(options)) {
     return error;
   }
   std::optional<Descriptions> descriptions = readDescriptions(options);
   if (!descriptions) {
-    return failSilently();
+    return makeSilentError();
   }
   return options.makesExecutable() ? compileToProgram(options, *descriptions)
                                    : compileToModule(options, *descriptions);
@@ -125,13 +111,7 @@ llvm::Error run(llvm::ArrayRef<const char *> arguments) {
 } // namespace
 
 int weft::compileCommand(llvm::ArrayRef<const char *> arguments) {
-  llvm::Error error = run(arguments);
-  if (!error) {
-    return 0;
-  }
-  std::string message = llvm::toString(std::move(error));
-  if (!message.empty()) {
-    llvm::errs() << "weft compile: " << message << '\n';
-  }
-  return 1;
+  CompileOptions options;
+  CommandLine line = declareCompileOptions(options);
+  return line.run("compile", arguments, [&] { return run(options); });
 }

@@ -98,16 +98,7 @@ llvm::Error explain(const ExplainOptions &options) {
   return llvm::Error::success();
 }
 
-llvm::Error run(llvm::ArrayRef<const char *> arguments) {
-  ExplainOptions options;
-  CommandLine line = declare(options);
-  if (llvm::Error error = line.parse(arguments)) {
-    return error;
-  }
-  if (line.isHelpWanted()) {
-    line.printHelp(llvm::outs());
-    return llvm::Error::success();
-  }
+llvm::Error run(const CommandLine &line, const ExplainOptions &options) {
   if (llvm::Error error = check(line, options)) {
     return error;
   }
@@ -117,9 +108,7 @@ llvm::Error run(llvm::ArrayRef<const char *> arguments) {
 } // namespace
 
 int weft::explainCommand(llvm::ArrayRef<const char *> arguments) {
-  if (llvm::Error error = run(arguments)) {
-    llvm::logAllUnhandledErrors(std::move(error), llvm::errs(), "weft explain: ");
-    return 1;
-  }
-  return 0;
+  ExplainOptions options;
+  CommandLine line = declare(options);
+  return line.run("explain", arguments, [&] { return run(line, options); });
 }

@@ -42,16 +42,7 @@ llvm::Error check(const desc::Diagnostics &diagnostics) {
   return makeError("nothing was written");
 }
 
-llvm::Error run(llvm::ArrayRef<const char *> arguments) {
-  ExportOptions options;
-  CommandLine line = declare(options);
-  if (llvm::Error error = line.parse(arguments)) {
-    return error;
-  }
-  if (line.isHelpWanted()) {
-    line.printHelp(llvm::outs());
-    return llvm::Error::success();
-  }
+llvm::Error run(const ExportOptions &options) {
   if (options.like.empty()) {
     return makeError("expected --like FOLDER");
   }
@@ -84,9 +75,7 @@ llvm::Error run(llvm::ArrayRef<const char *> arguments) {
 } // namespace
 
 int weft::exportCommand(llvm::ArrayRef<const char *> arguments) {
-  if (llvm::Error error = run(arguments)) {
-    llvm::logAllUnhandledErrors(std::move(error), llvm::errs(), "weft export: ");
-    return 1;
-  }
-  return 0;
+  ExportOptions options;
+  CommandLine line = declare(options);
+  return line.run("export", arguments, [&] { return run(options); });
 }

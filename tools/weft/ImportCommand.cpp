@@ -157,16 +157,7 @@ llvm::Error importGraph(const ImportOptions &options) {
   return llvm::Error::success();
 }
 
-llvm::Error run(llvm::ArrayRef<const char *> arguments) {
-  ImportOptions options;
-  CommandLine line = declare(options);
-  if (llvm::Error error = line.parse(arguments)) {
-    return error;
-  }
-  if (line.isHelpWanted()) {
-    line.printHelp(llvm::outs());
-    return llvm::Error::success();
-  }
+llvm::Error run(const ImportOptions &options) {
   if (options.output.empty()) {
     return makeError("expected -o FOLDER");
   }
@@ -178,9 +169,7 @@ llvm::Error run(llvm::ArrayRef<const char *> arguments) {
 
 } // namespace
 int weft::importCommand(llvm::ArrayRef<const char *> arguments) {
-  if (llvm::Error error = run(arguments)) {
-    llvm::logAllUnhandledErrors(std::move(error), llvm::errs(), "weft import: ");
-    return 1;
-  }
-  return 0;
+  ImportOptions options;
+  CommandLine line = declare(options);
+  return line.run("import", arguments, [&] { return run(options); });
 }

@@ -41,9 +41,6 @@ struct Work {
 };
 using WorkByKind = std::map<std::string, Work>;
 
-/// An error whose reason has been printed already.
-llvm::Error failSilently() { return makeError(""); }
-
 llvm::Expected<Descriptions> describe(llvm::StringRef modelText, const desc::MachineSpec &machine,
                                       int64_t steps) {
   int64_t ranks = machine.devices();
@@ -70,7 +67,7 @@ llvm::Error addKernels(const Descriptions &descriptions, int64_t steps, WorkByKi
   Compilation compilation(options, descriptions);
   if (failed(compilation.begin()) || failed(compilation.runPhases()) ||
       failed(compilation.emit(object.getPath().str(), program.getPath().str()))) {
-    return failSilently();
+    return makeSilentError();
   }
   if (llvm::Error error = profileProgram(program.getPath(), compilation.getProgram(), steps, "",
                                          profile.getPath())) {

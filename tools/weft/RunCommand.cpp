@@ -88,16 +88,7 @@ llvm::Error start(const RunOptions &options) {
   return makeError("cannot run '" + options.program + "': " + std::strerror(errno));
 }
 
-llvm::Error run(llvm::ArrayRef<const char *> arguments) {
-  RunOptions options;
-  CommandLine line = declare(options);
-  if (llvm::Error error = line.parse(arguments)) {
-    return error;
-  }
-  if (line.isHelpWanted()) {
-    line.printHelp(llvm::outs());
-    return llvm::Error::success();
-  }
+llvm::Error run(const RunOptions &options) {
   if (llvm::Error error = check(options.program)) {
     return error;
   }
@@ -107,9 +98,7 @@ llvm::Error run(llvm::ArrayRef<const char *> arguments) {
 } // namespace
 
 int weft::runCommand(llvm::ArrayRef<const char *> arguments) {
-  if (llvm::Error error = run(arguments)) {
-    llvm::logAllUnhandledErrors(std::move(error), llvm::errs(), "weft run: ");
-    return 1;
-  }
-  return 0;
+  RunOptions options;
+  CommandLine line = declare(options);
+  return line.run("run", arguments, [&] { return run(options); });
 }
