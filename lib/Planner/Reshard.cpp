@@ -242,14 +242,14 @@ public:
   Search(const ReshardProblem &problem, const Price &price)
       : problem(problem), price(price), neighbors(problem) {}
 
-  std::vector<Step> run() {
+  Way run() {
     reached[problem.from] = {};
     open.insert({Length{}, problem.from});
     while (!open.empty()) {
       auto [length, layout] = *open.begin();
       open.erase(open.begin());
       if (layout == problem.to) {
-        return wayTo(layout);
+        return {wayTo(layout), length.cost};
       }
       neighbors.forEach(layout, [&, &layout = layout, &length = length](Step step) {
         relax(layout, length, std::move(step));
@@ -356,7 +356,7 @@ double bytesSent(StepKind kind, int64_t ranks, double bytes) {
   return 0;
 }
 
-std::vector<Step> cheapestSteps(const ReshardProblem &problem, const Price &price) {
+Way cheapestWay(const ReshardProblem &problem, const Price &price) {
   return Search(problem, price).run();
 }
 

@@ -197,11 +197,11 @@ void checkPairs(const Exhaustive &all, size_t stride) {
   size_t count = all.layouts.size();
   for (size_t pair = 0; pair < count * count; pair += stride) {
     ReshardProblem problem = all.problem(pair / count, pair % count);
-    std::vector<Step> steps = cheapestSteps(problem, bytesOnTheWire(all.mesh));
+    Way way = cheapestWay(problem, bytesOnTheWire(all.mesh));
     Ranks ranks = all.held[pair / count];
     Layout layout = problem.from;
     double bytes = 0;
-    for (const Step &step : steps) {
+    for (const Step &step : way.steps) {
       double operand = double(ranks[0].size() * ranks[0][0].size());
       bytes += bytesSent(step.kind, ranksOver(all.mesh, step.axes), operand);
       auto next = perform(all.mesh, ranks, layout, step);
@@ -212,6 +212,7 @@ void checkPairs(const Exhaustive &all, size_t stride) {
     ASSERT_EQ(layout, problem.to) << "pair " << pair;
     ASSERT_EQ(meaning(all.mesh, ranks, layout), meaning(all.mesh, all.held[pair % count], layout))
         << "pair " << pair;
+    ASSERT_NEAR(bytes, way.cost, 1e-9) << "pair " << pair;
     ASSERT_NEAR(bytes, all.distance[pair / count][pair % count], 1e-9) << "pair " << pair;
   }
 }
@@ -240,6 +241,10 @@ ReshardProblem matrix(std::vector<int64_t> mesh, Layout from, Layout to) {
   return problem;
 }
 
+std::vector<Step> cheapestStepsOf(const ReshardProblem &problem, const Price &price) {
+  return cheapestWay(problem, price).steps;
+}
+
 std::vector<StepKind> kinds(const std::vector<Step> &steps) {
   std::vector<StepKind> kinds;
   for (const Step &step : steps) {
@@ -250,24 +255,24 @@ std::vector<StepKind> kinds(const std::vector<Step> &steps) {
 
 TEST(Reshard, NothingToDoIsNoStep) {
   Layout rows{{{0}, {}}, {}};
-  EXPECT_TRUE(cheapestSteps(matrix({4}, rows, rows), bytesOnTheWire({4})).empty());
+  EXPECT_TRUE(cheapestStepsOf(matrix({4}, rows, rows), bytesOnTheWire({4})).empty());
 }
 
 TEST(Reshard, APendingSumIsScatteredAndNeverReducedWhole) {
-  auto steps = cheapestSteps(matrix({4}, {{{}, {}}, {0}}, {{{0}, {}}, {}}), bytesOnTheWire({4}));
+  auto steps = cheapestStepsOf(matrix({4}, {{{}, {}}, {0}}, {{{0}, {}}, {}}), bytesOnTheWire({4}));
   EXPECT_EQ(kinds(steps), std::vector{StepKind::ReduceScatter});
 }
 
 TEST(Reshard, ALogSumExpIsReducedWhole) {
   ReshardProblem problem = matrix({4}, {{{}, {}}, {0}}, {{{0}, {}}, {}});
   problem.scatters = false;
-  EXPECT_EQ(kinds(cheapestSteps(problem, bytesOnTheWire({4}))),
+  EXPECT_EQ(kinds(cheapestStepsOf(problem, bytesOnTheWire({4}))),
             (std::vector{StepKind::AllReduce, StepKind::Slice}));
 }
 
 TEST(Reshard, AxesThatChangePlacesAreOnePermute) {
-  auto steps =
-      cheapestSteps(matrix({4, 2}, {{{0, 1}, {}}, {}}, {{{1, 0}, {}}, {}}), bytesOnTheWire({4, 2}));
+  auto steps = cheapestStepsOf(matrix({4, 2}, {{{0, 1}, {}}, {}}, {{{1, 0}, {}}, {}}),
+                               bytesOnTheWire({4, 2}));
   ASSERT_EQ(kinds(steps), std::vector{StepKind::Permute});
   EXPECT_EQ(permutationSources({4, 2}, steps[0].axes, {{{0, 1}, {}}, {}}, {{{1, 0}, {}}, {}}),
             (std::vector<uint32_t>{0, 4, 1, 5, 2, 6, 3, 7}));
@@ -281,7 +286,7 @@ TEST(Reshard, ASlowAxisIsReducedOverPiecesOfTheFastOne) {
     bool slow = std::find(axes.begin(), axes.end(), 0u) != axes.end();
     return bytesSent(kind, ranksOver(mesh, axes), bytes) * (slow ? 20 : 1);
   };
-  auto steps = cheapestSteps(matrix(mesh, {{{}, {}}, {0, 1}}, {{{}, {}}, {}}), price);
+  auto steps = cheapestStepsOf(matrix(mesh, {{{}, {}}, {0, 1}}, {{{}, {}}, {}}), price);
   EXPECT_EQ(kinds(steps),
             (std::vector{StepKind::ReduceScatter, StepKind::AllReduce, StepKind::AllGather}));
   EXPECT_EQ(steps[0].axes, Axes{1});
@@ -293,15 +298,15 @@ TEST(Reshard, LatencyMakesOneStepOfTwo) {
   Price price = [&](StepKind kind, const Axes &axes, double bytes) {
     return 1e9 + bytesSent(kind, ranksOver(mesh, axes), bytes);
   };
-  auto steps = cheapestSteps(matrix(mesh, {{{}, {}}, {0, 1}}, {{{}, {}}, {}}), price);
+  auto steps = cheapestStepsOf(matrix(mesh, {{{}, {}}, {0, 1}}, {{{}, {}}, {}}), price);
   EXPECT_EQ(kinds(steps), std::vector{StepKind::AllReduce});
 }
 
 TEST(Reshard, TheSameProblemHasTheSameAnswer) {
   ReshardProblem problem = matrix({2, 2, 2}, {{{0, 1, 2}, {}}, {}}, {{{2}, {1, 0}}, {}});
-  auto first = cheapestSteps(problem, bytesOnTheWire(problem.mesh));
+  auto first = cheapestStepsOf(problem, bytesOnTheWire(problem.mesh));
   for (int repeat = 0; repeat < 10; ++repeat) {
-    auto again = cheapestSteps(problem, bytesOnTheWire(problem.mesh));
+    auto again = cheapestStepsOf(problem, bytesOnTheWire(problem.mesh));
     ASSERT_EQ(kinds(again), kinds(first));
     for (size_t step = 0; step < first.size(); ++step) {
       EXPECT_EQ(again[step].to, first[step].to);

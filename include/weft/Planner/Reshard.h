@@ -96,11 +96,17 @@ using Price = std::function<double(StepKind kind, const Axes &axes, double bytes
 /// that send least (see weft/Cost/Predictor.h); of a permute, what the busiest rank sends.
 double bytesSent(StepKind kind, int64_t ranks, double bytes);
 
-/// A cheapest sequence of steps, always the same one for the same problem; empty if nothing is to
-/// do. A layout on the way cuts every dimension into equal pieces, as `from` and `to` have to.
+struct Way {
+  std::vector<Step> steps;
+  /// The sum of their prices.
+  double cost = 0;
+};
+
+/// A cheapest way, always the same one for the same problem; of no steps if nothing is to do. A
+/// layout on the way cuts every dimension into equal pieces, as `from` and `to` have to.
 /// REQUIRES: `from` is pending over all axes that `to` is pending over, or `to` is pending by a
 /// sum, and both name every axis at most once.
-std::vector<Step> cheapestSteps(const ReshardProblem &problem, const Price &price);
+Way cheapestWay(const ReshardProblem &problem, const Price &price);
 
 /// For each rank of a group over `axes`, the rank of the group whose piece it takes, so that a
 /// tensor that lies as `from` then lies as `to`. A rank that has what it wants keeps it. REQUIRES:

@@ -5,12 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "weft/Cost/Predictor.h"
 #include "weft/Dialect/Weft/IR/Sharding.h"
 #include "weft/Pipeline/Partition/Passes.h"
-#include "weft/Planner/Reshard.h"
-
-#include <map>
+#include "weft/Planner/Prices.h"
 
 using namespace mlir;
 
@@ -24,46 +21,6 @@ using planner::Axes;
 using planner::Layout;
 using planner::Step;
 using planner::StepKind;
-
-/// What steps cost on a mesh: seconds on a machine, or without one the bytes that a rank sends.
-class Prices {
-public:
-  Prices(ArrayRef<int64_t> mesh, const cost::Predictor *machine)
-      : mesh(mesh.begin(), mesh.end()), machine(machine) {}
-
-  double operator()(StepKind kind, const Axes &axes, double bytes) {
-    auto [known, isNew] = groups.try_emplace(axes);
-    cost::Group &group = known->second;
-    if (isNew) {
-      group = cost::placeGroup(mesh, axes, machine ? machine->devicesPerNode() : INT64_MAX);
-    }
-    if (!machine) {
-      return planner::bytesSent(kind, group.ranks, bytes);
-    }
-    switch (kind) {
-    case StepKind::AllReduce:
-      return machine->collective(desc::CollectiveKind::AllReduce, group, bytes);
-    case StepKind::ReduceScatter:
-      return machine->collective(desc::CollectiveKind::ReduceScatter, group, bytes);
-    case StepKind::AllGather:
-      return machine->collective(desc::CollectiveKind::AllGather, group, bytes);
-    case StepKind::AllToAll:
-      return machine->collective(desc::CollectiveKind::AllToAll, group, bytes);
-    case StepKind::Permute:
-      return machine->collective(desc::CollectiveKind::Permute, group, bytes);
-    case StepKind::Slice:
-      return machine->kernel("slice", desc::Precision::F32, 0, 2 * bytes / double(group.ranks));
-    case StepKind::Partial:
-      return machine->kernel("partial", desc::Precision::F32, 0, 2 * bytes);
-    }
-    llvm_unreachable("all kinds are named");
-  }
-
-private:
-  std::vector<int64_t> mesh;
-  const cost::Predictor *machine;
-  std::map<Axes, cost::Group> groups;
-};
 
 /// Walks one value from its sharding to the wanted one, a step at a time.
 class ReshardExpansion {
@@ -83,12 +40,9 @@ public:
     problem.scatters = from.getReduction() != ReductionKind::LogSumExp;
   }
 
-  Value expand(Prices &prices) {
-    auto price = [&](StepKind kind, const Axes &axes, double bytes) {
-      return prices(kind, axes, bytes);
-    };
+  Value expand(planner::Prices &prices) {
     Layout layout = problem.from;
-    for (const Step &step : planner::cheapestSteps(problem, price)) {
+    for (const Step &step : planner::cheapestWay(problem, std::ref(prices)).steps) {
       value = create(step, layout);
       layout = step.to;
     }
@@ -175,12 +129,13 @@ struct ReshardToCollectivesPass : impl::ReshardToCollectivesPassBase<ReshardToCo
       }
       predictor.emplace(*spec);
     }
-    DenseMap<Attribute, std::unique_ptr<Prices>> prices;
+    DenseMap<Attribute, std::unique_ptr<planner::Prices>> prices;
     getOperation().walk([&](ReshardOp op) {
       MeshAttr mesh = getSharding(op.getInput().getType()).getMesh();
-      std::unique_ptr<Prices> &onMesh = prices[mesh];
+      std::unique_ptr<planner::Prices> &onMesh = prices[mesh];
       if (!onMesh) {
-        onMesh = std::make_unique<Prices>(mesh.getSizes(), predictor ? &*predictor : nullptr);
+        onMesh =
+            std::make_unique<planner::Prices>(mesh.getSizes(), predictor ? &*predictor : nullptr);
       }
       op.replaceAllUsesWith(ReshardExpansion(op, narrowReductions).expand(*onMesh));
       op.erase();
