@@ -7,6 +7,7 @@
 
 #include "weft/Dialect/Weft/IR/Sharding.h"
 #include "weft/Pipeline/Partition/Passes.h"
+#include "weft/Pipeline/ReshardProblem.h"
 #include "weft/Planner/Prices.h"
 
 using namespace mlir;
@@ -28,17 +29,8 @@ public:
   ReshardExpansion(ReshardOp op, bool narrowReductions)
       : builder(op), loc(op.getLoc()), value(op.getInput()),
         from(getSharding(op.getInput().getType())), to(getSharding(op.getOutput().getType())),
-        mesh(from.getMesh()) {
-    auto type = cast<RankedTensorType>(value.getType());
-    problem.mesh.assign(mesh.getSizes().begin(), mesh.getSizes().end());
-    problem.shape.assign(type.getShape().begin(), type.getShape().end());
-    problem.from = toLayout(from);
-    problem.to = toLayout(to);
-    problem.elementBytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
-    bool narrows = narrowReductions && type.getElementType().isF32() && type.getRank() > 0;
-    problem.reducedBytes = narrows ? 2 : problem.elementBytes;
-    problem.scatters = from.getReduction() != ReductionKind::LogSumExp;
-  }
+        mesh(from.getMesh()), problem(makeReshardProblem(cast<RankedTensorType>(value.getType()),
+                                                         from, to, narrowReductions)) {}
 
   Value expand(planner::Prices &prices) {
     Layout layout = problem.from;
@@ -50,40 +42,19 @@ public:
   }
 
 private:
-  Axes toAxes(ArrayAttr axes) {
-    Axes numbers;
-    for (StringAttr axis : axes.getAsRange<StringAttr>()) {
-      numbers.push_back(uint32_t(mesh.getIndex(axis)));
-    }
-    return numbers;
-  }
-
-  ArrayAttr toAttribute(const Axes &axes) {
-    return builder.getArrayAttr(llvm::map_to_vector(
-        axes, [&](uint32_t axis) -> Attribute { return mesh.getNames()[axis]; }));
-  }
-
-  Layout toLayout(ShardingAttr sharding) {
-    Layout layout;
-    for (ArrayAttr dim : sharding.getDims()) {
-      layout.dims.push_back(toAxes(dim));
-    }
-    layout.unreduced = toAxes(sharding.getUnreduced());
-    return layout;
-  }
-
   /// The value's type under `layout`.
   RankedTensorType typeWith(const Layout &layout) {
-    auto dims = llvm::map_to_vector(layout.dims, [&](const Axes &dim) { return toAttribute(dim); });
+    auto dims =
+        llvm::map_to_vector(layout.dims, [&](const Axes &dim) { return toAttribute(mesh, dim); });
     // What a value becomes pending by is in `to`, what it is pending by before in `from`.
     ReductionKind reduction = from.isReduced() ? to.getReduction() : from.getReduction();
-    auto sharding = ShardingAttr::get(mesh, dims, toAttribute(layout.unreduced), reduction);
+    auto sharding = ShardingAttr::get(mesh, dims, toAttribute(mesh, layout.unreduced), reduction);
     return withSharding(cast<RankedTensorType>(value.getType()), sharding);
   }
 
   Value create(const Step &step, const Layout &layout) {
     Type type = typeWith(step.to);
-    ArrayAttr axes = toAttribute(step.axes);
+    ArrayAttr axes = toAttribute(mesh, step.axes);
     switch (step.kind) {
     case StepKind::AllReduce:
       return AllReduceOp::create(builder, loc, type, value, mesh, axes, from.getReduction());
@@ -113,7 +84,7 @@ private:
   Value value;
   ShardingAttr from, to;
   MeshAttr mesh;
-  planner::ReshardProblem problem;
+  const planner::ReshardProblem problem;
 };
 
 struct ReshardToCollectivesPass : impl::ReshardToCollectivesPassBase<ReshardToCollectivesPass> {
