@@ -230,10 +230,10 @@ private:
   std::vector<size_t> kept;
 };
 
-/// Cheaper first, then shorter.
+/// Cheaper first, then shorter, then along outer dimensions, whose pieces lie together in memory.
 struct Length {
   double cost = 0;
-  size_t steps = 0;
+  size_t steps = 0, dims = 0;
   auto operator<=>(const Length &) const = default;
 };
 
@@ -268,6 +268,7 @@ private:
   void relax(const Layout &layout, Length length, Step step) {
     length.cost += price(step.kind, step.axes, operandBytes(layout, step.kind));
     ++length.steps;
+    length.dims += step.dim + step.otherDim;
     auto [known, isNew] = reached.try_emplace(step.to);
     if (!isNew && known->second.length <= length) {
       return;
