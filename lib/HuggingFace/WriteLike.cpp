@@ -158,11 +158,9 @@ bool LikeWriter::writeFile(size_t number, const std::string &target) {
 
 bool LikeWriter::copy(const std::string &name, const std::string &target) {
   rt::MappedFile from;
-  rt::OutputFile to;
   std::string error;
   return (from.open(inFolder(folder.getPath(), name), error) &&
-          to.open(inFolder(target, name), error) && to.write(from.bytes(), error) &&
-          to.commit(error)) ||
+          rt::writeFile(inFolder(target, name), from.bytes(), error)) ||
          refuse(inFile("", "", error));
 }
 

@@ -133,8 +133,7 @@ bool writeModel(const std::string &path, const ::onnx::ModelProto &model, std::s
     error = "the graph without its parameters is too large to be written";
     return false;
   }
-  rt::OutputFile file;
-  return file.open(path, error) && file.write(bytes, error) && file.commit(error);
+  return rt::writeFile(path, bytes, error);
 }
 
 /// Tensors that the program keeps: parameters, and the statistics of batch norms.

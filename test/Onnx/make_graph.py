@@ -74,6 +74,13 @@ def uniform():
     return g
 
 
+def single():
+    """A product with no other behind it: nothing in between to split."""
+    g = Graph(["batch", 6])
+    g.add("Gemm", "input", g.weight("w", 6, 2), name="logits")
+    return g
+
+
 def integers(*numbers):
     return lambda g: g.ints(*numbers)
 
@@ -98,6 +105,7 @@ BROKEN = {
     "steps": op("Slice", integers(3), integers(0), integers(1), integers(-1)),
     "dead": dead,
     "uniform": uniform,
+    "single": single,
 }
 
 

@@ -88,6 +88,8 @@ private:
   const View *viewOf(const onnx::Node &node, size_t number);
   /// The constant of input `number`; null where it is left out or none.
   const onnx::Constant *constantOf(const onnx::Node &node, size_t number);
+  /// The shape that input 1 asks for; null after an error where it is not known at compile time.
+  const onnx::Constant *wantedShape(const onnx::Node &node);
   /// The integers of input `number` or, before they became inputs, of the attribute.
   std::optional<std::vector<int64_t>> integersOf(const onnx::Node &node, size_t number,
                                                  const char *attribute);

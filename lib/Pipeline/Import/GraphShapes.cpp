@@ -67,14 +67,19 @@ bool GraphBuilder::shape(const onnx::Node &node) {
   return true;
 }
 
+const onnx::Constant *GraphBuilder::wantedShape(const onnx::Node &node) {
+  const onnx::Constant *shape = constantOf(node, 1);
+  if (!shape) {
+    fail(node, "expected a shape that is known at compile time");
+  }
+  return shape;
+}
+
 bool GraphBuilder::reshape(const onnx::Node &node) {
   const View *view = viewOf(node, 0);
-  const onnx::Constant *shape = constantOf(node, 1);
-  if (!view) {
-    return false;
-  }
+  const onnx::Constant *shape = view ? wantedShape(node) : nullptr;
   if (!shape) {
-    return fail(node, "expected a shape that is known at compile time");
+    return false;
   }
   std::vector<double> lengths;
   std::string error;
@@ -164,12 +169,9 @@ bool GraphBuilder::transpose(const onnx::Node &node) {
 
 bool GraphBuilder::expand(const onnx::Node &node) {
   const View *view = viewOf(node, 0);
-  const onnx::Constant *shape = constantOf(node, 1);
-  if (!view) {
-    return false;
-  }
+  const onnx::Constant *shape = view ? wantedShape(node) : nullptr;
   if (!shape) {
-    return fail(node, "expected a shape that is known at compile time");
+    return false;
   }
   return give(node, ViewBuilder::expand(*view, shape->values),
               "the shape of the input does not expand to this");
