@@ -44,6 +44,7 @@ private:
   bool checkInputs();
   bool checkProducts();
   bool checkCollectives();
+  bool checkSources(const std::string &name, const Collective &collective);
   bool checkObservations();
   bool checkSection(const char *section, const std::vector<Instruction> &instructions);
 
@@ -299,7 +300,10 @@ bool Checker::checkCollectives() {
         return fail(error, name, " has a negative size in ", shapeText(collective.shape));
       }
     }
-    if (collective.kind == CollectiveKind::AllReduce) {
+    if (!checkSources(name, collective)) {
+      return false;
+    }
+    if (!changesShape(collective.kind)) {
       continue;
     }
     bool two = collective.kind == CollectiveKind::AllToAll;
@@ -314,6 +318,22 @@ bool Checker::checkCollectives() {
       return fail(error, name, " cuts ", collective.shape[collective.dim], " into ",
                   groupSize(collective.axes), " pieces");
     }
+  }
+  return true;
+}
+
+bool Checker::checkSources(const std::string &name, const Collective &collective) {
+  uint64_t ranks = collective.kind == CollectiveKind::Permute ? groupSize(collective.axes) : 0;
+  if (collective.sources.size() != ranks) {
+    return fail(error, name, " names ", collective.sources.size(), " sources, expected ", ranks);
+  }
+  std::vector<bool> named(ranks);
+  for (uint32_t source : collective.sources) {
+    if (source >= ranks || named[source]) {
+      return fail(error, name, " takes the piece of rank ", source, " of its ", ranks,
+                  source >= ranks ? "" : " twice");
+    }
+    named[source] = true;
   }
   return true;
 }

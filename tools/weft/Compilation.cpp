@@ -169,6 +169,7 @@ LogicalResult Compilation::runPasses(Phase phase) {
   }
   PipelineOptions pipelineOptions;
   pipelineOptions.plan = planText;
+  pipelineOptions.machine = descriptions.machine.text;
   pipelineOptions.batch = descriptions.recipe.globalBatch;
   const desc::RecipeSpec &recipe = descriptions.recipe;
   pipelineOptions.narrowReductions =
