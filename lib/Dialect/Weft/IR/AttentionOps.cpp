@@ -95,13 +95,6 @@ void AttentionOp::setPosition(ValueRange offsets, ArrayRef<int64_t> globalSizes)
   setGlobalShape(globalSizes);
 }
 
-SavedTensors AttentionOp::getSavedTensors() {
-  SavedTensors saved;
-  saved.operands = llvm::to_vector(llvm::seq<unsigned>(0, getNumOperands()));
-  saved.results = {0, 1};
-  return saved;
-}
-
 LogicalResult AttentionOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
                                          SmallVectorImpl<Value> &operandGradients) {
   if (resultGradients[1]) {

@@ -93,13 +93,6 @@ OpCost ContractOp::getCost() {
   return iterationCost(*this, isTransposition ? 0 : getInputs().size());
 }
 
-SavedTensors ContractOp::getSavedTensors() {
-  // Even a plain sum reads its operand's shape, see broadcastLike.
-  SavedTensors saved;
-  saved.operands = llvm::to_vector(llvm::seq<unsigned>(0, getInputs().size()));
-  return saved;
-}
-
 /// Spreads `value`, which has the dimensions `from`, to the type of `like`, which has the
 /// dimensions `to` in an order that agrees. `like` is an operand of the map only to say how
 /// the result is cut.

@@ -117,8 +117,6 @@ bool ConvolutionOp::isAdditiveIn(ArrayRef<unsigned> operands) { return operands.
 
 OpCost ConvolutionOp::getCost() { return convolutionCost(*this); }
 
-SavedTensors ConvolutionOp::getSavedTensors() { return {{0, 1}, {}}; }
-
 LogicalResult ConvolutionOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
                                            SmallVectorImpl<Value> &operandGradients) {
   operandGradients[0] = ConvolutionInputGradOp::create(

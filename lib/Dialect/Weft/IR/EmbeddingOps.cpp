@@ -50,8 +50,6 @@ void EmbeddingOp::setPosition(ValueRange offsets, ArrayRef<int64_t>) {
   getOffsetMutable().assign(offsets);
 }
 
-SavedTensors EmbeddingOp::getSavedTensors() { return {{1}, {}}; }
-
 LogicalResult EmbeddingOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
                                          SmallVectorImpl<Value> &operandGradients) {
   Type wide = wideTypeOf(getElementTypeOrSelf(resultGradients[0]));
@@ -110,8 +108,6 @@ SmallVector<unsigned> CrossEntropyOp::getPositionFactors() {
 void CrossEntropyOp::setPosition(ValueRange offsets, ArrayRef<int64_t>) {
   getOffsetMutable().assign(offsets);
 }
-
-SavedTensors CrossEntropyOp::getSavedTensors() { return {{0, 1}, {0}}; }
 
 LogicalResult CrossEntropyOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
                                             SmallVectorImpl<Value> &operandGradients) {

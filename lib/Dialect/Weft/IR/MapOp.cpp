@@ -169,14 +169,6 @@ OpCost MapOp::getCost() {
   return elementwiseCost(*this, flops);
 }
 
-SavedTensors MapOp::getSavedTensors() {
-  // Which operands the scalar derivatives read depends on the region; buildGradient drops
-  // those that they do not.
-  SavedTensors saved;
-  saved.operands = llvm::to_vector(llvm::seq<unsigned>(0, getNumOperands()));
-  return saved;
-}
-
 namespace {
 /// Drops what the gradient map does not use: dead scalar code, then unused operands.
 MapOp pruneMap(OpBuilder &builder, MapOp map) {

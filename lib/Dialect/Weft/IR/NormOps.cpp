@@ -40,8 +40,6 @@ bool NormOp::isAdditiveIn(ArrayRef<unsigned>) { return false; }
 
 OpCost NormOp::getCost() { return elementwiseCost(*this, 7); }
 
-SavedTensors NormOp::getSavedTensors() { return {{0, 1}, {}}; }
-
 LogicalResult NormOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
                                     SmallVectorImpl<Value> &operandGradients) {
   auto gradient = NormGradOp::create(

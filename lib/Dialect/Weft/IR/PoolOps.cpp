@@ -97,14 +97,6 @@ bool PoolOp::isAdditiveIn(ArrayRef<unsigned>) { return getKind() == PoolKind::Su
 
 OpCost PoolOp::getCost() { return poolCost(*this, typeOf(getOutput())); }
 
-SavedTensors PoolOp::getSavedTensors() {
-  SavedTensors saved;
-  if (getKind() == PoolKind::Max) {
-    saved.operands = {0};
-  }
-  return saved;
-}
-
 LogicalResult PoolOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
                                     SmallVectorImpl<Value> &operandGradients) {
   operandGradients[0] =
@@ -169,8 +161,6 @@ bool GroupMeanOp::isAdditiveIn(ArrayRef<unsigned>) { return true; }
 
 OpCost GroupMeanOp::getCost() { return elementwiseCost(*this, 1); }
 
-SavedTensors GroupMeanOp::getSavedTensors() { return {}; }
-
 LogicalResult GroupMeanOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
                                          SmallVectorImpl<Value> &operandGradients) {
   operandGradients[0] =
@@ -197,8 +187,6 @@ FactorRule SoftmaxOp::getFactorRule() {
 bool SoftmaxOp::isAdditiveIn(ArrayRef<unsigned>) { return false; }
 
 OpCost SoftmaxOp::getCost() { return elementwiseCost(*this, 4); }
-
-SavedTensors SoftmaxOp::getSavedTensors() { return {{}, {0}}; }
 
 /// With y the output and g its gradient: y * (g - sum of y * g).
 LogicalResult SoftmaxOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,

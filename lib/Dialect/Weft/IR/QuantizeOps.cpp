@@ -42,8 +42,6 @@ FactorRule QuantizeOp::getFactorRule() {
 /// Two multiplications, two additions, and the choice of what to add.
 OpCost QuantizeOp::getCost() { return elementwiseCost(*this, 6); }
 
-SavedTensors QuantizeOp::getSavedTensors() { return {}; }
-
 LogicalResult QuantizeOp::buildGradient(OpBuilder &, ValueRange resultGradients,
                                         SmallVectorImpl<Value> &operandGradients) {
   operandGradients[0] = resultGradients[0];

@@ -58,8 +58,6 @@ bool RotaryOp::isAdditiveIn(ArrayRef<unsigned> operands) {
 
 OpCost RotaryOp::getCost() { return elementwiseCost(*this, 3); }
 
-SavedTensors RotaryOp::getSavedTensors() { return {{1}, {}}; }
-
 LogicalResult RotaryOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
                                       SmallVectorImpl<Value> &operandGradients) {
   Value gradient =

@@ -114,8 +114,6 @@ bool ReshapeOp::isAdditiveIn(ArrayRef<unsigned>) { return true; }
 
 OpCost ReshapeOp::getCost() { return {}; }
 
-SavedTensors ReshapeOp::getSavedTensors() { return {}; }
-
 LogicalResult ReshapeOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
                                        SmallVectorImpl<Value> &operandGradients) {
   operandGradients[0] =
@@ -160,8 +158,6 @@ bool ConcatOp::isAdditiveIn(ArrayRef<unsigned> operands) {
 }
 
 OpCost ConcatOp::getCost() { return elementwiseCost(*this, 0); }
-
-SavedTensors ConcatOp::getSavedTensors() { return {}; }
 
 LogicalResult ConcatOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
                                       SmallVectorImpl<Value> &operandGradients) {
@@ -227,8 +223,6 @@ OpCost ExtractOp::getCost() {
           elementCount(output.getShape(), 2 * output.getElementTypeBitWidth() / 8.0)};
 }
 
-SavedTensors ExtractOp::getSavedTensors() { return {}; }
-
 LogicalResult ExtractOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
                                        SmallVectorImpl<Value> &operandGradients) {
   SmallVector<int64_t> high, interior;
@@ -292,8 +286,6 @@ LogicalResult PadOp::verify() {
 bool PadOp::isAdditiveIn(ArrayRef<unsigned>) { return getValue().isZero(); }
 
 OpCost PadOp::getCost() { return elementwiseCost(*this, 0); }
-
-SavedTensors PadOp::getSavedTensors() { return {}; }
 
 LogicalResult PadOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
                                    SmallVectorImpl<Value> &operandGradients) {

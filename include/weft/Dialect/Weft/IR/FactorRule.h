@@ -87,11 +87,6 @@ struct OpCost {
   BatchPolynomial bytes;
 };
 
-/// Operand and result numbers that a derivative reads.
-struct SavedTensors {
-  llvm::SmallVector<unsigned> operands, results;
-};
-
 /// Product of `shape`, linear in the batch where a dimension is unknown.
 BatchPolynomial elementCount(llvm::ArrayRef<int64_t> shape, double scale = 1);
 

@@ -57,17 +57,15 @@ def Weft_DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> {
     InterfaceMethod<[{
         Builds the gradient of a scalar with respect to each operand, given that with
         respect to each result (null where the scalar does not depend on it; at least
-        one is not null). Leaves null for operands that have no gradient. May use the
-        operands and the results named by getSavedTensors, and nothing else. Fails, with an
-        error, if it has no derivative of a result that has a gradient.
+        one is not null). Leaves null for operands that have no gradient. Fails, with an
+        error, if it has no derivative of a result that has a gradient. The operands and
+        results that it uses are what the forward pass has to keep.
 
         A gradient has its value's shape, but may have another float type, wider or narrower:
         the one that it is known in. An op that needs a certain one casts (`createCast`).
       }], "::llvm::LogicalResult", "buildGradient", (ins "::mlir::OpBuilder &":$builder,
         "::mlir::ValueRange":$resultGradients,
         "::llvm::SmallVectorImpl<::mlir::Value> &":$operandGradients)>,
-    InterfaceMethod<"The operands and results that the derivative reads.",
-      "::weft::SavedTensors", "getSavedTensors">,
   ];
 }
 
