@@ -84,6 +84,14 @@ TEST(Cost, AttentionInAWindowIsLess) {
              {0, 2 * 2 * (4 * 4 - 2 * 2) * 8 * 2 * 3 / 2}, {0, 4 * (2 * 192 + 2 * 64 + 24)});
 }
 
+TEST(Cost, BidirectionalAttentionIsTwoProducts) {
+  expectCost("%q: tensor<?x4x2x3x8xf32>, %k: tensor<?x4x2x8xf32>",
+             R"(%0:2 = weft.attention(%q, %k, %k) scale = 1.0 dropout = 0.0 bidirectional
+                : tensor<?x4x2x3x8xf32>, tensor<?x4x2x8xf32>, tensor<?x4x2x8xf32>
+                -> tensor<?x4x2x3x8xf32>, tensor<?x2x3x4xf32>)",
+             {0, 2 * 2 * 4 * 4 * 8 * 2 * 3}, {0, 4 * (2 * 192 + 2 * 64 + 24)});
+}
+
 TEST(Cost, EmbeddingReadsOneRowForEachToken) {
   expectCost("%t: tensor<1000x8xf32>, %i: tensor<?x4xi32>",
              R"(%0 = weft.embedding %t[%i]

@@ -23,10 +23,12 @@ struct Shape {
   int64_t globalBatch = 0, globalHeads = 0, batchOffset = 0, headOffset = 0;
   /// 0 for none.
   int64_t window = 0;
+  bool isBidirectional = false;
 
   int64_t firstKey(int64_t query) const {
     return window ? std::max<int64_t>(query - window + 1, 0) : 0;
   }
+  int64_t lastKey(int64_t query) const { return isBidirectional ? positions - 1 : query; }
 };
 
 struct AttentionTest : KernelTest {
@@ -70,17 +72,17 @@ struct AttentionTest : KernelTest {
   double softmax(const Shape &shape, int64_t b, int64_t h, int64_t g, int64_t q,
                  std::vector<double> &weights) {
     double greatest = -INFINITY, total = 0;
-    for (int64_t k = shape.firstKey(q); k <= q; ++k) {
+    for (int64_t k = shape.firstKey(q); k <= shape.lastKey(q); ++k) {
       weights[k] = 0;
       for (int64_t f = 0; f < shape.features; ++f) {
         weights[k] += scale(shape) * query({b, q, h, g, f}) * key({b, k, h, f});
       }
       greatest = std::max(greatest, weights[k]);
     }
-    for (int64_t k = shape.firstKey(q); k <= q; ++k) {
+    for (int64_t k = shape.firstKey(q); k <= shape.lastKey(q); ++k) {
       total += std::exp(weights[k] - greatest);
     }
-    for (int64_t k = shape.firstKey(q); k <= q; ++k) {
+    for (int64_t k = shape.firstKey(q); k <= shape.lastKey(q); ++k) {
       weights[k] = std::exp(weights[k] - greatest) / total;
     }
     return greatest + std::log(total);
@@ -91,7 +93,8 @@ struct AttentionTest : KernelTest {
   std::string attributes(const Shape &shape) {
     char text[96];
     std::snprintf(text, sizeof(text), " scale = %.17e dropout = %.17e", scale(shape), shape.rate);
-    return text + (shape.window ? " window = " + std::to_string(shape.window) : std::string());
+    return text + (shape.window ? " window = " + std::to_string(shape.window) : std::string()) +
+           (shape.isBidirectional ? " bidirectional" : "");
   }
 
   Array query{{}}, key{{}}, value{{}}, gradient{{}}, output{{}}, lse{{}};
@@ -100,7 +103,7 @@ struct AttentionTest : KernelTest {
 
 /// Computes the expected output into `output` and `lse`, and compares both ops.
 void AttentionTest::check(const Shape &shape) {
-  auto [batch, positions, kvHeads, group, features, rate, gb, gh, ob, oh, window] = shape;
+  auto [batch, positions, kvHeads, group, features, rate, gb, gh, ob, oh, window, all] = shape;
   query = randomArray({batch, positions, kvHeads, group, features}, 1);
   key = randomArray({batch, positions, kvHeads, features}, 2);
   value = randomArray({batch, positions, kvHeads, features}, 3);
@@ -112,7 +115,7 @@ void AttentionTest::check(const Shape &shape) {
   forEach(lse.shape, [&](const std::vector<int64_t> &at) {
     int64_t b = at[0], h = at[1], g = at[2], i = at[3];
     lse({b, h, g, i}) = softmax(shape, b, h, g, i, weights);
-    for (int64_t k = shape.firstKey(i); k <= i; ++k) {
+    for (int64_t k = shape.firstKey(i); k <= shape.lastKey(i); ++k) {
       for (int64_t f = 0; f < shape.features; ++f) {
         output({b, i, h, g, f}) +=
             weights[k] * keepFactor(shape, b, h, g, i, k) * value({b, k, h, f});
@@ -154,7 +157,7 @@ void AttentionTest::checkGradient(const Shape &shape) {
     for (int64_t f = 0; f < shape.features; ++f) {
       product += gradient({b, i, h, g, f}) * output({b, i, h, g, f});
     }
-    for (int64_t k = shape.firstKey(i); k <= i; ++k) {
+    for (int64_t k = shape.firstKey(i); k <= shape.lastKey(i); ++k) {
       double factor = keepFactor(shape, b, h, g, i, k), weightGradient = 0;
       for (int64_t f = 0; f < shape.features; ++f) {
         weightGradient += factor * gradient({b, i, h, g, f}) * value({b, k, h, f});
@@ -208,6 +211,30 @@ TEST_P(AttentionTest, Windows) {
   }
   check({.batch = 2, .positions = 37, .kvHeads = 2, .group = 1, .features = 20, .window = 9});
   check({.batch = 1, .positions = 70, .kvHeads = 2, .group = 1, .features = 300, .window = 10});
+}
+
+TEST_P(AttentionTest, Bidirectional) {
+  for (int64_t positions : {2, 3, 64, 150, 197}) {
+    check({.batch = 1,
+           .positions = positions,
+           .kvHeads = 1,
+           .group = 2,
+           .features = 8,
+           .isBidirectional = true});
+  }
+  check({.batch = 2,
+         .positions = 37,
+         .kvHeads = 2,
+         .group = 1,
+         .features = 20,
+         .rate = 0.3,
+         .isBidirectional = true});
+  check({.batch = 1,
+         .positions = 70,
+         .kvHeads = 2,
+         .group = 1,
+         .features = 300,
+         .isBidirectional = true});
 }
 
 TEST_P(AttentionTest, WindowWithDropout) {

@@ -123,6 +123,7 @@ Value LayerBuilder::attend(Value query, Value keys, Value values) {
       drops ? key.seed : Value{}, drops ? key.step : Value{}, drops ? key.layer : Value{},
       /*offsets=*/ValueRange{}, llvm::APFloat(scale), llvm::APFloat(model.attentionDropout),
       hasWindow ? builder.builder.getI64IntegerAttr(model.attentionWindow) : IntegerAttr{},
+      /*bidirectional=*/false,
       /*global_shape=*/DenseI64ArrayAttr{});
   return attention.getOutput();
 }

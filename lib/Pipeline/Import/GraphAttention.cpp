@@ -5,9 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Exporters write attention as MatMul(Softmax(MatMul(Q, K) + mask), V), and rotary
-// positions as x * cos + Concat(-x2, x1) * sin with tables of numbers. Both are ops
-// of the dialect, which neither hold a matrix of positions by positions nor a table.
+// Exporters write attention as MatMul(Softmax(MatMul(Q, K) + mask), V), causal with a
+// mask or without one, and rotary positions as x * cos + Concat(-x2, x1) * sin with
+// tables of numbers. Both are ops of the dialect, which neither hold a matrix of
+// positions by positions nor a table.
 //
 //===----------------------------------------------------------------------===//
 
@@ -205,20 +206,35 @@ Lead sortLead(const Parts &of, const Parts &keys) {
 
 } // namespace
 
+void GraphBuilder::keepScores(const onnx::Node &node, size_t number) {
+  if (auto found = scores.find(node.input(number)); found != scores.end()) {
+    scores[node.outputs[0]] = found->second;
+  }
+}
+
 bool GraphBuilder::causalAttention(const onnx::Node &node, const WithTable &weights) {
   auto found = scores.find(weights.base);
   const View *given = viewOf(node, 1);
   if (!given) {
     return false;
   }
-  if (found == scores.end() || found->second.query.rank() != given->rank() || given->rank() < 3) {
-    return fail(node, "a causal mask is supported only on the product of queries and keys");
+  const char *why = "a causal mask is supported only on the product of queries and keys";
+  std::optional<View> result;
+  if (found != scores.end() && !found->second.isSoftmax) {
+    result = attention(node, found->second, *given, /*isCausal=*/true, why);
   }
-  const Scores &product = found->second;
+  return give(node, result, why);
+}
+
+std::optional<View> GraphBuilder::attention(const onnx::Node &node, const Scores &product,
+                                            const View &given, bool isCausal, const char *&why) {
+  if (product.query.rank() != given.rank() || given.rank() < 3) {
+    return std::nullopt;
+  }
   auto rank = static_cast<size_t>(product.key.rank());
   View keys = product.key;
   std::swap(keys.dims[rank - 2], keys.dims[rank - 1]);
-  View q = withOneLead(product.query), k = withOneLead(keys), v = withOneLead(*given);
+  View q = withOneLead(product.query), k = withOneLead(keys), v = withOneLead(given);
   std::string name = nameOf(node);
   bool fits = k.rank() == 3 && q.lengths()[1] == k.lengths()[1] &&
               q.lengths()[2] == v.lengths()[2] && k.lengths() == v.lengths();
@@ -227,11 +243,13 @@ bool GraphBuilder::causalAttention(const onnx::Node &node, const WithTable &weig
            views.align(name, q, 0, v, 0);
   }
   if (!fits || k.dims[0].size() != q.dims[0].size() || v.dims[0].size() != q.dims[0].size()) {
-    return fail(node, "queries, keys and values do not have the same heads and positions");
+    why = "queries, keys and values do not have the same heads and positions";
+    return std::nullopt;
   }
   for (auto [ofK, ofV] : llvm::zip_equal(k.dims[0], v.dims[0])) {
     if (ofK.isSpread() != ofV.isSpread()) {
-      return fail(node, "keys and values are shared by different heads");
+      why = "keys and values are shared by different heads";
+      return std::nullopt;
     }
   }
   Parts ofKeys = k.dims[0];
@@ -243,7 +261,8 @@ bool GraphBuilder::causalAttention(const onnx::Node &node, const WithTable &weig
   std::optional<Value> query = views.materialize(name, q), key = views.materialize(name, k),
                        value = views.materialize(name, v);
   if (!query || !key || !value || leadQ.batch.size() != 1) {
-    return fail(node, "expected queries, keys and values to differ between samples");
+    why = "expected queries, keys and values to differ between samples";
+    return std::nullopt;
   }
   auto shape = llvm::cast<RankedTensorType>(query->getType()).getShape();
   auto attention = AttentionOp::create(
@@ -251,6 +270,7 @@ bool GraphBuilder::causalAttention(const onnx::Node &node, const WithTable &weig
       ops.wideType({shape[0], shape[2], shape[3], shape[1]}), *query, *key, *value,
       /*seed=*/Value{}, /*step=*/Value{}, /*layer=*/Value{}, /*offsets=*/ValueRange{},
       llvm::APFloat(product.scale), llvm::APFloat(0.0), /*window=*/IntegerAttr{},
+      /*bidirectional=*/!isCausal,
       /*global_shape=*/DenseI64ArrayAttr{});
   // [batch, position, KV heads, groups, feature]: every part of the heads gets its place back.
   View output = ViewBuilder::whole(attention.getOutput());
@@ -261,9 +281,10 @@ bool GraphBuilder::causalAttention(const onnx::Node &node, const WithTable &weig
     }
   }
   lengths.push_back(double(shape[4]));
+  why = "the heads of the result do not come apart";
   std::optional<View> parts = views.reshape(name, output, lengths);
   if (!parts) {
-    return fail(node, "the heads of the result do not come apart");
+    return std::nullopt;
   }
   size_t head = 2, group = 2 + leadQ.heads.size();
   View result{parts->tensor, {}, product.query.isInner};
@@ -274,6 +295,5 @@ bool GraphBuilder::causalAttention(const onnx::Node &node, const WithTable &weig
   }
   result.dims = {lead, parts->dims[1], parts->dims.back()};
   std::vector<double> all = product.query.lengths();
-  std::optional<View> shaped = views.reshape(name, result, all);
-  return give(node, shaped, "the heads of the result do not come apart");
+  return views.reshape(name, result, all);
 }

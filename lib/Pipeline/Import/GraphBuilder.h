@@ -46,10 +46,12 @@ struct WithTable {
   std::shared_ptr<const onnx::Constant> table;
 };
 
-/// The product of two activations, times a number: scores of attention, perhaps.
+/// The product of two activations, times a number: scores of attention, perhaps, or the softmax of
+/// these.
 struct Scores {
   View query, key;
   double scale = 1;
+  bool isSoftmax = false;
 };
 
 /// What is known of a value of the graph.
@@ -163,6 +165,11 @@ private:
   std::optional<std::pair<std::string, int>> halfOf(llvm::StringRef name);
   bool isRotatedHalf(llvm::StringRef name, llvm::StringRef of);
   bool causalAttention(const onnx::Node &node, const WithTable &weights);
+  /// softmax(scale * query keyᵀ) values; none where these are not shaped so, which `why` then says.
+  std::optional<View> attention(const onnx::Node &node, const Scores &product, const View &given,
+                                bool isCausal, const char *&why);
+  /// Names `node`'s output as input `number` is known as scores.
+  void keepScores(const onnx::Node &node, size_t number);
   mlir::Value rotaryTable(const onnx::Node &node, llvm::ArrayRef<double> frequencies,
                           int64_t positions);
 

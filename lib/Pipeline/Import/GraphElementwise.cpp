@@ -197,7 +197,8 @@ bool GraphBuilder::withNumber(const onnx::Node &node, const View &input,
     return binaryCodes().at(node.op)(scalars, both);
   };
   auto found = scores.find(node.input(numberIsFirst ? 1 : 0));
-  if (found != scores.end() && (node.op == "Mul" || (node.op == "Div" && !numberIsFirst))) {
+  if (found != scores.end() && !found->second.isSoftmax &&
+      (node.op == "Mul" || (node.op == "Div" && !numberIsFirst))) {
     Scores scaled = found->second;
     scaled.scale = node.op == "Mul" ? scaled.scale * value : scaled.scale / value;
     scores[node.outputs[0]] = scaled;

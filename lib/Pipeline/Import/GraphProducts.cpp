@@ -35,6 +35,12 @@ bool GraphBuilder::matMul(const onnx::Node &node) {
   if (a->rank() < 2 || b->rank() < 2) {
     return fail(node, "products of vectors are not supported");
   }
+  if (auto found = scores.find(node.inputs[0]); found != scores.end() && found->second.isSoftmax) {
+    const char *why = nullptr; // What is no attention is computed as it is written.
+    if (auto result = attention(node, found->second, *b, /*isCausal=*/false, why)) {
+      return give(node, *result);
+    }
+  }
   int64_t rank = std::max(a->rank(), b->rank());
   auto label = [&](int64_t own, int64_t first, int64_t second) {
     llvm::SmallVector<int64_t> labels;
@@ -302,6 +308,11 @@ bool GraphBuilder::softmax(const onnx::Node &node) {
   if (packed) {
     packed->tensor = SoftmaxOp::create(ops.builder, ops.location(nameOf(node)),
                                        packed->tensor.getType(), packed->tensor);
+  }
+  if (auto found = scores.find(node.input(0)); found != scores.end() && !found->second.isSoftmax) {
+    Scores weights = found->second;
+    weights.isSoftmax = true;
+    scores[node.outputs[0]] = weights;
   }
   return give(node, packed, "the last dimension is merged with the batch");
 }

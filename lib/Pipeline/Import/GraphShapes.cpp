@@ -14,6 +14,7 @@ using namespace weft;
 
 bool GraphBuilder::identity(const onnx::Node &node) {
   const View *view = viewOf(node, 0, /*takesIntegers=*/true);
+  keepScores(node, 0);
   return view && give(node, *view);
 }
 

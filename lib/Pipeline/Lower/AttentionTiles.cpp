@@ -36,7 +36,8 @@ llvm::SmallVector<int64_t> weightShape(const AttentionSizes &sizes,
 } // namespace
 
 AttentionSizes::AttentionSizes(Value query, Value key, Value value, int64_t block,
-                               std::optional<int64_t> window) {
+                               std::optional<int64_t> window, bool isBidirectional)
+    : isBidirectional(isBidirectional) {
   auto queryType = cast<MemRefType>(query.getType());
   auto keyType = cast<MemRefType>(key.getType());
   Type type = wideTypeOf(queryType.getElementType());
@@ -113,7 +114,11 @@ Buffer zeroScratch(Code &code, Type type, int64_t rows, int64_t columns) {
 
 void hideKeys(Code &code, const AttentionSizes &sizes, Buffer scores, Num row, Num query,
               Num firstKey) {
-  Num seen = query + 1 - firstKey, none = code.index(0), all = code.index(scores.getSize(1));
+  if (sizes.isBidirectional && sizes.keys % sizes.keyTile == 0) {
+    return;
+  }
+  Num end = sizes.isBidirectional ? code.index(sizes.keys) : query + 1;
+  Num seen = end - firstKey, none = code.index(0), all = code.index(scores.getSize(1));
   Num hidden = code.real(scores.getElementType(), kUnseen);
   auto hide = [&](Num j) { scores.store(hidden, row, j); };
   code.loop(code.select(seen < none, none, seen), all, hide);

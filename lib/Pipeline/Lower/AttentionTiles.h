@@ -24,8 +24,10 @@ struct AttentionSizes {
   /// From the types of the query, the key and the value; `block` is the number of queries, and of
   /// keys, to work on at once, where they are as many and fit in the cache.
   AttentionSizes(mlir::Value query, mlir::Value key, mlir::Value value, int64_t block,
-                 std::optional<int64_t> window);
+                 std::optional<int64_t> window, bool isBidirectional);
 
+  /// Whether queries see all keys, later ones too.
+  bool isBidirectional;
   /// Keys that a query sees at most, that of its own position included; `keys` without a window.
   int64_t window;
   int64_t batch, queries, keys, kvHeads, group, features, valueFeatures;
@@ -65,8 +67,9 @@ Buffer zeroScratch(Code &code, mlir::Type type, int64_t rows, int64_t columns);
 /// differences of it from any score are finite.
 inline constexpr double kUnseen = -1e30;
 
-/// Sets to kUnseen the scores in row `row` of keys after the query, and of those before its window:
-/// all counted in the sequence, the first of the row being key `firstKey`.
+/// Sets to kUnseen the scores in row `row` of keys after the query (where that matters, else of
+/// those after the last key), and of keys before its window: all counted in the sequence, the
+/// first of the row being key `firstKey`.
 void hideKeys(Code &code, const AttentionSizes &sizes, Buffer scores, Num row, Num query,
               Num firstKey);
 

@@ -24,8 +24,8 @@ constexpr int64_t kBlock = 64;
 class AttentionEmitter {
 public:
   AttentionEmitter(Code &code, AttentionOp op, AttentionOp::Adaptor operands, ValueRange results)
-      : code(code),
-        sizes(operands.getQuery(), operands.getKey(), operands.getValue(), kBlock, op.getWindow()),
+      : code(code), sizes(operands.getQuery(), operands.getKey(), operands.getValue(), kBlock,
+                          op.getWindow(), op.getBidirectional()),
         type(code.buffer(operands.getQuery()).getElementType()),
         scale(op.getScale().convertToDouble()), query(code.buffer(operands.getQuery())),
         key(code.buffer(operands.getKey())), value(code.buffer(operands.getValue())),
@@ -80,7 +80,8 @@ void AttentionEmitter::emitBlock() {
   code.fill(totals, 0);
   code.fill(greatest, kUnseen);
   Num end = firstQuery + sizes.queryBlock, all = code.index(sizes.keys);
-  code.loop(firstTile(), code.select(end < all, end, all), sizes.keyTile, [&](Num start) {
+  Num last = sizes.isBidirectional ? all : code.select(end < all, end, all);
+  code.loop(firstTile(), last, sizes.keyTile, [&](Num start) {
     firstKey = start;
     packColumns(code, {key, {b}, firstKey, {h}}, keys);
     packRows(code, {value, {b}, firstKey, {h}}, values);

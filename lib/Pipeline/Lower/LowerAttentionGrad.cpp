@@ -31,8 +31,8 @@ class AttentionGradEmitter {
 public:
   AttentionGradEmitter(Code &code, AttentionGradOp op, AttentionGradOp::Adaptor operands,
                        ValueRange results)
-      : code(code),
-        sizes(operands.getQuery(), operands.getKey(), operands.getValue(), kBlock, op.getWindow()),
+      : code(code), sizes(operands.getQuery(), operands.getKey(), operands.getValue(), kBlock,
+                          op.getWindow(), op.getBidirectional()),
         type(code.buffer(operands.getQuery()).getElementType()),
         scale(op.getScale().convertToDouble()), query(code.buffer(operands.getQuery())),
         key(code.buffer(operands.getKey())), value(code.buffer(operands.getValue())),
@@ -106,7 +106,8 @@ void AttentionGradEmitter::emitTile() {
   code.loop(0, sizes.group, [&](Num head) {
     g = head;
     // The first block whose last query sees the tile's first key.
-    Num from = firstKey / sizes.queryBlock * sizes.queryBlock;
+    Num from =
+        sizes.isBidirectional ? code.index(0) : firstKey / sizes.queryBlock * sizes.queryBlock;
     code.loop(from, endOfQueries(), sizes.queryBlock, [&](Num start) {
       firstQuery = start;
       emitBlock();

@@ -181,6 +181,17 @@ func.func @attention_window(%q: tensor<2x4x2x3x8xf32>, %k: tensor<2x4x2x8xf32>) 
 
 // -----
 
+func.func @attention_bidirectional_window(%q: tensor<2x4x2x3x8xf32>, %k: tensor<2x4x2x8xf32>) {
+  // attention_c6
+  // expected-error @+1 {{a bidirectional attention has no window}}
+  %0:2 = weft.attention(%q, %k, %k) scale = 0.5 dropout = 0.0 window = 2 bidirectional
+      : tensor<2x4x2x3x8xf32>, tensor<2x4x2x8xf32>, tensor<2x4x2x8xf32>
+      -> tensor<2x4x2x3x8xf32>, tensor<2x2x3x4xf32>
+  return
+}
+
+// -----
+
 func.func @attention_key(%q: tensor<2x4x2x3x8xf32>, %k: tensor<2x4x2x8xf32>) {
   // attention_c2
   // expected-error @+1 {{seed, step and layer are given exactly when there is dropout}}

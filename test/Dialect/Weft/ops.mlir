@@ -213,6 +213,22 @@ func.func @attention(%q: tensor<2x4x2x3x8xf32>, %k: tensor<2x4x2x8xf32>,
   return
 }
 
+// CHECK-LABEL: @attention_bidirectional
+func.func @attention_bidirectional(%q: tensor<2x4x2x3x8xf32>, %k: tensor<2x4x2x8xf32>) {
+  // CHECK: weft.attention(%{{.*}}, %{{.*}}, %{{.*}}) scale = 5.000000e-01 dropout = 0.000000e+00 bidirectional :
+  %0:2 = weft.attention(%q, %k, %k) scale = 0.5 dropout = 0.0 bidirectional
+      : tensor<2x4x2x3x8xf32>, tensor<2x4x2x8xf32>, tensor<2x4x2x8xf32>
+      -> tensor<2x4x2x3x8xf32>, tensor<2x2x3x4xf32>
+  // CHECK: weft.attention_grad
+  // CHECK-SAME: dropout = 0.000000e+00 bidirectional :
+  %1:3 = weft.attention_grad(%q, %k, %k) output(%0#0, %0#1) gradient(%0#0)
+      scale = 0.5 dropout = 0.0 bidirectional
+      : tensor<2x4x2x3x8xf32>, tensor<2x4x2x8xf32>, tensor<2x4x2x8xf32>, tensor<2x4x2x3x8xf32>,
+        tensor<2x2x3x4xf32>, tensor<2x4x2x3x8xf32>
+      -> tensor<2x4x2x3x8xf32>, tensor<2x4x2x8xf32>, tensor<2x4x2x8xf32>
+  return
+}
+
 // CHECK-LABEL: @attention_window
 func.func @attention_window(%q: tensor<2x4x2x3x8xf32>, %k: tensor<2x4x2x8xf32>,
                             %v: tensor<2x4x2x8xf32>) {

@@ -1,4 +1,4 @@
-//===- AttentionOps.cpp - causal attention ------------------------------===//
+//===- AttentionOps.cpp - attention -------------------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -22,13 +22,14 @@ constexpr const char *kMustReplicate = "sd";
 /// With dropout a weight's number counts the query heads of a group, whose offset nobody gives.
 constexpr const char *kMustReplicateWithDropout = "srd";
 
-/// Two products of positions by positions for each head, of which causality needs half, and a
+/// `products` of positions by positions for each head, of which causality needs half, and a
 /// window as much less as it hides; each product is a multiply-add for each feature.
-OpCost attentionCost(Operation *op, Value query, double products, std::optional<uint64_t> window) {
-  auto type = cast<RankedTensorType>(query.getType());
+template <typename OpTy> OpCost attentionCost(OpTy op, double products) {
+  auto type = cast<RankedTensorType>(op.getQuery().getType());
   auto positions = static_cast<double>(type.getDimSize(1));
-  double width = window ? std::min(static_cast<double>(*window), positions) : positions;
-  BatchPolynomial flops = elementCount(type.getShape(), products * width * (2 - width / positions));
+  double width = std::min(static_cast<double>(op.getWindow().value_or(positions)), positions);
+  double keys = op.getBidirectional() ? positions : width * (1 - width / positions / 2);
+  BatchPolynomial flops = elementCount(type.getShape(), products * 2 * keys);
   OpCost cost = elementwiseCost(op, 0);
   cost.flops = flops;
   return cost;
@@ -49,6 +50,9 @@ template <typename OpTy> static LogicalResult verifyAttention(OpTy op) {
   if (op.getWindow() && static_cast<int64_t>(*op.getWindow()) < 1) { // attention_c4
     return op.emitOpError() << "the window must be at least 1, got "
                             << static_cast<int64_t>(*op.getWindow());
+  }
+  if (op.getWindow() && op.getBidirectional()) { // attention_c6
+    return op.emitOpError("a bidirectional attention has no window");
   }
   return verifyPosition(op, op.getOffsets(), op.getGlobalShape()); // attention_c3
 }
@@ -84,7 +88,7 @@ FactorRule AttentionOp::getFactorRule() {
                         getDropout().isZero() ? kMustReplicate : kMustReplicateWithDropout);
 }
 
-OpCost AttentionOp::getCost() { return attentionCost(*this, getQuery(), 2, getWindow()); }
+OpCost AttentionOp::getCost() { return attentionCost(*this, 2); }
 
 SmallVector<unsigned> AttentionOp::getPositionFactors() {
   return getDropout().isZero() ? SmallVector<unsigned>{} : SmallVector<unsigned>{0, 2};
@@ -107,7 +111,7 @@ LogicalResult AttentionOp::buildGradient(OpBuilder &builder, ValueRange resultGr
       builder, getLoc(), queryType.clone(wideTypeOf(queryType.getElementType())),
       getKey().getType(), getValue().getType(), getQuery(), getKey(), getValue(), getOutput(),
       getLse(), outputGradient, getSeed(), getStep(), getLayer(), getOffsets(), getScale(),
-      getDropout(), getWindowAttr(), getGlobalShapeAttr());
+      getDropout(), getWindowAttr(), getBidirectional(), getGlobalShapeAttr());
   operandGradients[0] = gradient.getQueryGradient();
   operandGradients[1] = gradient.getKeyGradient();
   operandGradients[2] = gradient.getValueGradient();
@@ -123,7 +127,7 @@ FactorRule AttentionGradOp::getFactorRule() {
                         getDropout().isZero() ? kMustReplicate : kMustReplicateWithDropout);
 }
 
-OpCost AttentionGradOp::getCost() { return attentionCost(*this, getQuery(), 5, getWindow()); }
+OpCost AttentionGradOp::getCost() { return attentionCost(*this, 5); }
 
 SmallVector<unsigned> AttentionGradOp::getPositionFactors() {
   return getDropout().isZero() ? SmallVector<unsigned>{} : SmallVector<unsigned>{0, 2};

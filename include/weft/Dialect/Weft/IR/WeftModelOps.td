@@ -139,7 +139,7 @@ def Weft_EmbeddingGradOp : Weft_Op<"embedding_grad", [Pure, Weft_AdditivePositio
 
 def Weft_AttentionOp : Weft_Op<"attention", [Pure, Weft_Differentiable, Weft_Positional,
     AttrSizedOperandSegments]> {
-  let summary = "causal attention with grouped queries";
+  let summary = "attention with grouped queries";
   let description = [{
     query is [batch, position, KV head, query head in the group, feature], key and value
     [batch, position, KV head, feature]. For each query, softmax over the keys at its
@@ -148,7 +148,8 @@ def Weft_AttentionOp : Weft_Op<"attention", [Pure, Weft_Differentiable, Weft_Pos
     softmax's denominator, which is all that the derivative needs: no matrix of
     positions by positions is ever held.
 
-    With a window of w, only the w keys up to the query's own position count.
+    With a window of w, only the w keys up to the query's own position count. A bidirectional
+    attention has no order of positions: each query sees all keys.
 
     With a dropout rate above zero, weights are dropped by the generator of
     `docs/Numerics.md` from seed, step and layer (site 3), and the others scaled by
@@ -162,17 +163,19 @@ def Weft_AttentionOp : Weft_Op<"attention", [Pure, Weft_Differentiable, Weft_Pos
       heads, and only with dropout.
     - attention_c4: a window is at least 1.
     - attention_c5: query, key, value and output have one element type, lse its wide type.
+    - attention_c6: a bidirectional attention has no window.
   }];
   let arguments = (ins Weft_FloatTensor:$query, Weft_FloatTensor:$key, Weft_FloatTensor:$value,
                        Optional<Weft_CounterTensor>:$seed, Optional<Weft_CounterTensor>:$step,
                        Optional<Index>:$layer, Variadic<Index>:$offsets,
                        F64Attr:$scale, F64Attr:$dropout, OptionalAttr<I64Attr>:$window,
+                       UnitAttr:$bidirectional,
                        OptionalAttr<DenseI64ArrayAttr>:$global_shape);
   let results = (outs Weft_FloatTensor:$output, Weft_FloatTensor:$lse);
   let hasVerifier = 1;
   let assemblyFormat = [{
     `(` $query `,` $key `,` $value `)` `scale` `=` $scale `dropout` `=` $dropout
-    (`window` `=` $window^)? (`key` `(` $seed^ `,` $step `,` $layer `:` type($seed) `,` type($step) `)`)?
+    (`window` `=` $window^)? (`bidirectional` $bidirectional^)? (`key` `(` $seed^ `,` $step `,` $layer `:` type($seed) `,` type($step) `)`)?
     (`offsets` `(` $offsets^ `)`)? (`of` $global_shape^)? attr-dict
     `:` type($query) `,` type($key) `,` type($value) `->` type($output) `,` type($lse)
   }];
@@ -195,6 +198,7 @@ def Weft_AttentionGradOp : Weft_Op<"attention_grad", [Pure, Weft_Positional,
                        Optional<Weft_CounterTensor>:$seed, Optional<Weft_CounterTensor>:$step,
                        Optional<Index>:$layer, Variadic<Index>:$offsets,
                        F64Attr:$scale, F64Attr:$dropout, OptionalAttr<I64Attr>:$window,
+                       UnitAttr:$bidirectional,
                        OptionalAttr<DenseI64ArrayAttr>:$global_shape);
   let results = (outs Weft_FloatTensor:$query_gradient, Weft_FloatTensor:$key_gradient,
                       Weft_FloatTensor:$value_gradient);
@@ -202,7 +206,7 @@ def Weft_AttentionGradOp : Weft_Op<"attention_grad", [Pure, Weft_Positional,
   let assemblyFormat = [{
     `(` $query `,` $key `,` $value `)` `output` `(` $output `,` $lse `)`
     `gradient` `(` $gradient `)` `scale` `=` $scale `dropout` `=` $dropout
-    (`window` `=` $window^)? (`key` `(` $seed^ `,` $step `,` $layer `:` type($seed) `,` type($step) `)`)?
+    (`window` `=` $window^)? (`bidirectional` $bidirectional^)? (`key` `(` $seed^ `,` $step `,` $layer `:` type($seed) `,` type($step) `)`)?
     (`offsets` `(` $offsets^ `)`)? (`of` $global_shape^)? attr-dict
     `:` type($query) `,` type($key) `,` type($value) `,` type($output) `,` type($lse)
     `,` type($gradient)
