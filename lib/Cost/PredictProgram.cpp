@@ -26,7 +26,11 @@ desc::Precision precisionOf(rt::ElementType type) {
 class ProgramPredictor {
 public:
   ProgramPredictor(const rt::Program &program, const desc::MachineSpec &machine)
-      : program(program), predictor(machine), devicesPerNode(machine.devicesPerNode) {}
+      : program(program), predictor(machine) {
+    for (const rt::Axis &axis : program.mesh) {
+      mesh.push_back(axis.size);
+    }
+  }
 
   double predict(const rt::Instruction &instruction) {
     switch (instruction.opcode) {
@@ -62,29 +66,19 @@ private:
     return isF64 ? desc::Precision::F64 : desc::Precision::F32;
   }
 
-  /// A group over `axes`. All are alike, but for where a node's last device lies; the slowest
-  /// counts.
   Group groupOver(const std::vector<uint32_t> &axes) {
     auto [known, isNew] = groups.try_emplace(axes);
-    Group &group = known->second;
-    if (!isNew) {
-      return group;
+    if (isNew) {
+      known->second = placeGroup(mesh, axes, predictor.devicesPerNode());
     }
-    std::vector<int64_t> ranks = program.groupOf(0, axes);
-    group.ranks = int64_t(ranks.size());
-    int64_t tried = program.rankCount() > devicesPerNode ? program.rankCount() : 0;
-    for (int64_t first = 0; first < tried && !group.crossesNodes; ++first) {
-      ranks = program.groupOf(first, axes);
-      auto [low, high] = std::minmax_element(ranks.begin(), ranks.end());
-      group.crossesNodes = *low / devicesPerNode != *high / devicesPerNode;
-    }
-    return group;
+    return known->second;
   }
 
   double predictCollective(const rt::Collective &collective) {
     static constexpr desc::CollectiveKind kinds[] = {
         desc::CollectiveKind::AllReduce, desc::CollectiveKind::AllGather,
-        desc::CollectiveKind::ReduceScatter, desc::CollectiveKind::AllToAll};
+        desc::CollectiveKind::ReduceScatter, desc::CollectiveKind::AllToAll,
+        desc::CollectiveKind::Permute};
     double bytes = std::accumulate(collective.shape.begin(), collective.shape.end(),
                                    double(rt::sizeOf(collective.type)),
                                    [](double product, int64_t size) { return product * size; });
@@ -103,7 +97,7 @@ private:
 
   const rt::Program &program;
   const Predictor predictor;
-  const int64_t devicesPerNode;
+  std::vector<int64_t> mesh;
   std::map<std::vector<uint32_t>, Group> groups;
 };
 

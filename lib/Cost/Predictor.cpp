@@ -9,10 +9,58 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <numeric>
+#include <set>
 
 namespace weft::cost {
 
 using desc::CollectiveKind;
+
+/// The ranks of the group over `axes` that rank 0 is in.
+static std::vector<int64_t> firstGroup(std::span<const int64_t> mesh,
+                                       std::span<const uint32_t> axes) {
+  std::vector<int64_t> members = {0};
+  int64_t stride = 1;
+  for (size_t axis = mesh.size(); axis-- > 0; stride *= mesh[axis]) {
+    size_t count = std::find(axes.begin(), axes.end(), axis) != axes.end() ? members.size() : 0;
+    for (int64_t step = 1; step < mesh[axis] && count > 0; ++step) {
+      for (size_t member = 0; member < count; ++member) {
+        members.push_back(members[member] + step * stride);
+      }
+    }
+  }
+  return members;
+}
+
+Group placeGroup(std::span<const int64_t> mesh, std::span<const uint32_t> axes,
+                 int64_t devicesPerNode) {
+  std::vector<int64_t> members = firstGroup(mesh, axes);
+  Group group{int64_t(members.size())};
+  int64_t ranks = std::accumulate(mesh.begin(), mesh.end(), int64_t(1), std::multiplies<>());
+  if (ranks <= devicesPerNode) {
+    return group;
+  }
+  // All groups are this one, moved to the ranks that the other axes lead to. Where in a node a
+  // group begins decides on how many it lies.
+  std::vector<uint32_t> others;
+  for (uint32_t axis = 0; axis < mesh.size(); ++axis) {
+    if (std::find(axes.begin(), axes.end(), axis) == axes.end()) {
+      others.push_back(axis);
+    }
+  }
+  std::set<int64_t> tried;
+  for (int64_t first : firstGroup(mesh, others)) {
+    if (tried.insert(first % devicesPerNode).second) {
+      std::set<int64_t> nodes;
+      for (int64_t member : members) {
+        nodes.insert((first + member) / devicesPerNode);
+      }
+      group.nodes = std::max(group.nodes, int64_t(nodes.size()));
+    }
+  }
+  return group;
+}
 
 Predictor::Predictor(const desc::MachineSpec &machine) : machine(machine) {
   const desc::MeasuredSpec &measured = machine.device.measured;
@@ -63,20 +111,66 @@ double Predictor::kernel(std::string_view kind, desc::Precision precision, doubl
 
 /// What one rank sends, in operands, and in how many messages: the formulas of the header.
 static double messages(CollectiveKind kind, double ranks) {
-  return (kind == CollectiveKind::AllReduce ? 2 : 1) * (ranks - 1);
+  return kind == CollectiveKind::Permute
+             ? 1
+             : (kind == CollectiveKind::AllReduce ? 2 : 1) * (ranks - 1);
 }
 static double operandsSent(CollectiveKind kind, double ranks) {
-  return messages(kind, ranks) * (kind == CollectiveKind::AllGather ? 1 : 1 / ranks);
+  bool sendsWhole = kind == CollectiveKind::AllGather || kind == CollectiveKind::Permute;
+  return messages(kind, ranks) * (sendsWhole ? 1 : 1 / ranks);
 }
 
-double Predictor::byLink(CollectiveKind kind, Group group, double bytes) const {
-  const auto &link = group.crossesNodes ? machine.clusterLink : machine.nodeLink;
-  if (!link) {
-    return 0; // A machine without the link has no such group.
+/// Levels of a binary tree over `count`.
+static double levels(double count) { return std::ceil(std::log2(count)); }
+
+/// Hops of a group within a node: each halves or doubles what is exchanged, where that can be.
+static double hopsWithin(CollectiveKind kind, double ranks) {
+  bool isDirect = kind == CollectiveKind::AllToAll || kind == CollectiveKind::Permute;
+  return isDirect ? messages(kind, ranks)
+                  : (kind == CollectiveKind::AllReduce ? 2 : 1) * levels(ranks);
+}
+
+/// The share of a rank's messages that leave its node.
+static double shareBetweenNodes(CollectiveKind kind, Group group) {
+  double others = double(group.ranks) - 1;
+  if (kind == CollectiveKind::Permute || group.ranks == group.nodes) {
+    return 1;
   }
-  double ranks = double(group.ranks);
-  return messages(kind, ranks) * link->latency +
-         operandsSent(kind, ranks) * bytes / link->bandwidth;
+  return (kind == CollectiveKind::AllToAll ? double(group.ranks) - group.ranksPerNode()
+                                           : double(group.nodes)) /
+         others;
+}
+
+double Predictor::byLinks(CollectiveKind kind, Group group, double bytes) const {
+  const auto &within = machine.nodeLink, &between = machine.clusterLink;
+  double hops = messages(kind, double(group.ranks));
+  double sent = operandsSent(kind, double(group.ranks)) * bytes;
+  if (!group.crossesNodes()) {
+    double near = hopsWithin(kind, double(group.ranks));
+    return within ? near * within->latency + sent / within->bandwidth : 0;
+  }
+  if (!between) {
+    return 0; // A machine of one node has no such group.
+  }
+  double far = shareBetweenNodes(kind, group), rings = group.ranksPerNode();
+  bool hasNear = far < 1 && within;
+  double latency = hops * (far * between->latency + (hasNear ? (1 - far) * within->latency : 0));
+  // A ring's bytes pass every link of the ring; those of an all-to-all are some near, some far.
+  bool isRing = kind != CollectiveKind::AllToAll && kind != CollectiveKind::Permute;
+  double farBytes = isRing ? sent / rings : sent * far,
+         nearBytes = isRing ? sent : sent * (1 - far);
+  double time = latency + std::max(farBytes / between->bandwidth,
+                                   hasNear ? nearBytes / within->bandwidth : 0);
+  if (kind != CollectiveKind::AllReduce) {
+    return time;
+  }
+  double narrowest = rings * between->bandwidth,
+         climb = levels(double(group.nodes)) * between->latency;
+  if (hasNear) {
+    narrowest = std::min(narrowest, within->bandwidth);
+    climb += levels(rings) * within->latency;
+  }
+  return std::min(time, 2 * (climb + bytes / narrowest));
 }
 
 /// On straight lines between measured sizes, which a cost of alpha + beta bytes is; below the
@@ -100,8 +194,8 @@ double Predictor::collective(CollectiveKind kind, Group group, double bytes) con
     return 0;
   }
   auto measured = collectives.find(kind);
-  if (group.crossesNodes || measured == collectives.end()) {
-    return byLink(kind, group, bytes);
+  if (group.crossesNodes() || measured == collectives.end()) {
+    return byLinks(kind, group, bytes);
   }
   auto distance = [&](int64_t ranks) { return std::abs(std::log(double(ranks) / group.ranks)); };
   auto nearest = std::min_element(
@@ -116,8 +210,8 @@ double Predictor::rendezvous(Group group) const {
   if (group.ranks <= 1) {
     return 0;
   }
-  if (group.crossesNodes) {
-    return byLink(CollectiveKind::AllGather, group, 0);
+  if (group.crossesNodes()) {
+    return byLinks(CollectiveKind::AllGather, group, 0);
   }
   double latency = machine.nodeLink ? machine.nodeLink->latency : 0;
   return machine.device.measured.rendezvousSeconds.value_or(latency);

@@ -140,7 +140,12 @@ static MachineSpec resolve(const proto::Machine &machine, Fields &) {
 }
 
 Result<MachineSpec> parseMachine(std::string_view text, const std::string &file) {
-  return detail::readDescription<proto::Machine>(text, file, "machine_r1", checkMachine, resolve);
+  auto spec =
+      detail::readDescription<proto::Machine>(text, file, "machine_r1", checkMachine, resolve);
+  if (spec) {
+    spec->text = text;
+  }
+  return spec;
 }
 
 Result<MachineSpec> loadMachine(const std::string &path) {

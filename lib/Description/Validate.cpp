@@ -11,24 +11,30 @@
 
 namespace weft::desc {
 
-std::optional<int64_t> dimensionSize(const ModelSpec &model, const RecipeSpec &recipe,
-                                     std::string_view dimension) {
+/// The dimensions that a model has by its description, with their sizes.
+static std::vector<std::pair<std::string, int64_t>> dimensionsOf(const ModelSpec &model,
+                                                                 const RecipeSpec &recipe) {
   if (model.graph) {
-    return dimension == "batch" ? std::optional(recipe.globalBatch) : std::nullopt;
+    return {{"batch", recipe.globalBatch}};
   }
-  const std::pair<std::string_view, int64_t> sizes[] = {
+  std::vector<std::pair<std::string, int64_t>> dimensions = {
       {"batch", recipe.globalBatch}, {"sequence", recipe.sequenceLength},
       {"kv_heads", model.kvHeads},   {"group", model.group()},
       {"head", model.headSize},      {"ffn", model.ffn},
       {"vocab", model.vocabulary},   {"hidden", model.hidden},
   };
-  for (const auto &[name, size] : sizes) {
+  if (model.positions == PositionKind::Learned) {
+    dimensions.emplace_back("positions", model.maximumLength);
+  }
+  return dimensions;
+}
+
+std::optional<int64_t> dimensionSize(const ModelSpec &model, const RecipeSpec &recipe,
+                                     std::string_view dimension) {
+  for (const auto &[name, size] : dimensionsOf(model, recipe)) {
     if (name == dimension) {
       return size;
     }
-  }
-  if (dimension == "positions" && model.positions == PositionKind::Learned) {
-    return model.maximumLength;
   }
   return std::nullopt;
 }
@@ -92,13 +98,20 @@ static std::string divisors(int64_t size, int64_t most) {
 
 /// legal_r1 and legal_r2 for one sharding.
 static void checkSharding(const PlanSpec &plan, const ShardingSpec &sharding,
-                          std::optional<int64_t> size, const MachineSpec &machine,
-                          Diagnostics &diagnostics) {
+                          const std::vector<std::pair<std::string, int64_t>> &dimensions,
+                          const MachineSpec &machine, Diagnostics &diagnostics) {
   auto error = [&](const char *rule, std::string message) {
     diagnostics.push_back({sharding.location, "", rule, std::move(message)});
   };
+  std::vector<std::string> names;
+  std::optional<int64_t> size;
+  for (const auto &[name, length] : dimensions) {
+    names.push_back(name);
+    size = name == sharding.dimension ? length : size;
+  }
   if (!size) {
-    error("legal_r1", "the model has no dimension " + detail::quote(sharding.dimension));
+    error("legal_r1", "the model has no dimension " + detail::quote(sharding.dimension) +
+                          ", only " + detail::join(names));
     return;
   }
   // Unknown axes and products beyond a mesh do not pass parsePlan; a plan built by hand may have
@@ -130,8 +143,7 @@ Diagnostics validatePlan(const ModelSpec &model, const RecipeSpec &recipe,
     if (model.graph && sharding.dimension != "batch") {
       continue; // Only the graph knows its dimensions: apply-plan checks them.
     }
-    checkSharding(plan, sharding, dimensionSize(model, recipe, sharding.dimension), machine,
-                  diagnostics);
+    checkSharding(plan, sharding, dimensionsOf(model, recipe), machine, diagnostics);
   }
   // legal_r3
   if (plan.ranks() > machine.devices()) {

@@ -7,6 +7,7 @@
 
 #include "Weights.h"
 
+#include "core/Elements.h"
 #include "core/Text.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -136,8 +137,8 @@ void checkSlot(const std::string &folder, const Slot &slot, const Weights &weigh
                                  "expected shape " + rt::shapeText(slot.tensorShape) + ", got " +
                                      rt::shapeText(tensor.shape)));
   }
-  std::optional<FloatType> type = floatTypeOf(tensor.dtype);
-  if (!type || *type == FloatType::F64) {
+  std::optional<rt::FloatType> type = rt::floatTypeOf(tensor.dtype);
+  if (!type || *type == rt::FloatType::F64) {
     diagnostics.push_back(
         inFile(file, slot.tensor, "expected type F32, BF16 or F16, got " + tensor.dtype));
   }

@@ -10,7 +10,6 @@
 
 #include "Json.h"
 #include "core/Safetensors.h"
-#include "weft/HuggingFace/Elements.h"
 #include "weft/HuggingFace/Folder.h"
 
 #include "llvm/ADT/StringRef.h"

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Weights.h"
+#include "core/Elements.h"
 #include "core/OutputFile.h"
 #include "core/Text.h"
 
@@ -74,7 +75,7 @@ bool LikeWriter::checkParameter(const Slot &slot) {
                          "expected shape " + rt::shapeText(slot.shape) + ", got " +
                              rt::shapeText(found->second.shape)));
   }
-  if (!floatTypeOf(found->second.dtype)) {
+  if (!rt::floatTypeOf(found->second.dtype)) {
     return refuse(inFile(source, slot.parameter,
                          "expected type F64, F32, BF16 or F16, got " + found->second.dtype));
   }
@@ -99,21 +100,21 @@ bool LikeWriter::checkOthers() {
 
 bool LikeWriter::fillSlot(const Slot &slot, const Tensor &tensor, std::vector<char> &bytes) {
   const Tensor &parameter = parameters.tensors.at(slot.parameter);
-  FloatType from = *floatTypeOf(parameter.dtype), to = *floatTypeOf(tensor.dtype);
-  char *first = bytes.data() + slot.offset() * sizeOf(to);
+  rt::FloatType from = *rt::floatTypeOf(parameter.dtype), to = *rt::floatTypeOf(tensor.dtype);
+  char *first = bytes.data() + slot.offset() * rt::sizeOf(to);
   std::vector<float> row(size_t(slot.inputs));
   for (int64_t i = 0; i < slot.outputs; ++i) {
-    decode(from, parameter.data.data() + i * slot.inputs * sizeOf(from), 1, slot.inputs,
-           row.data());
+    rt::decode(from, parameter.data.data() + i * slot.inputs * rt::sizeOf(from), 1, slot.inputs,
+               row.data());
     for (float value : row) {
-      if (std::isfinite(value) && std::abs(value) >= leastTooLarge(to)) {
+      if (std::isfinite(value) && std::abs(value) >= rt::leastTooLarge(to)) {
         return refuse(inFile(source, slot.parameter,
                              rt::concat("expected numbers that fit into ", tensor.dtype,
                                         ", the type of '", slot.tensor, "', got ", value)));
       }
     }
-    encode(to, row.data(), slot.inputs, first + i * slot.outputStride() * sizeOf(to),
-           slot.inputStride());
+    rt::encode(to, row.data(), slot.inputs, first + i * slot.outputStride() * rt::sizeOf(to),
+               slot.inputStride());
   }
   return true;
 }
@@ -157,11 +158,9 @@ bool LikeWriter::writeFile(size_t number, const std::string &target) {
 
 bool LikeWriter::copy(const std::string &name, const std::string &target) {
   rt::MappedFile from;
-  rt::OutputFile to;
   std::string error;
   return (from.open(inFolder(folder.getPath(), name), error) &&
-          to.open(inFolder(target, name), error) && to.write(from.bytes(), error) &&
-          to.commit(error)) ||
+          rt::writeFile(inFolder(target, name), from.bytes(), error)) ||
          refuse(inFile("", "", error));
 }
 

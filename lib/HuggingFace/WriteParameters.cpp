@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Weights.h"
+#include "core/Elements.h"
 #include "core/OutputFile.h"
 
 using namespace weft;
@@ -16,16 +17,16 @@ namespace {
 /// Writes one parameter, row by row of its matrix.
 bool writeSlot(const Slot &slot, const Weights &weights, rt::OutputFile &file, std::string &error) {
   const rt::SafetensorsFile::Tensor &tensor = weights.tensorOf(slot);
-  FloatType type = *floatTypeOf(tensor.dtype);
-  const char *first = tensor.data.data() + slot.offset() * sizeOf(type);
+  rt::FloatType type = *rt::floatTypeOf(tensor.dtype);
+  const char *first = tensor.data.data() + slot.offset() * rt::sizeOf(type);
   // Enough rows at a time to make few calls of the system.
   constexpr int64_t batchElements = 1 << 18;
   std::vector<float> batch;
   for (int64_t row = 0; row < slot.outputs; ++row) {
     size_t begin = batch.size();
     batch.resize(begin + size_t(slot.inputs));
-    decode(type, first + row * slot.outputStride() * sizeOf(type), slot.inputStride(), slot.inputs,
-           batch.data() + begin);
+    rt::decode(type, first + row * slot.outputStride() * rt::sizeOf(type), slot.inputStride(),
+               slot.inputs, batch.data() + begin);
     if (int64_t(batch.size()) >= batchElements || row + 1 == slot.outputs) {
       auto bytes = std::as_bytes(std::span(batch));
       if (!file.write({reinterpret_cast<const char *>(bytes.data()), bytes.size()}, error)) {

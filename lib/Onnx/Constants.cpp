@@ -25,6 +25,8 @@ private:
   bool isStatic(std::string_view name) const { return !dynamic.contains(name); }
   /// Whether some use of `name`, or of what it is turned into, is that of a parameter.
   bool isTrained(const std::string &name, int64_t wideDimensions) const;
+  /// Whether `node` is such a use.
+  static bool trains(const Node &node, int64_t wideDimensions);
 
   std::set<std::string, std::less<>> dynamic;
   std::multimap<std::string, std::pair<const Node *, size_t>, std::less<>> users;
@@ -54,7 +56,7 @@ bool movesElements(const std::string &op) {
   return ops.contains(op);
 }
 
-bool Uses::isTrained(const std::string &name, int64_t wideDimensions) const {
+bool Uses::trains(const Node &node, int64_t wideDimensions) {
   static const std::set<std::string> weights = {"MatMul",
                                                 "Gemm",
                                                 "Conv",
@@ -66,18 +68,28 @@ bool Uses::isTrained(const std::string &name, int64_t wideDimensions) const {
                                                 "Add",
                                                 "Sub",
                                                 "Concat"};
-  auto [begin, end] = users.equal_range(name);
-  return std::any_of(begin, end, [&](const auto &use) {
-    const auto &[node, input] = use.second;
-    if (isStatic(node->outputs.front())) {
-      return input == 0 && movesElements(node->op) &&
-             std::any_of(node->outputs.begin(), node->outputs.end(),
-                         [&](const std::string &to) { return isTrained(to, wideDimensions); });
+  // A table is multiplied with, too; a scale has one dimension.
+  bool isScale = (node.op == "Mul" || node.op == "Div") && wideDimensions <= 1;
+  return isScale || weights.contains(node.op);
+}
+
+bool Uses::isTrained(const std::string &name, int64_t wideDimensions) const {
+  std::vector<std::string> names{name};
+  while (!names.empty()) {
+    auto [begin, end] = users.equal_range(names.back());
+    names.pop_back();
+    for (auto use = begin; use != end; ++use) {
+      const auto &[node, input] = use->second;
+      if (!isStatic(node->outputs.front())) {
+        if (trains(*node, wideDimensions)) {
+          return true;
+        }
+      } else if (input == 0 && movesElements(node->op)) {
+        names.insert(names.end(), node->outputs.begin(), node->outputs.end());
+      }
     }
-    // A table is multiplied with, too; a scale has one dimension.
-    bool isScale = (node->op == "Mul" || node->op == "Div") && wideDimensions <= 1;
-    return isScale || weights.contains(node->op);
-  });
+  }
+  return false;
 }
 
 bool Uses::isConstant(const Initializer &initializer) const {

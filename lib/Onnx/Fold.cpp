@@ -9,9 +9,10 @@
 
 #include "FoldParts.h"
 
+#include "weft/Onnx/Slices.h"
+
 #include <algorithm>
 #include <cmath>
-#include <functional>
 
 namespace weft::onnx {
 
@@ -67,29 +68,6 @@ const std::map<std::string, double (*)(double)> &unaries() {
   };
   return table;
 }
-
-/// The index of an element of a tensor of `shape` that is spread over one of `over`.
-class Spread {
-public:
-  Spread(const Shape &shape, const Shape &over) : strides(over.size(), 0) {
-    int64_t stride = 1;
-    size_t missing = over.size() - shape.size();
-    for (size_t i = shape.size(); i-- > 0;) {
-      strides[missing + i] = shape[i] == 1 ? 0 : stride;
-      stride *= shape[i];
-    }
-  }
-  size_t at(const Shape &index) const {
-    int64_t place = 0;
-    for (size_t i = 0; i < index.size(); ++i) {
-      place += index[i] * strides[i];
-    }
-    return static_cast<size_t>(place);
-  }
-
-private:
-  Shape strides;
-};
 
 /// One fold. Functions return false with an error.
 class Folder {
@@ -152,10 +130,11 @@ bool Folder::elementwise() {
   if (!allocate(type, shape)) {
     return false;
   }
-  Spread ofA(a.shape, shape), ofB(b.shape, shape);
-  size_t place = 0;
-  bool isFine = forEachIndex(shape, [&](const Shape &index) {
-    double x = a.values[ofA.at(index)], y = b.values[ofB.at(index)];
+  bool isFine = true;
+  double *next = result.values.data();
+  std::array strides{spreadStrides(a.shape, shape), spreadStrides(b.shape, shape)};
+  forEachPlace<2>(shape, strides, {0, 0}, [&](const std::array<int64_t, 2> &places) {
+    double x = a.values[size_t(places[0])], y = b.values[size_t(places[1])];
     bool mixes = (isPerSample(x) || isPerSample(y)) && !arithmetic.ofBatch;
     double value = arithmetic.code(x, y);
     if (!isFloat(type)) {
@@ -164,8 +143,8 @@ bool Folder::elementwise() {
     // n * batch / m must come out even.
     bool isOdd =
         isPerSample(x) && node.op == "Div" && std::fmod(value, kBatch) != 0 && isPerSample(value);
-    result.values[place++] = value;
-    return !mixes && !isOdd;
+    *next++ = value;
+    isFine &= !mixes && !isOdd;
   });
   return isFine || fail("only products can be taken of the batch, whose size is not known");
 }
@@ -190,15 +169,16 @@ bool Folder::where() {
   if (!allocate(inputs[1]->type, shape)) {
     return false;
   }
-  Spread ofCondition(inputs[0]->shape, shape), ofA(inputs[1]->shape, shape),
-      ofB(inputs[2]->shape, shape);
-  size_t place = 0;
-  return forEachIndex(shape, [&](const Shape &index) {
-    bool holds = inputs[0]->values[ofCondition.at(index)] != 0;
-    result.values[place++] =
-        holds ? inputs[1]->values[ofA.at(index)] : inputs[2]->values[ofB.at(index)];
-    return true;
+  std::array<Shape, 3> strides;
+  for (size_t i = 0; i < 3; ++i) {
+    strides[i] = spreadStrides(inputs[i]->shape, shape);
+  }
+  double *next = result.values.data();
+  forEachPlace<3>(shape, strides, {0, 0, 0}, [&](const std::array<int64_t, 3> &places) {
+    bool holds = inputs[0]->values[size_t(places[0])] != 0;
+    *next++ = inputs[holds ? 1 : 2]->values[size_t(places[holds ? 1 : 2])];
   });
+  return true;
 }
 
 bool Folder::cast() {
@@ -281,12 +261,12 @@ bool Folder::expand() {
   if (!allocate(inputs[0]->type, shape)) {
     return false;
   }
-  Spread from(inputs[0]->shape, shape);
-  size_t place = 0;
-  return forEachIndex(shape, [&](const Shape &index) {
-    result.values[place++] = inputs[0]->values[from.at(index)];
-    return true;
+  double *next = result.values.data();
+  std::array strides{spreadStrides(inputs[0]->shape, shape)};
+  forEachPlace<1>(shape, strides, {0}, [&](const std::array<int64_t, 1> &places) {
+    *next++ = inputs[0]->values[size_t(places[0])];
   });
+  return true;
 }
 
 bool Folder::range() {
@@ -312,7 +292,7 @@ bool Folder::trilu() {
     return fail("expected a tensor of at least two dimensions");
   }
   int64_t diagonal = inputs.size() > 1 && inputs[1] && inputs[1]->isScalar()
-                         ? static_cast<int64_t>(inputs[1]->values[0])
+                         ? clampedInteger(inputs[1]->values[0])
                          : 0;
   bool isUpper = integerAttribute(node, "upper", 1) != 0;
   result = *inputs[0];

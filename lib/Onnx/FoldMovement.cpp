@@ -18,14 +18,6 @@ namespace {
 using Shape = std::vector<int64_t>;
 using Outputs = std::vector<Constant>;
 
-Shape stridesOf(const Shape &shape) {
-  Shape strides(shape.size(), 1);
-  for (size_t i = shape.size(); i-- > 1;) {
-    strides[i - 1] = strides[i] * shape[i];
-  }
-  return strides;
-}
-
 /// The integers of an input that may be left out.
 std::optional<Shape> integersOf(const std::vector<const Constant *> &inputs, size_t number) {
   if (number >= inputs.size() || !inputs[number]) {
@@ -66,6 +58,9 @@ private:
     outputs.push_back(std::move(constant));
     return true;
   }
+  /// Gives a constant of `shape` whose element at `index` is the input's at
+  /// `offset` + sum of index[d] * strides[d].
+  bool giveElements(const Shape &shape, int64_t offset, const Shape &strides);
   bool giveReshaped(const Shape &shape);
   /// `offsets[d] + i * strides[d]` of each dimension, `shape[d]` of them.
   bool giveSlice(const Shape &shape, const Shape &offsets, const Shape &strides);
@@ -77,7 +72,7 @@ private:
 };
 
 bool Movement::giveReshaped(const Shape &shape) {
-  if (elementCount(shape) != static_cast<int64_t>(input.values.size())) {
+  if (!isReasonable(shape) || elementCount(shape) != static_cast<int64_t>(input.values.size())) {
     return fail("shape " + textOf(input.shape) + " does not reshape to " + textOf(shape));
   }
   return give({input.type, shape, input.values});
@@ -155,20 +150,12 @@ bool Movement::transpose() {
   if (!permutationOf(node, input.rank(), order)) {
     return fail("expected a permutation of the dimensions");
   }
-  Shape shape, from = stridesOf(input.shape);
+  Shape shape, strides, from = stridesOf(input.shape);
   for (int64_t axis : order) {
     shape.push_back(input.shape[static_cast<size_t>(axis)]);
+    strides.push_back(from[static_cast<size_t>(axis)]);
   }
-  Constant result{input.type, shape, {}};
-  forEachIndex(shape, [&](const Shape &index) {
-    int64_t place = 0;
-    for (size_t i = 0; i < index.size(); ++i) {
-      place += index[i] * from[static_cast<size_t>(order[i])];
-    }
-    result.values.push_back(input.values[static_cast<size_t>(place)]);
-    return true;
-  });
-  return give(result);
+  return giveElements(shape, 0, strides);
 }
 
 bool Movement::gather() {
@@ -184,6 +171,10 @@ bool Movement::gather() {
   Constant result{input.type, Shape(input.shape.begin(), input.shape.begin() + *axis), {}};
   result.shape.insert(result.shape.end(), inputs[1]->shape.begin(), inputs[1]->shape.end());
   result.shape.insert(result.shape.end(), input.shape.begin() + *axis + 1, input.shape.end());
+  if (!allocateValues(result, error)) {
+    return false;
+  }
+  auto next = result.values.begin();
   for (int64_t i = 0; i < outer; ++i) {
     for (int64_t index : *indices) {
       int64_t row = index < 0 ? index + length : index;
@@ -192,7 +183,7 @@ bool Movement::gather() {
                     std::to_string(length));
       }
       auto begin = input.values.begin() + (i * length + row) * inner;
-      result.values.insert(result.values.end(), begin, begin + inner);
+      next = std::copy_n(begin, inner, next);
     }
   }
   return give(result);
@@ -212,33 +203,46 @@ bool Movement::concat() {
       return fail("expected inputs with equally many dimensions");
     }
     result.shape[at] += shape[at];
+    shape[at] = input.shape[at];
+    if (shape != input.shape) {
+      return fail("expected inputs that differ only along the axis");
+    }
   }
+  if (!allocateValues(result, error)) {
+    return false;
+  }
+  auto next = result.values.begin();
   int64_t outer = elementCount(Shape(input.shape.begin(), input.shape.begin() + *axis));
   for (int64_t i = 0; i < outer; ++i) {
     for (const Constant *part : inputs) {
       auto run = static_cast<int64_t>(part->values.size()) / std::max<int64_t>(outer, 1);
       auto begin = part->values.begin() + i * run;
-      result.values.insert(result.values.end(), begin, begin + run);
+      next = std::copy_n(begin, run, next);
     }
-  }
-  if (static_cast<int64_t>(result.values.size()) != elementCount(result.shape)) {
-    return fail("expected inputs that differ only along the axis");
   }
   return give(result);
 }
 
-bool Movement::giveSlice(const Shape &shape, const Shape &offsets, const Shape &strides) {
+bool Movement::giveElements(const Shape &shape, int64_t offset, const Shape &strides) {
   Constant result{input.type, shape, {}};
-  Shape from = stridesOf(input.shape);
-  forEachIndex(shape, [&](const Shape &index) {
-    int64_t place = 0;
-    for (size_t i = 0; i < index.size(); ++i) {
-      place += (offsets[i] + index[i] * strides[i]) * from[i];
-    }
-    result.values.push_back(input.values[static_cast<size_t>(place)]);
-    return true;
+  if (!allocateValues(result, error)) {
+    return false;
+  }
+  double *next = result.values.data();
+  forEachPlace<1>(shape, {strides}, {offset}, [&](const std::array<int64_t, 1> &places) {
+    *next++ = input.values[size_t(places[0])];
   });
-  return give(result);
+  return give(std::move(result));
+}
+
+bool Movement::giveSlice(const Shape &shape, const Shape &offsets, const Shape &strides) {
+  Shape from = stridesOf(input.shape);
+  int64_t offset = 0;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    offset += offsets[i] * from[i];
+    from[i] *= strides[i];
+  }
+  return giveElements(shape, offset, from);
 }
 
 bool Movement::slice() {
@@ -262,7 +266,9 @@ bool Movement::split() {
   Shape shape = input.shape, offsets(shape.size(), 0), strides(shape.size(), 1);
   for (int64_t length : lengths) {
     shape[static_cast<size_t>(*axis)] = length;
-    giveSlice(shape, offsets, strides);
+    if (!giveSlice(shape, offsets, strides)) {
+      return false;
+    }
     offsets[static_cast<size_t>(*axis)] += length;
   }
   return true;

@@ -47,6 +47,18 @@ int64_t sizeOf(ElementType type) {
 
 bool isFloat(ElementType type) { return type == ElementType::F32 || type == ElementType::F64; }
 
+bool isReasonable(const std::vector<int64_t> &shape) {
+  constexpr int64_t kMost = int64_t(1) << 40;
+  int64_t product = 1;
+  for (int64_t size : shape) {
+    if (size < 0 || size > kMost / product) {
+      return false;
+    }
+    product *= std::max<int64_t>(size, 1);
+  }
+  return shape.size() <= 16;
+}
+
 int64_t elementCount(const std::vector<int64_t> &shape) {
   int64_t count = 1;
   for (int64_t size : shape) {
@@ -128,6 +140,11 @@ std::vector<const Node *> liveNodes(const Graph &graph) {
 }
 
 desc::Diagnostic problem(const std::string &path, std::string where, std::string message) {
+  // Names may be anything; a message is one line.
+  for (std::string *text : {&where, &message}) {
+    std::replace_if(
+        text->begin(), text->end(), [](unsigned char c) { return c < ' ' || c == 127; }, '?');
+  }
   return {{path, 0, 0}, std::move(where), "", std::move(message)};
 }
 

@@ -133,22 +133,26 @@ bool writeModel(const std::string &path, const ::onnx::ModelProto &model, std::s
     error = "the graph without its parameters is too large to be written";
     return false;
   }
-  rt::OutputFile file;
-  return file.open(path, error) && file.write(bytes, error) && file.commit(error);
+  return rt::writeFile(path, bytes, error);
 }
 
 /// Tensors that the program keeps: parameters, and the statistics of batch norms.
 std::vector<Proto *> keptTensors(::onnx::GraphProto &to, const Graph &graph,
                                  const std::vector<std::string> &constants) {
-  std::set<std::string> used, excluded(constants.begin(), constants.end());
+  std::set<std::string, std::less<>> used, statistics;
+  std::set<std::string> excluded(constants.begin(), constants.end());
   for (const Node *node : liveNodes(graph)) {
     used.insert(node->inputs.begin(), node->inputs.end());
+    if (node->op == "BatchNormalization") {
+      statistics.insert({std::string(node->input(3)), std::string(node->input(4))});
+    }
   }
   std::vector<Proto *> tensors;
   for (Proto &tensor : *to.mutable_initializer()) {
     const Initializer &initializer = *graph.initializer(tensor.name());
-    if (isFloat(initializer.type) && initializer.elementCount() > 1 &&
-        used.contains(tensor.name()) && !excluded.contains(tensor.name())) {
+    bool isTrained = initializer.elementCount() > 1 && used.contains(tensor.name()) &&
+                     !excluded.contains(tensor.name());
+    if (isFloat(initializer.type) && (isTrained || statistics.contains(tensor.name()))) {
       tensors.push_back(&tensor);
     } else {
       writeInside(tensor, initializer);

@@ -47,6 +47,8 @@ bool parseModel(const std::string &path, ::onnx::ModelProto &model, std::string 
     FirstError first;
     google::protobuf::TextFormat::Parser parser;
     parser.RecordErrorsTo(&first);
+    // As in binary files: the parser recurses, and a deep file must not reach its stack.
+    parser.SetRecursionLimit(100);
     if (!parser.Parse(&stream, &model)) {
       error = "is no text of an ONNX model: " + first.text;
       return false;

@@ -102,6 +102,15 @@ std::optional<Port> Reader::readPort(const ::onnx::ValueInfoProto &from, const c
     }
     ++number;
   }
+  std::vector<int64_t> known;
+  for (const Dimension &dimension : port.dimensions) {
+    const auto *length = std::get_if<int64_t>(&dimension);
+    known.push_back(length ? *length : 1);
+  }
+  if (!isReasonable(known)) {
+    error(where, "has an impossible shape");
+    return std::nullopt;
+  }
   return port;
 }
 
@@ -127,7 +136,9 @@ void Reader::readInitializers(const ::onnx::GraphProto &from) {
     Initializer initializer;
     initializer.name = tensor.name();
     std::string message;
-    if (!tensors.read(tensor, initializer, message)) {
+    if (tensor.name().empty()) {
+      error("initializer " + std::to_string(graph.order.size()), "has no name");
+    } else if (!tensors.read(tensor, initializer, message)) {
       error("initializer '" + tensor.name() + "'", message);
     } else if (!graph.initializers.emplace(tensor.name(), initializer).second) {
       error("initializer '" + tensor.name() + "'", "stands twice in the file");
@@ -182,6 +193,9 @@ void Reader::readNodes(const ::onnx::GraphProto &from) {
     node.outputs.assign(proto.output().begin(), proto.output().end());
     if (!proto.domain().empty() && proto.domain() != "ai.onnx") {
       error(node.describe(), "ops of domain '" + proto.domain() + "' are not read, only ai.onnx");
+    }
+    if (node.outputs.empty()) {
+      error(node.describe(), "has no output");
     }
     for (const ::onnx::AttributeProto &attribute : proto.attribute()) {
       readAttribute(attribute, node);

@@ -17,7 +17,7 @@
 namespace weft::onnx {
 
 int64_t clampedInteger(double value) {
-  return static_cast<int64_t>(std::clamp(value, -0x1p53, 0x1p53));
+  return std::isnan(value) ? 0 : static_cast<int64_t>(std::clamp(value, -0x1p53, 0x1p53));
 }
 
 std::string textOf(const std::vector<int64_t> &shape) {
@@ -29,15 +29,11 @@ std::string textOf(const std::vector<int64_t> &shape) {
 }
 
 bool allocateValues(Constant &constant, std::string &error) {
-  double count = 1;
-  for (int64_t size : constant.shape) {
-    count *= static_cast<double>(size);
-  }
-  if (count > 0x1p26) {
+  if (!isReasonable(constant.shape) || elementCount(constant.shape) > kMostElements) {
     error = "makes a constant of more than 2^26 elements";
     return false;
   }
-  constant.values.assign(static_cast<size_t>(count), 0.0);
+  constant.values.assign(static_cast<size_t>(elementCount(constant.shape)), 0.0);
   return true;
 }
 
@@ -75,22 +71,21 @@ bool lengthsOf(const Constant &constant, std::vector<int64_t> &lengths, std::str
   return true;
 }
 
-bool forEachIndex(const std::vector<int64_t> &shape,
-                  const std::function<bool(const std::vector<int64_t> &)> &code) {
-  int64_t count = elementCount(shape);
-  std::vector<int64_t> index(shape.size(), 0);
-  for (int64_t i = 0; i < count; ++i) {
-    if (!code(index)) {
-      return false;
-    }
-    for (size_t d = shape.size(); d-- > 0;) {
-      if (++index[d] < shape[d]) {
-        break;
-      }
-      index[d] = 0;
-    }
+std::vector<int64_t> stridesOf(const std::vector<int64_t> &shape) {
+  std::vector<int64_t> strides(shape.size(), 1);
+  for (size_t i = shape.size(); i-- > 1;) {
+    strides[i - 1] = strides[i] * shape[i];
   }
-  return true;
+  return strides;
+}
+
+std::vector<int64_t> spreadStrides(const std::vector<int64_t> &shape,
+                                   const std::vector<int64_t> &over) {
+  std::vector<int64_t> strides(over.size() - shape.size(), 0), own = stridesOf(shape);
+  for (size_t i = 0; i < shape.size(); ++i) {
+    strides.push_back(shape[i] == 1 ? 0 : own[i]);
+  }
+  return strides;
 }
 
 std::optional<ElementType> elementTypeOfNumber(int64_t number) {
@@ -154,7 +149,7 @@ bool reshapedLengths(const std::vector<double> &lengths, const std::vector<doubl
       length = 1;
     } else if (length == 0 && !allowZero && i < lengths.size()) {
       length = lengths[i];
-    } else if (!(length > 0)) {
+    } else if (!(length > 0 && (length <= 0x1p53 || isPerSample(length)))) {
       error = "expected lengths above 0, and one that is -1 at most";
       return false;
     }
@@ -239,10 +234,15 @@ bool slicesOf(const std::vector<int64_t> &shape, const std::vector<int64_t> &sta
 
 bool splitLengths(const Node &node, const std::optional<std::vector<int64_t>> &given,
                   int64_t length, std::vector<int64_t> &lengths, std::string &error) {
+  constexpr int64_t kMostPieces = 1024;
+  auto pieces = integerAttribute(node, "num_outputs", static_cast<int64_t>(node.outputs.size()));
+  if ((given ? static_cast<int64_t>(given->size()) : pieces) > kMostPieces) {
+    error = "makes more than 1024 pieces";
+    return false;
+  }
   if (given) {
     lengths = *given;
   } else {
-    auto pieces = integerAttribute(node, "num_outputs", static_cast<int64_t>(node.outputs.size()));
     pieces = std::clamp<int64_t>(pieces, 1, std::max<int64_t>(length, 1));
     int64_t each = (length + pieces - 1) / pieces;
     for (int64_t begin = 0; begin < length; begin += each) {

@@ -59,15 +59,12 @@ bool TensorReader::read(const Proto &from, Initializer &to, std::string &error) 
     return false;
   }
   to.type = *type;
-  int64_t count = 1;
-  for (int64_t size : from.dims()) {
-    if (size < 0 || size > (int64_t(1) << 32) || count * size > (int64_t(1) << 40)) {
-      error = "has an impossible shape";
-      return false;
-    }
-    count *= size;
-    to.shape.push_back(size);
+  to.shape.assign(from.dims().begin(), from.dims().end());
+  if (!isReasonable(to.shape)) {
+    error = "has an impossible shape";
+    return false;
   }
+  int64_t count = to.elementCount();
   if (!(from.data_location() == Proto::EXTERNAL ? readExternal(from, to, error)
                                                 : readBytes(from, to, error))) {
     return false;

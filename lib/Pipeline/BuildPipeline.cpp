@@ -25,6 +25,13 @@ void buildPlan(OpPassManager &manager, const PipelineOptions &options) {
   buildPlanPipeline(manager, plan);
 }
 
+void buildPartition(OpPassManager &manager, const PipelineOptions &options) {
+  ReshardToCollectivesPassOptions reshard;
+  reshard.machine = options.machine;
+  reshard.narrowReductions = options.narrowReductions;
+  buildPartitionPipeline(manager, reshard, options.mutation);
+}
+
 } // namespace
 
 void weft::buildPhase(OpPassManager &manager, Phase phase, const PipelineOptions &options) {
@@ -43,7 +50,7 @@ void weft::buildPhase(OpPassManager &manager, Phase phase, const PipelineOptions
   case Phase::Partition:
     // At once after Plan: between the two, an upstream pattern could drop an encoding. It makes
     // tensors local, and only then may upstream's passes run.
-    return buildPartitionPipeline(manager, options.narrowReductions, options.mutation);
+    return buildPartition(manager, options);
   case Phase::Schedule:
     // Local shapes are known, and collectives are ops: what is left can become kernels that never
     // communicate, and one straight line that can be proven.

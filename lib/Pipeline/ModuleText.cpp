@@ -9,6 +9,7 @@
 
 #include "mlir/Bytecode/BytecodeReader.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/MemoryBuffer.h"
 
 using namespace weft;
@@ -19,6 +20,9 @@ namespace {
 constexpr int64_t kMostOpen = 256;
 /// Words and signs that may follow each other with nothing between them that ends an expression.
 constexpr int64_t kMostWords = 1024;
+/// Characters of an alias, with all that it names written out. An alias of two others of two others
+/// is short to write and endless to print.
+constexpr int64_t kMostExpanded = 1 << 24;
 
 /// Walks over a text once, string literals and comments left out.
 class Scanner {
@@ -34,6 +38,9 @@ public:
       if (words > kMostWords) {
         return refusal("words in an expression", kMostWords);
       }
+      if (alias && *alias > kMostExpanded) {
+        return refusal("characters in an alias with its aliases written out", kMostExpanded);
+      }
     }
     return std::nullopt;
   }
@@ -45,11 +52,22 @@ private:
   }
 
   void step() {
+    StringRef before = text;
+    take();
+    if (alias) {
+      *alias += int64_t(before.size() - text.size());
+    }
+  }
+
+  /// Takes one word or sign.
+  void take() {
     char c = text.front();
     if (c == '"') {
       skipString();
     } else if (text.starts_with("//")) {
       text = text.drop_until([](char other) { return other == '\n'; });
+    } else if (c == '#' || c == '!') {
+      takeAlias();
     } else if (llvm::isAlnum(c)) {
       text = text.drop_while(llvm::isAlnum);
       ++words;
@@ -58,12 +76,30 @@ private:
       ++words;
     } else {
       text = text.drop_front();
-      take(c);
+      takeSign(c);
     }
   }
 
-  void take(char c) {
-    line += c == '\n';
+  /// The name of an alias, or an attribute or type of a dialect: a definition if `=` follows, else
+  /// a use. What is used is defined before.
+  void takeAlias() {
+    StringRef rest = text.drop_front().drop_while(
+        [](char c) { return llvm::isAlnum(c) || StringRef("_$.-").contains(c); });
+    StringRef name = text.drop_back(rest.size());
+    text = rest;
+    if (text.ltrim().starts_with("=")) {
+      alias = &aliases[name];
+      openBefore = open;
+    } else if (auto used = aliases.find(name); alias && used != aliases.end()) {
+      *alias += used->second;
+    }
+  }
+
+  void takeSign(char c) {
+    if (c == '\n') {
+      ++line;
+      alias = open > openBefore ? alias : nullptr;
+    }
     if (StringRef("([{<").contains(c)) {
       ++open;
     } else if (StringRef(")]}>").contains(c)) {
@@ -83,6 +119,11 @@ private:
 
   StringRef text;
   int64_t line = 1, open = 0, words = 0;
+  /// Lengths of the aliases so far, written out, and that of the one that is being defined, which
+  /// ends with its line, or that of its last bracket.
+  llvm::StringMap<int64_t> aliases;
+  int64_t *alias = nullptr;
+  int64_t openBefore = 0;
 };
 
 } // namespace

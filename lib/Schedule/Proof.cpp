@@ -37,9 +37,7 @@ std::string weft::schedule::describeInstruction(const rt::Program &program, Sect
 std::string weft::schedule::describeCollective(const rt::Program &program,
                                                const rt::Collective &collective) {
   std::string text = rt::nameOf(collective.kind);
-  bool reduces = collective.kind == rt::CollectiveKind::AllReduce ||
-                 collective.kind == rt::CollectiveKind::ReduceScatter;
-  if (reduces) {
+  if (rt::isReduction(collective.kind)) {
     text += std::string(" ") + rt::nameOf(collective.reduction);
   }
   text += std::string(" ") + rt::nameOf(collective.type) + "[";
@@ -47,7 +45,7 @@ std::string weft::schedule::describeCollective(const rt::Program &program,
     text += (i == 0 ? "" : "x") + std::to_string(collective.shape[i]);
   }
   text += "]";
-  if (collective.kind != rt::CollectiveKind::AllReduce) {
+  if (rt::changesShape(collective.kind)) {
     text += " dim " + std::to_string(collective.dim);
   }
   if (collective.kind == rt::CollectiveKind::AllToAll) {
@@ -56,6 +54,9 @@ std::string weft::schedule::describeCollective(const rt::Program &program,
   text += " over";
   for (uint32_t axis : collective.axes) {
     text += " " + program.mesh[axis].name;
+  }
+  for (size_t i = 0; i < collective.sources.size(); ++i) {
+    text += (i == 0 ? " from " : ",") + std::to_string(collective.sources[i]);
   }
   return text;
 }

@@ -218,11 +218,9 @@ void CollectiveCheck::compareGroup(uint32_t axes, const std::vector<int64_t> &gr
 
 /// Whether two ranks that meet mean the same. Numbers of axes agree, as meshes do.
 bool meansTheSame(const rt::Collective &a, const rt::Collective &b) {
-  bool reduces =
-      a.kind == rt::CollectiveKind::AllReduce || a.kind == rt::CollectiveKind::ReduceScatter;
   return a.kind == b.kind && a.type == b.type && a.axes == b.axes && a.shape == b.shape &&
-         (!reduces || a.reduction == b.reduction) &&
-         (a.kind == rt::CollectiveKind::AllReduce || a.dim == b.dim) &&
+         a.sources == b.sources && (!rt::isReduction(a.kind) || a.reduction == b.reduction) &&
+         (!rt::changesShape(a.kind) || a.dim == b.dim) &&
          (a.kind != rt::CollectiveKind::AllToAll || a.dim2 == b.dim2);
 }
 

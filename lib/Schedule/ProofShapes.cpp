@@ -158,7 +158,7 @@ private:
       ranks *= program.mesh[axis].size;
     }
     std::vector<int64_t> result = collective.shape;
-    bool moves = collective.kind != rt::CollectiveKind::AllReduce;
+    bool moves = rt::changesShape(collective.kind);
     bool isAllToAll = collective.kind == rt::CollectiveKind::AllToAll;
     if (moves &&
         (collective.dim >= result.size() ||

@@ -27,7 +27,8 @@ constexpr double kProductShare = 0.55, kMemoryShare = 0.2, kCollectiveShare = 0.
 constexpr double kFewSeconds = 20, kFewestSeconds = 2;
 
 constexpr CollectiveKind kKinds[] = {CollectiveKind::AllReduce, CollectiveKind::AllGather,
-                                     CollectiveKind::ReduceScatter, CollectiveKind::AllToAll};
+                                     CollectiveKind::ReduceScatter, CollectiveKind::AllToAll,
+                                     CollectiveKind::Permute};
 
 Product makeProduct(ElementType type, int64_t m, int64_t n, int64_t k) {
   Product product;
@@ -215,6 +216,9 @@ private:
         collective.axes = {1};
         collective.shape = {group, bytes / int64_t(sizeof(float)) / group};
         collective.dim2 = 1;
+        for (int64_t rank = 0; kind == CollectiveKind::Permute && rank < group; ++rank) {
+          collective.sources.push_back(uint32_t((rank + 1) % group));
+        }
         Communicator::Handle handle = link.prepare(collective, {"calibration", 1, nameOf(kind)});
         Timing timing = sampler.measure([&] { link.run(handle, operand.data(), result.data()); });
         if (link.rank() == 0) {

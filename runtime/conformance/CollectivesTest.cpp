@@ -119,6 +119,23 @@ TEST_P(Collectives, AllToAll) {
   }
 }
 
+TEST_P(Collectives, Permute) {
+  // A ring, the reverse, and the identity.
+  std::vector<uint32_t> ring, reverse, same;
+  for (uint32_t rank = 0, count = uint32_t(ranks()); rank < count; ++rank) {
+    ring.push_back((rank + 1) % count);
+    reverse.push_back(count - 1 - rank);
+    same.push_back(rank);
+  }
+  for (const std::vector<uint32_t> &sources : {ring, reverse, same}) {
+    for (ElementType type : {ElementType::F64, ElementType::BF16, ElementType::I32}) {
+      Collective collective = {
+          CollectiveKind::Permute, ReductionKind::Sum, type, {0}, shape({}), 0, 0, sources};
+      expectAsDefined(collective, line(ranks()), false);
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(RanksAndSizes, Collectives,
                          testing::Combine(testing::Values(1, 2, 4, 7, 8),
                                           testing::Values(0, 1, 4, 100, 1000, 10000)));
@@ -133,6 +150,25 @@ TEST(Groups, EverySetOfAxesInEveryOrder) {
       expectAsDefined({kind, ReductionKind::Sum, ElementType::F32, axes, {12, 5}, 0, 1}, mesh,
                       false);
     }
+  }
+}
+
+TEST(Groups, PermutesCountRanksByTheOrderOfAxes) {
+  std::vector<Axis> mesh = {{"a", 2}, {"b", 3}, {"c", 2}};
+  for (const std::vector<uint32_t> &axes : {std::vector<uint32_t>{0, 1}, {1, 0}, {2, 0}, {1}}) {
+    std::vector<uint32_t> sources;
+    for (int64_t ranks = int64_t(groupOf(0, axes, mesh).size()), rank = 0; rank < ranks; ++rank) {
+      sources.push_back(uint32_t((rank * 5 + 2) % ranks)); // No size here is a multiple of 5.
+    }
+    expectAsDefined({CollectiveKind::Permute,
+                     ReductionKind::Sum,
+                     ElementType::F32,
+                     axes,
+                     {12, 5},
+                     0,
+                     0,
+                     sources},
+                    mesh, false);
   }
 }
 

@@ -51,6 +51,7 @@ Index resultShape(const Collective &collective, int64_t members) {
   Index shape = collective.shape;
   switch (collective.kind) {
   case CollectiveKind::AllReduce:
+  case CollectiveKind::Permute:
     break;
   case CollectiveKind::AllGather:
     shape[collective.dim] *= members;
@@ -94,6 +95,9 @@ Origin originOf(const Collective &collective, Index index, int64_t me, int64_t m
     index[dim] += me * piece[dim];
     break;
   }
+  case CollectiveKind::Permute:
+    origin.member = collective.sources[size_t(me)];
+    break;
   }
   origin.index = std::move(index);
   return origin;

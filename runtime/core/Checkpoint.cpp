@@ -7,12 +7,17 @@
 
 #include "core/Checkpoint.h"
 
+#include "core/CheckedMath.h"
+#include "core/Elements.h"
 #include "core/OutputFile.h"
 #include "core/Pieces.h"
 #include "core/Text.h"
 
+#include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstring>
+#include <optional>
 #include <set>
 
 using namespace weft::rt;
@@ -75,19 +80,44 @@ bool Checkpoint::open(const std::string &path, const Program &program, std::stri
       return false;
     }
   }
-  return checkNames(program, error) && checkState(program, error) && readStep(program, error);
+  if (!checkNames(program, error) || !checkState(program, error) || !readStep(program, error)) {
+    return false;
+  }
+  if (rounded > 0) {
+    remark += concat("'", path, "': rounded ", rounded, " tensors from F64 to F32\n");
+  }
+  return true;
 }
 
-bool Checkpoint::checkTensor(const NamedTensor &tensor, std::string &error) const {
+/// The first of `count` numbers that is too large for a float, or null. They are not aligned.
+static std::optional<double> firstTooLarge(const char *numbers, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    double number;
+    std::memcpy(&number, numbers + i * sizeof(number), sizeof(number));
+    if (std::isfinite(number) && std::abs(number) >= leastTooLarge(FloatType::F32)) {
+      return number;
+    }
+  }
+  return std::nullopt;
+}
+
+bool Checkpoint::checkTensor(const NamedTensor &tensor, std::string &error) {
   const SafetensorsFile::Tensor &found = file.tensors.at(tensor.name);
-  const char *dtype = safetensorsName(tensor.layout.type);
-  if (found.dtype != dtype) {
-    return fail(error, "'", tensor.name, "' in '", path, "' is ", found.dtype, ", expected ",
-                dtype);
+  std::optional<FloatType> type = floatTypeOf(found.dtype);
+  if (!type) {
+    return fail(error, "'", tensor.name, "' in '", path, "' is ", found.dtype,
+                ", expected F64, F32, BF16 or F16");
   }
   if (found.shape != tensor.layout.globalShape) {
     return fail(error, "'", tensor.name, "' in '", path, "' has shape ", shapeText(found.shape),
                 ", expected ", shapeText(tensor.layout.globalShape));
+  }
+  if (*type == FloatType::F64 && tensor.layout.type == ElementType::F32) {
+    ++rounded;
+    if (auto number = firstTooLarge(found.data.data(), found.data.size() / sizeof(double))) {
+      return fail(error, "'", tensor.name, "' in '", path, "' has ", *number,
+                  ", expected numbers that fit into F32, the type of the program");
+    }
   }
   return true;
 }
@@ -159,16 +189,38 @@ bool Checkpoint::readStep(const Program &program, std::string &error) {
   return true;
 }
 
+void Checkpoint::loadTensor(const NamedTensor &tensor, const Program &program,
+                            Executor &executor) const {
+  const SafetensorsFile::Tensor &found = file.tensors.at(tensor.name);
+  const TensorLayout &layout = tensor.layout;
+  void *piece = executor.address(tensor.buffer);
+  if (found.dtype == safetensorsName(layout.type)) {
+    scatterPiece(layout, program.mesh, executor.coordinates(), found.data.data(), piece);
+    return;
+  }
+  // The piece as it is in the file, then element by element.
+  FloatType type = *floatTypeOf(found.dtype);
+  Region whole = {std::vector<int64_t>(found.shape.size(), 0), found.shape};
+  Region own = localRegion(layout, program.mesh, executor.coordinates());
+  auto count = static_cast<int64_t>(elementCount(own.shape));
+  std::vector<char> stored(size_t(count * sizeOf(type)));
+  copyOverlap(whole, found.data.data(), own, stored.data(), size_t(sizeOf(type)));
+  if (layout.type == ElementType::F32) {
+    decode(type, stored.data(), 1, count, static_cast<float *>(piece));
+    return;
+  }
+  std::vector<float> values(size_t(count), 0.0F); // Has all bits of what is not F64.
+  decode(type, stored.data(), 1, count, values.data());
+  std::copy(values.begin(), values.end(), static_cast<double *>(piece));
+}
+
 void Checkpoint::load(const Program &program, Executor &executor) const {
   for (const auto *list : {&program.parameters, &program.optimizerState}) {
     for (const NamedTensor &tensor : *list) {
-      void *piece = executor.address(tensor.buffer);
-      auto found = file.tensors.find(tensor.name);
-      if (found == file.tensors.end()) {
-        std::memset(piece, 0, program.buffers[tensor.buffer].bytes);
+      if (file.tensors.count(tensor.name)) {
+        loadTensor(tensor, program, executor);
       } else {
-        scatterPiece(tensor.layout, program.mesh, executor.coordinates(), found->second.data.data(),
-                     piece);
+        std::memset(executor.address(tensor.buffer), 0, program.buffers[tensor.buffer].bytes);
       }
     }
   }

@@ -36,9 +36,11 @@ bool saveCheckpoint(const std::string &path, const Program &program,
 class Checkpoint {
 public:
   /// Fails if the file is not valid, lacks a parameter, has tensors that the program does not know,
-  /// or if a type or shape differs. Optimizer state must be there as a whole or not at all.
-  /// State of another optimizer is passed over. Optimizer state without the metadata "step" is an
-  /// error: its running means would be corrected for the wrong number of steps.
+  /// or if a shape differs. Tensors may be of any floating-point type: they are converted, F64 to
+  /// F32 by rounding, which `note` tells, unless a number is too large for that; then it fails.
+  /// Optimizer state must be there as a whole or not at all. State of another optimizer is passed
+  /// over. Optimizer state without the metadata "step" is an error: its running means would be
+  /// corrected for the wrong number of steps.
   bool open(const std::string &path, const Program &program, std::string &error);
 
   /// The step to go on with: the file's, if it has all optimizer state; else 0.
@@ -52,7 +54,8 @@ public:
   void load(const Program &program, Executor &executor) const;
 
 private:
-  bool checkTensor(const NamedTensor &tensor, std::string &error) const;
+  bool checkTensor(const NamedTensor &tensor, std::string &error);
+  void loadTensor(const NamedTensor &tensor, const Program &program, Executor &executor) const;
   bool checkNames(const Program &program, std::string &error);
   bool checkState(const Program &program, std::string &error);
   bool readStep(const Program &program, std::string &error);
@@ -61,6 +64,7 @@ private:
   std::string path, remark;
   int64_t step = 0;
   bool hasState = false;
+  size_t rounded = 0; // Tensors of F64 in a program of F32.
 };
 
 } // namespace weft::rt

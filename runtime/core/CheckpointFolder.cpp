@@ -185,9 +185,7 @@ bool CheckpointFolder::commit(int64_t step, std::string &error) {
   if (rename(from.c_str(), to.c_str()) != 0) {
     return cannot("write", to, error);
   }
-  OutputFile file;
-  return syncFolder(path, error) && file.open(inside("LATEST"), error) && file.write(name, error) &&
-         file.commit(error);
+  return syncFolder(path, error) && writeFile(inside("LATEST"), name, error);
 }
 
 /// Takes a checkpoint its name, so that no half of it is ever found under it, and removes it.

@@ -10,7 +10,6 @@
 #include "core/Text.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <mutex>
@@ -37,13 +36,17 @@ bool Executor::prepare(Communicator &communicator, Observer &observer) {
   if (!prepareProducts()) {
     return false;
   }
-  size_t operands = 0;
+  size_t operands = 0, phases = 0;
   for (const auto *section : {&program.init, &program.step, &program.evaluate}) {
     for (const Instruction &instruction : *section) {
       operands += instruction.operands.size();
+      if (instruction.opcode == Opcode::Kernel) {
+        phases += size_t(kernels[instruction.target].phaseCount);
+      }
     }
   }
   addresses.reserve(operands);
+  cuts.reserve(phases);
   initCode = prepareSection("init", program.init);
   stepCode = prepareSection("step", program.step);
   evaluateCode = prepareSection("evaluate", program.evaluate);
@@ -95,6 +98,12 @@ bool Executor::prepareProducts() {
   return true;
 }
 
+void Executor::appendCuts(const KernelCode &kernel, bool isSmall) {
+  for (int64_t phase = 0; phase < kernel.phaseCount; ++phase) {
+    cuts.push_back(cutIterations(kernel.iterations[phase], isSmall ? 1 : program.threadsPerRank));
+  }
+}
+
 std::vector<Executor::Prepared>
 Executor::prepareSection(const char *section, const std::vector<Instruction> &instructions) {
   std::vector<Prepared> code;
@@ -112,7 +121,8 @@ Executor::prepareSection(const char *section, const std::vector<Instruction> &in
     switch (instruction.opcode) {
     case Opcode::Kernel:
       prepared.kernel = &kernels[instruction.target];
-      prepared.isSmall = operandBytes(instruction) < kSmallBytes;
+      prepared.cuts = cuts.data() + cuts.size();
+      appendCuts(*prepared.kernel, operandBytes(instruction) < kSmallBytes);
       break;
     case Opcode::Product:
       break;
@@ -132,34 +142,23 @@ Executor::prepareSection(const char *section, const std::vector<Instruction> &in
   return code;
 }
 
-Outcome Executor::runSection(const std::vector<Prepared> &code) {
+Outcome Executor::runSection(const std::vector<Prepared> &code, StepTimes *times) {
+  if (times) {
+    times->beginStep(link->waitedSeconds());
+  }
   for (size_t index = 0; index < code.size(); ++index) {
     Outcome outcome = execute(code[index]);
     if (outcome != Outcome::Done) {
       notFiniteAt = index;
       return outcome;
     }
-  }
-  return link->stopped() ? Outcome::Stopped : Outcome::Done;
-}
-
-Outcome Executor::measureStep() {
-  using Clock = std::chrono::steady_clock;
-  times->beginStep();
-  Clock::time_point begin = Clock::now();
-  for (size_t index = 0; index < stepCode.size(); ++index) {
-    double waited = link->waitedSeconds();
-    Outcome outcome = execute(stepCode[index]);
-    if (outcome != Outcome::Done) {
-      notFiniteAt = index;
-      return outcome;
+    if (times) {
+      times->lap(index, link->waitedSeconds());
     }
-    Clock::time_point end = Clock::now();
-    times->record(index, std::chrono::duration<double>(end - begin).count(),
-                  link->waitedSeconds() - waited);
-    begin = end;
   }
-  times->endStep();
+  if (times) {
+    times->endStep();
+  }
   return link->stopped() ? Outcome::Stopped : Outcome::Done;
 }
 
@@ -201,8 +200,8 @@ Outcome Executor::runProduct(const Prepared &instruction) {
 void Executor::runKernel(const Prepared &instruction) {
   const KernelCode &kernel = *instruction.kernel;
   for (int64_t phase = 0; phase < kernel.phaseCount; ++phase) {
+    Cut cut = instruction.cuts[phase];
     int64_t iterations = kernel.iterations[phase];
-    Cut cut = cutIterations(iterations, instruction.isSmall ? 1 : program.threadsPerRank);
     team->run(cut.pieces, [&](int64_t piece) {
       int64_t begin = piece * cut.length;
       kernel.function(instruction.operands, instruction.immediates, place.data(), phase, begin,

@@ -63,7 +63,7 @@ public:
   bool prepare(Communicator &communicator, Observer &observer);
 
   Outcome runInit() { return runSection(initCode); }
-  Outcome runStep() { return times ? measureStep() : runSection(stepCode); }
+  Outcome runStep() { return runSection(stepCode, times); }
   Outcome runEvaluate() { return runSection(evaluateCode); }
 
   /// From now on keeps the times of steps in `times`, which must outlive this object; null for
@@ -93,8 +93,8 @@ private:
     uint32_t target = 0;
     Communicator::Handle handle = 0;
     const KernelCode *kernel = nullptr;
-    /// For Kernel: whether there is so little to do that one thread is soonest done.
-    bool isSmall = false;
+    /// For Kernel: how the iterations of each phase are cut for threads, in `cuts`.
+    const Cut *cuts = nullptr;
     /// Addresses of the operands, in `addresses`.
     void *const *operands = nullptr;
     const int64_t *immediates = nullptr;
@@ -109,10 +109,11 @@ private:
   bool allocateArena();
   bool prepareProducts();
   uint64_t operandBytes(const Instruction &instruction) const;
+  void appendCuts(const KernelCode &kernel, bool isSmall);
   std::vector<Prepared> prepareSection(const char *section,
                                        const std::vector<Instruction> &instructions);
-  Outcome runSection(const std::vector<Prepared> &code);
-  Outcome measureStep();
+  /// Keeps the times of a step in `times`, unless that is null.
+  Outcome runSection(const std::vector<Prepared> &code, StepTimes *times = nullptr);
   Outcome execute(const Prepared &instruction);
   Outcome runProduct(const Prepared &instruction);
   void runKernel(const Prepared &instruction);
@@ -133,6 +134,8 @@ private:
   /// Operand addresses of all instructions, one after another. Never grows after `prepare`
   /// has reserved it, since instructions point into it.
   std::vector<void *> addresses;
+  /// The cuts of all kernels' phases, likewise.
+  std::vector<Cut> cuts;
   std::vector<Prepared> initCode, stepCode, evaluateCode;
   /// A maximum over all ranks of "is my value not finite".
   Communicator::Handle agree = 0;

@@ -126,6 +126,11 @@ bool OutputFile::commit(std::string &error) {
   return syncFolder(folderOf(path), error); // The name, too, is to be on disk.
 }
 
+bool weft::rt::writeFile(const std::string &path, std::span<const char> bytes, std::string &error) {
+  OutputFile file;
+  return file.open(path, error) && file.write(bytes, error) && file.commit(error);
+}
+
 OutputFile::~OutputFile() {
   if (descriptor >= 0) {
     ::close(descriptor);

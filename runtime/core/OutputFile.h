@@ -43,6 +43,9 @@ private:
   int descriptor = -1;
 };
 
+/// Writes all of a file by an OutputFile.
+bool writeFile(const std::string &path, std::span<const char> bytes, std::string &error);
+
 /// A file that grows, what is written being visible to readers at once. One thread at a time.
 class StreamFile {
 public:

@@ -27,8 +27,16 @@ const char *weft::rt::nameOf(BufferClass kind) {
 
 const char *weft::rt::nameOf(CollectiveKind kind) {
   static constexpr const char *names[] = {"all-reduce", "all-gather", "reduce-scatter",
-                                          "all-to-all"};
+                                          "all-to-all", "permute"};
   return names[size_t(kind)];
+}
+
+bool weft::rt::isReduction(CollectiveKind kind) {
+  return kind == CollectiveKind::AllReduce || kind == CollectiveKind::ReduceScatter;
+}
+
+bool weft::rt::changesShape(CollectiveKind kind) {
+  return kind != CollectiveKind::AllReduce && kind != CollectiveKind::Permute;
 }
 
 const char *weft::rt::nameOf(ReductionKind kind) {

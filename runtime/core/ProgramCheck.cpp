@@ -5,9 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "core/ProgramCheck.h"
+
 #include "core/CheckedMath.h"
 #include "core/Text.h"
-#include "weft-rt/Program.h"
 
 #include <algorithm>
 #include <cmath>
@@ -21,9 +22,6 @@ namespace {
 /// No mesh that a program is made for comes near; keeps ranks' arithmetic in 64 bits.
 constexpr uint64_t kMaxRanks = 1 << 24;
 
-/// What costs and rates are.
-bool isAmount(double number) { return std::isfinite(number) && number >= 0; }
-
 /// Looks at one program. Every method gives false after putting the fault into `error`.
 class Checker {
 public:
@@ -31,9 +29,7 @@ public:
 
   bool check() {
     return checkMesh() && checkBuffers() && checkTensors() && checkInputs() && checkProducts() &&
-           checkCollectives() && checkObservations() && checkSection("init", program.init) &&
-           checkSection("step", program.step) && checkSection("evaluate", program.evaluate) &&
-           checkEvaluate();
+           checkCollectives() && checkObservations();
   }
 
 private:
@@ -44,28 +40,11 @@ private:
   bool checkInputs();
   bool checkProducts();
   bool checkCollectives();
+  bool checkSources(const std::string &name, const Collective &collective);
   bool checkObservations();
-  bool checkSection(const char *section, const std::vector<Instruction> &instructions);
-
-  bool checkEvaluate();
 
   bool checkLayout(const std::string &name, const TensorLayout &layout);
   bool checkAxes(const std::string &name, std::span<const uint32_t> axes);
-  bool checkOperands(const std::string &where, const Instruction &instruction);
-  bool checkTarget(const std::string &where, const Instruction &instruction);
-  /// Buffer `number` holds elements of `type` and has room for `elements` of them.
-  bool checkRoom(const std::string &where, uint32_t number, ElementType type, uint64_t elements);
-
-  bool checkProductOperands(const std::string &where, const Instruction &instruction);
-  bool checkCollectiveOperands(const std::string &where, const Instruction &instruction);
-
-  uint64_t groupSize(std::span<const uint32_t> axes) const {
-    uint64_t size = 1;
-    for (uint32_t axis : axes) {
-      size *= uint64_t(program.mesh[axis].size);
-    }
-    return size;
-  }
 
   const Program &program;
   std::string &error;
@@ -138,26 +117,11 @@ bool Checker::checkLayout(const std::string &name, const TensorLayout &layout) {
   }
   for (size_t dim = 0; dim < layout.globalShape.size(); ++dim) {
     int64_t size = layout.globalShape[dim];
-    uint64_t pieces = groupSize(layout.dimAxes[dim]);
+    uint64_t pieces = groupSize(program, layout.dimAxes[dim]);
     if (size < 0 || uint64_t(size) % pieces != 0) {
       return fail(error, name, " has ", size, " in dimension ", dim,
                   ", which does not divide into ", pieces, " pieces");
     }
-  }
-  return true;
-}
-
-bool Checker::checkRoom(const std::string &where, uint32_t number, ElementType type,
-                        uint64_t elements) {
-  const Buffer &buffer = program.buffers[number];
-  if (buffer.type != type) {
-    return fail(error, where, " needs ", nameOf(type), " in buffer ", number, ", which holds ",
-                nameOf(buffer.type));
-  }
-  uint64_t bytes = saturatingMul(elements, sizeOf(type));
-  if (bytes > buffer.bytes) {
-    return fail(error, where, " needs ", bytes, " bytes in buffer ", number, ", which has ",
-                buffer.bytes);
   }
   return true;
 }
@@ -178,8 +142,8 @@ bool Checker::checkTensors() {
         return fail(error, name, " lies in buffer ", tensor.buffer, ", which is not persistent");
       }
       if (!checkLayout(name, tensor.layout) ||
-          !checkRoom(name, tensor.buffer, tensor.layout.type,
-                     elementCount(localShape(tensor.layout, program.mesh)))) {
+          !checkRoom(program, name, tensor.buffer, tensor.layout.type,
+                     elementCount(localShape(tensor.layout, program.mesh)), error)) {
         return false;
       }
     }
@@ -299,7 +263,10 @@ bool Checker::checkCollectives() {
         return fail(error, name, " has a negative size in ", shapeText(collective.shape));
       }
     }
-    if (collective.kind == CollectiveKind::AllReduce) {
+    if (!checkSources(name, collective)) {
+      return false;
+    }
+    if (!changesShape(collective.kind)) {
       continue;
     }
     bool two = collective.kind == CollectiveKind::AllToAll;
@@ -310,10 +277,27 @@ bool Checker::checkCollectives() {
                   shapeText(collective.shape));
     }
     if (collective.kind != CollectiveKind::AllGather &&
-        uint64_t(collective.shape[collective.dim]) % groupSize(collective.axes) != 0) {
+        uint64_t(collective.shape[collective.dim]) % groupSize(program, collective.axes) != 0) {
       return fail(error, name, " cuts ", collective.shape[collective.dim], " into ",
-                  groupSize(collective.axes), " pieces");
+                  groupSize(program, collective.axes), " pieces");
     }
+  }
+  return true;
+}
+
+bool Checker::checkSources(const std::string &name, const Collective &collective) {
+  uint64_t ranks =
+      collective.kind == CollectiveKind::Permute ? groupSize(program, collective.axes) : 0;
+  if (collective.sources.size() != ranks) {
+    return fail(error, name, " names ", collective.sources.size(), " sources, expected ", ranks);
+  }
+  std::vector<bool> named(ranks);
+  for (uint32_t source : collective.sources) {
+    if (source >= ranks || named[source]) {
+      return fail(error, name, " takes the piece of rank ", source, " of its ", ranks,
+                  source >= ranks ? "" : " twice");
+    }
+    named[source] = true;
   }
   return true;
 }
@@ -336,132 +320,33 @@ bool Checker::checkObservations() {
   return true;
 }
 
-bool Checker::checkSection(const char *section, const std::vector<Instruction> &instructions) {
-  for (size_t i = 0; i < instructions.size(); ++i) {
-    const Instruction &instruction = instructions[i];
-    std::string where = concat(section, " instruction ", i);
-    if (instruction.label >= program.labels.size()) {
-      return fail(error, where, " has label ", instruction.label, ", the program has ",
-                  program.labels.size());
-    }
-    if (instruction.opcode == Opcode::Observe && &instructions == &program.init) {
-      return fail(error, where, " observes, which only step and evaluate may do");
-    }
-    for (double number :
-         {instruction.cost.flops, instruction.cost.bytes, instruction.cost.seconds}) {
-      if (!isAmount(number)) {
-        return fail(error, where, " costs ", number, ", expected a finite number, 0 or more");
-      }
-    }
-    if (!checkTarget(where, instruction) || !checkOperands(where, instruction)) {
-      return false;
-    }
-  }
-  return true;
-}
-
-/// A validation leaves training as it was.
-bool Checker::checkEvaluate() {
-  bool observes = program.evaluate.empty();
-  for (size_t i = 0; i < program.evaluate.size(); ++i) {
-    const Instruction &instruction = program.evaluate[i];
-    for (const Operand &operand : instruction.operands) {
-      if (operand.access != Access::Read && program.buffers[operand.buffer].persistent) {
-        return fail(error, "evaluate instruction ", i, " writes buffer ", operand.buffer,
-                    ", which is persistent");
-      }
-    }
-    if (instruction.opcode == Opcode::Observe) {
-      const std::string &name = program.observations[instruction.target].name;
-      if (name != "validation_loss" && name != "logits") {
-        return fail(error, "evaluate instruction ", i, " observes '", name,
-                    "', expected validation_loss or logits");
-      }
-      observes = observes || name == "validation_loss";
-    }
-  }
-  return observes || fail(error, "evaluate does not observe validation_loss");
-}
-
-bool Checker::checkTarget(const std::string &where, const Instruction &instruction) {
-  const size_t counts[] = {program.kernels.size(), program.products.size(),
-                           program.collectives.size(), program.observations.size()};
-  static constexpr const char *kinds[] = {"kernel", "product", "collective", "observation"};
-  size_t opcode = size_t(instruction.opcode);
-  if (instruction.target >= counts[opcode]) {
-    return fail(error, where, " names ", kinds[opcode], " ", instruction.target,
-                ", the program has ", counts[opcode]);
-  }
-  return true;
-}
-
-bool Checker::checkOperands(const std::string &where, const Instruction &instruction) {
-  for (const Operand &operand : instruction.operands) {
-    if (operand.buffer >= program.buffers.size()) {
-      return fail(error, where, " names buffer ", operand.buffer, ", the program has ",
-                  program.buffers.size());
-    }
-  }
-  if (instruction.opcode == Opcode::Kernel) {
-    return true; // What a kernel needs is known to its code only.
-  }
-  static constexpr size_t expected[] = {0, 3, 2, 1};
-  if (instruction.operands.size() != expected[size_t(instruction.opcode)]) {
-    return fail(error, where, " has ", instruction.operands.size(), " operands, expected ",
-                expected[size_t(instruction.opcode)]);
-  }
-  if (instruction.opcode == Opcode::Product) {
-    return checkProductOperands(where, instruction);
-  }
-  if (instruction.opcode == Opcode::Collective) {
-    return checkCollectiveOperands(where, instruction);
-  }
-  const TensorLayout &layout = program.observations[instruction.target].layout;
-  return checkRoom(where, instruction.operands[0].buffer, layout.type,
-                   elementCount(localShape(layout, program.mesh)));
-}
-
-bool Checker::checkProductOperands(const std::string &where, const Instruction &instruction) {
-  const Product &product = program.products[instruction.target];
-  // Elements from the first of the first matrix to the last of the last one.
-  auto extent = [&](int64_t rows, int64_t columns, int64_t ld, int64_t stride) -> uint64_t {
-    if (rows == 0 || columns == 0 || product.batch == 0) {
-      return 0;
-    }
-    uint64_t matrix = saturatingAdd(saturatingMul(uint64_t(rows - 1), uint64_t(ld)), columns);
-    return saturatingAdd(saturatingMul(uint64_t(product.batch - 1), uint64_t(stride)), matrix);
-  };
-  uint64_t a = product.transposeA ? extent(product.k, product.m, product.lda, product.strideA)
-                                  : extent(product.m, product.k, product.lda, product.strideA);
-  uint64_t b = product.transposeB ? extent(product.n, product.k, product.ldb, product.strideB)
-                                  : extent(product.k, product.n, product.ldb, product.strideB);
-  uint64_t c = extent(product.m, product.n, product.ldc, product.strideC);
-  const std::vector<Operand> &operands = instruction.operands;
-  return checkRoom(where, operands[0].buffer, product.type, a) &&
-         checkRoom(where, operands[1].buffer, product.type, b) &&
-         checkRoom(where, operands[2].buffer, product.resultType(), c);
-}
-
-bool Checker::checkCollectiveOperands(const std::string &where, const Instruction &instruction) {
-  const Collective &collective = program.collectives[instruction.target];
-  uint32_t operand = instruction.operands[0].buffer, result = instruction.operands[1].buffer;
-  if (operand == result && collective.kind != CollectiveKind::AllReduce) {
-    return fail(error, where, " has buffer ", operand, " as operand and result of ",
-                nameOf(collective.kind), "; only all-reduce may");
-  }
-  uint64_t size = elementCount(collective.shape);
-  uint64_t resultSize = size;
-  if (collective.kind == CollectiveKind::AllGather) {
-    resultSize = saturatingMul(size, groupSize(collective.axes));
-  } else if (collective.kind == CollectiveKind::ReduceScatter) {
-    resultSize = size / groupSize(collective.axes);
-  }
-  return checkRoom(where, operand, collective.type, size) &&
-         checkRoom(where, result, collective.type, resultSize);
-}
-
 } // namespace
 
+bool weft::rt::isAmount(double number) { return std::isfinite(number) && number >= 0; }
+
+uint64_t weft::rt::groupSize(const Program &program, std::span<const uint32_t> axes) {
+  uint64_t size = 1;
+  for (uint32_t axis : axes) {
+    size *= uint64_t(program.mesh[axis].size);
+  }
+  return size;
+}
+
+bool weft::rt::checkRoom(const Program &program, const std::string &where, uint32_t number,
+                         ElementType type, uint64_t elements, std::string &error) {
+  const Buffer &buffer = program.buffers[number];
+  if (buffer.type != type) {
+    return fail(error, where, " needs ", nameOf(type), " in buffer ", number, ", which holds ",
+                nameOf(buffer.type));
+  }
+  uint64_t bytes = saturatingMul(elements, sizeOf(type));
+  if (bytes > buffer.bytes) {
+    return fail(error, where, " needs ", bytes, " bytes in buffer ", number, ", which has ",
+                buffer.bytes);
+  }
+  return true;
+}
+
 bool weft::rt::isWellFormed(const Program &program, std::string &error) {
-  return Checker(program, error).check();
+  return Checker(program, error).check() && checkInstructions(program, error);
 }

@@ -43,7 +43,7 @@ void fields(auto &visit, Is<Product> auto &x) {
   visit(x.batch, x.strideA, x.strideB, x.strideC, x.isResultF32);
 }
 void fields(auto &visit, Is<Collective> auto &x) {
-  visit(x.kind, x.reduction, x.type, x.axes, x.shape, x.dim, x.dim2);
+  visit(x.kind, x.reduction, x.type, x.axes, x.shape, x.dim, x.dim2, x.sources);
 }
 void fields(auto &visit, Is<Observation> auto &x) { visit(x.name, x.layout); }
 void fields(auto &visit, Is<Operand> auto &x) { visit(x.buffer, x.access); }
@@ -62,7 +62,7 @@ void fields(auto &visit, Is<Program> auto &x) {
 // The largest legal value of each enumeration.
 constexpr ElementType last(ElementType) { return ElementType::BF16; }
 constexpr BufferClass last(BufferClass) { return BufferClass::Gradient; }
-constexpr CollectiveKind last(CollectiveKind) { return CollectiveKind::AllToAll; }
+constexpr CollectiveKind last(CollectiveKind) { return CollectiveKind::Permute; }
 constexpr ReductionKind last(ReductionKind) { return ReductionKind::Max; }
 constexpr Opcode last(Opcode) { return Opcode::Observe; }
 constexpr Access last(Access) { return Access::ReadWrite; }

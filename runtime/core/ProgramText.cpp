@@ -57,13 +57,15 @@ std::string productText(const Product &product) {
 
 std::string collectiveText(const Program &program, const Collective &collective) {
   std::string text = nameOf(collective.kind);
-  bool reduces = collective.kind == CollectiveKind::AllReduce ||
-                 collective.kind == CollectiveKind::ReduceScatter;
-  text += reduces ? concat(" ", nameOf(collective.reduction)) : "";
+  text += isReduction(collective.kind) ? concat(" ", nameOf(collective.reduction)) : "";
   text += concat(" ", nameOf(collective.type), " ", shapeText(collective.shape), " over ",
                  axesText(program, collective.axes));
-  text += collective.kind == CollectiveKind::AllReduce ? "" : concat(" dim ", collective.dim);
+  text += changesShape(collective.kind) ? concat(" dim ", collective.dim) : "";
   text += collective.kind == CollectiveKind::AllToAll ? concat(" to ", collective.dim2) : "";
+  if (collective.kind == CollectiveKind::Permute) {
+    std::vector<int64_t> sources(collective.sources.begin(), collective.sources.end());
+    text += concat(" from ", shapeText(sources));
+  }
   return text;
 }
 

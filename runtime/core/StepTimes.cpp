@@ -14,12 +14,21 @@ using namespace weft::rt;
 StepTimes::StepTimes(size_t instructions, bool keepsSamples)
     : entries(instructions), samples(keepsSamples ? instructions * kSamples : 0) {}
 
-void StepTimes::beginStep() {
+void StepTimes::beginStep(double waited) {
+  waitedBefore = waited;
+  last = std::chrono::steady_clock::now();
   if (!isWarm && stepCount == 1) {
     isWarm = true;
     stepCount = 0;
     std::fill(entries.begin(), entries.end(), Entry());
   }
+}
+
+void StepTimes::lap(size_t index, double waited) {
+  auto now = std::chrono::steady_clock::now();
+  record(index, std::chrono::duration<double>(now - last).count(), waited - waitedBefore);
+  last = now;
+  waitedBefore = waited;
 }
 
 void StepTimes::record(size_t index, double seconds, double waited) {

@@ -15,6 +15,7 @@
 #ifndef WEFT_RT_CORE_STEPTIMES_H
 #define WEFT_RT_CORE_STEPTIMES_H
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -29,7 +30,11 @@ public:
   /// For a step of `instructions`; `keepsSamples` says whether single times are kept, for medians.
   StepTimes(size_t instructions, bool keepsSamples);
 
-  void beginStep();
+  /// The clock runs from here; the rank has waited for `waited` seconds so far.
+  void beginStep(double waited = 0);
+  /// Instruction `index` has taken the time since the last one or the beginning; the rank has
+  /// waited for `waited` seconds so far.
+  void lap(size_t index, double waited);
   /// Instruction `index` has taken `seconds`, in `waited` of them it waited for other ranks.
   void record(size_t index, double seconds, double waited);
   /// All instructions have been recorded.
@@ -49,6 +54,8 @@ private:
     double sum = 0, waited = 0, least = 0;
   };
 
+  std::chrono::steady_clock::time_point last;
+  double waitedBefore = 0;
   std::vector<Entry> entries;
   /// Those of one instruction lie together. Empty if none are kept.
   std::vector<float> samples;

@@ -80,7 +80,6 @@ private:
   bool takeBatch(RankState &state);
 
   void reportNotFinite() const;
-  bool saveProfile(const Profile &profile, std::string &error) const;
   bool finish(std::string &error);
 
   const Program &program;
@@ -310,12 +309,6 @@ void Trainer::reportNotFinite() const {
                      : "when the step was run again, every value was finite");
 }
 
-bool Trainer::saveProfile(const Profile &profile, std::string &error) const {
-  OutputFile file;
-  return file.open(options.profile, error) && file.write(profile.json(), error) &&
-         file.commit(error);
-}
-
 bool Trainer::finish(std::string &error) {
   if (!books.close(error)) {
     return false;
@@ -327,7 +320,7 @@ bool Trainer::finish(std::string &error) {
       times.push_back(state.times.get());
     }
     Profile profile(program, times, threadsOf(program, options));
-    if (!options.profile.empty() && !saveProfile(profile, error)) {
+    if (!options.profile.empty() && !writeFile(options.profile, profile.json(), error)) {
       return false;
     }
     saved += profile.table();

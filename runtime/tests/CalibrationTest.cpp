@@ -79,7 +79,7 @@ TEST(Measurements, CoverTheMachine) {
     EXPECT_GT(entry.timing.median, 0);
     cases.insert({entry.kind, entry.ranks, entry.bytes});
   }
-  EXPECT_EQ(cases.size(), 8u); // Four kinds, operands of two sizes.
+  EXPECT_EQ(cases.size(), 10u); // Five kinds, operands of two sizes.
   EXPECT_EQ(measurements.collectives.size(), cases.size());
   EXPECT_GT(measurements.launch.median, 0);
   EXPECT_GT(measurements.rendezvous.median, 0);

@@ -5,13 +5,18 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "backends/local/LocalBackend.h"
+#include "core/BFloat16.h"
 #include "core/Checkpoint.h"
+#include "core/Elements.h"
 #include "core/OutputFile.h"
 #include "core/Random.h"
 #include "tests/TemporaryFolder.h"
 #include "tests/Toy.h"
 
+#include <cmath>
 #include <cstring>
+#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -240,9 +245,91 @@ TEST_F(Checkpoints, PassOverAnotherOptimizersState) {
   EXPECT_THAT(checkpoint->note(), HasSubstr("passed over 1 tensors of optimizer state"));
 }
 
+struct Deaf : Observer {
+  void observe(int64_t, uint32_t, const void *) override {}
+};
+
+/// What two ranks, each with a half, get of a table whose elements are `bytes`. The program is of
+/// F64, or `narrow` and of F32.
+std::vector<double> loaded(const std::string &path, const std::string &dtype,
+                           const std::string &bytes, bool narrow, std::string &note) {
+  std::string header = R"({"table":{"dtype":")" + dtype + R"(","shape":[256],"data_offsets":[0,)" +
+                       std::to_string(bytes.size()) + "]}}";
+  std::ofstream(path, std::ios::binary) << tensorsFile(header, bytes);
+  Program program = makeToy(1, 2);
+  for (auto *list : {&program.parameters, &program.optimizerState}) {
+    list->front().layout.type = narrow ? ElementType::F32 : ElementType::F64;
+  }
+  Checkpoint checkpoint;
+  EXPECT_TRUE(checkpoint.open(path, program, note)) << note;
+  note = checkpoint.note();
+  std::vector<double> values(256);
+  makeLocalBackend(program.mesh, {})->run([&](Communicator &link) {
+    Executor executor(program, kToyKernels, link.rank());
+    Deaf observer;
+    EXPECT_TRUE(executor.prepare(link, observer));
+    checkpoint.load(program, executor);
+    const void *piece = executor.address(program.parameters[0].buffer);
+    for (size_t i = 0; i < 128; ++i) {
+      values[size_t(link.rank()) * 128 + i] =
+          narrow ? static_cast<const float *>(piece)[i] : static_cast<const double *>(piece)[i];
+    }
+  });
+  return values;
+}
+
+/// `count` numbers that all types have, as a file of `T` holds them.
+template <typename T> std::string stored(T (*convert)(float)) {
+  std::string bytes;
+  for (int i = 0; i < 256; ++i) {
+    T value = convert(float(i) / 8 - 3);
+    bytes.append(reinterpret_cast<const char *>(&value), sizeof(value));
+  }
+  return bytes;
+}
+
+TEST_F(Checkpoints, AreOfAnyFloatingPointType) {
+  const std::pair<const char *, std::string> files[] = {
+      {"F64", stored<double>([](float value) { return double(value); })},
+      {"F32", stored<float>([](float value) { return value; })},
+      {"BF16", stored<uint16_t>([](float value) { return BFloat16(value).bits; })},
+      {"F16", stored<uint16_t>(encodeF16)}};
+  for (const auto &[dtype, bytes] : files) {
+    for (bool narrow : {false, true}) {
+      std::string note;
+      std::vector<double> values = loaded(folder.file("c"), dtype, bytes, narrow, note);
+      for (size_t i = 0; i < 256; ++i) {
+        EXPECT_EQ(values[i], double(i) / 8 - 3) << dtype << narrow;
+      }
+      bool rounds = narrow && std::string(dtype) == "F64";
+      EXPECT_EQ(note.find("rounded 1 tensors from F64 to F32") != note.npos, rounds) << note;
+    }
+  }
+}
+
+TEST_F(Checkpoints, RefuseNumbersThatAreTooLarge) {
+  for (auto *list : {&program.parameters, &program.optimizerState}) {
+    list->front().layout.type = ElementType::F32;
+  }
+  auto error = [&](double number) {
+    std::vector<double> numbers(256, number);
+    EXPECT_TRUE(saveTensors(
+        folder.file("c"), {table}, {},
+        [&](size_t, std::span<char> bytes) {
+          std::memcpy(bytes.data(), numbers.data(), bytes.size());
+        },
+        this->error));
+    return Checkpoint().open(folder.file("c"), program, this->error) ? "" : this->error;
+  };
+  EXPECT_THAT(error(-1e39), HasSubstr("has -1e+39, expected numbers that fit into F32"));
+  EXPECT_EQ(error(3.4e38), "");
+  EXPECT_EQ(error(INFINITY), "");
+}
+
 TEST_F(Checkpoints, RefuseWhatDoesNotFit) {
   EXPECT_EQ(openError({}), "'F' lacks the parameter 'table'");
-  EXPECT_EQ(openError({{"table", ElementType::F32, {256}}}), "'table' in 'F' is F32, expected F64");
+  EXPECT_EQ(openError({{"table", ElementType::I32, {256}}}),
+            "'table' in 'F' is I32, expected F64, F32, BF16 or F16");
   EXPECT_EQ(openError({{"table", ElementType::F64, {2, 128}}}),
             "'table' in 'F' has shape [2, 128], expected [256]");
   EXPECT_EQ(openError({table, {"chair", ElementType::F64, {1}}}),

@@ -86,7 +86,7 @@ TEST(Bytes, OtherVersionsAreRefused) {
   Program read;
   std::string error;
   EXPECT_FALSE(deserialize(bytes, read, error));
-  EXPECT_EQ(error, "the program has version 99, this runtime reads version 3");
+  EXPECT_EQ(error, "the program has version 99, this runtime reads version 4");
 }
 
 /// Damage that the checksum does not show must be noticed by the content, or do no harm.
@@ -143,7 +143,15 @@ TEST(Text, ProductsAndCollectives) {
                           0,
                           {{6}, {0, Access::Write}},
                           {}});
+  program.collectives.push_back(
+      {CollectiveKind::Permute, ReductionKind::Sum, ElementType::F64, {0}, {4, 2}, 0, 0, {1, 0}});
+  program.step.push_back({Opcode::Collective,
+                          uint32_t(program.collectives.size() - 1),
+                          0,
+                          {{6}, {0, Access::Write}},
+                          {}});
   ASSERT_EQ(faultOf(program), "");
+  EXPECT_THAT(toText(program), HasSubstr("permute f64 [4, 2] over {data} from [1, 0] %6 -> %0"));
   EXPECT_THAT(toText(program), HasSubstr("product f32 2x3x4 A^T ld 2/3/3 batch 5 strides 8/12/6 "
                                          "%10 %10 -> %10"));
   EXPECT_THAT(toText(program),
@@ -241,6 +249,18 @@ const Fault kFaults[] = {
        p.collectives[1].shape = {3};
      },
      "collective 1 cuts 3 into 2 pieces"},
+    {[](Program &p) { p.collectives[1].sources = {0}; },
+     "collective 1 names 1 sources, expected 0"},
+    {[](Program &p) {
+       p.collectives[1].kind = CollectiveKind::Permute;
+       p.collectives[1].sources = {1, 1};
+     },
+     "collective 1 takes the piece of rank 1 of its 2 twice"},
+    {[](Program &p) {
+       p.collectives[1].kind = CollectiveKind::Permute;
+       p.collectives[1].sources = {1, 2};
+     },
+     "collective 1 takes the piece of rank 2 of its 2"},
     {[](Program &p) { p.collectives[1].kind = CollectiveKind::AllGather; },
      "as operand and result of all-gather; only all-reduce may"},
     {[](Program &p) { p.collectives[0].shape = {2}; }, "step instruction 1 needs 16 bytes"},

@@ -1,4 +1,4 @@
-// RUN: weft-opt %s -build-gradients | FileCheck %s
+// RUN: weft-opt %s -build-gradients --split-input-file | FileCheck %s
 
 // Backward computes the norm and the activation again, marked so, from the layer's input and from
 // what the first product gave, which are kept anyway. That product is not computed again:
@@ -56,4 +56,49 @@ func.func private @layer(%x: tensor<?x8xf64>, %s: tensor<8xf64>, %u: tensor<512x
     weft.yield %t : f64
   }
   return %4 : tensor<?x8xf64>
+}
+
+// -----
+
+// A step without layers computes again, too: both activations, one from the other, from what the
+// product gave. Where two large values come together the sum is kept.
+
+#id = affine_map<(b, i) -> (b, i)>
+weft.variable parameter @u ["wide", "hidden"] : tensor<512x8xf64>
+weft.variable parameter @v ["hidden", "wide"] : tensor<8x512xf64>
+weft.variable input @x ["batch", "hidden"] : tensor<?x8xf64>
+
+// CHECK-LABEL: func.func @step()
+// CHECK:         %[[U:.*]] = weft.contract "bi,ni->bn"
+// CHECK:         weft.contract "bn,in->bi"
+// CHECK:         weft.observe "loss"
+// CHECK:         %[[TANH:.*]] = weft.map ins(%[[U]] : {{.*}} {weft.recomputed}
+// CHECK:           math.tanh
+// CHECK:         %[[EXP:.*]] = weft.map ins(%[[TANH]] : {{.*}} {weft.recomputed}
+// CHECK:           math.exp
+// CHECK-NOT:     weft.recomputed
+// CHECK:         return
+func.func @loss() -> tensor<f64> {
+  %x = weft.read @x : tensor<?x8xf64>
+  %u = weft.read @u : tensor<512x8xf64>
+  %v = weft.read @v : tensor<8x512xf64>
+  %0 = weft.contract "bi,ni->bn"(%x, %u) : (tensor<?x8xf64>, tensor<512x8xf64>) -> tensor<?x512xf64>
+  %1 = weft.map ins(%0 : tensor<?x512xf64>) maps [#id] -> tensor<?x512xf64> {
+  ^bb0(%a: f64):
+    %t = math.tanh %a : f64
+    weft.yield %t : f64
+  }
+  %2 = weft.map ins(%1 : tensor<?x512xf64>) maps [#id] -> tensor<?x512xf64> {
+  ^bb0(%a: f64):
+    %t = math.exp %a : f64
+    weft.yield %t : f64
+  }
+  %3 = weft.contract "bn,in->bi"(%2, %v) : (tensor<?x512xf64>, tensor<8x512xf64>) -> tensor<?x8xf64>
+  %4 = weft.map ins(%x, %3 : tensor<?x8xf64>, tensor<?x8xf64>) maps [#id, #id] -> tensor<?x8xf64> {
+  ^bb0(%a: f64, %b: f64):
+    %t = arith.addf %a, %b : f64
+    weft.yield %t : f64
+  }
+  %5 = weft.contract "bi,bi->" (%4, %4) : (tensor<?x8xf64>, tensor<?x8xf64>) -> tensor<f64>
+  return %5 : tensor<f64>
 }

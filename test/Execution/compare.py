@@ -11,7 +11,7 @@
                20 steps, all gradients of the first and of a later step, validations, logits
     repeat     the same program twice, and once with ranks of three threads: equal to the last bit
     precision  bf16 programs for several meshes: no further from the same model in float64 than
-               twice what the program for one rank is
+               twice what the program for one rank is; prints how far losses and gradients are
     reference  programs against the NumPy implementation in test/Reference
     mutants    programs with one collective broken on purpose, each of which must be noticed
 
@@ -35,8 +35,8 @@ from programs import Once, ProgramError
 REFERENCE_STEPS = 6
 REFERENCE_MESHES = ((1, 1), (2, 2))
 
-# A check is a generator of (what is compared, function that returns the fault or None), so that
-# comparisons of all checks can run side by side.
+# A check is a generator of (what is compared, function that returns the fault, or None or Figures if
+# there is none), so that comparisons of all checks can run side by side.
 
 
 def learned(losses):
@@ -95,11 +95,13 @@ def check_precision(compiler, case):
     exact = Once(lambda: compiler.run(compiler.program(exact_case, (1, 1)), (1, 1), name="exact"))
     single = Once(lambda: compiler.run(compiler.program(case, (1, 1)), (1, 1), name="precision"))
     yield "loss falls", lambda: learned(single().losses)
-    yield "bf16 is near float64", lambda: differences.too_far(single(), exact())
+    yield "bf16 is near float64", lambda: (differences.too_far(single(), exact())
+                                           or differences.figures(single(), exact()))
     for mesh in case.meshes:
         def compare(mesh=mesh):
             got = compiler.run(compiler.program(case, mesh), mesh, name="precision")
-            return differences.further(got, single(), exact())
+            return (differences.further(got, single(), exact())
+                    or differences.figures(got, exact()))
 
         yield f"dp={mesh[0]} tp={mesh[1]} is as near as one rank", compare
 
@@ -146,7 +148,7 @@ CHECKS = {"equality": check_equality, "repeat": check_repeat, "precision": check
 
 
 def results(work, jobs):
-    """Yields (kind, case, what, fault or None) for all comparisons, `jobs` at a time, in order."""
+    """Yields (kind, case, what, what it returned) for all comparisons, `jobs` at a time, in order."""
     with ThreadPoolExecutor(jobs) as pool:
         pending, ended = deque(), set()
 
@@ -207,10 +209,11 @@ def compare_all(work, compiler, options):
     for kind, case in work:
         arguments = (options.full,) if kind == "mutants" else ()
         checks.append((kind, case, CHECKS[kind](compiler, case, *arguments)))
-    for kind, case, what, fault in results(checks, options.jobs):
-        passed, failed = passed + (not fault), failed + bool(fault)
+    for kind, case, what, found in results(checks, options.jobs):
+        fault = bool(found) and not isinstance(found, differences.Figures)
+        passed, failed = passed + (not fault), failed + fault
         print(f"{'FAIL' if fault else 'pass'} {kind} {case.name}: {what}"
-              + (f": {fault}" if fault else ""), flush=True)
+              + (f": {found}" if found else ""), flush=True)
     print(f"{passed} passed, {failed} failed")
     return 1 if failed or not passed else 0
 

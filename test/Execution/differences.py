@@ -100,6 +100,16 @@ def too_far(got, exact):
     return None
 
 
+class Figures(str):
+    """What a comparison found where it found no fault, for people who read along."""
+
+
+def figures(got, exact):
+    """How far a run is from float64."""
+    found = errors(got, exact)
+    return Figures(f"losses {found['losses']:.1e}, gradients {found['gradients']:.1e} from float64")
+
+
 def further(got, single, exact):
     """A sentence about what of `got` is more than twice as far from float64 as in `single`, the
     program for one rank; or None. Single tensors may be short: they get what rounding can do."""

@@ -76,6 +76,11 @@ class Errors(unittest.TestCase):
         self.assertIn("gradients", differences.too_far(self.run_with(2.0, 1.05), self.exact))
         self.assertIn("losses", differences.too_far(self.run_with(np.nan, 1.0), self.exact))
 
+    def test_figures_are_no_fault(self):
+        found = differences.figures(self.run_with(2.02, 1.0, 0.03), self.exact)
+        self.assertEqual(found, "losses 7.1e-03, gradients 3.0e-02 from float64")
+        self.assertIsInstance(found, differences.Figures)
+
     def test_twice_as_far_as_one_rank(self):
         single = self.run_with(2.001, 1.01)
         self.assertIsNone(differences.further(self.run_with(1.9981, 0.981), single, self.exact))

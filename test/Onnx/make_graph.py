@@ -74,8 +74,40 @@ def uniform():
     return g
 
 
+def single():
+    """A product with no other behind it: nothing in between to split."""
+    g = Graph(["batch", 6])
+    g.add("Gemm", "input", g.weight("w", 6, 2), name="logits")
+    return g
+
+
 def integers(*numbers):
     return lambda g: g.ints(*numbers)
+
+
+def samples(first, second):
+    """A product of the input and itself, either turned."""
+    def build():
+        g = Graph(["batch", 4])
+        turned = g.add("Transpose", "input", perm=[1, 0])
+        names = {"x": "input", "t": turned}
+        g.add("MatMul", names[first], names[second], name="logits")
+        return g
+    return build
+
+
+def infinite():
+    g = graphs.mlp()
+    name, array = g.initializers[1]
+    g.initializers[1] = (name, array + np.float32(np.nan))
+    return g
+
+
+def arithmetic_of_tokens():
+    g = Graph(["batch", 8], graphs.INT64)
+    x = g.add("Add", "input", g.constant(np.int64(1)))
+    g.add("Gather", g.weight("table", 9, 3), x, name="logits")
+    return g
 
 
 BROKEN = {
@@ -96,8 +128,16 @@ BROKEN = {
     "shapes": op("Reshape", integers(-1, 8, 2)),
     "batch-sum": op("ReduceMean", axes=[0]),
     "steps": op("Slice", integers(3), integers(0), integers(1), integers(-1)),
+    "taken": lambda: graphs.mlp().text().replace("up.bias", "tokens"),
+    "infinite": infinite,
+    "pairs": samples("x", "t"),
+    "summed": samples("t", "x"),
+    "token-sum": arithmetic_of_tokens,
+    "diagonal": op("Einsum", lambda g: g.weight("e", 4, 4), equation="bij,ii->bj"),
+    "constant-size": op("Mul", lambda g: g.add("ConstantOfShape", g.ints(65536, 65536))),
     "dead": dead,
     "uniform": uniform,
+    "single": single,
 }
 
 

@@ -1,7 +1,12 @@
 // RUN: weft-opt %s -reshard-to-collectives | FileCheck %s
+// RUN: weft-opt %s -reshard-to-collectives="machine='version: 1 name: \"m\" nodes: 2 devices_per_node: 2 device { name: \"d\" peak_flops { precision: F32 flops: 1e12 } memory_bytes: 1073741824 memory_bandwidth_bytes_per_second: 1e12 } links { name: \"in\" scope: NODE latency_seconds: 0 bandwidth_bytes_per_second: 1e11 } links { name: \"out\" scope: CLUSTER latency_seconds: 0 bandwidth_bytes_per_second: 1e9 }'" \
+// RUN:   | FileCheck %s --check-prefix=MACHINE
+// RUN: not weft-opt %s -reshard-to-collectives="machine='version: 2'" 2>&1 | FileCheck %s --check-prefix=REFUSED
 
 // One case for each movement and for each two of them that meet; all pairs are in
-// reshard-pairs.test.
+// reshard-pairs.test, and executed in test/Execution/reshards.py.
+
+// REFUSED: reshard-to-collectives: machine:1:{{.*}}version
 
 #mesh = #weft.mesh<"dp"=2, "tp"=2>
 #whole = #weft.sharding<#mesh, [{}, {}]>
@@ -18,10 +23,9 @@
 
 // The example of the pass's description.
 // CHECK-LABEL: @description
-// CHECK:         %[[A:.*]] = weft.all_reduce sum %{{.*}} over ["tp"] of #mesh : {{.*}} -> tensor<{{.*}} [{"dp"}, {}]>>
-// CHECK-NEXT:    %[[B:.*]] = weft.all_gather %[[A]] dim 0 over ["dp"] of #mesh : {{.*}} -> tensor<{{.*}} [{}, {}]>>
-// CHECK-NEXT:    %[[C:.*]] = weft.slice %[[B]] dim 1 over ["tp"] of #mesh : {{.*}} -> tensor<{{.*}} [{}, {"tp"}]>>
-// CHECK-NEXT:    return %[[C]]
+// CHECK:         %[[A:.*]] = weft.reduce_scatter sum %{{.*}} dim 1 over ["tp"] of #mesh : {{.*}} -> tensor<{{.*}} [{"dp"}, {"tp"}]>>
+// CHECK-NEXT:    %[[B:.*]] = weft.all_gather %[[A]] dim 0 over ["dp"] of #mesh : {{.*}} -> tensor<{{.*}} [{}, {"tp"}]>>
+// CHECK-NEXT:    return %[[B]]
 func.func @description(
     %0: tensor<4x8xf64, #weft.sharding<#mesh, [{"dp"}, {}], unreduced = sum{"tp"}>>)
     -> tensor<4x8xf64, #columns> {
@@ -31,9 +35,15 @@ func.func @description(
   return %1 : tensor<4x8xf64, #columns>
 }
 
+// Where bytes between nodes, over dp, cost a hundred times as much as over tp, only a piece goes there.
 // CHECK-LABEL: @reduce
 // CHECK-NEXT:    %[[A:.*]] = weft.all_reduce sum %{{.*}} over ["dp", "tp"]
 // CHECK-NEXT:    return %[[A]]
+// MACHINE-LABEL: @reduce
+// MACHINE-NEXT:    %[[A:.*]] = weft.reduce_scatter sum %{{.*}} dim 0 over ["tp"]
+// MACHINE-NEXT:    %[[B:.*]] = weft.all_reduce sum %[[A]] over ["dp"]
+// MACHINE-NEXT:    %[[C:.*]] = weft.all_gather %[[B]] dim 0 over ["tp"]
+// MACHINE-NEXT:    return %[[C]]
 func.func @reduce(%x: tensor<4x8xf64, #pending_both>) -> tensor<4x8xf64, #whole> {
   %0 = weft.reshard %x : tensor<4x8xf64, #pending_both> -> tensor<4x8xf64, #whole>
   return %0 : tensor<4x8xf64, #whole>
@@ -55,9 +65,8 @@ func.func @reduce_by_operator(%x: tensor<4x8xf64, #lse>) -> tensor<4x8xf64, #who
 }
 
 // CHECK-LABEL: @reduce_and_slice
-// CHECK-NEXT:    %[[A:.*]] = weft.all_reduce sum %{{.*}} over ["tp"]
-// CHECK-NEXT:    %[[B:.*]] = weft.slice %[[A]] dim 0 over ["tp"]
-// CHECK-NEXT:    return %[[B]]
+// CHECK-NEXT:    %[[A:.*]] = weft.reduce_scatter sum %{{.*}} dim 0 over ["tp"]
+// CHECK-NEXT:    return %[[A]]
 func.func @reduce_and_slice(%x: tensor<4x8xf64, #pending>) -> tensor<4x8xf64, #rows> {
   %0 = weft.reshard %x : tensor<4x8xf64, #pending> -> tensor<4x8xf64, #rows>
   return %0 : tensor<4x8xf64, #rows>
@@ -71,13 +80,9 @@ func.func @exchange(%x: tensor<4x8xf64, #rows>) -> tensor<4x8xf64, #columns> {
   return %0 : tensor<4x8xf64, #columns>
 }
 
-// Neither dimension has lost its axis when the other could have it.
 // CHECK-LABEL: @swap
-// CHECK-NEXT:    %[[A:.*]] = weft.all_gather %{{.*}} dim 0 over ["dp"]
-// CHECK-NEXT:    %[[B:.*]] = weft.all_gather %[[A]] dim 1 over ["tp"]
-// CHECK-NEXT:    %[[C:.*]] = weft.slice %[[B]] dim 0 over ["tp"]
-// CHECK-NEXT:    %[[D:.*]] = weft.slice %[[C]] dim 1 over ["dp"]
-// CHECK-NEXT:    return %[[D]]
+// CHECK-NEXT:    %[[A:.*]] = weft.permute %{{.*}} over ["dp", "tp"] of #mesh from [0, 2, 1, 3]
+// CHECK-NEXT:    return %[[A]]
 func.func @swap(%x: tensor<4x8xf64, #tiles>) -> tensor<4x8xf64, #swapped> {
   %0 = weft.reshard %x : tensor<4x8xf64, #tiles> -> tensor<4x8xf64, #swapped>
   return %0 : tensor<4x8xf64, #swapped>
@@ -93,8 +98,8 @@ func.func @keep_major_axis(%x: tensor<4x8xf64, #both>) -> tensor<4x8xf64, #tiles
 }
 
 // CHECK-LABEL: @order_of_axes
-// CHECK-NEXT:    %[[A:.*]] = weft.all_gather %{{.*}} dim 0 over ["dp", "tp"]
-// CHECK-NEXT:    %[[B:.*]] = weft.slice %[[A]] dim 0 over ["tp", "dp"]
+// CHECK-NEXT:    %[[A:.*]] = weft.permute %{{.*}} over ["dp", "tp"] of #mesh from [0, 2, 1, 3]
+// CHECK-NEXT:    return %[[A]]
 func.func @order_of_axes(%x: tensor<4x8xf64, #both>) -> tensor<4x8xf64, #minor_first> {
   %0 = weft.reshard %x : tensor<4x8xf64, #both> -> tensor<4x8xf64, #minor_first>
   return %0 : tensor<4x8xf64, #minor_first>
@@ -114,4 +119,16 @@ func.func @make_partial(%x: tensor<4x8xf64, #whole>) -> tensor<4x8xf64, #pending
 func.func @gather_and_make_partial(%x: tensor<4x8xf64, #rows>) -> tensor<4x8xf64, #pending> {
   %0 = weft.reshard %x : tensor<4x8xf64, #rows> -> tensor<4x8xf64, #pending>
   return %0 : tensor<4x8xf64, #pending>
+}
+
+// The maximum and the sum that it becomes are no reduce-scatters. Ranks over dp, which all have the
+// same, reduce half of it each.
+// CHECK-LABEL: @log_sum_exp_is_not_scattered
+// CHECK-NEXT:    %[[A:.*]] = weft.slice %{{.*}} dim 1 over ["dp"]
+// CHECK-NEXT:    %[[B:.*]] = weft.all_reduce logsumexp %[[A]] over ["tp"]
+// CHECK-NEXT:    %[[C:.*]] = weft.slice %[[B]] dim 0 over ["tp"]
+// CHECK-NEXT:    %[[D:.*]] = weft.all_gather %[[C]] dim 1 over ["dp"]
+func.func @log_sum_exp_is_not_scattered(%x: tensor<4x8xf64, #lse>) -> tensor<4x8xf64, #rows> {
+  %0 = weft.reshard %x : tensor<4x8xf64, #lse> -> tensor<4x8xf64, #rows>
+  return %0 : tensor<4x8xf64, #rows>
 }

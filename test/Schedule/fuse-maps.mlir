@@ -140,3 +140,37 @@ func.func private @unused(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32>
   }
   return %1#1 : tensor<4xf32>
 }
+
+// -----
+
+// Little work on one large tensor is done by each map that reads it.
+// CHECK-LABEL: func.func private @repeated(
+// CHECK-SAME:    %[[X:.*]]: tensor<8x4xf32>, %[[B:.*]]: tensor<4xf32>, %[[G:.*]]: tensor<8x4xf32>)
+func.func private @repeated(%x: tensor<8x4xf32>, %b: tensor<4xf32>, %g: tensor<8x4xf32>) -> (tensor<8x4xf32>, tensor<8x4xf32>) {
+  // CHECK:      %[[Y:.*]] = weft.map ins(%[[X]], %[[B]] :
+  // CHECK:        arith.addf
+  // CHECK-NEXT:   arith.negf
+  // CHECK:      %[[Z:.*]] = weft.map ins({{.*}} : tensor<8x4xf32>, tensor<4xf32>, tensor<8x4xf32>)
+  // CHECK:        arith.addf
+  // CHECK-NEXT:   arith.mulf
+  // CHECK-NOT:  weft.map
+  // CHECK:      return %[[Y]], %[[Z]]
+  %0 = weft.map ins(%x, %b : tensor<8x4xf32>, tensor<4xf32>)
+      maps [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j)>] -> tensor<8x4xf32> {
+  ^bb0(%a: f32, %c: f32):
+    %2 = arith.addf %a, %c : f32
+    weft.yield %2 : f32
+  }
+  %1 = weft.map ins(%0 : tensor<8x4xf32>) maps [affine_map<(i, j) -> (i, j)>] -> tensor<8x4xf32> {
+  ^bb0(%a: f32):
+    %2 = arith.negf %a : f32
+    weft.yield %2 : f32
+  }
+  %3 = weft.map ins(%0, %g : tensor<8x4xf32>, tensor<8x4xf32>)
+      maps [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>] -> tensor<8x4xf32> {
+  ^bb0(%a: f32, %c: f32):
+    %2 = arith.mulf %a, %c : f32
+    weft.yield %2 : f32
+  }
+  return %1, %3 : tensor<8x4xf32>, tensor<8x4xf32>
+}

@@ -6,13 +6,55 @@
 //===----------------------------------------------------------------------===//
 
 #include "weft/InitAll.h"
+#include "weft/Pipeline/ModuleText.h"
 
+#include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/ToolOutputFile.h"
+
+using namespace mlir;
+
+/// Prints why nothing can be done.
+static LogicalResult fail(const llvm::Twine &error) {
+  llvm::errs() << "weft-opt: " << error << "\n";
+  return failure();
+}
+
+/// As MlirOptMain, with a look at the text before its parser gets it.
+static LogicalResult run(const std::string &input, const std::string &output,
+                         DialectRegistry &registry) {
+  std::string error;
+  std::unique_ptr<llvm::MemoryBuffer> buffer = openInputFile(input, &error);
+  if (!buffer) {
+    return fail(error);
+  }
+  if (std::optional<std::string> refusal = weft::checkModuleText(buffer->getBuffer())) {
+    return fail("'" + llvm::Twine(input) + "': " + *refusal);
+  }
+  std::unique_ptr<llvm::ToolOutputFile> file = openOutputFile(output, &error);
+  if (!file) {
+    return fail(error);
+  }
+  if (failed(MlirOptMain(file->os(), std::move(buffer), registry,
+                         MlirOptMainConfig::createFromCLOptions()))) {
+    return failure();
+  }
+  file->keep();
+  return success();
+}
 
 int main(int argc, char **argv) {
-  mlir::DialectRegistry registry;
+  DialectRegistry registry;
   weft::registerAllWeft(registry);
   weft::registerAllWeftPasses();
-  return mlir::asMainReturnCode(
-      mlir::MlirOptMain(argc, argv, "Weft's modular optimizer driver\n", registry));
+  llvm::InitLLVM initialized(argc, argv);
+  auto [input, output] =
+      registerAndParseCLIOptions(argc, argv, "Weft's modular optimizer driver\n", registry);
+  MlirOptMainConfig config = MlirOptMainConfig::createFromCLOptions();
+  if (config.shouldShowDialects() || config.shouldListPasses()) {
+    return asMainReturnCode(MlirOptMain(argc, argv, input, output, registry));
+  }
+  return asMainReturnCode(run(input, output, registry));
 }

@@ -45,16 +45,9 @@ CommandLine declare(CalibrateOptions &options) {
   line.addText("-o", "FILE", "the machine's file", options.output);
   line.addText("--name", "NAME", "the machine's name in reports (default: calibrated)",
                options.name);
-  Option ranks;
-  ranks.name = "--ranks";
-  ranks.valueName = "N";
-  ranks.help = "devices to divide the processors into (default: one for each processor)";
-  ranks.set = [&options](llvm::StringRef value) -> llvm::Error {
-    bool ok = !value.getAsInteger(10, options.ranks) && options.ranks >= 1 && options.ranks <= 1024;
-    return ok ? llvm::Error::success()
-              : makeError("option '--ranks' expects a number from 1 to 1024, got '" + value + "'");
-  };
-  line.add(std::move(ranks));
+  line.addNumber("--ranks", "N",
+                 "devices to divide the processors into (default: one for each processor)", 1, 1024,
+                 options.ranks);
   line.addSwitch("--quick", "take some seconds instead of a minute or two, with fewer cases",
                  options.quick);
   Option seconds;

@@ -56,6 +56,22 @@ void CommandLine::addSwitch(llvm::StringRef name, llvm::StringRef help, bool &ta
   add(std::move(option));
 }
 
+void CommandLine::addNumber(llvm::StringRef name, llvm::StringRef valueName, llvm::StringRef help,
+                            int64_t least, int64_t most, int64_t &target) {
+  Option option;
+  option.name = name;
+  option.valueName = valueName;
+  option.help = help;
+  option.set = [=, &target](llvm::StringRef value) -> llvm::Error {
+    if (value.getAsInteger(10, target) || target < least || target > most) {
+      return makeError("option '" + name + "' expects a number from " + llvm::Twine(least) +
+                       " to " + llvm::Twine(most) + ", got '" + value + "'");
+    }
+    return llvm::Error::success();
+  };
+  add(std::move(option));
+}
+
 void CommandLine::addText(llvm::StringRef name, llvm::StringRef valueName, llvm::StringRef help,
                           std::string &target) {
   Option option;

@@ -66,6 +66,9 @@ public:
   void addSwitch(llvm::StringRef name, llvm::StringRef help, bool &target);
   void addText(llvm::StringRef name, llvm::StringRef valueName, llvm::StringRef help,
                std::string &target);
+  /// A whole number from `least` to `most`.
+  void addNumber(llvm::StringRef name, llvm::StringRef valueName, llvm::StringRef help,
+                 int64_t least, int64_t most, int64_t &target);
   /// An option that may be given several times.
   void addList(llvm::StringRef name, llvm::StringRef valueName, llvm::StringRef help,
                std::vector<std::string> &target);

@@ -26,9 +26,13 @@
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/FileUtilities.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/SourceMgr.h"
+
+#include <map>
+#include <set>
 
 using namespace mlir;
 using namespace weft;
@@ -107,7 +111,33 @@ LogicalResult Compilation::import() {
   llvm::errs() << desc::str(problems);
   module = std::move(graph.module);
   classes = graph.classes;
-  return success(problems.empty());
+  return failure(!problems.empty() || failed(checkSplits()));
+}
+
+LogicalResult Compilation::checkSplits() {
+  std::set<std::string> known, splitting;
+  for (VariableOp variable : module->getOps<VariableOp>()) {
+    for (StringAttr dimension : variable.getDimensions().getAsRange<StringAttr>()) {
+      known.insert(dimension.str());
+    }
+  }
+  std::map<std::string, std::vector<std::string>> missing;
+  for (const desc::ShardingSpec &sharding : descriptions.plan.shardings) {
+    for (const std::string &axis : sharding.axes) {
+      if (known.count(sharding.dimension)) {
+        splitting.insert(axis);
+      } else {
+        missing[axis].push_back(sharding.dimension);
+      }
+    }
+  }
+  for (const auto &[axis, dimensions] : missing) { // legal_r1
+    if (!splitting.count(axis)) {
+      return fail("axis '" + axis + "' of the plan splits nothing: the model has no dimension " +
+                  llvm::join(dimensions, ", ") + ", only " + llvm::join(known, ", "));
+    }
+  }
+  return success();
 }
 
 LogicalResult Compilation::parseModule() {
@@ -169,6 +199,7 @@ LogicalResult Compilation::runPasses(Phase phase) {
   }
   PipelineOptions pipelineOptions;
   pipelineOptions.plan = planText;
+  pipelineOptions.machine = descriptions.machine.text;
   pipelineOptions.batch = descriptions.recipe.globalBatch;
   const desc::RecipeSpec &recipe = descriptions.recipe;
   pipelineOptions.narrowReductions =

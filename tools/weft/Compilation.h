@@ -41,6 +41,9 @@ public:
 private:
   llvm::LogicalResult import();
   llvm::LogicalResult parseModule();
+  /// Whether each axis that the plan splits something by finds some of it in a graph, whose
+  /// dimensions are known when it has been imported.
+  llvm::LogicalResult checkSplits();
   /// Whether a module that was read fits the recipe and the plan.
   llvm::LogicalResult checkModule();
   llvm::LogicalResult runPasses(Phase phase);

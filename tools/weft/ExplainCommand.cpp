@@ -35,17 +35,8 @@ CommandLine declare(ExplainOptions &options) {
                  options.kernels);
   line.addText("--profile", "FILE", "do not run PROGRAM, take what it wrote by --profile",
                options.profile);
-  Option steps;
-  steps.name = "--steps";
-  steps.valueName = "N";
-  steps.help = "steps to run; the first is not counted (default: 5)";
-  steps.set = [&options](llvm::StringRef value) -> llvm::Error {
-    if (value.getAsInteger(10, options.steps) || options.steps < 2 || options.steps > 1000000) {
-      return makeError("option '--steps' expects a number from 2 to 1000000, got '" + value + "'");
-    }
-    return llvm::Error::success();
-  };
-  line.add(std::move(steps));
+  line.addNumber("--steps", "N", "steps to run; the first is not counted (default: 5)", 2, 1000000,
+                 options.steps);
   line.addText("--threads", "N", "threads of each rank (default: as PROGRAM chooses)",
                options.threads);
   line.addSwitch("--json", "print a JSON object instead of a table", options.json);

@@ -89,7 +89,8 @@ desc::CollectiveKind kindOf(llvm::StringRef name) {
   return name == "all-reduce"       ? desc::CollectiveKind::AllReduce
          : name == "all-gather"     ? desc::CollectiveKind::AllGather
          : name == "reduce-scatter" ? desc::CollectiveKind::ReduceScatter
-                                    : desc::CollectiveKind::AllToAll;
+         : name == "all-to-all"     ? desc::CollectiveKind::AllToAll
+                                    : desc::CollectiveKind::Permute;
 }
 
 void readCollectives(const Object &object, HostMeasurements &host) {
@@ -112,7 +113,7 @@ void readCollectives(const Object &object, HostMeasurements &host) {
 
 const char *nameOf(desc::CollectiveKind kind) {
   static constexpr const char *names[] = {"ALL_REDUCE", "ALL_GATHER", "REDUCE_SCATTER",
-                                          "ALL_TO_ALL"};
+                                          "ALL_TO_ALL", "PERMUTE"};
   return names[static_cast<size_t>(kind)];
 }
 

@@ -39,21 +39,73 @@ TEST(Predictor, TakesTheDataSheetWhereNothingWasMeasured) {
   EXPECT_EQ(predictor.kernel("map", Precision::F32, 0, 0), 0);
 }
 
-TEST(Predictor, CollectivesFollowTheRingFormulas) {
+TEST(Predictor, CollectivesFollowTheirFormulas) {
   Predictor predictor(sheet());
-  Group four{4, false}, across{4, true};
+  Group four{4}, across{4, 4};
   double a = 1e-6, b = 1e6, w = 1e8;
   EXPECT_DOUBLE_EQ(predictor.collective(CollectiveKind::AllReduce, four, b),
-                   2 * 3 * (a + b / (4 * w)));
+                   4 * a + 6 * b / (4 * w));
   EXPECT_DOUBLE_EQ(predictor.collective(CollectiveKind::ReduceScatter, four, b),
-                   3 * (a + b / (4 * w)));
-  EXPECT_DOUBLE_EQ(predictor.collective(CollectiveKind::AllGather, four, b), 3 * (a + b / w));
+                   2 * a + 3 * b / (4 * w));
+  EXPECT_DOUBLE_EQ(predictor.collective(CollectiveKind::AllGather, four, b), 2 * a + 3 * b / w);
+  EXPECT_DOUBLE_EQ(predictor.collective(CollectiveKind::AllGather, {3}, b), 2 * a + 2 * b / w);
   EXPECT_DOUBLE_EQ(predictor.collective(CollectiveKind::AllToAll, four, b), 3 * (a + b / (4 * w)));
   EXPECT_DOUBLE_EQ(predictor.collective(CollectiveKind::AllGather, across, b),
                    3 * (1e-5 + b / 1e7));
-  EXPECT_EQ(predictor.collective(CollectiveKind::AllReduce, {1, false}, b), 0);
+  EXPECT_EQ(predictor.collective(CollectiveKind::AllReduce, {1}, b), 0);
   EXPECT_DOUBLE_EQ(predictor.rendezvous(four), 1e-6);
-  EXPECT_EQ(predictor.rendezvous({1, false}), 0);
+  EXPECT_EQ(predictor.rendezvous({1}), 0);
+}
+
+TEST(Predictor, APermuteSendsAPieceOnce) {
+  Predictor predictor(sheet());
+  EXPECT_DOUBLE_EQ(predictor.collective(CollectiveKind::Permute, {4}, 1e6), 1e-6 + 1e6 / 1e8);
+  EXPECT_DOUBLE_EQ(predictor.collective(CollectiveKind::Permute, {4, 2}, 1e6), 1e-5 + 1e6 / 1e7);
+}
+
+TEST(Predictor, RanksOfANodeShareTheWayBetweenNodes) {
+  Predictor predictor(sheet());
+  // Two nodes of four ranks: a ring of eight crosses twice, and four rings run side by side.
+  Group group{8, 2};
+  double a = 1e-6, far = 1e-5, b = 8e6, w = 1e8, between = 1e7;
+  EXPECT_DOUBLE_EQ(predictor.collective(CollectiveKind::ReduceScatter, group, b),
+                   2 * far + 5 * a + 7.0 / 8 * b / (4 * between));
+  // Of seven parts four go to the other node.
+  EXPECT_DOUBLE_EQ(predictor.collective(CollectiveKind::AllToAll, group, b),
+                   4 * far + 3 * a + b / 8 * 4 / between);
+  // With fast links between nodes those within are the slower.
+  desc::MachineSpec machine = sheet();
+  machine.clusterLink->bandwidth = 1e9;
+  EXPECT_DOUBLE_EQ(Predictor(machine).collective(CollectiveKind::AllGather, group, b),
+                   2 * far + 5 * a + 7 * b / w);
+}
+
+TEST(PlaceGroup, CountsRanksAndNodes) {
+  std::vector<int64_t> mesh = {4, 2, 4};
+  auto place = [&](std::vector<uint32_t> axes, int64_t devicesPerNode) {
+    Group group = placeGroup(mesh, axes, devicesPerNode);
+    return std::pair(group.ranks, group.nodes);
+  };
+  EXPECT_EQ(place({2}, 8), std::pair(int64_t(4), int64_t(1)));
+  EXPECT_EQ(place({1, 2}, 8), std::pair(int64_t(8), int64_t(1)));
+  EXPECT_EQ(place({0}, 8), std::pair(int64_t(4), int64_t(4)));
+  EXPECT_EQ(place({2, 0}, 8), std::pair(int64_t(16), int64_t(4)));
+  EXPECT_EQ(place({0, 1, 2}, 8), std::pair(int64_t(32), int64_t(4)));
+  EXPECT_EQ(place({0, 1, 2}, 32), std::pair(int64_t(32), int64_t(1)));
+  // Nodes of three: ranks 0 to 3 lie on two, and so do some others.
+  EXPECT_EQ(place({2}, 3), std::pair(int64_t(4), int64_t(2)));
+  EXPECT_EQ(place({1, 2}, 3), std::pair(int64_t(8), int64_t(4)));
+  EXPECT_EQ(place({}, 3), std::pair(int64_t(1), int64_t(1)));
+}
+
+TEST(Predictor, AShortAllReduceClimbsATree) {
+  Predictor predictor(sheet());
+  Group group{32, 8};
+  EXPECT_DOUBLE_EQ(predictor.collective(CollectiveKind::AllReduce, group, 4),
+                   2 * (2 * 1e-6 + 3 * 1e-5 + 4 / 4e7));
+  // A long one goes round the ring, on which less is sent.
+  EXPECT_DOUBLE_EQ(predictor.collective(CollectiveKind::AllReduce, group, 1e9),
+                   16 * 1e-5 + 46 * 1e-6 + 62.0 / 32 * 1e9 / 4e7);
 }
 
 TEST(Predictor, TakesMeasuredRates) {
@@ -80,7 +132,7 @@ TEST(Predictor, TakesMeasuredCollectives) {
                                          {CollectiveKind::AllReduce, 4, 1000, 3e-5}};
   machine.device.measured.rendezvousSeconds = 7e-6;
   Predictor predictor(machine);
-  Group two{2, false}, three{3, false};
+  Group two{2}, three{3};
   auto allReduce = [&](Group group, double bytes) {
     return predictor.collective(CollectiveKind::AllReduce, group, bytes);
   };
@@ -88,12 +140,12 @@ TEST(Predictor, TakesMeasuredCollectives) {
   EXPECT_DOUBLE_EQ(allReduce(two, 10), 1e-5);    // All latency.
   EXPECT_DOUBLE_EQ(allReduce(two, 5000), 3e-5);  // On the line between.
   EXPECT_DOUBLE_EQ(allReduce(two, 18000), 1e-4); // In proportion.
-  EXPECT_DOUBLE_EQ(allReduce({4, false}, 1000), 3e-5);
+  EXPECT_DOUBLE_EQ(allReduce({4}, 1000), 3e-5);
   // Three are nearer to four; a ring of three sends 4/3 operands, one of four 3/2.
   EXPECT_DOUBLE_EQ(allReduce(three, 1000), 3e-5 * (4.0 / 3) / (3.0 / 2));
   // What was not measured, and what leaves the node, goes by the link.
   EXPECT_DOUBLE_EQ(predictor.collective(CollectiveKind::AllGather, two, 1e6), 1e-6 + 1e6 / 1e8);
-  EXPECT_DOUBLE_EQ(allReduce({2, true}, 1e6), 2 * (1e-5 + 1e6 / (2 * 1e7)));
+  EXPECT_DOUBLE_EQ(allReduce({2, 2}, 1e6), 2 * (1e-5 + 1e6 / (2 * 1e7)));
   EXPECT_DOUBLE_EQ(predictor.rendezvous(two), 7e-6);
 }
 

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../Mutation.h"
 #include "Helpers.h"
 #include "weft/Description/Machine.h"
 #include "weft/Description/Model.h"
@@ -14,42 +15,15 @@
 #include "weft/Description/Validate.h"
 
 #include <algorithm>
-#include <random>
 
 using namespace weft::desc;
 using namespace weft::desc::test;
 
-/// Changes a text in a few places: bytes flipped, words of the format put in, pieces left out,
-/// repeated or moved. The generator alone decides, so a failure can be repeated.
-static std::string mutate(std::string text, std::mt19937_64 &random) {
+static std::string mutate(const std::string &text, std::mt19937_64 &random) {
   static const std::string words[] = {
       "-",    "9223372036854775807", "1e400", "nan", "{", "}",   "[", "]", "\"", ":", "0", "\xff",
       "true", "version: 1",          "\n",    "#",   "'", "mesh"};
-  auto below = [&](size_t n) { return size_t(random() % std::max<size_t>(n, 1)); };
-  for (size_t i = 0, changes = 1 + below(4); i < changes; ++i) {
-    size_t at = below(text.size());
-    size_t length = std::min(below(24), text.size() - at);
-    switch (below(5)) {
-    case 0:
-      if (!text.empty()) {
-        text[at] = char(random());
-      }
-      break;
-    case 1:
-      text.insert(at, words[below(std::size(words))]);
-      break;
-    case 2:
-      text.erase(at, length);
-      break;
-    case 3:
-      text.insert(below(text.size()), text.substr(at, length));
-      break;
-    case 4:
-      text.replace(at, length, words[below(std::size(words))]);
-      break;
-    }
-  }
-  return text;
+  return weft::test::mutate(text, words, random);
 }
 
 /// Every failure says something, and names a place that is in the text.

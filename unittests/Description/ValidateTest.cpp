@@ -102,7 +102,8 @@ TEST_F(Validate, LegalR1DimensionExists) {
   model.positions = PositionKind::Rotary;
   EXPECT_EQ(plan("version: 1 mesh { axis { name: 'a' size: 2 } }\n"
                  "sharding { dimension: 'positions' axes: 'a' }"),
-            "legal_r1: p:2:1: the model has no dimension 'positions'\n");
+            "legal_r1: p:2:1: the model has no dimension 'positions', only batch, sequence, "
+            "kv_heads, group, head, ffn, vocab, hidden\n");
 }
 
 TEST_F(Validate, LegalR2Divisibility) {

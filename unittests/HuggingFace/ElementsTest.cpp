@@ -5,7 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "weft/HuggingFace/Elements.h"
+#include "core/Elements.h"
+
+#include "core/BFloat16.h"
 
 #include "llvm/ADT/APFloat.h"
 
@@ -14,7 +16,11 @@
 #include <gtest/gtest.h>
 #include <random>
 
-using namespace weft::hf;
+using namespace weft::rt;
+
+static uint16_t encodeBF16(float value) { return BFloat16(value).bits; }
+
+static float decodeBF16(uint16_t bits) { return static_cast<float>(std::bit_cast<BFloat16>(bits)); }
 
 /// `value` in another type by LLVM's own arithmetic, as bits.
 static uint16_t converted(float value, const llvm::fltSemantics &type) {

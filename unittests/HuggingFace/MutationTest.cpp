@@ -7,12 +7,12 @@
 
 #include "weft/HuggingFace/Folder.h"
 
+#include "../Mutation.h"
 #include "Configs.h"
 
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <random>
 #include <unistd.h>
 
 using namespace weft;
@@ -26,8 +26,7 @@ static int tries(int unless) {
   return factor ? unless * std::max(1, std::atoi(factor)) : unless;
 }
 
-/// Changes a text in a few places. The generator alone decides, so a failure can be repeated.
-static std::string mutate(std::string text, std::mt19937_64 &random) {
+static std::string mutate(const std::string &text, std::mt19937_64 &random) {
   static const std::string words[] = {"-1",      "9223372036854775807",
                                       "1e999",   "null",
                                       "{",       "}",
@@ -38,35 +37,7 @@ static std::string mutate(std::string text, std::mt19937_64 &random) {
                                       "[[[[",    "1e-9",
                                       "\\u0000", "\\ud8",
                                       "{}",      "\"llama\""};
-  auto below = [&](size_t n) { return size_t(random() % std::max<size_t>(n, 1)); };
-  for (size_t i = 0, changes = 1 + below(4); i < changes; ++i) {
-    size_t at = below(text.size());
-    size_t length = std::min(below(24), text.size() - at);
-    switch (below(5)) {
-    case 0:
-      if (!text.empty()) {
-        text[at] = char(random());
-      }
-      break;
-    case 1:
-      text.insert(at, words[below(std::size(words))]);
-      break;
-    case 2:
-      text.erase(at, length);
-      break;
-    case 3:
-      text.insert(below(text.size()), text.substr(at, length));
-      break;
-    case 4:
-      // Values are where most is decided.
-      if (size_t colon = text.find(": ", at); colon != text.npos) {
-        size_t end = text.find_first_of(",}", colon);
-        text.replace(colon + 2, end - colon - 2, words[below(std::size(words))]);
-      }
-      break;
-    }
-  }
-  return text;
+  return weft::test::mutate(text, words, random);
 }
 
 /// Every failure says something in one line.

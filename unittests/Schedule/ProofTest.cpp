@@ -186,6 +186,27 @@ TEST(Proof, ClassesMustCoverTheMesh) {
   EXPECT_EQ(refusal(prove(plans)), "the tables of different ranks have different plans\n");
 }
 
+TEST(Proof, PermutesTakeEachPieceOnce) {
+  rt::Program program = makeProgram({});
+  size_t at = findCollective(program, rt::CollectiveKind::AllToAll, 0);
+  rt::Collective &permute = program.collectives[program.step[at].target];
+  permute.kind = rt::CollectiveKind::Permute;
+  permute.dim2 = 0;
+  for (uint32_t source : {1, 0}) {
+    permute.sources.push_back(source);
+  }
+  EXPECT_EQ(refusal(prove(program)), "");
+  permute.sources.back() = 1;
+  expectRefused(program, "takes the piece of rank 1 of its 2 twice");
+  // Ranks that do not agree on who sends to whom.
+  permute.sources = {1, 0};
+  rt::Program other = program;
+  other.collectives[other.step[at].target].sources = {0, 1};
+  RankClass classes[] = {{&program, {0, 1}}, {&other, {2, 3}}};
+  std::string text = refusal(prove(classes));
+  EXPECT_NE(text.find("from 1,0"), std::string::npos) << text;
+}
+
 TEST(Proof, ReadsFollowWrites) {
   rt::Program program = makeProgram({});
   program.step.erase(program.step.begin());

@@ -19,18 +19,36 @@
 //                ranks that was not measured, that of the nearest number of ranks,
 //                scaled as the formulas below scale
 //
-// Without measured collectives a group of n ranks with operands of b bytes on a link of
-// latency a and bandwidth w takes, by the ring algorithms (R. Thakur, R. Rabenseifner,
-// W. Gropp, Optimization of collective communication operations in MPICH, 2005; the same
-// factors as nccl-tests' bus bandwidth):
+// Without measured collectives, and for groups of several nodes, a group of n ranks with
+// operands of b bytes takes the following. Within a node, where every device reaches every
+// other over a link of latency a and bandwidth w, by recursive halving and doubling
+// (R. Thakur, R. Rabenseifner, W. Gropp, Optimization of collective communication operations
+// in MPICH, 2005; the factors of b / w are those of nccl-tests' bus bandwidth):
 //
-//   all-reduce       2 (n - 1) (a + b / (n w))
-//   reduce-scatter     (n - 1) (a + b / (n w))
-//   all-gather         (n - 1) (a + b / w)
-//   all-to-all         (n - 1) (a + b / (n w))
+//   reduce-scatter   ceil(log2 n) a + (n - 1) / n b / w
+//   all-gather       ceil(log2 n) a + (n - 1) b / w
+//   all-reduce       a reduce-scatter and an all-gather: 2 ceil(log2 n) a + 2 (n - 1) / n b / w
+//   all-to-all       (n - 1) a + (n - 1) / n b / w
+//   permute          a + b / w
 //
-// The link is that between nodes as soon as a group has ranks of two nodes. A Predictor
-// is immutable: any number of threads may ask it.
+// Between nodes by rings, whose bytes are the same, in n - 1 hops each way.
+// Of a group on N nodes with m ranks each, a ring crosses between nodes N times, and there
+// are m rings side by side, each through another rank's link; what a rank sends within its
+// node goes on meanwhile. So with the links a, w within and A, W between nodes
+//
+//   latency          hops between nodes · A + hops within · a, of a ring's n - 1 hops the
+//                    first min(N, n - 1)
+//   bytes            the slower of sent / w within (where m > 1) and sent / (m W) between
+//
+// and all-to-all sends (n - m) / (n - 1) of its bytes, and hops, between nodes, by each
+// rank's own link: sent / W. An all-reduce that is short goes up and down a binary tree instead
+// (P. Sanders, J. Speck, J. Traeff, Two-tree algorithms for full bandwidth broadcast, reduction
+// and scan, 2009):
+//
+//   2 (ceil(log2 m) a + ceil(log2 N) A) + 2 b / min(w, m W)
+//
+// A permute between nodes takes the link between them. A Predictor is immutable: any
+// number of threads may ask it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -41,6 +59,7 @@
 #include "weft/Description/Machine.h"
 
 #include <map>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -49,9 +68,17 @@ namespace weft::cost {
 /// A group of ranks that communicate.
 struct Group {
   int64_t ranks = 1;
-  /// Whether it has ranks of several nodes.
-  bool crossesNodes = false;
+  /// Nodes that it has ranks on, as many on each.
+  int64_t nodes = 1;
+
+  bool crossesNodes() const { return nodes > 1; }
+  double ranksPerNode() const { return double(ranks) / double(nodes); }
 };
+
+/// The largest group over `axes` of a mesh whose ranks fill one node of `devicesPerNode` after
+/// another, the last axis varying fastest: all have as many ranks, but some may lie on more nodes.
+Group placeGroup(std::span<const int64_t> mesh, std::span<const uint32_t> axes,
+                 int64_t devicesPerNode);
 
 class Predictor {
 public:
@@ -70,10 +97,12 @@ public:
   /// A group that meets and moves nothing.
   double rendezvous(Group group) const;
 
+  int64_t devicesPerNode() const { return machine.devicesPerNode; }
+
 private:
   double memorySeconds(double bytes) const;
   double peak(desc::Precision precision) const;
-  double byLink(desc::CollectiveKind kind, Group group, double bytes) const;
+  double byLinks(desc::CollectiveKind kind, Group group, double bytes) const;
 
   desc::MachineSpec machine;
   std::map<desc::Precision, std::vector<ShapePoint>> products;

@@ -47,7 +47,7 @@ struct KernelRate {
   double flops = 0; ///< Per second.
 };
 
-enum class CollectiveKind { AllReduce, AllGather, ReduceScatter, AllToAll };
+enum class CollectiveKind { AllReduce, AllGather, ReduceScatter, AllToAll, Permute };
 
 /// A collective in which each of `ranks` devices of one node has an operand of `bytes`.
 struct CollectiveTime {
@@ -104,6 +104,8 @@ struct MachineSpec {
   std::optional<LinkSpec> nodeLink;
   /// Between devices of different nodes; present where there are several nodes.
   std::optional<LinkSpec> clusterLink;
+  /// What it was parsed from, empty if it was not.
+  std::string text;
 
   int64_t devices() const { return nodes * devicesPerNode; }
 };

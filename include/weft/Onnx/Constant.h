@@ -49,7 +49,11 @@ struct Constant {
   bool isScalar() const { return values.size() == 1; }
 };
 
-/// Number of elements of a shape of known lengths.
+/// Whether there are at most 16 lengths, and no product of some of them is beyond 2^40. (A tensor
+/// without elements may have other lengths, which are multiplied, too.)
+bool isReasonable(const std::vector<int64_t> &shape);
+
+/// Number of elements of a shape of known lengths. REQUIRES: `isReasonable(shape)`.
 int64_t elementCount(const std::vector<int64_t> &shape);
 
 } // namespace weft::onnx

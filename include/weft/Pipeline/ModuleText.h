@@ -7,7 +7,8 @@
 //
 // MLIR's parser calls itself for each bracket that is open and for each term of an
 // affine expression, however many there are, and ends the process where the stack
-// ends. No module that we write comes near these limits.
+// ends. An alias may stand for more characters than there is time to print. No
+// module that we write comes near these limits.
 //
 //===----------------------------------------------------------------------===//
 

@@ -23,6 +23,8 @@ namespace weft {
 struct PipelineOptions {
   /// The plan, as the text of a plan.proto message.
   std::string plan;
+  /// The machine, as the text of a machine.proto message.
+  std::string machine;
   /// Sequences in the global batch.
   int64_t batch = 1;
   /// Whether ranks exchange bf16 where they add up float32.

@@ -113,7 +113,7 @@ LogicalResult GradientBuilder::differentiateLoss() {
   Operation *end = block.getTerminator();
   Value value = end->getOperand(0);
   OpBuilder builder(end);
-  ObserveOp::create(builder, loss.getLoc(), "loss", value, TypeAttr());
+  auto observed = ObserveOp::create(builder, loss.getLoc(), "loss", value, TypeAttr());
   Gradients gradients;
   Type element = cast<RankedTensorType>(value.getType()).getElementType();
   gradients.add(value, createScalar(builder, loss.getLoc(), element, 1.0));
@@ -135,6 +135,10 @@ LogicalResult GradientBuilder::differentiateLoss() {
   }
   func::ReturnOp::create(builder, end->getLoc());
   end->erase();
+  eraseDeadOps(block); // Nothing is computed again for what nobody asked for.
+  if (block.getOps<CallOp>().empty()) {
+    recomputeCheapValues(observed); // With layers, what the step keeps is theirs.
+  }
   loss.setName("step");
   loss.setFunctionType(builder.getFunctionType({}, {}));
   return success();

@@ -16,16 +16,18 @@ using namespace weft;
 /// Operations for each element of the result: an activation function has about twenty, a norm
 /// seven.
 static constexpr double kMostFlops = 64;
-
-static bool isUsedIn(Value value, Block &block) {
-  return llvm::any_of(value.getUsers(),
-                      [&](Operation *user) { return user->getBlock() == &block; });
-}
+/// Bytes read for each byte of the result: arithmetic on two tensors reads two, a pool more.
+static constexpr double kMostBytes = 3;
 
 /// Whether memory for `value` grows with the batch.
 static bool growsWithBatch(Value value) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
   return type && elementCount(type.getShape()).perSample != 0;
+}
+
+static double bytesPerSample(Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  return elementCount(type.getShape()).perSample * type.getElementTypeBitWidth() / 8;
 }
 
 /// What has a sum over a factor may need a collective where that is cut: never cheap.
@@ -36,34 +38,89 @@ static bool isCheap(Operation &op) {
                    [](const Factor &factor) { return factor.kind == FactorKind::Reduction; })) {
     return false;
   }
+  OpCost cost = computes.getCost();
   auto type = cast<RankedTensorType>(op.getResult(0).getType());
-  return computes.getCost().flops.perSample <= kMostFlops * elementCount(type.getShape()).perSample;
+  return cost.flops.perSample <= kMostFlops * elementCount(type.getShape()).perSample &&
+         cost.bytes.perSample <= (kMostBytes + 1) * bytesPerSample(op.getResult(0));
 }
 
-void weft::recomputeCheapValues(Block &forward, Block &backward) {
-  // From the last to the first: what a copy reads may then be computed again too.
-  for (Operation &op : llvm::reverse(forward.without_terminator())) {
-    if (!isCheap(op) || !growsWithBatch(op.getResult(0)) || !isUsedIn(op.getResult(0), backward)) {
-      continue;
+namespace {
+
+/// Forward and backward: two blocks, or two parts of one.
+class Recomputation {
+public:
+  Recomputation(Block &forward, llvm::function_ref<bool(Operation *)> isBackward)
+      : forward(forward), isBackward(isBackward) {
+    for (Operation &op : forward) {
+      bool isRecomputable = !isBackward(&op) && op.getNumResults() == 1 &&
+                            growsWithBatch(op.getResult(0)) && isCheap(op);
+      if (isRecomputable && llvm::all_of(op.getOperands(), [&](Value operand) {
+            return isAvailable(operand) || isWorthIt(op, operand);
+          })) {
+        recomputable.insert(&op);
+      }
     }
-    auto isKept = [&](Value operand) {
-      return isUsedIn(operand, backward) ||
-             (isa<BlockArgument>(operand) && !growsWithBatch(operand));
-    };
-    if (!llvm::all_of(op.getOperands(), isKept)) {
-      continue;
+  }
+
+  void run() {
+    // From the last to the first: what a copy reads may then be computed again too.
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(forward))) {
+      if (recomputable.contains(&op) && isUsedInBackward(op.getResult(0))) {
+        moveUses(op);
+      }
     }
+  }
+
+private:
+  bool isUsedInBackward(Value value) const { return llvm::any_of(value.getUsers(), isBackward); }
+
+  /// Whether backward can have `value` at no cost.
+  bool isAvailable(Value value) const {
+    if (isUsedInBackward(value)) {
+      return true;
+    }
+    bool isOfThisBlock = !isa<BlockArgument>(value);
+    return !growsWithBatch(value) && (!isOfThisBlock || isInOneBlock());
+  }
+
+  /// Whether it is better to go on from `operand`, the only large one of `op`, than to keep the
+  /// result: it can be computed again itself, or is narrower.
+  bool isWorthIt(Operation &op, Value operand) const {
+    bool isOnlyLarge = llvm::count_if(op.getOperands(), growsWithBatch) == 1;
+    return isOnlyLarge && (recomputable.contains(operand.getDefiningOp()) ||
+                           bytesPerSample(operand) < bytesPerSample(op.getResult(0)));
+  }
+
+  bool isInOneBlock() const { return isBackward(forward.getTerminator()); }
+
+  /// Lets backward read a copy of `op` in place of its result.
+  void moveUses(Operation &op) {
     Value value = op.getResult(0);
     Operation *first = nullptr;
     for (Operation *user : value.getUsers()) {
-      if (user->getBlock() == &backward && (!first || user->isBeforeInBlock(first))) {
+      if (isBackward(user) && (!first || user->isBeforeInBlock(first))) {
         first = user;
       }
     }
     Operation *copy = OpBuilder(first).clone(op);
     copy->setAttr(kRecomputedAttrName, UnitAttr::get(copy->getContext()));
-    value.replaceUsesWithIf(copy->getResult(0), [&](OpOperand &use) {
-      return use.getOwner()->getBlock() == &backward;
-    });
+    value.replaceUsesWithIf(copy->getResult(0),
+                            [&](OpOperand &use) { return isBackward(use.getOwner()); });
   }
+
+  Block &forward;
+  llvm::function_ref<bool(Operation *)> isBackward;
+  llvm::DenseSet<Operation *> recomputable;
+};
+
+} // namespace
+
+void weft::recomputeCheapValues(Block &forward, Block &backward) {
+  auto isBackward = [&](Operation *op) { return op->getBlock() == &backward; };
+  Recomputation(forward, isBackward).run();
+}
+
+void weft::recomputeCheapValues(Operation *end) {
+  auto isBackward = [&](Operation *op) { return end->isBeforeInBlock(op); };
+  Recomputation(*end->getBlock(), isBackward).run();
 }

@@ -70,8 +70,7 @@ std::optional<std::pair<std::string, int>> GraphBuilder::halfOf(llvm::StringRef 
   }
   int number = static_cast<int>(llvm::find(node->outputs, name) - node->outputs.begin());
   if (node->op == "SequenceAt") {
-    const onnx::Constant *index = constantOf(*node, 1);
-    number = index ? static_cast<int>(index->values[0]) : -1;
+    number = static_cast<int>(std::clamp<int64_t>(integerOf(*node, 1).value_or(-1), -1, 2));
     node = producer(node->inputs[0]);
   }
   if (!node) {
@@ -89,7 +88,8 @@ std::optional<std::pair<std::string, int>> GraphBuilder::halfOf(llvm::StringRef 
     auto starts = integersOf(*node, 1, "starts"), ends = integersOf(*node, 2, "ends"),
          axes = integersOf(*node, 3, "axes"), steps = integersOf(*node, 4, "steps");
     bool isHalf = starts && ends && axes && axes->size() == 1 && isLast(axes->front()) &&
-                  (!steps || steps->front() == 1);
+                  starts->size() == 1 && ends->size() == 1 &&
+                  (!steps || *steps == std::vector<int64_t>{1});
     if (isHalf && starts->front() == 0 && double(ends->front()) * 2 == length) {
       return std::pair(node->inputs[0], 0);
     }
@@ -144,12 +144,12 @@ bool GraphBuilder::rotary(const onnx::Node &node, const WithTable &first, const 
   }
   const View &x = cosines->view;
   std::optional<std::vector<double>> frequencies;
-  if (x.rank() >= 3 && cosines->table.rank() >= 2) {
-    frequencies = frequenciesOf(cosines->table, sines->table);
+  if (x.rank() >= 3 && cosines->table->rank() >= 2) {
+    frequencies = frequenciesOf(*cosines->table, *sines->table);
   }
   double positions = x.rank() >= 3 ? x.lengths()[static_cast<size_t>(x.rank() - 2)] : 0;
   if (!frequencies || double(frequencies->size()) * 2 != x.lengths().back() ||
-      static_cast<double>(cosines->table.values.size()) != positions * x.lengths().back()) {
+      static_cast<double>(cosines->table->values.size()) != positions * x.lengths().back()) {
     return fail(node, "expected tables of the cosines and sines of positions times frequencies");
   }
   // [batch…, head…, position, feature] as [batch, position, head…, feature].

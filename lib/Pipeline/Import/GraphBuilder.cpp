@@ -79,10 +79,41 @@ bool GraphBuilder::fail(const onnx::Node &node, std::string message) {
   return false;
 }
 
+/// What is wrong with a value of the graph; null where nothing is.
+static const char *faultOf(const View &view) {
+  double elements = 1;
+  int64_t batches = 0;
+  for (const Parts &parts : view.dims) {
+    for (const Part &part : parts) {
+      bool isBatch = part.size == ShapedType::kDynamic;
+      batches += isBatch;
+      elements *= isBatch ? 1.0 : static_cast<double>(part.size);
+    }
+  }
+  if (elements > 0x1p40) {
+    return "makes more than 2^40 numbers of a sample";
+  }
+  if (batches > 1) {
+    return "makes numbers of pairs of samples, which is not supported";
+  }
+  constexpr int64_t kMostDimensions = 16;
+  bool isDeep = view.rank() > kMostDimensions ||
+                llvm::cast<RankedTensorType>(view.tensor.getType()).getRank() > kMostDimensions;
+  return isDeep ? "makes a tensor of more than 16 dimensions" : nullptr;
+}
+
 bool GraphBuilder::give(const onnx::Node &node, View view, size_t output) {
+  if (const char *fault = faultOf(view)) {
+    return fail(node, fault);
+  }
   if (output < node.outputs.size()) {
     known[node.outputs[output]] = std::move(view);
   }
+  return true;
+}
+
+bool GraphBuilder::give(const onnx::Node &node, onnx::Constant constant) {
+  known[node.outputs[0]] = std::make_shared<const onnx::Constant>(std::move(constant));
   return true;
 }
 
@@ -119,22 +150,52 @@ Value GraphBuilder::buildLogits(Value input) {
     for (const std::string &name : node->outputs) {
       producers[name] = node;
     }
+    for (const std::string &name : node->inputs) {
+      lastUsers[name] = node;
+    }
   }
   known[graph.inputs.front().name] = ViewBuilder::whole(input);
   for (const onnx::Node *node : nodes) {
     if (!build(*node)) {
       return {};
     }
+    release(*node);
   }
   const std::string &name = graph.outputs.front().name;
   const auto *view = std::get_if<View>(&lookup(name));
   std::optional<Value> logits = view ? views.materialize(name, *view) : std::nullopt;
-  if (!logits) {
+  if (!logits || !llvm::isa<FloatType>(getElementTypeOrSelf(logits->getType()))) {
     problems.push_back(onnx::problem(graph.path, "output '" + name + "'",
                                      "expected logits that depend on the input"));
     return {};
   }
   return *logits;
+}
+
+bool GraphBuilder::hold(const onnx::Node &node, const onnx::Constant &constant) {
+  constexpr int64_t kMostFolded = int64_t(1) << 30, kMostHeld = int64_t(1) << 27;
+  folded += static_cast<int64_t>(constant.values.size());
+  held += static_cast<int64_t>(constant.values.size());
+  if (held > kMostHeld) {
+    return fail(node, "constants that are computed have more than 2^27 elements at a time");
+  }
+  return folded <= kMostFolded ||
+         fail(node, "constants that are computed have more than 2^30 elements in all");
+}
+
+void GraphBuilder::release(const onnx::Node &node) {
+  constexpr size_t kLarge = 1 << 16;
+  for (const std::string &name : node.inputs) {
+    auto found = known.find(name);
+    const auto *constant = found == known.end() || lastUsers.lookup(name) != &node
+                               ? nullptr
+                               : std::get_if<std::shared_ptr<const onnx::Constant>>(&found->second);
+    // A table that is still to become a part of something is held by that.
+    if (constant && (*constant)->values.size() >= kLarge && constant->use_count() == 1) {
+      held -= graph.initializer(name) ? 0 : static_cast<int64_t>((*constant)->values.size());
+      known.erase(found);
+    }
+  }
 }
 
 bool GraphBuilder::foldNode(const onnx::Node &node, bool &isFolded) {
@@ -153,7 +214,10 @@ bool GraphBuilder::foldNode(const onnx::Node &node, bool &isFolded) {
     return fail(node, error);
   }
   for (auto [name, result] : llvm::zip(node.outputs, *results)) {
-    known[name] = std::move(result);
+    if (!hold(node, result)) {
+      return false;
+    }
+    known[name] = std::make_shared<const onnx::Constant>(std::move(result));
   }
   return true;
 }
@@ -187,17 +251,27 @@ const Known &GraphBuilder::lookup(llvm::StringRef name) {
   if (parameters.isParameter(name)) {
     value = ViewBuilder::whole(ops.read(name, ops.wideType(initializer->shape)));
   } else {
-    value = initializer->read();
+    value = std::make_shared<const onnx::Constant>(initializer->read());
   }
   return value;
 }
 
 const onnx::Constant *GraphBuilder::constantOf(const onnx::Node &node, size_t number) {
   std::string_view name = node.input(number);
-  return name.empty() ? nullptr : std::get_if<onnx::Constant>(&lookup(name));
+  if (name.empty()) {
+    return nullptr;
+  }
+  const auto *constant = std::get_if<std::shared_ptr<const onnx::Constant>>(&lookup(name));
+  return constant ? constant->get() : nullptr;
 }
 
-const View *GraphBuilder::viewOf(const onnx::Node &node, size_t number) {
+std::optional<int64_t> GraphBuilder::integerOf(const onnx::Node &node, size_t number) {
+  const onnx::Constant *constant = constantOf(node, number);
+  return constant && constant->isScalar() ? std::optional(onnx::clampedInteger(constant->values[0]))
+                                          : std::nullopt;
+}
+
+const View *GraphBuilder::viewOf(const onnx::Node &node, size_t number, bool takesIntegers) {
   std::string_view name = node.input(number);
   if (name.empty()) {
     fail(node, "expected input " + std::to_string(number));
@@ -205,13 +279,19 @@ const View *GraphBuilder::viewOf(const onnx::Node &node, size_t number) {
   }
   const Known &value = lookup(name);
   if (const auto *view = std::get_if<View>(&value)) {
-    return view;
+    if (takesIntegers || llvm::isa<FloatType>(getElementTypeOrSelf(view->tensor.getType()))) {
+      return view;
+    }
+    fail(node, "input '" + std::string(name) +
+                   "' is the graph's input, whose whole numbers are supported only as indices of "
+                   "a table");
+    return nullptr;
   }
   if (std::holds_alternative<WithTable>(value)) {
     fail(node, "input '" + std::string(name) +
                    "' has been added to, or multiplied by, a table of "
                    "numbers, which is supported only for rotary positions and causal masks");
-  } else if (std::holds_alternative<onnx::Constant>(value)) {
+  } else if (std::holds_alternative<std::shared_ptr<const onnx::Constant>>(value)) {
     fail(node, "expected input '" + std::string(name) +
                    "' to depend on the graph's input or on a "
                    "parameter, but it is constant");

@@ -43,7 +43,7 @@ struct WithTable {
   /// The name of the view's value.
   std::string base;
   View view;
-  onnx::Constant table;
+  std::shared_ptr<const onnx::Constant> table;
 };
 
 /// The product of two activations, times a number: scores of attention, perhaps.
@@ -53,7 +53,8 @@ struct Scores {
 };
 
 /// What is known of a value of the graph.
-using Known = std::variant<std::monostate, onnx::Constant, View, std::vector<View>, WithTable>;
+using Known = std::variant<std::monostate, std::shared_ptr<const onnx::Constant>, View,
+                           std::vector<View>, WithTable>;
 
 class GraphBuilder {
 public:
@@ -76,18 +77,28 @@ private:
   bool checkOps(llvm::ArrayRef<const onnx::Node *> nodes);
   bool build(const onnx::Node &node);
   bool foldNode(const onnx::Node &node, bool &isFolded);
+  /// Counts what folding has made, which must stay small enough to be held and made soon.
+  bool hold(const onnx::Node &node, const onnx::Constant &constant);
+  /// Lets go of large constants that no node after this one uses.
+  void release(const onnx::Node &node);
 
   /// Says what is wrong with `node`; false.
   bool fail(const onnx::Node &node, std::string message);
   bool give(const onnx::Node &node, View view, size_t output = 0);
+  bool give(const onnx::Node &node, onnx::Constant constant);
   bool give(const onnx::Node &node, std::optional<View> view, const char *otherwise);
 
   /// Reads a parameter or constant when it is first asked for.
   const Known &lookup(llvm::StringRef name);
-  /// The view of input `number`, or null with an error.
-  const View *viewOf(const onnx::Node &node, size_t number);
+  /// The view of input `number`, or null with an error. Of whole numbers are only the graph's
+  /// input and its reshapes.
+  const View *viewOf(const onnx::Node &node, size_t number, bool takesIntegers = false);
   /// The constant of input `number`; null where it is left out or none.
   const onnx::Constant *constantOf(const onnx::Node &node, size_t number);
+  /// The shape that input 1 asks for; null after an error where it is not known at compile time.
+  const onnx::Constant *wantedShape(const onnx::Node &node);
+  /// The one integer of input `number`.
+  std::optional<int64_t> integerOf(const onnx::Node &node, size_t number);
   /// The integers of input `number` or, before they became inputs, of the attribute.
   std::optional<std::vector<int64_t>> integersOf(const onnx::Node &node, size_t number,
                                                  const char *attribute);
@@ -112,7 +123,7 @@ private:
   bool leakyRelu(const onnx::Node &node);
   bool withNumber(const onnx::Node &node, const View &view, const onnx::Constant &number,
                   bool numberIsFirst);
-  bool withTable(const onnx::Node &node, size_t viewInput, const onnx::Constant &table);
+  bool withTable(const onnx::Node &node, size_t viewInput);
   std::optional<View> mapViews(const onnx::Node &node, llvm::ArrayRef<View> inputs,
                                ScalarCode code);
 
@@ -174,6 +185,10 @@ private:
   std::map<std::string, Known, std::less<>> known;
   std::map<std::string, Scores, std::less<>> scores;
   llvm::StringMap<const onnx::Node *> producers;
+  /// The last node that uses a value.
+  llvm::StringMap<const onnx::Node *> lastUsers;
+  /// Elements of all constants that have been folded, and of those that are held.
+  int64_t folded = 0, held = 0;
   std::map<std::vector<double>, mlir::Value> rotaryTables;
 };
 

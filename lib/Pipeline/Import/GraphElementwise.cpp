@@ -205,8 +205,7 @@ bool GraphBuilder::withNumber(const onnx::Node &node, const View &input,
   return give(node, mapViews(node, {view}, code), "cannot be mapped");
 }
 
-bool GraphBuilder::withTable(const onnx::Node &node, size_t viewInput,
-                             const onnx::Constant &table) {
+bool GraphBuilder::withTable(const onnx::Node &node, size_t viewInput) {
   const View *view = viewOf(node, viewInput);
   if (!view) {
     return false;
@@ -215,9 +214,9 @@ bool GraphBuilder::withTable(const onnx::Node &node, size_t viewInput,
     return fail(node, "arithmetic with a table of numbers is supported only for rotary positions "
                       "and causal masks; is it a parameter, which the description calls constant?");
   }
-  known[node.outputs[0]] =
-      WithTable{node.op == "Mul" ? WithTable::Kind::Product : WithTable::Kind::Sum,
-                node.inputs[viewInput], *view, table};
+  known[node.outputs[0]] = WithTable{
+      node.op == "Mul" ? WithTable::Kind::Product : WithTable::Kind::Sum, node.inputs[viewInput],
+      *view, std::get<std::shared_ptr<const onnx::Constant>>(lookup(node.inputs[1 - viewInput]))};
   return true;
 }
 
@@ -230,7 +229,7 @@ bool GraphBuilder::binary(const onnx::Node &node) {
     const onnx::Constant &constant = first ? *first : *second;
     size_t viewInput = first ? 1 : 0;
     if (!constant.isScalar()) {
-      return withTable(node, viewInput, constant);
+      return withTable(node, viewInput);
     }
     const View *view = viewOf(node, viewInput);
     return view && withNumber(node, *view, constant, first != nullptr);
@@ -296,7 +295,7 @@ bool GraphBuilder::where(const onnx::Node &node) {
     bool isNumber = (holds != 0) == (ifTrue != nullptr);
     table.values.push_back(isNumber ? number->values[0] : 0.0);
   }
-  known[node.outputs[0]] =
-      WithTable{WithTable::Kind::Sum, node.inputs[ifTrue ? 2 : 1], *view, table};
-  return true;
+  known[node.outputs[0]] = WithTable{WithTable::Kind::Sum, node.inputs[ifTrue ? 2 : 1], *view,
+                                     std::make_shared<const onnx::Constant>(std::move(table))};
+  return hold(node, *std::get<WithTable>(known[node.outputs[0]]).table);
 }

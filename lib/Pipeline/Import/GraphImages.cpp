@@ -76,7 +76,9 @@ bool GraphBuilder::convolution(const onnx::Node &node) {
   }
   std::optional<Value> images = views.materialize(nameOf(node), *input);
   std::optional<Value> weights = views.materialize(nameOf(node), *kernel);
-  if (!images || !weights || input->rank() < 3 || input->rank() != kernel->rank()) {
+  bool isStatic = images && weights && !ShapedType::isDynamicShape(shapeOf(*weights)) &&
+                  input->rank() >= 3 && !ShapedType::isDynamicShape(shapeOf(*images).drop_front());
+  if (!isStatic || input->rank() != kernel->rank()) {
     return fail(node, "expected images [sample, channel, place...] and a kernel of as many "
                       "dimensions");
   }
@@ -121,6 +123,9 @@ bool GraphBuilder::convolution(const onnx::Node &node) {
   if (!found) {
     return false;
   }
+  if (found->rank() != 1) {
+    return fail(node, "the bias does not fit the channels");
+  }
   nameDimension(*found, 0, result.isInner ? "ffn" : "hidden");
   View bias = *found;
   bias.dims.resize(static_cast<size_t>(input->rank()) - 1);
@@ -145,7 +150,8 @@ bool GraphBuilder::pool(const onnx::Node &node) {
   if (!window) {
     return fail(node, error);
   }
-  if (!images || view->rank() != static_cast<int64_t>(window->sizes.size()) + 2) {
+  if (!images || view->rank() != static_cast<int64_t>(window->sizes.size()) + 2 ||
+      ShapedType::isDynamicShape(shapeOf(*images).drop_front())) {
     return fail(node, "expected images [sample, channel, place...]");
   }
   if (onnx::integerAttribute(node, "ceil_mode", 0) != 0 || node.outputs.size() > 1) {

@@ -17,7 +17,8 @@ namespace {
 /// Labels of the dimensions of matrices: leading ones by their number from the left of the result.
 enum : int64_t { kRow = 1000, kInner = 1001, kColumn = 1002 };
 
-constexpr const char *kNoProduct = "the shapes of the inputs do not go together";
+constexpr const char *kNoProduct =
+    "the shapes of the inputs do not go together, or samples are summed over";
 
 } // namespace
 
@@ -140,6 +141,11 @@ bool GraphBuilder::einsum(const onnx::Node &node) {
               (!b || static_cast<int64_t>(inputs[1].size()) == b->rank());
   for (char letter : resultTerm) {
     fits = fits && terms.contains(letter);
+  }
+  // Diagonals are not taken.
+  for (llvm::StringRef term : {inputs.front(), inputs.back(), resultTerm}) {
+    fits = fits && llvm::all_of(term, llvm::isAlpha) &&
+           llvm::all_of(term, [&](char letter) { return term.count(letter) == 1; });
   }
   if (!fits) {
     return fail(node,
@@ -273,7 +279,8 @@ bool GraphBuilder::softmax(const onnx::Node &node) {
   const auto *masked = std::get_if<WithTable>(&lookup(node.input(0)));
   if (masked && masked->kind == WithTable::Kind::Sum) {
     auto axis = onnx::axisOf(onnx::integerAttribute(node, "axis", -1), masked->view.rank());
-    if (!isCausal(masked->table) || axis != masked->view.rank() - 1) {
+    if (axis != masked->view.rank() - 1 || !isCausal(*masked->table) ||
+        double(masked->table->shape.back()) != masked->view.lengths().back()) {
       return fail(node,
                   "a mask is supported only where it is causal: zeros up to the diagonal, and "
                   "numbers below -1e4 beyond");
@@ -313,7 +320,7 @@ bool GraphBuilder::gather(const onnx::Node &node) {
     if (indices->rank() == 0) {
       std::optional<int64_t> index =
           onnx::axisOf(onnx::clampedInteger(indices->values[0]),
-                       static_cast<int64_t>(table->lengths()[static_cast<size_t>(*axis)]));
+                       onnx::clampedInteger(table->lengths()[static_cast<size_t>(*axis)]));
       std::optional<View> row = index ? extract(node, *table, *axis, *index, 1) : std::nullopt;
       if (row) {
         row->dims.erase(row->dims.begin() + *axis);
@@ -323,13 +330,14 @@ bool GraphBuilder::gather(const onnx::Node &node) {
     return *axis == 0 ? gatherRows(node, *table, *indices)
                       : fail(node, "several indices are supported along the first axis only");
   }
-  const View *ids = viewOf(node, 1);
+  const View *ids = viewOf(node, 1, /*takesIntegers=*/true);
   if (!ids) {
     return false;
   }
   std::optional<Value> numbers = views.materialize(nameOf(node), *ids);
   std::optional<Value> rows = views.materialize(nameOf(node), *table);
   bool isEmbedding = numbers && rows && table->rank() == 2 && *axis == 0 &&
+                     llvm::cast<RankedTensorType>(rows->getType()).hasStaticShape() &&
                      llvm::isa<IntegerType>(getElementTypeOrSelf(numbers->getType()));
   if (!isEmbedding) {
     return fail(node, "expected a table of two dimensions, and the graph's input as indices");

@@ -13,14 +13,14 @@ using namespace mlir;
 using namespace weft;
 
 bool GraphBuilder::identity(const onnx::Node &node) {
-  const View *view = viewOf(node, 0);
+  const View *view = viewOf(node, 0, /*takesIntegers=*/true);
   return view && give(node, *view);
 }
 
 bool GraphBuilder::dropout(const onnx::Node &node) {
-  const onnx::Constant *ratio = constantOf(node, 1), *trains = constantOf(node, 2);
+  const onnx::Constant *ratio = constantOf(node, 1);
   double rate = ratio && ratio->isScalar() ? ratio->values[0] : 0.5;
-  bool isActive = !node.input(2).empty() && !(trains && trains->values[0] == 0);
+  bool isActive = !node.input(2).empty() && integerOf(node, 2) != 0;
   if (isActive && rate != 0) {
     return fail(node, "drops elements in training, which is not supported for graphs; export the "
                       "model with dropout 0");
@@ -34,12 +34,11 @@ bool GraphBuilder::cast(const onnx::Node &node) {
     if (const onnx::Constant *constant = constantOf(node, 0)) {
       onnx::Constant result = *constant;
       result.type = onnx::ElementType::F32;
-      known[node.outputs[0]] = result;
-      return true;
+      return give(node, result);
     }
     return identity(node);
   }
-  const View *view = viewOf(node, 0);
+  const View *view = viewOf(node, 0, /*takesIntegers=*/true);
   if (!view) {
     return false;
   }
@@ -55,7 +54,7 @@ bool GraphBuilder::cast(const onnx::Node &node) {
 }
 
 bool GraphBuilder::shape(const onnx::Node &node) {
-  const View *view = viewOf(node, 0);
+  const View *view = viewOf(node, 0, /*takesIntegers=*/true);
   if (!view) {
     return false;
   }
@@ -63,18 +62,22 @@ bool GraphBuilder::shape(const onnx::Node &node) {
   onnx::ShapeRange range = onnx::shapeRange(node, view->rank());
   onnx::Constant result{onnx::ElementType::I64, {range.end - range.begin}, {}};
   result.values.assign(lengths.begin() + range.begin, lengths.begin() + range.end);
-  known[node.outputs[0]] = result;
-  return true;
+  return give(node, result);
+}
+
+const onnx::Constant *GraphBuilder::wantedShape(const onnx::Node &node) {
+  const onnx::Constant *shape = constantOf(node, 1);
+  if (!shape) {
+    fail(node, "expected a shape that is known at compile time");
+  }
+  return shape;
 }
 
 bool GraphBuilder::reshape(const onnx::Node &node) {
-  const View *view = viewOf(node, 0);
-  const onnx::Constant *shape = constantOf(node, 1);
-  if (!view) {
-    return false;
-  }
+  const View *view = viewOf(node, 0, /*takesIntegers=*/true);
+  const onnx::Constant *shape = view ? wantedShape(node) : nullptr;
   if (!shape) {
-    return fail(node, "expected a shape that is known at compile time");
+    return false;
   }
   std::vector<double> lengths;
   std::string error;
@@ -95,7 +98,7 @@ bool GraphBuilder::reshape(const onnx::Node &node) {
 }
 
 bool GraphBuilder::flatten(const onnx::Node &node) {
-  const View *view = viewOf(node, 0);
+  const View *view = viewOf(node, 0, /*takesIntegers=*/true);
   if (!view) {
     return false;
   }
@@ -112,7 +115,7 @@ bool GraphBuilder::flatten(const onnx::Node &node) {
 }
 
 bool GraphBuilder::unsqueeze(const onnx::Node &node) {
-  const View *view = viewOf(node, 0);
+  const View *view = viewOf(node, 0, /*takesIntegers=*/true);
   std::optional<std::vector<int64_t>> axes = integersOf(node, 1, "axes");
   std::vector<bool> isNew;
   if (!view) {
@@ -130,7 +133,7 @@ bool GraphBuilder::unsqueeze(const onnx::Node &node) {
 }
 
 bool GraphBuilder::squeeze(const onnx::Node &node) {
-  const View *view = viewOf(node, 0);
+  const View *view = viewOf(node, 0, /*takesIntegers=*/true);
   if (!view) {
     return false;
   }
@@ -164,12 +167,9 @@ bool GraphBuilder::transpose(const onnx::Node &node) {
 
 bool GraphBuilder::expand(const onnx::Node &node) {
   const View *view = viewOf(node, 0);
-  const onnx::Constant *shape = constantOf(node, 1);
-  if (!view) {
-    return false;
-  }
+  const onnx::Constant *shape = view ? wantedShape(node) : nullptr;
   if (!shape) {
-    return fail(node, "expected a shape that is known at compile time");
+    return false;
   }
   return give(node, ViewBuilder::expand(*view, shape->values),
               "the shape of the input does not expand to this");
@@ -344,6 +344,9 @@ bool GraphBuilder::concat(const onnx::Node &node) {
                              : "has no such axis");
     }
     tensors.push_back(*tensor);
+  }
+  if (tensors.empty()) {
+    return fail(node, "expected an input");
   }
   llvm::SmallVector<int64_t> shape;
   for (Value tensor : tensors) {

@@ -27,6 +27,8 @@ public:
         problems(problems) {}
 
   bool checkInput();
+  /// Whether parameters have names of their own, and numbers to begin with.
+  bool checkTensors();
   void declare();
   /// The loss of the graph's logits, in the function that has been begun; null with an error.
   Value buildLoss(ModelBuilder &ops, bool isTraining);
@@ -94,6 +96,25 @@ bool GraphImporter::checkInput() {
   return readsTokens() || length == 0 ||
          fail(where, "takes no tokens; the recipe's sequence_length of " + std::to_string(length) +
                          " has no effect");
+}
+
+bool GraphImporter::checkTensors() {
+  static const std::set<llvm::StringRef> taken = {
+      "tokens", "targets", "images", "labels", "seed", "step_number", "loss", "init", "evaluate"};
+  for (const auto *list : {&parameters.inOrder, &parameters.statisticsInOrder}) {
+    for (const onnx::Initializer *initializer : *list) {
+      std::string where = "initializer '" + initializer->name + "'";
+      std::vector<double> values = initializer->read().values;
+      auto wrong = llvm::find_if(values, [](double value) { return !std::isfinite(value); });
+      if (wrong != values.end()) {
+        return fail(where, "expected finite numbers, got " + std::to_string(*wrong));
+      }
+      if (taken.contains(initializer->name)) {
+        return fail(where, "has a name that programs use themselves; rename it");
+      }
+    }
+  }
+  return true;
 }
 
 RankedTensorType GraphImporter::inputType(ModelBuilder &ops) const {
@@ -164,7 +185,8 @@ Value GraphImporter::buildLoss(ModelBuilder &ops, bool isTraining) {
   }
   RankedTensorType target = targetType(ops);
   auto shape = llvm::cast<RankedTensorType>(logits.getType()).getShape();
-  if (shape.drop_back() != target.getShape()) {
+  if (shape.empty() || shape.drop_back() != target.getShape() ||
+      ShapedType::isDynamic(shape.back())) {
     fail("output '" + graph.outputs.front().name + "'",
          readsTokens() ? "expected logits [batch, sequence, vocabulary]"
                        : "expected logits [batch, class]");
@@ -183,12 +205,15 @@ Value GraphImporter::fill(const onnx::Initializer &initializer, Value seed) {
   Location location = builder.location(initializer.name);
   RankedTensorType type = builder.wideType(initializer.shape);
   onnx::Constant values = initializer.read();
-  double squares = 0;
+  double largest = 0, squares = 0;
   for (double value : values.values) {
-    squares += value * value;
+    largest = std::max(largest, std::fabs(value));
   }
-  double deviation = std::sqrt(squares / static_cast<double>(values.values.size()));
-  bool isUniform = initializer.isUniform();
+  for (double value : values.values) {
+    squares += largest == 0 ? 0 : (value / largest) * (value / largest);
+  }
+  double deviation = largest * std::sqrt(squares / static_cast<double>(values.values.size()));
+  bool isUniform = initializer.isUniform() || largest == 0;
   Value stream =
       isUniform ? Value()
                 : builder.index(initializer.name, static_cast<int64_t>(streamOf(initializer.name)));
@@ -230,7 +255,7 @@ GraphModule weft::importGraph(MLIRContext &context, const onnx::Graph &graph,
   ModelBuilder builder(ops, model, recipe);
   GraphParameters parameters(graph, *model.graph);
   GraphImporter importer(builder, parameters, options, problems);
-  if (!importer.checkInput()) {
+  if (!importer.checkInput() || !importer.checkTensors()) {
     return {};
   }
   importer.declare();

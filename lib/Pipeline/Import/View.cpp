@@ -180,7 +180,9 @@ std::optional<View> ViewBuilder::expand(const View &view, llvm::ArrayRef<double>
     if (own == length || length == 1) {
       continue;
     }
-    if (own != 1) {
+    bool isWhole =
+        length >= 1 && std::fmod(length, onnx::isPerSample(length) ? onnx::kBatch : 1) == 0;
+    if (own != 1 || !isWhole || !(onnx::isPerSample(length) || length <= 0x1p40)) {
       return std::nullopt;
     }
     if (onnx::isPerSample(length)) {
@@ -322,12 +324,12 @@ std::optional<Value> ViewBuilder::materialize(llvm::StringRef name, View view) {
 std::optional<View> ViewBuilder::packLast(llvm::StringRef name, View view) {
   dropUnits(name, view);
   Parts last = view.dims.back();
+  if (last.empty() || llvm::any_of(last, [](const Part &part) { return part.size == kUnknown; })) {
+    return std::nullopt;
+  }
   auto rank = static_cast<int64_t>(shapeOf(view.tensor).size());
   if (last.size() == 1 && last[0].axis == rank - 1) {
     return view;
-  }
-  if (last.empty() || llvm::any_of(last, [](const Part &part) { return part.size == kUnknown; })) {
-    return std::nullopt;
   }
   sortAxes(name, view);
   fillSpread(name, view);

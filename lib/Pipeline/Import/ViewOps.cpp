@@ -192,8 +192,9 @@ std::optional<View> ViewBuilder::contract(llvm::StringRef name, const View &firs
         }
         continue;
       }
-      if (letter > 'z') {
-        return std::nullopt;
+      bool isSummed = !llvm::is_contained(result, label);
+      if (letter > 'z' || (isSummed && point.size == ShapedType::kDynamic)) {
+        return std::nullopt; // A sum over samples would depend on how the batch is cut.
       }
       lettersOf[&point] = letter;
       if (point.axes[0] >= 0) {

@@ -7,6 +7,8 @@
 
 #include "weft/Dialect/Weft/IR/Sharding.h"
 #include "weft/Pipeline/Partition/Passes.h"
+#include "weft/Pipeline/ReshardProblem.h"
+#include "weft/Planner/Prices.h"
 
 using namespace mlir;
 
@@ -16,138 +18,97 @@ namespace weft {
 
 namespace {
 
-/// Axes of `from` that `to` lacks.
-ArrayAttr without(ArrayAttr from, ArrayAttr to) {
-  SmallVector<Attribute> left;
-  for (Attribute axis : from) {
-    if (!llvm::is_contained(to, axis)) {
-      left.push_back(axis);
-    }
-  }
-  return ArrayAttr::get(from.getContext(), left);
-}
+using planner::Axes;
+using planner::Layout;
+using planner::Step;
+using planner::StepKind;
 
-/// Number of axes that both begin with.
-size_t commonPrefix(ArrayAttr a, ArrayAttr b) {
-  size_t length = 0;
-  while (length < a.size() && length < b.size() && a[length] == b[length]) {
-    ++length;
-  }
-  return length;
-}
-
-/// What `axes` has behind its first `count`.
-ArrayAttr dropFront(ArrayAttr axes, size_t count) {
-  return ArrayAttr::get(axes.getContext(), axes.getValue().drop_front(count));
-}
-
-/// Walks one value from its sharding to the wanted one, a collective at a time.
+/// Walks one value from its sharding to the wanted one, a step at a time.
 class ReshardExpansion {
 public:
-  explicit ReshardExpansion(ReshardOp op)
+  ReshardExpansion(ReshardOp op, bool narrowReductions)
       : builder(op), loc(op.getLoc()), value(op.getInput()),
-        mesh(getSharding(op.getInput().getType()).getMesh()),
-        to(getSharding(op.getOutput().getType())) {}
+        from(getSharding(op.getInput().getType())), to(getSharding(op.getOutput().getType())),
+        mesh(from.getMesh()), problem(makeReshardProblem(cast<RankedTensorType>(value.getType()),
+                                                         from, to, narrowReductions)) {}
 
-  Value expand() {
-    reduce();
-    exchange();
-    gather();
-    slice();
-    makePartial();
+  Value expand(planner::Prices &prices) {
+    Layout layout = problem.from;
+    for (const Step &step : planner::cheapestWay(problem, std::ref(prices)).steps) {
+      value = create(step, layout);
+      layout = step.to;
+    }
     return value;
   }
 
 private:
-  ShardingAttr current() { return getSharding(value.getType()); }
-
-  RankedTensorType typeWith(ShardingAttr sharding) {
+  /// The value's type under `layout`.
+  RankedTensorType typeWith(const Layout &layout) {
+    auto dims =
+        llvm::map_to_vector(layout.dims, [&](const Axes &dim) { return toAttribute(mesh, dim); });
+    // What a value becomes pending by is in `to`, what it is pending by before in `from`.
+    ReductionKind reduction = from.isReduced() ? to.getReduction() : from.getReduction();
+    auto sharding = ShardingAttr::get(mesh, dims, toAttribute(mesh, layout.unreduced), reduction);
     return withSharding(cast<RankedTensorType>(value.getType()), sharding);
   }
 
-  /// Axes of dimension `dim` that have to go, and those that have to come.
-  ArrayAttr leaving(int64_t dim) {
-    ArrayAttr from = current().getDims()[dim];
-    return dropFront(from, commonPrefix(from, to.getDims()[dim]));
-  }
-  ArrayAttr coming(int64_t dim) {
-    ArrayAttr wanted = to.getDims()[dim];
-    return dropFront(wanted, commonPrefix(current().getDims()[dim], wanted));
-  }
-
-  void reduce() {
-    ShardingAttr from = current();
-    ArrayAttr axes = without(from.getUnreduced(), to.getUnreduced());
-    if (axes.empty()) {
-      return;
+  Value create(const Step &step, const Layout &layout) {
+    Type type = typeWith(step.to);
+    ArrayAttr axes = toAttribute(mesh, step.axes);
+    switch (step.kind) {
+    case StepKind::AllReduce:
+      return AllReduceOp::create(builder, loc, type, value, mesh, axes, from.getReduction());
+    case StepKind::ReduceScatter:
+      return ReduceScatterOp::create(builder, loc, type, value, mesh, axes, step.dim,
+                                     from.getReduction());
+    case StepKind::AllGather:
+      return AllGatherOp::create(builder, loc, type, value, mesh, axes, step.dim);
+    case StepKind::AllToAll:
+      return AllToAllOp::create(builder, loc, type, value, mesh, axes, /*split=*/step.otherDim,
+                                /*concat=*/step.dim);
+    case StepKind::Permute: {
+      auto sources = planner::permutationSources(problem.mesh, step.axes, layout, step.to);
+      return PermuteOp::create(builder, loc, type, value, mesh, axes,
+                               SmallVector<int32_t>(sources.begin(), sources.end()));
     }
-    ArrayAttr left = without(from.getUnreduced(), axes);
-    ShardingAttr reduced = withUnreduced(from, left.getValue(),
-                                         left.empty() ? ReductionKind::Sum : from.getReduction());
-    value = AllReduceOp::create(builder, loc, typeWith(reduced), value, mesh, axes,
-                                from.getReduction());
-  }
-
-  /// The same axes leave one dimension and come to another that has lost what it had to.
-  void exchange() {
-    int64_t rank = to.getDims().size();
-    for (int64_t from = 0; from < rank; ++from) {
-      for (int64_t dim = 0; dim < rank; ++dim) {
-        ArrayAttr axes = leaving(from);
-        if (axes.empty() || dim == from || coming(dim) != axes || !leaving(dim).empty()) {
-          continue;
-        }
-        ShardingAttr sharding = current();
-        sharding = withDim(sharding, from, dropBack(sharding.getDims()[from], axes.size()));
-        sharding = withDim(sharding, dim, appendAxes(sharding.getDims()[dim], axes));
-        value = AllToAllOp::create(builder, loc, typeWith(sharding), value, mesh, axes,
-                                   /*split=*/dim, /*concat=*/from);
-      }
+    case StepKind::Slice:
+      return SliceOp::create(builder, loc, type, value, Value(), mesh, axes, step.dim);
+    case StepKind::Partial:
+      return PartialOp::create(builder, loc, type, value, Value(), mesh, axes);
     }
-  }
-
-  void gather() {
-    for (int64_t dim = 0, rank = to.getDims().size(); dim < rank; ++dim) {
-      ArrayAttr axes = leaving(dim);
-      if (axes.empty()) {
-        continue;
-      }
-      ArrayAttr left = dropBack(current().getDims()[dim], axes.size());
-      value = AllGatherOp::create(builder, loc, typeWith(withDim(current(), dim, left)), value,
-                                  mesh, axes, dim);
-    }
-  }
-
-  void slice() {
-    for (int64_t dim = 0, rank = to.getDims().size(); dim < rank; ++dim) {
-      ArrayAttr axes = coming(dim);
-      if (axes.empty()) {
-        continue;
-      }
-      ArrayAttr all = appendAxes(current().getDims()[dim], axes);
-      value = SliceOp::create(builder, loc, typeWith(withDim(current(), dim, all)), value, Value(),
-                              mesh, axes, dim);
-    }
-  }
-
-  void makePartial() {
-    ArrayAttr axes = without(to.getUnreduced(), current().getUnreduced());
-    if (!axes.empty()) {
-      value = PartialOp::create(builder, loc, typeWith(to), value, Value(), mesh, axes);
-    }
+    llvm_unreachable("all kinds are named");
   }
 
   OpBuilder builder;
   Location loc;
   Value value;
+  ShardingAttr from, to;
   MeshAttr mesh;
-  ShardingAttr to;
+  const planner::ReshardProblem problem;
 };
 
 struct ReshardToCollectivesPass : impl::ReshardToCollectivesPassBase<ReshardToCollectivesPass> {
+  using Base::Base;
+
   void runOnOperation() override {
-    getOperation().walk([](ReshardOp op) {
-      op.replaceAllUsesWith(ReshardExpansion(op).expand());
+    std::optional<cost::Predictor> predictor;
+    if (!machine.empty()) {
+      auto spec = desc::parseMachine(machine);
+      if (!spec) {
+        getOperation().emitError("reshard-to-collectives: ") << desc::str(spec.diagnostics());
+        return signalPassFailure();
+      }
+      predictor.emplace(*spec);
+    }
+    DenseMap<Attribute, std::unique_ptr<planner::Prices>> prices;
+    getOperation().walk([&](ReshardOp op) {
+      MeshAttr mesh = getSharding(op.getInput().getType()).getMesh();
+      std::unique_ptr<planner::Prices> &onMesh = prices[mesh];
+      if (!onMesh) {
+        onMesh =
+            std::make_unique<planner::Prices>(mesh.getSizes(), predictor ? &*predictor : nullptr);
+      }
+      op.replaceAllUsesWith(ReshardExpansion(op, narrowReductions).expand(*onMesh));
       op.erase();
     });
   }

@@ -57,18 +57,16 @@ struct VerifyPartitionPass : impl::VerifyPartitionPassBase<VerifyPartitionPass> 
 
 } // namespace
 
-void buildPartitionPipeline(OpPassManager &manager, bool narrowReductions,
+void buildPartitionPipeline(OpPassManager &manager, const ReshardToCollectivesPassOptions &reshard,
                             const std::optional<MutateCollectivePassOptions> &mutation) {
-  // Right for every reshard, though not always the shortest way.
-  manager.addPass(createReshardToCollectivesPass());
-  // Optional: halves what an all-reduce moves where only a slice of it is used.
-  manager.addPass(createFuseCollectivesPass());
+  // On whole tensors, where a value still knows how it lies.
+  manager.addPass(createReshardToCollectivesPass(reshard));
   // Shardings end here; collectives keep the mesh and axes that they need.
   manager.addPass(createLocalizePass());
   if (mutation) {
     manager.addPass(createMutateCollectivePass(*mutation));
   }
-  if (narrowReductions) {
+  if (reshard.narrowReductions) {
     // Before the loss's logarithm becomes a sum, which stays in float32.
     manager.addPass(createNarrowReductionsPass());
   }

@@ -69,8 +69,7 @@ private:
   }
 
   bool isCutting(Attribute axis) {
-    return llvm::any_of(axesOf,
-                        [&](ArrayAttr axes) { return llvm::is_contained(axes, axis); });
+    return llvm::any_of(axesOf, [&](ArrayAttr axes) { return llvm::is_contained(axes, axis); });
   }
 
   /// Which axes stay pending, and in which operands.
@@ -168,8 +167,7 @@ private:
 
 } // namespace
 
-OpShardings inferShardings(ShardableOpInterface op, MeshAttr mesh,
-                           ArrayRef<ShardingAttr> wanted) {
+OpShardings inferShardings(ShardableOpInterface op, MeshAttr mesh, ArrayRef<ShardingAttr> wanted) {
   return Inference(op, mesh).run(wanted);
 }
 

@@ -91,8 +91,8 @@ ShardingAttr Propagation::wantedSharding(Value value) {
       StringRef name = observe.getName();
       variable = name.consume_front("gradient/") ? symbols.lookup<VariableOp>(name) : VariableOp();
     } else if (auto map = dyn_cast<MapOp>(user)) {
-      bool sameShape = map.getOutputType().getShape() ==
-                       cast<RankedTensorType>(value.getType()).getShape();
+      bool sameShape =
+          map.getOutputType().getShape() == cast<RankedTensorType>(value.getType()).getShape();
       ShardingAttr sharding = sameShape ? wantedSharding(map.getResult(0)) : ShardingAttr();
       if (sharding) {
         return sharding;
@@ -213,9 +213,8 @@ LogicalResult Propagation::runOn(func::FuncOp function) {
       return failure();
     }
   }
-  function.setFunctionType(
-      FunctionType::get(module.getContext(), block.getArgumentTypes(),
-                        block.getTerminator()->getOperandTypes()));
+  function.setFunctionType(FunctionType::get(module.getContext(), block.getArgumentTypes(),
+                                             block.getTerminator()->getOperandTypes()));
   return success();
 }
 

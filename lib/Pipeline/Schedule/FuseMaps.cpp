@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "OpKinds.h"
+#include "weft/Dialect/Weft/IR/ScalarOps.h"
 #include "weft/Pipeline/Schedule/Passes.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -77,6 +78,40 @@ MapOp simplifyResults(MapOp op) {
   return smaller;
 }
 
+/// Operations for each element that are cheaper than to write it and read it again.
+constexpr double kFewFlops = 8;
+
+bool readsWhole(OpOperand &use) {
+  auto map = dyn_cast<MapOp>(use.getOwner());
+  return map && cast<AffineMapAttr>(mapOf(map, use.getOperandNumber())).getValue().isIdentity();
+}
+
+/// Whether all that read the result may compute it themselves: maps, for which that is little work
+/// and which read one tensor as large in its place.
+bool mayRepeat(MapOp producer) {
+  auto bytes = [](RankedTensorType type) {
+    return type.getNumElements() * type.getElementTypeBitWidth();
+  };
+  int64_t large = 0;
+  for (auto [number, input] : llvm::enumerate(producer.getInputs())) {
+    auto type = cast<RankedTensorType>(input.getType());
+    if (cast<AffineMapAttr>(mapOf(producer, number)).getValue().isIdentity()) {
+      ++large;
+      if (bytes(type) > bytes(producer.getOutputType())) {
+        return false;
+      }
+    }
+  }
+  double flops = 0;
+  for (Operation &op : producer.getBody().front().without_terminator()) {
+    flops += cast<ScalarOpInterface>(op).getFlops();
+  }
+  return large <= 1 && flops <= kFewFlops &&
+         llvm::all_of(producer->getResult(0).getUses(), [&](OpOperand &use) {
+           return use.getOwner()->getBlock() == producer->getBlock() && readsWhole(use);
+         });
+}
+
 /// The map whose result operand `number` of `consumer` is, if it can become part of it.
 MapOp findProducer(MapOp consumer, unsigned number) {
   auto producer = consumer->getOperand(number).getDefiningOp<MapOp>();
@@ -86,9 +121,10 @@ MapOp findProducer(MapOp consumer, unsigned number) {
   if (producer.getNumOperands() == 0) {
     return producer; // A constant: costs nothing, wherever it is spread.
   }
-  bool isWholeSpace = cast<AffineMapAttr>(mapOf(consumer, number)).getValue().isIdentity();
-  bool hasOneUse = producer.getNumResults() == 1 && producer->getResult(0).hasOneUse();
-  return isWholeSpace && hasOneUse ? producer : MapOp();
+  bool isWholeSpace = readsWhole(consumer->getOpOperand(number));
+  bool joins =
+      producer.getNumResults() == 1 && (producer->getResult(0).hasOneUse() || mayRepeat(producer));
+  return isWholeSpace && joins ? producer : MapOp();
 }
 
 /// Puts a copy of the code of `producer` into `consumer`, and its operands in place of operand

@@ -15,7 +15,7 @@ using namespace mlir;
 using namespace weft;
 
 bool weft::isCommunication(Operation *op) {
-  return isa<AllReduceOp, AllGatherOp, ReduceScatterOp, AllToAllOp>(op);
+  return isa<AllReduceOp, AllGatherOp, ReduceScatterOp, AllToAllOp, PermuteOp>(op);
 }
 
 bool weft::isProduct(Operation *op) {

@@ -213,6 +213,10 @@ FailureOr<ProgramTables::Target> ProgramTables::makeCollective(Operation *op) {
         setGroup(typed, rt::CollectiveKind::AllToAll);
         collective.dim = typed.getSplit();
         collective.dim2 = typed.getConcat();
+      })
+      .Case([&](PermuteOp typed) {
+        setGroup(typed, rt::CollectiveKind::Permute);
+        collective.sources.assign(typed.getSources().begin(), typed.getSources().end());
       });
   if (reduction == ReductionKind::LogSumExp) {
     return op->emitOpError("reduces by logsumexp, expected sum or max after partition");
@@ -233,6 +237,7 @@ FailureOr<ProgramTables::Target> ProgramTables::makeCollective(Operation *op) {
                                 collective.dim2,
                                 static_cast<int64_t>(collective.axes.size())};
   parts.insert(parts.end(), collective.axes.begin(), collective.axes.end());
+  parts.insert(parts.end(), collective.sources.begin(), collective.sources.end());
   parts.insert(parts.end(), collective.shape.begin(), collective.shape.end());
   auto [it, isNew] = numbers.try_emplace(join('c', parts), program.collectives.size());
   if (isNew) {

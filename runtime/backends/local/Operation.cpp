@@ -25,7 +25,7 @@ Operation::Operation(const Collective &collective, const CallSite &site, Rendezv
                      size_t member)
     : collective(collective), site(site), group(group), member(member),
       elementBytes(sizeOf(collective.type)), count(int64_t(elementCount(collective.shape))) {
-  if (!group || collective.kind == CollectiveKind::AllReduce) {
+  if (!group || !changesShape(collective.kind)) {
     return;
   }
   int64_t members = int64_t(group->size());
@@ -49,14 +49,13 @@ Operation::Operation(const Collective &collective, const CallSite &site, Rendezv
 bool Operation::matches(const Operation &other) const {
   const Collective &a = collective, &b = other.collective;
   return a.kind == b.kind && a.reduction == b.reduction && a.type == b.type && a.shape == b.shape &&
-         a.dim == b.dim && a.dim2 == b.dim2 && a.axes == b.axes &&
+         a.dim == b.dim && a.dim2 == b.dim2 && a.axes == b.axes && a.sources == b.sources &&
          site.instruction == other.site.instruction &&
          std::strcmp(site.section, other.site.section) == 0;
 }
 
 std::string Operation::description() const {
-  bool reduces = collective.kind == CollectiveKind::AllReduce ||
-                 collective.kind == CollectiveKind::ReduceScatter;
+  bool reduces = isReduction(collective.kind);
   return concat(nameOf(collective.kind), reduces ? " " : "",
                 reduces ? nameOf(collective.reduction) : "", " ", nameOf(collective.type), " ",
                 shapeText(collective.shape), " (", site.section, " instruction ", site.instruction,
@@ -88,6 +87,9 @@ void Operation::moveElements(void *result) const {
   case CollectiveKind::AllGather:
   case CollectiveKind::AllToAll:
     return copyPieces(result);
+  case CollectiveKind::Permute:
+    std::memcpy(result, operandOf(collective.sources[member]), size_t(count) * elementBytes);
+    return;
   }
 }
 

@@ -142,10 +142,14 @@ struct Product {
   ElementType resultType() const { return isResultF32 ? ElementType::F32 : type; }
 };
 
-enum class CollectiveKind : uint8_t { AllReduce, AllGather, ReduceScatter, AllToAll };
+enum class CollectiveKind : uint8_t { AllReduce, AllGather, ReduceScatter, AllToAll, Permute };
 enum class ReductionKind : uint8_t { Sum, Max };
 const char *nameOf(CollectiveKind kind);
 const char *nameOf(ReductionKind kind);
+/// Whether its operands are added up, or the largest taken.
+bool isReduction(CollectiveKind kind);
+/// Whether it cuts or joins along `dim`: the others leave pieces as they are.
+bool changesShape(CollectiveKind kind);
 
 /// A collective over the ranks that differ only in their coordinates on `axes`;
 /// a rank's index in its group counts those coordinates, first axis major.
@@ -156,6 +160,8 @@ const char *nameOf(ReductionKind kind);
 ///   reduce-scatter  result is 1/n as long in `dim`: rank i's piece i, reduced
 ///   all-to-all      operand is cut in n along `dim`, piece i goes to rank i;
 ///                   what arrives is joined along `dim2` in group order
+///   permute         rank i's result is the operand of rank `sources[i]`; each rank is the
+///                   source of one
 /// Operands of the instruction: operand, result (never the same buffer, except
 /// for all-reduce, where they may be one).
 struct Collective {
@@ -165,6 +171,8 @@ struct Collective {
   std::vector<uint32_t> axes;
   std::vector<int64_t> shape;
   uint32_t dim = 0, dim2 = 0;
+  /// Of a permute one for each rank of the group, by their numbers in it; else empty.
+  std::vector<uint32_t> sources = {};
 };
 
 /// A value that the outside may look at while the step runs, at the place in the
@@ -216,7 +224,7 @@ struct Instruction {
 
 struct Program {
   /// Written first, compared by the loader.
-  static constexpr uint32_t kVersion = 3;
+  static constexpr uint32_t kVersion = 4;
 
   std::string modelName;
   /// The plan, as text, and its hash; equal on all ranks.

@@ -71,6 +71,18 @@ func.func @all_to_all(
   return
 }
 
+// CHECK-LABEL: @permute
+func.func @permute(
+    %x: tensor<8x16xf32, #weft.sharding<#mesh, [{"dp", "tp"}, {}]>>, %y: tensor<1x16xf32>) {
+  // CHECK: weft.permute %{{.*}} over ["dp", "tp"] of #mesh from [0, 2, 4, 6, 1, 3, 5, 7] : {{.*}} -> tensor<8x16xf32, #weft.sharding<#mesh, [{"tp", "dp"}, {}]>>
+  %0 = weft.permute %x over ["dp", "tp"] of #mesh from [0, 2, 4, 6, 1, 3, 5, 7]
+      : tensor<8x16xf32, #weft.sharding<#mesh, [{"dp", "tp"}, {}]>>
+      -> tensor<8x16xf32, #weft.sharding<#mesh, [{"tp", "dp"}, {}]>>
+  // CHECK: weft.permute %{{.*}} over ["dp"] of #mesh from [1, 0] : tensor<1x16xf32> -> tensor<1x16xf32>
+  %1 = weft.permute %y over ["dp"] of #mesh from [1, 0] : tensor<1x16xf32> -> tensor<1x16xf32>
+  return
+}
+
 // CHECK-LABEL: @slice
 func.func @slice(
     %x: tensor<8x16xf32, #weft.sharding<#mesh, [{"dp"}, {}]>>, %y: tensor<4x16xf32>, %i: index) {

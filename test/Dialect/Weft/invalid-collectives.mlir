@@ -344,6 +344,72 @@ func.func @all_to_all_indivisible(%x: tensor<4x3xf32>) {
 // -----
 
 #mesh = #weft.mesh<"dp"=2, "tp"=2>
+func.func @permute_twice(%x: tensor<4x8xf32>) {
+  // permute_c1
+  // expected-error @+1 {{must name each of the group's 2 ranks once, got [1, 1]}}
+  %0 = weft.permute %x over ["tp"] of #mesh from [1, 1] : tensor<4x8xf32> -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+#mesh = #weft.mesh<"dp"=2, "tp"=2>
+func.func @permute_too_few(%x: tensor<4x8xf32>) {
+  // permute_c1
+  // expected-error @+1 {{must name each of the group's 4 ranks once, got [1, 0]}}
+  %0 = weft.permute %x over ["dp", "tp"] of #mesh from [1, 0] : tensor<4x8xf32> -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+#mesh = #weft.mesh<"dp"=2, "tp"=2>
+#both = #weft.sharding<#mesh, [{"dp", "tp"}, {}]>
+#swapped = #weft.sharding<#mesh, [{"tp", "dp"}, {}]>
+func.func @permute_wrong_piece(%x: tensor<4x8xf32, #both>) {
+  // permute_c2
+  // expected-error @+1 {{rank 1 gets piece 1 of dimension 0, expected 2}}
+  %0 = weft.permute %x over ["dp", "tp"] of #mesh from [0, 1, 2, 3] : tensor<4x8xf32, #both> -> tensor<4x8xf32, #swapped>
+  return
+}
+
+// -----
+
+#mesh = #weft.mesh<"dp"=2, "tp"=2>
+#rows = #weft.sharding<#mesh, [{"tp"}, {}]>
+#columns = #weft.sharding<#mesh, [{}, {"tp"}]>
+func.func @permute_pieces(%x: tensor<4x8xf32, #rows>) {
+  // permute_c2
+  // expected-error @+1 {{dimension 0 is cut in 2 pieces, and then in 1}}
+  %0 = weft.permute %x over ["tp"] of #mesh from [1, 0] : tensor<4x8xf32, #rows> -> tensor<4x8xf32, #columns>
+  return
+}
+
+// -----
+
+#mesh = #weft.mesh<"dp"=2, "tp"=2>
+#rows = #weft.sharding<#mesh, [{"tp"}, {}]>
+#pending = #weft.sharding<#mesh, [{"tp"}, {}], unreduced = sum{"dp"}>
+func.func @permute_pending(%x: tensor<4x8xf32, #pending>) {
+  // permute_c2
+  // expected-error @+1 {{input and output must be pending alike}}
+  %0 = weft.permute %x over ["tp"] of #mesh from [0, 1] : tensor<4x8xf32, #pending> -> tensor<4x8xf32, #rows>
+  return
+}
+
+// -----
+
+#mesh = #weft.mesh<"dp"=2, "tp"=2>
+func.func @permute_local_shape(%x: tensor<4x8xf32>) {
+  // permute_c3
+  // expected-error @+1 {{must result in the shape [4, 8], got [8, 4]}}
+  %0 = weft.permute %x over ["tp"] of #mesh from [1, 0] : tensor<4x8xf32> -> tensor<8x4xf32>
+  return
+}
+
+// -----
+
+#mesh = #weft.mesh<"dp"=2, "tp"=2>
 #whole = #weft.sharding<#mesh, [{}, {}]>
 #columns = #weft.sharding<#mesh, [{}, {"tp"}]>
 func.func @slice_output(%x: tensor<4x8xf32, #whole>) {

@@ -19,7 +19,8 @@ def BuildGradientsPass : Pass<"build-gradients", "::mlir::ModuleOp"> {
     returns what backward needs of its values, and `@layer_backward`; both exist once,
     however often the layer is called. What takes hardly longer to compute than to read, such as
     an activation function, is not kept: backward has a copy of the op, marked
-    `weft.recomputed`, if its operands are parameters or kept anyway.
+    `weft.recomputed`, if its operands are parameters or kept anyway, or are computed again
+    themselves. In a step without layers, backward is the part behind the loss.
 
     ```mlir
     func.func @loss() -> tensor<f64> {

@@ -21,9 +21,9 @@ namespace weft {
 #define GEN_PASS_REGISTRATION
 #include "weft/Pipeline/Partition/Passes.h.inc"
 
-/// The passes of the phase, in order. `narrowReductions` lets ranks add up in bf16. `mutation`, for
-/// tests of tests only, may plant a mistake.
-void buildPartitionPipeline(mlir::OpPassManager &manager, bool narrowReductions,
+/// The passes of the phase, in order. `mutation`, for tests of tests only, may plant a mistake.
+void buildPartitionPipeline(mlir::OpPassManager &manager,
+                            const ReshardToCollectivesPassOptions &reshard,
                             const std::optional<MutateCollectivePassOptions> &mutation);
 
 } // namespace weft

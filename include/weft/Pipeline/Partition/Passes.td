@@ -14,9 +14,10 @@ def ReshardToCollectivesPass : Pass<"reshard-to-collectives", "::mlir::ModuleOp"
   let summary = "turns every reshard into collectives, slices and partial sums";
   let description = [{
     Before: `weft.reshard` stands where a value changes its sharding. After: there is none; each
-    became, in this order and only as far as needed, a reduction of pending axes, an
-    all-to-all where the same axes move from one dimension to another, an all-gather of axes
-    that go, a slice by axes that come, and a partial sum.
+    became the steps that cost least together, of all-reduces, reduce-scatters, all-gathers,
+    all-to-alls, permutes, slices and partial sums, as `weft/Planner/Reshard.h` finds them. They
+    cost what `machine` is predicted to take for them, or, without one, the bytes that a rank
+    sends.
 
     ```mlir
     %1 = weft.reshard %0 : tensor<4x8xf64, …[{"dp"}, {} ], unreduced = sum{"tp"}> -> tensor<4x8xf64, …[{}, {"tp"} ]>
@@ -25,31 +26,16 @@ def ReshardToCollectivesPass : Pass<"reshard-to-collectives", "::mlir::ModuleOp"
     becomes
 
     ```mlir
-    %1 = weft.all_reduce sum %0 over ["tp"] of #mesh : … -> tensor<4x8xf64, …[{"dp"}, {} ]>
-    %2 = weft.all_gather %1 dim 0 over ["dp"] of #mesh : … -> tensor<4x8xf64, …[{}, {} ]>
-    %3 = weft.slice %2 dim 1 over ["tp"] of #mesh : … -> tensor<4x8xf64, …[{}, {"tp"} ]>
+    %1 = weft.reduce_scatter sum %0 dim 1 over ["tp"] of #mesh : … -> tensor<4x8xf64, …[{"dp"}, {"tp"} ]>
+    %2 = weft.all_gather %1 dim 0 over ["dp"] of #mesh : … -> tensor<4x8xf64, …[{}, {"tp"} ]>
     ```
   }];
-}
-
-def FuseCollectivesPass : Pass<"fuse-collectives", "::mlir::ModuleOp"> {
-  let summary = "makes an all-reduce and a slice one reduce-scatter";
-  let description = [{
-    Not needed for correctness. An all-reduce whose only use is a slice over the same axes
-    moves twice as much as the reduce-scatter that it becomes.
-
-    ```mlir
-    %1 = weft.all_reduce sum %0 over ["tp"] of #mesh : …
-    %2 = weft.slice %1 dim 0 over ["tp"] of #mesh : …
-    ```
-
-    becomes
-
-    ```mlir
-    %2 = weft.reduce_scatter sum %0 dim 0 over ["tp"] of #mesh : …
-    ```
-  }];
-  let statistics = [Statistic<"numFused", "fused", "all-reduces made reduce-scatters">];
+  let options = [
+    Option<"machine", "machine", "std::string", "",
+           "the machine, as the text of a machine.proto message">,
+    Option<"narrowReductions", "narrow-reductions", "bool", "false",
+           "float32 is going to be reduced as bf16, see narrow-reductions">,
+  ];
 }
 
 def LocalizePass : Pass<"localize", "::mlir::ModuleOp"> {

@@ -76,6 +76,44 @@ def PropagateShardingsPass : Pass<"propagate-shardings", "::mlir::ModuleOp"> {
   ];
 }
 
+def SearchShardingsPass : Pass<"search-shardings", "::mlir::ModuleOp"> {
+  let summary = "chooses the sharding of every value by cost";
+  let description = [{
+    Before: variables have shardings, other values have none. After: every tensor has one, every
+    op keeps its factor rule, and a `weft.reshard` stands wherever a value is needed in another
+    sharding than it has. Of all ways that factor rules allow, ops and reshards take the least time
+    on `machine`; without one, the fewest bytes are sent. A layer is decided once for all its calls.
+    See `ShardingProblem.h` for how a module becomes a planning problem.
+
+    ```mlir
+    %h = weft.contract "sk,nk->sn"(%x, %up) : (tensor<128x32xf64>, tensor<64x32xf64>) -> tensor<128x64xf64>
+    %e = weft.map ins(%h : tensor<128x64xf64>) … { … math.exp … }
+    %y = weft.contract "sn,kn->sk"(%e, %down) : (tensor<128x64xf64>, tensor<32x64xf64>) -> tensor<128x32xf64>
+    weft.assign @x, %y : tensor<128x32xf64>
+    ```
+
+    becomes, where `up` is cut by rows over tp, `down` by columns, and links are fast,
+
+    ```mlir
+    %h = weft.contract "sk,nk->sn"(%x, %up) : … -> tensor<128x64xf64, …[{}, {"tp"} ]>
+    %e = weft.map ins(%h : …) … { … math.exp … } : … -> tensor<128x64xf64, …[{}, {"tp"} ]>
+    %y = weft.contract "sn,kn->sk"(%e, %down) : … -> tensor<128x32xf64, …[{}, {} ], unreduced = sum{"tp"}>
+    %0 = weft.reshard %y : … -> tensor<128x32xf64, …[{}, {} ]>
+    weft.assign @x, %0 : …
+    ```
+  }];
+  let options = [
+    Option<"machine", "machine", "std::string", "",
+           "the machine, as the text of a machine.proto message">,
+  ];
+  let statistics = [
+    Statistic<"numReshards", "reshards", "reshards inserted">,
+    Statistic<"numNodes", "nodes", "decisions">,
+    Statistic<"numOptionsLeft", "options", "options that were not struck out at once">,
+    Statistic<"width", "width", "the most nodes that one table was over">,
+  ];
+}
+
 def VerifyPlanPass : Pass<"verify-plan", "::mlir::ModuleOp"> {
   let summary = "checks what the phases after Plan rely on";
   let description = [{

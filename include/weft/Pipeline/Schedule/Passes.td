@@ -100,12 +100,14 @@ def NarrowProductsPass : Pass<"narrow-products", "::mlir::func::FuncOp"> {
 }
 
 def FuseMapsPass : Pass<"fuse-maps", "::mlir::func::FuncOp"> {
-  let summary = "merges elementwise work that has one user";
+  let summary = "merges elementwise work with what reads it";
   let description = [{
     Before: tensors are local. A map whose result goes into one operand of one other map of the
     same block, which reads it at the point it computes, becomes part of that map: the value
-    between them never reaches memory, and nothing is computed twice. A map without operands is
-    a constant and joins every map that reads it. Operands that a map has twice become one, and
+    between them never reaches memory, and nothing is computed twice. A map of few operations,
+    and of at most one operand as large as its result, joins all that read it, if these are maps:
+    they read that operand instead. A map without operands is a constant and joins every map that
+    reads it. Operands that a map has twice become one, and
     what is never used goes. After: no such pair is left.
 
     ```mlir

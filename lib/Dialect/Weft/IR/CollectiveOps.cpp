@@ -249,6 +249,59 @@ LogicalResult AllToAllOp::verify() {
       withDim(moved, getSplit(), appendAxes(moved.getDims()[getSplit()], getAxes())));
 }
 
+/// permute_c2, piece by piece: the rank that `member` takes its piece from holds what `member` is
+/// to hold, whatever the coordinates on other axes.
+static LogicalResult verifyPieces(PermuteOp op, ShardingAttr from, ShardingAttr to) {
+  MeshAttr mesh = op.getMesh();
+  if (from.getUnreduced() != to.getUnreduced() ||
+      (!from.isReduced() && from.getReduction() != to.getReduction())) {
+    return op.emitOpError("input and output must be pending alike");
+  }
+  for (int64_t dim = 0, rank = from.getDims().size(); dim < rank; ++dim) {
+    if (from.getPieces(dim) != to.getPieces(dim)) {
+      return op.emitOpError() << "dimension " << dim << " is cut in " << from.getPieces(dim)
+                              << " pieces, and then in " << to.getPieces(dim);
+    }
+  }
+  for (int64_t number = 0; number < mesh.getRankCount(); ++number) {
+    SmallVector<int64_t> coordinates = mesh.getCoordinates(number), source = coordinates;
+    int64_t member = 0;
+    for (StringAttr axis : op.getAxes().getAsRange<StringAttr>()) {
+      member = member * mesh.getSize(axis) + coordinates[mesh.getIndex(axis)];
+    }
+    int64_t taken = op.getSources()[member];
+    for (Attribute attribute : llvm::reverse(op.getAxes())) {
+      auto axis = cast<StringAttr>(attribute);
+      source[mesh.getIndex(axis)] = taken % mesh.getSize(axis);
+      taken /= mesh.getSize(axis);
+    }
+    for (int64_t dim = 0, rank = from.getDims().size(); dim < rank; ++dim) {
+      if (from.getPiece(dim, source) != to.getPiece(dim, coordinates)) {
+        return op.emitOpError() << "rank " << number << " gets piece " << from.getPiece(dim, source)
+                                << " of dimension " << dim << ", expected "
+                                << to.getPiece(dim, coordinates);
+      }
+    }
+  }
+  return success();
+}
+
+LogicalResult PermuteOp::verify() {
+  if (failed(verifyGroup(*this, getMesh(), getAxes(), getInput(), getOutput()))) {
+    return failure();
+  }
+  SmallVector<int32_t> sorted(getSources());
+  llvm::sort(sorted);
+  if (int64_t(sorted.size()) != getMesh().getSize(getAxes()) ||
+      !llvm::equal(sorted, llvm::seq<int32_t>(0, sorted.size()))) { // permute_c1
+    return emitOpError() << "must name each of the group's " << getMesh().getSize(getAxes())
+                         << " ranks once, got [" << getSources() << "]";
+  }
+  ShardingAttr from = getSharding(getInput().getType());
+  return from ? verifyPieces(*this, from, getSharding(getOutput().getType()))
+              : expectLocal(*this, getOutput(), typeOf(getInput()).getShape()); // permute_c3
+}
+
 //===----------------------------------------------------------------------===//
 // Movements within a rank
 //===----------------------------------------------------------------------===//

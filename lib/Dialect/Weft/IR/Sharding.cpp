@@ -45,6 +45,15 @@ int64_t MeshAttr::getIndex(StringAttr name) const {
   return it == getNames().end() ? -1 : it - getNames().begin();
 }
 
+SmallVector<int64_t> MeshAttr::getCoordinates(int64_t rank) const {
+  SmallVector<int64_t> coordinates(getSizes().size());
+  for (size_t axis = coordinates.size(); axis-- > 0;) {
+    coordinates[axis] = rank % getSizes()[axis];
+    rank /= getSizes()[axis];
+  }
+  return coordinates;
+}
+
 int64_t MeshAttr::getSize(StringAttr name) const {
   int64_t index = getIndex(name);
   return index < 0 ? 0 : getSizes()[index];
@@ -215,6 +224,14 @@ ShardingAttr ShardingAttr::getReplicated(MeshAttr mesh, int64_t rank) {
 ShardingAttr ShardingAttr::getReduced() const { return get(getMesh(), getDims()); }
 
 int64_t ShardingAttr::getPieces(int64_t dim) const { return getMesh().getSize(getDims()[dim]); }
+
+int64_t ShardingAttr::getPiece(int64_t dim, ArrayRef<int64_t> coordinates) const {
+  int64_t piece = 0;
+  for (StringAttr axis : getDims()[dim].getAsRange<StringAttr>()) {
+    piece = piece * getMesh().getSize(axis) + coordinates[getMesh().getIndex(axis)];
+  }
+  return piece;
+}
 
 SmallVector<int64_t> ShardingAttr::getLocalShape(ArrayRef<int64_t> shape) const {
   SmallVector<int64_t> local(shape);

@@ -97,6 +97,8 @@ def Weft_MeshAttr : Weft_Attr<"Mesh", "mesh"> {
     int64_t getSize(::mlir::ArrayAttr axes) const;
     /// Position of the axis called `name`, or -1.
     int64_t getIndex(::mlir::StringAttr name) const;
+    /// The coordinates of rank `rank`, one for each axis.
+    ::llvm::SmallVector<int64_t> getCoordinates(int64_t rank) const;
   }];
 }
 
@@ -148,6 +150,8 @@ def Weft_ShardingAttr : Weft_Attr<"Sharding", "sharding",
     bool isReduced() const { return getUnreduced().empty(); }
     /// Number of pieces that dimension `dim` is cut into.
     int64_t getPieces(int64_t dim) const;
+    /// Which of them the rank at `coordinates` of the mesh holds.
+    int64_t getPiece(int64_t dim, ::mlir::ArrayRef<int64_t> coordinates) const;
     /// Shape of one rank's piece of a tensor of shape `shape`.
     ::llvm::SmallVector<int64_t> getLocalShape(::mlir::ArrayRef<int64_t> shape) const;
   }];

@@ -107,6 +107,29 @@ def Weft_AllToAllOp : Weft_GroupOp<"all_to_all"> {
   }];
 }
 
+def Weft_PermuteOp : Weft_GroupOp<"permute"> {
+  let summary = "each rank's piece, on another rank of the group";
+  let description = [{
+    Rank i of a group gets the piece of its rank `sources[i]`. Shardings that cut each dimension
+    in as many pieces, by other axes or in another order, differ by that.
+
+    `weft.permute %x over ["dp", "tp"] of #mesh from [0, 2, 1, 3]` takes four ranks from
+    `[{"dp","tp"} ]` to `[{"tp","dp"} ]`.
+
+    **Constraints:**
+    - permute_c1: `sources` names each rank of the group once.
+    - permute_c2: sharded, input and output cut each dimension in as many pieces, are pending
+      alike, and each rank gets the piece that its place in the output's sharding asks for.
+    - permute_c3: local, input and output have the same type.
+  }];
+  let arguments = (ins Weft_Tensor:$input, Weft_MeshAttr:$mesh, StrArrayAttr:$axes,
+                       DenseI32ArrayAttr:$sources);
+  let assemblyFormat = [{
+    $input `over` $axes `of` $mesh `from` $sources attr-dict
+    `:` type($input) `->` type($output)
+  }];
+}
+
 def Weft_SliceOp : Weft_GroupOp<"slice"> {
   let summary = "this rank's piece of a value that all ranks of a group hold";
   let description = [{

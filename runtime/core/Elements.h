@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Conversions between what a checkpoint holds and the float32 that we train in.
+// Conversions between what files of tensors hold and what programs train in.
 // From BF16 and F16 to float32 every value is kept, so that it comes back by the
 // same bits; the other way rounds to the nearest, to even where two are near.
 //
@@ -13,14 +13,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef WEFT_HUGGINGFACE_ELEMENTS_H
-#define WEFT_HUGGINGFACE_ELEMENTS_H
+#ifndef WEFT_RT_CORE_ELEMENTS_H
+#define WEFT_RT_CORE_ELEMENTS_H
 
 #include <cstdint>
 #include <optional>
 #include <string_view>
 
-namespace weft::hf {
+namespace weft::rt {
 
 /// Types of parameters, by their names in safetensors files.
 enum class FloatType { F64, F32, BF16, F16 };
@@ -41,11 +41,9 @@ void decode(FloatType type, const char *from, int64_t stride, int64_t count, flo
 void encode(FloatType type, const float *from, int64_t count, char *to, int64_t stride);
 
 /// One element. A value that is not a number stays one, with the bits that there is room for.
-float decodeBF16(uint16_t bits);
 float decodeF16(uint16_t bits);
-uint16_t encodeBF16(float value);
 uint16_t encodeF16(float value);
 
-} // namespace weft::hf
+} // namespace weft::rt
 
-#endif // WEFT_HUGGINGFACE_ELEMENTS_H
+#endif // WEFT_RT_CORE_ELEMENTS_H

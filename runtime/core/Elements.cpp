@@ -5,14 +5,16 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "weft/HuggingFace/Elements.h"
+#include "core/Elements.h"
+
+#include "core/BFloat16.h"
 
 #include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
 
-using namespace weft::hf;
+using namespace weft::rt;
 
 namespace {
 
@@ -44,7 +46,7 @@ uint32_t shiftRounded(uint32_t bits, int count) {
 
 } // namespace
 
-std::optional<FloatType> weft::hf::floatTypeOf(std::string_view dtype) {
+std::optional<FloatType> weft::rt::floatTypeOf(std::string_view dtype) {
   for (FloatType type : {FloatType::F64, FloatType::F32, FloatType::BF16, FloatType::F16}) {
     if (dtype == kNames[static_cast<int>(type)]) {
       return type;
@@ -53,11 +55,11 @@ std::optional<FloatType> weft::hf::floatTypeOf(std::string_view dtype) {
   return std::nullopt;
 }
 
-int64_t weft::hf::sizeOf(FloatType type) {
+int64_t weft::rt::sizeOf(FloatType type) {
   return type == FloatType::F64 ? 8 : type == FloatType::F32 ? 4 : 2;
 }
 
-double weft::hf::leastTooLarge(FloatType type) {
+double weft::rt::leastTooLarge(FloatType type) {
   // Halfway between the largest number and the power of two that would come next.
   switch (type) {
   case FloatType::F64:
@@ -72,19 +74,7 @@ double weft::hf::leastTooLarge(FloatType type) {
   return 0x1.FFEp15;
 }
 
-float weft::hf::decodeBF16(uint16_t bits) { return std::bit_cast<float>(uint32_t(bits) << 16); }
-
-uint16_t weft::hf::encodeBF16(float value) {
-  auto bits = std::bit_cast<uint32_t>(value);
-  if (std::isnan(value)) {
-    auto upper = static_cast<uint16_t>(bits >> 16);
-    // Without any bit left in the fraction it would be an infinity.
-    return (upper & 0x7F) ? upper : upper | 0x40;
-  }
-  return static_cast<uint16_t>(shiftRounded(bits, 16));
-}
-
-float weft::hf::decodeF16(uint16_t bits) {
+float weft::rt::decodeF16(uint16_t bits) {
   uint32_t sign = uint32_t(bits & 0x8000) << 16, exponent = (bits >> 10) & 0x1F;
   uint32_t fraction = bits & 0x3FF;
   if (exponent == 0) { // Zero and what is below the normal numbers, multiples of 2^-24.
@@ -95,7 +85,7 @@ float weft::hf::decodeF16(uint16_t bits) {
   return std::bit_cast<float>(sign | wide << 23 | fraction << 13);
 }
 
-uint16_t weft::hf::encodeF16(float value) {
+uint16_t weft::rt::encodeF16(float value) {
   auto bits = std::bit_cast<uint32_t>(value);
   uint32_t sign = (bits >> 16) & 0x8000, magnitude = bits & 0x7FFFFFFF;
   if (std::isnan(value)) {
@@ -113,7 +103,7 @@ uint16_t weft::hf::encodeF16(float value) {
   return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(shifted) - 0x3F000000));
 }
 
-void weft::hf::decode(FloatType type, const char *from, int64_t stride, int64_t count, float *to) {
+void weft::rt::decode(FloatType type, const char *from, int64_t stride, int64_t count, float *to) {
   switch (type) {
   case FloatType::F64:
     return decodeAll<double>(from, stride, count, to,
@@ -122,13 +112,14 @@ void weft::hf::decode(FloatType type, const char *from, int64_t stride, int64_t 
     return decodeAll<uint32_t>(from, stride, count, to,
                                [](uint32_t bits) { return std::bit_cast<float>(bits); });
   case FloatType::BF16:
-    return decodeAll<uint16_t>(from, stride, count, to, decodeBF16);
+    return decodeAll<BFloat16>(from, stride, count, to,
+                               [](BFloat16 value) { return static_cast<float>(value); });
   case FloatType::F16:
     return decodeAll<uint16_t>(from, stride, count, to, decodeF16);
   }
 }
 
-void weft::hf::encode(FloatType type, const float *from, int64_t count, char *to, int64_t stride) {
+void weft::rt::encode(FloatType type, const float *from, int64_t count, char *to, int64_t stride) {
   switch (type) {
   case FloatType::F64:
     return encodeAll<double>(from, count, to, stride,
@@ -136,7 +127,8 @@ void weft::hf::encode(FloatType type, const float *from, int64_t count, char *to
   case FloatType::F32:
     return encodeAll<float>(from, count, to, stride, [](float value) { return value; });
   case FloatType::BF16:
-    return encodeAll<uint16_t>(from, count, to, stride, encodeBF16);
+    return encodeAll<BFloat16>(from, count, to, stride,
+                               [](float value) { return BFloat16(value); });
   case FloatType::F16:
     return encodeAll<uint16_t>(from, count, to, stride, encodeF16);
   }

@@ -1,0 +1,81 @@
+//===- Problem.h - a planning problem and its solutions, as data ----------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A node is something to decide, mostly how one op is sharded; each of its options takes time
+// and memory by itself. An edge joins two nodes whose options together take more: a value
+// that leaves one op under one sharding and is wanted by the other under another has to be
+// resharded. A choice takes one option of each node:
+//
+//      x ──┬── q        seconds = sum over nodes  seconds[option]
+//          ├── k                + sum over edges  seconds[option of a][option of b]
+//          └── v        and the same for bytes, which may not exceed the limit
+//
+// What may not stand together costs infinity. Deciding, checking and applying are apart:
+// solvers are functions on problems (Solve.h), and `evaluate` shares no code with them.
+//
+// Functions keep no state; any number of threads may call them.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_PLANNER_PROBLEM_H
+#define WEFT_PLANNER_PROBLEM_H
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace weft::planner {
+
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// Numbers are 0 or more; infinity forbids.
+struct Option {
+  std::string name;
+  /// Seconds of a step, and bytes at the step's peak, of one rank.
+  double seconds = 0, bytes = 0;
+};
+
+struct Node {
+  std::string name;
+  /// At least one.
+  std::vector<Option> options;
+};
+
+struct Edge {
+  /// Two different nodes. There may be several edges between them.
+  uint32_t a = 0, b = 0;
+  /// For each option of `a`, one number for each option of `b`.
+  std::vector<double> seconds;
+  /// The same, or empty where no pair takes memory.
+  std::vector<double> bytes;
+};
+
+struct Problem {
+  std::vector<Node> nodes;
+  std::vector<Edge> edges;
+  double bytesLimit = kInfinity;
+};
+
+/// The number of an option for each node.
+using Choice = std::vector<uint32_t>;
+
+struct Evaluation {
+  double seconds = 0, bytes = 0;
+  /// What is wrong with the choice, by name, a line each; empty if it is legal and fits.
+  std::vector<std::string> faults;
+};
+
+/// What `choice` costs, and every way in which it is not allowed. Asks nothing of a solver.
+Evaluation evaluate(const Problem &problem, const Choice &choice);
+
+/// What is wrong with a problem itself: sizes that do not agree, negative or undefined numbers.
+std::vector<std::string> faultsOf(const Problem &problem);
+
+} // namespace weft::planner
+
+#endif // WEFT_PLANNER_PROBLEM_H

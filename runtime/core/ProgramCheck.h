@@ -1,0 +1,39 @@
+//===- ProgramCheck.h - is a program well-formed ----------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The two halves of isWellFormed: a program's tables, and the instructions that
+// point into them. All give false after putting the fault into `error`.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_RT_CORE_PROGRAMCHECK_H
+#define WEFT_RT_CORE_PROGRAMCHECK_H
+
+#include "weft-rt/Program.h"
+
+#include <span>
+#include <string>
+
+namespace weft::rt {
+
+/// Whether a number can be a cost or a rate.
+bool isAmount(double number);
+
+/// Ranks in each group over these axes, which the mesh has.
+uint64_t groupSize(const Program &program, std::span<const uint32_t> axes);
+
+/// Buffer `number` holds elements of `type` and has room for `elements` of them. `where` begins the
+/// error. REQUIRES: there is such a buffer.
+bool checkRoom(const Program &program, const std::string &where, uint32_t number, ElementType type,
+               uint64_t elements, std::string &error);
+
+/// All three sections. REQUIRES: the program's tables have been checked.
+bool checkInstructions(const Program &program, std::string &error);
+
+} // namespace weft::rt
+
+#endif // WEFT_RT_CORE_PROGRAMCHECK_H
