@@ -101,6 +101,8 @@ TEST_P(ContractTest, Sums) {
   check("ab->", {{7, 9}});
   check("ab,ab->", {{7, 9}, {7, 9}});
   check("ab,ab->b", {{7, 9}, {7, 9}});
+  check("ab->b", {{5, 150}});
+  check("abc,ac->c", {{3, 4, 70}, {3, 70}});
   check("ab,ab->a", {{7, 9}, {7, 9}});
   check("a->", {{20011}});
   check("->", {{}});

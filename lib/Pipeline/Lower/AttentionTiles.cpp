@@ -55,7 +55,7 @@ AttentionSizes::AttentionSizes(Value query, Value key, Value value, int64_t bloc
   int64_t rowBytes = std::max(paddedFeatures, paddedValueFeatures) * sizeOf(type);
   int64_t fitting = llvm::alignDown(std::max(kTileBytes / rowBytes, lanes), lanes);
   int64_t most = std::min(block, fitting);
-  queryBlock = std::min<int64_t>(most, llvm::alignTo(queries, kTileRows));
+  queryBlock = std::min<int64_t>(most, queries);
   keyTile = std::min<int64_t>(most, llvm::alignTo(keys, lanes));
 }
 
@@ -68,6 +68,10 @@ Nums RowBlock::indices(Num row, Num feature) const {
 }
 
 Num RowBlock::at(Num row, Num feature) const { return tensor.load(indices(row, feature)); }
+
+Num RowBlock::vectorAt(int64_t lanes, Num row, Num feature) const {
+  return tensor.loadVector(lanes, indices(row, feature));
+}
 
 void RowBlock::store(Num value, Num row, Num feature) const {
   tensor.store(value, indices(row, feature));
@@ -95,7 +99,31 @@ void packRows(Code &code, const RowBlock &rows, Buffer to, double scale) {
             [&](Num r) { code.loop(none, columns, [&](Num f) { to.store(zero, r, f); }); });
 }
 
+/// Squares at a time, in registers.
+static void packWholeColumns(Code &code, const RowBlock &rows, Buffer to) {
+  int64_t lanes = vectorLanes(to.getElementType());
+  auto overSquares = [&](int64_t size, function_ref<void(Num)> body) {
+    code.loop(code.index(0), code.index(size), lanes, body);
+  };
+  overSquares(to.getSize(1), [&](Num r) {
+    overSquares(rows.getFeatureCount(), [&](Num f) {
+      Nums square;
+      for (int64_t i = 0; i < lanes; ++i) {
+        square.push_back(rows.vectorAt(lanes, r + i, f));
+      }
+      for (auto [i, column] : llvm::enumerate(transposed(code, square))) {
+        to.storeVector(column, {f + static_cast<int64_t>(i), r});
+      }
+    });
+  });
+}
+
 void packColumns(Code &code, const RowBlock &rows, Buffer to) {
+  int64_t lanes = vectorLanes(to.getElementType()), tile = to.getSize(1);
+  if (rows.getFeatureCount() % lanes == 0 && rows.getPositionCount() % tile == 0) {
+    packWholeColumns(code, rows, to);
+    return;
+  }
   Num count = rows.countRows(code, to.getSize(1));
   Num zero = code.real(to.getElementType(), 0);
   Num none = code.index(0), columns = code.index(rows.getFeatureCount());

@@ -31,7 +31,7 @@ struct AttentionSizes {
   /// Keys that a query sees at most, that of its own position included; `keys` without a window.
   int64_t window;
   int64_t batch, queries, keys, kvHeads, group, features, valueFeatures;
-  /// Queries in a block, a multiple of kTileRows, and keys in a tile, one of vectorLanes.
+  /// Queries in a block, and keys in a tile, a multiple of vectorLanes.
   int64_t queryBlock, keyTile;
   /// The feature counts, rounded up to whole vectors.
   int64_t paddedFeatures, paddedValueFeatures;
@@ -46,6 +46,8 @@ struct RowBlock {
   Nums after; // KV head, query head if it has one
 
   Num at(Num row, Num feature) const;
+  /// Consecutive features of a row.
+  Num vectorAt(int64_t lanes, Num row, Num feature) const;
   void store(Num value, Num row, Num feature) const;
   int64_t getPositionCount() const { return tensor.getSize(1); }
   int64_t getFeatureCount() const { return tensor.getSize(-1); }

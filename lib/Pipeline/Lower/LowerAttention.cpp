@@ -39,6 +39,7 @@ public:
     greatest = code.scratch(type, {sizes.queryBlock});
     totals = code.scratch(type, {sizes.queryBlock});
     rescale = code.scratch(type, {sizes.queryBlock});
+    tileTotals = code.scratch(type, {sizes.queryBlock});
   }
 
   void emit() {
@@ -68,8 +69,8 @@ private:
   /// A block of queries times scale; a tile of keys, transposed, and of values; the block's
   /// scores for the tile, later the weights.
   Buffer queries, keys, values, scores;
-  /// For each query of the block: sums over keys so far, see above.
-  Buffer sums, greatest, totals, rescale;
+  /// For each query of the block: sums over keys so far, see above, and of the tile alone.
+  Buffer sums, greatest, totals, rescale, tileTotals;
   /// Where code is being built.
   Num b, h, g, firstQuery, firstKey;
 };
@@ -129,10 +130,15 @@ void AttentionEmitter::emitSoftmax() {
       scores.store(weight, r, j);
       return weight;
     });
-    Num factor = code.exp(before - now);
     greatest.store(now, r);
+    rescale.store(before - now, r);
+    tileTotals.store(total, r);
+  });
+  // Apart, as this is done for many rows at once.
+  code.loop(0, sizes.queryBlock, [&](Num r) {
+    Num factor = code.exp(rescale(r));
     rescale.store(factor, r);
-    totals.store(totals(r) * factor + total, r);
+    totals.store(totals(r) * factor + tileTotals(r), r);
   });
 }
 

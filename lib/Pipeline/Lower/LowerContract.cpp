@@ -5,9 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Contraction.h"
+#include "Contractor.h"
 #include "Models.h"
-#include "Tiles.h"
 
 #include <cmath>
 
@@ -15,259 +14,21 @@ namespace weft::lower {
 
 using namespace mlir;
 
-namespace {
-
-/// How a contraction with reuse is computed: `width` consecutive indices of each tile dimension
-/// at once, each by vectors along `vectorDim`. If that is a dimension of the output, the vectors
-/// are elements of the output; otherwise they are added up in the end.
-struct TilePlan {
-  struct Tile {
-    unsigned dim;
-    int64_t width;
-  };
-  unsigned vectorDim;
-  int64_t lanes;
-  llvm::SmallVector<Tile, 2> tiles;
-};
-
-/// The largest of the output's dimensions that `accept` takes.
-std::optional<unsigned> largestOutputDim(const Contraction &shape,
-                                         function_ref<bool(unsigned)> accept) {
-  std::optional<unsigned> best;
-  for (unsigned dim : shape.output) {
-    if (accept(dim) && (!best || shape.sizes[dim] >= shape.sizes[*best])) {
-      best = dim;
-    }
-  }
-  return best;
-}
-
-/// Vectors along the output's last dimension, where all operands allow it and some operand's
-/// vector serves several rows of the output.
-std::optional<TilePlan> planAlongOutput(const Contraction &shape, Type type) {
-  if (shape.output.empty()) {
-    return std::nullopt;
-  }
-  unsigned vectorDim = shape.output.back();
-  for (const auto &input : shape.inputs) {
-    if (llvm::is_contained(input, vectorDim) && input.back() != vectorDim) {
-      return std::nullopt;
-    }
-  }
-  auto row = largestOutputDim(shape, [&](unsigned dim) {
-    return llvm::any_of(shape.inputs, [&](const auto &input) {
-      return llvm::is_contained(input, vectorDim) && !llvm::is_contained(input, dim);
-    });
-  });
-  if (!row) {
-    return std::nullopt;
-  }
-  return TilePlan{vectorDim, vectorLanes(type), {{*row, kTileRows}}};
-}
-
-/// Vectors along a dimension that is summed over and last in both operands, for a tile of rows
-/// of both.
-std::optional<TilePlan> planAlongSum(const Contraction &shape, Type type) {
-  const auto &a = shape.inputs[0], &b = shape.inputs[1];
-  if (a.empty() || b.empty() || a.back() != b.back() || !shape.isReduced(a.back())) {
-    return std::nullopt;
-  }
-  auto rowA = largestOutputDim(shape, [&](unsigned dim) { return !llvm::is_contained(b, dim); });
-  auto rowB = largestOutputDim(shape, [&](unsigned dim) { return !llvm::is_contained(a, dim); });
-  if (!rowA || !rowB) {
-    return std::nullopt;
-  }
-  return TilePlan{a.back(), vectorLanes(type) / 2, {{*rowA, kTileRows}, {*rowB, 2}}};
-}
-
-std::optional<TilePlan> makeTilePlan(const Contraction &shape, Type type) {
-  if (shape.inputs.size() != 2 || shape.output.size() == shape.sizes.size()) {
-    return std::nullopt;
-  }
-  auto plan = planAlongOutput(shape, type);
-  return plan ? plan : planAlongSum(shape, type);
-}
-
-/// Builds the code of one contraction.
-class Contractor {
-public:
-  Contractor(Code &code, const Contraction &shape, ValueRange operands, Value result)
-      : code(code), shape(shape), output(code.buffer(result).view(shape.shapeOf(shape.output))),
-        at(shape.sizes.size(), Num()) {
-    for (auto [operand, term] : llvm::zip_equal(operands, shape.inputs)) {
-      inputs.push_back(code.buffer(operand).view(shape.shapeOf(term)));
-    }
-  }
-
-  void emitTiled(const TilePlan &tilePlan);
-  void emitStreamed();
-  void emitRounded();
-  void emitPermuted();
-
-private:
-  bool isVectorOverOutput() const { return !shape.isReduced(plan->vectorDim); }
-  Nums indicesOf(const Contraction::Dims &term) const {
-    return llvm::map_to_vector<4>(term, [&](unsigned dim) { return at[dim]; });
-  }
-  Num productAt();
-
-  void overTiles(ArrayRef<TilePlan::Tile> tiles);
-  void emitTile();
-  Nums reduce(ArrayRef<unsigned> dims, ArrayRef<Num> carried);
-  Nums reduceVectorDim(ArrayRef<unsigned> others, ArrayRef<Num> start);
-  Nums addProducts(ArrayRef<Num> carried);
-  void forEachInTile(function_ref<void()> body, size_t depth = 0);
-
-  /// Adds all products over `outer` and then `last`, from `from` to before `to` or its end.
-  void addOver(const Contraction::Dims &outer, unsigned last, Num from, Num to = {});
-  Num sumOverLast(unsigned dim);
-
-  Code &code;
-  const Contraction &shape;
-  llvm::SmallVector<Buffer> inputs;
-  Buffer output;
-  /// The index of each dimension at the place where code is being built.
-  Nums at;
-
-  const TilePlan *plan = nullptr;
-  /// How many indices of each dimension the tile spans at that place (absent: one).
-  llvm::SmallDenseMap<unsigned, int64_t> span;
-  /// Lanes of the vectors there, 0 for plain numbers.
-  int64_t lanes = 0;
-};
-
-//===----------------------------------------------------------------------===//
-// With reuse: tiles in registers
-//===----------------------------------------------------------------------===//
-
-void Contractor::emitTiled(const TilePlan &tilePlan) {
-  plan = &tilePlan;
-  llvm::SmallVector<TilePlan::Tile> tiles;
-  auto isTiled = [&](unsigned dim) {
-    return dim == plan->vectorDim ||
-           llvm::any_of(plan->tiles, [&](auto tile) { return tile.dim == dim; });
-  };
-  for (unsigned dim : shape.output) {
-    if (!isTiled(dim)) {
-      tiles.push_back({dim, 1});
-    }
-  }
-  // Columns outside of rows: the columns of the operand that is shared stay in the cache.
-  if (isVectorOverOutput()) {
-    tiles.push_back({plan->vectorDim, plan->lanes});
-  }
-  llvm::append_range(tiles, llvm::reverse(plan->tiles));
-  overTiles(tiles);
-}
-
-void Contractor::overTiles(ArrayRef<TilePlan::Tile> tiles) {
-  if (tiles.empty()) {
-    emitTile();
-    return;
-  }
-  auto [dim, width] = tiles.front();
-  forPieces(code, shape.sizes[dim], width, [&, dim = dim](Num start, int64_t piece) {
-    at[dim] = start;
-    span[dim] = piece;
-    overTiles(tiles.drop_front());
-  });
-}
-
-/// Runs `body` with `at` on each row of the tile.
-void Contractor::forEachInTile(function_ref<void()> body, size_t depth) {
-  if (depth == plan->tiles.size()) {
-    body();
-    return;
-  }
-  unsigned dim = plan->tiles[depth].dim;
-  Num start = at[dim];
-  for (int64_t i = 0, width = span.lookup(dim); i < width; ++i) {
-    at[dim] = i == 0 ? start : start + i;
-    forEachInTile(body, depth + 1);
-  }
-  at[dim] = start;
-}
-
-void Contractor::emitTile() {
-  llvm::SmallVector<unsigned> reduced;
-  for (unsigned dim = 0; dim < shape.sizes.size(); ++dim) {
-    if (shape.isReduced(dim) && dim != plan->vectorDim) {
-      reduced.push_back(dim);
-    }
-  }
-  Num zero = code.real(output.getElementType(), 0);
-  lanes = isVectorOverOutput() ? span.lookup(plan->vectorDim) : plan->lanes;
-  Nums start;
-  forEachInTile([&] { start.push_back(code.spread(zero, lanes)); });
-  Nums sums = isVectorOverOutput() ? reduce(reduced, start) : reduceVectorDim(reduced, start);
-  const Num *next = sums.begin();
-  forEachInTile([&] {
-    if (isVectorOverOutput()) {
-      output.storeVector(*next++, indicesOf(shape.output));
-    } else {
-      output.store(*next++, indicesOf(shape.output));
-    }
-  });
-}
-
-/// Loops over `dims` and adds up products; the vector dimension is where `at` says.
-Nums Contractor::reduce(ArrayRef<unsigned> dims, ArrayRef<Num> carried) {
-  if (dims.empty()) {
-    return addProducts(carried);
-  }
-  unsigned dim = dims.front();
-  return code.carry(code.index(0), code.index(shape.sizes[dim]), 1, carried,
-                    [&](Num i, ArrayRef<Num> inner) {
-                      at[dim] = i;
-                      return reduce(dims.drop_front(), inner);
-                    });
-}
-
-/// Sums over the vector dimension by vectors, then over what is left of it by numbers.
-Nums Contractor::reduceVectorDim(ArrayRef<unsigned> others, ArrayRef<Num> start) {
-  int64_t size = shape.sizes[plan->vectorDim], whole = size / lanes * lanes;
-  auto along = [&](int64_t from, int64_t to, int64_t step, ArrayRef<Num> carried) {
-    return code.carry(code.index(from), code.index(to), step, carried,
-                      [&](Num i, ArrayRef<Num> inner) {
-                        at[plan->vectorDim] = i;
-                        return reduce(others, inner);
-                      });
-  };
-  Nums sums = along(0, whole, lanes, start);
-  for (Num &sum : sums) {
-    sum = code.sumLanes(sum);
-  }
-  if (whole != size) {
-    lanes = 0;
-    sums = along(whole, size, 1, sums);
-  }
-  return sums;
-}
-
-/// One product for each row of the tile. Rows load shared operands again, in the text: equal loads
-/// become one when the code is optimized.
-Nums Contractor::addProducts(ArrayRef<Num> carried) {
-  Nums sums;
-  forEachInTile([&] {
-    Nums factors;
-    for (auto [input, term] : llvm::zip_equal(inputs, shape.inputs)) {
-      bool isVector = lanes != 0 && llvm::is_contained(term, plan->vectorDim);
-      Num value = isVector ? input.loadVector(lanes, indicesOf(term)) : input.load(indicesOf(term));
-      factors.push_back(isVector || lanes == 0 ? value : code.spread(value, lanes));
-    }
-    sums.push_back(code.multiplyAdd(factors[0], factors[1], carried[sums.size()]));
-  });
-  return sums;
-}
-
-//===----------------------------------------------------------------------===//
-// Without reuse: once over memory
-//===----------------------------------------------------------------------===//
-
 Num Contractor::productAt() {
   Num product;
   for (auto [input, term] : llvm::zip_equal(inputs, shape.inputs)) {
     Num factor = input.load(indicesOf(term));
+    product = product ? product * factor : factor;
+  }
+  return product;
+}
+
+/// The products at `width` indices of `dim` from that of `at` on.
+Num Contractor::productsAt(unsigned dim, int64_t width) {
+  Num product;
+  for (auto [input, term] : llvm::zip_equal(inputs, shape.inputs)) {
+    Num factor = llvm::is_contained(term, dim) ? input.loadVector(width, indicesOf(term))
+                                               : code.spread(input.load(indicesOf(term)), width);
     product = product ? product * factor : factor;
   }
   return product;
@@ -319,8 +80,12 @@ void Contractor::emitStreamed() {
     return;
   }
 
-  code.fillParallel(output, 0);
   unsigned last = order.pop_back_val();
+  if (sumsColumns(order, last)) {
+    emitColumnSums(order, last);
+    return;
+  }
+  code.fillParallel(output, 0);
   // What threads share must be a dimension of the output: no two may add to one element. Sums over
   // all but a dimension inside, as a channel, go through memory by that one.
   if (shape.isReduced(last)) {
@@ -340,6 +105,43 @@ void Contractor::emitStreamed() {
   } else {
     addOver(order, last, code.index(0));
   }
+}
+
+/// Whether what is kept of a matrix is its columns, which lie together in all operands that have
+/// them.
+bool Contractor::sumsColumns(const Contraction::Dims &outer, unsigned last) const {
+  auto isReduced = [&](unsigned dim) { return shape.isReduced(dim); };
+  return !outer.empty() && llvm::all_of(outer, isReduced) && !isReduced(last) &&
+         llvm::all_of(shape.inputs, [&](const auto &input) {
+           return !llvm::is_contained(input, last) || input.back() == last;
+         });
+}
+
+/// The sums of some neighbouring columns stay in registers: rows lie far apart, so that time goes
+/// by waiting for memory, the less the more rows are on their way at once.
+void Contractor::emitColumnSums(const Contraction::Dims &outer, unsigned last) {
+  int64_t most = vectorLanes(output.getElementType());
+  forPieces(code, shape.sizes[last], 4 * most, [&](Num first, int64_t count) {
+    int64_t width = std::min(count, most);
+    Num zero = code.real(output.getElementType(), 0);
+    Nums start(count / width, code.spread(zero, width));
+    Nums sums = code.carryNest(shape.shapeOf(outer), start,
+                               [&](ArrayRef<Num> indices, ArrayRef<Num> carried) {
+                                 for (auto [dim, index] : llvm::zip_equal(outer, indices)) {
+                                   at[dim] = index;
+                                 }
+                                 Nums next;
+                                 for (auto [i, sum] : llvm::enumerate(carried)) {
+                                   at[last] = first + static_cast<int64_t>(i) * width;
+                                   next.push_back(sum + productsAt(last, width));
+                                 }
+                                 return next;
+                               });
+    for (auto [i, sum] : llvm::enumerate(sums)) {
+      at[last] = first + static_cast<int64_t>(i) * width;
+      output.storeVector(sum, indicesOf(shape.output));
+    }
+  });
 }
 
 void Contractor::addOver(const Contraction::Dims &outer, unsigned last, Num from, Num to) {
@@ -397,6 +199,8 @@ void Contractor::emitPermuted() {
     output.store(productAt(), place);
   });
 }
+
+namespace {
 
 struct LowerContract : HostModel<LowerContract, ContractOp> {
   static void lower(Code &code, ContractOp op, ContractOp::Adaptor operands, ValueRange results) {

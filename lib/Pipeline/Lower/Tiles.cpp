@@ -7,7 +7,13 @@
 
 #include "Tiles.h"
 
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
 namespace weft::lower {
+
+/// Rows of a product that share each vector of the other operand: with AVX2 their sums, the vector
+/// and one element of theirs take 15 of 16 registers.
+static constexpr int64_t kProductRows = 6;
 
 void emitTileProduct(Code &code, const TileProduct &product) {
   mlir::Type type = product.b.getElementType();
@@ -15,26 +21,53 @@ void emitTileProduct(Code &code, const TileProduct &product) {
   Num zero = code.spread(code.real(type, 0), lanes);
   Num none = code.index(0);
   code.loop(none, code.index(product.n), lanes, [&](Num j) {
-    code.loop(none, code.index(product.m), kTileRows, [&](Num i) {
+    forPieces(code, product.m, kProductRows, [&](Num i, int64_t rows) {
       Nums start;
-      for (int64_t row = 0; row < kTileRows; ++row) {
+      for (int64_t row = 0; row < rows; ++row) {
         start.push_back(product.start ? product.start(i + row, j) : zero);
       }
       Nums sums = code.carry(none, code.index(product.k), 1, start,
                              [&](Num l, mlir::ArrayRef<Num> carried) {
                                Num b = product.b.loadVector(lanes, {l, j});
                                Nums next;
-                               for (int64_t row = 0; row < kTileRows; ++row) {
+                               for (int64_t row = 0; row < rows; ++row) {
                                  Num a = code.spread(product.a(i + row, l), lanes);
                                  next.push_back(code.multiplyAdd(a, b, carried[row]));
                                }
                                return next;
                              });
-      for (int64_t row = 0; row < kTileRows; ++row) {
+      for (int64_t row = 0; row < rows; ++row) {
         product.finish(i + row, j, sums[row]);
       }
     });
   });
+}
+
+/// Exchanges blocks off the diagonal, of blocks of two by two that grow from one element each.
+Nums transposed(Code &code, mlir::ArrayRef<Num> rows) {
+  auto lanes = static_cast<int64_t>(rows.size());
+  Nums columns(rows);
+  for (int64_t block = 1; block < lanes; block *= 2) {
+    llvm::SmallVector<int64_t> upper, lower; // Lanes of the first vector, then of the second.
+    for (int64_t lane = 0; lane < lanes; ++lane) {
+      bool isSecond = lane & block;
+      upper.push_back(isSecond ? lanes + lane - block : lane);
+      lower.push_back(isSecond ? lanes + lane : lane + block);
+    }
+    for (int64_t row = 0; row < lanes; ++row) {
+      if (row & block) {
+        continue;
+      }
+      mlir::Value first = columns[row], second = columns[row + block];
+      auto shuffle = [&](mlir::ArrayRef<int64_t> mask) {
+        return code.num(
+            mlir::vector::ShuffleOp::create(code.getBuilder(), code.getLoc(), first, second, mask));
+      };
+      columns[row] = shuffle(upper);
+      columns[row + block] = shuffle(lower);
+    }
+  }
+  return columns;
 }
 
 } // namespace weft::lower

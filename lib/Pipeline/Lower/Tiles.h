@@ -14,7 +14,7 @@ namespace weft::lower {
 
 /// Bytes of the vectors that the products work with: two registers of AVX2, one of AVX-512.
 inline constexpr int64_t kVectorBytes = 64;
-/// Rows of a product that share each vector of the other operand.
+/// Rows of a contraction that share each vector of the other operand.
 inline constexpr int64_t kTileRows = 4;
 
 inline int64_t vectorLanes(mlir::Type type) { return kVectorBytes / sizeOf(type); }
@@ -59,7 +59,7 @@ inline void forColumns(Code &code, int64_t columns, llvm::function_ref<void(Num,
 /// A product of matrices that lie in registers and nearby memory: for all i < m and j < n,
 /// the sum over l < k of a(i, l) * b[l, j], starting from `start`.
 struct TileProduct {
-  /// m is a multiple of kTileRows, n of vectorLanes.
+  /// n is a multiple of vectorLanes.
   int64_t m, n, k;
   llvm::function_ref<Num(Num i, Num l)> a;
   Buffer b;
@@ -69,6 +69,10 @@ struct TileProduct {
   llvm::function_ref<void(Num i, Num j, Num vector)> finish;
 };
 void emitTileProduct(Code &code, const TileProduct &product);
+
+/// The columns of a square matrix that is given by rows, a vector each, as many as it has lanes: a
+/// power of two.
+Nums transposed(Code &code, llvm::ArrayRef<Num> rows);
 
 } // namespace weft::lower
 
