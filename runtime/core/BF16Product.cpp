@@ -10,6 +10,7 @@
 #include "core/BFloat16.h"
 #include "core/Text.h"
 
+#include <algorithm>
 #include <atomic>
 #include <dnnl.hpp>
 #include <unordered_map>
@@ -51,12 +52,17 @@ char *scratchOfThread() {
   return memory.get() + kAlignment - reinterpret_cast<uintptr_t>(memory.get()) % kAlignment;
 }
 
+/// A batch of which A, B or C is shared is run one by one: the library's batches are not for that.
 class LibraryProduct : public BF16Product {
 public:
   /// Throws what the library throws.
   explicit LibraryProduct(const ProductPiece &given)
       : piece(given), engine(dnnl::engine::kind::cpu, 0), stream(engine) {
-    const Product &p = piece.product;
+    Product p = piece.product;
+    if (p.batch > 1 && (p.strideA == 0 || p.strideB == 0 || p.strideC == 0)) {
+      runs = p.batch;
+      p.batch = 1;
+    }
     omp_set_num_threads(1); // The library asks when it makes the code, and again when it runs it.
     memory::desc descA = describe(p, p.m, p.k, p.lda, p.strideA, p.transposeA, p.type);
     memory::desc descB = describe(p, p.k, p.n, p.ldb, p.strideB, p.transposeB, p.type);
@@ -64,12 +70,22 @@ public:
     dnnl::primitive_attr attributes;
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
     dnnl::matmul::primitive_desc form(dnnl::matmul::desc(descA, descB, descC), attributes, engine);
-    primitive = dnnl::matmul(form);
+    primitive = adding = dnnl::matmul(form);
+    size_t needed = form.scratchpad_desc().get_size();
+    if (piece.product.isSum()) {
+      dnnl::post_ops sum;
+      sum.append_sum(1.0f);
+      attributes.set_post_ops(sum);
+      dnnl::matmul::primitive_desc addingForm(dnnl::matmul::desc(descA, descB, descC), attributes,
+                                              engine);
+      adding = dnnl::matmul(addingForm);
+      addingScratch = memory(addingForm.scratchpad_desc(), engine, nullptr);
+      needed = std::max(needed, addingForm.scratchpad_desc().get_size());
+    }
     a = memory(descA, engine, nullptr);
     b = memory(descB, engine, nullptr);
     c = memory(descC, engine, nullptr);
     scratch = memory(form.scratchpad_desc(), engine, nullptr);
-    size_t needed = form.scratchpad_desc().get_size();
     for (size_t most = mostScratch; most < needed;) {
       mostScratch.compare_exchange_weak(most, needed);
     }
@@ -81,13 +97,23 @@ public:
 
   bool run(const void *dataA, const void *dataB, void *dataC, std::string &error) override try {
     omp_set_num_threads(1);
-    // The library only reads A and B.
-    a.set_data_handle(const_cast<BFloat16 *>(static_cast<const BFloat16 *>(dataA)) + piece.offsetA);
-    b.set_data_handle(const_cast<BFloat16 *>(static_cast<const BFloat16 *>(dataB)) + piece.offsetB);
-    c.set_data_handle(static_cast<char *>(dataC) +
-                      size_t(piece.offsetC) * sizeOf(piece.product.resultType()));
+    const Product &p = piece.product;
+    auto *firstA = const_cast<BFloat16 *>(static_cast<const BFloat16 *>(dataA)) + piece.offsetA;
+    auto *firstB = const_cast<BFloat16 *>(static_cast<const BFloat16 *>(dataB)) + piece.offsetB;
+    auto *firstC = static_cast<char *>(dataC) + size_t(piece.offsetC) * sizeOf(p.resultType());
     scratch.set_data_handle(scratchOfThread());
-    primitive.execute(stream, arguments);
+    if (addingScratch) {
+      addingScratch.set_data_handle(scratchOfThread());
+    }
+    for (int64_t i = 0; i < runs; ++i) {
+      // The library only reads A and B.
+      a.set_data_handle(firstA + i * p.strideA);
+      b.set_data_handle(firstB + i * p.strideB);
+      c.set_data_handle(firstC + size_t(i * p.strideC) * sizeOf(p.resultType()));
+      bool adds = i > 0 && p.isSum();
+      arguments[DNNL_ARG_SCRATCHPAD] = adds ? addingScratch : scratch;
+      (adds ? adding : primitive).execute(stream, arguments);
+    }
     stream.wait();
     return true;
   } catch (const std::exception &thrown) {
@@ -99,8 +125,10 @@ private:
   const ProductPiece piece;
   dnnl::engine engine;
   dnnl::stream stream;
-  dnnl::matmul primitive;
-  memory a, b, c, scratch;
+  int64_t runs = 1;
+  /// The second adds to C.
+  dnnl::matmul primitive, adding;
+  memory a, b, c, scratch, addingScratch;
   std::unordered_map<int, memory> arguments;
 };
 
@@ -118,9 +146,10 @@ public:
     wide.product.type = ElementType::F32;
     wide.product.isResultF32 = false;
     wide.product.batch = 1;
+    wide.product.strideA = wide.product.strideB = wide.product.strideC = 0;
     a.resize(p.transposeA ? extentOf(p.k, p.m, p.lda) : extentOf(p.m, p.k, p.lda));
     b.resize(p.transposeB ? extentOf(p.n, p.k, p.ldb) : extentOf(p.k, p.n, p.ldb));
-    if (!p.isResultF32) {
+    if (!p.isResultF32 || p.isSum()) {
       c.resize(extentOf(p.m, p.n, p.ldc));
     }
   }
@@ -130,8 +159,12 @@ public:
       widen(static_cast<const BFloat16 *>(dataA) + piece.offsetA + i * product.strideA, a);
       widen(static_cast<const BFloat16 *>(dataB) + piece.offsetB + i * product.strideB, b);
       int64_t atC = piece.offsetC + i * product.strideC;
-      if (product.isResultF32) {
-        runProduct(wide, a.data(), b.data(), static_cast<float *>(dataC) + atC);
+      auto *wideC = static_cast<float *>(dataC) + atC;
+      if (product.isSum() && i > 0) {
+        runProduct(wide, a.data(), b.data(), c.data());
+        add(wideC);
+      } else if (product.isResultF32) {
+        runProduct(wide, a.data(), b.data(), wideC);
       } else {
         runProduct(wide, a.data(), b.data(), c.data());
         round(static_cast<BFloat16 *>(dataC) + atC);
@@ -149,10 +182,15 @@ private:
 
   /// What lies between the rows stays as it is.
   void round(BFloat16 *to) const {
+    forEachOfC([&](size_t at) { to[at] = BFloat16(c[at]); });
+  }
+  void add(float *to) const {
+    forEachOfC([&](size_t at) { to[at] += c[at]; });
+  }
+  template <typename Code> void forEachOfC(Code code) const {
     for (int64_t row = 0; row < product.m; ++row) {
       for (int64_t column = 0; column < product.n; ++column) {
-        int64_t at = row * product.ldc + column;
-        to[at] = BFloat16(c[size_t(at)]);
+        code(size_t(row * product.ldc + column));
       }
     }
   }

@@ -162,6 +162,7 @@ bool GraphBuilder::rotary(const onnx::Node &node, const WithTable &first, const 
   if (!tensor) {
     return fail(node, "the batch is merged with another dimension");
   }
+  tensor = ops.round(nameOf(node), *tensor);
   Value rotated = RotaryOp::create(
       ops.builder, ops.location(nameOf(node)), tensor->getType(), *tensor,
       rotaryTable(node, *frequencies, static_cast<int64_t>(positions)), /*inverse=*/false);
@@ -244,6 +245,9 @@ bool GraphBuilder::causalAttention(const onnx::Node &node, const WithTable &weig
                        value = views.materialize(name, v);
   if (!query || !key || !value || leadQ.batch.size() != 1) {
     return fail(node, "expected queries, keys and values to differ between samples");
+  }
+  for (std::optional<Value> *input : {&query, &key, &value}) {
+    *input = ops.round(name, **input);
   }
   auto shape = llvm::cast<RankedTensorType>(query->getType()).getShape();
   auto attention = AttentionOp::create(
