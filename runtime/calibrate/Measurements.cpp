@@ -9,12 +9,11 @@
 
 #include "backends/local/LocalBackend.h"
 #include "calibrate/MemoryKernels.h"
-#include "core/BF16Product.h"
 #include "core/Json.h"
-#include "core/Products.h"
+#include "core/PreparedProduct.h"
 #include "core/Text.h"
 
-#include <cblas.h>
+#include <dnnl.hpp>
 #include <unistd.h>
 
 using namespace weft::rt;
@@ -101,9 +100,7 @@ private:
         }
       }
     }
-    // Products of other formats go by few: float64 is left to compiled kernels, and only its peak
-    // is asked for.
-    cases.push_back(makeProduct(ElementType::F64, 512, 512, 512));
+    // Those of bf16 go by few.
     for (int64_t side : sides) {
       cases.push_back(makeProduct(ElementType::BF16, side, side, side));
     }
@@ -150,16 +147,15 @@ private:
 
   void productTimes(Sampler &sampler, const std::vector<Product> &cases) {
     for (const Product &product : cases) {
-      // Room for the widest format; what the numbers are does not matter, if they are no
+      // Room for the wider format; what the numbers are does not matter, if they are no
       // subnormals.
-      std::vector<double> a(size_t(product.m * product.k), 0.5), c(size_t(product.m * product.n));
-      std::vector<double> b(size_t(product.k * product.n), 0.5);
-      std::vector<ProductPiece> pieces = cutProduct(product, sampler.team().size());
-      std::vector<std::unique_ptr<BF16Product>> narrow;
+      std::vector<float> a(size_t(product.m * product.k), 0.5), c(size_t(product.m * product.n));
+      std::vector<float> b(size_t(product.k * product.n), 0.5);
+      std::vector<std::unique_ptr<PreparedProduct>> pieces;
       std::string error;
-      for (size_t i = 0; product.type == ElementType::BF16 && i < pieces.size(); ++i) {
-        narrow.push_back(BF16Product::make(pieces[i], error));
-        if (!narrow.back()) {
+      for (const ProductPiece &piece : cutProduct(product, sampler.team().size())) {
+        pieces.push_back(PreparedProduct::make(piece, error));
+        if (!pieces.back()) {
           sampler.communicator().fail(error);
           return;
         }
@@ -167,11 +163,7 @@ private:
       Timing timing = sampler.measure([&] {
         sampler.team().run(int64_t(pieces.size()), [&](int64_t i) {
           std::string unused; // A library that could make the product has no reason to fail.
-          if (narrow.empty()) {
-            runProduct(pieces[size_t(i)], a.data(), b.data(), c.data());
-          } else {
-            narrow[size_t(i)]->run(a.data(), b.data(), c.data(), unused);
-          }
+          pieces[size_t(i)]->run(a.data(), b.data(), c.data(), unused);
         });
       });
       if (sampler.communicator().rank() == 0) {
@@ -248,22 +240,22 @@ bool weft::rt::calibrate::measure(const Plan &plan,
                                   const std::function<void(const std::string &)> &progress,
                                   Measurements &measurements, std::string &error) {
   uint64_t present = uint64_t(sysconf(_SC_PHYS_PAGES)) * uint64_t(sysconf(_SC_PAGESIZE));
-  // The largest case: three matrices of 2048 x 2048 doubles, or as much for memory.
+  // The largest case: three matrices of 2048 x 2048, or more for memory.
   uint64_t needed = uint64_t(plan.ranks) * (uint64_t(600) << 20);
   if (needed > present) {
     return fail(error, plan.ranks, " ranks need ", bytesText(needed),
                 " of memory to calibrate, this machine has ", bytesText(present));
   }
-  prepareProducts();
   return Run(plan, progress, measurements).all(error);
 }
 
 std::string weft::rt::calibrate::toJson(const Plan &plan, const Measurements &measurements) {
+  const dnnl_version_t &version = *dnnl::version();
   nlohmann::json object = {
       {"ranks", plan.ranks},
       {"threads", plan.threads},
       {"memory_bytes", uint64_t(sysconf(_SC_PHYS_PAGES)) * uint64_t(sysconf(_SC_PAGESIZE))},
-      {"library", openblas_get_config()},
+      {"library", concat("oneDNN ", version.major, ".", version.minor, ".", version.patch)},
       {"launch", ::toJson(measurements.launch)},
       {"rendezvous", ::toJson(measurements.rendezvous)},
       {"products", nlohmann::json::array()},

@@ -83,15 +83,10 @@ bool Executor::allocateArena() {
 
 bool Executor::prepareProducts() {
   for (const Product &product : program.products) {
-    const std::vector<ProductPiece> &pieces =
-        products.emplace_back(cutProduct(product, program.threadsPerRank));
-    auto &prepared = bf16Products.emplace_back();
-    if (product.type != ElementType::BF16) {
-      continue;
-    }
-    for (const ProductPiece &piece : pieces) {
+    auto &prepared = products.emplace_back();
+    for (const ProductPiece &piece : cutProduct(product, program.threadsPerRank)) {
       std::string error;
-      prepared.push_back(BF16Product::make(piece, error));
+      prepared.push_back(PreparedProduct::make(piece, error));
       if (!prepared.back()) {
         return link->fail(error);
       }
@@ -120,7 +115,6 @@ Executor::prepareSection(const char *section, const std::vector<Instruction> &in
       prepared.isSmall = operandBytes(instruction) < kSmallBytes;
       break;
     case Opcode::Product:
-      prepared.product = &products[instruction.target];
       break;
     case Opcode::Collective:
       prepared.handle = link->prepare(program.collectives[instruction.target],
@@ -191,14 +185,12 @@ Outcome Executor::execute(const Prepared &instruction) {
 
 Outcome Executor::runProduct(const Prepared &instruction) {
   void *const *operands = instruction.operands;
+  const auto &pieces = products[instruction.target];
   std::mutex mutex;
   std::string error; // Of the piece that failed last.
-  team->run(int64_t(instruction.product->size()), [&](int64_t i) {
-    const auto &prepared = bf16Products[instruction.target];
+  team->run(int64_t(pieces.size()), [&](int64_t i) {
     std::string own;
-    if (prepared.empty()) {
-      rt::runProduct((*instruction.product)[size_t(i)], operands[0], operands[1], operands[2]);
-    } else if (!prepared[size_t(i)]->run(operands[0], operands[1], operands[2], own)) {
+    if (!pieces[size_t(i)]->run(operands[0], operands[1], operands[2], own)) {
       std::lock_guard lock(mutex);
       error = own;
     }

@@ -17,8 +17,7 @@
 #ifndef WEFT_RT_CORE_EXECUTOR_H
 #define WEFT_RT_CORE_EXECUTOR_H
 
-#include "core/BF16Product.h"
-#include "core/Products.h"
+#include "core/PreparedProduct.h"
 #include "core/StepTimes.h"
 #include "core/Team.h"
 #include "weft-rt/Backend.h"
@@ -96,8 +95,6 @@ private:
     const KernelCode *kernel = nullptr;
     /// For Kernel: whether there is so little to do that one thread is soonest done.
     bool isSmall = false;
-    /// For Product: the pieces that threads take.
-    const std::vector<ProductPiece> *product = nullptr;
     /// Addresses of the operands, in `addresses`.
     void *const *operands = nullptr;
     const int64_t *immediates = nullptr;
@@ -130,15 +127,13 @@ private:
   StepTimes *times = nullptr;
 
   std::optional<Team> team;
-  /// The pieces of each product of the program.
-  std::vector<std::vector<ProductPiece>> products;
+  /// The pieces of each product of the program, which threads take.
+  std::vector<std::vector<std::unique_ptr<PreparedProduct>>> products;
   std::unique_ptr<char[], Free> arena;
   /// Operand addresses of all instructions, one after another. Never grows after `prepare`
   /// has reserved it, since instructions point into it.
   std::vector<void *> addresses;
   std::vector<Prepared> initCode, stepCode, evaluateCode;
-  /// For each product that is of bf16 what runs its pieces, else none.
-  std::vector<std::vector<std::unique_ptr<BF16Product>>> bf16Products;
   /// A maximum over all ranks of "is my value not finite".
   Communicator::Handle agree = 0;
   size_t notFiniteAt = 0;

@@ -1,4 +1,4 @@
-//===- Products.cpp - matrix products by library ----------------------------===//
+//===- Products.cpp - how matrix products are cut for threads ----------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -8,37 +8,8 @@
 #include "core/Products.h"
 
 #include <algorithm>
-#include <cblas.h>
 
 using namespace weft::rt;
-
-static void gemm(const Product &p, const double *a, const double *b, double beta, double *c) {
-  cblas_dgemm(CblasRowMajor, p.transposeA ? CblasTrans : CblasNoTrans,
-              p.transposeB ? CblasTrans : CblasNoTrans, blasint(p.m), blasint(p.n), blasint(p.k), 1,
-              a, blasint(p.lda), b, blasint(p.ldb), beta, c, blasint(p.ldc));
-}
-
-static void gemm(const Product &p, const float *a, const float *b, float beta, float *c) {
-  cblas_sgemm(CblasRowMajor, p.transposeA ? CblasTrans : CblasNoTrans,
-              p.transposeB ? CblasTrans : CblasNoTrans, blasint(p.m), blasint(p.n), blasint(p.k), 1,
-              a, blasint(p.lda), b, blasint(p.ldb), beta, c, blasint(p.ldc));
-}
-
-template <typename T>
-static void runBatch(const ProductPiece &piece, const void *a, const void *b, void *c) {
-  const Product &product = piece.product;
-  if (product.m == 0 || product.n == 0) {
-    return; // Nothing to write; the library refuses such sizes in some builds.
-  }
-  const T *firstA = static_cast<const T *>(a) + piece.offsetA;
-  const T *firstB = static_cast<const T *>(b) + piece.offsetB;
-  T *firstC = static_cast<T *>(c) + piece.offsetC;
-  for (int64_t i = 0; i < product.batch; ++i) {
-    T beta = i > 0 && product.strideC == 0 ? T(1) : T(0); // One C for all is their sum.
-    gemm(product, firstA + i * product.strideA, firstB + i * product.strideB, beta,
-         firstC + i * product.strideC);
-  }
-}
 
 namespace {
 
@@ -109,14 +80,4 @@ std::vector<ProductPiece> weft::rt::cutProduct(const Product &product, int64_t c
     }
   }
   return cut;
-}
-
-void weft::rt::prepareProducts() { openblas_set_num_threads(1); }
-
-void weft::rt::runProduct(const ProductPiece &piece, const void *a, const void *b, void *c) {
-  if (piece.product.type == ElementType::F64) {
-    runBatch<double>(piece, a, b, c);
-  } else {
-    runBatch<float>(piece, a, b, c);
-  }
 }

@@ -1,4 +1,4 @@
-//===- Products.h - matrix products by library ------------------------------===//
+//===- Products.h - how matrix products are cut for threads ------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,11 +14,6 @@
 
 namespace weft::rt {
 
-/// Tells the library to use the calling thread only. Once per process, before any product:
-/// ranks and their teams are the parallelism, and a library's own threads would make bits depend on
-/// timing.
-void prepareProducts();
-
 /// A part of a product that is a product itself, on operands that begin further on.
 struct ProductPiece {
   Product product;
@@ -32,11 +27,6 @@ struct ProductPiece {
 /// product is left whole. The last bits of a sum depend on the cut, since libraries take its terms
 /// in parts that depend on the rows and columns.
 std::vector<ProductPiece> cutProduct(const Product &product, int64_t cores);
-
-/// Overwrites the piece's part of C, never reads it. `a`, `b` and `c` are those of the whole
-/// product. Any number of threads may call at once.
-/// REQUIRES: the product is of f32 or f64; for bf16 see BF16Product.
-void runProduct(const ProductPiece &piece, const void *a, const void *b, void *c);
 
 } // namespace weft::rt
 

@@ -256,8 +256,8 @@ bool Checker::checkProducts() {
     const Product &product = program.products[i];
     std::string name = concat("product ", i);
     bool isBF16 = product.type == ElementType::BF16;
-    if (product.type != ElementType::F64 && product.type != ElementType::F32 && !isBF16) {
-      return fail(error, name, " is of type ", nameOf(product.type), ", expected f64, f32 or bf16");
+    if (product.type != ElementType::F32 && !isBF16) {
+      return fail(error, name, " is of type ", nameOf(product.type), ", expected f32 or bf16");
     }
     if (product.isResultF32 && !isBF16) {
       return fail(error, name, " widens its result, which only one of bf16 may, got ",

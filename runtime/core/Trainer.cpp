@@ -17,7 +17,6 @@
 #include "core/ObservedTensors.h"
 #include "core/OutputFile.h"
 #include "core/Prefetcher.h"
-#include "core/Products.h"
 #include "core/Profile.h"
 #include "core/Text.h"
 
@@ -365,7 +364,6 @@ ExitCode Trainer::run() {
     std::fprintf(stderr, "error: %s\n", error.c_str());
     return ExitCode::Error;
   }
-  prepareProducts();
   LocalOptions local;
   local.timeout = std::chrono::duration_cast<std::chrono::nanoseconds>(
       std::chrono::duration<double>(options.timeoutSeconds));

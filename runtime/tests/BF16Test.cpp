@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "core/BF16Product.h"
 #include "core/BFloat16.h"
+#include "core/PreparedProduct.h"
 
 #include <cmath>
 #include <cstring>
@@ -18,12 +18,6 @@
 using namespace weft::rt;
 
 namespace {
-
-/// As a program does before its first product: no library may start threads of its own.
-class Preparation : public testing::Environment {
-  void SetUp() override { prepareProducts(); }
-};
-[[maybe_unused]] const auto *const preparation = testing::AddGlobalTestEnvironment(new Preparation);
 
 uint16_t rounded(float value) { return BFloat16(value).bits; }
 
@@ -75,7 +69,7 @@ template <typename C> void expectProduct(const Product &product) {
   auto b = randomNumbers(room(p.transposeB ? p.n : p.k, p.ldb, p.strideB), 2);
   std::vector<C> c(room(p.m, p.ldc, p.strideC), C(NAN));
   std::string error;
-  auto prepared = BF16Product::make({product, 0, 0, 0}, error);
+  auto prepared = PreparedProduct::make({product, 0, 0, 0}, error);
   ASSERT_TRUE(prepared) << error;
   ASSERT_TRUE(prepared->run(a.data(), b.data(), c.data(), error)) << error;
   double unit =
@@ -132,7 +126,7 @@ TEST(BF16Product, OfSums) {
   std::vector<float> c(m * ldc, NAN);
   for (const ProductPiece &piece : cutProduct(product, 2)) {
     std::string error;
-    auto prepared = BF16Product::make(piece, error);
+    auto prepared = PreparedProduct::make(piece, error);
     ASSERT_TRUE(prepared) << error;
     ASSERT_TRUE(prepared->run(a.data(), b.data(), c.data(), error)) << error;
   }
@@ -156,11 +150,11 @@ TEST(BF16Product, OfNothing) {
   std::string error;
   Product product = {ElementType::BF16, false, false, 0, 1, 1, 1, 1, 1};
   product.isResultF32 = true;
-  EXPECT_TRUE(BF16Product::make({product, 0, 0, 0}, error)->run(&a, &b, &c, error));
+  EXPECT_TRUE(PreparedProduct::make({product, 0, 0, 0}, error)->run(&a, &b, &c, error));
   EXPECT_EQ(c, 5);
   product.m = 1;
   product.k = 0;
-  EXPECT_TRUE(BF16Product::make({product, 0, 0, 0}, error)->run(&a, &b, &c, error));
+  EXPECT_TRUE(PreparedProduct::make({product, 0, 0, 0}, error)->run(&a, &b, &c, error));
   EXPECT_EQ(c, 0); // An empty sum.
 }
 
@@ -174,12 +168,12 @@ TEST(BF16Product, PiecesMakeUpTheWhole) {
       auto a = randomNumbers(m * k, 1), b = randomNumbers(k * n, 2);
       std::string error;
       std::vector<float> expected(m * n), c(m * n, NAN);
-      ASSERT_TRUE(BF16Product::make({product, 0, 0, 0}, error)
+      ASSERT_TRUE(PreparedProduct::make({product, 0, 0, 0}, error)
                       ->run(a.data(), b.data(), expected.data(), error));
       std::vector<ProductPiece> pieces = cutProduct(product, 3);
       EXPECT_EQ(pieces.size(), 6u);
       for (const ProductPiece &piece : pieces) {
-        ASSERT_TRUE(BF16Product::make(piece, error)->run(a.data(), b.data(), c.data(), error));
+        ASSERT_TRUE(PreparedProduct::make(piece, error)->run(a.data(), b.data(), c.data(), error));
       }
       for (size_t i = 0; i < c.size(); ++i) {
         ASSERT_NEAR(c[i], expected[i], 1e-3) << "A^T " << transposeA << ", B^T " << transposeB;
@@ -202,7 +196,7 @@ TEST(BF16Product, RunsOnTheCallingThreadOnly) {
   auto a = randomNumbers(count, 1), b = randomNumbers(count, 2);
   auto run = [&](std::vector<float> &c) {
     std::string error;
-    auto prepared = BF16Product::make({product, 0, 0, 0}, error);
+    auto prepared = PreparedProduct::make({product, 0, 0, 0}, error);
     for (int i = 0; i < 20; ++i) {
       prepared->run(a.data(), b.data(), c.data(), error);
     }

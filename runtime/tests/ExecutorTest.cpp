@@ -8,7 +8,7 @@
 #include "core/Executor.h"
 #include "backends/local/LocalBackend.h"
 #include "core/NonFinite.h"
-#include "core/Products.h"
+#include "core/PreparedProduct.h"
 #include "tests/Toy.h"
 
 #include <atomic>
@@ -235,46 +235,50 @@ TEST(Executor, AnArenaThatCannotBeHadIsAnError) {
 }
 #endif
 
-template <typename T> void expectProducts(ElementType type) {
-  prepareProducts();
-  for (bool transposeA : {false, true}) {
-    for (bool transposeB : {false, true}) {
-      int64_t m = 3, n = 4, k = 5, batch = 2;
-      Product product = {type, transposeA, transposeB, m, n, k, 7, 8, 6, batch, 40, 50, 30};
-      std::vector<T> a(80), b(100), c(60, T(NAN));
-      for (size_t i = 0; i < b.size(); ++i) {
-        b[i] = T(int(i % 7) - 3);
-        a[i % a.size()] = T(int(i % 5) - 2);
-      }
-      runProduct({product, 0, 0, 0}, a.data(), b.data(), c.data());
-      for (int64_t p = 0; p < batch; ++p) {
-        for (int64_t i = 0; i < m; ++i) {
-          for (int64_t j = 0; j < n; ++j) {
-            T sum = 0;
-            for (int64_t l = 0; l < k; ++l) {
-              sum += a[size_t(p * 40 + (transposeA ? l * 7 + i : i * 7 + l))] *
-                     b[size_t(p * 50 + (transposeB ? j * 8 + l : l * 8 + j))];
-            }
-            EXPECT_EQ(c[size_t(p * 30 + i * 6 + j)], sum);
-          }
-        }
-      }
-    }
-  }
+void runProduct(const Product &product, const float *a, const float *b, float *c) {
+  std::string error;
+  auto prepared = PreparedProduct::make({product, 0, 0, 0}, error);
+  ASSERT_TRUE(prepared) << error;
+  ASSERT_TRUE(prepared->run(a, b, c, error)) << error;
 }
 
+/// With strides between the operands of a batch, and with a stride of 0 in one of A, B and C.
 TEST(Products, AreAsDefined) {
-  expectProducts<float>(ElementType::F32);
-  expectProducts<double>(ElementType::F64);
+  for (int form = 0; form < 16; ++form) {
+    bool transposeA = form & 1, transposeB = form & 2;
+    int64_t m = 3, n = 4, k = 5, batch = 2, strides[] = {40, 50, 30};
+    if (form / 4 > 0) {
+      strides[form / 4 - 1] = 0;
+    }
+    auto [strideA, strideB, strideC] = strides;
+    Product product = {ElementType::F32, transposeA, transposeB, m, n, k, 7, 8, 6, batch,
+                       strideA,          strideB,    strideC};
+    std::vector<float> a(80), b(100), c(60, NAN), expected = c;
+    for (size_t i = 0; i < b.size(); ++i) {
+      b[i] = float(int(i % 7) - 3);
+      a[i % a.size()] = float(int(i % 5) - 2);
+    }
+    for (int64_t i = 0; i < m * n * batch; ++i) {
+      int64_t p = i % batch, row = i / batch / n, column = i / batch % n;
+      float sum = strideC == 0 && p > 0 ? expected[size_t(row * 6 + column)] : 0;
+      for (int64_t l = 0; l < k; ++l) {
+        sum += a[size_t(p * strideA + (transposeA ? l * 7 + row : row * 7 + l))] *
+               b[size_t(p * strideB + (transposeB ? column * 8 + l : l * 8 + column))];
+      }
+      expected[size_t(p * strideC + row * 6 + column)] = sum;
+    }
+    runProduct(product, a.data(), b.data(), c.data());
+    EXPECT_THAT(c, testing::Pointwise(testing::NanSensitiveFloatEq(), expected)) << form;
+  }
 }
 
 TEST(Products, OfNothing) {
   float a = 1, b = 1, c = 5;
-  runProduct({{ElementType::F32, false, false, 1, 1, 0, 1, 1, 1}}, &a, &b, &c);
+  runProduct({ElementType::F32, false, false, 1, 1, 0, 1, 1, 1}, &a, &b, &c);
   EXPECT_EQ(c, 0); // An empty sum.
   c = 5;
-  runProduct({{ElementType::F32, false, false, 0, 1, 1, 1, 1, 1}}, &a, &b, &c);
-  runProduct({{ElementType::F32, false, false, 1, 0, 1, 1, 1, 1}}, &a, &b, &c);
+  runProduct({ElementType::F32, false, false, 0, 1, 1, 1, 1, 1}, &a, &b, &c);
+  runProduct({ElementType::F32, false, false, 1, 0, 1, 1, 1, 1}, &a, &b, &c);
   EXPECT_EQ(c, 5);
 }
 

@@ -132,18 +132,20 @@ TEST(Text, OneInstructionALine) {
 
 TEST(Text, ProductsAndCollectives) {
   Program program = makeToy(2, 2);
-  program.products = {{ElementType::F64, true, false, 2, 3, 4, 2, 3, 3, 5, 8, 12, 6}};
+  program.products = {{ElementType::F32, true, false, 2, 3, 4, 2, 3, 3, 5, 8, 12, 6}};
+  program.buffers.push_back({1024, 0, BufferClass::Activation, false, ElementType::F32});
+  auto last = uint32_t(program.buffers.size() - 1);
   program.collectives.push_back(
       {CollectiveKind::AllToAll, ReductionKind::Sum, ElementType::F64, {0, 1}, {4, 2}, 0, 1});
-  program.step.push_back({Opcode::Product, 0, 0, {{6}, {1}, {0, Access::Write}}, {}});
+  program.step.push_back({Opcode::Product, 0, 0, {{last}, {last}, {last, Access::Write}}, {}});
   program.step.push_back({Opcode::Collective,
                           uint32_t(program.collectives.size() - 1),
                           0,
                           {{6}, {0, Access::Write}},
                           {}});
   ASSERT_EQ(faultOf(program), "");
-  EXPECT_THAT(toText(program), HasSubstr("product f64 2x3x4 A^T ld 2/3/3 batch 5 strides 8/12/6 "
-                                         "%6 %1 -> %0"));
+  EXPECT_THAT(toText(program), HasSubstr("product f32 2x3x4 A^T ld 2/3/3 batch 5 strides 8/12/6 "
+                                         "%10 %10 -> %10"));
   EXPECT_THAT(toText(program),
               HasSubstr("all-to-all f64 [4, 2] over {data, model} dim 0 to 1 %6 -> %0"));
 }
@@ -219,10 +221,14 @@ const Fault kFaults[] = {
     {[](Program &p) { p.products = {{ElementType::F32, false, false, 2, 2, 2, 1, 2, 2}}; },
      "rows closer together than they are long"},
     {[](Program &p) {
-       p.products = {{ElementType::F64, false, false, 16, 16, 16, 16, 16, 16}};
-       p.step.push_back({Opcode::Product, 0, 0, {{0}, {0}, {1}}, {}});
+       p.products = {{ElementType::F32, false, false, 16, 16, 16, 16, 16, 16}};
+       p.buffers.push_back({512, 0, BufferClass::Activation, false, ElementType::F32});
+       auto last = uint32_t(p.buffers.size() - 1);
+       p.step.push_back({Opcode::Product, 0, 0, {{last}, {last}, {last}}, {}});
      },
-     "step instruction 10 needs 2048 bytes in buffer 0, which has 1024"},
+     "step instruction 10 needs 1024 bytes in buffer 10, which has 512"},
+    {[](Program &p) { p.products = {{ElementType::F64}}; },
+     "product 0 is of type f64, expected f32 or bf16"},
     {[](Program &p) { p.collectives[0].axes = {9}; }, "collective 0 uses mesh axis 9"},
     {[](Program &p) { p.collectives[0].shape = {-1}; }, "collective 0 has a negative size in [-1]"},
     {[](Program &p) {

@@ -60,16 +60,13 @@ void readProducts(const Object &object, HostMeasurements &host) {
     desc::ProductRate rate{desc::Precision::F32, side("m"), side("n"), side("k")};
     rate.flops = 2.0 * rate.m * rate.n * rate.k / amount(*entry, "seconds");
     llvm::StringRef type = entry->getString("type").value_or("");
-    rate.precision = type == "f64"    ? desc::Precision::F64
-                     : type == "bf16" ? desc::Precision::BF16
-                                      : desc::Precision::F32;
-    std::optional<double> &peak = type == "f64"    ? device.peakFlopsF64
-                                  : type == "bf16" ? device.peakFlopsBF16
-                                                   : device.peakFlopsF32;
+    rate.precision = type == "bf16" ? desc::Precision::BF16 : desc::Precision::F32;
+    std::optional<double> &peak = type == "bf16" ? device.peakFlopsBF16 : device.peakFlopsF32;
     peak = std::max(peak.value_or(0), rate.flops);
     spreads.push_back(amount(*entry, "spread"));
     device.measured.products.push_back(rate);
   }
+  device.peakFlopsF64 = device.peakFlopsF32.value_or(0) / 2; // A vector has half as many.
   host.spreadOfProducts = median(std::move(spreads));
 }
 
@@ -127,7 +124,7 @@ llvm::format_object<double> percent(double share) { return llvm::format("%.0f %%
 void writeDevice(llvm::raw_ostream &os, const HostMeasurements &host) {
   const desc::DeviceSpec &device = host.machine.device;
   os << "device {\n  name: \"" << device.name << "\"\n"
-     << "  # The best of the products below.\n"
+     << "  # The best of the products below; F64 is half of F32, as a vector holds half as many.\n"
      << "  peak_flops { precision: F32 flops: " << number(device.peakFlopsF32.value_or(0)) << " }\n"
      << "  peak_flops { precision: F64 flops: " << number(device.peakFlopsF64.value_or(0)) << " }\n"
      << "  peak_flops { precision: BF16 flops: " << number(device.peakFlopsBF16.value_or(0))
@@ -142,8 +139,8 @@ void writeDevice(llvm::raw_ostream &os, const HostMeasurements &host) {
 void writeMeasured(llvm::raw_ostream &os, const HostMeasurements &host) {
   const desc::MeasuredSpec &measured = host.machine.device.measured;
   os << "  measured {\n"
-     << "    # Row-major C = A B by oneDNN in BF16, else by " << host.library
-     << "; samples spread by " << percent(host.spreadOfProducts) << ".\n";
+     << "    # Row-major C = A B by " << host.library << "; samples spread by "
+     << percent(host.spreadOfProducts) << ".\n";
   for (const desc::ProductRate &rate : measured.products) {
     os << "    products { precision: " << desc::nameOf(rate.precision) << " m: " << rate.m
        << " n: " << rate.n << " k: " << rate.k << " flops: " << number(rate.flops) << " }\n";

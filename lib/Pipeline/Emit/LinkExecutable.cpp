@@ -49,7 +49,6 @@ SmallVector<std::string> makeArguments(const LinkOptions &options, StringRef com
                                         options.runtimeLibraryPath,
                                         "-o",
                                         target.str(),
-                                        "-lopenblas",
                                         "-ldnnl",
                                         "-lgomp",
                                         "-lm",

@@ -1,35 +1,36 @@
-//===- BF16Product.h - a matrix product of bf16 by oneDNN ------------------===//
+//===- PreparedProduct.h - a matrix product by oneDNN -----------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// oneDNN picks its code by the processor when a product is made: AMX, AVX512-BF16 or AVX-512. Where
-// it has none, as on processors with no more than AVX2, operands are widened and OpenBLAS
-// multiplies in float32, at its speed. All sum in float32.
+// oneDNN makes code for a product when it is prepared, by the processor: AVX2, AVX-512, and for
+// bf16 AVX512-BF16 or AMX. Where it has none for bf16, as on processors with no more than AVX2,
+// operands are widened and multiplied as float32, at its speed. All sum in float32.
 //
 // A thread that runs products keeps one piece of memory for the library, had at its first run. A
-// BF16Product may be run by one thread at a time, from any thread, and only on that one: teams are
-// the parallelism.
+// PreparedProduct may be run by one thread at a time, from any thread, and only on that one: teams
+// are the parallelism.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef WEFT_RT_CORE_BF16PRODUCT_H
-#define WEFT_RT_CORE_BF16PRODUCT_H
+#ifndef WEFT_RT_CORE_PREPAREDPRODUCT_H
+#define WEFT_RT_CORE_PREPAREDPRODUCT_H
 
 #include "core/Products.h"
 
 #include <memory>
+#include <string>
 
 namespace weft::rt {
 
-class BF16Product {
+class PreparedProduct {
 public:
   /// Null, with the reason in `error`, if there is no memory for it or the library fails.
-  /// REQUIRES: `piece` is of bf16 and belongs to a well-formed program.
-  static std::unique_ptr<BF16Product> make(const ProductPiece &piece, std::string &error);
-  virtual ~BF16Product() = default;
+  /// REQUIRES: `piece` belongs to a well-formed program.
+  static std::unique_ptr<PreparedProduct> make(const ProductPiece &piece, std::string &error);
+  virtual ~PreparedProduct() = default;
 
   /// Overwrites the piece's part of C, never reads it. `a`, `b` and `c` are those of the whole
   /// product. Fails only where the library does or memory is out; then says why in
@@ -39,4 +40,4 @@ public:
 
 } // namespace weft::rt
 
-#endif // WEFT_RT_CORE_BF16PRODUCT_H
+#endif // WEFT_RT_CORE_PREPAREDPRODUCT_H

@@ -1,18 +1,19 @@
-//===- BF16Product.cpp - a matrix product of bf16 by oneDNN ----------------===//
+//===- PreparedProduct.cpp - a matrix product of bf16 by oneDNN ----------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "core/BF16Product.h"
+#include "core/PreparedProduct.h"
 
 #include "core/BFloat16.h"
 #include "core/Text.h"
 
-#include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <dnnl.hpp>
+#include <optional>
 #include <unordered_map>
 
 // Of the OpenMP that oneDNN is built with; the header of the compiler at hand may be another's.
@@ -52,84 +53,113 @@ char *scratchOfThread() {
   return memory.get() + kAlignment - reinterpret_cast<uintptr_t>(memory.get()) % kAlignment;
 }
 
-/// A batch of which A, B or C is shared is run one by one: the library's batches are not for that.
-class LibraryProduct : public BF16Product {
+class LibraryProduct : public PreparedProduct {
 public:
   /// Throws what the library throws.
   explicit LibraryProduct(const ProductPiece &given)
       : piece(given), engine(dnnl::engine::kind::cpu, 0), stream(engine) {
     Product p = piece.product;
-    if (p.batch > 1 && (p.strideA == 0 || p.strideB == 0 || p.strideC == 0)) {
-      runs = p.batch;
+    // Products that share an operand, or are added up, go one after another.
+    if (p.strideA == 0 || p.strideB == 0 || p.strideC == 0) {
+      rounds = p.batch;
       p.batch = 1;
     }
     omp_set_num_threads(1); // The library asks when it makes the code, and again when it runs it.
     memory::desc descA = describe(p, p.m, p.k, p.lda, p.strideA, p.transposeA, p.type);
     memory::desc descB = describe(p, p.k, p.n, p.ldb, p.strideB, p.transposeB, p.type);
     memory::desc descC = describe(p, p.m, p.n, p.ldc, p.strideC, false, p.resultType());
-    dnnl::primitive_attr attributes;
-    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-    dnnl::matmul::primitive_desc form(dnnl::matmul::desc(descA, descB, descC), attributes, engine);
-    primitive = adding = dnnl::matmul(form);
-    size_t needed = form.scratchpad_desc().get_size();
-    if (piece.product.isSum()) {
-      dnnl::post_ops sum;
-      sum.append_sum(1.0f);
-      attributes.set_post_ops(sum);
-      dnnl::matmul::primitive_desc addingForm(dnnl::matmul::desc(descA, descB, descC), attributes,
-                                              engine);
-      adding = dnnl::matmul(addingForm);
-      addingScratch = memory(addingForm.scratchpad_desc(), engine, nullptr);
-      needed = std::max(needed, addingForm.scratchpad_desc().get_size());
-    }
+    dnnl::matmul::desc form(descA, descB, descC);
     a = memory(descA, engine, nullptr);
     b = memory(descB, engine, nullptr);
     c = memory(descC, engine, nullptr);
-    scratch = memory(form.scratchpad_desc(), engine, nullptr);
-    for (size_t most = mostScratch; most < needed;) {
-      mostScratch.compare_exchange_weak(most, needed);
+    overwriting = makeCode(form, /*adds=*/false);
+    if (rounds > 1 && p.strideC == 0) {
+      adding = makeCode(form, /*adds=*/true);
     }
-    arguments = {{DNNL_ARG_SRC, a},
-                 {DNNL_ARG_WEIGHTS, b},
-                 {DNNL_ARG_DST, c},
-                 {DNNL_ARG_SCRATCHPAD, scratch}};
   }
 
   bool run(const void *dataA, const void *dataB, void *dataC, std::string &error) override try {
     omp_set_num_threads(1);
     const Product &p = piece.product;
-    auto *firstA = const_cast<BFloat16 *>(static_cast<const BFloat16 *>(dataA)) + piece.offsetA;
-    auto *firstB = const_cast<BFloat16 *>(static_cast<const BFloat16 *>(dataB)) + piece.offsetB;
-    auto *firstC = static_cast<char *>(dataC) + size_t(piece.offsetC) * sizeOf(p.resultType());
-    scratch.set_data_handle(scratchOfThread());
-    if (addingScratch) {
-      addingScratch.set_data_handle(scratchOfThread());
-    }
-    for (int64_t i = 0; i < runs; ++i) {
+    for (int64_t i = 0; i < rounds; ++i) {
       // The library only reads A and B.
-      a.set_data_handle(firstA + i * p.strideA);
-      b.set_data_handle(firstB + i * p.strideB);
-      c.set_data_handle(firstC + size_t(i * p.strideC) * sizeOf(p.resultType()));
-      bool adds = i > 0 && p.isSum();
-      arguments[DNNL_ARG_SCRATCHPAD] = adds ? addingScratch : scratch;
-      (adds ? adding : primitive).execute(stream, arguments);
+      a.set_data_handle(at(const_cast<void *>(dataA), piece.offsetA + i * p.strideA, p.type));
+      b.set_data_handle(at(const_cast<void *>(dataB), piece.offsetB + i * p.strideB, p.type));
+      c.set_data_handle(at(dataC, piece.offsetC + i * p.strideC, p.resultType()));
+      execute(i > 0 && adding ? *adding : overwriting);
     }
     stream.wait();
     return true;
   } catch (const std::exception &thrown) {
-    error = concat("oneDNN failed in a product of bf16 matrices: ", thrown.what());
+    error = concat("oneDNN failed in a product of ", nameOf(piece.product.type),
+                   " matrices: ", thrown.what());
     return false;
   }
 
 private:
+  struct Code {
+    dnnl::matmul product;
+    memory scratch;
+    std::unordered_map<int, memory> arguments;
+  };
+
+  static void *at(void *data, int64_t offset, ElementType type) {
+    return static_cast<char *>(data) + size_t(offset) * sizeOf(type);
+  }
+
+  Code makeCode(const dnnl::matmul::desc &form, bool adds) {
+    dnnl::primitive_attr attributes;
+    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    if (adds) {
+      dnnl::post_ops sum;
+      sum.append_sum();
+      attributes.set_post_ops(sum);
+    }
+    dnnl::matmul::primitive_desc code(form, attributes, engine);
+    size_t needed = code.scratchpad_desc().get_size();
+    for (size_t most = mostScratch; most < needed;) {
+      mostScratch.compare_exchange_weak(most, needed);
+    }
+    memory scratch(code.scratchpad_desc(), engine, nullptr);
+    return {dnnl::matmul(code),
+            scratch,
+            {{DNNL_ARG_SRC, a},
+             {DNNL_ARG_WEIGHTS, b},
+             {DNNL_ARG_DST, c},
+             {DNNL_ARG_SCRATCHPAD, scratch}}};
+  }
+
+  void execute(Code &code) {
+    code.scratch.set_data_handle(scratchOfThread());
+    code.product.execute(stream, code.arguments);
+  }
+
   const ProductPiece piece;
+  int64_t rounds = 1;
   dnnl::engine engine;
   dnnl::stream stream;
-  int64_t runs = 1;
-  /// The second adds to C.
-  dnnl::matmul primitive, adding;
-  memory a, b, c, scratch, addingScratch;
-  std::unordered_map<int, memory> arguments;
+  memory a, b, c;
+  Code overwriting;
+  std::optional<Code> adding;
+};
+
+/// Sums of nothing, or none at all; for oneDNN these are no products.
+class EmptyProduct : public PreparedProduct {
+public:
+  explicit EmptyProduct(const ProductPiece &given) : piece(given) {}
+
+  bool run(const void *, const void *, void *data, std::string &) override {
+    const Product &p = piece.product;
+    size_t size = sizeOf(p.resultType());
+    for (int64_t i = 0; i < p.batch * p.m; ++i) {
+      int64_t row = piece.offsetC + i / p.m * p.strideC + i % p.m * p.ldc;
+      std::memset(static_cast<char *>(data) + size_t(row) * size, 0, size_t(p.n) * size);
+    }
+    return true;
+  }
+
+private:
+  const ProductPiece piece;
 };
 
 /// Elements from the first to the last of a matrix.
@@ -138,15 +168,12 @@ size_t extentOf(int64_t rows, int64_t columns, int64_t ld) {
 }
 
 /// One matrix at a time, on float32 copies.
-class WidenedProduct : public BF16Product {
+class WidenedProduct : public PreparedProduct {
 public:
+  /// Throws what the library throws.
   explicit WidenedProduct(const ProductPiece &given)
-      : piece(given), product(piece.product), wide{product, 0, 0, 0} {
+      : piece(given), product(piece.product), wide(widened(product)) {
     const Product &p = product;
-    wide.product.type = ElementType::F32;
-    wide.product.isResultF32 = false;
-    wide.product.batch = 1;
-    wide.product.strideA = wide.product.strideB = wide.product.strideC = 0;
     a.resize(p.transposeA ? extentOf(p.k, p.m, p.lda) : extentOf(p.m, p.k, p.lda));
     b.resize(p.transposeB ? extentOf(p.n, p.k, p.ldb) : extentOf(p.k, p.n, p.ldb));
     if (!p.isResultF32 || p.isSum()) {
@@ -154,19 +181,21 @@ public:
     }
   }
 
-  bool run(const void *dataA, const void *dataB, void *dataC, std::string &) override {
+  bool run(const void *dataA, const void *dataB, void *dataC, std::string &error) override {
     for (int64_t i = 0; i < product.batch; ++i) {
       widen(static_cast<const BFloat16 *>(dataA) + piece.offsetA + i * product.strideA, a);
       widen(static_cast<const BFloat16 *>(dataB) + piece.offsetB + i * product.strideB, b);
       int64_t atC = piece.offsetC + i * product.strideC;
-      auto *wideC = static_cast<float *>(dataC) + atC;
-      if (product.isSum() && i > 0) {
-        runProduct(wide, a.data(), b.data(), c.data());
-        add(wideC);
-      } else if (product.isResultF32) {
-        runProduct(wide, a.data(), b.data(), wideC);
-      } else {
-        runProduct(wide, a.data(), b.data(), c.data());
+      bool adds = product.isSum() && i > 0;
+      float *given = static_cast<float *>(dataC) + atC;
+      float *wideC = product.isResultF32 && !adds ? given : c.data();
+      if (!wide.run(a.data(), b.data(), wideC, error)) {
+        return false;
+      }
+      if (adds) {
+        add(given);
+      }
+      if (!product.isResultF32) {
         round(static_cast<BFloat16 *>(dataC) + atC);
       }
     }
@@ -174,6 +203,14 @@ public:
   }
 
 private:
+  /// One of the batch in float32, of operands that begin at 0.
+  static ProductPiece widened(Product product) {
+    product.type = ElementType::F32;
+    product.isResultF32 = false;
+    product.batch = 1;
+    return {product, 0, 0, 0};
+  }
+
   static void widen(const BFloat16 *from, std::vector<float> &to) {
     for (size_t i = 0; i < to.size(); ++i) {
       to[i] = float(from[i]);
@@ -197,27 +234,29 @@ private:
 
   const ProductPiece piece;
   const Product &product;
-  ProductPiece wide;
+  LibraryProduct wide;
   std::vector<float> a, b, c;
 };
 
 } // namespace
 
-std::unique_ptr<BF16Product> BF16Product::make(const ProductPiece &piece, std::string &error) try {
+std::unique_ptr<PreparedProduct> PreparedProduct::make(const ProductPiece &piece,
+                                                       std::string &error) try {
   const Product &p = piece.product;
+  if (p.m == 0 || p.n == 0 || p.k == 0 || p.batch == 0) {
+    return std::make_unique<EmptyProduct>(piece);
+  }
   try {
-    if (p.m != 0 && p.n != 0 && p.k != 0 && p.batch != 0) { // Empty ones are none for oneDNN.
-      return std::make_unique<LibraryProduct>(piece);
-    }
+    return std::make_unique<LibraryProduct>(piece);
   } catch (const dnnl::error &thrown) {
-    if (thrown.status != dnnl_unimplemented) {
+    if (thrown.status != dnnl_unimplemented || p.type != ElementType::BF16) {
       throw;
     }
   }
   return std::make_unique<WidenedProduct>(piece);
 } catch (const std::exception &thrown) {
   const Product &p = piece.product;
-  error = concat("cannot prepare a product of bf16 matrices of ", p.m, "x", p.k, " and ", p.k, "x",
-                 p.n, ": ", thrown.what());
+  error = concat("cannot prepare a product of ", nameOf(p.type), " matrices of ", p.m, "x", p.k,
+                 " and ", p.k, "x", p.n, ": ", thrown.what());
   return nullptr;
 }
