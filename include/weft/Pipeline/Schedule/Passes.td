@@ -141,12 +141,12 @@ def NarrowProductsPass : Pass<"narrow-products", "::mlir::func::FuncOp"> {
 def FuseMapsPass : Pass<"fuse-maps", "::mlir::func::FuncOp"> {
   let summary = "merges elementwise work with what reads it";
   let description = [{
-    Before: tensors are local. A map whose result goes into one operand of one other map, or sum, of the
-    same block, which reads it at the point it computes, becomes part of that map: the value
-    between them never reaches memory, and nothing is computed twice. A map of few operations joins all
-    that read it, if these are maps and sums of maps and then read no more memory together. A map without operands is a constant and joins every map that
-    reads it. Operands that a map has twice become one, and
-    what is never used goes. After: no such pair is left.
+    Before: tensors are local. A map whose result goes into one operand of one other map, or sum, of
+    the same block, which reads it at the point it computes, becomes part of that map: the value
+    between them never reaches memory, and nothing is computed twice. A map of few operations joins
+    all that read it, if these are maps and sums of maps and then read no more memory together. A map
+    without operands is a constant and joins every map that reads it. Operands that a map has twice
+    become one, and what is never used goes. After: no such pair is left.
 
     ```mlir
     func.func private @f(%x: tensor<8x4xf32>, %b: tensor<4xf32>) -> tensor<8x4xf32> {
