@@ -55,12 +55,6 @@ Diagnostics validateTogether(const ModelSpec &model, const RecipeSpec &recipe,
                            "missing, expected the length of the sequences that model " +
                                model.name + " is trained on"});
   }
-  // together_r5
-  if (model.graph && recipe.precision == Precision::BF16) {
-    diagnostics.push_back(
-        {recipe.precisionLocation, "precision", "together_r5",
-         "expected F32 or F64 for model " + model.name + ", which is a graph, got BF16"});
-  }
   // together_r4
   if (model.graph && model.graph->batchNormGroup > 0 &&
       recipe.globalBatch % model.graph->batchNormGroup != 0) {

@@ -176,7 +176,7 @@ public:
     const Product &p = product;
     a.resize(p.transposeA ? extentOf(p.k, p.m, p.lda) : extentOf(p.m, p.k, p.lda));
     b.resize(p.transposeB ? extentOf(p.n, p.k, p.ldb) : extentOf(p.k, p.n, p.ldb));
-    if (!p.isResultF32) {
+    if (!p.isResultF32 || p.isSum()) {
       c.resize(extentOf(p.m, p.n, p.ldc));
     }
   }
@@ -186,9 +186,14 @@ public:
       widen(static_cast<const BFloat16 *>(dataA) + piece.offsetA + i * product.strideA, a);
       widen(static_cast<const BFloat16 *>(dataB) + piece.offsetB + i * product.strideB, b);
       int64_t atC = piece.offsetC + i * product.strideC;
-      float *wideC = product.isResultF32 ? static_cast<float *>(dataC) + atC : c.data();
+      bool adds = product.isSum() && i > 0;
+      float *given = static_cast<float *>(dataC) + atC;
+      float *wideC = product.isResultF32 && !adds ? given : c.data();
       if (!wide.run(a.data(), b.data(), wideC, error)) {
         return false;
+      }
+      if (adds) {
+        add(given);
       }
       if (!product.isResultF32) {
         round(static_cast<BFloat16 *>(dataC) + atC);
@@ -214,10 +219,15 @@ private:
 
   /// What lies between the rows stays as it is.
   void round(BFloat16 *to) const {
+    forEachOfC([&](size_t at) { to[at] = BFloat16(c[at]); });
+  }
+  void add(float *to) const {
+    forEachOfC([&](size_t at) { to[at] += c[at]; });
+  }
+  template <typename Code> void forEachOfC(Code code) const {
     for (int64_t row = 0; row < product.m; ++row) {
       for (int64_t column = 0; column < product.n; ++column) {
-        int64_t at = row * product.ldc + column;
-        to[at] = BFloat16(c[size_t(at)]);
+        code(size_t(row * product.ldc + column));
       }
     }
   }

@@ -234,8 +234,8 @@ bool Checker::checkProducts() {
         return fail(error, name, " has a size of ", size, ", expected 0 to 2147483647");
       }
     }
-    if (isBF16 && product.batch > 1 && product.strideC == 0) {
-      return fail(error, name, " adds up products, which one of bf16 may not");
+    if (product.isSum() && product.resultType() == ElementType::BF16) {
+      return fail(error, name, " adds up products in bf16, expected to in f32");
     }
     if (product.strideA < 0 || product.strideB < 0 || product.strideC < 0) {
       return fail(error, name, " has a negative stride");

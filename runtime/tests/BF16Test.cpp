@@ -106,6 +106,44 @@ TEST(BF16Product, IsAsDefined) {
   }
 }
 
+TEST(BF16Product, OfOneOperandForAll) {
+  for (bool transposed : {false, true}) {
+    Product product = {ElementType::BF16, transposed, transposed, 5, 6, 7, 7, 8, 6, 3, 0, 60, 30};
+    expectProduct<BFloat16>(product);
+    product.strideA = 50;
+    product.strideB = 0;
+    product.isResultF32 = true;
+    expectProduct<float>(product);
+  }
+}
+
+/// A sum of products, in pieces as threads take them, and without the space between rows of C.
+TEST(BF16Product, OfSums) {
+  constexpr int64_t m = 130, n = 150, k = 170, batch = 3, ldc = 151;
+  Product product = {ElementType::BF16, false, true, m, n, k, k, k, ldc, batch, m * k, n * k, 0};
+  product.isResultF32 = true;
+  auto a = randomNumbers(batch * m * k, 1), b = randomNumbers(batch * n * k, 2);
+  std::vector<float> c(m * ldc, NAN);
+  for (const ProductPiece &piece : cutProduct(product, 2)) {
+    std::string error;
+    auto prepared = PreparedProduct::make(piece, error);
+    ASSERT_TRUE(prepared) << error;
+    ASSERT_TRUE(prepared->run(a.data(), b.data(), c.data(), error)) << error;
+  }
+  for (int64_t row = 0; row < m; ++row) {
+    for (int64_t column = 0; column < n; ++column) {
+      double sum = 0;
+      for (int64_t i = 0; i < batch * k; ++i) {
+        int64_t which = i / k, l = i % k;
+        sum += double(a[size_t((which * m + row) * k + l)]) *
+               double(b[size_t((which * n + column) * k + l)]);
+      }
+      ASSERT_NEAR(c[size_t(row * ldc + column)], sum, 1e-4) << row << ", " << column;
+    }
+    ASSERT_TRUE(std::isnan(c[size_t(row * ldc + n)]));
+  }
+}
+
 TEST(BF16Product, OfNothing) {
   BFloat16 a(1), b(1);
   float c = 5;

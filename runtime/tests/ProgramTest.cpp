@@ -214,7 +214,7 @@ const Fault kFaults[] = {
     {[](Program &p) {
        p.products = {{ElementType::BF16, false, false, 1, 1, 1, 1, 1, 1, 2, 1, 1, 0}};
      },
-     "product 0 adds up products, which one of bf16 may not"},
+     "product 0 adds up products in bf16, expected to in f32"},
     {[](Program &p) {
        p.products = {{ElementType::BF16, false, false, 1, 1, 1, 1, 1, 1}};
        p.products[0].isResultF32 = true;

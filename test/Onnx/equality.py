@@ -6,7 +6,8 @@
 #
 #===------------------------------------------------------------------------===#
 """Imports small ONNX models, compiles them in float64 for several meshes, trains them, and compares
-losses and weights with those of one rank.
+losses and weights with those of one rank. Then in bf16: losses and the gradients of the first step are,
+under every split, at most twice as far from float64 as those of one rank.
 
     equality.py --weft bin/weft
 
@@ -30,7 +31,11 @@ TOLERANCE = 1e-10
 
 MACHINE = Path(__file__).resolve().parents[2] / "machines/laptop.textproto"
 
-RECIPE = """version: 1 precision: F64 steps: 8 seed: 3 {batch}
+BF16_MESHES = (("dp=2",), ("tp=2",), ("dp=2", "tp=2"), ("dp=4",))
+# How far the one rank may be from float64: losses, and gradients by norm.
+BF16_LIMITS = (0.02, 0.1)
+
+RECIPE = """version: 1 precision: {precision} steps: 8 seed: 3 {batch}
 adamw {{ epsilon: 1e-6 }} schedule {{ peak_learning_rate: 0.01 decay: CONSTANT }} clip_norm: 1
 """
 
@@ -88,18 +93,21 @@ class Case:
         description = folder / "imported/model.textproto"
         description.write_text(description.read_text().replace("graph {", "graph {" + extra))
         self.data, batch = write_data(folder, model)
-        (folder / "recipe").write_text(RECIPE.format(batch=batch))
+        for precision in ("F64", "BF16"):
+            text = RECIPE.format(batch=batch, precision=precision)
+            (folder / f"recipe-{precision}").write_text(text)
 
-    def train(self, pins):
-        """Losses of all steps, and the weights and statistics after them."""
-        out = self.folder / "-".join(["run", *pins])
+    def train(self, pins, precision="F64", saves="--save"):
+        """Losses of all steps, and what is saved: the weights and statistics after them, or the
+        gradients of the first."""
+        out = self.folder / "-".join(["run", precision, *pins])
         run(self.weft, "compile", self.folder / "imported/model.textproto", "--machine",
-            MACHINE, "--recipe", self.folder / "recipe", "-o", out,
+            MACHINE, "--recipe", self.folder / f"recipe-{precision}", "-o", out,
             *(part for pin in pins for part in ("--pin", pin)))
         metrics, weights = out.with_suffix(".jsonl"), out.with_suffix(".safetensors")
         # Not from the file, which is in float32.
         run(out, "--data", self.data, "--steps", STEPS, "--metrics", metrics,
-            "--save", weights, "--validation-split", "0.3")
+            saves, weights, "--validation-split", "0.3")
         lines = [json.loads(line) for line in metrics.read_text().splitlines()]
         losses = [line.get("loss", line.get("validation_loss")) for line in lines]
         return np.array(losses), read_safetensors(weights)
@@ -121,12 +129,40 @@ def difference(a, b):
     return None
 
 
+def distance(run, exact):
+    """How far losses and gradients of a run are from those in float64."""
+    losses = np.sqrt(np.mean((run[0] - exact[0]) ** 2))
+    off = sum(np.sum((run[1][name] - values) ** 2.0) for name, values in exact[1].items())
+    return losses, np.sqrt(off / sum(np.sum(values ** 2.0) for values in exact[1].values()))
+
+
+def check_bf16(case, title, report):
+    """Reports on every split of a case in bf16."""
+    def train(pins, precision="BF16"):
+        return case.train(pins, precision, "--save-gradients")
+
+    exact = train((), "F64")
+    one = distance(train(()), exact)
+    fits = all(0 < value <= limit for value, limit in zip(one, BF16_LIMITS))
+    report(f"{title} in bf16", None if fits else f"is {one} from float64, expected {BF16_LIMITS}")
+    for pins in BF16_MESHES:
+        found = distance(train(pins), exact)
+        fits = all(value <= 2 * least for value, least in zip(found, one))
+        report(f"{title} in bf16 on {' '.join(pins)}",
+               None if fits else f"is {found} from float64, one rank {one}")
+
+
 def main():
     parser = argparse.ArgumentParser(description="graphs train the same under every split")
     parser.add_argument("--weft", type=Path, required=True)
     parser.add_argument("--only", help="one model")
     options = parser.parse_args()
     counts = {True: 0, False: 0}
+
+    def report(what, fault):
+        print(f"{'FAIL' if fault else 'ok'}: {what}" + (f": {fault}" if fault else ""), flush=True)
+        counts[not fault] += 1
+
     cases = [(name, name, "") for name in graphs.MODELS]
     cases.append(("resnet in groups of 2", "resnet", " batch_norm_group: 2 "))
     for title, name, extra in cases:
@@ -136,18 +172,11 @@ def main():
             try:
                 case = Case(options.weft, name, Path(folder), extra)
                 expected = case.train(())
+                for pins in MESHES:
+                    report(f"{title} on {' '.join(pins)}", difference(expected, case.train(pins)))
+                check_bf16(case, title, report)
             except RuntimeError as error:
-                print(f"FAIL: {title}: {error}")
-                counts[False] += 1
-                continue
-            for pins in MESHES:
-                try:
-                    fault = difference(expected, case.train(pins))
-                except RuntimeError as error:
-                    fault = str(error)
-                print(f"{'FAIL' if fault else 'ok'}: {title} on {' '.join(pins)}"
-                      + (f": {fault}" if fault else ""))
-                counts[not fault] += 1
+                report(title, str(error))
     print(f"{counts[True]} passed, {counts[False]} failed")
     return 1 if counts[False] or not counts[True] else 0
 

@@ -61,3 +61,18 @@ func.func @left_as_they_are(%x: tensor<2x4x8xf32>, %w: tensor<4x2x3xf32>, %y: te
       : tensor<2x4x8xf64>, tensor<4x4x3xf64> -> tensor<2x4x6xf64>
   return %0, %1 : tensor<2x4x6xf32>, tensor<2x4x6xf64>
 }
+
+// Of bf16 the columns are bf16, and sums are float32.
+// CHECK-LABEL: @narrow(
+// CHECK-DAG:     weft.unfold {{.*}} -> tensor<2x27x36xbf16>
+// CHECK:         weft.contract "ok,nkp->nop"{{.*}} -> tensor<2x4x36xf32>
+// CHECK:         %[[COLUMNS:.*]] = weft.contract "ok,nop->nkp"{{.*}} -> tensor<2x27x36xf32>
+// CHECK:         weft.fold %[[COLUMNS]] {{.*}} -> tensor<2x3x8x8xf32>
+func.func @narrow(%x: tensor<2x3x8x8xbf16>, %w: tensor<4x3x3x3xbf16>, %g: tensor<2x4x6x6xbf16>)
+    -> (tensor<2x4x6x6xf32>, tensor<2x3x8x8xf32>) {
+  %0 = weft.convolution %x by %w strides [1, 1] low [0, 0] high [0, 0] dilations [1, 1]
+      : tensor<2x3x8x8xbf16>, tensor<4x3x3x3xbf16> -> tensor<2x4x6x6xf32>
+  %1 = weft.convolution_input_grad %g by %w strides [1, 1] low [0, 0] high [0, 0] dilations [1, 1]
+      : tensor<2x4x6x6xbf16>, tensor<4x3x3x3xbf16> -> tensor<2x3x8x8xf32>
+  return %0, %1 : tensor<2x4x6x6xf32>, tensor<2x3x8x8xf32>
+}

@@ -174,3 +174,28 @@ func.func private @repeated(%x: tensor<8x4xf32>, %b: tensor<4xf32>, %g: tensor<8
   }
   return %1, %3 : tensor<8x4xf32>, tensor<8x4xf32>
 }
+
+// -----
+
+// A sum takes in what it adds up.
+// CHECK-LABEL: func.func private @sum(
+// CHECK-SAME:    %[[X:.*]]: tensor<8x4x9xf32>, %[[M:.*]]: tensor<4xf32>)
+func.func private @sum(%x: tensor<8x4x9xf32>, %m: tensor<4xf32>) -> tensor<4xf32> {
+  // CHECK-NEXT: weft.map_sum ins(%[[X]], %[[M]] :
+  // CHECK:        arith.subf
+  // CHECK-NEXT:   arith.mulf
+  // CHECK-NOT:  weft.map
+  %0 = weft.map ins(%x, %m : tensor<8x4x9xf32>, tensor<4xf32>)
+      maps [affine_map<(n, c, p) -> (n, c, p)>, affine_map<(n, c, p) -> (c)>] -> tensor<8x4x9xf32> {
+  ^bb0(%a: f32, %c: f32):
+    %2 = arith.subf %a, %c : f32
+    weft.yield %2 : f32
+  }
+  %1 = weft.map_sum ins(%0 : tensor<8x4x9xf32>) maps [affine_map<(n, c, p) -> (n, c, p)>]
+      over [8, 4, 9] to [1] -> tensor<4xf32> {
+  ^bb0(%a: f32):
+    %2 = arith.mulf %a, %a : f32
+    weft.yield %2 : f32
+  }
+  return %1 : tensor<4xf32>
+}

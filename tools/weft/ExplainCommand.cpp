@@ -28,7 +28,7 @@ CommandLine declare(ExplainOptions &options) {
   CommandLine line(
       "weft explain PROGRAM --kernels [options]",
       "Says where the time of PROGRAM goes, which 'weft compile' made. Runs some steps of "
-      "it on\nmade-up tokens, unless a profile of a run is there.");
+      "it on\nmade-up tokens or images, unless a profile of a run is there.");
   line.addSwitch("--kernels",
                  "list its kernels, products and collectives, the slowest first: bytes,\n"
                  "operations, measured time, share of the machine's peak, predicted time",

@@ -29,9 +29,9 @@ private:
   llvm::FileRemover remover;
 };
 
-/// Runs `steps` steps of the executable `path`, whose program is `program`, on made-up tokens; it
-/// writes its profile to `profile`. `threads` is what --threads takes; empty for the program's own
-/// choice. What the program says of errors goes to standard error.
+/// Runs `steps` steps of the executable `path`, whose program is `program`, on made-up tokens or
+/// images; it writes its profile to `profile`. `threads` is what --threads takes; empty for the
+/// program's own choice. What the program says of errors goes to standard error.
 llvm::Error profileProgram(llvm::StringRef path, const rt::Program &program, int64_t steps,
                            llvm::StringRef threads, llvm::StringRef profile);
 

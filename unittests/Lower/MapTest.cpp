@@ -66,6 +66,58 @@ TEST_P(MapTest, Spreads) {
   }
 }
 
+/// Sums of x, and of x times a vector along each dimension, over all but the first `kept`.
+KernelCall summingRun(std::vector<int64_t> shape, const std::string &kept,
+                      const std::vector<int64_t> &resultShape) {
+  KernelCall run;
+  run.operands = {randomArray(shape, 1), randomArray({shape[1]}, 2)};
+  std::string x = run.operands[0].type("$f"), v = run.operands[1].type("$f");
+  run.results = {Array(resultShape), Array(resultShape)};
+  std::string type = run.results[0].type("$f"), both = type + ", " + type;
+  std::string sizes;
+  for (int64_t size : shape) {
+    sizes += (sizes.empty() ? "" : ", ") + std::to_string(size);
+  }
+  run.text = "func.func private @kernel(%x: " + x + ", %v: " + v + ") -> (" + both +
+             ") attributes {weft.tied = array<i64: -1, -1>} {\n"
+             "%y:2 = weft.map_sum ins(%x, %v : " +
+             x + ", " + v +
+             ") maps [affine_map<(i, j, k) -> (i, j, k)>, affine_map<(i, j, k) -> (j)>] over [" +
+             sizes + "] to [" + kept + "] -> " + both + R"( {
+^bb0(%0: $f, %1: $f):
+  %2 = arith.mulf %0, %1 : $f
+  weft.yield %0, %2 : $f, $f
+}
+return %y#0, %y#1 : )" +
+             both + "\n}";
+  return run;
+}
+
+TEST_P(MapTest, Sums) {
+  for (auto [a, b, c] : {std::tuple{2, 3, 17}, {1, 1, 1}, {4, 1, 5}, {1, 33, 1}, {3, 8, 1000}}) {
+    KernelCall ofPairs = summingRun({a, b, c}, "0, 1", {a, b});
+    KernelCall ofColumns = summingRun({a, b, c}, "1", {b});
+    KernelCall ofAll = summingRun({a, b, c}, "", {});
+    const auto &x = ofPairs.operands;
+    std::vector<Array> pairs = {Array({a, b}), Array({a, b})}, columns = {Array({b}), Array({b})},
+                       all = {Array({}), Array({})};
+    forEach({a, b, c}, [&](const std::vector<int64_t> &at) {
+      double value = x[0]({at[0], at[1], at[2]});
+      double terms[] = {value, value * x[1]({at[1]})};
+      for (size_t i = 0; i < 2; ++i) {
+        pairs[i]({at[0], at[1]}) += terms[i];
+        columns[i]({at[1]}) += terms[i];
+        all[i]({}) += terms[i];
+      }
+    });
+    for (size_t i = 0; i < 2; ++i) {
+      expectClose(run(ofPairs).results[i], pairs[i], 16);
+      expectClose(run(ofColumns).results[i], columns[i], 16);
+      expectClose(run(ofAll).results[i], all[i], 64);
+    }
+  }
+}
+
 TEST_P(MapTest, WorksInPlace) {
   KernelCall add;
   add.operands = {randomArray({5, 7}, 1), randomArray({5, 7}, 2)};

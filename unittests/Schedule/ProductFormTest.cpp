@@ -229,10 +229,13 @@ TEST(ProductForm, SumsOfProducts) {
   EXPECT_EQ(expectProduct("bsn,bsk->nk", restrict("bksn")).product.batch, 1);
 }
 
-TEST(ProductForm, OnlyFloat32SharesOperands) {
+TEST(ProductForm, BF16SharesOperandsToo) {
   Einsum einsum("nk,bks->bns", restrict("bksn"));
-  EXPECT_FALSE(
-      classifyProduct(einsum.terms, einsum.shapeOf(0), einsum.shapeOf(1), rt::ElementType::BF16));
+  std::optional<ProductForm> form =
+      classifyProduct(einsum.terms, einsum.shapeOf(0), einsum.shapeOf(1), rt::ElementType::BF16);
+  ASSERT_TRUE(form);
+  EXPECT_EQ(form->product.strideA, 0);
+  EXPECT_EQ(form->product.type, rt::ElementType::BF16);
 }
 
 TEST(ProductForm, SizesBeyondTheLibrary) {

@@ -9,6 +9,8 @@
 
 #include "ModelBuilder.h"
 
+#include "weft/Dialect/Weft/IR/ElementTypes.h"
+
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -21,8 +23,8 @@ namespace {
 class StatisticsBuilder {
 public:
   StatisticsBuilder(OpBuilder &builder, Location loc, Value input)
-      : builder(builder), loc(loc), type(cast<RankedTensorType>(input.getType())),
-        all(letters(type.getRank())) {}
+      : builder(builder), loc(loc), given(cast<RankedTensorType>(input.getType())),
+        type(given.clone(wideTypeOf(given.getElementType()))), all(letters(type.getRank())) {}
 
   RankedTensorType typeOf(StringRef dims) {
     SmallVector<int64_t> shape;
@@ -40,6 +42,12 @@ public:
 
   /// A map to a tensor of `dims` from operands that have those named.
   Value map(ArrayRef<Value> inputs, ArrayRef<StringRef> terms, StringRef dims, ScalarCode code) {
+    return map(typeOf(dims), inputs, terms, dims, code);
+  }
+
+  /// The same to `result`, which may round.
+  Value map(RankedTensorType result, ArrayRef<Value> inputs, ArrayRef<StringRef> terms,
+            StringRef dims, ScalarCode code) {
     SmallVector<AffineMap> maps;
     for (StringRef term : terms) {
       SmallVector<AffineExpr> exprs;
@@ -50,9 +58,14 @@ public:
     }
     auto body = [&](OpBuilder &inner, Location at, ValueRange scalars) {
       ImplicitLocOpBuilder scalarBuilder(at, inner);
-      return SmallVector<Value>{code(scalarBuilder, scalars)};
+      SmallVector<Value> wide;
+      for (Value scalar : scalars) {
+        wide.push_back(castScalar(inner, at, scalar, type.getElementType()));
+      }
+      return SmallVector<Value>{
+          castScalar(inner, at, code(scalarBuilder, wide), result.getElementType())};
     };
-    return MapOp::create(builder, loc, TypeRange{typeOf(dims)}, ValueRange(inputs), maps, body)
+    return MapOp::create(builder, loc, TypeRange{result}, ValueRange(inputs), maps, body)
         .getResult(0);
   }
 
@@ -72,7 +85,8 @@ public:
 
   OpBuilder &builder;
   Location loc;
-  RankedTensorType type;
+  /// The input's type, and that of what is computed inside.
+  RankedTensorType given, type;
   std::string all;
 };
 
@@ -116,7 +130,7 @@ BatchNorm weft::buildBatchNorm(OpBuilder &builder, Location loc, Value input,
   Value scaled = build.contract({centered, factor}, {all, dims}, all);
 
   BatchNorm result;
-  result.output = build.map({scaled, parameters.bias}, {all, "b"}, all, add);
+  result.output = build.map(build.given, {scaled, parameters.bias}, {all, "b"}, all, add);
   auto update = [&](Value running, Value statistic, double weight) {
     if (hasGroups) {
       statistic = build.contract({statistic}, {dims}, "b");
@@ -145,7 +159,7 @@ Value weft::buildBatchNormOfRunning(OpBuilder &builder, Location loc, Value inpu
                            [&](ImplicitLocOpBuilder &scalars, ValueRange in) {
                              return factorOf(scalars, in[0], in[1], epsilon);
                            });
-  return build.map({input, parameters.runningMean, factor, parameters.bias},
+  return build.map(build.given, {input, parameters.runningMean, factor, parameters.bias},
                    {build.all, "b", "b", "b"}, build.all,
                    [](ImplicitLocOpBuilder &scalars, ValueRange in) -> Value {
                      Value distance = arith::SubFOp::create(scalars, in[0], in[1]);

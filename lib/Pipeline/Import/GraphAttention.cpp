@@ -163,6 +163,7 @@ bool GraphBuilder::rotary(const onnx::Node &node, const WithTable &first, const 
   if (!tensor) {
     return fail(node, "the batch is merged with another dimension");
   }
+  tensor = ops.round(nameOf(node), *tensor);
   Value rotated = RotaryOp::create(
       ops.builder, ops.location(nameOf(node)), tensor->getType(), *tensor,
       rotaryTable(node, *frequencies, static_cast<int64_t>(positions)), /*inverse=*/false);
@@ -263,6 +264,9 @@ std::optional<View> GraphBuilder::attention(const onnx::Node &node, const Scores
   if (!query || !key || !value || leadQ.batch.size() != 1) {
     why = "expected queries, keys and values to differ between samples";
     return std::nullopt;
+  }
+  for (std::optional<Value> *input : {&query, &key, &value}) {
+    *input = ops.round(name, **input);
   }
   auto shape = llvm::cast<RankedTensorType>(query->getType()).getShape();
   auto attention = AttentionOp::create(

@@ -106,9 +106,11 @@ bool GraphBuilder::convolution(const onnx::Node &node) {
     nameDimension(*kernel, 0, input->isInner ? "ffn" : "hidden");
     result.isInner = input->isInner;
   }
-  Value output = ConvolutionOp::create(ops.builder, ops.location(nameOf(node)),
-                                       ops.wideType(*shape), *images, *weights, window->strides,
-                                       window->low, window->high, window->dilations);
+  std::string name = nameOf(node);
+  Value output = ConvolutionOp::create(
+      ops.builder, ops.location(name), ops.wideType(*shape), ops.round(name, *images),
+      ops.round(name, *weights), window->strides, window->low, window->high, window->dilations);
+  output = ops.round(name, output);
   bool isInner = result.isInner;
   result = ViewBuilder::whole(output);
   result.isInner = isInner;
@@ -169,9 +171,11 @@ bool GraphBuilder::pool(const onnx::Node &node) {
   if (!shape) {
     return fail(node, "the window does not fit the images");
   }
-  Value output = PoolOp::create(ops.builder, ops.location(nameOf(node)), ops.wideType(*shape),
-                                isMax ? PoolKind::Max : PoolKind::Sum, *images, window->sizes,
-                                window->strides, window->low, window->high, window->dilations);
+  std::string name = nameOf(node);
+  Value output = PoolOp::create(
+      ops.builder, ops.location(name), RankedTensorType::get(*shape, ops.activationElement()),
+      isMax ? PoolKind::Max : PoolKind::Sum, ops.round(name, *images), window->sizes,
+      window->strides, window->low, window->high, window->dilations);
   View result = ViewBuilder::whole(output);
   if (!isMax) {
     double scale = 1.0 / static_cast<double>(onnx::elementCount(window->sizes));

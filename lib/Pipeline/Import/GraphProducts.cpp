@@ -7,6 +7,7 @@
 
 #include "GraphBuilder.h"
 
+#include "weft/Dialect/Weft/IR/MapBuilders.h"
 #include "weft/Onnx/Slices.h"
 
 using namespace mlir;
@@ -254,6 +255,7 @@ bool GraphBuilder::layerNorm(const onnx::Node &node) {
   if (bias) {
     nameDimension(*bias, 0, input->isInner ? "ffn" : "hidden");
   }
+  view->tensor = ops.round(nameOf(node), view->tensor);
   view->tensor = NormOp::create(ops.builder, ops.location(nameOf(node)), view->tensor.getType(),
                                 isRms ? NormKind::RMS : NormKind::Layer, view->tensor, *ofScale,
                                 *ofBias, llvm::APFloat(onnx::realAttribute(node, "epsilon", 1e-5)));
@@ -306,8 +308,10 @@ bool GraphBuilder::softmax(const onnx::Node &node) {
   }
   std::optional<View> packed = views.packLast(nameOf(node), *view);
   if (packed) {
-    packed->tensor = SoftmaxOp::create(ops.builder, ops.location(nameOf(node)),
-                                       packed->tensor.getType(), packed->tensor);
+    Location loc = ops.location(nameOf(node));
+    Value wide = createCast(ops.builder, loc, packed->tensor, ops.wideElement());
+    Value weights = SoftmaxOp::create(ops.builder, loc, wide.getType(), wide);
+    packed->tensor = ops.round(nameOf(node), weights);
   }
   if (auto found = scores.find(node.input(0)); found != scores.end() && !found->second.isSoftmax) {
     Scores weights = found->second;

@@ -362,7 +362,12 @@ bool GraphBuilder::concat(const onnx::Node &node) {
       shape[d] = isAxis ? shape[d] + own[d] : own[d];
     }
   }
-  Value joined = ConcatOp::create(ops.builder, ops.location(nameOf(node)), ops.wideType(shape),
-                                  tensors, *axis);
+  if (llvm::is_contained(shape, ShapedType::kDynamic)) {
+    for (Value &tensor : tensors) {
+      tensor = ops.round(nameOf(node), tensor);
+    }
+  }
+  auto type = RankedTensorType::get(shape, getElementTypeOrSelf(tensors.front()));
+  Value joined = ConcatOp::create(ops.builder, ops.location(nameOf(node)), type, tensors, *axis);
   return give(node, ViewBuilder::whole(joined));
 }

@@ -179,10 +179,12 @@ void eraseUnused(Block &block) {
 Value GraphImporter::buildLoss(ModelBuilder &ops, bool isTraining) {
   llvm::StringRef input = readsTokens() ? "tokens" : "images";
   GraphBuilder nodes(ops, parameters, isTraining, problems);
-  Value logits = nodes.buildLogits(ops.read(input, inputType(ops)));
+  Value given = ops.read(input, inputType(ops));
+  Value logits = nodes.buildLogits(readsTokens() ? given : ops.round(input, given));
   if (!logits) {
     return {};
   }
+  logits = ops.round("logits", logits);
   RankedTensorType target = targetType(ops);
   auto shape = llvm::cast<RankedTensorType>(logits.getType()).getShape();
   if (shape.empty() || shape.drop_back() != target.getShape() ||

@@ -204,7 +204,7 @@ void ViewBuilder::permute(llvm::StringRef name, View &view, llvm::ArrayRef<int64
     places[static_cast<size_t>(axis)] = static_cast<int64_t>(place);
   }
   if (from != to) {
-    view.tensor = ops.contract(name, from + "->" + to, {view.tensor});
+    view.tensor = reorder(name, from + "->" + to, view.tensor);
     forEachAxis(view, [&](Part &part) { part.axis = places[static_cast<size_t>(part.axis)]; });
   }
 }
@@ -248,7 +248,7 @@ void ViewBuilder::dropUnits(llvm::StringRef name, View &view) {
   }
   view.tensor = before.empty() && shape.size() == to.size()
                     ? regroup(name, view.tensor, shape, groups)
-                    : ops.contract(name, from + "->" + to, {view.tensor});
+                    : reorder(name, from + "->" + to, view.tensor);
   forEachAxis(view, [&](Part &part) { part.axis = places[static_cast<size_t>(part.axis)]; });
 }
 

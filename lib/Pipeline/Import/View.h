@@ -97,6 +97,8 @@ private:
   /// Turns the tensor so that its dimensions stand in the order of the parts.
   void sortAxes(llvm::StringRef name, View &view);
   void permute(llvm::StringRef name, View &view, llvm::ArrayRef<int64_t> order);
+  /// The contraction of one tensor that only turns it, or leaves dimensions of length 1 out.
+  mlir::Value reorder(llvm::StringRef name, llvm::StringRef equation, mlir::Value tensor);
   /// Gives spread parts an axis of their own. REQUIRES: axes are sorted.
   void fillSpread(llvm::StringRef name, View &view);
   mlir::Value regroup(llvm::StringRef name, mlir::Value tensor, llvm::ArrayRef<int64_t> shape,

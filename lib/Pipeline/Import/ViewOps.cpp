@@ -7,6 +7,8 @@
 
 #include "View.h"
 
+#include "weft/Dialect/Weft/IR/ElementTypes.h"
+
 #include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
@@ -42,6 +44,11 @@ llvm::SmallVector<Point> pointsOf(llvm::ArrayRef<const Parts *> operands) {
     }
   }
   return points;
+}
+
+/// Whether a tensor of this shape is one for each sample; others come from parameters alone.
+bool isActivation(llvm::ArrayRef<int64_t> shape) {
+  return llvm::is_contained(shape, ShapedType::kDynamic);
 }
 
 int64_t rankOf(const View &view) {
@@ -143,14 +150,27 @@ std::optional<View> ViewBuilder::map(llvm::StringRef name, llvm::ArrayRef<View> 
     tensors.push_back(view.tensor);
     maps.push_back(AffineMap::get(ordered.size(), 0, exprs, ops.builder.getContext()));
   }
+  Type element = isActivation(shape) ? ops.activationElement() : ops.wideElement();
   auto body = [&](OpBuilder &inner, Location loc, ValueRange scalars) {
     ImplicitLocOpBuilder scalarBuilder(loc, inner);
-    return llvm::SmallVector<Value>{code(scalarBuilder, scalars)};
+    llvm::SmallVector<Value> wide;
+    for (Value scalar : scalars) {
+      wide.push_back(castScalar(inner, loc, scalar, ops.wideElement()));
+    }
+    return llvm::SmallVector<Value>{castScalar(inner, loc, code(scalarBuilder, wide), element)};
   };
-  Value result = MapOp::create(ops.builder, ops.location(name), TypeRange{ops.wideType(shape)},
-                               tensors, maps, body)
-                     ->getResult(0);
+  Type type = RankedTensorType::get(shape, element);
+  Value result =
+      MapOp::create(ops.builder, ops.location(name), TypeRange{type}, tensors, maps, body)
+          ->getResult(0);
   return View{result, dimsOf(dims, ordered)};
+}
+
+Value ViewBuilder::reorder(llvm::StringRef name, llvm::StringRef equation, Value tensor) {
+  Value result = ops.contract(name, equation, {tensor});
+  auto type = llvm::cast<RankedTensorType>(result.getType());
+  result.setType(type.clone(getElementTypeOrSelf(tensor)));
+  return result;
 }
 
 std::optional<View> ViewBuilder::contract(llvm::StringRef name, const View &first,
@@ -222,11 +242,22 @@ std::optional<View> ViewBuilder::contract(llvm::StringRef name, const View &firs
   }
   llvm::SmallVector<Value> tensors{a.tensor};
   std::string equation = termA;
+  bool rounds = false;
   if (second) {
     tensors.push_back(b.tensor);
     equation += "," + termB;
+    rounds = llvm::any_of(tensors, [](Value tensor) {
+      return isActivation(llvm::cast<RankedTensorType>(tensor.getType()).getShape());
+    });
   }
-  View output{ops.contract(name, equation + "->" + term, tensors), {}};
+  // A product is one of activations; what it is with is rounded, once for forward and backward.
+  for (Value &tensor : tensors) {
+    tensor = rounds ? ops.round(name, tensor) : tensor;
+  }
+  equation += "->" + term;
+  Value product = !second && term.size() == termA.size() ? reorder(name, equation, a.tensor)
+                                                         : ops.contract(name, equation, tensors);
+  View output{rounds ? ops.round(name, product) : product, {}};
   for (int64_t label : result) {
     Parts parts;
     for (const Point &point : points[label]) {

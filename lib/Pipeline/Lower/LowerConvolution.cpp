@@ -155,17 +155,18 @@ struct ColumnLoops {
 struct LowerUnfold : HostModel<LowerUnfold, UnfoldOp> {
   static void lower(Code &code, UnfoldOp op, UnfoldOp::Adaptor operands, ValueRange results) {
     ColumnLoops of(code, op, code.buffer(operands.getInput()), code.buffer(results[0]));
-    Num zero = code.real(of.image.getElementType(), 0);
+    Num zero = code.real(of.image.getStoredType(), 0);
     code.parallelAll(of.image.getShape().take_front(2), [&](ArrayRef<Num> place) {
       Num n = place[0], c = place[1];
       of.loops->overWindow([&](ArrayRef<Num> k) {
         if (of.isPadded()) {
           code.nest(of.outputs, [&](ArrayRef<Num> p) {
-            of.columns.store(zero, ColumnLoops::columnAt(n, c, k, p));
+            of.columns.storeStored(zero, ColumnLoops::columnAt(n, c, k, p));
           });
         }
         of.loops->overOutputs(k, [&](ArrayRef<Num> p, ArrayRef<Num> x) {
-          of.columns.store(of.image.load(at(n, c, x)), ColumnLoops::columnAt(n, c, k, p));
+          of.columns.storeStored(of.image.loadStored(at(n, c, x)),
+                                 ColumnLoops::columnAt(n, c, k, p));
         });
       });
     });

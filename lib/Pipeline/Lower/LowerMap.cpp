@@ -20,18 +20,23 @@ struct IterationSpace {
   llvm::SmallVector<int64_t> sizes;
   /// For each dimension of the map, the loop that it is in, or -1.
   llvm::SmallVector<int64_t> loopOf;
-  /// For each operand, its loops in order.
+  /// For each operand, and what is kept, its loops in order.
   llvm::SmallVector<llvm::SmallVector<unsigned>> inputLoops;
 };
 
-IterationSpace makeIterationSpace(MapOp map) {
-  ArrayRef<int64_t> shape = map.getOutputType().getShape();
+/// Of the operands with the dimensions `terms`, and of another with the dimensions `kept`.
+IterationSpace makeIterationSpace(ArrayRef<int64_t> shape, mlir::ArrayAttr terms,
+                                  ArrayRef<int64_t> kept) {
   llvm::SmallVector<llvm::BitVector> has;
-  for (unsigned i = 0; i < map.getInputs().size(); ++i) {
+  for (AffineMap term : terms.getAsValueRange<AffineMapAttr>()) {
     has.emplace_back(shape.size());
-    for (unsigned dim : map.getInputDims(i)) {
-      has.back().set(dim);
+    for (AffineExpr expr : term.getResults()) {
+      has.back().set(cast<AffineDimExpr>(expr).getPosition());
     }
+  }
+  has.emplace_back(shape.size());
+  for (int64_t dim : kept) {
+    has.back().set(static_cast<unsigned>(dim));
   }
   IterationSpace space;
   space.loopOf.assign(shape.size(), -1);
@@ -51,9 +56,9 @@ IterationSpace makeIterationSpace(MapOp map) {
     space.loopOf[dim] = static_cast<int64_t>(space.sizes.size()) - 1;
     previous = dim;
   }
-  for (unsigned i = 0; i < has.size(); ++i) {
+  for (const llvm::BitVector &dims : has) {
     auto &loops = space.inputLoops.emplace_back();
-    for (unsigned dim : map.getInputDims(i)) {
+    for (unsigned dim : dims.set_bits()) {
       int64_t loop = space.loopOf[dim];
       if (loop >= 0 && (loops.empty() || loops.back() != loop)) {
         loops.push_back(loop);
@@ -63,9 +68,9 @@ IterationSpace makeIterationSpace(MapOp map) {
   return space;
 }
 
-/// Clones the ops of the map's body whose operands are known already and whose results are not.
-void cloneKnown(Code &code, MapOp map, IRMapping &known) {
-  for (Operation &op : map.getBody().front().without_terminator()) {
+/// Clones the ops of a map's body whose operands are known already and whose results are not.
+void cloneKnown(Code &code, Block &body, IRMapping &known) {
+  for (Operation &op : body.without_terminator()) {
     bool ready = llvm::all_of(op.getOperands(), [&](Value v) { return known.contains(v); });
     if (ready && !known.contains(op.getResult(0))) {
       code.getBuilder().clone(op, known);
@@ -73,40 +78,62 @@ void cloneKnown(Code &code, MapOp map, IRMapping &known) {
   }
 }
 
-struct LowerMap : HostModel<LowerMap, MapOp> {
-  static void lower(Code &code, MapOp map, MapOp::Adaptor operands, ValueRange results) {
-    IterationSpace space = makeIterationSpace(map);
-    Block &body = map.getBody().front();
-    llvm::SmallVector<Buffer> inputs, outputs;
-    for (auto [value, loops] : llvm::zip_equal(operands.getInputs(), space.inputLoops)) {
-      auto sizes = llvm::map_to_vector(loops, [&](unsigned loop) { return space.sizes[loop]; });
-      inputs.push_back(code.buffer(value).view(sizes));
+/// The scalar code of a map, where its operands lie.
+class ScalarCode {
+public:
+  ScalarCode(Code &code, IterationSpace given, Block &body, ValueRange operands)
+      : space(std::move(given)), code(code), body(body) {
+    for (auto [number, value] : llvm::enumerate(operands)) {
+      inputs.push_back(code.buffer(value).view(sizesOf(space.inputLoops[number])));
     }
-    for (Value value : results) {
-      outputs.push_back(code.buffer(value).view(space.sizes));
-    }
-
     // What depends on single elements only is computed once.
-    IRMapping once;
     for (auto [argument, input] : llvm::zip_equal(body.getArguments(), inputs)) {
       if (input.getRank() == 0) {
         once.map(argument, Value(input.loadStored({})));
       }
     }
-    cloneKnown(code, map, once);
+    cloneKnown(code, body, once);
+  }
 
-    code.parallelNest(space.sizes, [&](ArrayRef<Num> indices) {
-      IRMapping known(once);
-      for (auto [argument, input, loops] :
-           llvm::zip_equal(body.getArguments(), inputs, space.inputLoops)) {
-        if (input.getRank() != 0) {
-          Nums own = llvm::map_to_vector<4>(loops, [&](unsigned loop) { return indices[loop]; });
-          known.map(argument, Value(input.loadStored(own)));
-        }
+  llvm::SmallVector<int64_t> sizesOf(ArrayRef<unsigned> loops) const {
+    return llvm::map_to_vector(loops, [&](unsigned loop) { return space.sizes[loop]; });
+  }
+
+  /// What the body yields at one place of the space.
+  Nums at(ArrayRef<Num> indices) {
+    IRMapping known(once);
+    for (auto [number, input] : llvm::enumerate(inputs)) {
+      if (input.getRank() != 0) {
+        Nums own = llvm::map_to_vector<4>(space.inputLoops[number],
+                                          [&](unsigned loop) { return indices[loop]; });
+        known.map(body.getArgument(number), Value(input.loadStored(own)));
       }
-      cloneKnown(code, map, known);
-      for (auto [value, output] : llvm::zip_equal(body.getTerminator()->getOperands(), outputs)) {
-        output.storeStored(code.num(known.lookup(value)), indices);
+    }
+    cloneKnown(code, body, known);
+    return llvm::map_to_vector<4>(body.getTerminator()->getOperands(),
+                                  [&](Value value) { return code.num(known.lookup(value)); });
+  }
+
+  const IterationSpace space;
+
+private:
+  Code &code;
+  Block &body;
+  llvm::SmallVector<Buffer> inputs;
+  IRMapping once;
+};
+
+struct LowerMap : HostModel<LowerMap, MapOp> {
+  static void lower(Code &code, MapOp map, MapOp::Adaptor operands, ValueRange results) {
+    ScalarCode scalars(code, makeIterationSpace(map.getOutputType().getShape(), map.getMaps(), {}),
+                       map.getBody().front(), operands.getInputs());
+    llvm::SmallVector<Buffer> outputs;
+    for (Value value : results) {
+      outputs.push_back(code.buffer(value).view(scalars.space.sizes));
+    }
+    code.parallelNest(scalars.space.sizes, [&](ArrayRef<Num> indices) {
+      for (auto [value, output] : llvm::zip_equal(scalars.at(indices), outputs)) {
+        output.storeStored(value, indices);
       }
     });
   }
@@ -117,8 +144,68 @@ struct LowerMap : HostModel<LowerMap, MapOp> {
   }
 };
 
+/// Threads share what is kept; a sum is one thread's, in rows that are added up one by one.
+struct LowerMapSum : HostModel<LowerMapSum, MapSumOp> {
+  static void lower(Code &code, MapSumOp op, MapSumOp::Adaptor operands, ValueRange results) {
+    ScalarCode scalars(code, makeIterationSpace(op.getSpace(), op.getMaps(), op.getKept()),
+                       op.getBody().front(), operands.getInputs());
+    ArrayRef<int64_t> sizes = scalars.space.sizes;
+    ArrayRef<unsigned> kept = scalars.space.inputLoops.back();
+    llvm::SmallVector<unsigned> summed;
+    for (unsigned loop = 0; loop < sizes.size(); ++loop) {
+      if (!llvm::is_contained(kept, loop)) {
+        summed.push_back(loop);
+      }
+    }
+    llvm::SmallVector<Buffer> outputs;
+    for (Value value : results) {
+      outputs.push_back(code.buffer(value).view(scalars.sizesOf(kept)));
+    }
+    Type type = outputs.front().getElementType();
+    code.parallelAll(scalars.sizesOf(kept), [&](ArrayRef<Num> place) {
+      Nums at(sizes.size(), Num());
+      for (auto [loop, index] : llvm::zip_equal(kept, place)) {
+        at[loop] = index;
+      }
+      Nums sums = sumAll(code, scalars, summed, at, type, results.size());
+      for (auto [sum, output] : llvm::zip_equal(sums, outputs)) {
+        output.store(sum, place);
+      }
+    });
+  }
+
+  /// Over the loops `summed`, of which the last is a row.
+  static Nums sumAll(Code &code, ScalarCode &scalars, ArrayRef<unsigned> summed, Nums at, Type type,
+                     size_t count) {
+    if (summed.empty()) {
+      return scalars.at(at);
+    }
+    unsigned row = summed.back();
+    summed = summed.drop_back();
+    Nums zeros(count, code.real(type, 0));
+    return code.carryNest(
+        scalars.sizesOf(summed), zeros, [&](ArrayRef<Num> indices, ArrayRef<Num> carried) {
+          for (auto [loop, index] : llvm::zip_equal(summed, indices)) {
+            at[loop] = index;
+          }
+          Nums sums = code.sums(type, code.index(0), code.index(scalars.space.sizes[row]),
+                                static_cast<int64_t>(count), [&](Num i) {
+                                  at[row] = i;
+                                  return scalars.at(at);
+                                });
+          for (auto [sum, before] : llvm::zip_equal(sums, carried)) {
+            sum = before + sum;
+          }
+          return sums;
+        });
+  }
+};
+
 } // namespace
 
-void attachMapModels(MLIRContext &context) { MapOp::attachInterface<LowerMap>(context); }
+void attachMapModels(MLIRContext &context) {
+  MapOp::attachInterface<LowerMap>(context);
+  MapSumOp::attachInterface<LowerMapSum>(context);
+}
 
 } // namespace weft::lower

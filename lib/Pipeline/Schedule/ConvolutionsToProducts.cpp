@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "weft/Dialect/Weft/IR/ElementTypes.h"
 #include "weft/Dialect/Weft/IR/Windows.h"
 #include "weft/Pipeline/Schedule/Passes.h"
 
@@ -76,8 +77,11 @@ public:
     return image.clone({image.getDimSize(0), rows, places});
   }
 
+  /// Sums are wide.
   Value contract(StringRef equation, ArrayRef<int64_t> shape, Value a, Value b) {
-    return ContractOp::create(builder, loc, typeOf(a).clone(shape), equation, ValueRange{a, b});
+    Type element = wideTypeOf(typeOf(a).getElementType());
+    return ContractOp::create(builder, loc, RankedTensorType::get(shape, element), equation,
+                              ValueRange{a, b});
   }
 
 private:
@@ -102,15 +106,16 @@ private:
 };
 
 /// Whether a library has products for a convolution of these tensors.
-bool isForLibrary(RankedTensorType input, RankedTensorType kernel) {
-  return input.getElementType().isF32() && input.getDimSize(1) == kernel.getDimSize(1);
+bool isForLibrary(Value operand, RankedTensorType input, RankedTensorType kernel) {
+  Type element = getElementTypeOrSelf(operand);
+  return (element.isF32() || element.isBF16()) && input.getDimSize(1) == kernel.getDimSize(1);
 }
 
 /// The value that takes the place of the result, or null. Letters: sample n, output channel o,
 /// channel and place of the window k, output place p.
 Value convert(ConvolutionOp op) {
   RankedTensorType kernel = typeOf(op.getKernel()), output = typeOf(op.getOutput());
-  if (!isForLibrary(typeOf(op.getInput()), kernel)) {
+  if (!isForLibrary(op.getInput(), typeOf(op.getInput()), kernel)) {
     return {};
   }
   ProductBuilder build(op);
@@ -124,7 +129,7 @@ Value convert(ConvolutionOp op) {
 
 Value convert(ConvolutionInputGradOp op) {
   RankedTensorType kernel = typeOf(op.getKernel()), image = typeOf(op.getOutput());
-  if (!isForLibrary(image, kernel)) {
+  if (!isForLibrary(op.getGradient(), image, kernel)) {
     return {};
   }
   ProductBuilder build(op);
@@ -135,7 +140,7 @@ Value convert(ConvolutionInputGradOp op) {
 
 Value convert(ConvolutionKernelGradOp op) {
   RankedTensorType kernel = typeOf(op.getOutput());
-  if (!isForLibrary(typeOf(op.getInput()), kernel)) {
+  if (!isForLibrary(op.getInput(), typeOf(op.getInput()), kernel)) {
     return {};
   }
   ProductBuilder build(op);

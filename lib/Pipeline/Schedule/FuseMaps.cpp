@@ -19,9 +19,11 @@ namespace weft {
 
 namespace {
 
-Attribute mapOf(MapOp op, unsigned number) { return op.getMaps()[number]; }
+// What takes in others, `OpTy`, is a map or a sum of one.
 
-void eraseOperand(MapOp op, unsigned number) {
+template <typename OpTy> Attribute mapOf(OpTy op, unsigned number) { return op.getMaps()[number]; }
+
+template <typename OpTy> void eraseOperand(OpTy op, unsigned number) {
   SmallVector<Attribute> maps(op.getMaps().getValue());
   maps.erase(maps.begin() + number);
   op->eraseOperand(number);
@@ -30,7 +32,7 @@ void eraseOperand(MapOp op, unsigned number) {
 }
 
 /// Erases operands that the code does not read, and those that an earlier one equals.
-void simplifyOperands(MapOp op) {
+template <typename OpTy> void simplifyOperands(OpTy op) {
   Block &body = op.getBody().front();
   for (unsigned number = op.getNumOperands(); number-- > 0;) {
     for (unsigned other = 0; other < number; ++other) {
@@ -79,42 +81,49 @@ MapOp simplifyResults(MapOp op) {
 }
 
 /// Operations for each element that are cheaper than to write it and read it again.
-constexpr double kFewFlops = 8;
+constexpr double kFewFlops = 16;
 
 bool readsWhole(OpOperand &use) {
-  auto map = dyn_cast<MapOp>(use.getOwner());
-  return map && cast<AffineMapAttr>(mapOf(map, use.getOperandNumber())).getValue().isIdentity();
+  Operation *op = use.getOwner();
+  if (!isa<MapOp, MapSumOp>(op)) {
+    return false;
+  }
+  unsigned number = use.getOperandNumber();
+  Attribute map =
+      isa<MapOp>(op) ? mapOf(cast<MapOp>(op), number) : mapOf(cast<MapSumOp>(op), number);
+  return cast<AffineMapAttr>(map).getValue().isIdentity();
 }
 
-/// Whether all that read the result may compute it themselves: maps, for which that is little work
-/// and which read one tensor as large in its place.
+int64_t bitsOf(Value tensor) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  return type.getNumElements() * type.getElementTypeBitWidth();
+}
+
+/// Whether all that read the result may compute it themselves: little work for them, and not more
+/// to read than to write the result once and read it instead.
 bool mayRepeat(MapOp producer) {
-  auto bytes = [](RankedTensorType type) {
-    return type.getNumElements() * type.getElementTypeBitWidth();
-  };
-  int64_t large = 0;
+  Value result = producer->getResult(0);
+  int64_t read = 0;
   for (auto [number, input] : llvm::enumerate(producer.getInputs())) {
-    auto type = cast<RankedTensorType>(input.getType());
     if (cast<AffineMapAttr>(mapOf(producer, number)).getValue().isIdentity()) {
-      ++large;
-      if (bytes(type) > bytes(producer.getOutputType())) {
-        return false;
-      }
+      read += bitsOf(input);
     }
   }
   double flops = 0;
   for (Operation &op : producer.getBody().front().without_terminator()) {
     flops += cast<ScalarOpInterface>(op).getFlops();
   }
-  return large <= 1 && flops <= kFewFlops &&
-         llvm::all_of(producer->getResult(0).getUses(), [&](OpOperand &use) {
+  SmallPtrSet<Operation *, 4> users(result.user_begin(), result.user_end());
+  auto count = static_cast<int64_t>(users.size());
+  return flops <= kFewFlops && count * read <= read + (1 + count) * bitsOf(result) &&
+         llvm::all_of(result.getUses(), [&](OpOperand &use) {
            return use.getOwner()->getBlock() == producer->getBlock() && readsWhole(use);
          });
 }
 
 /// The map whose result operand `number` of `consumer` is, if it can become part of it.
-MapOp findProducer(MapOp consumer, unsigned number) {
-  auto producer = consumer->getOperand(number).getDefiningOp<MapOp>();
+template <typename OpTy> MapOp findProducer(OpTy consumer, unsigned number) {
+  auto producer = consumer->getOperand(number).template getDefiningOp<MapOp>();
   if (!producer || producer->getBlock() != consumer->getBlock()) {
     return {};
   }
@@ -129,7 +138,7 @@ MapOp findProducer(MapOp consumer, unsigned number) {
 
 /// Puts a copy of the code of `producer` into `consumer`, and its operands in place of operand
 /// `number`. The consumer reads that at the point it computes, so the producer's maps hold.
-void fuse(MapOp producer, MapOp consumer, unsigned number) {
+template <typename OpTy> void fuse(MapOp producer, OpTy consumer, unsigned number) {
   Block &body = consumer.getBody().front();
   Block &code = producer.getBody().front();
   SmallVector<Attribute> maps(consumer.getMaps().getValue());
@@ -166,6 +175,8 @@ struct FuseMapsPass : impl::FuseMapsPassBase<FuseMapsPass> {
       for (Operation &op : llvm::make_early_inc_range(block)) {
         if (auto map = dyn_cast<MapOp>(op)) {
           fuseInto(simplifyResults(map));
+        } else if (auto sum = dyn_cast<MapSumOp>(op)) {
+          fuseInto(sum);
         }
       }
     }
@@ -173,7 +184,7 @@ struct FuseMapsPass : impl::FuseMapsPassBase<FuseMapsPass> {
   }
 
   /// Maps come after what they read, so every producer has taken in its own producers already.
-  void fuseInto(MapOp consumer) {
+  template <typename OpTy> void fuseInto(OpTy consumer) {
     simplifyOperands(consumer);
     for (unsigned number = 0; number < consumer.getNumOperands();) {
       if (MapOp producer = findProducer(consumer, number)) {

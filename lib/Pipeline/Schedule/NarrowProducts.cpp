@@ -5,9 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "OpKinds.h"
 #include "weft/Dialect/Weft/IR/MapBuilders.h"
+#include "weft/Dialect/Weft/IR/Weft.h"
 #include "weft/Pipeline/Schedule/Passes.h"
+#include "weft/Pipeline/Schedule/ProductForm.h"
 
 using namespace mlir;
 
@@ -17,9 +18,13 @@ namespace weft {
 
 namespace {
 
-/// The cast of `product` to its operands' type that is all that reads it, or null.
+/// The cast of `product`, perhaps of another shape, to its operands' type that is all that reads
+/// it, or null.
 MapOp findRounding(ContractOp product) {
   Value output = product.getOutput();
+  while (output.hasOneUse() && isa<ReshapeOp>(*output.getUsers().begin())) {
+    output = output.getUsers().begin()->getResult(0);
+  }
   auto map = output.hasOneUse() ? dyn_cast<MapOp>(*output.getUsers().begin()) : MapOp();
   bool rounds =
       map && isCast(map) &&
@@ -33,12 +38,21 @@ struct NarrowProductsPass : impl::NarrowProductsPassBase<NarrowProductsPass> {
     SmallVector<ContractOp> products;
     getOperation().walk([&](ContractOp op) { products.push_back(op); });
     for (ContractOp product : products) {
-      MapOp rounding = isProduct(product) ? findRounding(product) : MapOp();
+      std::optional<ProductForm> form = classifyProduct(product);
+      bool isOne = form && !form->product.isSum(); // A sum of several is of float32.
+      MapOp rounding = isOne ? findRounding(product) : MapOp();
       if (!rounding) {
         continue;
       }
-      product.getOutput().setType(rounding.getOutputType());
-      rounding.getResult(0).replaceAllUsesWith(product.getOutput());
+      Value read = rounding.getInputs().front();
+      Type element = rounding.getOutputType().getElementType();
+      for (Value value = product.getOutput();; value = value.getUsers().begin()->getResult(0)) {
+        value.setType(cast<RankedTensorType>(value.getType()).clone(element));
+        if (value == read) {
+          break;
+        }
+      }
+      rounding.getResult(0).replaceAllUsesWith(read);
       rounding.erase();
       ++narrowed;
     }

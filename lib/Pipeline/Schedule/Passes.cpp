@@ -14,6 +14,8 @@ void weft::buildSchedulePipeline(OpPassManager &manager) {
   manager.addNestedPass<func::FuncOp>(createConvolutionsToProductsPass());
   // Makes maps, before maps are merged.
   manager.addNestedPass<func::FuncOp>(createContractionsToMapsPass());
+  // Makes consumers of maps: as the pass before, before these are merged.
+  manager.addNestedPass<func::FuncOp>(createContractionsToSumsPass());
   // Before a rounding becomes part of a map that does more.
   manager.addNestedPass<func::FuncOp>(createNarrowProductsPass());
   // Before all that follows, since it decides what a kernel is.

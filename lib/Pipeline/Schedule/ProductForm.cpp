@@ -204,7 +204,7 @@ std::optional<ProductForm> weft::classifyProduct(llvm::ArrayRef<llvm::StringRef>
   }
   Term lhs(terms[0], sizeOfLetter), rhs(terms[1], sizeOfLetter), result(terms[2], sizeOfLetter);
   std::optional<ProductForm> form = makeForm(lhs, rhs, result, 0, sizeOfLetter, type);
-  if (form || type == rt::ElementType::BF16) { // Whose library has no shared operands.
+  if (form) {
     return form;
   }
   for (char outer :
@@ -227,7 +227,11 @@ std::optional<ProductForm> weft::classifyProduct(ContractOp op) {
   rt::ElementType type = element.isF32() ? rt::ElementType::F32 : rt::ElementType::BF16;
   std::optional<ProductForm> form = classifyProduct(op.getTerms(), shapeOf(0), shapeOf(1), type);
   if (form) {
-    form->product.isResultF32 = mlir::getElementTypeOrSelf(op.getOutput()) != element;
+    rt::Product &product = form->product;
+    product.isResultF32 = mlir::getElementTypeOrSelf(op.getOutput()) != element;
+    if (product.isSum() && product.resultType() == rt::ElementType::BF16) {
+      return std::nullopt; // It would be rounded after each term.
+    }
   }
   return form;
 }

@@ -140,6 +140,8 @@ struct Product {
   bool isResultF32 = false;
 
   ElementType resultType() const { return isResultF32 ? ElementType::F32 : type; }
+  /// Whether C is the sum of several products.
+  bool isSum() const { return batch > 1 && strideC == 0; }
 };
 
 enum class CollectiveKind : uint8_t { AllReduce, AllGather, ReduceScatter, AllToAll, Permute };

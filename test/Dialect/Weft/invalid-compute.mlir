@@ -313,3 +313,87 @@ func.func @fill_too_few_offsets(%seed: tensor<i64>, %i: index) {
   %0 = weft.fill normal 1.0 seed(%seed : tensor<i64>) stream(%i) offsets(%i) of [8, 8] : tensor<4x8xf32>
   return
 }
+
+// -----
+
+func.func @map_sum_maps(%x: tensor<8x4xf32>) {
+  // map_sum_c1
+  // expected-error @+1 {{expected a result, and one map for each operand: 1, got 0}}
+  %0 = weft.map_sum ins(%x : tensor<8x4xf32>) maps [] over [8, 4] to [0] -> tensor<8xf32> {
+  ^bb0(%a: f32):
+    weft.yield %a : f32
+  }
+  return
+}
+
+// -----
+
+func.func @map_sum_order(%x: tensor<8x4xf32>) {
+  // map_sum_c1
+  // expected-error @+1 {{map #0 must name distinct dimensions in rising order}}
+  %0 = weft.map_sum ins(%x : tensor<8x4xf32>) maps [affine_map<(i, j) -> (j, i)>] over [8, 4] to [0] -> tensor<8xf32> {
+  ^bb0(%a: f32):
+    weft.yield %a : f32
+  }
+  return
+}
+
+// -----
+
+func.func @map_sum_sizes(%x: tensor<8x4xf32>) {
+  // map_sum_c1
+  // expected-error @+1 {{operand #0 does not have the sizes of its map: 'tensor<8x4xf32>'}}
+  %0 = weft.map_sum ins(%x : tensor<8x4xf32>) maps [affine_map<(i, j) -> (i, j)>] over [8, 5] to [0] -> tensor<8xf32> {
+  ^bb0(%a: f32):
+    weft.yield %a : f32
+  }
+  return
+}
+
+// -----
+
+func.func @map_sum_keeps_last(%x: tensor<8x4xf32>) {
+  // map_sum_c2
+  // expected-error @+1 {{keeps dimension 1, expected rising numbers below 1}}
+  %0 = weft.map_sum ins(%x : tensor<8x4xf32>) maps [affine_map<(i, j) -> (i, j)>] over [8, 4] to [1] -> tensor<4xf32> {
+  ^bb0(%a: f32):
+    weft.yield %a : f32
+  }
+  return
+}
+
+// -----
+
+func.func @map_sum_result(%x: tensor<8x4xf32>) {
+  // map_sum_c2
+  // expected-error @+1 {{must give wide tensors of the sizes that are kept, got 'tensor<4xf32>'}}
+  %0 = weft.map_sum ins(%x : tensor<8x4xf32>) maps [affine_map<(i, j) -> (i, j)>] over [8, 4] to [0] -> tensor<4xf32> {
+  ^bb0(%a: f32):
+    weft.yield %a : f32
+  }
+  return
+}
+
+// -----
+
+func.func @map_sum_region(%x: tensor<8x4xf32>) {
+  // map_sum_c3
+  // expected-error @+1 {{region takes 0 scalars, expected one for each operand: 1}}
+  %0 = weft.map_sum ins(%x : tensor<8x4xf32>) maps [affine_map<(i, j) -> (i, j)>] over [8, 4] to [0] -> tensor<8xf32> {
+    %c = arith.constant 1.0 : f32
+    weft.yield %c : f32
+  }
+  return
+}
+
+// -----
+
+func.func @map_sum_narrow(%x: tensor<8x4xbf16>) {
+  // map_sum_c4
+  // expected-error @+1 {{must give wide tensors of the sizes that are kept, got 'tensor<8xbf16>'}}
+  %0 = weft.map_sum ins(%x : tensor<8x4xbf16>) maps [affine_map<(i, j) -> (i, j)>] over [8, 4] to [0] -> tensor<8xbf16> {
+  ^bb0(%a: bf16):
+    weft.yield %a : bf16
+  }
+  return
+}

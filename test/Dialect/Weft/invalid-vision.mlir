@@ -141,9 +141,19 @@ func.func @convolution_samples(%x: tensor<2x4x5x5xf32>, %w: tensor<6x4x3x3xf32>)
 
 func.func @convolution_element(%x: tensor<2x4x5x5xf32>, %w: tensor<6x4x3x3xf64>) {
   // convolution_c5
-  // expected-error @+1 {{operand #1 of 'f64' must have the result's element type 'f32'}}
+  // expected-error @+1 {{operands must have one element type, got 'f32' and 'f64'}}
   %0 = weft.convolution %x by %w strides [1, 1] low [0, 0] high [0, 0] dilations [1, 1]
       : tensor<2x4x5x5xf32>, tensor<6x4x3x3xf64> -> tensor<2x6x3x3xf32>
+  return
+}
+
+// -----
+
+func.func @convolution_result(%x: tensor<2x4x5x5xf32>, %w: tensor<6x4x3x3xf32>) {
+  // convolution_c5
+  // expected-error @+1 {{must have a result of the operands' element type 'f32' or its wide type, got 'bf16'}}
+  %0 = weft.convolution %x by %w strides [1, 1] low [0, 0] high [0, 0] dilations [1, 1]
+      : tensor<2x4x5x5xf32>, tensor<6x4x3x3xf32> -> tensor<2x6x3x3xbf16>
   return
 }
 

@@ -73,6 +73,45 @@ def ContractionsToMapsPass : Pass<"contractions-to-maps", "::mlir::func::FuncOp"
   ];
 }
 
+def ContractionsToSumsPass : Pass<"contractions-to-sums", "::mlir::func::FuncOp"> {
+  let summary = "lets sums take in the maps whose results they add up";
+  let description = [{
+    Before: tensors are local. A contraction that no library does, sums along rows of memory, and
+    of which a map computes an operand, as in batch norm, becomes a `weft.map_sum`, which that map
+    can become part of. Two over the same space that read one tensor become one, where the first is
+    not needed before the second.
+
+    ```mlir
+    func.func private @f(%y: tensor<8x4x9xf32>, %g: tensor<8x4x9xf32>) -> tensor<4xf32> {
+      %x = weft.map ins(%y : tensor<8x4x9xf32>) …
+      %0 = weft.contract "ncp,ncp->c"(%x, %g)
+          : (tensor<8x4x9xf32>, tensor<8x4x9xf32>) -> tensor<4xf32>
+      return %0 : tensor<4xf32>
+    }
+    ```
+
+    becomes
+
+    ```mlir
+    func.func private @f(%y: tensor<8x4x9xf32>, %g: tensor<8x4x9xf32>) -> tensor<4xf32> {
+      %x = weft.map ins(%y : tensor<8x4x9xf32>) …
+      %0 = weft.map_sum ins(%x, %g : tensor<8x4x9xf32>, tensor<8x4x9xf32>)
+          maps [affine_map<(n, c, p) -> (n, c, p)>, affine_map<(n, c, p) -> (n, c, p)>]
+          over [8, 4, 9] to [1] -> tensor<4xf32> {
+      ^bb0(%a: f32, %b: f32):
+        %1 = arith.mulf %a, %b : f32
+        weft.yield %1 : f32
+      }
+      return %0 : tensor<4xf32>
+    }
+    ```
+  }];
+  let statistics = [
+    Statistic<"converted", "converted", "contractions that became sums">,
+    Statistic<"merged", "merged", "sums that became part of another">,
+  ];
+}
+
 def NarrowProductsPass : Pass<"narrow-products", "::mlir::func::FuncOp"> {
   let summary = "lets products round their results themselves";
   let description = [{
@@ -102,13 +141,12 @@ def NarrowProductsPass : Pass<"narrow-products", "::mlir::func::FuncOp"> {
 def FuseMapsPass : Pass<"fuse-maps", "::mlir::func::FuncOp"> {
   let summary = "merges elementwise work with what reads it";
   let description = [{
-    Before: tensors are local. A map whose result goes into one operand of one other map of the
-    same block, which reads it at the point it computes, becomes part of that map: the value
-    between them never reaches memory, and nothing is computed twice. A map of few operations,
-    and of at most one operand as large as its result, joins all that read it, if these are maps:
-    they read that operand instead. A map without operands is a constant and joins every map that
-    reads it. Operands that a map has twice become one, and
-    what is never used goes. After: no such pair is left.
+    Before: tensors are local. A map whose result goes into one operand of one other map, or sum, of
+    the same block, which reads it at the point it computes, becomes part of that map: the value
+    between them never reaches memory, and nothing is computed twice. A map of few operations joins
+    all that read it, if these are maps and sums of maps and then read no more memory together. A map
+    without operands is a constant and joins every map that reads it. Operands that a map has twice
+    become one, and what is never used goes. After: no such pair is left.
 
     ```mlir
     func.func private @f(%x: tensor<8x4xf32>, %b: tensor<4xf32>) -> tensor<8x4xf32> {

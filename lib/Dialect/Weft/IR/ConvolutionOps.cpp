@@ -5,6 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "weft/Dialect/Weft/IR/ElementTypes.h"
+#include "weft/Dialect/Weft/IR/MapBuilders.h"
 #include "weft/Dialect/Weft/IR/Windows.h"
 
 using namespace mlir;
@@ -89,7 +91,7 @@ template <typename OpTy> LogicalResult verifyConvolution(OpTy op) {
       failed(verifyPlaces(op, windowsOf(op, sizes), shape.input, shape.output))) {
     return failure(); // convolution_c3
   }
-  return verifyOneElementType(op); // convolution_c5
+  return verifyOperandsOrWide(op); // convolution_c5
 }
 
 /// A multiply-add for each element of the output and of the kernel that it sees.
@@ -119,12 +121,18 @@ OpCost ConvolutionOp::getCost() { return convolutionCost(*this); }
 
 LogicalResult ConvolutionOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
                                            SmallVectorImpl<Value> &operandGradients) {
-  operandGradients[0] = ConvolutionInputGradOp::create(
-      builder, getLoc(), getInput().getType(), resultGradients[0], getKernel(), getStrides(),
-      getLow(), getHigh(), getDilations());
-  operandGradients[1] = ConvolutionKernelGradOp::create(
-      builder, getLoc(), getKernel().getType(), getInput(), resultGradients[0], getStrides(),
-      getLow(), getHigh(), getDilations());
+  // Products are of what the operands are held in; their sums are wide.
+  Type element = getElementTypeOrSelf(getInput());
+  Value gradient = createCast(builder, getLoc(), resultGradients[0], element);
+  auto wideOf = [&](Value value) {
+    return cast<RankedTensorType>(value.getType()).clone(wideTypeOf(element));
+  };
+  operandGradients[0] =
+      ConvolutionInputGradOp::create(builder, getLoc(), wideOf(getInput()), gradient, getKernel(),
+                                     getStrides(), getLow(), getHigh(), getDilations());
+  operandGradients[1] =
+      ConvolutionKernelGradOp::create(builder, getLoc(), wideOf(getKernel()), getInput(), gradient,
+                                      getStrides(), getLow(), getHigh(), getDilations());
   return success();
 }
 

@@ -46,20 +46,20 @@ RankedTensorType MapOp::getOutputType(unsigned number) {
 }
 
 /// map_c1 for one operand.
-static LogicalResult verifyMap(MapOp op, unsigned number, AffineMap map, int64_t rank) {
+static LogicalResult verifyMap(Operation *op, unsigned number, AffineMap map, int64_t rank) {
   int64_t last = -1;
   for (AffineExpr expr : map.getResults()) {
     auto dim = dyn_cast<AffineDimExpr>(expr);
     if (!dim || static_cast<int64_t>(dim.getPosition()) <= last) {
-      return op.emitOpError() << "map #" << number
-                              << " must name distinct dimensions in rising order, got "
-                              << AffineMapAttr::get(map);
+      return op->emitOpError() << "map #" << number
+                               << " must name distinct dimensions in rising order, got "
+                               << AffineMapAttr::get(map);
     }
     last = dim.getPosition();
   }
   if (static_cast<int64_t>(map.getNumDims()) != rank || map.getNumSymbols() != 0) {
-    return op.emitOpError() << "map #" << number << " must go from the " << rank
-                            << " dimensions of the result, got " << AffineMapAttr::get(map);
+    return op->emitOpError() << "map #" << number << " must go from the " << rank
+                             << " dimensions of the result, got " << AffineMapAttr::get(map);
   }
   return success();
 }
@@ -76,36 +76,83 @@ static LogicalResult verifyNoNarrowArithmetic(Operation &op) {
   return success();
 }
 
-LogicalResult MapOp::verifyRegions() {
-  Block &block = getBody().front();
-  if (block.getNumArguments() != getNumOperands()) { // map_c3
-    return emitOpError() << "region takes " << block.getNumArguments()
-                         << " scalars, expected one for each operand: " << getNumOperands();
+/// map_c3 and map_c4.
+template <typename OpTy> static LogicalResult verifyScalarCode(OpTy op) {
+  Block &block = op.getBody().front();
+  if (block.getNumArguments() != op->getNumOperands()) { // map_c3
+    return op.emitOpError() << "region takes " << block.getNumArguments()
+                            << " scalars, expected one for each operand: " << op->getNumOperands();
   }
-  for (auto [argument, input] : llvm::zip(block.getArguments(), getInputs())) {
+  for (auto [argument, input] : llvm::zip(block.getArguments(), op.getInputs())) {
     if (argument.getType() != getElementTypeOrSelf(input.getType())) {
-      return emitOpError() << "region argument #" << argument.getArgNumber() << " must be "
-                           << getElementTypeOrSelf(input.getType()) << ", got "
-                           << argument.getType();
+      return op.emitOpError() << "region argument #" << argument.getArgNumber() << " must be "
+                              << getElementTypeOrSelf(input.getType()) << ", got "
+                              << argument.getType();
     }
   }
   auto yield = cast<YieldOp>(block.getTerminator());
-  if (yield.getNumOperands() != getNumResults()) {
-    return emitOpError() << "region yields " << yield.getNumOperands()
-                         << " scalars, expected one for each result: " << getNumResults();
+  if (yield.getNumOperands() != op->getNumResults()) {
+    return op.emitOpError() << "region yields " << yield.getNumOperands()
+                            << " scalars, expected one for each result: " << op->getNumResults();
   }
   for (auto [number, value] : llvm::enumerate(yield.getValues())) {
-    if (value.getType() != getOutputType(number).getElementType()) {
-      return emitOpError() << "region yields " << value.getType() << " for result #" << number
-                           << ", expected " << getOutputType(number).getElementType();
+    Type element = getElementTypeOrSelf(op->getResult(number));
+    if (value.getType() != element) {
+      return op.emitOpError() << "region yields " << value.getType() << " for result #" << number
+                              << ", expected " << element;
     }
   }
-  for (Operation &op : block.without_terminator()) { // map_c4
-    if (!isa<ScalarOpInterface>(op)) {
-      return op.emitOpError("is no scalar op that a weft.map may hold");
+  for (Operation &scalar : block.without_terminator()) { // map_c4
+    if (!isa<ScalarOpInterface>(scalar)) {
+      return scalar.emitOpError("is no scalar op that a weft.map may hold");
     }
-    if (failed(verifyNoNarrowArithmetic(op))) {
+    if (failed(verifyNoNarrowArithmetic(scalar))) {
       return failure();
+    }
+  }
+  return success();
+}
+
+LogicalResult MapOp::verifyRegions() { return verifyScalarCode(*this); }
+
+LogicalResult MapSumOp::verifyRegions() {
+  return verifyScalarCode(*this); // map_sum_c3, map_sum_c4
+}
+
+LogicalResult MapSumOp::verify() {
+  int64_t rank = static_cast<int64_t>(getSpace().size());
+  if (getNumResults() == 0 || getMaps().size() != getNumOperands()) { // map_sum_c1
+    return emitOpError() << "expected a result, and one map for each operand: " << getNumOperands()
+                         << ", got " << getMaps().size();
+  }
+  for (auto [number, map] : llvm::enumerate(getMaps().getAsValueRange<AffineMapAttr>())) {
+    auto type = cast<RankedTensorType>(getInputs()[number].getType());
+    SmallVector<int64_t> sizes;
+    if (failed(verifyMap(*this, number, map, rank))) {
+      return failure();
+    }
+    for (AffineExpr expr : map.getResults()) {
+      sizes.push_back(getSpace()[cast<AffineDimExpr>(expr).getPosition()]);
+    }
+    if (type.getShape() != ArrayRef(sizes)) {
+      return emitOpError() << "operand #" << number
+                           << " does not have the sizes of its map: " << type;
+    }
+  }
+  SmallVector<int64_t> sizes;
+  int64_t last = -1;
+  for (int64_t dim : getKept()) { // map_sum_c2
+    if (dim <= last || dim >= rank - 1) {
+      return emitOpError() << "keeps dimension " << dim << ", expected rising numbers below "
+                           << rank - 1;
+    }
+    sizes.push_back(getSpace()[dim]);
+    last = dim;
+  }
+  for (Type type : getResultTypes()) {
+    auto tensor = cast<RankedTensorType>(type);
+    if (tensor.getShape() != ArrayRef(sizes) || tensor.getElementType().isBF16()) {
+      return emitOpError() << "must give wide tensors of the sizes that are kept, got " << type;
     }
   }
   return success();

@@ -5,6 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "weft/Dialect/Weft/IR/ElementTypes.h"
+#include "weft/Dialect/Weft/IR/MapBuilders.h"
 #include "weft/Dialect/Weft/IR/Sharding.h"
 #include "weft/Dialect/Weft/IR/Windows.h"
 
@@ -67,7 +69,7 @@ LogicalResult verifyPool(OpTy op, RankedTensorType input, RankedTensorType outpu
       failed(verifyWindowsAreInside(op, windows, input))) {
     return failure();
   }
-  return verifyOneElementType(op); // pool_c5
+  return success();
 }
 
 template <typename OpTy> OpCost poolCost(OpTy op, RankedTensorType output) {
@@ -82,7 +84,10 @@ template <typename OpTy> OpCost poolCost(OpTy op, RankedTensorType output) {
 } // namespace
 
 LogicalResult PoolOp::verify() {
-  return verifyPool(*this, typeOf(getInput()), typeOf(getOutput()));
+  if (failed(verifyPool(*this, typeOf(getInput()), typeOf(getOutput())))) {
+    return failure();
+  }
+  return verifyOneElementType(*this); // pool_c5
 }
 
 FactorRule PoolOp::getFactorRule() {
@@ -99,8 +104,11 @@ OpCost PoolOp::getCost() { return poolCost(*this, typeOf(getOutput())); }
 
 LogicalResult PoolOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
                                     SmallVectorImpl<Value> &operandGradients) {
+  RankedTensorType type = typeOf(getInput());
+  Type element = type.getElementType();
+  Value gradient = createCast(builder, getLoc(), resultGradients[0], element);
   operandGradients[0] =
-      PoolGradOp::create(builder, getLoc(), getInput().getType(), getKind(), resultGradients[0],
+      PoolGradOp::create(builder, getLoc(), type.clone(wideTypeOf(element)), getKind(), gradient,
                          getKind() == PoolKind::Max ? getInput() : Value(), getSizes(),
                          getStrides(), getLow(), getHigh(), getDilations());
   return success();
@@ -110,7 +118,10 @@ LogicalResult PoolGradOp::verify() {
   if (bool(getInput()) != (getKind() == PoolKind::Max)) { // pool_grad_c1
     return emitOpError("the input is given exactly for max");
   }
-  return verifyPool(*this, typeOf(getOutput()), typeOf(getGradient())); // pool_grad_c2
+  if (failed(verifyPool(*this, typeOf(getOutput()), typeOf(getGradient())))) { // pool_grad_c2
+    return failure();
+  }
+  return verifyOperandsOrWide(*this);
 }
 
 FactorRule PoolGradOp::getFactorRule() {

@@ -12,6 +12,11 @@ using namespace weft;
 
 static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
+/// The type of the gradient of `value`: its shape, as wide as the gradient that it is made of.
+static RankedTensorType typeOfGradient(Value value, Value gradient) {
+  return typeOf(value).clone(typeOf(gradient).getElementType());
+}
+
 /// The letters of `dims` for which `isWhole` does not hold.
 static std::string notWhole(const std::string &dims, llvm::function_ref<bool(int64_t)> isWhole) {
   std::string others;
@@ -117,7 +122,8 @@ OpCost ReshapeOp::getCost() { return {}; }
 LogicalResult ReshapeOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
                                        SmallVectorImpl<Value> &operandGradients) {
   operandGradients[0] =
-      ReshapeOp::create(builder, getLoc(), getInput().getType(), resultGradients[0], getGroups());
+      ReshapeOp::create(builder, getLoc(), typeOfGradient(getInput(), resultGradients[0]),
+                        resultGradients[0], getGroups());
   return success();
 }
 
@@ -164,7 +170,8 @@ LogicalResult ConcatOp::buildGradient(OpBuilder &builder, ValueRange resultGradi
   SmallVector<int64_t> offsets(typeOf(getOutput()).getRank(), 0), strides(offsets.size(), 1);
   for (auto [number, input] : llvm::enumerate(getInputs())) {
     operandGradients[number] =
-        ExtractOp::create(builder, getLoc(), input.getType(), resultGradients[0], offsets, strides);
+        ExtractOp::create(builder, getLoc(), typeOfGradient(input, resultGradients[0]),
+                          resultGradients[0], offsets, strides);
     offsets[getDim()] += typeOf(input).getDimSize(getDim());
   }
   return success();
@@ -233,8 +240,9 @@ LogicalResult ExtractOp::buildGradient(OpBuilder &builder, ValueRange resultGrad
                                 : typeOf(getInput()).getDimSize(dim) - 1 - getOffsets()[dim] -
                                       (typeOf(getOutput()).getDimSize(dim) - 1) * stride);
   }
-  operandGradients[0] = PadOp::create(builder, getLoc(), getInput().getType(), resultGradients[0],
-                                      APFloat(0.0), getOffsets(), high, interior);
+  operandGradients[0] =
+      PadOp::create(builder, getLoc(), typeOfGradient(getInput(), resultGradients[0]),
+                    resultGradients[0], APFloat(0.0), getOffsets(), high, interior);
   return success();
 }
 
@@ -293,7 +301,8 @@ LogicalResult PadOp::buildGradient(OpBuilder &builder, ValueRange resultGradient
   for (int64_t interior : getInterior()) {
     strides.push_back(interior + 1);
   }
-  operandGradients[0] = ExtractOp::create(builder, getLoc(), getInput().getType(),
-                                          resultGradients[0], getLow(), strides);
+  operandGradients[0] =
+      ExtractOp::create(builder, getLoc(), typeOfGradient(getInput(), resultGradients[0]),
+                        resultGradients[0], getLow(), strides);
   return success();
 }

@@ -7,6 +7,8 @@
 
 #include "weft/Dialect/Weft/IR/Windows.h"
 
+#include "weft/Dialect/Weft/IR/ElementTypes.h"
+
 using namespace mlir;
 using namespace weft;
 
@@ -57,6 +59,22 @@ bool weft::isImage(RankedTensorType type, bool isKernel) {
   return shape.size() >= 3 && shape.size() <= 5 &&
          llvm::all_of(shape.drop_front(isKernel ? 0 : 1),
                       [](int64_t size) { return size > 0 && size <= kLargest; });
+}
+
+LogicalResult weft::verifyOperandsOrWide(Operation *op) {
+  Type given = getElementTypeOrSelf(op->getOperandTypes().front());
+  for (Type type : op->getOperandTypes()) {
+    if (getElementTypeOrSelf(type) != given) {
+      return op->emitOpError() << "operands must have one element type, got " << given << " and "
+                               << getElementTypeOrSelf(type);
+    }
+  }
+  Type element = getElementTypeOrSelf(op->getResultTypes().front());
+  if (element != given && element != wideTypeOf(given)) {
+    return op->emitOpError() << "must have a result of the operands' element type " << given
+                             << " or its wide type, got " << element;
+  }
+  return success();
 }
 
 LogicalResult weft::verifyOneElementType(Operation *op) {

@@ -66,11 +66,49 @@ def Weft_MapOp : Weft_Op<"map", [Pure, Weft_Additive, Weft_Differentiable,
   let hasRegionVerifier = 1;
 }
 
-def Weft_YieldOp : Weft_Op<"yield", [Pure, Terminator, HasParent<"MapOp">]> {
+def Weft_YieldOp : Weft_Op<"yield", [Pure, Terminator, ParentOneOf<["MapOp", "MapSumOp"]>]> {
   let summary = "ends the region of a map with the values of one element";
   let arguments = (ins Variadic<AnyType>:$values);
   let assemblyFormat = "attr-dict ($values^ `:` type($values))?";
   let builders = [OpBuilder<(ins), [{}]>];
+}
+
+def Weft_MapSumOp : Weft_Op<"map_sum", [Pure,
+    SingleBlockImplicitTerminator<"YieldOp">, IsolatedFromAbove]> {
+  let summary = "sums of elementwise functions of tensors";
+  let description = [{
+    Computes what a `weft.map` would, over the iteration space `space`, and of each scalar that the
+    region yields the sum over all dimensions but those of `kept`. Schedule makes it of
+    contractions, so that what is summed need not be in memory; the op does not occur before.
+
+    ```mlir
+    %s = weft.map_sum ins(%x, %m : tensor<8x4x9xf32>, tensor<4xf32>)
+        maps [affine_map<(n, c, p) -> (n, c, p)>, affine_map<(n, c, p) -> (c)>]
+        over [8, 4, 9] to [1] -> tensor<4xf32> {
+    ^bb0(%0: f32, %1: f32):
+      %2 = arith.subf %0, %1 : f32
+      weft.yield %2 : f32
+    }
+    ```
+
+    **Constraints:**
+    - map_sum_c1: one map for each operand, from the iteration space to distinct dimensions of it in
+      rising order, and an operand's dimensions have the sizes that its map says.
+    - map_sum_c2: `kept` are dimensions in rising order, not the last; all results have their sizes.
+    - map_sum_c3: the region takes one scalar for each operand and yields one for each result, of
+      their element types.
+    - map_sum_c4: the region holds what that of a map may hold, and results are not of bf16.
+  }];
+  let arguments = (ins Variadic<Weft_Tensor>:$inputs, AffineMapArrayAttr:$maps,
+                       DenseI64ArrayAttr:$space, DenseI64ArrayAttr:$kept);
+  let results = (outs Variadic<Weft_FloatTensor>:$outputs);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    `ins` `(` $inputs `:` type($inputs) `)` `maps` $maps `over` $space `to` $kept attr-dict
+    `->` type($outputs) $body
+  }];
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
 }
 
 def Weft_ContractOp : Weft_Op<"contract", [Pure, Weft_Additive, Weft_Differentiable]> {

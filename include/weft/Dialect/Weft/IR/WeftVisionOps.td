@@ -17,7 +17,9 @@
 include "weft/Dialect/Weft/IR/WeftOpBase.td"
 
 /// Tensors that image models are computed in.
-def Weft_ImageTensor : RankedTensorOf<[F32, F64]>;
+def Weft_ImageTensor : RankedTensorOf<[F32, F64, BF16]>;
+/// Statistics and exponentials.
+def Weft_WideTensor : RankedTensorOf<[F32, F64]>;
 
 /// A window slides over the places. In dimension d, with k along the window, output p sees
 /// input place p * strides[d] + k * dilations[d] - low[d]. `low` and `high` are how far the window
@@ -48,7 +50,7 @@ def Weft_ConvolutionOp : Weft_WindowOp<"convolution", [Weft_Differentiable]> {
     - convolution_c3: the output has a place for each stride that the window fits in, at least one.
     - convolution_c4: the input's channels are a multiple of the kernel's, and the output's of the
       number of groups.
-    - convolution_c5: all element types agree.
+    - convolution_c5: both operands have one element type, the result has it or its wide type.
   }];
   let arguments = !con((ins Weft_ImageTensor:$input, Weft_ImageTensor:$kernel), window);
   let results = (outs Weft_ImageTensor:$output);
@@ -123,7 +125,8 @@ def Weft_PoolGradOp : Weft_WindowOp<"pool_grad"> {
 
     **Constraints:**
     - pool_grad_c1: the input is given for `max` and not for `sum`.
-    - pool_grad_c2: what the constraints of the pool say holds for gradient and output.
+    - pool_grad_c2: what the constraints of the pool say holds for gradient and output, but that the
+      output, a sum, may be of the wide type.
   }];
   let arguments = !con((ins Weft_PoolKindAttr:$kind, Weft_ImageTensor:$gradient,
                             Optional<Weft_ImageTensor>:$input, DenseI64ArrayAttr:$sizes), window);
@@ -146,8 +149,8 @@ def Weft_GroupMeanOp : Weft_Op<"group_mean", [Pure, Weft_Additive, Weft_Differen
       type.
     - group_mean_c2: `count` is at least 1, and the samples of every rank are a multiple of it.
   }];
-  let arguments = (ins Weft_ImageTensor:$input, I64Attr:$count);
-  let results = (outs Weft_ImageTensor:$output);
+  let arguments = (ins Weft_WideTensor:$input, I64Attr:$count);
+  let results = (outs Weft_WideTensor:$output);
   let assemblyFormat = "$input `of` $count attr-dict `:` type($input) `->` type($output)";
   let hasVerifier = 1;
 }
@@ -161,8 +164,8 @@ def Weft_SoftmaxOp : Weft_Op<"softmax", [Pure, Weft_Additive, Weft_Differentiabl
     - softmax_c1: input and output have the same shape, of at least one dimension, and element
       type.
   }];
-  let arguments = (ins Weft_ImageTensor:$input);
-  let results = (outs Weft_ImageTensor:$output);
+  let arguments = (ins Weft_WideTensor:$input);
+  let results = (outs Weft_WideTensor:$output);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($output)";
   let hasVerifier = 1;
 }

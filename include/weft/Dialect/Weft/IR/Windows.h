@@ -56,6 +56,8 @@ bool isImage(mlir::RankedTensorType type, bool isKernel = false);
 
 /// Whether all operands and results that are tensors have one element type; else an error.
 mlir::LogicalResult verifyOneElementType(mlir::Operation *op);
+/// Whether all operands have one element type, and the result that or its wide type; else an error.
+mlir::LogicalResult verifyOperandsOrWide(mlir::Operation *op);
 
 } // namespace weft
 
