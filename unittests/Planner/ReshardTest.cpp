@@ -13,6 +13,8 @@
 
 #include "weft/Planner/Reshard.h"
 
+#include "weft/Planner/ReshardCosts.h"
+
 #include "SimulatedRanks.h"
 
 #include <gtest/gtest.h>
@@ -195,6 +197,7 @@ Price bytesOnTheWire(const std::vector<int64_t> &mesh) {
 /// Checks the way between every `stride`th pair of layouts.
 void checkPairs(const Exhaustive &all, size_t stride) {
   size_t count = all.layouts.size();
+  ReshardCosts costs(all.problem(0, 0), bytesOnTheWire(all.mesh));
   for (size_t pair = 0; pair < count * count; pair += stride) {
     ReshardProblem problem = all.problem(pair / count, pair % count);
     Way way = cheapestWay(problem, bytesOnTheWire(all.mesh));
@@ -213,6 +216,7 @@ void checkPairs(const Exhaustive &all, size_t stride) {
     ASSERT_EQ(meaning(all.mesh, ranks, layout), meaning(all.mesh, all.held[pair % count], layout))
         << "pair " << pair;
     ASSERT_NEAR(bytes, way.cost, 1e-9) << "pair " << pair;
+    ASSERT_NEAR(costs.cost(problem.from, problem.to), way.cost, 1e-9) << "pair " << pair;
     ASSERT_NEAR(bytes, all.distance[pair / count][pair % count], 1e-9) << "pair " << pair;
   }
 }

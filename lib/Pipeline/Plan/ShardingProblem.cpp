@@ -251,10 +251,6 @@ double ShardingProblem::reshardCost(RankedTensorType type, ShardingAttr from, Sh
   if (from == to) {
     return 0;
   }
-  auto [known, isNew] = costs.try_emplace({withSharding(type, {}), from, to}, planner::kInfinity);
-  if (!isNew) {
-    return known->second;
-  }
   bool becomesPending = llvm::any_of(to.getUnreduced(), [&](Attribute axis) {
     return !llvm::is_contained(from.getUnreduced(), axis);
   });
@@ -262,9 +258,9 @@ double ShardingProblem::reshardCost(RankedTensorType type, ShardingAttr from, Sh
   // As reshard_c2; and a value with terms does not get others besides.
   if (joinsAlike &&
       (!becomesPending || (from.isReduced() && to.getReduction() == ReductionKind::Sum))) {
-    planner::Way way = planner::cheapestWay(makeReshardProblem(type, from, to), std::ref(prices));
-    costs[{withSharding(type, {}), from, to}] = way.cost;
-    return way.cost;
+    planner::ReshardProblem ends = makeReshardProblem(type, from, to);
+    std::pair<const void *, bool> key(withSharding(type, {}).getAsOpaquePointer(), ends.scatters);
+    return costs.try_emplace(key, ends, std::ref(prices)).first->second.cost(ends.from, ends.to);
   }
   return planner::kInfinity;
 }

@@ -25,6 +25,7 @@
 
 #include "weft/Planner/Prices.h"
 #include "weft/Planner/Problem.h"
+#include "weft/Planner/ReshardCosts.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -89,8 +90,8 @@ private:
   const cost::Predictor *machine;
   planner::Prices prices;
   llvm::DenseMap<mlir::Operation *, double> calls;
-  /// By type without sharding, and the two shardings.
-  llvm::DenseMap<std::tuple<mlir::Type, mlir::Attribute, mlir::Attribute>, double> costs;
+  /// By type without sharding, and whether what is pending can be scattered.
+  std::map<std::pair<const void *, bool>, planner::ReshardCosts> costs;
 };
 
 } // namespace weft

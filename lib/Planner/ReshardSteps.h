@@ -1,0 +1,67 @@
+//===- ReshardSteps.h - the steps that lead away from a layout ------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_LIB_PLANNER_RESHARDSTEPS_H
+#define WEFT_LIB_PLANNER_RESHARDSTEPS_H
+
+#include "weft/Planner/Reshard.h"
+
+namespace weft::planner {
+
+/// Ranks of a group over `axes`.
+int64_t ranksOver(const std::vector<int64_t> &mesh, const Axes &axes);
+
+/// Elements of one rank's piece of a tensor of `shape`.
+double elementsOf(const std::vector<int64_t> &mesh, const std::vector<int64_t> &shape,
+                  const Layout &layout);
+
+/// The edges of the graph of layouts.
+class ReshardSteps {
+public:
+  /// On the way between two layouts of `problem`: without the steps that no cheapest way between
+  /// them takes, as the axes that both begin a dimension with stay where they are.
+  static ReshardSteps between(const ReshardProblem &problem);
+  /// On any way of reduced values, and of pending ones that are not made pending further.
+  static ReshardSteps anywhere(const ReshardProblem &problem);
+
+  using Visit = std::function<void(Step)>;
+  void forEach(const Layout &layout, const Visit &visit) const;
+
+private:
+  explicit ReshardSteps(const ReshardProblem &problem) : problem(problem) {}
+
+  void reductions(const Layout &layout, const Visit &visit) const;
+  void gathers(const Layout &layout, const Visit &visit) const;
+  void exchanges(const Layout &layout, const Visit &visit) const;
+  void slices(const Layout &layout, const Visit &visit) const;
+  void partial(const Layout &layout, const Visit &visit) const;
+  /// All layouts of as many pieces in every dimension, with other axes or in another order.
+  void permutes(const Layout &layout, const Visit &visit) const;
+  void refill(const Layout &layout, Layout &to, size_t dim, const Axes &pool,
+              const Visit &visit) const;
+  /// The axes that do not stand in the same place in both, ascending.
+  Axes changed(const Layout &a, const Layout &b) const;
+  /// Axes that neither cut nor are pending.
+  Axes replicating(const Layout &layout) const;
+  /// The last axes of `dim`, in every number, and the layout without them. What both ends of the
+  /// way begin with stays: whatever moved it could as well leave it, with smaller groups.
+  void forEachSuffix(const Layout &layout, uint32_t dim,
+                     const std::function<void(const Axes &, const Layout &)> &visit) const;
+  /// `layout` with `dim` cut by `axes`, where that gives equal pieces.
+  void cut(StepKind kind, const Layout &layout, uint32_t dim, const Axes &axes,
+           const Visit &visit) const;
+
+  const ReshardProblem &problem;
+  /// For each dimension, the number of axes that stay.
+  std::vector<size_t> kept;
+  /// What is pending at the end of the way.
+  Axes pendingAtEnd;
+};
+
+} // namespace weft::planner
+
+#endif // WEFT_LIB_PLANNER_RESHARDSTEPS_H
