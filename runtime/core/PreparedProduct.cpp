@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cstring>
 #include <dnnl.hpp>
+#include <mutex>
 #include <optional>
 #include <unordered_map>
 
@@ -115,6 +116,10 @@ private:
       sum.append_sum();
       attributes.set_post_ops(sum);
     }
+    // The library shares the code of equal products between threads by a cache of its own. Made
+    // one after another, what one thread made is there for the next as sanitizers see it, too.
+    static std::mutex one;
+    std::lock_guard lock(one);
     dnnl::matmul::primitive_desc code(form, attributes, engine);
     size_t needed = code.scratchpad_desc().get_size();
     for (size_t most = mostScratch; most < needed;) {
