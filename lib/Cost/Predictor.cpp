@@ -7,6 +7,8 @@
 
 #include "weft/Cost/Predictor.h"
 
+#include "weft-rt/Program.h"
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -17,25 +19,13 @@ namespace weft::cost {
 
 using desc::CollectiveKind;
 
-/// The ranks of the group over `axes` that rank 0 is in.
-static std::vector<int64_t> firstGroup(std::span<const int64_t> mesh,
-                                       std::span<const uint32_t> axes) {
-  std::vector<int64_t> members = {0};
-  int64_t stride = 1;
-  for (size_t axis = mesh.size(); axis-- > 0; stride *= mesh[axis]) {
-    size_t count = std::find(axes.begin(), axes.end(), axis) != axes.end() ? members.size() : 0;
-    for (int64_t step = 1; step < mesh[axis] && count > 0; ++step) {
-      for (size_t member = 0; member < count; ++member) {
-        members.push_back(members[member] + step * stride);
-      }
-    }
-  }
-  return members;
-}
-
 Group placeGroup(std::span<const int64_t> mesh, std::span<const uint32_t> axes,
                  int64_t devicesPerNode) {
-  std::vector<int64_t> members = firstGroup(mesh, axes);
+  std::vector<rt::Axis> named;
+  for (int64_t size : mesh) {
+    named.push_back({"", size});
+  }
+  std::vector<int64_t> members = rt::groupOf(0, axes, named);
   Group group{int64_t(members.size())};
   int64_t ranks = std::accumulate(mesh.begin(), mesh.end(), int64_t(1), std::multiplies<>());
   if (ranks <= devicesPerNode) {
@@ -50,7 +40,7 @@ Group placeGroup(std::span<const int64_t> mesh, std::span<const uint32_t> axes,
     }
   }
   std::set<int64_t> tried;
-  for (int64_t first : firstGroup(mesh, others)) {
+  for (int64_t first : rt::groupOf(0, others, named)) {
     if (tried.insert(first % devicesPerNode).second) {
       std::set<int64_t> nodes;
       for (int64_t member : members) {

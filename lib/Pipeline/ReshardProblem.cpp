@@ -24,6 +24,18 @@ ArrayAttr weft::toAttribute(MeshAttr mesh, const planner::Axes &axes) {
       llvm::map_to_vector(axes, [&](uint32_t axis) -> Attribute { return mesh.getNames()[axis]; }));
 }
 
+FailureOr<std::unique_ptr<cost::Predictor>> weft::makePredictor(Operation *op, StringRef pass,
+                                                                const std::string &machine) {
+  if (machine.empty()) {
+    return std::unique_ptr<cost::Predictor>();
+  }
+  auto spec = desc::parseMachine(machine);
+  if (!spec) {
+    return op->emitError() << pass << ": " << desc::str(spec.diagnostics());
+  }
+  return std::make_unique<cost::Predictor>(*spec);
+}
+
 static planner::Layout toLayout(ShardingAttr sharding) {
   planner::Layout layout;
   for (ArrayAttr dim : sharding.getDims()) {

@@ -7,7 +7,29 @@
 
 #include "weft/Planner/Prices.h"
 
+#include <optional>
+
 namespace weft::planner {
+
+/// The collective that a step is, or nothing for what a rank does by itself.
+static std::optional<desc::CollectiveKind> collectiveOf(StepKind kind) {
+  switch (kind) {
+  case StepKind::AllReduce:
+    return desc::CollectiveKind::AllReduce;
+  case StepKind::ReduceScatter:
+    return desc::CollectiveKind::ReduceScatter;
+  case StepKind::AllGather:
+    return desc::CollectiveKind::AllGather;
+  case StepKind::AllToAll:
+    return desc::CollectiveKind::AllToAll;
+  case StepKind::Permute:
+    return desc::CollectiveKind::Permute;
+  case StepKind::Slice:
+  case StepKind::Partial:
+    break;
+  }
+  return std::nullopt;
+}
 
 double Prices::operator()(StepKind kind, const Axes &axes, double bytes) {
   auto [known, isNew] = groups.try_emplace(axes);
@@ -18,23 +40,13 @@ double Prices::operator()(StepKind kind, const Axes &axes, double bytes) {
   if (!machine) {
     return bytesSent(kind, group.ranks, bytes);
   }
-  switch (kind) {
-  case StepKind::AllReduce:
-    return machine->collective(desc::CollectiveKind::AllReduce, group, bytes);
-  case StepKind::ReduceScatter:
-    return machine->collective(desc::CollectiveKind::ReduceScatter, group, bytes);
-  case StepKind::AllGather:
-    return machine->collective(desc::CollectiveKind::AllGather, group, bytes);
-  case StepKind::AllToAll:
-    return machine->collective(desc::CollectiveKind::AllToAll, group, bytes);
-  case StepKind::Permute:
-    return machine->collective(desc::CollectiveKind::Permute, group, bytes);
-  case StepKind::Slice:
-    return machine->kernel("slice", desc::Precision::F32, 0, 2 * bytes / double(group.ranks));
-  case StepKind::Partial:
-    return machine->kernel("partial", desc::Precision::F32, 0, 2 * bytes);
+  if (auto collective = collectiveOf(kind)) {
+    return machine->collective(*collective, group, bytes);
   }
-  return 0;
+  // Read and written once; of a slice only what is left.
+  bool isSlice = kind == StepKind::Slice;
+  return machine->kernel(isSlice ? "slice" : "partial", desc::Precision::F32, 0,
+                         2 * bytes / (isSlice ? double(group.ranks) : 1));
 }
 
 } // namespace weft::planner

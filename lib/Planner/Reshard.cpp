@@ -11,9 +11,7 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <set>
-#include <tuple>
 
 namespace weft::planner {
 
@@ -55,7 +53,7 @@ private:
   };
 
   void relax(const Layout &layout, Length length, Step step) {
-    length.cost += price(step.kind, step.axes, operandBytes(layout, step.kind));
+    length.cost += price(step.kind, step.axes, operandBytes(problem, layout, step.kind));
     ++length.steps;
     length.dims += step.dim + step.otherDim;
     auto [known, isNew] = reached.try_emplace(step.to);
@@ -67,12 +65,6 @@ private:
     }
     open.insert({length, step.to});
     known->second = {length, layout, std::move(step)};
-  }
-
-  double operandBytes(const Layout &layout, StepKind kind) const {
-    double elements = elementsOf(problem.mesh, problem.shape, layout);
-    bool reduces = kind == StepKind::AllReduce || kind == StepKind::ReduceScatter;
-    return elements * (reduces ? problem.reducedBytes : problem.elementBytes);
   }
 
   std::vector<Step> wayTo(Layout layout) {

@@ -15,13 +15,6 @@
 
 namespace weft::planner {
 
-/// What a step's operand weighs.
-static double operandBytes(const ReshardProblem &problem, const Layout &layout, StepKind kind) {
-  bool reduces = kind == StepKind::AllReduce || kind == StepKind::ReduceScatter;
-  return elementsOf(problem.mesh, problem.shape, layout) *
-         (reduces ? problem.reducedBytes : problem.elementBytes);
-}
-
 ReshardCosts::ReshardCosts(const ReshardProblem &problem, const Price &price)
     : problem(problem), price(price) {
   // From the whole value, pending over any axes, slices lead everywhere.

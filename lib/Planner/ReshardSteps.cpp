@@ -21,13 +21,13 @@ int64_t ranksOver(const std::vector<int64_t> &mesh, const Axes &axes) {
                          [&](int64_t product, uint32_t axis) { return product * mesh[axis]; });
 }
 
-double elementsOf(const std::vector<int64_t> &mesh, const std::vector<int64_t> &shape,
-                  const Layout &layout) {
+double operandBytes(const ReshardProblem &problem, const Layout &layout, StepKind kind) {
   double elements = 1;
-  for (size_t dim = 0; dim < shape.size(); ++dim) {
-    elements *= double(shape[dim] / ranksOver(mesh, layout.dims[dim]));
+  for (size_t dim = 0; dim < problem.shape.size(); ++dim) {
+    elements *= double(problem.shape[dim] / ranksOver(problem.mesh, layout.dims[dim]));
   }
-  return elements;
+  bool reduces = kind == StepKind::AllReduce || kind == StepKind::ReduceScatter;
+  return elements * (reduces ? problem.reducedBytes : problem.elementBytes);
 }
 
 /// Calls `visit` with every ordered choice of one or more of `axes`.

@@ -15,9 +15,8 @@ namespace weft::planner {
 /// Ranks of a group over `axes`.
 int64_t ranksOver(const std::vector<int64_t> &mesh, const Axes &axes);
 
-/// Elements of one rank's piece of a tensor of `shape`.
-double elementsOf(const std::vector<int64_t> &mesh, const std::vector<int64_t> &shape,
-                  const Layout &layout);
+/// Bytes of one rank's piece of a value that lies as `layout`, as a step of `kind` sends it.
+double operandBytes(const ReshardProblem &problem, const Layout &layout, StepKind kind);
 
 /// The edges of the graph of layouts.
 class ReshardSteps {

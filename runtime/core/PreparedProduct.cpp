@@ -1,4 +1,4 @@
-//===- PreparedProduct.cpp - a matrix product of bf16 by oneDNN ----------------===//
+//===- PreparedProduct.cpp - a matrix product by oneDNN ---------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

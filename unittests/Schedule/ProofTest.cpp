@@ -192,9 +192,7 @@ TEST(Proof, PermutesTakeEachPieceOnce) {
   rt::Collective &permute = program.collectives[program.step[at].target];
   permute.kind = rt::CollectiveKind::Permute;
   permute.dim2 = 0;
-  for (uint32_t source : {1, 0}) {
-    permute.sources.push_back(source);
-  }
+  permute.sources = {1, 0};
   EXPECT_EQ(refusal(prove(program)), "");
   permute.sources.back() = 1;
   expectRefused(program, "takes the piece of rank 1 of its 2 twice");

@@ -8,6 +8,7 @@
 #ifndef WEFT_PIPELINE_RESHARDPROBLEM_H
 #define WEFT_PIPELINE_RESHARDPROBLEM_H
 
+#include "weft/Cost/Predictor.h"
 #include "weft/Dialect/Weft/IR/Weft.h"
 #include "weft/Planner/Reshard.h"
 
@@ -16,6 +17,11 @@ namespace weft {
 /// `axes` by their numbers in `mesh`, and back.
 planner::Axes toAxes(MeshAttr mesh, mlir::ArrayAttr axes);
 mlir::ArrayAttr toAttribute(MeshAttr mesh, const planner::Axes &axes);
+
+/// What predicts times on `machine`, the text of a machine.proto message as passes take it; null
+/// for no text. Fails, with an error at `op`, where it does not parse.
+mlir::FailureOr<std::unique_ptr<cost::Predictor>>
+makePredictor(mlir::Operation *op, llvm::StringRef pass, const std::string &machine);
 
 /// How to get a tensor of `type` from one sharding to another of the same mesh. Where
 /// `narrowReductions` is set, float32 is added up as bf16.

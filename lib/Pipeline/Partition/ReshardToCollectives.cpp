@@ -91,22 +91,16 @@ struct ReshardToCollectivesPass : impl::ReshardToCollectivesPassBase<ReshardToCo
   using Base::Base;
 
   void runOnOperation() override {
-    std::optional<cost::Predictor> predictor;
-    if (!machine.empty()) {
-      auto spec = desc::parseMachine(machine);
-      if (!spec) {
-        getOperation().emitError("reshard-to-collectives: ") << desc::str(spec.diagnostics());
-        return signalPassFailure();
-      }
-      predictor.emplace(*spec);
+    auto predictor = makePredictor(getOperation(), getArgument(), machine);
+    if (failed(predictor)) {
+      return signalPassFailure();
     }
     DenseMap<Attribute, std::unique_ptr<planner::Prices>> prices;
     getOperation().walk([&](ReshardOp op) {
       MeshAttr mesh = getSharding(op.getInput().getType()).getMesh();
       std::unique_ptr<planner::Prices> &onMesh = prices[mesh];
       if (!onMesh) {
-        onMesh =
-            std::make_unique<planner::Prices>(mesh.getSizes(), predictor ? &*predictor : nullptr);
+        onMesh = std::make_unique<planner::Prices>(mesh.getSizes(), predictor->get());
       }
       op.replaceAllUsesWith(ReshardExpansion(op, narrowReductions).expand(*onMesh));
       op.erase();

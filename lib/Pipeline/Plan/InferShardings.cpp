@@ -31,7 +31,7 @@ public:
       }
     }
     decidePending();
-    return collect();
+    return makeShardings(op, mesh, rule, axesOf, pending);
   }
 
 private:
@@ -75,24 +75,23 @@ private:
   /// Which axes stay pending, and in which operands.
   void decidePending() {
     for (StringAttr axis : mesh.getNames()) {
-      SmallVector<unsigned> pending;
+      SmallVector<unsigned> operands;
       for (unsigned number : operandsBySize()) {
         ShardingAttr sharding = getSharding(op->getOperand(number).getType());
         if (llvm::is_contained(sharding.getUnreduced(), axis) &&
             sharding.getReduction() == ReductionKind::Sum) {
-          pending.push_back(number);
+          operands.push_back(number);
         }
       }
-      llvm::sort(pending);
-      if (pending.empty() || isCutting(axis) || joinsByOtherThanSum()) {
+      llvm::sort(operands);
+      if (operands.empty() || isCutting(axis) || joinsByOtherThanSum()) {
         continue;
       }
-      if (!op.isAdditiveIn(pending)) {
-        pending = isScalarSum() ? operandsInOrder() : SmallVector<unsigned>{};
+      if (!op.isAdditiveIn(operands)) {
+        operands = isScalarSum() ? operandsInOrder() : SmallVector<unsigned>{};
       }
-      if (!pending.empty()) {
-        pendingAxes.push_back(axis);
-        pendingIn.push_back(pending);
+      if (!operands.empty()) {
+        pending.push_back({axis, operands});
       }
     }
   }
@@ -117,55 +116,53 @@ private:
     return numbers;
   }
 
-  ShardingAttr make(ArrayRef<unsigned> dims, ArrayRef<Attribute> unreduced,
-                    ReductionKind reduction) {
-    SmallVector<ArrayAttr> axes;
-    for (unsigned factor : dims) {
-      axes.push_back(axesOf[factor]);
-    }
-    return withUnreduced(ShardingAttr::get(mesh, axes), unreduced,
-                         unreduced.empty() ? ReductionKind::Sum : reduction);
-  }
-
-  OpShardings collect() {
-    OpShardings shardings;
-    for (unsigned number = 0; number < op->getNumOperands(); ++number) {
-      if (!isa<RankedTensorType>(op->getOperand(number).getType())) {
-        shardings.operands.push_back({});
-        continue;
-      }
-      SmallVector<Attribute> unreduced;
-      for (auto [axis, operands] : llvm::zip(pendingAxes, pendingIn)) {
-        if (llvm::is_contained(operands, number)) {
-          unreduced.push_back(axis);
-        }
-      }
-      shardings.operands.push_back(make(rule.operands[number], unreduced, ReductionKind::Sum));
-    }
-    for (auto [number, dims] : llvm::enumerate(rule.results)) {
-      SmallVector<Attribute> unreduced(pendingAxes.begin(), pendingAxes.end());
-      ReductionKind reduction = ReductionKind::Sum;
-      for (auto [factor, axes] : llvm::enumerate(axesOf)) {
-        if (!axes.empty() && !llvm::is_contained(dims, factor)) {
-          llvm::append_range(unreduced, axes);
-          reduction = rule.reductions[number];
-        }
-      }
-      shardings.results.push_back(make(dims, unreduced, reduction));
-    }
-    return shardings;
-  }
-
   ShardableOpInterface op;
   MeshAttr mesh;
   FactorRule rule;
   SmallVector<ArrayAttr> axesOf;
   SmallVector<bool> decided;
-  SmallVector<StringAttr> pendingAxes;
-  SmallVector<SmallVector<unsigned>> pendingIn;
+  SmallVector<PendingAxis> pending;
 };
 
+/// The sharding of an operand or result with these factors as dimensions.
+ShardingAttr shardingOf(MeshAttr mesh, ArrayRef<unsigned> dims, ArrayRef<ArrayAttr> axesOf,
+                        ArrayRef<Attribute> unreduced, ReductionKind reduction) {
+  auto axes = llvm::map_to_vector(dims, [&](unsigned factor) { return axesOf[factor]; });
+  return withUnreduced(ShardingAttr::get(mesh, axes), unreduced,
+                       unreduced.empty() ? ReductionKind::Sum : reduction);
+}
+
 } // namespace
+
+OpShardings makeShardings(ShardableOpInterface op, MeshAttr mesh, const FactorRule &rule,
+                          ArrayRef<ArrayAttr> axesOf, ArrayRef<PendingAxis> pending) {
+  OpShardings shardings;
+  for (auto [number, type] : llvm::enumerate(op->getOperandTypes())) {
+    SmallVector<Attribute> unreduced;
+    for (const PendingAxis &carried : pending) {
+      if (llvm::is_contained(carried.operands, number)) {
+        unreduced.push_back(carried.axis);
+      }
+    }
+    shardings.operands.push_back(
+        isa<RankedTensorType>(type)
+            ? shardingOf(mesh, rule.operands[number], axesOf, unreduced, ReductionKind::Sum)
+            : ShardingAttr());
+  }
+  for (auto [number, dims] : llvm::enumerate(rule.results)) {
+    auto unreduced = llvm::map_to_vector(
+        pending, [](const PendingAxis &carried) -> Attribute { return carried.axis; });
+    ReductionKind reduction = ReductionKind::Sum;
+    for (auto [factor, axes] : llvm::enumerate(axesOf)) {
+      if (!axes.empty() && !llvm::is_contained(dims, factor)) {
+        llvm::append_range(unreduced, axes);
+        reduction = rule.reductions[number];
+      }
+    }
+    shardings.results.push_back(shardingOf(mesh, dims, axesOf, unreduced, reduction));
+  }
+  return shardings;
+}
 
 OpShardings inferShardings(ShardableOpInterface op, MeshAttr mesh, ArrayRef<ShardingAttr> wanted) {
   return Inference(op, mesh).run(wanted);

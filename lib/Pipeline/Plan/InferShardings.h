@@ -17,6 +17,18 @@ struct OpShardings {
   llvm::SmallVector<ShardingAttr> operands, results;
 };
 
+/// A mesh axis that carries a pending sum through an op, and the operands that it does so in.
+struct PendingAxis {
+  mlir::StringAttr axis;
+  llvm::SmallVector<unsigned> operands;
+};
+
+/// The shardings of `op` where axes cut its factors as `axesOf` says, one list for each, and carry
+/// pending sums as `pending` says.
+OpShardings makeShardings(ShardableOpInterface op, MeshAttr mesh, const FactorRule &rule,
+                          llvm::ArrayRef<mlir::ArrayAttr> axesOf,
+                          llvm::ArrayRef<PendingAxis> pending);
+
 /// Chooses shardings for `op`, whose operands have some, so that its factor rule holds:
 /// factors take the axes of the largest operand that carries them, must-replicate factors and
 /// axes that are taken already none; pending sums stay where the op is additive in them and are

@@ -69,7 +69,7 @@ private:
       }
       axesOf[number].pop_back();
     }
-    for (ArrayRef<unsigned> operands : additive) {
+    for (const SmallVector<unsigned> &operands : additive) {
       pending.push_back({name, operands});
       assign(axis + 1);
       pending.pop_back();
@@ -82,47 +82,19 @@ private:
 
   void finish() {
     OpOption option;
-    for (auto [number, type] : llvm::enumerate(op->getOperandTypes())) {
-      SmallVector<Attribute> unreduced;
-      for (auto &[axis, operands] : pending) {
-        if (llvm::is_contained(operands, number)) {
-          unreduced.push_back(axis);
-        }
-      }
-      option.operands.push_back(isa<RankedTensorType>(type)
-                                    ? make(rule.operands[number], unreduced, ReductionKind::Sum)
-                                    : ShardingAttr());
+    SmallVector<ArrayAttr> axes;
+    for (ArrayRef<Attribute> ofFactor : axesOf) {
+      axes.push_back(ArrayAttr::get(mesh.getContext(), ofFactor));
+      option.parts *= mesh.getSize(axes.back());
     }
-    for (auto [number, type] : llvm::enumerate(op->getResultTypes())) {
-      SmallVector<Attribute> unreduced;
-      ReductionKind reduction = ReductionKind::Sum;
-      for (auto &[axis, operands] : pending) {
-        unreduced.push_back(axis);
-      }
-      for (auto [factor, axes] : llvm::enumerate(axesOf)) {
-        if (!axes.empty() && !llvm::is_contained(rule.results[number], factor)) {
-          llvm::append_range(unreduced, axes);
-          reduction = rule.reductions[number];
-        }
-      }
-      if (!unreduced.empty() && !canPend(type)) {
+    static_cast<OpShardings &>(option) = makeShardings(op, mesh, rule, axes, pending);
+    for (auto [type, sharding] : llvm::zip(op->getResultTypes(), option.results)) {
+      if (!sharding.isReduced() && !canPend(type)) {
         return;
       }
-      option.results.push_back(make(rule.results[number], unreduced, reduction));
-    }
-    for (auto [factor, axes] : llvm::enumerate(axesOf)) {
-      option.parts *= pieces(axes);
     }
     option.name = describe();
     options.push_back(std::move(option));
-  }
-
-  ShardingAttr make(ArrayRef<unsigned> dims, ArrayRef<Attribute> unreduced,
-                    ReductionKind reduction) {
-    auto axes = llvm::map_to_vector(
-        dims, [&](unsigned factor) { return ArrayAttr::get(mesh.getContext(), axesOf[factor]); });
-    return withUnreduced(ShardingAttr::get(mesh, axes), unreduced,
-                         unreduced.empty() ? ReductionKind::Sum : reduction);
   }
 
   std::string describe() {
@@ -132,13 +104,13 @@ private:
       stream << (text.empty() ? "" : " ") << axis.getValue() << ":";
       auto cut = llvm::find_if(
           axesOf, [&](ArrayRef<Attribute> axes) { return llvm::is_contained(axes, axis); });
-      auto carried = llvm::find_if(pending, [&](auto &entry) { return entry.first == axis; });
+      auto carried = llvm::find_if(pending, [&](auto &entry) { return entry.axis == axis; });
       if (cut != axesOf.end()) {
         stream << char('a' + (cut - axesOf.begin()));
       } else if (carried != pending.end()) {
         stream << "pending";
         llvm::interleave(
-            carried->second, [&](unsigned operand) { stream << '#' << operand; }, [] {});
+            carried->operands, [&](unsigned operand) { stream << '#' << operand; }, [] {});
       } else {
         stream << '-';
       }
@@ -151,7 +123,7 @@ private:
   FactorRule rule;
   SmallVector<SmallVector<unsigned>> additive;
   SmallVector<SmallVector<Attribute>> axesOf;
-  SmallVector<std::pair<StringAttr, ArrayRef<unsigned>>> pending;
+  SmallVector<PendingAxis> pending;
   SmallVector<OpOption> options;
 };
 

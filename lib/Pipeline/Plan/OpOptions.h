@@ -8,15 +8,14 @@
 #ifndef WEFT_LIB_PIPELINE_PLAN_OPOPTIONS_H
 #define WEFT_LIB_PIPELINE_PLAN_OPOPTIONS_H
 
-#include "weft/Dialect/Weft/IR/Weft.h"
+#include "InferShardings.h"
 
 #include <string>
 
 namespace weft {
 
-/// One way to shard an op. Null where an operand is no tensor.
-struct OpOption {
-  llvm::SmallVector<ShardingAttr> operands, results;
+/// One way to shard an op.
+struct OpOption : OpShardings {
   /// What each axis does, as "dp:a tp:pending".
   std::string name;
   /// Ranks that compute different parts of the op; the rest do the same as others.

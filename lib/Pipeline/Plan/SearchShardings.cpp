@@ -9,6 +9,7 @@
 
 #include "weft/Dialect/Weft/IR/Sharding.h"
 #include "weft/Pipeline/Plan/Passes.h"
+#include "weft/Pipeline/ReshardProblem.h"
 #include "weft/Planner/Solve.h"
 
 using namespace mlir;
@@ -89,16 +90,11 @@ struct SearchShardingsPass : impl::SearchShardingsPassBase<SearchShardingsPass> 
   void runOnOperation() override {
     ModuleOp module = getOperation();
     MeshAttr mesh = getMesh(module);
-    std::optional<cost::Predictor> predictor;
-    if (!machine.empty()) {
-      auto spec = desc::parseMachine(machine);
-      if (!spec) {
-        module.emitError("search-shardings: ") << desc::str(spec.diagnostics());
-        return signalPassFailure();
-      }
-      predictor.emplace(*spec);
+    auto predictor = makePredictor(getOperation(), getArgument(), machine);
+    if (failed(predictor)) {
+      return signalPassFailure();
     }
-    ShardingProblem shardings(module, mesh, predictor ? &*predictor : nullptr);
+    ShardingProblem shardings(module, mesh, predictor->get());
     if (failed(shardings.build())) {
       return signalPassFailure();
     }
