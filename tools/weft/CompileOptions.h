@@ -27,7 +27,9 @@ struct CompileOptions {
   std::string input;
   std::string machine, recipe;
   std::vector<std::string> pins;
-  /// A plan's file; empty if `pins` say how to split.
+  /// Axes of which nothing is pinned; empty without.
+  std::string mesh;
+  /// A plan's file; empty if `pins` or `mesh` say how to split.
   std::string plan;
   /// Processor to compile for, by LLVM's name.
   std::string cpu = "native";
