@@ -26,6 +26,9 @@ bool report(const desc::Diagnostics &diagnostics) {
 
 std::optional<Descriptions> weft::readDescriptions(const CompileOptions &options) {
   auto machine = desc::loadMachine(options.machine);
+  if (machine && options.nodes > 0) {
+    machine = desc::withNodes(*machine, options.nodes);
+  }
   auto recipe = desc::loadRecipe(options.recipe);
   auto plan = options.plan.empty() ? desc::applyPins(options.pins) : desc::loadPlan(options.plan);
   std::optional<desc::Result<desc::ModelSpec>> model;
