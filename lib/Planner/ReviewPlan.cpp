@@ -48,7 +48,7 @@ public:
     result.errors = validateTogether(model, recipe, machine);
     for (Diagnostic &diagnostic : validatePlan(model, recipe, machine, plan)) {
       if (!(request.mayPad && diagnostic.rule == "legal_r2")) {
-        result.errors.push_back(std::move(diagnostic));
+        error(diagnostic.location, diagnostic.rule, diagnostic.message);
       }
     }
     checkRanks();
@@ -70,8 +70,16 @@ private:
   std::vector<std::string> allAxes() const;
   /// Pieces that `axes` cut; none where one is no axis of the mesh or the number is absurd.
   std::optional<int64_t> pieces(const std::vector<std::string> &axes) const;
-  void error(Location location, const char *rule, std::string message) {
-    result.errors.push_back({std::move(location), "", rule, std::move(message)});
+  /// Of the plan's file also the field is said; a pin is named by itself.
+  static Diagnostic diagnostic(const Location &location, const std::string &rule,
+                               std::string message) {
+    const char *field = rule == "legal_r1" ? "dimension"
+                        : rule == "legal_r2" || rule == "legal_r5" || rule == "legal_r8" ? "axes"
+                                                                                         : "mesh";
+    return {location, location.line > 0 ? field : "", rule, std::move(message)};
+  }
+  void error(const Location &location, const std::string &rule, std::string message) {
+    result.errors.push_back(diagnostic(location, rule, std::move(message)));
   }
 
   void checkRanks();
@@ -263,10 +271,10 @@ void Review::warnOfNodes() {
     }
     const ShardingSpec &first = *blocks.begin()->second;
     result.warnings.push_back(
-        {first.location, "", "legal_r8",
-         "what " + product(axes) + " cuts is summed across " + text(group.nodes) + " nodes, " +
-             text(int64_t(count)) + " times in a step, which takes about " +
-             text(count * sumSeconds(predictor, group), "s") + "; " + advice});
+        diagnostic(first.location, "legal_r8",
+                   "what " + product(axes) + " cuts is summed across " + text(group.nodes) +
+                       " nodes, " + text(int64_t(count)) + " times in a step, which takes about " +
+                       text(count * sumSeconds(predictor, group), "s") + "; " + advice));
   }
 }
 

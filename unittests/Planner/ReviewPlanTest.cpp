@@ -101,30 +101,34 @@ const Case cases[] = {
      "legal_r1: the model has no dimension 'positions', only batch, sequence, kv_heads, group, "
      "head, ffn, vocab, hidden\n"},
     {"legal_r2", [](Scene &scene) { scene.model.ffn = 250; },
-     "legal_r2: p:8:1: b=4 does not divide ffn=250, use one of 1, 2, 5, 10\n"},
+     "legal_r2: p:8:1: axes: b=4 does not divide ffn=250, use one of 1, 2, 5, 10\n"},
     {"legal_r3", [](Scene &scene) { scene.machine.nodes = 2; },
-     "legal_r3: p:3:3: a=4 * b=4 need 16 devices, machine host has 8\n"},
+     "legal_r3: p:3:3: mesh: a=4 * b=4 need 16 devices, machine host has 8\n"},
     {"legal_r4", [](Scene &scene) { scene.request.ranks = 8; },
-     "legal_r4: p:3:3: a=4 * b=4 are 16 ranks, expected 8, use a=2 or b=2\n"},
+     "legal_r4: p:3:3: mesh: a=4 * b=4 are 16 ranks, expected 8, use a=2 or b=2\n"},
     {"legal_r5",
      [](Scene &scene) {
        scene.request.mayPad = true;
        scene.model.kvHeads = 2;
      },
-     "legal_r5: p:7:1: b=4 cuts kv_heads=2 into more pieces than it has elements, use at most 2\n"},
+     "legal_r5: p:7:1: axes: b=4 cuts kv_heads=2 into more pieces than it has elements, use at "
+     "most 2\n"},
     {"legal_r6",
      [](Scene &scene) {
        scene.request.microBatch = 2;
        scene.request.accumulation = 2;
      },
-     "legal_r6: p:3:3: a batch of 24 samples is not a=4 * micro-batch 2 * accumulation 2, use an "
+     "legal_r6: p:3:3: mesh: a batch of 24 samples is not a=4 * micro-batch 2 * accumulation 2, "
+     "use an "
      "accumulation of 3\n"},
     {"legal_r7", [](Scene &scene) { scene.machine.device.memoryBytes = 100000; },
-     "legal_r7: p:3:3: parameters and optimizer states need at least 0.000123 GB on each of 16 "
+     "legal_r7: p:3:3: mesh: parameters and optimizer states need at least 0.000123 GB on each of "
+     "16 "
      "ranks, device core has 0.0001 GB, use at least 20 ranks\n"},
     // A sum of 24 / 4 * 128 * 64 elements, four for a layer.
     {"legal_r8", [](Scene &scene) { std::swap(scene.plan.mesh[0], scene.plan.mesh[1]); }, "",
-     "legal_r8: p:7:1: what b=4 cuts is summed across 4 nodes, 8 times in a step, which takes "
+     "legal_r8: p:7:1: axes: what b=4 cuts is summed across 4 nodes, 8 times in a step, which "
+     "takes "
      "about "
      "0.0236 s; within a node 0.00236 s, where the last axes of the mesh are\n"},
 };
@@ -174,9 +178,10 @@ TEST(ReviewPlan, SuggestsOnlyLegalSizes) {
   scene.request.ranks = 12;
   // b=3 divides no heads.
   EXPECT_EQ(lines(scene.review().errors),
-            "legal_r4: p:3:3: a=4 * b=4 are 16 ranks, expected 12, use a=3\n");
+            "legal_r4: p:3:3: mesh: a=4 * b=4 are 16 ranks, expected 12, use a=3\n");
   scene.request.ranks = 11;
-  EXPECT_EQ(lines(scene.review().errors), "legal_r4: p:3:3: a=4 * b=4 are 16 ranks, expected 11\n");
+  EXPECT_EQ(lines(scene.review().errors),
+            "legal_r4: p:3:3: mesh: a=4 * b=4 are 16 ranks, expected 11\n");
   scene.plan = {};
   EXPECT_EQ(lines(scene.review().errors), "legal_r4: plan: 1 rank, expected 11\n"
                                           "legal_r7: plan: parameters and optimizer states need at "
@@ -192,7 +197,8 @@ TEST(ReviewPlan, SuggestsTheNearestMicroBatches) {
     return lines(scene.review().errors);
   };
   EXPECT_EQ(with(6, 1) + with(1, 6) + with(3, 2), "");
-  const std::string begin = "legal_r6: p:3:3: a batch of 24 samples is not a=4 * micro-batch ";
+  const std::string begin =
+      "legal_r6: p:3:3: mesh: a batch of 24 samples is not a=4 * micro-batch ";
   EXPECT_EQ(with(4, 2), begin + "4 * accumulation 2, use a micro-batch of 3 with an accumulation "
                                 "of 2 or a micro-batch of 6 with an accumulation of 1\n");
   EXPECT_EQ(with(0, 6), begin + "0 * accumulation 6, use a micro-batch of 1 with an accumulation "
@@ -230,9 +236,10 @@ TEST(ReviewPlan, WarnsOfGroupsThatFitNoNode) {
                                 "sharding { dimension: 'kv_heads' axes: ['b'] }",
                                 "p");
   EXPECT_EQ(lines(scene.review().errors), "");
-  EXPECT_EQ(lines(scene.review().warnings),
-            "legal_r8: p:2:1: what b=8 cuts is summed across 2 nodes, 4 times in a step, which "
-            "takes about 0.00786 s; at most 4 ranks are on one node\n");
+  EXPECT_EQ(
+      lines(scene.review().warnings),
+      "legal_r8: p:2:1: axes: what b=8 cuts is summed across 2 nodes, 4 times in a step, which "
+      "takes about 0.00786 s; at most 4 ranks are on one node\n");
   // A batch across nodes is nothing unusual.
   scene.plan.shardings[0].dimension = "batch";
   EXPECT_EQ(lines(scene.review().warnings), "");
