@@ -154,11 +154,12 @@ static double shareBetweenNodes(CollectiveKind kind, Group group) {
 
 double Predictor::byLinks(CollectiveKind kind, Group group, double bytes) const {
   const auto &within = machine.nodeLink, &between = machine.clusterLink;
+  double begin = machine.device.measured.rendezvousSeconds.value_or(0);
   double hops = messages(kind, double(group.ranks));
   double sent = operandsSent(kind, double(group.ranks)) * bytes;
   if (!group.crossesNodes()) {
     double near = hopsWithin(kind, double(group.ranks));
-    return within ? near * within->latency + sent / within->bandwidth : 0;
+    return within ? begin + near * within->latency + sent / within->bandwidth : 0;
   }
   if (!between) {
     return 0; // A machine of one node has no such group.
@@ -166,7 +167,7 @@ double Predictor::byLinks(CollectiveKind kind, Group group, double bytes) const 
   if (kind == CollectiveKind::AllReduce) {
     double nodes = double(group.nodes), perNode = group.ranksPerNode();
     double inner = collective(kind, {int64_t(std::ceil(perNode)), 1}, bytes);
-    double outer = operandsSent(kind, nodes) * bytes / (perNode * between->bandwidth);
+    double outer = begin + operandsSent(kind, nodes) * bytes / (perNode * between->bandwidth);
     return 2 * levels(nodes) * between->latency + std::max(inner, outer);
   }
   double far = shareBetweenNodes(kind, group), rings = group.ranksPerNode();
@@ -176,7 +177,7 @@ double Predictor::byLinks(CollectiveKind kind, Group group, double bytes) const 
   bool isRing = kind != CollectiveKind::AllToAll && kind != CollectiveKind::Permute;
   double farBytes = isRing ? sent / rings : sent * far,
          nearBytes = isRing ? sent : sent * (1 - far);
-  return latency +
+  return begin + latency +
          std::max(farBytes / between->bandwidth, hasNear ? nearBytes / within->bandwidth : 0);
 }
 

@@ -64,7 +64,7 @@ private:
     return plan.mesh.empty() ? Location{"plan", 0, 0} : plan.mesh.front().location;
   }
   /// The axes that cut what the model reads by samples.
-  std::vector<std::string> batchAxes() const { return axesFor(plan, "tokens", "batch"); }
+  std::vector<std::string> batchAxes() const;
   /// "dp=2 * tp=4".
   std::string product(const std::vector<std::string> &axes) const;
   std::vector<std::string> allAxes() const;
@@ -97,6 +97,13 @@ private:
   const PlanRequest &request;
   PlanReview result;
 };
+
+std::vector<std::string> Review::batchAxes() const {
+  auto entry = std::find_if(plan.shardings.rbegin(), plan.shardings.rend(), [](const auto &one) {
+    return one.dimension == "batch" && matchesPattern(one.value, "tokens");
+  });
+  return entry == plan.shardings.rend() ? std::vector<std::string>() : entry->axes;
+}
 
 std::string Review::product(const std::vector<std::string> &axes) const {
   std::string all;

@@ -21,11 +21,11 @@
 //                formulas below scale: within a node by what a rank sends, across nodes
 //                by all of the formula, and then of a group with as many ranks on a node
 //
-// Where no such group was measured, one of n ranks with operands of b bytes takes the
-// following. Within a node, where every device reaches every
-// other over a link of latency a and bandwidth w, by recursive halving and doubling
-// (R. Thakur, R. Rabenseifner, W. Gropp, Optimization of collective communication operations
-// in MPICH, 2005; the factors of b / w are those of nccl-tests' bus bandwidth):
+// Where no such group was measured, one of n ranks with operands of b bytes takes
+// `rendezvous_seconds`, where these were measured, and the following. Within a node, where every
+// device reaches every other over a link of latency a and bandwidth w, by recursive halving and
+// doubling (R. Thakur, R. Rabenseifner, W. Gropp, Optimization of collective communication
+// operations in MPICH, 2005; the factors of b / w are those of nccl-tests' bus bandwidth):
 //
 //   reduce-scatter   ceil(log2 n) a + (n - 1) / n b / w
 //   all-gather       ceil(log2 n) a + (n - 1) b / w
