@@ -107,6 +107,8 @@ CommandLine weft::declareCompileOptions(CompileOptions &options) {
                    "that it follows beside it as PROGRAM.plan.textproto.");
   line.addPositional("MODEL", options.input);
   line.addText("--machine", "FILE", "the machine to compile for", options.machine);
+  line.addNumber("--nodes", "N", "as if the machine had N nodes (default: as its file says)", 1,
+                 65536, options.nodes);
   line.addText("--recipe", "FILE", "how the model is trained", options.recipe);
   line.add(targetOption());
   line.addText("--mesh", "AXES",

@@ -26,6 +26,8 @@ struct CompileOptions {
   /// A description of a model, or with `startAfter` a module.
   std::string input;
   std::string machine, recipe;
+  /// Nodes of the machine; 0 for as many as its file says.
+  int64_t nodes = 0;
   std::vector<std::string> pins;
   /// Axes of which nothing is pinned; empty without.
   std::string mesh;
