@@ -7,7 +7,6 @@
 
 #include "weft/HuggingFace/Tensors.h"
 
-#include "weft/Description/Validate.h"
 #include "weft/Pipeline/Import/Parameters.h"
 
 #include "llvm/ADT/ArrayRef.h"
@@ -94,9 +93,10 @@ Slot makeSlot(const desc::ModelSpec &model, const Parameter &parameter) {
   bool sumsOverHeads = StringRef(parameter.name).ends_with("attention.output.weight");
   slot.isVector = !parameter.decays();
   size_t rank = parameter.dimensions.size();
+  llvm::SmallVector<int64_t> shape = parameterShape(model, parameter);
   size_t outputs = slot.isVector ? rank : sumsOverHeads ? 1 : rank - 1;
   for (size_t i = 0; i < rank; ++i) {
-    slot.shape.push_back(*desc::dimensionSize(model, {}, parameter.dimensions[i]));
+    slot.shape.push_back(shape[i]);
     (i < outputs ? slot.outputs : slot.inputs) *= slot.shape.back();
   }
   return slot;
