@@ -66,13 +66,13 @@ void checkExperts(const proto::Model &model, Fields fields) {
   const proto::Experts &experts = model.experts();
   // model_r21
   fields.required("model_r21", {"experts", "experts_per_token"});
-  bool count = fields.integer("experts", "model_r21", 2, 1 << 12);
-  bool perToken = fields.integer("experts_per_token", "model_r21", 1, 1 << 12);
+  bool count = fields.integer("experts", "model_r21", 2, 1 << 10);
+  bool perToken = fields.integer("experts_per_token", "model_r21", 1, 1 << 10);
   fields.integer("ffn", "model_r21", 1, 1 << 20);
   fields.integer("shared_ffn", "model_r21", 1, 1 << 20);
   fields.real("scale", "model_r21", {.low = 0, .high = 1000, .above = true});
-  bool groups = fields.integer("groups", "model_r21", 1, 1 << 11) || !fields.has("groups");
-  bool kept = fields.integer("kept_groups", "model_r21", 1, 1 << 11) || !fields.has("kept_groups");
+  bool groups = fields.integer("groups", "model_r21", 1, 1 << 9) || !fields.has("groups");
+  bool kept = fields.integer("kept_groups", "model_r21", 1, 1 << 9) || !fields.has("kept_groups");
   checkLayers(model, fields);
   if (count && perToken && groups && kept) {
     checkGroups(experts, fields);

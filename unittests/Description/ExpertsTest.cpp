@@ -68,7 +68,7 @@ TEST(Experts, R21Ranges) {
             "model_r21: m:11:1: experts.experts: missing required field\n"
             "model_r21: m:11:1: experts.experts_per_token: missing required field\n");
   EXPECT_EQ(expertErrors("experts: 1 experts_per_token: 1"),
-            "model_r21: m:11:11: experts.experts: expected a number from 2 to 4096, got 1\n");
+            "model_r21: m:11:11: experts.experts: expected a number from 2 to 1024, got 1\n");
   EXPECT_NE(expertErrors("experts: 8 experts_per_token: 0"), "");
   EXPECT_NE(expertErrors("experts: 8 experts_per_token: 2 ffn: 0"), "");
   EXPECT_NE(expertErrors("experts: 8 experts_per_token: 2 shared_ffn: 0"), "");
