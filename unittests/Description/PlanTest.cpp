@@ -168,7 +168,8 @@ TEST(Plan, R6Dimensions) {
             "'head'?\n");
   EXPECT_EQ(changed("dimension: \"kv_heads\"", "dimension: \"rows\""),
             "plan_r6: p:7:23: sharding[1].dimension: unknown dimension 'rows'; dimensions are "
-            "batch, sequence, kv_heads, group, head, ffn, vocab, hidden, positions\n");
+            "batch, sequence, kv_heads, group, head, ffn, vocab, hidden, positions, "
+            "experts\n");
   EXPECT_EQ(changed("dimension: \"kv_heads\"", ""),
             "plan_r6: p:7:1: sharding[1].dimension: missing required field\n");
 }
