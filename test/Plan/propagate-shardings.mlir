@@ -373,7 +373,7 @@ func.func private @layer(%x: tensor<8xf64>) -> tensor<f64> {
 
 // -----
 
-// Attention cuts the batch and the KV heads, not positions or features.
+// Attention cuts the batch and the KV heads.
 
 weft.variable input @q ["batch", "sequence", "kv_heads", "group", "head"] : tensor<?x4x2x3x8xf64>
 weft.variable input @k ["batch", "sequence", "kv_heads", "head"] : tensor<?x4x2x8xf64>

@@ -60,12 +60,19 @@ private:
       }
       decided[factor] = true;
       ArrayAttr axes = sharding.getDims()[dim];
-      bool taken = llvm::any_of(axes, [&](Attribute axis) { return isCutting(axis); });
+      bool taken =
+          llvm::any_of(axes, [&](Attribute axis) { return !isFree(axis, rule.factors[factor]); });
       bool fits = rule.factors[factor].size % mesh.getSize(axes) == 0;
       if (!taken && fits && rule.factors[factor].kind != FactorKind::MustReplicate) {
         axesOf[factor] = axes;
       }
     }
+  }
+
+  /// Whether `axis` may cut `factor`: a permutation only after its partner.
+  bool isFree(Attribute axis, const Factor &factor) {
+    return factor.kind == FactorKind::Permutation ? llvm::is_contained(axesOf[factor.partner], axis)
+                                                  : !isCutting(axis);
   }
 
   bool isCutting(Attribute axis) {
@@ -154,9 +161,11 @@ OpShardings makeShardings(ShardableOpInterface op, MeshAttr mesh, const FactorRu
         pending, [](const PendingAxis &carried) -> Attribute { return carried.axis; });
     ReductionKind reduction = ReductionKind::Sum;
     for (auto [factor, axes] : llvm::enumerate(axesOf)) {
-      if (!axes.empty() && !llvm::is_contained(dims, factor)) {
-        llvm::append_range(unreduced, axes);
-        reduction = rule.reductions[number];
+      for (Attribute axis : axes) {
+        if (!llvm::is_contained(dims, factor) && !isPermuted(rule, axesOf, axis)) {
+          unreduced.push_back(axis);
+          reduction = rule.reductions[number];
+        }
       }
     }
     shardings.results.push_back(shardingOf(mesh, dims, axesOf, unreduced, reduction));

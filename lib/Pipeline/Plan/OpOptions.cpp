@@ -60,20 +60,35 @@ private:
     StringAttr name = mesh.getNames()[axis];
     assign(axis + 1);
     for (auto [number, factor] : llvm::enumerate(rule.factors)) {
-      if (factor.kind == FactorKind::MustReplicate) {
-        continue;
+      if (factor.kind != FactorKind::MustReplicate && factor.kind != FactorKind::Permutation) {
+        cut(number, name, [&] {
+          assign(axis + 1);
+          cutPermutation(number, name, axis);
+        });
       }
-      axesOf[number].push_back(name);
-      if (factor.size % pieces(axesOf[number]) == 0) {
-        assign(axis + 1);
-      }
-      axesOf[number].pop_back();
     }
     for (const SmallVector<unsigned> &operands : additive) {
       pending.push_back({name, operands});
       assign(axis + 1);
       pending.pop_back();
     }
+  }
+
+  /// A permutation is cut only where its partner is.
+  void cutPermutation(unsigned partner, StringAttr name, size_t axis) {
+    std::optional<unsigned> permuted = findPermutation(rule);
+    if (permuted && rule.factors[*permuted].partner == partner) {
+      cut(*permuted, name, [&] { assign(axis + 1); });
+    }
+  }
+
+  /// Does the rest with factor `number` cut over one more axis, if it divides.
+  void cut(unsigned number, StringAttr name, function_ref<void()> rest) {
+    axesOf[number].push_back(name);
+    if (rule.factors[number].size % pieces(axesOf[number]) == 0) {
+      rest();
+    }
+    axesOf[number].pop_back();
   }
 
   int64_t pieces(ArrayRef<Attribute> axes) {
@@ -83,9 +98,10 @@ private:
   void finish() {
     OpOption option;
     SmallVector<ArrayAttr> axes;
-    for (ArrayRef<Attribute> ofFactor : axesOf) {
+    for (auto [factor, ofFactor] : llvm::zip(rule.factors, axesOf)) {
       axes.push_back(ArrayAttr::get(mesh.getContext(), ofFactor));
-      option.parts *= mesh.getSize(axes.back());
+      // The axes of a permutation are its partner's.
+      option.parts *= factor.kind == FactorKind::Permutation ? 1 : mesh.getSize(axes.back());
     }
     static_cast<OpShardings &>(option) = makeShardings(op, mesh, rule, axes, pending);
     for (auto [type, sharding] : llvm::zip(op->getResultTypes(), option.results)) {
@@ -102,11 +118,15 @@ private:
     llvm::raw_string_ostream stream(text);
     for (StringAttr axis : mesh.getNames()) {
       stream << (text.empty() ? "" : " ") << axis.getValue() << ":";
-      auto cut = llvm::find_if(
-          axesOf, [&](ArrayRef<Attribute> axes) { return llvm::is_contained(axes, axis); });
+      std::string cuts;
+      for (auto [number, axes] : llvm::enumerate(axesOf)) {
+        if (llvm::is_contained(axes, axis)) {
+          cuts.push_back(static_cast<char>('a' + number));
+        }
+      }
       auto carried = llvm::find_if(pending, [&](auto &entry) { return entry.axis == axis; });
-      if (cut != axesOf.end()) {
-        stream << char('a' + (cut - axesOf.begin()));
+      if (!cuts.empty()) {
+        stream << cuts;
       } else if (carried != pending.end()) {
         stream << "pending";
         llvm::interleave(

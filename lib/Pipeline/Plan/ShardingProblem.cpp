@@ -7,6 +7,8 @@
 
 #include "ShardingProblem.h"
 
+#include "PermutationPrice.h"
+
 #include "weft/Dialect/Weft/IR/Sharding.h"
 #include "weft/Pipeline/ReshardProblem.h"
 
@@ -174,7 +176,8 @@ void ShardingProblem::addOp(ShardableOpInterface op) {
     // Without a machine only what is sent counts, and of equal plans the one that computes less.
     priced.seconds =
         times * (machine ? machine->kernel(op->getName().stripDialect(), precision, flops, bytes)
-                         : 1e-9 * (flops + bytes));
+                         : 1e-9 * (flops + bytes)) +
+        times * pricePermutation(op, option, std::ref(prices));
   }
   for (OpOperand &operand : op->getOpOperands()) {
     if (isa<RankedTensorType>(operand.get().getType())) {
