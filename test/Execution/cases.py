@@ -10,6 +10,7 @@ Sizes divide by every mesh of up to 8 ranks: 8 sequences, 8 key heads, 64 inner 
 tokens. Each case turns on what the others leave off, so that together they cover the model family.
 """
 
+import math
 import random
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,6 +24,29 @@ VALIDATION_EVERY = 10
 
 # (dp, tp) of every split of 2, 4 and 8 ranks.
 ALL_MESHES = [(ranks // tp, tp) for ranks in (2, 4, 8) for tp in (1, 2, 4, 8) if tp <= ranks]
+# (dp, tp, cp), the last of which cuts the sequence.
+SEQUENCE_MESHES = [(1, 1, 2), (1, 1, 4), (2, 1, 2), (1, 2, 2), (2, 2, 2)]
+# The dimensions that each axis cuts.
+AXES = {"dp": ["batch"], "tp": ["kv_heads", "ffn", "vocab"], "cp": ["sequence"]}
+
+
+def ranks(mesh):
+    """The number of ranks of a mesh."""
+    return math.prod(mesh)
+
+
+def mesh_name(mesh, equals="=", between=" "):
+    """A mesh as text: dp=2 tp=1, and cp=4 where it has a third axis."""
+    return between.join(f"{axis}{equals}{size}" for axis, size in zip(AXES, mesh))
+
+
+def plan_text(mesh):
+    """A plan for a mesh of three axes."""
+    axes = [(axis, size) for axis, size in zip(AXES, mesh) if size > 1]
+    shardings = [f'sharding {{ value: "*" dimension: "{dimension}" axes: ["{axis}"] }}'
+                 for axis, _ in axes for dimension in AXES[axis]]
+    sizes = " ".join(f'axis {{ name: "{axis}" size: {size} }}' for axis, size in axes)
+    return "\n".join(["version: 1", f"mesh {{ {sizes} }}", *shardings]) + "\n"
 
 
 @dataclass(frozen=True)
@@ -34,7 +58,7 @@ class Case:
     dropout: bool
     tied: bool
     precision: str = "F64"
-    meshes: tuple = ((2, 1), (1, 2), (2, 2))
+    meshes: tuple = ((2, 1), (1, 2), (2, 2))  # dp, tp and, where the sequence is cut, cp
     attention_biases: bool = True  # of families that have any
     reduction: str = "F32"  # what ranks add up in, with precision BF16
     fp8: bool = False  # products of layers multiply numbers of eight bits
@@ -199,7 +223,8 @@ def write(case, folder):
 
 def all_cases():
     """Every combination, in both precisions, on every mesh."""
-    return [Case(family, optimizer, dropout, tied, precision, tuple(ALL_MESHES))
+    return [Case(family, optimizer, dropout, tied, precision,
+                 tuple(ALL_MESHES + SEQUENCE_MESHES))
             for precision in ("F64", "F32") for family in FAMILIES for optimizer in OPTIMIZERS
             for tied in (True, False) for dropout in (True, False)]
 
@@ -214,8 +239,10 @@ def default_cases():
         Case("qwen", "adamw", True, False),
     ]
     # One case of GPT-2 and one of Llama over every mesh; float32 where the two differ most.
-    chosen[0] = replace(chosen[0], meshes=tuple(ALL_MESHES))
-    chosen[3] = replace(chosen[3], meshes=tuple(ALL_MESHES))
+    chosen[0] = replace(chosen[0], meshes=tuple(ALL_MESHES + SEQUENCE_MESHES))
+    chosen[3] = replace(chosen[3], meshes=tuple(ALL_MESHES + [(1, 1, 8)]))
+    # One with a window.
+    chosen[4] = replace(chosen[4], meshes=chosen[4].meshes + ((1, 1, 4), (1, 4, 2)))
     return chosen + [replace(case, precision="F32", meshes=((2, 2),))
                      for case in (chosen[1], chosen[2])]
 
@@ -234,5 +261,5 @@ def bf16_cases():
     of the llama case; there what rounding changes grows a hundredfold, on one rank as on several,
     and which runs are thrown far is chance."""
     chosen = [Case("gpt2", "adamw", True, True, "BF16", tuple(ALL_MESHES)),
-              Case("llama", "adamw", False, False, "BF16", tuple(ALL_MESHES))]
+              Case("llama", "adamw", False, False, "BF16", tuple(ALL_MESHES + SEQUENCE_MESHES))]
     return chosen + [replace(chosen[1], reduction="BF16", meshes=((2, 1), (1, 2), (2, 2)))]

@@ -105,7 +105,7 @@ class Compiler:
 
     def place(self, case, mesh, suffix=""):
         """A folder of its own for one program."""
-        place = self.folder / f"{case.name}-dp{mesh[0]}-tp{mesh[1]}{suffix}"
+        place = self.folder / f"{case.name}-{cases.mesh_name(mesh, '', '-')}{suffix}"
         place.mkdir(parents=True, exist_ok=True)
         return place
 
@@ -115,9 +115,13 @@ class Compiler:
         model, recipe = cases.write(case, place)
         machine = place / "machine.textproto"
         machine.write_text(cases.MACHINE)
+        split = ["--pin", f"dp={mesh[0]}", "--pin", f"tp={mesh[1]}"]
+        if len(mesh) > 2:
+            plan = place / "plan.textproto"
+            plan.write_text(cases.plan_text(mesh))
+            split = ["--plan", plan]
         call([self.binary, "compile", model, "--machine", machine, "--recipe", recipe,
-              "--target", "host", "--observe-logits", "--pin", f"dp={mesh[0]}", "--pin",
-              f"tp={mesh[1]}", *options, "-o", place / "train"])
+              "--target", "host", "--observe-logits", *split, *options, "-o", place / "train"])
         return place
 
     def run(self, place, mesh, steps=cases.STEPS, gradients_step=0, name="run", threads=1):
@@ -134,7 +138,7 @@ class Compiler:
                    "--validation-every", cases.VALIDATION_EVERY]
         if steps:
             options += ["--save-gradients", gradients, "--gradients-step", gradients_step]
-        call([self.binary, "run", "-n", mesh[0] * mesh[1], place / "train", "--", *options])
+        call([self.binary, "run", "-n", cases.ranks(mesh), place / "train", "--", *options])
         lines = [json.loads(line) for line in metrics.read_text().splitlines()]
         validation = [number(line, "validation_loss") for line in lines if "loss" not in line]
         lines = [line for line in lines if "loss" in line]

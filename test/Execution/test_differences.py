@@ -99,8 +99,10 @@ class Cases(unittest.TestCase):
             self.assertEqual(model.dropout > 0, case.dropout)
             self.assertEqual(recipe.optimizer, case.optimizer)
             seen.add(case.name)
-            for dp, tp in case.meshes:
+            for mesh in case.meshes:
+                dp, tp, cp = (*mesh, 1)[:3]
                 self.assertEqual(recipe.global_batch % dp, 0)
+                self.assertEqual(recipe.sequence_length % cp, 0)
                 for size in (model.kv_heads, model.ffn, model.vocabulary):
                     self.assertEqual(size % tp, 0)
         self.assertEqual(len(seen), 48)
@@ -110,7 +112,8 @@ class Cases(unittest.TestCase):
         for field in ("family", "optimizer", "dropout", "tied", "precision"):
             every = {getattr(case, field) for case in cases.all_cases()}
             self.assertEqual({getattr(case, field) for case in chosen}, every, field)
-        self.assertEqual({mesh for case in chosen for mesh in case.meshes}, set(cases.ALL_MESHES))
+        meshes = {mesh for case in chosen for mesh in case.meshes}
+        self.assertLessEqual({*cases.ALL_MESHES, *cases.SEQUENCE_MESHES}, meshes)
         self.assertEqual(sum(case.dropout for case in cases.all_cases()), 24)
 
     def test_training_moves_the_loss_by_a_tenth(self):
