@@ -31,21 +31,24 @@ double pricePermutation(ShardableOpInterface op, const OpOption &option,
     return 0;
   }
   double cost = 0;
-  auto add = [&](TypeRange types, ArrayRef<SmallVector<unsigned>> tensors,
+  llvm::SmallDenseSet<Value> known;
+  auto add = [&](ValueRange values, ArrayRef<SmallVector<unsigned>> tensors,
                  ArrayRef<ShardingAttr> shardings, bool isResult) {
-    for (auto [type, dims, sharding] : llvm::zip_equal(types, tensors, shardings)) {
+    for (auto [value, dims, sharding] : llvm::zip_equal(values, tensors, shardings)) {
       const unsigned *dim = llvm::find(dims, *permuted);
-      if (dim == dims.end() || sharding.getDims()[dim - dims.begin()].empty()) {
+      bool isCut = dim != dims.end() && !sharding.getDims()[dim - dims.begin()].empty();
+      // A value that is several operands is sent once.
+      if (!isCut || !known.insert(value).second) {
         continue;
       }
       ArrayAttr axes = sharding.getDims()[dim - dims.begin()];
       auto times = double(sharding.getMesh().getSize(axes) - (isResult ? 0 : 1));
       cost += times * price(planner::StepKind::Permute, toAxes(sharding.getMesh(), axes),
-                            bytesOf(type, sharding));
+                            bytesOf(value.getType(), sharding));
     }
   };
-  add(op->getOperandTypes(), rule.operands, option.operands, /*isResult=*/false);
-  add(op->getResultTypes(), rule.results, option.results, /*isResult=*/true);
+  add(op->getOperands(), rule.operands, option.operands, /*isResult=*/false);
+  add(op->getResults(), rule.results, option.results, /*isResult=*/true);
   return cost;
 }
 
