@@ -30,7 +30,9 @@ std::optional<Descriptions> weft::readDescriptions(const CompileOptions &options
     machine = desc::withNodes(*machine, options.nodes);
   }
   auto recipe = desc::loadRecipe(options.recipe);
-  auto plan = options.plan.empty() ? desc::applyPins(options.pins) : desc::loadPlan(options.plan);
+  auto plan = !options.plan.empty()   ? desc::loadPlan(options.plan)
+              : !options.mesh.empty() ? desc::parseMesh(options.mesh)
+                                      : desc::applyPins(options.pins);
   std::optional<desc::Result<desc::ModelSpec>> model;
   if (!options.startAfter) {
     model = desc::loadModel(options.input);

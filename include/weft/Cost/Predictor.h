@@ -102,6 +102,7 @@ public:
   double rendezvous(Group group) const;
 
   int64_t devicesPerNode() const { return machine.devicesPerNode; }
+  double memoryBytes() const { return double(machine.device.memoryBytes); }
 
 private:
   double memorySeconds(double bytes) const;
