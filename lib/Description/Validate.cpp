@@ -122,6 +122,9 @@ static void checkSharding(const PlanSpec &plan, const ShardingSpec &sharding,
       sizes.push_back(length);
     }
   }
+  if (sharding.axes.empty()) {
+    return; // What is whole may as well not be there.
+  }
   if (sizes.empty()) {
     error("legal_r1", "the model has no dimension " + detail::quote(sharding.dimension) +
                           ", only " + detail::join(names));
@@ -154,11 +157,13 @@ static void checkSharding(const PlanSpec &plan, const ShardingSpec &sharding,
 Diagnostics validatePlan(const ModelSpec &model, const RecipeSpec &recipe,
                          const MachineSpec &machine, const PlanSpec &plan) {
   Diagnostics diagnostics;
-  for (const ShardingSpec &sharding : plan.shardings) {
-    if (model.graph && sharding.dimension != "batch") {
-      continue; // Only the graph knows its dimensions: apply-plan checks them.
+  for (const std::vector<ShardingSpec> *entries : {&plan.shardings, &plan.homes}) {
+    for (const ShardingSpec &sharding : *entries) {
+      if (model.graph && sharding.dimension != "batch") {
+        continue; // Only the graph knows its dimensions: apply-plan checks them.
+      }
+      checkSharding(plan, sharding, dimensionsOf(model, recipe), machine, diagnostics);
     }
-    checkSharding(plan, sharding, dimensionsOf(model, recipe), machine, diagnostics);
   }
   // legal_r3
   if (plan.ranks() > machine.devices()) {
