@@ -286,7 +286,7 @@ def default_cases():
         Case("llama", "adamw", False, True),
         Case("llama", "sgd", True, False),
         Case("qwen", "adamw", True, False),
-        Case("experts", "adamw", True, True, meshes=EXPERT_MESHES),
+        Case("experts", "adamw", False, True, meshes=EXPERT_MESHES),
         Case("experts", "sgd", False, False, meshes=EXPERT_MESHES),
         Case("experts", "adamw", False, False, meshes=EXPERT_MESHES, routing=False),
     ]
