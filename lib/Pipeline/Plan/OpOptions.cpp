@@ -7,6 +7,7 @@
 
 #include "OpOptions.h"
 
+#include "weft/Dialect/Weft/IR/RuleHooks.h"
 #include "weft/Dialect/Weft/IR/Sharding.h"
 
 using namespace mlir;
@@ -43,12 +44,12 @@ private:
     for (auto [number, type] : llvm::enumerate(op->getOperandTypes())) {
       if (canPend(type)) {
         all.push_back(number);
-        if (op.isAdditiveIn({unsigned(number)})) {
+        if (isAdditive(op, {unsigned(number)})) {
           additive.push_back({unsigned(number)});
         }
       }
     }
-    if (all.size() > 1 && op.isAdditiveIn(all)) {
+    if (all.size() > 1 && isAdditive(op, all)) {
       additive.push_back(all);
     }
   }

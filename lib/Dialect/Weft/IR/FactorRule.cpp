@@ -7,6 +7,7 @@
 
 #include "weft/Dialect/Weft/IR/FactorRule.h"
 
+#include "weft/Dialect/Weft/IR/RuleHooks.h"
 #include "weft/Dialect/Weft/IR/Sharding.h"
 
 #include "llvm/ADT/DenseMap.h"
@@ -15,6 +16,12 @@
 using namespace mlir;
 
 namespace weft {
+
+RuleHooks ruleHooks;
+
+bool isAdditive(ShardableOpInterface op, ArrayRef<unsigned> operands) {
+  return op.isAdditiveIn(operands) || (ruleHooks.claimsAdditive && ruleHooks.claimsAdditive(op));
+}
 
 std::string letters(int64_t rank, char first) {
   std::string result;
@@ -80,6 +87,9 @@ FactorRule buildRule(Operation *op, RuleBuilder builder, ArrayRef<std::string> o
   }
   rule.reductions.assign(reductions.begin(), reductions.end());
   rule.reductions.resize(op->getNumResults(), ReductionKind::Sum);
+  if (ruleHooks.changeRule) {
+    ruleHooks.changeRule(op, rule);
+  }
   return rule;
 }
 } // namespace
@@ -310,7 +320,7 @@ private:
       if (pending.empty()) {
         continue;
       }
-      if (!cast<ShardableOpInterface>(op).isAdditiveIn(pending)) {
+      if (!isAdditive(cast<ShardableOpInterface>(op), pending)) {
         InFlightDiagnostic diagnostic = op->emitOpError("is not additive in operand");
         diagnostic << (pending.size() == 1 ? " #" : "s #");
         llvm::interleave(
