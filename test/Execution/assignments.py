@@ -100,10 +100,10 @@ def write_ranks(tools, folder, mesh, enumerate_options, opt_options=(), name="ra
          "-verify-partition", "-o", name)
 
 
-def compile_ranks(tools, folder, name="ranks.mlir", program="program"):
+def compile_ranks(tools, folder, options=(), name="ranks.mlir", program="program"):
     """Compiles what the ranks do."""
     call(folder, tools / "weft", "compile", name, "--start-after=partition", *FILES, "--plan",
-         "plan", "-o", program)
+         "plan", *options, "-o", program)
     return program
 
 

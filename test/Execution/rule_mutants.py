@@ -9,9 +9,9 @@
 
     rule_mutants.py --bin build/bin [--count N]
 
-All who ask an op how it may be sharded get the same wrong answer, the verifier of Plan included. A
-mistake is noticed where a verifier refuses what follows from it, or where a result is another one.
-It does not count if no program of the test becomes another one by it.
+All who ask an op how it may be sharded get the same wrong answer, the verifiers of its shapes and
+shardings included. A mistake is noticed where something else of the compiler refuses what follows
+from it, or where a result is another one. It does not count if no program becomes another one by it.
 
 Prints a line for each mistake, then "N passed, N failed"; fails if one failed or there were fewer
 than asked for.
@@ -19,6 +19,7 @@ than asked for.
 
 import argparse
 import random
+import re
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
@@ -49,7 +50,7 @@ class Bench:
 
     def of(self, op):
         """The cases in which `op` occurs; of what occurs in all, those that are about it."""
-        found = [(case, place) for case, place, text in self.cases if f"{op} " in text]
+        found = [(case, place) for case, place, text in self.cases if re.search(rf"{op}\b", text)]
         own = [(case, place) for case, place in found if case.name.startswith(f"{op[5:]}/")]
         return own if len(found) == len(self.cases) else found
 
@@ -67,18 +68,19 @@ class Bench:
 
     def notice(self, mutation):
         """How `mutation` is noticed, None if it is not, and "" if it changes nothing."""
-        op, changed = mutation.split(":")[0], False
+        op, changed, planted = mutation.split(":")[0], False, f"--mutate-rule={mutation}"
         for case, place in self.of(op):
             name = mutation.replace(":", "-")
             try:
-                mutant = self.ranks(place, op, [f"-mutate-rule={mutation}"], f"{name}.mlir")
+                mutant = self.ranks(place, op, [planted], f"{name}.mlir")
             except ProgramError as error:
                 return f"refused: {error}"
             if mutant == self.right_ranks(place, op):
                 continue
             changed = True
             try:
-                program = assignments.compile_ranks(self.tools, place, f"{name}.mlir", name)
+                program = assignments.compile_ranks(self.tools, place, [planted],
+                                                    f"{name}.mlir", name)
                 _, found = assignments.faults(assignments.run(place, program),
                                               assignments.tolerance_of(case))
             except ProgramError as error:

@@ -5,9 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "MutateRules.h"
-
-#include "weft/Dialect/Weft/IR/Weft.h"
+#include "weft/Dialect/Weft/IR/RuleMutation.h"
 #include "weft/InitAll.h"
 #include "weft/Pipeline/ModuleText.h"
 
@@ -24,11 +22,8 @@ static llvm::cl::opt<bool>
     listShardableOps("list-shardable-ops",
                      llvm::cl::desc("Print the ops that say how they may be sharded, and exit"));
 
-static llvm::cl::opt<std::string>
-    mutateRule("mutate-rule", llvm::cl::value_desc("NAME:KIND:SITE"),
-               llvm::cl::desc("Plant a mistake in the factor rules of the ops NAME, to test the "
-                              "tests: SITE numbers those of a KIND. " +
-                              std::string(weft::kRuleMutations)));
+static llvm::cl::opt<std::string> mutateRule("mutate-rule", llvm::cl::value_desc("NAME:KIND:SITE"),
+                                             llvm::cl::desc(weft::kRuleMutationHelp));
 
 static void printShardableOps(const DialectRegistry &registry) {
   MLIRContext context(registry);
@@ -84,8 +79,13 @@ int main(int argc, char **argv) {
     printShardableOps(registry);
     return 0;
   }
-  if (!mutateRule.empty() && failed(weft::plantRuleMutation(mutateRule))) {
-    return 1;
+  if (!mutateRule.empty()) {
+    std::optional<weft::RuleMutation> mutation = weft::RuleMutation::parse(mutateRule);
+    if (!mutation) {
+      return asMainReturnCode(
+          fail("--mutate-rule: expected NAME:KIND:SITE, got '" + llvm::Twine(mutateRule) + "'"));
+    }
+    weft::plant(*mutation);
   }
   return asMainReturnCode(run(input, output, registry));
 }

@@ -7,7 +7,7 @@
 
 #include "OpOptions.h"
 
-#include "weft/Dialect/Weft/IR/RuleHooks.h"
+#include "weft/Dialect/Weft/IR/RuleMutation.h"
 #include "weft/Dialect/Weft/IR/Sharding.h"
 
 using namespace mlir;

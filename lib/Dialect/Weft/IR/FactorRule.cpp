@@ -7,7 +7,7 @@
 
 #include "weft/Dialect/Weft/IR/FactorRule.h"
 
-#include "weft/Dialect/Weft/IR/RuleHooks.h"
+#include "weft/Dialect/Weft/IR/RuleMutation.h"
 #include "weft/Dialect/Weft/IR/Sharding.h"
 
 #include "llvm/ADT/DenseMap.h"
@@ -16,12 +16,6 @@
 using namespace mlir;
 
 namespace weft {
-
-RuleHooks ruleHooks;
-
-bool isAdditive(ShardableOpInterface op, ArrayRef<unsigned> operands) {
-  return op.isAdditiveIn(operands) || (ruleHooks.claimsAdditive && ruleHooks.claimsAdditive(op));
-}
 
 std::string letters(int64_t rank, char first) {
   std::string result;
@@ -87,9 +81,7 @@ FactorRule buildRule(Operation *op, RuleBuilder builder, ArrayRef<std::string> o
   }
   rule.reductions.assign(reductions.begin(), reductions.end());
   rule.reductions.resize(op->getNumResults(), ReductionKind::Sum);
-  if (ruleHooks.changeRule) {
-    ruleHooks.changeRule(op, rule);
-  }
+  mutateRule(op, rule);
   return rule;
 }
 } // namespace

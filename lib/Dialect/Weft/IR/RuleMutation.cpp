@@ -1,30 +1,23 @@
-//===- MutateRules.cpp - plants a mistake in a factor rule ----------------===//
+//===- RuleMutation.cpp - plants a mistake in a factor rule ---------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "MutateRules.h"
-
-#include "weft/Dialect/Weft/IR/RuleHooks.h"
+#include "weft/Dialect/Weft/IR/RuleMutation.h"
 
 using namespace mlir;
 
 namespace weft {
 
-const char *const kRuleMutations =
-    "swap: two dimensions of a tensor carry each other's factors; factor: a dimension carries the "
-    "next factor; forget: it carries one of its own; free: a factor that must be replicated may be "
-    "cut; join: partial results are joined by another operator; additive: the op is so in all "
-    "operands";
+const char *const kRuleMutationHelp =
+    "plant a mistake in what all ops NAME say of how they may be sharded: the one\n"
+    "numbered SITE of KIND swap, factor, forget, free, join or additive";
 
 namespace {
 
-struct {
-  std::string op, kind;
-  unsigned site = 0;
-} planted;
+std::optional<RuleMutation> planted;
 
 /// Makes the mistakes of a kind that can be made in a rule, which outlives them.
 using Sites = SmallVectorImpl<std::function<void()>>;
@@ -100,40 +93,45 @@ constexpr std::pair<StringLiteral, Finder> kFinders[] = {{"swap", swapDimensions
                                                          {"join", joinOtherwise}};
 constexpr StringLiteral kAdditive = "additive";
 
-void changeRule(Operation *op, FactorRule &rule) {
-  if (op->getName().getStringRef() != planted.op) {
+bool concerns(Operation *op) { return planted && op->getName().getStringRef() == planted->op; }
+
+} // namespace
+
+std::optional<RuleMutation> RuleMutation::parse(StringRef text) {
+  SmallVector<StringRef> parts;
+  text.split(parts, ':');
+  RuleMutation mutation;
+  if (parts.size() != 3 || parts[2].getAsInteger(10, mutation.site)) {
+    return {};
+  }
+  auto isKind = [&](const auto &finder) { return finder.first == parts[1]; };
+  if (llvm::none_of(kFinders, isKind) && parts[1] != kAdditive) {
+    return {};
+  }
+  mutation.op = parts[0];
+  mutation.kind = parts[1];
+  return mutation;
+}
+
+void plant(RuleMutation mutation) { planted = std::move(mutation); }
+
+void mutateRule(Operation *op, FactorRule &rule) {
+  if (!concerns(op)) {
     return;
   }
   SmallVector<std::function<void()>> sites;
   for (auto [kind, find] : kFinders) {
-    if (planted.kind == kind) {
+    if (planted->kind == kind) {
       find(rule, sites);
     }
   }
-  if (planted.site < sites.size()) {
-    sites[planted.site]();
+  if (planted->site < sites.size()) {
+    sites[planted->site]();
   }
 }
 
-bool claimsAdditive(Operation *op) {
-  return planted.kind == kAdditive && op->getName().getStringRef() == planted.op;
-}
-
-} // namespace
-
-LogicalResult plantRuleMutation(StringRef mutation) {
-  SmallVector<StringRef> parts;
-  mutation.split(parts, ':');
-  auto isKind = [&](const auto &finder) { return finder.first == parts[1]; };
-  if (parts.size() != 3 || (llvm::none_of(kFinders, isKind) && parts[1] != kAdditive) ||
-      parts[2].getAsInteger(10, planted.site)) {
-    llvm::errs() << "weft-opt: --mutate-rule: expected NAME:KIND:SITE, got '" << mutation << "'\n";
-    return failure();
-  }
-  planted.op = parts[0];
-  planted.kind = parts[1];
-  ruleHooks = {changeRule, claimsAdditive};
-  return success();
+bool isAdditive(ShardableOpInterface op, ArrayRef<unsigned> operands) {
+  return op.isAdditiveIn(operands) || (concerns(op) && planted->kind == kAdditive);
 }
 
 } // namespace weft
