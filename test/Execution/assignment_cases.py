@@ -228,7 +228,38 @@ def images(n):
         %z = weft.softmax %x : !x -> !z""")
 
 
+def experts(n):
+    """A routing by the greatest of scores; where there are as many slots as tokens all find one."""
+    routing = f"batch={n} s={n} ffn={n}"
+    tokens, slots = f"batch={n} s={n} hidden={n}", f"ffn={n} batch={n} slot=2 hidden={n}"
+    square_slots = f"ffn={n} batch={n} slot={n} hidden={n}"
+
+    def routed(name, operands, result, body):
+        return case(f"experts/{name}", n, {**operands, "m": routing}, {"z": result}, f"""
+            %mask = weft.top_k 2 of %m : !m -> !m
+            {body}""")
+
+    for filled in (slots, square_slots):
+        count = "two" if filled == slots else "all"
+        yield routed(f"dispatch {count}", {"x": tokens, "w": routing}, filled,
+                     "%z = weft.dispatch %x by %w at %mask : !x, !w, !m -> !z")
+        yield routed(f"combine {count}", {"x": filled, "w": routing}, tokens,
+                     "%z = weft.combine %x by %w at %mask : !x, !w, !m -> !z")
+        yield routed(f"slot_products {count}", {"x": tokens, "y": filled}, routing,
+                     "%z = weft.slot_products %x, %y at %mask : !x, !y, !m -> !z")
+    yield routed("biased", {"x": routing, "b": f"ffn={n}"}, routing, """
+            %chosen = weft.top_k 1 of %m bias(%b : !b) : !m -> !m
+            %z = weft.map ins(%x, %chosen : !x, !m) maps [#ijk, #ijk] -> !z {
+            ^bb0(%a: f64, %c: f64):
+              %r = arith.mulf %a, %c : f64
+              weft.yield %r : f64
+            }""")
+    for dim in range(3):
+        yield case(f"cumulative_sum/{dim}", n, {"x": routing}, {"z": routing}, f"""
+            %z = weft.cumulative_sum %x along {dim} : !x -> !z""")
+
+
 def cases_for(n):
     """All cases for n ranks."""
-    return [each for group in (maps, contracts, layers, places, shapes, images)
+    return [each for group in (maps, contracts, layers, places, shapes, images, experts)
             for each in group(n)]

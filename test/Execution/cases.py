@@ -25,11 +25,46 @@ VALIDATION_EVERY = 10
 ALL_MESHES = [(ranks // tp, tp) for ranks in (2, 4, 8) for tp in (1, 2, 4, 8) if tp <= ranks]
 
 
+# Splits with experts over an axis of their own, (dp, tp, ep), beside some without: ranks of one
+# place on ep hold the same experts, and all axes but tp cut the batch.
+EXPERT_MESHES = ((2, 1), (1, 2), (2, 2), (1, 1, 2), (2, 1, 2), (1, 2, 2), (1, 1, 8))
+
+
+def sizes_of(mesh):
+    """(dp, tp, ep) of a mesh that may leave out ep."""
+    return (*mesh, 1)[:3]
+
+
+def ranks_of(mesh):
+    dp, tp, ep = sizes_of(mesh)
+    return dp * tp * ep
+
+
+def label_of(mesh):
+    """What a mesh is called."""
+    dp, tp, ep = sizes_of(mesh)
+    return f"dp={dp} tp={tp}" + (f" ep={ep}" if ep > 1 else "")
+
+
+def plan_text(mesh):
+    """The plan of a mesh with experts over ep."""
+    sizes = dict(zip(("dp", "tp", "ep"), sizes_of(mesh)))
+    axes = [name for name in ("dp", "ep", "tp") if sizes[name] > 1]
+    text = "version: 1\nmesh {\n" + "".join(
+        f'  axis {{ name: "{name}" size: {sizes[name]} }}\n' for name in axes) + "}\n"
+    for dimension, names in (("batch", ("dp", "ep")), ("experts", ("ep",)), ("kv_heads", ("tp",)),
+                             ("ffn", ("tp",)), ("vocab", ("tp",))):
+        cut = ", ".join(f'"{name}"' for name in names if name in axes)
+        if cut:
+            text += f'sharding {{ value: "*" dimension: "{dimension}" axes: [{cut}] }}\n'
+    return text
+
+
 @dataclass(frozen=True)
 class Case:
     """One model with one recipe, in one precision, and the meshes to split it over."""
 
-    family: str  # "gpt2", "llama" or "qwen"
+    family: str  # "gpt2", "llama", "qwen" or "experts"
     optimizer: str  # "adamw" or "sgd"
     dropout: bool
     tied: bool
@@ -38,6 +73,7 @@ class Case:
     attention_biases: bool = True  # of families that have any
     reduction: str = "F32"  # what ranks add up in, with precision BF16
     fp8: bool = False  # products of layers multiply numbers of eight bits
+    routing: bool = True  # of families with experts: with losses and capacities
     coarse: bool = False  # takes AdamW's epsilon of the narrower precisions
 
     @property
@@ -46,6 +82,7 @@ class Case:
                  "tied" if self.tied else "untied", self.precision.lower()]
         parts += [] if self.attention_biases else ["nobias"]
         parts += ["fp8"] if self.fp8 else []
+        parts += [] if self.routing else ["dropless"]
         parts += ["narrow"] if self.reduction == "BF16" else []
         return "-".join(parts + (["coarse"] if self.coarse else []))
 
@@ -80,6 +117,29 @@ attention_output_bias: false
 query_key_norm: true
 attention_window: 5
 """,
+    # Half of the layers of the untied case have experts.
+    "experts": """heads: 8
+norm: RMS_NORM
+activation: SWIGLU
+positions: ROTARY
+""",
+}
+
+# What of a recipe is for experts.
+ROUTINGS = {
+    ("experts", True): """routing {
+  load_balance_loss: 0.1
+  router_z_loss: 0.01
+  capacity_factor: 1.25
+  capacity_group: GLOBAL_BATCH
+}
+""",
+    ("experts", False): """routing {
+  load_balance_loss: 0.05
+  load_balance_group: SEQUENCE
+  capacity_factor: 1.0
+}
+""",
 }
 
 # What the tied and the untied case of a family have each for itself.
@@ -89,7 +149,20 @@ DETAILS = {
     ("llama", True): "rotary { theta: 500.0 scaling: LINEAR factor: 2.0 }\n",
     ("qwen", True): "",
     ("qwen", False): "maximum_length: 16\n",
-    ("llama", False): """rotary {
+    ("experts", True): "experts { experts: 8 experts_per_token: 2 ffn: 32 }\n",
+    ("experts", False): """experts {
+  experts: 16
+  experts_per_token: 3
+  ffn: 16
+  shared_ffn: 24
+  shared_gate: true
+  first_layer: 1
+  scoring: SIGMOID
+  scale: 1.5
+  groups: 4
+  kept_groups: 2
+}
+""",    ("llama", False): """rotary {
   theta: 500.0
   scaling: LLAMA3
   factor: 2.0
@@ -144,6 +217,8 @@ def recipe_text(case):
     epsilon = "epsilon: 1e-6 " if case.precision != "F64" or case.coarse else ""
     mixed = f"mixed {{ reduction: {case.reduction} }}\n" if case.precision == "BF16" else ""
     mixed += "fp8 {}\n" if case.fp8 else ""
+    if case.routing:
+        mixed += ROUTINGS.get((case.family, case.tied), "")
     return f"""version: 1
 sequence_length: 16
 global_batch_sequences: 8
@@ -212,6 +287,9 @@ def default_cases():
         Case("llama", "adamw", False, True),
         Case("llama", "sgd", True, False),
         Case("qwen", "adamw", True, False),
+        Case("experts", "adamw", True, True, meshes=EXPERT_MESHES),
+        Case("experts", "sgd", False, False, meshes=EXPERT_MESHES),
+        Case("experts", "adamw", False, False, meshes=EXPERT_MESHES, routing=False),
     ]
     # One case of GPT-2 and one of Llama over every mesh; float32 where the two differ most.
     chosen[0] = replace(chosen[0], meshes=tuple(ALL_MESHES))

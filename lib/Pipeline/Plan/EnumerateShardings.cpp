@@ -23,29 +23,50 @@ namespace {
 
 RankedTensorType tensorTypeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-/// The options of `op`, and each that cuts something over several axes also in the other order.
-SmallVector<OpOption> enumerateInAllOrders(ShardableOpInterface op, MeshAttr mesh) {
-  auto reversed = [](ShardingAttr sharding) {
-    auto dims = llvm::map_to_vector(sharding.getDims(), [](ArrayAttr axes) {
-      return ArrayAttr::get(axes.getContext(), llvm::to_vector(llvm::reverse(axes)));
-    });
-    return ShardingAttr::get(sharding.getMesh(), dims, sharding.getUnreduced(),
-                             sharding.getReduction());
+/// An op in one way.
+struct Way {
+  unsigned number;
+  ShardableOpInterface op;
+  std::string name;
+  /// Null where it is no tensor.
+  SmallVector<ShardingAttr> operands, results;
+};
+
+Way wayOf(unsigned number, ShardableOpInterface op, const OpOption &option, LayoutSpaces &spaces) {
+  auto toSharding = [&](Type type, uint32_t layout, ReductionKind reduction) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return tensor ? spaces.sharding(tensor.getRank(), layout, reduction) : ShardingAttr();
   };
-  SmallVector<OpOption> options = enumerateOptions(op, mesh);
-  for (size_t number = 0, count = options.size(); number < count; ++number) {
-    OpOption other = options[number];
-    for (SmallVector<ShardingAttr> *shardings : {&other.operands, &other.results}) {
-      for (ShardingAttr &sharding : *shardings) {
-        sharding = sharding ? reversed(sharding) : sharding;
+  Way way{number, op, option.name, {}, {}};
+  for (auto [type, layout] : llvm::zip(op->getOperandTypes(), option.operands)) {
+    way.operands.push_back(toSharding(type, layout, ReductionKind::Sum));
+  }
+  SmallVector<ReductionKind> reductions = op.getFactorRule().reductions;
+  for (auto [type, layout, reduction] :
+       llvm::zip(op->getResultTypes(), option.results, reductions)) {
+    way.results.push_back(toSharding(type, layout, reduction));
+  }
+  return way;
+}
+
+/// The same with all that is cut over several axes in the other order; nothing if that is the same.
+std::optional<Way> reversed(const Way &way) {
+  Way other = way;
+  other.name += " reversed";
+  for (SmallVector<ShardingAttr> *shardings : {&other.operands, &other.results}) {
+    for (ShardingAttr &sharding : *shardings) {
+      if (!sharding) {
+        continue;
       }
-    }
-    if (other.operands != options[number].operands || other.results != options[number].results) {
-      other.name += " reversed";
-      options.push_back(std::move(other));
+      auto dims = llvm::map_to_vector(sharding.getDims(), [](ArrayAttr axes) {
+        return ArrayAttr::get(axes.getContext(), llvm::to_vector(llvm::reverse(axes)));
+      });
+      sharding = ShardingAttr::get(sharding.getMesh(), dims, sharding.getUnreduced(),
+                                   sharding.getReduction());
     }
   }
-  return options;
+  bool isSame = other.operands == way.operands && other.results == way.results;
+  return isSame ? std::nullopt : std::optional(std::move(other));
 }
 
 /// Puts values that are whole on every rank into other shardings.
@@ -131,13 +152,6 @@ private:
   DenseMap<std::pair<Value, Attribute>, Value> done;
 };
 
-/// An op in one way.
-struct Way {
-  unsigned number;
-  ShardableOpInterface op;
-  OpOption option;
-};
-
 struct EnumerateShardingsPass : impl::EnumerateShardingsPassBase<EnumerateShardingsPass> {
   using Base::Base;
 
@@ -178,10 +192,12 @@ struct EnumerateShardingsPass : impl::EnumerateShardingsPassBase<EnumerateShardi
                     : type;
     };
     for (VariableOp variable : module.getOps<VariableOp>()) {
-      if (variable.getTensorType() != whole(variable.getTensorType())) {
+      Type type = whole(variable.getTensorType());
+      if (getSharding(variable.getTensorType()) && variable.getTensorType() != type) {
         return variable.emitError("enumerate-shardings: expected a variable that is whole on "
-                                  "every rank, see apply-plan");
+                                  "every rank");
       }
+      variable.setType(cast<RankedTensorType>(type));
     }
     for (auto function : module.getOps<func::FuncOp>()) {
       for (Value argument : function.getArguments()) {
@@ -203,6 +219,7 @@ struct EnumerateShardingsPass : impl::EnumerateShardingsPassBase<EnumerateShardi
   SmallVector<Way> collect(func::FuncOp step) {
     SmallVector<Way> ways;
     SmallVector<Operation *> seen;
+    LayoutSpaces spaces(mesh);
     for (Operation &op : step.getOps()) {
       auto shardable = dyn_cast<ShardableOpInterface>(op);
       auto isSame = [&](Operation *other) {
@@ -215,8 +232,11 @@ struct EnumerateShardingsPass : impl::EnumerateShardingsPassBase<EnumerateShardi
         continue;
       }
       seen.push_back(&op);
-      for (OpOption &option : enumerateInAllOrders(shardable, mesh)) {
-        ways.push_back({unsigned(seen.size()), shardable, std::move(option)});
+      for (const OpOption &option : enumerateOptions(shardable, spaces)) {
+        ways.push_back(wayOf(unsigned(seen.size()), shardable, option, spaces));
+        if (std::optional<Way> other = reversed(ways.back())) {
+          ways.push_back(std::move(*other));
+        }
       }
     }
     return ways;
@@ -224,15 +244,15 @@ struct EnumerateShardingsPass : impl::EnumerateShardingsPassBase<EnumerateShardi
 
   void apply(Operation *end, Placement &placement, const Way &way) {
     SmallVector<Value> operands(way.op->getOperands());
-    for (auto [operand, sharding] : llvm::zip(operands, way.option.operands)) {
+    for (auto [operand, sharding] : llvm::zip(operands, way.operands)) {
       operand = sharding ? placement.place(operand, sharding) : operand;
     }
     Operation *copy = OpBuilder(end).clone(*way.op);
     copy->setOperands(operands);
-    for (auto [result, sharding] : llvm::zip(copy->getResults(), way.option.results)) {
+    for (auto [result, sharding] : llvm::zip(copy->getResults(), way.results)) {
       result.setType(withSharding(tensorTypeOf(result), sharding));
     }
-    observe(end, copy, std::to_string(way.number) + " " + way.option.name);
+    observe(end, copy, std::to_string(way.number) + " " + way.name);
   }
 
   /// Hands all results of `op` to the runtime, in float64.
