@@ -8,6 +8,7 @@
 #include "OpOptions.h"
 
 #include "weft/Dialect/Weft/IR/AttributeNames.h"
+#include "weft/Dialect/Weft/IR/RuleMutation.h"
 #include "weft/Pipeline/ReshardProblem.h"
 
 using namespace mlir;
@@ -78,7 +79,7 @@ private:
       return;
     }
     auto add = [&](ArrayRef<unsigned> together) {
-      if (op.isAdditiveIn(together)) {
+      if (isAdditive(op, together)) {
         std::string name = "pending";
         for (unsigned operand : together) {
           name += '#' + std::to_string(operand);

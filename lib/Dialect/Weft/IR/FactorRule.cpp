@@ -7,6 +7,7 @@
 
 #include "weft/Dialect/Weft/IR/FactorRule.h"
 
+#include "weft/Dialect/Weft/IR/RuleMutation.h"
 #include "weft/Dialect/Weft/IR/Sharding.h"
 
 #include "llvm/ADT/DenseMap.h"
@@ -80,6 +81,7 @@ FactorRule buildRule(Operation *op, RuleBuilder builder, ArrayRef<std::string> o
   }
   rule.reductions.assign(reductions.begin(), reductions.end());
   rule.reductions.resize(op->getNumResults(), ReductionKind::Sum);
+  mutateRule(op, rule);
   return rule;
 }
 } // namespace
@@ -358,7 +360,7 @@ private:
       if (pending.empty()) {
         continue;
       }
-      if (!cast<ShardableOpInterface>(op).isAdditiveIn(pending)) {
+      if (!isAdditive(cast<ShardableOpInterface>(op), pending)) {
         InFlightDiagnostic diagnostic = op->emitOpError("is not additive in operand");
         diagnostic << (pending.size() == 1 ? " #" : "s #");
         llvm::interleave(
