@@ -122,7 +122,10 @@ const Entry kTable[] = {
      [](const Program &program) { return std::to_string(program.rankCount()); },
      applyNumber<&Options::ranks>},
     {"Training", "--threads", "N", "threads that share the work of one rank",
-     [](const Program &program) { return std::to_string(threadsOf(program, {})); }, applyThreads},
+     [](const Program &program) {
+       return std::to_string(threadsOf(program, {}, program.rankCount()));
+     },
+     applyThreads},
     {"Training", "--timeout", "SECONDS", "how long a rank waits for others before the run fails",
      [](const Program &) { return std::string("60"); }, applyTimeout},
 
@@ -283,8 +286,8 @@ bool checkValidation(const Options &options, std::string &error) {
 
 } // namespace
 
-int64_t weft::rt::threadsOf(const Program &program, const Options &options) {
-  int64_t share = countProcessors() / program.rankCount();
+int64_t weft::rt::threadsOf(const Program &program, const Options &options, int64_t ranksOnHost) {
+  int64_t share = countProcessors() / ranksOnHost;
   return options.threads.value_or(std::clamp<int64_t>(share, 1, program.threadsPerRank));
 }
 

@@ -51,8 +51,8 @@ bool parseOptions(const Program &program, std::span<const char *const> arguments
                   std::string &error);
 
 /// Threads that each rank of the program uses: what was asked for, or else as many as the rank's
-/// device has cores, but no more than this machine has processors for each rank.
-int64_t threadsOf(const Program &program, const Options &options);
+/// device has cores, but no more than this machine has processors for each of the `ranksOnHost`.
+int64_t threadsOf(const Program &program, const Options &options, int64_t ranksOnHost);
 
 /// What --help prints; `name` is how the executable was called.
 std::string helpText(const Program &program, const std::string &name);

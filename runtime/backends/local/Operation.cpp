@@ -78,6 +78,20 @@ bool Operation::run(const void *operand, void *result) const {
   return group->part(member);
 }
 
+bool Operation::collect(std::span<const char> own, const Communicator::Receiver &take) const {
+  if (!group) {
+    take(0, own);
+    return true;
+  }
+  if (!group->meet(member, *this, &own, nullptr)) {
+    return false;
+  }
+  for (size_t other = 0; member == 0 && other < group->size(); ++other) {
+    take(int64_t(other), *static_cast<const std::span<const char> *>(group->operandOf(other)));
+  }
+  return group->part(member);
+}
+
 void Operation::moveElements(void *result) const {
   switch (collective.kind) {
   case CollectiveKind::AllReduce:
