@@ -233,7 +233,7 @@ TEST(Maximum, KeepsNotANumberFromAnyRank) {
   for (int64_t bad = 0; bad < 3; ++bad) {
     auto backend = makeBackendUnderTest(line(3), std::chrono::seconds(60));
     if (!backend) {
-      return;
+      continue;
     }
     std::vector<double> results(3);
     RunResult run = backend->run([&](Communicator &communicator) {

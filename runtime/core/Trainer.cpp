@@ -7,7 +7,7 @@
 
 #include "core/Trainer.h"
 
-#include "backends/local/LocalBackend.h"
+#include "backends/MakeBackend.h"
 #include "core/Books.h"
 #include "core/CheckedMath.h"
 #include "core/Checkpoint.h"
@@ -30,9 +30,6 @@
 using namespace weft::rt;
 
 namespace {
-
-/// How long, after a failure, ranks and threads may take to come to their end.
-constexpr std::chrono::seconds kGrace(5);
 
 /// What one rank's thread has for itself.
 struct alignas(64) RankState {
@@ -469,10 +466,11 @@ ExitCode Trainer::run() {
 
 ExitCode weft::rt::train(const Program &program, const KernelCode *kernels,
                          const Options &options) {
-  LocalOptions local;
-  local.timeout = std::chrono::duration_cast<std::chrono::nanoseconds>(
-      std::chrono::duration<double>(options.timeoutSeconds));
-  local.grace = kGrace;
-  std::unique_ptr<Backend> backend = makeLocalBackend(program.mesh, local);
-  return Trainer(program, kernels, options, *backend).run();
+  ChosenBackend chosen;
+  std::string error;
+  if (!makeBackend(program, options, chosen, error)) {
+    printStartError(error);
+    return ExitCode::Error;
+  }
+  return Trainer(program, kernels, options, *chosen.backend).run();
 }

@@ -87,7 +87,7 @@ public:
   virtual bool wait(Handle handle) = 0;
 
   /// Both at once.
-  bool run(Handle handle, const void *operand, void *result) {
+  virtual bool run(Handle handle, const void *operand, void *result) {
     return issue(handle, operand, result) && wait(handle);
   }
 
