@@ -37,6 +37,9 @@ static bool makeMpi(const Program &program, const Options &options, MpiOptions m
     return false;
   }
   chosen.backend = makeMpiBackend(*chosen.world, program.mesh, mpi, error);
+  if (!chosen.backend) {
+    chosen.world->abandon();
+  }
   return chosen.backend != nullptr;
 }
 
@@ -63,11 +66,10 @@ bool weft::rt::isFirstProcess() {
 }
 
 void weft::rt::printStartError(const std::string &error) {
-  if (error.empty()) {
-    return; // Another process tells it.
-  }
   if (!isFirstProcess()) {
     std::this_thread::sleep_for(kGrace);
   }
-  std::fprintf(stderr, "error: %s\n", error.c_str());
+  if (!error.empty()) {
+    std::fprintf(stderr, "error: %s\n", error.c_str());
+  }
 }

@@ -36,8 +36,8 @@ inline constexpr std::chrono::seconds kGrace(5);
 bool makeBackend(const Program &program, const Options &options, ChosenBackend &chosen,
                  std::string &error);
 
-/// Prints an error, if there is one, that all processes of a run are likely to have: only the first
-/// prints at once, and the launcher then ends the others.
+/// Prints an error that all processes of a run are likely to have: only the first prints at once,
+/// and the launcher then ends the others. An empty one is known to be told by the first.
 void printStartError(const std::string &error);
 
 /// Whether this process is the one that prints what all processes know.

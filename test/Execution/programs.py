@@ -120,7 +120,8 @@ class Compiler:
               f"tp={mesh[1]}", *options, "-o", place / "train"])
         return place
 
-    def run(self, place, mesh, steps=cases.STEPS, gradients_step=0, name="run", threads=1):
+    def run(self, place, mesh, steps=cases.STEPS, gradients_step=0, name="run", threads=1,
+            backend="local"):
         """Runs the program in `place` from fresh weights; raises ProgramError. `threads` share the
         work of each rank."""
         metrics, weights, gradients, logits = (
@@ -134,7 +135,8 @@ class Compiler:
                    "--validation-every", cases.VALIDATION_EVERY]
         if steps:
             options += ["--save-gradients", gradients, "--gradients-step", gradients_step]
-        call([self.binary, "run", "-n", mesh[0] * mesh[1], place / "train", "--", *options])
+        call([self.binary, "run", "-n", mesh[0] * mesh[1], "--backend", backend, place / "train",
+              "--", *options])
         lines = [json.loads(line) for line in metrics.read_text().splitlines()]
         validation = [number(line, "validation_loss") for line in lines if "loss" not in line]
         lines = [line for line in lines if "loss" in line]

@@ -108,11 +108,15 @@ void Arbiter::waits(int64_t rank, const Waiting &waiting, Clock::time_point now)
     return;
   }
   inquiry = Inquiry{rank, waiting, now + kPatience};
-  for (int64_t other : waiting.missing) {
-    ranks[size_t(other)].answer.clear();
+  // All are asked, as those who are missing may wait for one that is stuck.
+  for (Rank &each : ranks) {
+    each.answer.clear();
   }
-  for (int64_t other : waiting.missing) {
-    send(other, Message::Asks, "");
+  ranks[size_t(rank)].answer = "waits";
+  for (int64_t other = 0; other < int64_t(ranks.size()); ++other) {
+    if (other != rank) {
+      send(other, Message::Asks, "");
+    }
   }
   look(now);
 }
@@ -127,20 +131,25 @@ void Arbiter::look(Clock::time_point now) {
   if (first || !inquiry) {
     return;
   }
-  const std::vector<int64_t> &missing = inquiry->waiting.missing;
-  bool allKnown = std::none_of(missing.begin(), missing.end(),
-                               [&](int64_t rank) { return tell(rank).empty(); });
-  if (!allKnown && now < inquiry->end) {
+  std::vector<int64_t> mute;
+  for (int64_t rank = 0; rank < int64_t(ranks.size()); ++rank) {
+    if (tell(rank).empty()) {
+      mute.push_back(rank);
+    }
+  }
+  if (!mute.empty() && now < inquiry->end) {
     return;
   }
   std::string message = inquiry->waiting.text;
-  for (int64_t rank : missing) {
-    std::string known = tell(rank);
-    ranks[size_t(rank)].gone = known.empty(); // Nobody need wait for its end.
-    message += concat("; rank ", rank, " is missing: ",
-                      known.empty() ? concat("its ", places[size_t(rank)],
-                                             " does not answer, as when it is stopped")
-                                    : concat("it ", known));
+  for (int64_t rank : inquiry->waiting.missing) {
+    if (std::string known = tell(rank); !known.empty()) {
+      message += concat("; rank ", rank, " is missing: it ", known);
+    }
+  }
+  for (int64_t rank : mute) {
+    message += concat("; rank ", rank, " is missing: its ", places[size_t(rank)],
+                      " does not answer, as when it is stopped");
+    ranks[size_t(rank)].gone = true; // Nobody need wait for its end.
   }
   failed(inquiry->rank, message);
 }

@@ -191,14 +191,17 @@ void Watch::handleOther(uint8_t kind, const std::string &text) {
 /// The launcher ends all processes when one has died. Whoever knows why may still say it.
 void Watch::handleSignal() {
   signalfd_siginfo information;
-  if (read(signalDescriptor, &information, sizeof information) != sizeof information ||
-      isBroken()) {
+  if (read(signalDescriptor, &information, sizeof information) != sizeof information) {
+    return;
+  }
+  isHurried = true;
+  if (failure) {
     return;
   }
   auto end = Clock::now() + (self == 0 ? kLastLook : kLastLookOfOthers);
   while (Clock::now() < end) {
     poll(std::chrono::milliseconds(20));
-    if (isBroken()) {
+    if (failure) {
       return;
     }
   }
@@ -220,7 +223,7 @@ bool Watch::agree(std::string &text, std::string &error) {
     votes[0] = own;
   }
   // The answer counts even if rank 0 has ended since.
-  while (!agreed && !isBroken()) {
+  while (!agreed && !failure) {
     if (self == 0 && std::ranges::all_of(votes, [](auto &vote) { return vote.has_value(); })) {
       auto bad = std::ranges::find_if(votes, [](auto &vote) { return vote->starts_with('e'); });
       agreed = bad == votes.end() ? own : **bad;
@@ -240,6 +243,11 @@ bool Watch::agree(std::string &text, std::string &error) {
   agreed.reset();
   bool ok = result.starts_with('t');
   (ok ? text : error) = result.substr(1);
+  // Rank 0 tells the error and ends; who ends before may make the launcher kill it.
+  for (auto end = Clock::now() + grace; !ok && self != 0 && !firstIsGone && Clock::now() < end;) {
+    poll(std::chrono::milliseconds(100));
+  }
+  hasDisagreed = !ok;
   return ok;
 }
 
@@ -259,7 +267,9 @@ void Watch::sendLeaving(const std::map<int64_t, int64_t> &begun) {
 /// Whether this process need not wait any more.
 bool Watch::isOver(bool isDone, Clock::time_point now) {
   // Rank 0 reports and then ends; who ends before makes the launcher kill it.
-  bool isLate = failure && now > *heard + grace + (self == 0 ? Clock::duration() : kFirstPatience);
+  bool isLate =
+      failure && ((self == 0 && isHurried) ||
+                  now > *heard + grace + (self == 0 ? Clock::duration() : kFirstPatience));
   if (self != 0) {
     return isLate || (isDone && (isAllOver || (failure && (firstIsGone || firstIsMute))));
   }

@@ -62,8 +62,8 @@ public:
 
   /// See Backend::speaks.
   bool speaks();
-  /// Whether some process may be gone.
-  bool isBroken() const { return failure.has_value(); }
+  /// Whether the run ends by a failure, so that some processes may not wait for others.
+  bool isBroken() const { return failure.has_value() || hasDisagreed; }
 
 private:
   void poll(std::chrono::milliseconds limit);
@@ -91,6 +91,9 @@ private:
   Arbiter arbiter;
   /// The first one, as rank 0 says; or that rank 0 does not say anything any more.
   std::optional<Failure> failure;
+  bool hasDisagreed = false;
+  /// The launcher ends this process, and soon.
+  bool isHurried = false;
   bool firstIsGone = false, firstIsMute = false, firstTells = false, wasMute = false, hasLeft = false, isAllOver = false;
   Clock::time_point lastPoll = Clock::now();
   /// When this rank has told rank 0 of a failure; when it has heard of one.
