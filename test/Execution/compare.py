@@ -10,6 +10,8 @@
     equality   programs for several meshes against the program for one rank: losses and weights of
                20 steps, all gradients of the first and of a later step, validations, logits
     repeat     the same program twice, and once with ranks of three threads: equal to the last bit
+    backends   programs with ranks as processes against ranks as threads: equal to the last bit; of
+               all cases and meshes a few, which --seed draws, or with --full all
     precision  bf16 programs for several meshes: no further from the same model in float64 than
                twice what the program for one rank is; prints how far losses and gradients are
     reference  programs against the NumPy implementation in test/Reference
@@ -20,6 +22,7 @@ Prints a line for each comparison, then "N passed, N failed"; fails if one faile
 
 import argparse
 import os
+import random
 import sys
 import tempfile
 from collections import deque
@@ -33,6 +36,8 @@ import programs
 from programs import Once, ProgramError
 
 REFERENCE_STEPS = 6
+# Pairs of a case and a mesh that `backends` compares unless asked for all.
+BACKENDS_SAMPLE = 6
 REFERENCE_MESHES = (cases.ONE_RANK, "dp=2,tp=2")
 
 # A check is a generator of (what is compared, function that returns the fault, or None or Figures if
@@ -87,6 +92,28 @@ def check_repeat(compiler, case):
             return None
 
         yield f"{mesh} repeats its bits", compare
+
+
+def check_backends(compiler, case):
+    """Ranks as processes, on the meshes of `case`, against ranks as threads."""
+    for mesh in case.meshes:
+        def compare(mesh=mesh):
+            place = compiler.program(case, mesh)
+            threads, processes = (compiler.run(place, mesh, name=backend, gradients_step=1,
+                                               backend=backend) for backend in ("local", "mpi"))
+            for a, b in zip(threads.files, processes.files):
+                if a.read_bytes() != b.read_bytes():
+                    return f"{a.name} and {b.name} differ"
+            return differences.of_runs(processes, threads, 0.0, ("losses", "norms", "validation"))
+
+        yield f"{mesh} has the same bits on both backends", compare
+
+
+def drawn(chosen, seed, count):
+    """`count` of the pairs of a case and a mesh, as cases of one mesh each."""
+    pairs = [(case, mesh) for case in chosen for mesh in case.meshes if mesh != cases.ONE_RANK]
+    return [replace(case, meshes=(mesh,)) for case, mesh in
+            random.Random(seed).sample(pairs, min(count, len(pairs)))]
 
 
 def check_precision(compiler, case):
@@ -144,7 +171,7 @@ def guarded(compare):
 
 
 CHECKS = {"equality": check_equality, "repeat": check_repeat, "precision": check_precision,
-          "reference": check_reference, "mutants": mutants.check_mutants}
+          "reference": check_reference, "backends": check_backends, "mutants": mutants.check_mutants}
 
 
 def results(work, jobs):
@@ -181,6 +208,9 @@ def cases_of(kind, options):
         chosen = cases.bf16_cases()
     if kind == "repeat":
         chosen = chosen + cases.bf16_cases()[:1]
+    if kind == "backends":
+        chosen = chosen + cases.bf16_cases() + cases.fp8_cases()
+        chosen = chosen if options.full else drawn(chosen, options.seed, BACKENDS_SAMPLE)
     if kind == "mutants":
         # The mesh has both axes, and only float64 tells a small mistake from rounding.
         # A key's bias moves all scores of a query alike, so its gradient is zero, however often it
@@ -226,6 +256,7 @@ def main():
     parser.add_argument("--weft", default="build/bin/weft", help="the compiler")
     parser.add_argument("--full", action="store_true", help="every case on every mesh")
     parser.add_argument("--case", help="only cases whose name contains this")
+    parser.add_argument("--seed", type=int, default=0, help="draws the comparisons of backends")
     parser.add_argument("--folder", help="where programs go and stay; default: a temporary one")
     parser.add_argument("--jobs", type=int, default=2, help="comparisons at a time")
     parser.add_argument("--dry-run", action="store_true",

@@ -122,7 +122,8 @@ class Compiler:
               place / "train"])
         return place
 
-    def run(self, place, mesh, steps=cases.STEPS, gradients_step=0, name="run", threads=1):
+    def run(self, place, mesh, steps=cases.STEPS, gradients_step=0, name="run", threads=1,
+            backend="local"):
         """Runs the program in `place` from fresh weights; raises ProgramError. `threads` share the
         work of each rank."""
         metrics, weights, gradients, logits = (
@@ -136,7 +137,8 @@ class Compiler:
                    "--validation-every", cases.VALIDATION_EVERY]
         if steps:
             options += ["--save-gradients", gradients, "--gradients-step", gradients_step]
-        call([self.binary, "run", "-n", cases.ranks_of(mesh), place / "train", "--", *options])
+        call([self.binary, "run", "-n", cases.ranks_of(mesh), "--backend", backend, place / "train",
+              "--", *options])
         lines = [json.loads(line) for line in metrics.read_text().splitlines()]
         validation = [number(line, "validation_loss") for line in lines
                       if "validation_loss" in line]
