@@ -37,7 +37,7 @@ from programs import Once, ProgramError
 
 REFERENCE_STEPS = 6
 # Pairs of a case and a mesh that `backends` compares unless asked for all.
-BACKENDS_SAMPLE = 6
+BACKENDS_SAMPLE = 3
 REFERENCE_MESHES = (cases.ONE_RANK, "dp=2,tp=2")
 
 # A check is a generator of (what is compared, function that returns the fault, or None or Figures if

@@ -94,7 +94,8 @@ private:
   bool hasDisagreed = false;
   /// The launcher ends this process, and soon.
   bool isHurried = false;
-  bool firstIsGone = false, firstIsMute = false, firstTells = false, wasMute = false, hasLeft = false, isAllOver = false;
+  bool firstIsGone = false, firstIsMute = false, firstTells = false, wasMute = false,
+       hasLeft = false, isAllOver = false;
   Clock::time_point lastPoll = Clock::now();
   /// When this rank has told rank 0 of a failure; when it has heard of one.
   std::optional<Clock::time_point> told, heard;
