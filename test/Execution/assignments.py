@@ -35,7 +35,7 @@ MESHES = ((2, 2), (2, 3), (4,))
 AXES = "ab"
 
 # Without --full: so many ways of each program, of one mesh for each case.
-SAMPLE = 40
+SAMPLE = 24
 
 # Relative to the greatest element of a result, or to 1. What ranks add up they add in another
 # order; what is narrower is rounded to its own precision.
