@@ -33,6 +33,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   }
   require(options.steps >= 0 && options.timeoutSeconds > 0, "numbers lie in their ranges");
   require(options.validationSplit >= 0 && options.validationSplit < 1, "as does this one");
-  require(threadsOf(program, options) >= 1, "a rank has a thread");
+  require(threadsOf(program, options, program.rankCount()) >= 1, "a rank has a thread");
   return 0;
 }

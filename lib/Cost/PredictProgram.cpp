@@ -23,6 +23,10 @@ desc::Precision precisionOf(rt::ElementType type) {
                                          : desc::Precision::F32;
 }
 
+bool isFloat(rt::ElementType type) {
+  return type != rt::ElementType::I64 && type != rt::ElementType::I32;
+}
+
 class ProgramPredictor {
 public:
   ProgramPredictor(const rt::Program &program, const desc::MachineSpec &machine)
@@ -52,16 +56,19 @@ public:
   }
 
 private:
-  /// What the largest buffer is made of that a kernel writes.
+  /// The format of the largest buffer of floats that a kernel reads, or writes where it reads none:
+  /// what it multiplies, whatever it adds up in.
   desc::Precision kernelPrecision(const rt::Instruction &instruction) const {
-    const rt::Buffer *largest = nullptr;
+    const rt::Buffer *read = nullptr, *written = nullptr;
     for (const rt::Operand &operand : instruction.operands) {
       const rt::Buffer &buffer = program.buffers[operand.buffer];
-      if (operand.access != rt::Access::Read && (!largest || buffer.bytes > largest->bytes)) {
+      const rt::Buffer *&largest = operand.access == rt::Access::Write ? written : read;
+      if (isFloat(buffer.type) && (!largest || buffer.bytes > largest->bytes)) {
         largest = &buffer;
       }
     }
-    return largest ? precisionOf(largest->type) : desc::Precision::F32;
+    const rt::Buffer *decisive = read ? read : written;
+    return decisive ? precisionOf(decisive->type) : desc::Precision::F32;
   }
 
   Group groupOver(const std::vector<uint32_t> &axes) {

@@ -160,13 +160,15 @@ void Review::checkRanks() {
 
 /// legal_r5. Without padding legal_r2 says it.
 void Review::checkPieces() {
-  for (const ShardingSpec &entry : plan.shardings) {
-    std::optional<int64_t> ways = pieces(entry.axes);
-    std::optional<int64_t> size = dimensionSize(model, recipe, entry.dimension);
-    if (request.mayPad && ways && size && *ways > *size) {
-      error(entry.location, "legal_r5",
-            product(entry.axes) + " cuts " + entry.dimension + "=" + text(*size) +
-                " into more pieces than it has elements, use at most " + text(*size));
+  for (const std::vector<ShardingSpec> *entries : {&plan.shardings, &plan.homes}) {
+    for (const ShardingSpec &entry : *entries) {
+      std::optional<int64_t> ways = pieces(entry.axes);
+      std::optional<int64_t> size = dimensionSize(model, recipe, entry.dimension);
+      if (request.mayPad && ways && size && *ways > *size) {
+        error(entry.location, "legal_r5",
+              product(entry.axes) + " cuts " + entry.dimension + "=" + text(*size) +
+                  " into more pieces than it has elements, use at most " + text(*size));
+      }
     }
   }
 }

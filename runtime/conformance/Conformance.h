@@ -19,7 +19,8 @@
 
 namespace weft::rt::conformance {
 
-/// A backend for all ranks of `mesh`, whose collectives wait for `timeout`.
+/// A backend for all ranks of `mesh`, whose collectives wait for `timeout`. Null in a process that
+/// has none of them: the test is the others'.
 std::unique_ptr<Backend> makeBackendUnderTest(std::vector<Axis> mesh,
                                               std::chrono::milliseconds timeout);
 

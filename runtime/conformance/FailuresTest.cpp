@@ -24,29 +24,33 @@ using Clock = std::chrono::steady_clock;
 const Collective kSum = {
     CollectiveKind::AllReduce, ReductionKind::Sum, ElementType::F32, {0}, {4}, 0, 0};
 
-/// Two ranks meet, each with its own collective; gives the report.
-std::string reportOf(const Collective &first, const Collective &second, uint32_t instruction0 = 5,
-                     uint32_t instruction1 = 5) {
+/// Rank 0 comes with `first`, rank 1 with `second`; the run must end with a report that `matches`.
+void expectReport(const Collective &first, const Collective &second,
+                  const testing::Matcher<const std::string &> &matches, uint32_t instruction1 = 5) {
   auto backend = makeBackendUnderTest({{"all", 2}}, std::chrono::seconds(60));
+  if (!backend) {
+    return;
+  }
   RunResult run = backend->run([&](Communicator &communicator) {
     bool isFirst = communicator.rank() == 0;
-    auto handle = communicator.prepare(
-        isFirst ? first : second,
-        {"step", isFirst ? instruction0 : instruction1, isFirst ? "mlp" : "attention"});
+    auto handle =
+        communicator.prepare(isFirst ? first : second,
+                             {"step", isFirst ? 5u : instruction1, isFirst ? "mlp" : "attention"});
     std::vector<char> operand(256), result(256);
     EXPECT_FALSE(communicator.run(handle, operand.data(), result.data()));
   });
   EXPECT_FALSE(run.abandoned);
-  return run.failure ? run.failure->message : "no failure";
+  ASSERT_TRUE(run.failure);
+  EXPECT_THAT(run.failure->message, matches);
 }
 
 TEST(Mismatch, NamesBothRanksAndWhatTheyBrought) {
   Collective gather = kSum;
   gather.kind = CollectiveKind::AllGather;
-  EXPECT_EQ(reportOf(kSum, gather),
-            "ranks 0 and 1 came to the same place with different collectives: rank 0 with "
-            "all-reduce sum f32 [4] (step instruction 5, mlp), rank 1 with all-gather f32 [4] "
-            "(step instruction 5, attention)");
+  expectReport(kSum, gather,
+               "ranks 0 and 1 came to the same place with different collectives: rank 0 with "
+               "all-reduce sum f32 [4] (step instruction 5, mlp), rank 1 with all-gather f32 [4] "
+               "(step instruction 5, attention)");
 }
 
 TEST(Mismatch, OfReductionTypeCountAndInstruction) {
@@ -54,14 +58,17 @@ TEST(Mismatch, OfReductionTypeCountAndInstruction) {
   maximum.reduction = ReductionKind::Max;
   wide.type = ElementType::F64;
   longer.shape = {5};
-  EXPECT_THAT(reportOf(kSum, maximum), HasSubstr("rank 1 with all-reduce max f32 [4]"));
-  EXPECT_THAT(reportOf(kSum, wide), HasSubstr("rank 1 with all-reduce sum f64 [4]"));
-  EXPECT_THAT(reportOf(kSum, longer), HasSubstr("rank 1 with all-reduce sum f32 [5]"));
-  EXPECT_THAT(reportOf(kSum, kSum, 5, 6), HasSubstr("(step instruction 6, attention)"));
+  expectReport(kSum, maximum, HasSubstr("rank 1 with all-reduce max f32 [4]"));
+  expectReport(kSum, wide, HasSubstr("rank 1 with all-reduce sum f64 [4]"));
+  expectReport(kSum, longer, HasSubstr("rank 1 with all-reduce sum f32 [5]"));
+  expectReport(kSum, kSum, HasSubstr("(step instruction 6, attention)"), 6);
 }
 
 TEST(Timeout, NamesWhoWaitsWhereAndWhoIsMissing) {
   auto backend = makeBackendUnderTest({{"all", 3}}, std::chrono::milliseconds(200));
+  if (!backend) {
+    return;
+  }
   Clock::time_point begin = Clock::now();
   RunResult run = backend->run([&](Communicator &communicator) {
     auto first = communicator.prepare(kSum, {"step", 3, "embedding"});
@@ -89,6 +96,9 @@ TEST(Timeout, NamesWhoWaitsWhereAndWhoIsMissing) {
 TEST(Timeout, NamesACircle) {
   // Rank 0 waits for 1 in one group, 1 for 3 in another, and so on: nobody can go on.
   auto backend = makeBackendUnderTest({{"a", 2}, {"b", 2}}, std::chrono::milliseconds(200));
+  if (!backend) {
+    return;
+  }
   RunResult run = backend->run([&](Communicator &communicator) {
     Collective overA = kSum, overB = kSum;
     overB.axes = {1};
@@ -103,6 +113,9 @@ TEST(Timeout, NamesACircle) {
 
 TEST(Leaving, IsNoticedWithoutWaitingForTheTimeout) {
   auto backend = makeBackendUnderTest({{"all", 2}}, std::chrono::seconds(60));
+  if (!backend) {
+    return;
+  }
   Clock::time_point begin = Clock::now();
   RunResult run = backend->run([&](Communicator &communicator) {
     auto handle = communicator.prepare(kSum, {"step", 0, "x"});
@@ -121,6 +134,9 @@ TEST(Leaving, IsNoticedWithoutWaitingForTheTimeout) {
 
 TEST(Failing, StopsAllRanksWithOneReport) {
   auto backend = makeBackendUnderTest({{"all", 4}}, std::chrono::seconds(60));
+  if (!backend) {
+    return;
+  }
   Clock::time_point begin = Clock::now();
   RunResult run = backend->run([&](Communicator &communicator) {
     auto handle = communicator.prepare(kSum, {"step", 0, "x"});
@@ -141,6 +157,9 @@ TEST(Failing, StopsAllRanksWithOneReport) {
 
 TEST(Failing, ANewRunBeginsAfresh) {
   auto backend = makeBackendUnderTest({{"all", 2}}, std::chrono::seconds(60));
+  if (!backend) {
+    return;
+  }
   EXPECT_FALSE(backend->run([](Communicator &) {}).failure);
   RunResult run = backend->run([&](Communicator &communicator) {
     auto handle = communicator.prepare(kSum, {"step", 0, "x"});

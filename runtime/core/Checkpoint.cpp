@@ -24,7 +24,7 @@ using namespace weft::rt;
 
 bool weft::rt::saveTensors(const std::string &path, const std::vector<TensorHeader> &tensors,
                            const std::map<std::string, std::string> &metadata,
-                           const std::function<void(size_t, std::span<char>)> &read,
+                           const std::function<bool(size_t, std::span<char>)> &read,
                            std::string &error) {
   OutputFile file;
   if (!file.open(path, error) || !file.write(safetensorsHeader(tensors, metadata), error)) {
@@ -34,37 +34,61 @@ bool weft::rt::saveTensors(const std::string &path, const std::vector<TensorHead
   for (size_t i = 0; i < tensors.size(); ++i) {
     TensorLayout whole = {tensors[i].type, tensors[i].shape, {}};
     bytes.resize(globalBytes(whole));
-    read(i, bytes);
-    if (!file.write(bytes, error)) {
+    if (!read(i, bytes) || !file.write(bytes, error)) {
       return false;
     }
   }
   return file.commit(error);
 }
 
-bool weft::rt::saveCheckpoint(const std::string &path, const Program &program,
-                              std::span<const Executor *const> executors, int64_t step,
-                              std::string &error) {
-  std::vector<const NamedTensor *> tensors;
-  std::vector<TensorHeader> headers;
-  for (const auto *list : {&program.parameters, &program.optimizerState}) {
-    for (const NamedTensor &tensor : *list) {
-      tensors.push_back(&tensor);
-      headers.push_back({tensor.name, tensor.layout.type, tensor.layout.globalShape});
-    }
+/// Brings the pieces of a tensor together in `whole`, on rank 0.
+static bool collectTensor(const Program &program, const Executor &executor,
+                          const TensorPiece &piece, std::span<char> whole) {
+  std::span<const char> own = piece.bytes;
+  if (!holdsFirstCopy(*piece.layout, executor.coordinates())) {
+    own = {};
   }
-  auto read = [&](size_t i, std::span<char> bytes) {
-    const TensorLayout &layout = tensors[i]->layout;
-    for (const Executor *executor : executors) {
-      if (holdsFirstCopy(layout, executor->coordinates())) {
-        gatherPiece(layout, program.mesh, executor->coordinates(),
-                    executor->address(tensors[i]->buffer), bytes.data());
-      }
+  return executor.communicator().collect(own, [&](int64_t rank, std::span<const char> bytes) {
+    if (!bytes.empty()) {
+      gatherPiece(*piece.layout, program.mesh, program.coordinatesOf(rank), bytes.data(),
+                  whole.data());
     }
-  };
+  });
+}
+
+bool weft::rt::savePieces(const std::string &path, const Program &program, const Executor &executor,
+                          const std::vector<TensorPiece> &pieces, int64_t step) {
+  if (executor.rank() != 0) {
+    return std::all_of(pieces.begin(), pieces.end(), [&](const TensorPiece &piece) {
+      return collectTensor(program, executor, piece, {});
+    });
+  }
+  std::vector<TensorHeader> headers;
+  for (const TensorPiece &piece : pieces) {
+    headers.push_back({piece.name, piece.layout->type, piece.layout->globalShape});
+  }
   std::map<std::string, std::string> metadata = {
       {"format", "weft"}, {"step", std::to_string(step)}, {"plan", program.planHash}};
-  return saveTensors(path, headers, metadata, read, error);
+  auto read = [&](size_t i, std::span<char> bytes) {
+    return collectTensor(program, executor, pieces[i], bytes);
+  };
+  std::string error;
+  // Without an error it is another rank that has failed, and has said why.
+  return saveTensors(path, headers, metadata, read, error) ||
+         (!error.empty() && executor.communicator().fail(error));
+}
+
+bool weft::rt::saveCheckpoint(const std::string &path, const Program &program,
+                              const Executor &executor, int64_t step) {
+  std::vector<TensorPiece> pieces;
+  for (const auto *list : {&program.parameters, &program.optimizerState}) {
+    for (const NamedTensor &tensor : *list) {
+      const char *bytes = static_cast<const char *>(executor.address(tensor.buffer));
+      pieces.push_back(
+          {tensor.name, &tensor.layout, {bytes, program.buffers[tensor.buffer].bytes}});
+    }
+  }
+  return savePieces(path, program, executor, pieces, step);
 }
 
 bool Checkpoint::open(const std::string &path, const Program &program, std::string &error) {

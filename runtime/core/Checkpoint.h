@@ -23,14 +23,28 @@
 namespace weft::rt {
 
 /// Writes tensors to a safetensors file, whole or not at all. `read(i, bytes)` is to fill `bytes`
-/// with tensor i; one tensor at a time is in memory.
+/// with tensor i; one tensor at a time is in memory. If it returns false, nothing is written, and
+/// `error` is what `read` has set.
 bool saveTensors(const std::string &path, const std::vector<TensorHeader> &tensors,
                  const std::map<std::string, std::string> &metadata,
-                 const std::function<void(size_t, std::span<char>)> &read, std::string &error);
+                 const std::function<bool(size_t, std::span<char>)> &read, std::string &error);
 
-/// Saves parameters and optimizer state of all ranks, none of which may be running.
-bool saveCheckpoint(const std::string &path, const Program &program,
-                    std::span<const Executor *const> executors, int64_t step, std::string &error);
+/// A tensor of which a rank has a piece.
+struct TensorPiece {
+  std::string name;
+  const TensorLayout *layout = nullptr;
+  std::span<const char> bytes;
+};
+
+/// Writes whole tensors to a file, with the metadata "format", "step" and "plan". All ranks call
+/// it at the same point, each with its pieces of the same tensors; rank 0 writes. On failure has
+/// told the communicator.
+bool savePieces(const std::string &path, const Program &program, const Executor &executor,
+                const std::vector<TensorPiece> &pieces, int64_t step);
+
+/// Saves parameters and optimizer state so.
+bool saveCheckpoint(const std::string &path, const Program &program, const Executor &executor,
+                    int64_t step);
 
 /// A file to start from, checked against a program.
 class Checkpoint {

@@ -41,6 +41,10 @@ public:
   /// has locked it.
   bool open(const std::string &path, std::string &error);
 
+  /// Names the folder, for a process that only reads and writes files in it. Another one has
+  /// locked it.
+  void name(const std::string &path) { this->path = path; }
+
   /// Makes and locks the folder, if `open` did not find it.
   bool create(std::string &error);
 

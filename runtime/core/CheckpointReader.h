@@ -19,9 +19,12 @@ namespace weft::rt {
 /// The files of one checkpoint, mapped. Immutable after `open`; any thread may read.
 class CheckpointReader {
 public:
-  /// Fails if the checkpoint in the folder at `path` is not whole, byte by byte, or is not that of
-  /// `step`.
-  bool open(const std::string &path, int64_t step, std::string &error);
+  /// How much of a checkpoint is looked at: every byte, or sizes and headers, where another process
+  /// has looked at the bytes.
+  enum class Check : uint8_t { Bytes, Form };
+
+  /// Fails if the checkpoint in the folder at `path` is not whole, or is not that of `step`.
+  bool open(const std::string &path, int64_t step, Check check, std::string &error);
 
   const Manifest &manifest() const { return content; }
 
@@ -34,7 +37,7 @@ public:
   void load(const Program &program, Executor &executor) const;
 
 private:
-  bool openShard(const Shard &shard, std::string &error);
+  bool openShard(const Shard &shard, Check check, std::string &error);
   bool checkPieces(std::string &error) const;
   bool fits(const NamedTensor &tensor, std::string &error) const;
 

@@ -17,16 +17,42 @@ using namespace weft::rt;
 /// What is lost must be known even to those who want no output.
 static void warn(const std::string &text) { std::fprintf(stderr, "warning: %s\n", text.c_str()); }
 
-Checkpoints::Checkpoints(const Program &program, const Options &options)
-    : program(program), options(options),
+Checkpoints::Checkpoints(const Program &program, const Options &options, RankRange ranks)
+    : program(program), options(options), leads(ranks.has(0)),
       run{program.modelName, options.seed, program.globalBatch, program.sequenceLength, {}},
-      readers(program.rankCount()), writers(size_t(program.rankCount())) {}
+      readers(ranks.count), writers(size_t(program.rankCount())) {}
 
-bool Checkpoints::open(std::string &error) {
-  std::vector<int64_t> steps;
+bool Checkpoints::open(Backend &backend, std::string &error) {
   if (options.checkpointDir.empty()) {
     return true;
   }
+  std::string step;
+  if (!leads) {
+    folder.name(options.checkpointDir);
+  } else if (look(error)) {
+    error.clear(); // What is passed over is no error.
+    step = found ? std::to_string(first) : "";
+  }
+  if (!backend.agree(step, error)) {
+    return false;
+  }
+  if (!leads && !step.empty()) {
+    follow(step, error);
+  }
+  return backend.agree(step, error);
+}
+
+/// What rank 0's process has looked through byte by byte, the others only open.
+bool Checkpoints::follow(const std::string &step, std::string &error) {
+  first = std::stoll(step);
+  found = true;
+  reader = std::make_unique<CheckpointReader>();
+  return reader->open(folder.pathOf(first), first, CheckpointReader::Check::Form, error) &&
+         reader->fits(program, error);
+}
+
+bool Checkpoints::look(std::string &error) {
+  std::vector<int64_t> steps;
   if (!folder.open(options.checkpointDir, error) || !folder.list(steps, error)) {
     return false;
   }
@@ -47,7 +73,7 @@ bool Checkpoints::open(std::string &error) {
 bool Checkpoints::findWhole(const std::vector<int64_t> &steps, std::string &error) {
   for (int64_t step : steps) {
     reader = std::make_unique<CheckpointReader>();
-    if (reader->open(folder.pathOf(step), step, error)) {
+    if (reader->open(folder.pathOf(step), step, CheckpointReader::Check::Bytes, error)) {
       first = step;
       return true;
     }
@@ -65,7 +91,7 @@ bool Checkpoints::begin(const std::optional<DataIdentity> &data, std::string &er
     return true;
   }
   if (!found) {
-    return folder.create(error);
+    return !leads || folder.create(error);
   }
   std::string changes = differences(reader->manifest().run, run);
   if (!changes.empty() && !options.allowChanges) {
@@ -119,7 +145,7 @@ std::string Checkpoints::writtenText(int64_t step) const {
 
 void Checkpoints::cleanUp() {
   std::string error;
-  if (!options.checkpointDir.empty() && !folder.removeLeftovers(error)) {
+  if (leads && !options.checkpointDir.empty() && !folder.removeLeftovers(error)) {
     warn(error);
   }
 }

@@ -20,12 +20,14 @@ namespace weft::rt {
 /// by one thread, then each rank's thread calls what takes its Executor.
 class Checkpoints {
 public:
-  Checkpoints(const Program &program, const Options &options);
+  /// For the ranks of this process: rank 0's changes the folder, others read and write files in it.
+  Checkpoints(const Program &program, const Options &options, RankRange ranks);
 
-  /// Looks for the newest whole checkpoint. Warns of damaged ones that it passes over. Fails if
-  /// there have been checkpoints and none is whole, if that one is not of this program, or if
-  /// another run uses the folder.
-  bool open(std::string &error);
+  /// Looks for the newest whole checkpoint, together with all other processes: rank 0's looks and
+  /// tells. Warns of damaged ones that it passes over. Fails, on all, if there have been
+  /// checkpoints and none is whole, if that one is not of this program, or if another run uses the
+  /// folder.
+  bool open(Backend &backend, std::string &error);
 
   /// Whether there is a checkpoint to go on from; then, the step to go on with and the folder.
   bool resumes() const { return found; }
@@ -56,14 +58,17 @@ public:
   void cleanUp();
 
 private:
+  bool look(std::string &error);
   bool findWhole(const std::vector<int64_t> &steps, std::string &error);
+  bool follow(const std::string &step, std::string &error);
 
   const Program &program;
   const Options &options;
+  const bool leads;
   RunIdentity run;
   CheckpointFolder folder;
   std::unique_ptr<CheckpointReader> reader;
-  /// Ranks that still read from `reader`; the last one closes its files.
+  /// Ranks of this process that still read from `reader`; the last one closes its files.
   std::atomic<int64_t> readers;
   /// By rank.
   std::vector<std::unique_ptr<CheckpointWriter>> writers;

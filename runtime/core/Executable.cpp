@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "backends/MakeBackend.h"
 #include "core/Text.h"
 #include "core/Trainer.h"
 
@@ -20,6 +21,9 @@ static std::string versionText(const Program &program) {
 }
 
 static ExitCode printAndEnd(const std::string &text) {
+  if (!isFirstProcess()) {
+    return ExitCode::Success; // Once is enough.
+  }
   if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) {
     return ExitCode::Success;
   }
@@ -55,7 +59,7 @@ int weft::rt::runExecutable(std::span<const char> bytes, const KernelCode *kerne
   std::string name = arguments.empty() ? "train" : arguments.front();
   Options options;
   if (!parseOptions(program, arguments.subspan(arguments.empty() ? 0 : 1), options, error)) {
-    std::fprintf(stderr, "error: %s\n", error.c_str());
+    printStartError(error);
     return int(ExitCode::Error);
   }
   return int(perform(program, kernels, options, name));

@@ -7,6 +7,7 @@
 
 #include "core/ObservedTensors.h"
 
+#include "core/CheckedMath.h"
 #include "core/Checkpoint.h"
 #include "core/Pieces.h"
 
@@ -18,42 +19,35 @@ bool ObservedTensors::isMeant(const Observation &observation) const {
   return observation.name.starts_with(prefix);
 }
 
-bool ObservedTensors::allocate(const Program &program) {
-  values.resize(program.observations.size());
-  bool isAny = false;
-  for (size_t i = 0; i < values.size(); ++i) {
-    if (isMeant(program.observations[i])) {
-      values[i].resize(globalBytes(program.observations[i].layout));
-      isAny = true;
-    }
-  }
-  return isAny;
+bool ObservedTensors::isAny(const Program &program) const {
+  return std::any_of(program.observations.begin(), program.observations.end(),
+                     [&](const Observation &observation) { return isMeant(observation); });
 }
 
 void ObservedTensors::take(const Program &program, uint32_t observation,
                            std::span<const int64_t> coordinates, const void *data) {
   const TensorLayout &layout = program.observations[observation].layout;
-  if (isMeant(program.observations[observation]) && holdsFirstCopy(layout, coordinates)) {
-    gatherPiece(layout, program.mesh, coordinates, data, values[observation].data());
+  if (!isMeant(program.observations[observation]) || !holdsFirstCopy(layout, coordinates)) {
+    return;
   }
+  values.resize(program.observations.size());
+  uint64_t bytes = elementCount(localShape(layout, program.mesh)) * sizeOf(layout.type);
+  const char *begin = static_cast<const char *>(data);
+  values[observation].assign(begin, begin + bytes);
 }
 
-bool ObservedTensors::save(const std::string &path, const Program &program, int64_t step,
-                           std::string &error) const {
-  std::vector<TensorHeader> headers;
-  std::vector<const std::vector<char> *> contents;
-  for (size_t i = 0; i < values.size(); ++i) {
+bool ObservedTensors::save(const std::string &path, const Program &program,
+                           const Executor &executor, int64_t step) const {
+  std::vector<TensorPiece> pieces;
+  for (size_t i = 0; i < program.observations.size(); ++i) {
     const Observation &observation = program.observations[i];
     if (isMeant(observation)) {
-      headers.push_back(
-          {observation.name, observation.layout.type, observation.layout.globalShape});
-      contents.push_back(&values[i]);
+      std::span<const char> bytes;
+      if (i < values.size()) {
+        bytes = values[i];
+      }
+      pieces.push_back({observation.name, &observation.layout, bytes});
     }
   }
-  std::map<std::string, std::string> metadata = {
-      {"format", "weft"}, {"step", std::to_string(step)}, {"plan", program.planHash}};
-  auto read = [&](size_t i, std::span<char> bytes) {
-    std::copy(contents[i]->begin(), contents[i]->end(), bytes.begin());
-  };
-  return saveTensors(path, headers, metadata, read, error);
+  return savePieces(path, program, executor, pieces, step);
 }

@@ -8,35 +8,34 @@
 #ifndef WEFT_RT_CORE_OBSERVEDTENSORS_H
 #define WEFT_RT_CORE_OBSERVEDTENSORS_H
 
-#include "weft-rt/Program.h"
+#include "core/Executor.h"
 
 namespace weft::rt {
 
-/// Whole tensors for all observations of one kind, filled by the ranks piece by piece.
+/// One rank's pieces of all observations of one kind. Belongs to the rank's thread.
 class ObservedTensors {
 public:
   /// Those whose names begin with `prefix`: "gradient/" or "logits".
   explicit ObservedTensors(std::string prefix) : prefix(std::move(prefix)) {}
 
-  /// Makes room for them. False if the program observes none.
-  bool allocate(const Program &program);
+  /// Whether the program observes any.
+  bool isAny(const Program &program) const;
 
-  /// Puts in the piece of the rank at `coordinates`. Ranks may call this at once: of
-  /// those that hold the same piece only the first copies it. Does nothing for
+  /// Keeps the rank's piece, if it is the first of those that have it. Does nothing for
   /// observations of other kinds.
   void take(const Program &program, uint32_t observation, std::span<const int64_t> coordinates,
             const void *data);
 
-  /// Writes them, by the names that the observations have, as a safetensors file with
-  /// the metadata "format" = "weft", "step" and "plan".
-  bool save(const std::string &path, const Program &program, int64_t step,
-            std::string &error) const;
+  /// Writes them, together with all other ranks, by the names that the observations have; see
+  /// `savePieces`.
+  bool save(const std::string &path, const Program &program, const Executor &executor,
+            int64_t step) const;
 
 private:
   bool isMeant(const Observation &observation) const;
 
   std::string prefix;
-  /// By observation; empty for those of other kinds.
+  /// By observation; empty for those of other kinds and for pieces that another rank keeps.
   std::vector<std::vector<char>> values;
 };
 

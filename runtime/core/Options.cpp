@@ -84,6 +84,15 @@ const char *applyThreads(Options &options, std::string_view value) {
   return ok ? nullptr : "a whole number, 1 to 1024";
 }
 
+const char *applyBackend(Options &options, std::string_view value) {
+  if (value == "local") {
+    options.backend = Options::Backend::Local;
+  } else if (value == "mpi") {
+    options.backend = Options::Backend::Mpi;
+  }
+  return options.backend ? nullptr : "local or mpi";
+}
+
 const char *applyTimeout(Options &options, std::string_view value) {
   // A year, so that nanoseconds fit into 64 bits.
   bool ok = parseNumber(value, options.timeoutSeconds) && options.timeoutSeconds > 0 &&
@@ -121,8 +130,15 @@ const Entry kTable[] = {
     {"Training", "--ranks", "N", "refuse to run unless the plan has N ranks",
      [](const Program &program) { return std::to_string(program.rankCount()); },
      applyNumber<&Options::ranks>},
+    {"Training", "--backend", "NAME",
+     "what ranks are: local, threads of this process; mpi, processes that mpirun, srun or weft run "
+     "has started",
+     [](const Program &) { return std::string("mpi if there are such processes"); }, applyBackend},
     {"Training", "--threads", "N", "threads that share the work of one rank",
-     [](const Program &program) { return std::to_string(threadsOf(program, {})); }, applyThreads},
+     [](const Program &program) {
+       return std::to_string(threadsOf(program, {}, program.rankCount()));
+     },
+     applyThreads},
     {"Training", "--timeout", "SECONDS", "how long a rank waits for others before the run fails",
      [](const Program &) { return std::string("60"); }, applyTimeout},
 
@@ -283,8 +299,8 @@ bool checkValidation(const Options &options, std::string &error) {
 
 } // namespace
 
-int64_t weft::rt::threadsOf(const Program &program, const Options &options) {
-  int64_t share = countProcessors() / program.rankCount();
+int64_t weft::rt::threadsOf(const Program &program, const Options &options, int64_t ranksOnHost) {
+  int64_t share = countProcessors() / ranksOnHost;
   return options.threads.value_or(std::clamp<int64_t>(share, 1, program.threadsPerRank));
 }
 
@@ -303,6 +319,7 @@ bool weft::rt::parseOptions(const Program &program, std::span<const char *const>
   options.seed = program.defaultSeed;
   for (size_t i = 0; i < arguments.size(); ++i) {
     std::string_view argument = arguments[i];
+    options.words += concat(argument, '\0');
     if (argument.substr(0, 2) != "--") {
       return fail(error, "unexpected argument '", argument, "'; options begin with --");
     }
@@ -323,6 +340,7 @@ bool weft::rt::parseOptions(const Program &program, std::span<const char *const>
       return fail(error, name, " needs a value, ", entry->value);
     } else {
       value = arguments[++i];
+      options.words += concat(value, '\0');
     }
     if (const char *expected = entry->apply(options, value)) {
       return fail(error, name, " is '", value, "', expected ", expected);

@@ -38,6 +38,11 @@ struct Options {
   int64_t gradientsStep = 0;
   double timeoutSeconds = 60;
   std::optional<int64_t> ranks;
+  /// What runs the ranks: threads of this process, or processes. By who started it if not given.
+  enum class Backend : uint8_t { Local, Mpi };
+  std::optional<Backend> backend;
+  /// All words of the command line, to be compared between processes.
+  std::string words;
   /// Of each rank; see `threadsOf`.
   std::optional<int64_t> threads;
   /// No line for each step; no output at all.
@@ -51,8 +56,8 @@ bool parseOptions(const Program &program, std::span<const char *const> arguments
                   std::string &error);
 
 /// Threads that each rank of the program uses: what was asked for, or else as many as the rank's
-/// device has cores, but no more than this machine has processors for each rank.
-int64_t threadsOf(const Program &program, const Options &options);
+/// device has cores, but no more than this machine has processors for each of the `ranksOnHost`.
+int64_t threadsOf(const Program &program, const Options &options, int64_t ranksOnHost);
 
 /// What --help prints; `name` is how the executable was called.
 std::string helpText(const Program &program, const std::string &name);

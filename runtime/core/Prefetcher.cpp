@@ -15,13 +15,13 @@
 
 using namespace weft::rt;
 
-Prefetcher::Prefetcher(const Program &program, Seconds timeout)
-    : program(program), timeout(timeout), inputsOfRank(size_t(program.rankCount())),
+Prefetcher::Prefetcher(const Program &program, RankRange ranks, Seconds timeout)
+    : program(program), ranks(ranks), timeout(timeout), inputsOfRank(size_t(ranks.count)),
       taken(inputsOfRank.size()) {
-  for (size_t rank = 0; rank < inputsOfRank.size(); ++rank) {
+  for (int64_t rank = ranks.first; ranks.has(rank); ++rank) {
     for (const NamedTensor &input : program.inputs) {
       if (dataField(input.name)) {
-        addInput(int64_t(rank), input);
+        addInput(rank, input);
       }
     }
   }
@@ -40,7 +40,8 @@ void Prefetcher::addInput(int64_t rank, const NamedTensor &input) {
                  {}};
   auto isSame = [&](const Piece &other) { return other.input == piece.input; };
   auto found = std::find_if(pieces.begin(), pieces.end(), isSame);
-  inputsOfRank[size_t(rank)].push_back({size_t(found - pieces.begin()), input.buffer});
+  inputsOfRank[size_t(rank - ranks.first)].push_back(
+      {size_t(found - pieces.begin()), input.buffer});
   if (found == pieces.end()) {
     pieces.push_back(std::move(piece));
   }
@@ -103,7 +104,7 @@ bool Prefetcher::fill(const BatchChoice &batch, size_t slot, std::string &error)
 }
 
 bool Prefetcher::take(Executor &executor, std::string &error) {
-  int64_t &number = taken[size_t(executor.rank())]; // Written by this thread only.
+  int64_t &number = taken[numberOf(executor)]; // Written by this thread only.
   std::unique_lock lock(mutex);
   bool came =
       becameReady.wait_for(lock, timeout, [&] { return stopped || ended || ready > number; });
@@ -118,7 +119,7 @@ bool Prefetcher::take(Executor &executor, std::string &error) {
   }
   size_t slot = size_t(number % kSlots);
   lock.unlock();
-  for (const Input &input : inputsOfRank[size_t(executor.rank())]) {
+  for (const Input &input : inputsOfRank[numberOf(executor)]) {
     const std::vector<char> &bytes = pieces[input.piece].bytes[slot];
     std::memcpy(executor.address(input.buffer), bytes.data(), bytes.size());
   }

@@ -35,8 +35,9 @@ public:
 
   using Seconds = std::chrono::duration<double>;
 
-  /// `program` must outlive this object. A rank waits for its tokens no longer than `timeout`.
-  Prefetcher(const Program &program, Seconds timeout);
+  /// For the ranks of this process. `program` must outlive this object. A rank waits for its tokens
+  /// no longer than `timeout`.
+  Prefetcher(const Program &program, RankRange ranks, Seconds timeout);
   /// Waits until the thread has ended.
   ~Prefetcher();
 
@@ -72,15 +73,18 @@ private:
   };
 
   void addInput(int64_t rank, const NamedTensor &input);
+  size_t numberOf(const Executor &executor) const { return size_t(executor.rank() - ranks.first); }
   void run(BatchOrder order);
   bool waitForSlot(int64_t batch);
   bool fill(const BatchChoice &batch, size_t slot, std::string &error);
 
   const Program &program;
+  const RankRange ranks;
   const Seconds timeout;
   /// Written before the thread starts, except for the bytes: a slot of them is the thread's until
   /// its batch is ready, and then the ranks' until all of them have taken it.
   std::vector<Piece> pieces;
+  /// By the number of the rank in this process.
   std::vector<std::vector<Input>> inputsOfRank;
 
   std::mutex mutex;

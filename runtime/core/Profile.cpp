@@ -67,8 +67,10 @@ static float medianOf(std::vector<float> &times) {
   return *middle;
 }
 
-Profile::Profile(const Program &program, std::span<const StepTimes *const> ranks, int64_t threads)
-    : program(program), ranks(int64_t(ranks.size())), threads(threads), steps(ranks[0]->steps()) {
+Profile::Profile(const Program &program, std::span<const StepTimes> ranks, int64_t threads,
+                 uint64_t peakBytes)
+    : program(program), ranks(int64_t(ranks.size())), threads(threads), peakBytes(peakBytes),
+      steps(ranks[0].steps()) {
   std::map<std::pair<std::string, std::string>, std::vector<size_t>> groups;
   for (size_t index = 0; index < program.step.size(); ++index) {
     const Instruction &instruction = program.step[index];
@@ -77,7 +79,7 @@ Profile::Profile(const Program &program, std::span<const StepTimes *const> ranks
   for (const auto &[key, indices] : groups) {
     ProfileEntry &entry = sorted.emplace_back(makeEntry(program, program.step[indices.front()]));
     std::vector<float> samples;
-    entry.least = ranks[0]->least(indices.front());
+    entry.least = ranks[0].least(indices.front());
     for (size_t index : indices) {
       const Instruction &instruction = program.step[index];
       std::string place = placeOf(program, instruction);
@@ -86,12 +88,12 @@ Profile::Profile(const Program &program, std::span<const StepTimes *const> ranks
       }
       const Cost &cost = instruction.cost;
       entry.times.add({1, cost.flops, cost.bytes, cost.seconds, 0, 0});
-      for (const StepTimes *times : ranks) {
+      for (const StepTimes &times : ranks) {
         double share = 1.0 / (double(steps) * double(ranks.size()));
-        entry.times.busy += (times->seconds(index) - times->waited(index)) * share;
-        entry.times.waited += times->waited(index) * share;
-        entry.least = std::min(entry.least, times->least(index));
-        times->appendSamples(index, samples);
+        entry.times.busy += (times.seconds(index) - times.waited(index)) * share;
+        entry.times.waited += times.waited(index) * share;
+        entry.least = std::min(entry.least, times.least(index));
+        times.appendSamples(index, samples);
       }
     }
     entry.median = double(medianOf(samples));
@@ -160,8 +162,8 @@ std::string Profile::table() const {
   }
   text += lineOf("all", std::to_string(all.calls), all.predicted, step, step);
   return text + concat("memory: ", bytesText(program.arenaBytes * uint64_t(ranks)),
-                       " of arenas, as predicted; the process had at most ",
-                       bytesText(peakProcessBytes()), "\n");
+                       " of arenas, as predicted; the process had at most ", bytesText(peakBytes),
+                       "\n");
 }
 
 static nlohmann::json toJson(const ProfileTimes &times) {
@@ -180,7 +182,7 @@ std::string Profile::json() const {
                            {"peak_flops_per_rank", program.peakFlopsPerRank},
                            {"memory_bandwidth_per_rank", program.memoryBandwidthPerRank},
                            {"arena_bytes", program.arenaBytes},
-                           {"peak_process_bytes", peakProcessBytes()},
+                           {"peak_process_bytes", peakBytes},
                            {"step", toJson(whole())},
                            {"classes", nlohmann::json::array()},
                            {"entries", nlohmann::json::array()}};

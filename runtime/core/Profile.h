@@ -49,8 +49,10 @@ struct ProfileEntry {
 
 class Profile {
 public:
-  /// `ranks` are the times of all ranks, by rank, each of at least one step.
-  Profile(const Program &program, std::span<const StepTimes *const> ranks, int64_t threads);
+  /// `ranks` are the times of all ranks, by rank, each of at least one step; `peakBytes` is the
+  /// most memory that their processes have had, together.
+  Profile(const Program &program, std::span<const StepTimes> ranks, int64_t threads,
+          uint64_t peakBytes);
 
   /// The one that took longest first.
   const std::vector<ProfileEntry> &entries() const { return sorted; }
@@ -71,6 +73,7 @@ private:
 
   const Program &program;
   const int64_t ranks, threads;
+  const uint64_t peakBytes;
   int64_t steps = 0;
   std::vector<ProfileEntry> sorted;
 };

@@ -8,6 +8,7 @@
 #include "core/StepTimes.h"
 
 #include <algorithm>
+#include <cstring>
 
 using namespace weft::rt;
 
@@ -47,4 +48,23 @@ void StepTimes::appendSamples(size_t index, std::vector<float> &times) const {
     auto begin = samples.begin() + std::ptrdiff_t(index * kSamples);
     times.insert(times.end(), begin, begin + std::ptrdiff_t(std::min(size_t(stepCount), kSamples)));
   }
+}
+
+std::vector<char> StepTimes::bytes() const {
+  size_t head = entries.size() * sizeof(Entry), tail = samples.size() * sizeof(float);
+  std::vector<char> bytes(sizeof stepCount + head + tail);
+  std::memcpy(bytes.data(), &stepCount, sizeof stepCount);
+  std::copy_n(reinterpret_cast<const char *>(entries.data()), head,
+              bytes.data() + sizeof stepCount);
+  std::copy_n(reinterpret_cast<const char *>(samples.data()), tail,
+              bytes.data() + sizeof stepCount + head);
+  return bytes;
+}
+
+void StepTimes::assign(std::span<const char> bytes) {
+  size_t head = entries.size() * sizeof(Entry), tail = samples.size() * sizeof(float);
+  std::memcpy(&stepCount, bytes.data(), sizeof stepCount);
+  std::copy_n(bytes.data() + sizeof stepCount, head, reinterpret_cast<char *>(entries.data()));
+  std::copy_n(bytes.data() + sizeof stepCount + head, tail,
+              reinterpret_cast<char *>(samples.data()));
 }

@@ -18,6 +18,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace weft::rt {
@@ -48,6 +49,11 @@ public:
   double least(size_t index) const { return entries[index].least; }
   /// Appends the single times, without waiting, that are kept.
   void appendSamples(size_t index, std::vector<float> &times) const;
+
+  /// The times as bytes, for a rank in another process of the same program.
+  std::vector<char> bytes() const;
+  /// Takes what `bytes` gave, of as many instructions and as many samples.
+  void assign(std::span<const char> bytes);
 
 private:
   struct Entry {

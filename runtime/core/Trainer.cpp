@@ -7,7 +7,7 @@
 
 #include "core/Trainer.h"
 
-#include "backends/local/LocalBackend.h"
+#include "backends/MakeBackend.h"
 #include "core/Books.h"
 #include "core/CheckedMath.h"
 #include "core/Checkpoint.h"
@@ -23,6 +23,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <limits>
 #include <unistd.h>
 
@@ -33,6 +34,7 @@ namespace {
 /// What one rank's thread has for itself.
 struct alignas(64) RankState {
   std::unique_ptr<Executor> executor;
+  ObservedTensors gradients{"gradient/"}, logits{"logits"};
   std::unique_ptr<StepTimes> times;
   /// The input that counts steps; null if the program has none.
   int64_t *stepNumber = nullptr;
@@ -41,24 +43,35 @@ struct alignas(64) RankState {
   /// Of the validation that goes on.
   std::optional<int64_t> validationBatch;
   bool notFinite = false;
-  std::optional<Finding> finding;
 };
 
-/// One run. While ranks run, each thread writes only its own RankState, rank 0's thread
-/// also the books, and all of them their pieces of the gradients.
+/// What of `options` this process does: only that of rank 0 tells about the run.
+Options partOf(Options options, const Backend &backend) {
+  if (!backend.ranksHere().has(0)) {
+    options.quiet = true;
+    options.metrics.clear();
+  }
+  return options;
+}
+
+/// The part of a run that this process does. While ranks run, each thread writes only its own
+/// RankState, and rank 0's thread also the books and what comes before the report of a value that
+/// is not finite.
 class Trainer : public Observer {
 public:
-  Trainer(const Program &program, const KernelCode *kernels, const Options &options)
-      : program(program), options(options), books(program, options), checkpoints(program, options),
-        prefetcher(program, Prefetcher::Seconds(options.timeoutSeconds)),
-        ranks(size_t(program.rankCount())) {
-    for (size_t rank = 0; rank < ranks.size(); ++rank) {
-      ranks[rank].executor =
-          std::make_unique<Executor>(program, kernels, int64_t(rank), threadsOf(program, options));
+  Trainer(const Program &program, const KernelCode *kernels, const Options &options,
+          Backend &backend)
+      : program(program), options(partOf(options, backend)), backend(backend),
+        here(backend.ranksHere()), threads(threadsOf(program, options, backend.ranksOnHost())),
+        books(program, this->options), checkpoints(program, this->options, here),
+        prefetcher(program, here, Prefetcher::Seconds(options.timeoutSeconds)),
+        ranks(size_t(here.count)) {
+    for (int64_t rank = here.first; here.has(rank); ++rank) {
+      RankState &state = stateOf(rank);
+      state.executor = std::make_unique<Executor>(program, kernels, rank, threads);
       // A read of the clock for each instruction: even small steps take a thousand times as long.
-      ranks[rank].times =
-          std::make_unique<StepTimes>(program.step.size(), !options.profile.empty());
-      ranks[rank].executor->measure(ranks[rank].times.get());
+      state.times = std::make_unique<StepTimes>(program.step.size(), !options.profile.empty());
+      state.executor->measure(state.times.get());
     }
   }
 
@@ -72,38 +85,53 @@ private:
   bool prepareOutputs(std::string &error);
   bool checkMemory(std::string &error) const;
 
-  bool runRank(RankState &state, Communicator &communicator);
+  RankState &stateOf(int64_t rank) { return ranks[size_t(rank - here.first)]; }
+  void runRank(RankState &state, Communicator &communicator);
+  bool runSteps(RankState &state, Communicator &communicator);
   bool runStep(RankState &state, Communicator &communicator);
   bool validate(RankState &state, Communicator &communicator);
   bool keepCheckpoint(RankState &state, Communicator &communicator);
   void setCounters(RankState &state) const;
   bool takeBatch(RankState &state);
 
+  void findNotFinite(RankState &state);
   void reportNotFinite() const;
-  bool finish(std::string &error);
+  bool writeOutputs(RankState &state);
+  bool writeProfile(RankState &state, std::string &told);
+  ExitCode endAfter(const RunResult &result);
 
   const Program &program;
-  const Options &options;
+  const Options options;
+  Backend &backend;
+  const RankRange here;
+  const int64_t threads;
   Books books;
   RunData data;
   /// What --load names.
   Checkpoint checkpoint;
   Checkpoints checkpoints;
   Prefetcher prefetcher;
-  ObservedTensors gradients{"gradient/"}, logits{"logits"};
+  /// Of this process.
   std::vector<RankState> ranks;
   int64_t firstStep = 0, endStep = 0;
+  /// The earliest of all ranks; rank 0's process has it.
+  std::optional<Finding> finding;
 };
 
 bool Trainer::prepare(std::string &error) {
-  return prepareLoad(error) && data.open(program, options, firstStep, endStep, error) &&
-         checkMemory(error) && prepareOutputs(error) && books.tell(data.note(), error);
+  // Which fails on all processes or on none; what comes then, on some perhaps.
+  if (!checkpoints.open(backend, error)) {
+    return false;
+  }
+  std::string nothing;
+  if (prepareLoad(error) && data.open(program, options, firstStep, endStep, error) &&
+      checkMemory(error) && prepareOutputs(error)) {
+    books.tell(data.note(), error);
+  }
+  return backend.agree(nothing, error);
 }
 
 bool Trainer::prepareLoad(std::string &error) {
-  if (!checkpoints.open(error)) {
-    return false;
-  }
   if (checkpoints.resumes()) {
     firstStep = checkpoints.firstStep();
   } else if (!options.load.empty()) {
@@ -125,11 +153,13 @@ bool Trainer::prepareLoad(std::string &error) {
 }
 
 bool Trainer::checkMemory(std::string &error) const {
-  uint64_t needed = saturatingAdd(saturatingMul(program.arenaBytes, uint64_t(program.rankCount())),
-                                  prefetcher.bytes());
+  int64_t onHost = backend.ranksOnHost(), processes = onHost / std::max<int64_t>(here.count, 1);
+  uint64_t needed = saturatingAdd(saturatingMul(program.arenaBytes, uint64_t(onHost)),
+                                  saturatingMul(prefetcher.bytes(), uint64_t(processes)));
   uint64_t present = uint64_t(sysconf(_SC_PHYS_PAGES)) * uint64_t(sysconf(_SC_PAGESIZE));
   if (needed > present) {
-    return fail(error, meshText(program), " need ", bytesText(needed),
+    std::string some = onHost == program.rankCount() ? "" : concat(onHost, " of ");
+    return fail(error, some, meshText(program), " need ", bytesText(needed),
                 " of memory, this machine has ", bytesText(present));
   }
   return true;
@@ -141,20 +171,20 @@ bool Trainer::prepareOutputs(std::string &error) {
       return fail(error, "--gradients-step is ", options.gradientsStep,
                   ", this run does the steps from ", firstStep, " to before ", endStep);
     }
-    if (!gradients.allocate(program)) {
+    if (!ObservedTensors("gradient/").isAny(program)) {
       return fail(error, "the program does not let its gradients be seen");
     }
   }
   if (!options.profile.empty() && firstStep == endStep) {
     return fail(error, "--profile has nothing to measure, since this run does no step");
   }
-  if (!options.saveLogits.empty() && !logits.allocate(program)) {
+  if (!options.saveLogits.empty() && !ObservedTensors("logits").isAny(program)) {
     return fail(error, "--save-logits is given, but the program was compiled without "
                        "--observe-logits");
   }
   for (const std::string *path :
        {&options.save, &options.saveGradients, &options.saveLogits, &options.profile}) {
-    if (!path->empty() && !checkWritable(*path, error)) {
+    if (here.has(0) && !path->empty() && !checkWritable(*path, error)) {
       return false;
     }
   }
@@ -187,8 +217,20 @@ bool Trainer::takeBatch(RankState &state) {
          (!error.empty() && state.executor->communicator().fail(error));
 }
 
-/// Returns false if the rank ends before its time; the others then must not wait for tokens.
-bool Trainer::runRank(RankState &state, Communicator &communicator) {
+/// All that a rank does from its start to its end.
+void Trainer::runRank(RankState &state, Communicator &communicator) {
+  if (runSteps(state, communicator)) {
+    writeOutputs(state);
+    return;
+  }
+  prefetcher.stop(); // The other ranks here must not wait for tokens.
+  if (state.notFinite && !communicator.stopped()) {
+    findNotFinite(state);
+  }
+}
+
+/// Returns false if the rank ends before its time.
+bool Trainer::runSteps(RankState &state, Communicator &communicator) {
   state.step = firstStep;
   if (!state.executor->prepare(communicator, *this)) {
     return false;
@@ -226,7 +268,6 @@ bool Trainer::runStep(RankState &state, Communicator &communicator) {
   Outcome outcome = state.executor->runStep();
   if (outcome == Outcome::NotFinite) {
     state.notFinite = true;
-    state.finding = replayStep(program, *state.executor);
   }
   if (outcome != Outcome::Done) {
     return false;
@@ -272,12 +313,12 @@ bool Trainer::keepCheckpoint(RankState &state, Communicator &communicator) {
 
 void Trainer::observe(int64_t rank, uint32_t observation, const void *data) {
   const Observation &observed = program.observations[observation];
-  const RankState &state = ranks[size_t(rank)];
+  RankState &state = stateOf(rank);
   if (!options.saveGradients.empty() && state.step == options.gradientsStep) {
-    gradients.take(program, observation, state.executor->coordinates(), data);
+    state.gradients.take(program, observation, state.executor->coordinates(), data);
   }
   if (!options.saveLogits.empty() && state.step == endStep && state.validationBatch == 0) {
-    logits.take(program, observation, state.executor->coordinates(), data);
+    state.logits.take(program, observation, state.executor->coordinates(), data);
   }
   if (rank == 0 && observed.layout.globalShape.empty()) {
     double value = observed.layout.type == ElementType::F64 ? *static_cast<const double *>(data)
@@ -294,103 +335,144 @@ void Trainer::observe(int64_t rank, uint32_t observation, const void *data) {
   }
 }
 
+/// All ranks stand at the same place. Looks on each for the first value that is not finite.
+void Trainer::findNotFinite(RankState &state) {
+  std::optional<Finding> own;
+  if (!state.validationBatch) {
+    own = replayStep(program, *state.executor);
+  }
+  std::vector<std::optional<Finding>> findings;
+  std::span<const char> bytes;
+  if (own) {
+    bytes = {reinterpret_cast<const char *>(&*own), sizeof(Finding)};
+  }
+  state.executor->communicator().collect(bytes, [&](int64_t, std::span<const char> other) {
+    findings.emplace_back();
+    if (!other.empty()) {
+      std::memcpy(&findings.back().emplace(), other.data(), sizeof(Finding));
+    }
+  });
+  if (state.executor->rank() == 0) {
+    finding = earliest(findings);
+  }
+}
+
 void Trainer::reportNotFinite() const {
   if (ranks[0].validationBatch) {
     std::fprintf(stderr, "error: validation step %lld: the loss is not finite\n",
                  static_cast<long long>(books.currentStep()));
     return;
   }
-  std::vector<std::optional<Finding>> findings;
-  for (const RankState &state : ranks) {
-    findings.push_back(state.finding);
-  }
-  std::optional<Finding> first = earliest(findings);
   std::fprintf(stderr, "error: step %lld: %s; %s\n", static_cast<long long>(books.currentStep()),
                books.notFiniteText().c_str(),
-               first ? describe(program, *first).c_str()
-                     : "when the step was run again, every value was finite");
+               finding ? describe(program, *finding).c_str()
+                       : "when the step was run again, every value was finite");
 }
 
-bool Trainer::finish(std::string &error) {
-  if (!books.close(error)) {
+/// What all ranks have measured, as a file and as a table for the user.
+bool Trainer::writeProfile(RankState &state, std::string &told) {
+  Communicator &link = state.executor->communicator();
+  std::vector<StepTimes> times;
+  // The peak of a process is told by one of its ranks.
+  uint64_t peak = state.executor->rank() == here.first ? peakProcessBytes() : 0, peaks = 0;
+  std::vector<char> bytes = state.times->bytes();
+  bytes.insert(bytes.begin(), reinterpret_cast<const char *>(&peak),
+               reinterpret_cast<const char *>(&peak) + sizeof peak);
+  if (!link.collect(bytes, [&](int64_t, std::span<const char> other) {
+        std::memcpy(&peak, other.data(), sizeof peak);
+        peaks += peak;
+        times.emplace_back(program.step.size(), !options.profile.empty());
+        times.back().assign(other.subspan(sizeof peak));
+      })) {
     return false;
   }
-  std::string saved;
-  if (endStep > firstStep) {
-    std::vector<const StepTimes *> times;
-    for (const RankState &state : ranks) {
-      times.push_back(state.times.get());
-    }
-    Profile profile(program, times, threadsOf(program, options));
-    if (!options.profile.empty() && !writeFile(options.profile, profile.json(), error)) {
-      return false;
-    }
-    saved += profile.table();
+  if (state.executor->rank() != 0) {
+    return true;
   }
-  if (!options.saveGradients.empty()) {
-    if (!gradients.save(options.saveGradients, program, options.gradientsStep, error)) {
-      return false;
-    }
-    saved += concat("gradients of step ", options.gradientsStep, " are in '", options.saveGradients,
-                    "'\n");
-  }
-  if (!options.saveLogits.empty()) {
-    if (!logits.save(options.saveLogits, program, endStep, error)) {
-      return false;
-    }
-    saved += concat("logits after ", endStep, " steps are in '", options.saveLogits, "'\n");
-  }
-  if (!options.save.empty()) {
-    std::vector<const Executor *> executors;
-    for (const RankState &state : ranks) {
-      executors.push_back(state.executor.get());
-    }
-    if (!saveCheckpoint(options.save, program, executors, endStep, error)) {
-      return false;
-    }
-    saved += concat("parameters and optimizer state are in '", options.save, "'\n");
-  }
-  return books.tell(books.summary() + saved, error);
+  std::string error;
+  Profile profile(program, times, threads, peaks);
+  told += profile.table();
+  return options.profile.empty() || writeFile(options.profile, profile.json(), error) ||
+         link.fail(error);
 }
 
-ExitCode Trainer::run() {
-  std::string error;
-  if (!prepare(error)) {
-    std::fprintf(stderr, "error: %s\n", error.c_str());
-    return ExitCode::Error;
+/// What comes after the last step, on all ranks. Rank 0 writes files and tells the user.
+bool Trainer::writeOutputs(RankState &state) {
+  const Executor &executor = *state.executor;
+  Communicator &link = executor.communicator();
+  bool leads = executor.rank() == 0;
+  std::string error, told;
+  if (leads && !books.close(error)) {
+    return link.fail(error);
   }
-  LocalOptions local;
-  local.timeout = std::chrono::duration_cast<std::chrono::nanoseconds>(
-      std::chrono::duration<double>(options.timeoutSeconds));
-  prefetcher.start(BatchOrder(data));
-  RunResult result = makeLocalBackend(program.mesh, local)->run([this](Communicator &communicator) {
-    if (!runRank(ranks[size_t(communicator.rank())], communicator)) {
-      prefetcher.stop();
+  if (endStep > firstStep && !writeProfile(state, told)) {
+    return false;
+  }
+  if (!options.saveGradients.empty()) {
+    if (!state.gradients.save(options.saveGradients, program, executor, options.gradientsStep)) {
+      return false;
     }
-  });
+    told += concat("gradients of step ", options.gradientsStep, " are in '", options.saveGradients,
+                   "'\n");
+  }
+  if (!options.saveLogits.empty()) {
+    if (!state.logits.save(options.saveLogits, program, executor, endStep)) {
+      return false;
+    }
+    told += concat("logits after ", endStep, " steps are in '", options.saveLogits, "'\n");
+  }
+  if (!options.save.empty()) {
+    if (!saveCheckpoint(options.save, program, executor, endStep)) {
+      return false;
+    }
+    told += concat("parameters and optimizer state are in '", options.save, "'\n");
+  }
+  return !leads || books.tell(books.summary() + told, error) || link.fail(error);
+}
+
+ExitCode Trainer::endAfter(const RunResult &result) {
   if (result.failure) {
-    std::fprintf(stderr, "error: %s\n", result.failure->message.c_str());
+    if (backend.speaks()) {
+      std::fprintf(stderr, "error: %s\n", result.failure->message.c_str());
+    }
     checkpoints.cleanUp();
-    if (result.abandoned || !prefetcher.endsWithin(local.grace)) {
+    if (result.abandoned || !prefetcher.endsWithin(kGrace)) {
       std::fflush(nullptr);
       std::_Exit(int(ExitCode::Error));
     }
     return ExitCode::Error;
   }
   if (ranks[0].notFinite) {
-    reportNotFinite();
+    if (here.has(0)) {
+      reportNotFinite();
+    }
     return ExitCode::NotFinite;
   }
-  if (!finish(error)) {
-    std::fprintf(stderr, "error: %s\n", error.c_str());
+  return ExitCode::Success;
+}
+
+ExitCode Trainer::run() {
+  std::string error;
+  if (!prepare(error)) {
+    if (backend.speaks()) {
+      std::fprintf(stderr, "error: %s\n", error.c_str());
+    }
     return ExitCode::Error;
   }
-  return ExitCode::Success;
+  prefetcher.start(BatchOrder(data));
+  return endAfter(backend.run(
+      [this](Communicator &communicator) { runRank(stateOf(communicator.rank()), communicator); }));
 }
 
 } // namespace
 
 ExitCode weft::rt::train(const Program &program, const KernelCode *kernels,
                          const Options &options) {
-  return Trainer(program, kernels, options).run();
+  ChosenBackend chosen;
+  std::string error;
+  if (!makeBackend(program, options, chosen, error)) {
+    printStartError(error);
+    return ExitCode::Error;
+  }
+  return Trainer(program, kernels, options, *chosen.backend).run();
 }

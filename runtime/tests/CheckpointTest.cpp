@@ -110,7 +110,8 @@ protected:
   /// Why the checkpoint of step 7 is not whole; empty if it is.
   std::string damage() {
     CheckpointReader reader;
-    return reader.open(path("step-00000007"), kStep, error) ? "" : error;
+    return reader.open(path("step-00000007"), kStep, CheckpointReader::Check::Bytes, error) ? ""
+                                                                                            : error;
   }
 
   TemporaryFolder folder;
@@ -123,7 +124,8 @@ TEST_F(Checkpointing, AnyMeshReadsWhatAnyOtherWrote) {
   for (const auto &[data, model] : meshes) {
     write(data, model);
     CheckpointReader reader;
-    ASSERT_TRUE(reader.open(path("step-00000007"), kStep, error)) << error;
+    ASSERT_TRUE(reader.open(path("step-00000007"), kStep, CheckpointReader::Check::Bytes, error))
+        << error;
     EXPECT_EQ(reader.manifest().step, kStep);
     EXPECT_EQ(reader.manifest().shards.size(), size_t(model)); // Copies are not written.
     EXPECT_EQ(differences(reader.manifest().run, run), "");
@@ -303,7 +305,7 @@ TEST_F(Checkpointing, NoManifestLeadsAstray) {
     }
     replace("manifest.json", sealed(bad));
     CheckpointReader reader;
-    if (!reader.open(path("step-00000007"), kStep, error)) {
+    if (!reader.open(path("step-00000007"), kStep, CheckpointReader::Check::Bytes, error)) {
       EXPECT_FALSE(error.empty());
       continue;
     }
@@ -322,7 +324,8 @@ TEST_F(Checkpointing, NoManifestLeadsAstray) {
 TEST_F(Checkpointing, OtherTensorsAreRefused) {
   write(1, 1);
   CheckpointReader reader;
-  ASSERT_TRUE(reader.open(path("step-00000007"), kStep, error)) << error;
+  ASSERT_TRUE(reader.open(path("step-00000007"), kStep, CheckpointReader::Check::Bytes, error))
+      << error;
   auto refusal = [&](const std::function<void(Program &)> &change) {
     Program program = makeToy(1, 1);
     change(program);

@@ -247,6 +247,7 @@ TEST_F(Executable, ValuesThatAreNotFiniteAreTracedAndNothingIsSaved) {
   auto huge = [](size_t, std::span<char> out) {
     std::vector<double> values(256, 1e200);
     std::memcpy(out.data(), values.data(), out.size());
+    return true;
   };
   ASSERT_TRUE(saveTensors(folder.file("huge"), headers, {}, huge, error));
   EXPECT_EQ(run(data + " --load huge --save end"), 3);
@@ -264,6 +265,7 @@ TEST_F(Executable, AValidationLossThatIsNotFiniteEndsTheRun) {
     std::vector<double> values(256, 0.5);
     values['Z'] = 1e200;
     std::memcpy(out.data(), values.data(), out.size());
+    return true;
   };
   ASSERT_TRUE(saveTensors(folder.file("huge"), headers, {}, hugeAtZ, error));
   folder.write("val", std::string(1000, 'Z')); // Which training never meets.

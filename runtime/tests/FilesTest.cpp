@@ -120,7 +120,10 @@ TEST_F(Tensors, RoundTrip) {
   std::vector<TensorHeader> headers = {{"b", ElementType::F64, {1, 2}},
                                        {"a", ElementType::F32, {}},
                                        {"none", ElementType::I32, {0, 3}}};
-  auto read = [](size_t i, std::span<char> bytes) { std::fill(bytes.begin(), bytes.end(), i + 1); };
+  auto read = [](size_t i, std::span<char> bytes) {
+    std::fill(bytes.begin(), bytes.end(), i + 1);
+    return true;
+  };
   ASSERT_TRUE(saveTensors(folder.file("t"), headers, {{"step", "3"}}, read, error)) << error;
   SafetensorsFile file;
   ASSERT_TRUE(file.open(folder.file("t"), error)) << error;
@@ -187,7 +190,8 @@ TEST_F(Tensors, RefusesOverlapsGapsAndRepetitions) {
 TEST_F(Tensors, NoDamageDoesHarm) {
   std::vector<TensorHeader> headers = {{"a", ElementType::F64, {2}}, {"b", ElementType::F32, {3}}};
   ASSERT_TRUE(saveTensors(
-      folder.file("good"), headers, {{"k", "v"}}, [](size_t, std::span<char>) {}, error));
+      folder.file("good"), headers, {{"k", "v"}}, [](size_t, std::span<char>) { return true; },
+      error));
   const std::string good = folder.read("good");
   for (uint64_t trial = 0; trial < 1000; ++trial) {
     std::string bad = good;
@@ -208,7 +212,7 @@ TEST_F(Tensors, NoDamageDoesHarm) {
 class Checkpoints : public Files {
 protected:
   std::string openError(const std::vector<TensorHeader> &headers, const char *step = "4") {
-    auto zero = [](size_t, std::span<char>) {};
+    auto zero = [](size_t, std::span<char>) { return true; };
     std::map<std::string, std::string> metadata;
     if (step) {
       metadata["step"] = step;
@@ -317,6 +321,7 @@ TEST_F(Checkpoints, RefuseNumbersThatAreTooLarge) {
         folder.file("c"), {table}, {},
         [&](size_t, std::span<char> bytes) {
           std::memcpy(bytes.data(), numbers.data(), bytes.size());
+          return true;
         },
         this->error));
     return Checkpoint().open(folder.file("c"), program, this->error) ? "" : this->error;

@@ -87,7 +87,7 @@ TEST_F(Prefetch, OrderHasStepsAndValidations) {
 
 TEST_F(Prefetch, EveryRankGetsItsPieceOfEveryBatch) {
   open(100);
-  Prefetcher prefetcher(program, Prefetcher::Seconds(60));
+  Prefetcher prefetcher(program, {0, program.rankCount()}, Prefetcher::Seconds(60));
   // Two ranks share a piece, so there are two of tokens and two of targets.
   EXPECT_EQ(prefetcher.bytes(), 2u * 2 * (kToyBatch / 2) * kToySequence * 4 * Prefetcher::kSlots);
   prefetcher.start(BatchOrder(data));
@@ -109,7 +109,7 @@ TEST_F(Prefetch, EveryRankGetsItsPieceOfEveryBatch) {
 
 TEST_F(Prefetch, ARankThatWaitsIsWokenByTheEnd) {
   open(100);
-  Prefetcher prefetcher(program, Prefetcher::Seconds(600));
+  Prefetcher prefetcher(program, {0, program.rankCount()}, Prefetcher::Seconds(600));
   prefetcher.start(BatchOrder(data));
   onEveryRank([&](Executor &executor) {
     // Rank 3 takes nothing, so that the others have to wait for a free slot in the end.
@@ -129,7 +129,8 @@ TEST_F(Prefetch, ARankThatWaitsIsWokenByTheEnd) {
 
 TEST_F(Prefetch, NobodyWaitsForEver) {
   open(100);
-  Prefetcher prefetcher(program, Prefetcher::Seconds(0.05)); // Its thread never comes.
+  Prefetcher prefetcher(program, {0, program.rankCount()},
+                        Prefetcher::Seconds(0.05)); // Its thread never comes.
   onEveryRank([&](Executor &executor) {
     std::string error;
     EXPECT_FALSE(prefetcher.take(executor, error));
@@ -148,7 +149,7 @@ TEST_F(Prefetch, AnErrorComesWithItsBatchAndNotBefore) {
   stream.write("\x00\x01", 2);
   stream.close();
   open(7);
-  Prefetcher prefetcher(program, Prefetcher::Seconds(60));
+  Prefetcher prefetcher(program, {0, program.rankCount()}, Prefetcher::Seconds(60));
   prefetcher.start(BatchOrder(data));
   onEveryRank([&](Executor &executor) {
     std::string error;

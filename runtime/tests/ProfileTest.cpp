@@ -48,6 +48,21 @@ TEST(StepTimes, TheFirstStepIsForgotten) {
   EXPECT_THAT(samples, ElementsAre(1.5F, 4.5F));
 }
 
+TEST(StepTimes, GoToAnotherProcessAsBytes) {
+  StepTimes times(2, true), copy(2, true);
+  times.record(0, 3, 1);
+  times.record(1, 5, 0);
+  times.endStep();
+  copy.assign(times.bytes());
+  EXPECT_EQ(copy.steps(), 1);
+  EXPECT_EQ(copy.seconds(1), 5);
+  EXPECT_EQ(copy.waited(0), 1);
+  EXPECT_EQ(copy.least(0), 2);
+  std::vector<float> samples;
+  copy.appendSamples(1, samples);
+  EXPECT_THAT(samples, ElementsAre(5));
+}
+
 TEST(StepTimes, KeepsTheLastSamples) {
   StepTimes times(1, true), without(1, false);
   for (size_t step = 0; step < StepTimes::kSamples + 3; ++step) {
@@ -105,8 +120,8 @@ protected:
 };
 
 TEST_F(TwoRanks, AreAveraged) {
-  const StepTimes *times[] = {&first, &second};
-  Profile profile(program, times, 1);
+  const StepTimes times[] = {first, second};
+  Profile profile(program, times, 1, 5 << 20);
   const ProfileEntry &loss = entry(profile, "toy_gradient");
   EXPECT_EQ(loss.kind, "loss");
   EXPECT_EQ(loss.detail, "addf");
@@ -127,24 +142,25 @@ TEST_F(TwoRanks, AreAveraged) {
 }
 
 TEST_F(TwoRanks, AreToldAsATable) {
-  const StepTimes *times[] = {&first, &second};
-  std::string table = Profile(program, times, 1).table();
+  const StepTimes times[] = {first, second};
+  std::string table = Profile(program, times, 1, 5 << 20).table();
   EXPECT_THAT(table, HasSubstr("mean of 1 step on 2 ranks:\n"));
   EXPECT_THAT(table, HasSubstr("  loss                      1     500.000 ms    2000.000 ms"));
   EXPECT_THAT(table, HasSubstr("  optimizer                 1              -"));
   EXPECT_THAT(table, HasSubstr("\n  waiting for ranks "));
-  EXPECT_THAT(table, HasSubstr("of arenas, as predicted; the process had at most "));
-  const StepTimes *alone[] = {&first};
-  EXPECT_THAT(Profile(program, alone, 1).table(), Not(HasSubstr("waiting")));
+  EXPECT_THAT(table, HasSubstr("of arenas, as predicted; the process had at most 5.00 MiB\n"));
+  const StepTimes alone[] = {first};
+  EXPECT_THAT(Profile(program, alone, 1, 5 << 20).table(), Not(HasSubstr("waiting")));
 }
 
 TEST_F(TwoRanks, AreToldAsJson) {
-  const StepTimes *times[] = {&first, &second};
-  Profile profile(program, times, 3);
+  const StepTimes times[] = {first, second};
+  Profile profile(program, times, 3, 5 << 20);
   auto json = nlohmann::json::parse(profile.json());
   EXPECT_EQ(json["plan"], program.planHash);
   EXPECT_EQ(json["ranks"], 2);
   EXPECT_EQ(json["threads_per_rank"], 3);
+  EXPECT_EQ(json["peak_process_bytes"], 5 << 20);
   EXPECT_EQ(json["steps"], 1);
   EXPECT_EQ(json["entries"].size(), profile.entries().size());
   double sum = 0, classes = 0;

@@ -43,6 +43,26 @@ module {
     return %z : tensor<4x4xf64>
   }
 
+  // Rows that no operand has are cut as is said, unless by an axis that cuts an operand: then the
+  // pending sum over it is scattered.
+  // CHECK-LABEL: func.func @rows(
+  // CHECK: weft.embedding_grad
+  // CHECK-SAME: -> tensor<16x8xf64, #weft.sharding<#mesh, [{"tp"}, {}], unreduced = sum{"dp"}>>
+  // CHECK: %[[G:.*]] = weft.embedding_grad
+  // CHECK-SAME: -> tensor<16x8xf64, #weft.sharding<#mesh, [{}, {}], unreduced = sum{"dp"}>>
+  // CHECK-NEXT: weft.reshard %[[G]] {{.*}} -> tensor<16x8xf64, #weft.sharding<#mesh, [{"dp"}, {}]>>
+  func.func @rows(%x: tensor<2x4x8xf64>, %i: tensor<2x4xi32>) {
+    %first = shard.sharding @grid split_axes = [[0]] : !shard.sharding
+    %last = shard.sharding @grid split_axes = [[2]] : !shard.sharding
+    %xs = shard.shard %x to %first : tensor<2x4x8xf64>
+    %is = shard.shard %i to %first : tensor<2x4xi32>
+    %a = weft.embedding_grad %xs[%is] : tensor<2x4x8xf64>[tensor<2x4xi32>] -> tensor<16x8xf64>
+    %as = shard.shard %a to %last : tensor<16x8xf64>
+    %b = weft.embedding_grad %xs[%is] : tensor<2x4x8xf64>[tensor<2x4xi32>] -> tensor<16x8xf64>
+    %bs = shard.shard %b to %first : tensor<16x8xf64>
+    return
+  }
+
   // Of what nothing is said, a pending sum is reduced. A call's operands are brought to what its
   // function takes, wherever that stands.
   // CHECK-LABEL: func.func @caller(

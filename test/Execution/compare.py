@@ -10,6 +10,8 @@
     equality   programs for several meshes against the program for one rank: losses and weights of
                20 steps, all gradients of the first and of a later step, validations, logits
     repeat     the same program twice, and once with ranks of three threads: equal to the last bit
+    backends   programs with ranks as processes against ranks as threads: equal to the last bit; of
+               all cases and meshes a few, which --seed draws, or with --full all
     precision  bf16 programs for several meshes: no further from the same model in float64 than
                twice what the program for one rank is; prints how far losses and gradients are
     reference  programs against the NumPy implementation in test/Reference
@@ -20,6 +22,7 @@ Prints a line for each comparison, then "N passed, N failed"; fails if one faile
 
 import argparse
 import os
+import random
 import sys
 import tempfile
 from collections import deque
@@ -33,7 +36,9 @@ import programs
 from programs import Once, ProgramError
 
 REFERENCE_STEPS = 6
-REFERENCE_MESHES = ((1, 1), (2, 2))
+# Pairs of a case and a mesh that `backends` compares unless asked for all.
+BACKENDS_SAMPLE = 6
+REFERENCE_MESHES = (cases.ONE_RANK, "dp=2,tp=2")
 
 # A check is a generator of (what is compared, function that returns the fault, or None or Figures if
 # there is none), so that comparisons of all checks can run side by side.
@@ -55,7 +60,7 @@ def runs_of(compiler, case, mesh):
 
 def check_equality(compiler, case):
     """Every mesh of `case` against one rank."""
-    single = Once(lambda: runs_of(compiler, case, (1, 1)))
+    single = Once(lambda: runs_of(compiler, case, cases.ONE_RANK))
     yield "loss falls", lambda: learned(single()[0].losses)
     for mesh in case.meshes:
         def compare(mesh=mesh):
@@ -67,12 +72,12 @@ def check_equality(compiler, case):
             return (differences.of_runs(first, single()[0], 1e-10)
                     or differences.of_runs(later, single()[1], 1e-10, ("gradients",)))
 
-        yield f"{cases.label_of(mesh)} is one rank", compare
+        yield f"{mesh} is one rank", compare
 
 
 def check_repeat(compiler, case):
     """Runs of one program, on one rank and on the largest mesh."""
-    for mesh in ((1, 1), max(case.meshes, key=cases.ranks_of)):
+    for mesh in (cases.ONE_RANK, max(case.meshes, key=cases.ranks_of)):
         def compare(mesh=mesh):
             place = compiler.program(case, mesh)
             first = compiler.run(place, mesh, name="repeat-1")
@@ -86,14 +91,36 @@ def check_repeat(compiler, case):
                     return fault
             return None
 
-        yield f"{cases.label_of(mesh)} repeats its bits", compare
+        yield f"{mesh} repeats its bits", compare
+
+
+def check_backends(compiler, case):
+    """Ranks as processes, on the meshes of `case`, against ranks as threads."""
+    for mesh in case.meshes:
+        def compare(mesh=mesh):
+            place = compiler.program(case, mesh)
+            threads, processes = (compiler.run(place, mesh, name=backend, gradients_step=1,
+                                               backend=backend) for backend in ("local", "mpi"))
+            for a, b in zip(threads.files, processes.files):
+                if a.read_bytes() != b.read_bytes():
+                    return f"{a.name} and {b.name} differ"
+            return differences.of_runs(processes, threads, 0.0, ("losses", "norms", "validation"))
+
+        yield f"{mesh} has the same bits on both backends", compare
+
+
+def drawn(chosen, seed, count):
+    """`count` of the pairs of a case and a mesh, as cases of one mesh each."""
+    pairs = [(case, mesh) for case in chosen for mesh in case.meshes if mesh != cases.ONE_RANK]
+    return [replace(case, meshes=(mesh,)) for case, mesh in
+            random.Random(seed).sample(pairs, min(count, len(pairs)))]
 
 
 def check_precision(compiler, case):
     """Every mesh of `case`, in bf16, against the same in float64 on one rank."""
     exact_case = replace(case, precision="F64", reduction="F32", coarse=True)
-    exact = Once(lambda: compiler.run(compiler.program(exact_case, (1, 1)), (1, 1), name="exact"))
-    single = Once(lambda: compiler.run(compiler.program(case, (1, 1)), (1, 1), name="precision"))
+    exact = Once(lambda: compiler.run(compiler.program(exact_case, cases.ONE_RANK), cases.ONE_RANK, name="exact"))
+    single = Once(lambda: compiler.run(compiler.program(case, cases.ONE_RANK), cases.ONE_RANK, name="precision"))
     yield "loss falls", lambda: learned(single().losses)
     yield "bf16 is near float64", lambda: (differences.too_far(single(), exact())
                                            or differences.figures(single(), exact()))
@@ -103,13 +130,13 @@ def check_precision(compiler, case):
             return (differences.further(got, single(), exact())
                     or differences.figures(got, exact()))
 
-        yield f"{cases.label_of(mesh)} is as near as one rank", compare
+        yield f"{mesh} is as near as one rank", compare
 
 
 def check_reference(compiler, case):
     """Programs against the NumPy implementation."""
     for mesh in REFERENCE_MESHES:
-        yield (f"{cases.label_of(mesh)} is the reference",
+        yield (f"{mesh} is the reference",
                lambda mesh=mesh: unlike_reference(compiler, case, mesh))
 
 
@@ -144,7 +171,7 @@ def guarded(compare):
 
 
 CHECKS = {"equality": check_equality, "repeat": check_repeat, "precision": check_precision,
-          "reference": check_reference, "mutants": mutants.check_mutants}
+          "reference": check_reference, "backends": check_backends, "mutants": mutants.check_mutants}
 
 
 def results(work, jobs):
@@ -181,6 +208,9 @@ def cases_of(kind, options):
         chosen = cases.bf16_cases()
     if kind == "repeat":
         chosen = chosen + cases.bf16_cases()[:1]
+    if kind == "backends":
+        chosen = chosen + cases.bf16_cases() + cases.fp8_cases()
+        chosen = chosen if options.full else drawn(chosen, options.seed, BACKENDS_SAMPLE)
     if kind == "mutants":
         # The mesh has both axes, and only float64 tells a small mistake from rounding.
         # A key's bias moves all scores of a query alike, so its gradient is zero, however often it
@@ -197,8 +227,8 @@ def cases_of(kind, options):
 def dry_run(work, compiler):
     """Writes descriptions and lists cases, without a compiler."""
     for kind, case in work:
-        print(kind, case.name, " ".join("x".join(map(str, mesh)) for mesh in case.meshes))
-        cases.write(case, compiler.place(case, (1, 1)))
+        print(kind, case.name, *case.meshes)
+        cases.write(case, compiler.place(case, cases.ONE_RANK))
     return 0
 
 
@@ -226,6 +256,7 @@ def main():
     parser.add_argument("--weft", default="build/bin/weft", help="the compiler")
     parser.add_argument("--full", action="store_true", help="every case on every mesh")
     parser.add_argument("--case", help="only cases whose name contains this")
+    parser.add_argument("--seed", type=int, default=0, help="draws the comparisons of backends")
     parser.add_argument("--folder", help="where programs go and stay; default: a temporary one")
     parser.add_argument("--jobs", type=int, default=2, help="comparisons at a time")
     parser.add_argument("--dry-run", action="store_true",

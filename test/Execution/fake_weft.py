@@ -56,7 +56,7 @@ def run_program(arguments):
     parser = argparse.ArgumentParser()
     parser.add_argument("-n", type=int)
     parser.add_argument("program")
-    for flag in ("--data", "--metrics", "--save", "--save-gradients", "--save-logits",
+    for flag in ("--backend", "--data", "--metrics", "--save", "--save-gradients", "--save-logits",
                  "--validation-data"):
         parser.add_argument(flag)
     for flag in ("--steps", "--seed", "--threads", "--gradients-step", "--validation-steps",

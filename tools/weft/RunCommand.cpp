@@ -8,7 +8,12 @@
 #include "CommandLine.h"
 #include "Commands.h"
 
+#include "ProgramFile.h"
+
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FileUtilities.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Program.h"
 
 #include <cerrno>
 #include <cstring>
@@ -21,6 +26,8 @@ namespace {
 struct RunOptions {
   std::string program;
   std::string ranks;
+  /// "local", "mpi", or empty: what the program chooses itself.
+  std::string backend;
   std::vector<std::string> arguments;
 };
 
@@ -32,7 +39,7 @@ bool isRankCount(llvm::StringRef text) {
 
 CommandLine declare(RunOptions &options) {
   CommandLine line(
-      "weft run [-n RANKS] PROGRAM [-- ARGUMENTS]",
+      "weft run [-n RANKS] [--backend NAME] PROGRAM [-- ARGUMENTS]",
       "Runs PROGRAM, which 'weft compile' made, with ARGUMENTS. 'PROGRAM --help' lists\n"
       "what it takes.");
   Option ranks;
@@ -48,6 +55,19 @@ CommandLine declare(RunOptions &options) {
     return llvm::Error::success();
   };
   line.add(std::move(ranks));
+  Option backend;
+  backend.name = "--backend";
+  backend.valueName = "NAME";
+  backend.help = "local: ranks are threads of one process; mpi: ranks are processes, on this\n"
+                 "machine, which Open MPI's mpirun starts (default: local)";
+  backend.set = [&options](llvm::StringRef value) -> llvm::Error {
+    if (value != "local" && value != "mpi") {
+      return makeError("option '--backend' expects local or mpi, got '" + value + "'");
+    }
+    options.backend = value;
+    return llvm::Error::success();
+  };
+  line.add(std::move(backend));
   line.addPositional("PROGRAM", options.program);
   line.addRest(options.arguments);
   return line;
@@ -67,6 +87,51 @@ llvm::Error check(const std::string &program) {
   return llvm::Error::success();
 }
 
+/// Path of Open MPI's mpirun.
+llvm::Expected<std::string> findMpirun() {
+  llvm::ErrorOr<std::string> path = llvm::sys::findProgramByName("mpirun");
+  if (!path) {
+    return makeError("--backend mpi needs Open MPI's mpirun, which is not in the search path (of "
+                     "Debian: openmpi-bin)");
+  }
+  llvm::SmallString<128> output;
+  if (std::error_code code = llvm::sys::fs::createTemporaryFile("weft-run", "text", output)) {
+    return makeError("cannot write a temporary file: " + code.message());
+  }
+  llvm::FileRemover remover(output);
+  llvm::sys::ExecuteAndWait(*path, {*path, "--version"}, std::nullopt,
+                            {llvm::StringRef(), llvm::StringRef(output), llvm::StringRef()},
+                            /*SecondsToWait=*/30);
+  auto text = llvm::MemoryBuffer::getFile(output);
+  if (!text || !(*text)->getBuffer().contains("Open MPI")) {
+    return makeError("--backend mpi needs Open MPI's mpirun, '" + *path + "' is another's");
+  }
+  return *path;
+}
+
+/// What goes before the program and its arguments.
+llvm::Expected<std::vector<std::string>> mpirunWords(const RunOptions &options,
+                                                     const std::string &program) {
+  std::string ranks = options.ranks;
+  if (ranks.empty()) {
+    llvm::Expected<rt::Program> read = readProgramOf(program);
+    if (!read) {
+      return read.takeError();
+    }
+    ranks = std::to_string(read->rankCount());
+  }
+  llvm::Expected<std::string> mpirun = findMpirun();
+  if (!mpirun) {
+    return mpirun.takeError();
+  }
+  // The program says itself what goes wrong. Ranks may outnumber processors, and have threads that
+  // are not to share one.
+  return std::vector<std::string>{*mpirun, "--quiet",         "-n",
+                                  ranks,   "--oversubscribe", "--bind-to",
+                                  "none",  "--mca",           "mpi_yield_when_idle",
+                                  "1"};
+}
+
 /// Replaces this process by the program; returns only where that fails.
 llvm::Error start(const RunOptions &options) {
   // A name without a folder is a file here, never a program of the search path.
@@ -74,7 +139,18 @@ llvm::Error start(const RunOptions &options) {
   if (path.find('/') == std::string::npos) {
     path = "./" + path;
   }
-  std::vector<std::string> words{path};
+  std::vector<std::string> words;
+  if (options.backend == "mpi") {
+    llvm::Expected<std::vector<std::string>> before = mpirunWords(options, path);
+    if (!before) {
+      return before.takeError();
+    }
+    words = std::move(*before);
+  }
+  words.push_back(path);
+  if (!options.backend.empty()) {
+    words.insert(words.end(), {"--backend", options.backend});
+  }
   if (!options.ranks.empty()) {
     words.insert(words.end(), {"--ranks", options.ranks});
   }
@@ -84,8 +160,8 @@ llvm::Error start(const RunOptions &options) {
     pointers.push_back(word.data());
   }
   pointers.push_back(nullptr);
-  ::execv(path.c_str(), pointers.data());
-  return makeError("cannot run '" + options.program + "': " + std::strerror(errno));
+  ::execv(words.front().c_str(), pointers.data());
+  return makeError("cannot run '" + words.front() + "': " + std::strerror(errno));
 }
 
 llvm::Error run(const RunOptions &options) {

@@ -60,6 +60,24 @@ TEST(PredictProgram, EveryInstructionGetsItsTime) {
   EXPECT_DOUBLE_EQ(stepSeconds(made), 1e-2 + 2e-6 + 8e-5);
 }
 
+TEST(PredictProgram, AKernelIsOfTheFormatThatItReads) {
+  rt::Program made = program();
+  desc::MachineSpec machine = sheet(1);
+  machine.device.measured.kernels = {{"map", desc::Precision::BF16, 1e10}};
+  made.buffers.push_back({800, 8004, rt::BufferClass::Activation, false, rt::ElementType::BF16});
+  auto secondsOf = [&](std::vector<rt::Operand> operands) {
+    made.step[0].operands = std::move(operands);
+    predictProgram(made, machine);
+    return made.step[0].cost.seconds;
+  };
+  // The larger float64 is only written; float32 is read, but less of it.
+  EXPECT_DOUBLE_EQ(
+      secondsOf({{1, rt::Access::Read}, {2, rt::Access::Read}, {0, rt::Access::Write}}), 1e-4);
+  EXPECT_DOUBLE_EQ(secondsOf({{1, rt::Access::Read}, {0, rt::Access::Write}}), 1e-3);
+  EXPECT_DOUBLE_EQ(secondsOf({{2, rt::Access::Write}}), 1e-4);
+  EXPECT_DOUBLE_EQ(secondsOf({}), 1e-3);
+}
+
 TEST(PredictProgram, GroupsOfSeveralNodesGoByTheirLink) {
   rt::Program made = program();
   predictProgram(made, sheet(2));

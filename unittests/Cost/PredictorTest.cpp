@@ -149,7 +149,7 @@ TEST(Predictor, TakesMeasuredRates) {
   EXPECT_DOUBLE_EQ(predictor.product(Precision::F64, 64, 64, 64, 2, 1), 2 * flops / 1e7 + 1e-5);
   EXPECT_DOUBLE_EQ(predictor.kernel("attention", Precision::F32, 1e6, 1), 0.1 + 1e-5);
   EXPECT_DOUBLE_EQ(predictor.kernel("norm", Precision::F32, 1e6, 1), 1e-3 + 1e-5);
-  // What writes bf16 computes in float32, unless it was measured.
+  // What reads bf16 computes in float32, unless it was measured.
   EXPECT_DOUBLE_EQ(predictor.kernel("attention", Precision::BF16, 1e6, 1), 0.1 + 1e-5);
   EXPECT_DOUBLE_EQ(predictor.kernel("norm", Precision::BF16, 1e6, 1), 1e-3 + 1e-5);
   machine.device.measured.kernels.push_back({"attention", Precision::BF16, 1e8});

@@ -11,8 +11,8 @@
 //
 //   product      operations / rate(m, n, k), where the rate is interpolated between
 //                measured shapes, else the peak; at least bytes / memory rate
-//   kernel       the larger of operations / rate(kind, what it writes), where that was
-//                measured, else the peak, and bytes / memory rate(bytes); what writes
+//   kernel       the larger of operations / rate(kind, what it reads), where that was
+//                measured, else the peak, and bytes / memory rate(bytes); what reads
 //                bf16 computes in float32, unless it was measured
 //   both         plus `launch_seconds`
 //   collective   time(kind, group, bytes) between measured sizes; below the smallest
@@ -92,7 +92,7 @@ public:
   double product(desc::Precision precision, int64_t m, int64_t n, int64_t k, int64_t batch,
                  double bytes) const;
 
-  /// A kernel of the op `kind` that writes `precision`.
+  /// A kernel of the op `kind` that reads `precision`.
   double kernel(std::string_view kind, desc::Precision precision, double flops, double bytes) const;
 
   /// A collective in which each rank has an operand of `bytes`; 0 for a group of one.

@@ -40,7 +40,7 @@ struct MemoryRate {
   double bytesPerSecond = 0;
 };
 
-/// Kernels of the op `kind` that write `precision`.
+/// Kernels of the op `kind` that read `precision`.
 struct KernelRate {
   std::string kind;
   Precision precision = Precision::F32;

@@ -305,7 +305,13 @@ LogicalResult Conversion::visitShardable(ShardableOpInterface op) {
     }
     for (auto [dim, factor] : llvm::enumerate(dims)) {
       if (!axesOf[factor]) {
-        axesOf[factor] = *sharding ? sharding->getDims()[dim] : none;
+        // Axes that cut another factor come to this one only behind the op.
+        ArrayAttr cut = *sharding ? sharding->getDims()[dim] : none;
+        bool isTaken = llvm::any_of(axesOf, [&](ArrayAttr other) {
+          return other &&
+                 llvm::any_of(cut, [&](Attribute axis) { return llvm::is_contained(other, axis); });
+        });
+        axesOf[factor] = isTaken ? none : cut;
       }
     }
   }

@@ -11,6 +11,7 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FileUtilities.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/Process.h"
 #include "llvm/Support/Program.h"
 
@@ -54,6 +55,12 @@ SmallVector<std::string> makeArguments(const LinkOptions &options, StringRef com
                                         "-lm",
                                         "-lpthread",
                                         "-ldl"};
+  // Where the program looks for what it loads only if asked to: beside itself, then beside the
+  // runtime.
+  SmallString<128> folder(sys::path::parent_path(options.runtimeLibraryPath));
+  if (!sys::fs::make_absolute(folder)) {
+    arguments.push_back(("-Wl,--enable-new-dtags,-rpath,$ORIGIN:" + folder).str());
+  }
   if (options.sanitize != Sanitizer::None) {
     arguments.push_back(("-fsanitize=" + nameOf(options.sanitize)).str());
   }

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <numeric>
 #include <thread>
 
 using namespace weft::rt;
@@ -44,7 +45,7 @@ class LocalCommunicator : public Communicator {
 public:
   LocalCommunicator(Run &shared, int64_t self)
       : shared(shared), self(self), operations(shared.operations[size_t(self)]),
-        progress(shared.state.progress[size_t(self)]) {}
+        progress(shared.state.progress[size_t(self)]), collecting(prepareCollecting()) {}
 
   int64_t rank() const override { return self; }
 
@@ -57,16 +58,32 @@ public:
       group = &shared.groups.try_emplace(ranks, ranks, shared.state).first->second;
     }
     operations.emplace_back(collective, site, group, member);
+    issued.reserve(operations.size());
     return Handle(operations.size() - 1);
   }
 
-  bool run(Handle handle, const void *operand, void *result) override {
-    const Operation &operation = operations[handle];
-    progress.last.store(&operation, std::memory_order_release);
-    progress.inside.store(true, std::memory_order_release);
-    bool ok = operation.run(operand, result);
-    progress.inside.store(false, std::memory_order_release);
+  bool issue(Handle handle, const void *operand, void *result) override {
+    issued.push_back({handle, operand, result});
+    return !stopped();
+  }
+
+  /// Everything is done here, by the rank's own thread.
+  bool wait(Handle handle) override {
+    auto isMeant = [&](const Issued &each) { return each.handle == handle; };
+    auto last = std::find_if(issued.begin(), issued.end(), isMeant);
+    bool ok = true;
+    auto end = last == issued.end() ? issued.begin() : last + 1;
+    for (auto next = issued.begin(); next != end; ++next) {
+      const Operation &operation = operations[next->handle];
+      ok = ok && inside(operation, [&] { return operation.run(next->operand, next->result); });
+    }
+    issued.erase(issued.begin(), end);
     return ok && !stopped();
+  }
+
+  bool collect(std::span<const char> own, const Receiver &take) override {
+    const Operation &operation = operations[collecting];
+    return inside(operation, [&] { return operation.collect(own, take); }) && !stopped();
   }
 
   bool fail(std::string message) override { return shared.state.fail(self, std::move(message)); }
@@ -76,10 +93,36 @@ public:
   double waitedSeconds() const override { return progress.waitedSeconds; }
 
 private:
+  struct Issued {
+    Handle handle;
+    const void *operand;
+    void *result;
+  };
+
+  Handle prepareCollecting() {
+    std::vector<uint32_t> allAxes(shared.mesh.size());
+    std::iota(allAxes.begin(), allAxes.end(), 0);
+    Collective nothing = {
+        CollectiveKind::AllGather, ReductionKind::Sum, ElementType::I32, allAxes, {0}, 0, 0};
+    return prepare(nothing, {"control", 1, "rank 0 collects what ranks have for files"});
+  }
+
+  /// Calls `work`, and lets the others see what the rank is in meanwhile.
+  template <typename Work> bool inside(const Operation &operation, const Work &work) {
+    progress.last.store(&operation, std::memory_order_release);
+    progress.inside.store(true, std::memory_order_release);
+    bool ok = work();
+    progress.inside.store(false, std::memory_order_release);
+    return ok;
+  }
+
   Run &shared;
   const int64_t self;
   std::deque<Operation> &operations;
   Progress &progress;
+  /// In order. Never longer than there are operations.
+  std::vector<Issued> issued;
+  const Handle collecting;
 };
 
 class LocalBackend : public Backend {
@@ -94,6 +137,14 @@ public:
     }
     return count;
   }
+
+  RankRange ranksHere() const override { return {0, rankCount()}; }
+
+  int64_t ranksOnHost() const override { return rankCount(); }
+
+  bool speaks() override { return true; }
+
+  bool agree(std::string &, std::string &error) override { return error.empty(); }
 
   RunResult run(const std::function<void(Communicator &)> &body) override {
     auto shared = std::make_shared<Run>(mesh, rankCount(), options.timeout);

@@ -7,9 +7,9 @@
 
 #include "backends/local/Operation.h"
 
-#include "backends/local/Reduce.h"
+#include "backends/CallText.h"
+#include "backends/Reduce.h"
 #include "core/CheckedMath.h"
-#include "core/Text.h"
 
 #include <algorithm>
 #include <cstring>
@@ -47,20 +47,10 @@ Operation::Operation(const Collective &collective, const CallSite &site, Rendezv
 }
 
 bool Operation::matches(const Operation &other) const {
-  const Collective &a = collective, &b = other.collective;
-  return a.kind == b.kind && a.reduction == b.reduction && a.type == b.type && a.shape == b.shape &&
-         a.dim == b.dim && a.dim2 == b.dim2 && a.axes == b.axes && a.sources == b.sources &&
-         site.instruction == other.site.instruction &&
-         std::strcmp(site.section, other.site.section) == 0;
+  return isSameCall(collective, site, other.collective, other.site);
 }
 
-std::string Operation::description() const {
-  bool reduces = isReduction(collective.kind);
-  return concat(nameOf(collective.kind), reduces ? " " : "",
-                reduces ? nameOf(collective.reduction) : "", " ", nameOf(collective.type), " ",
-                shapeText(collective.shape), " (", site.section, " instruction ", site.instruction,
-                ", ", site.label, ")");
-}
+std::string Operation::description() const { return describeCall(collective, site); }
 
 bool Operation::run(const void *operand, void *result) const {
   if (!group) {
@@ -74,6 +64,20 @@ bool Operation::run(const void *operand, void *result) const {
   }
   if (count > 0) { // An empty operand may have no address at all.
     moveElements(result);
+  }
+  return group->part(member);
+}
+
+bool Operation::collect(std::span<const char> own, const Communicator::Receiver &take) const {
+  if (!group) {
+    take(0, own);
+    return true;
+  }
+  if (!group->meet(member, *this, &own, nullptr)) {
+    return false;
+  }
+  for (size_t other = 0; member == 0 && other < group->size(); ++other) {
+    take(int64_t(other), *static_cast<const std::span<const char> *>(group->operandOf(other)));
   }
   return group->part(member);
 }

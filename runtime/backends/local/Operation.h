@@ -35,6 +35,9 @@ public:
   /// See Communicator::run.
   bool run(const void *operand, void *result) const;
 
+  /// See Communicator::collect. The operation is a collective over all ranks that moves nothing.
+  bool collect(std::span<const char> own, const Communicator::Receiver &take) const;
+
   /// Whether partners may meet with these two.
   bool matches(const Operation &other) const;
 

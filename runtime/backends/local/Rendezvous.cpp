@@ -7,6 +7,7 @@
 
 #include "backends/local/Rendezvous.h"
 
+#include "backends/CallText.h"
 #include "backends/local/Operation.h"
 #include "core/Text.h"
 
@@ -102,10 +103,8 @@ void Rendezvous::checkSameOperation() {
   for (size_t member = 1; member < ranks.size(); ++member) {
     const Operation &first = *places[0].operation, &other = *places[member].operation;
     if (!first.matches(other)) {
-      run.fail(ranks[member], concat("ranks ", ranks[0], " and ", ranks[member],
-                                     " came to the same place with different collectives: rank ",
-                                     ranks[0], " with ", first.description(), ", rank ",
-                                     ranks[member], " with ", other.description()));
+      run.fail(ranks[member], differentCallsText(ranks[0], first.description(), ranks[member],
+                                                 other.description()));
       return;
     }
   }

@@ -5,9 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A Backend runs one function on every rank and gives each a Communicator, the
-// only way by which ranks reach each other. All that a backend must promise is
-// stated here and tested by the suite in `runtime/conformance`.
+// A Backend runs one function on every rank of its process and gives each a
+// Communicator, the only way by which ranks reach each other: they may be threads
+// of one process, or processes on several machines. All that a backend must promise
+// is stated here and tested by the suite in `runtime/conformance`.
 //
 // Every collective is prepared once, before the first run, so that running it
 // allocates nothing and looks up nothing. Reductions are taken in group order:
@@ -48,12 +49,22 @@ struct Failure {
   std::string message;
 };
 
+/// Ranks `first` to before `first + count`.
+struct RankRange {
+  int64_t first = 0, count = 0;
+
+  bool has(int64_t rank) const { return rank >= first && rank < first + count; }
+};
+
 /// One rank's link to the others. Belongs to the rank's thread; only `stopped` may
 /// be called from elsewhere.
 class Communicator {
 public:
   /// A prepared collective. Small numbers, counted from 0 on every rank.
   using Handle = uint32_t;
+
+  /// Gets what `rank` has brought.
+  using Receiver = std::function<void(int64_t rank, std::span<const char> bytes)>;
 
   virtual ~Communicator() = default;
 
@@ -63,11 +74,27 @@ public:
   /// wait for partners, which prepare it for themselves.
   virtual Handle prepare(const Collective &collective, const CallSite &site) = 0;
 
-  /// Takes part in a prepared collective: returns true once `result` holds this
-  /// rank's result and no partner reads `operand` any more. `operand` and `result`
-  /// are one buffer or do not overlap; one buffer only for all-reduce. Returns false
-  /// if the run has stopped; `result` is then unspecified.
-  virtual bool run(Handle handle, const void *operand, void *result) = 0;
+  /// Begins to take part in a prepared collective. `operand` and `result` are one buffer or do
+  /// not overlap; one buffer only for all-reduce; both belong to the communicator until `wait`.
+  /// Collectives are done in the order in which they are issued, how much of them before `wait`
+  /// is up to the backend. REQUIRES: this one is not issued already. Returns false if the run has
+  /// stopped.
+  virtual bool issue(Handle handle, const void *operand, void *result) = 0;
+
+  /// Returns true once the result of an issued collective, and of all that were issued before
+  /// it, holds this rank's result and no partner reads the operand any more. Returns false if the
+  /// run has stopped; results are then unspecified.
+  virtual bool wait(Handle handle) = 0;
+
+  /// Both at once.
+  virtual bool run(Handle handle, const void *operand, void *result) {
+    return issue(handle, operand, result) && wait(handle);
+  }
+
+  /// Brings bytes of every rank to rank 0, which gets them in the order of ranks, its own among
+  /// them; for files and reports. All ranks call it at the same point; partners wait while `take`
+  /// works, so it is to be quick. May allocate. Returns false if the run has stopped.
+  virtual bool collect(std::span<const char> own, const Receiver &take) = 0;
 
   /// Stops all ranks with `message`, unless another failure came before. Returns false.
   virtual bool fail(std::string message) = 0;
@@ -94,6 +121,21 @@ public:
   virtual ~Backend() = default;
 
   virtual int64_t rankCount() const = 0;
+
+  /// Those of this process. The process that has rank 0 writes what is one for all.
+  virtual RankRange ranksHere() const = 0;
+
+  /// How many there are on this machine, in this and in other processes.
+  virtual int64_t ranksOnHost() const = 0;
+
+  /// Whether this process is the one that tells the user of a failure: that of rank 0, unless it
+  /// is gone.
+  virtual bool speaks() = 0;
+
+  /// All processes meet, outside of `run`; each brings an error, or an empty one. If any does,
+  /// returns false, and `error` becomes that of the lowest rank. Otherwise `text` becomes that of
+  /// rank 0's process.
+  virtual bool agree(std::string &text, std::string &error) = 0;
 
   /// Calls `body` on every rank of this process, each on its own thread, and waits
   /// for all. A rank's part ends when `body` returns; what it returns plays no role.

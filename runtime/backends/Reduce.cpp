@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "backends/local/Reduce.h"
+#include "backends/Reduce.h"
 
 #include "core/BFloat16.h"
 
@@ -50,27 +50,26 @@ static void convert(void *target, const void *source, int64_t count) {
   }
 }
 
-ElementType weft::rt::local::accumulatorOf(ElementType type) {
+ElementType weft::rt::accumulatorOf(ElementType type) {
   return type == ElementType::BF16 ? ElementType::F32 : type;
 }
 
-void weft::rt::local::beginReduction(ElementType type, void *sum, const void *source,
-                                     int64_t count) {
+void weft::rt::beginReduction(ElementType type, void *sum, const void *source, int64_t count) {
   if (type == ElementType::BF16) {
     return convert<BFloat16, float>(sum, source, count);
   }
   std::memcpy(sum, source, size_t(count) * sizeOf(type));
 }
 
-void weft::rt::local::endReduction(ElementType type, void *target, const void *sum, int64_t count) {
+void weft::rt::endReduction(ElementType type, void *target, const void *sum, int64_t count) {
   if (type == ElementType::BF16) {
     return convert<float, BFloat16>(target, sum, count);
   }
   std::memcpy(target, sum, size_t(count) * sizeOf(type));
 }
 
-void weft::rt::local::reduceInto(ElementType type, ReductionKind kind, void *sum,
-                                 const void *source, int64_t count) {
+void weft::rt::reduceInto(ElementType type, ReductionKind kind, void *sum, const void *source,
+                          int64_t count) {
   switch (type) {
   case ElementType::BF16:
     return reduceTyped<BFloat16, float>(kind, sum, source, count);

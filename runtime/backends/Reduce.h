@@ -5,12 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef WEFT_RT_BACKENDS_LOCAL_REDUCE_H
-#define WEFT_RT_BACKENDS_LOCAL_REDUCE_H
+#ifndef WEFT_RT_BACKENDS_REDUCE_H
+#define WEFT_RT_BACKENDS_REDUCE_H
 
 #include "weft-rt/Program.h"
 
-namespace weft::rt::local {
+namespace weft::rt {
 
 /// What `count` elements of `type` are reduced in: bf16 in f32, others in themselves. A reduction
 /// begins with the first operand, takes in the others one by one, and ends in the result.
@@ -26,6 +26,6 @@ void reduceInto(ElementType type, ReductionKind kind, void *sum, const void *sou
 /// target[i] = sum[i], rounded to the nearest.
 void endReduction(ElementType type, void *target, const void *sum, int64_t count);
 
-} // namespace weft::rt::local
+} // namespace weft::rt
 
-#endif // WEFT_RT_BACKENDS_LOCAL_REDUCE_H
+#endif // WEFT_RT_BACKENDS_REDUCE_H

@@ -1,0 +1,160 @@
+//===- Arbiter.cpp - what rank 0 knows and decides ------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "backends/mpi/Arbiter.h"
+
+#include "core/Text.h"
+
+#include <algorithm>
+#include <sstream>
+
+using namespace weft::rt;
+using namespace weft::rt::mpi;
+
+std::string Waiting::encode() const {
+  std::ostringstream out;
+  out << isTooLong << " " << group << " " << begun << " " << missing.size();
+  for (int64_t rank : missing) {
+    out << " " << rank;
+  }
+  out << " " << text;
+  return out.str();
+}
+
+Waiting Waiting::decode(const std::string &text) {
+  std::istringstream in(text);
+  Waiting waiting;
+  size_t count = 0;
+  in >> waiting.isTooLong >> waiting.group >> waiting.begun >> count;
+  for (int64_t rank = 0; count > 0 && in >> rank; --count) {
+    waiting.missing.push_back(rank);
+  }
+  in.get();
+  std::getline(in, waiting.text, '\0');
+  return waiting;
+}
+
+std::string Leaving::encode() const {
+  std::ostringstream out;
+  out << begun.size();
+  for (const auto &[group, count] : begun) {
+    out << " " << group << " " << count;
+  }
+  out << " " << text;
+  return out.str();
+}
+
+Leaving Leaving::decode(const std::string &text) {
+  std::istringstream in(text);
+  Leaving leaving;
+  size_t count = 0;
+  in >> count;
+  for (int64_t group = 0, begun = 0; count > 0 && in >> group >> begun; --count) {
+    leaving.begun[group] = begun;
+  }
+  in.get();
+  std::getline(in, leaving.text, '\0');
+  return leaving;
+}
+
+void Arbiter::failed(int64_t rank, const std::string &message) {
+  if (first) {
+    return;
+  }
+  first = Failure{rank, message};
+  for (int64_t other = 1; other < int64_t(ranks.size()); ++other) {
+    if (!ranks[size_t(other)].gone) {
+      send(other, Message::Stop, concat(rank, " ", message));
+    }
+  }
+}
+
+void Arbiter::left(int64_t rank, const Leaving &leaving) {
+  ranks[size_t(rank)].leaving = leaving;
+  look(Clock::now());
+}
+
+void Arbiter::isGone(int64_t rank) {
+  ranks[size_t(rank)].gone = true;
+  if (!ranks[size_t(rank)].leaving) {
+    failed(rank, concat("rank ", rank, " is gone: its ", places[size_t(rank)],
+                        " has ended without a word, as it does when it is killed"));
+  }
+}
+
+void Arbiter::answers(int64_t rank, const std::string &text) {
+  ranks[size_t(rank)].answer = text;
+  look(Clock::now());
+}
+
+void Arbiter::waits(int64_t rank, const Waiting &waiting, Clock::time_point now) {
+  if (first || inquiry) {
+    return;
+  }
+  auto cannotCome = [&](int64_t other) {
+    const std::optional<Leaving> &leaving = ranks[size_t(other)].leaving;
+    if (!leaving) {
+      return false;
+    }
+    auto begun = leaving->begun.find(waiting.group);
+    return begun == leaving->begun.end() || begun->second < waiting.begun;
+  };
+  if (!waiting.isTooLong &&
+      std::none_of(waiting.missing.begin(), waiting.missing.end(), cannotCome)) {
+    return;
+  }
+  inquiry = Inquiry{rank, waiting, now + kPatience};
+  // All are asked, as those who are missing may wait for one that is stuck.
+  for (Rank &each : ranks) {
+    each.answer.clear();
+  }
+  ranks[size_t(rank)].answer = "waits";
+  for (int64_t other = 0; other < int64_t(ranks.size()); ++other) {
+    if (other != rank) {
+      send(other, Message::Asks, "");
+    }
+  }
+  look(now);
+}
+
+/// What there is to say of a rank that is missing; nothing if it has not answered.
+std::string Arbiter::tell(int64_t rank) const {
+  const Rank &who = ranks[size_t(rank)];
+  return who.leaving ? who.leaving->text : who.answer;
+}
+
+void Arbiter::look(Clock::time_point now) {
+  if (first || !inquiry) {
+    return;
+  }
+  std::vector<int64_t> mute;
+  for (int64_t rank = 0; rank < int64_t(ranks.size()); ++rank) {
+    if (tell(rank).empty()) {
+      mute.push_back(rank);
+    }
+  }
+  if (!mute.empty() && now < inquiry->end) {
+    return;
+  }
+  std::string message = inquiry->waiting.text;
+  for (int64_t rank : inquiry->waiting.missing) {
+    if (std::string known = tell(rank); !known.empty()) {
+      message += concat("; rank ", rank, " is missing: it ", known);
+    }
+  }
+  for (int64_t rank : mute) {
+    message += concat("; rank ", rank, " is missing: its ", places[size_t(rank)],
+                      " does not answer, as when it is stopped");
+    ranks[size_t(rank)].gone = true; // Nobody need wait for its end.
+  }
+  failed(inquiry->rank, message);
+}
+
+bool Arbiter::allLeft() const {
+  return std::all_of(ranks.begin(), ranks.end(),
+                     [](const Rank &rank) { return rank.leaving || rank.gone; });
+}

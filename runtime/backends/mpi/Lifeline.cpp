@@ -1,0 +1,240 @@
+//===- Lifeline.cpp - how processes notice that one is gone ---------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "backends/mpi/Lifeline.h"
+
+#include "core/Text.h"
+
+#include <arpa/inet.h>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <ifaddrs.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sstream>
+#include <sys/socket.h>
+#include <unistd.h>
+
+using namespace weft::rt;
+using namespace weft::rt::mpi;
+
+namespace {
+
+/// What goes before the text of a message.
+struct Head {
+  uint32_t bytes = 0;
+  uint32_t kind = 0;
+};
+constexpr size_t kMostText = 1 << 16;
+
+/// What a process says when it comes.
+struct Greeting {
+  uint64_t secret = 0;
+  int64_t rank = 0;
+};
+
+/// Who is connected notices within this time that a machine has gone without a word.
+constexpr int kIdleSeconds = 10, kProbeSeconds = 5, kProbes = 4;
+
+void prepareSocket(int descriptor) {
+  int yes = 1;
+  setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+  setsockopt(descriptor, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof yes);
+  setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPIDLE, &kIdleSeconds, sizeof kIdleSeconds);
+  setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPINTVL, &kProbeSeconds, sizeof kProbeSeconds);
+  setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPCNT, &kProbes, sizeof kProbes);
+}
+
+/// The addresses of this machine, loopback last.
+std::vector<std::string> ownAddresses() {
+  std::vector<std::string> addresses;
+  ifaddrs *list = nullptr;
+  if (getifaddrs(&list) == 0) {
+    for (ifaddrs *each = list; each; each = each->ifa_next) {
+      if (each->ifa_addr && each->ifa_addr->sa_family == AF_INET) {
+        char text[INET_ADDRSTRLEN];
+        auto *address = reinterpret_cast<sockaddr_in *>(each->ifa_addr);
+        inet_ntop(AF_INET, &address->sin_addr, text, sizeof text);
+        if (std::string(text).rfind("127.", 0) != 0) {
+          addresses.emplace_back(text);
+        }
+      }
+    }
+    freeifaddrs(list);
+  }
+  addresses.emplace_back("127.0.0.1");
+  return addresses;
+}
+
+bool waitFor(int descriptor, short events, int milliseconds) {
+  pollfd entry = {descriptor, events, 0};
+  return poll(&entry, 1, milliseconds) == 1 && (entry.revents & events);
+}
+
+/// A socket that is connected to the address, or -1.
+int connectTo(const std::string &address, uint16_t port) {
+  sockaddr_in target = {};
+  target.sin_family = AF_INET;
+  target.sin_port = htons(port);
+  int descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (descriptor < 0 || inet_pton(AF_INET, address.c_str(), &target.sin_addr) != 1) {
+    return descriptor < 0 ? -1 : (close(descriptor), -1);
+  }
+  int code = 0;
+  socklen_t size = sizeof code;
+  bool ok = ::connect(descriptor, reinterpret_cast<sockaddr *>(&target), sizeof target) == 0 ||
+            (errno == EINPROGRESS && waitFor(descriptor, POLLOUT, 5000) &&
+             getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &code, &size) == 0 && code == 0);
+  return ok ? descriptor : (close(descriptor), -1);
+}
+
+} // namespace
+
+Lifeline::~Lifeline() {
+  for (const Peer &peer : peers) {
+    if (peer.descriptor >= 0) {
+      close(peer.descriptor);
+    }
+  }
+  if (listener >= 0) {
+    close(listener);
+  }
+}
+
+bool Lifeline::listen(std::string &address, std::string &error) {
+  sockaddr_in any = {};
+  any.sin_family = AF_INET;
+  socklen_t size = sizeof any;
+  listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (listener < 0 || bind(listener, reinterpret_cast<sockaddr *>(&any), sizeof any) != 0 ||
+      ::listen(listener, SOMAXCONN) != 0 ||
+      getsockname(listener, reinterpret_cast<sockaddr *>(&any), &size) != 0) {
+    return fail(error, "cannot listen for the other ranks: ", systemError(errno));
+  }
+  std::string text = std::to_string(ntohs(any.sin_port));
+  for (const std::string &own : ownAddresses()) {
+    if (text.size() + own.size() + 2 < kAddressBytes) {
+      text += " " + own;
+    }
+  }
+  address = std::move(text);
+  return true;
+}
+
+bool Lifeline::letIn(int descriptor, int64_t ranks, uint64_t secret) {
+  Greeting greeting;
+  bool ok = waitFor(descriptor, POLLIN, 2000) &&
+            recv(descriptor, &greeting, sizeof greeting, MSG_WAITALL) == sizeof greeting &&
+            greeting.secret == secret && greeting.rank > 0 && greeting.rank < ranks;
+  if (!ok) {
+    close(descriptor);
+    return false;
+  }
+  prepareSocket(descriptor);
+  fcntl(descriptor, F_SETFL, O_NONBLOCK);
+  peers.push_back({greeting.rank, descriptor, {}});
+  return true;
+}
+
+bool Lifeline::accept(int64_t ranks, uint64_t secret, std::chrono::nanoseconds patience,
+                      std::string &error) {
+  auto deadline = std::chrono::steady_clock::now() + patience;
+  while (int64_t(peers.size()) + 1 < ranks) {
+    int descriptor =
+        waitFor(listener, POLLIN, 100) ? accept4(listener, nullptr, nullptr, SOCK_CLOEXEC) : -1;
+    if (descriptor >= 0) {
+      letIn(descriptor, ranks, secret);
+    } else if (std::chrono::steady_clock::now() > deadline) {
+      return fail(error, ranks - 1 - int64_t(peers.size()),
+                  " ranks have not connected to rank 0; do their machines let TCP through?");
+    }
+  }
+  return true;
+}
+
+bool Lifeline::connect(const std::string &address, int64_t rank, uint64_t secret,
+                       std::string &error) {
+  std::istringstream words(address);
+  uint16_t port = 0;
+  words >> port;
+  int descriptor = -1;
+  for (std::string each; descriptor < 0 && words >> each;) {
+    descriptor = connectTo(each, port);
+  }
+  Greeting greeting = {secret, rank};
+  if (descriptor < 0 ||
+      ::send(descriptor, &greeting, sizeof greeting, MSG_NOSIGNAL) != sizeof greeting) {
+    return fail(error, "rank ", rank, " cannot connect to rank 0, at ", address,
+                " (port and addresses); do the machines let TCP through?");
+  }
+  prepareSocket(descriptor);
+  peers.push_back({0, descriptor, {}});
+  return true;
+}
+
+void Lifeline::send(int64_t rank, uint8_t kind, const std::string &text) {
+  Head head = {uint32_t(std::min(text.size(), kMostText)), kind};
+  std::string bytes(reinterpret_cast<const char *>(&head), sizeof head);
+  bytes.append(text, 0, head.bytes);
+  for (const Peer &peer : peers) {
+    if (peer.rank == rank && peer.descriptor >= 0) {
+      // Half a message would spoil the next: then there is none.
+      if (ssize_t sent = ::send(peer.descriptor, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+          sent > 0 && size_t(sent) < bytes.size()) {
+        shutdown(peer.descriptor, SHUT_WR);
+      }
+    }
+  }
+}
+
+void Lifeline::wait(std::chrono::milliseconds limit, const std::vector<int> &others) const {
+  std::vector<pollfd> entries;
+  for (const Peer &peer : peers) {
+    entries.push_back({peer.descriptor, POLLIN, 0}); // Those below 0 are passed over.
+  }
+  for (int other : others) {
+    entries.push_back({other, POLLIN, 0});
+  }
+  poll(entries.data(), entries.size(), int(limit.count()));
+}
+
+void Lifeline::read(const Handler &handle) {
+  for (Peer &peer : peers) {
+    if (peer.descriptor >= 0) {
+      read(peer, handle);
+    }
+  }
+}
+
+void Lifeline::read(Peer &peer, const Handler &handle) {
+  char portion[4096];
+  ssize_t count = 0;
+  while ((count = recv(peer.descriptor, portion, sizeof portion, MSG_DONTWAIT)) > 0) {
+    peer.received.append(portion, size_t(count));
+  }
+  bool isOver = count == 0 || (errno != EAGAIN && errno != EINTR);
+  Head head;
+  while (peer.received.size() >= sizeof head) {
+    std::memcpy(&head, peer.received.data(), sizeof head);
+    if (head.bytes > kMostText || head.kind == 0 || head.kind > UINT8_MAX) {
+      isOver = true;
+      break;
+    }
+    if (peer.received.size() < sizeof head + head.bytes) {
+      break;
+    }
+    std::string text = peer.received.substr(sizeof head, head.bytes);
+    peer.received.erase(0, sizeof head + head.bytes);
+    handle(peer.rank, uint8_t(head.kind), text);
+  }
+  if (isOver) {
+    close(peer.descriptor);
+    peer.descriptor = -1;
+    handle(peer.rank, 0, "");
+  }
+}

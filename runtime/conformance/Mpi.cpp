@@ -1,0 +1,59 @@
+//===- Mpi.cpp - the suite on the mpi backend -------------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Started by mpirun, with any number of processes. All of them run all tests; what
+// needs more ranks than there are is skipped aloud, and who is not needed looks on.
+//
+//===----------------------------------------------------------------------===//
+
+#include "backends/mpi/MpiBackend.h"
+#include "conformance/Conformance.h"
+
+#include <cstdio>
+#include <gtest/gtest.h>
+
+using namespace weft::rt;
+
+static std::unique_ptr<mpi::World> world;
+
+std::unique_ptr<Backend> conformance::makeBackendUnderTest(std::vector<Axis> mesh,
+                                                           std::chrono::milliseconds timeout) {
+  int64_t ranks = 1;
+  for (const Axis &axis : mesh) {
+    ranks *= axis.size;
+  }
+  if (ranks > world->size()) {
+    if (world->rank() == 0) {
+      std::printf("skipped: %lld ranks on %lld processes\n", static_cast<long long>(ranks),
+                  static_cast<long long>(world->size()));
+    }
+    return nullptr;
+  }
+  MpiOptions options;
+  options.timeout = timeout;
+  std::string error;
+  auto backend = makeMpiBackend(*world, std::move(mesh), options, error, /*mayIdle=*/true);
+  EXPECT_EQ(error, "");
+  return backend;
+}
+
+int main(int argc, char **argv) {
+  testing::InitGoogleTest(&argc, argv);
+  std::string error;
+  world = mpi::World::start(error);
+  if (!world) {
+    std::fprintf(stderr, "error: %s\n", error.c_str());
+    return 1;
+  }
+  if (world->rank() != 0) {
+    GTEST_FLAG_SET(brief, true); // One process tells what all do; all tell what fails.
+  }
+  int status = RUN_ALL_TESTS();
+  world->abandon(); // As runs that fail have done already. All processes are here, though.
+  world->library().finish();
+  return status;
+}

@@ -1,0 +1,248 @@
+#!/usr/bin/python3
+#===- processes.py - ranks as processes, and what is said when one is gone ----===#
+#
+# Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+#===------------------------------------------------------------------------===#
+"""Runs a compiled program under mpirun, in good order and not.
+
+In good order it must write what ranks as threads of one process write, bit by bit, and go on from
+their checkpoints, and they from its. When a rank is killed, stopped, or started with something
+else, the run must end soon, with the right exit status and one line on standard error, and leave no
+process behind. Prints a line for each case, then "N passed, N failed"; fails if one failed or none
+ran.
+"""
+
+import argparse
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import faults
+
+RANKS = 4
+# Seconds that a rank waits for others, in cases where it does.
+PATIENCE = 4
+# Seconds that a run may take to end; more is a hang.
+TIME_LIMIT = 90
+
+
+class Bench:
+    """A folder with a program for four ranks, and the cases tried so far."""
+
+    def __init__(self, weft, folder):
+        self.weft, self.folder = str(Path(weft).resolve()), folder
+        self.environment = dict(os.environ, WEFT_TEST_RUN=str(folder))
+        self.passed = self.failed = 0
+        for name, text in (("model", faults.MODEL), ("recipe", faults.RECIPE),
+                           ("machine", faults.MACHINE), ("text", faults.TEXT)):
+            (folder / name).write_text(text)
+        self.check(self.call([self.weft, "compile", "model", "--machine", "machine", "--recipe",
+                              "recipe", "--pin", "dp=2", "--pin", "tp=2", "-o", "train"]))
+
+    def check(self, done):
+        """Ends it all unless a command that must succeed has."""
+        if done.returncode != 0:
+            sys.exit(f"{' '.join(map(str, done.args))}: expected success, got {done.stderr}")
+
+    def call(self, command, **environment):
+        """Runs a command in the folder; returns what came of it."""
+        return subprocess.run(command, cwd=self.folder, text=True, capture_output=True,
+                              env={**self.environment, **environment}, timeout=TIME_LIMIT)
+
+    def train(self, backend, *options):
+        """A run that must succeed."""
+        self.check(self.call([self.weft, "run", "-n", str(RANKS), "--backend", backend, "train",
+                              "--", "--data", "text", *options]))
+
+    def contents(self, name):
+        """The content of a file, or of all files of a folder by their names."""
+        path = self.folder / name
+        if path.is_dir():
+            return {str(file.relative_to(path)): file.read_bytes()
+                    for file in path.rglob("*") if file.is_file()}
+        return path.read_bytes()
+
+    def ranks(self):
+        """The numbers of our processes, by rank; those of a launcher have none."""
+        found = {}
+        for process in Path("/proc").iterdir():
+            if not process.name.isdigit():
+                continue
+            try:
+                words = (process / "environ").read_bytes().split(b"\0")
+                is_dead = (process / "stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
+            except OSError:
+                continue
+            values = dict(word.split(b"=", 1) for word in words if b"=" in word)
+            if not is_dead and values.get(b"WEFT_TEST_RUN") == str(self.folder).encode():
+                rank = int(values.get(b"OMPI_COMM_WORLD_RANK", -1))
+                found.setdefault(rank, []).append(int(process.name))
+        return found
+
+    def left(self):
+        """What is wrong if processes stay behind, or None. Their launcher takes a moment."""
+        end = time.monotonic() + 10
+        while (found := self.ranks()) and time.monotonic() < end:
+            time.sleep(0.05)
+        for process in sum(found.values(), []):
+            os.kill(process, signal.SIGKILL)
+        return f"left processes of ranks {sorted(found)} behind" if found else None
+
+    def tell(self, what, fault):
+        """Counts and prints."""
+        self.passed, self.failed = self.passed + (not fault), self.failed + bool(fault)
+        print(f"{'FAIL' if fault else 'pass'} {what}" + (f": {fault}" if fault else ""), flush=True)
+
+    def judge(self, what, status, errors, expected_status, message):
+        """Looks at how a run ended."""
+        fault = None
+        if status not in expected_status:
+            fault = f"expected exit status {expected_status}, got {status}: {errors[-300:]}"
+        elif not re.fullmatch(message + "\n", errors):
+            fault = f"expected '{message}', got '{errors[-600:]}'"
+        self.tell(what, fault or self.left())
+
+    def fault(self, what, command, message, **environment):
+        """A run that must fail by itself."""
+        done = self.call(command, **environment)
+        self.judge(what, done.returncode, done.stderr, (1,), message)
+
+    def strike(self, what, rank, number, status, message):
+        """Sends a signal to one rank of a run that would be long."""
+        with open(self.folder / "metrics", "wb"), open(self.folder / "errors", "w+") as errors:
+            run = subprocess.Popen(
+                [self.weft, "run", "-n", str(RANKS), "--backend", "mpi", "train", "--", "--data",
+                 "text", "--steps", "100000000", "--quiet", "--timeout", str(PATIENCE),
+                 "--metrics", "metrics"],
+                cwd=self.folder, env=self.environment, stderr=errors, stdout=subprocess.DEVNULL)
+            end = time.monotonic() + TIME_LIMIT
+            while (self.folder / "metrics").read_bytes().count(b"\n") < 5:
+                if run.poll() is not None or time.monotonic() > end:
+                    break
+                time.sleep(0.05)
+            target = run.pid if rank is None else self.ranks().get(rank, [run.pid])[0]
+            os.kill(target, number)
+            try:
+                got = run.wait(TIME_LIMIT)
+            except subprocess.TimeoutExpired:
+                run.kill()
+                got = "a hang"
+            # What is on its way to the file comes until all are gone.
+            behind = self.left()
+            errors.seek(0)
+            self.judge(what, got, errors.read(), status, message)
+            if behind:
+                self.tell(f"{what}: end", behind)
+
+
+def same_files(bench):
+    """Ranks as processes write what ranks as threads write."""
+    options = ("--validation-split", "0.2", "--gradients-step", "1", "--steps", "3", "--quiet")
+    outputs = ("save", "save-gradients", "metrics", "checkpoint-dir", "profile")
+    for backend in ("local", "mpi"):
+        bench.train(backend, *options,
+                    *sum(((f"--{name}", f"{backend}-{name}") for name in outputs), ()))
+    for name in ("save", "save-gradients", "checkpoint-dir"):
+        same = bench.contents(f"local-{name}") == bench.contents(f"mpi-{name}")
+        bench.tell(f"--{name} has the same bytes", None if same else "it differs")
+
+    def numbers(backend):
+        lines = map(json.loads, bench.contents(f"{backend}-metrics").splitlines())
+        return [[line.get(key) for key in ("step", "loss", "gradient_norm", "validation_loss")]
+                for line in lines]
+
+    bench.tell("--metrics has the same numbers",
+               None if numbers("local") == numbers("mpi") else "they differ")
+    profile = json.loads(bench.contents("mpi-profile"))
+    ok = profile["ranks"] == RANKS and profile["step"]["seconds"] > 0
+    bench.tell("--profile is of all ranks", None if ok else f"got {profile}"[:300])
+
+
+def checkpoints(bench):
+    """A checkpoint of either is one for the other."""
+    for backend, other in (("local", "mpi"), ("mpi", "local")):
+        folder = f"{backend}-to-{other}"
+        bench.train(backend, "--steps", "2", "--checkpoint-dir", folder, "--quiet")
+        bench.train(other, "--steps", "4", "--checkpoint-dir", folder, "--quiet", "--save",
+                    f"{folder}.save")
+    bench.train("local", "--steps", "4", "--quiet", "--save", "never-stopped")
+    for name in ("local-to-mpi", "mpi-to-local"):
+        same = bench.contents(f"{name}.save") == bench.contents("never-stopped")
+        bench.tell(f"checkpoint {name}", None if same else "the end differs from a run at one go")
+
+
+def starts(bench):
+    """Runs that cannot begin."""
+    mpirun = ["mpirun", "--quiet", "--oversubscribe"]
+    program = ["./train", "--data", "text"]
+    bench.fault("too few processes", [*mpirun, "-n", "3", *program],
+                r"error: 3 processes were started, but the plan of this program is for 4 ranks")
+    bench.fault("mpi without processes", [*program, "--backend", "mpi"],
+                r"error: --backend mpi needs a process for each rank: start the program by .*")
+    bench.fault("threads in several processes", [*mpirun, "-n", "4", *program, "--backend", "local"],
+                r"error: mpirun has started 4 processes, but --backend local runs all ranks in one")
+    bench.fault("other options on a rank", [*mpirun, "-n", "3", *program, ":", "-n", "1", *program,
+                                            "--seed", "5"],
+                r"error: rank 3 was given other options than rank 0")
+    shutil.copy(bench.folder / "train", bench.folder / "other")
+    with open(bench.folder / "other", "ab") as file:
+        file.write(b"x")
+    bench.fault("another executable on a rank", [*mpirun, "-n", "2", *program, ":", "-n", "2",
+                                                 "./other", *program[1:]],
+                r"error: rank 2 runs another program than rank 0: on '.*' plan .*, file xxh3.*; "
+                r"rank 0 on '.*' plan .*, file xxh3.*")
+    (bench.folder / "empty").mkdir()
+    bench.fault("no data", [*mpirun, "-n", "4", "./train"], r"error: --data is missing: .*")
+    bench.fault("data that is missing on a rank", [
+        *mpirun, "-n", "4", "sh", "-c",
+        "test $OMPI_COMM_WORLD_RANK = 2 && cd empty; exec $PLACE/train --data text"],
+                r"error: cannot read 'text': .*", PLACE=str(bench.folder))
+    bench.fault("unknown option", [*mpirun, "-n", "4", "./train", "--dta", "x"],
+                r"error: unknown option --dta; the nearest is --data")
+    bench.fault("library of another kind", [*mpirun, "-n", "4", *program],
+                r"error: '.*' is not the library that --backend mpi needs: .*",
+                WEFT_RT_MPI="libm.so.6")
+    bench.fault("launcher of MPICH", program, r"error: the program was started by an mpiexec that is "
+                r"not Open MPI's, but --backend mpi uses Open MPI v.*", PMI_RANK="0", PMI_SIZE="4")
+
+
+def signals(bench):
+    """A rank that is killed, told to end, or stopped; and the launcher."""
+    gone = (r"error: rank {0} is gone: its process \d+ on '.*' has ended without a word, as it does "
+            r"when it is killed")
+    stuck = (r"error: rank \d waited " + str(PATIENCE) + r" s in [a-z-]+ .* \(.* instruction \d+, .*"
+             r"\);.* rank {0} is missing: its process \d+ on '.*' does not answer, as when it is "
+             r"stopped")
+    for rank in (0, 2):
+        # Whether mpirun gives the signal or the report's status depends on what it sees first.
+        bench.strike(f"rank {rank} is killed", rank, signal.SIGKILL, (1, 137), gone.format(rank))
+        bench.strike(f"rank {rank} is told to end", rank, signal.SIGTERM, (1, 143), gone.format(rank))
+        bench.strike(f"rank {rank} is stopped", rank, signal.SIGSTOP, (1,), stuck.format(rank))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--weft", default="build/bin/weft", help="the compiler")
+    parser.add_argument("--only", help="one group: same_files, checkpoints, starts or signals")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(options.weft, Path(folder))
+        for group in (same_files, checkpoints, starts, signals):
+            if options.only in (None, group.__name__):
+                group(bench)
+    print(f"{bench.passed} passed, {bench.failed} failed")
+    return 1 if bench.failed or not bench.passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
