@@ -96,8 +96,8 @@ def write_ranks(tools, folder, mesh, enumerate_options, opt_options=(), name="ra
     """Writes what the ranks of a step do when every op is done in all ways."""
     call(folder, tools / "weft-opt", "step.mlir", *opt_options,
          f"-apply-plan=plan={{{plan_of(mesh)}}}", f"-enumerate-shardings={enumerate_options}",
-         "-verify-plan", "-reshard-to-collectives", "-localize", "-expand-log-sum-exp",
-         "-verify-partition", "-o", name)
+         "-verify-plan", "-reshard-to-collectives", "-localize", "-expand-permutations",
+         "-expand-log-sum-exp", "-verify-partition", "-o", name)
 
 
 def compile_ranks(tools, folder, options=(), name="ranks.mlir", program="program"):
