@@ -140,12 +140,16 @@ def layers(n):
             %z, %lse = weft.attention(%q, %k, %v) scale = 0.6 dropout = {dropout} {drawn}
                 : !q, !k, !v -> !z, !lse""",
                    types={"lse": f"batch={n} kv_heads={n} group={n} sequence=3"})
-    # In square attention nothing is seen to be wrong by its size.
+    # In square attention nothing is seen to be wrong by its size, and positions can be cut.
     cube = shape(n, n, n, n, n)
-    yield case("attention/square", n,
-               {"q": cube, **dict.fromkeys("kv", shape(*[n] * 4, names="bsgd"))}, {"z": cube}, """
-        %z, %lse = weft.attention(%q, %k, %v) scale = 0.6 dropout = 0.0
-            : !q, !k, !v -> !z, !lse""", types={"lse": shape(*[n] * 4)})
+    for name, how in (("causal", "dropout = 0.0"), ("window", "dropout = 0.0 window = 2"),
+                      ("bidirectional", "dropout = 0.0 bidirectional"),
+                      ("dropout", "dropout = 0.3 key(%seed, %step, %layer : !counter, !counter)")):
+        yield case(f"attention/square, {name}", n,
+                   {"q": cube, **dict.fromkeys("kv", shape(*[n] * 4, names="bsgd"))}, {"z": cube},
+                   f"""
+            %z, %lse = weft.attention(%q, %k, %v) scale = 0.6 {how}
+                : !q, !k, !v -> !z, !lse""", types={"lse": shape(*[n] * 4)})
     yield case("cross_entropy/both", n, {"x": f"batch={n} s={n} vocab={n}"},
                {"y": square, "z": square}, """
         %y, %z = weft.cross_entropy %x[%targets] : !x[!ids] -> !y, !z""")

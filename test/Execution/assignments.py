@@ -35,7 +35,7 @@ MESHES = ((2, 2), (2, 3), (4,))
 AXES = "ab"
 
 # Without --full: so many ways of each program, of one mesh for each case.
-SAMPLE = 40
+SAMPLE = 24
 
 # Relative to the greatest element of a result, or to 1. What ranks add up they add in another
 # order; what is narrower is rounded to its own precision.
@@ -96,8 +96,8 @@ def write_ranks(tools, folder, mesh, enumerate_options, opt_options=(), name="ra
     """Writes what the ranks of a step do when every op is done in all ways."""
     call(folder, tools / "weft-opt", "step.mlir", *opt_options,
          f"-apply-plan=plan={{{plan_of(mesh)}}}", f"-enumerate-shardings={enumerate_options}",
-         "-verify-plan", "-reshard-to-collectives", "-localize", "-expand-log-sum-exp",
-         "-verify-partition", "-o", name)
+         "-verify-plan", "-reshard-to-collectives", "-localize", "-expand-permutations",
+         "-expand-log-sum-exp", "-verify-partition", "-o", name)
 
 
 def compile_ranks(tools, folder, options=(), name="ranks.mlir", program="program"):

@@ -41,7 +41,8 @@ enum class ReductionKind : uint32_t;
 enum class FactorKind : uint8_t { PassThrough, Reduction, MustReplicate, Permutation };
 
 struct Factor {
-  /// Length of the dimensions that carry it; `ShapedType::kDynamic` for the batch.
+  /// Length of the dimensions that carry it, or the groups in it that no cut may go through;
+  /// `ShapedType::kDynamic` for the batch.
   int64_t size;
   FactorKind kind;
   /// False where dimensions that carry it are of different lengths, as the two sides of a reshape
