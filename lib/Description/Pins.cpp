@@ -9,9 +9,10 @@
 
 #include "Text.h"
 
+#include <algorithm>
 #include <charconv>
 #include <map>
-#include <span>
+#include <optional>
 
 namespace weft::desc {
 
@@ -19,50 +20,95 @@ namespace {
 
 constexpr int64_t maximumSize = 1 << 20;
 
-/// A pin's value as written, "4" or "true"; sizes and levels are numbers, switches 0 and 1.
-using Values = std::map<std::string_view, int64_t>;
+/// A pin's value as written, "4", "2:ring" or "true"; a switch is 0 or 1.
+struct Value {
+  int64_t number = 1;
+  std::string mode;
+};
+using Values = std::map<std::string_view, Value>;
 
 int64_t sizeOf(const Values &values, std::string_view name) {
   auto found = values.find(name);
-  return found == values.end() ? 1 : found->second;
+  return found == values.end() ? 1 : found->second.number;
 }
 
 struct PinKind {
   std::string_view name;
+  enum { Axis, Level, Switch } form;
   /// The numbers that it takes; a switch takes false and true.
   int64_t least, most;
-  bool isSwitch = false;
+  /// What may stand after the number, between spaces.
+  std::string_view modes;
   /// The pin that it goes together with, or none.
-  std::string_view needs = {};
+  std::string_view needs;
   /// Writes what it stands for.
-  void (*apply)(PlanSpec &plan, int64_t value) = nullptr;
+  void (*apply)(PlanSpec &plan, const Value &value, const Values &all);
 };
 
+using Axes = std::vector<std::string>;
 const Location pinned = {"--pin", 0, 0};
 
-void addAxis(PlanSpec &plan, std::string name, int64_t size,
-             std::initializer_list<const char *> dimensions) {
-  plan.mesh.push_back({name, size, pinned});
-  for (const char *dimension : dimensions) {
-    plan.shardings.push_back({"*", dimension, {name}, pinned});
+void shard(PlanSpec &plan, std::string value, std::string dimension, Axes axes) {
+  plan.shardings.push_back({std::move(value), std::move(dimension), std::move(axes), pinned});
+}
+
+/// Those of `names` that are axes of more than one rank.
+Axes present(const Values &values, std::initializer_list<const char *> names) {
+  Axes axes;
+  for (const char *name : names) {
+    if (sizeOf(values, name) > 1) {
+      axes.push_back(name);
+    }
+  }
+  return axes;
+}
+
+void applyDataParallel(PlanSpec &plan, const Value &value, const Values &) {
+  plan.mesh.push_back({"dp", value.number, pinned});
+}
+
+/// Lepikhin et al., GShard, arXiv 2006.16668: the batch is cut by all ranks, and tokens go to the
+/// experts by an all-to-all.
+void applyExpertParallel(PlanSpec &plan, const Value &value, const Values &) {
+  plan.mesh.push_back({"ep", value.number, pinned});
+  shard(plan, "*", "experts", {"ep"});
+}
+
+/// Liu et al., Ring attention with blockwise transformers, arXiv 2310.01889; Jacobs et al.,
+/// DeepSpeed Ulysses, arXiv 2309.14509, exchanges the sequence for heads; with keys gathered it is
+/// what Dubey et al., The Llama 3 herd of models, arXiv 2407.21783, do.
+void applyContextParallel(PlanSpec &plan, const Value &value, const Values &all) {
+  plan.mesh.insert(plan.mesh.end() - std::ptrdiff_t(sizeOf(all, "tp") > 1),
+                   {"cp", value.number, pinned});
+  shard(plan, "*", "sequence", {"cp"});
+  if (value.mode == "ring") {
+    shard(plan, "attention", "keys", {"cp"});
+  } else if (!value.mode.empty()) {
+    shard(plan, "attention", "keys", {});
+  }
+  if (value.mode == "all-to-all") {
+    shard(plan, "attention", "sequence", {});
+    // The heads that tp gives to a rank are cut further.
+    shard(plan, "attention", "kv_heads", present(all, {"tp", "cp"}));
   }
 }
 
-void applyDataParallel(PlanSpec &plan, int64_t size) { addAxis(plan, "dp", size, {"batch"}); }
-
-void applyTensorParallel(PlanSpec &plan, int64_t size) {
-  addAxis(plan, "tp", size, {"kv_heads", "ffn", "vocab"});
+void applyTensorParallel(PlanSpec &plan, const Value &value, const Values &) {
+  plan.mesh.push_back({"tp", value.number, pinned});
+  for (const char *dimension : {"kv_heads", "ffn", "vocab"}) {
+    shard(plan, "*", dimension, {"tp"});
+  }
 }
 
 /// Korthikanti et al., Reducing activation recomputation in large transformer models, arXiv
 /// 2205.05198: what lies between the products that tp cuts is cut by tokens, or else whole.
-void applySequenceParallel(PlanSpec &plan, int64_t on) {
+void applySequenceParallel(PlanSpec &plan, const Value &value, const Values &all) {
   for (const char *between : {"*norm", "*residual"}) {
-    if (on) {
-      plan.shardings.push_back({between, "sequence", {"tp"}, pinned});
+    if (value.number) {
+      shard(plan, between, "sequence", present(all, {"cp", "tp"}));
     } else {
-      plan.shardings.push_back({between, "sequence", {}, pinned});
-      plan.shardings.push_back({between, "hidden", {}, pinned});
+      shard(plan, between, "sequence", present(all, {"cp"}));
+      shard(plan, between, "hidden", {});
     }
   }
 }
@@ -70,27 +116,43 @@ void applySequenceParallel(PlanSpec &plan, int64_t on) {
 /// Rajbhandari et al., ZeRO: memory optimizations toward training trillion parameter models, arXiv
 /// 1910.02054, by cutting every matrix along the dimension that all of them have. Gradients need no
 /// entry: they lie where the states that they change do.
-void applyZero(PlanSpec &plan, int64_t stage) {
+void applyZero(PlanSpec &plan, const Value &value, const Values &all) {
+  int64_t stage = value.number;
   for (std::string_view dimension : dimensionNames()) {
     // A parameter that products cut lies cut, and inputs are no matter of this.
     bool isCut = axesFor(plan.shardings, "", dimension).has_value();
-    bool isOfInputs = dimension == "batch" || dimension == "sequence";
-    if (!isCut && !isOfInputs && !(stage == 3 && dimension == "hidden")) {
+    bool isOfParameters = dimension != "batch" && dimension != "sequence" && dimension != "keys";
+    if (!isCut && isOfParameters && !(stage == 3 && dimension == "hidden")) {
       plan.homes.push_back({"*", std::string(dimension), {}, pinned});
     }
   }
   if (stage > 0) {
-    plan.homes.push_back({stage == 3 ? "*" : "*/*", "hidden", {"dp"}, pinned});
+    plan.homes.push_back(
+        {stage == 3 ? "*" : "*/*", "hidden", present(all, {"dp", "ep", "cp"}), pinned});
   }
 }
 
-/// In the order of mesh axes, major to minor: tensor parallel ranks talk most, so they are nearest.
+/// In the order of the plan's entries, of which later ones may make an exception of earlier ones.
+/// The mesh has dp, ep, cp, tp, major to minor: tensor parallel ranks talk most, so they are
+/// nearest.
 constexpr PinKind kinds[] = {
-    {"dp", 1, maximumSize, false, {}, applyDataParallel},
-    {"tp", 1, maximumSize, false, {}, applyTensorParallel},
-    {"sp", 0, 1, true, "tp", applySequenceParallel},
-    {"zero", 0, 3, false, "dp", applyZero},
+    {"dp", PinKind::Axis, 1, maximumSize, "", "", applyDataParallel},
+    {"ep", PinKind::Axis, 1, maximumSize, "", "", applyExpertParallel},
+    {"tp", PinKind::Axis, 1, maximumSize, "", "", applyTensorParallel},
+    {"cp", PinKind::Axis, 1, maximumSize, "ring gather all-to-all", "", applyContextParallel},
+    {"sp", PinKind::Switch, 0, 1, "", "tp", applySequenceParallel},
+    {"zero", PinKind::Level, 0, 3, "", "dp ep cp", applyZero},
 };
+
+std::vector<std::string> split(std::string_view words) {
+  std::vector<std::string> list;
+  for (size_t begin = 0; begin < words.size();) {
+    size_t end = std::min(words.find(' ', begin), words.size());
+    list.emplace_back(words.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return list;
+}
 
 /// Reads pins one after the other.
 class PinReader {
@@ -106,32 +168,47 @@ private:
     diagnostics.push_back({pinned, std::string(field), rule, std::move(message)});
   }
   void readValue(const PinKind &kind, std::string_view text);
+  static std::optional<Value> parse(const PinKind &kind, std::string_view text);
 };
+
+std::optional<Value> PinReader::parse(const PinKind &kind, std::string_view text) {
+  if (kind.form == PinKind::Switch) {
+    bool valid = text == "true" || text == "false";
+    return valid ? std::optional<Value>({text == "true", ""}) : std::nullopt;
+  }
+  Value value;
+  size_t colon = std::min(text.find(':'), text.size());
+  std::from_chars_result read = std::from_chars(text.data(), text.data() + colon, value.number);
+  bool valid = read.ptr == text.data() + colon && colon > 0 && read.ec == std::errc() &&
+               value.number >= kind.least && value.number <= kind.most;
+  if (colon < text.size()) {
+    value.mode = text.substr(colon + 1);
+    std::vector<std::string> modes = split(kind.modes);
+    valid &= std::find(modes.begin(), modes.end(), value.mode) != modes.end();
+  }
+  return valid ? std::optional(value) : std::nullopt;
+}
 
 void PinReader::readValue(const PinKind &kind, std::string_view text) {
   // pin_r3. A number too large to read is refused by the same words as one that is only too large.
-  int64_t value = 0;
-  bool valid = true;
-  if (kind.isSwitch) {
-    valid = text == "true" || text == "false";
-    value = text == "true";
-  } else {
-    std::from_chars_result read = std::from_chars(text.data(), text.data() + text.size(), value);
-    valid = read.ptr == text.data() + text.size() && !text.empty() && read.ec == std::errc() &&
-            value >= kind.least && value <= kind.most;
-  }
-  if (!valid) {
-    std::string range = kind.isSwitch ? "true or false"
-                                      : "a number from " + detail::text(kind.least) + " to " +
-                                            detail::text(kind.most);
-    error(kind.name, "pin_r3", "expected " + range + ", got " + detail::quote(text));
+  std::optional<Value> value = parse(kind, text);
+  if (!value) {
+    std::string range =
+        "a number from " + detail::text(kind.least) + " to " + detail::text(kind.most);
+    std::string modes;
+    for (const std::string &mode : split(kind.modes)) {
+      modes += (modes.empty() ? ", then nothing or :" : ", :") + mode;
+    }
+    error(kind.name, "pin_r3",
+          "expected " + (kind.form == PinKind::Switch ? "true or false" : range + modes) +
+              ", got " + detail::quote(text));
     return;
   }
   // pin_r2
-  if (auto [known, isNew] = values.try_emplace(kind.name, value); !isNew) {
+  if (auto [known, isNew] = values.try_emplace(kind.name, *value); !isNew) {
     error(kind.name, "pin_r2",
-          "expected at most once, got " + detail::text(known->second) + " and " +
-              detail::text(value));
+          "expected at most once, got " + detail::text(known->second.number) + " and " +
+              detail::text(value->number));
   }
 }
 
@@ -156,19 +233,29 @@ void PinReader::read(std::string_view pin) {
 }
 
 void PinReader::checkTogether() {
-  // pin_r4. Two sizes of 20 bits each cannot overflow their product.
-  int64_t ranks = sizeOf(values, "dp") * sizeOf(values, "tp");
+  // pin_r4. Sizes of 20 bits each cannot overflow the product of two.
+  int64_t ranks = 1;
+  for (const PinKind &kind : kinds) {
+    if (kind.form == PinKind::Axis && ranks <= maximumSize) {
+      ranks *= sizeOf(values, kind.name);
+    }
+  }
   if (ranks > maximumSize) {
     error("", "pin_r4",
-          "expected at most " + detail::text(maximumSize) + " ranks in all, got " +
+          "expected at most " + detail::text(maximumSize) + " ranks in all, got at least " +
               detail::text(ranks));
   }
   // pin_r5
   for (const PinKind &kind : kinds) {
-    bool asks = values.contains(kind.name) && values[kind.name] > 0;
-    if (asks && !kind.needs.empty() && sizeOf(values, kind.needs) == 1) {
-      std::string needs(kind.needs);
-      error(kind.name, "pin_r5", "expected " + needs + " of at least 2 beside it, got none");
+    std::vector<std::string> needs = split(kind.needs);
+    bool asks = values.contains(kind.name) && values[kind.name].number > 0 && !needs.empty();
+    auto isThere = [&](const std::string &name) { return sizeOf(values, name) > 1; };
+    if (asks && std::none_of(needs.begin(), needs.end(), isThere)) {
+      std::string any;
+      for (const std::string &name : needs) {
+        any += (any.empty() ? "" : " or ") + name;
+      }
+      error(kind.name, "pin_r5", "expected " + any + " of at least 2 beside it, got none");
     }
   }
 }
@@ -189,14 +276,17 @@ Result<PlanSpec> applyPins(const std::vector<std::string> &pins) {
     return reader.diagnostics;
   }
   PlanSpec plan;
-  if (sizeOf(reader.values, "dp") == 1 && sizeOf(reader.values, "tp") > 1) {
-    plan.shardings.push_back({"*", "batch", {}, pinned}); // Nothing but dp splits it.
+  if (std::any_of(std::begin(kinds), std::end(kinds), [&](const PinKind &kind) {
+        return kind.form == PinKind::Axis && sizeOf(reader.values, kind.name) > 1;
+      })) {
+    // What nothing splits is whole: an axis does what it is named for.
+    shard(plan, "*", "batch", present(reader.values, {"dp", "ep"}));
   }
   for (const PinKind &kind : kinds) {
     auto value = reader.values.find(kind.name);
-    bool isAxisOfOne = kind.most == maximumSize && sizeOf(reader.values, kind.name) == 1;
+    bool isAxisOfOne = kind.form == PinKind::Axis && sizeOf(reader.values, kind.name) == 1;
     if (value != reader.values.end() && !isAxisOfOne) {
-      kind.apply(plan, value->second);
+      kind.apply(plan, value->second, reader.values);
     }
   }
   return plan;

@@ -50,9 +50,9 @@ bool operator==(const PlanSpec &a, const PlanSpec &b) {
 }
 
 std::span<const std::string_view> dimensionNames() {
-  static constexpr std::array<std::string_view, 10> names = {
-      "batch", "sequence", "kv_heads", "group",     "head",
-      "ffn",   "vocab",    "hidden",   "positions", "experts"};
+  static constexpr std::array<std::string_view, 11> names = {
+      "batch", "sequence", "kv_heads",  "group",   "head", "ffn",
+      "vocab", "hidden",   "positions", "experts", "keys"};
   return names;
 }
 

@@ -21,6 +21,7 @@ static std::vector<std::pair<std::string, int64_t>> dimensionsOf(const ModelSpec
   }
   std::vector<std::pair<std::string, int64_t>> dimensions = {
       {"batch", recipe.globalBatch}, {"sequence", recipe.sequenceLength},
+      {"keys", recipe.sequenceLength},
       {"kv_heads", model.kvHeads},   {"group", model.group()},
       {"head", model.headSize},      {"ffn", model.ffn},
       {"vocab", model.vocabulary},   {"hidden", model.hidden},

@@ -27,6 +27,25 @@ def routed(name, operands, result, body, count=2, shape=None, how=""):
         {body}""", types=shape)
 
 
+def ties(name, count, groups=""):
+    """All scores are equal: those of lower indices are picked, as if scores fell with the index.
+    Where they are not, the loss divides by zero."""
+    return Case(f"experts/ties {name}", {"x": ROUTING}, {"z": ROUTING}, f"""
+        %ones = weft.fill constant 1.0 : !x
+        %falling = weft.cumulative_sum reverse %ones along 2 : !x -> !x
+        %lower = weft.top_k {count} of %falling {groups} : !x -> !x
+        %equal = weft.top_k {count} of %ones {groups} : !x -> !x
+        %z = weft.map ins(%x, %lower, %equal : !x, !x, !x) maps [#ijk, #ijk, #ijk] -> !z {{
+        ^bb0(%a: f64, %b: f64, %c: f64):
+          %one = arith.constant 1.0 : f64
+          %d = arith.subf %b, %c : f64
+          %s = arith.mulf %d, %d : f64
+          %q = arith.subf %one, %s : f64
+          %r = arith.divf %a, %q : f64
+          weft.yield %r : f64
+        }}""")
+
+
 SLOTS = [
     # With as many slots as tokens all go where the mask says, with two some find none.
     *(routed(f"dispatch to {count} slots", {"x": TOKENS, "w": ROUTING}, slots(count), """
@@ -77,4 +96,7 @@ SUMS = [
         %z = weft.cumulative_sum %x along 0 : !x -> !z"""),
 ]
 
-ALL = SLOTS + SUMS
+TIES = [ties("of two", 2), ties("of three", 3),
+        ties("of groups", 1, "{groups = 2 : i64, kept_groups = 1 : i64}")]
+
+ALL = SLOTS + SUMS + TIES

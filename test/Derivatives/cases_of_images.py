@@ -66,8 +66,8 @@ SHAPES = [
 
 
 def convolution(name, channels, places, kernel, outputs, strides, low, high, dilations, groups=1,
-                cut="c"):
-    """A convolution of two samples; `cut` is the kind of channels, c, o or g, that are ffn."""
+                cut="c", samples=2):
+    """A convolution of `samples`; `cut` is the kind of channels, c, o or g, that are ffn."""
     dims = "hwd"[: len(places)]
     kernel_dims = "rst"[: len(places)]
 
@@ -75,13 +75,13 @@ def convolution(name, channels, places, kernel, outputs, strides, low, high, dil
         return " ".join(f"{dim}={size}" for dim, size in sizes.items())
 
     # Channels of a group are another dimension than channels.
-    x = {"batch": 2, "ffn" if cut in "cg" else "c": channels, **dict(zip(dims, places))}
+    x = {"batch": samples, "ffn" if cut in "cg" else "c": channels, **dict(zip(dims, places))}
     w = {"ffn" if cut in "og" else "o": outputs, "ffn" if cut == "c" else "i": channels // groups,
          **dict(zip(kernel_dims, kernel))}
     spread = [(d * (k - 1) + 1) for d, k in zip(dilations, kernel)]
     found = [(n + a + b - e) // s + 1
              for n, a, b, e, s in zip(places, low, high, spread, strides)]
-    z = {"batch": 2, "ffn" if cut in "og" else "o": outputs, **dict(zip(dims, found))}
+    z = {"batch": samples, "ffn" if cut in "og" else "o": outputs, **dict(zip(dims, found))}
     return Case(f"convolution/{name}", {"x": shape(**x), "w": shape(**w)}, {"z": shape(**z)}, f"""
         %z = weft.convolution %x by %w strides {strides} low {low} high {high}
             dilations {dilations} : !x, !w -> !z""")

@@ -72,7 +72,7 @@ class Program:
         self.case, self.folder = case, Path(folder) / (pin or "one")
         self.folder.mkdir()
         for name, text in (("case.mlir", modules.module(case)),
-                           ("recipe.textproto", modules.RECIPE),
+                           ("recipe.textproto", modules.recipe(case)),
                            ("machine.textproto", modules.MACHINE)):
             (self.folder / name).write_text(text)
         (self.folder / "text").write_bytes(modules.TEXT)

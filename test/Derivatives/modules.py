@@ -21,20 +21,10 @@ import generator  # noqa: E402
 
 SEED = 1
 
-# The inputs of every case: BATCH sequences of SEQUENCE tokens below VOCABULARY, none of which is
+# The inputs of most cases: BATCH sequences of SEQUENCE tokens below VOCABULARY, none of which is
 # the last one, so that one row of a table is never read, and others are read more than once.
 BATCH, SEQUENCE, VOCABULARY = 2, 3, 6
 TEXT = bytes([3, 1, 4, 1, 1, 0, 2, 4, 2, 3, 1, 0, 0])
-
-RECIPE = f"""version: 1
-sequence_length: {SEQUENCE}
-global_batch_sequences: {BATCH}
-precision: F64
-sgd {{}}
-schedule {{ peak_learning_rate: 1.0 }}
-steps: 1
-seed: {SEED}
-"""
 
 MACHINE = """version: 1
 name: "test"
@@ -69,6 +59,19 @@ MAPS = """#none = affine_map<() -> ()>
 """
 
 
+def recipe(case):
+    """How a case is run."""
+    return f"""version: 1
+sequence_length: {case.sequence}
+global_batch_sequences: {case.batch}
+precision: F64
+sgd {{}}
+schedule {{ peak_learning_rate: 1.0 }}
+steps: 1
+seed: {SEED}
+"""
+
+
 @dataclass(frozen=True)
 class Case:
     """An op, or a few, and what it is applied to.
@@ -86,6 +89,8 @@ class Case:
     functions: str = ""
     types: dict = None
     positive: tuple = ()  # operands whose values must be above zero
+    batch: int = BATCH
+    sequence: int = SEQUENCE
 
     @property
     def weights(self):
@@ -202,7 +207,7 @@ def module(case):
     shapes = {**{alias(name): shape for name, shape in case.operands.items()}, **case.results,
               **(case.types or {})}
     aliases = "".join(f"!{name} = {tensor(shape)}\n" for name, shape in shapes.items())
-    aliases += (f"!ids = tensor<{BATCH}x{SEQUENCE}xi32>\n"
+    aliases += (f"!ids = tensor<{case.batch}x{case.sequence}xi32>\n"
                 "!counter = tensor<i64>\n!number = tensor<f64>\n")
     parts = [variables(case), indent(case.functions, 0), init(case), loss(case)]
     return MAPS + aliases + "module @derivative {\n" + "".join(indent(p, 2) for p in parts) + "}\n"

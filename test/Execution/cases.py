@@ -10,6 +10,7 @@ Sizes divide by every mesh of up to 8 ranks: 8 sequences, 8 key heads, 64 inner 
 tokens. Each case turns on what the others leave off, so that together they cover the model family.
 """
 
+import math
 import random
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,43 +22,40 @@ SEED = 1
 VALIDATION_STEPS = 2
 VALIDATION_EVERY = 10
 
-# (dp, tp) of every split of 2, 4 and 8 ranks.
-ALL_MESHES = [(ranks // tp, tp) for ranks in (2, 4, 8) for tp in (1, 2, 4, 8) if tp <= ranks]
+# What a program is split by, as pins; one rank is "dp=1".
+ONE_RANK = "dp=1"
+AXES = ("dp", "ep", "cp", "tp")
 
 
-# Splits with experts over an axis of their own, (dp, tp, ep), beside some without: ranks of one
-# place on ep hold the same experts, and all axes but tp cut the batch.
-EXPERT_MESHES = ((2, 1), (1, 2), (2, 2), (1, 1, 2), (2, 1, 2), (1, 2, 2), (1, 1, 8))
+def split(**sizes):
+    """The pins of axes of these sizes."""
+    return ",".join(f"{axis}={size}" for axis, size in sizes.items() if size > 1) or ONE_RANK
+
+
+# Every split of 2, 4 and 8 ranks by samples and by layers.
+ALL_MESHES = [split(dp=ranks // tp, tp=tp) for ranks in (2, 4, 8) for tp in (1, 2, 4, 8)
+              if tp <= ranks]
+# With the sequence cut: keys as it pays, whole, round a ring, or exchanged for heads.
+SEQUENCE_MESHES = ["cp=2", "cp=4:ring", "cp=4:gather", "cp=4:all-to-all", "dp=2,cp=2:ring",
+                   "dp=2,cp=2:all-to-all", "cp=2:ring,tp=2", "cp=2:all-to-all,tp=2",
+                   "dp=2,cp=2:gather,tp=2,sp=true"]
+# What lies where between steps, and between the products that tp cuts.
+HOME_MESHES = ["dp=2,zero=0", "dp=4,zero=1", "dp=4,zero=2", "dp=4,zero=3", "dp=2,tp=2,zero=3",
+               "tp=2,sp=true", "tp=4,sp=false", "dp=2,tp=2,sp=true,zero=1", "dp=2,tp=4,sp=true,zero=3"]
+# Experts over an axis of their own, which cuts the batch too.
+EXPERT_MESHES = ("dp=2", "tp=2", "dp=2,tp=2", "ep=2", "dp=2,ep=2", "ep=2,tp=2", "ep=8",
+                 "ep=4,zero=3", "ep=2,cp=2:ring", "ep=2,tp=2,sp=true")
 
 
 def sizes_of(mesh):
-    """(dp, tp, ep) of a mesh that may leave out ep."""
-    return (*mesh, 1)[:3]
+    """Ranks along each of AXES."""
+    pins = dict(pin.split("=") for pin in mesh.split(","))
+    return [int(pins.get(axis, "1").split(":")[0]) for axis in AXES]
 
 
 def ranks_of(mesh):
-    dp, tp, ep = sizes_of(mesh)
-    return dp * tp * ep
-
-
-def label_of(mesh):
-    """What a mesh is called."""
-    dp, tp, ep = sizes_of(mesh)
-    return f"dp={dp} tp={tp}" + (f" ep={ep}" if ep > 1 else "")
-
-
-def plan_text(mesh):
-    """The plan of a mesh with experts over ep."""
-    sizes = dict(zip(("dp", "tp", "ep"), sizes_of(mesh)))
-    axes = [name for name in ("dp", "ep", "tp") if sizes[name] > 1]
-    text = "version: 1\nmesh {\n" + "".join(
-        f'  axis {{ name: "{name}" size: {sizes[name]} }}\n' for name in axes) + "}\n"
-    for dimension, names in (("batch", ("dp", "ep")), ("experts", ("ep",)), ("kv_heads", ("tp",)),
-                             ("ffn", ("tp",)), ("vocab", ("tp",))):
-        cut = ", ".join(f'"{name}"' for name in names if name in axes)
-        if cut:
-            text += f'sharding {{ value: "*" dimension: "{dimension}" axes: [{cut}] }}\n'
-    return text
+    """The number of ranks."""
+    return math.prod(sizes_of(mesh))
 
 
 @dataclass(frozen=True)
@@ -69,7 +67,7 @@ class Case:
     dropout: bool
     tied: bool
     precision: str = "F64"
-    meshes: tuple = ((2, 1), (1, 2), (2, 2))
+    meshes: tuple = ("dp=2", "tp=2", "dp=2,tp=2")  # pins
     attention_biases: bool = True  # of families that have any
     reduction: str = "F32"  # what ranks add up in, with precision BF16
     fp8: bool = False  # products of layers multiply numbers of eight bits
@@ -274,7 +272,8 @@ def write(case, folder):
 
 def all_cases():
     """Every combination, in both precisions, on every mesh."""
-    return [Case(family, optimizer, dropout, tied, precision, tuple(ALL_MESHES))
+    return [Case(family, optimizer, dropout, tied, precision,
+                 tuple(ALL_MESHES + SEQUENCE_MESHES + HOME_MESHES))
             for precision in ("F64", "F32") for family in FAMILIES for optimizer in OPTIMIZERS
             for tied in (True, False) for dropout in (True, False)]
 
@@ -287,14 +286,16 @@ def default_cases():
         Case("llama", "adamw", False, True),
         Case("llama", "sgd", True, False),
         Case("qwen", "adamw", True, False),
-        Case("experts", "adamw", True, True, meshes=EXPERT_MESHES),
+        Case("experts", "adamw", False, True, meshes=EXPERT_MESHES),
         Case("experts", "sgd", False, False, meshes=EXPERT_MESHES),
         Case("experts", "adamw", False, False, meshes=EXPERT_MESHES, routing=False),
     ]
     # One case of GPT-2 and one of Llama over every mesh; float32 where the two differ most.
-    chosen[0] = replace(chosen[0], meshes=tuple(ALL_MESHES))
-    chosen[3] = replace(chosen[3], meshes=tuple(ALL_MESHES))
-    return chosen + [replace(case, precision="F32", meshes=((2, 2),))
+    chosen[0] = replace(chosen[0], meshes=tuple(ALL_MESHES + SEQUENCE_MESHES + HOME_MESHES))
+    chosen[3] = replace(chosen[3], meshes=tuple(ALL_MESHES + ["cp=8", "cp=8:ring"]))
+    # One with a window.
+    chosen[4] = replace(chosen[4], meshes=chosen[4].meshes + ("cp=4:ring", "cp=2:ring,tp=4"))
+    return chosen + [replace(case, precision="F32", meshes=("dp=2,tp=2",))
                      for case in (chosen[1], chosen[2])]
 
 
@@ -312,5 +313,5 @@ def bf16_cases():
     of the llama case; there what rounding changes grows a hundredfold, on one rank as on several,
     and which runs are thrown far is chance."""
     chosen = [Case("gpt2", "adamw", True, True, "BF16", tuple(ALL_MESHES)),
-              Case("llama", "adamw", False, False, "BF16", tuple(ALL_MESHES))]
-    return chosen + [replace(chosen[1], reduction="BF16", meshes=((2, 1), (1, 2), (2, 2)))]
+              Case("llama", "adamw", False, False, "BF16", tuple(ALL_MESHES + SEQUENCE_MESHES))]
+    return chosen + [replace(chosen[1], reduction="BF16", meshes=("dp=2", "tp=2", "dp=2,tp=2"))]

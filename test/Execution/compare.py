@@ -33,7 +33,7 @@ import programs
 from programs import Once, ProgramError
 
 REFERENCE_STEPS = 6
-REFERENCE_MESHES = ((1, 1), (2, 2))
+REFERENCE_MESHES = (cases.ONE_RANK, "dp=2,tp=2")
 
 # A check is a generator of (what is compared, function that returns the fault, or None or Figures if
 # there is none), so that comparisons of all checks can run side by side.
@@ -55,7 +55,7 @@ def runs_of(compiler, case, mesh):
 
 def check_equality(compiler, case):
     """Every mesh of `case` against one rank."""
-    single = Once(lambda: runs_of(compiler, case, (1, 1)))
+    single = Once(lambda: runs_of(compiler, case, cases.ONE_RANK))
     yield "loss falls", lambda: learned(single()[0].losses)
     for mesh in case.meshes:
         def compare(mesh=mesh):
@@ -67,12 +67,12 @@ def check_equality(compiler, case):
             return (differences.of_runs(first, single()[0], 1e-10)
                     or differences.of_runs(later, single()[1], 1e-10, ("gradients",)))
 
-        yield f"{cases.label_of(mesh)} is one rank", compare
+        yield f"{mesh} is one rank", compare
 
 
 def check_repeat(compiler, case):
     """Runs of one program, on one rank and on the largest mesh."""
-    for mesh in ((1, 1), max(case.meshes, key=cases.ranks_of)):
+    for mesh in (cases.ONE_RANK, max(case.meshes, key=cases.ranks_of)):
         def compare(mesh=mesh):
             place = compiler.program(case, mesh)
             first = compiler.run(place, mesh, name="repeat-1")
@@ -86,14 +86,14 @@ def check_repeat(compiler, case):
                     return fault
             return None
 
-        yield f"{cases.label_of(mesh)} repeats its bits", compare
+        yield f"{mesh} repeats its bits", compare
 
 
 def check_precision(compiler, case):
     """Every mesh of `case`, in bf16, against the same in float64 on one rank."""
     exact_case = replace(case, precision="F64", reduction="F32", coarse=True)
-    exact = Once(lambda: compiler.run(compiler.program(exact_case, (1, 1)), (1, 1), name="exact"))
-    single = Once(lambda: compiler.run(compiler.program(case, (1, 1)), (1, 1), name="precision"))
+    exact = Once(lambda: compiler.run(compiler.program(exact_case, cases.ONE_RANK), cases.ONE_RANK, name="exact"))
+    single = Once(lambda: compiler.run(compiler.program(case, cases.ONE_RANK), cases.ONE_RANK, name="precision"))
     yield "loss falls", lambda: learned(single().losses)
     yield "bf16 is near float64", lambda: (differences.too_far(single(), exact())
                                            or differences.figures(single(), exact()))
@@ -103,13 +103,13 @@ def check_precision(compiler, case):
             return (differences.further(got, single(), exact())
                     or differences.figures(got, exact()))
 
-        yield f"{cases.label_of(mesh)} is as near as one rank", compare
+        yield f"{mesh} is as near as one rank", compare
 
 
 def check_reference(compiler, case):
     """Programs against the NumPy implementation."""
     for mesh in REFERENCE_MESHES:
-        yield (f"{cases.label_of(mesh)} is the reference",
+        yield (f"{mesh} is the reference",
                lambda mesh=mesh: unlike_reference(compiler, case, mesh))
 
 
@@ -197,8 +197,8 @@ def cases_of(kind, options):
 def dry_run(work, compiler):
     """Writes descriptions and lists cases, without a compiler."""
     for kind, case in work:
-        print(kind, case.name, " ".join("x".join(map(str, mesh)) for mesh in case.meshes))
-        cases.write(case, compiler.place(case, (1, 1)))
+        print(kind, case.name, *case.meshes)
+        cases.write(case, compiler.place(case, cases.ONE_RANK))
     return 0
 
 

@@ -18,7 +18,7 @@ import differences
 from programs import Once, ProgramError
 
 KINDS = ("drop", "double", "scale")
-MESH = (2, 2)
+MESH = "dp=2,tp=2,sp=false,zero=0"
 STEPS = 4
 
 # What the compiler says of a number beyond the last collective, and of a mutation that keeps the
@@ -37,7 +37,7 @@ def check_mutants(compiler, case, full):
     def train(mesh):
         return compiler.run(compiler.program(case, mesh), mesh, STEPS, name="mutants")
 
-    expected = Once(lambda: train((1, 1)))
+    expected = Once(lambda: train(cases.ONE_RANK))
 
     def unbroken():
         return differences.of_runs(train(MESH), expected(), 1e-10)

@@ -107,7 +107,7 @@ class Compiler:
 
     def place(self, case, mesh, suffix=""):
         """A folder of its own for one program."""
-        place = self.folder / f"{case.name}-{'-'.join(map(str, mesh))}{suffix}"
+        place = self.folder / f"{case.name}-{mesh.replace(':', '-')}{suffix}"
         place.mkdir(parents=True, exist_ok=True)
         return place
 
@@ -118,19 +118,9 @@ class Compiler:
         machine = place / "machine.textproto"
         machine.write_text(cases.MACHINE)
         call([self.binary, "compile", model, "--machine", machine, "--recipe", recipe,
-              "--target", "host", "--observe-logits", *self.split(place, mesh), *options, "-o",
+              "--target", "host", "--observe-logits", "--pin", mesh, *options, "-o",
               place / "train"])
         return place
-
-    @staticmethod
-    def split(place, mesh):
-        """The options that ask for `mesh`: pins, or a plan where experts are split."""
-        dp, tp, ep = cases.sizes_of(mesh)
-        if ep == 1:
-            return ["--pin", f"dp={dp}", "--pin", f"tp={tp}"]
-        plan = place / "plan.textproto"
-        plan.write_text(cases.plan_text(mesh))
-        return ["--plan", plan]
 
     def run(self, place, mesh, steps=cases.STEPS, gradients_step=0, name="run", threads=1):
         """Runs the program in `place` from fresh weights; raises ProgramError. `threads` share the

@@ -99,8 +99,9 @@ class Cases(unittest.TestCase):
             self.assertEqual(model.dropout > 0, case.dropout)
             self.assertEqual(recipe.optimizer, case.optimizer)
             seen.add(case.name)
-            for dp, tp, ep in map(cases.sizes_of, case.meshes):
+            for dp, ep, cp, tp in map(cases.sizes_of, case.meshes):
                 self.assertEqual(recipe.global_batch % (dp * ep), 0)
+                self.assertEqual(recipe.sequence_length % cp, 0)
                 for size in (model.kv_heads, model.ffn, model.vocabulary):
                     self.assertEqual(size % tp, 0)
                 self.assertTrue(ep == 1 or model.experts.experts % ep == 0)
@@ -111,8 +112,9 @@ class Cases(unittest.TestCase):
         for field in ("family", "optimizer", "dropout", "tied", "precision"):
             every = {getattr(case, field) for case in cases.all_cases()}
             self.assertEqual({getattr(case, field) for case in chosen}, every, field)
-        self.assertEqual({mesh for case in chosen for mesh in case.meshes},
-                         {*cases.ALL_MESHES, *cases.EXPERT_MESHES})
+        meshes = {mesh for case in chosen for mesh in case.meshes}
+        self.assertLessEqual({*cases.ALL_MESHES, *cases.SEQUENCE_MESHES, *cases.HOME_MESHES,
+                              *cases.EXPERT_MESHES}, meshes)
         self.assertEqual(sum(case.dropout for case in cases.all_cases()), 32)
 
     def test_training_moves_the_loss_by_a_tenth(self):

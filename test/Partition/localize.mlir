@@ -175,7 +175,7 @@ func.func private @cross_entropy_grad(%x: tensor<4x8xf64, #logits>, %ids: tensor
 
 // -----
 
-// Attention needs its place only for dropout: sample and KV head.
+// Attention that is whole in its positions needs its place only for dropout.
 
 #mesh = #weft.mesh<"dp"=2, "tp"=2>
 #query = #weft.sharding<#mesh, [{"dp"}, {}, {"tp"}, {}, {}]>
@@ -191,8 +191,8 @@ func.func private @cross_entropy_grad(%x: tensor<4x8xf64, #logits>, %ids: tensor
 // CHECK-NEXT:    %[[TP:.*]] = weft.axis_index "tp"
 // CHECK-NEXT:    %[[HEADS:.*]] = arith.constant 2 : index
 // CHECK-NEXT:    %[[HEAD:.*]] = arith.muli %[[TP]], %[[HEADS]]
-// CHECK-NEXT:    weft.attention({{.*}}) scale = 1.000000e+00 dropout = 5.000000e-01 key({{.*}}) offsets(%[[SAMPLE]], %[[HEAD]]) of [4, 4] :
-// CHECK:         weft.attention_grad({{.*}} offsets(%{{.*}}, %{{.*}}) of [4, 4] :
+// CHECK:         weft.attention({{.*}}) scale = 1.000000e+00 dropout = 5.000000e-01 key({{.*}}) offsets(%[[SAMPLE]], %[[HEAD]], %{{.*}}, %{{.*}}, %{{.*}}) of [4, 4, 1, 3, 3] :
+// CHECK:         weft.attention_grad({{.*}} offsets({{.*}}) of [4, 4, 1, 3, 3] :
 func.func private @attention(%q: tensor<4x3x4x1x8xf64, #query>, %k: tensor<4x3x4x8xf64, #key>,
                              %s: tensor<i64, #scalar>, %i: index) {
   %0:2 = weft.attention(%q, %k, %k) scale = 1.0 dropout = 0.0
@@ -207,6 +207,48 @@ func.func private @attention(%q: tensor<4x3x4x1x8xf64, #query>, %k: tensor<4x3x4
       : tensor<4x3x4x1x8xf64, #query>, tensor<4x3x4x8xf64, #key>, tensor<4x3x4x8xf64, #key>,
         tensor<4x3x4x1x8xf64, #query>, tensor<4x4x1x3xf64, #lse>, tensor<4x3x4x1x8xf64, #query>
       -> tensor<4x3x4x1x8xf64, #query>, tensor<4x3x4x8xf64, #key>, tensor<4x3x4x8xf64, #key>
+  return
+}
+
+// -----
+
+// Queries that are a piece know which of the keys are before them. Where the keys are pieces too,
+// all ranks' pieces are meant.
+
+#mesh = #weft.mesh<"cp"=2>
+#query = #weft.sharding<#mesh, [{}, {"cp"}, {}, {}, {}]>
+#key = #weft.sharding<#mesh, [{}, {"cp"}, {}, {}]>
+#whole = #weft.sharding<#mesh, [{}, {}, {}, {}]>
+#pending = #weft.sharding<#mesh, [{}, {}, {}, {}], unreduced = sum{"cp"}>
+#lse = #weft.sharding<#mesh, [{}, {}, {}, {"cp"}]>
+
+// CHECK-LABEL: func.func private @sequence
+// CHECK:         %[[CP:.*]] = weft.axis_index "cp"
+// CHECK-NEXT:    %[[QUERIES:.*]] = arith.constant 4 : index
+// CHECK-NEXT:    %[[QUERY:.*]] = arith.muli %[[CP]], %[[QUERIES]]
+// CHECK-NEXT:    %[[KEY:.*]] = arith.constant 0 : index
+// CHECK-NEXT:    weft.attention({{.*}} offsets(%[[QUERY]], %[[KEY]]) of [8, 8] : tensor<2x4x1x1x2xf64>, tensor<2x8x1x2xf64>,
+// CHECK:         weft.attention_grad({{.*}} of [8, 8] : {{.*}} -> tensor<2x4x1x1x2xf64>, tensor<2x8x1x2xf64>, tensor<2x8x1x2xf64>
+// CHECK:         weft.attention({{.*}} offsets(%{{.*}}, %{{.*}}) of [8, 8] over ["cp"] of #mesh : tensor<2x4x1x1x2xf64>, tensor<2x4x1x2xf64>,
+// CHECK:         weft.attention_grad({{.*}} of [8, 8] over ["cp"] of #mesh : {{.*}} -> tensor<2x4x1x1x2xf64>, tensor<2x4x1x2xf64>, tensor<2x4x1x2xf64>
+func.func private @sequence(%q: tensor<2x8x1x1x2xf64, #query>, %all: tensor<2x8x1x2xf64, #whole>,
+                            %k: tensor<2x8x1x2xf64, #key>) {
+  %0:2 = weft.attention(%q, %all, %all) scale = 1.0 dropout = 0.0
+      : tensor<2x8x1x1x2xf64, #query>, tensor<2x8x1x2xf64, #whole>, tensor<2x8x1x2xf64, #whole>
+      -> tensor<2x8x1x1x2xf64, #query>, tensor<2x1x1x8xf64, #lse>
+  %1:3 = weft.attention_grad(%q, %all, %all) output(%0#0, %0#1) gradient(%0#0)
+      scale = 1.0 dropout = 0.0
+      : tensor<2x8x1x1x2xf64, #query>, tensor<2x8x1x2xf64, #whole>, tensor<2x8x1x2xf64, #whole>,
+        tensor<2x8x1x1x2xf64, #query>, tensor<2x1x1x8xf64, #lse>, tensor<2x8x1x1x2xf64, #query>
+      -> tensor<2x8x1x1x2xf64, #query>, tensor<2x8x1x2xf64, #pending>, tensor<2x8x1x2xf64, #pending>
+  %2:2 = weft.attention(%q, %k, %k) scale = 1.0 dropout = 0.0
+      : tensor<2x8x1x1x2xf64, #query>, tensor<2x8x1x2xf64, #key>, tensor<2x8x1x2xf64, #key>
+      -> tensor<2x8x1x1x2xf64, #query>, tensor<2x1x1x8xf64, #lse>
+  %3:3 = weft.attention_grad(%q, %k, %k) output(%2#0, %2#1) gradient(%2#0)
+      scale = 1.0 dropout = 0.0
+      : tensor<2x8x1x1x2xf64, #query>, tensor<2x8x1x2xf64, #key>, tensor<2x8x1x2xf64, #key>,
+        tensor<2x8x1x1x2xf64, #query>, tensor<2x1x1x8xf64, #lse>, tensor<2x8x1x1x2xf64, #query>
+      -> tensor<2x8x1x1x2xf64, #query>, tensor<2x8x1x2xf64, #key>, tensor<2x8x1x2xf64, #key>
   return
 }
 

@@ -188,3 +188,38 @@ module attributes {weft.mesh = #mesh} {
     return
   }
 }
+
+// -----
+
+// Attention of a sequence that lies in two pieces, and its derivative. Whole keys are gathered once
+// for both, and their gradients scattered; round a ring keys would go twice, and their gradients
+// home besides. If what goes round cost nothing, it would be chosen.
+
+#mesh = #weft.mesh<"cp"=2>
+#query = #weft.sharding<#mesh, [{}, {"cp"}, {}, {}, {}]>
+#key = #weft.sharding<#mesh, [{}, {"cp"}, {}, {}]>
+module attributes {weft.mesh = #mesh} {
+  weft.variable parameter @q ["batch", "sequence", "kv_heads", "group", "head"] : tensor<1x64x1x1x16xf64, #query>
+  weft.variable parameter @k ["batch", "sequence", "kv_heads", "head"] : tensor<1x64x1x16xf64, #key>
+
+  // CHECK-LABEL: func.func @step
+  // CHECK:         %[[K:.*]] = weft.read @k
+  // CHECK:         %[[WHOLE:.*]] = weft.reshard %[[K]] : {{.*}} -> tensor<{{.*}} [{}, {}, {}, {}]>>
+  // CHECK:         weft.attention({{.*}}, %[[WHOLE]], %[[WHOLE]]) {{.*}} : tensor<{{.*}} [{}, {"cp"}, {}, {}, {}]>>,
+  // CHECK:         weft.attention_grad({{.*}}, %[[WHOLE]], %[[WHOLE]]) {{.*}} unreduced = sum{"cp"}>>
+  // SLOW-LABEL: func.func @step
+  func.func @step() {
+    %q = weft.read @q : tensor<1x64x1x1x16xf64>
+    %k = weft.read @k : tensor<1x64x1x16xf64>
+    %0:2 = weft.attention(%q, %k, %k) scale = 1.0 dropout = 0.0
+        : tensor<1x64x1x1x16xf64>, tensor<1x64x1x16xf64>, tensor<1x64x1x16xf64>
+        -> tensor<1x64x1x1x16xf64>, tensor<1x1x1x64xf64>
+    %1:3 = weft.attention_grad(%q, %k, %k) output(%0#0, %0#1) gradient(%q) scale = 1.0 dropout = 0.0
+        : tensor<1x64x1x1x16xf64>, tensor<1x64x1x16xf64>, tensor<1x64x1x16xf64>,
+          tensor<1x64x1x1x16xf64>, tensor<1x1x1x64xf64>, tensor<1x64x1x1x16xf64>
+        -> tensor<1x64x1x1x16xf64>, tensor<1x64x1x16xf64>, tensor<1x64x1x16xf64>
+    weft.assign @q, %1#0 : tensor<1x64x1x1x16xf64>
+    weft.assign @k, %1#1 : tensor<1x64x1x16xf64>
+    return
+  }
+}

@@ -5,16 +5,35 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "weft/Dialect/Weft/IR/RuleMutation.h"
 #include "weft/InitAll.h"
 #include "weft/Pipeline/ModuleText.h"
 
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/ToolOutputFile.h"
 
 using namespace mlir;
+
+static llvm::cl::opt<bool>
+    listShardableOps("list-shardable-ops",
+                     llvm::cl::desc("Print the ops that say how they may be sharded, and exit"));
+
+static llvm::cl::opt<std::string> mutateRule("mutate-rule", llvm::cl::value_desc("NAME:KIND:SITE"),
+                                             llvm::cl::desc(weft::kRuleMutationHelp));
+
+static void printShardableOps(const DialectRegistry &registry) {
+  MLIRContext context(registry);
+  context.loadAllAvailableDialects();
+  for (RegisteredOperationName op : context.getRegisteredOperations()) {
+    if (op.hasInterface<weft::ShardableOpInterface>()) {
+      llvm::outs() << op.getStringRef() << "\n";
+    }
+  }
+}
 
 /// Prints why nothing can be done.
 static LogicalResult fail(const llvm::Twine &error) {
@@ -55,6 +74,18 @@ int main(int argc, char **argv) {
   MlirOptMainConfig config = MlirOptMainConfig::createFromCLOptions();
   if (config.shouldShowDialects() || config.shouldListPasses()) {
     return asMainReturnCode(MlirOptMain(argc, argv, input, output, registry));
+  }
+  if (listShardableOps) {
+    printShardableOps(registry);
+    return 0;
+  }
+  if (!mutateRule.empty()) {
+    std::optional<weft::RuleMutation> mutation = weft::RuleMutation::parse(mutateRule);
+    if (!mutation) {
+      return asMainReturnCode(
+          fail("--mutate-rule: expected NAME:KIND:SITE, got '" + llvm::Twine(mutateRule) + "'"));
+    }
+    weft::plant(*mutation);
   }
   return asMainReturnCode(run(input, output, registry));
 }

@@ -100,6 +100,9 @@ llvm::Error run(const CompileOptions &options) {
   if (llvm::Error error = checkCompileOptions(options)) {
     return error;
   }
+  if (options.ruleMutation) {
+    plant(*options.ruleMutation);
+  }
   std::optional<Descriptions> descriptions = readDescriptions(options);
   if (!descriptions) {
     return makeSilentError();

@@ -99,6 +99,22 @@ Option mutationOption(std::optional<MutateCollectivePassOptions> &target) {
   return option;
 }
 
+Option ruleMutationOption(std::optional<RuleMutation> &target) {
+  Option option;
+  option.name = "--mutate-rule";
+  option.valueName = "NAME:KIND:SITE";
+  option.help = kRuleMutationHelp;
+  option.forTesting = true;
+  option.set = [&target](llvm::StringRef value) -> llvm::Error {
+    target = RuleMutation::parse(value);
+    return target ? llvm::Error::success()
+                  : makeError("option '--mutate-rule' expects an op, a kind of mistake and a "
+                              "number, as in weft.map:swap:0, got '" +
+                              value + "'");
+  };
+  return option;
+}
+
 } // namespace
 
 CommandLine weft::declareCompileOptions(CompileOptions &options) {
@@ -142,6 +158,7 @@ CommandLine weft::declareCompileOptions(CompileOptions &options) {
   line.addSwitch("-v", "print phases and their times, which a terminal gets anyway",
                  options.verbose);
   line.add(mutationOption(options.mutation));
+  line.add(ruleMutationOption(options.ruleMutation));
   return line;
 }
 

@@ -10,6 +10,7 @@
 
 #include "CommandLine.h"
 
+#include "weft/Dialect/Weft/IR/RuleMutation.h"
 #include "weft/Pipeline/Emit/Emit.h"
 #include "weft/Pipeline/Import/Import.h"
 #include "weft/Pipeline/Partition/Passes.h"
@@ -49,6 +50,8 @@ struct CompileOptions {
   std::string output;
   /// A mistake to plant in a reduction between ranks.
   std::optional<MutateCollectivePassOptions> mutation;
+  /// A mistake to plant in what an op says of how it may be sharded.
+  std::optional<RuleMutation> ruleMutation;
 
   /// Whether the result is an executable, and not a module.
   bool makesExecutable() const { return !stopAfter || *stopAfter == Phase::Emit; }

@@ -42,6 +42,7 @@ TEST(Examples, HaveTheParametersThatTheirReadMeStates) {
   };
   EXPECT_EQ(parameters("gpt2-tiny"), 842'496);
   EXPECT_EQ(parameters("llama-tiny"), 803'968);
+  EXPECT_EQ(parameters("mixtral-tiny"), 2'430'080);
   EXPECT_EQ(parameters("gpt2-124m"), 124'439'808); // As published for GPT-2 small.
   EXPECT_EQ(parameters("llama-160m"), 162'417'408);
 }
@@ -59,4 +60,16 @@ TEST(Examples, CanBeSplitAsTheirReadMeStates) {
   EXPECT_EQ(split("gpt2-124m", "dp=8"), "");
   EXPECT_NE(split("gpt2-124m", "tp=2"), "");
   EXPECT_EQ(split("llama-160m", "dp=2,tp=4"), "");
+  EXPECT_EQ(split("mixtral-tiny", "dp=4,tp=2"), "");
+}
+
+TEST(Examples, HavePlansThatFit) {
+  std::string folder = source + "/examples/mixtral-tiny/";
+  Result<PlanSpec> plan = loadPlan(folder + "plan.textproto");
+  ASSERT_TRUE(bool(plan)) << errors(plan);
+  EXPECT_EQ(plan->ranks(), 4);
+  EXPECT_EQ(str(validatePlan(*loadModel(folder + "model.textproto"),
+                             *loadRecipe(folder + "recipe.textproto"),
+                             *loadMachine(source + "/machines/laptop.textproto"), *plan)),
+            "");
 }

@@ -51,7 +51,7 @@ TEST(Pins, R1Names) {
   EXPECT_EQ(pinErrors({"dp"}), "pin_r1: --pin: expected name=value as in dp=2, got 'dp'\n");
   EXPECT_EQ(pinErrors({""}), "pin_r1: --pin: expected name=value as in dp=2, got ''\n");
   EXPECT_EQ(pinErrors({"dp=2,"}), "pin_r1: --pin: expected name=value as in dp=2, got ''\n");
-  EXPECT_EQ(pinErrors({"=2"}), "pin_r1: --pin: unknown name ''; names are dp, tp, sp, zero\n");
+  EXPECT_EQ(pinErrors({"=2"}), "pin_r1: --pin: unknown name ''; names are dp, ep, tp, cp, sp, zero\n");
 }
 
 TEST(Pins, R2Repeated) {
@@ -69,7 +69,7 @@ TEST(Pins, R3Sizes) {
 
 TEST(Pins, R4Ranks) {
   EXPECT_EQ(pinErrors({"dp=1048576,tp=2"}),
-            "pin_r4: --pin: expected at most 1048576 ranks in all, got 2097152\n");
+            "pin_r4: --pin: expected at most 1048576 ranks in all, got at least 2097152\n");
 }
 
 TEST(Pins, R3Switches) {
@@ -78,11 +78,43 @@ TEST(Pins, R3Switches) {
             "pin_r3: --pin: zero: expected a number from 0 to 3, got '4'\n");
 }
 
+TEST(Pins, R3Modes) {
+  const std::string range = "expected a number from 1 to 1048576, then nothing or :ring, :gather, "
+                            ":all-to-all, got ";
+  for (std::string text : {"2:", "2:rings", ":ring", "2:ring:ring", "0:ring"}) {
+    EXPECT_EQ(pinErrors({"cp=" + text}), "pin_r3: --pin: cp: " + range + "'" + text + "'\n");
+  }
+  EXPECT_EQ(pinErrors({"tp=2:ring"}),
+            "pin_r3: --pin: tp: expected a number from 1 to 1048576, got '2:ring'\n");
+}
+
+TEST(Pins, Context) {
+  using Axes = std::vector<std::string>;
+  PlanSpec ring = *applyPins({"cp=2:ring"}), gather = *applyPins({"cp=2:gather"});
+  EXPECT_EQ(axesFor(ring.shardings, "attention", "keys"), Axes{"cp"});
+  EXPECT_EQ(axesFor(gather.shardings, "attention", "keys"), Axes{});
+  EXPECT_EQ(axesFor(gather.shardings, "attention", "sequence"), Axes{"cp"});
+  EXPECT_EQ(axesFor(applyPins({"cp=2"})->shardings, "attention", "keys"), std::nullopt);
+  PlanSpec heads = *applyPins({"cp=2:all-to-all,tp=4,sp=true"});
+  EXPECT_EQ(heads.mesh[0].name, "cp");
+  EXPECT_EQ(axesFor(heads.shardings, "attention", "sequence"), Axes{});
+  EXPECT_EQ(axesFor(heads.shardings, "attention", "kv_heads"), (Axes{"tp", "cp"}));
+  EXPECT_EQ(axesFor(heads.shardings, "attention.query", "kv_heads"), Axes{"tp"});
+  EXPECT_EQ(axesFor(heads.shardings, "mlp_norm", "sequence"), (Axes{"cp", "tp"}));
+}
+
+TEST(Pins, Experts) {
+  using Axes = std::vector<std::string>;
+  PlanSpec plan = *applyPins({"ep=2,dp=4"});
+  EXPECT_EQ(axesFor(plan.shardings, "tokens", "batch"), (Axes{"dp", "ep"}));
+  EXPECT_EQ(axesFor(plan.shardings, "mlp.up", "experts"), Axes{"ep"});
+}
+
 TEST(Pins, R5WhatTheyNeed) {
   EXPECT_EQ(pinErrors({"tp=1,sp=true"}),
             "pin_r5: --pin: sp: expected tp of at least 2 beside it, got none\n");
   EXPECT_EQ(pinErrors({"zero=1,tp=2"}),
-            "pin_r5: --pin: zero: expected dp of at least 2 beside it, got none\n");
+            "pin_r5: --pin: zero: expected dp or ep or cp of at least 2 beside it, got none\n");
   // What asks for nothing needs nothing.
   EXPECT_EQ(pinErrors({"zero=0", "sp=false"}), "");
 }

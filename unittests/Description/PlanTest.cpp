@@ -169,7 +169,7 @@ TEST(Plan, R6Dimensions) {
   EXPECT_EQ(changed("dimension: \"kv_heads\"", "dimension: \"rows\""),
             "plan_r6: p:7:23: sharding[1].dimension: unknown dimension 'rows'; dimensions are "
             "batch, sequence, kv_heads, group, head, ffn, vocab, hidden, positions, "
-            "experts\n");
+            "experts, keys\n");
   EXPECT_EQ(changed("dimension: \"kv_heads\"", ""),
             "plan_r6: p:7:1: sharding[1].dimension: missing required field\n");
 }

@@ -104,7 +104,7 @@ TEST_F(Validate, LegalR1DimensionExists) {
   EXPECT_EQ(plan("version: 1 mesh { axis { name: 'a' size: 2 } }\n"
                  "sharding { dimension: 'positions' axes: 'a' }"),
             "legal_r1: p:2:1: the model has no dimension 'positions', only batch, sequence, "
-            "kv_heads, group, head, ffn, vocab, hidden\n");
+            "keys, kv_heads, group, head, ffn, vocab, hidden\n");
 }
 
 TEST_F(Validate, LegalR2Divisibility) {

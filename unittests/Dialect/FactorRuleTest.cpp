@@ -16,13 +16,16 @@ using namespace weft::test;
 namespace {
 
 /// A rule as text: "a=8p b=?r -> ..." with sizes and kinds (p passes through, r is reduced, m must
-/// be replicated), then the factors of operands and of results, as letters.
+/// be replicated, c goes round where its partner is cut), then the factors of operands and of
+/// results, as letters.
 std::string text(const FactorRule &rule) {
   std::string result;
   for (auto [number, factor] : llvm::enumerate(rule.factors)) {
     result += std::string(1, 'a' + number) + "=" +
               (ShapedType::isDynamic(factor.size) ? "?" : std::to_string(factor.size)) +
-              "prm"[static_cast<int>(factor.kind)] + " ";
+              "prmc"[static_cast<int>(factor.kind)] +
+              (factor.kind == FactorKind::Permutation ? std::string(1, 'a' + factor.partner) : "") +
+              " ";
   }
   auto append = [&](ArrayRef<SmallVector<unsigned>> tensors) {
     for (ArrayRef<unsigned> dims : tensors) {
@@ -100,31 +103,22 @@ const char *kAttentionArguments =
     "%q: tensor<2x4x2x3x8xf32>, %k: tensor<2x4x2x8xf32>, %l: tensor<2x2x3x4xf32>, "
     "%s: tensor<i64>, %n: index";
 
-TEST(FactorRule, AttentionCutsSamplesAndHeads) {
+TEST(FactorRule, AttentionCutsAllButFeatures) {
   EXPECT_EQ(ruleOf(kAttentionArguments,
                    R"(%0:2 = weft.attention(%q, %k, %k) scale = 1.0 dropout = 0.0
                       : tensor<2x4x2x3x8xf32>, tensor<2x4x2x8xf32>, tensor<2x4x2x8xf32>
                       -> tensor<2x4x2x3x8xf32>, tensor<2x2x3x4xf32>)"),
-            "a=2p b=4m c=2p d=3p e=8m abcde,abce,abce, -> abcde,acdb,");
+            "a=2p b=4p c=2p d=3p e=8m f=4cb abcde,afce,afce, -> abcde,acdb,");
 }
 
-TEST(FactorRule, AttentionGradSumsKeysOverTheQueriesOfAGroup) {
+TEST(FactorRule, AttentionGradSumsKeysOverQueries) {
   EXPECT_EQ(ruleOf(kAttentionArguments,
                    R"(%0:3 = weft.attention_grad(%q, %k, %k) output(%q, %l) gradient(%q)
                       scale = 1.0 dropout = 0.0
                       : tensor<2x4x2x3x8xf32>, tensor<2x4x2x8xf32>, tensor<2x4x2x8xf32>,
                         tensor<2x4x2x3x8xf32>, tensor<2x2x3x4xf32>, tensor<2x4x2x3x8xf32>
                       -> tensor<2x4x2x3x8xf32>, tensor<2x4x2x8xf32>, tensor<2x4x2x8xf32>)"),
-            "a=2p b=4m c=2p d=3r e=8m abcde,abce,abce,abcde,acdb,abcde, -> abcde,abce,abce,");
-}
-
-TEST(FactorRule, DropoutOfWeightsNeedsWholeGroups) {
-  EXPECT_EQ(ruleOf(kAttentionArguments,
-                   R"(%0:2 = weft.attention(%q, %k, %k) scale = 1.0 dropout = 0.5
-                      key(%s, %s, %n : tensor<i64>, tensor<i64>)
-                      : tensor<2x4x2x3x8xf32>, tensor<2x4x2x8xf32>, tensor<2x4x2x8xf32>
-                      -> tensor<2x4x2x3x8xf32>, tensor<2x2x3x4xf32>)"),
-            "a=2p b=4m c=2p d=3m e=8m abcde,abce,abce,,,, -> abcde,acdb,");
+            "a=2p b=4r c=2p d=3r e=8m f=4cb abcde,afce,afce,abcde,acdb,abcde, -> abcde,afce,afce,");
 }
 
 TEST(FactorRule, RotaryCutsAllButFeatures) {
@@ -155,6 +149,17 @@ TEST(FactorRule, PositionFactors) {
                       "%0 = weft.embedding_grad %g[%i]"
                       " : tensor<4x8xf32>[tensor<4xi32>] -> tensor<32x8xf32>"),
             Factors{2});
+  const std::string types = " : tensor<2x4x2x3x8xf32>, tensor<2x4x2x8xf32>, tensor<2x4x2x8xf32>"
+                            " -> tensor<2x4x2x3x8xf32>, tensor<2x2x3x4xf32>";
+  auto attention = [&](const std::string &attributes) {
+    return positions(kAttentionArguments,
+                     "%0:2 = weft.attention(%q, %k, %k) scale = 1.0 dropout = " + attributes +
+                         types);
+  };
+  EXPECT_EQ(attention("0.0"), (Factors{1, 5})); // queries and keys
+  EXPECT_EQ(attention("0.0 bidirectional"), Factors{});
+  // In the order in which a weight's number counts them.
+  EXPECT_EQ(attention("0.5 key(%s, %s, %n : tensor<i64>, tensor<i64>)"), (Factors{0, 2, 3, 1, 5}));
   EXPECT_EQ(positions("%x: tensor<2x8xf32>, %t: tensor<2xi32>",
                       "%0:2 = weft.cross_entropy %x[%t]"
                       " : tensor<2x8xf32>[tensor<2xi32>] -> tensor<2xf32>, tensor<2xf32>"),

@@ -55,12 +55,16 @@ struct AttentionTest : KernelTest {
     }
     call.operands.push_back(counter(kSeed));
     call.operands.push_back(counter(kStep));
-    call.immediates = {kLayer, shape.batchOffset, shape.headOffset};
-    arguments += ", %seed: tensor<i64>, %step: tensor<i64>, %layer: index, %ob: index, %oh: index";
+    call.immediates = {kLayer, shape.batchOffset, shape.headOffset, 0};
+    arguments += ", %seed: tensor<i64>, %step: tensor<i64>, %layer: index, %ob: index, %oh: index, "
+                 "%none: index";
     text += " key(%seed, %step, %layer : tensor<i64>, tensor<i64>)";
     if (shape.globalBatch) {
-      text += " offsets(%ob, %oh) of [" + std::to_string(shape.globalBatch) + ", " +
-              std::to_string(shape.globalHeads) + "]";
+      text += " offsets(%ob, %oh, %none, %none, %none) of [";
+      for (int64_t size : {shape.globalBatch, shape.globalHeads, shape.group, shape.positions}) {
+        text += std::to_string(size) + ", ";
+      }
+      text += std::to_string(shape.positions) + "]";
     }
   }
 

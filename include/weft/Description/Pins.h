@@ -9,13 +9,16 @@
 // place that knows the names of strategies; from here on there are only axes and
 // shardings of logical dimensions.
 //
-//   dp=N  data parallelism: axis "dp" of size N splits batch, which is whole without it
-//   tp=N  tensor parallelism: axis "tp" of size N splits kv_heads, ffn and vocab
+//   dp=N  data parallelism: axis "dp" of size N splits batch
+//   ep=N  expert parallelism: axis "ep" splits experts, and batch beside dp
+//   tp=N  tensor parallelism: axis "tp" splits kv_heads, ffn and vocab
+//   cp=N  context parallelism: axis "cp" splits the sequence; cp=N:ring, cp=N:gather and
+//         cp=N:all-to-all say how attention gets keys
 //   sp=B  sequence parallelism: beside tp, norms and residuals are split by sequence over tp
-//         (true), or are whole but for the batch (false)
-//   zero=N  what lies cut by hidden over dp between steps: nothing (0), optimizer states (1, and 2,
-//         which also cuts gradients, as they are cut anyway), parameters too (3); variables are
-//         cut by nothing else but tp
+//         (true), or are whole but for dp and cp (false)
+//   zero=N  what lies cut by hidden over dp, ep and cp between steps: nothing (0), optimizer states
+//         (1, and 2, which also cuts gradients, as they are cut anyway), parameters too (3);
+//         variables are cut by nothing else but tp and ep
 //
 // What no pin decides is left to the search.
 //
@@ -32,7 +35,7 @@
 namespace weft::desc {
 
 /// The plan that `pins` stand for; each string is one pin or several with commas between them
-/// ("dp=2,tp=2"). Mesh axes come out as dp major, tp minor, in whatever order the pins are given; a
+/// ("dp=2,tp=2"). Mesh axes come out as dp, ep, cp, tp, major to minor, in whatever order the pins are given; a
 /// pin of size 1 leaves no trace, and no pins give the plan of one rank.
 ///
 /// Fails on an unknown name, a repeated pin, a value out of range, and a pin without the one that

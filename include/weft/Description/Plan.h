@@ -68,7 +68,7 @@ struct PlanSpec {
 bool operator==(const PlanSpec &a, const PlanSpec &b);
 
 /// The logical dimensions a plan may split: batch, sequence, kv_heads, group, head, ffn, vocab,
-/// hidden, positions, experts.
+/// hidden, positions, experts, and keys, the sequence as attention sees it.
 std::span<const std::string_view> dimensionNames();
 
 /// Whether `name` matches `pattern`, in which `*` stands for any run of characters. Linear in the

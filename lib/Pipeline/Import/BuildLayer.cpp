@@ -130,10 +130,11 @@ Value LayerBuilder::attend(Value query, Value keys, Value values) {
   auto attention = AttentionOp::create(
       builder.builder, builder.location("attention"), query.getType(), lse, query, keys, values,
       drops ? key.seed : Value{}, drops ? key.step : Value{}, drops ? key.layer : Value{},
-      /*offsets=*/ValueRange{}, llvm::APFloat(scale), llvm::APFloat(model.attentionDropout),
+      /*offsets=*/ValueRange{}, /*turn=*/Value{}, llvm::APFloat(scale),
+      llvm::APFloat(model.attentionDropout),
       hasWindow ? builder.builder.getI64IntegerAttr(model.attentionWindow) : IntegerAttr{},
       /*bidirectional=*/false,
-      /*global_shape=*/DenseI64ArrayAttr{});
+      /*global_shape=*/DenseI64ArrayAttr{}, /*mesh=*/MeshAttr{}, /*axes=*/ArrayAttr{});
   return attention.getOutput();
 }
 

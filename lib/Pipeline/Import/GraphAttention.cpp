@@ -273,9 +273,9 @@ std::optional<View> GraphBuilder::attention(const onnx::Node &node, const Scores
       ops.builder, ops.location(name), query->getType(),
       ops.wideType({shape[0], shape[2], shape[3], shape[1]}), *query, *key, *value,
       /*seed=*/Value{}, /*step=*/Value{}, /*layer=*/Value{}, /*offsets=*/ValueRange{},
-      llvm::APFloat(product.scale), llvm::APFloat(0.0), /*window=*/IntegerAttr{},
+      /*turn=*/Value{}, llvm::APFloat(product.scale), llvm::APFloat(0.0), /*window=*/IntegerAttr{},
       /*bidirectional=*/!isCausal,
-      /*global_shape=*/DenseI64ArrayAttr{});
+      /*global_shape=*/DenseI64ArrayAttr{}, /*mesh=*/MeshAttr{}, /*axes=*/ArrayAttr{});
   // [batch, position, KV heads, groups, feature]: every part of the heads gets its place back.
   View output = ViewBuilder::whole(attention.getOutput());
   std::vector<double> lengths{onnx::kBatch, double(shape[1])};

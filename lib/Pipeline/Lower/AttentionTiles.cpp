@@ -15,29 +15,12 @@ using namespace mlir;
 
 namespace {
 
-/// Site number of attention weights, see docs/Numerics.md.
-constexpr int64_t kWeightSite = 3;
-
 /// Bytes that a tile of keys may take: two tiles and a block fit in a cache of the second level.
 constexpr int64_t kTileBytes = 64 << 10;
 
-/// [batch, KV heads, query heads, queries, keys] in the whole, of which `given` holds the first
-/// two if the piece is not the whole.
-llvm::SmallVector<int64_t> weightShape(const AttentionSizes &sizes,
-                                       std::optional<ArrayRef<int64_t>> given) {
-  llvm::SmallVector<int64_t> shape = {sizes.batch, sizes.kvHeads, sizes.group, sizes.queries,
-                                      sizes.keys};
-  if (given) {
-    llvm::copy(*given, shape.begin());
-  }
-  return shape;
-}
-
 } // namespace
 
-AttentionSizes::AttentionSizes(Value query, Value key, Value value, int64_t block,
-                               std::optional<int64_t> window, bool isBidirectional)
-    : isBidirectional(isBidirectional) {
+AttentionSizes::AttentionSizes(Value query, Value key, Value value, int64_t block) {
   auto queryType = cast<MemRefType>(query.getType());
   auto keyType = cast<MemRefType>(key.getType());
   Type type = wideTypeOf(queryType.getElementType());
@@ -48,7 +31,6 @@ AttentionSizes::AttentionSizes(Value query, Value key, Value value, int64_t bloc
   group = queryType.getDimSize(3);
   features = queryType.getDimSize(4);
   keys = keyType.getDimSize(1);
-  this->window = std::min(window.value_or(keys), keys);
   valueFeatures = cast<MemRefType>(value.getType()).getDimSize(3);
   paddedFeatures = llvm::alignTo(features, lanes);
   paddedValueFeatures = llvm::alignTo(valueFeatures, lanes);
@@ -57,6 +39,22 @@ AttentionSizes::AttentionSizes(Value query, Value key, Value value, int64_t bloc
   int64_t most = std::min(block, fitting);
   queryBlock = std::min<int64_t>(most, queries);
   keyTile = std::min<int64_t>(most, llvm::alignTo(keys, lanes));
+}
+
+AttentionPlace::AttentionPlace(Code &code, ValueRange given, Value turn,
+                               const AttentionSizes &sizes)
+    : offsets(given) {
+  if (offsets.empty()) {
+    return;
+  }
+  if (turn) {
+    // Pieces come from ranks before, round the whole.
+    Num from = code.num(offsets.back()) - code.num(turn) * sizes.keys;
+    offsets.back() = code.select(from < int64_t(0), from + sizes.wholeShape.back(), from);
+  }
+  if (!sizes.isBidirectional) {
+    distance = code.num(offsets[offsets.size() - 2]) - code.num(offsets.back());
+  }
 }
 
 Nums RowBlock::indices(Num row, Num feature) const {
@@ -140,28 +138,26 @@ Buffer zeroScratch(Code &code, Type type, int64_t rows, int64_t columns) {
   return buffer;
 }
 
-void hideKeys(Code &code, const AttentionSizes &sizes, Buffer scores, Num row, Num query,
-              Num firstKey) {
+void hideKeys(Code &code, const AttentionSizes &sizes, const AttentionPlace &place, Buffer scores,
+              Num row, Num query, Num firstKey) {
   if (sizes.isBidirectional && sizes.keys % sizes.keyTile == 0) {
     return;
   }
-  Num end = sizes.isBidirectional ? code.index(sizes.keys) : query + 1;
+  Num position = place.fromFirstKey(query) + 1, keys = code.index(sizes.keys), end = position;
+  if (sizes.isBidirectional) {
+    end = keys;
+  } else if (place.isPiece() && sizes.keys % sizes.keyTile != 0) {
+    end = code.select(keys < position, keys, position);
+  }
   Num seen = end - firstKey, none = code.index(0), all = code.index(scores.getSize(1));
   Num hidden = code.real(scores.getElementType(), kUnseen);
   auto hide = [&](Num j) { scores.store(hidden, row, j); };
   code.loop(code.select(seen < none, none, seen), all, hide);
-  if (sizes.window < sizes.keys) {
-    Num before = seen - sizes.window;
+  if (sizes.window) {
+    Num before = position - firstKey - sizes.window;
     code.loop(none, code.select(before < all, before, all), hide);
   }
 }
-
-WeightDropout::WeightDropout(Code &code, const AttentionSizes &sizes, double rate, Num seed,
-                             Num step, Num layer, ValueRange offsets,
-                             std::optional<ArrayRef<int64_t>> globalShape)
-    : rate(rate),
-      generator(Generator::forDropout(code, seed, step, code.toInteger(layer), kWeightSite)),
-      placement(code, {}, offsets, ArrayRef<int64_t>(weightShape(sizes, globalShape))) {}
 
 Num WeightDropout::factor(Code &code, Type type, ArrayRef<Num> indices) const {
   Num kept = generator.isKept(placement.globalIndex(indices), rate);

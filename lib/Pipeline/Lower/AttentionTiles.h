@@ -21,20 +21,60 @@ namespace weft::lower {
 
 /// Sizes of an attention and of its blocks.
 struct AttentionSizes {
-  /// From the types of the query, the key and the value; `block` is the number of queries, and of
-  /// keys, to work on at once, where they are as many and fit in the cache.
-  AttentionSizes(mlir::Value query, mlir::Value key, mlir::Value value, int64_t block,
-                 std::optional<int64_t> window, bool isBidirectional);
+  /// Of one of the two ops; `block` is the number of queries, and of keys, to work on at once,
+  /// where they are as many and fit in the cache.
+  template <typename OpTy, typename Adaptor>
+  AttentionSizes(OpTy op, Adaptor operands, int64_t block)
+      : AttentionSizes(operands.getQuery(), operands.getKey(), operands.getValue(), block) {
+    isBidirectional = op.getBidirectional();
+    wholeShape.assign({batch, kvHeads, group, queries, keys});
+    if (auto given = op.getGlobalShape()) {
+      // Without dropout only queries and keys need to know of the whole.
+      llvm::copy(*given, wholeShape.end() - given->size());
+    }
+    window = op.getWindow().value_or(0);
+    window = window < wholeShape.back() ? window : 0;
+  }
 
   /// Whether queries see all keys, later ones too.
   bool isBidirectional;
-  /// Keys that a query sees at most, that of its own position included; `keys` without a window.
+  /// Keys that a query sees at most, that of its own position included; 0 without a window.
   int64_t window;
+  /// [batch, KV heads, query heads, queries, keys] of the whole.
+  llvm::SmallVector<int64_t> wholeShape;
   int64_t batch, queries, keys, kvHeads, group, features, valueFeatures;
   /// Queries in a block, and keys in a tile, a multiple of vectorLanes.
   int64_t queryBlock, keyTile;
   /// The feature counts, rounded up to whole vectors.
   int64_t paddedFeatures, paddedValueFeatures;
+
+private:
+  AttentionSizes(mlir::Value query, mlir::Value key, mlir::Value value, int64_t block);
+};
+
+/// Where a piece lies in the whole.
+class AttentionPlace {
+public:
+  /// `operands` is an adaptor of one of the two ops.
+  template <typename Adaptor>
+  AttentionPlace(Code &code, Adaptor operands, const AttentionSizes &sizes)
+      : AttentionPlace(code, operands.getOffsets(), operands.getTurn(), sizes) {}
+
+  /// Whether queries and keys may begin at different positions.
+  bool isPiece() const { return bool(distance); }
+  /// The position of query number `query`, counted from the position of the first key.
+  Num fromFirstKey(Num query) const { return distance ? query + distance : query; }
+  /// How far a key is from query number 0, for key number `key`.
+  Num fromFirstQuery(Num key) const { return distance ? key - distance : key; }
+  /// Of the piece in `AttentionSizes::wholeShape`; none if it is the whole.
+  mlir::ValueRange getOffsets() const { return offsets; }
+
+private:
+  AttentionPlace(Code &code, mlir::ValueRange given, mlir::Value turn, const AttentionSizes &sizes);
+
+  llvm::SmallVector<mlir::Value> offsets;
+  /// From the first key to the first query.
+  Num distance;
 };
 
 /// Which rows of a tensor [batch, position, KV head, …, feature] are meant: those at these
@@ -69,11 +109,11 @@ Buffer zeroScratch(Code &code, mlir::Type type, int64_t rows, int64_t columns);
 /// differences of it from any score are finite.
 inline constexpr double kUnseen = -1e30;
 
-/// Sets to kUnseen the scores in row `row` of keys after the query (where that matters, else of
-/// those after the last key), and of keys before its window: all counted in the sequence, the
-/// first of the row being key `firstKey`.
-void hideKeys(Code &code, const AttentionSizes &sizes, Buffer scores, Num row, Num query,
-              Num firstKey);
+/// Sets to kUnseen the scores in row `row`, which is that of query `query` with keys from
+/// `firstKey` on, of keys after the query (where that matters), of those after the last key, and
+/// of those before the query's window.
+void hideKeys(Code &code, const AttentionSizes &sizes, const AttentionPlace &place, Buffer scores,
+              Num row, Num query, Num firstKey);
 
 /// The random choice of attention weights to keep.
 class WeightDropout {
@@ -81,14 +121,18 @@ public:
   /// `operands` is an adaptor of one of the two ops.
   template <typename OpTy, typename Adaptor>
   static std::optional<WeightDropout> make(Code &code, OpTy op, Adaptor operands,
-                                           const AttentionSizes &sizes) {
+                                           const AttentionSizes &sizes,
+                                           const AttentionPlace &place) {
     double rate = op.getDropout().convertToDouble();
     if (rate == 0) {
       return std::nullopt;
     }
-    return WeightDropout(code, sizes, rate, code.buffer(operands.getSeed())(),
-                         code.buffer(operands.getStep())(), code.num(operands.getLayer()),
-                         operands.getOffsets(), op.getGlobalShape());
+    Generator generator = Generator::forDropout(
+        code, code.buffer(operands.getSeed())(), code.buffer(operands.getStep())(),
+        code.toInteger(code.num(operands.getLayer())), kWeightSite);
+    return WeightDropout(
+        rate, generator,
+        Placement(code, {}, place.getOffsets(), llvm::ArrayRef<int64_t>(sizes.wholeShape)));
   }
 
   /// What the weight at [batch, KV head, query head, query, key] is multiplied by: zero or
@@ -96,8 +140,11 @@ public:
   Num factor(Code &code, mlir::Type type, llvm::ArrayRef<Num> indices) const;
 
 private:
-  WeightDropout(Code &code, const AttentionSizes &sizes, double rate, Num seed, Num step, Num layer,
-                mlir::ValueRange offsets, std::optional<llvm::ArrayRef<int64_t>> globalShape);
+  /// Site number of attention weights, see docs/Numerics.md.
+  static constexpr int64_t kWeightSite = 3;
+
+  WeightDropout(double rate, Generator generator, Placement placement)
+      : rate(rate), generator(generator), placement(std::move(placement)) {}
 
   double rate;
   Generator generator;

@@ -24,13 +24,12 @@ constexpr int64_t kBlock = 64;
 class AttentionEmitter {
 public:
   AttentionEmitter(Code &code, AttentionOp op, AttentionOp::Adaptor operands, ValueRange results)
-      : code(code), sizes(operands.getQuery(), operands.getKey(), operands.getValue(), kBlock,
-                          op.getWindow(), op.getBidirectional()),
+      : code(code), sizes(op, operands, kBlock), place(code, operands, sizes),
         type(code.buffer(operands.getQuery()).getElementType()),
         scale(op.getScale().convertToDouble()), query(code.buffer(operands.getQuery())),
         key(code.buffer(operands.getKey())), value(code.buffer(operands.getValue())),
         output(code.buffer(results[0])), lse(code.buffer(results[1])),
-        dropout(WeightDropout::make(code, op, operands, sizes)) {
+        dropout(WeightDropout::make(code, op, operands, sizes, place)) {
     queries = code.scratch(type, {sizes.queryBlock, sizes.features});
     keys = code.scratch(type, {sizes.features, sizes.keyTile});
     values = zeroScratch(code, type, sizes.keyTile, sizes.paddedValueFeatures);
@@ -62,6 +61,7 @@ private:
 
   Code &code;
   AttentionSizes sizes;
+  AttentionPlace place;
   Type type;
   double scale;
   Buffer query, key, value, output, lse;
@@ -80,7 +80,7 @@ void AttentionEmitter::emitBlock() {
   code.fill(sums, 0);
   code.fill(totals, 0);
   code.fill(greatest, kUnseen);
-  Num end = firstQuery + sizes.queryBlock, all = code.index(sizes.keys);
+  Num end = place.fromFirstKey(firstQuery) + sizes.queryBlock, all = code.index(sizes.keys);
   Num last = sizes.isBidirectional ? all : code.select(end < all, end, all);
   code.loop(firstTile(), last, sizes.keyTile, [&](Num start) {
     firstKey = start;
@@ -100,10 +100,10 @@ void AttentionEmitter::emitBlock() {
 /// keys gets a sum of garbage there, finite, that the first score it does see multiplies by zero.
 Num AttentionEmitter::firstTile() {
   Num none = code.index(0);
-  if (sizes.window == sizes.keys) {
+  if (!sizes.window) {
     return none;
   }
-  Num first = firstQuery + 1 - sizes.window;
+  Num first = place.fromFirstKey(firstQuery) + 1 - sizes.window;
   return code.select(first < none, none, first) / sizes.keyTile * sizes.keyTile;
 }
 
@@ -121,7 +121,7 @@ void AttentionEmitter::emitScores() {
 /// From scores to exp(score - greatest).
 void AttentionEmitter::emitSoftmax() {
   code.loop(0, sizes.queryBlock, [&](Num r) {
-    hideKeys(code, sizes, scores, r, firstQuery + r, firstKey);
+    hideKeys(code, sizes, place, scores, r, firstQuery + r, firstKey);
     Num none = code.index(0), columns = code.index(sizes.keyTile);
     Num before = greatest(r);
     Num now = code.maximum(before, none, columns, [&](Num j) { return scores(r, j); });
@@ -169,6 +169,10 @@ void AttentionEmitter::emitResults() {
   RowBlock rows{output, {b}, firstQuery, {h, g}};
   code.loop(code.index(0), rows.countRows(code, sizes.queryBlock), [&](Num r) {
     Num total = totals(r);
+    if (place.isPiece()) {
+      // Of keys that are all hidden nothing was added up: the sums are zero, and stay so.
+      total = code.select(total == 0.0, code.real(type, 1), total);
+    }
     lse.store(greatest(r) + code.log(total), b, h, g, firstQuery + r);
     Num factor = code.real(type, 1) / total;
     code.loop(0, sizes.valueFeatures, [&](Num f) { rows.store(sums(r, f) * factor, r, f); });

@@ -31,15 +31,14 @@ class AttentionGradEmitter {
 public:
   AttentionGradEmitter(Code &code, AttentionGradOp op, AttentionGradOp::Adaptor operands,
                        ValueRange results)
-      : code(code), sizes(operands.getQuery(), operands.getKey(), operands.getValue(), kBlock,
-                          op.getWindow(), op.getBidirectional()),
+      : code(code), sizes(op, operands, kBlock), place(code, operands, sizes),
         type(code.buffer(operands.getQuery()).getElementType()),
         scale(op.getScale().convertToDouble()), query(code.buffer(operands.getQuery())),
         key(code.buffer(operands.getKey())), value(code.buffer(operands.getValue())),
         output(code.buffer(operands.getOutput())), lse(code.buffer(operands.getLse())),
         gradient(code.buffer(operands.getGradient())), queryGradient(code.buffer(results[0])),
         keyGradient(code.buffer(results[1])), valueGradient(code.buffer(results[2])),
-        dropout(WeightDropout::make(code, op, operands, sizes)) {
+        dropout(WeightDropout::make(code, op, operands, sizes, place)) {
     int64_t block = sizes.queryBlock, tile = sizes.keyTile;
     keyColumns = code.scratch(type, {sizes.features, tile});
     keyRows = zeroScratch(code, type, tile, sizes.paddedFeatures);
@@ -59,6 +58,7 @@ public:
 
 private:
   void emitTile();
+  Num firstBlock();
   Num endOfQueries();
   void emitBlock();
   void emitRowValues();
@@ -69,6 +69,7 @@ private:
 
   Code &code;
   AttentionSizes sizes;
+  AttentionPlace place;
   Type type;
   double scale;
   Buffer query, key, value, output, lse, gradient;
@@ -105,10 +106,7 @@ void AttentionGradEmitter::emitTile() {
   code.fill(valueSums, 0);
   code.loop(0, sizes.group, [&](Num head) {
     g = head;
-    // The first block whose last query sees the tile's first key.
-    Num from =
-        sizes.isBidirectional ? code.index(0) : firstKey / sizes.queryBlock * sizes.queryBlock;
-    code.loop(from, endOfQueries(), sizes.queryBlock, [&](Num start) {
+    code.loop(firstBlock(), endOfQueries(), sizes.queryBlock, [&](Num start) {
       firstQuery = start;
       emitBlock();
     });
@@ -123,13 +121,26 @@ void AttentionGradEmitter::emitTile() {
   unpack(valueSums, valueGradient);
 }
 
+/// The first query of the first block whose last query sees the tile's first key.
+Num AttentionGradEmitter::firstBlock() {
+  Num none = code.index(0);
+  if (sizes.isBidirectional) {
+    return none;
+  }
+  Num first = place.fromFirstQuery(firstKey);
+  if (place.isPiece()) {
+    first = code.select(first < none, none, first);
+  }
+  return first / sizes.queryBlock * sizes.queryBlock;
+}
+
 /// The first query that sees no key of the tile any more.
 Num AttentionGradEmitter::endOfQueries() {
   Num all = code.index(sizes.queries);
-  if (sizes.window == sizes.keys) {
+  if (!sizes.window) {
     return all;
   }
-  Num end = firstKey + (sizes.keyTile - 1 + sizes.window);
+  Num end = place.fromFirstQuery(firstKey) + (sizes.keyTile - 1 + sizes.window);
   return code.select(end < all, end, all);
 }
 
@@ -180,7 +191,7 @@ void AttentionGradEmitter::emitProduct(int64_t m, Buffer b, int64_t k,
 /// From scores in `weights` and o'·v in `scoreGradients` to what these hold in the end.
 void AttentionGradEmitter::emitScoreGradients() {
   code.loop(0, sizes.queryBlock, [&](Num r) {
-    hideKeys(code, sizes, weights, r, firstQuery + r, firstKey);
+    hideKeys(code, sizes, place, weights, r, firstQuery + r, firstKey);
     Num rowTotal = rowLse(r), rowProduct = rowProducts(r);
     code.loop(0, sizes.keyTile, [&](Num j) {
       Num weight = code.exp(weights(r, j) - rowTotal), weightGradient = scoreGradients(r, j);

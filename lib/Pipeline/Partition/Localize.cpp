@@ -56,10 +56,9 @@ SmallVector<ArrayAttr> factorAxes(Operation *op, const FactorRule &rule, MLIRCon
 }
 
 /// Tells an op that depends on it where its piece lies.
-void setPosition(ShardableOpInterface op, MeshAttr mesh) {
+void setPosition(ShardableOpInterface op, MeshAttr mesh, const FactorRule &rule,
+                 ArrayRef<ArrayAttr> axes) {
   SmallVector<unsigned> factors = op.getPositionFactors();
-  FactorRule rule = op.getFactorRule();
-  SmallVector<ArrayAttr> axes = factorAxes(op, rule, op->getContext());
   if (llvm::all_of(factors, [&](unsigned factor) { return axes[factor].empty(); })) {
     return; // The piece is the whole.
   }
@@ -78,6 +77,16 @@ void setPosition(ShardableOpInterface op, MeshAttr mesh) {
     offsets.push_back(arith::MulIOp::create(builder, op->getLoc(), index, length));
   }
   op.setPosition(offsets, sizes);
+}
+
+/// Tells an op of what it would not see in the types of its pieces.
+void localize(ShardableOpInterface op, MeshAttr mesh) {
+  FactorRule rule = op.getFactorRule();
+  SmallVector<ArrayAttr> axes = factorAxes(op, rule, op->getContext());
+  setPosition(op, mesh, rule, axes);
+  if (auto permuted = findPermutation(rule); permuted && !axes[*permuted].empty()) {
+    cast<PermutationOpInterface>(op.getOperation()).setPermutation(mesh, axes[*permuted]);
+  }
 }
 
 struct LocalizePass : impl::LocalizePassBase<LocalizePass> {
@@ -105,7 +114,7 @@ struct LocalizePass : impl::LocalizePassBase<LocalizePass> {
     if (auto shardable = dyn_cast<ShardableOpInterface>(op)) {
       for (Type type : op->getResultTypes()) {
         if (ShardingAttr sharding = getSharding(type)) {
-          return setPosition(shardable, sharding.getMesh());
+          return localize(shardable, sharding.getMesh());
         }
       }
     } else if (auto slice = dyn_cast<SliceOp>(op)) {

@@ -30,6 +30,11 @@ struct VerifyPartitionPass : impl::VerifyPartitionPassBase<VerifyPartitionPass> 
       return op->emitError("verify-partition: a reshard is left, expected "
                            "reshard-to-collectives to replace it");
     }
+    if (auto permuted = dyn_cast<PermutationOpInterface>(op);
+        permuted && permuted.getPermutedAxes()) {
+      return op->emitError("verify-partition: an op over the pieces of several ranks is left, "
+                           "expected expand-permutations to replace it");
+    }
     SmallVector<Type> types(op->getResultTypes());
     for (Region &region : op->getRegions()) {
       llvm::append_range(types, region.getArgumentTypes());
@@ -63,6 +68,8 @@ void buildPartitionPipeline(OpPassManager &manager, const ReshardToCollectivesPa
   manager.addPass(createReshardToCollectivesPass(reshard));
   // Shardings end here; collectives keep the mesh and axes that they need.
   manager.addPass(createLocalizePass());
+  // While a sum between ranks is still one op: turns add none.
+  manager.addPass(createExpandPermutationsPass());
   if (mutation) {
     manager.addPass(createMutateCollectivePass(*mutation));
   }

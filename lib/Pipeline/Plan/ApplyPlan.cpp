@@ -131,16 +131,20 @@ struct ApplyPlanPass : impl::ApplyPlanPassBase<ApplyPlanPass> {
     std::string name = nameOf(op);
     SmallVector<Attribute> pins, taken;
     for (auto [number, factor] : llvm::enumerate(rule.factors)) {
+      bool isPermutation = factor.kind == FactorKind::Permutation;
       Attribute pin = UnitAttr::get(&getContext());
       for (const desc::ShardingSpec &entry : llvm::reverse(spec.shardings)) {
-        if (desc::matchesPattern(entry.value, name) &&
-            dimensions.isNamed(op, rule, unsigned(number), entry.dimension)) {
+        // What a permutation is of has its partner's names, and this one besides.
+        bool isMeant = isPermutation
+                           ? entry.dimension == "keys"
+                           : dimensions.isNamed(op, rule, unsigned(number), entry.dimension);
+        if (isMeant && desc::matchesPattern(entry.value, name)) {
           pin = pinOf(entry.axes);
           break;
         }
       }
       auto axes = dyn_cast<ArrayAttr>(pin);
-      bool isTaken = axes && llvm::any_of(axes, [&](Attribute axis) {
+      bool isTaken = axes && !isPermutation && llvm::any_of(axes, [&](Attribute axis) {
                        return llvm::is_contained(taken, axis);
                      });
       if (axes && (isTaken || factor.kind == FactorKind::MustReplicate ||

@@ -8,6 +8,7 @@
 #include "OpOptions.h"
 
 #include "weft/Dialect/Weft/IR/AttributeNames.h"
+#include "weft/Dialect/Weft/IR/RuleMutation.h"
 #include "weft/Pipeline/ReshardProblem.h"
 
 using namespace mlir;
@@ -15,14 +16,21 @@ using namespace mlir;
 namespace weft {
 namespace {
 
-/// An axis does one thing, as a number: 0 nothing, 1 to F cuts that factor, beyond carries a
-/// pending sum through one set of operands.
+/// Something that an axis can do: cut a factor, or with it the permutation whose partner it is, or
+/// carry a pending sum through some operands, or nothing.
+struct Thing {
+  SmallVector<unsigned, 2> cuts;
+  SmallVector<unsigned> pending;
+  std::string name;
+};
+
 class Enumeration {
 public:
   Enumeration(ShardableOpInterface op, LayoutSpaces &spaces)
       : op(op), spaces(spaces), mesh(spaces.getMesh()), rule(op.getFactorRule()),
-        parts(rule.factors.size(), 1), does(mesh.getSizes().size(), 0) {
-    findAdditiveOperands();
+        parts(rule.factors.size(), 1), does(mesh.getSizes().size(), 0),
+        pins(rule.factors.size(), std::nullopt) {
+    findThings();
     findPins();
     for (auto [number, type] : llvm::enumerate(op->getOperandTypes())) {
       operands.push_back(digitsOf(type, rule.operands[number], number));
@@ -38,12 +46,30 @@ public:
   }
 
 private:
-  /// The digit of a value's layout for each thing that an axis can do; nothing for no tensor.
+  /// The digit of a value's layout for each thing; nothing for no tensor.
   struct Digits {
     planner::LayoutSpace *space = nullptr;
+    ArrayRef<unsigned> dims;
     SmallVector<uint32_t> of;
     bool canPend = false;
   };
+
+  void findThings() {
+    things.push_back({{}, {}, "-"});
+    std::optional<unsigned> permuted = findPermutation(rule);
+    for (auto [number, factor] : llvm::enumerate(rule.factors)) {
+      if (factor.kind == FactorKind::MustReplicate || factor.kind == FactorKind::Permutation) {
+        continue;
+      }
+      unsigned cut = unsigned(number);
+      std::string name(1, char('a' + number));
+      things.push_back({{cut}, {}, name});
+      if (permuted && rule.factors[*permuted].partner == cut) {
+        things.push_back({{cut, *permuted}, {}, name + char('a' + *permuted)});
+      }
+    }
+    findAdditiveOperands();
+  }
 
   /// The sets of operands that may be pending together: each by itself, and all.
   void findAdditiveOperands() {
@@ -52,30 +78,33 @@ private:
     if (!joinsBySum || !llvm::all_of(op->getResultTypes(), canPend)) {
       return;
     }
+    auto add = [&](ArrayRef<unsigned> together) {
+      if (isAdditive(op, together)) {
+        std::string name = "pending";
+        for (unsigned operand : together) {
+          name += '#' + std::to_string(operand);
+        }
+        things.push_back({{}, SmallVector<unsigned>(together), name});
+      }
+    };
     SmallVector<unsigned> all;
     for (auto [number, type] : llvm::enumerate(op->getOperandTypes())) {
       if (canPend(type)) {
         all.push_back(number);
-        if (op.isAdditiveIn({unsigned(number)})) {
-          additive.push_back({unsigned(number)});
-        }
+        add({unsigned(number)});
       }
     }
-    if (all.size() > 1 && op.isAdditiveIn(all)) {
-      additive.push_back(all);
+    if (all.size() > 1) {
+      add(all);
     }
   }
 
   void findPins() {
-    pinnedTo.assign(does.size(), std::nullopt);
-    isPinned.assign(rule.factors.size(), false);
-    auto pins = op->getAttrOfType<ArrayAttr>(kPinsAttrName);
-    for (size_t factor = 0; pins && factor < rule.factors.size(); ++factor) {
-      if (auto axes = dyn_cast<ArrayAttr>(pins[factor])) {
-        isPinned[factor] = true;
-        for (uint32_t axis : toAxes(mesh, axes)) {
-          pinnedTo[axis] = factor;
-        }
+    auto given = op->getAttrOfType<ArrayAttr>(kPinsAttrName);
+    for (size_t factor = 0; given && factor < rule.factors.size(); ++factor) {
+      if (auto axes = dyn_cast<ArrayAttr>(given[factor])) {
+        pins[factor] = toAxes(mesh, axes);
+        isInOtherOrder |= !llvm::is_sorted(*pins[factor]);
       }
     }
   }
@@ -86,43 +115,58 @@ private:
       return digits;
     }
     digits.space = &spaces.of(type);
+    digits.dims = dims;
     digits.canPend = canPend(type);
     uint32_t pending = digits.space->digits() - 1;
-    digits.of.push_back(0);
-    for (unsigned factor = 0; factor < rule.factors.size(); ++factor) {
-      auto found = llvm::find(dims, factor);
-      // A result without the factor has one term of it on each rank.
-      uint32_t missing = operand ? 0 : pending;
-      digits.of.push_back(found == dims.end() ? missing : uint32_t(found - dims.begin()) + 1);
-    }
-    for (const SmallVector<unsigned> &together : additive) {
-      bool carries = !operand || llvm::is_contained(together, *operand);
-      digits.of.push_back(carries ? pending : 0);
+    for (const Thing &thing : things) {
+      auto found = llvm::find_if(
+          dims, [&](unsigned factor) { return llvm::is_contained(thing.cuts, factor); });
+      bool carries = thing.cuts.empty() && !thing.pending.empty() &&
+                     (!operand || llvm::is_contained(thing.pending, *operand));
+      // A result without the factor has one term of it on each rank, but for permutations.
+      bool sums = !operand && thing.cuts.size() == 1;
+      uint32_t digit = found != dims.end() ? uint32_t(found - dims.begin()) + 1
+                       : (carries || sums) ? pending
+                                           : 0;
+      digits.of.push_back(digit);
     }
     return digits;
+  }
+
+  /// Whether pins let `axis` do this: a pinned factor is cut by its axes alone, and these cut
+  /// nothing else. What is pending is not whole, so it may be pending too.
+  bool isAllowed(size_t axis, const Thing &thing) const {
+    for (auto [factor, pin] : llvm::enumerate(pins)) {
+      bool cuts = llvm::is_contained(thing.cuts, factor);
+      bool isPinned = pin && llvm::is_contained(*pin, axis);
+      if ((pin && cuts && !isPinned) || (isPinned && !cuts && thing.pending.empty())) {
+        return false;
+      }
+    }
+    return true;
   }
 
   void assign(size_t axis) {
     if (axis == does.size()) {
       return finish();
     }
-    if (!pinnedTo[axis]) {
-      does[axis] = 0;
-      assign(axis + 1);
-    }
     int64_t ranks = mesh.getSizes()[axis];
-    for (auto [number, factor] : llvm::enumerate(rule.factors)) {
-      bool allowed = pinnedTo[axis] ? *pinnedTo[axis] == number : !isPinned[number];
-      parts[number] *= ranks;
-      if (allowed && factor.kind != FactorKind::MustReplicate && factor.size % parts[number] == 0) {
-        does[axis] = uint32_t(number) + 1;
+    for (auto [number, thing] : llvm::enumerate(things)) {
+      if (!isAllowed(axis, thing)) {
+        continue;
+      }
+      bool divides = true;
+      for (unsigned factor : thing.cuts) {
+        parts[factor] *= ranks;
+        divides &= rule.factors[factor].size % parts[factor] == 0;
+      }
+      if (divides) {
+        does[axis] = uint32_t(number);
         assign(axis + 1);
       }
-      parts[number] /= ranks;
-    }
-    for (size_t set = 0; set < additive.size(); ++set) {
-      does[axis] = uint32_t(rule.factors.size() + 1 + set);
-      assign(axis + 1);
+      for (unsigned factor : thing.cuts) {
+        parts[factor] /= ranks;
+      }
     }
   }
 
@@ -131,7 +175,19 @@ private:
       return 0;
     }
     auto layout = llvm::map_to_vector(does, [&](uint32_t thing) { return digits.of[thing]; });
-    return digits.space->numberOf(std::vector<uint32_t>(layout.begin(), layout.end()));
+    uint32_t number = digits.space->numberOf(std::vector<uint32_t>(layout.begin(), layout.end()));
+    return isInOtherOrder ? reordered(digits, number) : number;
+  }
+
+  /// The layout with pinned axes in the order of the pin.
+  uint32_t reordered(const Digits &digits, uint32_t number) const {
+    planner::Layout layout = digits.space->layout(number);
+    for (auto [axes, factor] : llvm::zip(layout.dims, digits.dims)) {
+      if (pins[factor] && axes.size() == pins[factor]->size()) {
+        axes = *pins[factor];
+      }
+    }
+    return digits.space->numberOf(layout);
   }
 
   void finish() {
@@ -146,39 +202,25 @@ private:
       option.operands.push_back(layoutOf(digits));
     }
     option.parts.assign(parts.begin(), parts.end());
-    option.name = describe();
-    options.push_back(std::move(option));
-  }
-
-  std::string describe() const {
-    std::string text;
     for (auto [axis, thing] : llvm::enumerate(does)) {
-      text += (text.empty() ? "" : " ") + mesh.getNames()[axis].str() + ":";
-      if (thing == 0) {
-        text += '-';
-      } else if (thing <= rule.factors.size()) {
-        text += char('a' + thing - 1);
-      } else {
-        text += "pending";
-        for (unsigned operand : additive[thing - 1 - rule.factors.size()]) {
-          text += '#' + std::to_string(operand);
-        }
-      }
+      option.name +=
+          (axis == 0 ? "" : " ") + mesh.getNames()[axis].str() + ":" + things[thing].name;
     }
-    return text;
+    options.push_back(std::move(option));
   }
 
   ShardableOpInterface op;
   LayoutSpaces &spaces;
   const MeshAttr mesh;
   const FactorRule rule;
-  SmallVector<SmallVector<unsigned>> additive;
-  /// The factor that an axis is pinned to. What is pending is not whole, so it may be pending too.
-  SmallVector<std::optional<size_t>> pinnedTo;
-  SmallVector<bool> isPinned;
+  std::vector<Thing> things;
   SmallVector<Digits> operands, results;
   SmallVector<int64_t> parts;
+  /// For each axis the number of a thing.
   SmallVector<uint32_t> does;
+  /// For each factor the axes that it is pinned to.
+  SmallVector<std::optional<planner::Axes>> pins;
+  bool isInOtherOrder = false;
   std::vector<OpOption> options;
 };
 

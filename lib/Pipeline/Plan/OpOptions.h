@@ -27,8 +27,9 @@ struct OpOption {
 
 /// All options of `op`, from its factor rule: each axis of the mesh cuts a factor that it divides,
 /// or carries a pending sum through operands that the op is additive in, or does nothing. The first
-/// does nothing on all axes. Several axes on one factor stand in the order of the mesh. Where the
-/// op has pins, a pinned factor is cut by its axes and by no others.
+/// does nothing on all axes. An axis may cut a permutation beside its partner. Several axes on one
+/// factor stand in the order of the mesh. Where the op has pins, a pinned factor is cut by its
+/// axes, in their order, and by no others.
 std::vector<OpOption> enumerateOptions(ShardableOpInterface op, LayoutSpaces &spaces);
 
 /// All ways in which a value of `type` can lie, in the same sense; pending sums only if `pending`.

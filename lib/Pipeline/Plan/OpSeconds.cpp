@@ -81,8 +81,9 @@ double OpSeconds::touched(const OpOption &option) const {
 
 double OpSeconds::of(const OpOption &option) const {
   double bytes = bytesPerTouched * touched(option), parts = 1;
-  for (int64_t ofFactor : option.parts) {
-    parts *= double(ofFactor);
+  for (auto [factor, ofFactor] : llvm::zip(rule.factors, option.parts)) {
+    // The axes of a permutation are its partner's.
+    parts *= factor.kind == FactorKind::Permutation ? 1 : double(ofFactor);
   }
   if (!machine) {
     // Only what is sent counts, and of equal plans the one that computes less.

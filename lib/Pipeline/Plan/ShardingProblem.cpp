@@ -8,6 +8,7 @@
 #include "ShardingProblem.h"
 
 #include "OpSeconds.h"
+#include "PermutationPrice.h"
 
 #include "weft/Dialect/Weft/IR/Sharding.h"
 #include "weft/Pipeline/ReshardProblem.h"
@@ -159,7 +160,8 @@ void ShardingProblem::addOp(ShardableOpInterface op) {
   double times = timesOf(op);
   std::vector<planner::Option> priced;
   for (OpOption &option : options) {
-    priced.push_back({std::move(option.name), times * seconds.of(option), 0});
+    double round = pricePermutation(op, option, spaces, std::ref(prices));
+    priced.push_back({std::move(option.name), times * (seconds.of(option) + round), 0});
   }
   uint32_t node = addNode(op->getName().stripDialect().str() + " of " + placeOf(op->getLoc()),
                           std::move(priced));
@@ -172,14 +174,15 @@ void ShardingProblem::addOp(ShardableOpInterface op) {
   };
   for (OpOperand &operand : op->getOpOperands()) {
     if (isa<RankedTensorType>(operand.get().getType())) {
-      use(operand, addEnd(node, layoutsOf(&OpOption::operands, operand.getOperandNumber())));
+      use(operand, addEnd(node, operand.get().getType(),
+                          layoutsOf(&OpOption::operands, operand.getOperandNumber())));
     }
   }
   FactorRule rule = op.getFactorRule();
   for (OpResult value : op->getResults()) {
     size_t number = value.getResultNumber();
-    routes[value].from =
-        addEnd(node, layoutsOf(&OpOption::results, number), rule.reductions[number]);
+    routes[value].from = addEnd(node, value.getType(), layoutsOf(&OpOption::results, number),
+                                rule.reductions[number]);
   }
 }
 
@@ -235,8 +238,12 @@ uint32_t ShardingProblem::addNode(std::string name, std::vector<planner::Option>
   return uint32_t(problem.nodes.size() - 1);
 }
 
-const ShardingEnd *ShardingProblem::addEnd(uint32_t node, std::vector<uint32_t> layouts,
+const ShardingEnd *ShardingProblem::addEnd(uint32_t node, Type type, std::vector<uint32_t> layouts,
                                            ReductionKind reduction) {
+  const planner::LayoutSpace &space = spaces.of(type);
+  if (llvm::any_of(layouts, [&](uint32_t layout) { return layout >= space.inOrder(); })) {
+    otherOrders.insert(cast<RankedTensorType>(type).getRank());
+  }
   ends.push_back({node, uint32_t(ends.size()), std::move(layouts), reduction});
   return &ends.back();
 }
@@ -255,7 +262,7 @@ const ShardingEnd *ShardingProblem::addLayouts(std::string name, RankedTensorTyp
   for (uint32_t layout : layouts) {
     options.push_back({describe(layout, type), 0, 0});
   }
-  return addEnd(addNode(std::move(name), std::move(options)), std::move(layouts));
+  return addEnd(addNode(std::move(name), std::move(options)), type, std::move(layouts));
 }
 
 std::string ShardingProblem::describe(uint32_t layout, RankedTensorType type) {

@@ -100,7 +100,7 @@ private:
   void connectRoutes();
   void connectUses(mlir::Value value, const ValueRoute &route, SharedUses &group, double times);
   uint32_t addNode(std::string name, std::vector<planner::Option> options);
-  const ShardingEnd *addEnd(uint32_t node, std::vector<uint32_t> layouts,
+  const ShardingEnd *addEnd(uint32_t node, mlir::Type type, std::vector<uint32_t> layouts,
                             ReductionKind reduction = ReductionKind::Sum);
   const ShardingEnd *addValue(std::string name, mlir::RankedTensorType type, bool pending);
   const ShardingEnd *addLayouts(std::string name, mlir::RankedTensorType type,
@@ -132,7 +132,7 @@ private:
   /// By the number of the end that the observed value comes from.
   std::map<uint32_t, const ShardingEnd *> observed;
   std::map<std::string, const ShardingEnd *> variableKinds;
-  /// Ranks of variables that are pinned to axes in another order than the mesh's.
+  /// Ranks of values that are pinned to axes in another order than the mesh's.
   std::set<int64_t> otherOrders;
 };
 

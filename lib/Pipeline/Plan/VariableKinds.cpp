@@ -119,9 +119,6 @@ FailureOr<const ShardingEnd *> ShardingProblem::declareKind(VariableOp variable)
   for (uint32_t number = 0; number < space.size(); ++number) {
     if (space.divides(number, type.getShape().vec()) && agrees(space.layout(number), pins)) {
       layouts.push_back(number);
-      if (number >= space.inOrder()) {
-        otherOrders.insert(type.getRank());
-      }
     }
   }
   if (layouts.empty()) {

@@ -168,6 +168,19 @@ func.func @attention_query_gradient(%q: tensor<2x4x2x3x8xbf16>, %k: tensor<2x4x2
 
 // -----
 
+func.func @attention_key_gradient(%q: tensor<2x4x2x3x8xbf16>, %k: tensor<2x4x2x8xbf16>,
+                                  %l: tensor<2x2x3x4xf32>) {
+  // attention_grad_c1
+  // expected-error @+1 {{key gradient must be of 'f32', got 'bf16'}}
+  %0:3 = weft.attention_grad(%q, %k, %k) output(%q, %l) gradient(%q) scale = 0.5 dropout = 0.0
+      : tensor<2x4x2x3x8xbf16>, tensor<2x4x2x8xbf16>, tensor<2x4x2x8xbf16>,
+        tensor<2x4x2x3x8xbf16>, tensor<2x2x3x4xf32>, tensor<2x4x2x3x8xbf16>
+      -> tensor<2x4x2x3x8xf32>, tensor<2x4x2x8xbf16>, tensor<2x4x2x8xf32>
+  return
+}
+
+// -----
+
 func.func @cross_entropy_grad_output(%x: tensor<2x8xbf16>, %t: tensor<2xi32>, %l: tensor<2xf32>) {
   // cross_entropy_grad_c1
   // expected-error @+1 {{output must be of 'bf16', got 'f32'}}

@@ -259,7 +259,7 @@ func.func @dropout_offsets_without_sizes(%x: tensor<4xf32>, %s: tensor<i64>, %l:
 func.func @attention_too_few_offsets(%q: tensor<2x4x2x3x8xf32>, %k: tensor<2x4x2x8xf32>,
                                      %s: tensor<i64>, %l: index) {
   // attention_c3
-  // expected-error @+1 {{has 1 offsets and 1 sizes of the whole, expected none or 2 of each}}
+  // expected-error @+1 {{has 1 offsets and 1 sizes of the whole, expected none or 5 of each}}
   %0:2 = weft.attention(%q, %k, %k) scale = 0.5 dropout = 0.5
       key(%s, %s, %l : tensor<i64>, tensor<i64>) offsets(%l) of [4]
       : tensor<2x4x2x3x8xf32>, tensor<2x4x2x8xf32>, tensor<2x4x2x8xf32>
@@ -282,18 +282,49 @@ func.func @attention_grad_key(%q: tensor<2x4x2x3x8xf32>, %k: tensor<2x4x2x8xf32>
 
 // -----
 
-#group = #weft.sharding<#weft.mesh<"tp"=2>, [{}, {}, {}, {"tp"}, {}]>
-#whole = #weft.sharding<#weft.mesh<"tp"=2>, [{}, {}, {}, {}]>
-#lse = #weft.sharding<#weft.mesh<"tp"=2>, [{}, {}, {"tp"}, {}]>
-#scalar = #weft.sharding<#weft.mesh<"tp"=2>, []>
-func.func @attention_dropout_of_a_cut_group(
-    %q: tensor<2x4x2x2x8xf32, #group>, %k: tensor<2x4x2x8xf32, #whole>,
-    %s: tensor<i64, #scalar>, %l: index) {
-  // rule_c4
-  // expected-error @+1 {{cannot be cut over ["tp"] along factor 3, which must be replicated}}
-  %0:2 = weft.attention(%q, %k, %k) scale = 0.5 dropout = 0.5
-      key(%s, %s, %l : tensor<i64, #scalar>, tensor<i64, #scalar>)
-      : tensor<2x4x2x2x8xf32, #group>, tensor<2x4x2x8xf32, #whole>, tensor<2x4x2x8xf32, #whole>
-      -> tensor<2x4x2x2x8xf32, #group>, tensor<2x2x2x4xf32, #lse>
+func.func @attention_lengths(%q: tensor<2x4x2x3x8xf32>, %k: tensor<2x8x2x8xf32>) {
+  // attention_c7
+  // expected-error @+1 {{has 4 queries and 8 keys, expected as many of both unless it is bidirectional}}
+  %0:2 = weft.attention(%q, %k, %k) scale = 0.5 dropout = 0.0
+      : tensor<2x4x2x3x8xf32>, tensor<2x8x2x8xf32>, tensor<2x8x2x8xf32>
+      -> tensor<2x4x2x3x8xf32>, tensor<2x2x3x4xf32>
+  return
+}
+
+// -----
+
+func.func @attention_turn_without_offsets(%q: tensor<2x4x2x3x8xf32>, %k: tensor<2x4x2x8xf32>,
+                                          %i: index) {
+  // attention_c8
+  // expected-error @+1 {{a turn needs offsets}}
+  %0:2 = weft.attention(%q, %k, %k) scale = 0.5 dropout = 0.0 turn %i
+      : tensor<2x4x2x3x8xf32>, tensor<2x4x2x8xf32>, tensor<2x4x2x8xf32>
+      -> tensor<2x4x2x3x8xf32>, tensor<2x2x3x4xf32>
+  return
+}
+
+// -----
+
+#mesh = #weft.mesh<"cp"=2>
+func.func @attention_turn_over_all(%q: tensor<2x4x2x3x8xf32>, %k: tensor<2x4x2x8xf32>, %i: index) {
+  // attention_c8
+  // expected-error @+1 {{is over all pieces of a group, so it has no turn}}
+  %0:2 = weft.attention(%q, %k, %k) scale = 0.5 dropout = 0.0 offsets(%i, %i) of [8, 8] turn %i
+      over ["cp"] of #mesh
+      : tensor<2x4x2x3x8xf32>, tensor<2x4x2x8xf32>, tensor<2x4x2x8xf32>
+      -> tensor<2x4x2x3x8xf32>, tensor<2x2x3x4xf32>
+  return
+}
+
+// -----
+
+#mesh = #weft.mesh<"cp"=2>
+func.func @attention_over_no_axis(%q: tensor<2x4x2x3x8xf32>, %k: tensor<2x4x2x8xf32>, %i: index) {
+  // attention_c8
+  // expected-error @+1 {{is over ["tp"], expected distinct axes of #weft.mesh<"cp"=2>}}
+  %0:2 = weft.attention(%q, %k, %k) scale = 0.5 dropout = 0.0 offsets(%i, %i) of [8, 8]
+      over ["tp"] of #mesh
+      : tensor<2x4x2x3x8xf32>, tensor<2x4x2x8xf32>, tensor<2x4x2x8xf32>
+      -> tensor<2x4x2x3x8xf32>, tensor<2x2x3x4xf32>
   return
 }

@@ -309,3 +309,19 @@ func.func @other_op_in_region(%x: tensor<4xf32, #pending>) {
   }
   return
 }
+
+// -----
+
+#mesh = #weft.mesh<"a"=2, "b"=2>
+#query = #weft.sharding<#mesh, [{}, {"a"}, {}, {}, {}]>
+#key = #weft.sharding<#mesh, [{}, {"a", "b"}, {}, {}]>
+#lse = #weft.sharding<#mesh, [{}, {}, {}, {"a"}]>
+func.func @permutation_without_partner(%q: tensor<2x4x2x2x8xf32, #query>,
+                                       %k: tensor<2x4x2x8xf32, #key>) {
+  // rule_c8
+  // expected-error @+1 {{cannot be cut over "b" along factor 5 without factor 1, which is cut over ["a"]}}
+  %0:2 = weft.attention(%q, %k, %k) scale = 0.5 dropout = 0.0
+      : tensor<2x4x2x2x8xf32, #query>, tensor<2x4x2x8xf32, #key>, tensor<2x4x2x8xf32, #key>
+      -> tensor<2x4x2x2x8xf32, #query>, tensor<2x2x2x4xf32, #lse>
+  return
+}

@@ -376,7 +376,7 @@ func.func @group_mean_of_a_part(%x: tensor<6xf32>) {
 #cut = #weft.sharding<#mesh, [{"tp"}]>
 func.func @group_mean_cut_through_a_group(%x: tensor<12xf32, #cut>) {
   // group_mean_c2
-  // expected-error @+1 {{has 6 samples on a rank, expected a multiple of the 4 of a group}}
+  // expected-error @+1 {{cannot be cut over ["tp"] along factor 0, whose size 3 is no multiple of 2}}
   %0 = weft.group_mean %x of 4 : tensor<12xf32, #cut> -> tensor<12xf32, #cut>
   return
 }

@@ -246,6 +246,24 @@ func.func @attention_window(%q: tensor<2x4x2x3x8xf32>, %k: tensor<2x4x2x8xf32>,
   return
 }
 
+#cp = #weft.mesh<"cp"=2>
+
+// CHECK-LABEL: @attention_pieces
+func.func @attention_pieces(%q: tensor<2x4x2x3x8xf32>, %k: tensor<2x4x2x8xf32>, %i: index) {
+  // CHECK: weft.attention(%{{.*}}, %{{.*}}, %{{.*}}) scale = 5.000000e-01 dropout = 0.000000e+00 offsets(%{{.*}}, %{{.*}}) of [8, 8] turn %{{.*}} :
+  %0:2 = weft.attention(%q, %k, %k) scale = 0.5 dropout = 0.0 offsets(%i, %i) of [8, 8] turn %i
+      : tensor<2x4x2x3x8xf32>, tensor<2x4x2x8xf32>, tensor<2x4x2x8xf32>
+      -> tensor<2x4x2x3x8xf32>, tensor<2x2x3x4xf32>
+  // CHECK: weft.attention_grad
+  // CHECK-SAME: offsets(%{{.*}}, %{{.*}}) of [8, 8] over ["cp"] of #{{mesh[0-9]*}} :
+  %1:3 = weft.attention_grad(%q, %k, %k) output(%0#0, %0#1) gradient(%0#0)
+      scale = 0.5 dropout = 0.0 offsets(%i, %i) of [8, 8] over ["cp"] of #cp
+      : tensor<2x4x2x3x8xf32>, tensor<2x4x2x8xf32>, tensor<2x4x2x8xf32>, tensor<2x4x2x3x8xf32>,
+        tensor<2x2x3x4xf32>, tensor<2x4x2x3x8xf32>
+      -> tensor<2x4x2x3x8xf32>, tensor<2x4x2x8xf32>, tensor<2x4x2x8xf32>
+  return
+}
+
 // CHECK-LABEL: @attention_dropout
 func.func @attention_dropout(%q: tensor<2x4x2x3x8xf32>, %k: tensor<2x4x2x8xf32>,
                              %v: tensor<2x4x2x8xf32>, %seed: tensor<i64>, %layer: index) {

@@ -82,6 +82,35 @@ def ExpandLogSumExpPass : Pass<"expand-log-sum-exp", "::mlir::ModuleOp"> {
   }];
 }
 
+def ExpandPermutationsPass : Pass<"expand-permutations", "::mlir::ModuleOp"> {
+  let summary = "lets pieces go from rank to rank, and each rank work on them in turn";
+  let description = [{
+    Before: tensors are local, and an op that is over the pieces of a group's ranks says so. After:
+    there is none. For n ranks there are n turns, each on the piece that is here, and n - 1
+    permutes of every operand that goes round, each sent before the turn that goes on meanwhile:
+    the least that lets every rank see all pieces. Results that lack the permuted factor are
+    joined turn by turn; sums that have it travel with their piece, and go home by a permute more.
+
+    ```mlir
+    %output, %lse = weft.attention(%q, %k, %v) … offsets(%o, %o) of [8, 8] over ["cp"] of #mesh : …
+    ```
+
+    becomes, for two ranks,
+
+    ```mlir
+    %k1 = weft.permute %k over ["cp"] of #mesh from [1, 0] : …
+    %v1 = weft.permute %v over ["cp"] of #mesh from [1, 0] : …
+    %output0, %lse0 = weft.attention(%q, %k, %v) … offsets(%o, %o) of [8, 8] turn %c0 : …
+    %output1, %lse1 = weft.attention(%q, %k1, %v1) … offsets(%o, %o) of [8, 8] turn %c1 : …
+    %lse, %share0, %share1 = weft.map ins(%lse0, %lse1 : …) … { … math.log … }
+    %output = weft.map ins(%output0, %output1, %share0, %share1 : …) … { … arith.mulf … }
+    ```
+  }];
+  let statistics = [
+    Statistic<"expanded", "expanded", "ops that became turns">,
+  ];
+}
+
 def NarrowReductionsPass : Pass<"narrow-reductions", "::mlir::ModuleOp"> {
   let summary = "lets ranks exchange bf16 where they add up float32";
   let description = [{
@@ -131,7 +160,8 @@ def VerifyPartitionPass : Pass<"verify-partition", "::mlir::ModuleOp"> {
   let summary = "checks what the phases after Partition rely on";
   let description = [{
     Reads only. After Partition no tensor but a variable's has an encoding, there is no
-    reshard, and collectives reduce by a sum or a maximum.
+    reshard and no op over the pieces of several ranks, and collectives reduce by a sum or a
+    maximum.
 
     ```mlir
     %1 = weft.reshard %0 : …

@@ -87,6 +87,42 @@ def SearchShardingsPass : Pass<"search-shardings", "::mlir::ModuleOp"> {
   ];
 }
 
+def EnumerateShardingsPass : Pass<"enumerate-shardings", "::mlir::ModuleOp"> {
+  let summary = "does what a step does in all shardings, to test ops and their rules";
+  let description = [{
+    Before: variables are whole on every rank or have no sharding, as other values. After: every op works
+    on the whole; and a copy of each op of `@step` works in each way that its factor rule allows, on
+    operands that are brought into the sharding that it needs. A pending operand becomes a sum of
+    terms that have nothing in common. All results of an op and of its copies are observed, as
+    "gradient/NAME R N WAY": result R of op number N, counted from 1, in a way that is `whole` or
+    says what each axis does. Equal ops count once.
+
+    ```mlir
+    %y = weft.contract "bk->b" (%x) : (tensor<4x6xf64>) -> tensor<4xf64>
+    ```
+
+    becomes, on a mesh <"a"=2>,
+
+    ```mlir
+    %y = weft.contract "bk->b" (%x) : (tensor<4x6xf64, …[{}, {} ]>) -> tensor<4xf64, …[{} ]>
+    weft.observe "gradient/weft.contract 0 1 whole", %y
+    %x1 = weft.reshard %x : … -> tensor<4x6xf64, …[{}, {"a"} ]>
+    %y1 = weft.contract "bk->b" (%x1) : … -> tensor<4xf64, …[{} ], unreduced = sum{"a"}>
+    %z1 = weft.reshard %y1 : … -> tensor<4xf64, …[{} ]>
+    weft.observe "gradient/weft.contract 0 1 a:b", %z1
+    …
+    ```
+  }];
+  let options = [
+    Option<"only", "only", "std::string", "", "the ops of this name alone">,
+    Option<"sample", "sample", "uint64_t", "0", "so many ways, drawn at random; 0 is all">,
+    Option<"seed", "seed", "uint64_t", "0", "what the sample depends on">,
+  ];
+  let statistics = [
+    Statistic<"numWays", "ways", "ops in ways that are allowed, before a sample is drawn">,
+  ];
+}
+
 def VerifyPlanPass : Pass<"verify-plan", "::mlir::ModuleOp"> {
   let summary = "checks what the phases after Plan rely on";
   let description = [{

@@ -13,28 +13,86 @@ using namespace mlir;
 using namespace weft;
 
 namespace {
-/// batch b, position s, KV head g, query head in its group r, feature d. Queries and keys
-/// share the position: cutting it needs another algorithm, so it must be replicated.
+/// batch b, position s, KV head g, query head in its group r, feature d; keys and values have the
+/// position t.
 constexpr const char *kQuery = "bsgrd";
-constexpr const char *kKey = "bsgd";
+constexpr const char *kKey = "btgd";
 constexpr const char *kLse = "bgrs";
-constexpr const char *kMustReplicate = "sd";
-/// With dropout a weight's number counts the query heads of a group, whose offset nobody gives.
-constexpr const char *kMustReplicateWithDropout = "srd";
 
-/// `products` of positions by positions for each head, of which causality needs half, and a
-/// window as much less as it hides; each product is a multiply-add for each feature.
+/// Numbers of the factors, which the query and then the key bring in.
+enum AttentionFactor : unsigned { kBatch, kQueries, kHeads, kGroup, kFeatures, kKeys };
+
+FactorRule attentionRule(Operation *op, ArrayRef<std::string> operands,
+                         ArrayRef<std::string> results) {
+  FactorRule rule = makeFactorRule(op, operands, results, /*mustReplicate=*/"d");
+  rule.factors[kKeys].kind = FactorKind::Permutation;
+  rule.factors[kKeys].partner = kQueries;
+  return rule;
+}
+
+/// With dropout the number of a weight counts all these.
+template <typename OpTy> SmallVector<unsigned> attentionPositions(OpTy op) {
+  if (!op.getDropout().isZero()) {
+    return {kBatch, kHeads, kGroup, kQueries, kKeys};
+  }
+  return op.getBidirectional() ? SmallVector<unsigned>{} : SmallVector<unsigned>{kQueries, kKeys};
+}
+
+/// Queries, or keys, of the whole.
+template <typename OpTy>
+int64_t wholeLength(OpTy op, TypedValue<RankedTensorType> piece, AttentionFactor factor) {
+  SmallVector<unsigned> positions = attentionPositions(op);
+  auto *place = llvm::find(positions, factor);
+  return op.getGlobalShape() && place != positions.end()
+             ? (*op.getGlobalShape())[place - positions.begin()]
+             : piece.getType().getDimSize(1);
+}
+
+/// `products` of queries by keys for each head, of which causality needs half, and a window as
+/// much less as it hides; each product is a multiply-add for each feature. Of a piece that is what
+/// pieces need on the average.
 template <typename OpTy> OpCost attentionCost(OpTy op, double products) {
-  auto type = cast<RankedTensorType>(op.getQuery().getType());
-  auto positions = static_cast<double>(type.getDimSize(1));
-  double width = std::min(static_cast<double>(op.getWindow().value_or(positions)), positions);
-  double keys = op.getBidirectional() ? positions : width * (1 - width / positions / 2);
-  BatchPolynomial flops = elementCount(type.getShape(), products * 2 * keys);
+  auto whole = static_cast<double>(wholeLength(op, op.getKey(), kKeys));
+  double width = std::min(static_cast<double>(op.getWindow().value_or(whole)), whole);
+  double seen = op.getBidirectional() ? 1 : width / whole * (1 - width / whole / 2);
+  double keys = seen * static_cast<double>(op.getKey().getType().getDimSize(1));
   OpCost cost = elementwiseCost(op, 0);
-  cost.flops = flops;
+  cost.flops = elementCount(op.getQuery().getType().getShape(), products * 2 * keys);
   return cost;
 }
+
+/// Makes `op`, a copy of an attention over a group's pieces, one turn of it.
+template <typename OpTy> OpTy asTurn(OpTy op, ValueRange operands, Value turn) {
+  op->setOperands(operands);
+  if (!op.getOffsets().empty()) {
+    op.getTurnMutable().assign(turn);
+  }
+  op.removeAxesAttr();
+  op.removeMeshAttr();
+  return op;
+}
 } // namespace
+
+/// attention_c8
+template <typename OpTy> static LogicalResult verifyTurns(OpTy op) {
+  if (op.getTurn() && op.getOffsets().empty()) {
+    return op.emitOpError("a turn needs offsets");
+  }
+  if (!op.getAxes()) {
+    return success();
+  }
+  if (op.getTurn()) {
+    return op.emitOpError("is over all pieces of a group, so it has no turn");
+  }
+  llvm::SmallDenseSet<Attribute> seen;
+  for (Attribute axis : op.getAxesAttr()) {
+    if (op.getMesh()->getIndex(cast<StringAttr>(axis)) < 0 || !seen.insert(axis).second) {
+      return op.emitOpError() << "is over " << *op.getAxes() << ", expected distinct axes of "
+                              << *op.getMesh();
+    }
+  }
+  return success();
+}
 
 /// Constraints of attention and its derivative.
 template <typename OpTy> static LogicalResult verifyAttention(OpTy op) {
@@ -54,7 +112,16 @@ template <typename OpTy> static LogicalResult verifyAttention(OpTy op) {
   if (op.getWindow() && op.getBidirectional()) { // attention_c6
     return op.emitOpError("a bidirectional attention has no window");
   }
-  return verifyPosition(op, op.getOffsets(), op.getGlobalShape()); // attention_c3
+  if (failed(verifyPosition(op, op.getOffsets(), op.getGlobalShape()))) { // attention_c3
+    return failure();
+  }
+  int64_t queries = wholeLength(op, op.getQuery(), kQueries);
+  int64_t keys = wholeLength(op, op.getKey(), kKeys);
+  if (!op.getBidirectional() && queries != keys) { // attention_c7
+    return op.emitOpError() << "has " << queries << " queries and " << keys
+                            << " keys, expected as many of both unless it is bidirectional";
+  }
+  return verifyTurns(op);
 }
 
 /// attention_c5 and attention_grad_c1, as far as they are the same.
@@ -62,21 +129,25 @@ template <typename OpTy> static LogicalResult verifyElementTypes(OpTy op) {
   Type element = getElementTypeOrSelf(op.getQuery());
   return failure(failed(verifyElementType(op, "key", op.getKey(), element)) ||
                  failed(verifyElementType(op, "value", op.getValue(), element)) ||
-                 failed(verifyElementType(op, "output", op.getOutput(), element)) ||
                  failed(verifyElementType(op, "lse", op.getLse(), wideTypeOf(element))));
 }
 
 LogicalResult AttentionOp::verify() {
-  return failure(failed(verifyElementTypes(*this)) || failed(verifyAttention(*this)));
+  Type element = getElementTypeOrSelf(getQuery()), wide = wideTypeOf(element);
+  bool isWide = getElementTypeOrSelf(getOutput()) == wide;
+  return failure(failed(verifyElementTypes(*this)) ||
+                 failed(verifyElementType(*this, "output", getOutput(), isWide ? wide : element)) ||
+                 failed(verifyAttention(*this)));
 }
 
 LogicalResult AttentionGradOp::verify() {
   Type element = getElementTypeOrSelf(getQuery()), wide = wideTypeOf(element);
   return failure(failed(verifyElementTypes(*this)) ||
+                 failed(verifyElementType(*this, "output", getOutput(), element)) ||
                  failed(verifyElementType(*this, "gradient", getGradient(), element)) ||
                  failed(verifyElementType(*this, "query gradient", getQueryGradient(), wide)) ||
-                 failed(verifyElementType(*this, "key gradient", getKeyGradient(), element)) ||
-                 failed(verifyElementType(*this, "value gradient", getValueGradient(), element)) ||
+                 failed(verifyElementType(*this, "key gradient", getKeyGradient(), wide)) ||
+                 failed(verifyElementType(*this, "value gradient", getValueGradient(), wide)) ||
                  failed(verifyAttention(*this)));
 }
 
@@ -84,19 +155,71 @@ FactorRule AttentionOp::getFactorRule() {
   std::vector<std::string> operands(getNumOperands());
   operands[0] = kQuery;
   operands[1] = operands[2] = kKey;
-  return makeFactorRule(*this, operands, {kQuery, kLse},
-                        getDropout().isZero() ? kMustReplicate : kMustReplicateWithDropout);
+  return attentionRule(*this, operands, {kQuery, kLse});
 }
 
 OpCost AttentionOp::getCost() { return attentionCost(*this, 2); }
 
-SmallVector<unsigned> AttentionOp::getPositionFactors() {
-  return getDropout().isZero() ? SmallVector<unsigned>{} : SmallVector<unsigned>{0, 2};
-}
+SmallVector<unsigned> AttentionOp::getPositionFactors() { return attentionPositions(*this); }
 
 void AttentionOp::setPosition(ValueRange offsets, ArrayRef<int64_t> globalSizes) {
   getOffsetsMutable().assign(offsets);
   setGlobalShape(globalSizes);
+}
+
+ArrayAttr AttentionOp::getPermutedAxes() { return getAxesAttr(); }
+
+MeshAttr AttentionOp::getPermutedMesh() { return getMeshAttr(); }
+
+void AttentionOp::setPermutation(MeshAttr mesh, ArrayAttr axes) {
+  setMeshAttr(mesh);
+  setAxesAttr(axes);
+}
+
+/// The output stays wide until all turns are joined.
+Operation *AttentionOp::createTurn(OpBuilder &builder, ValueRange operands, Value turn) {
+  auto op = asTurn(cast<AttentionOp>(builder.clone(*getOperation())), operands, turn);
+  auto type = op.getOutput().getType();
+  op.getOutput().setType(type.clone(wideTypeOf(type.getElementType())));
+  return op;
+}
+
+/// Weights are shares of the sum of exponentials, whose logarithm is the lse: of outputs o and o'
+/// with lse l and l', the joint lse is log(exp l + exp l'), the joint output o exp(l - lse) +
+/// o' exp(l' - lse).
+SmallVector<Value> AttentionOp::joinTurns(OpBuilder &builder, ValueRange some, ValueRange others) {
+  Type lseType = some[1].getType();
+  auto shares =
+      createMap(builder, getLoc(), {lseType, lseType, lseType}, {some[1], others[1]},
+                [](OpBuilder &inner, Location at, ValueRange in) {
+                  Value greatest = arith::MaximumFOp::create(inner, at, in[0], in[1]);
+                  auto power = [&](Value value) -> Value {
+                    Value distance = arith::SubFOp::create(inner, at, value, greatest);
+                    return math::ExpOp::create(inner, at, distance);
+                  };
+                  Value first = power(in[0]), second = power(in[1]);
+                  Value sum = arith::AddFOp::create(inner, at, first, second);
+                  Value logarithm = math::LogOp::create(inner, at, sum);
+                  return SmallVector<Value>{arith::AddFOp::create(inner, at, greatest, logarithm),
+                                            arith::DivFOp::create(inner, at, first, sum),
+                                            arith::DivFOp::create(inner, at, second, sum)};
+                });
+  // Positions lie before heads in the output.
+  auto rowType = cast<RankedTensorType>(some[0].getType());
+  rowType = rowType.clone(rowType.getShape().drop_back());
+  auto rows = llvm::map_to_vector(shares.getResults().drop_front(), [&](Value share) -> Value {
+    return ContractOp::create(builder, getLoc(), rowType, "bgrs->bsgr", share);
+  });
+  AffineMap whole = builder.getMultiDimIdentityMap(5);
+  AffineMap row = whole.getMajorSubMap(4);
+  auto output =
+      MapOp::create(builder, getLoc(), some[0].getType(), {some[0], others[0], rows[0], rows[1]},
+                    {whole, whole, row, row}, [](OpBuilder &inner, Location at, ValueRange in) {
+                      Value first = arith::MulFOp::create(inner, at, in[0], in[2]);
+                      Value second = arith::MulFOp::create(inner, at, in[1], in[3]);
+                      return SmallVector<Value>{arith::AddFOp::create(inner, at, first, second)};
+                    });
+  return {output.getResult(0), shares.getResult(0)};
 }
 
 LogicalResult AttentionOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
@@ -107,11 +230,13 @@ LogicalResult AttentionOp::buildGradient(OpBuilder &builder, ValueRange resultGr
   auto queryType = cast<RankedTensorType>(getQuery().getType());
   Value outputGradient =
       createCast(builder, getLoc(), resultGradients[0], queryType.getElementType());
+  Type wide = wideTypeOf(queryType.getElementType());
   auto gradient = AttentionGradOp::create(
-      builder, getLoc(), queryType.clone(wideTypeOf(queryType.getElementType())),
-      getKey().getType(), getValue().getType(), getQuery(), getKey(), getValue(), getOutput(),
-      getLse(), outputGradient, getSeed(), getStep(), getLayer(), getOffsets(), getScale(),
-      getDropout(), getWindowAttr(), getBidirectional(), getGlobalShapeAttr());
+      builder, getLoc(), queryType.clone(wide), getKey().getType().clone(wide),
+      getValue().getType().clone(wide), getQuery(), getKey(), getValue(), getOutput(), getLse(),
+      outputGradient, getSeed(), getStep(), getLayer(), getOffsets(), getTurn(), getScale(),
+      getDropout(), getWindowAttr(), getBidirectional(), getGlobalShapeAttr(), getMeshAttr(),
+      getAxesAttr());
   operandGradients[0] = gradient.getQueryGradient();
   operandGradients[1] = gradient.getKeyGradient();
   operandGradients[2] = gradient.getValueGradient();
@@ -123,17 +248,32 @@ FactorRule AttentionGradOp::getFactorRule() {
   operands[0] = operands[3] = operands[5] = kQuery;
   operands[1] = operands[2] = kKey;
   operands[4] = kLse;
-  return makeFactorRule(*this, operands, {kQuery, kKey, kKey},
-                        getDropout().isZero() ? kMustReplicate : kMustReplicateWithDropout);
+  return attentionRule(*this, operands, {kQuery, kKey, kKey});
 }
 
 OpCost AttentionGradOp::getCost() { return attentionCost(*this, 5); }
 
-SmallVector<unsigned> AttentionGradOp::getPositionFactors() {
-  return getDropout().isZero() ? SmallVector<unsigned>{} : SmallVector<unsigned>{0, 2};
-}
+SmallVector<unsigned> AttentionGradOp::getPositionFactors() { return attentionPositions(*this); }
 
 void AttentionGradOp::setPosition(ValueRange offsets, ArrayRef<int64_t> globalSizes) {
   getOffsetsMutable().assign(offsets);
   setGlobalShape(globalSizes);
+}
+
+ArrayAttr AttentionGradOp::getPermutedAxes() { return getAxesAttr(); }
+
+MeshAttr AttentionGradOp::getPermutedMesh() { return getMeshAttr(); }
+
+void AttentionGradOp::setPermutation(MeshAttr mesh, ArrayAttr axes) {
+  setMeshAttr(mesh);
+  setAxesAttr(axes);
+}
+
+Operation *AttentionGradOp::createTurn(OpBuilder &builder, ValueRange operands, Value turn) {
+  return asTurn(cast<AttentionGradOp>(builder.clone(*getOperation())), operands, turn);
+}
+
+SmallVector<Value> AttentionGradOp::joinTurns(OpBuilder &builder, ValueRange some,
+                                              ValueRange others) {
+  return {createSum(builder, getLoc(), {some[0], others[0]})};
 }

@@ -7,6 +7,7 @@
 
 #include "weft/Dialect/Weft/IR/FactorRule.h"
 
+#include "weft/Dialect/Weft/IR/RuleMutation.h"
 #include "weft/Dialect/Weft/IR/Sharding.h"
 
 #include "llvm/ADT/DenseMap.h"
@@ -80,6 +81,7 @@ FactorRule buildRule(Operation *op, RuleBuilder builder, ArrayRef<std::string> o
   }
   rule.reductions.assign(reductions.begin(), reductions.end());
   rule.reductions.resize(op->getNumResults(), ReductionKind::Sum);
+  mutateRule(op, rule);
   return rule;
 }
 } // namespace
@@ -94,6 +96,18 @@ FactorRule makeFactorRuleOfLengths(Operation *op, ArrayRef<std::string> operands
                                    ArrayRef<std::string> results, StringRef ofDifferentLengths,
                                    StringRef mustReplicate) {
   return buildRule(op, RuleBuilder(mustReplicate, ofDifferentLengths), operands, results, {});
+}
+
+std::optional<unsigned> findPermutation(const FactorRule &rule) {
+  const auto *it = llvm::find_if(
+      rule.factors, [](const Factor &factor) { return factor.kind == FactorKind::Permutation; });
+  return it == rule.factors.end() ? std::nullopt
+                                  : std::optional<unsigned>(it - rule.factors.begin());
+}
+
+bool isPermuted(const FactorRule &rule, ArrayRef<ArrayAttr> axesOf, Attribute axis) {
+  std::optional<unsigned> permuted = findPermutation(rule);
+  return permuted && axesOf[*permuted] && llvm::is_contained(axesOf[*permuted], axis);
 }
 
 //===----------------------------------------------------------------------===//
@@ -172,10 +186,13 @@ InFlightDiagnostic &operator<<(InFlightDiagnostic &diagnostic, const OpTensor &t
 ///   rule_c3: dimensions that carry one factor are cut over the same axes, into as many pieces as
 ///            its size allows
 ///   rule_c4: a must-replicate factor is not cut
-///   rule_c5: an axis cuts one factor at most, and none while an operand is pending on it
+///   rule_c5: an axis cuts one factor at most, or a permutation and its partner, and none while an
+///            operand is pending on it
 ///   rule_c6: pending operands are sums, and the op is additive in them
 ///   rule_c7: a result is pending on the axes of the factors that it lacks, by its operator,
-///            and on those of pending operands, and on no others
+///            and on those of pending operands, and on no others; axes that cut a permutation
+///            leave nothing pending
+///   rule_c8: an axis that cuts a permutation cuts its partner
 class RuleVerifier {
 public:
   RuleVerifier(Operation *op, const FactorRule &rule) : op(op), rule(rule) {
@@ -271,7 +288,10 @@ private:
         }
       }
     }
-    llvm::SmallDenseMap<Attribute, unsigned> user;
+    return failure(failed(verifyPieces()) || failed(verifyPermutation()) || failed(verifyUsers()));
+  }
+
+  LogicalResult verifyPieces() {
     for (auto [number, axes] : llvm::enumerate(axesOf)) {
       int64_t pieces = axes ? mesh.getSize(axes) : 1, size = rule.factors[number].size;
       if (!ShapedType::isDynamic(size) && size % pieces != 0) {
@@ -282,7 +302,37 @@ private:
         return op->emitOpError() << "cannot be cut over " << axes << " along factor " << number
                                  << ", which must be replicated";
       }
-      for (Attribute axis : axes ? axes : ArrayAttr::get(op->getContext(), {})) {
+    }
+    return success();
+  }
+
+  ArrayAttr getAxes(unsigned factor) {
+    return axesOf[factor] ? axesOf[factor] : ArrayAttr::get(op->getContext(), {});
+  }
+
+  LogicalResult verifyPermutation() {
+    std::optional<unsigned> permuted = findPermutation(rule);
+    if (!permuted) {
+      return success();
+    }
+    unsigned partner = rule.factors[*permuted].partner;
+    for (Attribute axis : getAxes(*permuted)) {
+      if (!llvm::is_contained(getAxes(partner), axis)) {
+        return op->emitOpError() << "cannot be cut over " << axis << " along factor " << *permuted
+                                 << " without factor " << partner << ", which is cut over "
+                                 << getAxes(partner);
+      }
+    }
+    return success();
+  }
+
+  LogicalResult verifyUsers() {
+    llvm::SmallDenseMap<Attribute, unsigned> user;
+    for (auto [number, factor] : llvm::enumerate(rule.factors)) {
+      if (factor.kind == FactorKind::Permutation) {
+        continue; // Its axes are its partner's.
+      }
+      for (Attribute axis : getAxes(number)) {
         if (!user.try_emplace(axis, number).second) {
           return op->emitOpError() << "axis " << axis << " cuts two factors";
         }
@@ -310,7 +360,7 @@ private:
       if (pending.empty()) {
         continue;
       }
-      if (!cast<ShardableOpInterface>(op).isAdditiveIn(pending)) {
+      if (!isAdditive(cast<ShardableOpInterface>(op), pending)) {
         InFlightDiagnostic diagnostic = op->emitOpError("is not additive in operand");
         diagnostic << (pending.size() == 1 ? " #" : "s #");
         llvm::interleave(
@@ -336,8 +386,12 @@ private:
       ReductionKind reduction = ReductionKind::Sum;
       for (auto [number, axes] : llvm::enumerate(axesOf)) {
         if (axes && !axes.empty() && !llvm::is_contained(tensor.dims, number)) {
-          llvm::append_range(expected, axes);
-          reduction = rule.reductions[tensor.number];
+          for (Attribute axis : axes) {
+            if (!isPermuted(rule, axesOf, axis)) {
+              expected.push_back(axis);
+              reduction = rule.reductions[tensor.number];
+            }
+          }
         }
       }
       if (reduction != ReductionKind::Sum && !pendingAxes.empty()) {

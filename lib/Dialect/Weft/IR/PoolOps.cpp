@@ -165,7 +165,13 @@ FactorRule GroupMeanOp::getFactorRule() {
     return {};
   }
   std::string dims = letters(typeOf(getInput()).getRank());
-  return makeFactorRule(*this, {dims}, {dims});
+  FactorRule rule = makeFactorRule(*this, {dims}, {dims});
+  // No group is cut, so there are as many pieces as groups.
+  int64_t &samples = rule.factors[0].size;
+  if (!ShapedType::isDynamic(samples) && getCount() >= 1) {
+    samples /= static_cast<int64_t>(getCount());
+  }
+  return rule;
 }
 
 bool GroupMeanOp::isAdditiveIn(ArrayRef<unsigned>) { return true; }

@@ -13,15 +13,24 @@
 //   factor missing in a result   reduction: each rank has a partial value of it, joined
 //                                by the result's reduction operator
 //   must-replicate               the op cannot be cut along it (a norm's hidden size)
+//   permutation                  every piece is needed by every rank, one at a time: cut over axes
+//                                that cut its partner too, pieces go from rank to rank
 //
 //   x[b,s,k] w[n,k] -> y[b,s,n]       b over dp: y[b{dp},s,n]
 //                                     k over tp: y[b,s,n] unreduced = sum{tp}
+//
+// Attention of queries at positions s with keys and values at positions t is the example of a
+// permutation: its partner is s. With s alone cut over cp each rank has some queries and all keys.
+// With both cut over cp a rank has as many keys as queries, and sees the others' as they come by.
+// A sum over the partner or over the permuted factor is then made on the way, and nothing of it is
+// left pending: the gradient of the keys, a sum over s, travels with the keys.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef WEFT_DIALECT_WEFT_IR_FACTORRULE_H
 #define WEFT_DIALECT_WEFT_IR_FACTORRULE_H
 
+#include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Operation.h"
 #include "mlir/IR/Value.h"
 #include "llvm/ADT/SmallVector.h"
@@ -29,7 +38,7 @@
 namespace weft {
 enum class ReductionKind : uint32_t;
 
-enum class FactorKind : uint8_t { PassThrough, Reduction, MustReplicate };
+enum class FactorKind : uint8_t { PassThrough, Reduction, MustReplicate, Permutation };
 
 struct Factor {
   /// Length of the dimensions that carry it; `ShapedType::kDynamic` for the batch.
@@ -38,6 +47,8 @@ struct Factor {
   /// False where dimensions that carry it are of different lengths, as the two sides of a reshape
   /// are: multiples of `size`, and the number of pieces divides that. The op itself checks them.
   bool hasOneLength = true;
+  /// Of a permutation, the factor that its axes cut as well.
+  unsigned partner = 0;
 };
 
 /// The factors of one op. Operands that are no tensors have no dimensions here.
@@ -64,6 +75,14 @@ FactorRule makeFactorRuleOfLengths(mlir::Operation *op, llvm::ArrayRef<std::stri
                                    llvm::ArrayRef<std::string> results,
                                    llvm::StringRef ofDifferentLengths,
                                    llvm::StringRef mustReplicate = "");
+
+/// The number of the rule's permutation, if it has one. There is at most one.
+std::optional<unsigned> findPermutation(const FactorRule &rule);
+
+/// Whether `axis`, of those that cut each factor, cuts a permutation: then it cuts the partner too,
+/// and leaves no result pending.
+bool isPermuted(const FactorRule &rule, llvm::ArrayRef<mlir::ArrayAttr> axesOf,
+                mlir::Attribute axis);
 
 /// Letters "ab..." for a tensor of `rank` dimensions, beginning with `first`.
 std::string letters(int64_t rank, char first = 'a');

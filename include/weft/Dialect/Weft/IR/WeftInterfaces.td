@@ -47,6 +47,33 @@ def Weft_ShardableOpInterface : OpInterface<"ShardableOpInterface"> {
   let verify = [{ return ::weft::verifyFactorRule($_op); }];
 }
 
+def Weft_PermutationOpInterface : OpInterface<"PermutationOpInterface"> {
+  let cppNamespace = "::weft";
+  let description = [{
+    An op with a permutation among its factors (see FactorRule.h). When it has been made
+    local with that cut, it stands for all that the ranks of a group do together, as if it
+    saw the pieces of all. Partition writes it out, with this: a turn for each piece, and
+    what joins the turns.
+  }];
+  let methods = [
+    InterfaceMethod<"The axes that pieces go round on, or null.", "::mlir::ArrayAttr",
+      "getPermutedAxes">,
+    InterfaceMethod<"The mesh of these axes, or null.", "::weft::MeshAttr", "getPermutedMesh">,
+    InterfaceMethod<"Receives both, when the op has just been made local.", "void",
+      "setPermutation", (ins "::weft::MeshAttr":$mesh, "::mlir::ArrayAttr":$axes)>,
+    InterfaceMethod<[{
+        Builds the same op for `operands` alone, of which those that have the permuted factor
+        are the pieces that came `turn` ranks on. Results may have wider float types.
+      }], "::mlir::Operation *", "createTurn", (ins "::mlir::OpBuilder &":$builder,
+        "::mlir::ValueRange":$operands, "::mlir::Value":$turn)>,
+    InterfaceMethod<[{
+        Builds the results of pieces that were seen in turns, from those of some and those of
+        others: those results only that lack the permuted factor, in order.
+      }], "::llvm::SmallVector<::mlir::Value>", "joinTurns", (ins
+        "::mlir::OpBuilder &":$builder, "::mlir::ValueRange":$some, "::mlir::ValueRange":$others)>,
+  ];
+}
+
 def Weft_DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> {
   let cppNamespace = "::weft";
   let description = [{

@@ -138,7 +138,7 @@ def Weft_EmbeddingGradOp : Weft_Op<"embedding_grad", [Pure, Weft_AdditivePositio
 }
 
 def Weft_AttentionOp : Weft_Op<"attention", [Pure, Weft_Differentiable, Weft_Positional,
-    AttrSizedOperandSegments]> {
+    Weft_Permutation, AttrSizedOperandSegments]> {
   let summary = "attention with grouped queries";
   let description = [{
     query is [batch, position, KV head, query head in the group, feature], key and value
@@ -155,33 +155,48 @@ def Weft_AttentionOp : Weft_Op<"attention", [Pure, Weft_Differentiable, Weft_Pos
     `docs/Numerics.md` from seed, step and layer (site 3), and the others scaled by
     1 / (1 - rate).
 
+    Keys and values have a position of their own, a permutation whose partner is the queries'
+    position: they may be whole where queries are cut, or cut alike. A piece knows from the
+    offsets which of the keys its queries see. `over` says that keys and values are pieces,
+    and that those of all ranks of the group over these axes are meant. `turn` k says that
+    the keys and values are not those at the offset, but those of the rank k before, the
+    first rank coming after the last. A query that sees no key at all has an lse of -1e30, and
+    an output that counts nothing.
+
     **Constraints:**
     - attention_c1: the shapes agree as said above.
     - attention_c2: seed, step and layer are given exactly when the dropout rate is above
       zero; the rate lies in [0, 1).
-    - attention_c3: offsets and sizes of the whole are given together, of the batch and the KV
-      heads, and only with dropout.
+    - attention_c3: offsets and sizes of the whole are given together: of queries and keys, unless
+      the attention is bidirectional; with dropout of batch, KV heads, query heads in the group,
+      queries and keys.
     - attention_c4: a window is at least 1.
-    - attention_c5: query, key, value and output have one element type, lse its wide type.
+    - attention_c5: query, key and value have one element type, the output that or its wide type,
+      lse its wide type.
     - attention_c6: a bidirectional attention has no window.
+    - attention_c7: unless it is bidirectional, the whole has as many queries as keys.
+    - attention_c8: `over` names distinct axes of the mesh, and there is no turn with it; a turn
+      needs offsets.
   }];
   let arguments = (ins Weft_FloatTensor:$query, Weft_FloatTensor:$key, Weft_FloatTensor:$value,
                        Optional<Weft_CounterTensor>:$seed, Optional<Weft_CounterTensor>:$step,
-                       Optional<Index>:$layer, Variadic<Index>:$offsets,
+                       Optional<Index>:$layer, Variadic<Index>:$offsets, Optional<Index>:$turn,
                        F64Attr:$scale, F64Attr:$dropout, OptionalAttr<I64Attr>:$window,
                        UnitAttr:$bidirectional,
-                       OptionalAttr<DenseI64ArrayAttr>:$global_shape);
+                       OptionalAttr<DenseI64ArrayAttr>:$global_shape,
+                       OptionalAttr<Weft_MeshAttr>:$mesh, OptionalAttr<StrArrayAttr>:$axes);
   let results = (outs Weft_FloatTensor:$output, Weft_FloatTensor:$lse);
   let hasVerifier = 1;
   let assemblyFormat = [{
     `(` $query `,` $key `,` $value `)` `scale` `=` $scale `dropout` `=` $dropout
     (`window` `=` $window^)? (`bidirectional` $bidirectional^)? (`key` `(` $seed^ `,` $step `,` $layer `:` type($seed) `,` type($step) `)`)?
-    (`offsets` `(` $offsets^ `)`)? (`of` $global_shape^)? attr-dict
+    (`offsets` `(` $offsets^ `)`)? (`of` $global_shape^)? (`turn` $turn^)?
+    (`over` $axes^ `of` $mesh)? attr-dict
     `:` type($query) `,` type($key) `,` type($value) `->` type($output) `,` type($lse)
   }];
 }
 
-def Weft_AttentionGradOp : Weft_Op<"attention_grad", [Pure, Weft_Positional,
+def Weft_AttentionGradOp : Weft_Op<"attention_grad", [Pure, Weft_Positional, Weft_Permutation,
     AttrSizedOperandSegments]> {
   let summary = "derivative of attention";
   let description = [{
@@ -189,17 +204,18 @@ def Weft_AttentionGradOp : Weft_Op<"attention_grad", [Pure, Weft_Positional,
     again from `lse`, row by row. The constraints are those of attention.
 
     **Constraints:**
-    - attention_grad_c1: all have one element type but lse and the gradient of the query, which
-      is added up over keys: these have its wide type.
+    - attention_grad_c1: all have one element type but lse and the gradients that it results in,
+      which are sums over positions: these have its wide type.
   }];
   let arguments = (ins Weft_FloatTensor:$query, Weft_FloatTensor:$key, Weft_FloatTensor:$value,
                        Weft_FloatTensor:$output, Weft_FloatTensor:$lse,
                        Weft_FloatTensor:$gradient,
                        Optional<Weft_CounterTensor>:$seed, Optional<Weft_CounterTensor>:$step,
-                       Optional<Index>:$layer, Variadic<Index>:$offsets,
+                       Optional<Index>:$layer, Variadic<Index>:$offsets, Optional<Index>:$turn,
                        F64Attr:$scale, F64Attr:$dropout, OptionalAttr<I64Attr>:$window,
                        UnitAttr:$bidirectional,
-                       OptionalAttr<DenseI64ArrayAttr>:$global_shape);
+                       OptionalAttr<DenseI64ArrayAttr>:$global_shape,
+                       OptionalAttr<Weft_MeshAttr>:$mesh, OptionalAttr<StrArrayAttr>:$axes);
   let results = (outs Weft_FloatTensor:$query_gradient, Weft_FloatTensor:$key_gradient,
                       Weft_FloatTensor:$value_gradient);
   let hasVerifier = 1;
@@ -207,7 +223,8 @@ def Weft_AttentionGradOp : Weft_Op<"attention_grad", [Pure, Weft_Positional,
     `(` $query `,` $key `,` $value `)` `output` `(` $output `,` $lse `)`
     `gradient` `(` $gradient `)` `scale` `=` $scale `dropout` `=` $dropout
     (`window` `=` $window^)? (`bidirectional` $bidirectional^)? (`key` `(` $seed^ `,` $step `,` $layer `:` type($seed) `,` type($step) `)`)?
-    (`offsets` `(` $offsets^ `)`)? (`of` $global_shape^)? attr-dict
+    (`offsets` `(` $offsets^ `)`)? (`of` $global_shape^)? (`turn` $turn^)?
+    (`over` $axes^ `of` $mesh)? attr-dict
     `:` type($query) `,` type($key) `,` type($value) `,` type($output) `,` type($lse)
     `,` type($gradient)
     `->` type($query_gradient) `,` type($key_gradient) `,` type($value_gradient)

@@ -21,6 +21,7 @@ class Weft_Op<string mnemonic, list<Trait> traits = []> : Op<Weft_Dialect, mnemo
 def Weft_Differentiable : DeclareOpInterfaceMethods<Weft_DifferentiableOpInterface>;
 def Weft_Additive
     : DeclareOpInterfaceMethods<Weft_ShardableOpInterface, ["isAdditiveIn", "getCost"]>;
+def Weft_Permutation : DeclareOpInterfaceMethods<Weft_PermutationOpInterface>;
 /// Overrides for ops whose results depend on where their piece lies.
 def Weft_Positional : DeclareOpInterfaceMethods<Weft_ShardableOpInterface,
     ["getPositionFactors", "setPosition", "getCost"]>;

@@ -1,0 +1,23 @@
+//===- PermutationPrice.h - what pieces that go round cost ----------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_LIB_PIPELINE_PLAN_PERMUTATIONPRICE_H
+#define WEFT_LIB_PIPELINE_PLAN_PERMUTATIONPRICE_H
+
+#include "OpOptions.h"
+
+namespace weft {
+
+/// What it costs to send round the pieces of `op`'s permutation, as `option` cuts it; 0 where it
+/// does not. Of n ranks, each sends every operand that has the permuted factor n - 1 times, and
+/// every result n times: see expand-permutations.
+double pricePermutation(ShardableOpInterface op, const OpOption &option, LayoutSpaces &spaces,
+                        const planner::Price &price);
+
+} // namespace weft
+
+#endif // WEFT_LIB_PIPELINE_PLAN_PERMUTATIONPRICE_H
