@@ -113,8 +113,9 @@ double Predictor::kernel(std::string_view kind, desc::Precision precision, doubl
   };
   std::optional<double> known = measured(precision);
   if (!known && precision == desc::Precision::BF16) {
-    precision = desc::Precision::F32;
-    known = measured(precision);
+    known = measured(desc::Precision::F32);
+    // A machine that does not know float32 is taken to compute in bf16.
+    precision = machine.device.peakFlopsF32 ? desc::Precision::F32 : precision;
   }
   double rate = known ? *known : peak(precision);
   return std::max(flops / rate, memorySeconds(bytes)) + machine.device.measured.launchSeconds;

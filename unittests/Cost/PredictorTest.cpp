@@ -154,6 +154,9 @@ TEST(Predictor, TakesMeasuredRates) {
   EXPECT_DOUBLE_EQ(predictor.kernel("norm", Precision::BF16, 1e6, 1), 1e-3 + 1e-5);
   machine.device.measured.kernels.push_back({"attention", Precision::BF16, 1e8});
   EXPECT_DOUBLE_EQ(Predictor(machine).kernel("attention", Precision::BF16, 1e6, 1), 1e-2 + 1e-5);
+  machine.device.peakFlopsF32.reset();
+  machine.device.peakFlopsBF16 = 1e8;
+  EXPECT_DOUBLE_EQ(Predictor(machine).kernel("norm", Precision::BF16, 1e6, 1), 1e-2 + 1e-5);
   EXPECT_DOUBLE_EQ(predictor.kernel("map", Precision::F32, 0, 1e6), 1e-2 + 1e-5);
   EXPECT_DOUBLE_EQ(predictor.kernel("map", Precision::F32, 0, 1e3), 1e-7 + 1e-5);
 }
