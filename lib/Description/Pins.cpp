@@ -128,7 +128,7 @@ void applyZero(PlanSpec &plan, const Value &value, const Values &all) {
   }
   if (stage > 0) {
     plan.homes.push_back(
-        {stage == 3 ? "*" : "*/*", "hidden", present(all, {"dp", "ep", "cp"}), pinned});
+        {stage == 3 ? "*" : "*/*", "hidden", present(all, {"dp", "cp"}), pinned});
   }
 }
 
@@ -141,7 +141,7 @@ constexpr PinKind kinds[] = {
     {"tp", PinKind::Axis, 1, maximumSize, "", "", applyTensorParallel},
     {"cp", PinKind::Axis, 1, maximumSize, "ring gather all-to-all", "", applyContextParallel},
     {"sp", PinKind::Switch, 0, 1, "", "tp", applySequenceParallel},
-    {"zero", PinKind::Level, 0, 3, "", "dp ep cp", applyZero},
+    {"zero", PinKind::Level, 0, 3, "", "dp cp", applyZero},
 };
 
 std::vector<std::string> split(std::string_view words) {

@@ -44,7 +44,7 @@ HOME_MESHES = ["dp=2,zero=0", "dp=4,zero=1", "dp=4,zero=2", "dp=4,zero=3", "dp=2
                "tp=2,sp=true", "tp=4,sp=false", "dp=2,tp=2,sp=true,zero=1", "dp=2,tp=4,sp=true,zero=3"]
 # Experts over an axis of their own, which cuts the batch too.
 EXPERT_MESHES = ("dp=2", "tp=2", "dp=2,tp=2", "ep=2", "dp=2,ep=2", "ep=2,tp=2", "ep=8",
-                 "ep=4,zero=3", "ep=2,cp=2:ring", "ep=2,tp=2,sp=true")
+                 "dp=2,ep=2,zero=3", "ep=2,cp=2:ring", "ep=2,tp=2,sp=true")
 
 
 def sizes_of(mesh):

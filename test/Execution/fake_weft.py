@@ -38,7 +38,8 @@ def compile_program(arguments):
     parser.add_argument("--observe-logits", action="store_true")
     options = parser.parse_args(arguments)
     wrong = None
-    ranks = np.prod([int(pin.split("=")[1]) for pin in options.pin])
+    ranks = np.prod([int(pin.split("=")[1]) for pins in options.pin for pin in pins.split(",")
+                     if pin[:2] in ("dp", "tp")])
     if ranks > 1:
         wrong = os.environ.get("WEFT_FAKE_FAULT")
     if options.mutate_collective:

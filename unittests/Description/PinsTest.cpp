@@ -114,7 +114,7 @@ TEST(Pins, R5WhatTheyNeed) {
   EXPECT_EQ(pinErrors({"tp=1,sp=true"}),
             "pin_r5: --pin: sp: expected tp of at least 2 beside it, got none\n");
   EXPECT_EQ(pinErrors({"zero=1,tp=2"}),
-            "pin_r5: --pin: zero: expected dp or ep or cp of at least 2 beside it, got none\n");
+            "pin_r5: --pin: zero: expected dp or cp of at least 2 beside it, got none\n");
   // What asks for nothing needs nothing.
   EXPECT_EQ(pinErrors({"zero=0", "sp=false"}), "");
 }

@@ -98,10 +98,10 @@ const Case cases[] = {
      "F32\n"},
     {"legal_r1",
      [](Scene &scene) { scene.plan.shardings.push_back({"*", "positions", {"a"}, {}}); },
-     "legal_r1: the model has no dimension 'positions', only batch, sequence, kv_heads, group, "
+     "legal_r1: the model has no dimension 'positions', only batch, sequence, keys, kv_heads, group, "
      "head, ffn, vocab, hidden\n"},
     {"legal_r1", [](Scene &scene) { scene.plan.shardings.push_back({"*", "experts", {"b"}, {}}); },
-     "legal_r1: the model has no dimension 'experts', only batch, sequence, kv_heads, group, "
+     "legal_r1: the model has no dimension 'experts', only batch, sequence, keys, kv_heads, group, "
      "head, ffn, vocab, hidden\n"},
     {"legal_r2", [](Scene &scene) { scene.model.ffn = 250; },
      "legal_r2: p:8:1: axes: b=4 does not divide ffn=250, use one of 1, 2, 5, 10\n"},

@@ -16,7 +16,7 @@
 //         cp=N:all-to-all say how attention gets keys
 //   sp=B  sequence parallelism: beside tp, norms and residuals are split by sequence over tp
 //         (true), or are whole but for dp and cp (false)
-//   zero=N  what lies cut by hidden over dp, ep and cp between steps: nothing (0), optimizer states
+//   zero=N  what lies cut by hidden over dp and cp between steps: nothing (0), optimizer states
 //         (1, and 2, which also cuts gradients, as they are cut anyway), parameters too (3);
 //         variables are cut by nothing else but tp and ep
 //
