@@ -13,7 +13,7 @@ of n ranks. Where a rule could mix up two dimensions, they have the same size.
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "Derivatives"))
+sys.path.append(str(Path(__file__).resolve().parent.parent / "Derivatives"))  # Behind our own `cases`.
 from cases_of_images import convolution  # noqa: E402
 from modules import Case  # noqa: E402
 

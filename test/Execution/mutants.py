@@ -14,6 +14,7 @@ import itertools
 import shutil
 from functools import partial
 
+import cases
 import differences
 from programs import Once, ProgramError
 

@@ -32,7 +32,7 @@ class Compare(unittest.TestCase):
         status, lines = compare("equality", "--case", "llama-adamw-plain-tied-f64",
                                 fault="gradient")
         self.assertEqual((status, lines[-1]), (1, "1 passed, 3 failed"))
-        self.assertIn("dp=2 tp=1 is one rank: gradient of layers.0.mlp.up.weight: relative "
+        self.assertIn("dp=2 is one rank: gradient of layers.0.mlp.up.weight: relative "
                       "difference 1.0e-08 above 1e-10", lines[1])
 
     def test_a_program_that_fails_is_a_failure(self):
