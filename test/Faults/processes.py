@@ -233,7 +233,10 @@ def signals(bench):
         # Whether mpirun gives the signal or the report's status depends on what it sees first.
         bench.strike(f"rank {rank} is killed", rank, signal.SIGKILL, (1, 137), gone.format(rank))
         bench.strike(f"rank {rank} is told to end", rank, signal.SIGTERM, (1, 143), gone.format(rank))
-        bench.strike(f"rank {rank} is stopped", rank, signal.SIGSTOP, (1,), stuck.format(rank))
+        # More than one rank may report, and after the report that rank 0 has ended: to be mended.
+        more = rf"(?:{stuck.format(rank)}|{gone.format(0)})"
+        bench.strike(f"rank {rank} is stopped", rank, signal.SIGSTOP, (1,),
+                     rf"(?:{more}\n)*{stuck.format(rank)}(?:\n{more})*")
 
 
 def main():

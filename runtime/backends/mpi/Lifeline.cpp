@@ -9,8 +9,10 @@
 
 #include "core/Text.h"
 
+#include <algorithm>
 #include <arpa/inet.h>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <fcntl.h>
 #include <ifaddrs.h>
@@ -22,6 +24,9 @@
 
 using namespace weft::rt;
 using namespace weft::rt::mpi;
+
+/// How long the end of a process waits for the others to close their sides.
+static constexpr std::chrono::seconds kLastWords(1);
 
 namespace {
 
@@ -95,9 +100,22 @@ int connectTo(const std::string &address, uint16_t port) {
 
 } // namespace
 
+/// What the others have said last is taken, though it comes too late: a connection that is closed
+/// before that is reset, and then they may lose what they were told last.
 Lifeline::~Lifeline() {
   for (const Peer &peer : peers) {
     if (peer.descriptor >= 0) {
+      shutdown(peer.descriptor, SHUT_WR);
+    }
+  }
+  auto isOpen = [](const Peer &peer) { return peer.descriptor >= 0; };
+  auto end = std::chrono::steady_clock::now() + kLastWords;
+  while (std::ranges::any_of(peers, isOpen) && std::chrono::steady_clock::now() < end) {
+    wait(std::chrono::milliseconds(50), {});
+    read([](int64_t, uint8_t, const std::string &) {});
+  }
+  for (const Peer &peer : peers) {
+    if (isOpen(peer)) {
       close(peer.descriptor);
     }
   }

@@ -27,6 +27,9 @@ static constexpr std::chrono::seconds kFirstPatience(2);
 /// How long a process that is to end looks for the reason, to report it. Rank 0 reports; it must
 /// not take the end of the others for the reason. mpirun waits a second before it kills.
 static constexpr std::chrono::milliseconds kLastLook(250), kLastLookOfOthers(500);
+/// How long a process that has reported in the place of rank 0 keeps the name by which others know
+/// that somebody has: they come as their own patience ends.
+static constexpr std::chrono::milliseconds kReporterStays(2500);
 
 Watch::Watch(Lifeline &lifeline, int64_t rank, std::vector<std::string> places, uint64_t secret,
              std::chrono::nanoseconds grace)
@@ -50,8 +53,7 @@ Watch::Watch(Lifeline &lifeline, int64_t rank, std::vector<std::string> places, 
 
 Watch::~Watch() {
   if (reporter >= 0) {
-    std::this_thread::sleep_for(
-        kLastLookOfOthers); // The name is to be taken until all have looked.
+    std::this_thread::sleep_for(kReporterStays);
   }
   for (int descriptor : {wakeDescriptor, signalDescriptor, reporter}) {
     if (descriptor >= 0) {
