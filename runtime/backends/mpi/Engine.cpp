@@ -26,6 +26,9 @@ namespace {
 struct Greeting {
   uint64_t fingerprint = 0;
   uint32_t textBytes = 0, elementBytes = 0;
+
+  /// Where elements begin, so that they can be read where they lie.
+  size_t elementsAt() const { return (sizeof(Greeting) + textBytes + 15) / 16 * 16; }
 };
 constexpr size_t kMostText = 1024;
 
@@ -312,11 +315,11 @@ void Engine::begin(const Issued &issued) {
     if (isInline(operation)) {
       greeting.elementBytes = uint32_t(size_t(piece.count) * bytes);
       exchange.from.pack(static_cast<const char *>(issued.operand) + piece.offset, 0, piece.count,
-                         text + greeting.textBytes);
+                         greetingTo(member) + greeting.elementsAt());
     }
     std::memcpy(greetingTo(member), &greeting, sizeof greeting);
-    send(operation, member, greetingTo(member),
-         sizeof greeting + greeting.textBytes + greeting.elementBytes, true);
+    send(operation, member, greetingTo(member), greeting.elementsAt() + greeting.elementBytes,
+         true);
   }
 }
 
@@ -326,7 +329,7 @@ void Engine::checkGreeting(const Issued &issued, size_t member) {
   Greeting greeting;
   std::memcpy(&greeting, greetingFrom(member), sizeof greeting);
   const char *text = greetingFrom(member) + sizeof greeting;
-  sources[member] = text + greeting.textBytes;
+  sources[member] = greetingFrom(member) + greeting.elementsAt();
   if (greeting.fingerprint == operation.fingerprint) {
     return;
   }
