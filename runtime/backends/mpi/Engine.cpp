@@ -32,6 +32,11 @@ struct Greeting {
 };
 constexpr size_t kMostText = 1024;
 
+/// Where a piece is in a buffer, of which there may be none if it is empty.
+template <typename Char> Char *placeOf(Char *buffer, const Exchange::Piece &piece) {
+  return piece.count == 0 ? buffer : buffer + piece.offset;
+}
+
 constexpr int64_t kChunkBytes = 4096;
 constexpr int32_t kCollectTag = kTags - 1;
 
@@ -314,7 +319,7 @@ void Engine::begin(const Issued &issued) {
     std::memcpy(text, operation.text.data(), greeting.textBytes);
     if (isInline(operation)) {
       greeting.elementBytes = uint32_t(size_t(piece.count) * bytes);
-      exchange.from.pack(static_cast<const char *>(issued.operand) + piece.offset, 0, piece.count,
+      exchange.from.pack(placeOf(static_cast<const char *>(issued.operand), piece), 0, piece.count,
                          greetingTo(member) + greeting.elementsAt());
     }
     std::memcpy(greetingTo(member), &greeting, sizeof greeting);
@@ -358,7 +363,7 @@ void Engine::endStage(const Issued &issued) {
       const Exchange::Piece &piece = exchange.comes[member];
       if (member != operation.me) {
         exchange.to.unpack(sources[member], 0, piece.count,
-                           static_cast<char *>(issued.result) + piece.offset);
+                           placeOf(static_cast<char *>(issued.result), piece));
       }
     }
   }
@@ -440,7 +445,7 @@ void Engine::endRound(const Issued &issued) {
       const Exchange::Piece &piece = exchange.comes[member];
       if (member != operation.me) {
         exchange.to.unpack(sources[member], first, clampCount(piece.count, first, length),
-                           static_cast<char *>(issued.result) + piece.offset);
+                           placeOf(static_cast<char *>(issued.result), piece));
       }
     }
   }
@@ -459,17 +464,17 @@ void Engine::bringOwn(const Issued &issued, const Exchange &exchange, int64_t le
   const Exchange::Piece &sends = exchange.sends[operation.me],
                         &comes = exchange.comes[operation.me];
   int64_t count = clampCount(comes.count, first, length);
-  const char *piece = from + sends.offset;
   if (count == 0) {
     return; // There may be no address at all.
   }
+  const char *piece = from + sends.offset;
   if (exchange.from.isDense()) {
     sources[operation.me] = piece + exchange.from.offsetOf(first);
   } else {
     exchange.from.pack(piece, first, count, arrivalFrom(operation, operation.me));
     sources[operation.me] = arrivalFrom(operation, operation.me);
   }
-  char *target = static_cast<char *>(issued.result) + comes.offset;
+  char *target = placeOf(static_cast<char *>(issued.result), comes);
   if (!exchange.reduces && piece != target) {
     exchange.to.unpack(sources[operation.me], first, count, target);
   }
@@ -482,6 +487,9 @@ void Engine::reduce(const Issued &issued, const Exchange &exchange, int64_t coun
   auto bytes = int64_t(sizeOf(type));
   int64_t chunk = kChunkBytes / int64_t(sizeOf(accumulatorOf(type)));
   alignas(64) char sum[kChunkBytes];
+  if (count == 0) {
+    return; // Then there may be no buffers.
+  }
   char *target = static_cast<char *>(issued.result) + exchange.comes[operation.me].offset +
                  exchange.to.offsetOf(first);
   for (int64_t at = 0; at < count; at += chunk) {
