@@ -77,13 +77,18 @@ class Bench:
             (self.folder / name).write_text(text)
 
     def compile(self, mesh):
-        """The program for `mesh`, (dp, tp); compiled when first asked for."""
+        """The program for `mesh`, (dp, tp); compiled when first asked for.
+
+        With ZeRO-1 every rank has optimizer states that no other has, and parameters that others
+        have too.
+        """
         program = self.folder / f"train-{mesh[0]}-{mesh[1]}"
         if program.exists():
             return program
+        pins = f"dp={mesh[0]},tp={mesh[1]}" + (",zero=1" if mesh[0] > 1 else "")
         done = subprocess.run(
             [self.weft, "compile", "model.textproto", "--machine", "machine.textproto", "--recipe",
-             "recipe.textproto", "--pin", f"dp={mesh[0]}", "--pin", f"tp={mesh[1]}", "-o", program],
+             "recipe.textproto", "--pin", pins, "-o", program],
             cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         if done.returncode != 0:
             sys.exit(f"cannot compile:\n{done.stdout}")

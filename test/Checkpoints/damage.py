@@ -61,8 +61,9 @@ def every_file(bench, options):
     bench.train(program, whole, STEPS)
     bench.train(program, good, 4, "--checkpoint-dir", "ck", "--checkpoint-every", 2)
     files = sorted(path.name for path in (good / "ck" / NEWEST).iterdir())
-    bench.check("files", None if files == ["manifest.json", "rank-00000.safetensors",
-                                           "rank-00001.safetensors"] else f"they are {files}")
+    bench.check("files", None if files == ["manifest.json", *(f"rank-{rank:05}.safetensors"
+                                                              for rank in range(4))]
+                else f"they are {files}")
     for file in files:
         for how, act in damages(lambda path: good / "ck" / OLDER / path.name):
             for alone in (False, True):
