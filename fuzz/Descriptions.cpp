@@ -13,7 +13,7 @@
 #include "Fuzz.h"
 
 #include "weft/Description/Pins.h"
-#include "weft/Description/Validate.h"
+#include "weft/Planner/ReviewPlan.h"
 
 #include "tests/TemporaryFolder.h"
 
@@ -51,10 +51,12 @@ template <typename Spec> void check(const Result<Spec> &result) {
 
 void checkTogether(const ModelSpec &model, const RecipeSpec &recipe, const MachineSpec &machine,
                    const PlanSpec &plan) {
-  Diagnostics diagnostics = validateTogether(model, recipe, machine);
-  check(diagnostics);
-  if (diagnostics.empty()) {
-    check(validatePlan(model, recipe, machine, plan));
+  for (bool mayPad : {false, true}) {
+    weft::planner::PlanReview review = weft::planner::reviewPlan(
+        model, recipe, machine, plan,
+        {.ranks = machine.devices(), .microBatch = 3, .accumulation = 2, .mayPad = mayPad});
+    check(review.errors);
+    check(review.warnings);
   }
 }
 

@@ -52,8 +52,7 @@ public:
   }
 
 private:
-  /// What a kernel computes in: float64 if the largest buffer that it writes is, else float32, also
-  /// for buffers of fewer bits.
+  /// What the largest buffer is made of that a kernel writes.
   desc::Precision kernelPrecision(const rt::Instruction &instruction) const {
     const rt::Buffer *largest = nullptr;
     for (const rt::Operand &operand : instruction.operands) {
@@ -62,8 +61,7 @@ private:
         largest = &buffer;
       }
     }
-    bool isF64 = largest && largest->type == rt::ElementType::F64;
-    return isF64 ? desc::Precision::F64 : desc::Precision::F32;
+    return largest ? precisionOf(largest->type) : desc::Precision::F32;
   }
 
   Group groupOver(const std::vector<uint32_t> &axes) {

@@ -13,6 +13,7 @@
 #include <cmath>
 #include <functional>
 #include <numeric>
+#include <optional>
 #include <set>
 
 namespace weft::cost {
@@ -62,7 +63,20 @@ Predictor::Predictor(const desc::MachineSpec &machine) : machine(machine) {
     memory.push_back({double(rate.bytes), rate.bytesPerSecond});
   }
   for (const desc::CollectiveTime &time : measured.collectives) {
-    collectives[time.kind][time.ranks].push_back({double(time.bytes), time.seconds});
+    std::vector<Curve> &curves = collectives[time.kind];
+    Group group{time.ranks, time.nodes};
+    auto curve = std::find_if(curves.begin(), curves.end(),
+                              [&](const Curve &known) { return known.group == group; });
+    if (curve == curves.end()) {
+      curve = curves.insert(curve, {group, {}});
+    }
+    curve->points.push_back({double(time.bytes), time.seconds});
+  }
+  for (auto &[kind, curves] : collectives) {
+    for (Curve &curve : curves) {
+      std::sort(curve.points.begin(), curve.points.end(),
+                [](const Point &a, const Point &b) { return a.x < b.x; });
+    }
   }
 }
 
@@ -90,12 +104,19 @@ double Predictor::product(desc::Precision precision, int64_t m, int64_t n, int64
 
 double Predictor::kernel(std::string_view kind, desc::Precision precision, double flops,
                          double bytes) const {
-  double rate = peak(precision);
-  for (const desc::KernelRate &measured : machine.device.measured.kernels) {
-    if (measured.kind == kind && measured.precision == precision) {
-      rate = measured.flops;
-    }
+  auto measured = [&](desc::Precision written) {
+    const auto &kernels = machine.device.measured.kernels;
+    auto found = std::find_if(kernels.begin(), kernels.end(), [&](const desc::KernelRate &rate) {
+      return rate.kind == kind && rate.precision == written;
+    });
+    return found == kernels.end() ? std::nullopt : std::optional(found->flops);
+  };
+  std::optional<double> known = measured(precision);
+  if (!known && precision == desc::Precision::BF16) {
+    precision = desc::Precision::F32;
+    known = measured(precision);
   }
+  double rate = known ? *known : peak(precision);
   return std::max(flops / rate, memorySeconds(bytes)) + machine.device.measured.launchSeconds;
 }
 
@@ -133,14 +154,21 @@ static double shareBetweenNodes(CollectiveKind kind, Group group) {
 
 double Predictor::byLinks(CollectiveKind kind, Group group, double bytes) const {
   const auto &within = machine.nodeLink, &between = machine.clusterLink;
+  double begin = machine.device.measured.rendezvousSeconds.value_or(0);
   double hops = messages(kind, double(group.ranks));
   double sent = operandsSent(kind, double(group.ranks)) * bytes;
   if (!group.crossesNodes()) {
     double near = hopsWithin(kind, double(group.ranks));
-    return within ? near * within->latency + sent / within->bandwidth : 0;
+    return within ? begin + near * within->latency + sent / within->bandwidth : 0;
   }
   if (!between) {
     return 0; // A machine of one node has no such group.
+  }
+  if (kind == CollectiveKind::AllReduce) {
+    double nodes = double(group.nodes), perNode = group.ranksPerNode();
+    double inner = collective(kind, {int64_t(std::ceil(perNode)), 1}, bytes);
+    double outer = begin + operandsSent(kind, nodes) * bytes / (perNode * between->bandwidth);
+    return 2 * levels(nodes) * between->latency + std::max(inner, outer);
   }
   double far = shareBetweenNodes(kind, group), rings = group.ranksPerNode();
   bool hasNear = far < 1 && within;
@@ -149,24 +177,13 @@ double Predictor::byLinks(CollectiveKind kind, Group group, double bytes) const 
   bool isRing = kind != CollectiveKind::AllToAll && kind != CollectiveKind::Permute;
   double farBytes = isRing ? sent / rings : sent * far,
          nearBytes = isRing ? sent : sent * (1 - far);
-  double time = latency + std::max(farBytes / between->bandwidth,
-                                   hasNear ? nearBytes / within->bandwidth : 0);
-  if (kind != CollectiveKind::AllReduce) {
-    return time;
-  }
-  double narrowest = rings * between->bandwidth,
-         climb = levels(double(group.nodes)) * between->latency;
-  if (hasNear) {
-    narrowest = std::min(narrowest, within->bandwidth);
-    climb += levels(rings) * within->latency;
-  }
-  return std::min(time, 2 * (climb + bytes / narrowest));
+  return begin + latency +
+         std::max(farBytes / between->bandwidth, hasNear ? nearBytes / within->bandwidth : 0);
 }
 
 /// On straight lines between measured sizes, which a cost of alpha + beta bytes is; below the
 /// smallest its time, since that is all latency, beyond the largest in proportion.
-static double timeOf(std::vector<Point> points, double bytes) {
-  std::sort(points.begin(), points.end(), [](const Point &a, const Point &b) { return a.x < b.x; });
+static double timeOf(std::span<const Point> points, double bytes) {
   if (bytes <= points.front().x) {
     return points.front().y;
   }
@@ -179,21 +196,43 @@ static double timeOf(std::vector<Point> points, double bytes) {
   return below->y + (above->y - below->y) * (bytes - below->x) / (above->x - below->x);
 }
 
+const Predictor::Curve *Predictor::nearestCurve(CollectiveKind kind, Group group) const {
+  auto measured = collectives.find(kind);
+  if (measured == collectives.end()) {
+    return nullptr;
+  }
+  const Curve *nearest = nullptr;
+  auto distance = [&](const Curve &curve) {
+    return std::abs(std::log(double(curve.group.ranks) / double(group.ranks)));
+  };
+  for (const Curve &curve : measured->second) {
+    bool isAlike = curve.group.crossesNodes() == group.crossesNodes() &&
+                   (!group.crossesNodes() || curve.group.ranksPerNode() == group.ranksPerNode());
+    if (isAlike && (!nearest || distance(curve) < distance(*nearest))) {
+      nearest = &curve;
+    }
+  }
+  return nearest;
+}
+
 double Predictor::collective(CollectiveKind kind, Group group, double bytes) const {
   if (group.ranks <= 1) {
     return 0;
   }
-  auto measured = collectives.find(kind);
-  if (group.crossesNodes() || measured == collectives.end()) {
+  const Curve *curve = nearestCurve(kind, group);
+  if (!curve) {
     return byLinks(kind, group, bytes);
   }
-  auto distance = [&](int64_t ranks) { return std::abs(std::log(double(ranks) / group.ranks)); };
-  auto nearest = std::min_element(
-      measured->second.begin(), measured->second.end(),
-      [&](const auto &a, const auto &b) { return distance(a.first) < distance(b.first); });
-  double scale =
-      operandsSent(kind, double(group.ranks)) / operandsSent(kind, double(nearest->first));
-  return timeOf(nearest->second, bytes) * scale;
+  double time = timeOf(curve->points, bytes);
+  if (curve->group == group) {
+    return time;
+  }
+  if (!group.crossesNodes()) {
+    return time * operandsSent(kind, double(group.ranks)) /
+           operandsSent(kind, double(curve->group.ranks));
+  }
+  double ofCurve = byLinks(kind, curve->group, bytes);
+  return ofCurve > 0 ? time * byLinks(kind, group, bytes) / ofCurve : time;
 }
 
 double Predictor::rendezvous(Group group) const {

@@ -21,6 +21,7 @@ using detail::Fields;
 
 /// Rates are positive, and far above anything built they are a slip of the pen.
 static constexpr Bounds rate{.low = 0, .high = 1e18, .above = true};
+static constexpr int64_t mostNodes = 1 << 16;
 
 static void checkPeaks(const proto::Device &device, Fields &fields) {
   std::vector<proto::Precision> seen;
@@ -55,8 +56,8 @@ static void checkDevice(const proto::Device &device, Fields fields) {
   checkPeaks(device, fields);
 }
 
-/// machine_r6: one link for each scope that the machine has, and none for others. `count` is the
-/// number of ends that the scope joins.
+/// machine_r6: one link for each scope that the machine has or can be given. `count` is the name of
+/// the number of ends that the scope joins.
 static void checkScope(const proto::Machine &machine, Fields &fields, proto::Link::Scope scope,
                        const char *count, int64_t ends) {
   std::string name = proto::Link::Scope_Name(scope);
@@ -65,7 +66,7 @@ static void checkScope(const proto::Machine &machine, Fields &fields, proto::Lin
     if (!machine.links(i).has_scope() || machine.links(i).scope() != scope) {
       continue;
     }
-    if (ends == 1) {
+    if (ends == 1 && scope == proto::Link::NODE) {
       fields.nested("links", i)
           .refused("machine_r6", {"scope"}, "where " + std::string(count) + " is 1");
     } else if (++found == 2) {
@@ -88,7 +89,7 @@ static void checkMachine(const proto::Machine &machine, Fields &fields) {
   // machine_r3
   fields.required("machine_r3", {"devices_per_node", "device"});
   // machine_r4
-  fields.integer("nodes", "machine_r4", 1, 1 << 16);
+  fields.integer("nodes", "machine_r4", 1, mostNodes);
   bool perNode = fields.integer("devices_per_node", "machine_r4", 1, 1 << 10);
   if (machine.has_device()) {
     checkDevice(machine.device(), fields.nested("device"));
@@ -102,8 +103,11 @@ static void checkMachine(const proto::Machine &machine, Fields &fields) {
     link.real("bandwidth_bytes_per_second", "machine_r4", rate);
   }
   if (machine.device().has_measured()) {
+    bool hasCluster =
+        std::any_of(machine.links().begin(), machine.links().end(),
+                    [](const proto::Link &link) { return link.scope() == proto::Link::CLUSTER; });
     detail::checkMeasured(machine.device().measured(), fields.nested("device").nested("measured"),
-                          perNode ? machine.devices_per_node() : 0);
+                          perNode ? machine.devices_per_node() : 0, hasCluster);
   }
   if (perNode) {
     checkScope(machine, fields, proto::Link::NODE, "devices_per_node", machine.devices_per_node());
@@ -150,6 +154,28 @@ Result<MachineSpec> parseMachine(std::string_view text, const std::string &file)
 
 Result<MachineSpec> loadMachine(const std::string &path) {
   return detail::loadDescription<MachineSpec>(path, parseMachine);
+}
+
+Result<MachineSpec> withNodes(MachineSpec machine, int64_t nodes) {
+  // machine_r10
+  auto error = [&](std::string message) {
+    return Diagnostics{{{"--nodes", 0, 0}, "", "machine_r10", std::move(message)}};
+  };
+  if (nodes < 1 || nodes > mostNodes) {
+    return error("expected a number from 1 to " + detail::text(mostNodes) + ", got " +
+                 detail::text(nodes));
+  }
+  if (nodes > 1 && !machine.clusterLink) {
+    return error("expected 1, as machine " + machine.name + " has no link of scope CLUSTER, got " +
+                 detail::text(nodes));
+  }
+  machine.nodes = nodes;
+  if (proto::Machine message;
+      google::protobuf::TextFormat::ParseFromString(machine.text, &message)) {
+    message.set_nodes(nodes);
+    google::protobuf::TextFormat::PrintToString(message, &machine.text);
+  }
+  return machine;
 }
 
 } // namespace weft::desc

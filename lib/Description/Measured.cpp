@@ -17,7 +17,8 @@ namespace weft::desc::detail {
 
 /// As for the rates of a data sheet.
 static constexpr Bounds rate{.low = 0, .high = 1e18, .above = true};
-static constexpr int64_t longestSide = int64_t(1) << 31, mostBytes = int64_t(1) << 50;
+static constexpr int64_t longestSide = int64_t(1) << 31, mostBytes = int64_t(1) << 50,
+                         mostNodes = 1 << 16;
 
 /// machine_r8: whether what an entry is about stands for the first time; says so where it does not.
 template <typename Key>
@@ -66,30 +67,52 @@ static void checkKernels(const proto::Measured &measured, Fields &fields) {
   }
 }
 
+/// machine_r9 for one collective.
+static void checkRanks(const proto::CollectiveTime &collective, Fields &entry,
+                       int64_t devicesPerNode, bool hasCluster) {
+  if (collective.nodes() > 1 && !hasCluster) {
+    entry.refused("machine_r9", {"nodes"}, "where there is no link of scope CLUSTER");
+    return;
+  }
+  if (!entry.integer("nodes", "machine_r4", 1, mostNodes) && entry.has("nodes")) {
+    return;
+  }
+  if (devicesPerNode == 1 && collective.nodes() == 1) {
+    entry.refused("machine_r9", {"ranks"}, "where devices_per_node is 1");
+    return;
+  }
+  bool inRange = entry.integer("ranks", "machine_r9", 2, devicesPerNode * collective.nodes());
+  if (inRange && collective.ranks() % collective.nodes() != 0) {
+    entry.error("ranks", "machine_r9",
+                "expected a multiple of nodes " + text(collective.nodes()) + ", got " +
+                    text(collective.ranks()));
+  }
+}
+
 static void checkCollectives(const proto::Measured &measured, Fields &fields,
-                             int64_t devicesPerNode) {
-  std::set<std::tuple<int, int64_t, int64_t>> seen;
+                             int64_t devicesPerNode, bool hasCluster) {
+  std::set<std::tuple<int, int64_t, int64_t, int64_t>> seen;
   for (int i = 0; i < measured.collectives_size(); ++i) {
     const proto::CollectiveTime &collective = measured.collectives(i);
     Fields entry = fields.nested("collectives", i);
     entry.required("machine_r7", {"kind", "ranks", "bytes", "seconds"});
-    if (devicesPerNode == 1) {
-      entry.refused("machine_r9", {"ranks"}, "where devices_per_node is 1");
-    } else if (devicesPerNode > 1) {
-      entry.integer("ranks", "machine_r9", 2, devicesPerNode);
+    if (devicesPerNode > 0) {
+      checkRanks(collective, entry, devicesPerNode, hasCluster);
     }
     entry.integer("bytes", "machine_r4", 1, mostBytes);
     entry.real("seconds", "machine_r4", {.low = 0, .high = 1e6, .above = true});
-    checkNew(seen, {int(collective.kind()), collective.ranks(), collective.bytes()}, entry, "bytes",
-             "kind, ranks and bytes");
+    checkNew(seen,
+             {int(collective.kind()), collective.ranks(), collective.nodes(), collective.bytes()},
+             entry, "bytes", "kind, ranks, nodes and bytes");
   }
 }
 
-void checkMeasured(const proto::Measured &measured, Fields fields, int64_t devicesPerNode) {
+void checkMeasured(const proto::Measured &measured, Fields fields, int64_t devicesPerNode,
+                   bool hasCluster) {
   checkProducts(measured, fields);
   checkMemory(measured, fields);
   checkKernels(measured, fields);
-  checkCollectives(measured, fields, devicesPerNode);
+  checkCollectives(measured, fields, devicesPerNode, hasCluster);
   fields.real("launch_seconds", "machine_r4", {.low = 0, .high = 1});
   fields.real("rendezvous_seconds", "machine_r4", {.low = 0, .high = 1});
   if (devicesPerNode == 1) {
@@ -117,7 +140,7 @@ MeasuredSpec toSpec(const proto::Measured &measured) {
   }
   for (const proto::CollectiveTime &collective : measured.collectives()) {
     spec.collectives.push_back({CollectiveKind(int(collective.kind())), collective.ranks(),
-                                collective.bytes(), collective.seconds()});
+                                collective.bytes(), collective.seconds(), collective.nodes()});
   }
   spec.launchSeconds = measured.launch_seconds();
   if (measured.has_rendezvous_seconds()) {

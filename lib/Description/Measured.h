@@ -15,8 +15,10 @@
 namespace weft::desc::detail {
 
 /// The rules of `device.measured`. Those that depend on the number of devices of a node are left
-/// out where `devicesPerNode` is 0, since it is wrong itself.
-void checkMeasured(const proto::Measured &measured, Fields fields, int64_t devicesPerNode);
+/// out where `devicesPerNode` is 0, since it is wrong itself. `hasCluster`: there is a link between
+/// nodes.
+void checkMeasured(const proto::Measured &measured, Fields fields, int64_t devicesPerNode,
+                   bool hasCluster);
 
 /// REQUIRES: all rules hold.
 MeasuredSpec toSpec(const proto::Measured &measured);

@@ -7,6 +7,7 @@
 
 #include "weft/Description/Model.h"
 
+#include "Experts.h"
 #include "Reader.h"
 #include "Text.h"
 #include "weft/model.pb.h"
@@ -148,6 +149,13 @@ static void checkModel(const proto::Model &model, Fields &fields) {
       fields.refused("model_r10", {"rotary"}, "without ROTARY positions");
     }
   }
+  if (model.has_experts()) {
+    detail::checkExperts(model, fields.nested("experts"));
+    // model_r25
+    if (model.mlp_biases()) {
+      fields.error("mlp_biases", "model_r25", "expected false with experts, got true");
+    }
+  }
   // model_r14
   fields.real("dropout", "model_r14", {.low = 0, .high = 1, .below = true});
   fields.real("attention_dropout", "model_r14", {.low = 0, .high = 1, .below = true});
@@ -244,6 +252,9 @@ static ModelSpec resolve(const proto::Model &model, Fields &fields) {
   spec.dropout = model.dropout();
   spec.attentionDropout = model.attention_dropout();
   spec.tiedEmbeddings = model.tied_embeddings();
+  if (model.has_experts()) {
+    spec.experts = detail::resolveExperts(model);
+  }
   spec.initialization.standardDeviation = model.initialization().standard_deviation();
   spec.initialization.scaleResidualProjections =
       model.initialization().scale_residual_projections();
@@ -258,6 +269,14 @@ Result<ModelSpec> loadModel(const std::string &path) {
   return detail::loadDescription<ModelSpec>(path, parseModel);
 }
 
+int64_t ModelSpec::expertLayers() const {
+  int64_t count = 0;
+  for (int64_t layer = 0; layer < layers; ++layer) {
+    count += hasExperts(layer) ? 1 : 0;
+  }
+  return count;
+}
+
 int64_t parameterCount(const ModelSpec &model) {
   int64_t queries = model.heads * model.headSize;
   int64_t keys = model.kvHeads * model.headSize;
@@ -269,11 +288,18 @@ int64_t parameterCount(const ModelSpec &model) {
   int64_t inner = model.hasGate() ? 2 : 1;
   int64_t mlp = (inner + 1) * model.hidden * model.ffn +
                 (model.mlpBiases ? inner * model.ffn + model.hidden : 0);
+  int64_t ofExperts = model.expertLayers();
+  int64_t mlps = (model.layers - ofExperts) * mlp;
+  if (const std::optional<ExpertsSpec> &experts = model.experts) {
+    int64_t elements = experts->count * experts->ffn + experts->sharedFfn;
+    mlps += ofExperts * model.hidden *
+            (experts->count + (inner + 1) * elements + (experts->sharedGate ? 1 : 0));
+  }
   int64_t embeddings = (model.tiedEmbeddings ? 1 : 2) * model.vocabulary * model.hidden;
   if (model.positions == PositionKind::Learned) {
     embeddings += model.maximumLength * model.hidden;
   }
-  return embeddings + model.layers * (attention + mlp + 2 * norm) + norm;
+  return embeddings + model.layers * (attention + 2 * norm) + mlps + norm;
 }
 
 /// A frequency after Llama3 scaling: kept for short waves, divided by the factor for long ones, a

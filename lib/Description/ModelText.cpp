@@ -78,6 +78,26 @@ FieldWriter rotaryFields(const RotarySpec &rotary) {
   return fields;
 }
 
+FieldWriter expertsFields(const ExpertsSpec &experts, int64_t ffn) {
+  ExpertsSpec defaults;
+  FieldWriter fields("  ");
+  fields.number("experts", experts.count);
+  fields.number("experts_per_token", experts.perToken);
+  fields.number("ffn", experts.ffn, ffn);
+  fields.number("shared_ffn", experts.sharedFfn, 0);
+  fields.flag("shared_gate", experts.sharedGate, false);
+  fields.number("first_layer", experts.firstLayer, defaults.firstLayer);
+  fields.number("layer_period", experts.layerPeriod, defaults.layerPeriod);
+  if (experts.scoring == ScoringKind::Sigmoid) {
+    fields.word("scoring", "SIGMOID");
+  }
+  fields.flag("normalize", experts.normalizes, experts.perToken > 1);
+  fields.real("scale", experts.scale, defaults.scale);
+  fields.number("groups", experts.groups, defaults.groups);
+  fields.number("kept_groups", experts.keptGroups, experts.groups);
+  return fields;
+}
+
 std::string quoted(const std::string &text) {
   return "\"" + google::protobuf::CEscape(text) + "\"";
 }
@@ -134,6 +154,9 @@ std::string printModel(const ModelSpec &model) {
   fields.flag("tied_embeddings", model.tiedEmbeddings, false);
   fields.number("vocabulary", model.vocabulary);
   fields.number("maximum_length", model.maximumLength, 0);
+  if (model.experts) {
+    fields.message("experts", expertsFields(*model.experts, model.ffn));
+  }
   FieldWriter initialization("  ");
   initialization.real("standard_deviation", model.initialization.standardDeviation,
                       defaults.initialization.standardDeviation);

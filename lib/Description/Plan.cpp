@@ -14,7 +14,6 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <map>
 #include <set>
 
 namespace weft::desc {
@@ -46,12 +45,14 @@ bool operator==(const PlanSpec &a, const PlanSpec &b) {
   };
   return std::equal(a.mesh.begin(), a.mesh.end(), b.mesh.begin(), b.mesh.end(), sameAxis) &&
          std::equal(a.shardings.begin(), a.shardings.end(), b.shardings.begin(), b.shardings.end(),
-                    sameSharding);
+                    sameSharding) &&
+         std::equal(a.homes.begin(), a.homes.end(), b.homes.begin(), b.homes.end(), sameSharding);
 }
 
 std::span<const std::string_view> dimensionNames() {
-  static constexpr std::array<std::string_view, 9> names = {
-      "batch", "sequence", "kv_heads", "group", "head", "ffn", "vocab", "hidden", "positions"};
+  static constexpr std::array<std::string_view, 10> names = {
+      "batch", "sequence", "kv_heads", "group",     "head",
+      "ffn",   "vocab",    "hidden",   "positions", "experts"};
   return names;
 }
 
@@ -79,14 +80,15 @@ bool matchesPattern(std::string_view pattern, std::string_view name) {
   return pattern.find_first_not_of('*', p) == std::string_view::npos;
 }
 
-std::vector<std::string> axesFor(const PlanSpec &plan, std::string_view value,
-                                 std::string_view dimension) {
-  for (auto sharding = plan.shardings.rbegin(); sharding != plan.shardings.rend(); ++sharding) {
+std::optional<std::vector<std::string>> axesFor(const std::vector<ShardingSpec> &shardings,
+                                                std::string_view value,
+                                                std::string_view dimension) {
+  for (auto sharding = shardings.rbegin(); sharding != shardings.rend(); ++sharding) {
     if (sharding->dimension == dimension && matchesPattern(sharding->value, value)) {
       return sharding->axes;
     }
   }
-  return {};
+  return std::nullopt;
 }
 
 static void checkMesh(const proto::Mesh &mesh, Fields fields) {
@@ -122,12 +124,10 @@ static void checkMesh(const proto::Mesh &mesh, Fields fields) {
   }
 }
 
-/// plan_r7
-static void checkAxes(const proto::Sharding &sharding, Fields &fields,
+/// plan_r7. Sharding or home.
+template <typename Entry>
+static void checkAxes(const Entry &sharding, Fields &fields,
                       const std::vector<std::string> &known) {
-  if (sharding.axes().empty()) {
-    fields.error("axes", "plan_r7", "missing, expected at least one axis");
-  }
   std::set<std::string> seen;
   for (int i = 0; i < sharding.axes_size(); ++i) {
     const std::string &name = sharding.axes(i);
@@ -142,19 +142,14 @@ static void checkAxes(const proto::Sharding &sharding, Fields &fields,
   }
 }
 
-static void checkPlan(const proto::Plan &plan, Fields &fields) {
-  if (plan.has_mesh()) {
-    checkMesh(plan.mesh(), fields.nested("mesh"));
-  }
-  std::vector<std::string> axes;
-  for (const proto::Axis &axis : plan.mesh().axis()) {
-    axes.push_back(axis.name());
-  }
+template <typename Entries>
+static void checkEntries(const Entries &shardings, const char *field, Fields &fields,
+                         const std::vector<std::string> &axes) {
   std::vector<std::string> dimensions(dimensionNames().begin(), dimensionNames().end());
-  std::map<std::pair<std::string, std::string>, int> entries;
-  for (int i = 0; i < plan.sharding_size(); ++i) {
-    const proto::Sharding &sharding = plan.sharding(i);
-    Fields inner = fields.nested("sharding", i);
+  std::set<std::pair<std::string, std::string>> entries;
+  for (int i = 0; i < shardings.size(); ++i) {
+    const auto &sharding = shardings[i];
+    Fields inner = fields.nested(field, i);
     inner.label("value", "plan_r5", 256, "._/-*"); // plan_r5
     // plan_r6
     inner.required("plan_r6", {"dimension"});
@@ -166,13 +161,25 @@ static void checkPlan(const proto::Plan &plan, Fields &fields) {
     }
     checkAxes(sharding, inner, axes);
     // plan_r8
-    if (!entries.insert({{sharding.value(), sharding.dimension()}, i}).second) {
+    if (!entries.insert({sharding.value(), sharding.dimension()}).second) {
       inner.error("dimension", "plan_r8",
                   "expected one entry for a value and dimension, got a second one for value " +
                       detail::quote(sharding.value()) + " and dimension " +
                       detail::quote(sharding.dimension()));
     }
   }
+}
+
+static void checkPlan(const proto::Plan &plan, Fields &fields) {
+  if (plan.has_mesh()) {
+    checkMesh(plan.mesh(), fields.nested("mesh"));
+  }
+  std::vector<std::string> axes;
+  for (const proto::Axis &axis : plan.mesh().axis()) {
+    axes.push_back(axis.name());
+  }
+  checkEntries(plan.sharding(), "sharding", fields, axes);
+  checkEntries(plan.home(), "home", fields, axes);
 }
 
 static PlanSpec resolve(const proto::Plan &plan, Fields &fields) {
@@ -182,13 +189,18 @@ static PlanSpec resolve(const proto::Plan &plan, Fields &fields) {
     spec.mesh.push_back(
         {axis.name(), axis.size(), fields.nested("mesh").nested("axis", i).location()});
   }
-  for (int i = 0; i < plan.sharding_size(); ++i) {
-    const proto::Sharding &sharding = plan.sharding(i);
-    spec.shardings.push_back({sharding.value(),
-                              sharding.dimension(),
-                              {sharding.axes().begin(), sharding.axes().end()},
-                              fields.nested("sharding", i).location()});
-  }
+  auto resolveEntries = [&](const auto &entries, const char *field) {
+    std::vector<ShardingSpec> specs;
+    for (int i = 0; i < entries.size(); ++i) {
+      specs.push_back({entries[i].value(),
+                       entries[i].dimension(),
+                       {entries[i].axes().begin(), entries[i].axes().end()},
+                       fields.nested(field, i).location()});
+    }
+    return specs;
+  };
+  spec.shardings = resolveEntries(plan.sharding(), "sharding");
+  spec.homes = resolveEntries(plan.home(), "home");
   return spec;
 }
 
@@ -198,6 +210,31 @@ Result<PlanSpec> parsePlan(std::string_view text, const std::string &file) {
 
 Result<PlanSpec> loadPlan(const std::string &path) {
   return detail::loadDescription<PlanSpec>(path, parsePlan);
+}
+
+Result<PlanSpec> parseMesh(std::string_view text) {
+  std::string plan = "version: 1 mesh {";
+  for (size_t begin = 0; begin <= text.size();) {
+    size_t end = std::min(text.find(',', begin), text.size());
+    std::string_view axis = text.substr(begin, end - begin);
+    size_t equals = std::min(axis.find('='), axis.size());
+    std::string_view name = axis.substr(0, equals);
+    std::string_view size = axis.substr(std::min(equals + 1, axis.size()));
+    auto isNamed = [](unsigned char c) { return std::isalnum(c) || c == '_'; };
+    auto isDigit = [](unsigned char c) { return std::isdigit(c); };
+    if (!std::all_of(name.begin(), name.end(), isNamed) || size.empty() || size.size() > 18 ||
+        !std::all_of(size.begin(), size.end(), isDigit)) {
+      return Diagnostics{{{"--mesh", 0, 0},
+                          "",
+                          "plan_r2",
+                          "expected name=size as in dp=2,tp=4, got " + detail::quote(axis)}};
+    }
+    // A leading 0 would make it octal.
+    size.remove_prefix(std::min(size.find_first_not_of('0'), size.size() - 1));
+    plan += " axis { name: \"" + std::string(name) + "\" size: " + std::string(size) + " }";
+    begin = end + 1;
+  }
+  return parsePlan(plan + " }", "--mesh");
 }
 
 std::string printPlan(const PlanSpec &plan) {
@@ -210,14 +247,18 @@ std::string printPlan(const PlanSpec &plan) {
     }
     text += "}\n";
   }
-  for (const ShardingSpec &sharding : plan.shardings) {
-    text += "sharding { value: \"" + sharding.value + "\" dimension: \"" + sharding.dimension +
-            "\" axes: [";
-    for (const std::string &axis : sharding.axes) {
-      text += (&axis == sharding.axes.data() ? "\"" : ", \"") + axis + "\"";
+  auto print = [&](const char *field, const std::vector<ShardingSpec> &entries) {
+    for (const ShardingSpec &entry : entries) {
+      text += std::string(field) + " { value: \"" + entry.value + "\" dimension: \"" +
+              entry.dimension + "\"";
+      for (const std::string &axis : entry.axes) {
+        text += (&axis == entry.axes.data() ? " axes: [\"" : ", \"") + axis + "\"";
+      }
+      text += entry.axes.empty() ? " }\n" : "] }\n";
     }
-    text += "] }\n";
-  }
+  };
+  print("sharding", plan.shardings);
+  print("home", plan.homes);
   return text;
 }
 

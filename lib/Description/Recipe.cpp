@@ -149,6 +149,20 @@ static void checkMixed(const proto::Recipe &recipe, Fields &fields) {
   expect("reduction", given.reduction(), given.reduction() != proto::F64, "F32 or BF16");
 }
 
+static void checkRouting(const proto::Routing &routing, Fields fields) {
+  // recipe_r15
+  fields.real("load_balance_loss", "recipe_r15", {.low = 0, .high = 100});
+  fields.real("router_z_loss", "recipe_r15", {.low = 0, .high = 1});
+  fields.real("capacity_factor", "recipe_r15", {.low = 0, .high = 4096, .above = true});
+  // recipe_r16
+  if (routing.load_balance_loss() == 0) {
+    fields.refused("recipe_r16", {"load_balance_group"}, "without load_balance_loss");
+  }
+  if (!routing.has_capacity_factor()) {
+    fields.refused("recipe_r16", {"capacity_group"}, "without capacity_factor");
+  }
+}
+
 static void checkRecipe(const proto::Recipe &recipe, Fields &fields) {
   // recipe_r2
   fields.required("recipe_r2", {"schedule", "steps"});
@@ -162,6 +176,9 @@ static void checkRecipe(const proto::Recipe &recipe, Fields &fields) {
   // recipe_r12
   fields.real("clip_norm", "recipe_r12", {.low = 0, .high = 1e30, .above = true});
   fields.real("z_loss", "recipe_r12", {.low = 0, .high = 1});
+  if (recipe.has_routing()) {
+    checkRouting(recipe.routing(), fields.nested("routing"));
+  }
 }
 
 static Float8 toSpec(proto::Fp8::Format format) {
@@ -177,6 +194,22 @@ static ScheduleSpec toSpec(const proto::Schedule &schedule) {
                                                              : DecayKind::Cosine;
   spec.finalLearningRateFraction =
       spec.decay == DecayKind::Constant ? 1.0 : schedule.final_learning_rate_fraction();
+  return spec;
+}
+
+static RoutingGroup toSpec(proto::Routing::Group group) {
+  return group == proto::Routing::SEQUENCE ? RoutingGroup::Sequence : RoutingGroup::GlobalBatch;
+}
+
+static RoutingSpec toSpec(const proto::Routing &routing) {
+  RoutingSpec spec;
+  spec.loadBalanceLoss = routing.load_balance_loss();
+  spec.loadBalanceGroup = toSpec(routing.load_balance_group());
+  spec.routerZLoss = routing.router_z_loss();
+  if (routing.has_capacity_factor()) {
+    spec.capacityFactor = routing.capacity_factor();
+  }
+  spec.capacityGroup = toSpec(routing.capacity_group());
   return spec;
 }
 
@@ -203,6 +236,10 @@ static RecipeSpec resolve(const proto::Recipe &recipe, Fields &fields) {
     spec.clipNorm = recipe.clip_norm();
   }
   spec.zLoss = recipe.z_loss();
+  spec.routing = toSpec(recipe.routing());
+  if (recipe.has_routing()) {
+    spec.routingLocation = fields.locationOf("routing");
+  }
   spec.steps = recipe.steps();
   spec.seed = recipe.seed();
   spec.sequenceLengthLocation = fields.locationOf("sequence_length");

@@ -9,6 +9,8 @@
 
 #include "Text.h"
 
+#include <algorithm>
+
 namespace weft::desc {
 
 /// The dimensions that a model has by its description, with their sizes.
@@ -23,6 +25,14 @@ static std::vector<std::pair<std::string, int64_t>> dimensionsOf(const ModelSpec
       {"head", model.headSize},      {"ffn", model.ffn},
       {"vocab", model.vocabulary},   {"hidden", model.hidden},
   };
+  if (model.experts) {
+    dimensions.emplace_back("experts", model.experts->count);
+    // MLPs of different sizes have one name for what they have inside.
+    dimensions.emplace_back("ffn", model.experts->ffn);
+    if (model.experts->sharedFfn > 0) {
+      dimensions.emplace_back("ffn", model.experts->sharedFfn);
+    }
+  }
   if (model.positions == PositionKind::Learned) {
     dimensions.emplace_back("positions", model.maximumLength);
   }
@@ -63,6 +73,11 @@ Diagnostics validateTogether(const ModelSpec &model, const RecipeSpec &recipe,
                                detail::text(recipe.globalBatch) + " samples, got " +
                                detail::text(model.graph->batchNormGroup)});
   }
+  // together_r5
+  if (recipe.routingLocation && !model.experts) {
+    diagnostics.push_back({*recipe.routingLocation, "routing", "together_r5",
+                           "has no effect, as model " + model.name + " has no experts"});
+  }
   // together_r2
   if (!machine.device.peakFlops(recipe.precision)) {
     std::string precision = nameOf(recipe.precision);
@@ -98,12 +113,19 @@ static void checkSharding(const PlanSpec &plan, const ShardingSpec &sharding,
     diagnostics.push_back({sharding.location, "", rule, std::move(message)});
   };
   std::vector<std::string> names;
-  std::optional<int64_t> size;
+  std::vector<int64_t> sizes;
   for (const auto &[name, length] : dimensions) {
-    names.push_back(name);
-    size = name == sharding.dimension ? length : size;
+    if (std::find(names.begin(), names.end(), name) == names.end()) {
+      names.push_back(name);
+    }
+    if (name == sharding.dimension) {
+      sizes.push_back(length);
+    }
   }
-  if (!size) {
+  if (sharding.axes.empty()) {
+    return; // What is whole may as well not be there.
+  }
+  if (sizes.empty()) {
     error("legal_r1", "the model has no dimension " + detail::quote(sharding.dimension) +
                           ", only " + detail::join(names));
     return;
@@ -122,7 +144,9 @@ static void checkSharding(const PlanSpec &plan, const ShardingSpec &sharding,
     ways *= axis->size;
     product += (product.empty() ? "" : " * ") + name + "=" + detail::text(axis->size);
   }
-  if (*size % ways == 0) {
+  auto size =
+      std::find_if(sizes.begin(), sizes.end(), [&](int64_t length) { return length % ways != 0; });
+  if (size == sizes.end()) {
     return;
   }
   std::string total = sharding.axes.size() > 1 ? " = " + detail::text(ways) : "";
@@ -133,11 +157,13 @@ static void checkSharding(const PlanSpec &plan, const ShardingSpec &sharding,
 Diagnostics validatePlan(const ModelSpec &model, const RecipeSpec &recipe,
                          const MachineSpec &machine, const PlanSpec &plan) {
   Diagnostics diagnostics;
-  for (const ShardingSpec &sharding : plan.shardings) {
-    if (model.graph && sharding.dimension != "batch") {
-      continue; // Only the graph knows its dimensions: apply-plan checks them.
+  for (const std::vector<ShardingSpec> *entries : {&plan.shardings, &plan.homes}) {
+    for (const ShardingSpec &sharding : *entries) {
+      if (model.graph && sharding.dimension != "batch") {
+        continue; // Only the graph knows its dimensions: apply-plan checks them.
+      }
+      checkSharding(plan, sharding, dimensionsOf(model, recipe), machine, diagnostics);
     }
-    checkSharding(plan, sharding, dimensionsOf(model, recipe), machine, diagnostics);
   }
   // legal_r3
   if (plan.ranks() > machine.devices()) {

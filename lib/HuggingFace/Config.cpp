@@ -18,7 +18,8 @@ using llvm::StringRef;
 
 namespace {
 
-constexpr StringLiteral kKinds[] = {"gpt2", "llama", "mistral", "qwen2", "qwen3"};
+constexpr StringLiteral kKinds[] = {"gpt2",  "llama",   "mistral",  "qwen2",
+                                    "qwen3", "mixtral", "qwen3_moe"};
 
 /// What has no effect on training: bookkeeping, generation, and heads of other tasks.
 constexpr StringLiteral kHarmless[] = {"_attn_implementation",
@@ -100,6 +101,12 @@ constexpr FieldKey kFieldKeys[] = {
     {"head_size", "n_embd", "head_dim"},
     {"ffn", "n_inner", "intermediate_size"},
     {"norm_epsilon", "layer_norm_epsilon", "rms_norm_eps"},
+    {"experts.experts", "", "num_local_experts"},
+    {"experts.experts_per_token", "", "num_experts_per_tok"},
+    {"experts.ffn", "", "moe_intermediate_size"},
+    {"experts.normalize", "", "norm_topk_prob"},
+    {"experts.layer_period", "", "decoder_sparse_step"},
+    {"experts.first_layer", "", "mlp_only_layers"},
     {"attention_window", "", "sliding_window"},
     {"dropout", "resid_pdrop", ""},
     {"attention_dropout", "attn_pdrop", "attention_dropout"},

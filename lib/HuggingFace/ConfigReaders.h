@@ -18,8 +18,11 @@ namespace weft::hf {
 
 void readGpt2(Keys &keys, desc::ModelSpec &model);
 
-/// Llama, Mistral, Qwen2 and Qwen3.
+/// Llama, Mistral, Qwen2 and Qwen3, and of these with experts Mixtral and Qwen3Moe.
 void readLlama(Keys &keys, Kind kind, desc::ModelSpec &model);
+
+/// The keys that Mixtral and Qwen3Moe have for experts.
+void readExperts(Keys &keys, Kind kind, desc::ModelSpec &model);
 
 } // namespace weft::hf
 

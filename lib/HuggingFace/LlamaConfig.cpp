@@ -42,7 +42,7 @@ void LlamaReader::read() {
   readSizes();
   model.norm = desc::NormKind::RmsNorm;
   model.normBias = false;
-  model.normEpsilon = keys.real("rms_norm_eps", 1e-6);
+  model.normEpsilon = keys.real("rms_norm_eps", kind == Kind::Mixtral ? 1e-5 : 1e-6);
   if (std::string name = keys.word("hidden_act", StringRef("silu")); name != "silu") {
     keys.refuse("hidden_act", "expected silu: the MLP is down(silu(gate(x)) * up(x)), got '" +
                                   readable(name) + "'");
@@ -59,7 +59,10 @@ void LlamaReader::read() {
   }
   readRotary();
   readBiases();
-  model.queryKeyNorm = kind == Kind::Qwen3;
+  model.queryKeyNorm = kind == Kind::Qwen3 || kind == Kind::Qwen3Moe;
+  if (kind == Kind::Mixtral || kind == Kind::Qwen3Moe) {
+    readExperts(keys, kind, model);
+  }
   readWindow();
   model.attentionDropout = keys.real("attention_dropout", 0.0);
   model.tiedEmbeddings = keys.flag("tie_word_embeddings", false);
@@ -95,19 +98,21 @@ void LlamaReader::readBiases() {
     model.mlpBiases = keys.flag("mlp_bias", false);
     [[fallthrough]];
   case Kind::Qwen3:
+  case Kind::Qwen3Moe:
     model.attentionBiases = model.attentionOutputBias = keys.flag("attention_bias", false);
     return;
   case Kind::Qwen2:
     model.attentionBiases = true;
     return;
   case Kind::Mistral:
+  case Kind::Mixtral:
   case Kind::Gpt2:
     return;
   }
 }
 
 void LlamaReader::readRotary() {
-  double theta = keys.real("rope_theta", 10000.0);
+  double theta = keys.real("rope_theta", kind == Kind::Mixtral ? 1e6 : 10000.0);
   // rope_scaling was joined with rope_theta under a new name in transformers 5.
   const llvm::json::Object *old = keys.nested("rope_scaling");
   const llvm::json::Object *joined = keys.nested("rope_parameters");
@@ -152,10 +157,12 @@ void LlamaReader::readRotaryScaling(Keys &scaling, StringRef typeKey) {
 }
 
 void LlamaReader::readWindow() {
-  if (kind == Kind::Mistral) {
-    // Null says that there is none; without the key, transformers takes 4096.
+  if (kind == Kind::Mistral || kind == Kind::Mixtral) {
+    // Null says that there is none; without the key, transformers takes 4096 in Mistral.
+    bool isGiven = keys.has("sliding_window");
     int64_t window = keys.count("sliding_window", 4096);
-    model.attentionWindow = keys.isNull("sliding_window") ? 0 : window;
+    bool isUnlimited = keys.isNull("sliding_window") || (kind == Kind::Mixtral && !isGiven);
+    model.attentionWindow = isUnlimited ? 0 : window;
     return;
   }
   if (kind == Kind::Llama) {
@@ -163,6 +170,12 @@ void LlamaReader::readWindow() {
   }
   bool slides = keys.flag("use_sliding_window", false) && !keys.isNull("sliding_window");
   int64_t window = keys.count("sliding_window", 4096);
+  if (kind == Kind::Qwen3Moe) {
+    // There it holds for all layers or none.
+    keys.passOver({"max_window_layers"});
+    model.attentionWindow = slides ? window : 0;
+    return;
+  }
   bool inAllLayers = slidesInAllLayers(slides);
   if (inAllLayers && !slides) {
     keys.refuse("use_sliding_window", "expected true and a sliding_window, as layer_types has "

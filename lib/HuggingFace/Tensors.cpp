@@ -7,7 +7,6 @@
 
 #include "weft/HuggingFace/Tensors.h"
 
-#include "weft/Description/Validate.h"
 #include "weft/Pipeline/Import/Parameters.h"
 
 #include "llvm/ADT/ArrayRef.h"
@@ -56,8 +55,28 @@ constexpr ModuleName kLlamaNames[] = {
     {"mlp.down", "mlp.down_proj"},
 };
 
-llvm::ArrayRef<ModuleName> moduleNames(Kind kind) {
-  return kind == Kind::Gpt2 ? llvm::ArrayRef(kGpt2Names) : llvm::ArrayRef(kLlamaNames);
+// Of experts; the star stands for the number of one.
+constexpr ModuleName kMixtralNames[] = {
+    {"router", "block_sparse_moe.gate"},
+    {"experts.up", "block_sparse_moe.experts.*.w3"},
+    {"experts.gate", "block_sparse_moe.experts.*.w1"},
+    {"experts.down", "block_sparse_moe.experts.*.w2"},
+};
+
+constexpr ModuleName kQwenExpertNames[] = {
+    {"router", "mlp.gate"},
+    {"experts.up", "mlp.experts.*.up_proj"},
+    {"experts.gate", "mlp.experts.*.gate_proj"},
+    {"experts.down", "mlp.experts.*.down_proj"},
+};
+
+/// What a module of ours is called in checkpoints of this kind.
+StringRef theirName(Kind kind, StringRef module) {
+  llvm::SmallVector<ModuleName> names(kind == Kind::Gpt2 ? llvm::ArrayRef(kGpt2Names)
+                                                         : llvm::ArrayRef(kLlamaNames));
+  llvm::append_range(names, kind == Kind::Mixtral ? llvm::ArrayRef(kMixtralNames)
+                                                  : llvm::ArrayRef(kQwenExpertNames));
+  return llvm::find_if(names, [&](const ModuleName &name) { return name.ours == module; })->theirs;
 }
 
 /// "layers.3.mlp" -> "layers.3." and "mlp"; nothing and the name where it is in no layer.
@@ -69,20 +88,29 @@ std::pair<StringRef, StringRef> splitLayer(StringRef name) {
   return {name.take_front(end), name.drop_front(end)};
 }
 
-/// The tensor that holds parameter `name`.
-std::string tensorName(Kind kind, StringRef prefix, StringRef name) {
+/// The tensor that holds parameter `name`, or that of expert number `expert` if it is of experts.
+std::string tensorName(Kind kind, StringRef prefix, StringRef name, int64_t expert) {
   if (name == "head.weight") {
     return kHeadName;
   }
   auto [layer, inside] = splitLayer(name);
   auto [module, part] = inside.rsplit('.');
-  auto found = llvm::find_if(moduleNames(kind),
-                             [module = module](const ModuleName &n) { return n.ours == module; });
+  auto [before, after] = theirName(kind, module).split('*');
+  std::string inLayer = before.str();
+  if (!after.empty()) {
+    inLayer += std::to_string(expert) + after.str();
+  }
   // GPT-2 calls its layers "h".
   std::string theirs = kind == Kind::Gpt2 && !layer.empty()
                            ? "h." + layer.drop_front(StringRef("layers.").size()).str()
                            : layer.str();
-  return (prefix + llvm::Twine(theirs) + found->theirs + "." + part).str();
+  return (prefix + llvm::Twine(theirs) + inLayer + "." + part).str();
+}
+
+/// Experts that have a tensor each for this parameter; 1 for what is not of experts.
+int64_t countParts(const desc::ModelSpec &model, const Parameter &parameter) {
+  bool isOfExperts = splitLayer(parameter.name).second.starts_with("experts.");
+  return isOfExperts ? model.experts->count : 1;
 }
 
 /// Splits the parameter's dimensions into those of outputs and of inputs.
@@ -94,9 +122,10 @@ Slot makeSlot(const desc::ModelSpec &model, const Parameter &parameter) {
   bool sumsOverHeads = StringRef(parameter.name).ends_with("attention.output.weight");
   slot.isVector = !parameter.decays();
   size_t rank = parameter.dimensions.size();
+  llvm::SmallVector<int64_t> shape = parameterShape(model, parameter);
   size_t outputs = slot.isVector ? rank : sumsOverHeads ? 1 : rank - 1;
   for (size_t i = 0; i < rank; ++i) {
-    slot.shape.push_back(*desc::dimensionSize(model, {}, parameter.dimensions[i]));
+    slot.shape.push_back(shape[i]);
     (i < outputs ? slot.outputs : slot.inputs) *= slot.shape.back();
   }
   return slot;
@@ -113,14 +142,19 @@ std::vector<Slot> weft::hf::parameterSlots(const Config &config, bool hasPrefix)
   std::vector<Slot> slots;
   llvm::StringMap<int64_t> outputsOf; // of tensors, so far
   for (const Parameter &parameter : modelParameters(config.model)) {
-    Slot slot = makeSlot(config.model, parameter);
-    slot.tensor = tensorName(config.kind, prefix, parameter.name);
-    // Embeddings and the head are no Conv1D.
-    bool isProjection = !slot.isVector && !splitLayer(parameter.name).first.empty();
-    slot.isTransposed = config.kind == Kind::Gpt2 && isProjection;
-    slot.firstOutput = outputsOf[slot.tensor];
-    outputsOf[slot.tensor] += slot.outputs;
-    slots.push_back(std::move(slot));
+    int64_t parts = countParts(config.model, parameter);
+    for (int64_t part = 0; part < parts; ++part) {
+      Slot slot = makeSlot(config.model, parameter);
+      slot.outputs /= parts;
+      slot.skippedOutputs = part * slot.outputs;
+      slot.tensor = tensorName(config.kind, prefix, parameter.name, part);
+      // Embeddings and the head are no Conv1D.
+      bool isProjection = !slot.isVector && !splitLayer(parameter.name).first.empty();
+      slot.isTransposed = config.kind == Kind::Gpt2 && isProjection;
+      slot.firstOutput = outputsOf[slot.tensor];
+      outputsOf[slot.tensor] += slot.outputs;
+      slots.push_back(std::move(slot));
+    }
   }
   for (Slot &slot : slots) {
     int64_t outputs = outputsOf[slot.tensor];

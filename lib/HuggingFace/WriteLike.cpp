@@ -15,6 +15,7 @@
 #include "llvm/Support/Path.h"
 
 #include <cmath>
+#include <map>
 #include <set>
 
 using namespace weft;
@@ -29,7 +30,11 @@ class LikeWriter {
 public:
   LikeWriter(const Folder &folder, const Weights &like, const std::string &source,
              desc::Diagnostics &diagnostics)
-      : folder(folder), like(like), source(source), diagnostics(diagnostics) {}
+      : folder(folder), like(like), source(source), diagnostics(diagnostics) {
+    for (const Slot &slot : folder.getSlots()) {
+      slotsOf[slot.tensor].push_back(&slot);
+    }
+  }
 
   bool openSource();
   bool writeFile(size_t number, const std::string &target);
@@ -52,6 +57,8 @@ private:
   const std::string &source;
   desc::Diagnostics &diagnostics;
   rt::SafetensorsFile parameters;
+  /// By the name of the tensor.
+  std::map<std::string, std::vector<const Slot *>> slotsOf;
 };
 
 bool LikeWriter::openSource() {
@@ -104,7 +111,8 @@ bool LikeWriter::fillSlot(const Slot &slot, const Tensor &tensor, std::vector<ch
   char *first = bytes.data() + slot.offset() * rt::sizeOf(to);
   std::vector<float> row(size_t(slot.inputs));
   for (int64_t i = 0; i < slot.outputs; ++i) {
-    rt::decode(from, parameter.data.data() + i * slot.inputs * rt::sizeOf(from), 1, slot.inputs,
+    int64_t element = (slot.skippedOutputs + i) * slot.inputs;
+    rt::decode(from, parameter.data.data() + element * rt::sizeOf(from), 1, slot.inputs,
                row.data());
     for (float value : row) {
       if (std::isfinite(value) && std::abs(value) >= rt::leastTooLarge(to)) {
@@ -123,11 +131,8 @@ bool LikeWriter::fill(const std::string &name, const Tensor &tensor, std::vector
   // A head that repeats the embedding goes on repeating it.
   bool isTiedHead = name == kHeadName && folder.getConfig().model.tiedEmbeddings;
   const std::string &meant = isTiedHead ? folder.getSlots().front().tensor : name;
-  bool filled = true;
-  for (const Slot &slot : folder.getSlots()) {
-    filled = filled && (slot.tensor != meant || fillSlot(slot, tensor, bytes));
-  }
-  return filled;
+  return llvm::all_of(slotsOf[meant],
+                      [&](const Slot *slot) { return fillSlot(*slot, tensor, bytes); });
 }
 
 bool LikeWriter::writeFile(size_t number, const std::string &target) {

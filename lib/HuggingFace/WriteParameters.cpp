@@ -14,7 +14,7 @@ using namespace weft::hf;
 
 namespace {
 
-/// Writes one parameter, row by row of its matrix.
+/// Writes one parameter or a part of it, row by row of its matrix.
 bool writeSlot(const Slot &slot, const Weights &weights, rt::OutputFile &file, std::string &error) {
   const rt::SafetensorsFile::Tensor &tensor = weights.tensorOf(slot);
   rt::FloatType type = *rt::floatTypeOf(tensor.dtype);
@@ -42,7 +42,9 @@ bool writeAll(const std::vector<Slot> &slots, const Weights &weights, const std:
               std::string &error) {
   std::vector<rt::TensorHeader> headers;
   for (const Slot &slot : slots) {
-    headers.push_back({slot.parameter, rt::ElementType::F32, slot.shape});
+    if (slot.skippedOutputs == 0) {
+      headers.push_back({slot.parameter, rt::ElementType::F32, slot.shape});
+    }
   }
   rt::OutputFile file;
   if (!file.open(path, error) ||

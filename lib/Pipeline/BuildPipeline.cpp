@@ -22,7 +22,9 @@ void buildPlan(OpPassManager &manager, const PipelineOptions &options) {
   ApplyPlanPassOptions plan;
   plan.plan = options.plan;
   plan.batch = options.batch;
-  buildPlanPipeline(manager, plan);
+  SearchShardingsPassOptions search;
+  search.machine = options.machine;
+  buildPlanPipeline(manager, plan, search);
 }
 
 void buildPartition(OpPassManager &manager, const PipelineOptions &options) {

@@ -7,6 +7,7 @@
 
 #include "weft/InitAll.h"
 
+#include "weft/Conversion/Shard/Passes.h"
 #include "weft/Dialect/Weft/IR/ScalarOps.h"
 #include "weft/Dialect/Weft/IR/Weft.h"
 #include "weft/Pipeline/Differentiate/Passes.h"
@@ -22,6 +23,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Shard/IR/ShardDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Transforms/Passes.h"
 
@@ -32,6 +34,8 @@ void weft::registerAllWeft(DialectRegistry &registry) {
   // What kernels are lowered through.
   registry.insert<cf::ControlFlowDialect, LLVM::LLVMDialect, memref::MemRefDialect, scf::SCFDialect,
                   vector::VectorDialect>();
+  // What convert-weft-to-shard writes.
+  registry.insert<shard::ShardDialect>();
   registerScalarOpModels(registry);
   registerHostLoweringModels(registry);
   registerEmitTranslations(registry);
@@ -44,6 +48,7 @@ void weft::registerAllWeftPasses() {
   registerPartitionPasses();
   registerSchedulePasses();
   registerLowerPasses();
+  registerShardConversionPasses();
   // canonicalize, cse, symbol-dce and the like.
   registerTransformsPasses();
 }

@@ -36,7 +36,7 @@ FailureOr<std::unique_ptr<cost::Predictor>> weft::makePredictor(Operation *op, S
   return std::make_unique<cost::Predictor>(*spec);
 }
 
-static planner::Layout toLayout(ShardingAttr sharding) {
+planner::Layout weft::toLayout(ShardingAttr sharding) {
   planner::Layout layout;
   for (ArrayAttr dim : sharding.getDims()) {
     layout.dims.push_back(toAxes(sharding.getMesh(), dim));

@@ -15,51 +15,101 @@ namespace weft::planner {
 namespace {
 
 /// A number for each joint option of some nodes, those of the last varying fastest.
-struct Table {
+struct JointTable {
   std::vector<uint32_t> scope; // Ascending.
   std::vector<double> values;
 };
 
+/// Of each node the options that are left, ascending.
+using Left = std::vector<std::vector<uint32_t>>;
+
 class BucketElimination {
 public:
-  BucketElimination(const Energies &energies, size_t maxTable)
-      : energies(energies), maxTable(maxTable), neighbors(energies.nodes.size()) {
-    for (uint32_t node = 0; node < energies.nodes.size(); ++node) {
-      tables.push_back({{node}, energies.nodes[node]});
+  explicit BucketElimination(const Energies &energies)
+      : problem(energies.problem), neighbors(energies.nodes.size()) {
+    for (const std::vector<double> &numbers : energies.nodes) {
+      std::vector<uint32_t> &options = left.emplace_back();
+      JointTable &table = tables.emplace_back(JointTable{{uint32_t(left.size() - 1)}, {}});
+      for (uint32_t option = 0; option < numbers.size(); ++option) {
+        if (numbers[option] < kInfinity) {
+          options.push_back(option);
+          table.values.push_back(numbers[option]);
+        }
+      }
     }
-    for (const Pair &pair : energies.pairs) {
-      tables.push_back({{pair.a, pair.b}, pair.table});
-      neighbors[pair.a].insert(pair.b);
-      neighbors[pair.b].insert(pair.a);
+    for (const Edge &edge : problem.edges) {
+      neighbors[edge.a].insert(edge.b);
+      neighbors[edge.b].insert(edge.a);
     }
   }
 
-  Elimination run() {
-    std::vector<bool> gone(neighbors.size());
-    for (size_t left = neighbors.size(); left > 0; --left) {
-      uint32_t node = cheapest(gone);
+  /// Nodes in the order of the least table, if all tables together take no more than `maxWork`.
+  bool findOrder(size_t maxWork) {
+    std::vector<std::set<uint32_t>> graph = neighbors;
+    std::vector<bool> gone(graph.size());
+    double work = 0;
+    while (order.size() < graph.size()) {
+      uint32_t node = cheapest(graph, gone);
       gone[node] = true;
-      removeFromGraph(node);
+      work += sizeAround(graph, node) * double(left[node].size());
+      if (work > double(maxWork) || left[node].empty()) {
+        return false;
+      }
+      result.width = std::max(result.width, graph[node].size());
+      remove(graph, node);
+      order.push_back(node);
+    }
+    return true;
+  }
+
+  Elimination run() {
+    for (const Edge &edge : problem.edges) {
+      tables.push_back(tableOf(edge));
+    }
+    for (uint32_t node : order) {
       eliminate(node);
     }
-    result.choice.resize(neighbors.size());
+    std::vector<uint32_t> places(order.size());
     for (size_t at = order.size(); at-- > 0;) {
-      result.choice[order[at]] = bestOption(order[at], buckets[at]);
+      places[order[at]] = bestPlace(order[at], buckets[at], places);
+    }
+    for (uint32_t node = 0; node < places.size(); ++node) {
+      result.choice.push_back(left[node][places[node]]);
     }
     return std::move(result);
   }
 
 private:
-  /// The node whose elimination leaves the smallest table; of equal ones the first.
-  uint32_t cheapest(const std::vector<bool> &gone) const {
+  size_t options(uint32_t node) const { return left[node].size(); }
+
+  JointTable tableOf(const Edge &edge) const {
+    bool ascends = edge.a < edge.b;
+    JointTable table{{std::min(edge.a, edge.b), std::max(edge.a, edge.b)}, {}};
+    for (uint32_t low : left[table.scope[0]]) {
+      for (uint32_t high : left[table.scope[1]]) {
+        table.values.push_back(problem.seconds(edge, ascends ? low : high, ascends ? high : low));
+      }
+    }
+    return table;
+  }
+
+  /// Numbers in the table that eliminating `node` leaves.
+  double sizeAround(const std::vector<std::set<uint32_t>> &graph, uint32_t node) const {
+    double size = 1;
+    for (uint32_t other : graph[node]) {
+      size *= double(options(other));
+    }
+    return size;
+  }
+
+  /// Of equal ones the first.
+  uint32_t cheapest(const std::vector<std::set<uint32_t>> &graph,
+                    const std::vector<bool> &gone) const {
     uint32_t best = 0;
     double smallest = kInfinity;
-    for (uint32_t node = 0; node < neighbors.size(); ++node) {
-      double size = 1;
-      for (uint32_t other : neighbors[node]) {
-        size *= double(energies.options(other));
-      }
-      if (!gone[node] && size < smallest) {
+    for (uint32_t node = 0; node < graph.size(); ++node) {
+      double size = gone[node] ? kInfinity : sizeAround(graph, node);
+      if (size < smallest) {
         smallest = size;
         best = node;
       }
@@ -67,74 +117,36 @@ private:
     return best;
   }
 
-  /// Its neighbours become each other's.
-  void removeFromGraph(uint32_t node) {
-    for (uint32_t a : neighbors[node]) {
-      neighbors[a].erase(node);
-      for (uint32_t b : neighbors[node]) {
+  /// The neighbours of `node` become each other's.
+  static void remove(std::vector<std::set<uint32_t>> &graph, uint32_t node) {
+    for (uint32_t a : graph[node]) {
+      graph[a].erase(node);
+      for (uint32_t b : graph[node]) {
         if (a != b) {
-          neighbors[a].insert(b);
+          graph[a].insert(b);
         }
       }
     }
   }
 
   void eliminate(uint32_t node) {
-    std::vector<Table> bucket, others;
-    for (Table &table : tables) {
+    std::vector<JointTable> bucket, others;
+    for (JointTable &table : tables) {
       bool mentions = std::binary_search(table.scope.begin(), table.scope.end(), node);
       (mentions ? bucket : others).push_back(std::move(table));
     }
     tables = std::move(others);
-    for (const std::vector<size_t> &part : split(node, bucket)) {
-      Table message = minimize(node, bucket, part);
-      if (message.scope.empty()) {
-        result.bound += message.values[0];
-      } else {
-        tables.push_back(std::move(message));
-      }
+    JointTable message = minimize(node, bucket);
+    if (!message.scope.empty()) {
+      tables.push_back(std::move(message));
     }
-    order.push_back(node);
     buckets.push_back(std::move(bucket));
-  }
-
-  /// The tables of a bucket in as few parts as leave no table above the limit, mostly one.
-  std::vector<std::vector<size_t>> split(uint32_t node, const std::vector<Table> &bucket) {
-    std::vector<size_t> bySize(bucket.size());
-    for (size_t i = 0; i < bySize.size(); ++i) {
-      bySize[i] = i;
-    }
-    std::sort(bySize.begin(), bySize.end(), [&](size_t a, size_t b) {
-      size_t sizeA = bucket[a].values.size(), sizeB = bucket[b].values.size();
-      return std::pair(sizeB, a) < std::pair(sizeA, b);
-    });
-    std::vector<std::vector<size_t>> parts;
-    std::vector<std::vector<uint32_t>> scopes;
-    for (size_t table : bySize) {
-      size_t part = 0;
-      std::vector<uint32_t> joined;
-      for (; part < parts.size(); ++part) {
-        joined = join(scopes[part], bucket[table].scope);
-        if (sizeOf(joined) / double(energies.options(node)) <= double(maxTable)) {
-          break;
-        }
-      }
-      if (part == parts.size()) {
-        parts.emplace_back();
-        scopes.emplace_back();
-        joined = bucket[table].scope;
-      }
-      parts[part].push_back(table);
-      scopes[part] = joined;
-      result.width = std::max(result.width, joined.size() - 1);
-    }
-    return parts;
   }
 
   double sizeOf(const std::vector<uint32_t> &scope) const {
     double size = 1;
     for (uint32_t node : scope) {
-      size *= double(energies.options(node));
+      size *= double(options(node));
     }
     return size;
   }
@@ -146,19 +158,19 @@ private:
     return joined;
   }
 
-  /// The least sum of the tables in `part` over the options of `node`, for all others' options.
-  Table minimize(uint32_t node, const std::vector<Table> &bucket, const std::vector<size_t> &part) {
-    Table message;
-    for (size_t table : part) {
-      message.scope = join(message.scope, bucket[table].scope);
+  /// The least sum of the tables over the options of `node`, for all others' options.
+  JointTable minimize(uint32_t node, const std::vector<JointTable> &bucket) const {
+    JointTable message;
+    for (const JointTable &table : bucket) {
+      message.scope = join(message.scope, table.scope);
     }
     std::erase(message.scope, node);
     size_t count = size_t(sizeOf(message.scope));
     message.values.assign(count, 0);
-    std::vector<double> sums(energies.options(node));
+    std::vector<double> sums(options(node));
     std::vector<Cursor> cursors;
-    for (size_t table : part) {
-      cursors.push_back(cursorOf(bucket[table], message.scope, node));
+    for (const JointTable &table : bucket) {
+      cursors.push_back(cursorOf(table, message.scope, node));
     }
     std::vector<uint32_t> index(message.scope.size(), 0);
     for (size_t at = 0; at < count; ++at) {
@@ -184,7 +196,8 @@ private:
     size_t offset = 0;
   };
 
-  Cursor cursorOf(const Table &table, const std::vector<uint32_t> &scope, uint32_t node) const {
+  Cursor cursorOf(const JointTable &table, const std::vector<uint32_t> &scope,
+                  uint32_t node) const {
     Cursor cursor{table.values.data(), 0, std::vector<size_t>(scope.size(), 0)};
     size_t stride = 1;
     for (size_t at = table.scope.size(); at-- > 0;) {
@@ -195,7 +208,7 @@ private:
         size_t place = size_t(std::lower_bound(scope.begin(), scope.end(), member) - scope.begin());
         cursor.strides[place] = stride;
       }
-      stride *= energies.options(member);
+      stride *= options(member);
     }
     return cursor;
   }
@@ -203,7 +216,7 @@ private:
   void advance(std::vector<uint32_t> &index, const std::vector<uint32_t> &scope,
                std::vector<Cursor> &cursors) const {
     for (size_t at = scope.size(); at-- > 0;) {
-      bool wraps = ++index[at] == energies.options(scope[at]);
+      bool wraps = ++index[at] == options(scope[at]);
       for (Cursor &cursor : cursors) {
         cursor.offset += cursor.strides[at];
         cursor.offset -= wraps ? cursor.strides[at] * index[at] : 0;
@@ -216,18 +229,20 @@ private:
   }
 
   /// The option of `node` that goes best with what was chosen for the nodes eliminated after it.
-  uint32_t bestOption(uint32_t node, const std::vector<Table> &bucket) const {
-    std::vector<double> sums(energies.options(node), 0);
-    for (const Table &table : bucket) {
+  /// Options are meant by their places among those left.
+  uint32_t bestPlace(uint32_t node, const std::vector<JointTable> &bucket,
+                     const std::vector<uint32_t> &places) const {
+    std::vector<double> sums(options(node), 0);
+    for (const JointTable &table : bucket) {
       size_t stride = 1, own = 0, offset = 0;
       for (size_t at = table.scope.size(); at-- > 0;) {
         uint32_t member = table.scope[at];
         if (member == node) {
           own = stride;
         } else {
-          offset += result.choice[member] * stride;
+          offset += places[member] * stride;
         }
-        stride *= energies.options(member);
+        stride *= options(member);
       }
       for (size_t option = 0; option < sums.size(); ++option) {
         sums[option] += table.values[offset + option * own];
@@ -236,20 +251,24 @@ private:
     return uint32_t(std::min_element(sums.begin(), sums.end()) - sums.begin());
   }
 
-  const Energies &energies;
-  const size_t maxTable;
+  const Problem &problem;
+  Left left;
   std::vector<std::set<uint32_t>> neighbors;
-  std::vector<Table> tables;
+  std::vector<JointTable> tables;
   std::vector<uint32_t> order;
   /// What mentioned each node of `order` when its turn came.
-  std::vector<std::vector<Table>> buckets;
+  std::vector<std::vector<JointTable>> buckets;
   Elimination result;
 };
 
 } // namespace
 
-Elimination eliminate(const Energies &energies, size_t maxTable) {
-  return BucketElimination(energies, maxTable).run();
+std::optional<Elimination> eliminate(const Energies &energies, size_t maxWork) {
+  BucketElimination elimination(energies);
+  if (!elimination.findOrder(maxWork)) {
+    return std::nullopt;
+  }
+  return elimination.run();
 }
 
 } // namespace weft::planner

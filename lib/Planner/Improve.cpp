@@ -7,7 +7,7 @@
 
 #include "SolveParts.h"
 
-#include <cmath>
+#include <algorithm>
 
 namespace weft::planner {
 
@@ -15,94 +15,97 @@ namespace {
 
 class Improvement {
 public:
-  Improvement(const Energies &energies, const Energies &bytes, double limit, Choice &choice)
-      : energies(energies), bytes(bytes), limit(limit), choice(choice), held(bytes.of(choice)) {}
+  Improvement(const Energies &energies, double limit, Choice &choice)
+      : energies(energies), problem(energies.problem), choice(choice) {
+    for (uint32_t node = 0; node < choice.size(); ++node) {
+      held += bytesOf(node, choice[node]);
+    }
+    allowed = std::max(limit, held);
+  }
 
   void run() {
     for (bool changed = true; changed;) {
       changed = false;
-      for (uint32_t node = 0; node < energies.nodes.size(); ++node) {
+      for (uint32_t node = 0; node < choice.size(); ++node) {
         changed |= moveNode(node);
       }
-      for (const Pair &pair : energies.pairs) {
-        changed |= movePair(pair);
+      for (const Edge &edge : problem.edges) {
+        // Two that agree already mostly move one by one.
+        if (problem.seconds(edge, choice[edge.a], choice[edge.b]) > 0) {
+          changed |= moveEnds(edge);
+        }
       }
     }
   }
 
 private:
-  bool moveNode(uint32_t node) {
-    Choice trial = choice;
-    begin(around(energies, choice, node), around(bytes, choice, node));
-    for (trial[node] = 0; trial[node] < energies.options(node); ++trial[node]) {
-      consider(trial, around(energies, trial, node), around(bytes, trial, node));
-    }
-    return take();
+  double bytesOf(uint32_t node, uint32_t option) const {
+    return problem.nodes[node].options[option].bytes;
   }
 
-  bool movePair(const Pair &pair) {
-    auto both = [&](const Energies &numbers, const Choice &of) {
-      // What lies between the two is in the sum of each, and has to be so only once.
-      return around(numbers, of, pair.a) + around(numbers, of, pair.b, &pair);
-    };
-    Choice trial = choice;
-    begin(both(energies, choice), both(bytes, choice));
-    for (trial[pair.a] = 0; trial[pair.a] < energies.options(pair.a); ++trial[pair.a]) {
-      for (trial[pair.b] = 0; trial[pair.b] < energies.options(pair.b); ++trial[pair.b]) {
-        consider(trial, both(energies, trial), both(bytes, trial));
+  /// Not for a gain that may be rounding, or there would be no end.
+  static bool isLess(double a, double b) { return a < b - 1e-12 * b; }
+
+  bool moveNode(uint32_t node) {
+    std::vector<double> sums = energies.around(node, choice);
+    double others = held - bytesOf(node, choice[node]);
+    uint32_t best = choice[node];
+    for (uint32_t option = 0; option < sums.size(); ++option) {
+      if (isLess(sums[option], sums[best]) && others + bytesOf(node, option) <= allowed) {
+        best = option;
       }
     }
-    return take();
-  }
-
-  void begin(double energy, double size) {
-    before = bestEnergy = energy;
-    sizeBefore = size;
-    best = choice;
-  }
-
-  void consider(const Choice &trial, double energy, double size) {
-    // Not for a gain that may be rounding, or there would be no end.
-    bool fits = !std::isfinite(held) || held - sizeBefore + size <= limit;
-    if (energy < bestEnergy * (1 - 1e-12) && fits) {
-      bestEnergy = energy;
-      best = trial;
-    }
-  }
-
-  bool take() {
-    if (bestEnergy == before) {
+    if (best == choice[node]) {
       return false;
     }
-    choice = best;
-    held = bytes.of(choice);
+    held = others + bytesOf(node, best);
+    choice[node] = best;
     return true;
   }
 
-  /// All of `numbers` that `node` takes part in, but for one pair.
-  static double around(const Energies &numbers, const Choice &of, uint32_t node,
-                       const Pair *without = nullptr) {
-    double sum = numbers.nodes[node][of[node]];
-    for (uint32_t number : numbers.pairsOf[node]) {
-      const Pair &pair = numbers.pairs[number];
-      if (!without || pair.a != without->a || pair.b != without->b) {
-        sum += numbers.at(pair, of[pair.a], of[pair.b]);
+  bool moveEnds(const Edge &edge) {
+    // What lies between the two is in neither sum. Other edges between them would be in both.
+    std::vector<double> a = energies.around(edge.a, choice, &edge);
+    std::vector<double> b = energies.around(edge.b, choice, &edge);
+    for (uint32_t number : energies.edgesOf[edge.a]) {
+      const Edge &other = problem.edges[number];
+      if (&other != &edge && (other.a == edge.b || other.b == edge.b)) {
+        return false;
       }
     }
-    return sum;
+    double others = held - bytesOf(edge.a, choice[edge.a]) - bytesOf(edge.b, choice[edge.b]);
+    uint32_t bestA = choice[edge.a], bestB = choice[edge.b];
+    double best = a[bestA] + b[bestB] + problem.seconds(edge, bestA, bestB);
+    for (uint32_t optionA = 0; optionA < a.size(); ++optionA) {
+      for (uint32_t optionB = 0; a[optionA] < best && optionB < b.size(); ++optionB) {
+        double sum = a[optionA] + b[optionB] + problem.seconds(edge, optionA, optionB);
+        double bytes = others + bytesOf(edge.a, optionA) + bytesOf(edge.b, optionB);
+        if (isLess(sum, best) && bytes <= allowed) {
+          best = sum;
+          bestA = optionA;
+          bestB = optionB;
+        }
+      }
+    }
+    if (bestA == choice[edge.a] && bestB == choice[edge.b]) {
+      return false;
+    }
+    choice[edge.a] = bestA;
+    choice[edge.b] = bestB;
+    held = others + bytesOf(edge.a, bestA) + bytesOf(edge.b, bestB);
+    return true;
   }
 
-  const Energies &energies, &bytes;
-  const double limit;
+  const Energies &energies;
+  const Problem &problem;
   Choice &choice;
-  Choice best;
-  double held, before = 0, bestEnergy = 0, sizeBefore = 0;
+  double held = 0, allowed = 0;
 };
 
 } // namespace
 
-void improve(const Energies &energies, const Energies &bytes, double limit, Choice &choice) {
-  Improvement(energies, bytes, limit, choice).run();
+void improve(const Energies &energies, double limit, Choice &choice) {
+  Improvement(energies, limit, choice).run();
 }
 
 } // namespace weft::planner

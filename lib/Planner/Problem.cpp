@@ -40,14 +40,12 @@ Evaluation evaluate(const Problem &problem, const Choice &choice) {
     result.bytes += option.bytes;
   }
   for (const Edge &edge : problem.edges) {
-    size_t at = choice[edge.a] * problem.nodes[edge.b].options.size() + choice[edge.b];
-    double seconds = edge.seconds[at], bytes = edge.bytes.empty() ? 0 : edge.bytes[at];
-    if (!std::isfinite(seconds) || !std::isfinite(bytes)) {
+    double seconds = problem.seconds(edge, choice[edge.a], choice[edge.b]);
+    if (!std::isfinite(seconds)) {
       result.faults.push_back(nameOf(problem, edge.a, choice[edge.a]) + " does not go with " +
                               nameOf(problem, edge.b, choice[edge.b]));
     }
     result.seconds += seconds;
-    result.bytes += bytes;
   }
   if (result.faults.empty() && result.bytes > problem.bytesLimit) {
     result.faults.push_back("needs " + std::to_string(result.bytes) + " bytes, expected at most " +
@@ -57,6 +55,24 @@ Evaluation evaluate(const Problem &problem, const Choice &choice) {
 }
 
 static bool isLegal(double number) { return number >= 0; } // And so not undefined.
+
+/// What is wrong with an edge between nodes and with a table that exist.
+static std::string faultOf(const Problem &problem, const Edge &edge) {
+  const Table &table = problem.tables[edge.table];
+  size_t a = problem.nodes[edge.a].options.size(), b = problem.nodes[edge.b].options.size();
+  if (edge.rows.size() != a || edge.columns.size() != b) {
+    return "has " + std::to_string(edge.rows.size()) + " rows and " +
+           std::to_string(edge.columns.size()) + " columns, expected one for each of " +
+           std::to_string(a) + " and " + std::to_string(b) + " options";
+  }
+  auto below = [](uint32_t limit) { return [limit](uint32_t number) { return number < limit; }; };
+  if (!std::all_of(edge.rows.begin(), edge.rows.end(), below(table.rows)) ||
+      !std::all_of(edge.columns.begin(), edge.columns.end(), below(table.columns))) {
+    return "has a row or column beyond those of table '" + table.name + "'";
+  }
+  return edge.times > 0 && std::isfinite(edge.times) ? ""
+                                                     : "has a number of times that is not above 0";
+}
 
 std::vector<std::string> faultsOf(const Problem &problem) {
   std::vector<std::string> faults;
@@ -73,6 +89,13 @@ std::vector<std::string> faultsOf(const Problem &problem) {
       }
     }
   }
+  for (const Table &table : problem.tables) {
+    if (table.seconds.size() != size_t(table.rows) * table.columns ||
+        !std::all_of(table.seconds.begin(), table.seconds.end(), isLegal)) {
+      faults.push_back("table '" + table.name + "': expected " + std::to_string(table.rows) +
+                       " x " + std::to_string(table.columns) + " numbers of at least 0");
+    }
+  }
   for (size_t i = 0; i < problem.edges.size(); ++i) {
     const Edge &edge = problem.edges[i];
     std::string name = "edge " + std::to_string(i);
@@ -80,17 +103,11 @@ std::vector<std::string> faultsOf(const Problem &problem) {
       faults.push_back(name + " joins " + std::to_string(edge.a) + " and " +
                        std::to_string(edge.b) + ", expected two of " +
                        std::to_string(problem.nodes.size()) + " nodes");
-      continue;
-    }
-    size_t pairs = problem.nodes[edge.a].options.size() * problem.nodes[edge.b].options.size();
-    if (edge.seconds.size() != pairs || (!edge.bytes.empty() && edge.bytes.size() != pairs)) {
-      faults.push_back(name + " has " + std::to_string(edge.seconds.size()) + " times and " +
-                       std::to_string(edge.bytes.size()) + " sizes, expected " +
-                       std::to_string(pairs));
-    }
-    if (!std::all_of(edge.seconds.begin(), edge.seconds.end(), isLegal) ||
-        !std::all_of(edge.bytes.begin(), edge.bytes.end(), isLegal)) {
-      faults.push_back(name + " has a number that is not 0 or more");
+    } else if (edge.table >= problem.tables.size()) {
+      faults.push_back(name + " has table " + std::to_string(edge.table) + ", expected one of " +
+                       std::to_string(problem.tables.size()));
+    } else if (std::string fault = faultOf(problem, edge); !fault.empty()) {
+      faults.push_back(name + " " + fault);
     }
   }
   return faults;

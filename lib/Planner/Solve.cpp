@@ -19,13 +19,12 @@ namespace {
 class Solver {
 public:
   Solver(const Problem &problem, const SolveLimits &limits)
-      : problem(problem), limits(limits), seconds(weigh(problem, 1, 0)),
-        bytes(weigh(problem, 0, 1)) {}
+      : problem(problem), limits(limits), chains(problem) {}
 
   Solution run() {
-    Point fast = at(1, 0);
+    Point fast = at(0);
     solution.lowerBound = fast.bound;
-    if (std::isfinite(fast.bytes) && fast.bytes > problem.bytesLimit) {
+    if (fast.bytes > problem.bytesLimit) {
       withinLimit(fast);
     }
     return std::move(solution);
@@ -35,29 +34,70 @@ private:
   /// What one price of memory leads to.
   struct Point {
     Choice choice;
-    double seconds, bytes;
-    /// Of the weighted sum.
-    double bound;
+    double seconds = kInfinity, bytes = kInfinity;
+    /// Of seconds + price * bytes.
+    double bound = kInfinity;
   };
 
-  Point at(double secondsWeight, double bytesWeight) {
-    Energies energies = weigh(problem, secondsWeight, bytesWeight);
-    std::vector<std::vector<uint32_t>> kept = strikeDeadEnds(energies);
-    Energies less = restrictTo(energies, kept);
-    Elimination found = eliminate(less, limits.maxTable);
-    for (uint32_t node = 0; node < kept.size(); ++node) {
-      found.choice[node] = kept[node][found.choice[node]];
-    }
-    if (solution.optionsLeft == 0) {
-      for (const std::vector<uint32_t> &options : kept) {
-        solution.optionsLeft += options.size();
+  Point at(double price) {
+    Energies energies(problem, price);
+    Point point;
+    double energy = kInfinity;
+    auto take = [&](Choice choice) {
+      improve(energies, kInfinity, choice);
+      if (double found = energies.of(choice); found < energy) {
+        energy = found;
+        point.choice = std::move(choice);
+      }
+    };
+    chains.restart();
+    point.bound = -kInfinity;
+    bool exact = false;
+    double gained = 0;
+    for (int pass = 0; pass < limits.maxPasses; ++pass) {
+      if (auto best = eliminate(energies, limits.maxWork)) {
+        take(std::move(best->choice));
+        solution.width = std::max(solution.width, best->width);
+        exact = true;
+        break;
+      }
+      double before = point.bound;
+      point.bound = chains.pass(energies, energy);
+      if (point.bound >= energy) {
+        exact = true;
+        break;
+      }
+      take(chains.decode(energies));
+      gained = gained / 2 + (point.bound - before) / 2;
+      if (pass > 3 && gained < 1e-4 * std::abs(point.bound)) {
+        break;
       }
     }
-    solution.width = std::max(solution.width, found.width);
-    improve(energies, bytes, kInfinity, found.choice);
-    Point point{found.choice, seconds.of(found.choice), bytes.of(found.choice), found.bound};
-    keep(point.choice);
+    if (!exact) {
+      searchAround(energies, take);
+    }
+    point.bound = exact ? energy : std::min(point.bound, energy);
+    if (energy < kInfinity) {
+      Evaluation cost = evaluate(problem, point.choice);
+      point.seconds = cost.seconds;
+      point.bytes = cost.bytes;
+      keep(point.choice);
+    }
+    solution.optionsLeft = std::max(solution.optionsLeft, energies.optionsLeft());
     return point;
+  }
+
+  /// The best choice of options that the messages like best.
+  template <typename Take> void searchAround(const Energies &energies, const Take &take) {
+    for (size_t options = 64; options > 1; options /= 2) {
+      Energies near = energies;
+      chains.restrictTo(options, near);
+      if (auto best = eliminate(near, limits.maxWork)) {
+        take(std::move(best->choice));
+        solution.width = std::max(solution.width, best->width);
+        return;
+      }
+    }
   }
 
   void keep(const Choice &choice) {
@@ -67,13 +107,40 @@ private:
       solution.seconds = cost.seconds;
       solution.bytes = cost.bytes;
     }
+    if (cost.seconds < kInfinity && cost.bytes < solution.smallestBytes) {
+      solution.smallest = choice;
+      solution.smallestBytes = cost.bytes;
+    }
+  }
+
+  /// Above the seconds of all choices that are allowed.
+  double allSeconds() const {
+    double sum = 0;
+    auto addLargest = [&](double times, auto begin, auto end, auto seconds) {
+      double largest = 0;
+      for (auto at = begin; at != end; ++at) {
+        largest = std::isfinite(seconds(*at)) ? std::max(largest, seconds(*at)) : largest;
+      }
+      sum += times * largest;
+    };
+    for (const Node &node : problem.nodes) {
+      addLargest(1, node.options.begin(), node.options.end(),
+                 [](const Option &option) { return option.seconds; });
+    }
+    for (const Edge &edge : problem.edges) {
+      const std::vector<double> &table = problem.tables[edge.table].seconds;
+      addLargest(edge.times, table.begin(), table.end(), [](double seconds) { return seconds; });
+    }
+    return sum;
   }
 
   /// Along the lower hull of (bytes, seconds): the line through a point that is too large and one
   /// that fits gives the next price, until nothing lies below it.
   void withinLimit(Point large) {
-    Point small = at(0, 1);
-    if (small.bound > problem.bytesLimit) {
+    // At such a price a byte weighs more than all seconds.
+    double most = allSeconds(), highest = 1e3 * (most + 1);
+    Point small = at(highest);
+    if ((small.bound - most) / highest > problem.bytesLimit) {
       solution.lowerBound = kInfinity;
       return;
     }
@@ -82,7 +149,7 @@ private:
       if (!(price > 0) || !std::isfinite(price)) {
         break;
       }
-      Point next = at(1, price);
+      Point next = at(price);
       solution.lowerBound = std::max(solution.lowerBound, next.bound - price * problem.bytesLimit);
       double line = large.seconds + price * large.bytes;
       bool isBelow = next.seconds + price * next.bytes < line * (1 - 1e-9);
@@ -91,9 +158,10 @@ private:
         break;
       }
     }
+    Energies seconds(problem, 0);
     for (Choice choice : {small.choice, solution.choice}) {
       if (!choice.empty()) {
-        improve(seconds, bytes, problem.bytesLimit, choice);
+        improve(seconds, problem.bytesLimit, choice);
         keep(choice);
       }
     }
@@ -101,7 +169,7 @@ private:
 
   const Problem &problem;
   const SolveLimits limits;
-  const Energies seconds, bytes;
+  ChainBounds chains;
   Solution solution;
 };
 

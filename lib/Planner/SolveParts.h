@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Steps work on energies: one number for each option and each pair of options, seconds
-// with bytes at some price. See Solve.h.
+// Steps work on energies: seconds with bytes at some price. An option that no best choice
+// needs is struck out, by an energy of infinity. See Solve.h.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,49 +15,76 @@
 
 #include "weft/Planner/Solve.h"
 
+#include <optional>
+
 namespace weft::planner {
 
-/// Two nodes, a < b, and a number for each two of their options, those of a major.
-struct Pair {
-  uint32_t a = 0, b = 0;
-  std::vector<double> table;
-};
-
+/// A problem at one price of memory. Does not own the problem.
 struct Energies {
-  std::vector<std::vector<double>> nodes;
-  /// At most one for any two nodes, ordered by them.
-  std::vector<Pair> pairs;
-  /// For each node, the numbers of its pairs.
-  std::vector<std::vector<uint32_t>> pairsOf;
+  Energies(const Problem &problem, double price);
 
-  size_t options(uint32_t node) const { return nodes[node].size(); }
-  double at(const Pair &pair, uint32_t optionA, uint32_t optionB) const {
-    return pair.table[optionA * options(pair.b) + optionB];
-  }
+  const Problem &problem;
+  /// For each node one number for each option.
+  std::vector<std::vector<double>> nodes;
+  /// For each node, the numbers of its edges.
+  std::vector<std::vector<uint32_t>> edgesOf;
+
   double of(const Choice &choice) const;
+  /// What options of `node` take while all other nodes are as in `choice`; but for one edge.
+  std::vector<double> around(uint32_t node, const Choice &choice,
+                             const Edge *without = nullptr) const;
+  /// Options that are not struck out, of all nodes together.
+  size_t optionsLeft() const;
 };
 
-/// `secondsWeight` * seconds + `bytesWeight` * bytes.
-Energies weigh(const Problem &problem, double secondsWeight, double bytesWeight);
+/// Messages along the edges, from which a lower bound follows whatever they say, and that passes
+/// over all nodes make better: sequential tree-reweighted message passing (V. Kolmogorov, 2006).
+class ChainBounds {
+public:
+  explicit ChainBounds(const Problem &problem);
 
-/// The options of each node that some best choice may need, ascending; at least one of each.
-std::vector<std::vector<uint32_t>> strikeDeadEnds(const Energies &energies);
+  /// Goes over all nodes and back. Strikes out what no choice of an energy up to `upper` has.
+  /// Returns a bound below the energies of all others.
+  double pass(Energies &energies, double upper);
 
-/// Only the options of `kept`.
-Energies restrictTo(const Energies &energies, const std::vector<std::vector<uint32_t>> &kept);
+  /// For other energies: messages stay, which are a good start, and bounds are forgotten.
+  void restart() { bound = -kInfinity; }
+
+  /// A choice that agrees with the messages.
+  Choice decode(const Energies &energies) const;
+
+  /// Strikes out all but the best `options` of each node, as far as messages tell.
+  void restrictTo(size_t options, Energies &energies) const;
+
+private:
+  std::vector<double> &messageTo(uint32_t node, uint32_t edge);
+  const std::vector<double> &messageTo(uint32_t node, uint32_t edge) const;
+  std::vector<double> sumAt(const Energies &energies, uint32_t node) const;
+  double visit(Energies &energies, uint32_t node, bool forth, double upper);
+  double send(uint32_t node, uint32_t edge, const std::vector<double> &sum, double share);
+
+  const Problem &problem;
+  /// For each edge, one number for each row, and one for each column.
+  std::vector<std::vector<double>> toA, toB;
+  /// Of each table, its columns as rows.
+  std::vector<std::vector<double>> transposed;
+  /// What one chain of edges has of a node's energy: as many chains go through it as it has edges
+  /// to later nodes or to earlier ones, whichever are more.
+  std::vector<double> share;
+  double bound = -kInfinity;
+};
 
 struct Elimination {
   Choice choice;
-  /// No choice has a lower energy. That of `choice` if no table was split.
-  double bound = 0;
   size_t width = 0;
 };
 
-Elimination eliminate(const Energies &energies, size_t maxTable);
+/// The best choice of options that are left; nothing if that would take more than `maxWork` sums.
+std::optional<Elimination> eliminate(const Energies &energies, size_t maxWork);
 
-/// Changes `choice`, one node or two neighbours at a time, as long as its energy falls and the
-/// change of `bytes` keeps it within `limit`. `bytes` are energies of the same problem.
-void improve(const Energies &energies, const Energies &bytes, double limit, Choice &choice);
+/// Changes `choice`, one node or two neighbours at a time, as long as its energy falls and its
+/// bytes stay within `limit`, or do not grow beyond it.
+void improve(const Energies &energies, double limit, Choice &choice);
 
 } // namespace weft::planner
 

@@ -37,6 +37,13 @@ bool Books::open(int64_t firstStep, int64_t endStep, MetricsFile how, std::strin
   first = step = firstStep;
   end = endStep;
   losses.reserve(size_t(std::min<int64_t>(end - first, 1 << 20)));
+  constexpr std::string_view prefix = "dropped/";
+  for (uint32_t i = 0; i < program.observations.size(); ++i) {
+    std::string_view name = program.observations[i].name;
+    if (name.starts_with(prefix)) {
+      drops.push_back({i, name.substr(prefix.size()), 0});
+    }
+  }
   uint64_t keep = 0;
   return options.metrics.empty() ||
          ((how == MetricsFile::Anew || metricsBefore(options.metrics, first, keep, error)) &&
@@ -50,6 +57,23 @@ void Books::beginStep() {
   if (step == first) {
     runBegin = stepBegin;
   }
+}
+
+void Books::setDropped(uint32_t observation, double value) {
+  for (Drops &layer : drops) {
+    if (layer.observation == observation) {
+      layer.count = value;
+    }
+  }
+}
+
+bool Books::writeDrops(std::string &error) {
+  for (const Drops &layer : drops) {
+    if (!metrics.write(jsonLine(DropMetrics{step, layer.layer, layer.count}).text(), error)) {
+      return false;
+    }
+  }
+  return true;
 }
 
 bool Books::endStep(std::string &error) {
@@ -69,8 +93,14 @@ bool Books::endStep(std::string &error) {
     line.peakShare =
         program.stepFlops / (line.seconds * program.peakFlopsPerRank * double(program.rankCount()));
   }
+  for (const Drops &layer : drops) {
+    line.dropped = line.dropped.value_or(0) + layer.count;
+  }
   if (loss) {
     losses.push_back(*loss);
+  }
+  if (metrics.isOpen() && !writeDrops(error)) {
+    return false;
   }
   pausedSeconds = validationSeconds;
   ++step;

@@ -37,6 +37,8 @@ public:
   /// The step that runs now has come to a loss, a gradient norm.
   void setLoss(double value) { loss = value; }
   void setGradientNorm(double value) { gradientNorm = value; }
+  /// How often a token was dropped, by the number of an observation; others are passed over.
+  void setDropped(uint32_t observation, double value);
   bool endStep(std::string &error);
 
   void beginValidation();
@@ -66,12 +68,22 @@ public:
 private:
   using Clock = std::chrono::steady_clock;
 
+  struct Drops {
+    uint32_t observation;
+    std::string_view layer;
+    double count;
+  };
+
+  bool writeDrops(std::string &error);
+
   const Program &program;
   const Options &options;
   StreamFile metrics;
   int64_t first = 0, end = 0, step = 0;
   std::optional<double> loss, gradientNorm;
   std::vector<double> losses;
+  /// Of each layer that counts them.
+  std::vector<Drops> drops;
   Clock::time_point runBegin, firstEnd, stepBegin, lastEnd, validationBegin;
   /// The batches of the validation that runs now.
   double validationSum = 0;

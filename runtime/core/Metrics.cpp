@@ -43,6 +43,9 @@ Line weft::rt::humanLine(const StepMetrics &metrics) {
   if (metrics.peakShare) {
     line.append("  %.1f%% of peak", *metrics.peakShare * 100);
   }
+  if (metrics.dropped) {
+    line.append("  %.0f dropped", *metrics.dropped);
+  }
   line.append("\n");
   return line;
 }
@@ -70,6 +73,18 @@ Line weft::rt::jsonLine(const StepMetrics &metrics) {
   appendNumber(line, "ms", metrics.seconds * 1e3);
   appendNumber(line, (std::string(metrics.unit) + "_per_second").c_str(), metrics.unitsPerSecond);
   appendNumber(line, "peak_share", metrics.peakShare);
+  if (metrics.dropped) {
+    appendNumber(line, "dropped", metrics.dropped);
+  }
+  line.append("}\n");
+  return line;
+}
+
+Line weft::rt::jsonLine(const DropMetrics &metrics) {
+  Line line;
+  line.append("{\"step\": %lld, \"layer\": \"%.*s\"", static_cast<long long>(metrics.step),
+              static_cast<int>(metrics.layer.size()), metrics.layer.data());
+  appendNumber(line, "dropped", metrics.count);
   line.append("}\n");
   return line;
 }

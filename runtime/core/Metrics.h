@@ -13,6 +13,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace weft::rt {
 
@@ -28,6 +29,16 @@ struct StepMetrics {
   /// Useful operations done, of those that the devices could have done in the time; absent if the
   /// program does not know the peak.
   std::optional<double> peakShare;
+  /// How often a token was dropped at an expert, in all layers together; absent if the program does
+  /// not count.
+  std::optional<double> dropped = std::nullopt;
+};
+
+/// How often a token was dropped at an expert of one layer.
+struct DropMetrics {
+  int64_t step = 0;
+  std::string_view layer;
+  double count = 0;
 };
 
 struct ValidationMetrics {
@@ -63,6 +74,7 @@ Line humanLine(const ValidationMetrics &metrics);
 
 /// For programs: a JSON object; numbers read back as the same bits, unknown ones are null.
 Line jsonLine(const StepMetrics &metrics);
+Line jsonLine(const DropMetrics &metrics);
 Line jsonLine(const ValidationMetrics &metrics);
 
 } // namespace weft::rt

@@ -309,7 +309,7 @@ bool Checker::checkObservations() {
       return false;
     }
     bool scalar = observation.name == "loss" || observation.name == "gradient_norm" ||
-                  observation.name == "validation_loss";
+                  observation.name == "validation_loss" || observation.name.starts_with("dropped/");
     if (scalar && (!observation.layout.globalShape.empty() ||
                    (observation.layout.type != ElementType::F64 &&
                     observation.layout.type != ElementType::F32))) {

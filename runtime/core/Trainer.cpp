@@ -288,6 +288,8 @@ void Trainer::observe(int64_t rank, uint32_t observation, const void *data) {
       books.setGradientNorm(value);
     } else if (observed.name == "validation_loss") {
       books.addValidationLoss(value);
+    } else {
+      books.setDropped(observation, value);
     }
   }
 }

@@ -212,6 +212,15 @@ TEST(Lines, TellOfValidations) {
   EXPECT_EQ(json.size(), 3u);
 }
 
+TEST(Lines, TellOfDrops) {
+  StepMetrics metrics = {3, 100, 0.5, 2.5, 0.0125, "tokens", 8000, {}, 12};
+  EXPECT_EQ(textOf(humanLine(metrics)),
+            "step   3/100  loss 0.500000  gradient norm 2.5  12.5 ms  8000 tokens/s  12 dropped\n");
+  EXPECT_EQ(nlohmann::json::parse(textOf(jsonLine(metrics)))["dropped"], 12);
+  EXPECT_EQ(textOf(jsonLine(DropMetrics{3, "layers.1", 7})),
+            "{\"step\": 3, \"layer\": \"layers.1\", \"dropped\": 7}\n");
+}
+
 TEST(Lines, SayNothingOfWhatIsNotKnown) {
   StepMetrics metrics = {0, 1, {}, {}, 0.001, "images", 10, {}};
   EXPECT_EQ(textOf(humanLine(metrics)), "step 0/1  1.0 ms  10 images/s\n");

@@ -6,6 +6,7 @@
 #===------------------------------------------------------------------------===#
 """The table of cases; see modules.Case for what a snippet may name."""
 
+import cases_of_experts
 import cases_of_images
 import cases_of_layers
 from modules import Case
@@ -315,4 +316,5 @@ PENDING = [
         %z = weft.contract "ij,ij->i"(%p, %p) : (!t, !t) -> !z""", types={"t": "i=2 j=2"}),
 ]
 
-ALL = SCALARS + MAPS + CONTRACTS + PENDING + cases_of_layers.ALL + cases_of_images.ALL
+ALL = (SCALARS + MAPS + CONTRACTS + PENDING + cases_of_layers.ALL + cases_of_images.ALL
+       + cases_of_experts.ALL)

@@ -24,44 +24,60 @@ VALIDATION_EVERY = 10
 
 # (dp, tp) of every split of 2, 4 and 8 ranks.
 ALL_MESHES = [(ranks // tp, tp) for ranks in (2, 4, 8) for tp in (1, 2, 4, 8) if tp <= ranks]
-# (dp, tp, cp), the last of which cuts the sequence.
-SEQUENCE_MESHES = [(1, 1, 2), (1, 1, 4), (2, 1, 2), (1, 2, 2), (2, 2, 2)]
-# The dimensions that each axis cuts.
-AXES = {"dp": ["batch"], "tp": ["kv_heads", "ffn", "vocab"], "cp": ["sequence"]}
 
 
-def ranks(mesh):
-    """The number of ranks of a mesh."""
+# Splits with experts over an axis of their own, (dp, tp, ep), beside some without: ranks of one
+# place on ep hold the same experts, and all axes but tp cut the batch.
+EXPERT_MESHES = ((2, 1), (1, 2), (2, 2), (1, 1, 2), (2, 1, 2), (1, 2, 2), (1, 1, 8))
+
+# And cp, which cuts the sequence.
+SEQUENCE_MESHES = [(1, 1, 1, 2), (1, 1, 1, 4), (2, 1, 1, 2), (1, 2, 1, 2), (2, 2, 1, 2)]
+
+
+def sizes_of(mesh):
+    """(dp, tp, ep, cp) of a mesh that may leave out the last."""
+    return (*mesh, 1, 1)[:4]
+
+
+def ranks_of(mesh):
     return math.prod(mesh)
 
 
-def mesh_name(mesh, equals="=", between=" "):
-    """A mesh as text: dp=2 tp=1, and cp=4 where it has a third axis."""
-    return between.join(f"{axis}{equals}{size}" for axis, size in zip(AXES, mesh))
+def label_of(mesh):
+    """What a mesh is called."""
+    dp, tp, ep, cp = sizes_of(mesh)
+    return (f"dp={dp} tp={tp}" + (f" ep={ep}" if ep > 1 else "")
+            + (f" cp={cp}" if cp > 1 else ""))
 
 
 def plan_text(mesh):
-    """A plan for a mesh of three axes."""
-    axes = [(axis, size) for axis, size in zip(AXES, mesh) if size > 1]
-    shardings = [f'sharding {{ value: "*" dimension: "{dimension}" axes: ["{axis}"] }}'
-                 for axis, _ in axes for dimension in AXES[axis]]
-    sizes = " ".join(f'axis {{ name: "{axis}" size: {size} }}' for axis, size in axes)
-    return "\n".join(["version: 1", f"mesh {{ {sizes} }}", *shardings]) + "\n"
+    """The plan of a mesh with experts over ep and sequences over cp."""
+    sizes = dict(zip(("dp", "tp", "ep", "cp"), sizes_of(mesh)))
+    axes = [name for name in ("dp", "ep", "tp", "cp") if sizes[name] > 1]
+    text = "version: 1\nmesh {\n" + "".join(
+        f'  axis {{ name: "{name}" size: {sizes[name]} }}\n' for name in axes) + "}\n"
+    for dimension, names in (("batch", ("dp", "ep")), ("experts", ("ep",)), ("kv_heads", ("tp",)),
+                             ("ffn", ("tp",)), ("vocab", ("tp",)), ("sequence", ("cp",))):
+        cut = ", ".join(f'"{name}"' for name in names if name in axes)
+        if cut:
+            text += f'sharding {{ value: "*" dimension: "{dimension}" axes: [{cut}] }}\n'
+    return text
 
 
 @dataclass(frozen=True)
 class Case:
     """One model with one recipe, in one precision, and the meshes to split it over."""
 
-    family: str  # "gpt2", "llama" or "qwen"
+    family: str  # "gpt2", "llama", "qwen" or "experts"
     optimizer: str  # "adamw" or "sgd"
     dropout: bool
     tied: bool
     precision: str = "F64"
-    meshes: tuple = ((2, 1), (1, 2), (2, 2))  # dp, tp and, where the sequence is cut, cp
+    meshes: tuple = ((2, 1), (1, 2), (2, 2))
     attention_biases: bool = True  # of families that have any
     reduction: str = "F32"  # what ranks add up in, with precision BF16
     fp8: bool = False  # products of layers multiply numbers of eight bits
+    routing: bool = True  # of families with experts: with losses and capacities
     coarse: bool = False  # takes AdamW's epsilon of the narrower precisions
 
     @property
@@ -70,6 +86,7 @@ class Case:
                  "tied" if self.tied else "untied", self.precision.lower()]
         parts += [] if self.attention_biases else ["nobias"]
         parts += ["fp8"] if self.fp8 else []
+        parts += [] if self.routing else ["dropless"]
         parts += ["narrow"] if self.reduction == "BF16" else []
         return "-".join(parts + (["coarse"] if self.coarse else []))
 
@@ -104,6 +121,29 @@ attention_output_bias: false
 query_key_norm: true
 attention_window: 5
 """,
+    # Half of the layers of the untied case have experts.
+    "experts": """heads: 8
+norm: RMS_NORM
+activation: SWIGLU
+positions: ROTARY
+""",
+}
+
+# What of a recipe is for experts.
+ROUTINGS = {
+    ("experts", True): """routing {
+  load_balance_loss: 0.1
+  router_z_loss: 0.01
+  capacity_factor: 1.25
+  capacity_group: GLOBAL_BATCH
+}
+""",
+    ("experts", False): """routing {
+  load_balance_loss: 0.05
+  load_balance_group: SEQUENCE
+  capacity_factor: 1.0
+}
+""",
 }
 
 # What the tied and the untied case of a family have each for itself.
@@ -113,7 +153,20 @@ DETAILS = {
     ("llama", True): "rotary { theta: 500.0 scaling: LINEAR factor: 2.0 }\n",
     ("qwen", True): "",
     ("qwen", False): "maximum_length: 16\n",
-    ("llama", False): """rotary {
+    ("experts", True): "experts { experts: 8 experts_per_token: 2 ffn: 32 }\n",
+    ("experts", False): """experts {
+  experts: 16
+  experts_per_token: 3
+  ffn: 16
+  shared_ffn: 24
+  shared_gate: true
+  first_layer: 1
+  scoring: SIGMOID
+  scale: 1.5
+  groups: 4
+  kept_groups: 2
+}
+""",    ("llama", False): """rotary {
   theta: 500.0
   scaling: LLAMA3
   factor: 2.0
@@ -168,6 +221,8 @@ def recipe_text(case):
     epsilon = "epsilon: 1e-6 " if case.precision != "F64" or case.coarse else ""
     mixed = f"mixed {{ reduction: {case.reduction} }}\n" if case.precision == "BF16" else ""
     mixed += "fp8 {}\n" if case.fp8 else ""
+    if case.routing:
+        mixed += ROUTINGS.get((case.family, case.tied), "")
     return f"""version: 1
 sequence_length: 16
 global_batch_sequences: 8
@@ -223,8 +278,7 @@ def write(case, folder):
 
 def all_cases():
     """Every combination, in both precisions, on every mesh."""
-    return [Case(family, optimizer, dropout, tied, precision,
-                 tuple(ALL_MESHES + SEQUENCE_MESHES))
+    return [Case(family, optimizer, dropout, tied, precision, tuple(ALL_MESHES))
             for precision in ("F64", "F32") for family in FAMILIES for optimizer in OPTIMIZERS
             for tied in (True, False) for dropout in (True, False)]
 
@@ -237,12 +291,15 @@ def default_cases():
         Case("llama", "adamw", False, True),
         Case("llama", "sgd", True, False),
         Case("qwen", "adamw", True, False),
+        Case("experts", "adamw", True, True, meshes=EXPERT_MESHES),
+        Case("experts", "sgd", False, False, meshes=EXPERT_MESHES),
+        Case("experts", "adamw", False, False, meshes=EXPERT_MESHES, routing=False),
     ]
     # One case of GPT-2 and one of Llama over every mesh; float32 where the two differ most.
     chosen[0] = replace(chosen[0], meshes=tuple(ALL_MESHES + SEQUENCE_MESHES))
-    chosen[3] = replace(chosen[3], meshes=tuple(ALL_MESHES + [(1, 1, 8)]))
+    chosen[3] = replace(chosen[3], meshes=tuple(ALL_MESHES + [(1, 1, 1, 8)]))
     # One with a window.
-    chosen[4] = replace(chosen[4], meshes=chosen[4].meshes + ((1, 1, 4), (1, 4, 2)))
+    chosen[4] = replace(chosen[4], meshes=chosen[4].meshes + ((1, 1, 1, 4), (1, 4, 1, 2)))
     return chosen + [replace(case, precision="F32", meshes=((2, 2),))
                      for case in (chosen[1], chosen[2])]
 

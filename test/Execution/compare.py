@@ -67,12 +67,12 @@ def check_equality(compiler, case):
             return (differences.of_runs(first, single()[0], 1e-10)
                     or differences.of_runs(later, single()[1], 1e-10, ("gradients",)))
 
-        yield f"{cases.mesh_name(mesh)} is one rank", compare
+        yield f"{cases.label_of(mesh)} is one rank", compare
 
 
 def check_repeat(compiler, case):
     """Runs of one program, on one rank and on the largest mesh."""
-    for mesh in ((1, 1), max(case.meshes, key=cases.ranks)):
+    for mesh in ((1, 1), max(case.meshes, key=cases.ranks_of)):
         def compare(mesh=mesh):
             place = compiler.program(case, mesh)
             first = compiler.run(place, mesh, name="repeat-1")
@@ -86,7 +86,7 @@ def check_repeat(compiler, case):
                     return fault
             return None
 
-        yield f"{cases.mesh_name(mesh)} repeats its bits", compare
+        yield f"{cases.label_of(mesh)} repeats its bits", compare
 
 
 def check_precision(compiler, case):
@@ -103,13 +103,13 @@ def check_precision(compiler, case):
             return (differences.further(got, single(), exact())
                     or differences.figures(got, exact()))
 
-        yield f"{cases.mesh_name(mesh)} is as near as one rank", compare
+        yield f"{cases.label_of(mesh)} is as near as one rank", compare
 
 
 def check_reference(compiler, case):
     """Programs against the NumPy implementation."""
     for mesh in REFERENCE_MESHES:
-        yield (f"{cases.mesh_name(mesh)} is the reference",
+        yield (f"{cases.label_of(mesh)} is the reference",
                lambda mesh=mesh: unlike_reference(compiler, case, mesh))
 
 
@@ -128,7 +128,7 @@ def unlike_reference(compiler, case, mesh):
             break
         got = compiler.run(place, mesh, REFERENCE_STEPS, step, f"reference-{step}")
         expected.gradients = expected.all_gradients[step]
-        parts = ("losses", "norms", "gradients", "weights", "validation", "logits")
+        parts = ("losses", "norms", "dropped", "gradients", "weights", "validation", "logits")
         if not exact:
             parts = ("losses", "gradients") if step == 0 else ("losses", "validation")
         fault = differences.of_runs(got, expected, 1e-9 if exact else 1e-5, parts)

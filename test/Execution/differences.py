@@ -55,13 +55,14 @@ def of_tensors(kind, got, expected, tolerance):
 
 
 NAMES = {"losses": "loss", "norms": "gradient norm", "gradients": "gradient of",
-         "weights": "weight", "validation": "validation loss", "logits": "tensor"}
+         "weights": "weight", "validation": "validation loss", "logits": "tensor",
+         "dropped": "number of dropped tokens"}
 
 
 def of_runs(got, expected, tolerance, what=tuple(NAMES)):
     """A sentence about the first difference between two runs in `what`, or None."""
     for part in what:
-        compare = of_series if part in ("losses", "norms", "validation") else of_tensors
+        compare = of_series if part in ("losses", "norms", "validation", "dropped") else of_tensors
         found = compare(NAMES[part], getattr(got, part), getattr(expected, part), tolerance)
         if found:
             return found

@@ -70,7 +70,8 @@ class Once:
 @dataclass
 class Run:
     """What a run wrote: loss and norm of each step, gradients of one, tensors after the last, the
-    loss of each validation, logits of the last one's first batch."""
+    loss of each validation, logits of the last one's first batch, and what each layer with experts
+    dropped in each step."""
 
     losses: list
     norms: list
@@ -78,6 +79,7 @@ class Run:
     weights: dict
     validation: list
     logits: dict
+    dropped: list
     files: list
 
 
@@ -105,7 +107,7 @@ class Compiler:
 
     def place(self, case, mesh, suffix=""):
         """A folder of its own for one program."""
-        place = self.folder / f"{case.name}-{cases.mesh_name(mesh, '', '-')}{suffix}"
+        place = self.folder / f"{case.name}-{'-'.join(map(str, mesh))}{suffix}"
         place.mkdir(parents=True, exist_ok=True)
         return place
 
@@ -115,14 +117,20 @@ class Compiler:
         model, recipe = cases.write(case, place)
         machine = place / "machine.textproto"
         machine.write_text(cases.MACHINE)
-        split = ["--pin", f"dp={mesh[0]}", "--pin", f"tp={mesh[1]}"]
-        if len(mesh) > 2:
-            plan = place / "plan.textproto"
-            plan.write_text(cases.plan_text(mesh))
-            split = ["--plan", plan]
         call([self.binary, "compile", model, "--machine", machine, "--recipe", recipe,
-              "--target", "host", "--observe-logits", *split, *options, "-o", place / "train"])
+              "--target", "host", "--observe-logits", *self.split(place, mesh), *options, "-o",
+              place / "train"])
         return place
+
+    @staticmethod
+    def split(place, mesh):
+        """The options that ask for `mesh`: pins, or a plan where experts or sequences are split."""
+        dp, tp, ep, cp = cases.sizes_of(mesh)
+        if ep == 1 and cp == 1:
+            return ["--pin", f"dp={dp}", "--pin", f"tp={tp}"]
+        plan = place / "plan.textproto"
+        plan.write_text(cases.plan_text(mesh))
+        return ["--plan", plan]
 
     def run(self, place, mesh, steps=cases.STEPS, gradients_step=0, name="run", threads=1):
         """Runs the program in `place` from fresh weights; raises ProgramError. `threads` share the
@@ -138,9 +146,11 @@ class Compiler:
                    "--validation-every", cases.VALIDATION_EVERY]
         if steps:
             options += ["--save-gradients", gradients, "--gradients-step", gradients_step]
-        call([self.binary, "run", "-n", cases.ranks(mesh), place / "train", "--", *options])
+        call([self.binary, "run", "-n", cases.ranks_of(mesh), place / "train", "--", *options])
         lines = [json.loads(line) for line in metrics.read_text().splitlines()]
-        validation = [number(line, "validation_loss") for line in lines if "loss" not in line]
+        validation = [number(line, "validation_loss") for line in lines
+                      if "validation_loss" in line]
+        dropped = [line["dropped"] for line in lines if "layer" in line]
         lines = [line for line in lines if "loss" in line]
         saved = safetensors.load(gradients) if steps else {}
         saved = {name.removeprefix("gradient/"): value for name, value in saved.items()}
@@ -149,7 +159,8 @@ class Compiler:
                  if "/" not in name}
         return Run([number(line, "loss") for line in lines],
                    [number(line, "gradient_norm") for line in lines], saved, after, validation,
-                   safetensors.load(logits), [weights, logits] + ([gradients] if steps else []))
+                   safetensors.load(logits), dropped,
+                   [weights, logits] + ([gradients] if steps else []))
 
 
 def number(line, key):
@@ -168,6 +179,7 @@ class ReferenceRun:
     weights: dict
     validation: list = None
     logits: dict = None
+    dropped: list = None
     initial_logits: dict = None
     gradients: dict = None
 
@@ -177,12 +189,14 @@ def reference_run(compiler, case, weights, steps):
     model = config.parse_model(cases.model_text(case))
     recipe = config.parse_recipe(cases.recipe_text(case))
     data = dataset.Dataset(compiler.data, recipe.sequence_length, recipe.global_batch, cases.SEED)
-    run = ReferenceRun(model.initial_weights(cases.SEED), [], [], [], {})
+    run = ReferenceRun(model.initial_weights(cases.SEED), [], [], [], {}, dropped=[])
     run.weights = {name: w.astype(np.float64) for name, w in weights.items()}
     for step in reference.train(model, recipe, run.weights, data.batch, steps, cases.SEED):
         run.losses.append(step.loss)
         run.norms.append(step.gradient_norm)
         run.all_gradients.append(step.gradients)
+        if recipe.routing and recipe.routing.capacity_factor:
+            run.dropped += step.dropped.values()
     data = dataset.Dataset(compiler.validation_data, recipe.sequence_length, recipe.global_batch, 0)
     run.validation = [reference.validation_loss(
         model, run.weights, map(data.batch_in_order, range(cases.VALIDATION_STEPS)), recipe.fp8)]

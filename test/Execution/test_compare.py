@@ -47,7 +47,7 @@ class Compare(unittest.TestCase):
                       "losses, gradients, weights and validations stay the same", lines)
 
     def test_each_collective_is_broken_once_by_default(self):
-        status, lines = compare("mutants")
+        status, lines = compare("mutants", "--case", "gpt2")
         self.assertEqual((status, lines[-1]), (0, "3 passed, 0 failed"))
         self.assertTrue(lines[1].endswith("drop collective 0"), lines)
         self.assertTrue(lines[2].endswith("double collective 1"), lines)

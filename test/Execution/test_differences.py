@@ -57,7 +57,7 @@ class Errors(unittest.TestCase):
     @staticmethod
     def run_with(loss, a, b=1e-20):
         return programs.Run([1.0, loss], [], {"a": np.array([a, 0.0]), "b": np.array([b])}, {}, [],
-                            {}, [])
+                            {}, [], [])
 
     def setUp(self):
         self.exact = self.run_with(2.0, 1.0)
@@ -99,27 +99,27 @@ class Cases(unittest.TestCase):
             self.assertEqual(model.dropout > 0, case.dropout)
             self.assertEqual(recipe.optimizer, case.optimizer)
             seen.add(case.name)
-            for mesh in case.meshes:
-                dp, tp, cp = (*mesh, 1)[:3]
-                self.assertEqual(recipe.global_batch % dp, 0)
+            for dp, tp, ep, cp in map(cases.sizes_of, case.meshes):
+                self.assertEqual(recipe.global_batch % (dp * ep), 0)
                 self.assertEqual(recipe.sequence_length % cp, 0)
                 for size in (model.kv_heads, model.ffn, model.vocabulary):
                     self.assertEqual(size % tp, 0)
-        self.assertEqual(len(seen), 48)
+                self.assertTrue(ep == 1 or model.experts.experts % ep == 0)
+        self.assertEqual(len(seen), 65)
 
     def test_default_covers_every_choice_and_mesh(self):
         chosen = cases.default_cases()
         for field in ("family", "optimizer", "dropout", "tied", "precision"):
             every = {getattr(case, field) for case in cases.all_cases()}
             self.assertEqual({getattr(case, field) for case in chosen}, every, field)
-        meshes = {mesh for case in chosen for mesh in case.meshes}
-        self.assertLessEqual({*cases.ALL_MESHES, *cases.SEQUENCE_MESHES}, meshes)
-        self.assertEqual(sum(case.dropout for case in cases.all_cases()), 24)
+        self.assertLessEqual({*cases.ALL_MESHES, *cases.EXPERT_MESHES, *cases.SEQUENCE_MESHES},
+                             {mesh for case in chosen for mesh in case.meshes})
+        self.assertEqual(sum(case.dropout for case in cases.all_cases()), 32)
 
     def test_training_moves_the_loss_by_a_tenth(self):
         # In NumPy, on the text itself, for every case: a run that learns nothing shows nothing.
         text = np.frombuffer(cases.training_text().encode(), np.uint8).astype(int)
-        for case in cases.all_cases()[:24]:
+        for case in cases.all_cases()[:32]:
             model = programs.config.parse_model(cases.model_text(case))
             recipe = programs.config.parse_recipe(cases.recipe_text(case))
 

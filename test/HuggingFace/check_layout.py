@@ -44,19 +44,30 @@ def llama(theirs, config):
         "attention.key.weight": layer["self_attn.k_proj.weight"].reshape(keys, size, 8),
         "attention.value.weight": layer["self_attn.v_proj.weight"].reshape(keys, size, 8),
         "attention.output.weight": layer["self_attn.o_proj.weight"].reshape(8, keys, -1, size),
-        "mlp.gate.weight": layer["mlp.gate_proj.weight"],
-        "mlp.up.weight": layer["mlp.up_proj.weight"],
-        "mlp.down.weight": layer["mlp.down_proj.weight"],
         "attention_norm.weight": layer["input_layernorm.weight"],
         "mlp_norm.weight": layer["post_attention_layernorm.weight"],
+        **(mixtral_experts(layer, config) if "num_local_experts" in config else {
+            "mlp.gate.weight": layer["mlp.gate_proj.weight"],
+            "mlp.up.weight": layer["mlp.up_proj.weight"],
+            "mlp.down.weight": layer["mlp.down_proj.weight"],
+        }),
     }
+
+
+def mixtral_experts(layer, config):
+    """w1 is the gate, w3 goes up, w2 down."""
+    return {"router.weight": layer["block_sparse_moe.gate.weight"],
+            **{f"experts.{ours}.weight": np.stack([
+                layer[f"block_sparse_moe.experts.{expert}.{theirs}.weight"]
+                for expert in range(config["num_local_experts"])])
+               for ours, theirs in (("gate", "w1"), ("up", "w3"), ("down", "w2"))}}
 
 
 def main(kind, checkpoint, imported):
     config = json.loads((Path(checkpoint) / "config.json").read_text())
     theirs = safetensors.load(Path(checkpoint) / "model.safetensors")
     ours = safetensors.load(Path(imported) / "weights.safetensors")
-    for name, expected in {"gpt2": gpt2, "llama": llama}[kind](theirs, config).items():
+    for name, expected in {"gpt2": gpt2, "llama": llama, "mixtral": llama}[kind](theirs, config).items():
         np.testing.assert_array_equal(ours[f"layers.1.{name}"], expected, name)
     print(f"{kind}: as it must be")
 

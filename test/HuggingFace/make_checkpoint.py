@@ -40,6 +40,13 @@ CONFIGS["qwen3"] = {key: value for key, value in CONFIGS["llama"].items()
                         sliding_window=4096, use_sliding_window=False, max_window_layers=28)
 CONFIGS["qwen2"] = {key: value for key, value in CONFIGS["qwen3"].items()
                     if key != "attention_bias"}
+CONFIGS["mixtral"] = CONFIGS["mistral"] | dict(
+    num_local_experts=3, num_experts_per_tok=2, router_jitter_noise=0.0, router_aux_loss_coef=0.02,
+    output_router_logits=False)
+CONFIGS["qwen3_moe"] = {key: value for key, value in CONFIGS["qwen3"].items()} | dict(
+    num_experts=4, num_experts_per_tok=2, moe_intermediate_size=6, norm_topk_prob=True,
+    decoder_sparse_step=2, mlp_only_layers=[], router_aux_loss_coef=0.001,
+    output_router_logits=False)
 
 
 def shapes(kind, config):
@@ -78,12 +85,17 @@ def llama_shapes(kind, config):
             found[f"{prefix}self_attn.{name}_proj.weight"] = [size, n]
             if kind == "qwen2" or config.get("attention_bias"):
                 found[f"{prefix}self_attn.{name}_proj.bias"] = [size]
-            if kind == "qwen3" and name != "v":
+            if kind.startswith("qwen3") and name != "v":
                 found[f"{prefix}self_attn.{name}_norm.weight"] = [config["head_dim"]]
         found[f"{prefix}self_attn.o_proj.weight"] = [n, queries]
         if config.get("attention_bias"):
             found[f"{prefix}self_attn.o_proj.bias"] = [n]
+        if kind in ("mixtral", "qwen3_moe"):
+            experts = expert_shapes(kind, config, layer)
+            found.update({prefix + name: shape for name, shape in experts.items()})
         for name, outputs, inputs in (("gate", inner, n), ("up", inner, n), ("down", n, inner)):
+            if kind in ("mixtral", "qwen3_moe") and experts:
+                break
             found[f"{prefix}mlp.{name}_proj.weight"] = [outputs, inputs]
             if config.get("mlp_bias"):
                 found[f"{prefix}mlp.{name}_proj.bias"] = [outputs]
@@ -92,6 +104,23 @@ def llama_shapes(kind, config):
     if not config["tie_word_embeddings"]:
         found["lm_head.weight"] = [config["vocab_size"], n]
     return found
+
+
+def expert_shapes(kind, config, layer):
+    """Router and experts of a layer, by names inside of it; none if it has a plain MLP."""
+    n = config["hidden_size"]
+    if kind == "mixtral":
+        inner, count, block = config["intermediate_size"], config["num_local_experts"], (
+            "block_sparse_moe")
+        names = {"w1": [inner, n], "w2": [n, inner], "w3": [inner, n]}
+    else:
+        inner, count, block = config["moe_intermediate_size"], config["num_experts"], "mlp"
+        names = {"gate_proj": [inner, n], "up_proj": [inner, n], "down_proj": [n, inner]}
+        if (layer + 1) % config["decoder_sparse_step"] or layer in config["mlp_only_layers"]:
+            return {}
+    found = {f"{block}.experts.{expert}.{name}.weight": shape
+             for expert in range(count) for name, shape in names.items()}
+    return {f"{block}.gate.weight": [count, n], **found}
 
 
 SIZES = {"F64": 8, "F32": 4, "BF16": 2, "F16": 2, "I8": 1, "I32": 4}

@@ -43,7 +43,7 @@ SOURCE = Path(__file__).resolve().parent.parent.parent
 PAGES = [SOURCE / "docs" / name for name in ("Overview.md", "reference-claims.md")]
 VARIABLES = {
     "tiny": "test/Overview/model.textproto --machine machines/laptop.textproto "
-            "--recipe test/Overview/recipe.textproto --pin dp=2 --pin tp=2",
+            "--recipe test/Overview/recipe.textproto --pin dp=2,tp=2,sp=false,zero=0",
     "llama": "examples/llama-tiny/model.textproto --machine machines/laptop.textproto "
              "--recipe examples/llama-tiny/recipe.textproto",
 }

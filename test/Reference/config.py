@@ -6,11 +6,13 @@
 #===------------------------------------------------------------------------===#
 """The model and the recipe as plain records."""
 
+import dataclasses
 import math
 from dataclasses import dataclass
 
 import numpy as np
 
+import experts
 import generator
 import text_format
 
@@ -44,6 +46,7 @@ class Model:
     attention_dropout: float = 0.0
     standard_deviation: float = 0.02
     scale_residual_projections: bool = True
+    experts: "experts.Experts" = None
 
     def __post_init__(self):
         if self.attention_output_bias is None:
@@ -74,14 +77,29 @@ class Model:
             self._linear(shapes, attention + "output", (hidden,), queries,
                          self.attention_output_bias)
             shapes.update(self._norm(prefix + "mlp_norm"))
-            names = ("up", "gate") if self.activation == "SWIGLU" else ("up",)
-            for part in names:
-                self._linear(shapes, prefix + "mlp." + part, (ffn,), (hidden,), self.mlp_biases)
-            self._linear(shapes, prefix + "mlp.down", (hidden,), (ffn,), self.mlp_biases)
+            if self.experts and self.experts.has(layer):
+                self._experts(shapes, prefix)
+            else:
+                self._mlp(shapes, prefix + "mlp.", (), ffn, self.mlp_biases)
         shapes.update(self._norm("final_norm"))
         if not self.tied_embeddings:
             shapes["head.weight"] = (self.vocabulary, hidden)
         return shapes
+
+    def _mlp(self, shapes, prefix, stack, ffn, bias):
+        names = ("up", "gate") if self.activation == "SWIGLU" else ("up",)
+        for part in names:
+            self._linear(shapes, prefix + part, stack + (ffn,), (self.hidden,), bias)
+        self._linear(shapes, prefix + "down", stack + (self.hidden,), (ffn,), bias)
+
+    def _experts(self, shapes, prefix):
+        mixture = self.experts
+        shapes[prefix + "router.weight"] = (mixture.experts, self.hidden)
+        self._mlp(shapes, prefix + "experts.", (mixture.experts,), mixture.ffn, False)
+        if mixture.shared_ffn:
+            self._mlp(shapes, prefix + "shared.", (), mixture.shared_ffn, False)
+        if mixture.shared_gate:
+            shapes[prefix + "shared_router.weight"] = (self.hidden,)
 
     def _norm(self, name):
         shapes = {name + ".weight": (self.hidden,)}
@@ -105,7 +123,7 @@ class Model:
             return np.zeros(shape)
         if name.endswith("norm.weight"):
             return np.ones(shape)
-        into_residual = name.endswith(("attention.output.weight", "mlp.down.weight"))
+        into_residual = name.endswith(("attention.output.weight", ".down.weight"))
         std = self.standard_deviation
         if into_residual and self.scale_residual_projections:
             std = std / math.sqrt(2.0 * self.layers)
@@ -133,6 +151,7 @@ class Recipe:
     final_learning_rate_fraction: float = 0.1
     clip_norm: float = math.inf
     z_loss: float = 0.0
+    routing: "experts.Routing" = None
     fp8: tuple = None  # formats of values and of gradients, see layers.quantize
     seed: int = 0
 
@@ -154,7 +173,7 @@ MODEL_FIELDS = ("layers hidden heads kv_heads head_size ffn norm norm_epsilon no
 def parse_model(text):
     """The model of a description in text form. Refuses fields it does not know."""
     fields = _known(text_format.parse(text), "model",
-                    MODEL_FIELDS + ["version", "name", "rotary", "initialization"])
+                    MODEL_FIELDS + ["version", "name", "rotary", "initialization", "experts"])
     values = {name: fields[name] for name in MODEL_FIELDS if name in fields}
     values.setdefault("kv_heads", fields["heads"])
     values.setdefault("head_size", fields["hidden"] // fields["heads"])
@@ -171,6 +190,10 @@ def parse_model(text):
         values["rope_scaling"] = (
             "llama3", rotary["factor"], rotary.get("low_frequency_factor", 1.0),
             rotary.get("high_frequency_factor", 4.0), rotary["original_maximum_length"])
+    if "experts" in fields:
+        mixture = _known(fields["experts"], "experts", [
+            field.name for field in dataclasses.fields(experts.Experts)])
+        values["experts"] = experts.Experts(**{"ffn": fields["ffn"], **mixture})
     return Model(**values)
 
 
@@ -179,11 +202,14 @@ def parse_recipe(text):
     plain = ("sequence_length", "steps", "precision", "clip_norm", "z_loss", "seed")
     fields = _known(text_format.parse(text), "recipe", plain + (
         "version", "global_batch_sequences", "global_batch_tokens", "adamw", "sgd", "schedule",
-        "fp8"))
+        "fp8", "routing"))
     values = {name: fields[name] for name in plain if name in fields}
     if "fp8" in fields:
         fp8 = _known(fields["fp8"], "fp8", ("values", "gradients"))
         values["fp8"] = (fp8.get("values", "E4M3"), fp8.get("gradients", "E5M2"))
+    if "routing" in fields:
+        values["routing"] = experts.Routing(**_known(fields["routing"], "routing", [
+            field.name for field in dataclasses.fields(experts.Routing)]))
     if "global_batch_tokens" in fields:
         values["global_batch"] = fields["global_batch_tokens"] // fields["sequence_length"]
     else:

@@ -11,6 +11,7 @@ Weights are a dictionary from parameter name to array, named and shaped as docs/
 
 import numpy as np
 
+import experts
 import generator
 import layers
 
@@ -23,10 +24,14 @@ class Gradients(dict):
 
 
 class Transformer:
-    """Computes loss and gradients for the `Model` of config.py, with `fp8` as in its `Recipe`."""
+    """Computes loss and gradients for the `Model` of config.py, with `fp8` and `routing` as in its
+    `Recipe`. `dropped` says how often the last batch lost a token at an expert, by layer."""
 
-    def __init__(self, model, fp8=None):
-        self.model, self.fp8 = model, fp8
+    def __init__(self, model, fp8=None, routing=None):
+        self.model, self.fp8, self.routing = model, fp8, routing or experts.Routing()
+        self.dropped, self.routing_loss = {}, 0.0
+        if model.experts and fp8:
+            raise ValueError("the reference has no experts with products of eight bits")
         self.frequencies = None
         if model.positions == "ROTARY":
             self.frequencies = layers.rotary_frequencies(
@@ -36,7 +41,7 @@ class Transformer:
         """Both for one global batch; tokens and targets are integers [batch, sequence]."""
         saved = []
         logits = self.logits(weights, tokens, seed, step, saved)
-        loss = layers.cross_entropy(logits, targets, z_loss)
+        loss = layers.cross_entropy(logits, targets, z_loss) + self.routing_loss
         gradients = Gradients()
         d = layers.cross_entropy_backward(logits, targets, z_loss)
         while saved:
@@ -46,7 +51,7 @@ class Transformer:
     def loss(self, weights, tokens, targets, z_loss, seed, step):
         """The loss alone."""
         logits = self.logits(weights, tokens, seed, step, [])
-        return layers.cross_entropy(logits, targets, z_loss)
+        return layers.cross_entropy(logits, targets, z_loss) + self.routing_loss
 
     # The methods below take the activations h, append to `saved` a function that carries the
     # gradient of the result back to h and adds the parameters' gradients, and return the result.
@@ -57,6 +62,7 @@ class Transformer:
         def dropout(h, layer, site):
             return self._dropout(h, self.model.dropout, (seed, step, layer, site), saved)
 
+        self.dropped, self.routing_loss = {}, 0.0
         h = dropout(self._embed(weights, tokens, saved), 0, generator.SITE_EMBEDDING)
         for layer in range(self.model.layers):
             for block, key in ((self._attention_block, (seed, step, layer)),
@@ -192,32 +198,84 @@ class Transformer:
     def _mlp_block(self, weights, h, prefix, key, saved):
         seed, step, layer = key
         normed = self._norm(weights, h, prefix + "mlp_norm", saved)
-        inner = self._activation(weights, normed, prefix + "mlp.", saved)
-        out = self._linear(weights, inner, prefix + "mlp.down.weight", prefix + "mlp.down.bias",
-                           saved)
+        if self.model.experts and self.model.experts.has(layer):
+            out = self._mixture(weights, normed, prefix, layer, saved)
+        else:
+            out = self._mlp(weights, normed, prefix + "mlp.", saved)
         return self._dropout(out, self.model.dropout,
                              (seed, step, layer, generator.SITE_MLP_RESIDUAL), saved)
 
+    def _mlp(self, weights, x, prefix, saved):
+        inner = self._activation(weights, x, prefix, saved)
+        return self._linear(weights, inner, prefix + "down.weight", prefix + "down.bias", saved)
+
+    def _mixture(self, weights, x, prefix, layer, saved):
+        mixture = experts.Mixture(self.model.experts, self.routing, InnerLayer(self.model),
+                                  weights, prefix, x)
+        self.routing_loss += mixture.loss
+        self.dropped[layer] = mixture.dropped
+        shared, scale = [], 1.0
+        out = mixture.output
+        if self.model.experts.shared_ffn:
+            plain = self._mlp(weights, x, prefix + "shared.", shared)
+            if self.model.experts.shared_gate:
+                scale = layers.logistic(x @ weights[prefix + "shared_router.weight"])[..., None]
+            out = out + scale * plain
+
+        def backward(d, gradients):
+            dx = mixture.backward(d)
+            for name, gradient in mixture.gradients.items():
+                gradients.add(name, gradient)
+            through = scale * d
+            for step in reversed(shared):
+                through = step(through, gradients)
+            if self.model.experts.shared_gate:
+                name = prefix + "shared_router.weight"
+                d_logit = (d * plain).sum(axis=-1, keepdims=True) * scale * (1.0 - scale)
+                gradients.add(name, (d_logit * x).sum(axis=(0, 1)))
+                dx = dx + d_logit * weights[name]
+            return dx + through if shared else dx
+
+        saved.append(backward)
+        return out
+
     def _activation(self, weights, x, prefix, saved):
         up_path, gate_path = [], []
+        layer = InnerLayer(self.model)
         up = self._linear(weights, x, prefix + "up.weight", prefix + "up.bias", up_path)
-        if self.model.activation == "SWIGLU":
+        gate = None
+        if layer.has_gate:
             # Shazeer 2020: the gate passes silu, and multiplies the other projection.
             gate = self._linear(weights, x, prefix + "gate.weight", prefix + "gate.bias", gate_path)
 
-            def backward(d, gradients):
-                d_gate = layers.silu_backward(d * up, gate)
-                return (up_path[0](d * layers.silu(gate), gradients)
-                        + gate_path[0](d_gate, gradients))
+        def backward(d, gradients):
+            d_up, d_gate = layer.backward(d, up, gate)
+            dx = up_path[0](d_up, gradients)
+            return dx + gate_path[0](d_gate, gradients) if layer.has_gate else dx
 
-            saved.append(backward)
-            return layers.silu(gate) * up
-        forward, derive = {
-            "GELU": (layers.gelu, layers.gelu_backward),
-            "GELU_TANH": (layers.gelu_tanh, layers.gelu_tanh_backward),
-        }[self.model.activation]
-        saved.append(lambda d, gradients: up_path[0](derive(d, up), gradients))
-        return forward(up)
+        saved.append(backward)
+        return layer.forward(up, gate)
+
+
+class InnerLayer:
+    """The activation of a model's MLPs, of what up and, if there is one, gate project."""
+
+    def __init__(self, model):
+        self.has_gate = model.activation == "SWIGLU"
+        if not self.has_gate:
+            self.function, self.derive = {
+                "GELU": (layers.gelu, layers.gelu_backward),
+                "GELU_TANH": (layers.gelu_tanh, layers.gelu_tanh_backward),
+            }[model.activation]
+
+    def forward(self, up, gate):
+        return layers.silu(gate) * up if self.has_gate else self.function(up)
+
+    def backward(self, d, up, gate):
+        """Gradients of both; None of a gate that there is not."""
+        if self.has_gate:
+            return d * layers.silu(gate), layers.silu_backward(d * up, gate)
+        return self.derive(d, up), None
 
 
 def _residual_backward(inner):

@@ -37,6 +37,7 @@ class Step:
     gradient_norm: float
     learning_rate: float
     gradients: dict
+    dropped: dict  # see Transformer.dropped
 
 
 def train(model, recipe, weights, batch, steps, seed):
@@ -44,14 +45,15 @@ def train(model, recipe, weights, batch, steps, seed):
 
     `batch(step)` gives tokens and targets of that step, each [global_batch, sequence_length].
     """
-    transformer = Transformer(model, recipe.fp8)
+    transformer = Transformer(model, recipe.fp8, recipe.routing)
     update = optimizer.optimizer_for(recipe, weights)
     for step in range(steps):
         tokens, targets = batch(step)
         loss, gradients = transformer.loss_and_gradients(
             weights, tokens, targets, recipe.z_loss, seed, step)
         norm = optimizer.global_norm(gradients)
-        yield Step(step, loss, norm, optimizer.learning_rate(recipe, step), gradients)
+        yield Step(step, loss, norm, optimizer.learning_rate(recipe, step), gradients,
+                   dict(transformer.dropped))
         scale = optimizer.clip_scale(recipe, norm)
         update.update(weights, {name: g * scale for name, g in gradients.items()}, step)
 

@@ -122,7 +122,9 @@ LogicalResult Compilation::checkSplits() {
     }
   }
   std::map<std::string, std::vector<std::string>> missing;
-  for (const desc::ShardingSpec &sharding : descriptions.plan.shardings) {
+  std::vector<desc::ShardingSpec> entries = descriptions.plan.shardings;
+  entries.insert(entries.end(), descriptions.plan.homes.begin(), descriptions.plan.homes.end());
+  for (const desc::ShardingSpec &sharding : entries) {
     for (const std::string &axis : sharding.axes) {
       if (known.count(sharding.dimension)) {
         splitting.insert(axis);

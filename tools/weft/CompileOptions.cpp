@@ -107,11 +107,17 @@ CommandLine weft::declareCompileOptions(CompileOptions &options) {
                    "that it follows beside it as PROGRAM.plan.textproto.");
   line.addPositional("MODEL", options.input);
   line.addText("--machine", "FILE", "the machine to compile for", options.machine);
+  line.addNumber("--nodes", "N", "as if the machine had N nodes (default: as its file says)", 1,
+                 65536, options.nodes);
   line.addText("--recipe", "FILE", "how the model is trained", options.recipe);
   line.add(targetOption());
-  line.addList("--pin", "NAME=N",
-               "split by a known strategy: dp=N the batch, tp=N the layers\n"
-               "(may repeat; default: one rank)",
+  line.addText("--mesh", "AXES",
+               "the ranks, as in dp=2,tp=4, split in the way that takes the least time",
+               options.mesh);
+  line.addList("--pin", "NAME=VALUE",
+               "the ranks, split by a known strategy: dp=N the batch, tp=N the layers,\n"
+               "sp=true or sp=false beside tp the sequence, zero=0 to 3 beside dp variables\n"
+               "between steps; the rest as with --mesh (may repeat; default: one rank)",
                options.pins);
   line.addText("--plan", "FILE", "split as this plan says", options.plan);
   line.addText("--cpu", "NAME",
@@ -146,8 +152,8 @@ llvm::Error weft::checkCompileOptions(const CompileOptions &options) {
   if (options.recipe.empty()) {
     return makeError("expected --recipe FILE");
   }
-  if (!options.plan.empty() && !options.pins.empty()) {
-    return makeError("expected --plan or --pin, got both");
+  if (!options.plan.empty() + !options.pins.empty() + !options.mesh.empty() > 1) {
+    return makeError("expected one of --plan, --pin and --mesh, got several");
   }
   if (options.startAfter && options.import.observesLogits) {
     return makeError("--observe-logits needs phase import, but --start-after is " +

@@ -26,8 +26,12 @@ struct CompileOptions {
   /// A description of a model, or with `startAfter` a module.
   std::string input;
   std::string machine, recipe;
+  /// Nodes of the machine; 0 for as many as its file says.
+  int64_t nodes = 0;
   std::vector<std::string> pins;
-  /// A plan's file; empty if `pins` say how to split.
+  /// Axes of which nothing is pinned; empty without.
+  std::string mesh;
+  /// A plan's file; empty if `pins` or `mesh` say how to split.
   std::string plan;
   /// Processor to compile for, by LLVM's name.
   std::string cpu = "native";

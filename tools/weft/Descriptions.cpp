@@ -8,7 +8,7 @@
 #include "Descriptions.h"
 
 #include "weft/Description/Pins.h"
-#include "weft/Description/Validate.h"
+#include "weft/Planner/ReviewPlan.h"
 
 #include "llvm/Support/raw_ostream.h"
 
@@ -26,8 +26,13 @@ bool report(const desc::Diagnostics &diagnostics) {
 
 std::optional<Descriptions> weft::readDescriptions(const CompileOptions &options) {
   auto machine = desc::loadMachine(options.machine);
+  if (machine && options.nodes > 0) {
+    machine = desc::withNodes(*machine, options.nodes);
+  }
   auto recipe = desc::loadRecipe(options.recipe);
-  auto plan = options.plan.empty() ? desc::applyPins(options.pins) : desc::loadPlan(options.plan);
+  auto plan = !options.plan.empty()   ? desc::loadPlan(options.plan)
+              : !options.mesh.empty() ? desc::parseMesh(options.mesh)
+                                      : desc::applyPins(options.pins);
   std::optional<desc::Result<desc::ModelSpec>> model;
   if (!options.startAfter) {
     model = desc::loadModel(options.input);
@@ -51,8 +56,11 @@ std::optional<Descriptions> weft::readDescriptions(const CompileOptions &options
     return descriptions;
   }
   descriptions.model = **model;
-  valid = report(desc::validateTogether(**model, *recipe, *machine)) &&
-          report(desc::validatePlan(**model, *recipe, *machine, *plan));
+  planner::PlanReview review = planner::reviewPlan(**model, *recipe, *machine, *plan);
+  valid = report(review.errors);
+  for (const desc::Diagnostic &warning : review.warnings) {
+    llvm::errs() << "warning: " << warning.str() << "\n";
+  }
   if (valid && descriptions.model->graph) {
     desc::Result<onnx::Graph> graph = onnx::loadGraph(descriptions.model->graph->path);
     valid = report(graph.diagnostics());

@@ -70,7 +70,9 @@ void report(const hf::Folder &folder, llvm::StringRef output) {
                << " of " << model.layers << " layers, " << desc::parameterCount(model)
                << " parameters\n";
   if (folder.hasWeights()) {
-    llvm::outs() << inFolder(output, "weights.safetensors") << ": " << folder.getSlots().size()
+    size_t parameters = llvm::count_if(
+        folder.getSlots(), [](const hf::Slot &slot) { return slot.skippedOutputs == 0; });
+    llvm::outs() << inFolder(output, "weights.safetensors") << ": " << parameters
                  << " tensors, from " << folder.countTensors() << " in " << folder.countFiles()
                  << (folder.countFiles() == 1 ? " file\n" : " files\n");
   } else {

@@ -98,14 +98,42 @@ TEST(PlaceGroup, CountsRanksAndNodes) {
   EXPECT_EQ(place({}, 3), std::pair(int64_t(1), int64_t(1)));
 }
 
-TEST(Predictor, AShortAllReduceClimbsATree) {
+TEST(Predictor, AnAllReduceBetweenNodesIsOneWithinThem) {
   Predictor predictor(sheet());
   Group group{32, 8};
+  // A short one takes the latency of both.
   EXPECT_DOUBLE_EQ(predictor.collective(CollectiveKind::AllReduce, group, 4),
-                   2 * (2 * 1e-6 + 3 * 1e-5 + 4 / 4e7));
-  // A long one goes round the ring, on which less is sent.
+                   2 * 3 * 1e-5 + 2 * 2 * 1e-6 + 6.0 / 4 * 4 / 1e8);
+  // A long one waits for the links between nodes, four side by side.
   EXPECT_DOUBLE_EQ(predictor.collective(CollectiveKind::AllReduce, group, 1e9),
-                   16 * 1e-5 + 46 * 1e-6 + 62.0 / 32 * 1e9 / 4e7);
+                   2 * 3 * 1e-5 + 14.0 / 8 * 1e9 / 4e7);
+  // With fast links between nodes those within are the slower.
+  desc::MachineSpec machine = sheet();
+  machine.clusterLink->bandwidth = 1e9;
+  EXPECT_DOUBLE_EQ(Predictor(machine).collective(CollectiveKind::AllReduce, group, 1e9),
+                   2 * 3 * 1e-5 + 2 * 2 * 1e-6 + 6.0 / 4 * 1e9 / 1e8);
+}
+
+TEST(Predictor, TakesMeasuredCollectivesBetweenNodes) {
+  desc::MachineSpec machine = sheet();
+  machine.device.measured.collectives = {{CollectiveKind::AllReduce, 8, 1000, 1e-3, 2},
+                                         {CollectiveKind::AllReduce, 8, 2000, 3e-3, 2}};
+  Predictor predictor(machine), plain(sheet());
+  auto allReduce = [&](Group group, double bytes) {
+    return predictor.collective(CollectiveKind::AllReduce, group, bytes);
+  };
+  EXPECT_DOUBLE_EQ(allReduce({8, 2}, 1500), 2e-3);
+  // On more nodes as much longer as the formula says.
+  EXPECT_DOUBLE_EQ(allReduce({32, 8}, 1500),
+                   2e-3 * plain.collective(CollectiveKind::AllReduce, {32, 8}, 1500) /
+                       plain.collective(CollectiveKind::AllReduce, {8, 2}, 1500));
+  // Other numbers of ranks on a node, one node, and other kinds were not measured.
+  for (Group group : {Group{2, 2}, Group{4, 2}, Group{4}}) {
+    EXPECT_DOUBLE_EQ(allReduce(group, 1500),
+                     plain.collective(CollectiveKind::AllReduce, group, 1500));
+  }
+  EXPECT_DOUBLE_EQ(predictor.collective(CollectiveKind::AllGather, {8, 2}, 1500),
+                   plain.collective(CollectiveKind::AllGather, {8, 2}, 1500));
 }
 
 TEST(Predictor, TakesMeasuredRates) {
@@ -121,6 +149,11 @@ TEST(Predictor, TakesMeasuredRates) {
   EXPECT_DOUBLE_EQ(predictor.product(Precision::F64, 64, 64, 64, 2, 1), 2 * flops / 1e7 + 1e-5);
   EXPECT_DOUBLE_EQ(predictor.kernel("attention", Precision::F32, 1e6, 1), 0.1 + 1e-5);
   EXPECT_DOUBLE_EQ(predictor.kernel("norm", Precision::F32, 1e6, 1), 1e-3 + 1e-5);
+  // What writes bf16 computes in float32, unless it was measured.
+  EXPECT_DOUBLE_EQ(predictor.kernel("attention", Precision::BF16, 1e6, 1), 0.1 + 1e-5);
+  EXPECT_DOUBLE_EQ(predictor.kernel("norm", Precision::BF16, 1e6, 1), 1e-3 + 1e-5);
+  machine.device.measured.kernels.push_back({"attention", Precision::BF16, 1e8});
+  EXPECT_DOUBLE_EQ(Predictor(machine).kernel("attention", Precision::BF16, 1e6, 1), 1e-2 + 1e-5);
   EXPECT_DOUBLE_EQ(predictor.kernel("map", Precision::F32, 0, 1e6), 1e-2 + 1e-5);
   EXPECT_DOUBLE_EQ(predictor.kernel("map", Precision::F32, 0, 1e3), 1e-7 + 1e-5);
 }
@@ -143,9 +176,10 @@ TEST(Predictor, TakesMeasuredCollectives) {
   EXPECT_DOUBLE_EQ(allReduce({4}, 1000), 3e-5);
   // Three are nearer to four; a ring of three sends 4/3 operands, one of four 3/2.
   EXPECT_DOUBLE_EQ(allReduce(three, 1000), 3e-5 * (4.0 / 3) / (3.0 / 2));
-  // What was not measured, and what leaves the node, goes by the link.
-  EXPECT_DOUBLE_EQ(predictor.collective(CollectiveKind::AllGather, two, 1e6), 1e-6 + 1e6 / 1e8);
-  EXPECT_DOUBLE_EQ(allReduce({2, 2}, 1e6), 2 * (1e-5 + 1e6 / (2 * 1e7)));
+  // What was not measured, and what leaves the node, meets and goes by the link.
+  EXPECT_DOUBLE_EQ(predictor.collective(CollectiveKind::AllGather, two, 1e6),
+                   7e-6 + 1e-6 + 1e6 / 1e8);
+  EXPECT_DOUBLE_EQ(allReduce({2, 2}, 1e6), 7e-6 + 2 * (1e-5 + 1e6 / (2 * 1e7)));
   EXPECT_DOUBLE_EQ(predictor.rendezvous(two), 7e-6);
 }
 

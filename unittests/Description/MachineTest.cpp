@@ -170,6 +170,28 @@ TEST(Machine, R9MeasuredRanks) {
   EXPECT_EQ(errorsOf("collectives { kind: ALL_GATHER ranks: 9 bytes: 1 seconds: 1 }"),
             "machine_r9: h:7:45: device.measured.collectives[0].ranks: expected a number from 2 to "
             "8, got 9\n");
+  std::string cluster = "links { name: \"b\" scope: CLUSTER latency_seconds: 0 "
+                        "bandwidth_bytes_per_second: 1 }";
+  auto across = [&](const std::string &entry) {
+    return errors(parseMachine(
+        measuring("collectives { kind: ALL_GATHER bytes: 1 seconds: 1 " + entry + " }") + cluster,
+        "h"));
+  };
+  EXPECT_EQ(across("ranks: 2 nodes: 2") + across("ranks: 16 nodes: 2"), "");
+  EXPECT_EQ(across("ranks: 17 nodes: 2"),
+            "machine_r9: h:7:65: device.measured.collectives[0].ranks: expected a number from 2 to "
+            "16, got 17\n");
+  EXPECT_EQ(
+      across("ranks: 3 nodes: 2"),
+      "machine_r9: h:7:65: device.measured.collectives[0].ranks: expected a multiple of nodes "
+      "2, got 3\n");
+  EXPECT_EQ(across("ranks: 2 nodes: 0"),
+            "machine_r4: h:7:74: device.measured.collectives[0].nodes: expected a number from 1 to "
+            "65536, got 0\n");
+  EXPECT_EQ(
+      errorsOf("collectives { kind: ALL_GATHER ranks: 2 nodes: 2 bytes: 1 seconds: 1 }"),
+      "machine_r9: h:7:54: device.measured.collectives[0].nodes: has no effect where there is "
+      "no link of scope CLUSTER\n");
   std::string alone = with(measuring("rendezvous_seconds: 0 collectives { kind: ALL_GATHER ranks: "
                                      "2 bytes: 1 seconds: 1 }"),
                            "devices_per_node: 8", "devices_per_node: 1");
@@ -188,11 +210,36 @@ TEST(Machine, R6Links) {
   EXPECT_EQ(
       changed("scope: NODE", "scope: CLUSTER"),
       "machine_r6: h:10:1: links: expected a link of scope NODE where devices_per_node is 8, got "
-      "none\n"
-      "machine_r6: h:10:21: links[0].scope: has no effect where nodes is 1\n");
+      "none\n");
   std::string second = "links { name: \"b\" scope: NODE latency_seconds: 0 "
                        "bandwidth_bytes_per_second: 1 }";
   EXPECT_EQ(errors(parseMachine(machineText + second, "h")),
             "machine_r6: h:11:19: links[1].scope: expected one link of scope NODE, got a second "
             "one\n");
+  std::string cluster = with(second, "NODE", "CLUSTER");
+  EXPECT_EQ(errors(parseMachine(machineText + cluster, "h")), "");
+  EXPECT_EQ(
+      errors(parseMachine(machineText + cluster + cluster, "h")),
+      "machine_r6: h:11:102: links[2].scope: expected one link of scope CLUSTER, got a second "
+      "one\n");
+  EXPECT_EQ(changed("devices_per_node", "nodes: 2 devices_per_node"),
+            "machine_r6: h:10:1: links: expected a link of scope CLUSTER where nodes is 2, got "
+            "none\n");
+}
+
+TEST(Machine, R10Nodes) {
+  MachineSpec alone = *parseMachine(machineText, "h");
+  std::string cluster = "links { name: \"b\" scope: CLUSTER latency_seconds: 0 "
+                        "bandwidth_bytes_per_second: 1 }";
+  MachineSpec joined = *parseMachine(machineText + cluster, "h");
+  EXPECT_EQ(withNodes(alone, 1)->devices(), 8);
+  EXPECT_EQ(withNodes(joined, 16)->devices(), 128);
+  EXPECT_EQ(parseMachine(withNodes(joined, 16)->text)->devices(), 128);
+  EXPECT_EQ(withNodes(joined, 1)->devices(), 8);
+  EXPECT_EQ(errors(withNodes(alone, 2)),
+            "machine_r10: --nodes: expected 1, as machine host has no link of scope CLUSTER, got "
+            "2\n");
+  EXPECT_EQ(errors(withNodes(joined, 0)),
+            "machine_r10: --nodes: expected a number from 1 to 65536, got 0\n");
+  EXPECT_NE(errors(withNodes(joined, 65537)), "");
 }

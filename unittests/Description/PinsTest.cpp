@@ -39,13 +39,19 @@ TEST(Pins, SizeOneLeavesNoTrace) {
   EXPECT_TRUE(*applyPins({"dp=1", "tp=2"}) == *applyPins({"tp=2"}));
 }
 
+TEST(Pins, WithoutDataParallelTheBatchIsWhole) {
+  Result<PlanSpec> plan = applyPins({"tp=2"});
+  ASSERT_TRUE(bool(plan));
+  EXPECT_EQ(axesFor(plan->shardings, "tokens", "batch"), std::vector<std::string>{});
+}
+
 TEST(Pins, R1Names) {
   EXPECT_EQ(pinErrors({"tq=2"}), "pin_r1: --pin: unknown name 'tq', did you mean 'tp'?\n");
-  EXPECT_EQ(pinErrors({"zero3=2"}), "pin_r1: --pin: unknown name 'zero3'; names are dp, tp\n");
-  EXPECT_EQ(pinErrors({"dp"}), "pin_r1: --pin: expected name=size as in dp=2, got 'dp'\n");
-  EXPECT_EQ(pinErrors({""}), "pin_r1: --pin: expected name=size as in dp=2, got ''\n");
-  EXPECT_EQ(pinErrors({"dp=2,"}), "pin_r1: --pin: expected name=size as in dp=2, got ''\n");
-  EXPECT_EQ(pinErrors({"=2"}), "pin_r1: --pin: unknown name ''; names are dp, tp\n");
+  EXPECT_EQ(pinErrors({"zero3=2"}), "pin_r1: --pin: unknown name 'zero3', did you mean 'zero'?\n");
+  EXPECT_EQ(pinErrors({"dp"}), "pin_r1: --pin: expected name=value as in dp=2, got 'dp'\n");
+  EXPECT_EQ(pinErrors({""}), "pin_r1: --pin: expected name=value as in dp=2, got ''\n");
+  EXPECT_EQ(pinErrors({"dp=2,"}), "pin_r1: --pin: expected name=value as in dp=2, got ''\n");
+  EXPECT_EQ(pinErrors({"=2"}), "pin_r1: --pin: unknown name ''; names are dp, tp, sp, zero\n");
 }
 
 TEST(Pins, R2Repeated) {
@@ -64,6 +70,47 @@ TEST(Pins, R3Sizes) {
 TEST(Pins, R4Ranks) {
   EXPECT_EQ(pinErrors({"dp=1048576,tp=2"}),
             "pin_r4: --pin: expected at most 1048576 ranks in all, got 2097152\n");
+}
+
+TEST(Pins, R3Switches) {
+  EXPECT_EQ(pinErrors({"tp=2,sp=1"}), "pin_r3: --pin: sp: expected true or false, got '1'\n");
+  EXPECT_EQ(pinErrors({"dp=2,zero=4"}),
+            "pin_r3: --pin: zero: expected a number from 0 to 3, got '4'\n");
+}
+
+TEST(Pins, R5WhatTheyNeed) {
+  EXPECT_EQ(pinErrors({"tp=1,sp=true"}),
+            "pin_r5: --pin: sp: expected tp of at least 2 beside it, got none\n");
+  EXPECT_EQ(pinErrors({"zero=1,tp=2"}),
+            "pin_r5: --pin: zero: expected dp of at least 2 beside it, got none\n");
+  // What asks for nothing needs nothing.
+  EXPECT_EQ(pinErrors({"zero=0", "sp=false"}), "");
+}
+
+TEST(Pins, SequenceParallel) {
+  Result<PlanSpec> plan = applyPins({"tp=2,sp=true"});
+  ASSERT_TRUE(bool(plan));
+  EXPECT_EQ(axesFor(plan->shardings, "mlp_norm", "sequence"), std::vector<std::string>{"tp"});
+  EXPECT_EQ(axesFor(plan->shardings, "attention.residual", "sequence"),
+            std::vector<std::string>{"tp"});
+  EXPECT_EQ(axesFor(plan->shardings, "attention", "sequence"), std::nullopt);
+  plan = applyPins({"tp=2,sp=false"});
+  EXPECT_EQ(axesFor(plan->shardings, "mlp_norm", "sequence"), std::vector<std::string>{});
+  EXPECT_EQ(axesFor(plan->shardings, "mlp_norm", "hidden"), std::vector<std::string>{});
+}
+
+TEST(Pins, StatesAndParametersAtHome) {
+  using Axes = std::vector<std::string>;
+  const std::vector<std::pair<Axes, Axes>> homes = {
+      {{}, {}}, {{}, {"dp"}}, {{}, {"dp"}}, {{"dp"}, {"dp"}}};
+  for (int stage = 0; stage < 4; ++stage) {
+    Result<PlanSpec> plan = applyPins({"dp=2,zero=" + std::to_string(stage)});
+    ASSERT_TRUE(bool(plan));
+    EXPECT_EQ(axesFor(plan->homes, "head.weight", "hidden"), homes[stage].first) << stage;
+    EXPECT_EQ(axesFor(plan->homes, "adam_m/head.weight", "hidden"), homes[stage].second) << stage;
+    EXPECT_EQ(axesFor(plan->homes, "adam_m/head.weight", "vocab"), Axes{}) << stage;
+    EXPECT_TRUE(*parsePlan(printPlan(*plan)) == *plan) << stage;
+  }
 }
 
 TEST(Pins, AllErrorsAreListed) {

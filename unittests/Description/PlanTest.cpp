@@ -77,11 +77,42 @@ TEST(Plan, Patterns) {
 
 TEST(Plan, LastMatchingShardingHolds) {
   PlanSpec plan = *parsePlan(planText + "sharding { dimension: \"ffn\" axes: \"tp\" }");
-  EXPECT_EQ(axesFor(plan, "layers.0.mlp.up.weight", "ffn"), std::vector<std::string>{"tp"});
+  using Axes = std::vector<std::string>;
+  EXPECT_EQ(axesFor(plan.shardings, "layers.0.mlp.up.weight", "ffn"), Axes{"tp"});
   plan.shardings.pop_back();
-  EXPECT_EQ(axesFor(plan, "layers.0.mlp.up.weight", "ffn"), (std::vector<std::string>{"dp", "tp"}));
-  EXPECT_EQ(axesFor(plan, "other", "ffn"), std::vector<std::string>{});
-  EXPECT_EQ(axesFor(plan, "tokens", "batch"), std::vector<std::string>{"dp"});
+  EXPECT_EQ(axesFor(plan.shardings, "layers.0.mlp.up.weight", "ffn"), (Axes{"dp", "tp"}));
+  EXPECT_EQ(axesFor(plan.shardings, "other", "ffn"), std::nullopt);
+  EXPECT_EQ(axesFor(plan.shardings, "tokens", "batch"), Axes{"dp"});
+}
+
+TEST(Plan, HomesArePrintedAndChecked) {
+  std::string text = planText + "home { value: \"*/*\" dimension: \"hidden\" axes: [\"dp\"] }\n"
+                                "home { value: \"head.*\" dimension: \"hidden\" }\n";
+  Result<PlanSpec> plan = parsePlan(text, "p");
+  ASSERT_TRUE(bool(plan)) << errors(plan);
+  EXPECT_EQ(printPlan(*plan), text);
+  EXPECT_FALSE(*plan == *parsePlan(planText));
+  EXPECT_EQ(axesFor(plan->homes, "head.weight", "hidden"), std::vector<std::string>{});
+  EXPECT_EQ(errors(parsePlan(planText + "home { dimension: \"hiden\" axes: \"pp\" }", "p")),
+            "plan_r6: p:9:8: home[0].dimension: unknown dimension 'hiden', did you mean 'hidden'?\n"
+            "plan_r7: p:9:27: home[0].axes[0]: unknown axis 'pp', did you mean 'dp'?\n");
+}
+
+TEST(Plan, MeshAlone) {
+  Result<PlanSpec> plan = parseMesh("dp=2,tp=04");
+  ASSERT_TRUE(bool(plan)) << errors(plan);
+  EXPECT_EQ(printPlan(*plan), "version: 1\nmesh {\n  axis { name: \"dp\" size: 2 }\n"
+                              "  axis { name: \"tp\" size: 4 }\n}\n");
+  for (std::string text :
+       {"", "dp", "dp=", "dp=2,", "dp=-2", "dp=2x", "dp\"=2", "dp=9999999999999999999"}) {
+    size_t comma = text.rfind(',');
+    std::string axis = comma == std::string::npos ? text : text.substr(comma + 1);
+    EXPECT_EQ(errors(parseMesh(text)),
+              "plan_r2: --mesh: expected name=size as in dp=2,tp=4, got '" + axis + "'\n");
+  }
+  EXPECT_NE(errors(parseMesh("2d=2")).find("expected a letter first"), std::string::npos);
+  EXPECT_NE(errors(parseMesh("a=2,a=2")).find("expected a name of its own"), std::string::npos);
+  EXPECT_NE(errors(parseMesh("a=1")).find("plan_r3"), std::string::npos);
 }
 
 TEST(Plan, R1Version) {
@@ -137,7 +168,8 @@ TEST(Plan, R6Dimensions) {
             "'head'?\n");
   EXPECT_EQ(changed("dimension: \"kv_heads\"", "dimension: \"rows\""),
             "plan_r6: p:7:23: sharding[1].dimension: unknown dimension 'rows'; dimensions are "
-            "batch, sequence, kv_heads, group, head, ffn, vocab, hidden, positions\n");
+            "batch, sequence, kv_heads, group, head, ffn, vocab, hidden, positions, "
+            "experts\n");
   EXPECT_EQ(changed("dimension: \"kv_heads\"", ""),
             "plan_r6: p:7:1: sharding[1].dimension: missing required field\n");
 }
@@ -146,8 +178,8 @@ TEST(Plan, R7Axes) {
   EXPECT_EQ(changed("[\"dp\", \"tp\"]", "[\"dp\", \"dp\"]"),
             "plan_r7: p:8:53: sharding[2].axes[1]: expected an axis at most once, got 'dp' "
             "again\n");
-  EXPECT_EQ(changed("axes: [\"tp\"]", "axes: []"),
-            "plan_r7: p:7:1: sharding[1].axes: missing, expected at least one axis\n");
+  // None: the dimension is whole.
+  EXPECT_EQ(changed("axes: [\"tp\"]", "axes: []"), "");
   EXPECT_EQ(
       changed("axes: [\"tp\"]", "axes: \"pipeline\""),
       "plan_r7: p:7:45: sharding[1].axes[0]: unknown axis 'pipeline'; the mesh's axes are dp, "

@@ -182,6 +182,48 @@ TEST(Config, QwenWindowRefusals) {
             "sliding_attention\n");
 }
 
+TEST(Config, ExpertsOfMixtral) {
+  std::string keys = R"(, "num_local_experts": 8, "num_experts_per_tok": 2)";
+  desc::ModelSpec model = read(llamaText("mixtral", keys));
+  ASSERT_TRUE(model.experts.has_value());
+  EXPECT_EQ(model.experts->count, 8);
+  EXPECT_EQ(model.experts->perToken, 2);
+  EXPECT_EQ(model.experts->ffn, model.ffn);
+  EXPECT_TRUE(model.experts->normalizes);
+  EXPECT_EQ(model.expertLayers(), model.layers);
+  EXPECT_EQ(model.attentionWindow, 0);
+  EXPECT_EQ(model.rotary.theta, 1e6);
+  EXPECT_EQ(read(llamaText("mixtral", keys + R"(, "sliding_window": 7)")).attentionWindow, 7);
+  EXPECT_EQ(errors(llamaText("mixtral", keys + R"(, "router_jitter_noise": 0.1)")),
+            "c: router_jitter_noise: expected 0: what the router sees is not changed at random\n");
+  EXPECT_EQ(errors(llamaText("mixtral", R"(, "num_local_experts": 8, "num_experts_per_tok": 9)")),
+            "c: num_experts_per_tok: expected at most 8, the experts, got 9\n");
+  EXPECT_EQ(errors(llamaText("mixtral")), "c: num_local_experts: missing\n"
+                                          "c: num_experts_per_tok: missing\n");
+}
+
+TEST(Config, ExpertsOfQwen3) {
+  std::string keys = R"(, "num_experts": 8, "num_experts_per_tok": 2, "moe_intermediate_size": 12)";
+  desc::ModelSpec model = read(llamaText("qwen3_moe", keys + R"(, "norm_topk_prob": true)"));
+  ASSERT_TRUE(model.experts.has_value());
+  EXPECT_EQ(model.experts->count, 8);
+  EXPECT_EQ(model.experts->ffn, 12);
+  EXPECT_TRUE(model.experts->normalizes && model.queryKeyNorm);
+  EXPECT_EQ(model.expertLayers(), model.layers);
+  EXPECT_FALSE(read(llamaText("qwen3_moe", keys)).experts->normalizes);
+  desc::ModelSpec sparse = read(llamaText("qwen3_moe", keys + R"(, "decoder_sparse_step": 2)"));
+  EXPECT_TRUE(!sparse.hasExperts(0) && sparse.hasExperts(1));
+  desc::ModelSpec dense = read(llamaText("qwen3_moe", keys + R"(, "mlp_only_layers": [0])"));
+  EXPECT_TRUE(!dense.hasExperts(0) && dense.hasExperts(1));
+  EXPECT_EQ(errors(llamaText("qwen3_moe", keys + R"(, "mlp_only_layers": [1])")),
+            "c: mlp_only_layers: expected 0, 1, 2, ...: only the first layers may be without "
+            "experts\n");
+  EXPECT_EQ(read(llamaText("qwen3_moe", keys + R"(, "use_sliding_window": true,
+                           "sliding_window": 7, "max_window_layers": 1)"))
+                .attentionWindow,
+            7);
+}
+
 TEST(Config, WhatQwenAddsToLlama) {
   desc::ModelSpec second = read(llamaText("qwen2"));
   EXPECT_TRUE(second.attentionBiases && !second.attentionOutputBias && !second.queryKeyNorm);
@@ -277,8 +319,10 @@ TEST(Config, TypesAndRanges) {
 }
 
 TEST(Config, ModelType) {
-  EXPECT_EQ(gpt2Errors("\"gpt2\"", "\"bert\""),
-            "c: model_type: expected one of gpt2, llama, mistral, qwen2, qwen3, got 'bert'\n");
+  EXPECT_EQ(
+      gpt2Errors("\"gpt2\"", "\"bert\""),
+      "c: model_type: expected one of gpt2, llama, mistral, qwen2, qwen3, mixtral, qwen3_moe, got "
+      "'bert'\n");
   EXPECT_EQ(errors("{}"), "c: model_type: missing\n");
   EXPECT_EQ(errors(R"({"model_type": 3})"), "c: model_type: expected a text, got 3\n");
 }
@@ -291,9 +335,11 @@ TEST(Config, WhatIsNoJson) {
   EXPECT_EQ(errors("{\"a\": " + std::string(100000, '[')),
             "c: expected at most 32 levels of braces and brackets\n");
   // Brackets in texts do not count.
-  EXPECT_EQ(errors("{\"model_type\": \"\\\"" + std::string(40, '[') + "\"}"),
-            "c: model_type: expected one of gpt2, llama, mistral, qwen2, qwen3, got '\"" +
-                std::string(40, '[') + "'\n");
+  EXPECT_EQ(
+      errors("{\"model_type\": \"\\\"" + std::string(40, '[') + "\"}"),
+      "c: model_type: expected one of gpt2, llama, mistral, qwen2, qwen3, mixtral, qwen3_moe, got "
+      "'\"" +
+          std::string(40, '[') + "'\n");
 }
 
 TEST(Config, NamesAreMadeToFit) {

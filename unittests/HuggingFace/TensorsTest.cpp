@@ -81,6 +81,32 @@ TEST(Tensors, NamesOfQwen3) {
   EXPECT_EQ(slotsOf(llamaText("llama"), /*hasPrefix=*/false).back().tensor, "lm_head.weight");
 }
 
+TEST(Tensors, ExpertsHaveATensorEach) {
+  std::vector<Slot> slots =
+      slotsOf(llamaText("mixtral", R"(, "num_local_experts": 2, "num_experts_per_tok": 2)"));
+  EXPECT_EQ(namesOf(slots, "layers.1.router"),
+            "layers.1.router.weight model.layers.1.block_sparse_moe.gate.weight\n");
+  EXPECT_EQ(namesOf(slots, "layers.1.experts.up"),
+            "layers.1.experts.up.weight model.layers.1.block_sparse_moe.experts.0.w3.weight\n"
+            "layers.1.experts.up.weight model.layers.1.block_sparse_moe.experts.1.w3.weight\n");
+  const Slot &last = *std::find_if(slots.rbegin(), slots.rend(), [](const Slot &slot) {
+    return slot.parameter == "layers.1.experts.down.weight";
+  });
+  EXPECT_EQ(last.tensor, "model.layers.1.block_sparse_moe.experts.1.w2.weight");
+  int64_t hidden = last.tensorShape[0], ffn = last.tensorShape[1];
+  EXPECT_EQ(last.shape, (std::vector<int64_t>{2, hidden, ffn}));
+  EXPECT_EQ(last.outputs, hidden);
+  EXPECT_EQ(last.skippedOutputs, hidden);
+  EXPECT_EQ(last.offset(), 0);
+  slots = slotsOf(llamaText("qwen3_moe", R"(, "num_experts": 2, "num_experts_per_tok": 2,
+                            "moe_intermediate_size": 4, "decoder_sparse_step": 2)"));
+  EXPECT_EQ(namesOf(slots, "layers.0.mlp.up"),
+            "layers.0.mlp.up.weight model.layers.0.mlp.up_proj.weight\n");
+  EXPECT_EQ(namesOf(slots, "layers.1.experts.gate"),
+            "layers.1.experts.gate.weight model.layers.1.mlp.experts.0.gate_proj.weight\n"
+            "layers.1.experts.gate.weight model.layers.1.mlp.experts.1.gate_proj.weight\n");
+}
+
 TEST(Tensors, FusedAndTransposed) {
   std::vector<Slot> slots = slotsOf(gpt2Text);
   Slot value = find(slots, "layers.0.attention.value.weight");

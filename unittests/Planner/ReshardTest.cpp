@@ -13,7 +13,7 @@
 
 #include "weft/Planner/Reshard.h"
 
-#include "weft/Planner/ReshardCosts.h"
+#include "weft/Planner/LayoutSpace.h"
 
 #include "SimulatedRanks.h"
 
@@ -197,7 +197,13 @@ Price bytesOnTheWire(const std::vector<int64_t> &mesh) {
 /// Checks the way between every `stride`th pair of layouts.
 void checkPairs(const Exhaustive &all, size_t stride) {
   size_t count = all.layouts.size();
-  ReshardCosts costs(all.problem(0, 0), bytesOnTheWire(all.mesh));
+  LayoutSpace space(all.mesh, 2);
+  std::vector<uint32_t> numbers;
+  for (const Layout &layout : all.layouts) {
+    numbers.push_back(space.numberOf(layout));
+  }
+  std::vector<double> costs = space.costs(all.problem(0, 0), /*becomesPending=*/true, numbers,
+                                          numbers, bytesOnTheWire(all.mesh));
   for (size_t pair = 0; pair < count * count; pair += stride) {
     ReshardProblem problem = all.problem(pair / count, pair % count);
     Way way = cheapestWay(problem, bytesOnTheWire(all.mesh));
@@ -216,7 +222,7 @@ void checkPairs(const Exhaustive &all, size_t stride) {
     ASSERT_EQ(meaning(all.mesh, ranks, layout), meaning(all.mesh, all.held[pair % count], layout))
         << "pair " << pair;
     ASSERT_NEAR(bytes, way.cost, 1e-9) << "pair " << pair;
-    ASSERT_NEAR(costs.cost(problem.from, problem.to), way.cost, 1e-9) << "pair " << pair;
+    ASSERT_NEAR(costs[pair], way.cost, 1e-9) << "pair " << pair;
     ASSERT_NEAR(bytes, all.distance[pair / count][pair % count], 1e-9) << "pair " << pair;
   }
 }
@@ -230,6 +236,22 @@ TEST(Reshard, EveryPairOnTwoEqualAxesIsRightAndSendsTheLeast) {
 }
 
 TEST(Reshard, PairsOnAxesThatSomeDimensionsDoNotTake) { checkPairs(Exhaustive({2, 3}, {4, 6}), 1); }
+
+TEST(LayoutSpace, NumbersLayoutsByTheirAxes) {
+  LayoutSpace space({2, 3}, 2);
+  EXPECT_EQ(space.digits(), 4u);
+  EXPECT_EQ(space.inOrder(), 16u);
+  EXPECT_EQ(space.size(), 18u); // Either dimension by both axes, the second one major.
+  EXPECT_EQ(space.layout(space.numberOf(std::vector<uint32_t>{1, 3})), (Layout{{{0}, {}}, {1}}));
+  uint32_t both = space.numberOf(std::vector<uint32_t>{2, 2});
+  EXPECT_EQ(space.layout(both), (Layout{{{}, {0, 1}}, {}}));
+  EXPECT_EQ(space.pieces(both, 0), 1);
+  EXPECT_EQ(space.pieces(both, 1), 6);
+  EXPECT_FALSE(space.isPending(both));
+  EXPECT_TRUE(space.divides(both, {1, 12}));
+  EXPECT_FALSE(space.divides(both, {12, 3}));
+  EXPECT_GE(space.numberOf(Layout{{{}, {1, 0}}, {}}), 16u);
+}
 
 TEST(Reshard, PairsOnThreeAxesAreRightAndSendTheLeast) {
   checkPairs(Exhaustive({2, 2, 2}, {8, 4}), 31);

@@ -40,7 +40,7 @@ struct MemoryRate {
   double bytesPerSecond = 0;
 };
 
-/// Kernels of the op `kind`.
+/// Kernels of the op `kind` that write `precision`.
 struct KernelRate {
   std::string kind;
   Precision precision = Precision::F32;
@@ -49,11 +49,13 @@ struct KernelRate {
 
 enum class CollectiveKind { AllReduce, AllGather, ReduceScatter, AllToAll, Permute };
 
-/// A collective in which each of `ranks` devices of one node has an operand of `bytes`.
+/// A collective in which each of `ranks` devices has an operand of `bytes`; as many of them are on
+/// each of `nodes` nodes.
 struct CollectiveTime {
   CollectiveKind kind = CollectiveKind::AllReduce;
   int64_t ranks = 0, bytes = 0;
   double seconds = 0;
+  int64_t nodes = 1;
 };
 
 /// What a device reaches while the others of its node do the same. Each list may be empty; no entry
@@ -102,7 +104,7 @@ struct MachineSpec {
   DeviceSpec device;
   /// Between devices of one node; present where a node has several devices.
   std::optional<LinkSpec> nodeLink;
-  /// Between devices of different nodes; present where there are several nodes.
+  /// Between devices of different nodes; present where there are several nodes or may be.
   std::optional<LinkSpec> clusterLink;
   /// What it was parsed from, empty if it was not.
   std::string text;
@@ -116,6 +118,10 @@ Result<MachineSpec> loadMachine(const std::string &path);
 
 /// As loadMachine, from text; `file` is only for diagnostics.
 Result<MachineSpec> parseMachine(std::string_view text, const std::string &file = "machine");
+
+/// The same machine, and its text, with as many nodes. Fails where that is no number from 1 to 65536, and where
+/// nodes would have no link between them.
+Result<MachineSpec> withNodes(MachineSpec machine, int64_t nodes);
 
 } // namespace weft::desc
 

@@ -55,6 +55,33 @@ struct RotarySpec {
   bool operator==(const RotarySpec &) const = default;
 };
 
+/// What makes scores of a router's logits: softmax over all experts, or the logistic function.
+enum class ScoringKind { Softmax, Sigmoid };
+
+/// A mixture of experts in the place of the MLP; proto/weft/model.proto has the formula.
+struct ExpertsSpec {
+  int64_t count = 0;
+  /// Experts that a token goes to.
+  int64_t perToken = 0;
+  /// Elements of the inner layer of one expert.
+  int64_t ffn = 0;
+  /// Elements of the inner layer of the MLP that all tokens go to; 0 means that there is none.
+  int64_t sharedFfn = 0;
+  bool sharedGate = false;
+  /// Layer l has experts if l >= firstLayer and l + 1 is a multiple of layerPeriod.
+  int64_t firstLayer = 0;
+  int64_t layerPeriod = 1;
+  ScoringKind scoring = ScoringKind::Softmax;
+  /// Never true with one expert for each token: its weight would be constant.
+  bool normalizes = true;
+  double scale = 1.0;
+  /// Groups of neighbours of which a token uses only keptGroups.
+  int64_t groups = 1;
+  int64_t keptGroups = 1;
+
+  bool operator==(const ExpertsSpec &) const = default;
+};
+
 /// Weights are drawn from a normal distribution of mean 0; biases start at 0, norm weights at 1.
 struct InitializationSpec {
   double standardDeviation = 0.02;
@@ -121,8 +148,16 @@ struct ModelSpec {
   double attentionDropout = 0.0;
   /// The head's weight is embed.tokens.weight.
   bool tiedEmbeddings = false;
+  /// In the place of the MLP of some or all layers.
+  std::optional<ExpertsSpec> experts;
   InitializationSpec initialization;
 
+  /// Whether layer number `layer` has experts, and not a plain MLP.
+  bool hasExperts(int64_t layer) const {
+    return experts && layer >= experts->firstLayer && (layer + 1) % experts->layerPeriod == 0;
+  }
+  /// Number of layers that have experts.
+  int64_t expertLayers() const;
   /// Query heads that share one key and value head.
   int64_t group() const { return heads / kvHeads; }
   bool hasGate() const { return activation == ActivationKind::SwiGlu; }

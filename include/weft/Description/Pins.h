@@ -9,8 +9,15 @@
 // place that knows the names of strategies; from here on there are only axes and
 // shardings of logical dimensions.
 //
-//   dp=N  data parallelism: axis "dp" of size N splits batch
+//   dp=N  data parallelism: axis "dp" of size N splits batch, which is whole without it
 //   tp=N  tensor parallelism: axis "tp" of size N splits kv_heads, ffn and vocab
+//   sp=B  sequence parallelism: beside tp, norms and residuals are split by sequence over tp
+//         (true), or are whole but for the batch (false)
+//   zero=N  what lies cut by hidden over dp between steps: nothing (0), optimizer states (1, and 2,
+//         which also cuts gradients, as they are cut anyway), parameters too (3); variables are
+//         cut by nothing else but tp
+//
+// What no pin decides is left to the search.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,8 +35,8 @@ namespace weft::desc {
 /// ("dp=2,tp=2"). Mesh axes come out as dp major, tp minor, in whatever order the pins are given; a
 /// pin of size 1 leaves no trace, and no pins give the plan of one rank.
 ///
-/// Fails on an unknown name, a repeated pin, and a size that is not a number from 1 to 1048576;
-/// lists all of it. Whether a model can be split so is for validatePlan to say.
+/// Fails on an unknown name, a repeated pin, a value out of range, and a pin without the one that
+/// it needs; lists all of it. Whether a model can be split so is for validatePlan to say.
 ///
 /// Safe to call from any thread.
 Result<PlanSpec> applyPins(const std::vector<std::string> &pins);

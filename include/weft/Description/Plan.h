@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // A plan is a mesh of ranks with named axes, and for logical dimensions of
-// values the axes that split them. It names no strategy: data or tensor
-// parallelism is what a reader sees in it. Its text form is short, can be edited
-// by hand, and has a hash that is equal exactly where the text is.
+// values the axes that split them, as far as it does not leave that to the search. It names no
+// strategy: data or tensor parallelism is what a reader sees in it. Its text form is short, can be
+// edited by hand, and has a hash that is equal exactly where the text is.
 //
 // The functions keep no state: any number of threads may call them.
 //
@@ -20,6 +20,7 @@
 #include "weft/Description/Diagnostic.h"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -37,21 +38,25 @@ struct AxisSpec {
 
 /// Splits one logical dimension of some values.
 struct ShardingSpec {
-  /// Names of parameters and inputs; `*` stands for any run of characters, also for none.
+  /// Names of values; `*` stands for any run of characters, also for none.
   std::string value = "*";
   /// One of dimensionNames().
   std::string dimension;
-  /// Axes that split the dimension, major to minor.
+  /// Axes that split the dimension, major to minor. None: it is whole.
   std::vector<std::string> axes;
   /// Where it was written; not part of the plan's identity.
   Location location;
 };
 
 /// Mesh axes are major to minor: ranks are numbered row-major, the last axis varies fastest. No
-/// axis means one rank. Where several shardings match a value and dimension, the last one holds.
+/// axis means one rank. Where several shardings match a value and dimension, the last one holds,
+/// and the same of homes, which go before shardings.
 struct PlanSpec {
   std::vector<AxisSpec> mesh;
+  /// Of operations, and of the variables that they are named for.
   std::vector<ShardingSpec> shardings;
+  /// Of variables between steps.
+  std::vector<ShardingSpec> homes;
 
   /// Number of ranks: the product of the axis sizes.
   int64_t ranks() const;
@@ -63,17 +68,17 @@ struct PlanSpec {
 bool operator==(const PlanSpec &a, const PlanSpec &b);
 
 /// The logical dimensions a plan may split: batch, sequence, kv_heads, group, head, ffn, vocab,
-/// hidden, positions.
+/// hidden, positions, experts.
 std::span<const std::string_view> dimensionNames();
 
 /// Whether `name` matches `pattern`, in which `*` stands for any run of characters. Linear in the
 /// product of the lengths.
 bool matchesPattern(std::string_view pattern, std::string_view name);
 
-/// The axes that split `dimension` of `value`: those of the last sharding that matches; none where
-/// no sharding does.
-std::vector<std::string> axesFor(const PlanSpec &plan, std::string_view value,
-                                 std::string_view dimension);
+/// The axes that split `dimension` of `value`: those of the last of `shardings` that matches;
+/// nothing where none does.
+std::optional<std::vector<std::string>> axesFor(const std::vector<ShardingSpec> &shardings,
+                                                std::string_view value, std::string_view dimension);
 
 /// Reads a text file of proto/weft/plan.proto. Fails where the file cannot be read, does not parse
 /// or violates a rule; then lists everything that is wrong.
@@ -81,6 +86,10 @@ Result<PlanSpec> loadPlan(const std::string &path);
 
 /// As loadPlan, from text; `file` is only for diagnostics.
 Result<PlanSpec> parsePlan(std::string_view text, const std::string &file = "plan");
+
+/// The plan of a mesh alone, written as "dp=2,tp=4", of which nothing is pinned. Fails as loadPlan
+/// does.
+Result<PlanSpec> parseMesh(std::string_view text);
 
 /// The canonical text: fixed order of fields, defaults written out, one sharding per line. Parsing
 /// it gives an equal plan.

@@ -66,6 +66,23 @@ struct Fp8Spec {
   Float8 gradients = Float8::E5M2;
 };
 
+/// What statistics and capacities of a mixture of experts are of.
+enum class RoutingGroup { Sequence, GlobalBatch };
+
+/// What training adds to a mixture of experts; proto/weft/recipe.proto has the formulas.
+struct RoutingSpec {
+  /// Weights in the loss; 0 means none.
+  double loadBalanceLoss = 0.0;
+  RoutingGroup loadBalanceGroup = RoutingGroup::GlobalBatch;
+  double routerZLoss = 0.0;
+  /// Of the tokens that each expert would get if all got the same; none means that nothing is
+  /// dropped.
+  std::optional<double> capacityFactor;
+  RoutingGroup capacityGroup = RoutingGroup::Sequence;
+
+  bool hasLoss() const { return loadBalanceLoss > 0.0 || routerZLoss > 0.0; }
+};
+
 /// How to train: data per step, arithmetic, optimizer, losses.
 struct RecipeSpec {
   /// Tokens of one sequence; 0 for a model of images.
@@ -86,11 +103,14 @@ struct RecipeSpec {
   std::optional<double> clipNorm;
   /// Weight of the mean over tokens of log(sum(exp(logits)))^2 in the loss; 0 means none.
   double zLoss = 0.0;
+  RoutingSpec routing;
   int64_t steps = 0;
   uint64_t seed = 0;
   /// Where these were written, for what is wrong only together with a model or machine.
   Location sequenceLengthLocation;
   Location precisionLocation;
+  /// None where no routing was written.
+  std::optional<Location> routingLocation;
 
   int64_t globalBatchTokens() const { return globalBatch * sequenceLength; }
 };

@@ -27,7 +27,8 @@
 namespace weft::desc {
 
 /// Elements of a logical dimension before it is split; none where the model has no such dimension
-/// (positions of a model without learned positions) or the name is not a dimension.
+/// (positions of a model without learned positions) or the name is not a dimension. Of "ffn", which
+/// experts have in another size than plain MLPs, that of the latter.
 std::optional<int64_t> dimensionSize(const ModelSpec &model, const RecipeSpec &recipe,
                                      std::string_view dimension);
 

@@ -21,7 +21,7 @@
 namespace weft::hf {
 
 /// The value of model_type.
-enum class Kind { Gpt2, Llama, Mistral, Qwen2, Qwen3 };
+enum class Kind { Gpt2, Llama, Mistral, Qwen2, Qwen3, Mixtral, Qwen3Moe };
 
 /// "gpt2", "llama", ...
 const char *nameOf(Kind kind);

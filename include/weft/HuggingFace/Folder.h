@@ -39,7 +39,7 @@ public:
   const Config &getConfig() const { return config; }
   /// False where there is only a description.
   bool hasWeights() const { return weights != nullptr; }
-  /// The place of every parameter, in model order.
+  /// The places of all parameters, see parameterSlots.
   const std::vector<Slot> &getSlots() const { return slots; }
   size_t countTensors() const;
   size_t countFiles() const;

@@ -8,7 +8,8 @@
 // Names and layouts of the tensors of a Hugging Face checkpoint. A parameter of
 // ours, seen as a matrix of outputs by inputs, is one of their tensors or a part
 // of one: heads, which we keep as dimensions, are flat there. GPT-2 stores its
-// projections transposed (Conv1D), and those of query, key and value as one.
+// projections transposed (Conv1D), and those of query, key and value as one. The
+// experts of a layer are one parameter of ours, whose parts are a tensor each.
 //
 // The functions keep no state: any number of threads may call them.
 //
@@ -21,20 +22,23 @@
 
 namespace weft::hf {
 
-/// One parameter and its place.
+/// One parameter, or a part of one, and its place.
 struct Slot {
-  /// Its name, and its shape with heads as dimensions.
+  /// The parameter's name, and its shape with heads and experts as dimensions.
   std::string parameter;
   std::vector<int64_t> shape;
-  /// The parameter as a matrix. Biases and norm weights are vectors, which have one input.
+  /// What of the parameter is in the tensor, as a matrix. Biases and norm weights are vectors,
+  /// which have one input.
   int64_t outputs = 0, inputs = 0;
+  /// Outputs of the parameter before these.
+  int64_t skippedOutputs = 0;
   bool isVector = false;
   /// The tensor that holds it.
   std::string tensor;
   std::vector<int64_t> tensorShape;
   /// The tensor is [inputs, outputs], not [outputs, inputs].
   bool isTransposed = false;
-  /// Which output of the tensor is the parameter's first.
+  /// Which output of the tensor is the first of these.
   int64_t firstOutput = 0;
 
   /// Elements of the tensor from one output to the next, from one input to the next, and before
@@ -44,7 +48,8 @@ struct Slot {
   int64_t offset() const { return firstOutput * outputStride(); }
 };
 
-/// The place of every parameter, in model order. With `hasPrefix`, names begin as the language
+/// The places of all parameters, in model order, those of parts of one in the order of its outputs.
+/// With `hasPrefix`, names begin as the language
 /// model saves them ("model.", "transformer."), else as the model without its head does; the name
 /// of the head is the same in both.
 std::vector<Slot> parameterSlots(const Config &config, bool hasPrefix);

@@ -17,6 +17,7 @@ namespace weft {
 /// `axes` by their numbers in `mesh`, and back.
 planner::Axes toAxes(MeshAttr mesh, mlir::ArrayAttr axes);
 mlir::ArrayAttr toAttribute(MeshAttr mesh, const planner::Axes &axes);
+planner::Layout toLayout(ShardingAttr sharding);
 
 /// What predicts times on `machine`, the text of a machine.proto message as passes take it; null
 /// for no text. Fails, with an error at `op`, where it does not parse.

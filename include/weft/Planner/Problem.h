@@ -6,13 +6,18 @@
 //===----------------------------------------------------------------------===//
 //
 // A node is something to decide, mostly how one op is sharded; each of its options takes time
-// and memory by itself. An edge joins two nodes whose options together take more: a value
+// and memory by itself. An edge joins two nodes whose options together take more time: a value
 // that leaves one op under one sharding and is wanted by the other under another has to be
 // resharded. A choice takes one option of each node:
 //
 //      x ──┬── q        seconds = sum over nodes  seconds[option]
-//          ├── k                + sum over edges  seconds[option of a][option of b]
-//          └── v        and the same for bytes, which may not exceed the limit
+//          ├── k                + sum over edges  times * table[row of a][column of b]
+//          └── v        bytes   = sum over nodes  bytes[option], at most the limit
+//
+// Edges share tables, as many values have the same type, and a table has a row for each way
+// in which the value can lie, which many options of an op agree on:
+//
+//      op of 343 options ──rows──▶ table of 125 x 125 ◀──columns── op of 343 options
 //
 // What may not stand together costs infinity. Deciding, checking and applying are apart:
 // solvers are functions on problems (Solve.h), and `evaluate` shares no code with them.
@@ -46,19 +51,34 @@ struct Node {
   std::vector<Option> options;
 };
 
+struct Table {
+  std::string name;
+  uint32_t rows = 0, columns = 0;
+  /// For each row, one number of at least 0 for each column.
+  std::vector<double> seconds;
+};
+
 struct Edge {
   /// Two different nodes. There may be several edges between them.
   uint32_t a = 0, b = 0;
-  /// For each option of `a`, one number for each option of `b`.
-  std::vector<double> seconds;
-  /// The same, or empty where no pair takes memory.
-  std::vector<double> bytes;
+  uint32_t table = 0;
+  /// The row of each option of `a`, and the column of each option of `b`.
+  std::vector<uint32_t> rows, columns;
+  /// How often it is paid; above 0.
+  double times = 1;
 };
 
 struct Problem {
   std::vector<Node> nodes;
+  std::vector<Table> tables;
   std::vector<Edge> edges;
   double bytesLimit = kInfinity;
+
+  /// What `edge` takes when `a` and `b` have these options.
+  double seconds(const Edge &edge, uint32_t optionA, uint32_t optionB) const {
+    const Table &table = tables[edge.table];
+    return edge.times * table.seconds[edge.rows[optionA] * table.columns + edge.columns[optionB]];
+  }
 };
 
 /// The number of an option for each node.

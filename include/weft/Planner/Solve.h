@@ -5,22 +5,22 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Three steps, each exact or with a bound:
+// Four steps, each exact or with a bound:
 //
-//   1. An option that another one of its node beats whatever the neighbours choose is struck
-//      out (dead-end elimination: R. F. Goldstein, Efficient rotamer elimination applied to
-//      protein side-chains and related spin glasses, 1994).
-//   2. Nodes are eliminated one after another: all that mentions a node becomes one table of
-//      its neighbours, with the best option for each of their choices (R. Dechter, Bucket
-//      elimination, 1999). The order is by the least table. A layer of a transformer is
-//      narrow, so this is exact. Where a table would pass `maxTable`, its parts are minimized
-//      apart (mini-buckets: R. Dechter, I. Rish, 2003): the sum of minima is at most the
-//      minimum of the sum, which makes the result a lower bound, and going back through the
-//      tables gives a choice near it, that is then improved node by node.
-//   3. Memory enters as a price: seconds + lambda * bytes is solved for the lambda whose
-//      bound is greatest (Lagrange), so that the problem stays as narrow as it was. The best
-//      choice that fits is improved again, now with the limit. The bound is below every choice that
-//      fits; between them may be a duality gap.
+//   1. Messages along edges give a lower bound, choices near it, and for every option a bound of
+//      all choices that have it; options whose bound is above the best choice found so far are
+//      struck out (ChainBounds: sequential tree-reweighted message passing, V. Kolmogorov,
+//      Convergent tree-reweighted message passing for energy minimization, 2006).
+//   2. As soon as few enough are left, nodes are eliminated one after another: all that mentions
+//      a node becomes one table of its neighbours, with the best option for each of their
+//      choices (R. Dechter, Bucket elimination, 1999), in the order of the least table. That is
+//      exact. A layer of a transformer is narrow, so it mostly comes to that.
+//   3. Where it does not, the options that messages like best are searched in that way, and the
+//      best choice is improved node by node; it stands with the bound of step 1.
+//   4. Memory enters as a price: seconds + price * bytes is solved for the price whose bound is
+//      greatest (Lagrange), so that the problem stays as narrow as it was. The best choice that
+//      fits is improved again, now with the limit. The bound is below every choice that fits;
+//      between them may be a duality gap.
 //
 // The same problem has the same answer, on every machine with IEEE arithmetic. Functions
 // keep no state; any number of threads may call them.
@@ -35,8 +35,10 @@
 namespace weft::planner {
 
 struct SolveLimits {
-  /// Numbers in one table; beyond it tables are split, and the answer is a choice and a bound.
-  size_t maxTable = size_t(1) << 22;
+  /// Sums that an elimination may take; beyond it, messages are passed.
+  size_t maxWork = size_t(1) << 24;
+  /// Times that messages are passed at one price of memory.
+  int maxPasses = 100;
   /// Times that the price of memory is tried.
   int maxPrices = 40;
 };
@@ -47,10 +49,16 @@ struct Solution {
   double seconds = kInfinity, bytes = kInfinity;
   /// No choice that fits takes less. Infinity if none can fit.
   double lowerBound = 0;
-  /// The most nodes that one table was over, which is the width of the graph as it was eliminated.
+  /// The most nodes that one table was over, which is the width of the graph as it was eliminated;
+  /// 0 where nothing was.
   size_t width = 0;
-  /// Options that were left after the first step, of all nodes together.
+  /// Options that were never struck out, of all nodes together.
   size_t optionsLeft = 0;
+
+  /// The choice of least memory that was looked at, for a message or where memory is known no better
+  /// than roughly; empty if no choice is allowed at all.
+  Choice smallest;
+  double smallestBytes = kInfinity;
 
   bool found() const { return !choice.empty(); }
 };

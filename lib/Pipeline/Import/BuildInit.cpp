@@ -25,7 +25,7 @@ namespace {
 /// The initial values of `parameter`.
 Value fill(ModelBuilder &builder, const Parameter &parameter, Value seed) {
   Location location = builder.location(parameter.name);
-  RankedTensorType type = builder.parameterType(parameter.dimensions);
+  RankedTensorType type = builder.heldType(parameter);
   double deviation = initialDeviation(builder.model, parameter);
   if (deviation == 0.0) {
     double value = parameter.kind == ParameterKind::NormScale ? 1.0 : 0.0;

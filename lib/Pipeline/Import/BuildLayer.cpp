@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Activations.h"
+#include "BuildExperts.h"
 #include "ModelBuilder.h"
 #include "weft/Pipeline/Import/Parameters.h"
 
@@ -21,13 +21,15 @@ namespace {
 /// x + attention(norm(x)), then x + mlp(norm(x)).
 class LayerBuilder {
 public:
-  explicit LayerBuilder(ModelBuilder &builder) : builder(builder), model(builder.model) {}
+  LayerBuilder(ModelBuilder &builder, LayerKind kind)
+      : builder(builder), model(builder.model), kind(kind) {}
 
   void build(llvm::StringRef name) {
     Value stream = startFunction(name);
     stream = addAttention(stream);
     stream = addMlp(stream);
-    func::ReturnOp::create(builder.builder, builder.location("layer"), stream);
+    results.insert(results.begin(), stream);
+    func::ReturnOp::create(builder.builder, builder.location("layer"), results);
   }
 
 private:
@@ -35,6 +37,10 @@ private:
   Value startFunction(llvm::StringRef name);
   Value addAttention(Value stream);
   Value addMlp(Value stream);
+  /// What the plain MLP `name` makes of what is quantized already.
+  Value applyMlp(llvm::StringRef name, Value input);
+  /// What experts, and the MLP that all tokens share, make of what has been normalized.
+  Value applyExperts(Value normed);
 
   /// x · Wᵀ + b by the parameters `name`.weight and, where there is one, `name`.bias. Input and
   /// weight are quantized already.
@@ -44,14 +50,16 @@ private:
   Value normHeads(llvm::StringRef name, Value input);
   Value rotate(llvm::StringRef name, Value input);
   Value attend(Value query, Value key, Value value);
-  Value activate(Value input);
 
   ModelBuilder &builder;
   const desc::ModelSpec &model;
+  LayerKind kind;
   RandomKey key;
   Value rotaryTable;
   /// By their names inside the layer. A parameter that the model does not have is null.
   llvm::StringMap<Value> parameters;
+  /// What the layer gives besides the stream.
+  llvm::SmallVector<Value> results;
 };
 
 Value LayerBuilder::startFunction(llvm::StringRef name) {
@@ -63,11 +71,12 @@ Value LayerBuilder::startFunction(llvm::StringRef name) {
     types.push_back(builder.rotaryTableType());
   }
   types.push_back(builder.streamType());
-  llvm::SmallVector<Parameter> declared = layerParameters(model);
+  llvm::SmallVector<Parameter> declared = layerParameters(model, kind == LayerKind::Experts);
   for (const Parameter &parameter : declared) {
     types.push_back(builder.usedType(parameter));
   }
-  auto function = builder.function(name, types, builder.streamType(), /*isPrivate=*/true);
+  auto function =
+      builder.function(name, types, layerResultTypes(builder, kind), /*isPrivate=*/true);
 
   auto argument = function.args_begin();
   key.layer = *argument++;
@@ -142,37 +151,39 @@ Value LayerBuilder::addAttention(Value stream) {
   return builder.add("attention.residual", stream, output);
 }
 
-Value LayerBuilder::activate(Value input) {
-  llvm::StringRef name = "mlp.activation";
-  Value up = project("mlp.up", "bsk,nk->bsn", input);
-  switch (model.activation) {
-  case desc::ActivationKind::Gelu:
-    return builder.map(name, {up}, [](ImplicitLocOpBuilder &scalars, ValueRange in) {
-      return gelu(scalars, in[0]);
-    });
-  case desc::ActivationKind::GeluTanh:
-    return builder.map(name, {up}, [](ImplicitLocOpBuilder &scalars, ValueRange in) {
-      return geluTanh(scalars, in[0]);
-    });
-  case desc::ActivationKind::SwiGlu:
-    break;
+Value LayerBuilder::applyMlp(llvm::StringRef name, Value input) {
+  std::string prefix = name.str() + ".";
+  Value up = project(prefix + "up", "bsk,nk->bsn", input);
+  Value gate = model.hasGate() ? project(prefix + "gate", "bsk,nk->bsn", input) : Value{};
+  std::string activation = prefix + "activation";
+  Value active = builder.quantize(activation, builder.activate(activation, up, gate));
+  return project(prefix + "down", "bsk,nk->bsn", active);
+}
+
+Value LayerBuilder::applyExperts(Value normed) {
+  Value input = builder.quantize("mlp_norm", normed);
+  Mixture mixture = buildExperts(builder, normed, input, parameters);
+  results = mixture.results;
+  if (model.experts->sharedFfn == 0) {
+    return builder.round("experts.combine", mixture.output);
   }
-  Value gate = project("mlp.gate", "bsk,nk->bsn", input);
-  return builder.map(name, {gate, up}, [](ImplicitLocOpBuilder &scalars, ValueRange in) -> Value {
-    return arith::MulFOp::create(scalars, silu(scalars, in[0]), in[1]);
-  });
+  Value shared = applyMlp("shared", input);
+  if (Value weight = parameters.lookup("shared_router.weight")) {
+    shared = gateShared(builder, normed, weight, shared);
+  }
+  return builder.add("shared.residual", mixture.output, shared);
 }
 
 Value LayerBuilder::addMlp(Value stream) {
-  Value input = builder.quantize("mlp_norm", norm("mlp_norm", stream));
-  Value active = builder.quantize("mlp.activation", activate(input));
-  Value output = project("mlp.down", "bsk,nk->bsn", active);
+  Value normed = norm("mlp_norm", stream);
+  Value output = kind == LayerKind::Experts ? applyExperts(normed)
+                                            : applyMlp("mlp", builder.quantize("mlp_norm", normed));
   output = builder.dropout("mlp.dropout", output, key, DropoutSite::Mlp);
   return builder.add("mlp.residual", stream, output);
 }
 
 } // namespace
 
-void weft::buildLayer(ModelBuilder &builder, llvm::StringRef name) {
-  LayerBuilder(builder).build(name);
+void weft::buildLayer(ModelBuilder &builder, LayerKind kind, llvm::StringRef name) {
+  LayerBuilder(builder, kind).build(name);
 }

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "BuildExperts.h"
 #include "ModelBuilder.h"
 #include "weft/Pipeline/Import/Parameters.h"
 
@@ -18,8 +19,18 @@ namespace {
 /// Embeds the tokens, calls the layers, and compares with the targets.
 class LossBuilder {
 public:
-  LossBuilder(ModelBuilder &builder, llvm::StringRef layer, bool observesLogits = false)
-      : builder(builder), model(builder.model), layer(layer), observesLogits(observesLogits) {}
+  /// Builds the functions of layers too, their names ending in `suffix`.
+  LossBuilder(ModelBuilder &builder, llvm::StringRef suffix, bool observesLogits = false)
+      : builder(builder), model(builder.model), plainLayer("layer" + suffix.str()),
+        expertLayer("layer_experts" + suffix.str()), observesLogits(observesLogits) {
+    int64_t ofExperts = model.expertLayers();
+    if (ofExperts < model.layers) {
+      buildLayer(builder, LayerKind::Plain, plainLayer);
+    }
+    if (ofExperts > 0) {
+      buildLayer(builder, LayerKind::Experts, expertLayer);
+    }
+  }
 
   /// In the function that has been begun.
   Value build() {
@@ -33,7 +44,8 @@ public:
     if (observesLogits) {
       ObserveOp::create(builder.builder, builder.location("head"), "logits", logits, TypeAttr());
     }
-    return buildCrossEntropy(builder, logits, readIds("targets"));
+    losses.insert(losses.begin(), buildCrossEntropy(builder, logits, readIds("targets")));
+    return createSum(builder.builder, builder.location("loss"), losses);
   }
 
 private:
@@ -56,8 +68,10 @@ private:
 
   ModelBuilder &builder;
   const desc::ModelSpec &model;
-  /// Name of the function that all layers call.
-  llvm::StringRef layer;
+  /// Names of the functions that layers call.
+  std::string plainLayer, expertLayer;
+  /// Of routings.
+  llvm::SmallVector<Value> losses;
   bool observesLogits;
   /// Of layer 0, where the embedding counts.
   RandomKey key;
@@ -107,14 +121,28 @@ Value LossBuilder::callLayer(int64_t number, Value rotaryTable, Value stream) {
     operands.push_back(rotaryTable);
   }
   operands.push_back(stream);
-  for (const Parameter &parameter : layerParameters(model)) {
+  LayerKind kind = model.hasExperts(number) ? LayerKind::Experts : LayerKind::Plain;
+  for (const Parameter &parameter : layerParameters(model, kind == LayerKind::Experts)) {
     std::string full = name + "." + parameter.name;
-    Value held = builder.read(full, builder.parameterType(parameter.dimensions));
+    Value held = builder.read(full, builder.heldType(parameter));
     // Once for all uses of a step, forward and backward.
-    operands.push_back(parameter.isMatrix() ? builder.quantize(full, held) : held);
+    Value used = parameter.kind == ParameterKind::Router ? builder.round(full, held)
+                 : parameter.isMatrix()                  ? builder.quantize(full, held)
+                                                         : held;
+    operands.push_back(used);
   }
-  auto call = CallOp::create(builder.builder, builder.location(name), stream.getType(), layer, name,
-                             operands);
+  auto call =
+      CallOp::create(builder.builder, builder.location(name), layerResultTypes(builder, kind),
+                     kind == LayerKind::Experts ? expertLayer : plainLayer, name, operands);
+  ValueRange more = call.getResults().drop_front();
+  if (kind == LayerKind::Experts && builder.recipe.routing.hasLoss()) {
+    losses.push_back(more.front());
+    more = more.drop_front();
+  }
+  if (!more.empty()) {
+    ObserveOp::create(builder.builder, builder.location(name), "dropped/" + name, more.front(),
+                      TypeAttr());
+  }
   return call.getResult(0);
 }
 
@@ -161,17 +189,17 @@ Value weft::buildCrossEntropy(ModelBuilder &builder, Value logits, Value targets
 }
 
 void weft::buildLoss(ModelBuilder &builder) {
-  buildLayer(builder, "layer");
+  LossBuilder losses(builder, "");
   builder.function("loss", {}, builder.wideType({}), /*isPrivate=*/false);
-  Value loss = LossBuilder(builder, "layer").build();
+  Value loss = losses.build();
   func::ReturnOp::create(builder.builder, builder.location("loss"), loss);
 }
 
 void weft::buildEvaluate(ModelBuilder &builder, bool observesLogits) {
   // Not @layer: that one gets to save what its backward needs.
-  buildLayer(builder, "layer_evaluate");
+  LossBuilder losses(builder, "_evaluate", observesLogits);
   builder.function("evaluate", {}, {}, /*isPrivate=*/false);
-  Value loss = LossBuilder(builder, "layer_evaluate", observesLogits).build();
+  Value loss = losses.build();
   ObserveOp::create(builder.builder, builder.location("loss"), "validation_loss", loss, TypeAttr());
   func::ReturnOp::create(builder.builder, builder.location("loss"));
 }

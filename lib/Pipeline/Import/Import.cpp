@@ -31,7 +31,7 @@ namespace {
 void declareVariables(ModelBuilder &builder) {
   for (const Parameter &parameter : modelParameters(builder.model)) {
     declareVariable(builder, VariableRole::Parameter, parameter.name, parameter.dimensions,
-                    parameter.decays(), builder.parameterType(parameter.dimensions));
+                    parameter.decays(), builder.heldType(parameter));
   }
   auto ids = RankedTensorType::get({ShapedType::kDynamic, builder.recipe.sequenceLength},
                                    builder.builder.getI32Type());
@@ -97,8 +97,9 @@ static desc::ModelSpec withoutDropout(desc::ModelSpec model) {
   return model;
 }
 
-desc::RecipeSpec weft::withoutZLoss(desc::RecipeSpec recipe) {
+desc::RecipeSpec weft::forEvaluation(desc::RecipeSpec recipe) {
   recipe.zLoss = 0.0;
+  recipe.routing = {};
   return recipe;
 }
 
@@ -114,7 +115,7 @@ OwningOpRef<ModuleOp> weft::importModel(MLIRContext &context, const desc::ModelS
   buildLoss(builder);
   buildInit(builder);
   desc::ModelSpec evaluated = withoutDropout(model);
-  desc::RecipeSpec plain = withoutZLoss(recipe);
+  desc::RecipeSpec plain = forEvaluation(recipe);
   ModelBuilder evaluation(ops, evaluated, plain);
   buildEvaluate(evaluation, options.observesLogits);
   return module;

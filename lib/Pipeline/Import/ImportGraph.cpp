@@ -271,7 +271,7 @@ GraphModule weft::importGraph(MLIRContext &context, const onnx::Graph &graph,
   eraseUnused(loss.getBody().front());
   importer.buildInit();
 
-  desc::RecipeSpec plain = withoutZLoss(recipe);
+  desc::RecipeSpec plain = forEvaluation(recipe);
   ModelBuilder evaluation(ops, model, plain);
   func::FuncOp evaluate = evaluation.function("evaluate", {}, {}, /*isPrivate=*/false);
   value = importer.buildLoss(evaluation, /*isTraining=*/false);

@@ -7,6 +7,7 @@
 
 #include "ModelBuilder.h"
 
+#include "Activations.h"
 #include "weft/Description/Validate.h"
 #include "weft/Dialect/Weft/IR/ElementTypes.h"
 #include "weft/Dialect/Weft/IR/MapBuilders.h"
@@ -59,8 +60,12 @@ RankedTensorType ModelBuilder::parameterType(llvm::ArrayRef<llvm::StringRef> dim
   return wideType(shape);
 }
 
+RankedTensorType ModelBuilder::heldType(const Parameter &parameter) {
+  return wideType(parameterShape(model, parameter));
+}
+
 RankedTensorType ModelBuilder::usedType(const Parameter &parameter) {
-  RankedTensorType type = parameterType(parameter.dimensions);
+  RankedTensorType type = heldType(parameter);
   return parameter.isMatrix() ? type.clone(activationElement()) : type;
 }
 
@@ -144,6 +149,23 @@ Value ModelBuilder::map(llvm::StringRef name, llvm::ArrayRef<Value> inputs, Type
   };
   return MapOp::create(builder, location(name), TypeRange{type}, ValueRange(inputs), maps, body)
       ->getResult(0);
+}
+
+Value ModelBuilder::activate(llvm::StringRef name, Value up, Value gate) {
+  switch (model.activation) {
+  case desc::ActivationKind::Gelu:
+    return map(name, {up},
+               [](ImplicitLocOpBuilder &scalars, ValueRange in) { return gelu(scalars, in[0]); });
+  case desc::ActivationKind::GeluTanh:
+    return map(name, {up}, [](ImplicitLocOpBuilder &scalars, ValueRange in) {
+      return geluTanh(scalars, in[0]);
+    });
+  case desc::ActivationKind::SwiGlu:
+    break;
+  }
+  return map(name, {gate, up}, [](ImplicitLocOpBuilder &scalars, ValueRange in) -> Value {
+    return arith::MulFOp::create(scalars, silu(scalars, in[0]), in[1]);
+  });
 }
 
 Value ModelBuilder::add(llvm::StringRef name, Value a, Value b) {

@@ -53,6 +53,8 @@ public:
   mlir::RankedTensorType rotaryTableType();
   /// A parameter or optimizer state whose dimensions mean `dimensions`.
   mlir::RankedTensorType parameterType(llvm::ArrayRef<llvm::StringRef> dimensions);
+  /// What a parameter is held as.
+  mlir::RankedTensorType heldType(const Parameter &parameter);
   /// What layers get of a parameter: matrices as the activations that they are multiplied with.
   mlir::RankedTensorType usedType(const Parameter &parameter);
 
@@ -82,6 +84,8 @@ public:
   mlir::Value map(llvm::StringRef name, llvm::ArrayRef<mlir::Value> inputs, ScalarCode code) {
     return map(name, inputs, activationElement(), code);
   }
+  /// Of an MLP: what its inner layer makes of what up and, in an MLP that has one, gate project.
+  mlir::Value activate(llvm::StringRef name, mlir::Value up, mlir::Value gate);
   mlir::Value add(llvm::StringRef name, mlir::Value a, mlir::Value b);
   /// The norm of the model's kind; `bias` may be null.
   mlir::Value norm(llvm::StringRef name, mlir::Value input, mlir::Value scale, mlir::Value bias);
@@ -111,20 +115,24 @@ void declareCounters(ModelBuilder &builder);
 /// The optimizer of the recipe.
 void declareOptimizer(ModelBuilder &builder);
 /// The recipe without what validations leave out.
-desc::RecipeSpec withoutZLoss(desc::RecipeSpec recipe);
+desc::RecipeSpec forEvaluation(desc::RecipeSpec recipe);
 /// The stream of random numbers that a parameter of this name draws its initial values from.
 uint64_t streamOf(llvm::StringRef name);
 
-/// Adds `func private @NAME(%layer, [%seed, %step], [%rotary_table], %x, parameters…) -> %x`: one
-/// block of the model.
-void buildLayer(ModelBuilder &builder, llvm::StringRef name);
+/// Which layers a function stands for.
+enum class LayerKind { Plain, Experts };
 
-/// Adds `func @loss() -> tensor<fXX>`, and the function @layer that it calls.
+/// Adds `func private @NAME(%layer, [%seed, %step], [%rotary_table], %x, parameters…) -> %x`: one
+/// block of the model. Of a block with experts further results are the loss of its routing, if the
+/// recipe has any, and how many times a token was dropped at an expert, if it has a capacity.
+void buildLayer(ModelBuilder &builder, LayerKind kind, llvm::StringRef name);
+
+/// Adds `func @loss() -> tensor<fXX>`, and the functions @layer and @layer_experts that it calls.
 void buildLoss(ModelBuilder &builder);
 
 /// Adds `func @evaluate()`, which observes the loss as "validation_loss" and on request the logits
-/// as "logits", and the function @layer_evaluate that it calls.
-/// REQUIRES: a model without dropout and a recipe without z-loss.
+/// as "logits", and the functions @layer_evaluate and @layer_experts_evaluate that it calls.
+/// REQUIRES: a model without dropout and a recipe without z-loss and routing.
 void buildEvaluate(ModelBuilder &builder, bool observesLogits);
 
 /// Adds `func @init()`, which gives every parameter its initial values.

@@ -7,6 +7,8 @@
 
 #include "weft/Pipeline/Import/Parameters.h"
 
+#include "weft/Description/Validate.h"
+
 #include <cmath>
 
 using namespace weft;
@@ -20,11 +22,11 @@ public:
 
   void addWeight(llvm::StringRef name, std::initializer_list<llvm::StringRef> dimensions,
                  ParameterKind kind = ParameterKind::Weight) {
-    parameters.push_back({name.str() + ".weight", dimensions, kind});
+    parameters.push_back({name.str() + ".weight", dimensions, kind, model.ffn});
   }
 
   void addBias(llvm::StringRef name, std::initializer_list<llvm::StringRef> dimensions) {
-    parameters.push_back({name.str() + ".bias", dimensions, ParameterKind::Bias});
+    parameters.push_back({name.str() + ".bias", dimensions, ParameterKind::Bias, model.ffn});
   }
 
   void addNorm(llvm::StringRef name) {
@@ -64,11 +66,46 @@ public:
     addMlpBias("mlp.down", {"hidden"});
   }
 
+  void addExperts() {
+    const desc::ExpertsSpec &experts = *model.experts;
+    addWeight("router", {"experts", "hidden"}, ParameterKind::Router);
+    size_t first = parameters.size();
+    addWeight("experts.up", {"experts", "ffn", "hidden"});
+    if (model.hasGate()) {
+      addWeight("experts.gate", {"experts", "ffn", "hidden"});
+    }
+    addWeight("experts.down", {"experts", "hidden", "ffn"}, ParameterKind::ResidualWeight);
+    setFfnFrom(first, experts.ffn);
+    if (experts.sharedFfn > 0) {
+      addShared();
+    }
+  }
+
   void append(const Parameter &parameter) { parameters.push_back(parameter); }
 
   llvm::SmallVector<Parameter> take() { return std::move(parameters); }
 
 private:
+  /// The MLP that all tokens go to.
+  void addShared() {
+    size_t first = parameters.size();
+    addWeight("shared.up", {"ffn", "hidden"});
+    if (model.hasGate()) {
+      addWeight("shared.gate", {"ffn", "hidden"});
+    }
+    addWeight("shared.down", {"hidden", "ffn"}, ParameterKind::ResidualWeight);
+    setFfnFrom(first, model.experts->sharedFfn);
+    if (model.experts->sharedGate) {
+      addWeight("shared_router", {"hidden"}, ParameterKind::Router);
+    }
+  }
+
+  void setFfnFrom(size_t first, int64_t ffn) {
+    for (Parameter &parameter : llvm::drop_begin(parameters, first)) {
+      parameter.ffn = ffn;
+    }
+  }
+
   void addAttentionBias(llvm::StringRef name, std::initializer_list<llvm::StringRef> dimensions) {
     if (model.attentionBiases) {
       addBias(name, dimensions);
@@ -87,13 +124,27 @@ private:
 
 } // namespace
 
-llvm::SmallVector<Parameter> weft::layerParameters(const desc::ModelSpec &model) {
+llvm::SmallVector<Parameter> weft::layerParameters(const desc::ModelSpec &model, bool hasExperts) {
   ParameterList list(model);
   list.addNorm("attention_norm");
   list.addAttention();
   list.addNorm("mlp_norm");
-  list.addMlp();
+  if (hasExperts) {
+    list.addExperts();
+  } else {
+    list.addMlp();
+  }
   return list.take();
+}
+
+llvm::SmallVector<int64_t> weft::parameterShape(const desc::ModelSpec &model,
+                                                const Parameter &parameter) {
+  llvm::SmallVector<int64_t> shape;
+  for (llvm::StringRef dimension : parameter.dimensions) {
+    shape.push_back(dimension == "ffn" ? parameter.ffn
+                                       : *desc::dimensionSize(model, {}, dimension));
+  }
+  return shape;
 }
 
 std::string weft::layerName(int64_t layer) { return "layers." + std::to_string(layer); }
@@ -104,9 +155,8 @@ llvm::SmallVector<Parameter> weft::modelParameters(const desc::ModelSpec &model)
   if (model.positions == desc::PositionKind::Learned) {
     list.addWeight("embed.positions", {"positions", "hidden"});
   }
-  llvm::SmallVector<Parameter> ofOneLayer = layerParameters(model);
   for (int64_t layer = 0; layer < model.layers; ++layer) {
-    for (Parameter parameter : ofOneLayer) {
+    for (Parameter &parameter : layerParameters(model, model.hasExperts(layer))) {
       parameter.name = layerName(layer) + "." + parameter.name;
       list.append(parameter);
     }
@@ -122,6 +172,7 @@ double weft::initialDeviation(const desc::ModelSpec &model, const Parameter &par
   double deviation = model.initialization.standardDeviation;
   switch (parameter.kind) {
   case ParameterKind::Weight:
+  case ParameterKind::Router:
     return deviation;
   case ParameterKind::ResidualWeight:
     // Each layer adds twice to the residual stream; this keeps the stream's variance at the end

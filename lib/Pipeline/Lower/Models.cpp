@@ -17,6 +17,7 @@ void weft::registerHostLoweringModels(mlir::DialectRegistry &registry) {
     lower::attachAttentionModels(*context);
     lower::attachAttentionGradModels(*context);
     lower::attachEmbeddingModels(*context);
+    lower::attachExpertModels(*context);
     lower::attachCrossEntropyModels(*context);
     lower::attachRandomModels(*context);
     lower::attachRotaryModels(*context);

@@ -31,6 +31,7 @@ void attachNormModels(mlir::MLIRContext &context);
 void attachAttentionModels(mlir::MLIRContext &context);
 void attachAttentionGradModels(mlir::MLIRContext &context);
 void attachEmbeddingModels(mlir::MLIRContext &context);
+void attachExpertModels(mlir::MLIRContext &context);
 void attachCrossEntropyModels(mlir::MLIRContext &context);
 void attachRandomModels(mlir::MLIRContext &context);
 void attachRotaryModels(mlir::MLIRContext &context);

@@ -1,12 +1,15 @@
-//===- ApplyPlan.cpp - writes a plan into variables ---------------------===//
+//===- ApplyPlan.cpp - writes what a plan pins --------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
+#include "Dimensions.h"
+
 #include "weft/Description/Pins.h"
 #include "weft/Description/Plan.h"
+#include "weft/Dialect/Weft/IR/AttributeNames.h"
 #include "weft/Dialect/Weft/IR/Sharding.h"
 #include "weft/Pipeline/Plan/Passes.h"
 
@@ -64,10 +67,12 @@ struct ApplyPlanPass : impl::ApplyPlanPassBase<ApplyPlanPass> {
     }
     module->setAttr(kMeshAttrName, mesh);
     for (VariableOp variable : module.getOps<VariableOp>()) {
-      if (failed(shard(variable, mesh, *spec))) {
+      if (failed(pin(variable, mesh, *spec))) {
         return signalPassFailure();
       }
     }
+    Dimensions dimensions(module);
+    module.walk([&](ShardableOpInterface op) { pin(op, mesh, dimensions, *spec); });
   }
 
   /// Replaces `?` by the batch in every type.
@@ -82,15 +87,27 @@ struct ApplyPlanPass : impl::ApplyPlanPassBase<ApplyPlanPass> {
                                           /*replaceLocs=*/false, /*replaceTypes=*/true);
   }
 
-  LogicalResult shard(VariableOp variable, MeshAttr mesh, const desc::PlanSpec &spec) {
+  /// The axes of a plan's entry as an attribute; unit for no entry.
+  Attribute pinOf(const std::optional<std::vector<std::string>> &axes) {
+    if (!axes) {
+      return UnitAttr::get(&getContext());
+    }
+    return ArrayAttr::get(&getContext(),
+                          llvm::map_to_vector(*axes, [&](const std::string &axis) -> Attribute {
+                            return StringAttr::get(&getContext(), axis);
+                          }));
+  }
+
+  LogicalResult pin(VariableOp variable, MeshAttr mesh, const desc::PlanSpec &spec) {
+    std::string name = variable.getSymName().str(), planName = getPlanName(variable).str();
+    SmallVector<Attribute> pins;
     SmallVector<ArrayAttr> dims;
     for (StringAttr dimension : variable.getDimensions().getAsRange<StringAttr>()) {
-      SmallVector<Attribute> axes;
-      for (const std::string &axis :
-           desc::axesFor(spec, getPlanName(variable).str(), dimension.getValue().str())) {
-        axes.push_back(StringAttr::get(&getContext(), axis));
-      }
-      dims.push_back(ArrayAttr::get(&getContext(), axes));
+      auto axes = desc::axesFor(spec.homes, name, dimension.getValue().str());
+      pins.push_back(
+          pinOf(axes ? axes : desc::axesFor(spec.shardings, planName, dimension.getValue().str())));
+      auto pinned = dyn_cast<ArrayAttr>(pins.back());
+      dims.push_back(pinned ? pinned : ArrayAttr::get(&getContext(), {}));
     }
     auto emitError = [&] {
       return variable.emitError("apply-plan: '") << variable.getSymName() << "': ";
@@ -103,8 +120,49 @@ struct ApplyPlanPass : impl::ApplyPlanPassBase<ApplyPlanPass> {
         failed(sharding.verifyEncoding(type.getShape(), type.getElementType(), emitError))) {
       return failure();
     }
-    variable.setType(withSharding(type, sharding));
+    setPins(variable, pins);
     return success();
+  }
+
+  /// An op is pinned where it can be cut so; of several factors of one meaning, the first.
+  void pin(ShardableOpInterface op, MeshAttr mesh, Dimensions &dimensions,
+           const desc::PlanSpec &spec) {
+    FactorRule rule = op.getFactorRule();
+    std::string name = nameOf(op);
+    SmallVector<Attribute> pins, taken;
+    for (auto [number, factor] : llvm::enumerate(rule.factors)) {
+      Attribute pin = UnitAttr::get(&getContext());
+      for (const desc::ShardingSpec &entry : llvm::reverse(spec.shardings)) {
+        if (desc::matchesPattern(entry.value, name) &&
+            dimensions.isNamed(op, rule, unsigned(number), entry.dimension)) {
+          pin = pinOf(entry.axes);
+          break;
+        }
+      }
+      auto axes = dyn_cast<ArrayAttr>(pin);
+      bool isTaken = axes && llvm::any_of(axes, [&](Attribute axis) {
+                       return llvm::is_contained(taken, axis);
+                     });
+      if (axes && (isTaken || factor.kind == FactorKind::MustReplicate ||
+                   factor.size % mesh.getSize(axes) != 0)) {
+        pin = UnitAttr::get(&getContext());
+      } else if (axes) {
+        llvm::append_range(taken, axes);
+      }
+      pins.push_back(pin);
+    }
+    setPins(op, pins);
+  }
+
+  static std::string nameOf(Operation *op) {
+    auto location = op->getLoc()->findInstanceOf<NameLoc>();
+    return location ? location.getName().str() : "";
+  }
+
+  void setPins(Operation *op, ArrayRef<Attribute> pins) {
+    if (llvm::any_of(pins, llvm::IsaPred<ArrayAttr>)) {
+      op->setAttr(kPinsAttrName, ArrayAttr::get(&getContext(), pins));
+    }
   }
 };
 

@@ -7,31 +7,44 @@
 
 #include "OpOptions.h"
 
-#include "weft/Dialect/Weft/IR/Sharding.h"
+#include "weft/Dialect/Weft/IR/AttributeNames.h"
+#include "weft/Pipeline/ReshardProblem.h"
 
 using namespace mlir;
 
 namespace weft {
 namespace {
 
-bool canPend(Type type) {
-  auto tensor = dyn_cast<RankedTensorType>(type);
-  return tensor && isa<FloatType>(tensor.getElementType()) && !tensor.getElementType().isBF16();
-}
-
+/// An axis does one thing, as a number: 0 nothing, 1 to F cuts that factor, beyond carries a
+/// pending sum through one set of operands. To cut a permutation is to cut its partner too.
 class Enumeration {
 public:
-  Enumeration(ShardableOpInterface op, MeshAttr mesh)
-      : op(op), mesh(mesh), rule(op.getFactorRule()), axesOf(rule.factors.size()) {
+  Enumeration(ShardableOpInterface op, LayoutSpaces &spaces)
+      : op(op), spaces(spaces), mesh(spaces.getMesh()), rule(op.getFactorRule()),
+        parts(rule.factors.size(), 1), does(mesh.getSizes().size(), 0) {
     findAdditiveOperands();
+    findPins();
+    for (auto [number, type] : llvm::enumerate(op->getOperandTypes())) {
+      operands.push_back(digitsOf(type, rule.operands[number], number));
+    }
+    for (auto [number, type] : llvm::enumerate(op->getResultTypes())) {
+      results.push_back(digitsOf(type, rule.results[number], std::nullopt));
+    }
   }
 
-  SmallVector<OpOption> run() {
+  std::vector<OpOption> run() {
     assign(0);
     return std::move(options);
   }
 
 private:
+  /// The digit of a value's layout for each thing that an axis can do; nothing for no tensor.
+  struct Digits {
+    planner::LayoutSpace *space = nullptr;
+    SmallVector<uint32_t> of;
+    bool canPend = false;
+  };
+
   /// The sets of operands that may be pending together: each by itself, and all.
   void findAdditiveOperands() {
     bool joinsBySum = llvm::all_of(rule.reductions,
@@ -53,123 +66,168 @@ private:
     }
   }
 
-  void assign(size_t axis) {
-    if (axis == mesh.getNames().size()) {
-      return finish();
-    }
-    StringAttr name = mesh.getNames()[axis];
-    assign(axis + 1);
-    for (auto [number, factor] : llvm::enumerate(rule.factors)) {
-      if (factor.kind != FactorKind::MustReplicate && factor.kind != FactorKind::Permutation) {
-        cut(number, name, [&] {
-          assign(axis + 1);
-          cutPermutation(number, name, axis);
-        });
+  void findPins() {
+    pinnedTo.assign(does.size(), std::nullopt);
+    isPinned.assign(rule.factors.size(), false);
+    auto pins = op->getAttrOfType<ArrayAttr>(kPinsAttrName);
+    for (size_t factor = 0; pins && factor < rule.factors.size(); ++factor) {
+      if (auto axes = dyn_cast<ArrayAttr>(pins[factor])) {
+        isPinned[factor] = true;
+        for (uint32_t axis : toAxes(mesh, axes)) {
+          pinnedTo[axis] = factor;
+        }
       }
     }
-    for (const SmallVector<unsigned> &operands : additive) {
-      pending.push_back({name, operands});
+  }
+
+  Digits digitsOf(Type type, ArrayRef<unsigned> dims, std::optional<unsigned> operand) {
+    Digits digits;
+    if (!isa<RankedTensorType>(type)) {
+      return digits;
+    }
+    digits.space = &spaces.of(type);
+    digits.canPend = canPend(type);
+    uint32_t pending = digits.space->digits() - 1;
+    digits.of.push_back(0);
+    for (auto [number, factor] : llvm::enumerate(rule.factors)) {
+      auto found = llvm::find(dims, number);
+      bool isPermutation = factor.kind == FactorKind::Permutation;
+      if (found == dims.end() && isPermutation) {
+        found = llvm::find(dims, factor.partner);
+      }
+      // A result without the factor has one term of it on each rank, unless pieces go round.
+      uint32_t missing = operand || isPermutation ? 0 : pending;
+      digits.of.push_back(found == dims.end() ? missing : uint32_t(found - dims.begin()) + 1);
+    }
+    for (const SmallVector<unsigned> &together : additive) {
+      bool carries = !operand || llvm::is_contained(together, *operand);
+      digits.of.push_back(carries ? pending : 0);
+    }
+    return digits;
+  }
+
+  void assign(size_t axis) {
+    if (axis == does.size()) {
+      return finish();
+    }
+    if (!pinnedTo[axis]) {
+      does[axis] = 0;
       assign(axis + 1);
-      pending.pop_back();
+    }
+    int64_t ranks = mesh.getSizes()[axis];
+    for (auto [number, factor] : llvm::enumerate(rule.factors)) {
+      if (factor.kind == FactorKind::MustReplicate || !isAllowed(axis, number)) {
+        continue;
+      }
+      bool isPermutation = factor.kind == FactorKind::Permutation;
+      SmallVector<size_t, 2> cut = {number};
+      if (isPermutation) {
+        cut.push_back(factor.partner);
+      }
+      for (size_t each : cut) {
+        parts[each] *= ranks;
+      }
+      if (llvm::all_of(cut,
+                       [&](size_t each) { return rule.factors[each].size % parts[each] == 0; })) {
+        does[axis] = uint32_t(number) + 1;
+        assign(axis + 1);
+      }
+      for (size_t each : cut) {
+        parts[each] /= ranks;
+      }
+    }
+    for (size_t set = 0; set < additive.size(); ++set) {
+      does[axis] = uint32_t(rule.factors.size() + 1 + set);
+      assign(axis + 1);
     }
   }
 
-  /// A permutation is cut only where its partner is.
-  void cutPermutation(unsigned partner, StringAttr name, size_t axis) {
-    std::optional<unsigned> permuted = findPermutation(rule);
-    if (permuted && rule.factors[*permuted].partner == partner) {
-      cut(*permuted, name, [&] { assign(axis + 1); });
+  /// What pins leave: a permutation may also go with its partner, where it is not pinned itself.
+  bool isAllowed(size_t axis, size_t number) const {
+    const Factor &factor = rule.factors[number];
+    if (!pinnedTo[axis]) {
+      return !isPinned[number] &&
+             (factor.kind != FactorKind::Permutation || !isPinned[factor.partner]);
     }
+    return *pinnedTo[axis] == number || (factor.kind == FactorKind::Permutation &&
+                                         *pinnedTo[axis] == factor.partner && !isPinned[number]);
   }
 
-  /// Does the rest with factor `number` cut over one more axis, if it divides.
-  void cut(unsigned number, StringAttr name, function_ref<void()> rest) {
-    axesOf[number].push_back(name);
-    if (rule.factors[number].size % pieces(axesOf[number]) == 0) {
-      rest();
+  uint32_t layoutOf(const Digits &digits) const {
+    if (!digits.space) {
+      return 0;
     }
-    axesOf[number].pop_back();
-  }
-
-  int64_t pieces(ArrayRef<Attribute> axes) {
-    return mesh.getSize(ArrayAttr::get(mesh.getContext(), axes));
+    auto layout = llvm::map_to_vector(does, [&](uint32_t thing) { return digits.of[thing]; });
+    return digits.space->numberOf(std::vector<uint32_t>(layout.begin(), layout.end()));
   }
 
   void finish() {
     OpOption option;
-    SmallVector<ArrayAttr> axes;
-    for (auto [factor, ofFactor] : llvm::zip(rule.factors, axesOf)) {
-      axes.push_back(ArrayAttr::get(mesh.getContext(), ofFactor));
-      // The axes of a permutation are its partner's.
-      option.parts *= factor.kind == FactorKind::Permutation ? 1 : mesh.getSize(axes.back());
-    }
-    static_cast<OpShardings &>(option) = makeShardings(op, mesh, rule, axes, pending);
-    for (auto [type, sharding] : llvm::zip(op->getResultTypes(), option.results)) {
-      if (!sharding.isReduced() && !canPend(type)) {
+    for (const Digits &digits : results) {
+      option.results.push_back(layoutOf(digits));
+      if (digits.space && !digits.canPend && digits.space->isPending(option.results.back())) {
         return;
       }
+    }
+    for (const Digits &digits : operands) {
+      option.operands.push_back(layoutOf(digits));
+    }
+    option.parts.assign(parts.begin(), parts.end());
+    if (auto permuted = findPermutation(rule)) {
+      option.parts[*permuted] = 1; // Its axes are its partner's.
     }
     option.name = describe();
     options.push_back(std::move(option));
   }
 
-  std::string describe() {
+  std::string describe() const {
     std::string text;
-    llvm::raw_string_ostream stream(text);
-    for (StringAttr axis : mesh.getNames()) {
-      stream << (text.empty() ? "" : " ") << axis.getValue() << ":";
-      std::string cuts;
-      for (auto [number, axes] : llvm::enumerate(axesOf)) {
-        if (llvm::is_contained(axes, axis)) {
-          cuts.push_back(static_cast<char>('a' + number));
+    for (auto [axis, thing] : llvm::enumerate(does)) {
+      text += (text.empty() ? "" : " ") + mesh.getNames()[axis].str() + ":";
+      if (thing == 0) {
+        text += '-';
+      } else if (thing <= rule.factors.size()) {
+        if (rule.factors[thing - 1].kind == FactorKind::Permutation) {
+          text += char('a' + rule.factors[thing - 1].partner);
         }
-      }
-      auto carried = llvm::find_if(pending, [&](auto &entry) { return entry.axis == axis; });
-      if (!cuts.empty()) {
-        stream << cuts;
-      } else if (carried != pending.end()) {
-        stream << "pending";
-        llvm::interleave(
-            carried->operands, [&](unsigned operand) { stream << '#' << operand; }, [] {});
+        text += char('a' + thing - 1);
       } else {
-        stream << '-';
+        text += "pending";
+        for (unsigned operand : additive[thing - 1 - rule.factors.size()]) {
+          text += '#' + std::to_string(operand);
+        }
       }
     }
     return text;
   }
 
   ShardableOpInterface op;
-  MeshAttr mesh;
-  FactorRule rule;
+  LayoutSpaces &spaces;
+  const MeshAttr mesh;
+  const FactorRule rule;
   SmallVector<SmallVector<unsigned>> additive;
-  SmallVector<SmallVector<Attribute>> axesOf;
-  SmallVector<PendingAxis> pending;
-  SmallVector<OpOption> options;
+  /// The factor that an axis is pinned to. What is pending is not whole, so it may be pending too.
+  SmallVector<std::optional<size_t>> pinnedTo;
+  SmallVector<bool> isPinned;
+  SmallVector<Digits> operands, results;
+  SmallVector<int64_t> parts;
+  SmallVector<uint32_t> does;
+  std::vector<OpOption> options;
 };
 
 } // namespace
 
-SmallVector<OpOption> enumerateOptions(ShardableOpInterface op, MeshAttr mesh) {
-  return Enumeration(op, mesh).run();
+std::vector<OpOption> enumerateOptions(ShardableOpInterface op, LayoutSpaces &spaces) {
+  return Enumeration(op, spaces).run();
 }
 
-SmallVector<ShardingAttr> enumerateLayouts(RankedTensorType type, MeshAttr mesh, bool pending) {
-  SmallVector<ShardingAttr> layouts = {ShardingAttr::getReplicated(mesh, type.getRank())};
-  for (StringAttr axis : mesh.getNames()) {
-    for (ShardingAttr layout : SmallVector<ShardingAttr>(layouts)) {
-      ArrayAttr alone = ArrayAttr::get(mesh.getContext(), {Attribute(axis)});
-      for (int64_t dim = 0; dim < type.getRank(); ++dim) {
-        ArrayAttr axes = appendAxes(layout.getDims()[dim], alone);
-        if (type.getDimSize(dim) % mesh.getSize(axes) == 0) {
-          layouts.push_back(withDim(layout, dim, axes));
-        }
-      }
-      if (pending && canPend(type)) {
-        SmallVector<Attribute> unreduced(layout.getUnreduced().begin(),
-                                         layout.getUnreduced().end());
-        unreduced.push_back(axis);
-        layouts.push_back(withUnreduced(layout, unreduced, ReductionKind::Sum));
-      }
+std::vector<uint32_t> enumerateLayouts(RankedTensorType type, LayoutSpaces &spaces, bool pending) {
+  const planner::LayoutSpace &space = spaces.of(type);
+  std::vector<uint32_t> layouts;
+  for (uint32_t number = 0; number < space.inOrder(); ++number) {
+    bool allowed = !space.isPending(number) || (pending && canPend(type));
+    if (allowed && space.divides(number, type.getShape().vec())) {
+      layouts.push_back(number);
     }
   }
   return layouts;

@@ -8,28 +8,32 @@
 #ifndef WEFT_LIB_PIPELINE_PLAN_OPOPTIONS_H
 #define WEFT_LIB_PIPELINE_PLAN_OPOPTIONS_H
 
-#include "InferShardings.h"
+#include "LayoutSpaces.h"
 
 #include <string>
 
 namespace weft {
 
 /// One way to shard an op.
-struct OpOption : OpShardings {
+struct OpOption {
   /// What each axis does, as "dp:a tp:pending".
   std::string name;
-  /// Ranks that compute different parts of the op; the rest do the same as others.
-  int64_t parts = 1;
+  /// For each factor, the parts that axes cut it into.
+  llvm::SmallVector<int64_t, 8> parts;
+  /// The layout of each operand and result, as a number in the space of its rank; 0 where it is no
+  /// tensor.
+  llvm::SmallVector<uint32_t, 8> operands, results;
 };
 
 /// All options of `op`, from its factor rule: each axis of the mesh cuts a factor that it divides,
 /// or carries a pending sum through operands that the op is additive in, or does nothing. The first
-/// does nothing on all axes. Several axes on one factor stand in the order of the mesh.
-llvm::SmallVector<OpOption> enumerateOptions(ShardableOpInterface op, MeshAttr mesh);
+/// does nothing on all axes. Several axes on one factor stand in the order of the mesh. Where the
+/// op has pins, a pinned factor is cut by its axes and by no others.
+std::vector<OpOption> enumerateOptions(ShardableOpInterface op, LayoutSpaces &spaces);
 
 /// All ways in which a value of `type` can lie, in the same sense; pending sums only if `pending`.
-llvm::SmallVector<ShardingAttr> enumerateLayouts(mlir::RankedTensorType type, MeshAttr mesh,
-                                                 bool pending);
+std::vector<uint32_t> enumerateLayouts(mlir::RankedTensorType type, LayoutSpaces &spaces,
+                                       bool pending);
 
 } // namespace weft
 

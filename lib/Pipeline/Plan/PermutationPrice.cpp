@@ -7,23 +7,11 @@
 
 #include "PermutationPrice.h"
 
-#include "weft/Dialect/Weft/IR/Sharding.h"
-#include "weft/Pipeline/ReshardProblem.h"
-
 using namespace mlir;
 
 namespace weft {
-namespace {
 
-double bytesOf(Type type, ShardingAttr sharding) {
-  auto tensor = cast<RankedTensorType>(type);
-  auto elements = getLocalType(withSharding(tensor, sharding)).getNumElements();
-  return double(elements) * double(llvm::divideCeil(tensor.getElementTypeBitWidth(), 8));
-}
-
-} // namespace
-
-double pricePermutation(ShardableOpInterface op, const OpOption &option,
+double pricePermutation(ShardableOpInterface op, const OpOption &option, LayoutSpaces &spaces,
                         const planner::Price &price) {
   FactorRule rule = op.getFactorRule();
   std::optional<unsigned> permuted = findPermutation(rule);
@@ -33,18 +21,24 @@ double pricePermutation(ShardableOpInterface op, const OpOption &option,
   double cost = 0;
   llvm::SmallDenseSet<Value> known;
   auto add = [&](ValueRange values, ArrayRef<SmallVector<unsigned>> tensors,
-                 ArrayRef<ShardingAttr> shardings, bool isResult) {
-    for (auto [value, dims, sharding] : llvm::zip_equal(values, tensors, shardings)) {
+                 ArrayRef<uint32_t> layouts, bool isResult) {
+    for (auto [value, dims, layout] : llvm::zip_equal(values, tensors, layouts)) {
       const unsigned *dim = llvm::find(dims, *permuted);
-      bool isCut = dim != dims.end() && !sharding.getDims()[dim - dims.begin()].empty();
       // A value that is several operands is sent once.
-      if (!isCut || !known.insert(value).second) {
+      if (dim == dims.end() || !known.insert(value).second) {
         continue;
       }
-      ArrayAttr axes = sharding.getDims()[dim - dims.begin()];
-      auto times = double(sharding.getMesh().getSize(axes) - (isResult ? 0 : 1));
-      cost += times * price(planner::StepKind::Permute, toAxes(sharding.getMesh(), axes),
-                            bytesOf(value.getType(), sharding));
+      const planner::LayoutSpace &space = spaces.of(value.getType());
+      auto number = uint32_t(dim - dims.begin());
+      const planner::Axes &axes = space.layout(layout).dims[number];
+      auto tensor = cast<RankedTensorType>(value.getType());
+      double bytes = double(tensor.getNumElements()) *
+                     double(llvm::divideCeil(tensor.getElementTypeBitWidth(), 8));
+      if (!axes.empty()) {
+        auto times = double(space.pieces(layout, number) - (isResult ? 0 : 1));
+        cost +=
+            times * price(planner::StepKind::Permute, axes, bytes / double(space.pieces(layout)));
+      }
     }
   };
   add(op->getOperands(), rule.operands, option.operands, /*isResult=*/false);

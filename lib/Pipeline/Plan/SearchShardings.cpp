@@ -7,6 +7,8 @@
 
 #include "ShardingProblem.h"
 
+#include "weft/Description/Machine.h"
+#include "weft/Dialect/Weft/IR/AttributeNames.h"
 #include "weft/Dialect/Weft/IR/Sharding.h"
 #include "weft/Pipeline/Plan/Passes.h"
 #include "weft/Pipeline/ReshardProblem.h"
@@ -23,65 +25,73 @@ namespace {
 /// Writes a choice into types, and a reshard wherever a value is needed in another sharding.
 class Application {
 public:
-  Application(ShardingProblem &shardings, const planner::Choice &choice)
+  Application(const ShardingProblem &shardings, const planner::Choice &choice)
       : shardings(shardings), choice(choice) {}
 
-  void run(ModuleOp module) {
-    for (auto &[value, route] : shardings.routes) {
-      value.setType(withSharding(cast<RankedTensorType>(value.getType()), route.from.of(choice)));
+  void run() {
+    for (auto &[op, end] : shardings.variables) {
+      auto variable = cast<VariableOp>(op);
+      variable.setType(cast<RankedTensorType>(sharded(variable.getTensorType(), end)));
     }
-    for (auto function : module.getOps<func::FuncOp>()) {
+    for (auto &[value, route] : shardings.routes) {
+      Value(value).setType(sharded(value.getType(), route.from));
+    }
+    for (auto &[op, ends] : shardings.results) {
+      auto function = cast<func::FuncOp>(op);
+      SmallVector<Type> results;
+      for (auto [type, end] : llvm::zip(function.getResultTypes(), ends)) {
+        results.push_back(end ? sharded(type, end) : type);
+      }
       function.setFunctionType(
-          FunctionType::get(module.getContext(), function.getBody().getArgumentTypes(),
-                            sharded(function.getResultTypes(), shardings.results[function])));
+          FunctionType::get(function.getContext(), function.getBody().getArgumentTypes(), results));
     }
     for (auto &[value, route] : shardings.routes) {
-      Value shared = value;
-      if (route.shared) {
-        shared = reshard(value, route.shared->of(choice));
-      }
-      for (auto &[operand, end] : route.uses) {
-        operand->set(moved(value, shared, end.of(choice)));
-      }
+      move(value, route.early);
+      move(value, route.late);
     }
   }
 
   unsigned reshards = 0;
 
 private:
-  SmallVector<Type> sharded(TypeRange types, ArrayRef<ShardingEnd> ends) {
-    SmallVector<Type> result(types);
-    for (auto [type, end] : llvm::zip(result, ends)) {
-      if (auto tensor = dyn_cast<RankedTensorType>(type)) {
-        type = withSharding(tensor, end.of(choice));
-      }
+  Type sharded(Type type, const ShardingEnd *end) const {
+    return withSharding(cast<RankedTensorType>(type), shardings.shardingOf(type, *end, choice));
+  }
+
+  /// Each use gets the value as it was defined if that fits, else from what the uses share.
+  void move(Value value, const SharedUses &group) {
+    DenseMap<Type, Value> done;
+    Value shared = value;
+    if (group.shared) {
+      shared = reshard(value, sharded(value.getType(), group.shared), group, done);
     }
-    return result;
+    for (auto &[operand, end] : group.uses) {
+      Type wanted = sharded(value.getType(), end);
+      operand->set(value.getType() == wanted ? value : reshard(shared, wanted, group, done));
+    }
   }
 
-  /// One use's value: as it was defined if that fits, else from what the uses share.
-  Value moved(Value value, Value shared, ShardingAttr wanted) {
-    return getSharding(value.getType()) == wanted ? value : reshard(shared, wanted);
-  }
-
-  Value reshard(Value value, ShardingAttr sharding) {
-    if (getSharding(value.getType()) == sharding) {
+  /// Just before the first user, so that what is gathered does not lie about.
+  Value reshard(Value value, Type type, const SharedUses &group, DenseMap<Type, Value> &done) {
+    if (value.getType() == type) {
       return value;
     }
-    Value &known = done[{value, sharding}];
+    Value &known = done[type];
     if (!known) {
-      OpBuilder builder(value.getContext());
-      builder.setInsertionPointAfterValue(value);
-      auto type = withSharding(cast<RankedTensorType>(value.getType()), sharding);
+      Operation *first = group.uses.front().first->getOwner();
+      for (auto &[operand, end] : group.uses) {
+        Operation *user = operand->getOwner();
+        first = user->isBeforeInBlock(first) ? user : first;
+      }
+      OpBuilder builder(first);
       known = ReshardOp::create(builder, value.getLoc(), type, value);
       ++reshards;
     }
     return known;
   }
 
-  ShardingProblem &shardings;
+  const ShardingProblem &shardings;
   const planner::Choice &choice;
-  DenseMap<std::pair<Value, Attribute>, Value> done;
 };
 
 struct SearchShardingsPass : impl::SearchShardingsPassBase<SearchShardingsPass> {
@@ -90,25 +100,74 @@ struct SearchShardingsPass : impl::SearchShardingsPassBase<SearchShardingsPass> 
   void runOnOperation() override {
     ModuleOp module = getOperation();
     MeshAttr mesh = getMesh(module);
-    auto predictor = makePredictor(getOperation(), getArgument(), machine);
+    if (!mesh) {
+      module.emitError("search-shardings: expected a module with a mesh, see apply-plan");
+      return signalPassFailure();
+    }
+    auto predictor = makePredictor(module, getArgument(), machine);
     if (failed(predictor)) {
       return signalPassFailure();
     }
-    ShardingProblem shardings(module, mesh, predictor->get());
-    if (failed(shardings.build())) {
-      return signalPassFailure();
+    LayoutSpaces spaces(mesh);
+    // The step decides over variables, and the other functions follow.
+    SmallVector<func::FuncOp> roots;
+    for (auto function : module.getOps<func::FuncOp>()) {
+      if (!function.isPrivate()) {
+        roots.insert(function.getSymName() == "step" ? roots.begin() : roots.end(), function);
+      }
+    }
+    for (func::FuncOp root : roots) {
+      if (failed(decide(root, spaces, predictor->get()))) {
+        return signalPassFailure();
+      }
+    }
+    for (auto variable : module.getOps<VariableOp>()) {
+      settleUnused(variable, mesh);
+    }
+    module.walk([](Operation *op) { op->removeAttr(kPinsAttrName); });
+  }
+
+  LogicalResult decide(func::FuncOp root, LayoutSpaces &spaces, const cost::Predictor *predictor) {
+    ShardingProblem shardings(getOperation(), spaces, predictor);
+    if (failed(shardings.build(root))) {
+      return failure();
+    }
+    if (predictor) {
+      shardings.problem.bytesLimit = predictor->memoryBytes();
+    }
+    if (shardings.problem.nodes.empty()) {
+      return success();
     }
     planner::Solution solution = planner::solve(shardings.problem);
-    if (!solution.found()) {
-      module.emitError("search-shardings: no choice of shardings keeps all rules");
-      return signalPassFailure();
+    // What the program takes is known exactly only when it is scheduled, and is refused there.
+    const planner::Choice &choice = solution.found() ? solution.choice : solution.smallest;
+    if (choice.empty()) {
+      return root.emitError("search-shardings: no choice of shardings keeps all rules");
     }
-    Application application(shardings, solution.choice);
-    application.run(module);
+    Application application(shardings, choice);
+    application.run();
     numReshards += application.reshards;
     numNodes += shardings.problem.nodes.size();
     numOptionsLeft += solution.optionsLeft;
     width.updateMax(solution.width);
+    return success();
+  }
+
+  /// A variable that no function reads or assigns is whole where it is not pinned.
+  void settleUnused(VariableOp variable, MeshAttr mesh) {
+    RankedTensorType type = variable.getTensorType();
+    if (getSharding(type)) {
+      return;
+    }
+    ShardingAttr sharding = ShardingAttr::getReplicated(mesh, type.getRank());
+    if (auto pins = variable->getAttrOfType<ArrayAttr>(kPinsAttrName)) {
+      for (auto [dim, pin] : llvm::enumerate(pins)) {
+        if (auto axes = dyn_cast<ArrayAttr>(pin)) {
+          sharding = withDim(sharding, int64_t(dim), axes);
+        }
+      }
+    }
+    variable.setType(withSharding(type, sharding));
   }
 };
 

@@ -1,4 +1,4 @@
-//===- ShardingProblem.cpp - a module as a planning problem ---------------===//
+//===- ShardingProblem.cpp - a function as a planning problem -------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -7,17 +7,23 @@
 
 #include "ShardingProblem.h"
 
+#include "OpSeconds.h"
 #include "PermutationPrice.h"
 
 #include "weft/Dialect/Weft/IR/Sharding.h"
 #include "weft/Pipeline/ReshardProblem.h"
 
+#include <numeric>
+
 using namespace mlir;
 
 namespace weft {
 
-/// What is done once in a run, or now and then, must not decide over the step.
-constexpr double kRarely = 1e-3;
+/// Whether shardings were written into a function before.
+static bool isSharded(func::FuncOp function) {
+  return llvm::any_of(function.getFunctionType().getInputs(),
+                      [](Type type) { return isa<RankedTensorType>(type) && getSharding(type); });
+}
 
 static std::string placeOf(Location location) {
   std::string text;
@@ -26,67 +32,64 @@ static std::string placeOf(Location location) {
   return text;
 }
 
-ShardingProblem::ShardingProblem(ModuleOp module, MeshAttr mesh, const cost::Predictor *machine)
-    : module(module), mesh(mesh), symbols(module), machine(machine),
-      prices(mesh.getSizes(), machine) {}
+ShardingProblem::ShardingProblem(ModuleOp module, LayoutSpaces &spaces,
+                                 const cost::Predictor *machine)
+    : module(module), spaces(spaces), symbols(module), machine(machine),
+      prices(spaces.getMesh().getSizes(), machine) {}
 
-LogicalResult ShardingProblem::build() {
-  countCalls();
-  for (auto function : module.getOps<func::FuncOp>()) {
-    declare(function);
+LogicalResult ShardingProblem::build(func::FuncOp root) {
+  if (failed(countCalls(root, 1))) {
+    return failure();
+  }
+  turn = findTurn(root);
+  if (failed(declareVariables(root))) {
+    return failure();
   }
   for (auto function : module.getOps<func::FuncOp>()) {
-    if (failed(visit(function))) {
+    if (calls.contains(function)) {
+      declare(function);
+    }
+  }
+  for (auto function : module.getOps<func::FuncOp>()) {
+    if (calls.contains(function) && failed(visit(function))) {
       return failure();
     }
   }
-  for (auto &[value, route] : routes) {
-    auto type = cast<RankedTensorType>(value.getType());
-    double times = timesOf(value.getParentBlock()->getParentOp());
-    if (route.uses.size() > 1) {
-      std::string name = "value of " + placeOf(value.getLoc());
-      route.shared = addValue(std::move(name), type, /*pending=*/true);
-      connect(type, route.from, *route.shared, times);
-    }
-    for (auto &[operand, end] : route.uses) {
-      connect(type, route.shared ? *route.shared : route.from, end, times);
+  addMemory(root);
+  connectRoutes();
+  return success();
+}
+
+/// How often each function runs. One that has shardings already is not gone into.
+LogicalResult ShardingProblem::countCalls(func::FuncOp function, double times) {
+  if (function.isExternal()) {
+    return function.emitError("search-shardings: expected a function with a body");
+  }
+  calls[function] += times;
+  for (auto call : function.getOps<CallOp>()) {
+    auto callee = symbols.lookup<func::FuncOp>(call.getCallee());
+    if (!isSharded(callee) && failed(countCalls(callee, times))) {
+      return failure();
     }
   }
   return success();
 }
 
-/// How often each function runs in a step.
-void ShardingProblem::countCalls() {
-  std::function<void(func::FuncOp, double)> count = [&](func::FuncOp function, double times) {
-    calls[function] += times;
-    function.walk(
-        [&](CallOp call) { count(symbols.lookup<func::FuncOp>(call.getCallee()), times); });
-  };
-  for (auto function : module.getOps<func::FuncOp>()) {
-    if (!function.isPrivate()) {
-      count(function, function.getSymName() == "step" ? 1 : kRarely);
-    }
-  }
-}
-
 double ShardingProblem::timesOf(Operation *op) {
-  auto function =
-      isa<func::FuncOp>(op) ? cast<func::FuncOp>(op) : op->getParentOfType<func::FuncOp>();
-  return calls.lookup(function);
+  auto function = dyn_cast<func::FuncOp>(op);
+  return calls.lookup(function ? function : op->getParentOfType<func::FuncOp>());
 }
 
 void ShardingProblem::declare(func::FuncOp function) {
-  auto add = [&](TypeRange types, StringRef what, SmallVector<ShardingEnd> &ends) {
+  auto add = [&](TypeRange types, StringRef what, SmallVector<const ShardingEnd *> &of) {
     for (auto [number, type] : llvm::enumerate(types)) {
       auto tensor = dyn_cast<RankedTensorType>(type);
       std::string name = (function.getSymName() + " " + what + Twine(number)).str();
-      ends.push_back(tensor ? addValue(std::move(name), tensor, /*pending=*/false) : ShardingEnd());
+      of.push_back(tensor ? addValue(std::move(name), tensor, /*pending=*/false) : nullptr);
     }
   };
-  if (function.isPrivate()) {
-    add(function.getArgumentTypes(), "argument ", arguments[function]);
-    add(function.getResultTypes(), "result ", results[function]);
-  }
+  add(function.getArgumentTypes(), "argument ", arguments[function]);
+  add(function.getResultTypes(), "result ", results[function]);
 }
 
 LogicalResult ShardingProblem::visit(func::FuncOp function) {
@@ -104,34 +107,23 @@ LogicalResult ShardingProblem::visit(func::FuncOp function) {
 }
 
 LogicalResult ShardingProblem::visit(Operation &op) {
-  auto given = [&](FlatSymbolRefAttr variable) {
-    auto type = symbols.lookup<VariableOp>(variable.getAttr()).getTensorType();
-    return ShardingEnd{-1, {getSharding(type)}};
-  };
   if (auto shardable = dyn_cast<ShardableOpInterface>(op)) {
     addOp(shardable);
   } else if (auto read = dyn_cast<ReadOp>(op)) {
-    routes[read.getOutput()].from = given(read.getVariableAttr());
+    routes[read.getOutput()].from = variables[symbols.lookup(read.getVariable())];
   } else if (auto assign = dyn_cast<AssignOp>(op)) {
-    use(assign.getValueMutable(), given(assign.getVariableAttr()));
+    use(assign.getValueMutable(), variables[symbols.lookup(assign.getVariable())]);
   } else if (auto observe = dyn_cast<ObserveOp>(op)) {
-    // Wherever it lies, as long as nothing is pending.
+    // Wherever it lies, as long as nothing is pending. What comes from one end is seen alike.
     auto type = cast<RankedTensorType>(observe.getValue().getType());
-    use(observe.getValueMutable(), addValue("observed " + observe.getName().str(), type, false));
+    const ShardingEnd *&end = observed[routes[observe.getValue()].from->number];
+    end = end ? end : addValue("observed " + observe.getName().str(), type, /*pending=*/false);
+    use(observe.getValueMutable(), end);
   } else if (auto call = dyn_cast<CallOp>(op)) {
-    auto callee = symbols.lookup<func::FuncOp>(call.getCallee());
-    for (OpOperand &operand : call->getOpOperands()) {
-      if (isa<RankedTensorType>(operand.get().getType())) {
-        use(operand, arguments[callee][operand.getOperandNumber()]);
-      }
-    }
-    for (OpResult result : call->getResults()) {
-      routes[result].from = results[callee][result.getResultNumber()];
-    }
+    visitCall(call);
   } else if (auto done = dyn_cast<func::ReturnOp>(op)) {
-    auto function = done->getParentOfType<func::FuncOp>();
     for (OpOperand &operand : done->getOpOperands()) {
-      use(operand, results[function][operand.getOperandNumber()]);
+      use(operand, results[done->getParentOfType<func::FuncOp>()][operand.getOperandNumber()]);
     }
   } else if (llvm::any_of(op.getResultTypes(), llvm::IsaPred<RankedTensorType>)) {
     return op.emitOpError("search-shardings: says nothing of how it may be sharded");
@@ -139,133 +131,217 @@ LogicalResult ShardingProblem::visit(Operation &op) {
   return success();
 }
 
-/// Bytes of the tensors that an op touches, under an option or whole.
-static double bytesOf(Operation *op, const OpOption *option) {
-  double bytes = 0;
-  auto add = [&](Type type, ShardingAttr sharding) {
-    if (auto tensor = dyn_cast<RankedTensorType>(type)) {
-      auto local = option ? getLocalType(withSharding(tensor, sharding)) : tensor;
-      bytes += double(local.getNumElements()) *
-               double(llvm::divideCeil(tensor.getElementTypeBitWidth(), 8));
+void ShardingProblem::visitCall(CallOp call) {
+  auto callee = symbols.lookup<func::FuncOp>(call.getCallee());
+  if (!calls.contains(callee)) {
+    // It has shardings already.
+    auto given = [&](Type type) -> const ShardingEnd * {
+      ShardingAttr sharding = getSharding(type);
+      return sharding
+                 ? addLayouts("given", cast<RankedTensorType>(type), {spaces.numberOf(sharding)})
+                 : nullptr;
+    };
+    arguments[callee] = llvm::map_to_vector(callee.getArgumentTypes(), given);
+    results[callee] = llvm::map_to_vector(callee.getResultTypes(), given);
+  }
+  for (OpOperand &operand : call->getOpOperands()) {
+    use(operand, arguments[callee][operand.getOperandNumber()]);
+  }
+  for (OpResult result : call->getResults()) {
+    if (isa<RankedTensorType>(result.getType())) {
+      routes[result].from = results[callee][result.getResultNumber()];
     }
-  };
-  for (auto [number, type] : llvm::enumerate(op->getOperandTypes())) {
-    add(type, option ? option->operands[number] : ShardingAttr());
   }
-  for (auto [number, type] : llvm::enumerate(op->getResultTypes())) {
-    add(type, option ? option->results[number] : ShardingAttr());
-  }
-  return bytes;
 }
 
 void ShardingProblem::addOp(ShardableOpInterface op) {
-  SmallVector<OpOption> options = enumerateOptions(op, mesh);
-  std::string name = op->getName().stripDialect().str() + " of " + placeOf(op->getLoc());
-  uint32_t node =
-      addNode(std::move(name),
-              llvm::map_to_vector(options, [](const OpOption &option) { return option.name; }));
-  OpCost cost = op.getCost();
-  double whole = std::max(bytesOf(op, nullptr), 1.0), times = timesOf(op);
-  auto result = cast<RankedTensorType>(op->getResult(0).getType());
-  desc::Precision precision = result.getElementType().isF64()    ? desc::Precision::F64
-                              : result.getElementType().isBF16() ? desc::Precision::BF16
-                                                                 : desc::Precision::F32;
-  for (auto [option, priced] : llvm::zip(options, problem.nodes[node].options)) {
-    double flops = cost.flops.constant / double(option.parts);
-    double bytes = cost.bytes.constant * bytesOf(op, &option) / whole;
-    // Without a machine only what is sent counts, and of equal plans the one that computes less.
-    priced.seconds =
-        times * (machine ? machine->kernel(op->getName().stripDialect(), precision, flops, bytes)
-                         : 1e-9 * (flops + bytes)) +
-        times * pricePermutation(op, option, std::ref(prices));
+  std::vector<OpOption> options = enumerateOptions(op, spaces);
+  OpSeconds seconds(op, spaces, machine);
+  double times = timesOf(op);
+  std::vector<planner::Option> priced;
+  for (OpOption &option : options) {
+    double sent = pricePermutation(op, option, spaces, std::ref(prices));
+    priced.push_back({std::move(option.name), times * (seconds.of(option) + sent), 0});
   }
+  uint32_t node = addNode(op->getName().stripDialect().str() + " of " + placeOf(op->getLoc()),
+                          std::move(priced));
+  auto layoutsOf = [&](SmallVector<uint32_t, 8> OpOption::*values, size_t number) {
+    std::vector<uint32_t> layouts;
+    for (const OpOption &option : options) {
+      layouts.push_back((option.*values)[number]);
+    }
+    return layouts;
+  };
   for (OpOperand &operand : op->getOpOperands()) {
     if (isa<RankedTensorType>(operand.get().getType())) {
-      unsigned number = operand.getOperandNumber();
-      use(operand, {node, llvm::map_to_vector(options, [&](const OpOption &option) {
-                      return option.operands[number];
-                    })});
+      use(operand, addEnd(node, layoutsOf(&OpOption::operands, operand.getOperandNumber())));
     }
   }
+  FactorRule rule = op.getFactorRule();
   for (OpResult value : op->getResults()) {
-    unsigned number = value.getResultNumber();
-    routes[value].from = {node, llvm::map_to_vector(options, [&](const OpOption &option) {
-                            return option.results[number];
-                          })};
+    size_t number = value.getResultNumber();
+    routes[value].from =
+        addEnd(node, layoutsOf(&OpOption::results, number), rule.reductions[number]);
   }
-  ops[op] = {node, std::move(options)};
 }
 
-uint32_t ShardingProblem::addNode(std::string name, ArrayRef<std::string> options) {
-  planner::Node node{std::move(name), {}};
-  for (const std::string &option : options) {
-    node.options.push_back({option, 0, 0});
+/// Values of the root that live at its turn take memory as they come from their ends; variables
+/// do anyway.
+void ShardingProblem::addMemory(func::FuncOp root) {
+  for (auto &[value, route] : routes) {
+    Operation *definition = value.getDefiningOp();
+    bool inRoot = definition && definition->getParentOp() == root;
+    if (!inRoot || isa<ReadOp>(definition) || route.late.uses.empty() || isLate(definition)) {
+      continue;
+    }
+    std::vector<planner::Option> &options = problem.nodes[route.from->node].options;
+    for (size_t option = 0; option < options.size(); ++option) {
+      options[option].bytes +=
+          bytesOf(cast<RankedTensorType>(value.getType()), route.from->layouts[option]);
+    }
   }
-  problem.nodes.push_back(std::move(node));
+}
+
+void ShardingProblem::connectRoutes() {
+  for (auto &[value, route] : routes) {
+    double times = timesOf(value.getParentBlock()->getParentOp());
+    connectUses(value, route, route.early, times);
+    connectUses(value, route, route.late, times);
+  }
+}
+
+void ShardingProblem::connectUses(Value value, const ValueRoute &route, SharedUses &group,
+                                  double times) {
+  auto type = cast<RankedTensorType>(value.getType());
+  const ShardingEnd *from = route.from;
+  if (group.uses.size() > 1) {
+    std::vector<uint32_t> key = {from->number};
+    for (auto &[operand, end] : group.uses) {
+      key.push_back(end->number);
+    }
+    const ShardingEnd *&known = sharedEnds[key];
+    if (!known) {
+      known = addValue("value of " + placeOf(value.getLoc()), type, /*pending=*/true);
+    }
+    group.shared = known;
+    connect(type, *from, *known, times);
+    from = known;
+  }
+  for (auto &[operand, end] : group.uses) {
+    connect(type, *from, *end, times);
+  }
+}
+
+uint32_t ShardingProblem::addNode(std::string name, std::vector<planner::Option> options) {
+  problem.nodes.push_back({std::move(name), std::move(options)});
   return uint32_t(problem.nodes.size() - 1);
 }
 
-ShardingEnd ShardingProblem::addValue(std::string name, RankedTensorType type, bool pending) {
-  SmallVector<ShardingAttr> layouts = enumerateLayouts(type, mesh, pending);
-  auto names = llvm::map_to_vector(layouts, [](ShardingAttr sharding) {
-    std::string text;
-    llvm::raw_string_ostream stream(text);
-    llvm::interleaveComma(sharding.getDims(), stream);
-    stream << (sharding.isReduced() ? "" : " pending");
-    return text;
-  });
-  return {addNode(std::move(name), names), std::move(layouts)};
+const ShardingEnd *ShardingProblem::addEnd(uint32_t node, std::vector<uint32_t> layouts,
+                                           ReductionKind reduction) {
+  ends.push_back({node, uint32_t(ends.size()), std::move(layouts), reduction});
+  return &ends.back();
 }
 
-void ShardingProblem::use(OpOperand &operand, ShardingEnd end) {
-  routes[operand.get()].uses.push_back({&operand, std::move(end)});
+const ShardingEnd *ShardingProblem::addValue(std::string name, RankedTensorType type,
+                                             bool pending) {
+  if (ShardingAttr given = getSharding(type)) {
+    return addLayouts(std::move(name), type, {spaces.numberOf(given)});
+  }
+  return addLayouts(std::move(name), type, enumerateLayouts(type, spaces, pending));
+}
+
+const ShardingEnd *ShardingProblem::addLayouts(std::string name, RankedTensorType type,
+                                               std::vector<uint32_t> layouts) {
+  std::vector<planner::Option> options;
+  for (uint32_t layout : layouts) {
+    options.push_back({describe(layout, type), 0, 0});
+  }
+  return addEnd(addNode(std::move(name), std::move(options)), std::move(layouts));
+}
+
+std::string ShardingProblem::describe(uint32_t layout, RankedTensorType type) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  ShardingAttr sharding = spaces.sharding(type.getRank(), layout, ReductionKind::Sum);
+  llvm::interleaveComma(sharding.getDims(), stream);
+  if (!sharding.isReduced()) {
+    stream << " pending " << sharding.getUnreduced();
+  }
+  return text;
+}
+
+void ShardingProblem::use(OpOperand &operand, const ShardingEnd *end) {
+  if (end) {
+    ValueRoute &route = routes[operand.get()];
+    (isLate(operand.getOwner()) ? route.late : route.early).uses.push_back({&operand, end});
+  }
+}
+
+bool ShardingProblem::isLate(Operation *op) const {
+  return turn && op->getBlock() == turn->getBlock() && turn->isBeforeInBlock(op);
 }
 
 void ShardingProblem::connect(RankedTensorType type, const ShardingEnd &from, const ShardingEnd &to,
                               double times) {
-  auto cost = [&](size_t a, size_t b) {
-    return times * reshardCost(type, from.shardings[a], to.shardings[b]);
-  };
-  if (from.node >= 0 && to.node >= 0) {
-    if (from.node ==
-        to.node) { // A value that an op uses twice, or a layer's that goes into the next.
-      for (size_t option = 0; option < from.shardings.size(); ++option) {
-        problem.nodes[from.node].options[option].seconds += cost(option, option);
-      }
-      return;
+  uint32_t table = tableOf(type, from.reduction);
+  if (from.node == to.node) {
+    // A value that an op uses twice, or a layer's that goes into the next.
+    const planner::Table &costs = problem.tables[table];
+    for (size_t option = 0; option < from.layouts.size(); ++option) {
+      problem.nodes[from.node].options[option].seconds +=
+          times * costs.seconds[from.layouts[option] * costs.columns + to.layouts[option]];
     }
-    planner::Edge edge{uint32_t(from.node), uint32_t(to.node), {}, {}};
-    for (size_t a = 0; a < from.shardings.size(); ++a) {
-      for (size_t b = 0; b < to.shardings.size(); ++b) {
-        edge.seconds.push_back(cost(a, b));
-      }
-    }
-    problem.edges.push_back(std::move(edge));
     return;
   }
-  const ShardingEnd &free = from.node >= 0 ? from : to;
-  for (size_t option = 0; free.node >= 0 && option < free.shardings.size(); ++option) {
-    problem.nodes[free.node].options[option].seconds +=
-        from.node >= 0 ? cost(option, 0) : cost(0, option);
+  auto [known, isNew] = edges.try_emplace({from.number, to.number}, problem.edges.size());
+  if (isNew) {
+    problem.edges.push_back({from.node, to.node, table, from.layouts, to.layouts, times});
+  } else {
+    problem.edges[known->second].times += times;
   }
 }
 
-double ShardingProblem::reshardCost(RankedTensorType type, ShardingAttr from, ShardingAttr to) {
-  if (from == to) {
-    return 0;
+uint32_t ShardingProblem::tableOf(RankedTensorType type, ReductionKind reduction) {
+  const planner::LayoutSpace &space = spaces.of(type);
+  RankedTensorType whole = withSharding(type, {});
+  auto [known, isNew] =
+      tables.try_emplace({whole.getAsOpaquePointer(), reduction}, uint32_t(problem.tables.size()));
+  if (!isNew) {
+    return known->second;
   }
-  bool becomesPending = llvm::any_of(to.getUnreduced(), [&](Attribute axis) {
-    return !llvm::is_contained(from.getUnreduced(), axis);
-  });
-  bool joinsAlike = from.isReduced() || to.isReduced() || from.getReduction() == to.getReduction();
-  // As reshard_c2; and a value with terms does not get others besides.
-  if (joinsAlike &&
-      (!becomesPending || (from.isReduced() && to.getReduction() == ReductionKind::Sum))) {
-    planner::ReshardProblem ends = makeReshardProblem(type, from, to);
-    std::pair<const void *, bool> key(withSharding(type, {}).getAsOpaquePointer(), ends.scatters);
-    return costs.try_emplace(key, ends, std::ref(prices)).first->second.cost(ends.from, ends.to);
+  uint32_t count = otherOrders.contains(type.getRank()) ? space.size() : space.inOrder();
+  std::vector<uint32_t> all(count);
+  std::iota(all.begin(), all.end(), 0);
+  ShardingAttr replicated = ShardingAttr::getReplicated(spaces.getMesh(), type.getRank());
+  planner::ReshardProblem problemOfType = makeReshardProblem(type, replicated, replicated);
+  problemOfType.scatters = reduction != ReductionKind::LogSumExp;
+  std::string name;
+  llvm::raw_string_ostream(name) << whole;
+  planner::Table table{std::move(name), count, count,
+                       space.costs(problemOfType, canPend(type), all, all, std::ref(prices))};
+  for (uint32_t row = 0; row < count && reduction != ReductionKind::Sum; ++row) {
+    for (uint32_t column = 0; column < count; ++column) {
+      // Whoever uses a value takes it pending only as a sum.
+      if (space.isPending(row) && space.isPending(column)) {
+        table.seconds[row * count + column] = planner::kInfinity;
+      }
+    }
   }
-  return planner::kInfinity;
+  problem.tables.push_back(std::move(table));
+  return known->second;
+}
+
+double ShardingProblem::bytesOf(RankedTensorType type, uint32_t layout) {
+  return double(type.getNumElements()) *
+         double(llvm::divideCeil(type.getElementTypeBitWidth(), 8)) /
+         double(spaces.of(type).pieces(layout));
+}
+
+ShardingAttr ShardingProblem::shardingOf(Type type, const ShardingEnd &end,
+                                         const planner::Choice &choice) const {
+  int64_t rank = cast<RankedTensorType>(type).getRank();
+  return spaces.sharding(rank, end.layouts[choice[end.node]], end.reduction);
 }
 
 } // namespace weft

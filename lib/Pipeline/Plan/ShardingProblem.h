@@ -1,20 +1,27 @@
-//===- ShardingProblem.h - a module as a planning problem -----------------===//
+//===- ShardingProblem.h - a function as a planning problem ---------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// What is decided is how each op is sharded, and how values lie that several ops use or
-// that cross the border of a layer. An op's node has the options of its factor rule; their
-// time is what the op says it costs, shared by the ranks that compute different parts. An
-// edge is a value on its way: the cheapest reshard from how one node leaves it to how the
-// other needs it. A value with several users has a node of its own, so that what they share
-// is paid once:
+// What is decided is how each op is sharded, how variables lie between steps (their home), and how
+// values lie that several ops use or that cross the border of a layer. An op's node has the
+// options of its factor rule; their time is what the op says it costs, shared by the ranks that
+// compute different parts. An edge is a value on its way: the cheapest reshard from how one node
+// leaves it to how the other needs it. A value with several users has a node of its own, so that
+// what they share is paid once:
 //
 //      norm ──▶ (value) ──▶ q, k, v        gathered once for all three
 //
-// A layer that is called many times is decided once, and what it costs counts as often.
+// A layer that is called many times is decided once, and what it costs counts as often. Its
+// variables are decided together too: variables that a function uses in the same places of the
+// same layers have one node. So a problem is as large as the distinct layers are, however many
+// there are of each.
+//
+// Memory is what variables take, and the values of the function that are live at the instant when
+// most of them are: the end of forward, as a rule. Users before that instant and after it do not
+// share: what a layer gathers in forward is not kept for backward.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,74 +32,113 @@
 
 #include "weft/Planner/Prices.h"
 #include "weft/Planner/Problem.h"
-#include "weft/Planner/ReshardCosts.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/SymbolTable.h"
 #include "llvm/ADT/MapVector.h"
 
+#include <deque>
+#include <set>
+
 namespace weft {
 
-/// Where a value comes from, or where one goes: how it lies there, for each option of a node, or in
-/// one way that is given.
+/// Where a value comes from, or where one goes: how it lies there, for each option of a node.
 struct ShardingEnd {
-  /// -1: given.
-  int64_t node = -1;
-  llvm::SmallVector<ShardingAttr> shardings;
+  uint32_t node;
+  /// Its own number, by which edges between the same ends are found.
+  uint32_t number;
+  /// In the space of the value's rank.
+  std::vector<uint32_t> layouts;
+  ReductionKind reduction = ReductionKind::Sum;
+};
 
-  ShardingAttr of(const planner::Choice &choice) const {
-    return shardings[node < 0 ? 0 : choice[node]];
-  }
+/// Uses of a value on the same side of the instant of most memory.
+struct SharedUses {
+  /// Null where there is one use only.
+  const ShardingEnd *shared = nullptr;
+  llvm::SmallVector<std::pair<mlir::OpOperand *, const ShardingEnd *>, 2> uses;
 };
 
 /// A value in a function: from its definition, through a node of its own if it has one, to its
 /// uses.
 struct ValueRoute {
-  ShardingEnd from;
-  std::optional<ShardingEnd> shared;
-  llvm::SmallVector<std::pair<mlir::OpOperand *, ShardingEnd>> uses;
+  const ShardingEnd *from = nullptr;
+  SharedUses early, late;
 };
 
 class ShardingProblem {
 public:
-  /// Reads `module`, whose variables have shardings on `mesh`. Prices are seconds on `machine`, or
-  /// bytes without one.
-  ShardingProblem(mlir::ModuleOp module, MeshAttr mesh, const cost::Predictor *machine);
+  /// Prices are seconds on `machine`, or bytes without one.
+  ShardingProblem(mlir::ModuleOp module, LayoutSpaces &spaces, const cost::Predictor *machine);
 
-  /// Fails, with an error, where an op says nothing of how it may be sharded.
-  mlir::LogicalResult build();
+  /// Makes the problem of `function` and all that it calls, but for layers that have shardings
+  /// already, as variables may have. Fails, with an error, where an op says nothing of how it may
+  /// be sharded or a variable cannot lie as it is pinned.
+  mlir::LogicalResult build(mlir::func::FuncOp function);
+
+  ShardingAttr shardingOf(mlir::Type type, const ShardingEnd &end,
+                          const planner::Choice &choice) const;
 
   planner::Problem problem;
-  /// The options of each op that has some, and its node.
-  llvm::MapVector<mlir::Operation *, std::pair<uint32_t, llvm::SmallVector<OpOption>>> ops;
   llvm::MapVector<mlir::Value, ValueRoute> routes;
-  /// How each argument and each result of a private function lies.
-  llvm::DenseMap<mlir::Operation *, llvm::SmallVector<ShardingEnd>> arguments, results;
+  llvm::MapVector<mlir::Operation *, const ShardingEnd *> variables;
+  /// How each argument and each result of a private function lies; null for what is no tensor.
+  llvm::MapVector<mlir::Operation *, llvm::SmallVector<const ShardingEnd *>> arguments, results;
 
 private:
-  void countCalls();
+  mlir::LogicalResult countCalls(mlir::func::FuncOp function, double times);
+  /// In VariableKinds.cpp.
+  mlir::LogicalResult declareVariables(mlir::func::FuncOp root);
+  mlir::FailureOr<const ShardingEnd *> declareKind(VariableOp variable);
   void declare(mlir::func::FuncOp function);
   mlir::LogicalResult visit(mlir::func::FuncOp function);
   mlir::LogicalResult visit(mlir::Operation &op);
+  void visitCall(CallOp call);
   void addOp(ShardableOpInterface op);
-  uint32_t addNode(std::string name, llvm::ArrayRef<std::string> options);
-  ShardingEnd addValue(std::string name, mlir::RankedTensorType type, bool pending);
-  void use(mlir::OpOperand &operand, ShardingEnd end);
+  void addMemory(mlir::func::FuncOp root);
+  void connectRoutes();
+  void connectUses(mlir::Value value, const ValueRoute &route, SharedUses &group, double times);
+  uint32_t addNode(std::string name, std::vector<planner::Option> options);
+  const ShardingEnd *addEnd(uint32_t node, std::vector<uint32_t> layouts,
+                            ReductionKind reduction = ReductionKind::Sum);
+  const ShardingEnd *addValue(std::string name, mlir::RankedTensorType type, bool pending);
+  const ShardingEnd *addLayouts(std::string name, mlir::RankedTensorType type,
+                                std::vector<uint32_t> layouts);
+  void use(mlir::OpOperand &operand, const ShardingEnd *end);
   void connect(mlir::RankedTensorType type, const ShardingEnd &from, const ShardingEnd &to,
                double times);
-  double reshardCost(mlir::RankedTensorType type, ShardingAttr from, ShardingAttr to);
+  uint32_t tableOf(mlir::RankedTensorType type, ReductionKind reduction);
+  double bytesOf(mlir::RankedTensorType type, uint32_t layout);
   double timesOf(mlir::Operation *op);
+  bool isLate(mlir::Operation *op) const;
+  std::string describe(uint32_t layout, mlir::RankedTensorType type);
 
   mlir::ModuleOp module;
-  MeshAttr mesh;
+  LayoutSpaces &spaces;
   mlir::SymbolTable symbols;
   const cost::Predictor *machine;
   planner::Prices prices;
+  /// Addresses of ends are kept.
+  std::deque<ShardingEnd> ends;
   llvm::DenseMap<mlir::Operation *, double> calls;
-  /// By type without sharding, and whether what is pending can be scattered.
-  std::map<std::pair<const void *, bool>, planner::ReshardCosts> costs;
+  /// The last op of the root before the instant of most memory.
+  mlir::Operation *turn = nullptr;
+  std::map<std::pair<const void *, ReductionKind>, uint32_t> tables;
+  /// By the numbers of their ends.
+  std::map<std::pair<uint32_t, uint32_t>, size_t> edges;
+  /// Values with several uses that come from the same end and go to the same ones.
+  std::map<std::vector<uint32_t>, const ShardingEnd *> sharedEnds;
+  /// By the number of the end that the observed value comes from.
+  std::map<uint32_t, const ShardingEnd *> observed;
+  std::map<std::string, const ShardingEnd *> variableKinds;
+  /// Ranks of variables that are pinned to axes in another order than the mesh's.
+  std::set<int64_t> otherOrders;
 };
+
+/// The last op of `function` before the instant when its values take most memory, whole; null for a
+/// function without ops. Variables do not count.
+mlir::Operation *findTurn(mlir::func::FuncOp function);
 
 } // namespace weft
 

@@ -71,10 +71,11 @@ struct VerifyPlanPass : impl::VerifyPlanPassBase<VerifyPlanPass> {
 
 } // namespace
 
-void buildPlanPipeline(OpPassManager &manager, const ApplyPlanPassOptions &options) {
-  manager.addPass(createApplyPlanPass(options));
-  // Everything else follows from how variables lie.
-  manager.addPass(createPropagateShardingsPass());
+void buildPlanPipeline(OpPassManager &manager, const ApplyPlanPassOptions &plan,
+                       const SearchShardingsPassOptions &search) {
+  manager.addPass(createApplyPlanPass(plan));
+  // What the plan leaves open is decided by cost.
+  manager.addPass(createSearchShardingsPass(search));
   manager.addPass(createVerifyPlanPass());
 }
 

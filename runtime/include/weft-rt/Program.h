@@ -182,6 +182,8 @@ struct Collective {
 ///   "loss", "gradient_norm"   scalars, printed each step; a value that is not
 ///                             finite stops the run
 ///   "gradient/<parameter>"    before clipping; written out only on request
+///   "dropped/<layer>"         scalar: how often a token was dropped at an expert of the layer;
+///                             told each step
 ///   "validation_loss"         scalar, in `evaluate`, which has no others but
 ///   "logits"                  [batch, sequence, vocabulary], in `evaluate` if the program was
 ///                             compiled to show them; written out only on request

@@ -23,6 +23,8 @@ enum class ParameterKind {
   Weight,
   /// A projection that adds to the residual stream.
   ResidualWeight,
+  /// A projection that decides where tokens go; its products are never of eight bits.
+  Router,
   NormScale,
   Bias,
 };
@@ -32,21 +34,27 @@ struct Parameter {
   std::string name;
   llvm::SmallVector<llvm::StringRef, 4> dimensions;
   ParameterKind kind;
+  /// Elements of its dimension "ffn", which has another size in experts than in a plain MLP.
+  int64_t ffn = 0;
 
   /// Whether it is a matrix, not a vector of a norm or a bias.
   bool isMatrix() const {
-    return kind == ParameterKind::Weight || kind == ParameterKind::ResidualWeight;
+    return kind == ParameterKind::Weight || kind == ParameterKind::ResidualWeight ||
+           kind == ParameterKind::Router;
   }
   /// Whether weight decay applies.
   bool decays() const { return isMatrix(); }
 };
 
 /// The parameters of one layer in the order in which it uses them, by names inside the layer
-/// ("attention.query.weight").
-llvm::SmallVector<Parameter> layerParameters(const desc::ModelSpec &model);
+/// ("attention.query.weight"): of one with experts, or of one with a plain MLP.
+llvm::SmallVector<Parameter> layerParameters(const desc::ModelSpec &model, bool hasExperts);
 
 /// All parameters of the model in model order, by full names ("layers.3.attention.query.weight").
 llvm::SmallVector<Parameter> modelParameters(const desc::ModelSpec &model);
+
+/// Elements of each of its dimensions.
+llvm::SmallVector<int64_t> parameterShape(const desc::ModelSpec &model, const Parameter &parameter);
 
 /// "layers.3": what layer number `layer` is called, and what its parameters' names begin with.
 std::string layerName(int64_t layer);

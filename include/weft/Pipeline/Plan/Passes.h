@@ -27,7 +27,8 @@ MeshAttr getMesh(mlir::Operation *op);
 #include "weft/Pipeline/Plan/Passes.h.inc"
 
 /// The passes of the phase, in order.
-void buildPlanPipeline(mlir::OpPassManager &manager, const ApplyPlanPassOptions &options);
+void buildPlanPipeline(mlir::OpPassManager &manager, const ApplyPlanPassOptions &plan,
+                       const SearchShardingsPassOptions &search);
 
 } // namespace weft
 

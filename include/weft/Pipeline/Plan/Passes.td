@@ -11,23 +11,30 @@
 include "mlir/Pass/PassBase.td"
 
 def ApplyPlanPass : Pass<"apply-plan", "::mlir::ModuleOp"> {
-  let summary = "writes a plan into the types of variables";
+  let summary = "writes what a plan pins into variables and ops";
   let description = [{
-    Before: no tensor has a sharding, and the batch is `?`. After: the type of every variable
-    has the sharding that the plan gives to its dimensions by their names; the batch is a
-    number; the module knows the mesh. An optimizer state is cut as its parameter is.
+    Before: no tensor has a sharding, and the batch is `?`. After: the batch is a number, the module
+    knows the mesh, and variables and ops have `weft.pins`: for each dimension of a variable and each
+    factor of an op, the axes that the plan cuts it by, or unit where it says nothing. The plan
+    speaks of dimensions by the names that variables give them; a factor has the names of the
+    variables' dimensions that calls and other ops' factors join it with. An op that cannot be cut
+    as the plan says is not pinned there. An optimizer state is cut as its parameter is, unless the
+    plan has a home for it.
 
     ```mlir
     weft.variable parameter @w ["ffn", "hidden"] : tensor<8x4xf64>
+    …
+      %0 = weft.read @w : tensor<8x4xf64>
+      %1 = weft.contract "bk,nk->bn"(%x, %0) : …
     ```
 
     becomes, with the pin `tp=2`,
 
     ```mlir
     module attributes {weft.mesh = #weft.mesh<"tp"=2>} {
-      weft.variable parameter @w ["ffn", "hidden"]
-          : tensor<8x4xf64, #weft.sharding<#mesh, [{"tp"}, {} ]>>
-    }
+      weft.variable parameter @w ["ffn", "hidden"] {weft.pins = [["tp"], unit]} : tensor<8x4xf64>
+      …
+        %1 = weft.contract "bk,nk->bn"(%x, %0) {weft.pins = [[], unit, ["tp"]]} : …
     ```
   }];
   let options = [
@@ -39,51 +46,17 @@ def ApplyPlanPass : Pass<"apply-plan", "::mlir::ModuleOp"> {
   let dependentDialects = ["::weft::WeftDialect"];
 }
 
-def PropagateShardingsPass : Pass<"propagate-shardings", "::mlir::ModuleOp"> {
-  let summary = "carries the shardings of variables through the program";
-  let description = [{
-    Before: variables have shardings, other values have none. After: every tensor has one,
-    every op keeps its factor rule, and a `weft.reshard` stands wherever a value is needed
-    in another sharding than it has.
-
-    Works from the first op to the last. A factor takes the axes that the operands which carry
-    it have; where they disagree the largest operand decides, and the others are resharded.
-    Pending sums are carried as far as ops are additive in them. A sum of scalars of which only
-    some are pending stays pending: making the others so costs nothing, and one reduction at
-    the end serves all. A layer is made once for each combination of argument types that it
-    is called with.
-
-    ```mlir
-    %w = weft.read @w : tensor<8x4xf64>
-    %y = weft.contract "bk,nk->bn" (%x, %w) : …
-    %z = weft.contract "bn,nk->bk" (%y, %w) : …
-    %e = weft.map ins(%z : tensor<2x4xf64>) … { … math.exp … }
-    ```
-
-    becomes
-
-    ```mlir
-    %w = weft.read @w : tensor<8x4xf64, #weft.sharding<#mesh, [{"tp"}, {} ]>>
-    %y = weft.contract "bk,nk->bn" (%x, %w) : … -> tensor<2x8xf64, …[{}, {"tp"} ]>
-    %z = weft.contract "bn,nk->bk" (%y, %w) : … -> tensor<2x4xf64, …[{}, {} ], unreduced = sum{"tp"}>
-    %0 = weft.reshard %z : … -> tensor<2x4xf64, …[{}, {} ]>
-    %e = weft.map ins(%0 : …) … { … math.exp … }
-    ```
-  }];
-  let statistics = [
-    Statistic<"numReshards", "reshards", "reshards inserted">,
-    Statistic<"numSpecialized", "specialized-layers", "layers copied for other argument types">,
-  ];
-}
-
 def SearchShardingsPass : Pass<"search-shardings", "::mlir::ModuleOp"> {
   let summary = "chooses the sharding of every value by cost";
   let description = [{
-    Before: variables have shardings, other values have none. After: every tensor has one, every
-    op keeps its factor rule, and a `weft.reshard` stands wherever a value is needed in another
-    sharding than it has. Of all ways that factor rules allow, ops and reshards take the least time
-    on `machine`; without one, the fewest bytes are sent. A layer is decided once for all its calls.
-    See `ShardingProblem.h` for how a module becomes a planning problem.
+    Before: a variable has a sharding or none, other values have none, and variables and ops may have
+    pins, see apply-plan. After: every tensor has a sharding, every op keeps its factor rule, and a
+    `weft.reshard` stands wherever a value is needed in another sharding than it has. Of all ways
+    that factor rules and pins allow, ops and reshards take the least time on `machine`, and
+    variables and what is saved for backward fit into a device's memory; without a machine, the fewest
+    bytes are sent. A layer is decided once for all its calls. The function `step` decides, and
+    other public functions follow with variables as they are. See `ShardingProblem.h` for how a
+    function becomes a planning problem, and `Solve.h` for how that is solved.
 
     ```mlir
     %h = weft.contract "sk,nk->sn"(%x, %up) : (tensor<128x32xf64>, tensor<64x32xf64>) -> tensor<128x64xf64>

@@ -1,0 +1,39 @@
+//===- BuildExperts.h - experts in the place of an MLP --------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_LIB_PIPELINE_IMPORT_BUILDEXPERTS_H
+#define WEFT_LIB_PIPELINE_IMPORT_BUILDEXPERTS_H
+
+#include "ModelBuilder.h"
+
+#include "llvm/ADT/StringMap.h"
+
+namespace weft {
+
+/// The types of what a layer gives, see buildLayer.
+llvm::SmallVector<mlir::Type> layerResultTypes(ModelBuilder &builder, LayerKind kind);
+
+struct Mixture {
+  /// Weighted sum of what the experts give, wide.
+  mlir::Value output;
+  /// What the layer gives besides the residual stream.
+  llvm::SmallVector<mlir::Value> results;
+};
+
+/// Routes the tokens of `normed`, and applies to each the experts it goes to. `input` is the same
+/// as products of layers take it. `parameters` are those of the layer, by their names inside of it.
+Mixture buildExperts(ModelBuilder &builder, mlir::Value normed, mlir::Value input,
+                     const llvm::StringMap<mlir::Value> &parameters);
+
+/// What the MLP that all tokens go to gives, times the logistic function of a projection of its
+/// input by `weight`.
+mlir::Value gateShared(ModelBuilder &builder, mlir::Value normed, mlir::Value weight,
+                       mlir::Value shared);
+
+} // namespace weft
+
+#endif // WEFT_LIB_PIPELINE_IMPORT_BUILDEXPERTS_H

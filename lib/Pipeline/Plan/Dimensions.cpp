@@ -1,0 +1,120 @@
+//===- Dimensions.cpp - what the dimensions of values mean ----------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Dimensions.h"
+
+using namespace mlir;
+
+namespace weft {
+
+Dimensions::Dimensions(ModuleOp module) : symbols(module) {
+  module.walk([&](Operation *op) {
+    if (auto shardable = dyn_cast<ShardableOpInterface>(op)) {
+      joinFactors(shardable);
+    } else if (auto read = dyn_cast<ReadOp>(op)) {
+      joinVariable(symbols.lookup<VariableOp>(read.getVariable()), read.getOutput());
+    } else if (auto assign = dyn_cast<AssignOp>(op)) {
+      joinVariable(symbols.lookup<VariableOp>(assign.getVariable()), assign.getValue());
+    } else if (auto call = dyn_cast<CallOp>(op)) {
+      joinCall(call, symbols.lookup<func::FuncOp>(call.getCallee()));
+    }
+  });
+  for (auto variable : module.getOps<VariableOp>()) {
+    for (auto [dim, name] : llvm::enumerate(variable.getDimensions().getAsRange<StringAttr>())) {
+      auto &known = names[classOf(numberOf(variable.getOperation(), int64_t(dim)))];
+      if (!llvm::is_contained(known, name.getValue())) {
+        known.push_back(name.getValue());
+      }
+    }
+  }
+}
+
+uint32_t Dimensions::numberOf(const void *owner, int64_t dim) {
+  auto [entry, isNew] = numbers.try_emplace({owner, dim}, uint32_t(parents.size()));
+  if (isNew) {
+    parents.push_back(entry->second);
+  }
+  return entry->second;
+}
+
+uint32_t Dimensions::classOf(uint32_t number) {
+  while (parents[number] != number) {
+    number = parents[number] = parents[parents[number]];
+  }
+  return number;
+}
+
+void Dimensions::join(uint32_t a, uint32_t b) { parents[classOf(a)] = classOf(b); }
+
+void Dimensions::join(Value a, Value b) {
+  if (auto type = dyn_cast<RankedTensorType>(a.getType())) {
+    for (int64_t dim = 0; dim < type.getRank(); ++dim) {
+      join(numberOf(a, dim), numberOf(b, dim));
+    }
+  }
+}
+
+void Dimensions::joinVariable(VariableOp variable, Value value) {
+  for (int64_t dim = 0; dim < variable.getTensorType().getRank(); ++dim) {
+    join(numberOf(variable.getOperation(), dim), numberOf(value, dim));
+  }
+}
+
+void Dimensions::joinFactors(ShardableOpInterface op) {
+  FactorRule rule = op.getFactorRule();
+  DenseMap<unsigned, uint32_t> first;
+  auto joinDims = [&](Value value, ArrayRef<unsigned> dims) {
+    for (auto [dim, factor] : llvm::enumerate(dims)) {
+      // The two sides of a reshape may mean different things.
+      if (rule.factors[factor].hasOneLength) {
+        uint32_t number = numberOf(value, int64_t(dim));
+        join(number, first.try_emplace(factor, number).first->second);
+      }
+    }
+  };
+  for (auto [value, dims] : llvm::zip(op->getOperands(), rule.operands)) {
+    joinDims(value, dims);
+  }
+  for (auto [value, dims] : llvm::zip(op->getResults(), rule.results)) {
+    joinDims(value, dims);
+  }
+}
+
+void Dimensions::joinCall(CallOp call, func::FuncOp callee) {
+  if (callee.isExternal()) {
+    return;
+  }
+  for (auto [operand, argument] : llvm::zip(call->getOperands(), callee.getArguments())) {
+    join(operand, argument);
+  }
+  Operation *done = callee.getBody().front().getTerminator();
+  for (auto [result, returned] : llvm::zip(call->getResults(), done->getOperands())) {
+    join(result, returned);
+  }
+}
+
+bool Dimensions::isNamed(Value value, int64_t dim, StringRef name) {
+  auto found = names.find(classOf(numberOf(value, dim)));
+  return found != names.end() && llvm::is_contained(found->second, name);
+}
+
+bool Dimensions::isNamed(ShardableOpInterface op, const FactorRule &rule, unsigned factor,
+                         StringRef name) {
+  auto has = [&](Value value, ArrayRef<unsigned> dims) {
+    auto found = llvm::find(dims, factor);
+    return found != dims.end() && isNamed(value, found - dims.begin(), name);
+  };
+  for (auto [value, dims] : llvm::zip(op->getOperands(), rule.operands)) {
+    if (has(value, dims)) {
+      return true;
+    }
+  }
+  return llvm::any_of(llvm::zip(op->getResults(), rule.results),
+                      [&](auto pair) { return has(std::get<0>(pair), std::get<1>(pair)); });
+}
+
+} // namespace weft

@@ -1,0 +1,44 @@
+//===- LayoutSpaces.cpp - shardings as numbers ----------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "LayoutSpaces.h"
+
+#include "weft/Dialect/Weft/IR/Sharding.h"
+#include "weft/Pipeline/ReshardProblem.h"
+
+using namespace mlir;
+
+namespace weft {
+
+planner::LayoutSpace &LayoutSpaces::ofRank(int64_t rank) {
+  auto known = spaces.find(rank);
+  if (known == spaces.end()) {
+    std::vector<int64_t> sizes(mesh.getSizes().begin(), mesh.getSizes().end());
+    known = spaces.try_emplace(rank, std::move(sizes), uint32_t(rank)).first;
+  }
+  return known->second;
+}
+
+uint32_t LayoutSpaces::numberOf(ShardingAttr sharding) {
+  return ofRank(int64_t(sharding.getDims().size())).numberOf(toLayout(sharding));
+}
+
+ShardingAttr LayoutSpaces::sharding(int64_t rank, uint32_t number, ReductionKind reduction) {
+  const planner::Layout &layout = ofRank(rank).layout(number);
+  auto dims = llvm::map_to_vector(
+      layout.dims, [&](const planner::Axes &axes) { return toAttribute(mesh, axes); });
+  ArrayAttr unreduced = toAttribute(mesh, layout.unreduced);
+  return withUnreduced(ShardingAttr::get(mesh, dims), unreduced.getValue(),
+                       unreduced.empty() ? ReductionKind::Sum : reduction);
+}
+
+bool canPend(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && isa<FloatType>(tensor.getElementType()) && !tensor.getElementType().isBF16();
+}
+
+} // namespace weft

@@ -1,0 +1,102 @@
+//===- OpSeconds.cpp - what an op takes under each of its options ---------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "OpSeconds.h"
+
+#include <array>
+
+using namespace mlir;
+
+namespace weft {
+
+/// What the op computes in: that of its shortest floating-point operand.
+static desc::Precision precisionOf(Operation *op) {
+  unsigned bits = 64;
+  for (Type type : llvm::concat<const Type>(llvm::to_vector<4>(op->getOperandTypes()),
+                                            llvm::to_vector<4>(op->getResultTypes()))) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    if (tensor && isa<FloatType>(tensor.getElementType()) && tensor.getRank() > 0) {
+      bits = std::min(bits, tensor.getElementTypeBitWidth());
+    }
+  }
+  return bits == 64   ? desc::Precision::F64
+         : bits == 32 ? desc::Precision::F32
+                      : desc::Precision::BF16;
+}
+
+OpSeconds::OpSeconds(ShardableOpInterface op, LayoutSpaces &spaces, const cost::Predictor *machine)
+    : machine(machine), kind(op->getName().stripDialect()), rule(op.getFactorRule()),
+      precision(precisionOf(op)) {
+  double whole = 0;
+  auto valueOf = [&](Type type) -> std::optional<Value> {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    if (!tensor) {
+      return std::nullopt;
+    }
+    double bytes = double(tensor.getNumElements()) *
+                   double(llvm::divideCeil(tensor.getElementTypeBitWidth(), 8));
+    whole += bytes;
+    return Value{&spaces.of(type), bytes};
+  };
+  operands = llvm::map_to_vector(op->getOperandTypes(), valueOf);
+  results = llvm::map_to_vector(op->getResultTypes(), valueOf);
+  OpCost cost = op.getCost();
+  flops = cost.flops.constant;
+  bytesPerTouched = cost.bytes.constant / std::max(whole, 1.0);
+  if (operands.size() == 2 && results.size() == 1 && operands[0] && operands[1]) {
+    sides.emplace();
+    bool sums = false;
+    for (unsigned factor = 0; factor < rule.factors.size(); ++factor) {
+      bool lhs = llvm::is_contained(rule.operands[0], factor);
+      bool rhs = llvm::is_contained(rule.operands[1], factor);
+      bool result = llvm::is_contained(rule.results[0], factor);
+      if (lhs + rhs + result < 2) {
+        sides.reset();
+        return;
+      }
+      sums |= !result;
+      sides->push_back(!result ? Side::K : !rhs ? Side::M : !lhs ? Side::N : Side::Batch);
+    }
+    if (!sums) {
+      sides.reset();
+    }
+  }
+}
+
+double OpSeconds::touched(const OpOption &option) const {
+  double bytes = 0;
+  auto add = [&](ArrayRef<std::optional<Value>> values, ArrayRef<uint32_t> layouts) {
+    for (auto [value, layout] : llvm::zip(values, layouts)) {
+      bytes += value ? value->bytes / double(value->space->pieces(layout)) : 0;
+    }
+  };
+  add(operands, option.operands);
+  add(results, option.results);
+  return bytes;
+}
+
+double OpSeconds::of(const OpOption &option) const {
+  double bytes = bytesPerTouched * touched(option), parts = 1;
+  for (int64_t ofFactor : option.parts) {
+    parts *= double(ofFactor);
+  }
+  if (!machine) {
+    // Only what is sent counts, and of equal plans the one that computes less.
+    return 1e-9 * (flops / parts + bytes);
+  }
+  if (!sides) {
+    return machine->kernel(kind, precision, flops / parts, bytes);
+  }
+  std::array<int64_t, 4> sizes = {1, 1, 1, 1};
+  for (auto [factor, side] : llvm::enumerate(*sides)) {
+    sizes[size_t(side)] *= rule.factors[factor].size / option.parts[factor];
+  }
+  auto [batch, m, n, k] = sizes;
+  return machine->product(precision, m, n, k, batch, bytes);
+}
+
+} // namespace weft

@@ -1,0 +1,47 @@
+//===- OpSeconds.h - what an op takes under each of its options -----------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_LIB_PIPELINE_PLAN_OPSECONDS_H
+#define WEFT_LIB_PIPELINE_PLAN_OPSECONDS_H
+
+#include "OpOptions.h"
+
+#include "weft/Cost/Predictor.h"
+
+namespace weft {
+
+/// Asks `op` for what it costs once, and then prices its options.
+class OpSeconds {
+public:
+  /// Without a machine, options are ordered by what they compute and touch.
+  OpSeconds(ShardableOpInterface op, LayoutSpaces &spaces, const cost::Predictor *machine);
+
+  double of(const OpOption &option) const;
+
+private:
+  struct Value {
+    const planner::LayoutSpace *space;
+    double bytes;
+  };
+
+  double touched(const OpOption &option) const;
+
+  const cost::Predictor *machine;
+  llvm::StringRef kind;
+  FactorRule rule;
+  desc::Precision precision = desc::Precision::F32;
+  double flops, bytesPerTouched;
+  llvm::SmallVector<std::optional<Value>> operands, results;
+  /// For each factor, which side of a matrix product it is, where the op is one: each factor is in
+  /// two of three tensors, and those in both operands alone are summed.
+  enum class Side : uint8_t { Batch, M, N, K };
+  std::optional<llvm::SmallVector<Side>> sides;
+};
+
+} // namespace weft
+
+#endif // WEFT_LIB_PIPELINE_PLAN_OPSECONDS_H

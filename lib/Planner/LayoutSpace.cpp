@@ -1,0 +1,203 @@
+//===- LayoutSpace.cpp - all layouts of a rank, and the ways between them -===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "weft/Planner/LayoutSpace.h"
+
+#include "ReshardSteps.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <queue>
+
+namespace weft::planner {
+
+constexpr double kNoWay = std::numeric_limits<double>::infinity();
+
+LayoutSpace::LayoutSpace(std::vector<int64_t> meshSizes, uint32_t rank)
+    : mesh(std::move(meshSizes)), rank(rank) {
+  std::vector<uint32_t> digit(mesh.size(), 0);
+  for (size_t axis = 0;;) {
+    Layout layout{std::vector<Axes>(rank), {}};
+    for (uint32_t at = 0; at < mesh.size(); ++at) {
+      if (digit[at] == rank + 1) {
+        layout.unreduced.push_back(at);
+      } else if (digit[at] > 0) {
+        layout.dims[digit[at] - 1].push_back(at);
+      }
+    }
+    addLayout(layout);
+    for (axis = 0; axis < mesh.size() && ++digit[axis] == digits(); ++axis) {
+      digit[axis] = 0;
+    }
+    if (axis == mesh.size()) {
+      break;
+    }
+  }
+  ordered = size();
+  for (uint32_t from = 0; from < layouts.size(); ++from) { // Which grows as it is walked.
+    addEdges(from);
+  }
+  firstEdge.push_back(uint32_t(edges.size()));
+}
+
+void LayoutSpace::addLayout(const Layout &layout) {
+  if (numbers.try_emplace(layout, size()).second) {
+    layouts.push_back(layout);
+    for (const Axes &axes : layout.dims) {
+      cuts.push_back(ranksOver(mesh, axes));
+    }
+  }
+}
+
+void LayoutSpace::addEdges(uint32_t from) {
+  ReshardProblem any{mesh, {}, {}, {}, 1, 1, true};
+  // All layouts cut it evenly.
+  any.shape.assign(rank,
+                   std::accumulate(mesh.begin(), mesh.end(), int64_t(1), std::multiplies<>()));
+  firstEdge.push_back(uint32_t(edges.size()));
+  Layout layout = layouts[from];
+  ReshardSteps::anywhere(any).forEach(layout, [&](const Step &step) {
+    addLayout(step.to);
+    auto [group, isNew] = groupNumbers.try_emplace(step.axes, uint16_t(groups.size()));
+    if (isNew) {
+      groups.push_back(step.axes);
+    }
+    edges.push_back({numbers.at(step.to), step.kind, group->second});
+  });
+}
+
+uint32_t LayoutSpace::numberOf(const std::vector<uint32_t> &digit) const {
+  uint32_t number = 0;
+  for (size_t axis = digit.size(); axis-- > 0;) {
+    number = number * digits() + digit[axis];
+  }
+  return number;
+}
+
+int64_t LayoutSpace::pieces(uint32_t number) const {
+  int64_t product = 1;
+  for (uint32_t dim = 0; dim < rank; ++dim) {
+    product *= pieces(number, dim);
+  }
+  return product;
+}
+
+bool LayoutSpace::divides(uint32_t number, const std::vector<int64_t> &shape) const {
+  for (uint32_t dim = 0; dim < rank; ++dim) {
+    if (shape[dim] % pieces(number, dim) != 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
+static bool reduces(StepKind kind) {
+  return kind == StepKind::AllReduce || kind == StepKind::ReduceScatter;
+}
+
+/// The price of each edge; infinity where a tensor of this shape has no such layout.
+std::vector<double> LayoutSpace::priced(const ReshardProblem &problem, const Price &price) const {
+  double elements = 1;
+  for (int64_t size : problem.shape) {
+    elements *= double(size);
+  }
+  std::vector<bool> exists;
+  for (uint32_t number = 0; number < size(); ++number) {
+    exists.push_back(divides(number, problem.shape));
+  }
+  std::map<std::tuple<StepKind, uint16_t, int64_t>, double> known;
+  std::vector<double> prices(edges.size(), kNoWay);
+  for (uint32_t from = 0; from < size(); ++from) {
+    int64_t parts = pieces(from);
+    for (uint32_t at = firstEdge[from]; at < firstEdge[from + 1]; ++at) {
+      const Edge &edge = edges[at];
+      bool allowed = problem.scatters || edge.kind != StepKind::ReduceScatter;
+      if (!exists[from] || !exists[edge.to] || !allowed) {
+        continue;
+      }
+      auto [entry, isNew] = known.try_emplace({edge.kind, edge.group, parts}, 0);
+      if (isNew) {
+        double bytes = reduces(edge.kind) ? problem.reducedBytes : problem.elementBytes;
+        entry->second = price(edge.kind, groups[edge.group], elements / double(parts) * bytes);
+      }
+      prices[at] = entry->second;
+    }
+  }
+  return prices;
+}
+
+/// Dijkstra's algorithm.
+std::vector<double> LayoutSpace::costsFrom(uint32_t from, const std::vector<double> &prices) const {
+  std::vector<double> costs(size(), kNoWay);
+  costs[from] = 0;
+  using Open = std::pair<double, uint32_t>;
+  std::priority_queue<Open, std::vector<Open>, std::greater<>> open;
+  open.push({0, from});
+  while (!open.empty()) {
+    auto [cost, at] = open.top();
+    open.pop();
+    if (cost > costs[at]) {
+      continue;
+    }
+    for (uint32_t edge = firstEdge[at]; edge < firstEdge[at + 1]; ++edge) {
+      double sum = cost + prices[edge];
+      if (sum < costs[edges[edge].to]) {
+        costs[edges[edge].to] = sum;
+        open.push({sum, edges[edge].to});
+      }
+    }
+  }
+  return costs;
+}
+
+/// To a layout that is pending over axes that `from` is not pending over: what becomes pending does
+/// so last, when pieces are as they have to be.
+double LayoutSpace::partialCost(uint32_t from, uint32_t to, const ReshardProblem &problem,
+                                const std::vector<double> &costs, const Price &price) const {
+  Layout before = layouts[to];
+  Axes coming;
+  std::erase_if(before.unreduced, [&](uint32_t axis) {
+    const Axes &pending = layouts[from].unreduced;
+    bool comes = !std::binary_search(pending.begin(), pending.end(), axis);
+    if (comes) {
+      coming.push_back(axis);
+    }
+    return comes;
+  });
+  if (coming.empty()) {
+    return 0;
+  }
+  uint32_t number = numbers.at(before);
+  return costs[number] +
+         price(StepKind::Partial, coming, operandBytes(problem, before, StepKind::Partial));
+}
+
+std::vector<double> LayoutSpace::costs(const ReshardProblem &problem, bool becomesPending,
+                                       const std::vector<uint32_t> &from,
+                                       const std::vector<uint32_t> &to, const Price &price) const {
+  std::vector<double> prices = priced(problem, price), table;
+  table.reserve(from.size() * to.size());
+  for (uint32_t row : from) {
+    std::vector<double> costs(size(), kNoWay);
+    if (divides(row, problem.shape)) {
+      costs = costsFrom(row, prices);
+    }
+    for (uint32_t column : to) {
+      double cost = costs[column];
+      // No step makes a value pending, but this one.
+      if (cost == kNoWay && becomesPending && divides(row, problem.shape) &&
+          divides(column, problem.shape)) {
+        cost = partialCost(row, column, problem, costs, price);
+      }
+      table.push_back(cost);
+    }
+  }
+  return table;
+}
+
+} // namespace weft::planner

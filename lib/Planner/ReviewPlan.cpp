@@ -1,0 +1,295 @@
+//===- ReviewPlan.cpp - everything that speaks against a plan -------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "weft/Planner/ReviewPlan.h"
+
+#include "weft/Cost/Predictor.h"
+#include "weft/Description/Validate.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+
+namespace weft::planner {
+
+using namespace desc;
+
+namespace {
+
+std::string text(int64_t number) { return std::to_string(number); }
+
+/// A number with three digits, and what it counts.
+std::string text(double number, const char *unit) {
+  char buffer[64];
+  std::snprintf(buffer, sizeof buffer, "%.3g %s", number, unit);
+  return buffer;
+}
+
+/// "1, 2 or 4".
+std::string choice(const std::vector<std::string> &words) {
+  std::string all;
+  for (size_t i = 0; i < words.size(); ++i) {
+    all += (i == 0 ? "" : i + 1 < words.size() ? ", " : " or ") + words[i];
+  }
+  return all;
+}
+
+class Review {
+public:
+  Review(const ModelSpec &model, const RecipeSpec &recipe, const MachineSpec &machine,
+         const PlanSpec &plan, const PlanRequest &request)
+      : model(model), recipe(recipe), machine(machine), plan(plan), request(request) {}
+
+  PlanReview run() {
+    result.errors = validateTogether(model, recipe, machine);
+    for (Diagnostic &diagnostic : validatePlan(model, recipe, machine, plan)) {
+      if (!(request.mayPad && diagnostic.rule == "legal_r2")) {
+        error(diagnostic.location, diagnostic.rule, diagnostic.message);
+      }
+    }
+    checkRanks();
+    checkPieces();
+    checkBatch();
+    checkMemory();
+    warnOfNodes();
+    return std::move(result);
+  }
+
+private:
+  Location meshLocation() const {
+    return plan.mesh.empty() ? Location{"plan", 0, 0} : plan.mesh.front().location;
+  }
+  /// The axes that cut what the model reads by samples.
+  std::vector<std::string> batchAxes() const;
+  /// "dp=2 * tp=4".
+  std::string product(const std::vector<std::string> &axes) const;
+  std::vector<std::string> allAxes() const;
+  /// Pieces that `axes` cut; none where one is no axis of the mesh or the number is absurd.
+  std::optional<int64_t> pieces(const std::vector<std::string> &axes) const;
+  /// Of the plan's file also the field is said; a pin is named by itself.
+  static Diagnostic diagnostic(const Location &location, const std::string &rule,
+                               std::string message) {
+    const char *field = rule == "legal_r1" ? "dimension"
+                        : rule == "legal_r2" || rule == "legal_r5" || rule == "legal_r8" ? "axes"
+                                                                                         : "mesh";
+    return {location, location.line > 0 ? field : "", rule, std::move(message)};
+  }
+  void error(const Location &location, const std::string &rule, std::string message) {
+    result.errors.push_back(diagnostic(location, rule, std::move(message)));
+  }
+
+  void checkRanks();
+  void checkPieces();
+  void checkBatch();
+  void checkMemory();
+  void warnOfNodes();
+  /// One sum over `axes` of what a layer's ranks each have a term of, in seconds.
+  double sumSeconds(const cost::Predictor &predictor, cost::Group group) const;
+
+  const ModelSpec &model;
+  const RecipeSpec &recipe;
+  const MachineSpec &machine;
+  const PlanSpec &plan;
+  const PlanRequest &request;
+  PlanReview result;
+};
+
+std::vector<std::string> Review::batchAxes() const {
+  auto entry = std::find_if(plan.shardings.rbegin(), plan.shardings.rend(), [](const auto &one) {
+    return one.dimension == "batch" && matchesPattern(one.value, "tokens");
+  });
+  return entry == plan.shardings.rend() ? std::vector<std::string>() : entry->axes;
+}
+
+std::string Review::product(const std::vector<std::string> &axes) const {
+  std::string all;
+  for (const std::string &name : axes) {
+    all += (all.empty() ? "" : " * ") + name + "=" + text(plan.axis(name)->size);
+  }
+  return all;
+}
+
+std::vector<std::string> Review::allAxes() const {
+  std::vector<std::string> names;
+  for (const AxisSpec &axis : plan.mesh) {
+    names.push_back(axis.name);
+  }
+  return names;
+}
+
+std::optional<int64_t> Review::pieces(const std::vector<std::string> &axes) const {
+  int64_t ways = 1;
+  for (const std::string &name : axes) {
+    const AxisSpec *axis = plan.axis(name);
+    if (!axis || axis->size < 1 || axis->size > (int64_t(1) << 40) / ways) {
+      return std::nullopt;
+    }
+    ways *= axis->size;
+  }
+  return ways;
+}
+
+/// legal_r4. What would do is another size of one axis with which the plan is legal.
+void Review::checkRanks() {
+  std::optional<int64_t> ranks = pieces(allAxes());
+  if (!request.ranks || !ranks || *ranks == *request.ranks) {
+    return;
+  }
+  std::vector<std::string> fitting;
+  for (size_t i = 0; i < plan.mesh.size(); ++i) {
+    int64_t others = *ranks / plan.mesh[i].size;
+    PlanSpec changed = plan;
+    changed.mesh[i].size = *request.ranks / others;
+    if (*request.ranks % others == 0 && changed.mesh[i].size > 1 &&
+        validatePlan(model, recipe, machine, changed).empty()) {
+      fitting.push_back(plan.mesh[i].name + "=" + text(changed.mesh[i].size));
+    }
+  }
+  std::string has = plan.mesh.empty()
+                        ? "1 rank"
+                        : product(allAxes()) + (plan.mesh.size() > 1 ? " are " : " is ") +
+                              text(*ranks) + " ranks";
+  error(meshLocation(), "legal_r4",
+        has + ", expected " + text(*request.ranks) +
+            (fitting.empty() ? "" : ", use " + choice(fitting)));
+}
+
+/// legal_r5. Without padding legal_r2 says it.
+void Review::checkPieces() {
+  for (const ShardingSpec &entry : plan.shardings) {
+    std::optional<int64_t> ways = pieces(entry.axes);
+    std::optional<int64_t> size = dimensionSize(model, recipe, entry.dimension);
+    if (request.mayPad && ways && size && *ways > *size) {
+      error(entry.location, "legal_r5",
+            product(entry.axes) + " cuts " + entry.dimension + "=" + text(*size) +
+                " into more pieces than it has elements, use at most " + text(*size));
+    }
+  }
+}
+
+/// legal_r6
+void Review::checkBatch() {
+  if (!request.microBatch || !request.accumulation) {
+    return;
+  }
+  std::vector<std::string> axes = batchAxes();
+  std::optional<int64_t> groups = pieces(axes);
+  if (!groups || recipe.globalBatch % *groups != 0) {
+    return; // legal_r2 says so.
+  }
+  int64_t each = recipe.globalBatch / *groups, micro = *request.microBatch;
+  if (micro > 0 && each % micro == 0 && each / micro == *request.accumulation) {
+    return;
+  }
+  std::vector<std::string> fitting;
+  if (micro > 0 && each % micro == 0) {
+    fitting = {"an accumulation of " + text(each / micro)};
+  } else {
+    for (int64_t step : {-1, 1}) { // The divisors next to it.
+      int64_t near = std::clamp(micro, int64_t(1), each);
+      while (near >= 1 && near <= each && each % near != 0) {
+        near += step;
+      }
+      std::string use =
+          "a micro-batch of " + text(near) + " with an accumulation of " + text(each / near);
+      if (fitting.empty() || fitting.front() != use) {
+        fitting.push_back(use);
+      }
+    }
+  }
+  error(meshLocation(), "legal_r6",
+        "a batch of " + text(recipe.globalBatch) + " samples is not " +
+            (axes.empty() ? "" : product(axes) + " * ") + "micro-batch " + text(micro) +
+            " * accumulation " + text(*request.accumulation) + ", use " + choice(fitting));
+}
+
+/// legal_r7: even where all of it is cut over all ranks. A graph's parameters are in its file.
+void Review::checkMemory() {
+  std::optional<int64_t> ranks = pieces(allAxes());
+  if (model.graph || !ranks) {
+    return;
+  }
+  const auto *sgd = std::get_if<SgdSpec>(&recipe.optimizer);
+  int states = sgd ? (sgd->momentum != 0 ? 1 : 0) : 2;
+  // With BF16 they are float32.
+  double each = std::max(bytesOf(recipe.precision), bytesOf(Precision::F32));
+  double bytes = double(parameterCount(model)) * (1 + states) * each;
+  double room = double(machine.device.memoryBytes);
+  if (bytes / double(*ranks) <= room) {
+    return;
+  }
+  auto least = int64_t(bytes / room) + 1;
+  error(meshLocation(), "legal_r7",
+        "parameters and optimizer states need at least " +
+            text(bytes / double(*ranks) / 1e9, "GB") + " on each of " + text(*ranks) +
+            (*ranks == 1 ? " rank" : " ranks") + ", device " + machine.device.name + " has " +
+            text(room / 1e9, "GB") + ", use at least " + text(least) + " ranks");
+}
+
+/// Dimensions by which a layer's results are sums, and the block that makes such a sum: one forward
+/// and one for the gradient backward.
+const std::map<std::string_view, std::string_view> summedBy = {
+    {"kv_heads", "attention"}, {"group", "attention"}, {"head", "attention"}, {"ffn", "mlp"}};
+
+double Review::sumSeconds(const cost::Predictor &predictor, cost::Group group) const {
+  int64_t batch = pieces(batchAxes()).value_or(1);
+  double bytes = double(recipe.globalBatchTokens()) / double(batch) * double(model.hidden) *
+                 bytesOf(recipe.reduction);
+  return predictor.collective(CollectiveKind::AllReduce, group, bytes);
+}
+
+/// legal_r8
+void Review::warnOfNodes() {
+  std::optional<int64_t> ranks = pieces(allAxes());
+  if (model.graph || !ranks || *ranks > machine.devices()) {
+    return;
+  }
+  /// The blocks that are sums over the same axes, and the first entry that says so.
+  std::map<std::vector<std::string>, std::map<std::string_view, const ShardingSpec *>> sums;
+  for (const ShardingSpec &entry : plan.shardings) {
+    auto block = summedBy.find(entry.dimension);
+    if (block != summedBy.end() && pieces(entry.axes)) {
+      sums[entry.axes].try_emplace(block->second, &entry);
+    }
+  }
+  cost::Predictor predictor(machine);
+  std::vector<int64_t> sizes;
+  for (const AxisSpec &axis : plan.mesh) {
+    sizes.push_back(axis.size);
+  }
+  for (const auto &[axes, blocks] : sums) {
+    std::vector<uint32_t> numbers;
+    for (const std::string &name : axes) {
+      numbers.push_back(uint32_t(plan.axis(name) - plan.mesh.data()));
+    }
+    cost::Group group = cost::placeGroup(sizes, numbers, machine.devicesPerNode);
+    if (!group.crossesNodes()) {
+      continue;
+    }
+    double count = 2.0 * double(model.layers) * double(blocks.size());
+    std::string advice = "at most " + text(machine.devicesPerNode) + " ranks are on one node";
+    if (group.ranks <= machine.devicesPerNode) {
+      double within = count * sumSeconds(predictor, {group.ranks, 1});
+      advice = "within a node " + text(within, "s") + ", where the last axes of the mesh are";
+    }
+    const ShardingSpec &first = *blocks.begin()->second;
+    result.warnings.push_back(
+        diagnostic(first.location, "legal_r8",
+                   "what " + product(axes) + " cuts is summed across " + text(group.nodes) +
+                       " nodes, " + text(int64_t(count)) + " times in a step, which takes about " +
+                       text(count * sumSeconds(predictor, group), "s") + "; " + advice));
+  }
+}
+
+} // namespace
+
+PlanReview reviewPlan(const ModelSpec &model, const RecipeSpec &recipe, const MachineSpec &machine,
+                      const PlanSpec &plan, const PlanRequest &request) {
+  return Review(model, recipe, machine, plan, request).run();
+}
+
+} // namespace weft::planner

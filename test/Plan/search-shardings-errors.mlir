@@ -1,0 +1,43 @@
+// RUN: weft-opt %s -split-input-file -verify-diagnostics -search-shardings
+// RUN: not weft-opt %s -split-input-file -search-shardings='machine="version: 1"' 2>&1 | FileCheck %s --check-prefix=MACHINE
+// MACHINE: search-shardings: machine:{{.*}}name
+
+// expected-error @+1 {{search-shardings: expected a module with a mesh, see apply-plan}}
+module {
+}
+
+// -----
+
+module attributes {weft.mesh = #weft.mesh<"tp"=2>} {
+  func.func @step() {
+    weft.call @layer() label "" : () -> ()
+    return
+  }
+  // expected-error @+1 {{search-shardings: expected a function with a body}}
+  func.func private @layer()
+}
+
+// -----
+
+module attributes {weft.mesh = #weft.mesh<"tp"=2>} {
+  // expected-error @+1 {{search-shardings: 'w' of 'tensor<5x4xf64>' cannot be cut as it is pinned, [["tp"], unit]}}
+  weft.variable parameter @w ["ffn", "hidden"] {weft.pins = [["tp"], unit]} : tensor<5x4xf64>
+  func.func @step() {
+    %0 = weft.read @w : tensor<5x4xf64>
+    weft.observe "w", %0 : tensor<5x4xf64>
+    return
+  }
+}
+
+// -----
+
+module attributes {weft.mesh = #weft.mesh<"tp"=2>} {
+  weft.variable parameter @w ["hidden"] : tensor<4xf64>
+  func.func @step() {
+    %0 = weft.read @w : tensor<4xf64>
+    // expected-error @+1 {{search-shardings: says nothing of how it may be sharded}}
+    %1 = weft.launch @kernel(%0) tied [-1] : (tensor<4xf64>) -> tensor<4xf64>
+    return
+  }
+  func.func private @kernel(tensor<4xf64>) -> tensor<4xf64>
+}

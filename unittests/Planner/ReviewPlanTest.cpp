@@ -1,0 +1,248 @@
+//===- ReviewPlanTest.cpp - everything that speaks against a plan -----------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "weft/Planner/ReviewPlan.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+using namespace weft;
+using namespace weft::planner;
+
+namespace {
+
+constexpr const char *modelText = R"(version: 1
+name: "m"
+layers: 2
+hidden: 64
+heads: 8
+kv_heads: 8
+ffn: 256
+norm: RMS_NORM
+activation: SWIGLU
+positions: ROTARY
+maximum_length: 128
+vocabulary: 256
+)";
+
+constexpr const char *recipeText = R"(version: 1
+sequence_length: 128
+global_batch_sequences: 24
+adamw {}
+schedule { peak_learning_rate: 1e-3 }
+steps: 10
+)";
+
+constexpr const char *machineText = R"(version: 1
+name: "host"
+nodes: 4
+devices_per_node: 4
+device {
+  name: "core"
+  peak_flops { precision: F32 flops: 1e9 }
+  memory_bytes: 1048576
+  memory_bandwidth_bytes_per_second: 1e9
+}
+links { name: "bus" scope: NODE latency_seconds: 0 bandwidth_bytes_per_second: 1e9 }
+links { name: "net" scope: CLUSTER latency_seconds: 0 bandwidth_bytes_per_second: 1e8 }
+)";
+
+constexpr const char *planText = R"(version: 1
+mesh {
+  axis { name: "a" size: 4 }
+  axis { name: "b" size: 4 }
+}
+sharding { dimension: "batch" axes: ["a"] }
+sharding { dimension: "kv_heads" axes: ["b"] }
+sharding { dimension: "ffn" axes: ["b"] }
+)";
+
+/// A plan that nothing speaks against; a case changes some of it.
+struct Scene {
+  desc::ModelSpec model = *desc::parseModel(modelText, "m");
+  desc::RecipeSpec recipe = *desc::parseRecipe(recipeText, "r");
+  desc::MachineSpec machine = *desc::parseMachine(machineText, "h");
+  desc::PlanSpec plan = *desc::parsePlan(planText, "p");
+  PlanRequest request;
+
+  PlanReview review() const { return reviewPlan(model, recipe, machine, plan, request); }
+};
+
+std::string lines(const desc::Diagnostics &diagnostics) {
+  std::string all;
+  for (const desc::Diagnostic &diagnostic : diagnostics) {
+    all += diagnostic.rule + ": " + diagnostic.str() + "\n";
+  }
+  return all;
+}
+
+/// A way to violate one rule, and what is then said, all of it.
+struct Case {
+  const char *rule;
+  std::function<void(Scene &)> violate;
+  const char *errors;
+  const char *warnings = "";
+};
+
+const Case cases[] = {
+    {"together_r1", [](Scene &scene) { scene.model.maximumLength = 64; },
+     "together_r1: r:2:1: sequence_length: expected at most maximum_length 64 of model m, got "
+     "128\n"},
+    {"together_r2", [](Scene &scene) { scene.machine.device.peakFlopsF32.reset(); },
+     "together_r2: r: precision: expected a precision that machine host gives peak_flops for, got "
+     "F32\n"},
+    {"legal_r1",
+     [](Scene &scene) { scene.plan.shardings.push_back({"*", "positions", {"a"}, {}}); },
+     "legal_r1: the model has no dimension 'positions', only batch, sequence, kv_heads, group, "
+     "head, ffn, vocab, hidden\n"},
+    {"legal_r2", [](Scene &scene) { scene.model.ffn = 250; },
+     "legal_r2: p:8:1: axes: b=4 does not divide ffn=250, use one of 1, 2, 5, 10\n"},
+    {"legal_r3", [](Scene &scene) { scene.machine.nodes = 2; },
+     "legal_r3: p:3:3: mesh: a=4 * b=4 need 16 devices, machine host has 8\n"},
+    {"legal_r4", [](Scene &scene) { scene.request.ranks = 8; },
+     "legal_r4: p:3:3: mesh: a=4 * b=4 are 16 ranks, expected 8, use a=2 or b=2\n"},
+    {"legal_r5",
+     [](Scene &scene) {
+       scene.request.mayPad = true;
+       scene.model.kvHeads = 2;
+     },
+     "legal_r5: p:7:1: axes: b=4 cuts kv_heads=2 into more pieces than it has elements, use at "
+     "most 2\n"},
+    {"legal_r6",
+     [](Scene &scene) {
+       scene.request.microBatch = 2;
+       scene.request.accumulation = 2;
+     },
+     "legal_r6: p:3:3: mesh: a batch of 24 samples is not a=4 * micro-batch 2 * accumulation 2, "
+     "use an "
+     "accumulation of 3\n"},
+    {"legal_r7", [](Scene &scene) { scene.machine.device.memoryBytes = 100000; },
+     "legal_r7: p:3:3: mesh: parameters and optimizer states need at least 0.000123 GB on each of "
+     "16 "
+     "ranks, device core has 0.0001 GB, use at least 20 ranks\n"},
+    // A sum of 24 / 4 * 128 * 64 elements, four for a layer.
+    {"legal_r8", [](Scene &scene) { std::swap(scene.plan.mesh[0], scene.plan.mesh[1]); }, "",
+     "legal_r8: p:7:1: axes: what b=4 cuts is summed across 4 nodes, 8 times in a step, which "
+     "takes "
+     "about "
+     "0.0236 s; within a node 0.00236 s, where the last axes of the mesh are\n"},
+};
+
+TEST(ReviewPlan, NothingSpeaksAgainstAGoodPlan) {
+  Scene scene;
+  scene.request = {.ranks = 16, .microBatch = 2, .accumulation = 3};
+  EXPECT_EQ(lines(scene.review().errors), "");
+  EXPECT_EQ(lines(scene.review().warnings), "");
+}
+
+TEST(ReviewPlan, SaysEachRuleAlone) {
+  for (const Case &one : cases) {
+    Scene scene;
+    one.violate(scene);
+    EXPECT_EQ(lines(scene.review().errors), one.errors) << one.rule;
+    EXPECT_EQ(lines(scene.review().warnings), one.warnings) << one.rule;
+  }
+}
+
+TEST(ReviewPlan, SaysAllRulesAtOnce) {
+  Scene scene;
+  for (const Case &one : cases) {
+    // With padding legal_r2 is no rule, and too many ranks are on no node.
+    if (std::string(one.rule) != "legal_r3" && std::string(one.rule) != "legal_r5") {
+      one.violate(scene);
+    }
+  }
+  PlanReview review = scene.review();
+  for (const Case &one : cases) {
+    if (std::string(one.rule) != "legal_r3" && std::string(one.rule) != "legal_r5") {
+      std::string all = lines(review.errors) + lines(review.warnings);
+      EXPECT_NE(all.find(one.rule), all.npos) << one.rule << " is not in\n" << all;
+    }
+  }
+  scene.request.mayPad = true;
+  scene.machine.nodes = 2;
+  scene.model.kvHeads = 2;
+  std::string all = lines(scene.review().errors);
+  EXPECT_NE(all.find("legal_r3"), all.npos) << all;
+  EXPECT_NE(all.find("legal_r5"), all.npos) << all;
+  EXPECT_EQ(all.find("legal_r2"), all.npos) << all;
+}
+
+TEST(ReviewPlan, SuggestsOnlyLegalSizes) {
+  Scene scene;
+  scene.request.ranks = 12;
+  // b=3 divides no heads.
+  EXPECT_EQ(lines(scene.review().errors),
+            "legal_r4: p:3:3: mesh: a=4 * b=4 are 16 ranks, expected 12, use a=3\n");
+  scene.request.ranks = 11;
+  EXPECT_EQ(lines(scene.review().errors),
+            "legal_r4: p:3:3: mesh: a=4 * b=4 are 16 ranks, expected 11\n");
+  scene.plan = {};
+  EXPECT_EQ(lines(scene.review().errors), "legal_r4: plan: 1 rank, expected 11\n"
+                                          "legal_r7: plan: parameters and optimizer states need at "
+                                          "least 0.00197 GB on each of 1 rank, device core has "
+                                          "0.00105 GB, use at least 2 ranks\n");
+}
+
+TEST(ReviewPlan, SuggestsTheNearestMicroBatches) {
+  Scene scene;
+  auto with = [&](int64_t microBatch, int64_t accumulation) {
+    scene.request.microBatch = microBatch;
+    scene.request.accumulation = accumulation;
+    return lines(scene.review().errors);
+  };
+  EXPECT_EQ(with(6, 1) + with(1, 6) + with(3, 2), "");
+  const std::string begin =
+      "legal_r6: p:3:3: mesh: a batch of 24 samples is not a=4 * micro-batch ";
+  EXPECT_EQ(with(4, 2), begin + "4 * accumulation 2, use a micro-batch of 3 with an accumulation "
+                                "of 2 or a micro-batch of 6 with an accumulation of 1\n");
+  EXPECT_EQ(with(0, 6), begin + "0 * accumulation 6, use a micro-batch of 1 with an accumulation "
+                                "of 6\n");
+  EXPECT_EQ(with(100, 1), begin + "100 * accumulation 1, use a micro-batch of 6 with an "
+                                  "accumulation of 1\n");
+  scene.plan = {};
+  scene.machine.device.memoryBytes = 1 << 30;
+  EXPECT_EQ(with(24, 2),
+            "legal_r6: plan: a batch of 24 samples is not micro-batch 24 * accumulation 2, "
+            "use an accumulation of 1\n");
+}
+
+TEST(ReviewPlan, CountsTheOptimizersStates) {
+  Scene scene;
+  // Parameters over 16 ranks, and as much for each state.
+  auto fits = [&](int64_t bytes) {
+    scene.machine.device.memoryBytes = bytes;
+    return lines(scene.review().errors).empty();
+  };
+  int64_t each = desc::parameterCount(scene.model) * 4 / 16;
+  EXPECT_TRUE(fits(3 * each));
+  EXPECT_FALSE(fits(3 * each - 1));
+  scene.recipe.optimizer = desc::SgdSpec{};
+  EXPECT_TRUE(fits(each));
+  EXPECT_FALSE(fits(each - 1));
+  scene.recipe.optimizer = desc::SgdSpec{.momentum = 0.9};
+  EXPECT_TRUE(fits(2 * each));
+  EXPECT_FALSE(fits(2 * each - 1));
+}
+
+TEST(ReviewPlan, WarnsOfGroupsThatFitNoNode) {
+  Scene scene;
+  scene.plan = *desc::parsePlan("version: 1 mesh { axis { name: 'b' size: 8 } }\n"
+                                "sharding { dimension: 'kv_heads' axes: ['b'] }",
+                                "p");
+  EXPECT_EQ(lines(scene.review().errors), "");
+  EXPECT_EQ(
+      lines(scene.review().warnings),
+      "legal_r8: p:2:1: axes: what b=8 cuts is summed across 2 nodes, 4 times in a step, which "
+      "takes about 0.00786 s; at most 4 ranks are on one node\n");
+  // A batch across nodes is nothing unusual.
+  scene.plan.shardings[0].dimension = "batch";
+  EXPECT_EQ(lines(scene.review().warnings), "");
+}
+
+} // namespace
