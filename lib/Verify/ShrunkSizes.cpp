@@ -1,0 +1,62 @@
+//===- ShrunkSizes.cpp - small sizes that divide as the large ones do -----===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ShrunkSizes.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace weft::verify {
+
+ShrunkSizes::ShrunkSizes(const std::vector<desc::AxisSpec> &large,
+                         const std::vector<desc::AxisSpec> &small) {
+  products.insert({1, 1});
+  for (size_t i = 0; i < large.size(); ++i) {
+    std::set<std::pair<int64_t, int64_t>> more;
+    for (auto [before, after] : products) {
+      more.insert({before * large[i].size, after * small[i].size});
+    }
+    products.merge(more);
+  }
+}
+
+bool ShrunkSizes::fits(int64_t size, int64_t chosen, bool exactly) const {
+  return std::all_of(products.begin(), products.end(), [&](auto product) {
+    bool divided = size % product.first == 0, divides = chosen % product.second == 0;
+    return divides == divided || (divides && !exactly);
+  });
+}
+
+bool ShrunkSizes::dividesAlike(int64_t size, int64_t chosen) const {
+  return fits(size, chosen, true);
+}
+
+int64_t ShrunkSizes::choose(int64_t size, int64_t least, int64_t multipleOf) {
+  // Two elements on each rank, that one for another be a mistake that shows.
+  int64_t step = multipleOf;
+  for (auto [before, after] : products) {
+    if (size % before == 0) {
+      step = std::lcm(step, after);
+      least = std::max(least, 2 * after);
+    }
+  }
+  // Enough multiples to miss what must not divide, and what is taken.
+  constexpr int64_t tries = 64;
+  for (bool exactly : {true, false}) {
+    int64_t chosen = (least + step - 1) / step * step;
+    for (int64_t i = 0; i < tries && chosen < size; ++i, chosen += step) {
+      if (!taken.count(chosen) && fits(size, chosen, exactly)) {
+        taken.insert(chosen);
+        return chosen;
+      }
+    }
+  }
+  taken.insert(size);
+  return size;
+}
+
+} // namespace weft::verify
