@@ -33,6 +33,8 @@ public:
   bool dividesAlike(int64_t size, int64_t chosen) const;
 
 private:
+  /// The first such size that is not taken; 0 if none is.
+  int64_t find(int64_t size, int64_t least, int64_t step, bool exactly) const;
   bool fits(int64_t size, int64_t chosen, bool exactly) const;
 
   /// The products of axes, before and after.

@@ -100,7 +100,7 @@ def fault_of(weft, arguments):
     if done.returncode != 0:
         return " | ".join(done.stdout.strip().splitlines()[-3:])
     for line in done.stdout.splitlines():
-        if line.startswith("not kept: ") or line.endswith("not kept"):
+        if line.endswith("not kept"):
             return line.strip()
     return None if "\nverified: " in done.stdout else "does not say that it is verified"
 

@@ -90,7 +90,6 @@ class SmallCompilation {
 public:
   explicit SmallCompilation(const SmallProgramRequest &request)
       : request(request), descriptions(describe(request)) {
-    options.verbose = false;
     if (request.plan) {
       options.mutation = request.mutation;
     }
@@ -102,25 +101,19 @@ public:
     }
     SmallProgram result;
     result.path = path;
-    auto compilation = std::make_unique<Compilation>(options, descriptions);
-    if (failed(begin(*compilation))) {
+    Compilation compilation(options, descriptions);
+    if (failed(compilation.begin()) || failed(compilation.runPhase(Phase::Differentiate))) {
       return makeSilentError();
     }
     if (request.plan) {
-      result.departure = takePlan(compilation->getModule(), request);
-      if (!result.departure.empty()) {
-        // What has been written into the module is lost with it.
-        compilation = std::make_unique<Compilation>(options, descriptions);
-        if (failed(begin(*compilation))) {
-          return makeSilentError();
-        }
+      std::string reason = takePlan(compilation.getModule(), request);
+      if (!reason.empty()) {
+        return makeError("the small model cannot be split as the original is: " + reason);
       }
-    }
-    if ((!request.plan || !result.departure.empty()) &&
-        failed(compilation->runPhase(Phase::Plan))) {
+    } else if (failed(compilation.runPhase(Phase::Plan))) {
       return makeSilentError();
     }
-    if (llvm::Error error = finish(*compilation, result)) {
+    if (llvm::Error error = finish(compilation, result)) {
       return error;
     }
     return result;
@@ -143,11 +136,6 @@ private:
     const desc::Diagnostic &first = review.errors.front();
     return makeError("the model cannot be made smaller under this plan, by " + first.rule + ": " +
                      first.message);
-  }
-
-  static LogicalResult begin(Compilation &compilation) {
-    return failure(failed(compilation.begin()) ||
-                   failed(compilation.runPhase(Phase::Differentiate)));
   }
 
   llvm::Error finish(Compilation &compilation, SmallProgram &result) {

@@ -45,7 +45,6 @@ struct SmallProgramRequest {
   std::optional<MutateCollectivePassOptions> mutation;
   /// Whether the program shows every value of a step.
   bool observes = false;
-  bool verbose = false;
 };
 
 struct SmallProgram {
@@ -54,8 +53,6 @@ struct SmallProgram {
   std::map<std::string, int64_t> collectives;
   /// Where the request asks for them, in the order of the step.
   std::vector<verify::ObservedValue> values;
-  /// Why the small model is not split op by op as the large one; empty if it is.
-  std::string departure;
 };
 
 /// Compiles the small model to the executable `path`. What fails is printed.

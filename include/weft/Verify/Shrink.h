@@ -31,7 +31,7 @@ namespace weft::verify {
 inline constexpr int64_t kMostRanks = 16;
 
 /// Steps that it is trained.
-inline constexpr int64_t kSteps = 4;
+inline constexpr int64_t kSteps = 6;
 
 /// Something that is not as in the original.
 struct Change {
