@@ -1,13 +1,19 @@
 // RUN: weft-opt %s -mutate-collective="index=0 kind=double" | FileCheck %s --check-prefix=DOUBLE
 // RUN: weft-opt %s -mutate-collective="index=1 kind=drop" | FileCheck %s --check-prefix=DROP
 // RUN: weft-opt %s -mutate-collective="index=2 kind=scale" | FileCheck %s --check-prefix=SCALE
+// RUN: weft-opt %s -mutate-collective="index=0 kind=operator" | FileCheck %s --check-prefix=OPERATOR
+// RUN: sed 's/<"tp"=2>/<"dp"=3, "tp"=2>/' %s | weft-opt -mutate-collective="index=0 kind=axis" | FileCheck %s --check-prefix=AXIS
+// RUN: not weft-opt %s -mutate-collective="index=0 kind=axis" 2>&1 | FileCheck %s --check-prefix=OTHER
+// RUN: sed 's/%2 = weft.all_reduce max %1 over \["tp"\] of #mesh/& {weft.mutated}/' %s | weft-opt -mutate-collective="index=9" | FileCheck %s --check-prefix=MARKED
 // RUN: not weft-opt %s -mutate-collective="index=3" 2>&1 | FileCheck %s --check-prefix=NUMBER
 // RUN: not weft-opt %s -mutate-collective="index=-1" 2>&1 | FileCheck %s --check-prefix=NEGATIVE
 // RUN: not weft-opt %s -mutate-collective="kind=lose" 2>&1 | FileCheck %s --check-prefix=KIND
 
 // NUMBER: error: mutate-collective: no collective number 3, there are 3
 // NEGATIVE: error: mutate-collective: no collective number -1, there are 3
-// KIND: error: mutate-collective: expected drop, double or scale, got 'lose'
+// KIND: error: mutate-collective: expected drop, double, scale, axis or operator, got 'lose'
+
+// OTHER: error: mutate-collective: there is no other axis than those of the reduction
 
 #mesh = #weft.mesh<"tp"=2>
 
@@ -32,6 +38,16 @@
 // SCALE-NEXT:    %[[B:.*]] = weft.map ins(%[[A]] :
 // SCALE:           arith.constant 5.000000e-01
 // SCALE:         return %[[B]]
+
+// OPERATOR-LABEL: @first
+// OPERATOR-NEXT:    weft.all_reduce max %arg0
+// AXIS-LABEL: @first
+// AXIS-NEXT:    weft.all_reduce sum %arg0 over ["dp"]
+
+// What is marked is meant, and not a number.
+// MARKED-LABEL: @first
+// MARKED-NEXT:    %[[A:.*]] = weft.all_reduce sum
+// MARKED-NEXT:    return %[[A]]
 func.func @first(%0: tensor<4xf64>) -> tensor<4xf64> {
   %1 = weft.all_reduce sum %0 over ["tp"] of #mesh : tensor<4xf64> -> tensor<4xf64>
   %2 = weft.all_reduce max %1 over ["tp"] of #mesh : tensor<4xf64> -> tensor<4xf64>

@@ -29,6 +29,9 @@ int exportCommand(llvm::ArrayRef<const char *> arguments);
 /// it takes over this process, and the function does not return.
 int runCommand(llvm::ArrayRef<const char *> arguments);
 
+/// `weft verify`: whether a plan computes what one rank does. Returns the exit status.
+int verifyCommand(llvm::ArrayRef<const char *> arguments);
+
 /// `weft explain`: where a compiled program's time goes. Returns the exit status.
 int explainCommand(llvm::ArrayRef<const char *> arguments);
 

@@ -215,21 +215,25 @@ LogicalResult Compilation::runPhases() {
   Phase first = options.startAfter.value_or(Phase::Import);
   Phase last = std::min(options.stopAfter.value_or(Phase::Lower), Phase::Lower);
   for (Phase phase : allPhases()) {
-    if (phase <= first || phase > last) {
-      continue;
-    }
-    Progress progress(phase, wantsProgress(options.verbose));
-    if (failed(runPasses(phase))) {
+    if (phase > first && phase <= last && failed(runPhase(phase))) {
       return failure();
     }
-    if (phase == Phase::Plan) {
-      stepFlops = countStepFlops(*module);
-    }
-    if (phase == Phase::Schedule && failed(makeProgram())) {
-      return failure();
-    }
-    progress.finish();
   }
+  return success();
+}
+
+LogicalResult Compilation::runPhase(Phase phase) {
+  Progress progress(phase, wantsProgress(options.verbose));
+  if (failed(runPasses(phase))) {
+    return failure();
+  }
+  if (phase == Phase::Plan) {
+    stepFlops = countStepFlops(*module);
+  }
+  if (phase == Phase::Schedule && failed(makeProgram())) {
+    return failure();
+  }
+  progress.finish();
   return success();
 }
 

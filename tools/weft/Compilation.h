@@ -31,6 +31,9 @@ public:
   llvm::LogicalResult begin();
   /// Runs all phases that the options ask for up to Lower; after Schedule makes the program.
   llvm::LogicalResult runPhases();
+  /// Runs one phase up to Lower, as above. REQUIRES: the phases before it have been run, or what
+  /// stands in for them.
+  llvm::LogicalResult runPhase(Phase phase);
   /// Writes the object file of the kernels and links the program. REQUIRES: all phases have run.
   llvm::LogicalResult emit(const std::string &objectPath, const std::string &programPath);
 

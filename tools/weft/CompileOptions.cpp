@@ -80,17 +80,21 @@ Option mutationOption(std::optional<MutateCollectivePassOptions> &target) {
   Option option;
   option.name = "--mutate-collective";
   option.valueName = "N:KIND";
-  option.help = "plant a mistake in reduction number N, counted from 0: drop it, do it twice, or\n"
-                "scale its result (KIND is drop, double or scale)";
+  option.help =
+      "plant a mistake in reduction number N, counted from 0: drop it, do it twice, scale its\n"
+      "result, take other axes or another operator (KIND is drop, double, scale, axis or\n"
+      "operator)";
   option.forTesting = true;
   option.set = [&target](llvm::StringRef value) -> llvm::Error {
     auto [number, kind] = value.split(':');
     MutateCollectivePassOptions mutation;
-    bool isKind = kind == "drop" || kind == "double" || kind == "scale";
+    constexpr llvm::StringLiteral kinds[] = {"drop", "double", "scale", "axis", "operator"};
+    bool isKind = llvm::is_contained(kinds, kind);
     if (number.getAsInteger(10, mutation.index) || mutation.index < 0 || !isKind) {
-      return makeError("option '--mutate-collective' expects a number and drop, double or scale, "
-                       "as in 0:drop, got '" +
-                       value + "'");
+      return makeError(
+          "option '--mutate-collective' expects a number and drop, double, scale, axis or "
+          "operator, as in 0:drop, got '" +
+          value + "'");
     }
     mutation.kind = kind;
     target = mutation;
@@ -117,16 +121,15 @@ Option ruleMutationOption(std::optional<RuleMutation> &target) {
 
 } // namespace
 
-CommandLine weft::declareCompileOptions(CompileOptions &options) {
-  CommandLine line("weft compile MODEL --machine FILE --recipe FILE [options] -o PROGRAM",
-                   "Compiles MODEL, a description in text form, into PROGRAM, and writes the plan\n"
-                   "that it follows beside it as PROGRAM.plan.textproto.");
+void weft::declareDescriptionOptions(CommandLine &line, CompileOptions &options) {
   line.addPositional("MODEL", options.input);
   line.addText("--machine", "FILE", "the machine to compile for", options.machine);
   line.addNumber("--nodes", "N", "as if the machine had N nodes (default: as its file says)", 1,
                  65536, options.nodes);
   line.addText("--recipe", "FILE", "how the model is trained", options.recipe);
-  line.add(targetOption());
+}
+
+void weft::declarePlanOptions(CommandLine &line, CompileOptions &options) {
   line.addText("--mesh", "AXES",
                "the ranks, as in dp=2,tp=4, split in the way that takes the least time",
                options.mesh);
@@ -136,6 +139,20 @@ CommandLine weft::declareCompileOptions(CompileOptions &options) {
                "between steps; the rest as with --mesh (may repeat; default: one rank)",
                options.pins);
   line.addText("--plan", "FILE", "split as this plan says", options.plan);
+}
+
+void weft::declareMutationOptions(CommandLine &line, CompileOptions &options) {
+  line.add(mutationOption(options.mutation));
+  line.add(ruleMutationOption(options.ruleMutation));
+}
+
+CommandLine weft::declareCompileOptions(CompileOptions &options) {
+  CommandLine line("weft compile MODEL --machine FILE --recipe FILE [options] -o PROGRAM",
+                   "Compiles MODEL, a description in text form, into PROGRAM, and writes the plan\n"
+                   "that it follows beside it as PROGRAM.plan.textproto.");
+  declareDescriptionOptions(line, options);
+  line.add(targetOption());
+  declarePlanOptions(line, options);
   line.addText("--cpu", "NAME",
                "processor to generate code for, by LLVM's name for it\n"
                "(default: native, this one)",
@@ -157,12 +174,11 @@ CommandLine weft::declareCompileOptions(CompileOptions &options) {
                  options.import.observesLogits);
   line.addSwitch("-v", "print phases and their times, which a terminal gets anyway",
                  options.verbose);
-  line.add(mutationOption(options.mutation));
-  line.add(ruleMutationOption(options.ruleMutation));
+  declareMutationOptions(line, options);
   return line;
 }
 
-llvm::Error weft::checkCompileOptions(const CompileOptions &options) {
+llvm::Error weft::checkDescriptionOptions(const CompileOptions &options) {
   if (options.machine.empty()) {
     return makeError("expected --machine FILE");
   }
@@ -171,6 +187,13 @@ llvm::Error weft::checkCompileOptions(const CompileOptions &options) {
   }
   if (!options.plan.empty() + !options.pins.empty() + !options.mesh.empty() > 1) {
     return makeError("expected one of --plan, --pin and --mesh, got several");
+  }
+  return llvm::Error::success();
+}
+
+llvm::Error weft::checkCompileOptions(const CompileOptions &options) {
+  if (llvm::Error error = checkDescriptionOptions(options)) {
+    return error;
   }
   if (options.startAfter && options.import.observesLogits) {
     return makeError("--observe-logits needs phase import, but --start-after is " +

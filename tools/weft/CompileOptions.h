@@ -57,6 +57,15 @@ struct CompileOptions {
   bool makesExecutable() const { return !stopAfter || *stopAfter == Phase::Emit; }
 };
 
+/// Declares the options that name the model, the machine and the recipe, those that say how to split,
+/// and those that plant mistakes. They go to `options`.
+void declareDescriptionOptions(CommandLine &line, CompileOptions &options);
+void declarePlanOptions(CommandLine &line, CompileOptions &options);
+void declareMutationOptions(CommandLine &line, CompileOptions &options);
+
+/// What no single one of these can see.
+llvm::Error checkDescriptionOptions(const CompileOptions &options);
+
 /// Declares the options of `weft compile`, which go to `options`.
 CommandLine declareCompileOptions(CompileOptions &options);
 

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "weft/Dialect/Weft/IR/AttributeNames.h"
 #include "weft/Dialect/Weft/IR/MapBuilders.h"
 #include "weft/Pipeline/Partition/Passes.h"
 
@@ -20,14 +21,28 @@ struct MutateCollectivePass : impl::MutateCollectivePassBase<MutateCollectivePas
   using Base::Base;
 
   void runOnOperation() override {
-    SmallVector<AllReduceOp> reductions;
-    getOperation().walk([&](AllReduceOp op) { reductions.push_back(op); });
+    SmallVector<AllReduceOp> reductions, marked;
+    getOperation().walk([&](AllReduceOp op) {
+      reductions.push_back(op);
+      if (op->removeAttr(kMutatedAttrName)) {
+        marked.push_back(op);
+      }
+    });
+    if (!marked.empty()) {
+      for (AllReduceOp op : marked) {
+        mutate(op);
+      }
+      return;
+    }
     if (index < 0 || index >= static_cast<int64_t>(reductions.size())) {
       getOperation().emitError("mutate-collective: no collective number ")
           << static_cast<int64_t>(index) << ", there are " << reductions.size();
       return signalPassFailure();
     }
-    AllReduceOp op = reductions[index];
+    mutate(reductions[index]);
+  }
+
+  void mutate(AllReduceOp op) {
     if (kind == "drop") {
       op.replaceAllUsesWith(op.getInput());
       op.erase();
@@ -38,10 +53,31 @@ struct MutateCollectivePass : impl::MutateCollectivePassBase<MutateCollectivePas
       });
     } else if (kind == "scale") {
       replaceWith(op, [&](OpBuilder &builder) { return halve(builder, op); });
+    } else if (kind == "axis") {
+      moveAxis(op);
+    } else if (kind == "operator") {
+      bool isSum = op.getReduction() == ReductionKind::Sum;
+      op.setReduction(isSum ? ReductionKind::Max : ReductionKind::Sum);
     } else {
-      op.emitError("mutate-collective: expected drop, double or scale, got '") << kind << "'";
+      op.emitError("mutate-collective: expected drop, double, scale, axis or operator, got '")
+          << kind << "'";
       return signalPassFailure();
     }
+  }
+
+  /// Over the axes of the mesh that the reduction is not over.
+  void moveAxis(AllReduceOp op) {
+    SmallVector<Attribute> others;
+    for (StringAttr axis : op.getMesh().getNames()) {
+      if (!llvm::is_contained(op.getAxes(), axis)) {
+        others.push_back(axis);
+      }
+    }
+    if (others.empty()) {
+      op.emitError("mutate-collective: there is no other axis than those of the reduction");
+      return signalPassFailure();
+    }
+    op.setAxesAttr(ArrayAttr::get(&getContext(), others));
   }
 
   /// Puts what `build` makes of the op's result in its place.

@@ -169,8 +169,10 @@ def MutateCollectivePass : Pass<"mutate-collective", "::mlir::ModuleOp"> {
   let description = [{
     Takes the all-reduce number `index`, counted over the functions of the module in order, after
     `localize`, and drops it (`drop`: what this rank has stands for the whole), does it twice
-    (`double`), or halves its result (`scale`). Fails with "no collective number N" if there
-    are fewer.
+    (`double`), halves its result (`scale`), takes the other axes of the mesh (`axis`), or the maximum
+    for a sum and the sum for a maximum (`operator`). Fails with "no collective number N" if there
+    are fewer. If some all-reduces have the attribute `weft.mutated`, those are meant, and `index` is
+    not looked at.
 
     ```mlir
     %1 = weft.all_reduce sum %0 over ["tp"] of #mesh : tensor<4xf64> -> tensor<4xf64>
@@ -181,7 +183,7 @@ def MutateCollectivePass : Pass<"mutate-collective", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"index", "index", "int64_t", "0", "number of the reduction, from 0">,
-    Option<"kind", "kind", "std::string", "\"drop\"", "drop, double or scale">,
+    Option<"kind", "kind", "std::string", "\"drop\"", "drop, double, scale, axis or operator">,
   ];
 }
 

@@ -23,6 +23,9 @@ inline constexpr llvm::StringLiteral kMeshAttrName = "weft.mesh";
 /// unit where it says nothing. Absent where it says nothing of any.
 inline constexpr llvm::StringLiteral kPinsAttrName = "weft.pins";
 
+/// Of an all-reduce: mutate-collective is to break this one, and not one by its number.
+inline constexpr llvm::StringLiteral kMutatedAttrName = "weft.mutated";
+
 /// Of a kernel function: for each result, the number of the argument whose storage it takes over,
 /// or -1. A function that has it is a kernel.
 inline constexpr llvm::StringLiteral kTiedAttrName = "weft.tied";

@@ -1,0 +1,207 @@
+//===- FollowPlan.cpp - one program split as another one is ---------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "weft/Verify/FollowPlan.h"
+
+#include "Twins.h"
+
+#include "weft/Dialect/Weft/IR/AttributeNames.h"
+#include "weft/Dialect/Weft/IR/Sharding.h"
+#include "weft/Dialect/Weft/IR/Weft.h"
+
+using namespace mlir;
+
+namespace weft::verify {
+namespace {
+
+class Follower {
+public:
+  Follower(ModuleOp module, ModuleOp planned, const std::vector<int64_t> &layers)
+      : module(module), planned(planned), names(layers),
+        mesh(module->getAttrOfType<MeshAttr>(kMeshAttrName)) {}
+
+  LogicalResult run() {
+    for (VariableOp variable : module.getOps<VariableOp>()) {
+      if (failed(follow(variable))) {
+        return failure();
+      }
+    }
+    for (func::FuncOp function : module.getOps<func::FuncOp>()) {
+      if (function.isPrivate()) {
+        continue; // With its first call.
+      }
+      auto twin = planned.lookupSymbol<func::FuncOp>(function.getSymName());
+      if (!twin) {
+        return function.emitError("stands for no function of the plan");
+      }
+      if (failed(follow(function, twin))) {
+        return failure();
+      }
+    }
+    module.walk([](Operation *op) { op->removeAttr(kPinsAttrName); });
+    return success();
+  }
+
+private:
+  /// The sharding of `like`, on the mesh of the small model.
+  ShardingAttr shardingOf(Type like) {
+    ShardingAttr sharding = getSharding(like);
+    return ShardingAttr::get(mesh, sharding.getDims(), sharding.getUnreduced(),
+                             sharding.getReduction());
+  }
+
+  /// `type` with the sharding of `like`.
+  Type sharded(Type type, Type like) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return tensor ? withSharding(tensor, shardingOf(like)) : type;
+  }
+
+  LogicalResult follow(VariableOp variable) {
+    std::string name = names.toLarge(variable.getSymName());
+    auto twin = planned.lookupSymbol<VariableOp>(name);
+    if (!twin || twin.getTensorType().getRank() != variable.getTensorType().getRank()) {
+      return variable.emitError("'") << name << "' is no variable of the plan";
+    }
+    variable.setType(cast<RankedTensorType>(sharded(variable.getTensorType(), twin.getType())));
+    return success();
+  }
+
+  LogicalResult follow(func::FuncOp function, func::FuncOp twin) {
+    if (!known.insert(function).second) {
+      return success();
+    }
+    if (function.getNumArguments() != twin.getNumArguments()) {
+      return function.emitError("has other arguments than @") << twin.getSymName();
+    }
+    for (auto [argument, like] : llvm::zip(function.getArguments(), twin.getArguments())) {
+      argument.setType(sharded(argument.getType(), like.getType()));
+    }
+    FailureOr<Twins> twins = findTwins(function, twin, names);
+    if (failed(twins)) {
+      return failure();
+    }
+    for (Operation &op : llvm::make_early_inc_range(function.getBody().front())) {
+      if (Operation *like = twins->lookup(&op); like && failed(follow(&op, like))) {
+        return failure();
+      }
+    }
+    Operation *end = function.getBody().front().getTerminator();
+    function.setFunctionType(FunctionType::get(
+        function.getContext(), function.getBody().getArgumentTypes(), end->getOperandTypes()));
+    return success();
+  }
+
+  LogicalResult follow(Operation *op, Operation *like) {
+    if (auto call = dyn_cast<CallOp>(op)) {
+      return follow(call, cast<CallOp>(like));
+    }
+    if (op->getNumResults() != like->getNumResults() ||
+        (op->getNumOperands() > 0 && like->getNumOperands() == 0)) {
+      return op->emitError("is another op than in the plan");
+    }
+    for (auto [result, of] : llvm::zip(op->getResults(), like->getResults())) {
+      result.setType(sharded(result.getType(), of.getType()));
+    }
+    for (OpOperand &operand : op->getOpOperands()) {
+      // A sum over all layers has fewer terms here, which are alike.
+      unsigned number = std::min(operand.getOperandNumber(), like->getNumOperands() - 1);
+      Value of = like->getOperand(number);
+      if (isa<RankedTensorType>(operand.get().getType())) {
+        bring(operand, of, of.getType());
+      }
+    }
+    return success();
+  }
+
+  /// What a call gets must be what its function takes: another call has decided that, where the
+  /// large model has one function for each.
+  LogicalResult follow(CallOp call, CallOp like) {
+    auto callee = module.lookupSymbol<func::FuncOp>(call.getCallee());
+    auto twin = planned.lookupSymbol<func::FuncOp>(like.getCallee());
+    if (!callee || !twin || failed(follow(callee, twin))) {
+      return failure();
+    }
+    if (call->getNumOperands() != like->getNumOperands()) {
+      return call.emitError("has other operands than in the plan");
+    }
+    for (auto [result, type] : llvm::zip(call.getResults(), callee.getResultTypes())) {
+      result.setType(type);
+    }
+    for (OpOperand &operand : call->getOpOperands()) {
+      unsigned number = operand.getOperandNumber();
+      if (isa<RankedTensorType>(operand.get().getType())) {
+        bring(operand, like->getOperand(number), callee.getArgumentTypes()[number]);
+      }
+    }
+    return success();
+  }
+
+  /// Moves the value of `operand` as `of` was moved in the large model, to the sharding of
+  /// `wanted`.
+  void bring(OpOperand &operand, Value of, Type wanted) {
+    SmallVector<Operation *> moves;
+    for (Operation *op = of.getDefiningOp(); op && (isMovement(op) || isCast(op));
+         op = op->getOperand(0).getDefiningOp()) {
+      if (isMovement(op)) {
+        moves.push_back(op);
+      }
+    }
+    Value value = operand.get();
+    OpBuilder builder(operand.getOwner());
+    for (Operation *move : llvm::reverse(moves)) {
+      value = reshard(builder, value, move->getOperand(0).getType());
+      value = repeat(builder, value, move);
+    }
+    operand.set(reshard(builder, value, wanted));
+  }
+
+  /// `value` in the sharding of `like`, by what is cheapest here: where the large model has no
+  /// movement between just these, or a permutation, which depends on the sizes of the mesh.
+  Value reshard(OpBuilder &builder, Value value, Type like) {
+    Type type = sharded(value.getType(), like);
+    if (type == value.getType()) {
+      return value;
+    }
+    Value &moved = reshards[{value, type}];
+    if (!moved) {
+      moved = ReshardOp::create(builder, value.getLoc(), type, value);
+    }
+    return moved;
+  }
+
+  /// The movement `move` of the large model, of `value`, which lies as its operand does.
+  Value repeat(OpBuilder &builder, Value value, Operation *move) {
+    if (isa<ReshardOp, PermuteOp>(move)) {
+      return reshard(builder, value, move->getResult(0).getType());
+    }
+    Value &moved = repeated[{move, value}];
+    if (!moved) {
+      Operation *copy = builder.clone(*move);
+      copy->setLoc(value.getLoc());
+      copy->setOperand(0, value);
+      copy->setAttr("mesh", mesh);
+      copy->getResult(0).setType(sharded(value.getType(), move->getResult(0).getType()));
+      moved = copy->getResult(0);
+    }
+    return moved;
+  }
+
+  ModuleOp module, planned;
+  LayerNames names;
+  MeshAttr mesh;
+  llvm::DenseSet<Operation *> known;
+  DenseMap<std::pair<Value, Type>, Value> reshards;
+  DenseMap<std::pair<Operation *, Value>, Value> repeated;
+};
+
+} // namespace
+
+LogicalResult followPlan(ModuleOp module, ModuleOp planned, const std::vector<int64_t> &layers) {
+  return Follower(module, planned, layers).run();
+}
+
+} // namespace weft::verify

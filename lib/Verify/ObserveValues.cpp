@@ -1,0 +1,140 @@
+//===- ObserveValues.cpp - every value of a step, for the outside to see --===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "weft/Verify/ObserveValues.h"
+
+#include "Twins.h"
+
+#include "weft/Dialect/Weft/IR/Sharding.h"
+#include "weft/Dialect/Weft/IR/Weft.h"
+#include "weft/Verify/CollectiveKinds.h"
+
+#include "mlir/IR/IRMapping.h"
+
+using namespace mlir;
+
+namespace weft::verify {
+namespace {
+
+/// Puts the body of a layer in the place of its call. What is in it has the call's label in its
+/// name.
+void inlineCall(CallOp call, func::FuncOp callee) {
+  OpBuilder builder(call);
+  IRMapping mapping;
+  mapping.map(callee.getArguments(), call->getOperands());
+  for (Operation &op : callee.getBody().front().without_terminator()) {
+    Operation *copy = builder.clone(op, mapping);
+    StringRef place = placeOf(op.getLoc());
+    std::string name = (call.getLabel() + (place.empty() ? "" : "/") + place).str();
+    copy->setLoc(NameLoc::get(builder.getStringAttr(name)));
+  }
+  Operation *end = callee.getBody().front().getTerminator();
+  for (auto [result, value] : llvm::zip(call.getResults(), end->getOperands())) {
+    result.replaceAllUsesWith(mapping.lookup(value));
+  }
+  call.erase();
+}
+
+/// Until there are no calls: layers may be made of layers.
+void inlineCalls(ModuleOp module, func::FuncOp function) {
+  while (true) {
+    SmallVector<CallOp> calls(function.getBody().getOps<CallOp>());
+    if (calls.empty()) {
+      return;
+    }
+    for (CallOp call : calls) {
+      inlineCall(call, module.lookupSymbol<func::FuncOp>(call.getCallee()));
+    }
+  }
+}
+
+class Observer {
+public:
+  explicit Observer(func::FuncOp step) : step(step) {}
+
+  std::vector<ObservedValue> run() {
+    for (Operation &op : llvm::make_early_inc_range(step.getBody().front())) {
+      if (isMovement(&op)) {
+        showMoved(&op);
+      } else {
+        show(&op);
+      }
+    }
+    return std::move(values);
+  }
+
+private:
+  static std::string describe(Operation *op) {
+    StringRef place = placeOf(op->getLoc());
+    return (place + (place.empty() ? "(" : " (") + op->getName().stripDialect() + ")").str();
+  }
+
+  static bool isShown(Value value) {
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    return type && isa<FloatType>(type.getElementType());
+  }
+
+  void show(Operation *op) {
+    if (op->getNumResults() == 0) {
+      return;
+    }
+    for (Value result : op->getResults()) {
+      if (isShown(result)) {
+        std::string name = "gradient/v" + std::to_string(count) + "." +
+                           std::to_string(cast<OpResult>(result).getResultNumber());
+        names[result] = name;
+        observe(result, {name, name, describe(op)});
+      }
+    }
+    ++count;
+  }
+
+  void showMoved(Operation *op) {
+    Value result = op->getResult(0), root = op->getOperand(0);
+    names[result] = names.lookup(root);
+    const std::string &original = names[result];
+    if (original.empty() || !isShown(result) || isa<PartialOp>(op) ||
+        !getSharding(result.getType()).getUnreduced().empty()) {
+      return;
+    }
+    Operation *maker = root.getDefiningOp();
+    while (isMovement(maker)) {
+      maker = maker->getOperand(0).getDefiningOp();
+    }
+    std::string what = isa<ReshardOp>(op) ? "reshard" : collectiveKind(op);
+    observe(result, {original + ".moved" + std::to_string(moved++), original,
+                     what + " of " + describe(maker)});
+  }
+
+  void observe(Value value, ObservedValue shown) {
+    OpBuilder builder(value.getContext());
+    builder.setInsertionPointAfterValue(value);
+    auto type = cast<RankedTensorType>(value.getType());
+    ShardingAttr sharding = getSharding(type);
+    if (!sharding.getUnreduced().empty()) {
+      auto whole = withSharding(type, withUnreduced(sharding, {}, ReductionKind::Sum));
+      value = ReshardOp::create(builder, value.getLoc(), whole, value);
+    }
+    ObserveOp::create(builder, value.getLoc(), shown.name, value, TypeAttr());
+    values.push_back(std::move(shown));
+  }
+
+  func::FuncOp step;
+  int64_t count = 0, moved = 0;
+  DenseMap<Value, std::string> names;
+  std::vector<ObservedValue> values;
+};
+
+} // namespace
+
+std::vector<ObservedValue> observeValues(ModuleOp module) {
+  auto step = module.lookupSymbol<func::FuncOp>("step");
+  inlineCalls(module, step);
+  return Observer(step).run();
+}
+
+} // namespace weft::verify

@@ -1,0 +1,136 @@
+#!/usr/bin/python3
+#===- verify.py - `weft verify` says yes to plans that are right -----------===#
+#
+# Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+#===------------------------------------------------------------------------===#
+"""Runs `weft verify` on cases of cases.py and on the examples, each with several meshes.
+
+    verify.py --weft bin/weft            a few, quickly
+    verify.py --weft bin/weft --full     all cases on all their meshes, all examples, and graphs
+
+Each must be verified, with every kind of collective, op by op as the original is split, within a minute.
+Prints a line for each, with its seconds, then "N passed, N failed"; fails if one failed or none ran.
+"""
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import cases
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "test" / "Onnx"))
+import graphs  # noqa: E402
+
+SECONDS = 60
+
+# Machines that have the precision and the ranks; meshes that the sizes of each example allow.
+EXAMPLES = {
+    "llama-tiny": ("laptop", ["dp=2,tp=2", "dp=2,cp=2:ring,tp=2,sp=true,zero=3"]),
+    "gpt2-tiny": ("laptop", ["dp=4,tp=2,zero=1", "cp=2:all-to-all,tp=2"]),
+    "mixtral-tiny": ("laptop", ["dp=2,ep=2,tp=2", "dp=2,ep=2,zero=3", "ep=4"]),
+    "gpt2-124m": ("a100-8", ["dp=8,zero=2", "dp=4,cp=2:gather"]),
+    "llama-160m": ("h100-8", ["dp=2,tp=4,sp=true", "dp=8,zero=3", "dp=2,cp=4:ring"]),
+}
+QUICK_EXAMPLES = ("mixtral-tiny",)
+QUICK_CASES = (("gpt2-adamw", "dp=2,cp=2:gather,tp=2,sp=true"), ("llama-sgd", "dp=2,tp=2"))
+
+
+def work_of_examples(full):
+    """Yields (name, arguments)."""
+    for name, (machine, meshes) in EXAMPLES.items():
+        folder = ROOT / "examples" / name
+        if full or name in QUICK_EXAMPLES:
+            for mesh in meshes if full else meshes[:1]:
+                yield f"{name} {mesh}", [folder / "model.textproto", "--machine",
+                                         ROOT / f"machines/{machine}.textproto", "--recipe",
+                                         folder / "recipe.textproto", "--pin", mesh]
+
+
+def work_of_cases(full, folder):
+    """Yields (name, arguments)."""
+    chosen = cases.default_cases() + cases.fp8_cases() + cases.bf16_cases()
+    machine = folder / "machine.textproto"
+    machine.write_text(cases.MACHINE)
+    for case in chosen:
+        place = folder / case.name
+        place.mkdir(exist_ok=True)
+        model, recipe = cases.write(case, place)
+        for mesh in case.meshes:
+            if full or any(case.name.startswith(name) and mesh == quick and case.precision == "F64"
+                           for name, quick in QUICK_CASES):
+                yield f"{case.name} {mesh}", [model, "--machine", machine, "--recipe", recipe,
+                                              "--pin", mesh]
+
+
+def work_of_graphs(weft, folder):
+    """Yields (name, arguments)."""
+    recipe = """version: 1 steps: 8 seed: 3 {batch} adamw {{ epsilon: 1e-6 }}
+schedule {{ peak_learning_rate: 0.01 decay: CONSTANT }} clip_norm: 1
+"""
+    for name, make in graphs.MODELS.items():
+        place = folder / name
+        place.mkdir()
+        model = make()
+        model.write(place / f"{name}.textproto")
+        subprocess.run([weft, "import", place / f"{name}.textproto", "-o", place / "imported"],
+                       stdout=subprocess.DEVNULL, check=True)
+        batch = (f"sequence_length: {model.shape[1]} global_batch_sequences: 32"
+                 if model.kind == graphs.INT64 else "global_batch_samples: 32")
+        (place / "recipe.textproto").write_text(recipe.format(batch=batch))
+        for mesh in ("dp=4", "dp=2,tp=2"):
+            yield f"graph {name} {mesh}", [place / "imported/model.textproto", "--machine",
+                                           ROOT / "machines/laptop.textproto", "--recipe",
+                                           place / "recipe.textproto", "--pin", mesh]
+
+
+def fault_of(weft, arguments):
+    """Runs weft verify; a sentence about what is wrong, or None."""
+    try:
+        done = subprocess.run([str(part) for part in [weft, "verify", *arguments]],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              timeout=10 * SECONDS)
+    except subprocess.TimeoutExpired:
+        return f"not done after {10 * SECONDS} s"
+    if done.returncode != 0:
+        return " | ".join(done.stdout.strip().splitlines()[-3:])
+    for line in done.stdout.splitlines():
+        if line.endswith("not kept"):
+            return line.strip()
+    return None if "\nverified: " in done.stdout else "does not say that it is verified"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--weft", default="build/bin/weft", help="the compiler")
+    parser.add_argument("--full", action="store_true", help="all cases and examples")
+    parser.add_argument("--only", default="", help="only those whose name contains this")
+    options = parser.parse_args()
+    weft = Path(options.weft).resolve()
+
+    passed = failed = 0
+    with tempfile.TemporaryDirectory() as temporary:
+        work = [*work_of_examples(options.full), *work_of_cases(options.full, Path(temporary))]
+        if options.full:
+            work += work_of_graphs(weft, Path(temporary))
+        for name, arguments in work:
+            if options.only not in name:
+                continue
+            start = time.monotonic()
+            fault = fault_of(weft, arguments)
+            seconds = time.monotonic() - start
+            failed, passed = failed + bool(fault), passed + (not fault)
+            print(f"{'FAIL' if fault else 'pass'} {name}: {seconds:.1f} s"
+                  + (f": {fault}" if fault else ""), flush=True)
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

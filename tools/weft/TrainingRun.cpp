@@ -1,0 +1,138 @@
+//===- TrainingRun.cpp - what a program computes in a few steps ----------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "TrainingRun.h"
+
+#include "CommandLine.h"
+
+#include "core/Safetensors.h"
+
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Program.h"
+
+#include <cmath>
+#include <cstring>
+#include <optional>
+
+using namespace weft;
+
+namespace {
+
+/// A run that takes longer has come to a stop.
+constexpr unsigned kSecondsToWait = 300;
+
+llvm::Expected<Tensors> readTensors(const std::string &path) {
+  rt::SafetensorsFile file;
+  std::string reason;
+  if (!file.open(path, reason)) {
+    return makeError(reason);
+  }
+  Tensors tensors;
+  for (const auto &[name, tensor] : file.tensors) {
+    if (tensor.dtype != "F64") {
+      return makeError("'" + path + "': expected tensor '" + name + "' to be of F64, got " +
+                       tensor.dtype);
+    }
+    std::vector<double> &values = tensors[name];
+    values.resize(tensor.data.size() / sizeof(double));
+    std::memcpy(values.data(), tensor.data.data(), tensor.data.size());
+  }
+  return tensors;
+}
+
+/// A number of a line of metrics; one that is not finite is null there.
+double numberOf(const llvm::json::Object &line, llvm::StringRef key) {
+  return line.getNumber(key).value_or(std::nan(""));
+}
+
+llvm::Error readMetrics(const std::string &path, TrainingRun &run) {
+  auto file = llvm::MemoryBuffer::getFile(path);
+  if (!file) {
+    return makeError("cannot read '" + path + "': " + file.getError().message());
+  }
+  llvm::SmallVector<llvm::StringRef> lines;
+  (*file)->getBuffer().split(lines, '\n', -1, /*KeepEmpty=*/false);
+  for (llvm::StringRef text : lines) {
+    llvm::Expected<llvm::json::Value> value = llvm::json::parse(text);
+    if (!value) {
+      return value.takeError();
+    }
+    const llvm::json::Object *line = value->getAsObject();
+    if (!line) {
+      return makeError("'" + path + "': expected an object in each line");
+    }
+    if (line->get("layer")) {
+      run.dropped.push_back(numberOf(*line, "dropped"));
+    } else if (line->get("validation_loss")) {
+      run.validation.push_back(numberOf(*line, "validation_loss"));
+    } else {
+      run.losses.push_back(numberOf(*line, "loss"));
+      run.norms.push_back(numberOf(*line, "gradient_norm"));
+    }
+  }
+  return llvm::Error::success();
+}
+
+/// What the program said of why it failed.
+std::string tailOf(const std::string &path) {
+  auto file = llvm::MemoryBuffer::getFile(path);
+  return file ? (*file)->getBuffer().rtrim().take_back(1000).str() : "";
+}
+
+} // namespace
+
+llvm::Expected<TrainingRun> weft::runTraining(const RunRequest &request) {
+  auto in = [&](const char *name) { return request.folder + "/" + name; };
+  std::string metrics = in("metrics"), weights = in("weights"), gradients = in("gradients"),
+              said = in("said"), steps = std::to_string(request.steps),
+              step = std::to_string(request.gradientsStep);
+  std::vector<llvm::StringRef> words = {request.program,
+                                        "--backend",
+                                        "local",
+                                        "--quiet",
+                                        "--data",
+                                        request.data,
+                                        "--validation-data",
+                                        request.data,
+                                        "--validation-steps",
+                                        "1",
+                                        "--steps",
+                                        steps,
+                                        "--metrics",
+                                        metrics,
+                                        "--save",
+                                        weights,
+                                        "--save-gradients",
+                                        gradients,
+                                        "--gradients-step",
+                                        step};
+  if (request.readsTokens) {
+    words.insert(words.end(), {"--data-format", "nanogpt"});
+  }
+  std::string reason;
+  const std::optional<llvm::StringRef> streams[] = {llvm::StringRef(), llvm::StringRef(said),
+                                                    llvm::StringRef(said)};
+  int status = llvm::sys::ExecuteAndWait(request.program, words, /*Env=*/std::nullopt, streams,
+                                         kSecondsToWait, /*MemoryLimit=*/0, &reason);
+  if (status != 0) {
+    return makeError("the program did not run to its end: " +
+                     (reason.empty() ? tailOf(said) : reason));
+  }
+  TrainingRun run;
+  if (llvm::Error error = readMetrics(metrics, run)) {
+    return error;
+  }
+  for (auto [path, tensors] : {std::pair(&weights, &run.weights), {&gradients, &run.gradients}}) {
+    llvm::Expected<Tensors> read = readTensors(*path);
+    if (!read) {
+      return read.takeError();
+    }
+    *tensors = std::move(*read);
+  }
+  return run;
+}

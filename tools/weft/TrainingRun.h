@@ -1,0 +1,53 @@
+//===- TrainingRun.h - what a program computes in a few steps ------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_TOOLS_WEFT_TRAININGRUN_H
+#define WEFT_TOOLS_WEFT_TRAININGRUN_H
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace weft {
+
+using Tensors = std::map<std::string, std::vector<double>>;
+
+/// What a run wrote.
+struct TrainingRun {
+  /// One for each step: the loss, the norm of all gradients.
+  std::vector<double> losses, norms;
+  /// Tokens that were dropped, layer by layer and step by step.
+  std::vector<double> dropped;
+  /// The loss of a batch after the last step.
+  std::vector<double> validation;
+  /// What was observed in the chosen step: gradients, by the names of their parameters, and
+  /// whatever else the program shows.
+  Tensors gradients;
+  /// Parameters and states of the optimizer after the last step.
+  Tensors weights;
+};
+
+struct RunRequest {
+  /// An executable of float64.
+  std::string program;
+  /// As `writeMadeUpData` writes it.
+  std::string data;
+  bool readsTokens = true;
+  int64_t steps = 1, gradientsStep = 0;
+  /// For what the run writes; files of the same names are overwritten.
+  std::string folder;
+};
+
+/// Runs a program on threads of one process. Fails where it does, with what it said.
+llvm::Expected<TrainingRun> runTraining(const RunRequest &request);
+
+} // namespace weft
+
+#endif // WEFT_TOOLS_WEFT_TRAININGRUN_H
