@@ -20,11 +20,15 @@ static std::vector<std::pair<std::string, int64_t>> dimensionsOf(const ModelSpec
     return {{"batch", recipe.globalBatch}};
   }
   std::vector<std::pair<std::string, int64_t>> dimensions = {
-      {"batch", recipe.globalBatch}, {"sequence", recipe.sequenceLength},
+      {"batch", recipe.globalBatch},
+      {"sequence", recipe.sequenceLength},
       {"keys", recipe.sequenceLength},
-      {"kv_heads", model.kvHeads},   {"group", model.group()},
-      {"head", model.headSize},      {"ffn", model.ffn},
-      {"vocab", model.vocabulary},   {"hidden", model.hidden},
+      {"kv_heads", model.kvHeads},
+      {"group", model.group()},
+      {"head", model.headSize},
+      {"ffn", model.ffn},
+      {"vocab", model.vocabulary},
+      {"hidden", model.hidden},
   };
   if (model.experts) {
     dimensions.emplace_back("experts", model.experts->count);
@@ -78,6 +82,19 @@ Diagnostics validateTogether(const ModelSpec &model, const RecipeSpec &recipe,
   if (recipe.routingLocation && !model.experts) {
     diagnostics.push_back({*recipe.routingLocation, "routing", "together_r5",
                            "has no effect, as model " + model.name + " has no experts"});
+  }
+  // together_r6
+  if (model.graph && recipe.lossChunks > 1) {
+    diagnostics.push_back({recipe.lossChunksLocation, "loss_chunks", "together_r6",
+                           "expected no more than 1, as model " + model.name +
+                               " is a graph, whose logits may be anything, got " +
+                               detail::text(recipe.lossChunks)});
+  }
+  // together_r7
+  if (model.graph && std::holds_alternative<MuonSpec>(recipe.optimizer)) {
+    diagnostics.push_back({recipe.optimizerLocation, "muon", "together_r7",
+                           "expected adamw or sgd, as model " + model.name +
+                               " is a graph, which does not say what its matrices are"});
   }
   // together_r2
   if (!machine.device.peakFlops(recipe.precision)) {

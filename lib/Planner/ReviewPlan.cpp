@@ -216,7 +216,9 @@ void Review::checkMemory() {
     return;
   }
   const auto *sgd = std::get_if<SgdSpec>(&recipe.optimizer);
-  int states = sgd ? (sgd->momentum != 0 ? 1 : 0) : 2;
+  // Of Muon, what is no matrix has two.
+  int least = std::holds_alternative<AdamWSpec>(recipe.optimizer) ? 2 : 1;
+  int states = sgd && sgd->momentum == 0 ? 0 : least;
   // With BF16 they are float32.
   double each = std::max(bytesOf(recipe.precision), bytesOf(Precision::F32));
   double bytes = double(parameterCount(model)) * (1 + states) * each;
@@ -224,12 +226,12 @@ void Review::checkMemory() {
   if (bytes / double(*ranks) <= room) {
     return;
   }
-  auto least = int64_t(bytes / room) + 1;
+  auto fewest = int64_t(bytes / room) + 1;
   error(meshLocation(), "legal_r7",
         "parameters and optimizer states need at least " +
             text(bytes / double(*ranks) / 1e9, "GB") + " on each of " + text(*ranks) +
             (*ranks == 1 ? " rank" : " ranks") + ", device " + machine.device.name + " has " +
-            text(room / 1e9, "GB") + ", use at least " + text(least) + " ranks");
+            text(room / 1e9, "GB") + ", use at least " + text(fewest) + " ranks");
 }
 
 /// Dimensions by which a layer's results are sums, and the block that makes such a sum: one forward

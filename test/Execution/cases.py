@@ -63,7 +63,7 @@ class Case:
     """One model with one recipe, in one precision, and the meshes to split it over."""
 
     family: str  # "gpt2", "llama", "qwen" or "experts"
-    optimizer: str  # "adamw" or "sgd"
+    optimizer: str  # "adamw", "sgd" or "muon"
     dropout: bool
     tied: bool
     precision: str = "F64"
@@ -73,6 +73,7 @@ class Case:
     fp8: bool = False  # products of layers multiply numbers of eight bits
     routing: bool = True  # of families with experts: with losses and capacities
     coarse: bool = False  # takes AdamW's epsilon of the narrower precisions
+    chunks: int = 1  # of each sequence, whose logits follow one another
 
     @property
     def name(self):
@@ -81,6 +82,7 @@ class Case:
         parts += [] if self.attention_biases else ["nobias"]
         parts += ["fp8"] if self.fp8 else []
         parts += [] if self.routing else ["dropless"]
+        parts += [f"chunks{self.chunks}"] if self.chunks > 1 else []
         parts += ["narrow"] if self.reduction == "BF16" else []
         return "-".join(parts + (["coarse"] if self.coarse else []))
 
@@ -186,6 +188,10 @@ clip_norm: 1.0
 schedule { peak_learning_rate: 0.2 warmup_steps: 2 decay: LINEAR final_learning_rate_fraction: 0.2 }
 z_loss: 1e-3
 """,
+    "muon": """muon { momentum: 0.9 SCALE}
+schedule { peak_learning_rate: 0.02 warmup_steps: 3 decay: COSINE }
+clip_norm: 1.0
+""",
 }
 
 
@@ -215,13 +221,16 @@ def recipe_text(case):
     epsilon = "epsilon: 1e-6 " if case.precision != "F64" or case.coarse else ""
     mixed = f"mixed {{ reduction: {case.reduction} }}\n" if case.precision == "BF16" else ""
     mixed += "fp8 {}\n" if case.fp8 else ""
+    mixed += f"loss_chunks: {case.chunks}\n" if case.chunks > 1 else ""
     if case.routing:
         mixed += ROUTINGS.get((case.family, case.tied), "")
+    optimizer = OPTIMIZERS[case.optimizer].replace("EPSILON", epsilon).replace(
+        "SCALE", "" if case.tied else "scale: SPECTRAL nesterov: false adamw_rate: 0.3 ")
     return f"""version: 1
 sequence_length: 16
 global_batch_sequences: 8
 precision: {case.precision}
-{mixed}{OPTIMIZERS[case.optimizer].replace("EPSILON", epsilon)}steps: {STEPS}
+{mixed}{optimizer}steps: {STEPS}
 """
 
 
@@ -289,6 +298,11 @@ def default_cases():
         Case("experts", "adamw", False, True, meshes=EXPERT_MESHES),
         Case("experts", "sgd", False, False, meshes=EXPERT_MESHES),
         Case("experts", "adamw", False, False, meshes=EXPERT_MESHES, routing=False),
+        Case("llama", "muon", False, True,
+             meshes=("dp=2", "tp=2", "cp=2:ring", "dp=2,tp=2,zero=1", "dp=2,tp=2,sp=true,zero=3")),
+        Case("experts", "muon", False, False, meshes=("dp=2", "ep=2,tp=2", "dp=2,ep=2,zero=3")),
+        Case("llama", "sgd", False, True, chunks=4,
+             meshes=("dp=2", "tp=2", "cp=2:ring", "dp=2,tp=2,sp=true,zero=1")),
     ]
     # One case of GPT-2 and one of Llama over every mesh; float32 where the two differ most.
     chosen[0] = replace(chosen[0], meshes=tuple(ALL_MESHES + SEQUENCE_MESHES + HOME_MESHES))

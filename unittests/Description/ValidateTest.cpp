@@ -92,6 +92,24 @@ TEST_F(Validate, TogetherR4BatchNormGroups) {
             "samples, got 5\n");
 }
 
+TEST_F(Validate, TogetherR6NoChunksOfAGraph) {
+  recipe.lossChunks = 2;
+  EXPECT_EQ(lines(validateTogether(model, recipe, machine)), "");
+  model.graph.emplace();
+  EXPECT_EQ(lines(validateTogether(model, recipe, machine)),
+            "together_r6: r: loss_chunks: expected no more than 1, as model m is a graph, whose "
+            "logits may be anything, got 2\n");
+}
+
+TEST_F(Validate, TogetherR7MuonNeedsMatrices) {
+  recipe.optimizer = MuonSpec();
+  EXPECT_EQ(lines(validateTogether(model, recipe, machine)), "");
+  model.graph.emplace();
+  EXPECT_EQ(lines(validateTogether(model, recipe, machine)),
+            "together_r7: muon: expected adamw or sgd, as model m is a graph, which does not say "
+            "what its matrices are\n");
+}
+
 TEST_F(Validate, LegalPlans) {
   EXPECT_EQ(pins("dp=1"), "");
   EXPECT_EQ(pins("dp=2,tp=4"), "");

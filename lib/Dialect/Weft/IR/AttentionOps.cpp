@@ -14,9 +14,11 @@ using namespace weft;
 
 namespace {
 /// batch b, position s, KV head g, query head in its group r, feature d; keys and values have the
-/// position t.
+/// position t, values and what is made of them the feature f.
 constexpr const char *kQuery = "bsgrd";
 constexpr const char *kKey = "btgd";
+constexpr const char *kValue = "btgf";
+constexpr const char *kOutput = "bsgrf";
 constexpr const char *kLse = "bgrs";
 
 /// Numbers of the factors, which the query and then the key bring in.
@@ -24,7 +26,7 @@ enum AttentionFactor : unsigned { kBatch, kQueries, kHeads, kGroup, kFeatures, k
 
 FactorRule attentionRule(Operation *op, ArrayRef<std::string> operands,
                          ArrayRef<std::string> results) {
-  FactorRule rule = makeFactorRule(op, operands, results, /*mustReplicate=*/"d");
+  FactorRule rule = makeFactorRule(op, operands, results, /*mustReplicate=*/"df");
   rule.factors[kKeys].kind = FactorKind::Permutation;
   rule.factors[kKeys].partner = kQueries;
   return rule;
@@ -48,16 +50,17 @@ int64_t wholeLength(OpTy op, TypedValue<RankedTensorType> piece, AttentionFactor
              : piece.getType().getDimSize(1);
 }
 
-/// `products` of queries by keys for each head, of which causality needs half, and a window as
-/// much less as it hides; each product is a multiply-add for each feature. Of a piece that is what
-/// pieces need on the average.
-template <typename OpTy> OpCost attentionCost(OpTy op, double products) {
+/// Products of queries by keys for each head, of which causality needs half, and a window as much
+/// less as it hides; so many are a multiply-add for each feature of a query, and so many for each
+/// of a value. Of a piece that is what pieces need on the average.
+template <typename OpTy> OpCost attentionCost(OpTy op, double queryProducts, double valueProducts) {
   auto whole = static_cast<double>(wholeLength(op, op.getKey(), kKeys));
   double width = std::min(static_cast<double>(op.getWindow().value_or(whole)), whole);
   double seen = op.getBidirectional() ? 1 : width / whole * (1 - width / whole / 2);
   double keys = seen * static_cast<double>(op.getKey().getType().getDimSize(1));
   OpCost cost = elementwiseCost(op, 0);
-  cost.flops = elementCount(op.getQuery().getType().getShape(), products * 2 * keys);
+  cost.flops = elementCount(op.getQuery().getType().getShape(), queryProducts * 2 * keys);
+  cost.flops += elementCount(op.getOutput().getType().getShape(), valueProducts * 2 * keys);
   return cost;
 }
 
@@ -158,11 +161,12 @@ LogicalResult AttentionGradOp::verify() {
 FactorRule AttentionOp::getFactorRule() {
   std::vector<std::string> operands(getNumOperands());
   operands[0] = kQuery;
-  operands[1] = operands[2] = kKey;
-  return attentionRule(*this, operands, {kQuery, kLse});
+  operands[1] = kKey;
+  operands[2] = kValue;
+  return attentionRule(*this, operands, {kOutput, kLse});
 }
 
-OpCost AttentionOp::getCost() { return attentionCost(*this, 2); }
+OpCost AttentionOp::getCost() { return attentionCost(*this, 1, 1); }
 
 SmallVector<unsigned> AttentionOp::getPositionFactors() { return attentionPositions(*this); }
 
@@ -257,13 +261,15 @@ LogicalResult AttentionOp::buildGradient(OpBuilder &builder, ValueRange resultGr
 
 FactorRule AttentionGradOp::getFactorRule() {
   std::vector<std::string> operands(getNumOperands());
-  operands[0] = operands[3] = operands[5] = kQuery;
-  operands[1] = operands[2] = kKey;
+  operands[0] = kQuery;
+  operands[1] = kKey;
+  operands[2] = kValue;
+  operands[3] = operands[5] = kOutput;
   operands[4] = kLse;
-  return attentionRule(*this, operands, {kQuery, kKey, kKey});
+  return attentionRule(*this, operands, {kQuery, kKey, kValue});
 }
 
-OpCost AttentionGradOp::getCost() { return attentionCost(*this, 5); }
+OpCost AttentionGradOp::getCost() { return attentionCost(*this, 3, 2); }
 
 SmallVector<unsigned> AttentionGradOp::getPositionFactors() { return attentionPositions(*this); }
 

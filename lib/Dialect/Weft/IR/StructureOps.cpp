@@ -32,6 +32,15 @@ LogicalResult VariableOp::verify() {
   if (getTensorType().getElementType().isBF16()) { // variable_c3
     return emitOpError("cannot be of bf16, expected f32 or f64");
   }
+  if (auto matrix = getMatrix()) { // variable_c4
+    bool isSound = matrix->size() == 2 && (*matrix)[0] >= 0 && (*matrix)[1] >= 1 &&
+                   (*matrix)[0] < type.getRank() && (*matrix)[1] < type.getRank() - (*matrix)[0];
+    if (getRole() != VariableRole::Parameter || !isSound) {
+      return emitOpError() << "expected a matrix of a parameter, with rows and columns among its "
+                           << type.getRank() << " dimensions, got [" << *matrix << "] of "
+                           << stringifyVariableRole(getRole());
+    }
+  }
   return success();
 }
 
@@ -130,14 +139,18 @@ LogicalResult OptimizerOp::verify() {
   if (!inUnit(getBeta1()) || !inUnit(getBeta2()) || !inUnit(getMomentum())) { // optimizer_c1
     return emitOpError("beta1, beta2 and momentum must lie in [0, 1)");
   }
-  for (const APFloat &value :
-       {getLearningRate(), getWeightDecay(), getClip(), getEpsilon(), getFinalFraction()}) {
+  for (const APFloat &value : {getLearningRate(), getWeightDecay(), getClip(), getEpsilon(),
+                               getFinalFraction(), getOtherRate()}) {
     if (!(value.convertToDouble() >= 0)) {
       return emitOpError("rates, decays and norms must not be negative");
     }
   }
   if (static_cast<int64_t>(getWarmupSteps()) < 0 || static_cast<int64_t>(getTotalSteps()) < 0) {
     return emitOpError("numbers of steps must not be negative"); // optimizer_c2
+  }
+  if (auto iterations = static_cast<int64_t>(getIterations());
+      iterations < 1 || iterations > 100) { // optimizer_c3
+    return emitOpError() << "expected 1 to 100 iterations, got " << iterations;
   }
   return success();
 }

@@ -141,8 +141,9 @@ def Weft_AttentionOp : Weft_Op<"attention", [Pure, Weft_Differentiable, Weft_Ord
     Weft_Permutation, AttrSizedOperandSegments]> {
   let summary = "attention with grouped queries";
   let description = [{
-    query is [batch, position, KV head, query head in the group, feature], key and value
-    [batch, position, KV head, feature]. For each query, softmax over the keys at its
+    query is [batch, position, KV head, query head in the group, feature], key
+    [batch, position, KV head, feature], value the same with a number of features of its own, which
+    is that of the output. For each query, softmax over the keys at its
     position and before of `scale` times the products, then the sum of values by these
     weights. `lse`, [batch, KV head, query head, position], is the logarithm of the
     softmax's denominator, which is all that the derivative needs: no matrix of

@@ -20,6 +20,9 @@ def Weft_VariableOp : Weft_Op<"variable", [Symbol]> {
     belongs to the model as parameters do, but has no gradient: the loss itself assigns it, as
     batch norm does with its running means.
 
+    `matrix [b, r]` says that an optimizer may see a parameter as matrices: its first b dimensions
+    number them, the next r are together the rows, the others the columns.
+
     ```mlir
     weft.variable parameter @head.weight ["vocab", "hidden"] decay : tensor<256x128xf32>
     ```
@@ -28,11 +31,15 @@ def Weft_VariableOp : Weft_Op<"variable", [Symbol]> {
     - variable_c1: one name for each dimension, no name twice.
     - variable_c2: only a parameter may decay.
     - variable_c3: its element type is not bf16: what outlives a step is held in full.
+    - variable_c4: only a parameter has a matrix, of at least one dimension for rows and for columns.
   }];
   let arguments = (ins Weft_VariableRoleAttr:$role, SymbolNameAttr:$sym_name,
                        StrArrayAttr:$dimensions, UnitAttr:$decay,
+                       OptionalAttr<DenseI64ArrayAttr>:$matrix,
                        TypeAttrOf<Weft_Tensor>:$type);
-  let assemblyFormat = "`` $role $sym_name $dimensions (`decay` $decay^)? attr-dict `:` $type";
+  let assemblyFormat = [{
+    `` $role $sym_name $dimensions (`decay` $decay^)? (`matrix` $matrix^)? attr-dict `:` $type
+  }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     ::mlir::RankedTensorType getTensorType() {
@@ -122,16 +129,22 @@ def Weft_OptimizerOp : Weft_Op<"optimizer"> {
   let summary = "how parameters follow their gradients";
   let description = [{
     At most one in a module; Differentiate replaces it by update functions. The formulas are
-    those of `docs/Numerics.md`. `clip` is the global gradient norm to clip to, 0 for none.
+    those of `docs/Numerics.md`. `clip` is the global gradient norm to clip to, 0 for none. Muon
+    updates the parameters that are matrices by `momentum`, `nesterov`, `iterations` and `scale`, and
+    the others as AdamW does, at `other_rate` times the learning rate.
 
     **Constraints:**
     - optimizer_c1: rates and decays are not negative, beta1, beta2 and momentum lie in [0, 1).
     - optimizer_c2: warm-up and total number of steps are not negative.
+    - optimizer_c3: Muon has 1 to 100 iterations.
   }];
   let arguments = (ins Weft_OptimizerKindAttr:$kind, F64Attr:$learning_rate,
       DefaultValuedAttr<F64Attr, "0.9">:$beta1, DefaultValuedAttr<F64Attr, "0.999">:$beta2,
       DefaultValuedAttr<F64Attr, "1e-8">:$epsilon, DefaultValuedAttr<F64Attr, "0.0">:$momentum,
       DefaultValuedAttr<F64Attr, "0.0">:$weight_decay, DefaultValuedAttr<F64Attr, "0.0">:$clip,
+      UnitAttr:$nesterov, DefaultValuedAttr<I64Attr, "5">:$iterations,
+      DefaultValuedAttr<Weft_MuonScaleAttr, "MuonScale::RMS">:$scale,
+      DefaultValuedAttr<F64Attr, "1.0">:$other_rate,
       Weft_DecayKindAttr:$decay, I64Attr:$warmup_steps, I64Attr:$total_steps,
       F64Attr:$final_fraction);
   let assemblyFormat = [{
