@@ -50,7 +50,7 @@ AttentionPlace::AttentionPlace(Code &code, ValueRange given, Value turn,
   if (turn) {
     // Pieces come from ranks before, round the whole.
     Num from = code.num(offsets.back()) - code.num(turn) * sizes.keys;
-    offsets.back() = code.select(from < int64_t(0), from + sizes.wholeShape.back(), from);
+    offsets.back() = code.select(from < int64_t(0), from + sizes.keysOfTurns, from);
   }
   if (!sizes.isBidirectional) {
     distance = code.num(offsets[offsets.size() - 2]) - code.num(offsets.back());

@@ -61,11 +61,28 @@ template <typename OpTy> OpCost attentionCost(OpTy op, double products) {
   return cost;
 }
 
+/// Of sizes without padding, only those that number weights matter.
+template <typename OpTy> void setUnpadded(OpTy op, ArrayRef<int64_t> sizes) {
+  if (!op.getDropout().isZero()) {
+    op.setGlobalShape(sizes);
+  }
+}
+
+/// Queries before the end see no key beyond it, as keys are no later than they are.
+template <typename OpTy> bool mayPadAttention(OpTy op, unsigned factor) {
+  return factor != kFeatures && (factor != kKeys || !op.getBidirectional());
+}
+
 /// Makes `op`, a copy of an attention over a group's pieces, one turn of it.
 template <typename OpTy> OpTy asTurn(OpTy op, ValueRange operands, Value turn) {
+  int64_t turns = op.getMesh()->getSize(op.getAxesAttr());
+  int64_t keys = cast<RankedTensorType>(operands[1].getType()).getDimSize(1);
   op->setOperands(operands);
   if (!op.getOffsets().empty()) {
     op.getTurnMutable().assign(turn);
+    if (op.getGlobalShape()->back() != turns * keys) {
+      op.setTurns(turns);
+    }
   }
   op.removeAxesAttr();
   op.removeMeshAttr();
@@ -77,6 +94,9 @@ template <typename OpTy> OpTy asTurn(OpTy op, ValueRange operands, Value turn) {
 template <typename OpTy> static LogicalResult verifyTurns(OpTy op) {
   if (op.getTurn() && op.getOffsets().empty()) {
     return op.emitOpError("a turn needs offsets");
+  }
+  if (op.getTurns() && !op.getTurn()) {
+    return op.emitOpError("has a number of turns, but is none of them");
   }
   if (!op.getAxes()) {
     return success();
@@ -167,6 +187,19 @@ void AttentionOp::setPosition(ValueRange offsets, ArrayRef<int64_t> globalSizes)
   setGlobalShape(globalSizes);
 }
 
+void AttentionOp::setUnpaddedSizes(ArrayRef<int64_t> sizes) { setUnpadded(*this, sizes); }
+
+std::optional<ArrayRef<int64_t>> AttentionOp::getUnpaddedSizes() { return getGlobalShape(); }
+
+bool AttentionOp::mayBePadded(unsigned factor) { return mayPadAttention(*this, factor); }
+
+/// The output is a mean of values of its sequence and head.
+bool AttentionOp::isNothingBeyond(unsigned factor, ArrayRef<unsigned> zeros, unsigned result) {
+  bool isOfValue = factor == kBatch || factor == kHeads;
+  return result == 0 && isOfValue &&
+         llvm::is_contained(zeros, getValueMutable().getOperandNumber());
+}
+
 ArrayAttr AttentionOp::getPermutedAxes() { return getAxesAttr(); }
 
 MeshAttr AttentionOp::getPermutedMesh() { return getMeshAttr(); }
@@ -236,7 +269,7 @@ LogicalResult AttentionOp::buildGradient(OpBuilder &builder, ValueRange resultGr
       getValue().getType().clone(wide), getQuery(), getKey(), getValue(), getOutput(), getLse(),
       outputGradient, getSeed(), getStep(), getLayer(), getOffsets(), getTurn(), getScale(),
       getDropout(), getWindowAttr(), getBidirectional(), getGlobalShapeAttr(), getMeshAttr(),
-      getAxesAttr());
+      getAxesAttr(), getTurnsAttr());
   operandGradients[0] = gradient.getQueryGradient();
   operandGradients[1] = gradient.getKeyGradient();
   operandGradients[2] = gradient.getValueGradient();
@@ -258,6 +291,18 @@ SmallVector<unsigned> AttentionGradOp::getPositionFactors() { return attentionPo
 void AttentionGradOp::setPosition(ValueRange offsets, ArrayRef<int64_t> globalSizes) {
   getOffsetsMutable().assign(offsets);
   setGlobalShape(globalSizes);
+}
+
+void AttentionGradOp::setUnpaddedSizes(ArrayRef<int64_t> sizes) { setUnpadded(*this, sizes); }
+
+std::optional<ArrayRef<int64_t>> AttentionGradOp::getUnpaddedSizes() { return getGlobalShape(); }
+
+bool AttentionGradOp::mayBePadded(unsigned factor) { return mayPadAttention(*this, factor); }
+
+/// All results are linear in the gradient. Keys beyond the end are seen by queries beyond the end
+/// alone, which are padding where keys are.
+bool AttentionGradOp::isNothingBeyond(unsigned, ArrayRef<unsigned> zeros, unsigned) {
+  return llvm::is_contained(zeros, getGradientMutable().getOperandNumber());
 }
 
 ArrayAttr AttentionGradOp::getPermutedAxes() { return getAxesAttr(); }

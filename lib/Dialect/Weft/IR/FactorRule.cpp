@@ -110,6 +110,14 @@ bool isPermuted(const FactorRule &rule, ArrayRef<ArrayAttr> axesOf, Attribute ax
   return permuted && axesOf[*permuted] && llvm::is_contained(axesOf[*permuted], axis);
 }
 
+bool isAdditiveInSome(Operation *op, ArrayRef<unsigned> operands) {
+  auto shardable = cast<ShardableOpInterface>(op);
+  return !operands.empty() &&
+         (shardable.isAdditiveIn(operands) || llvm::any_of(operands, [&](unsigned operand) {
+            return shardable.isAdditiveIn(operand);
+          }));
+}
+
 //===----------------------------------------------------------------------===//
 // Cost
 //===----------------------------------------------------------------------===//
@@ -435,7 +443,8 @@ LogicalResult verifyPosition(Operation *op, ValueRange offsets,
     return success();
   }
   size_t factors = cast<ShardableOpInterface>(op).getPositionFactors().size();
-  if (factors == 0 || offsets.size() != factors || given != factors) {
+  bool hasOffsets = offsets.empty() || offsets.size() == factors;
+  if (factors == 0 || !hasOffsets || given != factors) {
     return op->emitOpError() << "has " << offsets.size() << " offsets and " << given
                              << " sizes of the whole, expected none or " << factors << " of each";
   }

@@ -68,6 +68,14 @@ void FillOp::setPosition(ValueRange offsets, ArrayRef<int64_t> globalSizes) {
   setGlobalShape(globalSizes);
 }
 
+void FillOp::setUnpaddedSizes(ArrayRef<int64_t> sizes) { setGlobalShape(sizes); }
+
+std::optional<ArrayRef<int64_t>> FillOp::getUnpaddedSizes() { return getGlobalShape(); }
+
+bool FillOp::isNothingBeyond(unsigned, ArrayRef<unsigned>, unsigned) {
+  return getDistribution() == Distribution::Constant && getValue().isZero();
+}
+
 //===----------------------------------------------------------------------===//
 // Dropout
 //===----------------------------------------------------------------------===//
@@ -102,6 +110,10 @@ void DropoutOp::setPosition(ValueRange offsets, ArrayRef<int64_t> globalSizes) {
   getOffsetsMutable().assign(offsets);
   setGlobalShape(globalSizes);
 }
+
+void DropoutOp::setUnpaddedSizes(ArrayRef<int64_t> sizes) { setGlobalShape(sizes); }
+
+std::optional<ArrayRef<int64_t>> DropoutOp::getUnpaddedSizes() { return getGlobalShape(); }
 
 LogicalResult DropoutOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
                                        SmallVectorImpl<Value> &operandGradients) {

@@ -118,8 +118,12 @@ OpCost elementwiseCost(mlir::Operation *op, double flopsPerElement);
 OpCost iterationCost(mlir::Operation *op, double flopsPerPoint);
 /// The verifier of every op with a factor rule, see ShardableOpInterface.
 mlir::LogicalResult verifyFactorRule(mlir::Operation *op);
+/// Whether `op` is additive in the operands numbered `operands` together, or in one of them: then
+/// it gives nothing where these are zero.
+bool isAdditiveInSome(mlir::Operation *op, llvm::ArrayRef<unsigned> operands);
 /// Whether `offsets` and `globalSizes` are as ShardableOpInterface::setPosition gives them: one
-/// for each position factor, or neither where the op works on the whole.
+/// for each position factor, or neither where the op works on the whole; sizes alone where that is
+/// padded.
 mlir::LogicalResult verifyPosition(mlir::Operation *op, mlir::ValueRange offsets,
                                    std::optional<llvm::ArrayRef<int64_t>> globalSizes);
 } // namespace weft

@@ -28,6 +28,10 @@ def Weft_Positional : DeclareOpInterfaceMethods<Weft_ShardableOpInterface,
 def Weft_AdditivePositional : DeclareOpInterfaceMethods<Weft_ShardableOpInterface,
     ["isAdditiveIn", "getPositionFactors", "setPosition", "getCost"]>;
 
+/// Overrides of these methods of the interface, beside getFactorRule.
+class Weft_Shardable<list<string> overrides>
+    : DeclareOpInterfaceMethods<Weft_ShardableOpInterface, overrides>;
+
 /// A wide type is what values of a float type are computed in: f32 for bf16, else the type itself.
 def Weft_Float : AnyTypeOf<[F32, F64, BF16]>;
 def Weft_FloatTensor : RankedTensorOf<[Weft_Float]>;
