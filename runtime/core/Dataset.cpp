@@ -99,8 +99,10 @@ bool Dataset::readRow(uint64_t sample, const InputPiece &piece, char *out,
 
 bool Sampler::fill(int64_t number, int64_t batch, const InputPiece &piece, char *out,
                    std::string &error) const {
-  for (int64_t row = 0; row < piece.filled[0]; ++row) {
-    uint64_t sample = sampleAt(uint64_t(number * batch + piece.offset[0] + row));
+  for (int64_t row = 0; row < piece.shape[0]; ++row) {
+    // Padding has the last sample, with which a model can do something.
+    uint64_t sample =
+        sampleAt(uint64_t(number * batch + std::min(piece.offset[0] + row, batch - 1)));
     if (!source->readRow(sample, piece, out + size_t(row) * piece.rowBytes(), error)) {
       return false;
     }

@@ -32,7 +32,7 @@ std::optional<DataField> dataField(std::string_view name);
 
 /// A rank's part of an input: `shape` elements from `offset` on in each dimension, the first of
 /// which is the batch. Only the first `filled` of them in each dimension are data; others are
-/// padding.
+/// padding: of the batch copies of its last row.
 struct InputPiece {
   DataField field = DataField::Tokens;
   ElementType type = ElementType::I32;

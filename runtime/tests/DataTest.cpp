@@ -128,14 +128,22 @@ TEST_F(Data, PiecesOfRanksMakeUpTheBatch) {
   }
 }
 
-TEST_F(Data, PaddingOfAPieceIsLeftAlone) {
-  openBytes(std::string(1000, 'x'), 6);
+TEST_F(Data, PaddingIsCopiesOfTheLastSample) {
+  std::string content(1000, 0);
+  for (size_t i = 0; i < content.size(); ++i) {
+    content[i] = char(i * 7);
+  }
+  openBytes(content, 6);
   Sampler sampler(data, 0, data.sampleCount(), 3);
   std::string error;
   std::vector<int32_t> piece(6, -1);
   InputPiece part{DataField::Tokens, ElementType::I32, {2, 3}, {2, 4}, {1, 2}};
   ASSERT_TRUE(sampler.fill(5, 3, part, reinterpret_cast<char *>(piece.data()), error));
-  EXPECT_THAT(piece, ElementsAre('x', 'x', -1, -1, -1, -1));
+  EXPECT_EQ(piece[0], uint8_t(content[sampler.sampleAt(17) * 6 + 4]));
+  EXPECT_EQ(piece[3], piece[0]);
+  EXPECT_EQ(piece[4], piece[1]);
+  EXPECT_EQ(piece[2], -1);
+  EXPECT_EQ(piece[5], -1);
 }
 
 TEST_F(Data, RefusesFilesThatCannotBeTrainedOn) {

@@ -2,6 +2,10 @@
 // RUN: weft-opt %s -pad-dimensions="pins=dp=2,tp=3 batch=3" | FileCheck %s --check-prefixes=CHECK,BOTH
 // RUN: weft-opt %s -pad-dimensions="plan={version: 1 mesh {axis {name: 'x' size: 2} axis {name: 'y' size: 3}} sharding {dimension: 'ffn' axes: 'x'} home {dimension: 'ffn' axes: 'y'} sharding {value: 'attention' dimension: 'keys' axes: 'x'}}" | FileCheck %s --check-prefixes=CHECK,TEXT
 
+// RUN: weft-opt %s -pad-dimensions="batch=2 plan={version: 1 padding: false mesh {axis {name: 'x' size: 2}} sharding {dimension: 'ffn' axes: 'x'}}" | FileCheck %s --check-prefix=REFUSED
+// REFUSED: @w ["ffn", "hidden"] : tensor<7x4xf64>
+// REFUSED: @tokens ["batch", "sequence"] : tensor<2x15xi32>
+
 // The example of the pass's description is @w with tp=2. A class has one size, a multiple of all
 // numbers of pieces; what divides stays.
 

@@ -60,7 +60,7 @@ std::optional<Descriptions> weft::readDescriptions(const CompileOptions &options
   }
   descriptions.model = **model;
   planner::PlanRequest request;
-  request.mayPad = true;
+  request.mayPad = plan->mayPad;
   planner::PlanReview review = planner::reviewPlan(**model, *recipe, *machine, *plan, request);
   valid = report(review.errors);
   for (const desc::Diagnostic &warning : review.warnings) {

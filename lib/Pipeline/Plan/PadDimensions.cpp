@@ -223,6 +223,9 @@ struct PadDimensionsPass : impl::PadDimensionsPassBase<PadDimensionsPass> {
       return signalPassFailure();
     }
     substituteBatch(module, batch);
+    if (!spec->mayPad) {
+      return;
+    }
     Padder padder(module, *spec);
     if (failed(padder.run())) {
       return signalPassFailure();

@@ -16,7 +16,8 @@ def PadDimensionsPass : Pass<"pad-dimensions", "::mlir::ModuleOp"> {
     Before: no tensor has a sharding, and the batch is `?`. After: the batch is a number; dimensions
     that the plan cuts are multiples of all numbers of pieces that it cuts them into, those of
     values that belong together alike; and variables and observed values know the shape that they
-    had (`unpadded`), and so do ops whose result depends on it, as random numbers do. Fails where an
+    had (`unpadded`), and so do ops whose result depends on it, as random numbers do. With a plan
+    that refuses padding only the batch is done. Fails where an
     op depends on the length of such a dimension in another way, as a norm does. What padding holds
     is seen to by mask-padding.
 

@@ -141,6 +141,12 @@ template <typename OpTy> static LogicalResult verifyAttention(OpTy op) {
     return op.emitOpError() << "has " << queries << " queries and " << keys
                             << " keys, expected as many of both unless it is bidirectional";
   }
+  if (op.getOrder() &&
+      !isOrderOf(*op.getOrder(), op.getKey().getType().getDimSize(1), // attention_c9
+                 op.getOffsets().empty(), keys)) {
+    return op.emitOpError() << "has " << keys << " positions, but an order of "
+                            << op.getOrder()->getSize();
+  }
   return verifyTurns(op);
 }
 
@@ -199,6 +205,14 @@ bool AttentionOp::isNothingBeyond(unsigned factor, ArrayRef<unsigned> zeros, uns
   return result == 0 && isOfValue &&
          llvm::is_contained(zeros, getValueMutable().getOperandNumber());
 }
+
+bool AttentionOp::setOrder(unsigned, ZigzagAttr order) {
+  setOrderAttr(order);
+  return true;
+}
+
+/// With a window all queries see as many keys, but the first.
+bool AttentionOp::growsWithPosition() { return !getBidirectional() && !getWindow(); }
 
 ArrayAttr AttentionOp::getPermutedAxes() { return getAxesAttr(); }
 
@@ -268,8 +282,8 @@ LogicalResult AttentionOp::buildGradient(OpBuilder &builder, ValueRange resultGr
       builder, getLoc(), queryType.clone(wide), getKey().getType().clone(wide),
       getValue().getType().clone(wide), getQuery(), getKey(), getValue(), getOutput(), getLse(),
       outputGradient, getSeed(), getStep(), getLayer(), getOffsets(), getTurn(), getScale(),
-      getDropout(), getWindowAttr(), getBidirectional(), getGlobalShapeAttr(), getMeshAttr(),
-      getAxesAttr(), getTurnsAttr());
+      getDropout(), getWindowAttr(), getBidirectional(), getGlobalShapeAttr(), getOrderAttr(),
+      getMeshAttr(), getAxesAttr(), getTurnsAttr());
   operandGradients[0] = gradient.getQueryGradient();
   operandGradients[1] = gradient.getKeyGradient();
   operandGradients[2] = gradient.getValueGradient();
@@ -304,6 +318,14 @@ bool AttentionGradOp::mayBePadded(unsigned factor) { return mayPadAttention(*thi
 bool AttentionGradOp::isNothingBeyond(unsigned, ArrayRef<unsigned> zeros, unsigned) {
   return llvm::is_contained(zeros, getGradientMutable().getOperandNumber());
 }
+
+bool AttentionGradOp::setOrder(unsigned, ZigzagAttr order) {
+  setOrderAttr(order);
+  return true;
+}
+
+/// With a window all queries see as many keys, but the first.
+bool AttentionGradOp::growsWithPosition() { return !getBidirectional() && !getWindow(); }
 
 ArrayAttr AttentionGradOp::getPermutedAxes() { return getAxesAttr(); }
 

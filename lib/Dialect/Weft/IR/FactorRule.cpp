@@ -436,6 +436,10 @@ LogicalResult verifyFactorRule(Operation *op) {
   return RuleVerifier(op, rule).verify();
 }
 
+bool isOrderOf(ZigzagAttr order, int64_t stored, bool isWhole, int64_t unpadded) {
+  return isWhole ? order.getSize() == stored : order.getSize() >= unpadded;
+}
+
 LogicalResult verifyPosition(Operation *op, ValueRange offsets,
                              std::optional<ArrayRef<int64_t>> globalSizes) {
   size_t given = globalSizes ? globalSizes->size() : 0;

@@ -141,8 +141,10 @@ def Weft_EmbeddingGradOp : Weft_Op<"embedding_grad", [Pure,
 }
 
 def Weft_AttentionOp : Weft_Op<"attention", [Pure, Weft_Differentiable, Weft_Permutation,
-    AttrSizedOperandSegments, Weft_Shardable<["getPositionFactors", "setPosition", "setUnpaddedSizes", "getUnpaddedSizes",
-                                              "mayBePadded", "isNothingBeyond", "getCost"]>]> {
+    AttrSizedOperandSegments,
+    Weft_Shardable<["getPositionFactors", "setPosition", "setUnpaddedSizes",
+                    "getUnpaddedSizes", "setOrder", "mayBePadded", "isNothingBeyond",
+                    "getCost"]>]> {
   let summary = "attention with grouped queries";
   let description = [{
     query is [batch, position, KV head, query head in the group, feature], key and value
@@ -165,7 +167,8 @@ def Weft_AttentionOp : Weft_Op<"attention", [Pure, Weft_Differentiable, Weft_Per
     and that those of all ranks of the group over these axes are meant. `turn` k says that
     the keys and values are not those at the offset, but those of the rank k before, the
     first rank coming after the last. `turns` is the number of ranks, given where their pieces
-    together are longer than the whole, as they are when it is padded. A query that sees no key at all has an lse of -1e30, and
+    together are longer than the whole, as they are when it is padded. Where positions are stored in
+    another `order`, offsets count what is stored. A query that sees no key at all has an lse of -1e30, and
     an output that counts nothing.
 
     **Constraints:**
@@ -180,6 +183,7 @@ def Weft_AttentionOp : Weft_Op<"attention", [Pure, Weft_Differentiable, Weft_Per
       lse its wide type.
     - attention_c6: a bidirectional attention has no window.
     - attention_c7: unless it is bidirectional, the whole has as many queries as keys.
+    - attention_c9: an order is one of as many positions as the whole has, its padding included.
     - attention_c8: `over` names distinct axes of the mesh, and there is no turn with it; a turn
       needs offsets, and `turns` a turn.
   }];
@@ -189,6 +193,7 @@ def Weft_AttentionOp : Weft_Op<"attention", [Pure, Weft_Differentiable, Weft_Per
                        F64Attr:$scale, F64Attr:$dropout, OptionalAttr<I64Attr>:$window,
                        UnitAttr:$bidirectional,
                        OptionalAttr<DenseI64ArrayAttr>:$global_shape,
+                       OptionalAttr<Weft_ZigzagAttr>:$order,
                        OptionalAttr<Weft_MeshAttr>:$mesh, OptionalAttr<StrArrayAttr>:$axes,
                        OptionalAttr<I64Attr>:$turns);
   let results = (outs Weft_FloatTensor:$output, Weft_FloatTensor:$lse);
@@ -196,15 +201,18 @@ def Weft_AttentionOp : Weft_Op<"attention", [Pure, Weft_Differentiable, Weft_Per
   let assemblyFormat = [{
     `(` $query `,` $key `,` $value `)` `scale` `=` $scale `dropout` `=` $dropout
     (`window` `=` $window^)? (`bidirectional` $bidirectional^)? (`key` `(` $seed^ `,` $step `,` $layer `:` type($seed) `,` type($step) `)`)?
-    (`offsets` `(` $offsets^ `)`)? (`of` $global_shape^)? (`turn` $turn^)? (`turns` $turns^)?
+    (`offsets` `(` $offsets^ `)`)? (`of` $global_shape^)? (`order` $order^)? (`turn` $turn^)?
+    (`turns` $turns^)?
     (`over` $axes^ `of` $mesh)? attr-dict
     `:` type($query) `,` type($key) `,` type($value) `->` type($output) `,` type($lse)
   }];
 }
 
 def Weft_AttentionGradOp : Weft_Op<"attention_grad", [Pure, Weft_Permutation,
-    AttrSizedOperandSegments, Weft_Shardable<["getPositionFactors", "setPosition", "setUnpaddedSizes", "getUnpaddedSizes",
-                                              "mayBePadded", "isNothingBeyond", "getCost"]>]> {
+    AttrSizedOperandSegments,
+    Weft_Shardable<["getPositionFactors", "setPosition", "setUnpaddedSizes",
+                    "getUnpaddedSizes", "setOrder", "mayBePadded", "isNothingBeyond",
+                    "getCost"]>]> {
   let summary = "derivative of attention";
   let description = [{
     Gradients of query, key and value from that of the output; the weights are computed
@@ -222,6 +230,7 @@ def Weft_AttentionGradOp : Weft_Op<"attention_grad", [Pure, Weft_Permutation,
                        F64Attr:$scale, F64Attr:$dropout, OptionalAttr<I64Attr>:$window,
                        UnitAttr:$bidirectional,
                        OptionalAttr<DenseI64ArrayAttr>:$global_shape,
+                       OptionalAttr<Weft_ZigzagAttr>:$order,
                        OptionalAttr<Weft_MeshAttr>:$mesh, OptionalAttr<StrArrayAttr>:$axes,
                        OptionalAttr<I64Attr>:$turns);
   let results = (outs Weft_FloatTensor:$query_gradient, Weft_FloatTensor:$key_gradient,
@@ -231,7 +240,8 @@ def Weft_AttentionGradOp : Weft_Op<"attention_grad", [Pure, Weft_Permutation,
     `(` $query `,` $key `,` $value `)` `output` `(` $output `,` $lse `)`
     `gradient` `(` $gradient `)` `scale` `=` $scale `dropout` `=` $dropout
     (`window` `=` $window^)? (`bidirectional` $bidirectional^)? (`key` `(` $seed^ `,` $step `,` $layer `:` type($seed) `,` type($step) `)`)?
-    (`offsets` `(` $offsets^ `)`)? (`of` $global_shape^)? (`turn` $turn^)? (`turns` $turns^)?
+    (`offsets` `(` $offsets^ `)`)? (`of` $global_shape^)? (`order` $order^)? (`turn` $turn^)?
+    (`turns` $turns^)?
     (`over` $axes^ `of` $mesh)? attr-dict
     `:` type($query) `,` type($key) `,` type($value) `,` type($output) `,` type($lse)
     `,` type($gradient)
@@ -295,31 +305,56 @@ def Weft_CrossEntropyGradOp : Weft_Op<"cross_entropy_grad", [Pure,
   let hasVerifier = 1;
 }
 
+def Weft_ReorderOp : Weft_Op<"reorder", [Pure, Weft_AdditivePositional]> {
+  let summary = "positions stored in another order";
+  let description = [{
+    Along dimension `dim`, the input is stored by position, and the output in `order`; `inverse`
+    the other way round. The input must be whole along it.
+
+    **Constraints:**
+    - reorder_c1: the input has the dimension, with as many positions as the order.
+    - reorder_c2: the output has the input's shape and element type.
+  }];
+  let arguments = (ins Weft_Tensor:$input, I64Attr:$dim, Weft_ZigzagAttr:$order,
+                       UnitAttr:$inverse, Optional<Index>:$offset);
+  let results = (outs Weft_Tensor:$output);
+  let assemblyFormat = [{
+    (`inverse` $inverse^)? $input `dim` $dim `order` $order (`offset` $offset^)? attr-dict
+    `:` type($input) `->` type($output)
+  }];
+  let hasVerifier = 1;
+}
+
 def Weft_DropoutOp : Weft_Op<"dropout", [Pure, Weft_Differentiable,
     Weft_Shardable<["isAdditiveIn", "getPositionFactors", "setPosition", "setUnpaddedSizes",
-                    "getUnpaddedSizes", "getCost"]>]> {
+                    "getUnpaddedSizes", "setOrder", "getCost"]>]> {
   let summary = "drops elements at random, and scales the others";
   let description = [{
     Element i (row-major index in the whole tensor) is kept, times 1 / (1 - rate), or
     becomes zero, as the generator of `docs/Numerics.md` says from seed, step, layer and
-    site. The derivative drops the same elements of the gradient; no mask is kept.
+    site. The derivative drops the same elements of the gradient; no mask is kept. An element's
+    index is that of its position, also where positions are stored in another `order`.
 
     **Constraints:**
     - dropout_c1: the rate lies in (0, 1).
     - dropout_c2: offsets come with the shape of the whole, one for each dimension; a shape
       without offsets is that of a whole that is padded.
     - dropout_c3: input and output have one element type.
+    - dropout_c4: an order and the dimension that is stored in it are given together; the whole has
+      as many positions there, its padding included.
   }];
   let arguments = (ins Weft_FloatTensor:$input, Weft_CounterTensor:$seed,
                        Weft_CounterTensor:$step, Index:$layer, Variadic<Index>:$offsets,
                        F64Attr:$rate, I64Attr:$site,
-                       OptionalAttr<DenseI64ArrayAttr>:$global_shape);
+                       OptionalAttr<DenseI64ArrayAttr>:$global_shape,
+                       OptionalAttr<Weft_ZigzagAttr>:$order,
+                       OptionalAttr<I64Attr>:$ordered_dim);
   let results = (outs Weft_FloatTensor:$output);
   let assemblyFormat = [{
     $input `rate` `=` $rate `site` `=` $site
     `key` `(` $seed `,` $step `,` $layer `:` type($seed) `,` type($step) `)`
-    (`offsets` `(` $offsets^ `)`)? (`of` $global_shape^)? attr-dict
-    `:` type($input) `->` type($output)
+    (`offsets` `(` $offsets^ `)`)? (`of` $global_shape^)? (`order` $order^ `dim` $ordered_dim)?
+    attr-dict `:` type($input) `->` type($output)
   }];
   let hasVerifier = 1;
 }
