@@ -137,6 +137,24 @@ TEST_F(Validate, LegalR2Divisibility) {
             "legal_r2: p:2:1: a=2 * b=4 = 8 does not divide kv_heads=4, use one of 1, 2, 4\n");
 }
 
+TEST_F(Validate, LegalR2PaddingDivides) {
+  auto padded = [&](const std::string &pin) {
+    return lines(validatePlan(model, recipe, machine, *applyPins({pin}), /*mayPad=*/true));
+  };
+  EXPECT_EQ(padded("tp=3,cp=3"),
+            "legal_r3: --pin: cp=3 * tp=3 need 9 devices, machine host has 8\n");
+  EXPECT_EQ(padded("tp=3,sp=true"), "");
+  EXPECT_EQ(padded("dp=5"), "");
+  EXPECT_EQ(padded("dp=5,zero=1"),
+            "legal_r2: --pin: dp=5 does not divide hidden=32, use one of 1, 2, 4, 8\n");
+  model.experts.emplace();
+  model.experts->count = 8;
+  model.experts->ffn = 60;
+  EXPECT_EQ(padded("tp=3"), "");
+  EXPECT_EQ(padded("dp=5"),
+            "legal_r2: --pin: dp=5 does not divide batch=12, use one of 1, 2, 3, 4, 6\n");
+}
+
 TEST_F(Validate, LegalR2AxesOfHandMadePlans) {
   PlanSpec plan;
   plan.shardings.push_back({"*", "batch", {"dp"}, {}});

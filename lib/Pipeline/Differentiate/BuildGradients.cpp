@@ -176,7 +176,7 @@ LogicalResult GradientBuilder::differentiateLoss() {
   Operation *end = block.getTerminator();
   Value value = end->getOperand(0);
   OpBuilder builder(end);
-  auto observed = ObserveOp::create(builder, loss.getLoc(), "loss", value, TypeAttr());
+  auto observed = ObserveOp::create(builder, loss.getLoc(), "loss", value);
   Gradients gradients;
   Type element = cast<RankedTensorType>(value.getType()).getElementType();
   gradients.add(value, createScalar(builder, loss.getLoc(), element, 1.0));
@@ -194,7 +194,7 @@ LogicalResult GradientBuilder::differentiateLoss() {
   }
   for (auto &[name, parts] : ofParameter) {
     ObserveOp::create(builder, loss.getLoc(), ("gradient/" + name).str(),
-                      createSum(builder, loss.getLoc(), parts), TypeAttr());
+                      createSum(builder, loss.getLoc(), parts));
   }
   func::ReturnOp::create(builder, end->getLoc());
   end->erase();

@@ -241,7 +241,7 @@ LogicalResult UpdateBuilder::build() {
     }
   }
   Value norm = formulas.norm(squareNorm());
-  ObserveOp::create(builder, loc, "gradient_norm", norm, TypeAttr());
+  ObserveOp::create(builder, loc, "gradient_norm", norm);
   SmallVector<Value> schedule = formulas.schedule(read("step_number"));
   Value scale = formulas.clipScale(norm);
   for (auto &[label, group] : groups) {

@@ -50,7 +50,7 @@ public:
     } else {
       Value logits = makeLogits(normed, head);
       if (observesLogits) {
-        ObserveOp::create(builder.builder, builder.location("head"), "logits", logits, TypeAttr());
+        ObserveOp::create(builder.builder, builder.location("head"), "logits", logits);
       }
       losses.insert(losses.begin(), buildCrossEntropy(builder, logits, readIds("targets")));
     }
@@ -158,8 +158,7 @@ Value LossBuilder::callLayer(int64_t number, Value rotaryTable, Value stream) {
     more = more.drop_front();
   }
   if (!more.empty()) {
-    ObserveOp::create(builder.builder, builder.location(name), "dropped/" + name, more.front(),
-                      TypeAttr());
+    ObserveOp::create(builder.builder, builder.location(name), "dropped/" + name, more.front());
   }
   return call.getResult(0);
 }
@@ -245,7 +244,8 @@ Value weft::buildCrossEntropy(ModelBuilder &builder, Value logits, Value targets
   auto shape = llvm::cast<RankedTensorType>(targets.getType()).getShape();
   RankedTensorType perToken = builder.wideType(shape);
   auto halves = CrossEntropyOp::create(builder.builder, builder.location("cross_entropy"), perToken,
-                                       perToken, logits, targets, /*offset=*/Value{});
+                                       perToken, logits, targets, /*offset=*/Value{},
+                                       /*columns=*/DenseI64ArrayAttr{});
   double zLoss = builder.recipe.zLoss;
   Value losses = builder.map("loss", {halves.getLse(), halves.getPicked()}, builder.wideElement(),
                              [zLoss](ImplicitLocOpBuilder &scalars, ValueRange in) -> Value {
@@ -281,6 +281,6 @@ void weft::buildEvaluate(ModelBuilder &builder, bool observesLogits) {
   LossBuilder losses(builder, "_evaluate", observesLogits);
   builder.function("evaluate", {}, {}, /*isPrivate=*/false);
   Value loss = losses.build();
-  ObserveOp::create(builder.builder, builder.location("loss"), "validation_loss", loss, TypeAttr());
+  ObserveOp::create(builder.builder, builder.location("loss"), "validation_loss", loss);
   func::ReturnOp::create(builder.builder, builder.location("loss"));
 }

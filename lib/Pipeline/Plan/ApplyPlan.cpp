@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Batch.h"
 #include "Dimensions.h"
 
 #include "weft/Description/Pins.h"
@@ -12,8 +13,6 @@
 #include "weft/Dialect/Weft/IR/AttributeNames.h"
 #include "weft/Dialect/Weft/IR/Sharding.h"
 #include "weft/Pipeline/Plan/Passes.h"
-
-#include "mlir/IR/AttrTypeSubElements.h"
 
 using namespace mlir;
 
@@ -52,7 +51,7 @@ struct ApplyPlanPass : impl::ApplyPlanPassBase<ApplyPlanPass> {
       module.emitError("apply-plan: ") << desc::str(spec.diagnostics());
       return signalPassFailure();
     }
-    substituteBatch(module);
+    substituteBatch(module, batch);
     SmallVector<StringAttr> names;
     SmallVector<int64_t> sizes;
     for (const desc::AxisSpec &axis : spec->mesh) {
@@ -73,18 +72,6 @@ struct ApplyPlanPass : impl::ApplyPlanPassBase<ApplyPlanPass> {
     }
     Dimensions dimensions(module);
     module.walk([&](ShardableOpInterface op) { pin(op, mesh, dimensions, *spec); });
-  }
-
-  /// Replaces `?` by the batch in every type.
-  void substituteBatch(ModuleOp module) {
-    AttrTypeReplacer replacer;
-    replacer.addReplacement([&](RankedTensorType type) -> std::optional<Type> {
-      SmallVector<int64_t> shape(type.getShape());
-      llvm::replace(shape, ShapedType::kDynamic, static_cast<int64_t>(batch));
-      return RankedTensorType::get(shape, type.getElementType(), type.getEncoding());
-    });
-    replacer.recursivelyReplaceElementsIn(module, /*replaceAttrs=*/true,
-                                          /*replaceLocs=*/false, /*replaceTypes=*/true);
   }
 
   /// The axes of a plan's entry as an attribute; unit for no entry.

@@ -203,3 +203,39 @@ func.func @observe_other_piece(%x: tensor<4xf32>) {
   weft.observe "x", %x layout tensor<4xf32, #weft.sharding<#weft.mesh<"tp"=2>, [{"tp"}]>> : tensor<4xf32>
   return
 }
+
+// -----
+
+func.func @observe_unpadded_is_all(%x: tensor<4xf32>) {
+  // observe_c2
+  // expected-error @+1 {{has the unpadded shape [4], expected one that is smaller than that of 'tensor<4xf32>'}}
+  weft.observe "x", %x unpadded [4] : tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @observe_unpadded_piece(%x: tensor<4xf32>) {
+  // observe_c2
+  // expected-error @+1 {{has the unpadded shape [9], expected one that is smaller}}
+  weft.observe "x", %x layout tensor<8xf32, #weft.sharding<#weft.mesh<"tp"=2>, [{"tp"}]>> unpadded [9] : tensor<4xf32>
+  return
+}
+
+// -----
+
+// variable_c5
+// expected-error @+1 {{has the unpadded shape [7], expected one that is smaller than that of 'tensor<8x4xf32>'}}
+weft.variable parameter @w ["ffn", "hidden"] unpadded [7] : tensor<8x4xf32>
+
+// -----
+
+// variable_c5
+// expected-error @+1 {{has the unpadded shape [9, 4], expected one that is smaller}}
+weft.variable parameter @w ["ffn", "hidden"] unpadded [9, 4] : tensor<8x4xf32>
+
+// -----
+
+// variable_c5
+// expected-error @+1 {{has the unpadded shape [0, 4], expected one that is smaller}}
+weft.variable parameter @w ["ffn", "hidden"] unpadded [0, 4] : tensor<8x4xf32>

@@ -64,11 +64,28 @@ template <typename OpTy> OpCost attentionCost(OpTy op, double queryProducts, dou
   return cost;
 }
 
+/// Of sizes without padding, only those that number weights matter.
+template <typename OpTy> void setUnpadded(OpTy op, ArrayRef<int64_t> sizes) {
+  if (!op.getDropout().isZero()) {
+    op.setGlobalShape(sizes);
+  }
+}
+
+/// Queries before the end see no key beyond it, as keys are no later than they are.
+template <typename OpTy> bool mayPadAttention(OpTy op, unsigned factor) {
+  return factor != kFeatures && (factor != kKeys || !op.getBidirectional());
+}
+
 /// Makes `op`, a copy of an attention over a group's pieces, one turn of it.
 template <typename OpTy> OpTy asTurn(OpTy op, ValueRange operands, Value turn) {
+  int64_t turns = op.getMesh()->getSize(op.getAxesAttr());
+  int64_t keys = cast<RankedTensorType>(operands[1].getType()).getDimSize(1);
   op->setOperands(operands);
   if (!op.getOffsets().empty()) {
     op.getTurnMutable().assign(turn);
+    if (op.getGlobalShape()->back() != turns * keys) {
+      op.setTurns(turns);
+    }
   }
   op.removeAxesAttr();
   op.removeMeshAttr();
@@ -80,6 +97,9 @@ template <typename OpTy> OpTy asTurn(OpTy op, ValueRange operands, Value turn) {
 template <typename OpTy> static LogicalResult verifyTurns(OpTy op) {
   if (op.getTurn() && op.getOffsets().empty()) {
     return op.emitOpError("a turn needs offsets");
+  }
+  if (op.getTurns() && !op.getTurn()) {
+    return op.emitOpError("has a number of turns, but is none of them");
   }
   if (!op.getAxes()) {
     return success();
@@ -124,7 +144,9 @@ template <typename OpTy> static LogicalResult verifyAttention(OpTy op) {
     return op.emitOpError() << "has " << queries << " queries and " << keys
                             << " keys, expected as many of both unless it is bidirectional";
   }
-  if (op.getOrder() && op.getOrder()->getSize() != keys) { // attention_c9
+  if (op.getOrder() &&
+      !isOrderOf(*op.getOrder(), op.getKey().getType().getDimSize(1), // attention_c9
+                 op.getOffsets().empty(), keys)) {
     return op.emitOpError() << "has " << keys << " positions, but an order of "
                             << op.getOrder()->getSize();
   }
@@ -173,6 +195,19 @@ SmallVector<unsigned> AttentionOp::getPositionFactors() { return attentionPositi
 void AttentionOp::setPosition(ValueRange offsets, ArrayRef<int64_t> globalSizes) {
   getOffsetsMutable().assign(offsets);
   setGlobalShape(globalSizes);
+}
+
+void AttentionOp::setUnpaddedSizes(ArrayRef<int64_t> sizes) { setUnpadded(*this, sizes); }
+
+std::optional<ArrayRef<int64_t>> AttentionOp::getUnpaddedSizes() { return getGlobalShape(); }
+
+bool AttentionOp::mayBePadded(unsigned factor) { return mayPadAttention(*this, factor); }
+
+/// The output is a mean of values of its sequence and head.
+bool AttentionOp::isNothingBeyond(unsigned factor, ArrayRef<unsigned> zeros, unsigned result) {
+  bool isOfValue = factor == kBatch || factor == kHeads;
+  return result == 0 && isOfValue &&
+         llvm::is_contained(zeros, getValueMutable().getOperandNumber());
 }
 
 bool AttentionOp::setOrder(unsigned, ZigzagAttr order) {
@@ -252,7 +287,7 @@ LogicalResult AttentionOp::buildGradient(OpBuilder &builder, ValueRange resultGr
       getValue().getType().clone(wide), getQuery(), getKey(), getValue(), getOutput(), getLse(),
       outputGradient, getSeed(), getStep(), getLayer(), getOffsets(), getTurn(), getScale(),
       getDropout(), getWindowAttr(), getBidirectional(), getGlobalShapeAttr(), getOrderAttr(),
-      getMeshAttr(), getAxesAttr());
+      getMeshAttr(), getAxesAttr(), getTurnsAttr());
   operandGradients[0] = gradient.getQueryGradient();
   operandGradients[1] = gradient.getKeyGradient();
   operandGradients[2] = gradient.getValueGradient();
@@ -276,6 +311,18 @@ SmallVector<unsigned> AttentionGradOp::getPositionFactors() { return attentionPo
 void AttentionGradOp::setPosition(ValueRange offsets, ArrayRef<int64_t> globalSizes) {
   getOffsetsMutable().assign(offsets);
   setGlobalShape(globalSizes);
+}
+
+void AttentionGradOp::setUnpaddedSizes(ArrayRef<int64_t> sizes) { setUnpadded(*this, sizes); }
+
+std::optional<ArrayRef<int64_t>> AttentionGradOp::getUnpaddedSizes() { return getGlobalShape(); }
+
+bool AttentionGradOp::mayBePadded(unsigned factor) { return mayPadAttention(*this, factor); }
+
+/// All results are linear in the gradient. Keys beyond the end are seen by queries beyond the end
+/// alone, which are padding where keys are.
+bool AttentionGradOp::isNothingBeyond(unsigned, ArrayRef<unsigned> zeros, unsigned) {
+  return llvm::is_contained(zeros, getGradientMutable().getOperandNumber());
 }
 
 bool AttentionGradOp::setOrder(unsigned, ZigzagAttr order) {

@@ -13,6 +13,26 @@
 using namespace mlir;
 using namespace weft;
 
+/// variable_c5, observe_c2: `unpadded` is the shape of which `whole` is one with padding.
+static LogicalResult verifyUnpadded(Operation *op, std::optional<ArrayRef<int64_t>> unpadded,
+                                    RankedTensorType whole) {
+  if (!unpadded) {
+    return success();
+  }
+  bool fits = static_cast<int64_t>(unpadded->size()) == whole.getRank() &&
+              *unpadded != whole.getShape() &&
+              llvm::all_of(llvm::zip(*unpadded, whole.getShape()), [](auto sizes) {
+                auto [inner, outer] = sizes;
+                return inner >= 1 && inner <= outer;
+              });
+  if (!fits) {
+    InFlightDiagnostic diagnostic = op->emitOpError("has the unpadded shape [");
+    llvm::interleaveComma(*unpadded, diagnostic);
+    return diagnostic << "], expected one that is smaller than that of " << whole;
+  }
+  return success();
+}
+
 LogicalResult VariableOp::verify() {
   RankedTensorType type = getTensorType();
   if (static_cast<int64_t>(getDimensions().size()) != type.getRank()) { // variable_c1
@@ -41,7 +61,7 @@ LogicalResult VariableOp::verify() {
                            << stringifyVariableRole(getRole());
     }
   }
-  return success();
+  return verifyUnpadded(*this, getUnpadded(), getTensorType()); // variable_c5
 }
 
 /// Whether a value of `type` may stand for `variable`: the whole of it, which Plan shards only
@@ -76,15 +96,15 @@ LogicalResult AssignOp::verifySymbolUses(SymbolTableCollection &symbols) { // as
 }
 
 LogicalResult ObserveOp::verify() {
-  if (!getLayout()) {
-    return success();
+  if (!getLayout()) { // observe_c2
+    return verifyUnpadded(*this, getUnpadded(), cast<RankedTensorType>(getValue().getType()));
   }
   auto whole = dyn_cast<RankedTensorType>(*getLayout()); // observe_c1
   if (!whole || (getSharding(whole) && getLocalType(whole) != getValue().getType())) {
     return emitOpError() << "has a value of " << getValue().getType()
                          << ", expected a rank's piece of its layout " << *getLayout();
   }
-  return success();
+  return verifyUnpadded(*this, getUnpadded(), whole);
 }
 
 static LogicalResult verifyCallee(Operation *op, FlatSymbolRefAttr symbol,

@@ -32,15 +32,30 @@ def Weft_VariableOp : Weft_Op<"variable", [Symbol]> {
     - variable_c2: only a parameter may decay.
     - variable_c3: its element type is not bf16: what outlives a step is held in full.
     - variable_c4: only a parameter has a matrix, of at least one dimension for rows and for columns.
+    - variable_c5: `unpadded` has one size for each dimension, from 1 to that of the type, and
+      differs from the type's shape.
+
+    `unpadded` is the shape that the outside knows, where the type is larger so that it can be
+    cut: see pad-dimensions. What lies beyond it is zero, but of inputs.
   }];
   let arguments = (ins Weft_VariableRoleAttr:$role, SymbolNameAttr:$sym_name,
                        StrArrayAttr:$dimensions, UnitAttr:$decay,
                        OptionalAttr<DenseI64ArrayAttr>:$matrix,
-                       TypeAttrOf<Weft_Tensor>:$type);
+                       TypeAttrOf<Weft_Tensor>:$type,
+                       OptionalAttr<DenseI64ArrayAttr>:$unpadded);
   let assemblyFormat = [{
-    `` $role $sym_name $dimensions (`decay` $decay^)? (`matrix` $matrix^)? attr-dict `:` $type
+    `` $role $sym_name $dimensions (`decay` $decay^)? (`matrix` $matrix^)?
+    (`unpadded` $unpadded^)? attr-dict `:` $type
   }];
   let hasVerifier = 1;
+  let builders = [
+    OpBuilder<(ins "::weft::VariableRole":$role, "::llvm::StringRef":$name,
+                   "::mlir::ArrayAttr":$dimensions, "bool":$decay,
+                   "::mlir::DenseI64ArrayAttr":$matrix, "::mlir::RankedTensorType":$type), [{
+      build($_builder, $_state, role, name, dimensions, decay, matrix, type,
+            ::mlir::DenseI64ArrayAttr());
+    }]>,
+  ];
   let extraClassDeclaration = [{
     ::mlir::RankedTensorType getTensorType() {
       return ::llvm::cast<::mlir::RankedTensorType>(getType());
@@ -82,9 +97,21 @@ def Weft_ObserveOp : Weft_Op<"observe"> {
     **Constraints:**
     - observe_c1: `layout` is a tensor type; where it has a sharding, the value is a rank's piece
       of it.
+    - observe_c2: `unpadded` has one size for each dimension, from 1 to that of the whole, and
+      differs from the shape of the whole.
+
+    `unpadded` is the shape of what is looked at, where the value is padded: see pad-dimensions.
   }];
-  let arguments = (ins StrAttr:$name, Weft_FloatTensor:$value, OptionalAttr<TypeAttr>:$layout);
-  let assemblyFormat = "$name `,` $value (`layout` $layout^)? attr-dict `:` type($value)";
+  let arguments = (ins StrAttr:$name, Weft_FloatTensor:$value, OptionalAttr<TypeAttr>:$layout,
+                       OptionalAttr<DenseI64ArrayAttr>:$unpadded);
+  let assemblyFormat = [{
+    $name `,` $value (`layout` $layout^)? (`unpadded` $unpadded^)? attr-dict `:` type($value)
+  }];
+  let builders = [
+    OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::Value":$value), [{
+      build($_builder, $_state, name, value, ::mlir::TypeAttr(), ::mlir::DenseI64ArrayAttr());
+    }]>,
+  ];
   let hasVerifier = 1;
 }
 
