@@ -66,9 +66,10 @@ private:
   }
 
   /// A dimension to make smaller; one element is left as it is.
-  void addSize(const std::string &what, int64_t &field, int64_t least, int64_t multipleOf = 1) {
+  void addSize(const std::string &what, int64_t &field, int64_t least, int64_t multipleOf = 1,
+               bool halves = false) {
     if (field > 1) {
-      dimensions.push_back({what, &field, field, least, multipleOf});
+      dimensions.push_back({what, &field, field, least, multipleOf, halves});
     }
   }
 
@@ -76,6 +77,7 @@ private:
     std::string what;
     int64_t *field;
     int64_t size, least, multipleOf;
+    bool halves;
   };
 
   static Shrunk withSmallMesh(Shrunk small);
@@ -157,7 +159,8 @@ void Shrinker::chooseSizes() {
     return std::pair(a->size, a) < std::pair(b->size, b);
   });
   for (Dimension *dimension : bySize) {
-    *dimension->field = sizes.choose(dimension->size, dimension->least, dimension->multipleOf);
+    *dimension->field =
+        sizes.choose(dimension->size, dimension->least, dimension->multipleOf, dimension->halves);
   }
   for (const Dimension &dimension : dimensions) {
     std::string before = text(dimension.size), after = text(*dimension.field);
@@ -173,7 +176,8 @@ void Shrinker::chooseSizes() {
 
 void Shrinker::addModelSizes() {
   desc::ModelSpec &to = small.model;
-  addSize("sequence_length", small.recipe.sequenceLength, 6);
+  // Zigzag order has two chunks on each rank.
+  addSize("sequence_length", small.recipe.sequenceLength, 6, 1, /*halves=*/true);
   addSize("hidden", to.hidden, 8);
   addSize("kv_heads", to.kvHeads, 2);
   group = model.group();

@@ -38,7 +38,19 @@ bool ShrunkSizes::dividesAlike(int64_t size, int64_t chosen) const {
   return fits(size, chosen, true);
 }
 
-int64_t ShrunkSizes::choose(int64_t size, int64_t least, int64_t multipleOf) {
+int64_t ShrunkSizes::choose(int64_t size, int64_t least, int64_t multipleOf, bool halves) {
+  const Products before = products;
+  if (halves) {
+    for (auto [large, small] : before) {
+      products.insert({2 * large, 2 * small});
+    }
+  }
+  int64_t chosen = chooseBy(size, least, multipleOf);
+  products = before;
+  return chosen;
+}
+
+int64_t ShrunkSizes::chooseBy(int64_t size, int64_t least, int64_t multipleOf) {
   int64_t step = multipleOf, most = 1;
   for (auto [before, after] : products) {
     if (size % before == 0) {

@@ -133,6 +133,13 @@ TEST(ShrinkTest, WindowsStayShorterThanSequences) {
   EXPECT_GE(small.model.attentionWindow, small.recipe.sequenceLength);
 }
 
+TEST(ShrinkTest, PiecesOfSequencesKeepTheirHalves) {
+  for (const char *pins : {"cp=2", "cp=4", "dp=2,cp=2,tp=2"}) {
+    int64_t sequence = shrunkOf(pins).recipe.sequenceLength;
+    EXPECT_EQ(sequence % (2 * planOf(pins).axis("cp")->size), 0) << sequence;
+  }
+}
+
 TEST(ShrinkTest, SequencesAsLongAsTheModelAllowsStaySo) {
   Shrunk small = shrunkOf("cp=2", "maximum_length: 1024");
   EXPECT_EQ(small.model.maximumLength, small.recipe.sequenceLength);
