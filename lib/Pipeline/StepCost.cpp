@@ -7,6 +7,8 @@
 
 #include "weft/Pipeline/StepCost.h"
 
+#include "Plan/Batch.h"
+
 #include "weft/Dialect/Weft/IR/AttributeNames.h"
 #include "weft/Dialect/Weft/IR/Weft.h"
 
@@ -51,6 +53,8 @@ private:
 
 } // namespace
 
-double weft::countStepFlops(ModuleOp module) {
-  return FlopCounter(module).count(module.lookupSymbol<func::FuncOp>("step"));
+double weft::countStepFlops(ModuleOp module, int64_t batch) {
+  OwningOpRef<ModuleOp> sized = module.clone();
+  substituteBatch(*sized, batch);
+  return FlopCounter(*sized).count(sized->lookupSymbol<func::FuncOp>("step"));
 }

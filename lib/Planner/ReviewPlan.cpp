@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
+#include <set>
 
 namespace weft::planner {
 
@@ -71,9 +72,9 @@ private:
   /// Of the plan's file also the field is said; a pin is named by itself.
   static Diagnostic diagnostic(const Location &location, const std::string &rule,
                                std::string message) {
-    const char *field = rule == "legal_r1" ? "dimension"
-                        : rule == "legal_r2" || rule == "legal_r5" || rule == "legal_r8" ? "axes"
-                                                                                         : "mesh";
+    bool isOfMesh =
+        rule == "legal_r3" || rule == "legal_r4" || rule == "legal_r6" || rule == "legal_r7";
+    const char *field = rule == "legal_r1" ? "dimension" : isOfMesh ? "mesh" : "axes";
     return {location, location.line > 0 ? field : "", rule, std::move(message)};
   }
   void error(const Location &location, const std::string &rule, std::string message) {
@@ -156,16 +157,30 @@ void Review::checkRanks() {
             (fitting.empty() ? "" : ", use " + choice(fitting)));
 }
 
-/// legal_r5. Without padding legal_r2 says it.
+/// legal_r5 and legal_r9. Without padding legal_r2 says it.
 void Review::checkPieces() {
+  std::set<std::pair<std::string, int64_t>> warned;
   for (const std::vector<ShardingSpec> *entries : {&plan.shardings, &plan.homes}) {
     for (const ShardingSpec &entry : *entries) {
       std::optional<int64_t> ways = pieces(entry.axes);
       std::optional<int64_t> size = dimensionSize(model, recipe, entry.dimension);
-      if (request.mayPad && ways && size && *ways > *size && canBePadded(model, entry.dimension)) {
+      if (!request.mayPad || !ways || !size || *size % *ways == 0 ||
+          !canBePadded(model, entry.dimension)) {
+        continue;
+      }
+      std::string what = entry.dimension + "=" + text(*size);
+      if (*ways > *size) {
         error(entry.location, "legal_r5",
-              product(entry.axes) + " cuts " + entry.dimension + "=" + text(*size) +
+              product(entry.axes) + " cuts " + what +
                   " into more pieces than it has elements, use at most " + text(*size));
+      } else if (warned.insert({entry.dimension, *ways}).second) {
+        int64_t padded = (*size + *ways - 1) / *ways * *ways;
+        result.warnings.push_back(
+            diagnostic(entry.location, "legal_r9",
+                       product(entry.axes) + " does not divide " + what + ", which is padded to " +
+                           text(padded) + ": ranks compute " +
+                           text(100.0 * double(padded - *size) / double(*size), "%") +
+                           " more of what has it"));
       }
     }
   }

@@ -258,32 +258,35 @@ private:
                                      "' do not make up its shape ", shapeText(tensor.shape));
   }
 
-  /// Whether equal pieces stand in a grid, one in each place.
+  /// Whether pieces stand in a grid, one in each place: equal ones, but for the last in each
+  /// dimension, which may be shorter.
   static bool isCovered(const SavedTensor &tensor) {
-    if (tensor.pieces.empty()) {
-      return false;
-    }
-    const std::vector<int64_t> &size = tensor.pieces.front().region.shape;
     size_t rank = tensor.shape.size();
-    std::set<std::vector<int64_t>> offsets;
+    std::vector<int64_t> size(rank, 0);
     for (const auto &[region, shard] : tensor.pieces) {
-      if (region.shape != size || size.size() != rank || region.offset.size() != rank ||
-          !offsets.insert(region.offset).second) {
+      if (region.shape.size() != rank || region.offset.size() != rank) {
         return false;
       }
       for (size_t dim = 0; dim < rank; ++dim) {
-        if (size[dim] == 0 || region.offset[dim] % size[dim] != 0 ||
-            region.offset[dim] >= tensor.shape[dim]) {
+        size[dim] = std::max(size[dim], region.shape[dim]);
+      }
+    }
+    std::set<std::vector<int64_t>> offsets;
+    for (const auto &[region, shard] : tensor.pieces) {
+      if (!offsets.insert(region.offset).second) {
+        return false;
+      }
+      for (size_t dim = 0; dim < rank; ++dim) {
+        int64_t left = tensor.shape[dim] - region.offset[dim];
+        if (size[dim] == 0 || region.offset[dim] % size[dim] != 0 || left <= 0 ||
+            region.shape[dim] != std::min(size[dim], left)) {
           return false;
         }
       }
     }
     uint64_t places = 1;
-    for (size_t dim = 0; dim < rank; ++dim) {
-      if (tensor.shape[dim] % size[dim] != 0) {
-        return false;
-      }
-      places = saturatingMul(places, uint64_t(tensor.shape[dim] / size[dim]));
+    for (size_t dim = 0; !tensor.pieces.empty() && dim < rank; ++dim) {
+      places = saturatingMul(places, uint64_t((tensor.shape[dim] - 1) / size[dim] + 1));
     }
     return places == tensor.pieces.size();
   }

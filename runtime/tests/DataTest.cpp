@@ -121,7 +121,7 @@ TEST_F(Data, PiecesOfRanksMakeUpTheBatch) {
         EXPECT_EQ(all[size_t(row * 6 + column)], uint8_t(content[at]));
       }
     }
-    part.shape = {2, 3};
+    part.shape = part.filled = {2, 3};
     part.offset = {2, 3};
     ASSERT_TRUE(sampler.fill(5, 4, part, reinterpret_cast<char *>(piece.data()), error));
     EXPECT_THAT(piece, ElementsAre(all[15], all[16], all[17], all[21], all[22], all[23]));

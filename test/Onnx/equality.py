@@ -25,7 +25,7 @@ import numpy as np
 
 import graphs
 
-MESHES = (("dp=4",), ("dp=2", "tp=2"))
+MESHES = (("dp=4",), ("dp=2", "tp=2"), ("dp=3",))
 STEPS = 8
 TOLERANCE = 1e-10
 

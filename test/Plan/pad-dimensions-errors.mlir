@@ -24,3 +24,15 @@ func.func @step() {
   %2 = weft.top_k 2 of %1 : tensor<2x6xf64> -> tensor<2x6xf64>
   return
 }
+
+// Queries and keys that are not one dimension cannot be padded one without the other.
+// RUN: not weft-opt %s -pad-dimensions="plan={version: 1 mesh {axis {name: 'x' size: 4}} sharding {dimension: 'sequence' axes: 'x'}}" 2>&1 | FileCheck %s --check-prefix=KEYS
+// KEYS: :[[#@LINE+6]]:10: error: pad-dimensions: sequence=6 does not divide into 4 pieces and cannot be padded: weft.attention depends on how long it is
+weft.variable parameter @query ["batch", "sequence", "kv_heads", "group", "head"] : tensor<1x6x1x1x2xf64>
+weft.variable parameter @key ["batch", "positions", "kv_heads", "head"] : tensor<1x6x1x2xf64>
+func.func @attend() {
+  %q = weft.read @query : tensor<1x6x1x1x2xf64>
+  %k = weft.read @key : tensor<1x6x1x2xf64>
+  %0:2 = weft.attention(%q, %k, %k) scale = 0.5 dropout = 0.0 : tensor<1x6x1x1x2xf64>, tensor<1x6x1x2xf64>, tensor<1x6x1x2xf64> -> tensor<1x6x1x1x2xf64>, tensor<1x1x1x6xf64>
+  return
+}

@@ -224,11 +224,11 @@ LogicalResult Compilation::runPhases() {
 
 LogicalResult Compilation::runPhase(Phase phase) {
   Progress progress(phase, wantsProgress(options.verbose));
+  if (phase == Phase::Plan) { // Which may pad the model.
+    stepFlops = countStepFlops(*module, descriptions.recipe.globalBatch);
+  }
   if (failed(runPasses(phase))) {
     return failure();
-  }
-  if (phase == Phase::Plan) {
-    stepFlops = countStepFlops(*module);
   }
   if (phase == Phase::Schedule && failed(makeProgram())) {
     return failure();

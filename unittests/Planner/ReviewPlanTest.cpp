@@ -177,6 +177,16 @@ TEST(ReviewPlan, SaysAllRulesAtOnce) {
   EXPECT_EQ(all.find("legal_r2"), all.npos) << all;
 }
 
+TEST(ReviewPlan, LegalR9SaysWhatPaddingCosts) {
+  Scene scene;
+  scene.request.mayPad = true;
+  scene.model.ffn = 250;
+  EXPECT_EQ(lines(scene.review().errors), "");
+  EXPECT_EQ(lines(scene.review().warnings),
+            "legal_r9: p:8:1: axes: b=4 does not divide ffn=250, which is padded to 252: ranks "
+            "compute 0.8 % more of what has it\n");
+}
+
 TEST(ReviewPlan, PaddedBatchesHaveNoMicroBatches) {
   Scene scene;
   scene.request.microBatch = 1;

@@ -12,11 +12,11 @@
 
 namespace weft {
 
-/// Floating-point operations of one step, all ranks together: what the ops of `@step` say of
-/// themselves, a layer counted as often as it is called.
+/// Floating-point operations of one step on `batch` samples, all ranks together: what the ops of
+/// `@step` say of themselves, a layer counted as often as it is called.
 ///
-/// REQUIRES: the module is as Plan leaves it, with whole tensors and a batch of known size.
-double countStepFlops(mlir::ModuleOp module);
+/// REQUIRES: the module is as Differentiate leaves it, with whole tensors and nothing padded.
+double countStepFlops(mlir::ModuleOp module, int64_t batch);
 
 } // namespace weft
 

@@ -40,7 +40,7 @@ struct PlanRequest {
 struct PlanReview {
   /// Rules that are violated (together_r*, legal_r*): no program can be made of the plan.
   desc::Diagnostics errors;
-  /// What is allowed and dear (legal_r8).
+  /// What is allowed and dear (legal_r8, legal_r9).
   desc::Diagnostics warnings;
 };
 

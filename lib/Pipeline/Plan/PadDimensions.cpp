@@ -114,9 +114,25 @@ private:
                    failed(over(op->getResults(), rule.results)));
   }
 
+  /// Whether a permutation and its partner, if both may be padded, stay as long as each other.
+  bool keepsPartners(ShardableOpInterface op) {
+    FactorRule rule = op.getFactorRule();
+    std::optional<unsigned> permuted = findPermutation(rule);
+    if (!permuted || !op.mayBePadded(*permuted)) {
+      return true;
+    }
+    llvm::SmallDenseMap<unsigned, int64_t> padded;
+    (void)forEachFactor(op, [&](unsigned factor, const Enlarged &padding) {
+      padded[factor] = padding.padded;
+      return success();
+    });
+    return padded.lookup(*permuted) == padded.lookup(rule.factors[*permuted].partner);
+  }
+
   LogicalResult check(ShardableOpInterface op) {
+    bool keeps = keepsPartners(op);
     return forEachFactor(op, [&](unsigned factor, const Enlarged &padding) -> LogicalResult {
-      if (op.mayBePadded(factor)) {
+      if (op.mayBePadded(factor) && keeps) {
         return success();
       }
       return op->emitError("pad-dimensions: ")
