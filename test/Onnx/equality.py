@@ -25,7 +25,9 @@ import numpy as np
 
 import graphs
 
-MESHES = (("dp=4",), ("dp=2", "tp=2"), ("dp=3",))
+MESHES = (("dp=4",), ("dp=2", "tp=2"))
+# A batch of 8 is padded, unless the graph reshapes it or takes means of groups of it.
+PADDED = ("dp=3",)
 STEPS = 8
 TOLERANCE = 1e-10
 
@@ -172,7 +174,7 @@ def main():
             try:
                 case = Case(options.weft, name, Path(folder), extra)
                 expected = case.train(())
-                for pins in MESHES:
+                for pins in MESHES + ((PADDED,) if title in ("mlp", "resnet") else ()):
                     report(f"{title} on {' '.join(pins)}", difference(expected, case.train(pins)))
                 check_bf16(case, title, report)
             except RuntimeError as error:

@@ -25,6 +25,16 @@ func.func @step() {
   return
 }
 
+// Nor can what means of groups are taken of.
+// RUN: not weft-opt %s -pad-dimensions="plan={version: 1 mesh {axis {name: 'x' size: 4}} sharding {dimension: 'group' axes: 'x'}}" 2>&1 | FileCheck %s --check-prefix=GROUPS
+// GROUPS: error: pad-dimensions: group=6 does not divide into 4 pieces and cannot be padded: weft.group_mean depends on how long it is
+weft.variable parameter @samples ["group", "positions"] : tensor<6x4xf64>
+func.func @means() {
+  %x = weft.read @samples : tensor<6x4xf64>
+  %0 = weft.group_mean %x of 2 : tensor<6x4xf64> -> tensor<6x4xf64>
+  return
+}
+
 // Queries and keys that are not one dimension cannot be padded one without the other.
 // RUN: not weft-opt %s -pad-dimensions="plan={version: 1 mesh {axis {name: 'x' size: 4}} sharding {dimension: 'sequence' axes: 'x'}}" 2>&1 | FileCheck %s --check-prefix=KEYS
 // KEYS: :[[#@LINE+6]]:10: error: pad-dimensions: sequence=6 does not divide into 4 pieces and cannot be padded: weft.attention depends on how long it is

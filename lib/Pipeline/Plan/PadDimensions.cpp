@@ -130,9 +130,11 @@ private:
   }
 
   LogicalResult check(ShardableOpInterface op) {
+    FactorRule rule = op.getFactorRule();
     bool keeps = keepsPartners(op);
     return forEachFactor(op, [&](unsigned factor, const Enlarged &padding) -> LogicalResult {
-      if (op.mayBePadded(factor) && keeps) {
+      // A factor of another size has groups in it, as of samples whose mean is taken.
+      if (op.mayBePadded(factor) && keeps && rule.factors[factor].size == padding.size) {
         return success();
       }
       return op->emitError("pad-dimensions: ")
