@@ -43,7 +43,8 @@ bool operator==(const PlanSpec &a, const PlanSpec &b) {
   auto sameSharding = [](const ShardingSpec &x, const ShardingSpec &y) {
     return x.value == y.value && x.dimension == y.dimension && x.axes == y.axes;
   };
-  return std::equal(a.mesh.begin(), a.mesh.end(), b.mesh.begin(), b.mesh.end(), sameAxis) &&
+  return a.mayPad == b.mayPad &&
+         std::equal(a.mesh.begin(), a.mesh.end(), b.mesh.begin(), b.mesh.end(), sameAxis) &&
          std::equal(a.shardings.begin(), a.shardings.end(), b.shardings.begin(), b.shardings.end(),
                     sameSharding) &&
          std::equal(a.homes.begin(), a.homes.end(), b.homes.begin(), b.homes.end(), sameSharding);
@@ -201,6 +202,7 @@ static PlanSpec resolve(const proto::Plan &plan, Fields &fields) {
   };
   spec.shardings = resolveEntries(plan.sharding(), "sharding");
   spec.homes = resolveEntries(plan.home(), "home");
+  spec.mayPad = plan.padding();
   return spec;
 }
 
@@ -259,7 +261,7 @@ std::string printPlan(const PlanSpec &plan) {
   };
   print("sharding", plan.shardings);
   print("home", plan.homes);
-  return text;
+  return plan.mayPad ? text : text + "padding: false\n";
 }
 
 std::string hashPlan(const PlanSpec &plan) {

@@ -89,7 +89,7 @@ static void checkOptimizer(const proto::Recipe &recipe, Fields &fields) {
   constexpr Bounds share{.low = 0, .high = 1, .below = true};
   switch (recipe.optimizer_case()) {
   case proto::Recipe::OPTIMIZER_NOT_SET: // recipe_r7
-    fields.error("adamw", "recipe_r7", "missing, expected this or sgd");
+    fields.error("adamw", "recipe_r7", "missing, expected this, sgd or muon");
     return;
   case proto::Recipe::kAdamw: { // recipe_r8
     Fields adamw = fields.nested("adamw");
@@ -103,6 +103,17 @@ static void checkOptimizer(const proto::Recipe &recipe, Fields &fields) {
     Fields sgd = fields.nested("sgd");
     sgd.real("momentum", "recipe_r8", share);
     sgd.real("weight_decay", "recipe_r8", {.low = 0, .high = 10});
+    return;
+  }
+  case proto::Recipe::kMuon: { // recipe_r8
+    Fields muon = fields.nested("muon");
+    for (const char *field : {"momentum", "beta1", "beta2"}) {
+      muon.real(field, "recipe_r8", share);
+    }
+    muon.integer("iterations", "recipe_r8", 1, 100);
+    muon.real("epsilon", "recipe_r8", {.low = 0, .high = 1, .above = true});
+    muon.real("weight_decay", "recipe_r8", {.low = 0, .high = 10});
+    muon.real("adamw_rate", "recipe_r8", {.low = 0, .high = 1000, .above = true});
     return;
   }
   }
@@ -176,6 +187,13 @@ static void checkRecipe(const proto::Recipe &recipe, Fields &fields) {
   // recipe_r12
   fields.real("clip_norm", "recipe_r12", {.low = 0, .high = 1e30, .above = true});
   fields.real("z_loss", "recipe_r12", {.low = 0, .high = 1});
+  // recipe_r17
+  int64_t length = std::max<int64_t>(recipe.sequence_length(), 1), chunks = recipe.loss_chunks();
+  if (fields.integer("loss_chunks", "recipe_r17", 1, length) && length % chunks != 0) {
+    fields.error("loss_chunks", "recipe_r17",
+                 "expected a divisor of sequence_length " + detail::text(length) + ", got " +
+                     detail::text(chunks));
+  }
   if (recipe.has_routing()) {
     checkRouting(recipe.routing(), fields.nested("routing"));
   }
@@ -213,6 +231,17 @@ static RoutingSpec toSpec(const proto::Routing &routing) {
   return spec;
 }
 
+static MuonSpec toSpec(const proto::Muon &muon) {
+  MuonSpec spec;
+  spec.momentum = muon.momentum();
+  spec.nesterov = muon.nesterov();
+  spec.iterations = muon.iterations();
+  spec.scale = muon.scale() == proto::Muon::SPECTRAL ? MuonScale::Spectral : MuonScale::Rms;
+  spec.adamwRate = muon.adamw_rate();
+  spec.adamw = {muon.beta1(), muon.beta2(), muon.epsilon(), muon.weight_decay()};
+  return spec;
+}
+
 static RecipeSpec resolve(const proto::Recipe &recipe, Fields &fields) {
   RecipeSpec spec;
   spec.sequenceLength = recipe.sequence_length();
@@ -228,6 +257,9 @@ static RecipeSpec resolve(const proto::Recipe &recipe, Fields &fields) {
   if (recipe.has_adamw()) {
     const proto::AdamW &adamw = recipe.adamw();
     spec.optimizer = AdamWSpec{adamw.beta1(), adamw.beta2(), adamw.epsilon(), adamw.weight_decay()};
+  } else if (recipe.has_muon()) {
+    spec.optimizer = toSpec(recipe.muon());
+    spec.optimizerLocation = fields.locationOf("muon");
   } else {
     spec.optimizer = SgdSpec{recipe.sgd().momentum(), recipe.sgd().weight_decay()};
   }
@@ -240,6 +272,8 @@ static RecipeSpec resolve(const proto::Recipe &recipe, Fields &fields) {
   if (recipe.has_routing()) {
     spec.routingLocation = fields.locationOf("routing");
   }
+  spec.lossChunks = recipe.loss_chunks();
+  spec.lossChunksLocation = fields.locationOf("loss_chunks");
   spec.steps = recipe.steps();
   spec.seed = recipe.seed();
   spec.sequenceLengthLocation = fields.locationOf("sequence_length");

@@ -20,11 +20,15 @@ static std::vector<std::pair<std::string, int64_t>> dimensionsOf(const ModelSpec
     return {{"batch", recipe.globalBatch}};
   }
   std::vector<std::pair<std::string, int64_t>> dimensions = {
-      {"batch", recipe.globalBatch}, {"sequence", recipe.sequenceLength},
+      {"batch", recipe.globalBatch},
+      {"sequence", recipe.sequenceLength},
       {"keys", recipe.sequenceLength},
-      {"kv_heads", model.kvHeads},   {"group", model.group()},
-      {"head", model.headSize},      {"ffn", model.ffn},
-      {"vocab", model.vocabulary},   {"hidden", model.hidden},
+      {"kv_heads", model.kvHeads},
+      {"group", model.group()},
+      {"head", model.headSize},
+      {"ffn", model.ffn},
+      {"vocab", model.vocabulary},
+      {"hidden", model.hidden},
   };
   if (model.experts) {
     dimensions.emplace_back("experts", model.experts->count);
@@ -79,6 +83,19 @@ Diagnostics validateTogether(const ModelSpec &model, const RecipeSpec &recipe,
     diagnostics.push_back({*recipe.routingLocation, "routing", "together_r5",
                            "has no effect, as model " + model.name + " has no experts"});
   }
+  // together_r6
+  if (model.graph && recipe.lossChunks > 1) {
+    diagnostics.push_back({recipe.lossChunksLocation, "loss_chunks", "together_r6",
+                           "expected no more than 1, as model " + model.name +
+                               " is a graph, whose logits may be anything, got " +
+                               detail::text(recipe.lossChunks)});
+  }
+  // together_r7
+  if (model.graph && std::holds_alternative<MuonSpec>(recipe.optimizer)) {
+    diagnostics.push_back({recipe.optimizerLocation, "muon", "together_r7",
+                           "expected adamw or sgd, as model " + model.name +
+                               " is a graph, which does not say what its matrices are"});
+  }
   // together_r2
   if (!machine.device.peakFlops(recipe.precision)) {
     std::string precision = nameOf(recipe.precision);
@@ -106,10 +123,18 @@ static std::string divisors(int64_t size, int64_t most) {
   return detail::join(found);
 }
 
-/// legal_r1 and legal_r2 for one sharding.
+bool canBePadded(const ModelSpec &model, std::string_view dimension) {
+  // A norm divides by the size of hidden, attention scales by that of a head, and which slot of an
+  // expert a token gets depends on all tokens before it.
+  bool isOfTokens = dimension == "batch" || dimension == "sequence" || dimension == "keys";
+  return dimension != "hidden" && dimension != "head" && dimension != "experts" &&
+         !(model.experts && isOfTokens);
+}
+
+/// legal_r1 and legal_r2 for one sharding; the latter unless `isPadded`.
 static void checkSharding(const PlanSpec &plan, const ShardingSpec &sharding,
                           const std::vector<std::pair<std::string, int64_t>> &dimensions,
-                          const MachineSpec &machine, Diagnostics &diagnostics) {
+                          const MachineSpec &machine, bool isPadded, Diagnostics &diagnostics) {
   auto error = [&](const char *rule, std::string message) {
     diagnostics.push_back({sharding.location, "", rule, std::move(message)});
   };
@@ -147,7 +172,7 @@ static void checkSharding(const PlanSpec &plan, const ShardingSpec &sharding,
   }
   auto size =
       std::find_if(sizes.begin(), sizes.end(), [&](int64_t length) { return length % ways != 0; });
-  if (size == sizes.end()) {
+  if (size == sizes.end() || isPadded) {
     return;
   }
   std::string total = sharding.axes.size() > 1 ? " = " + detail::text(ways) : "";
@@ -156,14 +181,15 @@ static void checkSharding(const PlanSpec &plan, const ShardingSpec &sharding,
 }
 
 Diagnostics validatePlan(const ModelSpec &model, const RecipeSpec &recipe,
-                         const MachineSpec &machine, const PlanSpec &plan) {
+                         const MachineSpec &machine, const PlanSpec &plan, bool mayPad) {
   Diagnostics diagnostics;
   for (const std::vector<ShardingSpec> *entries : {&plan.shardings, &plan.homes}) {
     for (const ShardingSpec &sharding : *entries) {
       if (model.graph && sharding.dimension != "batch") {
         continue; // Only the graph knows its dimensions: apply-plan checks them.
       }
-      checkSharding(plan, sharding, dimensionsOf(model, recipe), machine, diagnostics);
+      checkSharding(plan, sharding, dimensionsOf(model, recipe), machine,
+                    mayPad && canBePadded(model, sharding.dimension), diagnostics);
     }
   }
   // legal_r3

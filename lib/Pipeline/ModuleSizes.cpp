@@ -20,7 +20,7 @@ int64_t dimensionOf(ModuleOp module, llvm::StringRef name, int64_t dimension) {
       variable.getTensorType().isDynamicDim(dimension)) {
     return 0;
   }
-  return variable.getTensorType().getDimSize(dimension);
+  return variable.getUnpadded().value_or(variable.getTensorType().getShape())[dimension];
 }
 
 } // namespace

@@ -46,10 +46,8 @@ public:
 
   PlanReview run() {
     result.errors = validateTogether(model, recipe, machine);
-    for (Diagnostic &diagnostic : validatePlan(model, recipe, machine, plan)) {
-      if (!(request.mayPad && diagnostic.rule == "legal_r2")) {
-        error(diagnostic.location, diagnostic.rule, diagnostic.message);
-      }
+    for (Diagnostic &diagnostic : validatePlan(model, recipe, machine, plan, request.mayPad)) {
+      error(diagnostic.location, diagnostic.rule, diagnostic.message);
     }
     checkRanks();
     checkPieces();
@@ -164,7 +162,7 @@ void Review::checkPieces() {
     for (const ShardingSpec &entry : *entries) {
       std::optional<int64_t> ways = pieces(entry.axes);
       std::optional<int64_t> size = dimensionSize(model, recipe, entry.dimension);
-      if (request.mayPad && ways && size && *ways > *size) {
+      if (request.mayPad && ways && size && *ways > *size && canBePadded(model, entry.dimension)) {
         error(entry.location, "legal_r5",
               product(entry.axes) + " cuts " + entry.dimension + "=" + text(*size) +
                   " into more pieces than it has elements, use at most " + text(*size));
@@ -180,8 +178,14 @@ void Review::checkBatch() {
   }
   std::vector<std::string> axes = batchAxes();
   std::optional<int64_t> groups = pieces(axes);
-  if (!groups || recipe.globalBatch % *groups != 0) {
+  if (!groups || (recipe.globalBatch % *groups != 0 && !request.mayPad)) {
     return; // legal_r2 says so.
+  }
+  if (recipe.globalBatch % *groups != 0) {
+    error(meshLocation(), "legal_r6",
+          "a batch of " + text(recipe.globalBatch) + " samples is no multiple of " + product(axes) +
+              ", so it cannot be cut into micro-batches");
+    return;
   }
   int64_t each = recipe.globalBatch / *groups, micro = *request.microBatch;
   if (micro > 0 && each % micro == 0 && each / micro == *request.accumulation) {
@@ -216,7 +220,9 @@ void Review::checkMemory() {
     return;
   }
   const auto *sgd = std::get_if<SgdSpec>(&recipe.optimizer);
-  int states = sgd ? (sgd->momentum != 0 ? 1 : 0) : 2;
+  // Of Muon, what is no matrix has two.
+  int least = std::holds_alternative<AdamWSpec>(recipe.optimizer) ? 2 : 1;
+  int states = sgd && sgd->momentum == 0 ? 0 : least;
   // With BF16 they are float32.
   double each = std::max(bytesOf(recipe.precision), bytesOf(Precision::F32));
   double bytes = double(parameterCount(model)) * (1 + states) * each;
@@ -224,12 +230,12 @@ void Review::checkMemory() {
   if (bytes / double(*ranks) <= room) {
     return;
   }
-  auto least = int64_t(bytes / room) + 1;
+  auto fewest = int64_t(bytes / room) + 1;
   error(meshLocation(), "legal_r7",
         "parameters and optimizer states need at least " +
             text(bytes / double(*ranks) / 1e9, "GB") + " on each of " + text(*ranks) +
             (*ranks == 1 ? " rank" : " ranks") + ", device " + machine.device.name + " has " +
-            text(room / 1e9, "GB") + ", use at least " + text(least) + " ranks");
+            text(room / 1e9, "GB") + ", use at least " + text(fewest) + " ranks");
 }
 
 /// Dimensions by which a layer's results are sums, and the block that makes such a sum: one forward

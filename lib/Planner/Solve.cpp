@@ -19,6 +19,10 @@ namespace {
 /// Share of the gap that a pass has to close to be followed by another.
 constexpr double kWorthOfPass = 5e-3;
 
+/// Share of the limit of memory that outweighs all seconds where as little memory as possible is
+/// asked for.
+constexpr double kOutweighs = 1e-4;
+
 class Solver {
 public:
   Solver(const Problem &problem, const SolveLimits &limits)
@@ -152,8 +156,9 @@ private:
   /// Along the lower hull of (bytes, seconds): the line through a point that is too large and one
   /// that fits gives the next price, until nothing lies below it.
   void withinLimit(Point large) {
-    // At such a price a byte weighs more than all seconds.
-    double most = allSeconds(), highest = 1e3 * (most + 1);
+    // At such a price little memory weighs more than all seconds, which still tell choices of equal
+    // bytes apart.
+    double most = allSeconds(), highest = most / (kOutweighs * std::max(problem.bytesLimit, 1.0));
     Point small = at(highest);
     if ((small.bound - most) / highest > problem.bytesLimit) {
       solution.lowerBound = kInfinity;

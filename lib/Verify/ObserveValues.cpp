@@ -119,7 +119,7 @@ private:
       auto whole = withSharding(type, withUnreduced(sharding, {}, ReductionKind::Sum));
       value = ReshardOp::create(builder, value.getLoc(), whole, value);
     }
-    ObserveOp::create(builder, value.getLoc(), shown.name, value, TypeAttr());
+    ObserveOp::create(builder, value.getLoc(), shown.name, value);
     values.push_back(std::move(shown));
   }
 

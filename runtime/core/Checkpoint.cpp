@@ -227,7 +227,7 @@ void Checkpoint::loadTensor(const NamedTensor &tensor, const Program &program,
   Region whole = {std::vector<int64_t>(found.shape.size(), 0), found.shape};
   Region own = localRegion(layout, program.mesh, executor.coordinates());
   auto count = static_cast<int64_t>(elementCount(own.shape));
-  std::vector<char> stored(size_t(count * sizeOf(type)));
+  std::vector<char> stored(size_t(count * sizeOf(type))); // Padding is zero in every type.
   copyOverlap(whole, found.data.data(), own, stored.data(), size_t(sizeOf(type)));
   if (layout.type == ElementType::F32) {
     decode(type, stored.data(), 1, count, static_cast<float *>(piece));

@@ -9,6 +9,8 @@
 
 #include "core/Text.h"
 
+#include <cstring>
+
 using namespace weft::rt;
 
 bool CheckpointReader::open(const std::string &folder, int64_t step, Check check,
@@ -120,6 +122,9 @@ bool CheckpointReader::fits(const Program &program, std::string &error) const {
 void CheckpointReader::load(const Program &program, Executor &executor) const {
   for (const auto *list : {&program.parameters, &program.optimizerState}) {
     for (const NamedTensor &tensor : *list) {
+      if (!tensor.layout.paddedShape.empty()) {
+        std::memset(executor.address(tensor.buffer), 0, program.buffers[tensor.buffer].bytes);
+      }
       Region wanted = localRegion(tensor.layout, program.mesh, executor.coordinates());
       for (const auto &[region, shard] : content.tensors[numbers.at(tensor.name)].pieces) {
         copyOverlap(region, files[shard]->tensors.at(tensor.name).data.data(), wanted,

@@ -7,6 +7,7 @@
 
 #include "core/CheckpointWriter.h"
 
+#include "core/CheckedMath.h"
 #include "core/Safetensors.h"
 
 #include <algorithm>
@@ -30,13 +31,15 @@ CheckpointWriter::CheckpointWriter(const Program &program, const RunIdentity &ru
     std::vector<int64_t> coordinates = program.coordinatesOf(rank);
     uint64_t bytes = 0;
     forEachTensor(program, [&](const NamedTensor &tensor) {
-      if (!holdsFirstCopy(tensor.layout, coordinates)) {
+      if (!saves(tensor.layout, coordinates)) {
         return;
       }
-      uint64_t size = program.buffers[tensor.buffer].bytes;
+      Region region = dataRegion(tensor.layout, program.mesh, coordinates);
+      uint64_t size = elementCount(region.shape) * sizeOf(tensor.layout.type);
       bytes += size;
       if (rank == executor.rank()) {
         tensors.push_back(&tensor);
+        packed.emplace_back(tensor.layout.paddedShape.empty() ? 0 : size);
         contents.push_back({static_cast<const char *>(executor.address(tensor.buffer)), size});
       }
     });
@@ -78,11 +81,33 @@ bool CheckpointWriter::write(int64_t step) {
   return meet();
 }
 
+bool CheckpointWriter::saves(const TensorLayout &layout,
+                             std::span<const int64_t> coordinates) const {
+  bool isPadding = !layout.paddedShape.empty() &&
+                   elementCount(dataRegion(layout, program.mesh, coordinates).shape) == 0;
+  return holdsFirstCopy(layout, coordinates) && !isPadding;
+}
+
+void CheckpointWriter::pack() {
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const TensorLayout &layout = tensors[i]->layout;
+    if (layout.paddedShape.empty()) {
+      continue;
+    }
+    copyOverlap(localRegion(layout, program.mesh, executor.coordinates()),
+                executor.address(tensors[i]->buffer),
+                dataRegion(layout, program.mesh, executor.coordinates()), packed[i].data(),
+                sizeOf(layout.type));
+    contents[i] = packed[i];
+  }
+}
+
 bool CheckpointWriter::meet() { return link.run(meeting, &nothing, &nothing); }
 
 bool CheckpointWriter::writeShard(int64_t step, std::string &error) {
   receipt = {};
   checksum = Checksum();
+  pack();
   if (!tensors.empty() &&
       (!file.open(folder.writingPath(step) + "/" + shardFile(executor.rank()), 0, error) ||
        !put(header(step), error))) {
@@ -128,7 +153,7 @@ std::string CheckpointWriter::header(int64_t step) const {
                                                  {"plan", program.planHash},
                                                  {"rank", std::to_string(executor.rank())}};
   for (const NamedTensor *tensor : tensors) {
-    Region region = localRegion(tensor->layout, program.mesh, executor.coordinates());
+    Region region = dataRegion(tensor->layout, program.mesh, executor.coordinates());
     headers.push_back({tensor->name, tensor->layout.type, region.shape});
     metadata["place/" + tensor->name] = placeText(region, tensor->layout.globalShape);
   }
@@ -152,9 +177,9 @@ Manifest CheckpointWriter::makeManifest(int64_t step) const {
     SavedTensor saved = {tensor.name, safetensorsName(layout.type), layout.globalShape, {}};
     for (int64_t rank = 0; rank < program.rankCount(); ++rank) {
       std::vector<int64_t> coordinates = program.coordinatesOf(rank);
-      if (holdsFirstCopy(layout, coordinates)) {
+      if (saves(layout, coordinates)) {
         saved.pieces.push_back(
-            {localRegion(layout, program.mesh, coordinates), shards[size_t(rank)]});
+            {dataRegion(layout, program.mesh, coordinates), shards[size_t(rank)]});
       }
     }
     manifest.tensors.push_back(std::move(saved));

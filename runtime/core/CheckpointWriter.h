@@ -45,6 +45,10 @@ private:
   using Receipt = std::array<int64_t, 3>;
 
   bool meet();
+  /// Whether the rank at `coordinates` writes its piece.
+  bool saves(const TensorLayout &layout, std::span<const int64_t> coordinates) const;
+  /// Brings those contents that are padded up to date.
+  void pack();
   bool writeShard(int64_t step, std::string &error);
   bool writePortion(uint64_t begin, uint64_t end, std::string &error);
   bool put(std::span<const char> bytes, std::string &error);
@@ -59,9 +63,11 @@ private:
   Communicator &link;
   const uint64_t portion;
 
-  /// The tensors that this rank writes, and their bytes in its arena.
+  /// The tensors that this rank writes, and their bytes: in its arena, or, of a tensor that is
+  /// padded, copied without padding to `packed`, which is empty for others.
   std::vector<const NamedTensor *> tensors;
   std::vector<std::span<const char>> contents;
+  std::vector<std::vector<char>> packed;
   /// The most bytes of tensors that any rank writes.
   uint64_t longest = 0;
 

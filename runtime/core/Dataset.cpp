@@ -94,13 +94,15 @@ bool Dataset::readRow(uint64_t sample, const InputPiece &piece, char *out,
                       std::string &error) const {
   int64_t shift = piece.field == DataField::Targets ? 1 : 0;
   auto *ids = reinterpret_cast<int32_t *>(out);
-  return read(sample, piece.offset[1] + shift, {ids, size_t(piece.shape[1])}, error);
+  return read(sample, piece.offset[1] + shift, {ids, size_t(piece.filled[1])}, error);
 }
 
 bool Sampler::fill(int64_t number, int64_t batch, const InputPiece &piece, char *out,
                    std::string &error) const {
   for (int64_t row = 0; row < piece.shape[0]; ++row) {
-    uint64_t sample = sampleAt(uint64_t(number * batch + piece.offset[0] + row));
+    // Padding has the last sample, with which a model can do something.
+    uint64_t sample =
+        sampleAt(uint64_t(number * batch + std::min(piece.offset[0] + row, batch - 1)));
     if (!source->readRow(sample, piece, out + size_t(row) * piece.rowBytes(), error)) {
       return false;
     }

@@ -79,8 +79,9 @@ public:
   /// Number in the file of global sample `index`. In the order of the file there is one epoch.
   uint64_t sampleAt(uint64_t index) const;
 
-  /// Writes a rank's piece of batch `number`, which has `batch` rows, to `out`. Fails as
-  /// `SampleSource::readRow` does. Allocates nothing unless it fails.
+  /// Writes a rank's piece of batch `number`, which has `batch` rows, to `out`. Rows of padding are
+  /// copies of the last row; other padding stays as it is. Fails as `SampleSource::readRow` does.
+  /// Allocates nothing unless it fails.
   bool fill(int64_t number, int64_t batch, const InputPiece &piece, char *out,
             std::string &error) const;
 

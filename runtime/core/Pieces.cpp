@@ -11,7 +11,7 @@
 #include "core/CheckedMath.h"
 
 #include <algorithm>
-#include <numeric>
+#include <cstring>
 
 using namespace weft::rt;
 
@@ -19,34 +19,38 @@ uint64_t weft::rt::globalBytes(const TensorLayout &layout) {
   return saturatingMul(elementCount(layout.globalShape), sizeOf(layout.type));
 }
 
-/// Bytes from the beginning of the whole tensor to the piece's first element.
-static int64_t pieceStart(const TensorLayout &layout, std::span<const Axis> mesh,
-                          std::span<const int64_t> coordinates) {
-  std::vector<int64_t> offset = localOffset(layout, mesh, coordinates);
-  std::vector<int64_t> strides = rowMajorStrides(layout.globalShape);
-  return std::inner_product(offset.begin(), offset.end(), strides.begin(), int64_t(0)) *
-         int64_t(sizeOf(layout.type));
+static Region wholeRegion(const TensorLayout &layout) {
+  return {std::vector<int64_t>(layout.globalShape.size(), 0), layout.globalShape};
 }
 
 void weft::rt::gatherPiece(const TensorLayout &layout, std::span<const Axis> mesh,
                            std::span<const int64_t> coordinates, const void *local, void *global) {
-  std::vector<int64_t> shape = localShape(layout, mesh);
-  Box box(shape, rowMajorStrides(shape), rowMajorStrides(layout.globalShape));
-  box.copy(local, static_cast<char *>(global) + pieceStart(layout, mesh, coordinates),
-           sizeOf(layout.type));
+  copyOverlap(localRegion(layout, mesh, coordinates), local, wholeRegion(layout), global,
+              sizeOf(layout.type));
 }
 
 void weft::rt::scatterPiece(const TensorLayout &layout, std::span<const Axis> mesh,
                             std::span<const int64_t> coordinates, const void *global, void *local) {
-  std::vector<int64_t> shape = localShape(layout, mesh);
-  Box box(shape, rowMajorStrides(layout.globalShape), rowMajorStrides(shape));
-  box.copy(static_cast<const char *>(global) + pieceStart(layout, mesh, coordinates), local,
-           sizeOf(layout.type));
+  Region own = localRegion(layout, mesh, coordinates);
+  if (!layout.paddedShape.empty()) {
+    std::memset(local, 0, elementCount(own.shape) * sizeOf(layout.type));
+  }
+  copyOverlap(wholeRegion(layout), global, own, local, sizeOf(layout.type));
 }
 
 Region weft::rt::localRegion(const TensorLayout &layout, std::span<const Axis> mesh,
                              std::span<const int64_t> coordinates) {
   return {localOffset(layout, mesh, coordinates), localShape(layout, mesh)};
+}
+
+Region weft::rt::dataRegion(const TensorLayout &layout, std::span<const Axis> mesh,
+                            std::span<const int64_t> coordinates) {
+  Region region = localRegion(layout, mesh, coordinates);
+  for (size_t dim = 0; dim < region.shape.size(); ++dim) {
+    int64_t left = std::max(layout.globalShape[dim] - region.offset[dim], int64_t(0));
+    region.shape[dim] = std::min(region.shape[dim], left);
+  }
+  return region;
 }
 
 void weft::rt::copyOverlap(const Region &from, const void *source, const Region &to, void *target,

@@ -15,12 +15,13 @@ namespace weft::rt {
 /// Bytes of the whole tensor.
 uint64_t globalBytes(const TensorLayout &layout);
 
-/// Copies the piece of the rank at `coordinates` from its buffer into the whole tensor.
+/// Copies the piece of the rank at `coordinates`, without padding, from its buffer into the whole
+/// tensor.
 /// Pieces of ranks for which `holdsFirstCopy` do not overlap, so they may copy at once.
 void gatherPiece(const TensorLayout &layout, std::span<const Axis> mesh,
                  std::span<const int64_t> coordinates, const void *local, void *global);
 
-/// The other way round.
+/// The other way round; padding becomes zero.
 void scatterPiece(const TensorLayout &layout, std::span<const Axis> mesh,
                   std::span<const int64_t> coordinates, const void *global, void *local);
 
@@ -30,9 +31,13 @@ struct Region {
   std::vector<int64_t> offset, shape;
 };
 
-/// The region that the rank at `coordinates` holds.
+/// The region that the rank at `coordinates` holds, padding included.
 Region localRegion(const TensorLayout &layout, std::span<const Axis> mesh,
                    std::span<const int64_t> coordinates);
+
+/// The same without padding; the shape has a 0 where the rank holds nothing else.
+Region dataRegion(const TensorLayout &layout, std::span<const Axis> mesh,
+                  std::span<const int64_t> coordinates);
 
 /// Copies what two regions of one tensor have in common from the memory of one to that of the
 /// other.

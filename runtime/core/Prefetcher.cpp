@@ -8,6 +8,7 @@
 #include "core/Prefetcher.h"
 
 #include "core/CheckedMath.h"
+#include "core/Pieces.h"
 #include "core/Text.h"
 
 #include <algorithm>
@@ -35,8 +36,10 @@ Prefetcher::~Prefetcher() {
 }
 
 void Prefetcher::addInput(int64_t rank, const NamedTensor &input) {
-  Piece piece = {{*dataField(input.name), input.layout.type, localShape(input.layout, program.mesh),
-                  localOffset(input.layout, program.mesh, program.coordinatesOf(rank))},
+  std::vector<int64_t> coordinates = program.coordinatesOf(rank);
+  Region held = localRegion(input.layout, program.mesh, coordinates);
+  Piece piece = {{*dataField(input.name), input.layout.type, held.shape, held.offset,
+                  dataRegion(input.layout, program.mesh, coordinates).shape},
                  {}};
   auto isSame = [&](const Piece &other) { return other.input == piece.input; };
   auto found = std::find_if(pieces.begin(), pieces.end(), isSame);

@@ -112,7 +112,7 @@ std::vector<int64_t> weft::rt::groupOf(int64_t rank, std::span<const uint32_t> a
 }
 
 std::vector<int64_t> weft::rt::localShape(const TensorLayout &layout, std::span<const Axis> mesh) {
-  std::vector<int64_t> shape = layout.globalShape;
+  std::vector<int64_t> shape = layout.cutShape();
   for (size_t dim = 0; dim < shape.size(); ++dim) {
     for (uint32_t axis : layout.dimAxes[dim]) {
       shape[dim] /= mesh[axis].size;

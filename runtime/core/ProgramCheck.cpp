@@ -103,10 +103,20 @@ bool Checker::checkAxes(const std::string &name, std::span<const uint32_t> axes)
   return true;
 }
 
+/// Whether a tensor of shape `inner`, which is not `outer`, lies in one of shape `outer`.
+static bool isPadding(const std::vector<int64_t> &outer, const std::vector<int64_t> &inner) {
+  return outer.size() == inner.size() && outer != inner &&
+         std::equal(inner.begin(), inner.end(), outer.begin(), std::less_equal<>());
+}
+
 bool Checker::checkLayout(const std::string &name, const TensorLayout &layout) {
   if (layout.dimAxes.size() != layout.globalShape.size()) {
     return fail(error, name, " has ", layout.globalShape.size(), " dimensions but axes for ",
                 layout.dimAxes.size());
+  }
+  if (!layout.paddedShape.empty() && !isPadding(layout.paddedShape, layout.globalShape)) {
+    return fail(error, name, " has the shape ", shapeText(layout.globalShape), " and the padded ",
+                "shape ", shapeText(layout.paddedShape), ", expected a larger one");
   }
   std::vector<uint32_t> used;
   for (const std::vector<uint32_t> &axes : layout.dimAxes) {
@@ -116,7 +126,7 @@ bool Checker::checkLayout(const std::string &name, const TensorLayout &layout) {
     return false;
   }
   for (size_t dim = 0; dim < layout.globalShape.size(); ++dim) {
-    int64_t size = layout.globalShape[dim];
+    int64_t size = layout.cutShape()[dim];
     uint64_t pieces = groupSize(program, layout.dimAxes[dim]);
     if (size < 0 || uint64_t(size) % pieces != 0) {
       return fail(error, name, " has ", size, " in dimension ", dim,

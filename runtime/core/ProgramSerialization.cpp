@@ -35,7 +35,9 @@ void fields(auto &visit, Is<Axis> auto &x) { visit(x.name, x.size); }
 void fields(auto &visit, Is<Buffer> auto &x) {
   visit(x.bytes, x.offset, x.kind, x.persistent, x.type);
 }
-void fields(auto &visit, Is<TensorLayout> auto &x) { visit(x.type, x.globalShape, x.dimAxes); }
+void fields(auto &visit, Is<TensorLayout> auto &x) {
+  visit(x.type, x.globalShape, x.dimAxes, x.paddedShape);
+}
 void fields(auto &visit, Is<NamedTensor> auto &x) { visit(x.name, x.layout, x.buffer); }
 void fields(auto &visit, Is<Kernel> auto &x) { visit(x.name, x.kind, x.detail); }
 void fields(auto &visit, Is<Product> auto &x) {

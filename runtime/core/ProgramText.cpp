@@ -20,11 +20,14 @@ std::string axesText(const Program &program, std::span<const uint32_t> axes) {
   return text + "}";
 }
 
-/// "f32 [8{data}, 64]".
+/// "f32 [8{data}, 64]"; "f32 [7 of 8{data}, 64]" of a tensor that is padded.
 std::string layoutText(const Program &program, const TensorLayout &layout) {
   std::string text = std::string(nameOf(layout.type)) + " [";
   for (size_t dim = 0; dim < layout.globalShape.size(); ++dim) {
     text += (dim ? ", " : "") + std::to_string(layout.globalShape[dim]);
+    if (layout.cutShape()[dim] != layout.globalShape[dim]) {
+      text += " of " + std::to_string(layout.cutShape()[dim]);
+    }
     if (!layout.dimAxes[dim].empty()) {
       text += axesText(program, layout.dimAxes[dim]);
     }

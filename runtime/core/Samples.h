@@ -31,11 +31,12 @@ enum class DataField : uint8_t { Tokens, Targets, Images, Labels };
 std::optional<DataField> dataField(std::string_view name);
 
 /// A rank's part of an input: `shape` elements from `offset` on in each dimension, the first of
-/// which is the batch.
+/// which is the batch. Only the first `filled` of them in each dimension are data; others are
+/// padding: of the batch copies of its last row.
 struct InputPiece {
   DataField field = DataField::Tokens;
   ElementType type = ElementType::I32;
-  std::vector<int64_t> shape, offset;
+  std::vector<int64_t> shape, offset, filled;
 
   bool operator==(const InputPiece &) const = default;
   /// Bytes of one row.

@@ -31,10 +31,19 @@ public:
   void observe(int64_t, uint32_t, const void *) override {}
 };
 
-/// The small program's ranks. Element i of "table" is i, of its momentum 1000 + i.
+/// The small program's ranks. Element i of "table" is i, of its momentum 1000 + i. Elements from
+/// `length` on are padding, and zero.
 class Cluster {
 public:
-  explicit Cluster(int64_t data, int64_t model) : program(makeToy(data, model)) {
+  explicit Cluster(int64_t data, int64_t model, int64_t length = kToyVocabulary)
+      : program(makeToy(data, model)), length(length) {
+    for (TensorLayout *layout :
+         {&program.parameters[0].layout, &program.optimizerState[0].layout}) {
+      layout->globalShape = {length};
+      if (length < kToyVocabulary) {
+        layout->paddedShape = {kToyVocabulary};
+      }
+    }
     for (int64_t rank = 0; rank < program.rankCount(); ++rank) {
       executors.push_back(std::make_unique<Executor>(program, kToyKernels, rank));
     }
@@ -57,12 +66,14 @@ public:
     double *table = static_cast<double *>(executor.address(program.parameters[0].buffer));
     double *momentum = static_cast<double *>(executor.address(program.optimizerState[0].buffer));
     for (int64_t i = 0; i < region.shape[0]; ++i) {
-      visit(table[i], double(region.offset[0] + i));
-      visit(momentum[i], 1000.0 + double(region.offset[0] + i));
+      int64_t place = region.offset[0] + i;
+      visit(table[i], place < length ? double(place) : 0.0);
+      visit(momentum[i], place < length ? 1000.0 + double(place) : 0.0);
     }
   }
 
   Program program;
+  const int64_t length;
   std::vector<std::unique_ptr<Executor>> executors;
 };
 
@@ -75,7 +86,7 @@ protected:
              int64_t step = kStep) {
     CheckpointFolder place;
     ASSERT_TRUE(place.open(folder.file("ck"), error)) << error;
-    Cluster cluster(data, model);
+    Cluster cluster(data, model, length);
     std::vector<std::unique_ptr<CheckpointWriter>> writers(cluster.executors.size());
     RunResult result = cluster.run([&](Executor &executor) {
       auto &writer = writers[size_t(executor.rank())];
@@ -88,9 +99,10 @@ protected:
 
   /// Reads it back on another mesh; gives the number of wrong values.
   int64_t wrongValues(const CheckpointReader &reader, int64_t data, int64_t model) {
-    Cluster cluster(data, model);
+    Cluster cluster(data, model, length);
     std::atomic<int64_t> wrong = 0;
     cluster.run([&](Executor &executor) {
+      cluster.forEachValue(executor, [](double &value, double) { value = -1; });
       reader.load(cluster.program, executor);
       cluster.forEachValue(executor,
                            [&](double &value, double expected) { wrong += value != expected; });
@@ -116,6 +128,8 @@ protected:
 
   TemporaryFolder folder;
   std::string error;
+  /// Of the table.
+  int64_t length = kToyVocabulary;
   const RunIdentity run = {"toy", 3, kToyBatch, kToySequence, DataIdentity{"bytes", 4000}};
 };
 
@@ -133,6 +147,26 @@ TEST_F(Checkpointing, AnyMeshReadsWhatAnyOtherWrote) {
       EXPECT_TRUE(reader.fits(makeToy(newData, newModel), error)) << error;
       EXPECT_EQ(wrongValues(reader, newData, newModel), 0)
           << data << "x" << model << " to " << newData << "x" << newModel;
+    }
+  }
+}
+
+TEST_F(Checkpointing, PaddingIsNotKept) {
+  for (int64_t some : {250, 190}) { // Of 190, the last of four ranks has none.
+    length = some;
+    for (int64_t model : {1, 2, 4}) {
+      write(2, model);
+      CheckpointReader reader;
+      ASSERT_TRUE(reader.open(path("step-00000007"), kStep, CheckpointReader::Check::Bytes, error))
+          << error;
+      EXPECT_EQ(reader.manifest().tensors[0].shape, std::vector<int64_t>{some});
+      EXPECT_EQ(reader.manifest().shards.size(), size_t(some == 190 && model == 4 ? 3 : model));
+      EXPECT_FALSE(reader.fits(makeToy(1, 2), error)); // Of 256, without padding.
+      for (int64_t newModel : {1, 2, 4}) {
+        EXPECT_TRUE(reader.fits(Cluster(1, newModel, some).program, error)) << error;
+        EXPECT_EQ(wrongValues(reader, 1, newModel), 0)
+            << some << ": " << model << " to " << newModel;
+      }
     }
   }
 }

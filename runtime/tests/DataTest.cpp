@@ -113,7 +113,7 @@ TEST_F(Data, PiecesOfRanksMakeUpTheBatch) {
   for (int64_t shift : {0, 1}) {
     std::vector<int32_t> all(24), piece(6);
     InputPiece part{
-        shift ? DataField::Targets : DataField::Tokens, ElementType::I32, {4, 6}, {0, 0}};
+        shift ? DataField::Targets : DataField::Tokens, ElementType::I32, {4, 6}, {0, 0}, {4, 6}};
     ASSERT_TRUE(sampler.fill(5, 4, part, reinterpret_cast<char *>(all.data()), error));
     for (int64_t row = 0; row < 4; ++row) {
       for (int64_t column = 0; column < 6; ++column) {
@@ -126,6 +126,24 @@ TEST_F(Data, PiecesOfRanksMakeUpTheBatch) {
     ASSERT_TRUE(sampler.fill(5, 4, part, reinterpret_cast<char *>(piece.data()), error));
     EXPECT_THAT(piece, ElementsAre(all[15], all[16], all[17], all[21], all[22], all[23]));
   }
+}
+
+TEST_F(Data, PaddingIsCopiesOfTheLastSample) {
+  std::string content(1000, 0);
+  for (size_t i = 0; i < content.size(); ++i) {
+    content[i] = char(i * 7);
+  }
+  openBytes(content, 6);
+  Sampler sampler(data, 0, data.sampleCount(), 3);
+  std::string error;
+  std::vector<int32_t> piece(6, -1);
+  InputPiece part{DataField::Tokens, ElementType::I32, {2, 3}, {2, 4}, {1, 2}};
+  ASSERT_TRUE(sampler.fill(5, 3, part, reinterpret_cast<char *>(piece.data()), error));
+  EXPECT_EQ(piece[0], uint8_t(content[sampler.sampleAt(17) * 6 + 4]));
+  EXPECT_EQ(piece[3], piece[0]);
+  EXPECT_EQ(piece[4], piece[1]);
+  EXPECT_EQ(piece[2], -1);
+  EXPECT_EQ(piece[5], -1);
 }
 
 TEST_F(Data, RefusesFilesThatCannotBeTrainedOn) {
@@ -248,6 +266,34 @@ TEST(Pieces, GatherAndScatterAreInverse) {
       gatherPiece(layout, mesh, coordinates, piece.data(), gathered.data());
     }
   }
+  EXPECT_EQ(gathered, whole);
+}
+
+TEST(Pieces, PaddingIsNoPartOfTheWhole) {
+  const std::vector<Axis> mesh = {{"a", 2}, {"b", 3}};
+  const TensorLayout layout = {ElementType::I32, {4, 3}, {{1}, {0}}, {6, 4}};
+  Program ranks;
+  ranks.mesh = mesh;
+  std::vector<int32_t> whole(12), gathered(12, -1);
+  std::iota(whole.begin(), whole.end(), 1);
+  int64_t held = 0;
+  for (int64_t rank = 0; rank < 6; ++rank) {
+    std::vector<int64_t> coordinates = ranks.coordinatesOf(rank);
+    std::vector<int32_t> piece(4, -1);
+    scatterPiece(layout, mesh, coordinates, whole.data(), piece.data());
+    Region data = dataRegion(layout, mesh, coordinates);
+    held += data.shape[0] * data.shape[1];
+    if (rank == 4) { // Rows 2 and 3 of columns 2 and 3, of which the latter is padding.
+      EXPECT_THAT(piece, ElementsAre(9, 0, 12, 0));
+      EXPECT_THAT(data.shape, ElementsAre(2, 1));
+    }
+    if (rank == 5) {
+      EXPECT_THAT(piece, ElementsAre(0, 0, 0, 0));
+      EXPECT_THAT(data.shape, ElementsAre(0, 1));
+    }
+    gatherPiece(layout, mesh, coordinates, piece.data(), gathered.data());
+  }
+  EXPECT_EQ(held, 12);
   EXPECT_EQ(gathered, whole);
 }
 

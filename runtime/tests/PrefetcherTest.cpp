@@ -46,7 +46,8 @@ protected:
     const TensorLayout &layout = program.inputs[number].layout;
     InputPiece piece = {number == 0 ? DataField::Tokens : DataField::Targets, layout.type,
                         localShape(layout, program.mesh),
-                        localOffset(layout, program.mesh, executor.coordinates())};
+                        localOffset(layout, program.mesh, executor.coordinates()),
+                        localShape(layout, program.mesh)};
     std::vector<int32_t> tokens(piece.bytes() / sizeof(int32_t));
     std::string error;
     EXPECT_TRUE(batch.sampler->fill(batch.number, kToyBatch, piece,

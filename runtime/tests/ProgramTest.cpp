@@ -45,8 +45,18 @@ TEST(Layouts, CutDimensionsMajorToMinor) {
   EXPECT_THAT(localOffset(layout, mesh, coordinates), ElementsAre(10, 0));
 }
 
+TEST(Layouts, PiecesOfWhatIsPaddedAreEqual) {
+  const std::vector<Axis> mesh = {{"a", 2}, {"b", 3}};
+  TensorLayout layout = {ElementType::F32, {10, 5}, {{1, 0}, {}}, {12, 5}};
+  EXPECT_THAT(localShape(layout, mesh), ElementsAre(2, 5));
+  const int64_t coordinates[] = {1, 2};
+  EXPECT_THAT(localOffset(layout, mesh, coordinates), ElementsAre(10, 0));
+}
+
 TEST(Bytes, RoundTrip) {
   Program program = makeToy(2, 2);
+  program.parameters[0].layout.globalShape = {250};
+  program.parameters[0].layout.paddedShape = {256};
   program.products.push_back(
       {ElementType::BF16, true, false, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, true});
   program.step[0].cost = {3, 4, 5};
@@ -192,6 +202,12 @@ const Fault kFaults[] = {
      "tensor 'table' uses mesh axis 'model' twice"},
     {[](Program &p) { p.parameters[0].layout.globalShape = {255}; },
      "255 in dimension 0, which does not divide into 2 pieces"},
+    {[](Program &p) { p.parameters[0].layout.paddedShape = {256}; },
+     "has the shape [256] and the padded shape [256], expected a larger one"},
+    {[](Program &p) { p.parameters[0].layout.paddedShape = {255}; },
+     "has the shape [256] and the padded shape [255], expected a larger one"},
+    {[](Program &p) { p.parameters[0].layout.paddedShape = {257}; },
+     "257 in dimension 0, which does not divide into 2 pieces"},
     {[](Program &p) { p.parameters[0].layout.globalShape = {512}; },
      "tensor 'table' needs 2048 bytes in buffer 0, which has 1024"},
     {[](Program &p) { p.parameters[0].layout.type = ElementType::F32; },

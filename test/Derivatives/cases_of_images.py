@@ -49,6 +49,11 @@ SHAPES = [
          {"z": "batch=2 n=6"}, """
         %p = weft.contract "bf,nf->bn"(%x, %y) : (!x, !y) -> !v
         %z = weft.concat %p, %v dim 1 : !v, !v -> !z"""),
+    Case("split/middle", {"x": "batch=2 s=4 ffn=2"},
+         {"y": "batch=2 s=1 ffn=2", "z": "batch=2 s=3 ffn=2"}, """
+        %y, %z = weft.split %x dim 1 : !x -> !y, !z"""),
+    Case("split/one part unused", {"x": "batch=2 s=6"}, {"z": "batch=2 s=2"}, """
+        %y, %z, %v = weft.split %x dim 1 : !x -> !y, !z, !y""", types={"y": "batch=2 n=2"}),
     Case("extract/strides", {"x": "batch=2 s=7 ffn=2"}, {"z": "batch=2 s=2 ffn=2"}, """
         %z = weft.extract %x from [0, 1, 0] by [1, 3, 1] : !x -> !z"""),
     Case("extract/cut dimension", {"x": "batch=2 ffn=4"}, {"z": "batch=2 ffn=2"}, """

@@ -247,3 +247,50 @@ func.func private @inner(%x: tensor<4xf64>) -> tensor<4xf64> {
   %0 = weft.contract "a,a->a" (%x, %x) : (tensor<4xf64>, tensor<4xf64>) -> tensor<4xf64>
   return %0 : tensor<4xf64>
 }
+
+// -----
+
+// What backward needs of later values is single numbers only, so it stands behind its forward, and the
+// gradient of what all take is added up on the way.
+
+#none = affine_map<() -> ()>
+weft.variable parameter @table ["hidden"] : tensor<4xf64>
+weft.variable input @first ["batch"] : tensor<4xf64>
+weft.variable input @second ["batch"] : tensor<4xf64>
+
+// CHECK-LABEL: func.func @step() {
+// CHECK:         %[[W:.*]] = weft.read @table
+// CHECK:         weft.call @part_forward(%{{.*}}, %{{.*}}, %[[W]]) label "part.0"
+// CHECK:         %[[ONE:.*]] = weft.map maps [] -> tensor<f64>
+// CHECK:         %[[FIRST:.*]]:2 = weft.call @part_backward(%{{.*}}) label "part.0 backward"
+// CHECK:         weft.call @part_forward(%{{.*}}, %{{.*}}, %[[W]]) label "part.1"
+// CHECK-NEXT:    %[[SECOND:.*]]:2 = weft.call @part_backward(%{{.*}}) label "part.1 backward"
+// CHECK-NEXT:    %[[SUM:.*]] = weft.map ins(%[[FIRST]]#1, %[[SECOND]]#1
+// CHECK:         weft.observe "loss"
+// CHECK:         weft.observe "gradient/table", %[[SUM]]
+func.func private @part(%number: index, %x: tensor<4xf64>, %w: tensor<4xf64>) -> tensor<f64> {
+  %0 = weft.map ins(%x, %w : tensor<4xf64>, tensor<4xf64>)
+      maps [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>] -> tensor<4xf64> {
+  ^bb0(%a: f64, %b: f64):
+    %c = arith.mulf %a, %b : f64
+    %d = math.exp %c : f64
+    weft.yield %d : f64
+  }
+  %1 = weft.contract "a->"(%0) : (tensor<4xf64>) -> tensor<f64>
+  return %1 : tensor<f64>
+}
+func.func @loss() -> tensor<f64> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %w = weft.read @table : tensor<4xf64>
+  %x = weft.read @first : tensor<4xf64>
+  %y = weft.read @second : tensor<4xf64>
+  %0 = weft.call @part(%c0, %x, %w) label "part.0" : (index, tensor<4xf64>, tensor<4xf64>) -> tensor<f64>
+  %1 = weft.call @part(%c1, %y, %w) label "part.1" : (index, tensor<4xf64>, tensor<4xf64>) -> tensor<f64>
+  %2 = weft.map ins(%0, %1 : tensor<f64>, tensor<f64>) maps [#none, #none] -> tensor<f64> {
+  ^bb0(%a: f64, %b: f64):
+    %c = arith.addf %a, %b : f64
+    weft.yield %c : f64
+  }
+  return %2 : tensor<f64>
+}

@@ -268,3 +268,43 @@ func.func @step() {
   weft.observe "gradient/own", %3 : tensor<2xf64>
   return
 }
+
+// -----
+
+// Muon: what is a matrix has a momentum, which products make orthogonal on the side of the fewer
+// elements, here the columns; the rest is AdamW's, at a rate of its own.
+
+weft.variable parameter @tall ["kv_heads", "head", "hidden"] decay matrix [0, 2] : tensor<2x4x3xf64>
+weft.variable parameter @norm ["hidden"] : tensor<3xf64>
+weft.variable input @step_number [] : tensor<i64>
+// CHECK-DAG: weft.variable optimizer @"momentum/tall" ["kv_heads", "head", "hidden"] : tensor<2x4x3xf64>
+// CHECK-DAG: weft.variable optimizer @"adam_m/norm" ["hidden"] : tensor<3xf64>
+// CHECK-DAG: weft.variable optimizer @"adam_v/norm" ["hidden"] : tensor<3xf64>
+weft.optimizer muon learning_rate 1.0e-1 decay constant warmup 0 steps 1 final 0.0
+    {momentum = 0.9, nesterov, iterations = 2 : i64, other_rate = 0.5}
+
+// CHECK:       func.func private @update(
+// CHECK:         %[[MOVED:.*]]:2 = weft.map ins(%{{.*}}, %{{.*}} : tensor<2x4x3xf64>, tensor<2x4x3xf64>)
+// CHECK:         %[[SQUARES:.*]] = weft.contract "abc,abc->"(%[[MOVED]]#1, %[[MOVED]]#1)
+// CHECK:         %[[X:.*]] = weft.map ins(%[[MOVED]]#1, %[[SQUARES]]
+// CHECK:         %[[GRAM:.*]] = weft.contract "abc,abd->cd"(%[[X]], %[[X]])
+// CHECK:         %[[SQUARE:.*]] = weft.contract "ce,ed->cd"(%[[GRAM]], %[[GRAM]])
+// CHECK:         %[[FACTOR:.*]] = weft.map ins(%[[GRAM]], %[[SQUARE]]
+// CHECK:         %[[PART:.*]] = weft.contract "cd,abd->abc"(%[[FACTOR]], %[[X]])
+// CHECK:         weft.map ins(%[[X]], %[[PART]]
+// CHECK:         weft.contract "abc,abd->cd"
+// CHECK:         weft.contract "cd,abd->abc"
+// CHECK-NOT:     weft.contract
+// CHECK:         math.sqrt
+// CHECK:         arith.constant 5.000000e-01
+// CHECK:         return
+func.func @init() {
+  return
+}
+func.func @step() {
+  %w = weft.read @tall : tensor<2x4x3xf64>
+  %v = weft.read @norm : tensor<3xf64>
+  weft.observe "gradient/tall", %w : tensor<2x4x3xf64>
+  weft.observe "gradient/norm", %v : tensor<3xf64>
+  return
+}

@@ -202,6 +202,8 @@ def shapes(n):
         %z = weft.concat %x, %y dim 1 : !x, !y -> !z""")
     yield case("concat/first", n, {"x": square, "y": square}, {"z": shape(2 * n, n)}, """
         %z = weft.concat %x, %y dim 0 : !x, !y -> !z""")
+    yield case("split/middle", n, {"x": shape(n, n + 1, n)}, {"y": cube, "z": shape(n, 1, n)}, """
+        %y, %z = weft.split %x dim 1 : !x -> !y, !z""")
     yield case("extract/strides", n, {"x": shape(n, 7, n)}, {"z": shape(n, 2, n)}, """
         %z = weft.extract %x from [0, 1, 0] by [1, 3, 1] : !x -> !z""")
     yield case("pad/zeros", n, {"x": shape(n, 3, n)}, {"z": shape(n, 9, n)}, """

@@ -6,8 +6,8 @@
 #===------------------------------------------------------------------------===#
 """Small descriptions, written from a table, and a text to train on.
 
-Sizes divide by every mesh of up to 8 ranks: 8 sequences, 8 key heads, 64 inner elements, 256
-tokens. Each case turns on what the others leave off, so that together they cover the model family.
+Sizes divide by every mesh of 2, 4 or 8 ranks: 8 sequences, 8 key heads, 64 inner elements, 256
+tokens; by none of UNEVEN_MESHES, on which they are padded. Each case turns on what the others leave off, so that together they cover the model family.
 """
 
 import math
@@ -42,9 +42,16 @@ SEQUENCE_MESHES = ["cp=2", "cp=4:ring", "cp=4:gather", "cp=4:all-to-all", "dp=2,
 # What lies where between steps, and between the products that tp cuts.
 HOME_MESHES = ["dp=2,zero=0", "dp=4,zero=1", "dp=4,zero=2", "dp=4,zero=3", "dp=2,tp=2,zero=3",
                "tp=2,sp=true", "tp=4,sp=false", "dp=2,tp=2,sp=true,zero=1", "dp=2,tp=4,sp=true,zero=3"]
+# What does not divide: with 5 ranks, one has nothing but padding of what there are 8 of.
+UNEVEN_MESHES = ["dp=3", "tp=3", "cp=3:ring", "cp=3:gather", "cp=3:all-to-all", "dp=5", "tp=5",
+                 "cp=5:ring", "dp=3,tp=2", "dp=2,cp=3:ring", "tp=3,sp=true",
+                 "dp=2,tp=3,sp=true,zero=1"]
 # Experts over an axis of their own, which cuts the batch too.
 EXPERT_MESHES = ("dp=2", "tp=2", "dp=2,tp=2", "ep=2", "dp=2,ep=2", "ep=2,tp=2", "ep=8",
-                 "dp=2,ep=2,zero=3", "ep=2,cp=2:ring", "ep=2,tp=2,sp=true")
+                 "dp=2,ep=2,zero=3", "ep=2,cp=2:ring", "ep=2,tp=2,sp=true", "tp=3", "tp=5")
+# Fewer key heads than ranks.
+FEW_HEADS_MESHES = ("tp=2", "tp=4", "tp=8", "dp=2,tp=4", "tp=4,sp=true", "cp=2:all-to-all,tp=4",
+                    "dp=2,tp=4,zero=3")
 
 
 def sizes_of(mesh):
@@ -63,7 +70,7 @@ class Case:
     """One model with one recipe, in one precision, and the meshes to split it over."""
 
     family: str  # "gpt2", "llama", "qwen" or "experts"
-    optimizer: str  # "adamw" or "sgd"
+    optimizer: str  # "adamw", "sgd" or "muon"
     dropout: bool
     tied: bool
     precision: str = "F64"
@@ -73,6 +80,8 @@ class Case:
     fp8: bool = False  # products of layers multiply numbers of eight bits
     routing: bool = True  # of families with experts: with losses and capacities
     coarse: bool = False  # takes AdamW's epsilon of the narrower precisions
+    chunks: int = 1  # of each sequence, whose logits follow one another
+    few_heads: bool = False  # of families with groups: 8 query heads on 2 key heads
 
     @property
     def name(self):
@@ -81,6 +90,8 @@ class Case:
         parts += [] if self.attention_biases else ["nobias"]
         parts += ["fp8"] if self.fp8 else []
         parts += [] if self.routing else ["dropless"]
+        parts += [f"chunks{self.chunks}"] if self.chunks > 1 else []
+        parts += ["few"] if self.few_heads else []
         parts += ["narrow"] if self.reduction == "BF16" else []
         return "-".join(parts + (["coarse"] if self.coarse else []))
 
@@ -186,6 +197,10 @@ clip_norm: 1.0
 schedule { peak_learning_rate: 0.2 warmup_steps: 2 decay: LINEAR final_learning_rate_fraction: 0.2 }
 z_loss: 1e-3
 """,
+    "muon": """muon { momentum: 0.9 SCALE}
+schedule { peak_learning_rate: 0.02 warmup_steps: 3 decay: COSINE }
+clip_norm: 1.0
+""",
 }
 
 
@@ -203,6 +218,8 @@ initialization {{ standard_deviation: 0.08 }}
     if not case.attention_biases:
         text = text.replace("attention_biases: true\n", "").replace(
             "attention_output_bias: false\n", "")
+    if case.few_heads:
+        text = text.replace("heads: 16\nkv_heads: 8\n", "heads: 8\nkv_heads: 2\n")
     if case.dropout:
         text += "dropout: 0.1\n"
         # Heads are split over tp, so these masks are the ones that a wrong index would change.
@@ -215,13 +232,16 @@ def recipe_text(case):
     epsilon = "epsilon: 1e-6 " if case.precision != "F64" or case.coarse else ""
     mixed = f"mixed {{ reduction: {case.reduction} }}\n" if case.precision == "BF16" else ""
     mixed += "fp8 {}\n" if case.fp8 else ""
+    mixed += f"loss_chunks: {case.chunks}\n" if case.chunks > 1 else ""
     if case.routing:
         mixed += ROUTINGS.get((case.family, case.tied), "")
+    optimizer = OPTIMIZERS[case.optimizer].replace("EPSILON", epsilon).replace(
+        "SCALE", "" if case.tied else "scale: SPECTRAL nesterov: false adamw_rate: 0.3 ")
     return f"""version: 1
 sequence_length: 16
 global_batch_sequences: 8
 precision: {case.precision}
-{mixed}{OPTIMIZERS[case.optimizer].replace("EPSILON", epsilon)}steps: {STEPS}
+{mixed}{optimizer}steps: {STEPS}
 """
 
 
@@ -273,7 +293,7 @@ def write(case, folder):
 def all_cases():
     """Every combination, in both precisions, on every mesh."""
     return [Case(family, optimizer, dropout, tied, precision,
-                 tuple(ALL_MESHES + SEQUENCE_MESHES + HOME_MESHES))
+                 tuple(ALL_MESHES + SEQUENCE_MESHES + HOME_MESHES + UNEVEN_MESHES))
             for precision in ("F64", "F32") for family in FAMILIES for optimizer in OPTIMIZERS
             for tied in (True, False) for dropout in (True, False)]
 
@@ -289,12 +309,21 @@ def default_cases():
         Case("experts", "adamw", False, True, meshes=EXPERT_MESHES),
         Case("experts", "sgd", False, False, meshes=EXPERT_MESHES),
         Case("experts", "adamw", False, False, meshes=EXPERT_MESHES, routing=False),
+        Case("llama", "muon", False, True,
+             meshes=("dp=2", "tp=2", "cp=2:ring", "dp=2,tp=2,zero=1", "dp=2,tp=2,sp=true,zero=3")),
+        Case("experts", "muon", False, False, meshes=("dp=2", "ep=2,tp=2", "dp=2,ep=2,zero=3")),
+        Case("llama", "sgd", False, True, chunks=4,
+             meshes=("dp=2", "tp=2", "cp=2:ring", "dp=2,tp=2,sp=true,zero=1")),
     ]
     # One case of GPT-2 and one of Llama over every mesh; float32 where the two differ most.
-    chosen[0] = replace(chosen[0], meshes=tuple(ALL_MESHES + SEQUENCE_MESHES + HOME_MESHES))
-    chosen[3] = replace(chosen[3], meshes=tuple(ALL_MESHES + ["cp=8", "cp=8:ring"]))
+    chosen[0] = replace(chosen[0], meshes=tuple(ALL_MESHES + SEQUENCE_MESHES + HOME_MESHES
+                                                + UNEVEN_MESHES))
+    chosen[3] = replace(chosen[3], meshes=tuple(ALL_MESHES + ["cp=8", "cp=8:ring"]
+                                                + UNEVEN_MESHES))
     # One with a window.
-    chosen[4] = replace(chosen[4], meshes=chosen[4].meshes + ("cp=4:ring", "cp=2:ring,tp=4"))
+    chosen[4] = replace(chosen[4], meshes=chosen[4].meshes + ("cp=4:ring", "cp=2:ring,tp=4",
+                                                              "cp=3:ring", "dp=3,tp=2"))
+    chosen.append(replace(chosen[3], few_heads=True, meshes=FEW_HEADS_MESHES))
     return chosen + [replace(case, precision="F32", meshes=("dp=2,tp=2",))
                      for case in (chosen[1], chosen[2])]
 
@@ -302,8 +331,9 @@ def default_cases():
 def fp8_cases():
     """Each family with products of eight bits. In float64, where what ranks do differently is too
     small to move a number to another one of eight bits."""
-    return [Case("gpt2", "adamw", True, True, fp8=True),
-            Case("llama", "sgd", False, False, fp8=True)]
+    meshes = ("dp=2", "tp=2", "dp=2,tp=2", "dp=3", "tp=3", "cp=3:ring")
+    return [Case("gpt2", "adamw", True, True, fp8=True, meshes=meshes),
+            Case("llama", "sgd", False, False, fp8=True, meshes=meshes)]
 
 
 def bf16_cases():
@@ -312,6 +342,6 @@ def bf16_cases():
     All with AdamW. The SGD above goes so fast that its loss rises in between, by a tenth at step 11
     of the llama case; there what rounding changes grows a hundredfold, on one rank as on several,
     and which runs are thrown far is chance."""
-    chosen = [Case("gpt2", "adamw", True, True, "BF16", tuple(ALL_MESHES)),
+    chosen = [Case("gpt2", "adamw", True, True, "BF16", tuple(ALL_MESHES + ["dp=3", "tp=3"])),
               Case("llama", "adamw", False, False, "BF16", tuple(ALL_MESHES + SEQUENCE_MESHES))]
     return chosen + [replace(chosen[1], reduction="BF16", meshes=("dp=2", "tp=2", "dp=2,tp=2"))]

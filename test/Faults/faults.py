@@ -224,12 +224,16 @@ def descriptions(bench):
 
 def plans(bench):
     """Splits that do not fit."""
-    indivisible = [r"--pin: tp=3 does not divide kv_heads=2, use one of 1, 2",
-                   r"--pin: tp=3 does not divide ffn=16, use one of 1, 2, 4",
-                   r"--pin: tp=3 does not divide vocab=128, use one of 1, 2, 4"]
-    bench.compile("heads not divisible by tp", indivisible, "--pin", "tp=3")
-    bench.compile("batch not divisible by dp",
-                  r"--pin: dp=3 does not divide batch=4, use one of 1, 2, 4", "--pin", "dp=3")
+    bench.compile("fewer heads than ranks of tp",
+                  r"--pin: tp=3 cuts kv_heads=2 into more pieces than it has elements, use at most 2",
+                  "--pin", "tp=3")
+    bench.compile("hidden not divisible by dp",
+                  r"--pin: dp=3 does not divide hidden=8, use one of 1, 2, 4", "--pin",
+                  "dp=3,zero=1")
+    bench.write("unpadded.textproto", "version: 1 padding: false mesh { axis { name: 'a' size: 3 } }\n"
+                "sharding { dimension: 'batch' axes: 'a' }\n")
+    bench.compile("batch that shall not be padded", r"unpadded\.textproto:2:1: axes: a=3 does not "
+                  r"divide batch=4, use one of 1, 2, 4", "--plan", "unpadded.textproto")
     bench.compile("more ranks than the machine has",
                   r"--pin: dp=4 \* tp=2 need 8 devices, machine laptop has 4", "--pin", "dp=4",
                   "--pin", "tp=2")

@@ -139,12 +139,16 @@ class Recipe:
     global_batch: int
     steps: int
     precision: str = "F32"
-    optimizer: str = "adamw"  # or "sgd"
+    optimizer: str = "adamw"  # or "sgd", "muon"
     beta1: float = 0.9
     beta2: float = 0.95
     epsilon: float = 1e-8
     momentum: float = 0.0
     weight_decay: float = 0.0
+    nesterov: bool = True
+    iterations: int = 5
+    scale: str = "RMS"
+    adamw_rate: float = 1.0
     peak_learning_rate: float = 1e-3
     warmup_steps: int = 0
     decay: str = "COSINE"
@@ -200,9 +204,10 @@ def parse_model(text):
 def parse_recipe(text):
     """The recipe of a description in text form. Refuses fields it does not know."""
     plain = ("sequence_length", "steps", "precision", "clip_norm", "z_loss", "seed")
+    # In how many parts logits are made changes no result.
     fields = _known(text_format.parse(text), "recipe", plain + (
-        "version", "global_batch_sequences", "global_batch_tokens", "adamw", "sgd", "schedule",
-        "fp8", "routing"))
+        "version", "loss_chunks", "global_batch_sequences", "global_batch_tokens", "adamw", "sgd", "muon",
+        "schedule", "fp8", "routing"))
     values = {name: fields[name] for name in plain if name in fields}
     if "fp8" in fields:
         fp8 = _known(fields["fp8"], "fp8", ("values", "gradients"))
@@ -214,11 +219,14 @@ def parse_recipe(text):
         values["global_batch"] = fields["global_batch_tokens"] // fields["sequence_length"]
     else:
         values["global_batch"] = fields["global_batch_sequences"]
-    values["optimizer"] = "sgd" if "sgd" in fields else "adamw"
-    if values["optimizer"] == "adamw":
+    values["optimizer"] = next(name for name in ("adamw", "sgd", "muon") if name in fields)
+    if values["optimizer"] != "sgd":
         values["weight_decay"] = 0.1
+    if values["optimizer"] == "muon":
+        values["momentum"] = 0.95
     values.update(_known(fields[values["optimizer"]], values["optimizer"],
-                         ("beta1", "beta2", "epsilon", "weight_decay", "momentum")))
+                         ("beta1", "beta2", "epsilon", "weight_decay", "momentum", "nesterov",
+                          "iterations", "scale", "adamw_rate")))
     values.update(_known(fields["schedule"], "schedule", (
         "peak_learning_rate", "warmup_steps", "decay", "final_learning_rate_fraction")))
     return Recipe(**values)

@@ -1,4 +1,4 @@
-#===- optimizer.py - learning rate, clipping, AdamW and SGD ----------------===#
+#===- optimizer.py - learning rate, clipping, optimizers ----------------===#
 #
 # Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -49,8 +49,9 @@ class AdamW:
         self.m = {name: np.zeros_like(w) for name, w in weights.items()}
         self.v = {name: np.zeros_like(w) for name, w in weights.items()}
 
-    def update(self, weights, gradients, step):
-        recipe, rate, t = self.recipe, learning_rate(self.recipe, step), step + 1
+    def update(self, weights, gradients, step, rate=None):
+        recipe, t = self.recipe, step + 1
+        rate = learning_rate(recipe, step) if rate is None else rate
         for name, g in gradients.items():
             self.m[name] = recipe.beta1 * self.m[name] + (1.0 - recipe.beta1) * g
             self.v[name] = recipe.beta2 * self.v[name] + (1.0 - recipe.beta2) * g**2
@@ -63,6 +64,53 @@ class AdamW:
     def state(self):
         return {**{"adam_m/" + n: m for n, m in self.m.items()},
                 **{"adam_v/" + n: v for n, v in self.v.items()}}
+
+
+class Muon:
+    """Jordan et al. 2024, with the scale of Liu et al. 2025; what is no matrix is AdamW's."""
+
+    def __init__(self, recipe, weights):
+        self.recipe = recipe
+        self.momentum = {name: np.zeros_like(w) for name, w in weights.items() if is_matrix(name)}
+        self.others = AdamW(recipe, {n: w for n, w in weights.items() if not is_matrix(n)})
+
+    def update(self, weights, gradients, step):
+        recipe, rate = self.recipe, learning_rate(self.recipe, step)
+        self.others.update(weights, {n: g for n, g in gradients.items() if not is_matrix(n)}, step,
+                           rate * recipe.adamw_rate)
+        for name, m in self.momentum.items():
+            g = gradients[name]
+            self.momentum[name] = m = recipe.momentum * m + g
+            ahead = g + recipe.momentum * m if recipe.nesterov else m
+            weights[name] = weights[name] - rate * (
+                scaled_orthogonal(name, ahead, recipe) + recipe.weight_decay * weights[name])
+
+    def state(self):
+        return {**{"momentum/" + n: m for n, m in self.momentum.items()}, **self.others.state()}
+
+
+def is_matrix(name):
+    """Whether Muon sees the parameter as a matrix."""
+    return (name.startswith("layers.") and is_decayed(name)
+            and not name.endswith("shared_router.weight"))
+
+
+def scaled_orthogonal(name, update, recipe):
+    """The orthogonal part of each matrix of `update`, by its scale."""
+    stacked = 1 if ".experts." in name else 0
+    rows = update.ndim - 1 - stacked if name.endswith(
+        ("query.weight", "key.weight", "value.weight")) else 1
+    columns = int(np.prod(update.shape[stacked + rows:]))
+    matrices = update.reshape(*update.shape[:stacked], -1, columns)
+    r, c = matrices.shape[-2:]
+    size = (math.sqrt(max(1.0, r / c)) if recipe.scale == "SPECTRAL"
+            else 0.2 * math.sqrt(max(r, c)))
+    norm = np.sqrt((matrices**2).sum(axis=(-2, -1), keepdims=True))
+    x = matrices / (norm + 1e-7)
+    for _ in range(recipe.iterations):
+        gram = x @ x.swapaxes(-1, -2)
+        x = 3.4445 * x + (-4.7750 * gram + 2.0315 * gram @ gram) @ x
+    return size * x.reshape(update.shape)
 
 
 class SGD:
@@ -86,4 +134,4 @@ class SGD:
 
 def optimizer_for(recipe, weights):
     """The optimizer that the recipe names, with fresh state."""
-    return {"adamw": AdamW, "sgd": SGD}[recipe.optimizer](recipe, weights)
+    return {"adamw": AdamW, "sgd": SGD, "muon": Muon}[recipe.optimizer](recipe, weights)

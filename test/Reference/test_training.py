@@ -101,6 +101,16 @@ class Optimizers(unittest.TestCase):
             sgd.update(weights, {"a.weight": np.array([1.0])}, step)
         np.testing.assert_allclose(weights["a.weight"], [1.0 - 0.1 - 0.15])
 
+    def test_muon_makes_matrices_orthogonal(self):
+        update = np.random.default_rng(1).normal(size=(2, 3, 8, 4))
+        for name, shape in (("experts.up", (6, 8, 4)), ("attention.output", (2, 96)),
+                            ("attention.query", (48, 4))):
+            got = optimizer.scaled_orthogonal(f"layers.0.{name}.weight", update.reshape(
+                shape if "experts" in name else update.shape), recipe(scale="SPECTRAL"))
+            values = np.linalg.svd(got.reshape(shape), compute_uv=False)
+            values /= max(1.0, shape[-2] / shape[-1])**0.5
+            self.assertTrue(np.all((values > 0.6) & (values < 1.3)), values)
+
     def test_decay_spares_norms_and_biases(self):
         decayed = {n: optimizer.is_decayed(n) for n in config.parse_model(MODEL).parameters()}
         free = {n for n, yes in decayed.items() if not yes}

@@ -45,6 +45,9 @@ std::optional<Descriptions> weft::readDescriptions(const CompileOptions &options
   if (!valid) {
     return std::nullopt;
   }
+  if (model && options.plan.empty() && options.mesh.empty()) {
+    plan = desc::fitPins(*plan, **model);
+  }
   Descriptions descriptions{std::nullopt, std::nullopt, *machine, *recipe, *plan};
   if (!model) {
     // Of the plan's rules only this one can be checked without the model.
@@ -56,7 +59,9 @@ std::optional<Descriptions> weft::readDescriptions(const CompileOptions &options
     return descriptions;
   }
   descriptions.model = **model;
-  planner::PlanReview review = planner::reviewPlan(**model, *recipe, *machine, *plan);
+  planner::PlanRequest request;
+  request.mayPad = plan->mayPad;
+  planner::PlanReview review = planner::reviewPlan(**model, *recipe, *machine, *plan, request);
   valid = report(review.errors);
   for (const desc::Diagnostic &warning : review.warnings) {
     llvm::errs() << "warning: " << warning.str() << "\n";

@@ -52,6 +52,15 @@ TEST(Plan, PrintsWhatItParsed) {
   EXPECT_EQ(hashPlan(*other), hashPlan(*plan));
 }
 
+TEST(Plan, MayRefusePadding) {
+  Result<PlanSpec> plan = parsePlan(std::string(planText) + "padding: false\n");
+  ASSERT_TRUE(bool(plan)) << errors(plan);
+  EXPECT_FALSE(plan->mayPad);
+  EXPECT_EQ(printPlan(*plan), std::string(planText) + "padding: false\n");
+  EXPECT_FALSE(*plan == *parsePlan(planText));
+  EXPECT_TRUE(*parsePlan(std::string(planText) + "padding: true") == *parsePlan(planText));
+}
+
 TEST(Plan, HashIsStable) {
   // FNV-1a of "version: 1\n" and of planText, computed by a separate script. A change here means
   // that plans of earlier versions get other names.

@@ -143,7 +143,8 @@ TEST(Recipe, R6BatchIsBounded) {
 }
 
 TEST(Recipe, R7Optimizer) {
-  EXPECT_EQ(changed("adamw {}\n", ""), "recipe_r7: r: adamw: missing, expected this or sgd\n");
+  EXPECT_EQ(changed("adamw {}\n", ""),
+            "recipe_r7: r: adamw: missing, expected this, sgd or muon\n");
 }
 
 TEST(Recipe, R8OptimizerRanges) {
@@ -155,6 +156,41 @@ TEST(Recipe, R8OptimizerRanges) {
   EXPECT_EQ(changed("adamw {}", "sgd { momentum: 1 weight_decay: 11 }"),
             "recipe_r8: r:4:7: sgd.momentum: expected a number from 0 to below 1, got 1\n"
             "recipe_r8: r:4:19: sgd.weight_decay: expected a number from 0 to 10, got 11\n");
+}
+
+TEST(Recipe, R8MuonRanges) {
+  EXPECT_EQ(changed("adamw {}", "muon { momentum: 1 iterations: 0 adamw_rate: 0 epsilon: 2 }"),
+            "recipe_r8: r:4:8: muon.momentum: expected a number from 0 to below 1, got 1\n"
+            "recipe_r8: r:4:20: muon.iterations: expected a number from 1 to 100, got 0\n"
+            "recipe_r8: r:4:48: muon.epsilon: expected a number above 0 to 1, got 2\n"
+            "recipe_r8: r:4:34: muon.adamw_rate: expected a number above 0 to 1000, got 0\n");
+}
+
+TEST(Recipe, Muon) {
+  MuonSpec defaults; // The struct and the schema state the same defaults.
+  MuonSpec muon =
+      std::get<MuonSpec>(parseRecipe(with(recipeText, "adamw {}", "muon {}"))->optimizer);
+  EXPECT_EQ(muon.momentum, defaults.momentum);
+  EXPECT_EQ(muon.nesterov, defaults.nesterov);
+  EXPECT_EQ(muon.iterations, defaults.iterations);
+  EXPECT_EQ(muon.scale, defaults.scale);
+  EXPECT_EQ(muon.adamwRate, defaults.adamwRate);
+  EXPECT_EQ(muon.adamw.beta1, defaults.adamw.beta1);
+  EXPECT_EQ(muon.adamw.weightDecay, defaults.adamw.weightDecay);
+  muon = std::get<MuonSpec>(
+      parseRecipe(with(recipeText, "adamw {}",
+                       "muon { momentum: 0.5 nesterov: false iterations: 7 scale: SPECTRAL "
+                       "weight_decay: 0.25 beta1: 0.1 beta2: 0.2 epsilon: 0.3 adamw_rate: 4 }"))
+          ->optimizer);
+  EXPECT_EQ(muon.momentum, 0.5);
+  EXPECT_FALSE(muon.nesterov);
+  EXPECT_EQ(muon.iterations, 7);
+  EXPECT_EQ(muon.scale, MuonScale::Spectral);
+  EXPECT_EQ(muon.adamw.weightDecay, 0.25);
+  EXPECT_EQ(muon.adamw.beta1, 0.1);
+  EXPECT_EQ(muon.adamw.beta2, 0.2);
+  EXPECT_EQ(muon.adamw.epsilon, 0.3);
+  EXPECT_EQ(muon.adamwRate, 4);
 }
 
 TEST(Recipe, R9ScheduleRanges) {
@@ -200,6 +236,16 @@ TEST(Recipe, R14MixedFormats) {
             "recipe_r14: r:6:36: mixed.master: expected F32, got BF16\n"
             "recipe_r14: r:6:49: mixed.accumulation: expected F32, got BF16\n"
             "recipe_r14: r:6:68: mixed.reduction: expected F32 or BF16, got F64\n");
+}
+
+TEST(Recipe, R17LossChunks) {
+  EXPECT_EQ(parseRecipe(recipeText)->lossChunks, 1);
+  EXPECT_EQ(parseRecipe(with(recipeText, "steps: 100", "steps: 100 loss_chunks: 64"))->lossChunks,
+            64);
+  EXPECT_EQ(changed("steps: 100", "steps: 100 loss_chunks: 0"),
+            "recipe_r17: r:6:12: loss_chunks: expected a number from 1 to 128, got 0\n");
+  EXPECT_EQ(changed("steps: 100", "steps: 100 loss_chunks: 48"),
+            "recipe_r17: r:6:12: loss_chunks: expected a divisor of sequence_length 128, got 48\n");
 }
 
 TEST(Recipe, Reduction) {

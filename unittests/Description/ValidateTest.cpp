@@ -92,6 +92,24 @@ TEST_F(Validate, TogetherR4BatchNormGroups) {
             "samples, got 5\n");
 }
 
+TEST_F(Validate, TogetherR6NoChunksOfAGraph) {
+  recipe.lossChunks = 2;
+  EXPECT_EQ(lines(validateTogether(model, recipe, machine)), "");
+  model.graph.emplace();
+  EXPECT_EQ(lines(validateTogether(model, recipe, machine)),
+            "together_r6: r: loss_chunks: expected no more than 1, as model m is a graph, whose "
+            "logits may be anything, got 2\n");
+}
+
+TEST_F(Validate, TogetherR7MuonNeedsMatrices) {
+  recipe.optimizer = MuonSpec();
+  EXPECT_EQ(lines(validateTogether(model, recipe, machine)), "");
+  model.graph.emplace();
+  EXPECT_EQ(lines(validateTogether(model, recipe, machine)),
+            "together_r7: muon: expected adamw or sgd, as model m is a graph, which does not say "
+            "what its matrices are\n");
+}
+
 TEST_F(Validate, LegalPlans) {
   EXPECT_EQ(pins("dp=1"), "");
   EXPECT_EQ(pins("dp=2,tp=4"), "");
@@ -117,6 +135,24 @@ TEST_F(Validate, LegalR2Divisibility) {
   EXPECT_EQ(plan("version: 1 mesh { axis { name: 'a' size: 2 } axis { name: 'b' size: 4 } }\n"
                  "sharding { dimension: 'kv_heads' axes: ['a', 'b'] }"),
             "legal_r2: p:2:1: a=2 * b=4 = 8 does not divide kv_heads=4, use one of 1, 2, 4\n");
+}
+
+TEST_F(Validate, LegalR2PaddingDivides) {
+  auto padded = [&](const std::string &pin) {
+    return lines(validatePlan(model, recipe, machine, *applyPins({pin}), /*mayPad=*/true));
+  };
+  EXPECT_EQ(padded("tp=3,cp=3"),
+            "legal_r3: --pin: cp=3 * tp=3 need 9 devices, machine host has 8\n");
+  EXPECT_EQ(padded("tp=3,sp=true"), "");
+  EXPECT_EQ(padded("dp=5"), "");
+  EXPECT_EQ(padded("dp=5,zero=1"),
+            "legal_r2: --pin: dp=5 does not divide hidden=32, use one of 1, 2, 4, 8\n");
+  model.experts.emplace();
+  model.experts->count = 8;
+  model.experts->ffn = 60;
+  EXPECT_EQ(padded("tp=3"), "");
+  EXPECT_EQ(padded("dp=5"),
+            "legal_r2: --pin: dp=5 does not divide batch=12, use one of 1, 2, 3, 4, 6\n");
 }
 
 TEST_F(Validate, LegalR2AxesOfHandMadePlans) {

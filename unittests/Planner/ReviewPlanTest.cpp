@@ -98,7 +98,8 @@ const Case cases[] = {
      "F32\n"},
     {"legal_r1",
      [](Scene &scene) { scene.plan.shardings.push_back({"*", "positions", {"a"}, {}}); },
-     "legal_r1: the model has no dimension 'positions', only batch, sequence, keys, kv_heads, group, "
+     "legal_r1: the model has no dimension 'positions', only batch, sequence, keys, kv_heads, "
+     "group, "
      "head, ffn, vocab, hidden\n"},
     {"legal_r1", [](Scene &scene) { scene.plan.shardings.push_back({"*", "experts", {"b"}, {}}); },
      "legal_r1: the model has no dimension 'experts', only batch, sequence, keys, kv_heads, group, "
@@ -174,6 +175,17 @@ TEST(ReviewPlan, SaysAllRulesAtOnce) {
   EXPECT_NE(all.find("legal_r3"), all.npos) << all;
   EXPECT_NE(all.find("legal_r5"), all.npos) << all;
   EXPECT_EQ(all.find("legal_r2"), all.npos) << all;
+}
+
+TEST(ReviewPlan, PaddedBatchesHaveNoMicroBatches) {
+  Scene scene;
+  scene.request.microBatch = 1;
+  scene.request.accumulation = 6;
+  scene.request.mayPad = true;
+  scene.recipe.globalBatch = 22;
+  EXPECT_EQ(lines(scene.review().errors),
+            "legal_r6: p:3:3: mesh: a batch of 22 samples is no multiple of a=4, so it cannot be "
+            "cut into micro-batches\n");
 }
 
 TEST(ReviewPlan, SuggestsOnlyLegalSizes) {

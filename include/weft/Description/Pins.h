@@ -27,6 +27,7 @@
 #ifndef WEFT_DESCRIPTION_PINS_H
 #define WEFT_DESCRIPTION_PINS_H
 
+#include "weft/Description/Model.h"
 #include "weft/Description/Plan.h"
 
 #include <string>
@@ -35,14 +36,21 @@
 namespace weft::desc {
 
 /// The plan that `pins` stand for; each string is one pin or several with commas between them
-/// ("dp=2,tp=2"). Mesh axes come out as dp, ep, cp, tp, major to minor, in whatever order the pins are given; a
-/// pin of size 1 leaves no trace, and no pins give the plan of one rank.
+/// ("dp=2,tp=2"). Mesh axes come out as dp, ep, cp, tp, major to minor, in whatever order the pins
+/// are given; a pin of size 1 leaves no trace, and no pins give the plan of one rank.
 ///
 /// Fails on an unknown name, a repeated pin, a value out of range, and a pin without the one that
 /// it needs; lists all of it. Whether a model can be split so is for validatePlan to say.
 ///
 /// Safe to call from any thread.
 Result<PlanSpec> applyPins(const std::vector<std::string> &pins);
+
+/// `plan`, which applyPins made, for a model whose key and value heads tp does not divide: where
+/// that leaves less to compute, tp cuts query heads that share a key and value head (`group`)
+/// instead, or becomes two axes, "tp" that cuts kv_heads and "tp_group" that cuts group. With
+/// tp=4, two key and value heads of two query heads each become one query head on each rank, and
+/// each key and value head is on two ranks.
+PlanSpec fitPins(PlanSpec plan, const ModelSpec &model);
 
 } // namespace weft::desc
 

@@ -57,6 +57,8 @@ struct PlanSpec {
   std::vector<ShardingSpec> shardings;
   /// Of variables between steps.
   std::vector<ShardingSpec> homes;
+  /// Whether dimensions that axes do not divide are padded; else they are refused.
+  bool mayPad = true;
 
   /// Number of ranks: the product of the axis sizes.
   int64_t ranks() const;

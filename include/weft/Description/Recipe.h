@@ -44,6 +44,24 @@ struct SgdSpec {
   double weightDecay = 0.0;
 };
 
+/// By which numbers an update's matrix is multiplied; see MuonSpec.
+enum class MuonScale { Spectral, Rms };
+
+/// Momentum made orthogonal, for the projections of layers (arXiv 2502.16982):
+///   m = momentum * m + g,  u = g + momentum * m, or m without nesterov
+///   p -= rate * (scale * orthogonal(u) + weightDecay * p)
+/// where orthogonal is `iterations` of Newton-Schulz, and scale is sqrt(max(1, rows / columns)) or
+/// 0.2 * sqrt(max(rows, columns)). All other parameters follow `adamw` at adamwRate times the rate.
+struct MuonSpec {
+  double momentum = 0.95;
+  bool nesterov = true;
+  int64_t iterations = 5;
+  MuonScale scale = MuonScale::Rms;
+  double adamwRate = 1.0;
+  /// Its weight decay is that of all.
+  AdamWSpec adamw;
+};
+
 enum class DecayKind { Constant, Linear, Cosine };
 
 /// The learning rate over the steps; see `learningRate`.
@@ -97,18 +115,22 @@ struct RecipeSpec {
   Precision reduction = Precision::F32;
   /// None means that products multiply what `precision` says.
   std::optional<Fp8Spec> fp8;
-  std::variant<AdamWSpec, SgdSpec> optimizer;
+  std::variant<AdamWSpec, SgdSpec, MuonSpec> optimizer;
   ScheduleSpec schedule;
   /// Largest allowed l2 norm of all gradients together; none means no clipping.
   std::optional<double> clipNorm;
   /// Weight of the mean over tokens of log(sum(exp(logits)))^2 in the loss; 0 means none.
   double zLoss = 0.0;
   RoutingSpec routing;
+  /// Parts of each sequence whose logits are in memory one after the other.
+  int64_t lossChunks = 1;
   int64_t steps = 0;
   uint64_t seed = 0;
   /// Where these were written, for what is wrong only together with a model or machine.
   Location sequenceLengthLocation;
   Location precisionLocation;
+  Location lossChunksLocation;
+  Location optimizerLocation;
   /// None where no routing was written.
   std::optional<Location> routingLocation;
 

@@ -60,10 +60,22 @@ struct NoGradient : public ScalarOpInterface::ExternalModel<NoGradient<ConcreteO
   double getFlops(Operation *) const { return 0; }
 };
 
-/// y = f(x): `Derivative::of(x, y)` is f'(x).
-template <typename ConcreteOp, typename Derivative, int flops>
+struct ConstantModel : public ScalarOpInterface::ExternalModel<ConstantModel, arith::ConstantOp> {
+  bool isZero(Operation *op, ArrayRef<bool>) const {
+    Attribute value = cast<arith::ConstantOp>(op).getValue();
+    auto number = dyn_cast<FloatAttr>(value);
+    return number && number.getValue().isZero();
+  }
+  void buildScalarGradient(Operation *, OpBuilder &, Value, SmallVectorImpl<Value> &) const {}
+  double getFlops(Operation *) const { return 0; }
+};
+
+/// y = f(x): `Derivative::of(x, y)` is f'(x), and f(0) is 0 or not.
+template <typename ConcreteOp, typename Derivative, int flops, bool keepsZero>
 struct Function
-    : public ScalarOpInterface::ExternalModel<Function<ConcreteOp, Derivative, flops>, ConcreteOp> {
+    : public ScalarOpInterface::ExternalModel<Function<ConcreteOp, Derivative, flops, keepsZero>,
+                                              ConcreteOp> {
+  bool isZero(Operation *, ArrayRef<bool> zeros) const { return keepsZero && zeros[0]; }
   void buildScalarGradient(Operation *op, OpBuilder &builder, Value gradient,
                            SmallVectorImpl<Value> &operands) const {
     Scalar x{builder, op->getOperand(0)}, y{builder, op->getResult(0)};
@@ -114,6 +126,7 @@ struct AddModel : public ScalarOpInterface::ExternalModel<AddModel, arith::AddFO
   Linearity getLinearity(Operation *, ArrayRef<Linearity> operands) const {
     return joinAdditive(operands);
   }
+  bool isZero(Operation *, ArrayRef<bool> zeros) const { return zeros[0] && zeros[1]; }
   void buildScalarGradient(Operation *, OpBuilder &, Value gradient,
                            SmallVectorImpl<Value> &operands) const {
     operands[0] = operands[1] = gradient;
@@ -124,6 +137,7 @@ struct SubModel : public ScalarOpInterface::ExternalModel<SubModel, arith::SubFO
   Linearity getLinearity(Operation *, ArrayRef<Linearity> operands) const {
     return joinAdditive(operands);
   }
+  bool isZero(Operation *, ArrayRef<bool> zeros) const { return zeros[0] && zeros[1]; }
   void buildScalarGradient(Operation *, OpBuilder &builder, Value gradient,
                            SmallVectorImpl<Value> &operands) const {
     operands[0] = gradient;
@@ -133,6 +147,7 @@ struct SubModel : public ScalarOpInterface::ExternalModel<SubModel, arith::SubFO
 
 struct NegModel : public ScalarOpInterface::ExternalModel<NegModel, arith::NegFOp> {
   Linearity getLinearity(Operation *, ArrayRef<Linearity> operands) const { return operands[0]; }
+  bool isZero(Operation *, ArrayRef<bool> zeros) const { return zeros[0]; }
   void buildScalarGradient(Operation *, OpBuilder &builder, Value gradient,
                            SmallVectorImpl<Value> &operands) const {
     operands[0] = (-Scalar{builder, gradient}).value;
@@ -146,6 +161,7 @@ struct MulModel : public ScalarOpInterface::ExternalModel<MulModel, arith::MulFO
     }
     return operands[1] == Linearity::Constant ? operands[0] : Linearity::Nonlinear;
   }
+  bool isZero(Operation *, ArrayRef<bool> zeros) const { return zeros[0] || zeros[1]; }
   void buildScalarGradient(Operation *op, OpBuilder &builder, Value gradient,
                            SmallVectorImpl<Value> &operands) const {
     Scalar g{builder, gradient};
@@ -158,6 +174,7 @@ struct DivModel : public ScalarOpInterface::ExternalModel<DivModel, arith::DivFO
   Linearity getLinearity(Operation *, ArrayRef<Linearity> operands) const {
     return operands[1] == Linearity::Constant ? operands[0] : Linearity::Nonlinear;
   }
+  bool isZero(Operation *, ArrayRef<bool> zeros) const { return zeros[0] && !zeros[1]; }
   void buildScalarGradient(Operation *op, OpBuilder &builder, Value gradient,
                            SmallVectorImpl<Value> &operands) const {
     Scalar g{builder, gradient}, y{builder, op->getResult(0)}, d{builder, op->getOperand(1)};
@@ -170,6 +187,7 @@ struct DivModel : public ScalarOpInterface::ExternalModel<DivModel, arith::DivFO
 template <typename ConcreteOp, arith::CmpFPredicate takesFirst>
 struct ChoiceModel
     : public ScalarOpInterface::ExternalModel<ChoiceModel<ConcreteOp, takesFirst>, ConcreteOp> {
+  bool isZero(Operation *, ArrayRef<bool> zeros) const { return zeros[0] && zeros[1]; }
   void buildScalarGradient(Operation *op, OpBuilder &builder, Value gradient,
                            SmallVectorImpl<Value> &operands) const {
     Scalar g{builder, gradient};
@@ -185,6 +203,7 @@ struct SelectModel : public ScalarOpInterface::ExternalModel<SelectModel, arith:
     return operands[0] == Linearity::Constant ? joinAdditive(operands.drop_front())
                                               : Linearity::Nonlinear;
   }
+  bool isZero(Operation *, ArrayRef<bool> zeros) const { return zeros[1] && zeros[2]; }
   void buildScalarGradient(Operation *op, OpBuilder &builder, Value gradient,
                            SmallVectorImpl<Value> &operands) const {
     Scalar g{builder, gradient};
@@ -200,6 +219,7 @@ struct CastModel
   Linearity getLinearity(Operation *, ArrayRef<Linearity> operands) const {
     return rounds ? joinNonlinear(operands) : operands[0];
   }
+  bool isZero(Operation *, ArrayRef<bool> zeros) const { return zeros[0]; }
   void buildScalarGradient(Operation *op, OpBuilder &builder, Value gradient,
                            SmallVectorImpl<Value> &operands) const {
     operands[0] = castScalar(builder, op->getLoc(), gradient, op->getOperand(0).getType());
@@ -231,20 +251,21 @@ void registerArith(MLIRContext *context, arith::ArithDialect *) {
   arith::SelectOp::attachInterface<SelectModel>(*context);
   arith::ExtFOp::attachInterface<CastModel<arith::ExtFOp, /*rounds=*/false>>(*context);
   arith::TruncFOp::attachInterface<CastModel<arith::TruncFOp, /*rounds=*/true>>(*context);
-  arith::ConstantOp::attachInterface<NoGradient<arith::ConstantOp>>(*context);
+  arith::ConstantOp::attachInterface<ConstantModel>(*context);
   arith::CmpFOp::attachInterface<NoGradient<arith::CmpFOp>>(*context);
+  arith::CmpIOp::attachInterface<NoGradient<arith::CmpIOp>>(*context);
   arith::SIToFPOp::attachInterface<NoGradient<arith::SIToFPOp>>(*context);
 }
 
 void registerMath(MLIRContext *context, math::MathDialect *) {
-  math::ExpOp::attachInterface<Function<math::ExpOp, ExpDerivative, 10>>(*context);
-  math::LogOp::attachInterface<Function<math::LogOp, LogDerivative, 10>>(*context);
-  math::TanhOp::attachInterface<Function<math::TanhOp, TanhDerivative, 15>>(*context);
-  math::SqrtOp::attachInterface<Function<math::SqrtOp, SqrtDerivative, 4>>(*context);
-  math::RsqrtOp::attachInterface<Function<math::RsqrtOp, RsqrtDerivative, 5>>(*context);
-  math::ErfOp::attachInterface<Function<math::ErfOp, ErfDerivative, 15>>(*context);
-  math::SinOp::attachInterface<Function<math::SinOp, SinDerivative, 15>>(*context);
-  math::CosOp::attachInterface<Function<math::CosOp, CosDerivative, 15>>(*context);
+  math::ExpOp::attachInterface<Function<math::ExpOp, ExpDerivative, 10, false>>(*context);
+  math::LogOp::attachInterface<Function<math::LogOp, LogDerivative, 10, false>>(*context);
+  math::TanhOp::attachInterface<Function<math::TanhOp, TanhDerivative, 15, true>>(*context);
+  math::SqrtOp::attachInterface<Function<math::SqrtOp, SqrtDerivative, 4, true>>(*context);
+  math::RsqrtOp::attachInterface<Function<math::RsqrtOp, RsqrtDerivative, 5, false>>(*context);
+  math::ErfOp::attachInterface<Function<math::ErfOp, ErfDerivative, 15, true>>(*context);
+  math::SinOp::attachInterface<Function<math::SinOp, SinDerivative, 15, true>>(*context);
+  math::CosOp::attachInterface<Function<math::CosOp, CosDerivative, 15, false>>(*context);
   math::PowFOp::attachInterface<PowModel>(*context);
 }
 

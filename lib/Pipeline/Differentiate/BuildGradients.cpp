@@ -36,6 +36,10 @@ struct LayerGradient {
 /// Gradients of values, each a sum of contributions that is built when it is asked for.
 class Gradients {
 public:
+  /// Contributions of `call`, which stands before others that came earlier, are added up where they
+  /// are known, so that they are not all held until the end.
+  void addEarly(CallOp call) { early.insert(call); }
+
   void add(Value value, Value gradient) {
     if (gradient) {
       contributions[value].push_back(gradient);
@@ -48,14 +52,73 @@ public:
     if (it == contributions.end()) {
       return {};
     }
+    joinEarly(it->second);
     Value sum = createSum(builder, value.getLoc(), it->second);
     it->second.assign(1, sum);
     return sum;
   }
 
 private:
+  void joinEarly(SmallVector<Value> &parts) {
+    SmallVector<Value> inTime, others;
+    for (Value part : parts) {
+      (early.contains(part.getDefiningOp()) ? inTime : others).push_back(part);
+    }
+    llvm::sort(inTime, [](Value a, Value b) {
+      return a.getDefiningOp()->isBeforeInBlock(b.getDefiningOp());
+    });
+    Value sum;
+    for (Value part : inTime) {
+      OpBuilder behind(part.getContext());
+      behind.setInsertionPointAfterValue(part);
+      sum = sum ? createSum(behind, part.getLoc(), {sum, part}) : part;
+    }
+    if (sum) {
+      others.push_back(sum);
+    }
+    parts = std::move(others);
+  }
+
   DenseMap<Value, SmallVector<Value>> contributions;
+  llvm::SmallDenseSet<Operation *> early;
 };
+
+/// Moves `backward` behind `forward`, the call of the layer that it goes back through, if besides
+/// what is known there it needs nothing but single numbers, which are moved too. What forward saves
+/// for it then lives no longer than the two.
+bool moveBehind(CallOp forward, CallOp backward) {
+  if (forward->getBlock() != backward->getBlock()) {
+    return false;
+  }
+  SmallVector<Operation *> open = {backward};
+  llvm::SetVector<Operation *> between;
+  while (!open.empty()) {
+    for (Value operand : open.pop_back_val()->getOperands()) {
+      Operation *op = operand.getDefiningOp();
+      if (!op || op == forward || op->isBeforeInBlock(forward) || between.contains(op)) {
+        continue;
+      }
+      bool areNumbers = llvm::all_of(op->getResultTypes(), [](Type type) {
+        auto tensor = dyn_cast<RankedTensorType>(type);
+        return !tensor || tensor.getRank() == 0;
+      });
+      if (!areNumbers || !isPure(op)) {
+        return false;
+      }
+      between.insert(op);
+      open.push_back(op);
+    }
+  }
+  SmallVector<Operation *> moved = between.takeVector();
+  llvm::sort(moved, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  moved.push_back(backward);
+  Operation *last = forward;
+  for (Operation *op : moved) {
+    op->moveAfter(last);
+    last = op;
+  }
+  return true;
+}
 
 class GradientBuilder {
 public:
@@ -113,7 +176,7 @@ LogicalResult GradientBuilder::differentiateLoss() {
   Operation *end = block.getTerminator();
   Value value = end->getOperand(0);
   OpBuilder builder(end);
-  auto observed = ObserveOp::create(builder, loss.getLoc(), "loss", value, TypeAttr());
+  auto observed = ObserveOp::create(builder, loss.getLoc(), "loss", value);
   Gradients gradients;
   Type element = cast<RankedTensorType>(value.getType()).getElementType();
   gradients.add(value, createScalar(builder, loss.getLoc(), element, 1.0));
@@ -131,7 +194,7 @@ LogicalResult GradientBuilder::differentiateLoss() {
   }
   for (auto &[name, parts] : ofParameter) {
     ObserveOp::create(builder, loss.getLoc(), ("gradient/" + name).str(),
-                      createSum(builder, loss.getLoc(), parts), TypeAttr());
+                      createSum(builder, loss.getLoc(), parts));
   }
   func::ReturnOp::create(builder, end->getLoc());
   end->erase();
@@ -315,6 +378,9 @@ void GradientBuilder::buildBackwardOf(CallOp call, OpBuilder &builder, Gradients
   auto backward = CallOp::create(builder, call.getLoc(), layer.backward.getResultTypes(),
                                  FlatSymbolRefAttr::get(layer.backward.getSymNameAttr()),
                                  builder.getStringAttr(call.getLabel() + " backward"), operands);
+  if (moveBehind(call, backward)) {
+    gradients.addEarly(backward);
+  }
   for (auto [argument, gradient] : llvm::zip(layer.gradients, backward->getResults())) {
     gradients.add(call.getOperand(argument), gradient);
   }

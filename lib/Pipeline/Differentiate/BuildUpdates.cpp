@@ -49,7 +49,7 @@ private:
   void assignGroup(StringRef label, MutableArrayRef<Trained> group, ValueRange schedule,
                    Value scale);
   func::FuncOp getFunction(StringRef base, TypeRange operands, TypeRange results,
-                           ArrayRef<bool> decays,
+                           ArrayRef<VariableOp> variables,
                            llvm::function_ref<SmallVector<Value>(ValueRange)> body);
   CallOp call(func::FuncOp callee, StringRef label, ValueRange operands);
 
@@ -65,7 +65,8 @@ private:
   /// Functions already built, by what distinguishes them.
   struct Key {
     FunctionType type;
-    SmallVector<bool> decays;
+    /// What of variables the update depends on.
+    SmallVector<std::pair<bool, Attribute>> variables;
     func::FuncOp function;
   };
   llvm::StringMap<SmallVector<Key>> functions;
@@ -111,12 +112,12 @@ Value UpdateBuilder::read(StringRef variable) {
 void UpdateBuilder::createStates(Trained &trained) {
   OpBuilder::InsertionGuard guard(builder);
   auto init = module.lookupSymbol<func::FuncOp>("init");
-  for (StringRef state : formulas.getStates()) {
+  for (StringRef state : formulas.getStates(trained.variable)) {
     builder.setInsertionPoint(optimizer);
-    auto variable = VariableOp::create(builder, loc, VariableRole::Optimizer,
-                                       (state + "/" + trained.variable.getSymName()).str(),
-                                       trained.variable.getDimensions(),
-                                       /*decay=*/false, trained.variable.getTensorType());
+    auto variable = VariableOp::create(
+        builder, loc, VariableRole::Optimizer, (state + "/" + trained.variable.getSymName()).str(),
+        trained.variable.getDimensions(),
+        /*decay=*/false, /*matrix=*/DenseI64ArrayAttr(), trained.variable.getTensorType());
     symbols.insert(variable, Block::iterator(optimizer));
     trained.states.push_back(variable);
     builder.setInsertionPoint(init.getBody().front().getTerminator());
@@ -127,13 +128,17 @@ void UpdateBuilder::createStates(Trained &trained) {
 }
 
 /// A private function with this body; one that was built for the same operands, results and
-/// decays before, if there is one.
+/// kinds of variables before, if there is one.
 func::FuncOp UpdateBuilder::getFunction(StringRef base, TypeRange operands, TypeRange results,
-                                        ArrayRef<bool> decays,
+                                        ArrayRef<VariableOp> variables,
                                         llvm::function_ref<SmallVector<Value>(ValueRange)> body) {
   FunctionType type = builder.getFunctionType(operands, results);
+  SmallVector<std::pair<bool, Attribute>> kinds;
+  for (VariableOp variable : variables) {
+    kinds.emplace_back(variable.getDecay(), variable.getMatrixAttr());
+  }
   for (Key &key : functions[base]) {
-    if (key.type == type && ArrayRef(key.decays) == decays) {
+    if (key.type == type && key.variables == kinds) {
       return key.function;
     }
   }
@@ -146,7 +151,7 @@ func::FuncOp UpdateBuilder::getFunction(StringRef base, TypeRange operands, Type
   builder.setInsertionPointToEnd(entry);
   SmallVector<Value> returned = body(entry->getArguments());
   func::ReturnOp::create(builder, loc, returned);
-  functions[base].push_back({type, SmallVector<bool>(decays), function});
+  functions[base].push_back({type, std::move(kinds), function});
   return function;
 }
 
@@ -189,7 +194,7 @@ void UpdateBuilder::assignGroup(StringRef label, MutableArrayRef<Trained> group,
     operands.push_back(scale);
   }
   size_t shared = operands.size();
-  SmallVector<bool> decays;
+  SmallVector<VariableOp> variables;
   SmallVector<StringRef> assigned;
   SmallVector<Type> results;
   for (Trained &trained : group) {
@@ -201,23 +206,22 @@ void UpdateBuilder::assignGroup(StringRef label, MutableArrayRef<Trained> group,
       assigned.push_back(state.getSymName());
     }
     results.append(1 + trained.states.size(), trained.variable.getTensorType());
-    decays.push_back(trained.variable.getDecay());
+    variables.push_back(trained.variable);
   }
   auto body = [&](ValueRange arguments) {
     SmallVector<Value> updated;
     ValueRange rest = arguments.drop_front(shared);
     for (Trained &trained : group) {
-      llvm::append_range(updated,
-                         formulas.update(arguments.take_front(schedule.size()),
-                                         scale ? arguments[schedule.size()] : Value(), rest[0],
-                                         rest[1], rest.slice(2, trained.states.size()),
-                                         trained.variable.getDecay()));
+      llvm::append_range(
+          updated, formulas.update(arguments.take_front(schedule.size()),
+                                   scale ? arguments[schedule.size()] : Value(), rest[0], rest[1],
+                                   rest.slice(2, trained.states.size()), trained.variable));
       rest = rest.drop_front(2 + trained.states.size());
     }
     return updated;
   };
   func::FuncOp function =
-      getFunction("update", TypeRange(ValueRange(operands)), results, decays, body);
+      getFunction("update", TypeRange(ValueRange(operands)), results, variables, body);
   CallOp updated = call(function, label, operands);
   for (auto [name, value] : llvm::zip_equal(assigned, updated.getOutputs())) {
     AssignOp::create(builder, loc, name, value);
@@ -237,7 +241,7 @@ LogicalResult UpdateBuilder::build() {
     }
   }
   Value norm = formulas.norm(squareNorm());
-  ObserveOp::create(builder, loc, "gradient_norm", norm, TypeAttr());
+  ObserveOp::create(builder, loc, "gradient_norm", norm);
   SmallVector<Value> schedule = formulas.schedule(read("step_number"));
   Value scale = formulas.clipScale(norm);
   for (auto &[label, group] : groups) {

@@ -7,6 +7,7 @@
 
 #include "OptimizerFormulas.h"
 
+#include "Orthogonalize.h"
 #include "weft/Dialect/Weft/IR/MapBuilders.h"
 
 using namespace mlir;
@@ -78,8 +79,12 @@ Value decayTo(Arithmetic &a, Value m, Value x, double beta) {
 
 } // namespace
 
-SmallVector<StringRef> OptimizerFormulas::getStates() {
-  if (optimizer.getKind() == OptimizerKind::AdamW) {
+bool OptimizerFormulas::isMuonMatrix(VariableOp variable) {
+  return optimizer.getKind() == OptimizerKind::Muon && variable.getMatrix();
+}
+
+SmallVector<StringRef> OptimizerFormulas::getStates(VariableOp variable) {
+  if (optimizer.getKind() != OptimizerKind::SGD && !isMuonMatrix(variable)) {
     return {"adam_m", "adam_v"};
   }
   return optimizer.getMomentum().isZero() ? SmallVector<StringRef>{}
@@ -140,16 +145,62 @@ Value OptimizerFormulas::correction(Value step, double beta) {
 
 SmallVector<Value> OptimizerFormulas::schedule(Value step) {
   SmallVector<Value> schedule = {learningRate(step)};
-  if (optimizer.getKind() == OptimizerKind::AdamW) {
+  if (optimizer.getKind() != OptimizerKind::SGD) {
     schedule.push_back(correction(step, optimizer.getBeta1().convertToDouble()));
     schedule.push_back(correction(step, optimizer.getBeta2().convertToDouble()));
   }
   return schedule;
 }
 
+/// The momentum is a map of its own, as is the new weight: the products of the iteration stand
+/// between.
+SmallVector<Value> OptimizerFormulas::updateMatrix(Value rate, Value scale, Value parameter,
+                                                   Value gradient, Value momentum,
+                                                   VariableOp variable) {
+  double decay = variable.getDecay() ? optimizer.getWeightDecay().convertToDouble() : 0;
+  double beta = optimizer.getMomentum().convertToDouble();
+  SmallVector<Value> inputs = {momentum, gradient};
+  if (scale) {
+    inputs.push_back(scale);
+  }
+  Type type = parameter.getType();
+  MapOp moved = createMap(
+      builder, loc, {type, type}, inputs, [&](OpBuilder &inner, Location at, ValueRange in) {
+        Arithmetic a(inner, at, in[0].getType());
+        Value g = a.take(in[1]);
+        g = scale ? a.mul(g, a.take(in[2])) : g;
+        Value m = a.add(a.mul(a.constant(beta), in[0]), g);
+        Value ahead = optimizer.getNesterov() ? a.add(g, a.mul(a.constant(beta), m)) : m;
+        return SmallVector<Value>{m, ahead};
+      });
+  MatrixView view(cast<RankedTensorType>(type), *variable.getMatrix());
+  Value orthogonal = createOrthogonal(builder, loc, moved.getResult(1), view,
+                                      static_cast<int64_t>(optimizer.getIterations()));
+  auto rows = static_cast<double>(view.getRows()), columns = static_cast<double>(view.getColumns());
+  double size = optimizer.getScale() == MuonScale::RMS ? 0.2 * std::sqrt(std::max(rows, columns))
+                                                       : std::sqrt(std::max(1.0, rows / columns));
+  Value updated = createMap(builder, loc, type, {parameter, orthogonal, rate},
+                            [&](OpBuilder &inner, Location at, ValueRange in) {
+                              Arithmetic a(inner, at, in[0].getType());
+                              Value move = a.mul(a.constant(size), in[1]);
+                              if (decay != 0) {
+                                move = a.add(move, a.mul(a.constant(decay), in[0]));
+                              }
+                              return SmallVector<Value>{a.sub(in[0], a.mul(a.take(in[2]), move))};
+                            })
+                      .getResult(0);
+  return {updated, moved.getResult(0)};
+}
+
 SmallVector<Value> OptimizerFormulas::update(ValueRange schedule, Value scale, Value parameter,
-                                             Value gradient, ValueRange states, bool decay) {
-  double weightDecay = decay ? optimizer.getWeightDecay().convertToDouble() : 0;
+                                             Value gradient, ValueRange states,
+                                             VariableOp variable) {
+  if (isMuonMatrix(variable)) {
+    return updateMatrix(schedule[0], scale, parameter, gradient, states[0], variable);
+  }
+  bool isAdam = optimizer.getKind() != OptimizerKind::SGD;
+  double otherRate = optimizer.getOtherRate().convertToDouble();
+  double weightDecay = variable.getDecay() ? optimizer.getWeightDecay().convertToDouble() : 0;
   // Operands: parameter, gradient, states, schedule, and the scale if there is one.
   SmallVector<Value> inputs = {parameter, gradient};
   llvm::append_range(inputs, states);
@@ -169,7 +220,7 @@ SmallVector<Value> OptimizerFormulas::update(ValueRange schedule, Value scale, V
     if (scale) {
       g = a.mul(g, a.take(in.back()));
     }
-    if (optimizer.getKind() == OptimizerKind::AdamW) {
+    if (isAdam) {
       Value m = decayTo(a, state[0], g, optimizer.getBeta1().convertToDouble());
       Value v = decayTo(a, state[1], a.mul(g, g), optimizer.getBeta2().convertToDouble());
       Value root =
@@ -178,7 +229,8 @@ SmallVector<Value> OptimizerFormulas::update(ValueRange schedule, Value scale, V
       if (weightDecay != 0) {
         move = a.add(move, a.mul(a.constant(weightDecay), w));
       }
-      return SmallVector<Value>{a.sub(w, a.mul(rates[0], move)), m, v};
+      Value rate = otherRate == 1 ? rates[0] : a.mul(a.constant(otherRate), rates[0]);
+      return SmallVector<Value>{a.sub(w, a.mul(rate, move)), m, v};
     }
     Value move = weightDecay != 0 ? a.add(g, a.mul(a.constant(weightDecay), w)) : g;
     if (!states.empty()) {

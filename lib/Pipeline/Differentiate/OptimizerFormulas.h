@@ -20,7 +20,7 @@ public:
       : builder(builder), loc(loc), optimizer(optimizer) {}
 
   /// Names of the states that a parameter has: "adam_m", "adam_v", or "momentum", or none.
-  llvm::SmallVector<llvm::StringRef> getStates();
+  llvm::SmallVector<llvm::StringRef> getStates(VariableOp variable);
 
   /// sqrt of a sum of squares.
   mlir::Value norm(mlir::Value squares);
@@ -32,12 +32,17 @@ public:
   /// min(1, clip / (norm + 1e-6)), or null if gradients are not clipped.
   mlir::Value clipScale(mlir::Value norm);
 
-  /// New values of a parameter and its states. `scale` is null or what clipScale gave.
+  /// New values of a parameter and its states. `scale` is null or what clipScale gave. Of
+  /// `variable` only its decay and its matrix count.
   llvm::SmallVector<mlir::Value> update(mlir::ValueRange schedule, mlir::Value scale,
                                         mlir::Value parameter, mlir::Value gradient,
-                                        mlir::ValueRange states, bool decay);
+                                        mlir::ValueRange states, VariableOp variable);
 
 private:
+  bool isMuonMatrix(VariableOp variable);
+  llvm::SmallVector<mlir::Value> updateMatrix(mlir::Value rate, mlir::Value scale,
+                                              mlir::Value parameter, mlir::Value gradient,
+                                              mlir::Value momentum, VariableOp variable);
   mlir::Value learningRate(mlir::Value step);
   mlir::Value correction(mlir::Value step, double beta);
 

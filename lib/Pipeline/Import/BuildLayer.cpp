@@ -135,7 +135,7 @@ Value LayerBuilder::attend(Value query, Value keys, Value values) {
       hasWindow ? builder.builder.getI64IntegerAttr(model.attentionWindow) : IntegerAttr{},
       /*bidirectional=*/false,
       /*global_shape=*/DenseI64ArrayAttr{}, /*order=*/ZigzagAttr{}, /*mesh=*/MeshAttr{},
-      /*axes=*/ArrayAttr{});
+      /*axes=*/ArrayAttr{}, /*turns=*/IntegerAttr{});
   return attention.getOutput();
 }
 

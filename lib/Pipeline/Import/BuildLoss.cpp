@@ -22,13 +22,17 @@ public:
   /// Builds the functions of layers too, their names ending in `suffix`.
   LossBuilder(ModelBuilder &builder, llvm::StringRef suffix, bool observesLogits = false)
       : builder(builder), model(builder.model), plainLayer("layer" + suffix.str()),
-        expertLayer("layer_experts" + suffix.str()), observesLogits(observesLogits) {
+        expertLayer("layer_experts" + suffix.str()), headOfChunk("head" + suffix.str()),
+        chunks(observesLogits ? 1 : builder.recipe.lossChunks), observesLogits(observesLogits) {
     int64_t ofExperts = model.expertLayers();
     if (ofExperts < model.layers) {
       buildLayer(builder, LayerKind::Plain, plainLayer);
     }
     if (ofExperts > 0) {
       buildLayer(builder, LayerKind::Experts, expertLayer);
+    }
+    if (chunks > 1) {
+      buildHeadOfChunk();
     }
   }
 
@@ -40,11 +44,16 @@ public:
     }
     Value stream = embed();
     stream = callLayers(stream);
-    Value logits = applyHead(stream);
-    if (observesLogits) {
-      ObserveOp::create(builder.builder, builder.location("head"), "logits", logits, TypeAttr());
+    Value normed = applyFinalNorm(stream), head = readHead();
+    if (chunks > 1) {
+      callHeads(normed, head);
+    } else {
+      Value logits = makeLogits(normed, head);
+      if (observesLogits) {
+        ObserveOp::create(builder.builder, builder.location("head"), "logits", logits);
+      }
+      losses.insert(losses.begin(), buildCrossEntropy(builder, logits, readIds("targets")));
     }
-    losses.insert(losses.begin(), buildCrossEntropy(builder, logits, readIds("targets")));
     return createSum(builder.builder, builder.location("loss"), losses);
   }
 
@@ -54,7 +63,13 @@ private:
   Value addPositions(Value stream);
   Value callLayers(Value stream);
   Value callLayer(int64_t number, Value rotaryTable, Value stream);
-  Value applyHead(Value stream);
+  Value applyFinalNorm(Value stream);
+  Value readHead();
+  Value makeLogits(Value normed, Value head);
+  /// Adds `func private @head(%number, %x, %targets, %head) -> loss` for a part of each sequence.
+  void buildHeadOfChunk();
+  void callHeads(Value normed, Value head);
+  llvm::SmallVector<Value> deal(llvm::StringRef name, Value whole);
 
   Value readIds(llvm::StringRef variable) {
     auto type = RankedTensorType::get({ShapedType::kDynamic, builder.recipe.sequenceLength},
@@ -70,7 +85,10 @@ private:
   const desc::ModelSpec &model;
   /// Names of the functions that layers call.
   std::string plainLayer, expertLayer;
-  /// Of routings.
+  /// The name of the function that each part of a sequence calls, and the number of parts.
+  std::string headOfChunk;
+  int64_t chunks;
+  /// Those of routings behind those of tokens.
   llvm::SmallVector<Value> losses;
   bool observesLogits;
   /// Of layer 0, where the embedding counts.
@@ -140,22 +158,84 @@ Value LossBuilder::callLayer(int64_t number, Value rotaryTable, Value stream) {
     more = more.drop_front();
   }
   if (!more.empty()) {
-    ObserveOp::create(builder.builder, builder.location(name), "dropped/" + name, more.front(),
-                      TypeAttr());
+    ObserveOp::create(builder.builder, builder.location(name), "dropped/" + name, more.front());
   }
   return call.getResult(0);
 }
 
-Value LossBuilder::applyHead(Value stream) {
+Value LossBuilder::applyFinalNorm(Value stream) {
   RankedTensorType vector = builder.parameterType({"hidden"});
   Value scale = builder.read("final_norm.weight", vector);
   Value bias = model.normBias ? builder.read("final_norm.bias", vector) : Value{};
-  Value normed = builder.norm("final_norm", stream, scale, bias);
+  return builder.norm("final_norm", stream, scale, bias);
+}
+
+Value LossBuilder::readHead() {
   Value head = model.tiedEmbeddings
                    ? readTokenTable()
                    : builder.read("head.weight", builder.parameterType({"vocab", "hidden"}));
-  Value logits = builder.contract("head", "bsh,vh->bsv", {normed, builder.round("head", head)});
-  return builder.round("head", logits);
+  return builder.round("head", head);
+}
+
+Value LossBuilder::makeLogits(Value normed, Value head) {
+  return builder.round("head", builder.contract("head", "bsh,vh->bsv", {normed, head}));
+}
+
+void LossBuilder::buildHeadOfChunk() {
+  int64_t batch = ShapedType::kDynamic, length = builder.recipe.sequenceLength / chunks;
+  Type element = builder.activationElement();
+  auto function =
+      builder.function(headOfChunk,
+                       {builder.builder.getIndexType(),
+                        RankedTensorType::get({batch, length, model.hidden}, element),
+                        RankedTensorType::get({batch, length}, builder.builder.getI32Type()),
+                        RankedTensorType::get({model.vocabulary, model.hidden}, element)},
+                       builder.wideType({}), /*isPrivate=*/true);
+  Value logits = makeLogits(function.getArgument(1), function.getArgument(3));
+  Value loss = buildCrossEntropy(builder, logits, function.getArgument(2));
+  func::ReturnOp::create(builder.builder, builder.location("head"), loss);
+}
+
+void LossBuilder::callHeads(Value normed, Value head) {
+  llvm::SmallVector<Value> ofChunks;
+  for (auto [number, parts] : llvm::enumerate(
+           llvm::zip_equal(deal("head", normed), deal("targets", readIds("targets"))))) {
+    std::string label = "head." + std::to_string(number);
+    auto [stream, targets] = parts;
+    auto call =
+        CallOp::create(builder.builder, builder.location("head"), builder.wideType({}), headOfChunk,
+                       label, ValueRange{builder.index(label, number), stream, targets, head});
+    ofChunks.push_back(call.getResult(0));
+  }
+  losses.insert(losses.begin(), ofChunks.begin(), ofChunks.end());
+}
+
+/// The tokens of each sequence in turn to one part after the other. So a piece of a cut sequence
+/// has its own tokens of every part, and nothing moves between ranks.
+llvm::SmallVector<Value> LossBuilder::deal(llvm::StringRef name, Value whole) {
+  Location loc = builder.location(name);
+  auto type = llvm::cast<RankedTensorType>(whole.getType());
+  int64_t length = type.getDimSize(1) / chunks;
+  auto shape = llvm::to_vector(type.getShape());
+  shape[1] = length;
+  RankedTensorType part = type.clone(shape);
+  shape.insert(shape.begin() + 2, 1);
+  RankedTensorType column = type.clone(shape);
+  shape[2] = chunks;
+  llvm::SmallVector<llvm::SmallVector<int64_t, 2>> groups = {{0}, {1, 2}};
+  for (int64_t dim = 2; dim < type.getRank(); ++dim) {
+    groups.push_back({dim + 1});
+  }
+  ArrayAttr merge = builder.builder.getArrayAttr(
+      llvm::map_to_vector(groups, [&](llvm::ArrayRef<int64_t> group) -> Attribute {
+        return builder.builder.getI64ArrayAttr(group);
+      }));
+  Value rows = ReshapeOp::create(builder.builder, loc, type.clone(shape), whole, merge);
+  auto columns = SplitOp::create(builder.builder, loc, llvm::SmallVector<Type>(chunks, column),
+                                 rows, /*dim=*/2);
+  return llvm::map_to_vector(columns.getOutputs(), [&](Value dealt) -> Value {
+    return ReshapeOp::create(builder.builder, loc, part, dealt, merge);
+  });
 }
 
 } // namespace
@@ -164,7 +244,8 @@ Value weft::buildCrossEntropy(ModelBuilder &builder, Value logits, Value targets
   auto shape = llvm::cast<RankedTensorType>(targets.getType()).getShape();
   RankedTensorType perToken = builder.wideType(shape);
   auto halves = CrossEntropyOp::create(builder.builder, builder.location("cross_entropy"), perToken,
-                                       perToken, logits, targets, /*offset=*/Value{});
+                                       perToken, logits, targets, /*offset=*/Value{},
+                                       /*columns=*/DenseI64ArrayAttr{});
   double zLoss = builder.recipe.zLoss;
   Value losses = builder.map("loss", {halves.getLse(), halves.getPicked()}, builder.wideElement(),
                              [zLoss](ImplicitLocOpBuilder &scalars, ValueRange in) -> Value {
@@ -200,6 +281,6 @@ void weft::buildEvaluate(ModelBuilder &builder, bool observesLogits) {
   LossBuilder losses(builder, "_evaluate", observesLogits);
   builder.function("evaluate", {}, {}, /*isPrivate=*/false);
   Value loss = losses.build();
-  ObserveOp::create(builder.builder, builder.location("loss"), "validation_loss", loss, TypeAttr());
+  ObserveOp::create(builder.builder, builder.location("loss"), "validation_loss", loss);
   func::ReturnOp::create(builder.builder, builder.location("loss"));
 }

@@ -276,7 +276,7 @@ std::optional<View> GraphBuilder::attention(const onnx::Node &node, const Scores
       /*turn=*/Value{}, llvm::APFloat(product.scale), llvm::APFloat(0.0), /*window=*/IntegerAttr{},
       /*bidirectional=*/!isCausal,
       /*global_shape=*/DenseI64ArrayAttr{}, /*order=*/ZigzagAttr{}, /*mesh=*/MeshAttr{},
-      /*axes=*/ArrayAttr{});
+      /*axes=*/ArrayAttr{}, /*turns=*/IntegerAttr{});
   // [batch, position, KV heads, groups, feature]: every part of the heads gets its place back.
   View output = ViewBuilder::whole(attention.getOutput());
   std::vector<double> lengths{onnx::kBatch, double(shape[1])};

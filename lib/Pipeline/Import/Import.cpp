@@ -15,9 +15,9 @@ using namespace weft;
 
 void weft::declareVariable(ModelBuilder &builder, VariableRole role, llvm::StringRef name,
                            llvm::ArrayRef<llvm::StringRef> dimensions, bool decays,
-                           RankedTensorType type) {
+                           RankedTensorType type, DenseI64ArrayAttr matrix) {
   VariableOp::create(builder.builder, builder.location(name), role, name,
-                     builder.builder.getStrArrayAttr(dimensions), decays, type);
+                     builder.builder.getStrArrayAttr(dimensions), decays, matrix, type);
 }
 
 void weft::declareCounters(ModelBuilder &builder) {
@@ -28,10 +28,20 @@ void weft::declareCounters(ModelBuilder &builder) {
 
 namespace {
 
+/// How an optimizer that updates matrices sees a parameter; null of what is none of a layer, and
+/// where the optimizer is another.
+DenseI64ArrayAttr matrixOf(ModelBuilder &builder, const Parameter &parameter) {
+  if (!std::holds_alternative<desc::MuonSpec>(builder.recipe.optimizer) || parameter.rows == 0) {
+    return {};
+  }
+  int64_t stacked = parameter.dimensions.front() == "experts" && parameter.dimensions.size() > 2;
+  return builder.builder.getDenseI64ArrayAttr({stacked, parameter.rows});
+}
+
 void declareVariables(ModelBuilder &builder) {
   for (const Parameter &parameter : modelParameters(builder.model)) {
     declareVariable(builder, VariableRole::Parameter, parameter.name, parameter.dimensions,
-                    parameter.decays(), builder.heldType(parameter));
+                    parameter.decays(), builder.heldType(parameter), matrixOf(builder, parameter));
   }
   auto ids = RankedTensorType::get({ShapedType::kDynamic, builder.recipe.sequenceLength},
                                    builder.builder.getI32Type());
@@ -53,20 +63,30 @@ DecayKind decayOf(const desc::ScheduleSpec &schedule) {
   return DecayKind::Cosine;
 }
 
-/// The numbers of either optimizer. What one does not have stays at the op's default.
+/// The numbers of any optimizer. What one does not have stays at the op's default.
 struct OptimizerNumbers {
+  OptimizerKind kind = OptimizerKind::AdamW;
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, momentum = 0.0, weightDecay = 0.0;
+
+  void take(const desc::AdamWSpec &adamw) {
+    beta1 = adamw.beta1;
+    beta2 = adamw.beta2;
+    epsilon = adamw.epsilon;
+    weightDecay = adamw.weightDecay;
+  }
 };
 
 OptimizerNumbers numbersOf(const desc::RecipeSpec &recipe) {
   OptimizerNumbers numbers;
   if (const auto *adamw = std::get_if<desc::AdamWSpec>(&recipe.optimizer)) {
-    numbers.beta1 = adamw->beta1;
-    numbers.beta2 = adamw->beta2;
-    numbers.epsilon = adamw->epsilon;
-    numbers.weightDecay = adamw->weightDecay;
+    numbers.take(*adamw);
+  } else if (const auto *muon = std::get_if<desc::MuonSpec>(&recipe.optimizer)) {
+    numbers.kind = OptimizerKind::Muon;
+    numbers.take(muon->adamw);
+    numbers.momentum = muon->momentum;
   } else {
     const auto &sgd = std::get<desc::SgdSpec>(recipe.optimizer);
+    numbers.kind = OptimizerKind::SGD;
     numbers.momentum = sgd.momentum;
     numbers.weightDecay = sgd.weightDecay;
   }
@@ -78,16 +98,19 @@ OptimizerNumbers numbersOf(const desc::RecipeSpec &recipe) {
 void weft::declareOptimizer(ModelBuilder &builder) {
   const desc::RecipeSpec &recipe = builder.recipe;
   OptimizerNumbers numbers = numbersOf(recipe);
-  OptimizerKind kind = std::holds_alternative<desc::AdamWSpec>(recipe.optimizer)
-                           ? OptimizerKind::AdamW
-                           : OptimizerKind::SGD;
+  desc::MuonSpec muon;
+  if (const auto *given = std::get_if<desc::MuonSpec>(&recipe.optimizer)) {
+    muon = *given;
+  }
   auto number = [](double value) { return llvm::APFloat(value); };
-  OptimizerOp::create(builder.builder, builder.location("optimizer"), kind,
+  OptimizerOp::create(builder.builder, builder.location("optimizer"), numbers.kind,
                       number(recipe.schedule.peakLearningRate), number(numbers.beta1),
                       number(numbers.beta2), number(numbers.epsilon), number(numbers.momentum),
                       number(numbers.weightDecay), number(recipe.clipNorm.value_or(0.0)),
-                      decayOf(recipe.schedule), recipe.schedule.warmupSteps, recipe.steps,
-                      number(recipe.schedule.finalLearningRateFraction));
+                      numbers.kind == OptimizerKind::Muon && muon.nesterov, muon.iterations,
+                      muon.scale == desc::MuonScale::Rms ? MuonScale::RMS : MuonScale::Spectral,
+                      number(muon.adamwRate), decayOf(recipe.schedule), recipe.schedule.warmupSteps,
+                      recipe.steps, number(recipe.schedule.finalLearningRateFraction));
 }
 
 // What a validation looks at is the model as it is used, and its cross-entropy alone.

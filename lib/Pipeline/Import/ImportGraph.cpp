@@ -196,7 +196,7 @@ Value GraphImporter::buildLoss(ModelBuilder &ops, bool isTraining) {
   }
   classes = shape.back();
   if (options.observesLogits && !isTraining) {
-    ObserveOp::create(ops.builder, ops.location("logits"), "logits", logits, TypeAttr());
+    ObserveOp::create(ops.builder, ops.location("logits"), "logits", logits);
   }
   Value targets = ops.read(readsTokens() ? "targets" : "labels", target);
   return buildCrossEntropy(ops, logits, targets);
@@ -278,7 +278,7 @@ GraphModule weft::importGraph(MLIRContext &context, const onnx::Graph &graph,
   if (!value) {
     return {};
   }
-  ObserveOp::create(ops, evaluation.location("loss"), "validation_loss", value, TypeAttr());
+  ObserveOp::create(ops, evaluation.location("loss"), "validation_loss", value);
   func::ReturnOp::create(ops, evaluation.location("loss"));
   eraseUnused(evaluate.getBody().front());
   return {std::move(module), importer.getClasses()};

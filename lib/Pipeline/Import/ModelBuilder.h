@@ -109,7 +109,7 @@ mlir::Value buildCrossEntropy(ModelBuilder &builder, mlir::Value logits, mlir::V
 /// A variable at the builder's place.
 void declareVariable(ModelBuilder &builder, VariableRole role, llvm::StringRef name,
                      llvm::ArrayRef<llvm::StringRef> dimensions, bool decays,
-                     mlir::RankedTensorType type);
+                     mlir::RankedTensorType type, mlir::DenseI64ArrayAttr matrix = {});
 /// The counters that every module has among its inputs: seed and step_number.
 void declareCounters(ModelBuilder &builder);
 /// The optimizer of the recipe.
@@ -127,11 +127,12 @@ enum class LayerKind { Plain, Experts };
 /// recipe has any, and how many times a token was dropped at an expert, if it has a capacity.
 void buildLayer(ModelBuilder &builder, LayerKind kind, llvm::StringRef name);
 
-/// Adds `func @loss() -> tensor<fXX>`, and the functions @layer and @layer_experts that it calls.
+/// Adds `func @loss() -> tensor<fXX>`, and the functions @layer, @layer_experts and, where the
+/// recipe wants the loss in parts, @head that it calls.
 void buildLoss(ModelBuilder &builder);
 
 /// Adds `func @evaluate()`, which observes the loss as "validation_loss" and on request the logits
-/// as "logits", and the functions @layer_evaluate and @layer_experts_evaluate that it calls.
+/// as "logits", and the same functions, their names ending in _evaluate.
 /// REQUIRES: a model without dropout and a recipe without z-loss and routing.
 void buildEvaluate(ModelBuilder &builder, bool observesLogits);
 

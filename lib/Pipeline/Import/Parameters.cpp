@@ -25,6 +25,13 @@ public:
     parameters.push_back({name.str() + ".weight", dimensions, kind, model.ffn});
   }
 
+  /// A projection of a layer, with so many dimensions for its outputs.
+  void addMatrix(llvm::StringRef name, std::initializer_list<llvm::StringRef> dimensions,
+                 int64_t rows, ParameterKind kind = ParameterKind::Weight) {
+    addWeight(name, dimensions, kind);
+    parameters.back().rows = rows;
+  }
+
   void addBias(llvm::StringRef name, std::initializer_list<llvm::StringRef> dimensions) {
     parameters.push_back({name.str() + ".bias", dimensions, ParameterKind::Bias, model.ffn});
   }
@@ -37,10 +44,10 @@ public:
   }
 
   void addAttention() {
-    addWeight("attention.query", {"kv_heads", "group", "head", "hidden"});
+    addMatrix("attention.query", {"kv_heads", "group", "head", "hidden"}, 3);
     addAttentionBias("attention.query", {"kv_heads", "group", "head"});
     for (llvm::StringRef name : {"attention.key", "attention.value"}) {
-      addWeight(name, {"kv_heads", "head", "hidden"});
+      addMatrix(name, {"kv_heads", "head", "hidden"}, 2);
       addAttentionBias(name, {"kv_heads", "head"});
     }
     if (model.queryKeyNorm) {
@@ -48,7 +55,7 @@ public:
         addWeight(name, {"head"}, ParameterKind::NormScale);
       }
     }
-    addWeight("attention.output", {"hidden", "kv_heads", "group", "head"},
+    addMatrix("attention.output", {"hidden", "kv_heads", "group", "head"}, 1,
               ParameterKind::ResidualWeight);
     if (model.attentionOutputBias) {
       addBias("attention.output", {"hidden"});
@@ -56,25 +63,25 @@ public:
   }
 
   void addMlp() {
-    addWeight("mlp.up", {"ffn", "hidden"});
+    addMatrix("mlp.up", {"ffn", "hidden"}, 1);
     addMlpBias("mlp.up", {"ffn"});
     if (model.hasGate()) {
-      addWeight("mlp.gate", {"ffn", "hidden"});
+      addMatrix("mlp.gate", {"ffn", "hidden"}, 1);
       addMlpBias("mlp.gate", {"ffn"});
     }
-    addWeight("mlp.down", {"hidden", "ffn"}, ParameterKind::ResidualWeight);
+    addMatrix("mlp.down", {"hidden", "ffn"}, 1, ParameterKind::ResidualWeight);
     addMlpBias("mlp.down", {"hidden"});
   }
 
   void addExperts() {
     const desc::ExpertsSpec &experts = *model.experts;
-    addWeight("router", {"experts", "hidden"}, ParameterKind::Router);
+    addMatrix("router", {"experts", "hidden"}, 1, ParameterKind::Router);
     size_t first = parameters.size();
-    addWeight("experts.up", {"experts", "ffn", "hidden"});
+    addMatrix("experts.up", {"experts", "ffn", "hidden"}, 1);
     if (model.hasGate()) {
-      addWeight("experts.gate", {"experts", "ffn", "hidden"});
+      addMatrix("experts.gate", {"experts", "ffn", "hidden"}, 1);
     }
-    addWeight("experts.down", {"experts", "hidden", "ffn"}, ParameterKind::ResidualWeight);
+    addMatrix("experts.down", {"experts", "hidden", "ffn"}, 1, ParameterKind::ResidualWeight);
     setFfnFrom(first, experts.ffn);
     if (experts.sharedFfn > 0) {
       addShared();
@@ -89,11 +96,11 @@ private:
   /// The MLP that all tokens go to.
   void addShared() {
     size_t first = parameters.size();
-    addWeight("shared.up", {"ffn", "hidden"});
+    addMatrix("shared.up", {"ffn", "hidden"}, 1);
     if (model.hasGate()) {
-      addWeight("shared.gate", {"ffn", "hidden"});
+      addMatrix("shared.gate", {"ffn", "hidden"}, 1);
     }
-    addWeight("shared.down", {"hidden", "ffn"}, ParameterKind::ResidualWeight);
+    addMatrix("shared.down", {"hidden", "ffn"}, 1, ParameterKind::ResidualWeight);
     setFfnFrom(first, model.experts->sharedFfn);
     if (model.experts->sharedGate) {
       addWeight("shared_router", {"hidden"}, ParameterKind::Router);

@@ -68,7 +68,7 @@ AttentionPlace::AttentionPlace(Code &code, ValueRange given, Value turn,
   if (turn) {
     // Pieces come from ranks before, round the whole.
     Num from = code.num(offsets.back()) - code.num(turn) * sizes.keys;
-    offsets.back() = code.select(from < int64_t(0), from + sizes.wholeShape.back(), from);
+    offsets.back() = code.select(from < int64_t(0), from + sizes.keysOfTurns, from);
   }
   enterQueries(code.index(0));
   enterKeys(code.index(0));

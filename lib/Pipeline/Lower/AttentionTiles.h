@@ -33,6 +33,7 @@ struct AttentionSizes {
       // Without dropout only queries and keys need to know of the whole.
       llvm::copy(*given, wholeShape.end() - given->size());
     }
+    keysOfTurns = op.getTurns() ? static_cast<int64_t>(*op.getTurns()) * keys : wholeShape.back();
     window = op.getWindow().value_or(0);
     window = window < wholeShape.back() ? window : 0;
     setSegments(op.getOrderAttr(), block);
@@ -44,6 +45,8 @@ struct AttentionSizes {
   int64_t window;
   /// [batch, KV heads, query heads, queries, keys] of the whole.
   llvm::SmallVector<int64_t> wholeShape;
+  /// Keys of all pieces that come round: those of the whole, and its padding if it has any.
+  int64_t keysOfTurns;
   int64_t batch, queries, keys, kvHeads, group, features, valueFeatures;
   /// Null where positions are stored in their own order.
   ZigzagAttr order;

@@ -13,6 +13,20 @@ using namespace mlir;
 
 namespace {
 
+/// Columns of this piece of the logits that count: all, but for those beyond `columns` of the
+/// whole.
+Num countColumns(Code &code, std::optional<ArrayRef<int64_t>> columns, Value offset,
+                 int64_t pieceColumns) {
+  Num all = code.index(pieceColumns);
+  if (!columns) {
+    return all;
+  }
+  Num left = code.index(columns->front());
+  left = offset ? left - code.num(offset) : left;
+  left = code.select(left < int64_t(0), code.index(0), left);
+  return code.select(left < pieceColumns, left, all);
+}
+
 /// Runs `body(column)` where token `i`'s target is a column of this piece of the logits.
 void atTarget(Code &code, Buffer targets, Num i, Value offset, int64_t columns,
               function_ref<void(Num)> body) {
@@ -25,19 +39,24 @@ void atTarget(Code &code, Buffer targets, Num i, Value offset, int64_t columns,
 }
 
 struct LowerCrossEntropy : HostModel<LowerCrossEntropy, CrossEntropyOp> {
-  static void lower(Code &code, CrossEntropyOp, CrossEntropyOp::Adaptor operands,
+  static void lower(Code &code, CrossEntropyOp op, CrossEntropyOp::Adaptor operands,
                     ValueRange results) {
     Buffer logits = code.buffer(operands.getLogits()).rows();
     Buffer targets = code.buffer(operands.getTargets()).flat();
     Buffer lse = code.buffer(results[0]).flat(), picked = code.buffer(results[1]).flat();
     Type type = logits.getElementType();
-    Num none = code.index(0), columns = code.index(logits.getSize(1));
+    Num none = code.index(0);
+    Num columns = countColumns(code, op.getColumns(), operands.getOffset(), logits.getSize(1));
     code.parallel(logits.getSize(0), [&](Num i) {
       Num greatest =
           code.maximum(logits(i, none), none, columns, [&](Num v) { return logits(i, v); });
       Num total =
           code.sum(type, none, columns, [&](Num v) { return code.exp(logits(i, v) - greatest); });
-      lse.store(greatest + code.log(total), i);
+      Num logarithm = greatest + code.log(total);
+      if (op.getColumns()) { // Of no column that counts, it is less than any other rank's.
+        logarithm = code.select(columns < int64_t(1), code.real(type, -1e30), logarithm);
+      }
+      lse.store(logarithm, i);
       picked.store(code.real(type, 0), i);
       atTarget(code, targets, i, operands.getOffset(), logits.getSize(1),
                [&](Num v) { picked.store(logits(i, v), i); });
@@ -46,7 +65,7 @@ struct LowerCrossEntropy : HostModel<LowerCrossEntropy, CrossEntropyOp> {
 };
 
 struct LowerCrossEntropyGrad : HostModel<LowerCrossEntropyGrad, CrossEntropyGradOp> {
-  static void lower(Code &code, CrossEntropyGradOp, CrossEntropyGradOp::Adaptor operands,
+  static void lower(Code &code, CrossEntropyGradOp op, CrossEntropyGradOp::Adaptor operands,
                     ValueRange results) {
     Buffer logits = code.buffer(operands.getLogits()).rows();
     Buffer targets = code.buffer(operands.getTargets()).flat();
@@ -54,6 +73,8 @@ struct LowerCrossEntropyGrad : HostModel<LowerCrossEntropyGrad, CrossEntropyGrad
     Buffer lseGradient = code.buffer(operands.getLseGradient()).flat();
     Buffer pickedGradient = code.buffer(operands.getPickedGradient()).flat();
     Buffer output = code.buffer(results[0]).rows();
+    Num none = code.index(0), all = code.index(logits.getSize(1));
+    Num columns = countColumns(code, op.getColumns(), operands.getOffset(), logits.getSize(1));
     Buffer atPicked = output.rounds() ? code.scratch(output.getElementType(), {}) : Buffer();
     code.parallel(logits.getSize(0), [&](Num i) {
       Num rowLse = lse(i), rowGradient = lseGradient(i);
@@ -66,8 +87,12 @@ struct LowerCrossEntropyGrad : HostModel<LowerCrossEntropyGrad, CrossEntropyGrad
           atPicked.store(code.exp(logits(i, v) - rowLse) * rowGradient + pickedGradient(i));
         });
       }
-      code.loop(0, logits.getSize(1),
+      code.loop(none, columns,
                 [&](Num v) { output.store(code.exp(logits(i, v) - rowLse) * rowGradient, i, v); });
+      if (op.getColumns()) {
+        Num zero = code.real(output.getElementType(), 0);
+        code.loop(columns, all, [&](Num v) { output.store(zero, i, v); });
+      }
       target([&](Num v) {
         output.store(output.rounds() ? atPicked() : output(i, v) + pickedGradient(i), i, v);
       });

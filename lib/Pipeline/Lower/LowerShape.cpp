@@ -47,6 +47,22 @@ struct LowerConcat : HostModel<LowerConcat, ConcatOp> {
   }
 };
 
+struct LowerSplit : HostModel<LowerSplit, SplitOp> {
+  static void lower(Code &code, SplitOp op, SplitOp::Adaptor operands, ValueRange results) {
+    Buffer whole = code.buffer(operands.getInput());
+    int64_t dim = op.getDim(), done = 0;
+    for (Value result : results) {
+      Buffer to = code.buffer(result);
+      SmallVector<int64_t> offsets(to.getShape().size(), 0), strides(offsets.size(), 1);
+      offsets[dim] = done;
+      code.parallelNest(to.getShape(), [&](ArrayRef<Num> place) {
+        to.store(whole.load(placesAt(place, offsets, strides)), place);
+      });
+      done += to.getSize(dim);
+    }
+  }
+};
+
 struct LowerExtract : HostModel<LowerExtract, ExtractOp> {
   static void lower(Code &code, ExtractOp op, ExtractOp::Adaptor operands, ValueRange results) {
     Buffer from = code.buffer(operands.getInput()), to = code.buffer(results[0]);
@@ -74,6 +90,7 @@ struct LowerPad : HostModel<LowerPad, PadOp> {
 
 void attachShapeModels(MLIRContext &context) {
   ConcatOp::attachInterface<LowerConcat>(context);
+  SplitOp::attachInterface<LowerSplit>(context);
   ExtractOp::attachInterface<LowerExtract>(context);
   PadOp::attachInterface<LowerPad>(context);
 }

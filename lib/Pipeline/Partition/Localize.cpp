@@ -62,12 +62,13 @@ void setPosition(ShardableOpInterface op, MeshAttr mesh, const FactorRule &rule,
   if (llvm::all_of(factors, [&](unsigned factor) { return axes[factor].empty(); })) {
     return; // The piece is the whole.
   }
+  std::optional<ArrayRef<int64_t>> unpadded = op.getUnpaddedSizes();
   OpBuilder builder(op);
   SmallVector<Value> offsets;
   SmallVector<int64_t> sizes;
-  for (unsigned factor : factors) {
+  for (auto [number, factor] : llvm::enumerate(factors)) {
     int64_t size = rule.factors[factor].size;
-    sizes.push_back(size);
+    sizes.push_back(unpadded ? (*unpadded)[number] : size);
     if (axes[factor].empty()) {
       offsets.push_back(constant(builder, op->getLoc(), 0));
       continue;

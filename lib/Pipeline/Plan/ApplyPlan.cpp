@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Batch.h"
 #include "Dimensions.h"
 
 #include "weft/Description/Pins.h"
@@ -12,8 +13,6 @@
 #include "weft/Dialect/Weft/IR/AttributeNames.h"
 #include "weft/Dialect/Weft/IR/Sharding.h"
 #include "weft/Pipeline/Plan/Passes.h"
-
-#include "mlir/IR/AttrTypeSubElements.h"
 
 using namespace mlir;
 
@@ -52,7 +51,7 @@ struct ApplyPlanPass : impl::ApplyPlanPassBase<ApplyPlanPass> {
       module.emitError("apply-plan: ") << desc::str(spec.diagnostics());
       return signalPassFailure();
     }
-    substituteBatch(module);
+    substituteBatch(module, batch);
     SmallVector<StringAttr> names;
     SmallVector<int64_t> sizes;
     for (const desc::AxisSpec &axis : spec->mesh) {
@@ -73,18 +72,6 @@ struct ApplyPlanPass : impl::ApplyPlanPassBase<ApplyPlanPass> {
     }
     Dimensions dimensions(module);
     module.walk([&](ShardableOpInterface op) { pin(op, mesh, dimensions, *spec); });
-  }
-
-  /// Replaces `?` by the batch in every type.
-  void substituteBatch(ModuleOp module) {
-    AttrTypeReplacer replacer;
-    replacer.addReplacement([&](RankedTensorType type) -> std::optional<Type> {
-      SmallVector<int64_t> shape(type.getShape());
-      llvm::replace(shape, ShapedType::kDynamic, static_cast<int64_t>(batch));
-      return RankedTensorType::get(shape, type.getElementType(), type.getEncoding());
-    });
-    replacer.recursivelyReplaceElementsIn(module, /*replaceAttrs=*/true,
-                                          /*replaceLocs=*/false, /*replaceTypes=*/true);
   }
 
   /// The axes of a plan's entry as an attribute; unit for no entry.
@@ -124,13 +111,20 @@ struct ApplyPlanPass : impl::ApplyPlanPassBase<ApplyPlanPass> {
     return success();
   }
 
-  /// An op is pinned where it can be cut so; of several factors of one meaning, the first.
+  /// An op is pinned where it can be cut so. Of several factors for one axis it cuts the first that
+  /// results have, so that nothing is pending that need not be.
   void pin(ShardableOpInterface op, MeshAttr mesh, Dimensions &dimensions,
            const desc::PlanSpec &spec) {
     FactorRule rule = op.getFactorRule();
     std::string name = nameOf(op);
-    SmallVector<Attribute> pins, taken;
+    SmallVector<Attribute> pins(rule.factors.size()), taken;
+    SmallVector<size_t> order, summed;
     for (auto [number, factor] : llvm::enumerate(rule.factors)) {
+      (factor.kind == FactorKind::Reduction ? summed : order).push_back(number);
+    }
+    order.append(summed);
+    for (size_t number : order) {
+      const Factor &factor = rule.factors[number];
       bool isPermutation = factor.kind == FactorKind::Permutation;
       Attribute pin = UnitAttr::get(&getContext());
       for (const desc::ShardingSpec &entry : llvm::reverse(spec.shardings)) {
@@ -153,7 +147,7 @@ struct ApplyPlanPass : impl::ApplyPlanPassBase<ApplyPlanPass> {
       } else if (axes) {
         llvm::append_range(taken, axes);
       }
-      pins.push_back(pin);
+      pins[number] = pin;
     }
     setPins(op, pins);
   }

@@ -37,6 +37,12 @@ public:
   bool isNamed(ShardableOpInterface op, const FactorRule &rule, unsigned factor,
                llvm::StringRef name);
 
+  /// The number of the class that dimension `dim` of `value`, or of a variable, belongs to.
+  uint32_t classOf(mlir::Value value, int64_t dim) { return classOf(numberOf(value, dim)); }
+  uint32_t classOf(VariableOp variable, int64_t dim) {
+    return classOf(numberOf(variable.getOperation(), dim));
+  }
+
 private:
   uint32_t numberOf(const void *owner, int64_t dim);
   uint32_t numberOf(mlir::Value value, int64_t dim) {

@@ -265,7 +265,7 @@ struct EnumerateShardingsPass : impl::EnumerateShardingsPassBase<EnumerateShardi
                   .getResult(0);
       std::string name = "gradient/" + op->getName().getStringRef().str() + " " +
                          std::to_string(result.getResultNumber()) + " " + how;
-      ObserveOp::create(builder, op->getLoc(), name, value, TypeAttr());
+      ObserveOp::create(builder, op->getLoc(), name, value);
     }
   }
 

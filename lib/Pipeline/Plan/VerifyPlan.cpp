@@ -73,6 +73,13 @@ struct VerifyPlanPass : impl::VerifyPlanPassBase<VerifyPlanPass> {
 
 void buildPlanPipeline(OpPassManager &manager, const ApplyPlanPassOptions &plan,
                        const SearchShardingsPassOptions &search) {
+  // First, as from here on everything divides.
+  PadDimensionsPassOptions pad;
+  pad.plan = plan.plan;
+  pad.pins = plan.pins;
+  pad.batch = plan.batch;
+  manager.addPass(createPadDimensionsPass(pad));
+  manager.addPass(createMaskPaddingPass());
   manager.addPass(createApplyPlanPass(plan));
   // What the plan leaves open is decided by cost.
   manager.addPass(createSearchShardingsPass(search));

@@ -213,7 +213,8 @@ rt::BufferClass classOf(VariableRole role) {
 /// A persistent buffer and a name for each variable; buffer i is that of variable i.
 LogicalResult writeVariables(const ModuleSymbols &symbols, MeshAttr mesh, rt::Program &program) {
   for (VariableOp variable : symbols.variables) {
-    FailureOr<rt::TensorLayout> layout = toLayout(variable, variable.getType(), mesh);
+    FailureOr<rt::TensorLayout> layout =
+        toLayout(variable, variable.getType(), variable.getUnpadded(), mesh);
     if (failed(layout)) {
       return failure();
     }

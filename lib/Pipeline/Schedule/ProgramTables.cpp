@@ -96,7 +96,8 @@ StringRef findName(Location loc) {
 
 } // namespace
 
-FailureOr<rt::TensorLayout> weft::toLayout(Operation *op, Type type, MeshAttr mesh) {
+FailureOr<rt::TensorLayout>
+weft::toLayout(Operation *op, Type type, std::optional<ArrayRef<int64_t>> unpadded, MeshAttr mesh) {
   ShardingAttr sharding = getSharding(type);
   if (!sharding || sharding.getMesh() != mesh || !sharding.isReduced()) {
     return op->emitOpError() << "expected a layout with a sharding on " << mesh
@@ -105,7 +106,11 @@ FailureOr<rt::TensorLayout> weft::toLayout(Operation *op, Type type, MeshAttr me
   auto tensor = cast<RankedTensorType>(type);
   rt::TensorLayout layout;
   layout.type = toElementType(tensor.getElementType());
-  layout.globalShape.assign(tensor.getShape().begin(), tensor.getShape().end());
+  ArrayRef<int64_t> shape = unpadded.value_or(tensor.getShape());
+  layout.globalShape.assign(shape.begin(), shape.end());
+  if (unpadded) {
+    layout.paddedShape.assign(tensor.getShape().begin(), tensor.getShape().end());
+  }
   for (ArrayAttr axes : sharding.getDims()) {
     layout.dimAxes.push_back(toAxes(axes, mesh));
   }
@@ -250,7 +255,7 @@ FailureOr<ProgramTables::Target> ProgramTables::makeObservation(ObserveOp op) {
   if (!op.getLayout()) {
     return op.emitOpError("has no layout after partition");
   }
-  FailureOr<rt::TensorLayout> layout = toLayout(op, *op.getLayout(), mesh);
+  FailureOr<rt::TensorLayout> layout = toLayout(op, *op.getLayout(), op.getUnpadded(), mesh);
   if (failed(layout)) {
     return failure();
   }

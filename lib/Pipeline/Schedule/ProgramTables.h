@@ -20,9 +20,11 @@ rt::ElementType toElementType(mlir::Type type);
 /// Bytes of a tensor of static shape.
 uint64_t countBytes(mlir::RankedTensorType type);
 
-/// How a whole value lies on `mesh`. Fails with an error at `op` if `type` has no sharding on it,
-/// or is pending.
-mlir::FailureOr<rt::TensorLayout> toLayout(mlir::Operation *op, mlir::Type type, MeshAttr mesh);
+/// How a whole value, of the shape `unpadded` where `type` is padded, lies on `mesh`. Fails with an
+/// error at `op` if `type` has no sharding on it, or is pending.
+mlir::FailureOr<rt::TensorLayout> toLayout(mlir::Operation *op, mlir::Type type,
+                                           std::optional<llvm::ArrayRef<int64_t>> unpadded,
+                                           MeshAttr mesh);
 
 /// Fills the tables of a program with distinct entries, in the order of their first use. What
 /// an op needs is made once for each op, not for each use of it.

@@ -80,8 +80,16 @@ inline constexpr uint64_t kAlignment = 64;
 /// the same values.
 struct TensorLayout {
   ElementType type = ElementType::F32;
+  /// What the outside knows: of this shape it is saved, loaded and filled.
   std::vector<int64_t> globalShape;
   std::vector<std::vector<uint32_t>> dimAxes;
+  /// What is cut, where that is larger, so that pieces are equal; else empty. Elements beyond
+  /// `globalShape` are zero in parameters and optimizer states.
+  std::vector<int64_t> paddedShape = {};
+
+  const std::vector<int64_t> &cutShape() const {
+    return paddedShape.empty() ? globalShape : paddedShape;
+  }
 };
 
 /// A parameter, an optimizer state or a step input, by name.
@@ -228,7 +236,7 @@ struct Instruction {
 
 struct Program {
   /// Written first, compared by the loader.
-  static constexpr uint32_t kVersion = 4;
+  static constexpr uint32_t kVersion = 5;
 
   std::string modelName;
   /// The plan, as text, and its hash; equal on all ranks.

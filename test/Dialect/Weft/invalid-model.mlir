@@ -376,3 +376,37 @@ func.func @reorder_output(%x: tensor<4x8xf32>) {
   %0 = weft.reorder %x dim 1 order <4 x 2> : tensor<4x8xf32> -> tensor<4x8xf64>
   return
 }
+
+// -----
+
+func.func @attention_turns_without_a_turn(%q: tensor<2x4x2x3x8xf32>, %k: tensor<2x4x2x8xf32>,
+                                          %i: index) {
+  // attention_c8
+  // expected-error @+1 {{has a number of turns, but is none of them}}
+  %0:2 = weft.attention(%q, %k, %k) scale = 0.5 dropout = 0.0 offsets(%i, %i) of [7, 7] turns 2
+      : tensor<2x4x2x3x8xf32>, tensor<2x4x2x8xf32>, tensor<2x4x2x8xf32>
+      -> tensor<2x4x2x3x8xf32>, tensor<2x2x3x4xf32>
+  return
+}
+
+// -----
+
+func.func @cross_entropy_columns(%x: tensor<2x4x8xf32>, %t: tensor<2x4xi32>) {
+  // cross_entropy_c3
+  // expected-error @+1 {{expected one number of columns, of at least 1}}
+  %0:2 = weft.cross_entropy %x[%t] of [0]
+      : tensor<2x4x8xf32>[tensor<2x4xi32>] -> tensor<2x4xf32>, tensor<2x4xf32>
+  return
+}
+
+// -----
+
+func.func @cross_entropy_grad_columns(%x: tensor<2x4x8xf32>, %t: tensor<2x4xi32>,
+                                      %l: tensor<2x4xf32>) {
+  // cross_entropy_grad_c2
+  // expected-error @+1 {{expected one number of columns, of at least 1}}
+  %0 = weft.cross_entropy_grad %x[%t] lse(%l) gradient(%l, %l) of [4, 7]
+      : tensor<2x4x8xf32>[tensor<2x4xi32>], tensor<2x4xf32>, tensor<2x4xf32>, tensor<2x4xf32>
+      -> tensor<2x4x8xf32>
+  return
+}

@@ -162,6 +162,61 @@ func.func @concat_of_pending_and_whole(%x: tensor<4xf32, #pending>, %y: tensor<4
 
 // -----
 
+func.func @split_into_nothing(%x: tensor<2x3xf32>) {
+  // split_c1
+  // expected-error @+1 {{expected a result and a dimension of 'tensor<2x3xf32>', got 0 and 1}}
+  "weft.split"(%x) {dim = 1 : i64} : (tensor<2x3xf32>) -> ()
+  return
+}
+
+// -----
+
+func.func @split_dimension(%x: tensor<2x3xf32>) {
+  // split_c1
+  // expected-error @+1 {{expected a result and a dimension of 'tensor<2x3xf32>', got 1 and -1}}
+  %0 = weft.split %x dim -1 : tensor<2x3xf32> -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @split_sizes(%x: tensor<2x8xf32>) {
+  // split_c2
+  // expected-error @+1 {{expected 7 as the input's dimension 1, got 8}}
+  %0:2 = weft.split %x dim 1 : tensor<2x8xf32> -> tensor<2x3xf32>, tensor<2x4xf32>
+  return
+}
+
+// -----
+
+func.func @split_batch(%x: tensor<?x3xf32>) {
+  // split_c2
+  // expected-error @+1 {{dimension 0 of a result has an unknown size}}
+  %0:2 = weft.split %x dim 0 : tensor<?x3xf32> -> tensor<?x3xf32>, tensor<?x3xf32>
+  return
+}
+
+// -----
+
+func.func @split_element(%x: tensor<4xf32>) {
+  // split_c3
+  // expected-error @+1 {{result must be of 'f32', got 'f64'}}
+  %0:2 = weft.split %x dim 0 : tensor<4xf32> -> tensor<2xf32>, tensor<2xf64>
+  return
+}
+
+// -----
+
+#mesh = #weft.mesh<"tp"=2>
+#cut = #weft.sharding<#mesh, [{"tp"}]>
+func.func @split_cut(%x: tensor<8xf32, #cut>) {
+  // expected-error @+1 {{cannot be cut over ["tp"] along factor 0, which must be replicated}}
+  %0:2 = weft.split %x dim 0 : tensor<8xf32, #cut> -> tensor<4xf32, #cut>, tensor<4xf32, #cut>
+  return
+}
+
+// -----
+
 func.func @extract_counts(%x: tensor<4x4xf32>) {
   // extract_c1
   // expected-error @+1 {{expected offsets, strides and an output of 2 dimensions, got 1, 2 and 2}}

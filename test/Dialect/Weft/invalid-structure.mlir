@@ -170,6 +170,24 @@ weft.optimizer sgd learning_rate 0.1 decay constant warmup -1 steps 1 final 0.0
 
 // -----
 
+// optimizer_c3
+// expected-error @+1 {{expected 1 to 100 iterations, got 0}}
+weft.optimizer muon learning_rate 0.1 decay constant warmup 0 steps 1 final 0.0 {iterations = 0 : i64}
+
+// -----
+
+// variable_c4
+// expected-error @+1 {{expected a matrix of a parameter, with rows and columns among its 3 dimensions, got [1, 2] of parameter}}
+weft.variable parameter @no_columns ["experts", "ffn", "hidden"] matrix [1, 2] : tensor<2x4x8xf32>
+
+// -----
+
+// variable_c4
+// expected-error @+1 {{expected a matrix of a parameter, with rows and columns among its 2 dimensions, got [0, 1] of input}}
+weft.variable input @of_input ["batch", "hidden"] matrix [0, 1] : tensor<4x8xf32>
+
+// -----
+
 func.func @observe_layout_of_no_tensor(%x: tensor<4xf32>) {
   // observe_c1
   // expected-error @+1 {{has a value of 'tensor<4xf32>', expected a rank's piece of its layout 'f32'}}
@@ -185,3 +203,39 @@ func.func @observe_other_piece(%x: tensor<4xf32>) {
   weft.observe "x", %x layout tensor<4xf32, #weft.sharding<#weft.mesh<"tp"=2>, [{"tp"}]>> : tensor<4xf32>
   return
 }
+
+// -----
+
+func.func @observe_unpadded_is_all(%x: tensor<4xf32>) {
+  // observe_c2
+  // expected-error @+1 {{has the unpadded shape [4], expected one that is smaller than that of 'tensor<4xf32>'}}
+  weft.observe "x", %x unpadded [4] : tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @observe_unpadded_piece(%x: tensor<4xf32>) {
+  // observe_c2
+  // expected-error @+1 {{has the unpadded shape [9], expected one that is smaller}}
+  weft.observe "x", %x layout tensor<8xf32, #weft.sharding<#weft.mesh<"tp"=2>, [{"tp"}]>> unpadded [9] : tensor<4xf32>
+  return
+}
+
+// -----
+
+// variable_c5
+// expected-error @+1 {{has the unpadded shape [7], expected one that is smaller than that of 'tensor<8x4xf32>'}}
+weft.variable parameter @w ["ffn", "hidden"] unpadded [7] : tensor<8x4xf32>
+
+// -----
+
+// variable_c5
+// expected-error @+1 {{has the unpadded shape [9, 4], expected one that is smaller}}
+weft.variable parameter @w ["ffn", "hidden"] unpadded [9, 4] : tensor<8x4xf32>
+
+// -----
+
+// variable_c5
+// expected-error @+1 {{has the unpadded shape [0, 4], expected one that is smaller}}
+weft.variable parameter @w ["ffn", "hidden"] unpadded [0, 4] : tensor<8x4xf32>

@@ -63,6 +63,20 @@ func.func @concat_cut_and_pending(%x: tensor<4x2xf32, #pending>, %y: tensor<4x3x
   return %0 : tensor<4x5xf32, #pending>
 }
 
+// CHECK-LABEL: @split
+func.func @split(%x: tensor<?x5x8xf32>) -> tensor<?x4x8xf32> {
+  // CHECK: weft.split %{{.*}} dim 1 : tensor<?x5x8xf32> -> tensor<?x1x8xf32>, tensor<?x4x8xf32>
+  %0:2 = weft.split %x dim 1 : tensor<?x5x8xf32> -> tensor<?x1x8xf32>, tensor<?x4x8xf32>
+  return %0#1 : tensor<?x4x8xf32>
+}
+
+// CHECK-LABEL: @split_cut_and_pending
+func.func @split_cut_and_pending(%x: tensor<4x5xf32, #pending>) -> tensor<4x3xf32, #pending> {
+  %0:2 = weft.split %x dim 1
+      : tensor<4x5xf32, #pending> -> tensor<4x2xf32, #pending>, tensor<4x3xf32, #pending>
+  return %0#1 : tensor<4x3xf32, #pending>
+}
+
 // CHECK-LABEL: @extract
 func.func @extract(%x: tensor<?x9xf32>) -> tensor<?x3xf32> {
   // CHECK: weft.extract %{{.*}} from [0, 2] by [1, 3] : tensor<?x9xf32> -> tensor<?x3xf32>

@@ -36,6 +36,9 @@ struct Parameter {
   ParameterKind kind;
   /// Elements of its dimension "ffn", which has another size in experts than in a plain MLP.
   int64_t ffn = 0;
+  /// Of a projection of a layer, how many of its dimensions are the matrix's rows: its outputs. Of
+  /// experts, which come first, each has a matrix. 0 for all other parameters.
+  int64_t rows = 0;
 
   /// Whether it is a matrix, not a vector of a norm or a bias.
   bool isMatrix() const {

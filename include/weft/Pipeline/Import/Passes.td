@@ -20,7 +20,8 @@ def VerifyImportPass : Pass<"verify-import", "::mlir::ModuleOp"> {
     - `@loss()` takes nothing, gives one floating-point number, and assigns to statistics only;
     - `@init()` takes and gives nothing, and assigns to every parameter and statistic exactly once;
     - `@evaluate()`, if there is one, takes and gives nothing, and assigns to no variable;
-    - the first argument of every private function is an index, the number of the layer;
+    - the first argument of every private function is an index, the number of the layer, or of the
+      part of a sequence;
     - no tensor has a sharding yet.
 
     ```mlir

@@ -10,6 +10,66 @@
 
 include "mlir/Pass/PassBase.td"
 
+def PadDimensionsPass : Pass<"pad-dimensions", "::mlir::ModuleOp"> {
+  let summary = "makes dimensions longer where a plan's pieces would not be equal";
+  let description = [{
+    Before: no tensor has a sharding, and the batch is `?`. After: the batch is a number; dimensions
+    that the plan cuts are multiples of all numbers of pieces that it cuts them into, those of
+    values that belong together alike; and variables and observed values know the shape that they
+    had (`unpadded`), and so do ops whose result depends on it, as random numbers do. With a plan
+    that refuses padding only the batch is done. Fails where an
+    op depends on the length of such a dimension in another way, as a norm does. What padding holds
+    is seen to by mask-padding.
+
+    ```mlir
+    weft.variable parameter @w ["ffn", "hidden"] : tensor<7x4xf64>
+    ```
+
+    becomes, with the pin `tp=2`,
+
+    ```mlir
+    weft.variable parameter @w ["ffn", "hidden"] unpadded [7, 4] : tensor<8x4xf64>
+    ```
+  }];
+  let options = [
+    Option<"plan", "plan", "std::string", "", "the plan, as the text of a plan.proto message">,
+    ListOption<"pins", "pins", "std::string",
+               "pins such as dp=2, in place of a plan">,
+    Option<"batch", "batch", "int64_t", "1", "sequences in a micro-batch, all ranks together">,
+  ];
+  let dependentDialects = ["::weft::WeftDialect"];
+  let statistics = [
+    Statistic<"numPadded", "padded", "classes of dimensions that were padded">,
+  ];
+}
+
+def MaskPaddingPass : Pass<"mask-padding", "::mlir::ModuleOp"> {
+  let summary = "makes values zero in their padding where that changes what they become";
+  let description = [{
+    Before: tensors are padded, see pad-dimensions; padding of parameters and optimizer states is
+    taken for zero, other padding for any finite numbers. After: nothing is added to a sum from
+    padding, and what is assigned to a parameter or state is zero there. Ops say themselves what
+    follows from zeros; where that does not do, the values are masked that together have the fewest
+    bytes. See `Padding.h`.
+
+    ```mlir
+    %0 = weft.contract "bs->"(%losses) : (tensor<4x8xf64>) -> tensor<f64>
+    ```
+
+    becomes, where the batch is 3,
+
+    ```mlir
+    %0 = weft.iota : tensor<4xi32>
+    %1 = weft.map ins(%losses, %0 : tensor<4x8xf64>, tensor<4xi32>) … { … arith.select … }
+    %2 = weft.contract "bs->"(%1) : (tensor<4x8xf64>) -> tensor<f64>
+    ```
+  }];
+  let dependentDialects = ["::weft::WeftDialect", "::mlir::arith::ArithDialect"];
+  let statistics = [
+    Statistic<"numMasks", "masks", "values that were masked">,
+  ];
+}
+
 def ApplyPlanPass : Pass<"apply-plan", "::mlir::ModuleOp"> {
   let summary = "writes what a plan pins into variables and ops";
   let description = [{

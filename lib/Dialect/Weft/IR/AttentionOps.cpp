@@ -14,9 +14,11 @@ using namespace weft;
 
 namespace {
 /// batch b, position s, KV head g, query head in its group r, feature d; keys and values have the
-/// position t.
+/// position t, values and what is made of them the feature f.
 constexpr const char *kQuery = "bsgrd";
 constexpr const char *kKey = "btgd";
+constexpr const char *kValue = "btgf";
+constexpr const char *kOutput = "bsgrf";
 constexpr const char *kLse = "bgrs";
 
 /// Numbers of the factors, which the query and then the key bring in.
@@ -24,7 +26,7 @@ enum AttentionFactor : unsigned { kBatch, kQueries, kHeads, kGroup, kFeatures, k
 
 FactorRule attentionRule(Operation *op, ArrayRef<std::string> operands,
                          ArrayRef<std::string> results) {
-  FactorRule rule = makeFactorRule(op, operands, results, /*mustReplicate=*/"d");
+  FactorRule rule = makeFactorRule(op, operands, results, /*mustReplicate=*/"df");
   rule.factors[kKeys].kind = FactorKind::Permutation;
   rule.factors[kKeys].partner = kQueries;
   return rule;
@@ -48,24 +50,42 @@ int64_t wholeLength(OpTy op, TypedValue<RankedTensorType> piece, AttentionFactor
              : piece.getType().getDimSize(1);
 }
 
-/// `products` of queries by keys for each head, of which causality needs half, and a window as
-/// much less as it hides; each product is a multiply-add for each feature. Of a piece that is what
-/// pieces need on the average.
-template <typename OpTy> OpCost attentionCost(OpTy op, double products) {
+/// Products of queries by keys for each head, of which causality needs half, and a window as much
+/// less as it hides; so many are a multiply-add for each feature of a query, and so many for each
+/// of a value. Of a piece that is what pieces need on the average.
+template <typename OpTy> OpCost attentionCost(OpTy op, double queryProducts, double valueProducts) {
   auto whole = static_cast<double>(wholeLength(op, op.getKey(), kKeys));
   double width = std::min(static_cast<double>(op.getWindow().value_or(whole)), whole);
   double seen = op.getBidirectional() ? 1 : width / whole * (1 - width / whole / 2);
   double keys = seen * static_cast<double>(op.getKey().getType().getDimSize(1));
   OpCost cost = elementwiseCost(op, 0);
-  cost.flops = elementCount(op.getQuery().getType().getShape(), products * 2 * keys);
+  cost.flops = elementCount(op.getQuery().getType().getShape(), queryProducts * 2 * keys);
+  cost.flops += elementCount(op.getOutput().getType().getShape(), valueProducts * 2 * keys);
   return cost;
+}
+
+/// Of sizes without padding, only those that number weights matter.
+template <typename OpTy> void setUnpadded(OpTy op, ArrayRef<int64_t> sizes) {
+  if (!op.getDropout().isZero()) {
+    op.setGlobalShape(sizes);
+  }
+}
+
+/// Queries before the end see no key beyond it, as keys are no later than they are.
+template <typename OpTy> bool mayPadAttention(OpTy op, unsigned factor) {
+  return factor != kFeatures && (factor != kKeys || !op.getBidirectional());
 }
 
 /// Makes `op`, a copy of an attention over a group's pieces, one turn of it.
 template <typename OpTy> OpTy asTurn(OpTy op, ValueRange operands, Value turn) {
+  int64_t turns = op.getMesh()->getSize(op.getAxesAttr());
+  int64_t keys = cast<RankedTensorType>(operands[1].getType()).getDimSize(1);
   op->setOperands(operands);
   if (!op.getOffsets().empty()) {
     op.getTurnMutable().assign(turn);
+    if (op.getGlobalShape()->back() != turns * keys) {
+      op.setTurns(turns);
+    }
   }
   op.removeAxesAttr();
   op.removeMeshAttr();
@@ -77,6 +97,9 @@ template <typename OpTy> OpTy asTurn(OpTy op, ValueRange operands, Value turn) {
 template <typename OpTy> static LogicalResult verifyTurns(OpTy op) {
   if (op.getTurn() && op.getOffsets().empty()) {
     return op.emitOpError("a turn needs offsets");
+  }
+  if (op.getTurns() && !op.getTurn()) {
+    return op.emitOpError("has a number of turns, but is none of them");
   }
   if (!op.getAxes()) {
     return success();
@@ -121,7 +144,9 @@ template <typename OpTy> static LogicalResult verifyAttention(OpTy op) {
     return op.emitOpError() << "has " << queries << " queries and " << keys
                             << " keys, expected as many of both unless it is bidirectional";
   }
-  if (op.getOrder() && op.getOrder()->getSize() != keys) { // attention_c9
+  if (op.getOrder() &&
+      !isOrderOf(*op.getOrder(), op.getKey().getType().getDimSize(1), // attention_c9
+                 op.getOffsets().empty(), keys)) {
     return op.emitOpError() << "has " << keys << " positions, but an order of "
                             << op.getOrder()->getSize();
   }
@@ -158,17 +183,31 @@ LogicalResult AttentionGradOp::verify() {
 FactorRule AttentionOp::getFactorRule() {
   std::vector<std::string> operands(getNumOperands());
   operands[0] = kQuery;
-  operands[1] = operands[2] = kKey;
-  return attentionRule(*this, operands, {kQuery, kLse});
+  operands[1] = kKey;
+  operands[2] = kValue;
+  return attentionRule(*this, operands, {kOutput, kLse});
 }
 
-OpCost AttentionOp::getCost() { return attentionCost(*this, 2); }
+OpCost AttentionOp::getCost() { return attentionCost(*this, 1, 1); }
 
 SmallVector<unsigned> AttentionOp::getPositionFactors() { return attentionPositions(*this); }
 
 void AttentionOp::setPosition(ValueRange offsets, ArrayRef<int64_t> globalSizes) {
   getOffsetsMutable().assign(offsets);
   setGlobalShape(globalSizes);
+}
+
+void AttentionOp::setUnpaddedSizes(ArrayRef<int64_t> sizes) { setUnpadded(*this, sizes); }
+
+std::optional<ArrayRef<int64_t>> AttentionOp::getUnpaddedSizes() { return getGlobalShape(); }
+
+bool AttentionOp::mayBePadded(unsigned factor) { return mayPadAttention(*this, factor); }
+
+/// The output is a mean of values of its sequence and head.
+bool AttentionOp::isNothingBeyond(unsigned factor, ArrayRef<unsigned> zeros, unsigned result) {
+  bool isOfValue = factor == kBatch || factor == kHeads;
+  return result == 0 && isOfValue &&
+         llvm::is_contained(zeros, getValueMutable().getOperandNumber());
 }
 
 bool AttentionOp::setOrder(unsigned, ZigzagAttr order) {
@@ -248,7 +287,7 @@ LogicalResult AttentionOp::buildGradient(OpBuilder &builder, ValueRange resultGr
       getValue().getType().clone(wide), getQuery(), getKey(), getValue(), getOutput(), getLse(),
       outputGradient, getSeed(), getStep(), getLayer(), getOffsets(), getTurn(), getScale(),
       getDropout(), getWindowAttr(), getBidirectional(), getGlobalShapeAttr(), getOrderAttr(),
-      getMeshAttr(), getAxesAttr());
+      getMeshAttr(), getAxesAttr(), getTurnsAttr());
   operandGradients[0] = gradient.getQueryGradient();
   operandGradients[1] = gradient.getKeyGradient();
   operandGradients[2] = gradient.getValueGradient();
@@ -257,19 +296,33 @@ LogicalResult AttentionOp::buildGradient(OpBuilder &builder, ValueRange resultGr
 
 FactorRule AttentionGradOp::getFactorRule() {
   std::vector<std::string> operands(getNumOperands());
-  operands[0] = operands[3] = operands[5] = kQuery;
-  operands[1] = operands[2] = kKey;
+  operands[0] = kQuery;
+  operands[1] = kKey;
+  operands[2] = kValue;
+  operands[3] = operands[5] = kOutput;
   operands[4] = kLse;
-  return attentionRule(*this, operands, {kQuery, kKey, kKey});
+  return attentionRule(*this, operands, {kQuery, kKey, kValue});
 }
 
-OpCost AttentionGradOp::getCost() { return attentionCost(*this, 5); }
+OpCost AttentionGradOp::getCost() { return attentionCost(*this, 3, 2); }
 
 SmallVector<unsigned> AttentionGradOp::getPositionFactors() { return attentionPositions(*this); }
 
 void AttentionGradOp::setPosition(ValueRange offsets, ArrayRef<int64_t> globalSizes) {
   getOffsetsMutable().assign(offsets);
   setGlobalShape(globalSizes);
+}
+
+void AttentionGradOp::setUnpaddedSizes(ArrayRef<int64_t> sizes) { setUnpadded(*this, sizes); }
+
+std::optional<ArrayRef<int64_t>> AttentionGradOp::getUnpaddedSizes() { return getGlobalShape(); }
+
+bool AttentionGradOp::mayBePadded(unsigned factor) { return mayPadAttention(*this, factor); }
+
+/// All results are linear in the gradient. Keys beyond the end are seen by queries beyond the end
+/// alone, which are padding where keys are.
+bool AttentionGradOp::isNothingBeyond(unsigned, ArrayRef<unsigned> zeros, unsigned) {
+  return llvm::is_contained(zeros, getGradientMutable().getOperandNumber());
 }
 
 bool AttentionGradOp::setOrder(unsigned, ZigzagAttr order) {

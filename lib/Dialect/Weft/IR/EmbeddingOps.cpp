@@ -50,6 +50,11 @@ void EmbeddingOp::setPosition(ValueRange offsets, ArrayRef<int64_t>) {
   getOffsetMutable().assign(offsets);
 }
 
+/// No number names a row beyond the end.
+bool EmbeddingOp::isNothingBeyond(unsigned factor, ArrayRef<unsigned> zeros, unsigned) {
+  return factor == getPositionFactors()[0] || isAdditiveInSome(*this, zeros);
+}
+
 LogicalResult EmbeddingOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
                                          SmallVectorImpl<Value> &operandGradients) {
   Type wide = wideTypeOf(getElementTypeOrSelf(resultGradients[0]));
@@ -83,14 +88,28 @@ void EmbeddingGradOp::setPosition(ValueRange offsets, ArrayRef<int64_t>) {
   getOffsetMutable().assign(offsets);
 }
 
+bool EmbeddingGradOp::isNothingBeyond(unsigned factor, ArrayRef<unsigned> zeros, unsigned) {
+  return factor == getPositionFactors()[0] || isAdditiveInSome(*this, zeros);
+}
+
 //===----------------------------------------------------------------------===//
 // Cross-entropy
 //===----------------------------------------------------------------------===//
 
+/// cross_entropy_c3, cross_entropy_grad_c2
+template <typename OpTy> static LogicalResult verifyColumns(OpTy op) {
+  auto columns = op.getColumns();
+  if (columns && (columns->size() != 1 || columns->front() < 1)) {
+    return op.emitOpError("expected one number of columns, of at least 1");
+  }
+  return success();
+}
+
 LogicalResult CrossEntropyOp::verify() {
   Type wide = wideTypeOf(getElementTypeOrSelf(getLogits())); // cross_entropy_c2
   return failure(failed(verifyElementType(*this, "lse", getLse(), wide)) ||
-                 failed(verifyElementType(*this, "picked", getPicked(), wide)));
+                 failed(verifyElementType(*this, "picked", getPicked(), wide)) ||
+                 failed(verifyColumns(*this)));
 }
 
 FactorRule CrossEntropyOp::getFactorRule() {
@@ -109,6 +128,16 @@ void CrossEntropyOp::setPosition(ValueRange offsets, ArrayRef<int64_t>) {
   getOffsetMutable().assign(offsets);
 }
 
+void CrossEntropyOp::setUnpaddedSizes(ArrayRef<int64_t> sizes) { setColumns(sizes); }
+
+std::optional<ArrayRef<int64_t>> CrossEntropyOp::getUnpaddedSizes() { return getColumns(); }
+
+/// Columns beyond `columns` do not count; of a token beyond the end there is a loss as of any
+/// other.
+bool CrossEntropyOp::isNothingBeyond(unsigned factor, ArrayRef<unsigned>, unsigned) {
+  return factor == getPositionFactors()[0];
+}
+
 LogicalResult CrossEntropyOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
                                             SmallVectorImpl<Value> &operandGradients) {
   // A loss that reads only one of the two has a zero gradient for the other.
@@ -117,7 +146,7 @@ LogicalResult CrossEntropyOp::buildGradient(OpBuilder &builder, ValueRange resul
   };
   operandGradients[0] = CrossEntropyGradOp::create(
       builder, getLoc(), getLogits().getType(), getLogits(), getTargets(), getLse(),
-      orZero(resultGradients[0]), orZero(resultGradients[1]), Value());
+      orZero(resultGradients[0]), orZero(resultGradients[1]), Value(), getColumnsAttr());
   return success();
 }
 
@@ -127,7 +156,8 @@ LogicalResult CrossEntropyGradOp::verify() {
       failed(verifyElementType(*this, "output", getOutput(), element)) ||
       failed(verifyElementType(*this, "lse", getLse(), wide)) ||
       failed(verifyElementType(*this, "gradient of lse", getLseGradient(), wide)) ||
-      failed(verifyElementType(*this, "gradient of picked", getPickedGradient(), wide)));
+      failed(verifyElementType(*this, "gradient of picked", getPickedGradient(), wide)) ||
+      failed(verifyColumns(*this)));
 }
 
 FactorRule CrossEntropyGradOp::getFactorRule() {
@@ -144,4 +174,15 @@ SmallVector<unsigned> CrossEntropyGradOp::getPositionFactors() {
 
 void CrossEntropyGradOp::setPosition(ValueRange offsets, ArrayRef<int64_t>) {
   getOffsetMutable().assign(offsets);
+}
+
+void CrossEntropyGradOp::setUnpaddedSizes(ArrayRef<int64_t> sizes) { setColumns(sizes); }
+
+std::optional<ArrayRef<int64_t>> CrossEntropyGradOp::getUnpaddedSizes() { return getColumns(); }
+
+/// Each of the two gradients that come in has its own term.
+bool CrossEntropyGradOp::isNothingBeyond(unsigned factor, ArrayRef<unsigned> zeros, unsigned) {
+  return factor == getPositionFactors()[0] ||
+         (llvm::is_contained(zeros, getLseGradientMutable().getOperandNumber()) &&
+          llvm::is_contained(zeros, getPickedGradientMutable().getOperandNumber()));
 }

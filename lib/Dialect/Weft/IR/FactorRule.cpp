@@ -110,6 +110,14 @@ bool isPermuted(const FactorRule &rule, ArrayRef<ArrayAttr> axesOf, Attribute ax
   return permuted && axesOf[*permuted] && llvm::is_contained(axesOf[*permuted], axis);
 }
 
+bool isAdditiveInSome(Operation *op, ArrayRef<unsigned> operands) {
+  auto shardable = cast<ShardableOpInterface>(op);
+  return !operands.empty() &&
+         (shardable.isAdditiveIn(operands) || llvm::any_of(operands, [&](unsigned operand) {
+            return shardable.isAdditiveIn(operand);
+          }));
+}
+
 //===----------------------------------------------------------------------===//
 // Cost
 //===----------------------------------------------------------------------===//
@@ -428,6 +436,10 @@ LogicalResult verifyFactorRule(Operation *op) {
   return RuleVerifier(op, rule).verify();
 }
 
+bool isOrderOf(ZigzagAttr order, int64_t stored, bool isWhole, int64_t unpadded) {
+  return isWhole ? order.getSize() == stored : order.getSize() >= unpadded;
+}
+
 LogicalResult verifyPosition(Operation *op, ValueRange offsets,
                              std::optional<ArrayRef<int64_t>> globalSizes) {
   size_t given = globalSizes ? globalSizes->size() : 0;
@@ -435,7 +447,8 @@ LogicalResult verifyPosition(Operation *op, ValueRange offsets,
     return success();
   }
   size_t factors = cast<ShardableOpInterface>(op).getPositionFactors().size();
-  if (factors == 0 || offsets.size() != factors || given != factors) {
+  bool hasOffsets = offsets.empty() || offsets.size() == factors;
+  if (factors == 0 || !hasOffsets || given != factors) {
     return op->emitOpError() << "has " << offsets.size() << " offsets and " << given
                              << " sizes of the whole, expected none or " << factors << " of each";
   }

@@ -208,6 +208,10 @@ bool MapOp::isAdditiveIn(ArrayRef<unsigned> operands) {
                       [](Linearity linearity) { return linearity == Linearity::Additive; });
 }
 
+bool MapOp::isNothingBeyond(unsigned, ArrayRef<unsigned> zeros, unsigned result) {
+  return findZeros(getBody().front(), zeros)[result];
+}
+
 OpCost MapOp::getCost() {
   double flops = 0;
   for (Operation &op : getBody().front().without_terminator()) {

@@ -26,6 +26,10 @@ FactorRule AmaxOp::getFactorRule() {
   return makeFactorRule(*this, {dimsOf(getInput())}, {""}, "", {ReductionKind::Max});
 }
 
+bool AmaxOp::isNothingBeyond(unsigned, ArrayRef<unsigned> zeros, unsigned) {
+  return llvm::is_contained(zeros, 0);
+}
+
 LogicalResult QuantizeOp::verify() {
   Type from = getElementTypeOrSelf(getInput()), to = getElementTypeOrSelf(getOutput());
   if (to != from && wideTypeOf(to) != from) { // quantize_c2
@@ -41,6 +45,10 @@ FactorRule QuantizeOp::getFactorRule() {
 
 /// Two multiplications, two additions, and the choice of what to add.
 OpCost QuantizeOp::getCost() { return elementwiseCost(*this, 6); }
+
+bool QuantizeOp::isNothingBeyond(unsigned, ArrayRef<unsigned> zeros, unsigned) {
+  return llvm::is_contained(zeros, 0);
+}
 
 LogicalResult QuantizeOp::buildGradient(OpBuilder &, ValueRange resultGradients,
                                         SmallVectorImpl<Value> &operandGradients) {

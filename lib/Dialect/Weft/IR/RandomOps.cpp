@@ -68,6 +68,14 @@ void FillOp::setPosition(ValueRange offsets, ArrayRef<int64_t> globalSizes) {
   setGlobalShape(globalSizes);
 }
 
+void FillOp::setUnpaddedSizes(ArrayRef<int64_t> sizes) { setGlobalShape(sizes); }
+
+std::optional<ArrayRef<int64_t>> FillOp::getUnpaddedSizes() { return getGlobalShape(); }
+
+bool FillOp::isNothingBeyond(unsigned, ArrayRef<unsigned>, unsigned) {
+  return getDistribution() == Distribution::Constant && getValue().isZero();
+}
+
 //===----------------------------------------------------------------------===//
 // Dropout
 //===----------------------------------------------------------------------===//
@@ -88,10 +96,11 @@ LogicalResult DropoutOp::verify() {
     return emitOpError("an order and the dimension that is stored in it are given together");
   }
   if (getOrder()) {
-    ArrayRef<int64_t> whole =
-        getGlobalShape().value_or(cast<RankedTensorType>(getInput().getType()).getShape());
-    if (*getOrderedDim() >= whole.size() ||
-        whole[*getOrderedDim()] != getOrder()->getSize()) { // dropout_c4
+    ArrayRef<int64_t> stored = cast<RankedTensorType>(getInput().getType()).getShape();
+    ArrayRef<int64_t> unpadded = getGlobalShape().value_or(stored);
+    uint64_t dim = *getOrderedDim();
+    if (dim >= stored.size() || !isOrderOf(*getOrder(), stored[dim], getOffsets().empty(),
+                                           unpadded[dim])) { // dropout_c4
       return emitOpError() << "has no dimension " << *getOrderedDim() << " of "
                            << getOrder()->getSize() << " positions, as its order has";
     }
@@ -123,6 +132,10 @@ void DropoutOp::setPosition(ValueRange offsets, ArrayRef<int64_t> globalSizes) {
   getOffsetsMutable().assign(offsets);
   setGlobalShape(globalSizes);
 }
+
+void DropoutOp::setUnpaddedSizes(ArrayRef<int64_t> sizes) { setGlobalShape(sizes); }
+
+std::optional<ArrayRef<int64_t>> DropoutOp::getUnpaddedSizes() { return getGlobalShape(); }
 
 LogicalResult DropoutOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
                                        SmallVectorImpl<Value> &operandGradients) {

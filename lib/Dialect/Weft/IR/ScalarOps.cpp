@@ -39,6 +39,20 @@ SmallVector<Linearity> analyzeLinearity(Block &block, ArrayRef<unsigned> chosen)
   return lookUp(block.getTerminator()->getOperands());
 }
 
+SmallVector<bool> findZeros(Block &block, ArrayRef<unsigned> zeros) {
+  DenseMap<Value, bool> known;
+  for (BlockArgument argument : block.getArguments()) {
+    known[argument] = llvm::is_contained(zeros, argument.getArgNumber());
+  }
+  auto lookUp = [&](ValueRange values) {
+    return llvm::map_to_vector(values, [&](Value value) { return known.lookup(value); });
+  };
+  for (Operation &op : block.without_terminator()) {
+    known[op.getResult(0)] = cast<ScalarOpInterface>(op).isZero(lookUp(op.getOperands()));
+  }
+  return lookUp(block.getTerminator()->getOperands());
+}
+
 namespace {
 /// Gradients of scalar values, summed as they come in.
 class ScalarGradients {

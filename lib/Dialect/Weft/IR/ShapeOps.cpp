@@ -5,6 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "weft/Dialect/Weft/IR/ElementTypes.h"
+#include "weft/Dialect/Weft/IR/MapBuilders.h"
 #include "weft/Dialect/Weft/IR/Windows.h"
 
 using namespace mlir;
@@ -131,20 +133,28 @@ LogicalResult ReshapeOp::buildGradient(OpBuilder &builder, ValueRange resultGrad
 // Concatenation
 //===----------------------------------------------------------------------===//
 
-LogicalResult ConcatOp::verify() {
-  int64_t dim = getDim(), total = 0;
-  for (Value input : getInputs()) { // concat_c2
-    int64_t size = typeOf(input).getDimSize(dim);
+/// Whether `parts` are together as long as `whole` along `dim`, by the names of what they are.
+static LogicalResult verifyLengths(Operation *op, ValueRange parts, StringRef part, Value whole,
+                                   StringRef wholeName, int64_t dim) {
+  int64_t total = 0;
+  for (Value value : parts) {
+    int64_t size = typeOf(value).getDimSize(dim);
     if (ShapedType::isDynamic(size)) {
-      return emitOpError() << "dimension " << dim << " of an operand has an unknown size";
+      return op->emitOpError() << "dimension " << dim << " of " << part << " has an unknown size";
     }
     total += size;
   }
-  if (typeOf(getOutput()).getDimSize(dim) != total) {
-    return emitOpError() << "expected " << total << " as the output's dimension " << dim << ", got "
-                         << typeOf(getOutput()).getDimSize(dim);
+  if (typeOf(whole).getDimSize(dim) != total) {
+    return op->emitOpError() << "expected " << total << " as the " << wholeName << "'s dimension "
+                             << dim << ", got " << typeOf(whole).getDimSize(dim);
   }
-  return verifyOneElementType(*this); // concat_c3
+  return success();
+}
+
+LogicalResult ConcatOp::verify() {
+  return failure(
+      failed(verifyLengths(*this, getInputs(), "an operand", getOutput(), "output", getDim())) ||
+      failed(verifyOneElementType(*this))); // concat_c2, concat_c3
 }
 
 FactorRule ConcatOp::getFactorRule() {
@@ -174,6 +184,52 @@ LogicalResult ConcatOp::buildGradient(OpBuilder &builder, ValueRange resultGradi
                           resultGradients[0], offsets, strides);
     offsets[getDim()] += typeOf(input).getDimSize(getDim());
   }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Split
+//===----------------------------------------------------------------------===//
+
+LogicalResult SplitOp::verify() {
+  if (failed(verifyLengths(*this, getOutputs(), "a result", getInput(), "input", // split_c2
+                           getDim()))) {
+    return failure();
+  }
+  Type element = getElementTypeOrSelf(getInput());
+  return failure(llvm::any_of(getOutputs(), [&](Value output) { // split_c3
+    return failed(verifyElementType(*this, "result", output, element));
+  }));
+}
+
+FactorRule SplitOp::getFactorRule() {
+  int64_t rank = typeOf(getInput()).getRank(), dim = getDim();
+  if (getOutputs().empty() || dim < 0 || dim >= rank) { // split_c1
+    emitOpError() << "expected a result and a dimension of " << typeOf(getInput()) << ", got "
+                  << getOutputs().size() << " and " << dim;
+    return {};
+  }
+  std::string dims = letters(rank), parted(1, dims[dim]);
+  return makeFactorRuleOfLengths(*this, {dims}, std::vector<std::string>(getOutputs().size(), dims),
+                                 parted, parted);
+}
+
+bool SplitOp::isAdditiveIn(ArrayRef<unsigned>) { return true; }
+
+OpCost SplitOp::getCost() { return elementwiseCost(*this, 0); }
+
+LogicalResult SplitOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
+                                     SmallVectorImpl<Value> &operandGradients) {
+  SmallVector<Value> parts;
+  const Value &known = *llvm::find_if(resultGradients, [](Value value) { return bool(value); });
+  Type element = getElementTypeOrSelf(known);
+  for (auto [output, gradient] : llvm::zip_equal(getOutputs(), resultGradients)) {
+    parts.push_back(createCast(builder, getLoc(),
+                               gradient ? gradient : createZeroLike(builder, getLoc(), output),
+                               element));
+  }
+  operandGradients[0] =
+      ConcatOp::create(builder, getLoc(), typeOfGradient(getInput(), known), parts, getDim());
   return success();
 }
 

@@ -13,6 +13,26 @@
 using namespace mlir;
 using namespace weft;
 
+/// variable_c5, observe_c2: `unpadded` is the shape of which `whole` is one with padding.
+static LogicalResult verifyUnpadded(Operation *op, std::optional<ArrayRef<int64_t>> unpadded,
+                                    RankedTensorType whole) {
+  if (!unpadded) {
+    return success();
+  }
+  bool fits = static_cast<int64_t>(unpadded->size()) == whole.getRank() &&
+              *unpadded != whole.getShape() &&
+              llvm::all_of(llvm::zip(*unpadded, whole.getShape()), [](auto sizes) {
+                auto [inner, outer] = sizes;
+                return inner >= 1 && inner <= outer;
+              });
+  if (!fits) {
+    InFlightDiagnostic diagnostic = op->emitOpError("has the unpadded shape [");
+    llvm::interleaveComma(*unpadded, diagnostic);
+    return diagnostic << "], expected one that is smaller than that of " << whole;
+  }
+  return success();
+}
+
 LogicalResult VariableOp::verify() {
   RankedTensorType type = getTensorType();
   if (static_cast<int64_t>(getDimensions().size()) != type.getRank()) { // variable_c1
@@ -32,7 +52,16 @@ LogicalResult VariableOp::verify() {
   if (getTensorType().getElementType().isBF16()) { // variable_c3
     return emitOpError("cannot be of bf16, expected f32 or f64");
   }
-  return success();
+  if (auto matrix = getMatrix()) { // variable_c4
+    bool isSound = matrix->size() == 2 && (*matrix)[0] >= 0 && (*matrix)[1] >= 1 &&
+                   (*matrix)[0] < type.getRank() && (*matrix)[1] < type.getRank() - (*matrix)[0];
+    if (getRole() != VariableRole::Parameter || !isSound) {
+      return emitOpError() << "expected a matrix of a parameter, with rows and columns among its "
+                           << type.getRank() << " dimensions, got [" << *matrix << "] of "
+                           << stringifyVariableRole(getRole());
+    }
+  }
+  return verifyUnpadded(*this, getUnpadded(), getTensorType()); // variable_c5
 }
 
 /// Whether a value of `type` may stand for `variable`: the whole of it, which Plan shards only
@@ -67,15 +96,15 @@ LogicalResult AssignOp::verifySymbolUses(SymbolTableCollection &symbols) { // as
 }
 
 LogicalResult ObserveOp::verify() {
-  if (!getLayout()) {
-    return success();
+  if (!getLayout()) { // observe_c2
+    return verifyUnpadded(*this, getUnpadded(), cast<RankedTensorType>(getValue().getType()));
   }
   auto whole = dyn_cast<RankedTensorType>(*getLayout()); // observe_c1
   if (!whole || (getSharding(whole) && getLocalType(whole) != getValue().getType())) {
     return emitOpError() << "has a value of " << getValue().getType()
                          << ", expected a rank's piece of its layout " << *getLayout();
   }
-  return success();
+  return verifyUnpadded(*this, getUnpadded(), whole);
 }
 
 static LogicalResult verifyCallee(Operation *op, FlatSymbolRefAttr symbol,
@@ -130,14 +159,18 @@ LogicalResult OptimizerOp::verify() {
   if (!inUnit(getBeta1()) || !inUnit(getBeta2()) || !inUnit(getMomentum())) { // optimizer_c1
     return emitOpError("beta1, beta2 and momentum must lie in [0, 1)");
   }
-  for (const APFloat &value :
-       {getLearningRate(), getWeightDecay(), getClip(), getEpsilon(), getFinalFraction()}) {
+  for (const APFloat &value : {getLearningRate(), getWeightDecay(), getClip(), getEpsilon(),
+                               getFinalFraction(), getOtherRate()}) {
     if (!(value.convertToDouble() >= 0)) {
       return emitOpError("rates, decays and norms must not be negative");
     }
   }
   if (static_cast<int64_t>(getWarmupSteps()) < 0 || static_cast<int64_t>(getTotalSteps()) < 0) {
     return emitOpError("numbers of steps must not be negative"); // optimizer_c2
+  }
+  if (auto iterations = static_cast<int64_t>(getIterations());
+      iterations < 1 || iterations > 100) { // optimizer_c3
+    return emitOpError() << "expected 1 to 100 iterations, got " << iterations;
   }
   return success();
 }

@@ -36,6 +36,7 @@
 #include "llvm/ADT/SmallVector.h"
 
 namespace weft {
+class ZigzagAttr;
 enum class ReductionKind : uint32_t;
 
 enum class FactorKind : uint8_t { PassThrough, Reduction, MustReplicate, Permutation };
@@ -118,8 +119,15 @@ OpCost elementwiseCost(mlir::Operation *op, double flopsPerElement);
 OpCost iterationCost(mlir::Operation *op, double flopsPerPoint);
 /// The verifier of every op with a factor rule, see ShardableOpInterface.
 mlir::LogicalResult verifyFactorRule(mlir::Operation *op);
+/// Whether `op` is additive in the operands numbered `operands` together, or in one of them: then
+/// it gives nothing where these are zero.
+bool isAdditiveInSome(mlir::Operation *op, llvm::ArrayRef<unsigned> operands);
+/// Whether `order` is one of the positions of a whole of `unpadded` of them, of which an op has
+/// `stored`: all, with their padding, or a piece, which does not know how long the padding is.
+bool isOrderOf(ZigzagAttr order, int64_t stored, bool isWhole, int64_t unpadded);
 /// Whether `offsets` and `globalSizes` are as ShardableOpInterface::setPosition gives them: one
-/// for each position factor, or neither where the op works on the whole.
+/// for each position factor, or neither where the op works on the whole; sizes alone where that is
+/// padded.
 mlir::LogicalResult verifyPosition(mlir::Operation *op, mlir::ValueRange offsets,
                                    std::optional<llvm::ArrayRef<int64_t>> globalSizes);
 } // namespace weft

@@ -26,8 +26,12 @@ Linearity joinNonlinear(llvm::ArrayRef<Linearity> operands);
 
 /// How each value that the block yields depends on its arguments numbered in `chosen`.
 /// REQUIRES: every op of the block but the last has a ScalarOpInterface.
-llvm::SmallVector<Linearity> analyzeLinearity(mlir::Block &block,
-                                              llvm::ArrayRef<unsigned> chosen);
+llvm::SmallVector<Linearity> analyzeLinearity(mlir::Block &block, llvm::ArrayRef<unsigned> chosen);
+
+/// Whether each value that the block yields is zero where its arguments numbered `zeros` are,
+/// provided that the others are finite.
+/// REQUIRES: every op of the block but the last has a ScalarOpInterface.
+llvm::SmallVector<bool> findZeros(mlir::Block &block, llvm::ArrayRef<unsigned> zeros);
 
 /// Builds, at the builder's place, the gradients of the block's arguments from those of
 /// the values that it yields (null: none). `mapping` holds the scalars that stand for the

@@ -55,8 +55,18 @@ def Weft_DistributionAttr : EnumAttr<Weft_Dialect, Weft_Distribution, "distribut
 def Weft_OptimizerKind : Weft_Enum<"OptimizerKind", "which optimizer", [
   I32EnumAttrCase<"AdamW", 0, "adamw">,
   I32EnumAttrCase<"SGD", 1, "sgd">,
+  I32EnumAttrCase<"Muon", 2, "muon">,
 ]>;
 def Weft_OptimizerKindAttr : EnumAttr<Weft_Dialect, Weft_OptimizerKind, "optimizer_kind">;
+
+/// What the orthogonalized update of a matrix with r rows and c columns is multiplied by. Spectral:
+/// sqrt(max(1, r / c)). RMS: 0.2 sqrt(max(r, c)), which makes an update's elements as large as those
+/// of AdamW.
+def Weft_MuonScale : Weft_Enum<"MuonScale", "how large Muon's updates are", [
+  I32EnumAttrCase<"Spectral", 0, "spectral">,
+  I32EnumAttrCase<"RMS", 1, "rms">,
+]>;
+def Weft_MuonScaleAttr : EnumAttr<Weft_Dialect, Weft_MuonScale, "muon_scale">;
 
 /// Eight bits: a sign, and as many of exponent and mantissa as the name says. Of E4M3 the variant
 /// without infinities, whose greatest number is 448; that of E5M2 is 57344.

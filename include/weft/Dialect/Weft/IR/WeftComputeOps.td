@@ -10,7 +10,8 @@
 
 include "weft/Dialect/Weft/IR/WeftOpBase.td"
 
-def Weft_MapOp : Weft_Op<"map", [Pure, Weft_Additive, Weft_Differentiable,
+def Weft_MapOp : Weft_Op<"map", [Pure, Weft_Shardable<["isAdditiveIn", "getCost", "isNothingBeyond"]>,
+    Weft_Differentiable,
     SingleBlockImplicitTerminator<"YieldOp">, IsolatedFromAbove]> {
   let summary = "elementwise function of tensors";
   let description = [{
@@ -156,7 +157,9 @@ def Weft_IotaOp : Weft_Op<"iota", [Pure, Weft_Positional]> {
   let assemblyFormat = "(`offset` $offset^)? attr-dict `:` type($output)";
 }
 
-def Weft_FillOp : Weft_Op<"fill", [Pure, Weft_Positional, AttrSizedOperandSegments]> {
+def Weft_FillOp : Weft_Op<"fill", [Pure, AttrSizedOperandSegments,
+    Weft_Shardable<["getPositionFactors", "setPosition", "setUnpaddedSizes", "getUnpaddedSizes",
+                    "isNothingBeyond", "getCost"]>]> {
   let summary = "initial values of a variable";
   let description = [{
     `constant`: every element is `value`. `normal`: element i (row-major index in the
@@ -167,8 +170,8 @@ def Weft_FillOp : Weft_Op<"fill", [Pure, Weft_Positional, AttrSizedOperandSegmen
     **Constraints:**
     - fill_c1: `normal` has a seed and a stream, `constant` has neither.
     - fill_c2: a normal distribution has a positive standard deviation.
-    - fill_c3: offsets and the shape of the whole are given together, one for each dimension,
-      and only to a normal distribution.
+    - fill_c3: offsets come with the shape of the whole, one for each dimension, and only to a
+      normal distribution; a shape without offsets is that of a whole that is padded.
   }];
   let arguments = (ins Weft_DistributionAttr:$distribution, F64Attr:$value,
                        Optional<Weft_CounterTensor>:$seed, Optional<Index>:$stream,

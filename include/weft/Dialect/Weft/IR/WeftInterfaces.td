@@ -44,6 +44,35 @@ def Weft_ShardableOpInterface : OpInterface<"ShardableOpInterface"> {
         llvm_unreachable("the op has no position factors");
       }]>,
     InterfaceMethod<[{
+        Receives the size without padding of each factor of getPositionFactors, when tensors of an
+        op that is not local yet have just been padded. Kept by ops that number elements by the
+        sizes of the whole, or leave out what lies beyond them.
+      }], "void", "setUnpaddedSizes", (ins "::llvm::ArrayRef<int64_t>":$sizes), "", [{
+        return; // Does not depend on them.
+      }]>,
+    InterfaceMethod<"What setUnpaddedSizes gave, of ops that keep it.",
+      "::std::optional<::llvm::ArrayRef<int64_t>>", "getUnpaddedSizes", (ins), "", [{
+        return ::std::nullopt;
+      }]>,
+    InterfaceMethod<[{
+        Whether tensors may be padded along `factor`, so that elements of results before the end
+        do not depend on those of operands beyond it; but what isNothingBeyond asks for must hold
+        where results lack the factor.
+      }], "bool", "mayBePadded", (ins "unsigned":$factor), "", [{
+        const ::weft::FactorRule rule = $_op.getFactorRule();
+        const ::weft::Factor &one = rule.factors[factor];
+        return one.hasOneLength && (one.kind == ::weft::FactorKind::PassThrough ||
+                                    one.kind == ::weft::FactorKind::Reduction);
+      }]>,
+    InterfaceMethod<[{
+        Whether result number `result` is zero beyond the end of `factor`, or, where it lacks
+        the factor, nothing is added to it from there: given that the operands numbered `zeros`
+        are zero beyond the end, and that there all others are finite.
+      }], "bool", "isNothingBeyond", (ins "unsigned":$factor, "::llvm::ArrayRef<unsigned>":$zeros,
+                                          "unsigned":$result), "", [{
+        return ::weft::isAdditiveInSome($_op, zeros);
+      }]>,
+    InterfaceMethod<[{
         Receives the order in which the op's tensors are going to be stored along `factor`, one
         of getPositionFactors; null for that of positions. Returns whether the op can do with
         others.

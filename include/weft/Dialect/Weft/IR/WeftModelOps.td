@@ -95,8 +95,9 @@ def Weft_RotaryOp : Weft_Op<"rotary", [Pure, Weft_Additive, Weft_Differentiable]
   let hasVerifier = 1;
 }
 
-def Weft_EmbeddingOp : Weft_Op<"embedding", [Pure, Weft_AdditivePositional,
-    Weft_Differentiable]> {
+def Weft_EmbeddingOp : Weft_Op<"embedding", [Pure, Weft_Differentiable,
+    Weft_Shardable<["isAdditiveIn", "getPositionFactors", "setPosition", "isNothingBeyond",
+                    "getCost"]>]> {
   let summary = "rows of a table, chosen by number";
   let description = [{
     `output[i…, h] = table[ids[i…] - offset, h]`, and zero where that row lies outside of
@@ -116,7 +117,9 @@ def Weft_EmbeddingOp : Weft_Op<"embedding", [Pure, Weft_AdditivePositional,
   let hasVerifier = 1;
 }
 
-def Weft_EmbeddingGradOp : Weft_Op<"embedding_grad", [Pure, Weft_AdditivePositional]> {
+def Weft_EmbeddingGradOp : Weft_Op<"embedding_grad", [Pure,
+    Weft_Shardable<["isAdditiveIn", "getPositionFactors", "setPosition", "isNothingBeyond",
+                    "getCost"]>]> {
   let summary = "gradient of an embedding's table";
   let description = [{
     Row r of the result is the sum of `gradient[i…]` over all i with ids[i…] = offset + r,
@@ -137,12 +140,16 @@ def Weft_EmbeddingGradOp : Weft_Op<"embedding_grad", [Pure, Weft_AdditivePositio
   let hasVerifier = 1;
 }
 
-def Weft_AttentionOp : Weft_Op<"attention", [Pure, Weft_Differentiable, Weft_Ordered,
-    Weft_Permutation, AttrSizedOperandSegments]> {
+def Weft_AttentionOp : Weft_Op<"attention", [Pure, Weft_Differentiable, Weft_Permutation,
+    AttrSizedOperandSegments,
+    Weft_Shardable<["getPositionFactors", "setPosition", "setUnpaddedSizes",
+                    "getUnpaddedSizes", "setOrder", "mayBePadded", "isNothingBeyond",
+                    "getCost"]>]> {
   let summary = "attention with grouped queries";
   let description = [{
-    query is [batch, position, KV head, query head in the group, feature], key and value
-    [batch, position, KV head, feature]. For each query, softmax over the keys at its
+    query is [batch, position, KV head, query head in the group, feature], key
+    [batch, position, KV head, feature], value the same with a number of features of its own, which
+    is that of the output. For each query, softmax over the keys at its
     position and before of `scale` times the products, then the sum of values by these
     weights. `lse`, [batch, KV head, query head, position], is the logarithm of the
     softmax's denominator, which is all that the derivative needs: no matrix of
@@ -160,25 +167,26 @@ def Weft_AttentionOp : Weft_Op<"attention", [Pure, Weft_Differentiable, Weft_Ord
     offsets which of the keys its queries see. `over` says that keys and values are pieces,
     and that those of all ranks of the group over these axes are meant. `turn` k says that
     the keys and values are not those at the offset, but those of the rank k before, the
-    first rank coming after the last. Where positions are stored in another `order`, offsets
-    count what is stored. A query that sees no key at all has an lse of -1e30, and
+    first rank coming after the last. `turns` is the number of ranks, given where their pieces
+    together are longer than the whole, as they are when it is padded. Where positions are stored in
+    another `order`, offsets count what is stored. A query that sees no key at all has an lse of -1e30, and
     an output that counts nothing.
 
     **Constraints:**
     - attention_c1: the shapes agree as said above.
     - attention_c2: seed, step and layer are given exactly when the dropout rate is above
       zero; the rate lies in [0, 1).
-    - attention_c3: offsets and sizes of the whole are given together: of queries and keys, unless
+    - attention_c3: offsets come with sizes of the whole: of queries and keys, unless
       the attention is bidirectional; with dropout of batch, KV heads, query heads in the group,
-      queries and keys.
+      queries and keys. Sizes without offsets are those of a whole that is padded.
     - attention_c4: a window is at least 1.
     - attention_c5: query, key and value have one element type, the output that or its wide type,
       lse its wide type.
     - attention_c6: a bidirectional attention has no window.
     - attention_c7: unless it is bidirectional, the whole has as many queries as keys.
-    - attention_c9: an order is one of as many positions as the whole has.
+    - attention_c9: an order is one of as many positions as the whole has, its padding included.
     - attention_c8: `over` names distinct axes of the mesh, and there is no turn with it; a turn
-      needs offsets.
+      needs offsets, and `turns` a turn.
   }];
   let arguments = (ins Weft_FloatTensor:$query, Weft_FloatTensor:$key, Weft_FloatTensor:$value,
                        Optional<Weft_CounterTensor>:$seed, Optional<Weft_CounterTensor>:$step,
@@ -187,20 +195,25 @@ def Weft_AttentionOp : Weft_Op<"attention", [Pure, Weft_Differentiable, Weft_Ord
                        UnitAttr:$bidirectional,
                        OptionalAttr<DenseI64ArrayAttr>:$global_shape,
                        OptionalAttr<Weft_ZigzagAttr>:$order,
-                       OptionalAttr<Weft_MeshAttr>:$mesh, OptionalAttr<StrArrayAttr>:$axes);
+                       OptionalAttr<Weft_MeshAttr>:$mesh, OptionalAttr<StrArrayAttr>:$axes,
+                       OptionalAttr<I64Attr>:$turns);
   let results = (outs Weft_FloatTensor:$output, Weft_FloatTensor:$lse);
   let hasVerifier = 1;
   let assemblyFormat = [{
     `(` $query `,` $key `,` $value `)` `scale` `=` $scale `dropout` `=` $dropout
     (`window` `=` $window^)? (`bidirectional` $bidirectional^)? (`key` `(` $seed^ `,` $step `,` $layer `:` type($seed) `,` type($step) `)`)?
     (`offsets` `(` $offsets^ `)`)? (`of` $global_shape^)? (`order` $order^)? (`turn` $turn^)?
+    (`turns` $turns^)?
     (`over` $axes^ `of` $mesh)? attr-dict
     `:` type($query) `,` type($key) `,` type($value) `->` type($output) `,` type($lse)
   }];
 }
 
-def Weft_AttentionGradOp : Weft_Op<"attention_grad", [Pure, Weft_Ordered, Weft_Permutation,
-    AttrSizedOperandSegments]> {
+def Weft_AttentionGradOp : Weft_Op<"attention_grad", [Pure, Weft_Permutation,
+    AttrSizedOperandSegments,
+    Weft_Shardable<["getPositionFactors", "setPosition", "setUnpaddedSizes",
+                    "getUnpaddedSizes", "setOrder", "mayBePadded", "isNothingBeyond",
+                    "getCost"]>]> {
   let summary = "derivative of attention";
   let description = [{
     Gradients of query, key and value from that of the output; the weights are computed
@@ -219,7 +232,8 @@ def Weft_AttentionGradOp : Weft_Op<"attention_grad", [Pure, Weft_Ordered, Weft_P
                        UnitAttr:$bidirectional,
                        OptionalAttr<DenseI64ArrayAttr>:$global_shape,
                        OptionalAttr<Weft_ZigzagAttr>:$order,
-                       OptionalAttr<Weft_MeshAttr>:$mesh, OptionalAttr<StrArrayAttr>:$axes);
+                       OptionalAttr<Weft_MeshAttr>:$mesh, OptionalAttr<StrArrayAttr>:$axes,
+                       OptionalAttr<I64Attr>:$turns);
   let results = (outs Weft_FloatTensor:$query_gradient, Weft_FloatTensor:$key_gradient,
                       Weft_FloatTensor:$value_gradient);
   let hasVerifier = 1;
@@ -228,6 +242,7 @@ def Weft_AttentionGradOp : Weft_Op<"attention_grad", [Pure, Weft_Ordered, Weft_P
     `gradient` `(` $gradient `)` `scale` `=` $scale `dropout` `=` $dropout
     (`window` `=` $window^)? (`bidirectional` $bidirectional^)? (`key` `(` $seed^ `,` $step `,` $layer `:` type($seed) `,` type($step) `)`)?
     (`offsets` `(` $offsets^ `)`)? (`of` $global_shape^)? (`order` $order^)? (`turn` $turn^)?
+    (`turns` $turns^)?
     (`over` $axes^ `of` $mesh)? attr-dict
     `:` type($query) `,` type($key) `,` type($value) `,` type($output) `,` type($lse)
     `,` type($gradient)
@@ -235,8 +250,9 @@ def Weft_AttentionGradOp : Weft_Op<"attention_grad", [Pure, Weft_Ordered, Weft_P
   }];
 }
 
-def Weft_CrossEntropyOp : Weft_Op<"cross_entropy", [Pure, Weft_Positional,
-    Weft_Differentiable]> {
+def Weft_CrossEntropyOp : Weft_Op<"cross_entropy", [Pure, Weft_Differentiable,
+    Weft_Shardable<["getPositionFactors", "setPosition", "setUnpaddedSizes", "getUnpaddedSizes",
+                    "isNothingBeyond", "getCost"]>]> {
   let summary = "the two halves of a cross-entropy loss";
   let description = [{
     `lse[i…]` is the logarithm of the sum of exp(logits[i…, v]) over v, `picked[i…]` the
@@ -248,18 +264,23 @@ def Weft_CrossEntropyOp : Weft_Op<"cross_entropy", [Pure, Weft_Positional,
     - cross_entropy_c1: lse, picked and targets have the logits' shape without its last
       dimension.
     - cross_entropy_c2: lse and picked have the wide type of the logits'.
+    - cross_entropy_c3: `columns` is one number, at least 1.
+
+    `columns` is how many columns the whole has, where it is padded: others do not count.
   }];
   let arguments = (ins Weft_FloatTensor:$logits, Weft_IdTensor:$targets,
-                       Optional<Index>:$offset);
+                       Optional<Index>:$offset, OptionalAttr<DenseI64ArrayAttr>:$columns);
   let results = (outs Weft_FloatTensor:$lse, Weft_FloatTensor:$picked);
   let assemblyFormat = [{
-    $logits `[` $targets `]` (`offset` $offset^)? attr-dict
+    $logits `[` $targets `]` (`offset` $offset^)? (`of` $columns^)? attr-dict
     `:` type($logits) `[` type($targets) `]` `->` type($lse) `,` type($picked)
   }];
   let hasVerifier = 1;
 }
 
-def Weft_CrossEntropyGradOp : Weft_Op<"cross_entropy_grad", [Pure, Weft_Positional]> {
+def Weft_CrossEntropyGradOp : Weft_Op<"cross_entropy_grad", [Pure,
+    Weft_Shardable<["getPositionFactors", "setPosition", "setUnpaddedSizes", "getUnpaddedSizes",
+                    "isNothingBeyond", "getCost"]>]> {
   let summary = "gradient of the logits";
   let description = [{
     `output[i…, v] = exp(logits[i…, v] - lse[i…]) * lse_gradient[i…]`, and
@@ -268,14 +289,18 @@ def Weft_CrossEntropyGradOp : Weft_Op<"cross_entropy_grad", [Pure, Weft_Position
     **Constraints:**
     - cross_entropy_grad_c1: the output has the logits' element type, lse and its gradients the
       wide type.
+    - cross_entropy_grad_c2: `columns` is one number, at least 1.
+
+    Beyond `columns`, which is as in cross_entropy, the output is zero.
   }];
   let arguments = (ins Weft_FloatTensor:$logits, Weft_IdTensor:$targets,
                        Weft_FloatTensor:$lse, Weft_FloatTensor:$lse_gradient,
-                       Weft_FloatTensor:$picked_gradient, Optional<Index>:$offset);
+                       Weft_FloatTensor:$picked_gradient, Optional<Index>:$offset,
+                       OptionalAttr<DenseI64ArrayAttr>:$columns);
   let results = (outs Weft_FloatTensor:$output);
   let assemblyFormat = [{
     $logits `[` $targets `]` `lse` `(` $lse `)` `gradient` `(` $lse_gradient `,`
-    $picked_gradient `)` (`offset` $offset^)? attr-dict `:` type($logits) `[` type($targets) `]`
+    $picked_gradient `)` (`offset` $offset^)? (`of` $columns^)? attr-dict `:` type($logits) `[` type($targets) `]`
     `,` type($lse) `,` type($lse_gradient) `,` type($picked_gradient) `->` type($output)
   }];
   let hasVerifier = 1;
@@ -301,7 +326,9 @@ def Weft_ReorderOp : Weft_Op<"reorder", [Pure, Weft_AdditivePositional]> {
   let hasVerifier = 1;
 }
 
-def Weft_DropoutOp : Weft_Op<"dropout", [Pure, Weft_AdditiveOrdered, Weft_Differentiable]> {
+def Weft_DropoutOp : Weft_Op<"dropout", [Pure, Weft_Differentiable,
+    Weft_Shardable<["isAdditiveIn", "getPositionFactors", "setPosition", "setUnpaddedSizes",
+                    "getUnpaddedSizes", "setOrder", "getCost"]>]> {
   let summary = "drops elements at random, and scales the others";
   let description = [{
     Element i (row-major index in the whole tensor) is kept, times 1 / (1 - rate), or
@@ -311,10 +338,11 @@ def Weft_DropoutOp : Weft_Op<"dropout", [Pure, Weft_AdditiveOrdered, Weft_Differ
 
     **Constraints:**
     - dropout_c1: the rate lies in (0, 1).
-    - dropout_c2: offsets and the shape of the whole are given together, one for each dimension.
+    - dropout_c2: offsets come with the shape of the whole, one for each dimension; a shape
+      without offsets is that of a whole that is padded.
     - dropout_c3: input and output have one element type.
     - dropout_c4: an order and the dimension that is stored in it are given together; the whole has
-      as many positions there.
+      as many positions there, its padding included.
   }];
   let arguments = (ins Weft_FloatTensor:$input, Weft_CounterTensor:$seed,
                        Weft_CounterTensor:$step, Index:$layer, Variadic<Index>:$offsets,

@@ -25,13 +25,12 @@ def Weft_Permutation : DeclareOpInterfaceMethods<Weft_PermutationOpInterface>;
 /// Overrides for ops whose results depend on where their piece lies.
 def Weft_Positional : DeclareOpInterfaceMethods<Weft_ShardableOpInterface,
     ["getPositionFactors", "setPosition", "getCost"]>;
-/// Overrides for ops that can do with another order of positions.
-def Weft_Ordered : DeclareOpInterfaceMethods<Weft_ShardableOpInterface,
-    ["getPositionFactors", "setPosition", "setOrder", "getCost"]>;
-def Weft_AdditiveOrdered : DeclareOpInterfaceMethods<Weft_ShardableOpInterface,
-    ["isAdditiveIn", "getPositionFactors", "setPosition", "setOrder", "getCost"]>;
 def Weft_AdditivePositional : DeclareOpInterfaceMethods<Weft_ShardableOpInterface,
     ["isAdditiveIn", "getPositionFactors", "setPosition", "getCost"]>;
+
+/// Overrides of these methods of the interface, beside getFactorRule.
+class Weft_Shardable<list<string> overrides>
+    : DeclareOpInterfaceMethods<Weft_ShardableOpInterface, overrides>;
 
 /// A wide type is what values of a float type are computed in: f32 for bf16, else the type itself.
 def Weft_Float : AnyTypeOf<[F32, F64, BF16]>;

@@ -10,8 +10,7 @@
 
 include "weft/Dialect/Weft/IR/WeftOpBase.td"
 
-def Weft_AmaxOp : Weft_Op<"amax", [Pure,
-    DeclareOpInterfaceMethods<Weft_ShardableOpInterface>]> {
+def Weft_AmaxOp : Weft_Op<"amax", [Pure, Weft_Shardable<["isNothingBeyond"]>]> {
   let summary = "the greatest absolute value of a tensor";
   let description = [{
     0 for a tensor without elements; not a number if an element is not. Of a tensor that is cut,
@@ -27,7 +26,7 @@ def Weft_AmaxOp : Weft_Op<"amax", [Pure,
 }
 
 def Weft_QuantizeOp : Weft_Op<"quantize", [Pure, Weft_Differentiable,
-    DeclareOpInterfaceMethods<Weft_ShardableOpInterface, ["getCost"]>]> {
+    Weft_Shardable<["getCost", "isNothingBeyond"]>]> {
   let summary = "the nearest numbers that a format of eight bits can hold";
   let description = [{
     `output = round(input * scale) / scale`: scale is the greatest power of two with which `amax`,

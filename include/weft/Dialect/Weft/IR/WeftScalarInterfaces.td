@@ -25,6 +25,12 @@ def Weft_ScalarOpInterface : OpInterface<"ScalarOpInterface"> {
         return ::weft::joinNonlinear(operands);
       }]>,
     InterfaceMethod<[{
+        Whether the result is zero where those operands are for which `zeros` says so, and all
+        others are finite, and no divisors of zero. True only where that is certain.
+      }], "bool", "isZero", (ins "::llvm::ArrayRef<bool>":$zeros), "", [{
+        return false;
+      }]>,
+    InterfaceMethod<[{
         Builds the contribution of the result's gradient to each operand's; leaves null
         where there is none.
       }], "void", "buildScalarGradient", (ins "::mlir::OpBuilder &":$builder,

@@ -64,6 +64,23 @@ def Weft_ConcatOp : Weft_Op<"concat", [Pure, Weft_Additive, Weft_Differentiable]
   let hasVerifier = 1;
 }
 
+def Weft_SplitOp : Weft_Op<"split", [Pure, Weft_Additive, Weft_Differentiable]> {
+  let summary = "a tensor taken apart along a dimension";
+  let description = [{
+    The reverse of `weft.concat`, and its derivative: along `dim` the results follow one another;
+    this dimension is whole on every rank.
+
+    **Constraints:**
+    - split_c1: there is a result, and `dim` is a dimension of the input.
+    - split_c2: along `dim` the results' sizes are known and add up to the input's.
+    - split_c3: all element types agree.
+  }];
+  let arguments = (ins Weft_Tensor:$input, I64Attr:$dim);
+  let results = (outs Variadic<Weft_Tensor>:$outputs);
+  let assemblyFormat = "$input `dim` $dim attr-dict `:` type($input) `->` type($outputs)";
+  let hasVerifier = 1;
+}
+
 def Weft_ExtractOp : Weft_Op<"extract", [Pure, Weft_Additive, Weft_Differentiable]> {
   let summary = "every so manieth element from some index on";
   let description = [{

@@ -20,6 +20,9 @@ def Weft_VariableOp : Weft_Op<"variable", [Symbol]> {
     belongs to the model as parameters do, but has no gradient: the loss itself assigns it, as
     batch norm does with its running means.
 
+    `matrix [b, r]` says that an optimizer may see a parameter as matrices: its first b dimensions
+    number them, the next r are together the rows, the others the columns.
+
     ```mlir
     weft.variable parameter @head.weight ["vocab", "hidden"] decay : tensor<256x128xf32>
     ```
@@ -28,12 +31,31 @@ def Weft_VariableOp : Weft_Op<"variable", [Symbol]> {
     - variable_c1: one name for each dimension, no name twice.
     - variable_c2: only a parameter may decay.
     - variable_c3: its element type is not bf16: what outlives a step is held in full.
+    - variable_c4: only a parameter has a matrix, of at least one dimension for rows and for columns.
+    - variable_c5: `unpadded` has one size for each dimension, from 1 to that of the type, and
+      differs from the type's shape.
+
+    `unpadded` is the shape that the outside knows, where the type is larger so that it can be
+    cut: see pad-dimensions. What lies beyond it is zero, but of inputs.
   }];
   let arguments = (ins Weft_VariableRoleAttr:$role, SymbolNameAttr:$sym_name,
                        StrArrayAttr:$dimensions, UnitAttr:$decay,
-                       TypeAttrOf<Weft_Tensor>:$type);
-  let assemblyFormat = "`` $role $sym_name $dimensions (`decay` $decay^)? attr-dict `:` $type";
+                       OptionalAttr<DenseI64ArrayAttr>:$matrix,
+                       TypeAttrOf<Weft_Tensor>:$type,
+                       OptionalAttr<DenseI64ArrayAttr>:$unpadded);
+  let assemblyFormat = [{
+    `` $role $sym_name $dimensions (`decay` $decay^)? (`matrix` $matrix^)?
+    (`unpadded` $unpadded^)? attr-dict `:` $type
+  }];
   let hasVerifier = 1;
+  let builders = [
+    OpBuilder<(ins "::weft::VariableRole":$role, "::llvm::StringRef":$name,
+                   "::mlir::ArrayAttr":$dimensions, "bool":$decay,
+                   "::mlir::DenseI64ArrayAttr":$matrix, "::mlir::RankedTensorType":$type), [{
+      build($_builder, $_state, role, name, dimensions, decay, matrix, type,
+            ::mlir::DenseI64ArrayAttr());
+    }]>,
+  ];
   let extraClassDeclaration = [{
     ::mlir::RankedTensorType getTensorType() {
       return ::llvm::cast<::mlir::RankedTensorType>(getType());
@@ -75,9 +97,21 @@ def Weft_ObserveOp : Weft_Op<"observe"> {
     **Constraints:**
     - observe_c1: `layout` is a tensor type; where it has a sharding, the value is a rank's piece
       of it.
+    - observe_c2: `unpadded` has one size for each dimension, from 1 to that of the whole, and
+      differs from the shape of the whole.
+
+    `unpadded` is the shape of what is looked at, where the value is padded: see pad-dimensions.
   }];
-  let arguments = (ins StrAttr:$name, Weft_FloatTensor:$value, OptionalAttr<TypeAttr>:$layout);
-  let assemblyFormat = "$name `,` $value (`layout` $layout^)? attr-dict `:` type($value)";
+  let arguments = (ins StrAttr:$name, Weft_FloatTensor:$value, OptionalAttr<TypeAttr>:$layout,
+                       OptionalAttr<DenseI64ArrayAttr>:$unpadded);
+  let assemblyFormat = [{
+    $name `,` $value (`layout` $layout^)? (`unpadded` $unpadded^)? attr-dict `:` type($value)
+  }];
+  let builders = [
+    OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::Value":$value), [{
+      build($_builder, $_state, name, value, ::mlir::TypeAttr(), ::mlir::DenseI64ArrayAttr());
+    }]>,
+  ];
   let hasVerifier = 1;
 }
 
@@ -122,16 +156,22 @@ def Weft_OptimizerOp : Weft_Op<"optimizer"> {
   let summary = "how parameters follow their gradients";
   let description = [{
     At most one in a module; Differentiate replaces it by update functions. The formulas are
-    those of `docs/Numerics.md`. `clip` is the global gradient norm to clip to, 0 for none.
+    those of `docs/Numerics.md`. `clip` is the global gradient norm to clip to, 0 for none. Muon
+    updates the parameters that are matrices by `momentum`, `nesterov`, `iterations` and `scale`, and
+    the others as AdamW does, at `other_rate` times the learning rate.
 
     **Constraints:**
     - optimizer_c1: rates and decays are not negative, beta1, beta2 and momentum lie in [0, 1).
     - optimizer_c2: warm-up and total number of steps are not negative.
+    - optimizer_c3: Muon has 1 to 100 iterations.
   }];
   let arguments = (ins Weft_OptimizerKindAttr:$kind, F64Attr:$learning_rate,
       DefaultValuedAttr<F64Attr, "0.9">:$beta1, DefaultValuedAttr<F64Attr, "0.999">:$beta2,
       DefaultValuedAttr<F64Attr, "1e-8">:$epsilon, DefaultValuedAttr<F64Attr, "0.0">:$momentum,
       DefaultValuedAttr<F64Attr, "0.0">:$weight_decay, DefaultValuedAttr<F64Attr, "0.0">:$clip,
+      UnitAttr:$nesterov, DefaultValuedAttr<I64Attr, "5">:$iterations,
+      DefaultValuedAttr<Weft_MuonScaleAttr, "MuonScale::RMS">:$scale,
+      DefaultValuedAttr<F64Attr, "1.0">:$other_rate,
       Weft_DecayKindAttr:$decay, I64Attr:$warmup_steps, I64Attr:$total_steps,
       F64Attr:$final_fraction);
   let assemblyFormat = [{

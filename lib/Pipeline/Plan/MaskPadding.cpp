@@ -1,0 +1,167 @@
+//===- MaskPadding.cpp - keeps padding out of results ---------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Padding.h"
+
+#include "weft/Dialect/Weft/IR/MapBuilders.h"
+#include "weft/Pipeline/Plan/Passes.h"
+
+#include <limits>
+
+using namespace mlir;
+
+namespace weft {
+#define GEN_PASS_DEF_MASKPADDINGPASS
+#include "weft/Pipeline/Plan/Passes.h.inc"
+
+namespace {
+
+/// Values to be made zero in their padding, and the bytes that takes.
+struct Masks {
+  double bytes = 0;
+  SmallVector<Value> values;
+};
+
+const Masks kImpossible = {std::numeric_limits<double>::infinity(), {}};
+
+/// Finds the cheapest masks that make one class of dimensions harmless where it is not.
+class MaskChoice {
+public:
+  MaskChoice(Padding &padding, uint32_t dimension) : padding(padding), dimension(dimension) {}
+
+  /// That nothing is added to, or stands in, the result from beyond the end of `factor`.
+  Masks choose(ShardableOpInterface op, unsigned factor, unsigned result) {
+    SmallVector<unsigned> zeros, others;
+    for (unsigned operand : padding.operandsWith(op, factor)) {
+      (padding.isZero(op->getOperand(operand), dimension) ? zeros : others).push_back(operand);
+    }
+    Masks best = kImpossible;
+    auto consider = [&](ArrayRef<unsigned> masked) {
+      SmallVector<unsigned> all(zeros);
+      llvm::append_range(all, masked);
+      if (!op.isNothingBeyond(factor, all, result)) {
+        return;
+      }
+      Masks sum;
+      for (unsigned operand : masked) {
+        Masks more = choose(op->getOperand(operand));
+        sum.bytes += more.bytes;
+        llvm::append_range(sum.values, more.values);
+      }
+      if (sum.bytes < best.bytes) {
+        best = std::move(sum);
+      }
+    };
+    for (unsigned operand : others) {
+      consider(operand);
+    }
+    consider(others);
+    return best;
+  }
+
+  /// That `value` is zero beyond the end.
+  Masks choose(Value value) {
+    auto known = chosen.find(value);
+    if (known != chosen.end()) {
+      return known->second;
+    }
+    Masks best;
+    if (!padding.isZero(value, dimension)) {
+      best = chooseAnew(value);
+    }
+    return chosen.insert({value, best}).first->second;
+  }
+
+private:
+  Masks chooseAnew(Value value) {
+    auto type = cast<RankedTensorType>(value.getType());
+    if (!isa<FloatType>(type.getElementType())) {
+      return kImpossible;
+    }
+    Masks best = {double(type.getNumElements()) * type.getElementTypeBitWidth() / 8, {value}};
+    auto op = dyn_cast_or_null<ShardableOpInterface>(value.getDefiningOp());
+    if (!op) {
+      return best;
+    }
+    unsigned result = cast<OpResult>(value).getResultNumber();
+    SmallVector<unsigned> factors = padding.factorsOf(op, value, dimension);
+    // An op with several is rare; there it is masked itself.
+    Masks before = factors.size() == 1 ? choose(op, factors.front(), result) : kImpossible;
+    return before.bytes < best.bytes ? before : best;
+  }
+
+  Padding &padding;
+  uint32_t dimension;
+  DenseMap<Value, Masks> chosen;
+};
+
+/// A copy of `value` that is zero beyond the end of `dimension`, in its place.
+void mask(Value value, Padding &padding, uint32_t dimension, MaskedDims &masked) {
+  OpBuilder builder(value.getContext());
+  builder.setInsertionPointAfterValue(value);
+  Location loc = value.getLoc();
+  auto type = cast<RankedTensorType>(value.getType());
+  SmallVector<int64_t> dims = padding.dimsOf(value, dimension);
+  for (int64_t dim : dims) {
+    auto numbers = RankedTensorType::get({type.getDimSize(dim)}, builder.getI32Type());
+    Value places = IotaOp::create(builder, loc, numbers, /*offset=*/Value{});
+    AffineMap whole = builder.getMultiDimIdentityMap(type.getRank());
+    AffineMap along = whole.getSubMap(unsigned(dim));
+    int64_t end = padding.endOf(dimension);
+    auto map = MapOp::create(
+        builder, loc, type, {value, places}, {whole, along},
+        [&](OpBuilder &inner, Location at, ValueRange in) {
+          Value last = arith::ConstantIntOp::create(inner, at, inner.getI32Type(), end);
+          Value isInside = arith::CmpIOp::create(inner, at, arith::CmpIPredicate::slt, in[1], last);
+          Value zero =
+              arith::ConstantOp::create(inner, at, inner.getFloatAttr(in[0].getType(), 0.0));
+          return SmallVector<Value>{arith::SelectOp::create(inner, at, isInside, in[0], zero)};
+        });
+    value.replaceAllUsesExcept(map.getResult(0), map);
+    value = map.getResult(0);
+  }
+  for (int64_t dim : dims) {
+    masked.insert({value, dim});
+  }
+}
+
+struct MaskPaddingPass : impl::MaskPaddingPassBase<MaskPaddingPass> {
+  void runOnOperation() override {
+    masked.clear();
+    // A mask makes zeros of much that follows, in functions that are called too.
+    for (bool isDone = false; !isDone;) {
+      Padding padding(getOperation(), masked);
+      std::optional<PaddingFault> fault = padding.findFault();
+      isDone = !fault;
+      if (fault && failed(mend(*fault, padding))) {
+        return signalPassFailure();
+      }
+    }
+  }
+
+  LogicalResult mend(const PaddingFault &fault, Padding &padding) {
+    MaskChoice choice(padding, fault.dimension);
+    Masks masks = fault.value ? choice.choose(fault.value)
+                              : choice.choose(cast<ShardableOpInterface>(fault.op), fault.factor,
+                                              fault.result);
+    if (masks.values.empty()) {
+      return fault.op->emitError("mask-padding: ")
+             << fault.op->getName() << " takes in what lies beyond the "
+             << padding.endOf(fault.dimension) << " elements of a dimension that was padded";
+    }
+    for (Value value : masks.values) {
+      mask(value, padding, fault.dimension, masked);
+    }
+    numMasks += masks.values.size();
+    return success();
+  }
+
+  MaskedDims masked;
+};
+
+} // namespace
+} // namespace weft

@@ -1,0 +1,238 @@
+//===- PadDimensions.cpp - makes dimensions divide ------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Batch.h"
+#include "Dimensions.h"
+
+#include "weft/Description/Pins.h"
+#include "weft/Description/Plan.h"
+#include "weft/Pipeline/Plan/Passes.h"
+
+#include "llvm/Support/MathExtras.h"
+
+#include <map>
+#include <numeric>
+
+using namespace mlir;
+
+namespace weft {
+#define GEN_PASS_DEF_PADDIMENSIONSPASS
+#include "weft/Pipeline/Plan/Passes.h.inc"
+
+namespace {
+
+/// What a plan asks of the sizes of a class of dimensions.
+struct Enlarged {
+  /// What variables call it.
+  std::string name;
+  int64_t size = 0, padded = 0;
+  /// The least common multiple of all numbers of pieces.
+  int64_t pieces = 1;
+};
+
+/// Pieces that `plan` cuts what is called `name` into, by each of its entries.
+std::vector<int64_t> piecesOf(const desc::PlanSpec &plan, StringRef name) {
+  std::vector<int64_t> all;
+  for (const auto *entries : {&plan.shardings, &plan.homes}) {
+    for (const desc::ShardingSpec &entry : *entries) {
+      // Keys are the sequence beside its queries.
+      StringRef dimension = entry.dimension == "keys" ? "sequence" : StringRef(entry.dimension);
+      int64_t pieces = 1;
+      for (const std::string &axis : entry.axes) {
+        pieces *= plan.axis(axis)->size;
+      }
+      if (dimension == name && pieces > 1) {
+        all.push_back(pieces);
+      }
+    }
+  }
+  return all;
+}
+
+class Padder {
+public:
+  Padder(ModuleOp module, const desc::PlanSpec &plan) : module(module), dimensions(module) {
+    module.walk([&](VariableOp variable) {
+      for (auto [dim, name] : llvm::enumerate(variable.getDimensions().getAsRange<StringAttr>())) {
+        for (int64_t pieces : piecesOf(plan, name.getValue())) {
+          Enlarged &padding = paddings[dimensions.classOf(variable, int64_t(dim))];
+          padding.name = name.str();
+          padding.size = variable.getTensorType().getDimSize(int64_t(dim));
+          padding.pieces = std::lcm(padding.pieces, pieces);
+        }
+      }
+    });
+    for (auto &[number, padding] : paddings) {
+      padding.padded = static_cast<int64_t>(llvm::alignTo(padding.size, padding.pieces));
+    }
+    std::erase_if(paddings,
+                  [](const auto &entry) { return entry.second.padded == entry.second.size; });
+  }
+
+  LogicalResult run() {
+    if (paddings.empty()) {
+      return success();
+    }
+    WalkResult walk = module.walk([&](ShardableOpInterface op) {
+      return failed(check(op)) ? WalkResult::interrupt() : WalkResult::advance();
+    });
+    if (walk.wasInterrupted()) {
+      return failure();
+    }
+    module.walk([&](ShardableOpInterface op) { tellSizes(op); });
+    module.walk([&](Operation *op) { pad(op); });
+    return success();
+  }
+
+  size_t count() const { return paddings.size(); }
+
+private:
+  const Enlarged *find(Value value, int64_t dim) {
+    auto found = paddings.find(dimensions.classOf(value, dim));
+    return found == paddings.end() ? nullptr : &found->second;
+  }
+
+  /// Calls `visit` with each factor that is to be padded.
+  template <typename Visit> LogicalResult forEachFactor(ShardableOpInterface op, Visit visit) {
+    FactorRule rule = op.getFactorRule();
+    auto over = [&](ValueRange values, ArrayRef<SmallVector<unsigned>> dims) {
+      for (auto [value, factors] : llvm::zip(values, dims)) {
+        for (auto [dim, factor] : llvm::enumerate(factors)) {
+          const Enlarged *padding = find(value, int64_t(dim));
+          if (padding && failed(visit(factor, *padding))) {
+            return failure();
+          }
+        }
+      }
+      return success();
+    };
+    return failure(failed(over(op->getOperands(), rule.operands)) ||
+                   failed(over(op->getResults(), rule.results)));
+  }
+
+  LogicalResult check(ShardableOpInterface op) {
+    return forEachFactor(op, [&](unsigned factor, const Enlarged &padding) -> LogicalResult {
+      if (op.mayBePadded(factor)) {
+        return success();
+      }
+      return op->emitError("pad-dimensions: ")
+             << padding.name << "=" << padding.size << " does not divide into " << padding.pieces
+             << " pieces and cannot be padded: " << op->getName() << " depends on how long it is";
+    });
+  }
+
+  /// To an op whose result depends on the sizes of the whole.
+  void tellSizes(ShardableOpInterface op) {
+    FactorRule rule = op.getFactorRule();
+    llvm::SmallDenseMap<unsigned, int64_t> padded;
+    (void)forEachFactor(op, [&](unsigned factor, const Enlarged &padding) {
+      padded[factor] = padding.size;
+      return success();
+    });
+    SmallVector<unsigned> factors = op.getPositionFactors();
+    if (llvm::any_of(factors, [&](unsigned factor) { return padded.contains(factor); })) {
+      op.setUnpaddedSizes(
+          llvm::map_to_vector(factors, [&](unsigned factor) { return rule.factors[factor].size; }));
+    }
+  }
+
+  /// `type`, of which the dimensions are those of `owner`, padded.
+  template <typename Owner> RankedTensorType pad(RankedTensorType type, Owner owner) {
+    SmallVector<int64_t> shape(type.getShape());
+    for (auto [dim, size] : llvm::enumerate(shape)) {
+      auto found = paddings.find(dimensions.classOf(owner, int64_t(dim)));
+      size = found == paddings.end() ? size : found->second.padded;
+    }
+    return type.clone(shape);
+  }
+
+  void pad(Value value) {
+    if (auto type = dyn_cast<RankedTensorType>(value.getType())) {
+      value.setType(pad(type, value));
+    }
+  }
+
+  void pad(Operation *op) {
+    Builder builder(op->getContext());
+    if (auto variable = dyn_cast<VariableOp>(op)) {
+      RankedTensorType type = variable.getTensorType(), padded = pad(type, variable);
+      if (padded != type) {
+        variable.setUnpaddedAttr(builder.getDenseI64ArrayAttr(type.getShape()));
+        variable.setType(padded);
+      }
+    } else if (auto observe = dyn_cast<ObserveOp>(op)) {
+      // The value, which comes before, has been padded.
+      auto type = cast<RankedTensorType>(observe.getValue().getType());
+      SmallVector<int64_t> shape(type.getShape());
+      for (auto [dim, size] : llvm::enumerate(shape)) {
+        const Enlarged *padding = find(observe.getValue(), int64_t(dim));
+        size = padding ? padding->size : size;
+      }
+      if (ArrayRef(shape) != type.getShape()) {
+        observe.setUnpadded(shape);
+      }
+    }
+    for (Value result : op->getResults()) {
+      pad(result);
+    }
+    for (Region &region : op->getRegions()) {
+      for (BlockArgument argument : region.getArguments()) {
+        pad(argument);
+      }
+    }
+    if (auto function = dyn_cast<func::FuncOp>(op); function && !function.isExternal()) {
+      pad(function);
+    }
+  }
+
+  /// Results are of the types that they will have when all is done.
+  void pad(func::FuncOp function) {
+    Operation *done = function.getBody().front().getTerminator();
+    auto results = llvm::map_to_vector(done->getOperands(), [&](Value value) -> Type {
+      auto type = dyn_cast<RankedTensorType>(value.getType());
+      return type ? pad(type, value) : value.getType();
+    });
+    function.setFunctionType(FunctionType::get(
+        function.getContext(), function.getBody().front().getArgumentTypes(), results));
+  }
+
+  ModuleOp module;
+  Dimensions dimensions;
+  /// By class.
+  std::map<uint32_t, Enlarged> paddings;
+};
+
+struct PadDimensionsPass : impl::PadDimensionsPassBase<PadDimensionsPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    if (batch < 1) {
+      module.emitError("pad-dimensions: expected a batch of at least 1, got ")
+          << static_cast<int64_t>(batch);
+      return signalPassFailure();
+    }
+    desc::Result<desc::PlanSpec> spec =
+        plan.empty() ? desc::applyPins({pins.begin(), pins.end()}) : desc::parsePlan(plan, "plan");
+    if (!spec) {
+      module.emitError("pad-dimensions: ") << desc::str(spec.diagnostics());
+      return signalPassFailure();
+    }
+    substituteBatch(module, batch);
+    if (!spec->mayPad) {
+      return;
+    }
+    Padder padder(module, *spec);
+    if (failed(padder.run())) {
+      return signalPassFailure();
+    }
+    numPadded += padder.count();
+  }
+};
+
+} // namespace
+} // namespace weft

@@ -1,0 +1,120 @@
+// RUN: weft-opt %s -split-input-file -mask-padding | FileCheck %s --enable-var-scope
+
+// The example of the pass's description: losses of tokens that are not there do not count.
+weft.variable input @tokens ["batch", "sequence"] unpadded [3, 8] : tensor<4x8xi32>
+weft.variable parameter @table ["vocab"] : tensor<16xf64>
+// CHECK-LABEL: func.func @sum_over_the_batch
+// CHECK: %[[X:.*]], %{{.*}} = weft.cross_entropy
+// CHECK: weft.iota : tensor<4xi32>
+// CHECK: %[[MASKED:.*]] = weft.map ins(%[[X]]
+// CHECK:   %[[END:.*]] = arith.constant 3 : i32
+// CHECK:   arith.cmpi slt, %{{.*}}, %[[END]]
+// CHECK:   arith.select
+// CHECK: weft.contract "bs->"(%[[MASKED]])
+func.func @sum_over_the_batch() -> tensor<f64> {
+  %t = weft.read @tokens : tensor<4x8xi32>
+  %w = weft.read @table : tensor<16xf64>
+  %l = weft.contract "v->v" (%w) : (tensor<16xf64>) -> tensor<16xf64>
+  %one = weft.fill constant 1.0 : tensor<4x8xf64>
+  %x = weft.contract "bs,v->bsv" (%one, %l) : (tensor<4x8xf64>, tensor<16xf64>) -> tensor<4x8x16xf64>
+  %lse, %picked = weft.cross_entropy %x[%t] : tensor<4x8x16xf64>[tensor<4x8xi32>] -> tensor<4x8xf64>, tensor<4x8xf64>
+  %0 = weft.contract "bs->" (%lse) : (tensor<4x8xf64>) -> tensor<f64>
+  return %0 : tensor<f64>
+}
+
+// -----
+
+// What follows from parameters that are zero needs no mask: products, SwiGLU, sums over all of it,
+// gradients and updates.
+weft.variable parameter @up ["ffn", "hidden"] unpadded [7, 4] : tensor<8x4xf64>
+weft.variable parameter @down ["hidden", "ffn"] unpadded [4, 7] : tensor<4x8xf64>
+// CHECK-LABEL: func.func @zeros_stay_zeros
+// CHECK-NOT: weft.iota
+func.func @zeros_stay_zeros(%x: tensor<2x4xf64>) -> tensor<2x4xf64> {
+  %u = weft.read @up : tensor<8x4xf64>
+  %d = weft.read @down : tensor<4x8xf64>
+  %h = weft.contract "bk,nk->bn" (%x, %u) : (tensor<2x4xf64>, tensor<8x4xf64>) -> tensor<2x8xf64>
+  %g = weft.map ins(%h : tensor<2x8xf64>) maps [affine_map<(i, j) -> (i, j)>] -> tensor<2x8xf64> {
+  ^bb0(%a: f64):
+    %e = math.tanh %a : f64
+    %one = arith.constant 1.0 : f64
+    %s = arith.addf %e, %one : f64
+    %r = arith.mulf %s, %a : f64
+    weft.yield %r : f64
+  }
+  %y = weft.contract "bn,kn->bk" (%g, %d) : (tensor<2x8xf64>, tensor<4x8xf64>) -> tensor<2x4xf64>
+  %n = weft.contract "bk,bn->nk" (%x, %g) : (tensor<2x4xf64>, tensor<2x8xf64>) -> tensor<8x4xf64>
+  weft.assign @up, %n : tensor<8x4xf64>
+  return %y : tensor<2x4xf64>
+}
+
+// -----
+
+// What a function makes of zeros that is none, as exp does, must not get into a parameter.
+weft.variable parameter @w ["ffn"] unpadded [7] : tensor<8xf64>
+// CHECK-LABEL: func.func @exponential
+// CHECK: math.exp
+// CHECK: weft.iota
+// CHECK: %[[MASKED:.*]] = weft.map
+// CHECK: weft.assign @w, %[[MASKED]]
+func.func @exponential() {
+  %w = weft.read @w : tensor<8xf64>
+  %e = weft.map ins(%w : tensor<8xf64>) maps [affine_map<(i) -> (i)>] -> tensor<8xf64> {
+  ^bb0(%a: f64):
+    %r = math.exp %a : f64
+    weft.yield %r : f64
+  }
+  weft.assign @w, %e : tensor<8xf64>
+  return
+}
+
+// -----
+
+// Masked where that takes fewest bytes: not the product of b by 4 x 16 elements, but its factor.
+weft.variable input @tokens ["batch"] unpadded [3] : tensor<4xi32>
+weft.variable parameter @w ["hidden", "ffn"] : tensor<4x16xf64>
+// CHECK-LABEL: func.func @cheapest
+// CHECK: %[[ROW:.*]] = weft.fill constant 1.000000e+00 : tensor<4xf64>
+// CHECK: %[[PLACES:.*]] = weft.iota : tensor<4xi32>
+// CHECK: weft.map ins(%[[ROW]], %[[PLACES]]
+// CHECK-NOT: weft.iota
+// CHECK: weft.assign
+func.func @cheapest() {
+  %t = weft.read @tokens : tensor<4xi32>
+  %w = weft.read @w : tensor<4x16xf64>
+  %e = weft.embedding %w[%t] : tensor<4x16xf64>[tensor<4xi32>] -> tensor<4x16xf64>
+  %one = weft.fill constant 1.0 : tensor<4xf64>
+  %o = weft.contract "b,bn->bn" (%one, %e) : (tensor<4xf64>, tensor<4x16xf64>) -> tensor<4x16xf64>
+  %x = weft.contract "bn,kn->bkn" (%o, %w) : (tensor<4x16xf64>, tensor<4x16xf64>) -> tensor<4x4x16xf64>
+  %s = weft.contract "bkn->kn" (%x) : (tensor<4x4x16xf64>) -> tensor<4x16xf64>
+  weft.assign @w, %s : tensor<4x16xf64>
+  return
+}
+
+// -----
+
+// A layer's argument is zero where all calls agree; called once with something else, it is masked.
+weft.variable parameter @w ["ffn", "hidden"] unpadded [7, 4] : tensor<8x4xf64>
+// CHECK-LABEL: func.func @calls
+// CHECK-NOT: weft.iota
+// CHECK-LABEL: func.func private @agreed
+// CHECK-NOT: weft.iota
+// CHECK-LABEL: func.func private @mixed
+// CHECK: weft.iota
+func.func @calls() -> (tensor<4xf64>, tensor<4xf64>, tensor<4xf64>) {
+  %w = weft.read @w : tensor<8x4xf64>
+  %one = weft.fill constant 1.0 : tensor<8x4xf64>
+  %p = weft.contract "nk,nk->nk" (%one, %w) : (tensor<8x4xf64>, tensor<8x4xf64>) -> tensor<8x4xf64>
+  %0 = weft.call @agreed(%w) label "" : (tensor<8x4xf64>) -> tensor<4xf64>
+  %1 = weft.call @mixed(%w) label "" : (tensor<8x4xf64>) -> tensor<4xf64>
+  %2 = weft.call @mixed(%one) label "" : (tensor<8x4xf64>) -> tensor<4xf64>
+  return %0, %1, %2 : tensor<4xf64>, tensor<4xf64>, tensor<4xf64>
+}
+func.func private @agreed(%x: tensor<8x4xf64>) -> tensor<4xf64> {
+  %0 = weft.contract "nk->k" (%x) : (tensor<8x4xf64>) -> tensor<4xf64>
+  return %0 : tensor<4xf64>
+}
+func.func private @mixed(%x: tensor<8x4xf64>) -> tensor<4xf64> {
+  %0 = weft.contract "nk->k" (%x) : (tensor<8x4xf64>) -> tensor<4xf64>
+  return %0 : tensor<4xf64>
+}

@@ -1,0 +1,59 @@
+// RUN: weft-opt %s -pad-dimensions="pins=tp=2" | FileCheck %s --check-prefixes=CHECK,TP
+// RUN: weft-opt %s -pad-dimensions="pins=dp=2,tp=3 batch=3" | FileCheck %s --check-prefixes=CHECK,BOTH
+// RUN: weft-opt %s -pad-dimensions="plan={version: 1 mesh {axis {name: 'x' size: 2} axis {name: 'y' size: 3}} sharding {dimension: 'ffn' axes: 'x'} home {dimension: 'ffn' axes: 'y'} sharding {value: 'attention' dimension: 'keys' axes: 'x'}}" | FileCheck %s --check-prefixes=CHECK,TEXT
+
+// RUN: weft-opt %s -pad-dimensions="batch=2 plan={version: 1 padding: false mesh {axis {name: 'x' size: 2}} sharding {dimension: 'ffn' axes: 'x'}}" | FileCheck %s --check-prefix=REFUSED
+// REFUSED: @w ["ffn", "hidden"] : tensor<7x4xf64>
+// REFUSED: @tokens ["batch", "sequence"] : tensor<2x15xi32>
+
+// The example of the pass's description is @w with tp=2. A class has one size, a multiple of all
+// numbers of pieces; what divides stays.
+
+// TP:   @w ["ffn", "hidden"] unpadded {{\[}}7, 4] : tensor<8x4xf64>
+// BOTH: @w ["ffn", "hidden"] unpadded {{\[}}7, 4] : tensor<9x4xf64>
+// TEXT: @w ["ffn", "hidden"] unpadded {{\[}}7, 4] : tensor<12x4xf64>
+weft.variable parameter @w ["ffn", "hidden"] : tensor<7x4xf64>
+
+// TP:   @"adam_m/w" ["ffn", "hidden"] unpadded {{\[}}7, 4] : tensor<8x4xf64>
+weft.variable optimizer @"adam_m/w" ["ffn", "hidden"] : tensor<7x4xf64>
+
+// TP:   @tokens ["batch", "sequence"] : tensor<1x15xi32>
+// BOTH: @tokens ["batch", "sequence"] unpadded {{\[}}3, 15] : tensor<4x15xi32>
+// TEXT: @tokens ["batch", "sequence"] unpadded {{\[}}1, 15] : tensor<1x16xi32>
+weft.variable input @tokens ["batch", "sequence"] : tensor<?x15xi32>
+weft.variable input @seed [] : tensor<i64>
+
+// Random numbers are those of the whole without padding, and so are losses.
+// CHECK-LABEL: func.func @init
+// TP:   weft.fill normal {{.*}} of [7, 4] : tensor<8x4xf64>
+func.func @init() {
+  %seed = weft.read @seed : tensor<i64>
+  %c = arith.constant 0 : index
+  %0 = weft.fill normal 1.0 seed(%seed : tensor<i64>) stream(%c) : tensor<7x4xf64>
+  weft.assign @w, %0 : tensor<7x4xf64>
+  return
+}
+
+// CHECK-LABEL: func.func @step
+// TP:   weft.call @layer({{.*}} : (tensor<1x15xi32>, tensor<8x4xf64>) -> tensor<1x15x8xf64>
+// BOTH: weft.call @layer({{.*}} : (tensor<4x15xi32>, tensor<9x4xf64>) -> tensor<4x15x9xf64>
+// BOTH: weft.observe "logits", %{{.*}} unpadded {{\[}}3, 15, 7] : tensor<4x15x9xf64>
+// TP:   weft.cross_entropy {{.*}} of [7]
+// TEXT: weft.cross_entropy {{.*}} of [7]
+func.func @step() {
+  %0 = weft.read @tokens : tensor<?x15xi32>
+  %w = weft.read @w : tensor<7x4xf64>
+  %1 = weft.call @layer(%0, %w) label "" : (tensor<?x15xi32>, tensor<7x4xf64>) -> tensor<?x15x7xf64>
+  weft.observe "logits", %1 : tensor<?x15x7xf64>
+  %2:2 = weft.cross_entropy %1[%0] : tensor<?x15x7xf64>[tensor<?x15xi32>] -> tensor<?x15xf64>, tensor<?x15xf64>
+  return
+}
+
+// CHECK-LABEL: func.func private @layer
+// BOTH-SAME:  (%{{.*}}: tensor<4x15xi32>, %{{.*}}: tensor<9x4xf64>) -> tensor<4x15x9xf64>
+// TEXT-SAME:  (%{{.*}}: tensor<1x16xi32>, %{{.*}}: tensor<12x4xf64>) -> tensor<1x16x12xf64>
+func.func private @layer(%ids: tensor<?x15xi32>, %w: tensor<7x4xf64>) -> tensor<?x15x7xf64> {
+  %0 = weft.embedding %w[%ids] : tensor<7x4xf64>[tensor<?x15xi32>] -> tensor<?x15x4xf64>
+  %1 = weft.contract "bsk,nk->bsn" (%0, %w) : (tensor<?x15x4xf64>, tensor<7x4xf64>) -> tensor<?x15x7xf64>
+  return %1 : tensor<?x15x7xf64>
+}
