@@ -103,6 +103,7 @@ ExpertsSpec resolveExperts(const proto::Model &model) {
   spec.scale = experts.scale();
   spec.groups = experts.groups();
   spec.keptGroups = keptGroups(experts);
+  spec.selectionBias = experts.selection_bias();
   return spec;
 }
 

@@ -8,6 +8,7 @@
 #include "weft/Description/Model.h"
 
 #include "Experts.h"
+#include "Latent.h"
 #include "Reader.h"
 #include "Text.h"
 #include "weft/model.pb.h"
@@ -77,6 +78,12 @@ static void checkRotary(const proto::Rotary &rotary, Fields fields) {
       fields.real("high_frequency_factor", "model_r13", {.low = 0, .high = 1e6, .above = true}) ||
       !fields.has("high_frequency_factor");
   fields.integer("original_maximum_length", "model_r13", 1, 1 << 20);
+  bool fast = fields.real("fast_turns", "model_r13", {.low = 0, .high = 1e6, .above = true}) ||
+              !fields.has("fast_turns");
+  bool slow = fields.real("slow_turns", "model_r13", {.low = 0, .high = 1e6, .above = true}) ||
+              !fields.has("slow_turns");
+  fields.real("rotated_scale", "model_r13", {.low = 0, .high = 100, .above = true});
+  fields.real("score_scale", "model_r13", {.low = 0, .high = 100, .above = true});
 
   // model_r11
   if (rotary.scaling() == proto::Rotary::UNSCALED) {
@@ -85,14 +92,28 @@ static void checkRotary(const proto::Rotary &rotary, Fields fields) {
     fields.required("model_r11", {"factor"});
   }
   // model_r12
-  if (rotary.scaling() != proto::Rotary::LLAMA3) {
-    fields.refused("model_r12",
-                   {"low_frequency_factor", "high_frequency_factor", "original_maximum_length"},
+  bool isLlama3 = rotary.scaling() == proto::Rotary::LLAMA3;
+  bool isYarn = rotary.scaling() == proto::Rotary::YARN;
+  if (!isLlama3) {
+    fields.refused("model_r12", {"low_frequency_factor", "high_frequency_factor"},
                    "without scaling LLAMA3");
+  }
+  if (!isYarn) {
+    fields.refused("model_r12",
+                   {"fast_turns", "slow_turns", "whole_pairs", "rotated_scale", "score_scale"},
+                   "without scaling YARN");
+  }
+  if (!isLlama3 && !isYarn) {
+    fields.refused("model_r12", {"original_maximum_length"}, "without scaling LLAMA3 or YARN");
     return;
   }
   fields.required("model_r12", {"original_maximum_length"});
-  if (low && high && rotary.low_frequency_factor() >= rotary.high_frequency_factor()) {
+  if (isYarn && fast && slow && rotary.slow_turns() >= rotary.fast_turns()) {
+    fields.error("fast_turns", "model_r12",
+                 "expected more than slow_turns " + detail::text(rotary.slow_turns()) + ", got " +
+                     detail::text(rotary.fast_turns()));
+  }
+  if (isLlama3 && low && high && rotary.low_frequency_factor() >= rotary.high_frequency_factor()) {
     fields.error("high_frequency_factor", "model_r12",
                  "expected more than low_frequency_factor " +
                      detail::text(rotary.low_frequency_factor()) + ", got " +
@@ -149,6 +170,9 @@ static void checkModel(const proto::Model &model, Fields &fields) {
       fields.refused("model_r10", {"rotary"}, "without ROTARY positions");
     }
   }
+  if (model.has_latent_attention()) {
+    detail::checkLatent(model, fields);
+  }
   if (model.has_experts()) {
     detail::checkExperts(model, fields.nested("experts"));
     // model_r25
@@ -198,16 +222,27 @@ static PositionKind toSpec(proto::Model::Positions positions) {
   return PositionKind::None;
 }
 
+double defaultRotatedScale(double factor) { return 0.1 * std::log(factor) + 1; }
+
 static RotarySpec toSpec(const proto::Rotary &rotary) {
   RotarySpec spec;
   spec.theta = rotary.theta();
   spec.scaling = rotary.scaling() == proto::Rotary::UNSCALED ? RotaryScaling::None
                  : rotary.scaling() == proto::Rotary::LINEAR ? RotaryScaling::Linear
-                                                             : RotaryScaling::Llama3;
+                 : rotary.scaling() == proto::Rotary::LLAMA3 ? RotaryScaling::Llama3
+                                                             : RotaryScaling::Yarn;
   spec.factor = rotary.has_factor() ? rotary.factor() : 1.0;
   spec.lowFrequencyFactor = rotary.low_frequency_factor();
   spec.highFrequencyFactor = rotary.high_frequency_factor();
   spec.originalMaximumLength = rotary.original_maximum_length();
+  spec.fastTurns = rotary.fast_turns();
+  spec.slowTurns = rotary.slow_turns();
+  spec.wholePairs = rotary.whole_pairs();
+  spec.scoreScale = rotary.score_scale();
+  if (spec.scaling == RotaryScaling::Yarn) {
+    spec.rotatedScale =
+        rotary.has_rotated_scale() ? rotary.rotated_scale() : defaultRotatedScale(spec.factor);
+  }
   return spec;
 }
 
@@ -252,6 +287,9 @@ static ModelSpec resolve(const proto::Model &model, Fields &fields) {
   spec.dropout = model.dropout();
   spec.attentionDropout = model.attention_dropout();
   spec.tiedEmbeddings = model.tied_embeddings();
+  if (model.has_latent_attention()) {
+    spec.latent = detail::resolveLatent(model.latent_attention(), spec.headSize);
+  }
   if (model.has_experts()) {
     spec.experts = detail::resolveExperts(model);
   }
@@ -285,6 +323,14 @@ int64_t parameterCount(const ModelSpec &model) {
                       (model.attentionBiases ? queries + 2 * keys : 0) +
                       (model.attentionOutputBias ? model.hidden : 0) +
                       (model.queryKeyNorm ? 2 * model.headSize : 0);
+  if (const std::optional<LatentSpec> &latent = model.latent) {
+    int64_t plain = model.headSize - latent->rotarySize;
+    int64_t ofQueries = latent->queryRank > 0 ? latent->queryRank * (model.hidden + 1 + queries)
+                                              : model.hidden * queries;
+    attention = ofQueries + model.hidden * (latent->keyValueRank + latent->rotarySize) +
+                latent->keyValueRank * (1 + model.heads * (plain + latent->valueSize)) +
+                model.hidden * model.heads * latent->valueSize;
+  }
   int64_t inner = model.hasGate() ? 2 : 1;
   int64_t mlp = (inner + 1) * model.hidden * model.ffn +
                 (model.mlpBiases ? inner * model.ffn + model.hidden : 0);
@@ -312,10 +358,32 @@ static double scaleAsLlama3(const RotarySpec &rotary, double frequency) {
   return kept * frequency + (1 - kept) * frequency / rotary.factor;
 }
 
+/// The pair that turns so often in the original length, counted from the fastest; a real number.
+static double pairOfTurns(const RotarySpec &rotary, double size, double turns) {
+  double length = double(rotary.originalMaximumLength);
+  return size * std::log(length / (turns * 2 * std::numbers::pi)) / (2 * std::log(rotary.theta));
+}
+
+/// A frequency after Yarn scaling, of pair number `pair`.
+static double scaleAsYarn(const RotarySpec &rotary, double size, double pair, double frequency) {
+  double first = pairOfTurns(rotary, size, rotary.fastTurns);
+  double last = pairOfTurns(rotary, size, rotary.slowTurns);
+  if (rotary.wholePairs) {
+    first = std::floor(first);
+    last = std::ceil(last);
+  }
+  first = std::max(first, 0.0);
+  last = std::min(last, size - 1);
+  double width = first == last ? 1e-3 : last - first;
+  double stretched = std::clamp((pair - first) / width, 0.0, 1.0);
+  return stretched * frequency / rotary.factor + (1 - stretched) * frequency;
+}
+
 std::vector<double> rotaryFrequencies(const ModelSpec &model) {
-  std::vector<double> frequencies(size_t(model.headSize / 2));
+  auto size = double(model.rotarySize());
+  std::vector<double> frequencies(size_t(model.rotarySize() / 2));
   for (size_t i = 0; i < frequencies.size(); ++i) {
-    double frequency = std::pow(model.rotary.theta, -2.0 * double(i) / double(model.headSize));
+    double frequency = std::pow(model.rotary.theta, -2.0 * double(i) / size);
     switch (model.rotary.scaling) {
     case RotaryScaling::None:
       break;
@@ -324,6 +392,9 @@ std::vector<double> rotaryFrequencies(const ModelSpec &model) {
       break;
     case RotaryScaling::Llama3:
       frequency = scaleAsLlama3(model.rotary, frequency);
+      break;
+    case RotaryScaling::Yarn:
+      frequency = scaleAsYarn(model.rotary, size, double(i), frequency);
       break;
     }
     frequencies[i] = frequency;

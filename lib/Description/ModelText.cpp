@@ -62,7 +62,7 @@ const char *nameOf(PositionKind positions) {
 }
 
 FieldWriter rotaryFields(const RotarySpec &rotary) {
-  static constexpr const char *scalings[] = {"UNSCALED", "LINEAR", "LLAMA3"};
+  static constexpr const char *scalings[] = {"UNSCALED", "LINEAR", "LLAMA3", "YARN"};
   RotarySpec defaults;
   FieldWriter fields("  ");
   fields.real("theta", rotary.theta, defaults.theta);
@@ -75,6 +75,23 @@ FieldWriter rotaryFields(const RotarySpec &rotary) {
     fields.real("high_frequency_factor", rotary.highFrequencyFactor, defaults.highFrequencyFactor);
     fields.number("original_maximum_length", rotary.originalMaximumLength);
   }
+  if (rotary.scaling == RotaryScaling::Yarn) {
+    fields.number("original_maximum_length", rotary.originalMaximumLength);
+    fields.real("fast_turns", rotary.fastTurns, defaults.fastTurns);
+    fields.real("slow_turns", rotary.slowTurns, defaults.slowTurns);
+    fields.flag("whole_pairs", rotary.wholePairs, defaults.wholePairs);
+    fields.real("rotated_scale", rotary.rotatedScale, defaultRotatedScale(rotary.factor));
+    fields.real("score_scale", rotary.scoreScale, defaults.scoreScale);
+  }
+  return fields;
+}
+
+FieldWriter latentFields(const LatentSpec &latent, int64_t headSize) {
+  FieldWriter fields("  ");
+  fields.number("key_value_rank", latent.keyValueRank);
+  fields.number("query_rank", latent.queryRank, 0);
+  fields.number("rotary_size", latent.rotarySize);
+  fields.number("value_size", latent.valueSize, headSize - latent.rotarySize);
   return fields;
 }
 
@@ -95,6 +112,7 @@ FieldWriter expertsFields(const ExpertsSpec &experts, int64_t ffn) {
   fields.real("scale", experts.scale, defaults.scale);
   fields.number("groups", experts.groups, defaults.groups);
   fields.number("kept_groups", experts.keptGroups, experts.groups);
+  fields.flag("selection_bias", experts.selectionBias, false);
   return fields;
 }
 
@@ -154,6 +172,9 @@ std::string printModel(const ModelSpec &model) {
   fields.flag("tied_embeddings", model.tiedEmbeddings, false);
   fields.number("vocabulary", model.vocabulary);
   fields.number("maximum_length", model.maximumLength, 0);
+  if (model.latent) {
+    fields.message("latent_attention", latentFields(*model.latent, model.headSize));
+  }
   if (model.experts) {
     fields.message("experts", expertsFields(*model.experts, model.ffn));
   }

@@ -165,6 +165,7 @@ static void checkRouting(const proto::Routing &routing, Fields fields) {
   fields.real("load_balance_loss", "recipe_r15", {.low = 0, .high = 100});
   fields.real("router_z_loss", "recipe_r15", {.low = 0, .high = 1});
   fields.real("capacity_factor", "recipe_r15", {.low = 0, .high = 4096, .above = true});
+  fields.real("bias_update_speed", "recipe_r15", {.low = 0, .high = 1});
   // recipe_r16
   if (routing.load_balance_loss() == 0) {
     fields.refused("recipe_r16", {"load_balance_group"}, "without load_balance_loss");
@@ -228,6 +229,7 @@ static RoutingSpec toSpec(const proto::Routing &routing) {
     spec.capacityFactor = routing.capacity_factor();
   }
   spec.capacityGroup = toSpec(routing.capacity_group());
+  spec.biasUpdateSpeed = routing.bias_update_speed();
   return spec;
 }
 

@@ -30,6 +30,13 @@ static std::vector<std::pair<std::string, int64_t>> dimensionsOf(const ModelSpec
       {"vocab", model.vocabulary},
       {"hidden", model.hidden},
   };
+  if (model.latent) {
+    dimensions.emplace_back("latent", model.latent->keyValueRank);
+    dimensions.emplace_back("query_latent", model.latent->queryRank);
+    dimensions.emplace_back("rotary", model.latent->rotarySize);
+    dimensions.emplace_back("plain", model.headSize - model.latent->rotarySize);
+    dimensions.emplace_back("value", model.latent->valueSize);
+  }
   if (model.experts) {
     dimensions.emplace_back("experts", model.experts->count);
     // MLPs of different sizes have one name for what they have inside.
@@ -82,6 +89,11 @@ Diagnostics validateTogether(const ModelSpec &model, const RecipeSpec &recipe,
   if (recipe.routingLocation && !model.experts) {
     diagnostics.push_back({*recipe.routingLocation, "routing", "together_r5",
                            "has no effect, as model " + model.name + " has no experts"});
+  }
+  // together_r8
+  if (recipe.routing.biasUpdateSpeed > 0.0 && !(model.experts && model.experts->selectionBias)) {
+    diagnostics.push_back({*recipe.routingLocation, "routing.bias_update_speed", "together_r8",
+                           "has no effect, as model " + model.name + " has no selection_bias"});
   }
   // together_r6
   if (model.graph && recipe.lossChunks > 1) {

@@ -18,8 +18,8 @@ using llvm::StringRef;
 
 namespace {
 
-constexpr StringLiteral kKinds[] = {"gpt2",  "llama",   "mistral",  "qwen2",
-                                    "qwen3", "mixtral", "qwen3_moe"};
+constexpr StringLiteral kKinds[] = {"gpt2",  "llama",   "mistral",   "qwen2",
+                                    "qwen3", "mixtral", "qwen3_moe", "deepseek_v3"};
 
 /// What has no effect on training: bookkeeping, generation, and heads of other tasks.
 constexpr StringLiteral kHarmless[] = {"_attn_implementation",
@@ -113,6 +113,18 @@ constexpr FieldKey kFieldKeys[] = {
     {"vocabulary", "vocab_size", "vocab_size"},
     {"maximum_length", "n_positions", "max_position_embeddings"},
     {"initialization.standard_deviation", "initializer_range", "initializer_range"},
+    {"experts.shared_ffn", "", "n_shared_experts"},
+    {"experts.scale", "", "routed_scaling_factor"},
+    {"experts.groups", "", "n_group"},
+    {"experts.kept_groups", "", "topk_group"},
+    {"latent_attention.key_value_rank", "", "kv_lora_rank"},
+    {"latent_attention.query_rank", "", "q_lora_rank"},
+    {"latent_attention.rotary_size", "", "qk_rope_head_dim"},
+    {"latent_attention.value_size", "", "v_head_dim"},
+    {"rotary.fast_turns", "", "beta_fast"},
+    {"rotary.slow_turns", "", "beta_slow"},
+    {"rotary.rotated_scale", "", "attention_factor"},
+    {"rotary.score_scale", "", "mscale_all_dim"},
     {"rotary.theta", "", "rope_theta"},
     {"rotary.factor", "", "factor"},
     {"rotary.low_frequency_factor", "", "low_freq_factor"},
@@ -204,7 +216,7 @@ desc::Result<Config> weft::hf::parseConfig(std::string_view text, const std::str
   if (*kind == Kind::Gpt2) {
     readGpt2(keys, config.model);
   } else {
-    readLlama(keys, *kind, config.model);
+    readLlama(keys, config);
   }
   keys.refuseOthers();
   if (diagnostics.empty()) {

@@ -18,8 +18,12 @@ namespace weft::hf {
 
 void readGpt2(Keys &keys, desc::ModelSpec &model);
 
-/// Llama, Mistral, Qwen2 and Qwen3, and of these with experts Mixtral and Qwen3Moe.
-void readLlama(Keys &keys, Kind kind, desc::ModelSpec &model);
+/// Llama, Mistral, Qwen2 and Qwen3, and of these with experts Mixtral, Qwen3Moe and DeepseekV3.
+void readLlama(Keys &keys, Config &config);
+
+/// DeepseekV3's keys for the sizes of its latent attention, and for its experts.
+void readLatentAttention(Keys &keys, Config &config);
+void readDeepseekExperts(Keys &keys, desc::ModelSpec &model);
 
 /// The keys that Mixtral and Qwen3Moe have for experts.
 void readExperts(Keys &keys, Kind kind, desc::ModelSpec &model);

@@ -9,6 +9,8 @@
 
 #include "core/Text.h"
 
+#include <cmath>
+
 using namespace weft;
 using namespace weft::hf;
 using llvm::StringRef;
@@ -18,8 +20,8 @@ namespace {
 /// Reads the keys of Llama and of what has grown from it.
 class LlamaReader {
 public:
-  LlamaReader(Keys &keys, Kind kind, desc::ModelSpec &model)
-      : keys(keys), kind(kind), model(model) {}
+  LlamaReader(Keys &keys, Config &config)
+      : keys(keys), kind(config.kind), config(config), model(config.model) {}
 
   void read();
 
@@ -28,6 +30,7 @@ private:
   void readBiases();
   void readRotary();
   void readRotaryScaling(Keys &scaling, StringRef typeKey);
+  void readYarn(Keys &scaling);
   void readWindow();
   /// Whether all layers have a window, by the layers' types or by the first layer that has one.
   bool slidesInAllLayers(bool slides);
@@ -35,6 +38,7 @@ private:
 
   Keys &keys;
   Kind kind;
+  Config &config;
   desc::ModelSpec &model;
 };
 
@@ -62,6 +66,8 @@ void LlamaReader::read() {
   model.queryKeyNorm = kind == Kind::Qwen3 || kind == Kind::Qwen3Moe;
   if (kind == Kind::Mixtral || kind == Kind::Qwen3Moe) {
     readExperts(keys, kind, model);
+  } else if (kind == Kind::DeepseekV3) {
+    readDeepseekExperts(keys, model);
   }
   readWindow();
   model.attentionDropout = keys.real("attention_dropout", 0.0);
@@ -79,6 +85,10 @@ void LlamaReader::readSizes() {
                                       : keys.count("num_key_value_heads");
   model.ffn = keys.count("intermediate_size");
   model.maximumLength = keys.count("max_position_embeddings");
+  if (kind == Kind::DeepseekV3) {
+    readLatentAttention(keys, config);
+    return;
+  }
   if (kind == Kind::Qwen3 || keys.has("head_dim")) {
     model.headSize = keys.count("head_dim");
     return;
@@ -103,6 +113,9 @@ void LlamaReader::readBiases() {
     return;
   case Kind::Qwen2:
     model.attentionBiases = true;
+    return;
+  case Kind::DeepseekV3:
+    keys.expectFlag("attention_bias", false, "projections to latent vectors have no bias");
     return;
   case Kind::Mistral:
   case Kind::Mixtral:
@@ -153,7 +166,32 @@ void LlamaReader::readRotaryScaling(Keys &scaling, StringRef typeKey) {
     model.rotary.originalMaximumLength = scaling.count("original_max_position_embeddings");
     return;
   }
-  scaling.refuse(typeKey, "expected one of default, linear, llama3, got '" + readable(type) + "'");
+  if (type == "yarn") {
+    readYarn(scaling);
+    return;
+  }
+  scaling.refuse(typeKey,
+                 "expected one of default, linear, llama3, yarn, got '" + readable(type) + "'");
+}
+
+void LlamaReader::readYarn(Keys &scaling) {
+  desc::RotarySpec &rotary = model.rotary;
+  rotary.scaling = desc::RotaryScaling::Yarn;
+  rotary.factor = scaling.real("factor");
+  rotary.originalMaximumLength = scaling.count("original_max_position_embeddings");
+  rotary.fastTurns = scaling.real("beta_fast", 32.0);
+  rotary.slowTurns = scaling.real("beta_slow", 1.0);
+  rotary.wholePairs = scaling.flag("truncate", true);
+  auto scaleOf = [&](double weight) {
+    return rotary.factor <= 1.0 ? 1.0 : 0.1 * weight * std::log(rotary.factor) + 1.0;
+  };
+  double some = scaling.real("mscale", 0.0), all = scaling.real("mscale_all_dim", 0.0);
+  double usual = some != 0.0 && all != 0.0 ? scaleOf(some) / scaleOf(all) : scaleOf(1.0);
+  rotary.rotatedScale = scaling.real("attention_factor", usual);
+  // Transformers reads it for scores in DeepSeek only.
+  if (kind == Kind::DeepseekV3 && all != 0.0) {
+    rotary.scoreScale = scaleOf(all) * scaleOf(all);
+  }
 }
 
 void LlamaReader::readWindow() {
@@ -165,7 +203,7 @@ void LlamaReader::readWindow() {
     model.attentionWindow = isUnlimited ? 0 : window;
     return;
   }
-  if (kind == Kind::Llama) {
+  if (kind == Kind::Llama || kind == Kind::DeepseekV3) {
     return;
   }
   bool slides = keys.flag("use_sliding_window", false) && !keys.isNull("sliding_window");
@@ -214,6 +252,4 @@ bool LlamaReader::slidesByTypes(const llvm::json::Array &types) {
 
 } // namespace
 
-void weft::hf::readLlama(Keys &keys, Kind kind, desc::ModelSpec &model) {
-  LlamaReader(keys, kind, model).read();
-}
+void weft::hf::readLlama(Keys &keys, Config &config) { LlamaReader(keys, config).read(); }

@@ -70,10 +70,32 @@ constexpr ModuleName kQwenExpertNames[] = {
     {"experts.down", "mlp.experts.*.down_proj"},
 };
 
+// Where it differs from Llama. Of each head, keys and values are rows of one tensor.
+constexpr ModuleName kDeepseekNames[] = {
+    {"attention.query_latent", "self_attn.q_a_proj"},
+    {"attention.query_latent_norm", "self_attn.q_a_layernorm"},
+    {"attention.latent", "self_attn.kv_a_proj_with_mqa"},
+    {"attention.latent_norm", "self_attn.kv_a_layernorm"},
+    {"attention.key_rotary", "self_attn.kv_a_proj_with_mqa"},
+    {"attention.key", "self_attn.kv_b_proj"},
+    {"attention.value", "self_attn.kv_b_proj"},
+    {"shared.up", "mlp.shared_experts.up_proj"},
+    {"shared.gate", "mlp.shared_experts.gate_proj"},
+    {"shared.down", "mlp.shared_experts.down_proj"},
+};
+
 /// What a module of ours is called in checkpoints of this kind.
-StringRef theirName(Kind kind, StringRef module) {
-  llvm::SmallVector<ModuleName> names(kind == Kind::Gpt2 ? llvm::ArrayRef(kGpt2Names)
-                                                         : llvm::ArrayRef(kLlamaNames));
+StringRef theirName(const Config &config, StringRef module) {
+  Kind kind = config.kind;
+  if (module == "attention.query" && config.model.latent && config.model.latent->queryRank > 0) {
+    return "self_attn.q_b_proj";
+  }
+  llvm::SmallVector<ModuleName> names;
+  if (kind == Kind::DeepseekV3) {
+    llvm::append_range(names, kDeepseekNames);
+  }
+  llvm::append_range(names,
+                     kind == Kind::Gpt2 ? llvm::ArrayRef(kGpt2Names) : llvm::ArrayRef(kLlamaNames));
   llvm::append_range(names, kind == Kind::Mixtral ? llvm::ArrayRef(kMixtralNames)
                                                   : llvm::ArrayRef(kQwenExpertNames));
   return llvm::find_if(names, [&](const ModuleName &name) { return name.ours == module; })->theirs;
@@ -89,19 +111,22 @@ std::pair<StringRef, StringRef> splitLayer(StringRef name) {
 }
 
 /// The tensor that holds parameter `name`, or that of expert number `expert` if it is of experts.
-std::string tensorName(Kind kind, StringRef prefix, StringRef name, int64_t expert) {
+std::string tensorName(const Config &config, StringRef prefix, StringRef name, int64_t expert) {
   if (name == "head.weight") {
     return kHeadName;
   }
   auto [layer, inside] = splitLayer(name);
+  if (inside == "router.bias") {
+    return (prefix + layer + "mlp.gate.e_score_correction_bias").str();
+  }
   auto [module, part] = inside.rsplit('.');
-  auto [before, after] = theirName(kind, module).split('*');
+  auto [before, after] = theirName(config, module).split('*');
   std::string inLayer = before.str();
   if (!after.empty()) {
     inLayer += std::to_string(expert) + after.str();
   }
   // GPT-2 calls its layers "h".
-  std::string theirs = kind == Kind::Gpt2 && !layer.empty()
+  std::string theirs = config.kind == Kind::Gpt2 && !layer.empty()
                            ? "h." + layer.drop_front(StringRef("layers.").size()).str()
                            : layer.str();
   return (prefix + llvm::Twine(theirs) + inLayer + "." + part).str();
@@ -131,6 +156,51 @@ Slot makeSlot(const desc::ModelSpec &model, const Parameter &parameter) {
   return slot;
 }
 
+/// Rows of a tensor that follow one another in a parameter.
+struct Rows {
+  int64_t first, count, step = 1;
+};
+
+/// Adds `count` rows that are rotated, of which a parameter has the first of all pairs before the
+/// second ones.
+void addRotated(const Config &config, int64_t first, int64_t count, std::vector<Rows> &rows) {
+  if (config.rotatesNeighbours) {
+    rows.push_back({first, count / 2, 2});
+    rows.push_back({first + 1, count / 2, 2});
+  } else {
+    rows.push_back({first, count});
+  }
+}
+
+/// Of a projection of latent attention whose rows lie otherwise in the checkpoint than in the
+/// parameter: where they lie, in the parameter's order. Empty for all others.
+std::vector<Rows> rowsOf(const Config &config, StringRef name) {
+  if (!config.model.latent || !name.consume_front("attention.")) {
+    return {};
+  }
+  const desc::LatentSpec &latent = *config.model.latent;
+  int64_t plain = config.model.headSize - latent.rotarySize;
+  std::vector<Rows> rows;
+  if (name == "latent.weight") {
+    rows.push_back({0, latent.keyValueRank});
+  } else if (name == "key_rotary.weight") {
+    addRotated(config, latent.keyValueRank, latent.rotarySize, rows);
+  }
+  for (int64_t head = 0; head < config.model.heads; ++head) {
+    int64_t first = head * (plain + latent.valueSize);
+    if (name == "query.weight") {
+      // Here the rotated elements of a head are the last.
+      addRotated(config, head * config.model.headSize + plain, latent.rotarySize, rows);
+      rows.push_back({head * config.model.headSize, plain});
+    } else if (name == "key.weight") {
+      rows.push_back({first, plain});
+    } else if (name == "value.weight") {
+      rows.push_back({first + plain, latent.valueSize});
+    }
+  }
+  return rows;
+}
+
 } // namespace
 
 const char *weft::hf::namePrefix(Kind kind) {
@@ -142,12 +212,27 @@ std::vector<Slot> weft::hf::parameterSlots(const Config &config, bool hasPrefix)
   std::vector<Slot> slots;
   llvm::StringMap<int64_t> outputsOf; // of tensors, so far
   for (const Parameter &parameter : modelParameters(config.model)) {
+    if (std::vector<Rows> rows = rowsOf(config, splitLayer(parameter.name).second); !rows.empty()) {
+      int64_t skipped = 0;
+      for (const Rows &some : rows) {
+        Slot slot = makeSlot(config.model, parameter);
+        slot.outputs = some.count;
+        slot.skippedOutputs = skipped;
+        slot.tensor = tensorName(config, prefix, parameter.name, 0);
+        slot.firstOutput = some.first;
+        slot.outputStep = some.step;
+        skipped += some.count;
+        outputsOf[slot.tensor] += some.count;
+        slots.push_back(std::move(slot));
+      }
+      continue;
+    }
     int64_t parts = countParts(config.model, parameter);
     for (int64_t part = 0; part < parts; ++part) {
       Slot slot = makeSlot(config.model, parameter);
       slot.outputs /= parts;
       slot.skippedOutputs = part * slot.outputs;
-      slot.tensor = tensorName(config.kind, prefix, parameter.name, part);
+      slot.tensor = tensorName(config, prefix, parameter.name, part);
       // Embeddings and the head are no Conv1D.
       bool isProjection = !slot.isVector && !splitLayer(parameter.name).first.empty();
       slot.isTransposed = config.kind == Kind::Gpt2 && isProjection;

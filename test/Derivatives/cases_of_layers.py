@@ -107,6 +107,11 @@ ATTENTIONS = [
     attention("window of a tile", 1, 200, window=64, heads=1, batch=1),
     attention("window of tiles", 1, 300, window=150, heads=1, batch=1),
     attention("window with dropout", 2, 100, dropout=0.2, window=30, heads=1, batch=1),
+    Case("attention/values of other sizes",
+         {"q": "batch=2 s=4 kv_heads=2 group=1 head=6", "k": "batch=2 s=4 kv_heads=2 head=6",
+          "v": "batch=2 s=4 kv_heads=2 ffn=3"}, {"z": "batch=2 s=4 kv_heads=2 group=1 ffn=3"}, """
+        %z, %lse = weft.attention(%q, %k, %v) scale = 0.6 dropout = 0.0
+            : !q, !k, !v -> !z, !lse""", types={"lse": "batch=2 kv_heads=2 group=1 s=4"}),
     Case("attention/query is key and value", {"x": "batch=2 s=3 kv_heads=1 head=2"},
          {"z": "batch=2 s=3 kv_heads=1 group=1 head=2"}, """
         %ones = weft.fill constant 1.0 : !ones

@@ -69,7 +69,7 @@ def ranks_of(mesh):
 class Case:
     """One model with one recipe, in one precision, and the meshes to split it over."""
 
-    family: str  # "gpt2", "llama", "qwen" or "experts"
+    family: str  # "gpt2", "llama", "qwen", "deepseek" or "experts"
     optimizer: str  # "adamw", "sgd" or "muon"
     dropout: bool
     tied: bool
@@ -126,6 +126,14 @@ attention_output_bias: false
 query_key_norm: true
 attention_window: 5
 """,
+    # Latent attention and experts as DeepSeek-V3 has them.
+    "deepseek": """heads: 8
+head_size: 12
+norm: RMS_NORM
+norm_epsilon: 1e-6
+activation: SWIGLU
+positions: ROTARY
+""",
     # Half of the layers of the untied case have experts.
     "experts": """heads: 8
 norm: RMS_NORM
@@ -143,6 +151,7 @@ ROUTINGS = {
   capacity_group: GLOBAL_BATCH
 }
 """,
+    ("deepseek", True): "routing { bias_update_speed: 0.01 }\n",
     ("experts", False): """routing {
   load_balance_loss: 0.05
   load_balance_group: SEQUENCE
@@ -158,6 +167,29 @@ DETAILS = {
     ("llama", True): "rotary { theta: 500.0 scaling: LINEAR factor: 2.0 }\n",
     ("qwen", True): "",
     ("qwen", False): "maximum_length: 16\n",
+    ("deepseek", True): """rotary {
+  theta: 500.0
+  scaling: YARN
+  factor: 4.0
+  original_maximum_length: 8
+  fast_turns: 4
+  score_scale: 1.1
+}
+latent_attention { key_value_rank: 16 query_rank: 24 rotary_size: 4 value_size: 10 }
+experts {
+  experts: 8
+  experts_per_token: 2
+  ffn: 16
+  shared_ffn: 32
+  first_layer: 1
+  scoring: SIGMOID
+  scale: 2.5
+  groups: 4
+  kept_groups: 2
+  selection_bias: true
+}
+""",
+    ("deepseek", False): "latent_attention { key_value_rank: 8 rotary_size: 6 }\n",
     ("experts", True): "experts { experts: 8 experts_per_token: 2 ffn: 32 }\n",
     ("experts", False): """experts {
   experts: 16
@@ -309,6 +341,9 @@ def default_cases():
         Case("experts", "adamw", False, True, meshes=EXPERT_MESHES),
         Case("experts", "sgd", False, False, meshes=EXPERT_MESHES),
         Case("experts", "adamw", False, False, meshes=EXPERT_MESHES, routing=False),
+        Case("deepseek", "adamw", False, True,
+             meshes=("dp=2", "tp=2", "ep=2,tp=2", "cp=2:ring", "dp=2,ep=2,zero=3")),
+        Case("deepseek", "sgd", False, False, meshes=("dp=2,tp=2", "cp=2:all-to-all")),
         Case("llama", "muon", False, True,
              meshes=("dp=2", "tp=2", "cp=2:ring", "dp=2,tp=2,zero=1", "dp=2,tp=2,sp=true,zero=3")),
         Case("experts", "muon", False, False, meshes=("dp=2", "ep=2,tp=2", "dp=2,ep=2,zero=3")),

@@ -105,7 +105,7 @@ class Cases(unittest.TestCase):
                 for size in (model.kv_heads, model.ffn, model.vocabulary):
                     self.assertEqual(size % tp, 0)
                 self.assertTrue(ep == 1 or model.experts.experts % ep == 0)
-        self.assertEqual(len(seen), 98)
+        self.assertEqual(len(seen), 122)
 
     def test_default_covers_every_choice_and_mesh(self):
         chosen = cases.default_cases()
@@ -115,7 +115,7 @@ class Cases(unittest.TestCase):
         meshes = {mesh for case in chosen for mesh in case.meshes}
         self.assertLessEqual({*cases.ALL_MESHES, *cases.SEQUENCE_MESHES, *cases.HOME_MESHES,
                               *cases.EXPERT_MESHES}, meshes)
-        self.assertEqual(sum(case.dropout for case in cases.all_cases()), 48)
+        self.assertEqual(sum(case.dropout for case in cases.all_cases()), 60)
 
     def test_training_moves_the_loss_by_a_tenth(self):
         # In NumPy, on the text itself, for every case: a run that learns nothing shows nothing.

@@ -18,6 +18,16 @@ import text_format
 
 
 @dataclass
+class Latent:
+    """Latent attention; the fields are those of proto/weft/model.proto."""
+
+    key_value_rank: int
+    rotary_size: int
+    value_size: int
+    query_rank: int = 0
+
+
+@dataclass
 class Model:
     """A decoder-only transformer; the fields are those of proto/weft/model.proto."""
 
@@ -47,6 +57,13 @@ class Model:
     standard_deviation: float = 0.02
     scale_residual_projections: bool = True
     experts: "experts.Experts" = None
+    latent: "Latent" = None
+    rotated_scale: float = 1.0
+    score_scale: float = 1.0
+
+    @property
+    def rotary_size(self):
+        return self.latent.rotary_size if self.latent else self.head_size
 
     def __post_init__(self):
         if self.attention_output_bias is None:
@@ -67,15 +84,10 @@ class Model:
             prefix = f"layers.{layer}."
             shapes.update(self._norm(prefix + "attention_norm"))
             attention = prefix + "attention."
-            self._linear(shapes, attention + "query", queries, (hidden,), self.attention_biases)
-            for part in ("key", "value"):
-                self._linear(shapes, attention + part, (self.kv_heads, self.head_size), (hidden,),
-                             self.attention_biases)
-            if self.query_key_norm:
-                for part in ("query_norm", "key_norm"):
-                    shapes[f"{attention}{part}.weight"] = (self.head_size,)
-            self._linear(shapes, attention + "output", (hidden,), queries,
-                         self.attention_output_bias)
+            if self.latent:
+                self._latent_attention(shapes, attention)
+            else:
+                self._attention(shapes, attention, queries)
             shapes.update(self._norm(prefix + "mlp_norm"))
             if self.experts and self.experts.has(layer):
                 self._experts(shapes, prefix)
@@ -86,6 +98,32 @@ class Model:
             shapes["head.weight"] = (self.vocabulary, hidden)
         return shapes
 
+    def _attention(self, shapes, attention, queries):
+        hidden = (self.hidden,)
+        self._linear(shapes, attention + "query", queries, hidden, self.attention_biases)
+        for part in ("key", "value"):
+            self._linear(shapes, attention + part, (self.kv_heads, self.head_size), hidden,
+                         self.attention_biases)
+        if self.query_key_norm:
+            for part in ("query_norm", "key_norm"):
+                shapes[f"{attention}{part}.weight"] = (self.head_size,)
+        self._linear(shapes, attention + "output", hidden, queries, self.attention_output_bias)
+
+    def _latent_attention(self, shapes, attention):
+        latent, hidden, source = self.latent, self.hidden, self.hidden
+        if latent.query_rank:
+            source = latent.query_rank
+            shapes[attention + "query_latent.weight"] = (source, hidden)
+            shapes[attention + "query_latent_norm.weight"] = (source,)
+        rank, plain = latent.key_value_rank, self.head_size - latent.rotary_size
+        shapes[attention + "query.weight"] = (self.heads, 1, self.head_size, source)
+        shapes[attention + "latent.weight"] = (rank, hidden)
+        shapes[attention + "latent_norm.weight"] = (rank,)
+        shapes[attention + "key_rotary.weight"] = (latent.rotary_size, hidden)
+        shapes[attention + "key.weight"] = (self.heads, plain, rank)
+        shapes[attention + "value.weight"] = (self.heads, latent.value_size, rank)
+        shapes[attention + "output.weight"] = (hidden, self.heads, 1, latent.value_size)
+
     def _mlp(self, shapes, prefix, stack, ffn, bias):
         names = ("up", "gate") if self.activation == "SWIGLU" else ("up",)
         for part in names:
@@ -95,6 +133,8 @@ class Model:
     def _experts(self, shapes, prefix):
         mixture = self.experts
         shapes[prefix + "router.weight"] = (mixture.experts, self.hidden)
+        if mixture.selection_bias:
+            shapes[prefix + "router.bias"] = (mixture.experts,)
         self._mlp(shapes, prefix + "experts.", (mixture.experts,), mixture.ffn, False)
         if mixture.shared_ffn:
             self._mlp(shapes, prefix + "shared.", (), mixture.shared_ffn, False)
@@ -177,7 +217,8 @@ MODEL_FIELDS = ("layers hidden heads kv_heads head_size ffn norm norm_epsilon no
 def parse_model(text):
     """The model of a description in text form. Refuses fields it does not know."""
     fields = _known(text_format.parse(text), "model",
-                    MODEL_FIELDS + ["version", "name", "rotary", "initialization", "experts"])
+                    MODEL_FIELDS + ["version", "name", "rotary", "initialization", "experts",
+                                   "latent_attention"])
     values = {name: fields[name] for name in MODEL_FIELDS if name in fields}
     values.setdefault("kv_heads", fields["heads"])
     values.setdefault("head_size", fields["hidden"] // fields["heads"])
@@ -186,10 +227,24 @@ def parse_model(text):
                          ("standard_deviation", "scale_residual_projections")))
     rotary = _known(fields.get("rotary", {}), "rotary",
                     ("theta", "scaling", "factor", "low_frequency_factor", "high_frequency_factor",
-                     "original_maximum_length"))
+                     "original_maximum_length", "fast_turns", "slow_turns", "whole_pairs",
+                     "rotated_scale", "score_scale"))
     values["theta"] = float(rotary.get("theta", 10000.0))
     if rotary.get("scaling") == "LINEAR":
         values["rope_scaling"] = ("linear", rotary["factor"])
+    if rotary.get("scaling") == "YARN":
+        values["rope_scaling"] = ("yarn", rotary["factor"], rotary.get("fast_turns", 32.0),
+                                  rotary.get("slow_turns", 1.0),
+                                  rotary["original_maximum_length"],
+                                  rotary.get("whole_pairs", True))
+        values["rotated_scale"] = rotary.get("rotated_scale",
+                                             0.1 * math.log(rotary["factor"]) + 1.0)
+        values["score_scale"] = rotary.get("score_scale", 1.0)
+    if "latent_attention" in fields:
+        latent = _known(fields["latent_attention"], "latent_attention",
+                        [field.name for field in dataclasses.fields(Latent)])
+        values["latent"] = Latent(**{
+            "value_size": values["head_size"] - latent["rotary_size"], **latent})
     if rotary.get("scaling") == "LLAMA3":
         values["rope_scaling"] = (
             "llama3", rotary["factor"], rotary.get("low_frequency_factor", 1.0),

@@ -30,6 +30,7 @@ class Experts:
     scale: float = 1.0
     groups: int = 1
     kept_groups: int = None  # groups
+    selection_bias: bool = False
 
     def __post_init__(self):
         if self.normalize is None:
@@ -51,6 +52,7 @@ class Routing:
     router_z_loss: float = 0.0
     capacity_factor: float = None
     capacity_group: str = "SEQUENCE"
+    bias_update_speed: float = 0.0
 
 
 def choose(experts, scores):
@@ -121,7 +123,8 @@ class Mixture:
         self.probabilities = layers.softmax(self.logits)
         softmax = experts.scoring == "SOFTMAX"
         self.scores = self.probabilities if softmax else layers.logistic(self.logits)
-        self.chosen = choose(experts, self.scores)
+        bias = self.weights.get(self.prefix + "router.bias", 0.0)
+        self.chosen = choose(experts, self.scores + bias)
         self.kept = keep(experts, self.routing, self.chosen)
         self.dropped = int((self.chosen - self.kept).sum())
         picked = self.scores * self.chosen

@@ -127,19 +127,35 @@ def logistic(x):
 def rotary_frequencies(head_size, theta, scaling):
     """Radians per position of each pair of components (Su et al. 2021).
 
-    `scaling` is None, ("linear", factor) or
-    ("llama3", factor, low_frequency_factor, high_frequency_factor, original_positions).
+    `scaling` is None, ("linear", factor), ("yarn", factor, fast_turns, slow_turns,
+    original_positions, whole_pairs) or ("llama3", factor, low_frequency_factor, high_frequency_factor, original_positions).
     """
     plain = theta ** (-2.0 * np.arange(head_size // 2) / head_size)
     if scaling is None:
         return plain
     if scaling[0] == "linear":
         return plain / scaling[1]
+    if scaling[0] == "yarn":
+        return yarn_frequencies(plain, head_size, theta, *scaling[1:])
     _, factor, low, high, original = scaling
     # Turns that a pair makes over the original context: many turns stay, few are stretched.
     turns = original * plain / (2.0 * math.pi)
     smooth = np.clip((turns - low) / (high - low), 0.0, 1.0)
     return (1.0 - smooth) * plain / factor + smooth * plain
+
+
+def yarn_frequencies(plain, head_size, theta, factor, fast, slow, original, whole):
+    """Peng et al. 2023: pairs that turn often stay, those that turn seldom are stretched."""
+    def pair_of(turns):
+        return head_size * math.log(original / (2.0 * math.pi * turns)) / (2.0 * math.log(theta))
+
+    low, high = pair_of(fast), pair_of(slow)
+    if whole:
+        low, high = math.floor(low), math.ceil(high)
+    low, high = max(low, 0), min(high, head_size - 1)
+    high = low + 1e-3 if low == high else high
+    ramp = np.clip((np.arange(len(plain)) - low) / (high - low), 0.0, 1.0)
+    return plain / factor * ramp + plain * (1.0 - ramp)
 
 
 def rotate(x, frequencies):

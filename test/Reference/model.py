@@ -29,13 +29,13 @@ class Transformer:
 
     def __init__(self, model, fp8=None, routing=None):
         self.model, self.fp8, self.routing = model, fp8, routing or experts.Routing()
-        self.dropped, self.routing_loss = {}, 0.0
+        self.dropped, self.routing_loss, self.picks = {}, 0.0, {}
         if model.experts and fp8:
             raise ValueError("the reference has no experts with products of eight bits")
         self.frequencies = None
         if model.positions == "ROTARY":
             self.frequencies = layers.rotary_frequencies(
-                model.head_size, model.theta, model.rope_scaling)
+                model.rotary_size, model.theta, model.rope_scaling)
 
     def loss_and_gradients(self, weights, tokens, targets, z_loss, seed, step):
         """Both for one global batch; tokens and targets are integers [batch, sequence]."""
@@ -74,6 +74,14 @@ class Transformer:
         h = self._norm(weights, h, "final_norm", saved)
         head = "embed.tokens.weight" if self.model.tied_embeddings else "head.weight"
         return self._product(weights, h, head, None, saved, fp8=None)
+
+    def move_biases(self, weights):
+        """Raises the selection biases of experts that the last batch picked seldom."""
+        for layer, counts in self.picks.items():
+            name = f"layers.{layer}.router.bias"
+            if name in weights:
+                weights[name] = weights[name] + self.routing.bias_update_speed * np.sign(
+                    counts.mean() - counts)
 
     def _embed(self, weights, tokens, saved):
         length = tokens.shape[1]
@@ -148,7 +156,8 @@ class Transformer:
     def _attention_block(self, weights, h, prefix, key, saved):
         seed, step, layer = key
         normed = self._norm(weights, h, prefix + "attention_norm", saved)
-        mixed = self._attention(weights, normed, prefix + "attention.", key, saved)
+        attention = self._latent_attention if self.model.latent else self._attention
+        mixed = attention(weights, normed, prefix + "attention.", key, saved)
         out = self._linear(weights, mixed, prefix + "attention.output.weight",
                            prefix + "attention.output.bias", saved)
         return self._dropout(out, self.model.dropout,
@@ -169,28 +178,83 @@ class Transformer:
         q = q.transpose(0, 2, 3, 1, 4)
         k, v = (t.reshape(batch, length, model.kv_heads, model.head_size).transpose(0, 2, 1, 3)
                 for t in (k, v))
-        if self.frequencies is not None:
-            q, k = layers.rotate(q, self.frequencies), layers.rotate(k, self.frequencies)
-        mask = None
-        if model.attention_dropout > 0.0:
-            shape = (batch, model.kv_heads, model.group, length, length)
-            mask = generator.dropout_mask(shape, model.attention_dropout, *key,
-                                          generator.SITE_ATTENTION_PROBABILITIES)
+        q, k = self._turn(q, layers.rotate) * model.score_scale, self._turn(k, layers.rotate)
+        mask = self._attention_mask(batch, length, key)
         mixed, probabilities = layers.attention(q, k, v, mask, model.attention_window)
 
         def backward(d, gradients):
             d = d.reshape(batch, length, model.kv_heads, model.group, model.head_size)
             d = d.transpose(0, 2, 3, 1, 4)
             dq, dk, dv = layers.attention_backward(d, q, k, v, mask, probabilities)
-            if self.frequencies is not None:
-                dq = layers.rotate_backward(dq, self.frequencies)
-                dk = layers.rotate_backward(dk, self.frequencies)
+            dq = self._turn(dq * model.score_scale, layers.rotate_backward)
+            dk = self._turn(dk, layers.rotate_backward)
             dq, dk, dv = dq.transpose(0, 3, 1, 2, 4), dk.swapaxes(1, 2), dv.swapaxes(1, 2)
             if model.query_key_norm:
                 dq = head_norms["query"][0](dq, gradients)
                 dk = head_norms["key"][0](dk, gradients)
             dq, dk, dv = (t.reshape(batch, length, -1) for t in (dq, dk, dv))
             return sum(path[0](g, gradients) for path, g in zip(paths.values(), (dq, dk, dv)))
+
+        saved.append(backward)
+        return mixed.transpose(0, 3, 1, 2, 4).reshape(batch, length, -1)
+
+    def _turn(self, x, rotate):
+        """The first elements of x [..., sequence, head] rotated and scaled, or their gradient."""
+        if self.frequencies is None:
+            return x
+        size = self.model.rotary_size
+        turned = rotate(x[..., :size], self.frequencies) * self.model.rotated_scale
+        return np.concatenate([turned, x[..., size:]], axis=-1)
+
+    def _attention_mask(self, batch, length, key):
+        model = self.model
+        if model.attention_dropout == 0.0:
+            return None
+        shape = (batch, model.kv_heads, model.group, length, length)
+        return generator.dropout_mask(shape, model.attention_dropout, *key,
+                                      generator.SITE_ATTENTION_PROBABILITIES)
+
+    def _latent_attention(self, weights, x, prefix, key, saved):
+        """DeepSeek-V2's attention, section 2.1 of the paper."""
+        model = self.model
+        batch, length, _ = x.shape
+        heads, size = model.heads, model.latent.rotary_size
+        query_path, latent_path, paths = [], [], {"query": [], "key": [], "value": [], "turn": []}
+
+        def latent_of(name, path):
+            narrow = self._linear(weights, x, f"{prefix}{name}.weight", None, path)
+            return self._norm(weights, narrow, f"{prefix}{name}_norm", path)
+
+        source = latent_of("query_latent", query_path) if model.latent.query_rank else x
+        c = latent_of("latent", latent_path)
+        q = self._linear(weights, source, prefix + "query.weight", None, paths["query"])
+        q = q.reshape(batch, length, heads, 1, -1).transpose(0, 2, 3, 1, 4)
+        shared = self._linear(weights, x, prefix + "key_rotary.weight", None, paths["turn"])
+        plain, v = (self._linear(weights, c, f"{prefix}{part}.weight", None, paths[part])
+                    .reshape(batch, length, heads, -1).transpose(0, 2, 1, 3)
+                    for part in ("key", "value"))
+        turned = np.broadcast_to(self._turn(shared, layers.rotate)[:, None],
+                                 (batch, heads, length, size))
+        k = np.concatenate([turned, plain], axis=-1)
+        q = self._turn(q, layers.rotate) * model.score_scale
+        mask = self._attention_mask(batch, length, key)
+        mixed, probabilities = layers.attention(q, k, v, mask, model.attention_window)
+
+        def backward(d, gradients):
+            d = d.reshape(batch, length, heads, 1, -1).transpose(0, 2, 3, 1, 4)
+            dq, dk, dv = layers.attention_backward(d, q, k, v, mask, probabilities)
+            dq = self._turn(dq * model.score_scale, layers.rotate_backward)
+            dq = dq.transpose(0, 3, 1, 2, 4).reshape(batch, length, -1)
+            d_shared = self._turn(dk[..., :size].sum(axis=1), layers.rotate_backward)
+            d_plain, dv = (t.transpose(0, 2, 1, 3).reshape(batch, length, -1)
+                           for t in (dk[..., size:], dv))
+            through = [paths["query"][0](dq, gradients), paths["turn"][0](d_shared, gradients)]
+            dc = paths["key"][0](d_plain, gradients) + paths["value"][0](dv, gradients)
+            for path, gradient in ((query_path, through[0]), (latent_path, dc)):
+                for step in reversed(path):
+                    gradient = step(gradient, gradients)
+                through.append(gradient)
+            return sum(through[1:])
 
         saved.append(backward)
         return mixed.transpose(0, 3, 1, 2, 4).reshape(batch, length, -1)
@@ -214,6 +278,7 @@ class Transformer:
                                   weights, prefix, x)
         self.routing_loss += mixture.loss
         self.dropped[layer] = mixture.dropped
+        self.picks[layer] = mixture.chosen.sum(axis=(0, 1))
         shared, scale = [], 1.0
         out = mixture.output
         if self.model.experts.shared_ffn:

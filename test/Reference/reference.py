@@ -54,6 +54,7 @@ def train(model, recipe, weights, batch, steps, seed):
         norm = optimizer.global_norm(gradients)
         yield Step(step, loss, norm, optimizer.learning_rate(recipe, step), gradients,
                    dict(transformer.dropped))
+        transformer.move_biases(weights)
         scale = optimizer.clip_scale(recipe, norm)
         update.update(weights, {name: g * scale for name, g in gradients.items()}, step)
 

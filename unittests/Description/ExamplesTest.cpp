@@ -43,6 +43,7 @@ TEST(Examples, HaveTheParametersThatTheirReadMeStates) {
   EXPECT_EQ(parameters("gpt2-tiny"), 842'496);
   EXPECT_EQ(parameters("llama-tiny"), 803'968);
   EXPECT_EQ(parameters("mixtral-tiny"), 2'430'080);
+  EXPECT_EQ(parameters("deepseek-tiny"), 1'666'560);
   EXPECT_EQ(parameters("gpt2-124m"), 124'439'808); // As published for GPT-2 small.
   EXPECT_EQ(parameters("llama-160m"), 162'417'408);
 }
@@ -57,6 +58,7 @@ TEST(Examples, CanBeSplitAsTheirReadMeStates) {
   EXPECT_EQ(split("gpt2-tiny", "dp=2,tp=4"), "");
   EXPECT_EQ(split("llama-tiny", "dp=4,tp=2"), "");
   EXPECT_NE(split("llama-tiny", "tp=4"), "");
+  EXPECT_EQ(split("deepseek-tiny", "dp=2,ep=2,tp=2"), "");
   EXPECT_EQ(split("gpt2-124m", "dp=8"), "");
   EXPECT_NE(split("gpt2-124m", "tp=2"), "");
   EXPECT_EQ(split("llama-160m", "dp=2,tp=4"), "");

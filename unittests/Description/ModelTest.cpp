@@ -221,11 +221,24 @@ TEST(Model, R12Llama3Fields) {
       "model_r12: m:11:36: rotary.low_frequency_factor: has no effect without scaling LLAMA3\n"
       "model_r12: m:12:1: rotary.high_frequency_factor: has no effect without scaling LLAMA3\n"
       "model_r12: m:13:1: rotary.original_maximum_length: has no effect without scaling "
-      "LLAMA3\n");
+      "LLAMA3 or YARN\n");
   EXPECT_EQ(rotaryPlus("rotary { scaling: LLAMA3 factor: 2 original_maximum_length: 64\n"
                        "high_frequency_factor: 1 }"),
             "model_r12: m:12:1: rotary.high_frequency_factor: expected more than "
             "low_frequency_factor 1, got 1\n");
+}
+
+TEST(Model, R12YarnFields) {
+  EXPECT_EQ(rotaryPlus("rotary { scaling: YARN factor: 2 }"),
+            "model_r12: m:11:1: rotary.original_maximum_length: missing required field\n");
+  EXPECT_EQ(rotaryPlus("rotary { scaling: LINEAR factor: 2 fast_turns: 4\nwhole_pairs: false\n"
+                       "score_scale: 2 }"),
+            "model_r12: m:11:36: rotary.fast_turns: has no effect without scaling YARN\n"
+            "model_r12: m:12:1: rotary.whole_pairs: has no effect without scaling YARN\n"
+            "model_r12: m:13:1: rotary.score_scale: has no effect without scaling YARN\n");
+  EXPECT_EQ(rotaryPlus("rotary { scaling: YARN factor: 2 original_maximum_length: 64\n"
+                       "slow_turns: 32 }"),
+            "model_r12: m:11:1: rotary.fast_turns: expected more than slow_turns 32, got 32\n");
 }
 
 TEST(Model, R13RotaryRanges) {

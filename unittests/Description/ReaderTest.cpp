@@ -116,7 +116,8 @@ TEST(Syntax, UnknownFieldsAreAllListed) {
             "m:1:1: unknown field 'norm_eps' in Model, did you mean 'norm_epsilon'?\n");
   EXPECT_EQ(modelErrors("rotary { base: 1 }"),
             "m:1:10: unknown field 'base' in Rotary; its fields are theta, scaling, factor, "
-            "low_frequency_factor, high_frequency_factor, original_maximum_length\n");
+            "low_frequency_factor, high_frequency_factor, original_maximum_length, fast_turns, "
+            "slow_turns, whole_pairs, rotated_scale, score_scale\n");
   EXPECT_EQ(errors(parseRecipe("adamw { beta3: 1 }", "r")),
             "r:1:9: unknown field 'beta3' in AdamW, did you mean 'beta1'?\n");
 }

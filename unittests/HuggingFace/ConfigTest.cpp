@@ -7,6 +7,8 @@
 
 #include "Configs.h"
 
+#include <cmath>
+
 using namespace weft;
 using namespace weft::hf;
 using namespace weft::hf::test;
@@ -130,9 +132,10 @@ TEST(Config, RotaryRefusals) {
   auto scaled = [](const std::string &value) {
     return errors(llamaText("llama", ", \"rope_scaling\": " + value));
   };
-  EXPECT_EQ(scaled(R"({"rope_type": "yarn", "factor": 2})"),
-            "c: rope_scaling.rope_type: expected one of default, linear, llama3, got 'yarn'\n"
-            "c: rope_scaling.factor: unknown key, which may change what the model computes\n");
+  EXPECT_EQ(
+      scaled(R"({"rope_type": "dynamic", "factor": 2})"),
+      "c: rope_scaling.rope_type: expected one of default, linear, llama3, yarn, got 'dynamic'\n"
+      "c: rope_scaling.factor: unknown key, which may change what the model computes\n");
   EXPECT_EQ(scaled(R"({"type": "linear"})"), "c: rope_scaling.factor: missing\n");
   EXPECT_EQ(scaled(R"({"type": "linear", "factor": 0.5})"),
             "c: rope_scaling.factor: expected a number from 1 to 1e+06, got 0.5\n");
@@ -200,6 +203,37 @@ TEST(Config, ExpertsOfMixtral) {
             "c: num_experts_per_tok: expected at most 8, the experts, got 9\n");
   EXPECT_EQ(errors(llamaText("mixtral")), "c: num_local_experts: missing\n"
                                           "c: num_experts_per_tok: missing\n");
+}
+
+TEST(Config, DeepseekV3) {
+  std::string keys = R"(, "num_key_value_heads": 4, "kv_lora_rank": 16, "q_lora_rank": 20,
+    "qk_rope_head_dim": 8, "qk_nope_head_dim": 12, "v_head_dim": 10, "n_routed_experts": 8,
+    "num_experts_per_tok": 3, "moe_intermediate_size": 24, "n_shared_experts": 2, "n_group": 4,
+    "topk_group": 2, "first_k_dense_replace": 1, "rope_parameters": {"rope_type": "yarn",
+    "factor": 4, "original_max_position_embeddings": 32, "mscale": 1, "mscale_all_dim": 0.5})";
+  auto text = [&](const std::string &more) {
+    return with(llamaText("deepseek_v3", keys + more), R"("num_key_value_heads": 2, )", "");
+  };
+  desc::ModelSpec model = read(text(""));
+  ASSERT_TRUE(model.latent && model.experts);
+  EXPECT_EQ(*model.latent, (desc::LatentSpec{16, 20, 8, 10}));
+  EXPECT_EQ(model.headSize, 20);
+  EXPECT_EQ(model.experts->sharedFfn, 48);
+  EXPECT_EQ(model.experts->groups, 4);
+  EXPECT_EQ(model.experts->keptGroups, 2);
+  EXPECT_EQ(model.experts->scale, 2.5);
+  EXPECT_TRUE(model.experts->selectionBias && !model.hasExperts(0) && model.hasExperts(1));
+  double half = 0.05 * std::log(4) + 1;
+  EXPECT_DOUBLE_EQ(model.rotary.rotatedScale, (0.1 * std::log(4) + 1) / half);
+  EXPECT_DOUBLE_EQ(model.rotary.scoreScale, half * half);
+  EXPECT_EQ(errors(text(R"(, "rms_norm_eps": 1e-5)")),
+            "c: rms_norm_eps: expected 1e-6, which the norms of latent vectors have in any case\n");
+  EXPECT_EQ(errors(text(R"(, "scoring_func": "softmax", "moe_layer_freq": 2)")),
+            "c: scoring_func: expected sigmoid, got 'softmax'\n"
+            "c: moe_layer_freq: expected 1, got 2\n");
+  EXPECT_EQ(errors(with(text(""), R"("n_group": 4)", R"("n_group": 3)")),
+            "c: n_group: expected a divisor of experts 8 that leaves at least 2 in a group, got "
+            "3\n");
 }
 
 TEST(Config, ExpertsOfQwen3) {
@@ -321,7 +355,8 @@ TEST(Config, TypesAndRanges) {
 TEST(Config, ModelType) {
   EXPECT_EQ(
       gpt2Errors("\"gpt2\"", "\"bert\""),
-      "c: model_type: expected one of gpt2, llama, mistral, qwen2, qwen3, mixtral, qwen3_moe, got "
+      "c: model_type: expected one of gpt2, llama, mistral, qwen2, qwen3, mixtral, qwen3_moe, "
+      "deepseek_v3, got "
       "'bert'\n");
   EXPECT_EQ(errors("{}"), "c: model_type: missing\n");
   EXPECT_EQ(errors(R"({"model_type": 3})"), "c: model_type: expected a text, got 3\n");
@@ -337,7 +372,8 @@ TEST(Config, WhatIsNoJson) {
   // Brackets in texts do not count.
   EXPECT_EQ(
       errors("{\"model_type\": \"\\\"" + std::string(40, '[') + "\"}"),
-      "c: model_type: expected one of gpt2, llama, mistral, qwen2, qwen3, mixtral, qwen3_moe, got "
+      "c: model_type: expected one of gpt2, llama, mistral, qwen2, qwen3, mixtral, qwen3_moe, "
+      "deepseek_v3, got "
       "'\"" +
           std::string(40, '[') + "'\n");
 }

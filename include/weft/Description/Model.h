@@ -37,22 +37,44 @@ enum class ActivationKind { Gelu, GeluTanh, SwiGlu };
 enum class PositionKind { Learned, Rotary, None };
 
 /// How rotary frequencies are stretched to reach longer sequences.
-enum class RotaryScaling { None, Linear, Llama3 };
+enum class RotaryScaling { None, Linear, Llama3, Yarn };
 
 /// Rotary position embedding; meaningful only with PositionKind::Rotary. Element i of a head is
 /// rotated with element i + head_size / 2.
 struct RotarySpec {
   double theta = 10000.0;
   RotaryScaling scaling = RotaryScaling::None;
-  /// Linear and Llama3: how many times longer sequences may get; 1 with None.
+  /// Unless None: how many times longer sequences may get; 1 with None.
   double factor = 1.0;
   /// Llama3 only: wave lengths above original / low are stretched by the whole factor, those below
   /// original / high not at all, and those between by a mix.
   double lowFrequencyFactor = 1.0;
   double highFrequencyFactor = 4.0;
+  /// Llama3 and Yarn.
   int64_t originalMaximumLength = 0;
+  /// Yarn only: pairs that turn as often as fastTurns in the original length are kept, those that
+  /// turn as seldom as slowTurns are stretched by the whole factor, with a mix between.
+  double fastTurns = 32.0;
+  double slowTurns = 1.0;
+  /// Whether the mix begins and ends at whole numbers of pairs.
+  bool wholePairs = true;
+  /// What rotated elements, and what scores of attention, are multiplied with; 1 but with Yarn.
+  double rotatedScale = 1.0;
+  double scoreScale = 1.0;
 
   bool operator==(const RotarySpec &) const = default;
+};
+
+/// Keys and values made of a latent vector; proto/weft/model.proto has the formulas.
+struct LatentSpec {
+  int64_t keyValueRank = 0;
+  /// 0 where queries have no latent vector.
+  int64_t queryRank = 0;
+  /// Of the elements of a head those that are rotated, the first.
+  int64_t rotarySize = 0;
+  int64_t valueSize = 0;
+
+  bool operator==(const LatentSpec &) const = default;
 };
 
 /// What makes scores of a router's logits: softmax over all experts, or the logistic function.
@@ -78,6 +100,8 @@ struct ExpertsSpec {
   /// Groups of neighbours of which a token uses only keptGroups.
   int64_t groups = 1;
   int64_t keptGroups = 1;
+  /// Whether scores have a bias where experts are picked.
+  bool selectionBias = false;
 
   bool operator==(const ExpertsSpec &) const = default;
 };
@@ -148,6 +172,8 @@ struct ModelSpec {
   double attentionDropout = 0.0;
   /// The head's weight is embed.tokens.weight.
   bool tiedEmbeddings = false;
+  /// Never with biases of attention, with LayerNorm, or with fewer kvHeads than heads.
+  std::optional<LatentSpec> latent;
   /// In the place of the MLP of some or all layers.
   std::optional<ExpertsSpec> experts;
   InitializationSpec initialization;
@@ -160,6 +186,9 @@ struct ModelSpec {
   int64_t expertLayers() const;
   /// Query heads that share one key and value head.
   int64_t group() const { return heads / kvHeads; }
+  /// Elements of a head that are rotated, and those of a head's value.
+  int64_t rotarySize() const { return latent ? latent->rotarySize : headSize; }
+  int64_t valueSize() const { return latent ? latent->valueSize : headSize; }
   bool hasGate() const { return activation == ActivationKind::SwiGlu; }
 
   bool operator==(const ModelSpec &) const = default;
@@ -179,11 +208,14 @@ std::string printModel(const ModelSpec &model);
 /// Number of trainable elements; a tied head counts once.
 int64_t parameterCount(const ModelSpec &model);
 
-/// Radians per position of each rotated pair, headSize / 2 of them, with scaling applied:
-/// theta^(-2i / headSize), as in RoFormer (arXiv 2104.09864). Linear scaling divides all of them by
-/// the factor; Llama3 scaling as RotarySpec says.
-/// REQUIRES: model.positions is Rotary.
+/// Radians per position of each rotated pair, rotarySize() / 2 of them, with scaling applied:
+/// theta^(-2i / rotarySize()), as in RoFormer (arXiv 2104.09864). Linear scaling divides all of
+/// them by the factor; Llama3 and Yarn scaling as RotarySpec says. REQUIRES: model.positions is
+/// Rotary.
 std::vector<double> rotaryFrequencies(const ModelSpec &model);
+
+/// RotarySpec::rotatedScale of Yarn where it is not given.
+double defaultRotatedScale(double factor);
 
 } // namespace weft::desc
 

@@ -97,6 +97,8 @@ struct RoutingSpec {
   /// dropped.
   std::optional<double> capacityFactor;
   RoutingGroup capacityGroup = RoutingGroup::Sequence;
+  /// What a step adds to or takes from selection biases; 0 means nothing.
+  double biasUpdateSpeed = 0.0;
 
   bool hasLoss() const { return loadBalanceLoss > 0.0 || routerZLoss > 0.0; }
 };

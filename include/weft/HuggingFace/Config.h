@@ -21,7 +21,7 @@
 namespace weft::hf {
 
 /// The value of model_type.
-enum class Kind { Gpt2, Llama, Mistral, Qwen2, Qwen3, Mixtral, Qwen3Moe };
+enum class Kind { Gpt2, Llama, Mistral, Qwen2, Qwen3, Mixtral, Qwen3Moe, DeepseekV3 };
 
 /// "gpt2", "llama", ...
 const char *nameOf(Kind kind);
@@ -29,6 +29,9 @@ const char *nameOf(Kind kind);
 struct Config {
   Kind kind = Kind::Llama;
   desc::ModelSpec model;
+  /// Pairs of elements that are rotated are neighbours in the checkpoint, not a half apart as in
+  /// our parameters.
+  bool rotatesNeighbours = false;
 };
 
 /// Reads the text of a config.json. `name` is any text to make the model's name of; `file` is only

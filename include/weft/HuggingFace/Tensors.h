@@ -8,7 +8,8 @@
 // Names and layouts of the tensors of a Hugging Face checkpoint. A parameter of
 // ours, seen as a matrix of outputs by inputs, is one of their tensors or a part
 // of one: heads, which we keep as dimensions, are flat there. GPT-2 stores its
-// projections transposed (Conv1D), and those of query, key and value as one. The
+// projections transposed (Conv1D), and those of query, key and value as one; DeepSeek
+// has other orders of rows. The
 // experts of a layer are one parameter of ours, whose parts are a tensor each.
 //
 // The functions keep no state: any number of threads may call them.
@@ -40,12 +41,14 @@ struct Slot {
   bool isTransposed = false;
   /// Which output of the tensor is the first of these.
   int64_t firstOutput = 0;
+  /// How many outputs of the tensor it is from one of these to the next.
+  int64_t outputStep = 1;
 
   /// Elements of the tensor from one output to the next, from one input to the next, and before
   /// the parameter's first element.
-  int64_t outputStride() const { return isTransposed ? 1 : inputs; }
+  int64_t outputStride() const { return (isTransposed ? 1 : inputs) * outputStep; }
   int64_t inputStride() const { return isTransposed ? tensorShape[1] : 1; }
-  int64_t offset() const { return firstOutput * outputStride(); }
+  int64_t offset() const { return firstOutput * (isTransposed ? 1 : inputs); }
 };
 
 /// The places of all parameters, in model order, those of parts of one in the order of its outputs.

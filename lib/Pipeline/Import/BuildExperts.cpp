@@ -60,8 +60,8 @@ public:
   Router(ModelBuilder &builder, const desc::ExpertsSpec &experts)
       : builder(builder), experts(experts), routing(builder.recipe.routing) {}
 
-  /// Takes the logits [b, s, e].
-  void route(Value logits);
+  /// Takes the logits [b, s, e], and the bias [e] of a model that has one.
+  void route(Value logits, Value bias);
 
   /// How much the experts that a token goes to count for it; of other experts nothing is read.
   Value weights;
@@ -79,6 +79,7 @@ private:
   void limit();
   Value loadBalanceLoss(Value shares);
   Value zLoss(Value logits, Value probabilities);
+  Value nextBias(Value bias);
 
   ModelBuilder &builder;
   const desc::ExpertsSpec &experts;
@@ -184,7 +185,29 @@ Value Router::zLoss(Value logits, Value probabilities) {
                routing.routerZLoss / static_cast<double>(builder.recipe.globalBatchTokens()));
 }
 
-void Router::route(Value logits) {
+/// The bias goes up where an expert got fewer tokens of the global batch than the mean, and down
+/// where it got more.
+Value Router::nextBias(Value bias) {
+  llvm::StringRef name = "router.bias";
+  Value counts = builder.contract(name, "bse->e", {chosen});
+  double mean = static_cast<double>(builder.recipe.globalBatchTokens() * experts.perToken) /
+                static_cast<double>(experts.count);
+  double speed = routing.biasUpdateSpeed;
+  return mapOver(
+      builder, name, {{bias, "e"}, {counts, "e"}},
+      [=](ImplicitLocOpBuilder &scalars, ValueRange in) -> Value {
+        auto constant = [&](double value) { return scalarConstant(scalars, in[0], value); };
+        auto choose = [&](arith::CmpFPredicate predicate, double then, Value otherwise) {
+          Value holds = arith::CmpFOp::create(scalars, predicate, in[1], constant(mean));
+          return Value(arith::SelectOp::create(scalars, holds, constant(then), otherwise));
+        };
+        Value down = choose(arith::CmpFPredicate::OGT, -speed, constant(0.0));
+        Value change = choose(arith::CmpFPredicate::OLT, speed, down);
+        return arith::AddFOp::create(scalars, in[0], change);
+      });
+}
+
+void Router::route(Value logits, Value bias) {
   bool isSoftmax = experts.scoring == desc::ScoringKind::Softmax;
   Location loc = builder.location("router");
   Value probabilities = SoftmaxOp::create(builder.builder, loc, logits.getType(), logits);
@@ -195,8 +218,8 @@ void Router::route(Value logits) {
                        return logistic(scalars, in[0]);
                      });
   }
-  chosen = TopKOp::create(builder.builder, loc, logits.getType(), scores, /*bias=*/Value{},
-                          experts.perToken, experts.groups, experts.keptGroups);
+  chosen = TopKOp::create(builder.builder, loc, logits.getType(), scores, bias, experts.perToken,
+                          experts.groups, experts.keptGroups);
   kept = chosen;
   slots = builder.recipe.sequenceLength;
   weights = weigh(scores);
@@ -220,6 +243,9 @@ void Router::route(Value logits) {
   if (routing.capacityFactor) {
     limit();
   }
+  if (routing.biasUpdateSpeed > 0.0) {
+    results.push_back(nextBias(bias));
+  }
 }
 
 } // namespace
@@ -230,6 +256,9 @@ llvm::SmallVector<Type> weft::layerResultTypes(ModelBuilder &builder, LayerKind 
     const desc::RoutingSpec &routing = builder.recipe.routing;
     types.append(size_t(routing.hasLoss()) + size_t(routing.capacityFactor.has_value()),
                  builder.wideType({}));
+    if (routing.biasUpdateSpeed > 0.0) {
+      types.push_back(builder.wideType({builder.model.experts->count}));
+    }
   }
   return types;
 }
@@ -239,7 +268,8 @@ Mixture weft::buildExperts(ModelBuilder &builder, Value normed, Value input,
   const desc::ExpertsSpec &experts = *builder.model.experts;
   Router router(builder, experts);
   router.route(
-      builder.contract("router", "bsk,ek->bse", {normed, parameters.lookup("router.weight")}));
+      builder.contract("router", "bsk,ek->bse", {normed, parameters.lookup("router.weight")}),
+      parameters.lookup("router.bias"));
 
   // Slots of all experts, [expert, sequence, slot, hidden]. Each expert's products are one.
   auto type = llvm::cast<RankedTensorType>(input.getType());

@@ -7,6 +7,7 @@
 
 #include "BuildExperts.h"
 #include "ModelBuilder.h"
+#include "weft/Dialect/Weft/IR/ElementTypes.h"
 #include "weft/Pipeline/Import/Parameters.h"
 
 #include "llvm/ADT/StringMap.h"
@@ -36,6 +37,11 @@ private:
   /// Returns the residual stream on entry.
   Value startFunction(llvm::StringRef name);
   Value addAttention(Value stream);
+  /// Attention up to the values that its weights have summed.
+  Value attendPlain(Value input);
+  Value attendLatent(Value input);
+  /// The rotated part of keys, the same for all heads.
+  Value spreadOverHeads(Value rotated);
   Value addMlp(Value stream);
   /// What the plain MLP `name` makes of what is quantized already.
   Value applyMlp(llvm::StringRef name, Value input);
@@ -126,10 +132,16 @@ Value LayerBuilder::attend(Value query, Value keys, Value values) {
   // A window that no sequence outgrows is none.
   bool hasWindow =
       model.attentionWindow > 0 && model.attentionWindow < builder.recipe.sequenceLength;
-  double scale = 1.0 / std::sqrt(static_cast<double>(model.headSize));
+  // Of queries and keys that are rotated whole, their scale is one of scores.
+  double rotated = model.latent ? 1.0 : model.rotary.rotatedScale;
+  double scale =
+      model.rotary.scoreScale * rotated * rotated / std::sqrt(static_cast<double>(model.headSize));
+  auto queryType = llvm::cast<RankedTensorType>(query.getType());
+  auto shape = llvm::to_vector(queryType.getShape());
+  shape.back() = model.valueSize();
   auto attention = AttentionOp::create(
-      builder.builder, builder.location("attention"), query.getType(), lse, query, keys, values,
-      drops ? key.seed : Value{}, drops ? key.step : Value{}, drops ? key.layer : Value{},
+      builder.builder, builder.location("attention"), queryType.clone(shape), lse, query, keys,
+      values, drops ? key.seed : Value{}, drops ? key.step : Value{}, drops ? key.layer : Value{},
       /*offsets=*/ValueRange{}, /*turn=*/Value{}, llvm::APFloat(scale),
       llvm::APFloat(model.attentionDropout),
       hasWindow ? builder.builder.getI64IntegerAttr(model.attentionWindow) : IntegerAttr{},
@@ -139,14 +151,66 @@ Value LayerBuilder::attend(Value query, Value keys, Value values) {
   return attention.getOutput();
 }
 
-Value LayerBuilder::addAttention(Value stream) {
-  Value input = builder.quantize("attention_norm", norm("attention_norm", stream));
+Value LayerBuilder::attendPlain(Value input) {
   Value query = project("attention.query", "bsk,grdk->bsgrd", input);
   Value keys = project("attention.key", "bsk,gdk->bsgd", input);
   Value values = project("attention.value", "bsk,gdk->bsgd", input);
   query = rotate("attention.query", normHeads("attention.query_norm", query));
   keys = rotate("attention.key", normHeads("attention.key_norm", keys));
-  Value mixed = builder.quantize("attention", attend(query, keys, values));
+  return attend(query, keys, values);
+}
+
+Value LayerBuilder::spreadOverHeads(Value rotated) {
+  auto type = llvm::cast<RankedTensorType>(rotated.getType());
+  MLIRContext *context = builder.builder.getContext();
+  AffineExpr dims[] = {getAffineDimExpr(0, context), getAffineDimExpr(1, context),
+                       getAffineDimExpr(3, context)};
+  // Both queries and keys are scaled: it is the products that count.
+  double scale = model.rotary.rotatedScale * model.rotary.rotatedScale;
+  Type wide = builder.wideElement();
+  return MapOp::create(builder.builder, builder.location("attention.key_rotary"),
+                       TypeRange{type.clone({type.getDimSize(0), type.getDimSize(1), model.kvHeads,
+                                             type.getDimSize(2)})},
+                       ValueRange{rotated}, AffineMap::get(4, 0, dims, context),
+                       [&](OpBuilder &inner, Location loc, ValueRange scalars) {
+                         Value value = scalars[0];
+                         if (scale != 1.0) {
+                           ImplicitLocOpBuilder code(loc, inner);
+                           value = castScalar(inner, loc, value, wide);
+                           value = arith::MulFOp::create(code, value,
+                                                         scalarConstant(code, value, scale));
+                           value = castScalar(inner, loc, value, type.getElementType());
+                         }
+                         return llvm::SmallVector<Value>{value};
+                       })
+      .getResult(0);
+}
+
+Value LayerBuilder::attendLatent(Value input) {
+  auto latentOf = [&](llvm::StringRef name) {
+    std::string normName = name.str() + "_norm";
+    return builder.quantize(normName, norm(normName, project(name, "bsk,nk->bsn", input)));
+  };
+  Value source = model.latent->queryRank > 0 ? latentOf("attention.query_latent") : input;
+  Value query = rotate("attention.query", project("attention.query", "bsk,grdk->bsgrd", source));
+  Value rotated =
+      rotate("attention.key_rotary", project("attention.key_rotary", "bsk,nk->bsn", input));
+  Value latent = latentOf("attention.latent");
+  Value plain = project("attention.key", "bsk,gdk->bsgd", latent);
+  Value values = project("attention.value", "bsk,gdk->bsgd", latent);
+  auto type = llvm::cast<RankedTensorType>(plain.getType());
+  auto shape = llvm::to_vector(type.getShape());
+  shape.back() = model.headSize;
+  Value keys = ConcatOp::create(builder.builder, builder.location("attention.key"),
+                                type.clone(shape), ValueRange{spreadOverHeads(rotated), plain},
+                                /*dim=*/3);
+  return attend(query, keys, values);
+}
+
+Value LayerBuilder::addAttention(Value stream) {
+  Value input = builder.quantize("attention_norm", norm("attention_norm", stream));
+  Value mixed =
+      builder.quantize("attention", model.latent ? attendLatent(input) : attendPlain(input));
   Value output = project("attention.output", "bsgrd,ngrd->bsn", mixed);
   output = builder.dropout("attention.dropout", output, key, DropoutSite::Attention);
   return builder.add("attention.residual", stream, output);

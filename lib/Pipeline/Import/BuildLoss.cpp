@@ -157,8 +157,12 @@ Value LossBuilder::callLayer(int64_t number, Value rotaryTable, Value stream) {
     losses.push_back(more.front());
     more = more.drop_front();
   }
-  if (!more.empty()) {
+  if (kind == LayerKind::Experts && builder.recipe.routing.capacityFactor) {
     ObserveOp::create(builder.builder, builder.location(name), "dropped/" + name, more.front());
+    more = more.drop_front();
+  }
+  if (!more.empty()) {
+    AssignOp::create(builder.builder, builder.location(name), name + ".router.bias", more.front());
   }
   return call.getResult(0);
 }

@@ -40,8 +40,10 @@ DenseI64ArrayAttr matrixOf(ModelBuilder &builder, const Parameter &parameter) {
 
 void declareVariables(ModelBuilder &builder) {
   for (const Parameter &parameter : modelParameters(builder.model)) {
-    declareVariable(builder, VariableRole::Parameter, parameter.name, parameter.dimensions,
-                    parameter.decays(), builder.heldType(parameter), matrixOf(builder, parameter));
+    bool isTrained = parameter.kind != ParameterKind::SelectionBias;
+    declareVariable(builder, isTrained ? VariableRole::Parameter : VariableRole::Statistic,
+                    parameter.name, parameter.dimensions, parameter.decays(),
+                    builder.heldType(parameter), matrixOf(builder, parameter));
   }
   auto ids = RankedTensorType::get({ShapedType::kDynamic, builder.recipe.sequenceLength},
                                    builder.builder.getI32Type());

@@ -49,7 +49,7 @@ RankedTensorType ModelBuilder::counterType() {
 }
 
 RankedTensorType ModelBuilder::rotaryTableType() {
-  return wideType({2, recipe.sequenceLength, model.headSize / 2});
+  return wideType({2, recipe.sequenceLength, model.rotarySize() / 2});
 }
 
 RankedTensorType ModelBuilder::parameterType(llvm::ArrayRef<llvm::StringRef> dimensions) {

@@ -49,7 +49,7 @@ public:
   mlir::RankedTensorType streamType();
   /// The counters of a step.
   mlir::RankedTensorType counterType();
-  /// Cosines and sines, [2, sequence, head / 2].
+  /// Cosines and sines, [2, sequence, pairs that are rotated].
   mlir::RankedTensorType rotaryTableType();
   /// A parameter or optimizer state whose dimensions mean `dimensions`.
   mlir::RankedTensorType parameterType(llvm::ArrayRef<llvm::StringRef> dimensions);
@@ -124,7 +124,8 @@ enum class LayerKind { Plain, Experts };
 
 /// Adds `func private @NAME(%layer, [%seed, %step], [%rotary_table], %x, parameters…) -> %x`: one
 /// block of the model. Of a block with experts further results are the loss of its routing, if the
-/// recipe has any, and how many times a token was dropped at an expert, if it has a capacity.
+/// recipe has any, how many times a token was dropped at an expert, if it has a capacity, and the
+/// new selection bias, if the recipe moves it.
 void buildLayer(ModelBuilder &builder, LayerKind kind, llvm::StringRef name);
 
 /// Adds `func @loss() -> tensor<fXX>`, and the functions @layer, @layer_experts and, where the

@@ -44,6 +44,10 @@ public:
   }
 
   void addAttention() {
+    if (model.latent) {
+      addLatentAttention();
+      return;
+    }
     addMatrix("attention.query", {"kv_heads", "group", "head", "hidden"}, 3);
     addAttentionBias("attention.query", {"kv_heads", "group", "head"});
     for (llvm::StringRef name : {"attention.key", "attention.value"}) {
@@ -62,6 +66,23 @@ public:
     }
   }
 
+  void addLatentAttention() {
+    llvm::StringRef source = "hidden";
+    if (model.latent->queryRank > 0) {
+      source = "query_latent";
+      addMatrix("attention.query_latent", {source, "hidden"}, 1);
+      addWeight("attention.query_latent_norm", {source}, ParameterKind::NormScale);
+    }
+    addMatrix("attention.query", {"kv_heads", "group", "head", source}, 3);
+    addMatrix("attention.latent", {"latent", "hidden"}, 1);
+    addWeight("attention.latent_norm", {"latent"}, ParameterKind::NormScale);
+    addMatrix("attention.key_rotary", {"rotary", "hidden"}, 1);
+    addMatrix("attention.key", {"kv_heads", "plain", "latent"}, 2);
+    addMatrix("attention.value", {"kv_heads", "value", "latent"}, 2);
+    addMatrix("attention.output", {"hidden", "kv_heads", "group", "value"}, 1,
+              ParameterKind::ResidualWeight);
+  }
+
   void addMlp() {
     addMatrix("mlp.up", {"ffn", "hidden"}, 1);
     addMlpBias("mlp.up", {"ffn"});
@@ -76,6 +97,9 @@ public:
   void addExperts() {
     const desc::ExpertsSpec &experts = *model.experts;
     addMatrix("router", {"experts", "hidden"}, 1, ParameterKind::Router);
+    if (experts.selectionBias) {
+      parameters.push_back({"router.bias", {"experts"}, ParameterKind::SelectionBias, 0});
+    }
     size_t first = parameters.size();
     addMatrix("experts.up", {"experts", "ffn", "hidden"}, 1);
     if (model.hasGate()) {
@@ -189,6 +213,7 @@ double weft::initialDeviation(const desc::ModelSpec &model, const Parameter &par
                : deviation;
   case ParameterKind::NormScale:
   case ParameterKind::Bias:
+  case ParameterKind::SelectionBias:
     return 0.0;
   }
   return 0.0;

@@ -27,6 +27,8 @@ enum class ParameterKind {
   Router,
   NormScale,
   Bias,
+  /// What is added to scores where experts are picked: no gradient changes it.
+  SelectionBias,
 };
 
 /// One parameter: its name and the meaning of its dimensions.
