@@ -20,11 +20,15 @@ static std::vector<std::pair<std::string, int64_t>> dimensionsOf(const ModelSpec
     return {{"batch", recipe.globalBatch}};
   }
   std::vector<std::pair<std::string, int64_t>> dimensions = {
-      {"batch", recipe.globalBatch}, {"sequence", recipe.sequenceLength},
+      {"batch", recipe.globalBatch},
+      {"sequence", recipe.sequenceLength},
       {"keys", recipe.sequenceLength},
-      {"kv_heads", model.kvHeads},   {"group", model.group()},
-      {"head", model.headSize},      {"ffn", model.ffn},
-      {"vocab", model.vocabulary},   {"hidden", model.hidden},
+      {"kv_heads", model.kvHeads},
+      {"group", model.group()},
+      {"head", model.headSize},
+      {"ffn", model.ffn},
+      {"vocab", model.vocabulary},
+      {"hidden", model.hidden},
   };
   if (model.experts) {
     dimensions.emplace_back("experts", model.experts->count);
@@ -160,8 +164,9 @@ Diagnostics validatePlan(const ModelSpec &model, const RecipeSpec &recipe,
   Diagnostics diagnostics;
   for (const std::vector<ShardingSpec> *entries : {&plan.shardings, &plan.homes}) {
     for (const ShardingSpec &sharding : *entries) {
-      if (model.graph && sharding.dimension != "batch") {
-        continue; // Only the graph knows its dimensions: apply-plan checks them.
+      if ((model.graph && sharding.dimension != "batch") || isOpDimension(sharding.dimension)) {
+        continue; // Only the graph knows its dimensions, and ops what they do: apply-plan checks
+                  // them.
       }
       checkSharding(plan, sharding, dimensionsOf(model, recipe), machine, diagnostics);
     }

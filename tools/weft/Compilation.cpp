@@ -18,6 +18,7 @@
 #include "weft/Pipeline/ModuleText.h"
 #include "weft/Pipeline/Pipeline.h"
 #include "weft/Pipeline/Plan/Passes.h"
+#include "weft/Pipeline/Plan/WritePlan.h"
 #include "weft/Pipeline/Schedule/Flatten.h"
 #include "weft/Pipeline/StepCost.h"
 
@@ -74,8 +75,8 @@ std::string meshText(llvm::ArrayRef<StringAttr> names, llvm::ArrayRef<int64_t> s
 } // namespace
 
 Compilation::Compilation(const CompileOptions &options, const Descriptions &descriptions)
-    : options(options), descriptions(descriptions), planText(desc::printPlan(descriptions.plan)),
-      context(allDialects()) {
+    : options(options), descriptions(descriptions), context(allDialects()) {
+  follow(descriptions.plan);
   if (!options.dumpFolder.empty()) {
     // The printer shows whole modules, which no other thread may change meanwhile.
     context.disableMultithreading();
@@ -126,7 +127,7 @@ LogicalResult Compilation::checkSplits() {
   entries.insert(entries.end(), descriptions.plan.homes.begin(), descriptions.plan.homes.end());
   for (const desc::ShardingSpec &sharding : entries) {
     for (const std::string &axis : sharding.axes) {
-      if (known.count(sharding.dimension)) {
+      if (known.count(sharding.dimension) || desc::isOpDimension(sharding.dimension)) {
         splitting.insert(axis);
       } else {
         missing[axis].push_back(sharding.dimension);
@@ -207,6 +208,7 @@ LogicalResult Compilation::runPasses(Phase phase) {
   pipelineOptions.narrowReductions =
       recipe.precision == desc::Precision::BF16 && recipe.reduction == desc::Precision::BF16;
   pipelineOptions.mutation = options.mutation;
+  pipelineOptions.search = &search;
   buildPhase(manager, phase, pipelineOptions);
   return manager.run(*module);
 }
@@ -223,6 +225,7 @@ LogicalResult Compilation::runPhases() {
       return failure();
     }
     if (phase == Phase::Plan) {
+      follow(writePlan(*module));
       stepFlops = countStepFlops(*module);
     }
     if (phase == Phase::Schedule && failed(makeProgram())) {
@@ -233,12 +236,17 @@ LogicalResult Compilation::runPhases() {
   return success();
 }
 
+void Compilation::follow(const desc::PlanSpec &plan) {
+  planText = desc::printPlan(plan);
+  planHash = desc::hashPlan(plan);
+}
+
 LogicalResult Compilation::makeProgram() {
   const desc::RecipeSpec &recipe = descriptions.recipe;
   ProgramInfo info;
   info.modelName = module->getSymName().value_or("").str();
   info.planText = planText;
-  info.planHash = desc::hashPlan(descriptions.plan);
+  info.planHash = planHash;
   info.globalBatch = recipe.globalBatch;
   info.sequenceLength = recipe.sequenceLength;
   info.vocabulary = classes > 0 ? classes : sizesOf(*module).vocabulary;

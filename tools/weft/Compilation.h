@@ -12,6 +12,7 @@
 #include "Descriptions.h"
 
 #include "weft-rt/Program.h"
+#include "weft/Pipeline/Plan/Passes.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
@@ -47,13 +48,16 @@ private:
   /// Whether a module that was read fits the recipe and the plan.
   llvm::LogicalResult checkModule();
   llvm::LogicalResult runPasses(Phase phase);
+  void follow(const desc::PlanSpec &plan);
   llvm::LogicalResult makeProgram();
   /// Whether a rank's memory suffices for the program.
   llvm::LogicalResult checkMemory();
 
   const CompileOptions &options;
   const Descriptions &descriptions;
-  std::string planText;
+  /// Until Plan is done the plan that was given, then the one that was found.
+  std::string planText, planHash;
+  SearchReport search;
   mlir::MLIRContext context;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   /// Length of the logits of a graph; 0 for other models.

@@ -94,8 +94,45 @@ private:
   const planner::Choice &choice;
 };
 
+/// The same problem with one option for every op and variable, those of `choice`: that is what a
+/// plan says, and reshards follow.
+planner::Problem settled(const ShardingProblem &shardings, const planner::Choice &choice) {
+  planner::Problem problem = shardings.problem;
+  std::vector<bool> isSettled(problem.nodes.size());
+  for (auto &[variable, end] : shardings.variables) {
+    isSettled[end->node] = true;
+  }
+  for (auto &[value, route] : shardings.routes) {
+    if (isa_and_nonnull<ShardableOpInterface>(value.getDefiningOp())) {
+      isSettled[route.from->node] = true;
+    }
+  }
+  for (size_t node = 0; node < choice.size(); ++node) {
+    std::vector<planner::Option> &options = problem.nodes[node].options;
+    if (isSettled[node]) {
+      options = {options[choice[node]]};
+    }
+  }
+  for (planner::Edge &edge : problem.edges) {
+    if (isSettled[edge.a]) {
+      edge.rows = {edge.rows[choice[edge.a]]};
+    }
+    if (isSettled[edge.b]) {
+      edge.columns = {edge.columns[choice[edge.b]]};
+    }
+  }
+  return problem;
+}
+
+/// The choice that was found that fits, or else the smallest.
+const planner::Choice &choiceOf(const planner::Solution &solution) {
+  return solution.found() ? solution.choice : solution.smallest;
+}
+
 struct SearchShardingsPass : impl::SearchShardingsPassBase<SearchShardingsPass> {
   using Base::Base;
+  SearchShardingsPass(const SearchShardingsPassOptions &options, SearchReport *report)
+      : Base(options), report(report) {}
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
@@ -116,6 +153,7 @@ struct SearchShardingsPass : impl::SearchShardingsPassBase<SearchShardingsPass> 
         roots.insert(function.getSymName() == "step" ? roots.begin() : roots.end(), function);
       }
     }
+    decider = roots.empty() ? nullptr : roots.front();
     for (func::FuncOp root : roots) {
       if (failed(decide(root, spaces, predictor->get()))) {
         return signalPassFailure();
@@ -140,9 +178,15 @@ struct SearchShardingsPass : impl::SearchShardingsPassBase<SearchShardingsPass> 
     }
     planner::Solution solution = planner::solve(shardings.problem);
     // What the program takes is known exactly only when it is scheduled, and is refused there.
-    const planner::Choice &choice = solution.found() ? solution.choice : solution.smallest;
+    planner::Choice choice = choiceOf(solution);
     if (choice.empty()) {
       return root.emitError("search-shardings: no choice of shardings keeps all rules");
+    }
+    settle(shardings, choice);
+    if (report && root == decider) {
+      planner::Evaluation evaluation = planner::evaluate(shardings.problem, choice);
+      *report = {evaluation.seconds, evaluation.bytes, solution.lowerBound, solution.found(),
+                 shardings.problem.nodes.size()};
     }
     Application application(shardings, choice);
     application.run();
@@ -151,6 +195,20 @@ struct SearchShardingsPass : impl::SearchShardingsPassBase<SearchShardingsPass> 
     numOptionsLeft += solution.optionsLeft;
     width.updateMax(solution.width);
     return success();
+  }
+
+  /// Chooses again all that follows from how ops and variables are sharded, so that it is the same
+  /// whether these were found or come from a plan.
+  static void settle(const ShardingProblem &shardings, planner::Choice &choice) {
+    planner::Problem problem = settled(shardings, choice);
+    planner::Solution again = planner::solve(problem);
+    for (size_t node = 0; node < choice.size(); ++node) {
+      bool wasOpen =
+          problem.nodes[node].options.size() == shardings.problem.nodes[node].options.size();
+      if (wasOpen) {
+        choice[node] = choiceOf(again)[node];
+      }
+    }
   }
 
   /// A variable that no function reads or assigns is whole where it is not pinned.
@@ -169,7 +227,18 @@ struct SearchShardingsPass : impl::SearchShardingsPassBase<SearchShardingsPass> 
     }
     variable.setType(withSharding(type, sharding));
   }
+
+private:
+  SearchReport *report = nullptr;
+  /// The function that decides over variables.
+  func::FuncOp decider;
 };
 
 } // namespace
+
+std::unique_ptr<Pass> createSearchShardingsPass(const SearchShardingsPassOptions &options,
+                                                SearchReport *report) {
+  return std::make_unique<SearchShardingsPass>(options, report);
+}
+
 } // namespace weft

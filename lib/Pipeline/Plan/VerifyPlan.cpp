@@ -72,10 +72,10 @@ struct VerifyPlanPass : impl::VerifyPlanPassBase<VerifyPlanPass> {
 } // namespace
 
 void buildPlanPipeline(OpPassManager &manager, const ApplyPlanPassOptions &plan,
-                       const SearchShardingsPassOptions &search) {
+                       const SearchShardingsPassOptions &search, SearchReport *report) {
   manager.addPass(createApplyPlanPass(plan));
   // What the plan leaves open is decided by cost.
-  manager.addPass(createSearchShardingsPass(search));
+  manager.addPass(createSearchShardingsPass(search, report));
   manager.addPass(createVerifyPlanPass());
 }
 

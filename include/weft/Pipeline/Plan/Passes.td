@@ -18,7 +18,8 @@ def ApplyPlanPass : Pass<"apply-plan", "::mlir::ModuleOp"> {
     factor of an op, the axes that the plan cuts it by, or unit where it says nothing. The plan
     speaks of dimensions by the names that variables give them; a factor has the names of the
     variables' dimensions that calls and other ops' factors join it with. An op that cannot be cut
-    as the plan says is not pinned there. An optimizer state is cut as its parameter is, unless the
+    as the plan says is not pinned there. Where the plan speaks of terms, the pins of an op end in a
+    dictionary of the axes over which its operands are pending. An optimizer state is cut as its parameter is, unless the
     plan has a home for it.
 
     ```mlir
