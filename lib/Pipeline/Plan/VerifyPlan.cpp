@@ -77,6 +77,12 @@ void buildPlanPipeline(OpPassManager &manager, const ApplyPlanPassOptions &plan,
   // What the plan leaves open is decided by cost.
   manager.addPass(createSearchShardingsPass(search, report));
   manager.addPass(createVerifyPlanPass());
+  if (report) {
+    // What the search has summed up is what it has written.
+    PricePlanPassOptions price;
+    price.machine = search.machine;
+    manager.addPass(createPricePlanPass(price, report));
+  }
 }
 
 } // namespace weft

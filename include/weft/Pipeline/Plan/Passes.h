@@ -42,6 +42,10 @@ struct SearchReport {
 std::unique_ptr<mlir::Pass> createSearchShardingsPass(const SearchShardingsPassOptions &options,
                                                       SearchReport *report);
 
+/// As createPricePlanPass; expects what `report` says then, where it is not null.
+std::unique_ptr<mlir::Pass> createPricePlanPass(const PricePlanPassOptions &options,
+                                                const SearchReport *report);
+
 /// The passes of the phase, in order.
 void buildPlanPipeline(mlir::OpPassManager &manager, const ApplyPlanPassOptions &plan,
                        const SearchShardingsPassOptions &search, SearchReport *report = nullptr);

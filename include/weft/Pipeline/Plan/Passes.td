@@ -124,6 +124,27 @@ def EnumerateShardingsPass : Pass<"enumerate-shardings", "::mlir::ModuleOp"> {
   ];
 }
 
+def PricePlanPass : Pass<"price-plan", "::mlir::ModuleOp"> {
+  let summary = "computes what a planned module takes, beside what is said of it";
+  let description = [{
+    Reads only. The module is as Plan leaves it. Sums up what `@step` takes on one rank, from ops and
+    types alone (see `PricePlan.h`), and fails where that is not what the search or the options say;
+    where nothing is said, prints it as a remark.
+
+    ```mlir
+    // -price-plan="seconds=1.0 bytes=1"
+    // error: price-plan: internal error: the search says 1.000000E+00 seconds and 1 bytes, but its
+    //   module takes 1.310720E-04 seconds and 65536 bytes
+    ```
+  }];
+  let options = [
+    Option<"machine", "machine", "std::string", "",
+           "the machine, as the text of a machine.proto message">,
+    Option<"seconds", "seconds", "double", "-1", "what a step shall take; less than 0 for anything">,
+    Option<"bytes", "bytes", "double", "-1", "what a rank shall hold; less than 0 for anything">,
+  ];
+}
+
 def VerifyPlanPass : Pass<"verify-plan", "::mlir::ModuleOp"> {
   let summary = "checks what the phases after Plan rely on";
   let description = [{
