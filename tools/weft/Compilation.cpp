@@ -40,11 +40,6 @@ using namespace weft;
 
 namespace {
 
-LogicalResult fail(const llvm::Twine &message) {
-  llvm::errs() << "weft compile: " << message << '\n';
-  return failure();
-}
-
 DialectRegistry allDialects() {
   DialectRegistry registry;
   registerAllWeft(registry);
@@ -81,6 +76,11 @@ Compilation::Compilation(const CompileOptions &options, const Descriptions &desc
     // The printer shows whole modules, which no other thread may change meanwhile.
     context.disableMultithreading();
   }
+}
+
+LogicalResult Compilation::fail(const llvm::Twine &message) const {
+  llvm::errs() << "weft " << options.command << ": " << message << '\n';
+  return failure();
 }
 
 LogicalResult Compilation::begin() {
@@ -208,7 +208,7 @@ LogicalResult Compilation::runPasses(Phase phase) {
   pipelineOptions.narrowReductions =
       recipe.precision == desc::Precision::BF16 && recipe.reduction == desc::Precision::BF16;
   pipelineOptions.mutation = options.mutation;
-  pipelineOptions.search = &search;
+  pipelineOptions.search = &facts.search;
   buildPhase(manager, phase, pipelineOptions);
   return manager.run(*module);
 }
@@ -225,7 +225,9 @@ LogicalResult Compilation::runPhases() {
       return failure();
     }
     if (phase == Phase::Plan) {
-      follow(writePlan(*module));
+      facts.plan = writePlan(*module);
+      follow(facts.plan);
+      readFacts();
       stepFlops = countStepFlops(*module);
     }
     if (phase == Phase::Schedule && failed(makeProgram())) {
@@ -239,6 +241,27 @@ LogicalResult Compilation::runPhases() {
 void Compilation::follow(const desc::PlanSpec &plan) {
   planText = desc::printPlan(plan);
   planHash = desc::hashPlan(plan);
+}
+
+void Compilation::readFacts() {
+  if (!options.isPlanning) {
+    return;
+  }
+  cost::Predictor machine(descriptions.machine);
+  facts.price = pricePlan(*module, &machine);
+  for (VariableOp variable : module->getOps<VariableOp>()) {
+    if (variable.getRole() == VariableRole::Input) {
+      continue;
+    }
+    RankedTensorType type = variable.getTensorType();
+    desc::VariableShape shape{variable.getSymName().str(),
+                              {},
+                              double(type.getNumElements()) * type.getElementTypeBitWidth() / 8};
+    for (StringAttr dimension : variable.getDimensions().getAsRange<StringAttr>()) {
+      shape.dimensions.push_back(dimension.str());
+    }
+    facts.variables.push_back(std::move(shape));
+  }
 }
 
 LogicalResult Compilation::makeProgram() {
@@ -264,7 +287,7 @@ LogicalResult Compilation::makeProgram() {
   }
   program = std::move(*flat);
   cost::predictProgram(program, descriptions.machine);
-  return checkMemory();
+  return options.isPlanning ? success() : checkMemory();
 }
 
 LogicalResult Compilation::checkMemory() {

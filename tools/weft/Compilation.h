@@ -12,7 +12,9 @@
 #include "Descriptions.h"
 
 #include "weft-rt/Program.h"
+#include "weft/Description/Strategies.h"
 #include "weft/Pipeline/Plan/Passes.h"
+#include "weft/Pipeline/Plan/PricePlan.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
@@ -21,6 +23,15 @@
 #include <memory>
 
 namespace weft {
+
+/// What is known of a plan when it has been found.
+struct PlanFacts {
+  desc::PlanSpec plan;
+  SearchReport search;
+  /// Only for `weft plan`.
+  PlanPrice price;
+  std::vector<desc::VariableShape> variables;
+};
 
 /// One run through the phases. What fails is printed to standard error where it is found. The
 /// options and descriptions must outlive it.
@@ -36,10 +47,13 @@ public:
   llvm::LogicalResult emit(const std::string &objectPath, const std::string &programPath);
 
   mlir::ModuleOp getModule() { return *module; }
+  /// REQUIRES: Plan has run.
+  const PlanFacts &getPlanFacts() const { return facts; }
   /// REQUIRES: Schedule has run.
   const rt::Program &getProgram() const { return program; }
 
 private:
+  llvm::LogicalResult fail(const llvm::Twine &message) const;
   llvm::LogicalResult import();
   llvm::LogicalResult parseModule();
   /// Whether each axis that the plan splits something by finds some of it in a graph, whose
@@ -49,6 +63,8 @@ private:
   llvm::LogicalResult checkModule();
   llvm::LogicalResult runPasses(Phase phase);
   void follow(const desc::PlanSpec &plan);
+  /// What the module says when Plan is done.
+  void readFacts();
   llvm::LogicalResult makeProgram();
   /// Whether a rank's memory suffices for the program.
   llvm::LogicalResult checkMemory();
@@ -57,7 +73,7 @@ private:
   const Descriptions &descriptions;
   /// Until Plan is done the plan that was given, then the one that was found.
   std::string planText, planHash;
-  SearchReport search;
+  PlanFacts facts;
   mlir::MLIRContext context;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   /// Length of the logits of a graph; 0 for other models.
