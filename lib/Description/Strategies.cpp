@@ -104,11 +104,12 @@ private:
   }
 
   void nameTensor() {
-    Axes attention, mlp = of("mlp.up", "ffn");
+    Axes attention, mlp = only(of("mlp.up", "ffn"), of("mlp.up", "batch"), false);
     for (const char *dimension : {"kv_heads", "group", "head"}) {
-      add(attention, only(of("attention", dimension), context, false));
+      Axes cut = only(of("attention", dimension), of("attention", "batch"), false);
+      add(attention, only(cut, context, false));
     }
-    add(mlp, of("experts.up", "ffn"));
+    add(mlp, only(of("experts.up", "ffn"), of("experts.up", "batch"), false));
     Axes both = only(attention, mlp, true);
     Axes between = of("mlp_norm", "sequence");
     add(between, of("attention_norm", "sequence"));

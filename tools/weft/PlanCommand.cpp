@@ -13,6 +13,8 @@
 #include "core/Text.h"
 #include "weft/Planner/ReviewPlan.h"
 
+#include "llvm/Support/Regex.h"
+
 using namespace weft;
 
 namespace {
@@ -68,6 +70,16 @@ llvm::Error check(const CompileOptions &options) {
   return llvm::Error::success();
 }
 
+/// The same machine with the most memory that a description may have.
+desc::MachineSpec withoutMemoryLimit(const desc::MachineSpec &machine) {
+  std::string text =
+      llvm::Regex("memory_bytes: *[0-9]+").sub("memory_bytes: 1125899906842624", machine.text);
+  desc::Result<desc::MachineSpec> roomy = desc::parseMachine(text);
+  return roomy ? *roomy : machine;
+}
+
+/// Where a strategy does not fit, what it would take is told as well: so it is looked for without a
+/// limit.
 Rival priceRival(const CompileOptions &options, Descriptions descriptions,
                  const desc::Strategy &strategy) {
   Rival rival{strategy.name, "", {}};
@@ -78,6 +90,8 @@ Rival priceRival(const CompileOptions &options, Descriptions descriptions,
     rival.illegal = review.errors.front().message;
     return rival;
   }
+  double room = double(descriptions.machine.device.memoryBytes);
+  descriptions.machine = withoutMemoryLimit(descriptions.machine);
   CompileOptions shorter = options;
   shorter.stopAfter = Phase::Plan;
   Compilation compilation(shorter, descriptions);
@@ -86,6 +100,7 @@ Rival priceRival(const CompileOptions &options, Descriptions descriptions,
     return rival;
   }
   rival.search = compilation.getPlanFacts().search;
+  rival.search.fits = rival.search.bytes <= room;
   return rival;
 }
 

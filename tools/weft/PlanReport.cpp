@@ -119,7 +119,7 @@ void weft::printRivals(llvm::raw_ostream &os, const PlanFacts &facts,
   if (rivals.empty()) {
     return;
   }
-  os << "known strategies on this mesh, the rest of each as the search finds it best:\n";
+  os << "known strategies on this mesh, the rest of each as the search finds it fastest:\n";
   for (const Rival &rival : rivals) {
     os << llvm::format("  %-34s ", rival.name.c_str());
     if (!rival.illegal.empty()) {

@@ -19,6 +19,7 @@ struct Rival {
   std::string name;
   /// Why it cannot be had; empty if it can.
   std::string illegal;
+  /// As it is fastest, with as much memory as it takes.
   SearchReport search;
 };
 

@@ -141,6 +141,61 @@ planner::Problem settled(const ShardingProblem &shardings, const planner::Choice
   return problem;
 }
 
+/// As planner::solve, which need not know of nodes with one option: what these take is added to
+/// what their neighbors do.
+planner::Solution solveOpen(const planner::Problem &problem) {
+  planner::Problem open;
+  open.tables = problem.tables;
+  open.bytesLimit = problem.bytesLimit;
+  std::vector<std::optional<uint32_t>> numbers;
+  double seconds = 0;
+  for (const planner::Node &node : problem.nodes) {
+    if (node.options.size() > 1) {
+      numbers.push_back(uint32_t(open.nodes.size()));
+      open.nodes.push_back(node);
+    } else {
+      numbers.push_back(std::nullopt);
+      seconds += node.options[0].seconds;
+      open.bytesLimit -= node.options[0].bytes;
+    }
+  }
+  open.bytesLimit = std::max(open.bytesLimit, 0.0);
+  for (const planner::Edge &edge : problem.edges) {
+    std::optional<uint32_t> a = numbers[edge.a], b = numbers[edge.b];
+    if (a && b) {
+      open.edges.push_back(edge);
+      open.edges.back().a = *a;
+      open.edges.back().b = *b;
+      continue;
+    }
+    for (uint32_t option = 0; a && option < edge.rows.size(); ++option) {
+      open.nodes[*a].options[option].seconds += problem.seconds(edge, option, 0);
+    }
+    for (uint32_t option = 0; b && option < edge.columns.size(); ++option) {
+      open.nodes[*b].options[option].seconds += problem.seconds(edge, 0, option);
+    }
+    seconds += a || b ? 0 : problem.seconds(edge, 0, 0);
+  }
+  planner::Solution solution;
+  if (!open.nodes.empty()) {
+    solution = planner::solve(open);
+  }
+  auto expand = [&](planner::Choice &choice) {
+    if (choice.empty() && !open.nodes.empty()) {
+      return;
+    }
+    planner::Choice whole;
+    for (std::optional<uint32_t> number : numbers) {
+      whole.push_back(number ? choice[*number] : 0);
+    }
+    choice = std::move(whole);
+  };
+  expand(solution.choice);
+  expand(solution.smallest);
+  solution.lowerBound += seconds;
+  return solution;
+}
+
 /// The choice that was found that fits, or else the smallest.
 const planner::Choice &choiceOf(const planner::Solution &solution) {
   return solution.found() ? solution.choice : solution.smallest;
@@ -163,6 +218,7 @@ struct SearchShardingsPass : impl::SearchShardingsPassBase<SearchShardingsPass> 
       return signalPassFailure();
     }
     LayoutSpaces spaces(mesh);
+    ReshardTables tables(spaces, predictor->get());
     // The step decides over variables, and the other functions follow.
     SmallVector<func::FuncOp> roots;
     for (auto function : module.getOps<func::FuncOp>()) {
@@ -172,7 +228,7 @@ struct SearchShardingsPass : impl::SearchShardingsPassBase<SearchShardingsPass> 
     }
     decider = roots.empty() ? nullptr : roots.front();
     for (func::FuncOp root : roots) {
-      if (failed(decide(root, spaces, predictor->get()))) {
+      if (failed(decide(root, tables))) {
         return signalPassFailure();
       }
     }
@@ -182,25 +238,25 @@ struct SearchShardingsPass : impl::SearchShardingsPassBase<SearchShardingsPass> 
     module.walk([](Operation *op) { op->removeAttr(kPinsAttrName); });
   }
 
-  LogicalResult decide(func::FuncOp root, LayoutSpaces &spaces, const cost::Predictor *predictor) {
-    ShardingProblem shardings(getOperation(), spaces, predictor);
+  LogicalResult decide(func::FuncOp root, ReshardTables &tables) {
+    ShardingProblem shardings(getOperation(), tables);
     if (failed(shardings.build(root))) {
       return failure();
     }
-    if (predictor) {
-      shardings.problem.bytesLimit = predictor->memoryBytes();
+    if (tables.machine) {
+      shardings.problem.bytesLimit = tables.machine->memoryBytes();
     }
     if (shardings.problem.nodes.empty()) {
       return success();
     }
-    planner::Solution solution = planner::solve(shardings.problem);
+    planner::Solution solution = solveOpen(shardings.problem);
     // What the program takes is known exactly only when it is scheduled, and is refused there.
     planner::Choice choice = choiceOf(solution);
     if (choice.empty()) {
       return root.emitError("search-shardings: no choice of shardings keeps all rules");
     }
     settle(shardings, choice);
-    Application application(shardings, choice, spaces.getMesh(), predictor);
+    Application application(shardings, choice, getMesh(root), tables.machine);
     application.run();
     if (report && root == decider) {
       planner::Evaluation evaluation = planner::evaluate(shardings.problem, choice);
@@ -219,7 +275,7 @@ struct SearchShardingsPass : impl::SearchShardingsPassBase<SearchShardingsPass> 
   /// whether these were found or come from a plan.
   static void settle(const ShardingProblem &shardings, planner::Choice &choice) {
     planner::Problem problem = settled(shardings, choice);
-    planner::Solution again = planner::solve(problem);
+    planner::Solution again = solveOpen(problem);
     for (size_t node = 0; node < choice.size(); ++node) {
       bool wasOpen =
           problem.nodes[node].options.size() == shardings.problem.nodes[node].options.size();

@@ -20,53 +20,23 @@
 using namespace mlir;
 
 namespace weft {
-namespace {
 
-/// Where the variables of a function go and come from.
-class VariablePlaces {
-public:
-  explicit VariablePlaces(func::FuncOp function) {
-    for (auto [number, op] : llvm::enumerate(function.getOps())) {
-      numbers[&op] = number;
-    }
-    for (auto read : function.getOps<ReadOp>()) {
-      for (OpOperand &use : read.getOutput().getUses()) {
-        add(read.getVariable(), "to " + placeOf(use.getOwner(), use.getOperandNumber()));
-      }
-      add(read.getVariable(), "read");
-    }
-    for (auto assign : function.getOps<AssignOp>()) {
-      auto result = cast<OpResult>(assign.getValue());
-      add(assign.getVariable(), "from " + placeOf(result.getOwner(), result.getResultNumber()));
-    }
+/// Where the function reads and assigns each variable, as text.
+static llvm::StringMap<std::string> placesOfVariables(func::FuncOp function, ValuePlaces &places) {
+  llvm::StringMap<std::string> found;
+  for (auto read : function.getOps<ReadOp>()) {
+    found[read.getVariable()] += "to " + places.of(read.getOutput()) + ". ";
   }
-
-  /// Empty for a variable that the function neither reads nor assigns.
-  std::string of(VariableOp variable) {
-    std::vector<std::string> &places = found[variable.getSymName()];
-    llvm::sort(places);
-    return llvm::join(places, "; ");
+  for (auto assign : function.getOps<AssignOp>()) {
+    found[assign.getVariable()] += "from " + places.sourceOf(assign.getValue()) + ". ";
   }
-
-private:
-  void add(StringRef variable, std::string place) { found[variable].push_back(std::move(place)); }
-
-  std::string placeOf(Operation *op, unsigned number) const {
-    auto call = dyn_cast<CallOp>(op);
-    std::string name = call ? call.getCallee().str() : "op " + std::to_string(numbers.lookup(op));
-    return name + " #" + std::to_string(number);
-  }
-
-  DenseMap<Operation *, size_t> numbers;
-  llvm::StringMap<std::vector<std::string>> found;
-};
-
-} // namespace
+  return found;
+}
 
 LogicalResult ShardingProblem::declareVariables(func::FuncOp root) {
-  VariablePlaces places(root);
+  llvm::StringMap<std::string> found = placesOfVariables(root, *places);
   for (auto variable : module.getOps<VariableOp>()) {
-    std::string uses = places.of(variable);
+    std::string uses = found.lookup(variable.getSymName());
     if (uses.empty()) {
       continue;
     }
