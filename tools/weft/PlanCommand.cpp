@@ -145,13 +145,15 @@ llvm::Error plan(PlanOptions &options) {
   const PlanFacts &facts = compilation.getPlanFacts();
   const rt::Program &program = compilation.getProgram();
   printPlanReport(llvm::outs(), facts, program, *descriptions);
+  // What is told first is seen first, also where others take a while or errors follow.
+  llvm::outs().flush();
   if (!options.alone) {
-    llvm::outs().flush();
     std::vector<Rival> rivals;
     for (const desc::Strategy &strategy : desc::knownStrategies(facts.plan)) {
       rivals.push_back(priceRival(compile, *descriptions, strategy));
     }
     printRivals(llvm::outs(), facts, rivals, descriptions->machine);
+    llvm::outs().flush();
   }
   if (!fits(program, descriptions->machine)) {
     return refuse(facts, program, descriptions->machine);
