@@ -57,6 +57,21 @@ std::span<const std::string_view> dimensionNames() {
   return names;
 }
 
+/// Whether `name` is `word` and one or two digits.
+static bool isNumbered(std::string_view name, std::string_view word) {
+  return name.starts_with(word) && name.size() > word.size() && name.size() <= word.size() + 2 &&
+         name.find_first_not_of("0123456789", word.size()) == std::string_view::npos;
+}
+
+bool isDimensionName(std::string_view name) {
+  auto names = dimensionNames();
+  return std::find(names.begin(), names.end(), name) != names.end() || isNumbered(name, "d");
+}
+
+bool isOpDimension(std::string_view name) {
+  return name == "terms" || isNumbered(name, "terms") || isNumbered(name, "factor");
+}
+
 bool matchesPattern(std::string_view pattern, std::string_view name) {
   // On a mismatch it is enough to let the last star take one more character: what an earlier star
   // could take, the last one can take too.
@@ -154,8 +169,9 @@ static void checkEntries(const Entries &shardings, const char *field, Fields &fi
     inner.label("value", "plan_r5", 256, "._/-*"); // plan_r5
     // plan_r6
     inner.required("plan_r6", {"dimension"});
-    if (sharding.has_dimension() &&
-        std::find(dimensions.begin(), dimensions.end(), sharding.dimension()) == dimensions.end()) {
+    bool isKnown = isDimensionName(sharding.dimension()) ||
+                   (field == std::string_view("sharding") && isOpDimension(sharding.dimension()));
+    if (sharding.has_dimension() && !isKnown) {
       inner.error("dimension", "plan_r6",
                   "unknown dimension " + detail::quote(sharding.dimension()) +
                       detail::suggestion(sharding.dimension(), dimensions, "dimensions"));

@@ -197,8 +197,9 @@ Diagnostics validatePlan(const ModelSpec &model, const RecipeSpec &recipe,
   Diagnostics diagnostics;
   for (const std::vector<ShardingSpec> *entries : {&plan.shardings, &plan.homes}) {
     for (const ShardingSpec &sharding : *entries) {
-      if (model.graph && sharding.dimension != "batch") {
-        continue; // Only the graph knows its dimensions: apply-plan checks them.
+      if ((model.graph && sharding.dimension != "batch") || isOpDimension(sharding.dimension)) {
+        continue; // Only the graph knows its dimensions, and ops what they do: apply-plan checks
+                  // them.
       }
       checkSharding(plan, sharding, dimensionsOf(model, recipe), machine,
                     mayPad && canBePadded(model, sharding.dimension), diagnostics);

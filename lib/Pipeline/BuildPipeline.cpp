@@ -24,7 +24,7 @@ void buildPlan(OpPassManager &manager, const PipelineOptions &options) {
   plan.batch = options.batch;
   SearchShardingsPassOptions search;
   search.machine = options.machine;
-  buildPlanPipeline(manager, plan, search);
+  buildPlanPipeline(manager, plan, search, options.search);
 }
 
 void buildPartition(OpPassManager &manager, const PipelineOptions &options) {

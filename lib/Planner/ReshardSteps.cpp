@@ -47,21 +47,12 @@ static void forEachArrangement(const Axes &axes, const std::function<void(const 
 }
 
 ReshardSteps ReshardSteps::between(const ReshardProblem &problem) {
-  ReshardSteps steps(problem);
-  for (size_t dim = 0; dim < problem.shape.size(); ++dim) {
-    const Axes &from = problem.from.dims[dim], &to = problem.to.dims[dim];
-    auto end = std::mismatch(from.begin(), from.end(), to.begin(), to.end()).first;
-    steps.kept.push_back(size_t(end - from.begin()));
-  }
+  ReshardSteps steps = anywhere(problem);
   steps.pendingAtEnd = problem.to.unreduced;
   return steps;
 }
 
-ReshardSteps ReshardSteps::anywhere(const ReshardProblem &problem) {
-  ReshardSteps steps(problem);
-  steps.kept.assign(problem.shape.size(), 0);
-  return steps;
-}
+ReshardSteps ReshardSteps::anywhere(const ReshardProblem &problem) { return ReshardSteps(problem); }
 
 void ReshardSteps::forEach(const Layout &layout, const Visit &visit) const {
   reductions(layout, visit);
@@ -141,8 +132,8 @@ void ReshardSteps::permutes(const Layout &layout, const Visit &visit) const {
   Axes pool = replicating(layout);
   Layout to = layout;
   for (size_t dim = 0; dim < layout.dims.size(); ++dim) {
-    pool.insert(pool.end(), layout.dims[dim].begin() + kept[dim], layout.dims[dim].end());
-    to.dims[dim].resize(kept[dim]);
+    pool.insert(pool.end(), layout.dims[dim].begin(), layout.dims[dim].end());
+    to.dims[dim].clear();
   }
   std::sort(pool.begin(), pool.end());
   refill(layout, to, 0, pool, visit);
@@ -212,7 +203,7 @@ void ReshardSteps::forEachSuffix(
     const std::function<void(const Axes &, const Layout &)> &visit) const {
   const Axes &all = layout.dims[dim];
   Layout left = layout;
-  for (size_t begin = all.size(); begin-- > kept[dim];) {
+  for (size_t begin = all.size(); begin-- > 0;) {
     left.dims[dim].resize(begin);
     visit(Axes(all.begin() + begin, all.end()), left);
   }

@@ -21,8 +21,8 @@ double operandBytes(const ReshardProblem &problem, const Layout &layout, StepKin
 /// The edges of the graph of layouts.
 class ReshardSteps {
 public:
-  /// On the way between two layouts of `problem`: without the steps that no cheapest way between
-  /// them takes, as the axes that both begin a dimension with stay where they are.
+  /// On the way between two layouts of `problem`. Also axes that both begin a dimension with may move
+  /// meanwhile: pieces that change places first may be gathered over faster links.
   static ReshardSteps between(const ReshardProblem &problem);
   /// On any way of reduced values, and of pending ones that are not made pending further.
   static ReshardSteps anywhere(const ReshardProblem &problem);
@@ -46,8 +46,7 @@ private:
   Axes changed(const Layout &a, const Layout &b) const;
   /// Axes that neither cut nor are pending.
   Axes replicating(const Layout &layout) const;
-  /// The last axes of `dim`, in every number, and the layout without them. What both ends of the
-  /// way begin with stays: whatever moved it could as well leave it, with smaller groups.
+  /// The last axes of `dim`, in every number, and the layout without them.
   void forEachSuffix(const Layout &layout, uint32_t dim,
                      const std::function<void(const Axes &, const Layout &)> &visit) const;
   /// `layout` with `dim` cut by `axes`, where that gives equal pieces.
@@ -55,8 +54,6 @@ private:
            const Visit &visit) const;
 
   const ReshardProblem &problem;
-  /// For each dimension, the number of axes that stay.
-  std::vector<size_t> kept;
   /// What is pending at the end of the way.
   Axes pendingAtEnd;
 };

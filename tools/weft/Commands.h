@@ -15,6 +15,9 @@ namespace weft {
 /// `weft compile`: descriptions to an executable. Returns the exit status.
 int compileCommand(llvm::ArrayRef<const char *> arguments);
 
+/// `weft plan`: what a model would take on a machine. Returns the exit status, 1 if nothing fits.
+int planCommand(llvm::ArrayRef<const char *> arguments);
+
 /// `weft calibrate`: measures this machine. Returns the exit status.
 int calibrateCommand(llvm::ArrayRef<const char *> arguments);
 

@@ -18,6 +18,7 @@
 #include "weft/Pipeline/ModuleText.h"
 #include "weft/Pipeline/Pipeline.h"
 #include "weft/Pipeline/Plan/Passes.h"
+#include "weft/Pipeline/Plan/WritePlan.h"
 #include "weft/Pipeline/Schedule/Flatten.h"
 #include "weft/Pipeline/StepCost.h"
 
@@ -38,11 +39,6 @@ using namespace mlir;
 using namespace weft;
 
 namespace {
-
-LogicalResult fail(const llvm::Twine &message) {
-  llvm::errs() << "weft compile: " << message << '\n';
-  return failure();
-}
 
 DialectRegistry allDialects() {
   DialectRegistry registry;
@@ -74,12 +70,17 @@ std::string meshText(llvm::ArrayRef<StringAttr> names, llvm::ArrayRef<int64_t> s
 } // namespace
 
 Compilation::Compilation(const CompileOptions &options, const Descriptions &descriptions)
-    : options(options), descriptions(descriptions), planText(desc::printPlan(descriptions.plan)),
-      context(allDialects()) {
+    : options(options), descriptions(descriptions), context(allDialects()) {
+  follow(descriptions.plan);
   if (!options.dumpFolder.empty()) {
     // The printer shows whole modules, which no other thread may change meanwhile.
     context.disableMultithreading();
   }
+}
+
+LogicalResult Compilation::fail(const llvm::Twine &message) const {
+  llvm::errs() << "weft " << options.command << ": " << message << '\n';
+  return failure();
 }
 
 LogicalResult Compilation::begin() {
@@ -126,7 +127,7 @@ LogicalResult Compilation::checkSplits() {
   entries.insert(entries.end(), descriptions.plan.homes.begin(), descriptions.plan.homes.end());
   for (const desc::ShardingSpec &sharding : entries) {
     for (const std::string &axis : sharding.axes) {
-      if (known.count(sharding.dimension)) {
+      if (known.count(sharding.dimension) || desc::isOpDimension(sharding.dimension)) {
         splitting.insert(axis);
       } else {
         missing[axis].push_back(sharding.dimension);
@@ -207,6 +208,7 @@ LogicalResult Compilation::runPasses(Phase phase) {
   pipelineOptions.narrowReductions =
       recipe.precision == desc::Precision::BF16 && recipe.reduction == desc::Precision::BF16;
   pipelineOptions.mutation = options.mutation;
+  pipelineOptions.search = &facts.search;
   buildPhase(manager, phase, pipelineOptions);
   return manager.run(*module);
 }
@@ -230,6 +232,11 @@ LogicalResult Compilation::runPhase(Phase phase) {
   if (failed(runPasses(phase))) {
     return failure();
   }
+  if (phase == Phase::Plan) {
+    facts.plan = writePlan(*module);
+    follow(facts.plan);
+    readFacts();
+  }
   if (phase == Phase::Schedule && failed(makeProgram())) {
     return failure();
   }
@@ -237,12 +244,38 @@ LogicalResult Compilation::runPhase(Phase phase) {
   return success();
 }
 
+void Compilation::follow(const desc::PlanSpec &plan) {
+  planText = desc::printPlan(plan);
+  planHash = desc::hashPlan(plan);
+}
+
+void Compilation::readFacts() {
+  if (!options.isPlanning) {
+    return;
+  }
+  cost::Predictor machine(descriptions.machine);
+  facts.price = pricePlan(*module, &machine);
+  for (VariableOp variable : module->getOps<VariableOp>()) {
+    if (variable.getRole() == VariableRole::Input) {
+      continue;
+    }
+    RankedTensorType type = variable.getTensorType();
+    desc::VariableShape shape{variable.getSymName().str(),
+                              {},
+                              double(type.getNumElements()) * type.getElementTypeBitWidth() / 8};
+    for (StringAttr dimension : variable.getDimensions().getAsRange<StringAttr>()) {
+      shape.dimensions.push_back(dimension.str());
+    }
+    facts.variables.push_back(std::move(shape));
+  }
+}
+
 LogicalResult Compilation::makeProgram() {
   const desc::RecipeSpec &recipe = descriptions.recipe;
   ProgramInfo info;
   info.modelName = module->getSymName().value_or("").str();
   info.planText = planText;
-  info.planHash = desc::hashPlan(descriptions.plan);
+  info.planHash = planHash;
   info.globalBatch = recipe.globalBatch;
   info.sequenceLength = recipe.sequenceLength;
   info.vocabulary = classes > 0 ? classes : sizesOf(*module).vocabulary;
@@ -260,7 +293,7 @@ LogicalResult Compilation::makeProgram() {
   }
   program = std::move(*flat);
   cost::predictProgram(program, descriptions.machine);
-  return checkMemory();
+  return options.isPlanning ? success() : checkMemory();
 }
 
 LogicalResult Compilation::checkMemory() {

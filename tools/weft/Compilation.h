@@ -12,6 +12,9 @@
 #include "Descriptions.h"
 
 #include "weft-rt/Program.h"
+#include "weft/Description/Strategies.h"
+#include "weft/Pipeline/Plan/Passes.h"
+#include "weft/Pipeline/Plan/PricePlan.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
@@ -20,6 +23,15 @@
 #include <memory>
 
 namespace weft {
+
+/// What is known of a plan when it has been found.
+struct PlanFacts {
+  desc::PlanSpec plan;
+  SearchReport search;
+  /// Only for `weft plan`.
+  PlanPrice price;
+  std::vector<desc::VariableShape> variables;
+};
 
 /// One run through the phases. What fails is printed to standard error where it is found. The
 /// options and descriptions must outlive it.
@@ -38,10 +50,13 @@ public:
   llvm::LogicalResult emit(const std::string &objectPath, const std::string &programPath);
 
   mlir::ModuleOp getModule() { return *module; }
+  /// REQUIRES: Plan has run.
+  const PlanFacts &getPlanFacts() const { return facts; }
   /// REQUIRES: Schedule has run.
   const rt::Program &getProgram() const { return program; }
 
 private:
+  llvm::LogicalResult fail(const llvm::Twine &message) const;
   llvm::LogicalResult import();
   llvm::LogicalResult parseModule();
   /// Whether each axis that the plan splits something by finds some of it in a graph, whose
@@ -50,13 +65,18 @@ private:
   /// Whether a module that was read fits the recipe and the plan.
   llvm::LogicalResult checkModule();
   llvm::LogicalResult runPasses(Phase phase);
+  void follow(const desc::PlanSpec &plan);
+  /// What the module says when Plan is done.
+  void readFacts();
   llvm::LogicalResult makeProgram();
   /// Whether a rank's memory suffices for the program.
   llvm::LogicalResult checkMemory();
 
   const CompileOptions &options;
   const Descriptions &descriptions;
-  std::string planText;
+  /// Until Plan is done the plan that was given, then the one that was found.
+  std::string planText, planHash;
+  PlanFacts facts;
   mlir::MLIRContext context;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   /// Length of the logits of a graph; 0 for other models.

@@ -46,6 +46,12 @@ struct CompileOptions {
   bool keepObject = false;
   ImportOptions import;
   bool verbose = false;
+  /// For messages.
+  std::string command = "compile";
+  /// Of `weft plan`, in place of what the recipe says; 0 for that.
+  int64_t sequenceLength = 0, globalBatch = 0;
+  /// Whether a program may need more memory than there is, because somebody only asks about it.
+  bool isPlanning = false;
   /// Empty for standard output, which takes only a module.
   std::string output;
   /// A mistake to plant in a reduction between ranks.

@@ -22,6 +22,32 @@ bool report(const desc::Diagnostics &diagnostics) {
   return diagnostics.empty();
 }
 
+/// The recipe's file, or what stands in for one where only the sizes of a step matter: AdamW with
+/// clipping, in bf16 where the machine has it.
+desc::Result<desc::RecipeSpec> readRecipe(const CompileOptions &options,
+                                          const desc::Result<desc::MachineSpec> &machine) {
+  auto number = [](int64_t value) { return std::to_string(value); };
+  bool hasBF16 = machine && machine->device.peakFlops(desc::Precision::BF16);
+  std::string text =
+      "version: 1 adamw {} schedule { peak_learning_rate: 3e-4 } clip_norm: 1 steps: 1 "
+      "precision: " +
+      std::string(hasBF16 ? "BF16" : "F32") +
+      " global_batch_samples: " + number(options.globalBatch);
+  if (options.sequenceLength > 0) {
+    text += " sequence_length: " + number(options.sequenceLength);
+  }
+  auto recipe = options.recipe.empty() ? desc::parseRecipe(text, "--global-batch")
+                                       : desc::loadRecipe(options.recipe);
+  if (recipe && options.sequenceLength > 0) {
+    recipe->sequenceLength = options.sequenceLength;
+    recipe->sequenceLengthLocation = {"--seq-len", 0, 0};
+  }
+  if (recipe && options.globalBatch > 0) {
+    recipe->globalBatch = options.globalBatch;
+  }
+  return recipe;
+}
+
 } // namespace
 
 std::optional<Descriptions> weft::readDescriptions(const CompileOptions &options) {
@@ -29,7 +55,7 @@ std::optional<Descriptions> weft::readDescriptions(const CompileOptions &options
   if (machine && options.nodes > 0) {
     machine = desc::withNodes(*machine, options.nodes);
   }
-  auto recipe = desc::loadRecipe(options.recipe);
+  auto recipe = readRecipe(options, machine);
   auto plan = !options.plan.empty()   ? desc::loadPlan(options.plan)
               : !options.mesh.empty() ? desc::parseMesh(options.mesh)
                                       : desc::applyPins(options.pins);
@@ -52,8 +78,9 @@ std::optional<Descriptions> weft::readDescriptions(const CompileOptions &options
   if (!model) {
     // Of the plan's rules only this one can be checked without the model.
     if (plan->ranks() > machine->devices()) {
-      llvm::errs() << "weft compile: the plan is for " << plan->ranks() << " ranks, but machine '"
-                   << machine->name << "' has " << machine->devices() << " devices\n";
+      llvm::errs() << "weft " << options.command << ": the plan is for " << plan->ranks()
+                   << " ranks, but machine '" << machine->name << "' has " << machine->devices()
+                   << " devices\n";
       return std::nullopt;
     }
     return descriptions;

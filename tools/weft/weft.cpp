@@ -22,6 +22,7 @@ struct Command {
 
 constexpr Command commands[] = {
     {"compile", "turn a model, a machine and a recipe into a training program", compileCommand},
+    {"plan", "say how a model is best split on a machine, and what that takes", planCommand},
     {"verify", "check that a plan computes what one rank does, on a small model", verifyCommand},
     {"import", "turn a Hugging Face checkpoint into a model and its weights", importCommand},
     {"export", "turn trained weights into a Hugging Face checkpoint", exportCommand},

@@ -46,6 +46,10 @@ TEST(Examples, HaveTheParametersThatTheirReadMeStates) {
   EXPECT_EQ(parameters("deepseek-tiny"), 1'666'560);
   EXPECT_EQ(parameters("gpt2-124m"), 124'439'808); // As published for GPT-2 small.
   EXPECT_EQ(parameters("llama-160m"), 162'417'408);
+  // As published.
+  EXPECT_EQ(parameters("llama3-8b"), 8'030'261'248);
+  EXPECT_EQ(parameters("llama3-70b"), 70'553'706'496);
+  EXPECT_EQ(parameters("mixtral-8x7b"), 46'702'792'704);
 }
 
 TEST(Examples, CanBeSplitAsTheirReadMeStates) {

@@ -179,6 +179,15 @@ TEST(Plan, R6Dimensions) {
             "plan_r6: p:7:23: sharding[1].dimension: unknown dimension 'rows'; dimensions are "
             "batch, sequence, kv_heads, group, head, ffn, vocab, hidden, positions, "
             "experts, keys\n");
+  // Of operations, what the rule calls by a number and what is pending; of variables, only the number.
+  for (const char *name : {"factor0", "factor12", "terms", "terms3", "d2"}) {
+    EXPECT_EQ(changed("\"kv_heads\"", "\"" + std::string(name) + "\""), "");
+    std::string home = planText + "home { dimension: \"" + name + "\" }";
+    EXPECT_EQ(bool(parsePlan(home)), std::string_view(name) == "d2") << name;
+  }
+  for (const char *name : {"factor", "factor123", "terms-1", "d", "dx"}) {
+    EXPECT_NE(changed("\"kv_heads\"", "\"" + std::string(name) + "\""), "") << name;
+  }
   EXPECT_EQ(changed("dimension: \"kv_heads\"", ""),
             "plan_r6: p:7:1: sharding[1].dimension: missing required field\n");
 }

@@ -40,7 +40,7 @@ struct AxisSpec {
 struct ShardingSpec {
   /// Names of values; `*` stands for any run of characters, also for none.
   std::string value = "*";
-  /// One of dimensionNames().
+  /// What isDimensionName or isOpDimension knows.
   std::string dimension;
   /// Axes that split the dimension, major to minor. None: it is whole.
   std::vector<std::string> axes;
@@ -72,6 +72,15 @@ bool operator==(const PlanSpec &a, const PlanSpec &b);
 /// The logical dimensions a plan may split: batch, sequence, kv_heads, group, head, ffn, vocab,
 /// hidden, positions, experts, and keys, the sequence as attention sees it.
 std::span<const std::string_view> dimensionNames();
+
+/// Whether `name` is one of dimensionNames(), or d0 to d99, which the dimensions of a graph's variables
+/// are called by their place where they have no other name.
+bool isDimensionName(std::string_view name);
+
+/// Whether `name` is what a plan says of operations alone: factorN, what the operation's rule calls
+/// number N, for what has no other name; or terms and termsN, the axes over which all operands, or
+/// operand N, are sums that are still pending.
+bool isOpDimension(std::string_view name);
 
 /// Whether `name` matches `pattern`, in which `*` stands for any run of characters. Linear in the
 /// product of the lengths.

@@ -19,6 +19,8 @@
 
 namespace weft {
 
+struct SearchReport;
+
 /// What passes have to know that is not in the module.
 struct PipelineOptions {
   /// The plan, as the text of a plan.proto message.
@@ -29,6 +31,8 @@ struct PipelineOptions {
   int64_t batch = 1;
   /// Whether ranks exchange bf16 where they add up float32.
   bool narrowReductions = false;
+  /// Receives what the search of Plan has come to, where it is not null; see Plan/Passes.h.
+  SearchReport *search = nullptr;
   /// A mistake to plant after Partition, to see whether a test can tell.
   std::optional<MutateCollectivePassOptions> mutation;
 };

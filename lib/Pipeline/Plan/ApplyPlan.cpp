@@ -6,10 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "Batch.h"
-#include "Dimensions.h"
+#include "OpPins.h"
 
 #include "weft/Description/Pins.h"
-#include "weft/Description/Plan.h"
 #include "weft/Dialect/Weft/IR/AttributeNames.h"
 #include "weft/Dialect/Weft/IR/Sharding.h"
 #include "weft/Pipeline/Plan/Passes.h"
@@ -71,18 +70,15 @@ struct ApplyPlanPass : impl::ApplyPlanPassBase<ApplyPlanPass> {
       }
     }
     Dimensions dimensions(module);
-    module.walk([&](ShardableOpInterface op) { pin(op, mesh, dimensions, *spec); });
+    OpNames opNames(module);
+    module.walk([&](ShardableOpInterface op) {
+      setPins(op, pinsOf(op, mesh, opNames, dimensions, *spec));
+    });
   }
 
-  /// The axes of a plan's entry as an attribute; unit for no entry.
+  /// Unit for no entry.
   Attribute pinOf(const std::optional<std::vector<std::string>> &axes) {
-    if (!axes) {
-      return UnitAttr::get(&getContext());
-    }
-    return ArrayAttr::get(&getContext(),
-                          llvm::map_to_vector(*axes, [&](const std::string &axis) -> Attribute {
-                            return StringAttr::get(&getContext(), axis);
-                          }));
+    return axes ? Attribute(toAxesAttr(&getContext(), *axes)) : UnitAttr::get(&getContext());
   }
 
   LogicalResult pin(VariableOp variable, MeshAttr mesh, const desc::PlanSpec &spec) {
@@ -111,54 +107,8 @@ struct ApplyPlanPass : impl::ApplyPlanPassBase<ApplyPlanPass> {
     return success();
   }
 
-  /// An op is pinned where it can be cut so. Of several factors for one axis it cuts the first that
-  /// results have, so that nothing is pending that need not be.
-  void pin(ShardableOpInterface op, MeshAttr mesh, Dimensions &dimensions,
-           const desc::PlanSpec &spec) {
-    FactorRule rule = op.getFactorRule();
-    std::string name = nameOf(op);
-    SmallVector<Attribute> pins(rule.factors.size()), taken;
-    SmallVector<size_t> order, summed;
-    for (auto [number, factor] : llvm::enumerate(rule.factors)) {
-      (factor.kind == FactorKind::Reduction ? summed : order).push_back(number);
-    }
-    order.append(summed);
-    for (size_t number : order) {
-      const Factor &factor = rule.factors[number];
-      bool isPermutation = factor.kind == FactorKind::Permutation;
-      Attribute pin = UnitAttr::get(&getContext());
-      for (const desc::ShardingSpec &entry : llvm::reverse(spec.shardings)) {
-        // What a permutation is of has its partner's names, and this one besides.
-        bool isMeant = isPermutation
-                           ? entry.dimension == "keys"
-                           : dimensions.isNamed(op, rule, unsigned(number), entry.dimension);
-        if (isMeant && desc::matchesPattern(entry.value, name)) {
-          pin = pinOf(entry.axes);
-          break;
-        }
-      }
-      auto axes = dyn_cast<ArrayAttr>(pin);
-      bool isTaken = axes && !isPermutation && llvm::any_of(axes, [&](Attribute axis) {
-                       return llvm::is_contained(taken, axis);
-                     });
-      if (axes && (isTaken || factor.kind == FactorKind::MustReplicate ||
-                   factor.size % mesh.getSize(axes) != 0)) {
-        pin = UnitAttr::get(&getContext());
-      } else if (axes) {
-        llvm::append_range(taken, axes);
-      }
-      pins[number] = pin;
-    }
-    setPins(op, pins);
-  }
-
-  static std::string nameOf(Operation *op) {
-    auto location = op->getLoc()->findInstanceOf<NameLoc>();
-    return location ? location.getName().str() : "";
-  }
-
   void setPins(Operation *op, ArrayRef<Attribute> pins) {
-    if (llvm::any_of(pins, llvm::IsaPred<ArrayAttr>)) {
+    if (!llvm::all_of(pins, llvm::IsaPred<UnitAttr>)) {
       op->setAttr(kPinsAttrName, ArrayAttr::get(&getContext(), pins));
     }
   }

@@ -15,6 +15,8 @@ Dimensions::Dimensions(ModuleOp module) : symbols(module) {
   module.walk([&](Operation *op) {
     if (auto shardable = dyn_cast<ShardableOpInterface>(op)) {
       joinFactors(shardable);
+    } else if (auto reshard = dyn_cast<ReshardOp>(op)) {
+      join(reshard.getInput(), reshard.getOutput());
     } else if (auto read = dyn_cast<ReadOp>(op)) {
       joinVariable(symbols.lookup<VariableOp>(read.getVariable()), read.getOutput());
     } else if (auto assign = dyn_cast<AssignOp>(op)) {
@@ -97,24 +99,31 @@ void Dimensions::joinCall(CallOp call, func::FuncOp callee) {
   }
 }
 
-bool Dimensions::isNamed(Value value, int64_t dim, StringRef name) {
-  auto found = names.find(classOf(numberOf(value, dim)));
-  return found != names.end() && llvm::is_contained(found->second, name);
-}
-
-bool Dimensions::isNamed(ShardableOpInterface op, const FactorRule &rule, unsigned factor,
-                         StringRef name) {
-  auto has = [&](Value value, ArrayRef<unsigned> dims) {
-    auto found = llvm::find(dims, factor);
-    return found != dims.end() && isNamed(value, found - dims.begin(), name);
+SmallVector<StringRef> Dimensions::namesOf(ShardableOpInterface op, const FactorRule &rule,
+                                           unsigned factor) {
+  SmallVector<StringRef> found;
+  auto add = [&](Value value, ArrayRef<unsigned> dims) {
+    const unsigned *dim = llvm::find(dims, factor);
+    if (dim == dims.end()) {
+      return;
+    }
+    auto known = names.find(classOf(numberOf(value, dim - dims.begin())));
+    if (known == names.end()) {
+      return;
+    }
+    for (StringRef name : known->second) {
+      if (!llvm::is_contained(found, name)) {
+        found.push_back(name);
+      }
+    }
   };
   for (auto [value, dims] : llvm::zip(op->getOperands(), rule.operands)) {
-    if (has(value, dims)) {
-      return true;
-    }
+    add(value, dims);
   }
-  return llvm::any_of(llvm::zip(op->getResults(), rule.results),
-                      [&](auto pair) { return has(std::get<0>(pair), std::get<1>(pair)); });
+  for (auto [value, dims] : llvm::zip(op->getResults(), rule.results)) {
+    add(value, dims);
+  }
+  return found;
 }
 
 } // namespace weft

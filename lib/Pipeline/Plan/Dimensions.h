@@ -12,6 +12,8 @@
 //   read @up ["ffn", "hidden"]        %h = contract "bsk,nk->bsn"(%x, %up)
 //                                     n is ffn, and so is the last dimension of %h
 //
+// Plan changes nothing of that: a reshard's two sides are one value.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef WEFT_LIB_PIPELINE_PLAN_DIMENSIONS_H
@@ -31,11 +33,9 @@ class Dimensions {
 public:
   explicit Dimensions(mlir::ModuleOp module);
 
-  /// Whether dimension `dim` of `value` is one that variables call `name`.
-  bool isNamed(mlir::Value value, int64_t dim, llvm::StringRef name);
-  /// The same of the factor with that number in `rule`, the rule of `op`.
-  bool isNamed(ShardableOpInterface op, const FactorRule &rule, unsigned factor,
-               llvm::StringRef name);
+  /// What variables call the factor with that number in `rule`, the rule of `op`.
+  llvm::SmallVector<llvm::StringRef> namesOf(ShardableOpInterface op, const FactorRule &rule,
+                                             unsigned factor);
 
   /// The number of the class that dimension `dim` of `value`, or of a variable, belongs to.
   uint32_t classOf(mlir::Value value, int64_t dim) { return classOf(numberOf(value, dim)); }

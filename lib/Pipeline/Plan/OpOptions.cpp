@@ -26,12 +26,14 @@ struct Thing {
 
 class Enumeration {
 public:
-  Enumeration(ShardableOpInterface op, LayoutSpaces &spaces)
+  Enumeration(ShardableOpInterface op, LayoutSpaces &spaces, bool heedsPins)
       : op(op), spaces(spaces), mesh(spaces.getMesh()), rule(op.getFactorRule()),
         parts(rule.factors.size(), 1), does(mesh.getSizes().size(), 0),
         pins(rule.factors.size(), std::nullopt) {
     findThings();
-    findPins();
+    if (auto given = op->getAttrOfType<ArrayAttr>(kPinsAttrName); given && heedsPins) {
+      findPins(given);
+    }
     for (auto [number, type] : llvm::enumerate(op->getOperandTypes())) {
       operands.push_back(digitsOf(type, rule.operands[number], number));
     }
@@ -99,12 +101,37 @@ private:
     }
   }
 
-  void findPins() {
-    auto given = op->getAttrOfType<ArrayAttr>(kPinsAttrName);
-    for (size_t factor = 0; given && factor < rule.factors.size(); ++factor) {
+  void findPins(ArrayAttr given) {
+    for (size_t factor = 0; factor < rule.factors.size(); ++factor) {
       if (auto axes = dyn_cast<ArrayAttr>(given[factor])) {
         pins[factor] = toAxes(mesh, axes);
         isInOtherOrder |= !llvm::is_sorted(*pins[factor]);
+      }
+    }
+    if (given.size() > rule.factors.size()) {
+      findPinnedTerms(cast<DictionaryAttr>(given[rule.factors.size()]));
+    }
+  }
+
+  /// What an op has no terms for, it is not pinned to.
+  void findPinnedTerms(DictionaryAttr given) {
+    pinnedTerms.assign(mesh.getSizes().size(), SmallVector<unsigned>());
+    for (NamedAttribute entry : given) {
+      SmallVector<unsigned> operands;
+      unsigned number = 0;
+      if (!entry.getName().getValue().getAsInteger(10, number)) {
+        operands.push_back(number);
+      } else {
+        for (auto [operand, type] : llvm::enumerate(op->getOperandTypes())) {
+          if (canPend(type)) {
+            operands.push_back(unsigned(operand));
+          }
+        }
+      }
+      if (llvm::any_of(things, [&](const Thing &thing) { return thing.pending == operands; })) {
+        for (uint32_t axis : toAxes(mesh, cast<ArrayAttr>(entry.getValue()))) {
+          pinnedTerms[axis] = operands;
+        }
       }
     }
   }
@@ -136,6 +163,9 @@ private:
   /// Whether pins let `axis` do this: a pinned factor is cut by its axes alone, and these cut
   /// nothing else. What is pending is not whole, so it may be pending too.
   bool isAllowed(size_t axis, const Thing &thing) const {
+    if (!pinnedTerms.empty() && thing.pending != pinnedTerms[axis]) {
+      return false;
+    }
     for (auto [factor, pin] : llvm::enumerate(pins)) {
       bool cuts = llvm::is_contained(thing.cuts, factor);
       bool isPinned = pin && llvm::is_contained(*pin, axis);
@@ -220,6 +250,8 @@ private:
   SmallVector<uint32_t> does;
   /// For each factor the axes that it is pinned to.
   SmallVector<std::optional<planner::Axes>> pins;
+  /// For each axis the operands that are pinned to have terms over it; empty where nothing is said.
+  SmallVector<SmallVector<unsigned>> pinnedTerms;
   bool isInOtherOrder = false;
   std::vector<OpOption> options;
 };
@@ -227,7 +259,9 @@ private:
 } // namespace
 
 std::vector<OpOption> enumerateOptions(ShardableOpInterface op, LayoutSpaces &spaces) {
-  return Enumeration(op, spaces).run();
+  std::vector<OpOption> options = Enumeration(op, spaces, /*heedsPins=*/true).run();
+  // Pins that cannot be kept together, as a plan written by hand may have them, are none.
+  return options.empty() ? Enumeration(op, spaces, /*heedsPins=*/false).run() : options;
 }
 
 std::vector<uint32_t> enumerateLayouts(RankedTensorType type, LayoutSpaces &spaces, bool pending) {

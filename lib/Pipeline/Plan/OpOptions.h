@@ -29,7 +29,7 @@ struct OpOption {
 /// or carries a pending sum through operands that the op is additive in, or does nothing. The first
 /// does nothing on all axes. An axis may cut a permutation beside its partner. Several axes on one
 /// factor stand in the order of the mesh. Where the op has pins, a pinned factor is cut by its
-/// axes, in their order, and by no others.
+/// axes, in their order, and by no others. Pins that contradict each other count for nothing.
 std::vector<OpOption> enumerateOptions(ShardableOpInterface op, LayoutSpaces &spaces);
 
 /// All ways in which a value of `type` can lie, in the same sense; pending sums only if `pending`.

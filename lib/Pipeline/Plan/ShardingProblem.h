@@ -86,6 +86,9 @@ public:
   /// be sharded or a variable cannot lie as it is pinned.
   mlir::LogicalResult build(mlir::func::FuncOp function);
 
+  /// How often the function that `op` is or stands in runs.
+  double timesOf(mlir::Operation *op);
+
   ShardingAttr shardingOf(mlir::Type type, const ShardingEnd &end,
                           const planner::Choice &choice) const;
 
@@ -122,7 +125,6 @@ private:
                double times);
   uint32_t tableOf(mlir::RankedTensorType type, ReductionKind reduction);
   double bytesOf(mlir::RankedTensorType type, uint32_t layout);
-  double timesOf(mlir::Operation *op);
   bool isLate(mlir::Operation *op) const;
   std::string describe(uint32_t layout, mlir::RankedTensorType type);
 

@@ -72,7 +72,7 @@ struct VerifyPlanPass : impl::VerifyPlanPassBase<VerifyPlanPass> {
 } // namespace
 
 void buildPlanPipeline(OpPassManager &manager, const ApplyPlanPassOptions &plan,
-                       const SearchShardingsPassOptions &search) {
+                       const SearchShardingsPassOptions &search, SearchReport *report) {
   // First, as from here on everything divides.
   PadDimensionsPassOptions pad;
   pad.plan = plan.plan;
@@ -82,8 +82,14 @@ void buildPlanPipeline(OpPassManager &manager, const ApplyPlanPassOptions &plan,
   manager.addPass(createMaskPaddingPass());
   manager.addPass(createApplyPlanPass(plan));
   // What the plan leaves open is decided by cost.
-  manager.addPass(createSearchShardingsPass(search));
+  manager.addPass(createSearchShardingsPass(search, report));
   manager.addPass(createVerifyPlanPass());
+  if (report) {
+    // What the search has summed up is what it has written.
+    PricePlanPassOptions price;
+    price.machine = search.machine;
+    manager.addPass(createPricePlanPass(price, report));
+  }
 }
 
 } // namespace weft

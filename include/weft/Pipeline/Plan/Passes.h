@@ -22,13 +22,33 @@ namespace weft {
 /// REQUIRES: the phase Plan has begun.
 MeshAttr getMesh(mlir::Operation *op);
 
+/// What a search has come to, of the function that decides: `step`.
+struct SearchReport {
+  /// What the choice takes: seconds of a step, without a machine bytes sent, and bytes of a rank
+  /// for variables and for what is saved for backward.
+  double seconds = 0, bytes = 0;
+  /// No choice that plan and memory allow takes less.
+  double lowerBound = 0;
+  /// Whether some choice was found that fits into memory. If not, what was chosen is the smallest.
+  bool fits = true;
+  size_t decisions = 0;
+};
+
 #define GEN_PASS_DECL
 #define GEN_PASS_REGISTRATION
 #include "weft/Pipeline/Plan/Passes.h.inc"
 
+/// As createSearchShardingsPass; says in `report`, which may be null, what it has come to.
+std::unique_ptr<mlir::Pass> createSearchShardingsPass(const SearchShardingsPassOptions &options,
+                                                      SearchReport *report);
+
+/// As createPricePlanPass; expects what `report` says then, where it is not null.
+std::unique_ptr<mlir::Pass> createPricePlanPass(const PricePlanPassOptions &options,
+                                                const SearchReport *report);
+
 /// The passes of the phase, in order.
 void buildPlanPipeline(mlir::OpPassManager &manager, const ApplyPlanPassOptions &plan,
-                       const SearchShardingsPassOptions &search);
+                       const SearchShardingsPassOptions &search, SearchReport *report = nullptr);
 
 } // namespace weft
 

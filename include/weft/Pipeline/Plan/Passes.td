@@ -78,7 +78,8 @@ def ApplyPlanPass : Pass<"apply-plan", "::mlir::ModuleOp"> {
     factor of an op, the axes that the plan cuts it by, or unit where it says nothing. The plan
     speaks of dimensions by the names that variables give them; a factor has the names of the
     variables' dimensions that calls and other ops' factors join it with. An op that cannot be cut
-    as the plan says is not pinned there. An optimizer state is cut as its parameter is, unless the
+    as the plan says is not pinned there. Where the plan speaks of terms, the pins of an op end in a
+    dictionary of the axes over which its operands are pending. An optimizer state is cut as its parameter is, unless the
     plan has a home for it.
 
     ```mlir
@@ -180,6 +181,27 @@ def EnumerateShardingsPass : Pass<"enumerate-shardings", "::mlir::ModuleOp"> {
   ];
   let statistics = [
     Statistic<"numWays", "ways", "ops in ways that are allowed, before a sample is drawn">,
+  ];
+}
+
+def PricePlanPass : Pass<"price-plan", "::mlir::ModuleOp"> {
+  let summary = "computes what a planned module takes, beside what is said of it";
+  let description = [{
+    Reads only. The module is as Plan leaves it. Sums up what `@step` takes on one rank, from ops and
+    types alone (see `PricePlan.h`), and fails where that is not what the search or the options say;
+    where nothing is said, prints it as a remark.
+
+    ```mlir
+    // -price-plan="seconds=1.0 bytes=1"
+    // error: price-plan: internal error: the search says 1.000000E+00 seconds and 1 bytes, but its
+    //   module takes 1.310720E-04 seconds and 65536 bytes
+    ```
+  }];
+  let options = [
+    Option<"machine", "machine", "std::string", "",
+           "the machine, as the text of a machine.proto message">,
+    Option<"seconds", "seconds", "double", "-1", "what a step shall take; less than 0 for anything">,
+    Option<"bytes", "bytes", "double", "-1", "what a rank shall hold; less than 0 for anything">,
   ];
 }
 

@@ -1,0 +1,276 @@
+//===- Strategies.cpp - plans by the names that people know ---------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "weft/Description/Strategies.h"
+
+#include "Text.h"
+#include "weft/Description/Pins.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace weft::desc {
+namespace {
+
+using Axes = std::vector<std::string>;
+
+bool contains(const Axes &axes, const std::string &axis) {
+  return std::find(axes.begin(), axes.end(), axis) != axes.end();
+}
+
+void add(Axes &axes, const Axes &more) {
+  for (const std::string &axis : more) {
+    if (!contains(axes, axis)) {
+      axes.push_back(axis);
+    }
+  }
+}
+
+/// Those of `axes` that are in `others`, or those that are not.
+Axes only(const Axes &axes, const Axes &others, bool in) {
+  Axes found;
+  std::copy_if(axes.begin(), axes.end(), std::back_inserter(found),
+               [&](const std::string &axis) { return contains(others, axis) == in; });
+  return found;
+}
+
+class Recognizer {
+public:
+  Recognizer(const PlanSpec &plan, const std::vector<VariableShape> &variables)
+      : plan(plan), variables(variables) {}
+
+  std::vector<std::string> run() {
+    if (plan.mesh.empty()) {
+      return {"one rank"};
+    }
+    batch = of("attention.query", "batch");
+    context = of("attention.query", "sequence");
+    experts = of("experts.up", "experts");
+    nameData();
+    nameContext();
+    nameTensor();
+    nameVocabulary();
+    nameExperts();
+    nameHomes();
+    nameIdle();
+    return std::move(lines);
+  }
+
+private:
+  /// The axes that cut a dimension of an operation.
+  Axes of(const char *value, const char *dimension) const {
+    bool isThere = std::string_view(dimension) == "keys" ||
+                   std::string_view(dimension) == "sequence" || hasDimension(dimension);
+    return isThere ? axesFor(plan.shardings, value, dimension).value_or(Axes()) : Axes();
+  }
+
+  bool hasDimension(std::string_view dimension) const {
+    return dimension == "batch" ||
+           std::any_of(variables.begin(), variables.end(), [&](const VariableShape &variable) {
+             return std::find(variable.dimensions.begin(), variable.dimensions.end(), dimension) !=
+                    variable.dimensions.end();
+           });
+  }
+
+  /// "dp=64" or "dp=8, cp=2".
+  std::string sized(const Axes &axes) const {
+    std::string text;
+    for (const std::string &axis : axes) {
+      text += (text.empty() ? "" : ", ") + axis + "=" + std::to_string(plan.axis(axis)->size);
+    }
+    return text;
+  }
+
+  void nameData() {
+    if (!batch.empty()) {
+      lines.push_back("data parallelism over " + sized(batch));
+    }
+    add(used, batch);
+  }
+
+  void nameContext() {
+    Axes keys = of("attention", "keys"), sequence = of("attention", "sequence");
+    for (const std::string &axis : context) {
+      std::string form = contains(keys, axis)       ? "keys go round in a ring"
+                         : contains(sequence, axis) ? "keys are gathered"
+                                                    : "heads for sequence by all-to-all";
+      lines.push_back("context parallelism over " + sized({axis}) + ", " + form);
+    }
+    add(used, context);
+  }
+
+  void nameTensor() {
+    Axes attention, mlp = only(of("mlp.up", "ffn"), of("mlp.up", "batch"), false);
+    for (const char *dimension : {"kv_heads", "group", "head"}) {
+      Axes cut = only(of("attention", dimension), of("attention", "batch"), false);
+      add(attention, only(cut, context, false));
+    }
+    add(mlp, only(of("experts.up", "ffn"), of("experts.up", "batch"), false));
+    Axes both = only(attention, mlp, true);
+    Axes between = of("mlp_norm", "sequence");
+    add(between, of("attention_norm", "sequence"));
+    std::string form = only(only(between, context, false), both, true).empty()
+                           ? ""
+                           : ", with sequence parallelism";
+    name("tensor parallelism (Megatron)", both, form);
+    name("tensor parallelism of attention alone", only(attention, mlp, false), "");
+    name("tensor parallelism of the MLP alone", only(mlp, attention, false), "");
+  }
+
+  void nameVocabulary() {
+    Axes embedding = of("embed.tokens", "vocab"), head = of("head", "vocab");
+    Axes both = only(embedding, head, true);
+    name("vocabulary-parallel embedding and loss", both, "");
+    name("vocabulary-parallel embedding", only(embedding, both, false), "");
+    name("vocabulary-parallel loss", only(head, both, false), "");
+  }
+
+  void nameExperts() { name("expert parallelism", experts, ""); }
+
+  /// The share of bytes that lie cut by axes that samples are cut by, and these axes. Experts on
+  /// different ranks are no copies.
+  std::pair<double, Axes> shareCut(bool states) const {
+    Axes data = batch, axes;
+    add(data, context);
+    double all = 0, cut = 0;
+    for (const VariableShape &variable : variables) {
+      if ((variable.name.find('/') != std::string::npos) != states) {
+        continue;
+      }
+      Axes found;
+      for (const std::string &dimension : variable.dimensions) {
+        Axes home = axesFor(plan.homes, variable.name, dimension).value_or(Axes());
+        if (dimension != "experts") {
+          add(found, only(home, data, true));
+        }
+      }
+      all += variable.bytes;
+      cut += found.empty() ? 0 : variable.bytes;
+      add(axes, found);
+    }
+    return {all > 0 ? cut / all : 0, axes};
+  }
+
+  void nameHomes() {
+    Axes data = batch;
+    add(data, context);
+    if (data.empty()) {
+      return;
+    }
+    auto [parameters, parameterAxes] = shareCut(false);
+    auto [states, stateAxes] = shareCut(true);
+    auto percent = [](double share) { return std::to_string(std::lround(100 * share)) + " %"; };
+    if (parameters >= 0.5) {
+      Axes copies = only(data, parameterAxes, false);
+      std::string of = sized(parameterAxes) + ": " + percent(parameters) + " of parameters";
+      lines.push_back(copies.empty() ? "ZeRO-3 (FSDP) over " + of
+                                     : "HSDP over " + of + ", copies over " + sized(copies));
+    } else if (states >= 0.5) {
+      lines.push_back("ZeRO-1 over " + sized(stateAxes) + ": " + percent(states) +
+                      " of optimizer states" +
+                      (parameters > 0 ? ", " + percent(parameters) + " of parameters" : "") +
+                      "; gradients lie as they do (ZeRO-2)");
+    } else {
+      lines.push_back("ZeRO-0: parameters and optimizer states are copies over " + sized(data));
+    }
+  }
+
+  void nameIdle() {
+    Axes idle;
+    for (const AxisSpec &axis : plan.mesh) {
+      if (!contains(used, axis.name)) {
+        idle.push_back(axis.name);
+      }
+    }
+    if (!idle.empty()) {
+      lines.push_back("no strategy with a name over " + sized(idle));
+    }
+  }
+
+  void name(const char *strategy, const Axes &axes, const std::string &form) {
+    if (!axes.empty()) {
+      lines.push_back(std::string(strategy) + " over " + sized(axes) + form);
+      add(used, axes);
+    }
+  }
+
+  const PlanSpec &plan;
+  const std::vector<VariableShape> &variables;
+  Axes batch, context, experts, used;
+  std::vector<std::string> lines;
+};
+
+/// All of them over all ranks: the batch is cut by every axis, and so is what lies between steps.
+PlanSpec shardedData(const PlanSpec &plan) {
+  PlanSpec all;
+  all.mesh = plan.mesh;
+  Axes axes;
+  for (const AxisSpec &axis : plan.mesh) {
+    axes.push_back(axis.name);
+  }
+  for (std::string_view dimension : dimensionNames()) {
+    bool isBatch = dimension == "batch", isHidden = dimension == "hidden";
+    if (!isHidden) {
+      all.shardings.push_back({"*", std::string(dimension), isBatch ? axes : Axes(), {}});
+    }
+    if (!isBatch && dimension != "keys" && dimension != "sequence") {
+      all.homes.push_back({"*", std::string(dimension), isHidden ? axes : Axes(), {}});
+    }
+  }
+  return all;
+}
+
+} // namespace
+
+std::vector<std::string> recognize(const PlanSpec &plan,
+                                   const std::vector<VariableShape> &variables) {
+  return Recognizer(plan, variables).run();
+}
+
+std::vector<Strategy> knownStrategies(const PlanSpec &plan) {
+  std::vector<std::string> axes;
+  for (const AxisSpec &axis : plan.mesh) {
+    if (axis.name != "dp" && axis.name != "ep" && axis.name != "cp" && axis.name != "tp") {
+      return {};
+    }
+    axes.push_back(axis.name + "=" + std::to_string(axis.size));
+  }
+  bool hasData = plan.axis("dp") || plan.axis("cp"), hasTensor = plan.axis("tp");
+  std::vector<Strategy> strategies;
+  auto addPins = [&](std::string name, std::vector<std::string> pins) {
+    pins.insert(pins.begin(), axes.begin(), axes.end());
+    if (Result<PlanSpec> pinned = applyPins(pins)) {
+      pinned->mesh = plan.mesh; // Which may number its ranks in another order.
+      strategies.push_back({std::move(name), *pinned});
+    }
+  };
+  std::string ranks = detail::join(axes);
+  for (const char *sequence : {"true", "false"}) {
+    for (const char *stage : {"0", "1", "3"}) {
+      std::vector<std::string> pins;
+      std::string name = ranks;
+      if (hasTensor) {
+        pins.push_back(std::string("sp=") + sequence);
+        name += ", " + pins.back();
+      }
+      if (hasData) {
+        pins.push_back(std::string("zero=") + stage);
+        name += ", " + pins.back();
+      }
+      bool isFirst = hasData || std::string_view(stage) == "0";
+      if (isFirst && (hasTensor || std::string_view(sequence) == "true") && !pins.empty()) {
+        addPins(name, pins);
+      }
+    }
+  }
+  if (!plan.mesh.empty()) {
+    strategies.push_back({"ZeRO-3 (FSDP) over all ranks", shardedData(plan)});
+  }
+  return strategies;
+}
+
+} // namespace weft::desc

@@ -1,0 +1,375 @@
+//===- PricePlan.cpp - what a planned module takes ------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "weft/Pipeline/Plan/PricePlan.h"
+
+#include "weft/Description/Machine.h"
+#include "weft/Dialect/Weft/IR/Sharding.h"
+#include "weft/Pipeline/Plan/Passes.h"
+#include "weft/Pipeline/ReshardProblem.h"
+#include "weft/Planner/Prices.h"
+
+#include "llvm/Support/FormatVariadic.h"
+
+#include <cmath>
+
+using namespace mlir;
+
+namespace weft {
+#define GEN_PASS_DEF_PRICEPLANPASS
+#include "weft/Pipeline/Plan/Passes.h.inc"
+
+namespace {
+
+double wholeBytes(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor ? double(tensor.getNumElements()) *
+                      double(llvm::divideCeil(tensor.getElementTypeBitWidth(), 8))
+                : 0;
+}
+
+/// Of the piece that a rank holds.
+double localBytes(Type type) {
+  double bytes = wholeBytes(type);
+  if (ShardingAttr sharding = getSharding(type)) {
+    for (ArrayAttr axes : sharding.getDims()) {
+      bytes /= double(sharding.getMesh().getSize(axes));
+    }
+  }
+  return bytes;
+}
+
+/// The axes that cut a factor of an op.
+ArrayAttr axesOf(ShardableOpInterface op, const FactorRule &rule, unsigned factor) {
+  auto find = [&](ValueRange values, ArrayRef<SmallVector<unsigned>> tensors) -> ArrayAttr {
+    for (auto [value, dims] : llvm::zip_equal(values, tensors)) {
+      const unsigned *dim = llvm::find(dims, factor);
+      ShardingAttr sharding = getSharding(value.getType());
+      if (dim != dims.end() && sharding) {
+        return sharding.getDims()[dim - dims.begin()];
+      }
+    }
+    return ArrayAttr::get(op->getContext(), {});
+  };
+  ArrayAttr axes = find(op->getOperands(), rule.operands);
+  return axes.empty() ? find(op->getResults(), rule.results) : axes;
+}
+
+desc::Precision precisionOf(Operation *op) {
+  unsigned bits = 64;
+  auto look = [&](TypeRange types) {
+    for (Type type : types) {
+      auto tensor = dyn_cast<RankedTensorType>(type);
+      if (tensor && tensor.getRank() > 0 && isa<FloatType>(tensor.getElementType())) {
+        bits = std::min(bits, tensor.getElementTypeBitWidth());
+      }
+    }
+  };
+  look(op->getOperandTypes());
+  look(op->getResultTypes());
+  return bits == 64   ? desc::Precision::F64
+         : bits == 32 ? desc::Precision::F32
+                      : desc::Precision::BF16;
+}
+
+/// The sides of a product of matrices that a rank computes.
+struct Product {
+  int64_t batch = 1, m = 1, n = 1, k = 1;
+};
+
+class Pricing {
+public:
+  Pricing(ModuleOp module, const cost::Predictor *machine)
+      : mesh(getMesh(module)), symbols(module), machine(machine), prices(mesh.getSizes(), machine) {
+  }
+
+  PlanPrice run(func::FuncOp root, ModuleOp module) {
+    countCalls(root, 1);
+    for (auto &[function, times] : calls) {
+      add(cast<func::FuncOp>(function), times);
+    }
+    for (auto &[types, times] : reshards) {
+      addReshard(cast<RankedTensorType>(types.first), cast<RankedTensorType>(types.second), times);
+    }
+    for (auto &[kind, seconds] : price.computing) {
+      price.seconds += seconds;
+    }
+    for (auto &[axes, seconds] : price.sending) {
+      price.seconds += seconds;
+    }
+    for (auto variable : module.getOps<VariableOp>()) {
+      price.variables[stringifyEnum(variable.getRole()).str()] +=
+          isUsed(variable, root) ? localBytes(variable.getTensorType()) : 0;
+    }
+    price.saved = savedBytes(root.getBody().front());
+    return std::move(price);
+  }
+
+private:
+  static bool isUsed(VariableOp variable, func::FuncOp root) {
+    auto uses = SymbolTable::getSymbolUses(variable, root);
+    return uses && !uses->empty();
+  }
+
+  void countCalls(func::FuncOp function, double times) {
+    calls[function] += times;
+    for (auto call : function.getOps<CallOp>()) {
+      countCalls(symbols.lookup<func::FuncOp>(call.getCallee()), times);
+    }
+  }
+
+  void add(func::FuncOp function, double times) {
+    for (Operation &op : function.getOps()) {
+      if (auto reshard = dyn_cast<ReshardOp>(op)) {
+        reshards[{reshard.getInput().getType(), reshard.getOutput().getType()}] += times;
+      } else if (auto shardable = dyn_cast<ShardableOpInterface>(op)) {
+        price.computing[op.getName().stripDialect().str()] += times * seconds(shardable);
+        addRounds(shardable, times);
+      }
+    }
+  }
+
+  void send(const planner::Axes &axes, double seconds) {
+    std::string name;
+    for (uint32_t axis : axes) {
+      name += (name.empty() ? "" : ",") + mesh.getNames()[axis].str();
+    }
+    price.sending[name] += seconds;
+  }
+
+  void addReshard(RankedTensorType type, RankedTensorType to, double times) {
+    planner::ReshardProblem problem = makeReshardProblem(type, getSharding(type), getSharding(to));
+    auto priceOf = [&](planner::StepKind kind, const planner::Axes &axes, double bytes) {
+      return prices(kind, axes, bytes);
+    };
+    planner::Layout at = problem.from;
+    for (const planner::Step &step : planner::cheapestWay(problem, priceOf).steps) {
+      // A part of a cheapest way is a cheapest way.
+      planner::ReshardProblem part = problem;
+      part.from = std::exchange(at, step.to);
+      part.to = step.to;
+      send(step.axes, times * planner::cheapestWay(part, priceOf).cost);
+    }
+  }
+
+  /// Pieces of a permutation's dimension that go round, operands once less than results.
+  void addRounds(ShardableOpInterface op, double times) {
+    FactorRule rule = op.getFactorRule();
+    std::optional<unsigned> permuted = findPermutation(rule);
+    ArrayAttr axes = permuted ? axesOf(op, rule, *permuted) : ArrayAttr();
+    if (!axes || axes.empty()) {
+      return;
+    }
+    auto parts = double(mesh.getSize(axes));
+    planner::Axes numbers = toAxes(mesh, axes);
+    llvm::SmallDenseSet<Value> sent;
+    auto addRound = [&](Value value, ArrayRef<unsigned> dims, double rounds) {
+      if (llvm::is_contained(dims, *permuted) && sent.insert(value).second) {
+        send(numbers, times * rounds *
+                          prices(planner::StepKind::Permute, numbers, localBytes(value.getType())));
+      }
+    };
+    for (auto [value, dims] : llvm::zip_equal(op->getOperands(), rule.operands)) {
+      addRound(value, dims, parts - 1);
+    }
+    for (auto [value, dims] : llvm::zip_equal(op->getResults(), rule.results)) {
+      addRound(value, dims, parts);
+    }
+  }
+
+  double seconds(ShardableOpInterface op) {
+    FactorRule rule = op.getFactorRule();
+    OpCost cost = op.getCost();
+    double whole = 0, local = 0, parts = 1;
+    for (Type type : llvm::to_vector(llvm::concat<const Type>(
+             llvm::to_vector(op->getOperandTypes()), llvm::to_vector(op->getResultTypes())))) {
+      whole += wholeBytes(type);
+      local += localBytes(type);
+    }
+    for (auto [number, factor] : llvm::enumerate(rule.factors)) {
+      bool isPartner = factor.kind == FactorKind::Permutation;
+      parts *= isPartner ? 1 : double(mesh.getSize(axesOf(op, rule, unsigned(number))));
+    }
+    double bytes = cost.bytes.constant / std::max(whole, 1.0) * local;
+    double flops = cost.flops.constant / parts;
+    if (!machine) {
+      return 1e-9 * (flops + bytes);
+    }
+    if (std::optional<Product> product = asProduct(op, rule)) {
+      auto [batch, m, n, k] = *product;
+      return machine->product(precisionOf(op), m, n, k, batch, bytes);
+    }
+    return machine->kernel(op->getName().stripDialect(), precisionOf(op), flops, bytes);
+  }
+
+  /// Two tensors to one, each index in two of the three, some summed.
+  std::optional<Product> asProduct(ShardableOpInterface op, const FactorRule &rule) {
+    if (op->getNumOperands() != 2 || op->getNumResults() != 1 ||
+        !llvm::all_of(op->getOperandTypes(), llvm::IsaPred<RankedTensorType>)) {
+      return std::nullopt;
+    }
+    Product product;
+    bool sums = false;
+    for (unsigned factor = 0; factor < rule.factors.size(); ++factor) {
+      bool inLeft = llvm::is_contained(rule.operands[0], factor);
+      bool inRight = llvm::is_contained(rule.operands[1], factor);
+      bool inResult = llvm::is_contained(rule.results[0], factor);
+      if (int(inLeft) + int(inRight) + int(inResult) < 2) {
+        return std::nullopt;
+      }
+      int64_t size = rule.factors[factor].size / mesh.getSize(axesOf(op, rule, factor));
+      int64_t &side = !inResult  ? product.k
+                      : !inRight ? product.m
+                      : !inLeft  ? product.n
+                                 : product.batch;
+      side *= size;
+      sums |= !inResult;
+    }
+    return sums ? std::optional(product) : std::nullopt;
+  }
+
+  /// What a value is before it is put into another sharding.
+  static Value originOf(Value value) {
+    while (auto reshard = value.getDefiningOp<ReshardOp>()) {
+      value = reshard.getInput();
+    }
+    return value;
+  }
+
+  /// Bytes of values that are made before the instant when most is there and used after it. The
+  /// instant is that of whole values, of which a reshard makes no more.
+  static double savedBytes(Block &block) {
+    DenseMap<Value, Operation *> last;
+    for (Operation &op : block) {
+      for (Value operand : op.getOperands()) {
+        if (!isa<ReshardOp>(op)) {
+          last[originOf(operand)] = &op;
+        }
+      }
+    }
+    auto counts = [](Operation &op) { return !isa<ReadOp, ReshardOp>(op); };
+    Operation *turn = nullptr;
+    double live = 0, most = -1;
+    DenseMap<Operation *, double> dying;
+    for (auto &[value, op] : last) {
+      Operation *definition = value.getDefiningOp();
+      dying[op] += definition && counts(*definition) ? wholeBytes(value.getType()) : 0;
+    }
+    for (Operation &op : block) {
+      if (isa<ReshardOp>(op)) {
+        continue;
+      }
+      for (Value result : op.getResults()) {
+        live += counts(op) && last.contains(result) ? wholeBytes(result.getType()) : 0;
+      }
+      live -= dying.lookup(&op);
+      if (live > most) {
+        most = live;
+        turn = &op;
+      }
+    }
+    double saved = 0;
+    for (auto &[value, op] : last) {
+      Operation *definition = value.getDefiningOp();
+      bool isSaved = definition && counts(*definition) && !turn->isBeforeInBlock(definition) &&
+                     turn->isBeforeInBlock(op);
+      saved += isSaved ? localBytes(value.getType()) : 0;
+    }
+    return saved;
+  }
+
+  const MeshAttr mesh;
+  SymbolTable symbols;
+  const cost::Predictor *machine;
+  planner::Prices prices;
+  /// How often each function runs, and how often a value goes from one type to another.
+  llvm::MapVector<Operation *, double> calls;
+  llvm::MapVector<std::pair<Type, Type>, double> reshards;
+  PlanPrice price;
+};
+
+} // namespace
+
+double PlanPrice::bytes() const {
+  double sum = saved;
+  for (auto &[role, bytes] : variables) {
+    sum += bytes;
+  }
+  return sum;
+}
+
+PlanPrice pricePlan(ModuleOp module, const cost::Predictor *machine) {
+  auto root = module.lookupSymbol<func::FuncOp>("step");
+  for (auto function : module.getOps<func::FuncOp>()) {
+    root = root || function.isPrivate() ? root : function;
+  }
+  return root ? Pricing(module, machine).run(root, module) : PlanPrice();
+}
+
+namespace {
+
+struct PricePlanPass : impl::PricePlanPassBase<PricePlanPass> {
+  using Base::Base;
+  PricePlanPass(const PricePlanPassOptions &options, const SearchReport *report)
+      : Base(options), report(report) {}
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    auto predictor = makePredictor(module, getArgument(), machine);
+    if (failed(predictor)) {
+      return signalPassFailure();
+    }
+    markAllAnalysesPreserved();
+    PlanPrice price = pricePlan(module, predictor->get());
+    if (report) {
+      seconds = report->seconds;
+      bytes = report->bytes;
+    }
+    if (seconds < 0 && bytes < 0) {
+      return print(module, price);
+    }
+    bool agrees = isNear(price.seconds, seconds) && isNear(price.bytes(), bytes);
+    if (!agrees) {
+      module.emitError() << llvm::formatv(
+          "price-plan: internal error: the search says {0:E6} seconds and {1:F0} bytes, but its "
+          "module takes {2:E6} seconds and {3:F0} bytes",
+          double(seconds), double(bytes), price.seconds, price.bytes());
+      signalPassFailure();
+    }
+  }
+
+private:
+  /// But for rounding.
+  static bool isNear(double a, double b) {
+    return std::abs(a - b) <= 1e-6 * std::max(std::abs(a), std::abs(b));
+  }
+
+  static void print(ModuleOp module, const PlanPrice &price) {
+    InFlightDiagnostic remark = module.emitRemark("price-plan: ");
+    remark << llvm::formatv("{0:E6} seconds", price.seconds);
+    auto list = [&](const std::map<std::string, double> &parts, const char *format) {
+      for (const auto &[name, number] : parts) {
+        remark << "; " << name << " " << llvm::formatv(format, number).str();
+      }
+    };
+    list(price.computing, "{0:E6}");
+    list(price.sending, "{0:E6}");
+    list(price.variables, "{0:F0} bytes");
+    remark << llvm::formatv("; saved {0:F0} bytes", price.saved);
+  }
+
+  const SearchReport *report = nullptr;
+};
+
+} // namespace
+
+std::unique_ptr<Pass> createPricePlanPass(const PricePlanPassOptions &options,
+                                          const SearchReport *report) {
+  return std::make_unique<PricePlanPass>(options, report);
+}
+
+} // namespace weft

@@ -1,0 +1,224 @@
+//===- WritePlan.cpp - the plan that a module follows ---------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "weft/Pipeline/Plan/WritePlan.h"
+
+#include "LayoutSpaces.h"
+#include "OpPins.h"
+#include "Summary.h"
+
+#include "weft/Dialect/Weft/IR/Sharding.h"
+#include "weft/Pipeline/Plan/Passes.h"
+
+#include <set>
+
+using namespace mlir;
+using namespace weft;
+
+namespace {
+
+using Axes = std::vector<std::string>;
+
+Axes toNames(ArrayAttr axes) {
+  Axes names;
+  for (StringAttr axis : axes.getAsRange<StringAttr>()) {
+    names.push_back(axis.str());
+  }
+  return names;
+}
+
+/// The axes of each factor of an op, and for each set of operands, as `pinsOf` calls them, the axes
+/// over which these are pending.
+struct OpSharding {
+  SmallVector<ArrayAttr> factors;
+  std::map<std::string, ArrayAttr> terms;
+  bool mayHaveTerms = false;
+};
+
+class PlanWriter {
+public:
+  explicit PlanWriter(ModuleOp module)
+      : module(module), mesh(getMesh(module)), names(module), dimensions(module) {}
+
+  desc::PlanSpec run() {
+    for (auto [name, size] : llvm::zip(mesh.getNames(), mesh.getSizes())) {
+      plan.mesh.push_back({name.str(), size, {}});
+    }
+    if (plan.mesh.empty()) {
+      return std::move(plan); // There is nothing to decide on one rank.
+    }
+    writeHomes();
+    writeShardings();
+    return std::move(plan);
+  }
+
+private:
+  void writeHomes() {
+    std::vector<Fact> facts;
+    for (auto variable : module.getOps<VariableOp>()) {
+      std::string name = variable.getSymName().str();
+      ShardingAttr sharding = getSharding(variable.getTensorType());
+      for (auto [dim, dimension] :
+           llvm::enumerate(variable.getDimensions().getAsRange<StringAttr>())) {
+        facts.push_back({{name},
+                         patternsOf(name),
+                         dimension.str(),
+                         toNames(sharding.getDims()[dim]),
+                         std::nullopt});
+      }
+    }
+    plan.homes = summarize(facts);
+  }
+
+  void writeShardings() {
+    std::vector<Fact> facts, unnamed;
+    module.walk([&](ShardableOpInterface op) { addFacts(op, facts, unnamed); });
+    // What speaks of numbers stands before what speaks of names, which are known better.
+    plan.shardings = summarize(unnamed);
+    llvm::append_range(plan.shardings, summarize(facts));
+    // Where an op has several names for one factor, or one for several, it is said once more.
+    module.walk([&](ShardableOpInterface op) {
+      SmallVector<Attribute> wanted = pinsFor(op);
+      if (pinsOf(op, mesh, names, dimensions, plan) != wanted) {
+        pinWholly(op);
+      }
+      assert(pinsOf(op, mesh, names, dimensions, plan) == wanted);
+    });
+  }
+
+  OpSharding shardingOf(ShardableOpInterface op) {
+    FactorRule rule = op.getFactorRule();
+    OpSharding found;
+    found.factors.assign(rule.factors.size(), ArrayAttr::get(op->getContext(), {}));
+    auto look = [&](Value value, ArrayRef<unsigned> dims) {
+      if (ShardingAttr sharding = getSharding(value.getType())) {
+        for (auto [factor, axes] : llvm::zip_equal(dims, sharding.getDims())) {
+          found.factors[factor] = axes;
+        }
+      }
+    };
+    for (auto [value, dims] : llvm::zip(op->getOperands(), rule.operands)) {
+      look(value, dims);
+    }
+    for (auto [value, dims] : llvm::zip(op->getResults(), rule.results)) {
+      look(value, dims);
+    }
+    found.mayHaveTerms = llvm::any_of(op->getOperandTypes(), canPend);
+    for (StringAttr axis : mesh.getNames()) {
+      addTerms(op, axis, found);
+    }
+    return found;
+  }
+
+  /// The operands that are pending over `axis`: one, or all that can be.
+  void addTerms(ShardableOpInterface op, StringAttr axis, OpSharding &found) {
+    SmallVector<unsigned> pending;
+    for (auto [number, type] : llvm::enumerate(op->getOperandTypes())) {
+      ShardingAttr sharding = getSharding(type);
+      if (sharding && llvm::is_contained(sharding.getUnreduced(), axis)) {
+        pending.push_back(unsigned(number));
+      }
+    }
+    if (!pending.empty()) {
+      std::string operands = pending.size() == 1 ? std::to_string(pending[0]) : "all";
+      SmallVector<Attribute> axes;
+      if (ArrayAttr known = found.terms[operands]) {
+        llvm::append_range(axes, known);
+      }
+      axes.push_back(axis);
+      found.terms[operands] = ArrayAttr::get(op->getContext(), axes);
+    }
+  }
+
+  void addFacts(ShardableOpInterface op, std::vector<Fact> &facts, std::vector<Fact> &unnamed) {
+    OpSharding sharding = shardingOf(op);
+    FactorRule rule = op.getFactorRule();
+    std::string part = names.partOf(op).str(), full = names.nameOf(op).str();
+    std::string kind = full.substr(0, full.rfind('/') + 1) + "*";
+    Fact fact{{full}, {"*", kind, full}, "", {}, std::nullopt};
+    if (!part.empty()) {
+      std::vector<std::string> patterns = patternsOf(part);
+      fact.names.push_back(part);
+      fact.patterns.insert(fact.patterns.begin() + 1, patterns.begin() + 1, patterns.end());
+    }
+    std::set<std::string> taken;
+    for (auto [number, factor] : llvm::enumerate(rule.factors)) {
+      if (factor.kind == FactorKind::MustReplicate) {
+        continue;
+      }
+      std::string name = nameOf(op, rule, unsigned(number));
+      bool isNamed = !name.empty() && taken.insert(name).second;
+      fact.dimension = isNamed ? name : "factor" + std::to_string(number);
+      fact.axes = toNames(sharding.factors[number]);
+      (isNamed ? facts : unnamed).push_back(fact);
+    }
+    if (!sharding.mayHaveTerms) {
+      return;
+    }
+    fact.dimension = "terms";
+    auto all = sharding.terms.find("all");
+    fact.axes = all == sharding.terms.end() ? Axes() : toNames(all->second);
+    facts.push_back(fact);
+    fact.byDefault = Axes();
+    for (unsigned number = 0; number < op->getNumOperands(); ++number) {
+      auto single = sharding.terms.find(std::to_string(number));
+      fact.dimension = "terms" + std::to_string(number);
+      fact.axes = single == sharding.terms.end() ? Axes() : toNames(single->second);
+      facts.push_back(fact);
+    }
+  }
+
+  /// What a plan calls a factor; empty where it has no name for it.
+  std::string nameOf(ShardableOpInterface op, const FactorRule &rule, unsigned number) {
+    if (rule.factors[number].kind == FactorKind::Permutation) {
+      return "keys";
+    }
+    for (StringRef name : dimensions.namesOf(op, rule, number)) {
+      if (desc::isDimensionName(name)) {
+        return name.str();
+      }
+    }
+    return "";
+  }
+
+  /// What `pinsOf` has to say of `op`.
+  SmallVector<Attribute> pinsFor(ShardableOpInterface op) {
+    OpSharding sharding = shardingOf(op);
+    SmallVector<Attribute> pins;
+    for (auto [factor, axes] : llvm::zip(op.getFactorRule().factors, sharding.factors)) {
+      bool isWhole = factor.kind == FactorKind::MustReplicate;
+      pins.push_back(isWhole ? Attribute(UnitAttr::get(op->getContext())) : axes);
+    }
+    if (sharding.mayHaveTerms) {
+      SmallVector<NamedAttribute> terms;
+      for (auto &[operands, axes] : sharding.terms) {
+        terms.emplace_back(StringAttr::get(op->getContext(), operands), axes);
+      }
+      pins.push_back(DictionaryAttr::get(op->getContext(), terms));
+    }
+    return pins;
+  }
+
+  /// By the numbers of its factors, which nothing else goes by.
+  void pinWholly(ShardableOpInterface op) {
+    OpSharding sharding = shardingOf(op);
+    std::string name = names.nameOf(op).str();
+    for (auto [number, axes] : llvm::enumerate(sharding.factors)) {
+      plan.shardings.push_back({name, "factor" + std::to_string(number), toNames(axes), {}});
+    }
+  }
+
+  ModuleOp module;
+  MeshAttr mesh;
+  OpNames names;
+  Dimensions dimensions;
+  desc::PlanSpec plan;
+};
+
+} // namespace
+
+desc::PlanSpec weft::writePlan(ModuleOp module) { return PlanWriter(module).run(); }

@@ -1,0 +1,176 @@
+//===- PlanCommand.cpp - how a model is best split on a machine -----------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Commands.h"
+#include "Compilation.h"
+#include "OutputFile.h"
+#include "PlanReport.h"
+
+#include "core/Text.h"
+#include "weft/Planner/ReviewPlan.h"
+
+#include "llvm/Support/Regex.h"
+
+using namespace weft;
+
+namespace {
+
+struct PlanOptions {
+  CompileOptions compile;
+  bool alone = false;
+};
+
+CommandLine declare(PlanOptions &options) {
+  CompileOptions &compile = options.compile;
+  CommandLine line("weft plan MODEL --machine FILE [options]",
+                   "Says how MODEL is best split on a machine that need not be there: what that is "
+                   "called, the\npredicted time of a step and the memory of a rank, and what known "
+                   "strategies lose to it.\nIf nothing that was found fits into memory, the exit "
+                   "status is 1.");
+  line.addPositional("MODEL", compile.input);
+  line.addText("--machine", "FILE", "the machine to plan for", compile.machine);
+  line.addNumber("--nodes", "N", "as if the machine had N nodes (default: as its file says)", 1,
+                 65536, compile.nodes);
+  line.addText("--recipe", "FILE",
+               "how the model is trained (default: AdamW with clipping, in bf16 where the\n"
+               "machine has it, else in float32)",
+               compile.recipe);
+  line.addNumber("--seq-len", "N", "tokens of a sequence (default: as the recipe says)", 1, 1 << 24,
+                 compile.sequenceLength);
+  line.addNumber("--global-batch", "N",
+                 "sequences or images of a step, over all ranks (default: as the recipe says)", 1,
+                 1 << 28, compile.globalBatch);
+  line.addText("--mesh", "AXES", "the ranks, as in dp=2,tp=4 (default: one rank)", compile.mesh);
+  line.addList("--pin", "NAME=VALUE",
+               "the ranks, split by a known strategy, as of 'weft compile' (may repeat)",
+               compile.pins);
+  line.addText("--plan", "FILE", "split as this plan says", compile.plan);
+  line.addSwitch("--alone", "do not search for what known strategies take", options.alone);
+  line.addText("--output", "FILE", "write the plan into FILE, for 'weft compile --plan'",
+               compile.output);
+  line.addSwitch("-v", "print phases and their times, which a terminal gets anyway",
+                 compile.verbose);
+  return line;
+}
+
+llvm::Error check(const CompileOptions &options) {
+  if (options.machine.empty()) {
+    return makeError("expected --machine FILE");
+  }
+  if (options.recipe.empty() && options.globalBatch == 0) {
+    return makeError("expected --recipe FILE, or --global-batch N");
+  }
+  if (!options.plan.empty() + !options.pins.empty() + !options.mesh.empty() > 1) {
+    return makeError("expected one of --plan, --pin and --mesh, got several");
+  }
+  return llvm::Error::success();
+}
+
+/// The same machine with the most memory that a description may have.
+desc::MachineSpec withoutMemoryLimit(const desc::MachineSpec &machine) {
+  std::string text =
+      llvm::Regex("memory_bytes: *[0-9]+").sub("memory_bytes: 1125899906842624", machine.text);
+  desc::Result<desc::MachineSpec> roomy = desc::parseMachine(text);
+  return roomy ? *roomy : machine;
+}
+
+/// Where a strategy does not fit, what it would take is told as well: so it is looked for without a
+/// limit.
+Rival priceRival(const CompileOptions &options, Descriptions descriptions,
+                 const desc::Strategy &strategy) {
+  Rival rival{strategy.name, "", {}};
+  descriptions.plan = strategy.plan;
+  planner::PlanReview review = planner::reviewPlan(*descriptions.model, descriptions.recipe,
+                                                   descriptions.machine, descriptions.plan);
+  if (!review.errors.empty()) {
+    rival.illegal = review.errors.front().message;
+    return rival;
+  }
+  double room = double(descriptions.machine.device.memoryBytes);
+  descriptions.machine = withoutMemoryLimit(descriptions.machine);
+  CompileOptions shorter = options;
+  shorter.stopAfter = Phase::Plan;
+  Compilation compilation(shorter, descriptions);
+  if (failed(compilation.begin()) || failed(compilation.runPhases())) {
+    rival.illegal = "see above";
+    return rival;
+  }
+  rival.search = compilation.getPlanFacts().search;
+  rival.search.fits = rival.search.bytes <= room;
+  return rival;
+}
+
+/// What needs the memory of the smallest plan that was found.
+llvm::Error refuse(const PlanFacts &facts, const rt::Program &program,
+                   const desc::MachineSpec &machine) {
+  std::string least = rt::bytesText(program.arenaBytes);
+  return makeError(
+      "nothing that was found fits into the " +
+      rt::bytesText(uint64_t(machine.device.memoryBytes)) + " of a device '" + machine.device.name +
+      "': the " +
+      (facts.search.fits ? "fastest plan whose variables and saved values fit" : "smallest plan") +
+      " needs " + least +
+      ", as above; split it over more ranks, or make the batch "
+      "smaller");
+}
+
+llvm::Error plan(PlanOptions &options) {
+  CompileOptions &compile = options.compile;
+  if (llvm::Error error = check(compile)) {
+    return error;
+  }
+  compile.command = "plan";
+  compile.isPlanning = true;
+  compile.stopAfter = Phase::Schedule;
+  std::optional<OutputFile> file;
+  if (!compile.output.empty()) {
+    auto created = OutputFile::create(compile.output);
+    if (!created) {
+      return created.takeError();
+    }
+    file.emplace(std::move(*created));
+  }
+  std::optional<Descriptions> descriptions = readDescriptions(compile);
+  if (!descriptions) {
+    return makeSilentError();
+  }
+  Compilation compilation(compile, *descriptions);
+  if (failed(compilation.begin()) || failed(compilation.runPhases())) {
+    return makeSilentError();
+  }
+  const PlanFacts &facts = compilation.getPlanFacts();
+  const rt::Program &program = compilation.getProgram();
+  printPlanReport(llvm::outs(), facts, program, *descriptions);
+  // What is told first is seen first, also where others take a while or errors follow.
+  llvm::outs().flush();
+  if (!options.alone) {
+    std::vector<Rival> rivals;
+    for (const desc::Strategy &strategy : desc::knownStrategies(facts.plan)) {
+      rivals.push_back(priceRival(compile, *descriptions, strategy));
+    }
+    printRivals(llvm::outs(), facts, rivals, descriptions->machine);
+    llvm::outs().flush();
+  }
+  if (!fits(program, descriptions->machine)) {
+    return refuse(facts, program, descriptions->machine);
+  }
+  if (!file) {
+    return llvm::Error::success();
+  }
+  if (llvm::Error error = file->write(program.planText)) {
+    return error;
+  }
+  return file->commit();
+}
+
+} // namespace
+
+int weft::planCommand(llvm::ArrayRef<const char *> arguments) {
+  PlanOptions options;
+  CommandLine line = declare(options);
+  return line.run("plan", arguments, [&] { return plan(options); });
+}
