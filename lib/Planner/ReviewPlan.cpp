@@ -54,6 +54,7 @@ public:
     checkRanks();
     checkPieces();
     checkBatch();
+    checkAccumulation();
     checkMemory();
     warnOfNodes();
     return std::move(result);
@@ -73,7 +74,8 @@ private:
   /// Of the plan's file also the field is said; a pin is named by itself.
   static Diagnostic diagnostic(const Location &location, const std::string &rule,
                                std::string message) {
-    const char *field = rule == "legal_r1" ? "dimension"
+    const char *field = rule == "legal_r1"   ? "dimension"
+                        : rule == "legal_r9" ? "accumulation"
                         : rule == "legal_r2" || rule == "legal_r5" || rule == "legal_r8" ? "axes"
                                                                                          : "mesh";
     return {location, location.line > 0 ? field : "", rule, std::move(message)};
@@ -85,6 +87,8 @@ private:
   void checkRanks();
   void checkPieces();
   void checkBatch();
+  void checkAccumulation();
+  void checkWholeBatch(int64_t samples);
   void checkMemory();
   void warnOfNodes();
   /// One sum over `axes` of what a layer's ranks each have a term of, in seconds.
@@ -207,6 +211,58 @@ void Review::checkBatch() {
         "a batch of " + text(recipe.globalBatch) + " samples is not " +
             (axes.empty() ? "" : product(axes) + " * ") + "micro-batch " + text(micro) +
             " * accumulation " + text(*request.accumulation) + ", use " + choice(fitting));
+}
+
+/// legal_r9
+void Review::checkAccumulation() {
+  int64_t count = plan.accumulation;
+  std::vector<std::string> axes = batchAxes();
+  std::optional<int64_t> groups = pieces(axes);
+  if (count <= 1 || !groups || recipe.globalBatch % *groups != 0) {
+    return;
+  }
+  int64_t each = recipe.globalBatch / *groups;
+  if (each % count == 0) {
+    return checkWholeBatch(recipe.globalBatch / count);
+  }
+  std::vector<std::string> fitting;
+  for (int64_t step : {-1, 1}) { // The divisors next to it.
+    int64_t near = std::clamp(count, int64_t(1), each);
+    while (near >= 1 && near <= each && each % near != 0) {
+      near += step;
+    }
+    if (near >= 1 && near <= each && (fitting.empty() || fitting.front() != text(near))) {
+      fitting.push_back(text(near));
+    }
+  }
+  error(plan.accumulationLocation, "legal_r9",
+        "a batch of " + text(recipe.globalBatch) + " samples does not divide into " +
+            (axes.empty() ? "" : product(axes) + " * ") + text(count) + " micro-batches, use " +
+            choice(fitting));
+}
+
+/// legal_r9, of what is said of all samples of a batch together, where one micro-batch has
+/// `samples`. Of a graph it is known once it was read.
+void Review::checkWholeBatch(int64_t samples) {
+  auto refuse = [&](const std::string &field, const std::string &use) {
+    error(plan.accumulationLocation, "legal_r9",
+          "a micro-batch of " + text(samples) + " samples does not know what " + field +
+              " needs of the whole batch, use an accumulation of 1" + use);
+  };
+  const RoutingSpec &routing = recipe.routing;
+  if (routing.loadBalanceLoss > 0 && routing.loadBalanceGroup == RoutingGroup::GlobalBatch) {
+    refuse("routing.load_balance_group: GLOBAL_BATCH", " or a load_balance_group of SEQUENCE");
+  }
+  if (routing.capacityFactor && routing.capacityGroup == RoutingGroup::GlobalBatch) {
+    refuse("routing.capacity_group: GLOBAL_BATCH", " or a capacity_group of SEQUENCE");
+  }
+  if (recipe.fp8) {
+    refuse("fp8, one scale for each tensor,", "");
+  }
+  if (model.graph && model.graph->batchNormGroup > 0 &&
+      samples % model.graph->batchNormGroup != 0) {
+    refuse("graph.batch_norm_group: " + text(model.graph->batchNormGroup), "");
+  }
 }
 
 /// legal_r7: even where all of it is cut over all ranks. A graph's parameters are in its file.

@@ -100,7 +100,7 @@ bool Dataset::readRow(uint64_t sample, const InputPiece &piece, char *out,
 bool Sampler::fill(int64_t number, int64_t batch, const InputPiece &piece, char *out,
                    std::string &error) const {
   for (int64_t row = 0; row < piece.shape[0]; ++row) {
-    uint64_t sample = sampleAt(uint64_t(number * batch + piece.offset[0] + row));
+    uint64_t sample = sampleAt(uint64_t(number * batch + piece.sampleOf(row)));
     if (!source->readRow(sample, piece, out + size_t(row) * piece.rowBytes(), error)) {
       return false;
     }

@@ -31,13 +31,17 @@ enum class DataField : uint8_t { Tokens, Targets, Images, Labels };
 std::optional<DataField> dataField(std::string_view name);
 
 /// A rank's part of an input: `shape` elements from `offset` on in each dimension, the first of
-/// which is the batch.
+/// which is the batch. Of a batch in micro-batches a rank has `run` rows of each, and those of the
+/// next lie `stride` rows on.
 struct InputPiece {
   DataField field = DataField::Tokens;
   ElementType type = ElementType::I32;
   std::vector<int64_t> shape, offset;
+  int64_t run = 0, stride = 0;
 
   bool operator==(const InputPiece &) const = default;
+  /// Where in the batch a row of the piece stands.
+  int64_t sampleOf(int64_t row) const;
   /// Bytes of one row.
   size_t rowBytes() const;
   size_t bytes() const;

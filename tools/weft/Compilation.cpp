@@ -175,6 +175,10 @@ LogicalResult Compilation::checkModule() {
   if (!mesh) {
     return success();
   }
+  if (sizes.sequence != 0 && sizes.microBatches != descriptions.plan.accumulation) {
+    return fail("'" + options.input + "' has " + llvm::Twine(sizes.microBatches) +
+                " micro-batches, but the plan says " + llvm::Twine(descriptions.plan.accumulation));
+  }
   llvm::SmallVector<StringAttr> names;
   llvm::SmallVector<int64_t> axisSizes;
   for (const desc::AxisSpec &axis : descriptions.plan.mesh) {
@@ -203,6 +207,7 @@ LogicalResult Compilation::runPasses(Phase phase) {
   pipelineOptions.plan = planText;
   pipelineOptions.machine = descriptions.machine.text;
   pipelineOptions.batch = descriptions.recipe.globalBatch;
+  pipelineOptions.accumulation = descriptions.plan.accumulation;
   const desc::RecipeSpec &recipe = descriptions.recipe;
   pipelineOptions.narrowReductions =
       recipe.precision == desc::Precision::BF16 && recipe.reduction == desc::Precision::BF16;
@@ -240,6 +245,7 @@ LogicalResult Compilation::makeProgram() {
   info.planText = planText;
   info.planHash = desc::hashPlan(descriptions.plan);
   info.globalBatch = recipe.globalBatch;
+  info.microBatches = descriptions.plan.accumulation;
   info.sequenceLength = recipe.sequenceLength;
   info.vocabulary = classes > 0 ? classes : sizesOf(*module).vocabulary;
   info.defaultSteps = recipe.steps;

@@ -98,7 +98,8 @@ const Case cases[] = {
      "F32\n"},
     {"legal_r1",
      [](Scene &scene) { scene.plan.shardings.push_back({"*", "positions", {"a"}, {}}); },
-     "legal_r1: the model has no dimension 'positions', only batch, sequence, keys, kv_heads, group, "
+     "legal_r1: the model has no dimension 'positions', only batch, sequence, keys, kv_heads, "
+     "group, "
      "head, ffn, vocab, hidden\n"},
     {"legal_r1", [](Scene &scene) { scene.plan.shardings.push_back({"*", "experts", {"b"}, {}}); },
      "legal_r1: the model has no dimension 'experts', only batch, sequence, keys, kv_heads, group, "
@@ -190,6 +191,43 @@ TEST(ReviewPlan, SuggestsOnlyLegalSizes) {
                                           "legal_r7: plan: parameters and optimizer states need at "
                                           "least 0.00197 GB on each of 1 rank, device core has "
                                           "0.00105 GB, use at least 2 ranks\n");
+}
+
+TEST(ReviewPlan, SaysWhatAMicroBatchDoesNotKnow) {
+  const std::string begin = "legal_r9: p:9:15: accumulation: ";
+  auto with = [](int64_t accumulation, const std::function<void(Scene &)> &change) {
+    Scene scene;
+    std::string text = std::string(planText) + "accumulation: " + std::to_string(accumulation);
+    scene.plan = *desc::parsePlan(text, "p");
+    change(scene);
+    return lines(scene.review().errors);
+  };
+  auto nothing = [](Scene &) {};
+  EXPECT_EQ(with(1, nothing) + with(3, nothing) + with(6, nothing), "");
+  EXPECT_EQ(with(4, nothing), begin + "a batch of 24 samples does not divide into a=4 * 4 "
+                                      "micro-batches, use 3 or 6\n");
+  EXPECT_EQ(with(7, nothing), begin + "a batch of 24 samples does not divide into a=4 * 7 "
+                                      "micro-batches, use 6\n");
+  std::string whole = begin + "a micro-batch of 8 samples does not know what ";
+  EXPECT_EQ(with(3, [](Scene &scene) { scene.recipe.routing.capacityFactor = 1; }), "");
+  EXPECT_EQ(with(3,
+                 [](Scene &scene) {
+                   scene.recipe.routing.capacityFactor = 1;
+                   scene.recipe.routing.capacityGroup = desc::RoutingGroup::GlobalBatch;
+                 }),
+            whole + "routing.capacity_group: GLOBAL_BATCH needs of the whole batch, use an "
+                    "accumulation of 1 or a capacity_group of SEQUENCE\n");
+  EXPECT_EQ(with(3, [](Scene &scene) { scene.recipe.routing.loadBalanceLoss = 0.1; }),
+            whole + "routing.load_balance_group: GLOBAL_BATCH needs of the whole batch, use an "
+                    "accumulation of 1 or a load_balance_group of SEQUENCE\n");
+  EXPECT_EQ(with(3, [](Scene &scene) { scene.recipe.fp8.emplace(); }),
+            whole + "fp8, one scale for each tensor, needs of the whole batch, use an "
+                    "accumulation of 1\n");
+  auto group = [](int64_t samples) {
+    return [samples](Scene &scene) { scene.model.graph.emplace().batchNormGroup = samples; };
+  };
+  EXPECT_EQ(with(3, group(3)).find("legal_r9") != std::string::npos, true);
+  EXPECT_EQ(with(3, group(4)).find("legal_r9"), std::string::npos);
 }
 
 TEST(ReviewPlan, SuggestsTheNearestMicroBatches) {

@@ -27,6 +27,8 @@ struct PipelineOptions {
   std::string machine;
   /// Sequences in the global batch.
   int64_t batch = 1;
+  /// Micro-batches that it is taken in; divides the batch.
+  int64_t accumulation = 1;
   /// Whether ranks exchange bf16 where they add up float32.
   bool narrowReductions = false;
   /// A mistake to plant after Partition, to see whether a test can tell.

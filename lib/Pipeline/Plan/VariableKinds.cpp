@@ -22,12 +22,12 @@ using namespace mlir;
 namespace weft {
 namespace {
 
-/// Where the variables of a function go and come from.
+/// Where the variables of functions go and come from.
 class VariablePlaces {
 public:
-  explicit VariablePlaces(func::FuncOp function) {
-    for (auto [number, op] : llvm::enumerate(function.getOps())) {
-      numbers[&op] = number;
+  void add(func::FuncOp function) {
+    for (Operation &op : function.getOps()) {
+      numbers.try_emplace(&op, numbers.size());
     }
     for (auto read : function.getOps<ReadOp>()) {
       for (OpOperand &use : read.getOutput().getUses()) {
@@ -41,7 +41,7 @@ public:
     }
   }
 
-  /// Empty for a variable that the function neither reads nor assigns.
+  /// Empty for a variable that no function reads or assigns.
   std::string of(VariableOp variable) {
     std::vector<std::string> &places = found[variable.getSymName()];
     llvm::sort(places);
@@ -63,8 +63,13 @@ private:
 
 } // namespace
 
-LogicalResult ShardingProblem::declareVariables(func::FuncOp root) {
-  VariablePlaces places(root);
+LogicalResult ShardingProblem::declareVariables() {
+  VariablePlaces places;
+  for (auto function : module.getOps<func::FuncOp>()) {
+    if (calls.contains(function)) {
+      places.add(function);
+    }
+  }
   for (auto variable : module.getOps<VariableOp>()) {
     std::string uses = places.of(variable);
     if (uses.empty()) {

@@ -71,8 +71,11 @@ struct VerifyPlanPass : impl::VerifyPlanPassBase<VerifyPlanPass> {
 
 } // namespace
 
-void buildPlanPipeline(OpPassManager &manager, const ApplyPlanPassOptions &plan,
-                       const SearchShardingsPassOptions &search) {
+void buildPlanPipeline(OpPassManager &manager, const AccumulateMicroBatchesPassOptions &parts,
+                       const ApplyPlanPassOptions &plan, const SearchShardingsPassOptions &search) {
+  // First, while `?` still tells the batch from other dimensions: what follows sees one
+  // micro-batch.
+  manager.addPass(createAccumulateMicroBatchesPass(parts));
   manager.addPass(createApplyPlanPass(plan));
   // What the plan leaves open is decided by cost.
   manager.addPass(createSearchShardingsPass(search));

@@ -27,8 +27,8 @@ MeshAttr getMesh(mlir::Operation *op);
 #include "weft/Pipeline/Plan/Passes.h.inc"
 
 /// The passes of the phase, in order.
-void buildPlanPipeline(mlir::OpPassManager &manager, const ApplyPlanPassOptions &plan,
-                       const SearchShardingsPassOptions &search);
+void buildPlanPipeline(mlir::OpPassManager &manager, const AccumulateMicroBatchesPassOptions &parts,
+                       const ApplyPlanPassOptions &plan, const SearchShardingsPassOptions &search);
 
 } // namespace weft
 

@@ -167,6 +167,10 @@ void AttentionOp::setPosition(ValueRange offsets, ArrayRef<int64_t> globalSizes)
   setGlobalShape(globalSizes);
 }
 
+Position AttentionOp::getPosition() {
+  return {getOffsets(), getGlobalShape().value_or(ArrayRef<int64_t>())};
+}
+
 ArrayAttr AttentionOp::getPermutedAxes() { return getAxesAttr(); }
 
 MeshAttr AttentionOp::getPermutedMesh() { return getMeshAttr(); }
@@ -258,6 +262,10 @@ SmallVector<unsigned> AttentionGradOp::getPositionFactors() { return attentionPo
 void AttentionGradOp::setPosition(ValueRange offsets, ArrayRef<int64_t> globalSizes) {
   getOffsetsMutable().assign(offsets);
   setGlobalShape(globalSizes);
+}
+
+Position AttentionGradOp::getPosition() {
+  return {getOffsets(), getGlobalShape().value_or(ArrayRef<int64_t>())};
 }
 
 ArrayAttr AttentionGradOp::getPermutedAxes() { return getAxesAttr(); }

@@ -50,6 +50,8 @@ void EmbeddingOp::setPosition(ValueRange offsets, ArrayRef<int64_t>) {
   getOffsetMutable().assign(offsets);
 }
 
+Position EmbeddingOp::getPosition() { return {OperandRange(getOffsetMutable()), {}}; }
+
 LogicalResult EmbeddingOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
                                          SmallVectorImpl<Value> &operandGradients) {
   Type wide = wideTypeOf(getElementTypeOrSelf(resultGradients[0]));
@@ -83,6 +85,8 @@ void EmbeddingGradOp::setPosition(ValueRange offsets, ArrayRef<int64_t>) {
   getOffsetMutable().assign(offsets);
 }
 
+Position EmbeddingGradOp::getPosition() { return {OperandRange(getOffsetMutable()), {}}; }
+
 //===----------------------------------------------------------------------===//
 // Cross-entropy
 //===----------------------------------------------------------------------===//
@@ -108,6 +112,8 @@ SmallVector<unsigned> CrossEntropyOp::getPositionFactors() {
 void CrossEntropyOp::setPosition(ValueRange offsets, ArrayRef<int64_t>) {
   getOffsetMutable().assign(offsets);
 }
+
+Position CrossEntropyOp::getPosition() { return {OperandRange(getOffsetMutable()), {}}; }
 
 LogicalResult CrossEntropyOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
                                             SmallVectorImpl<Value> &operandGradients) {
@@ -145,3 +151,5 @@ SmallVector<unsigned> CrossEntropyGradOp::getPositionFactors() {
 void CrossEntropyGradOp::setPosition(ValueRange offsets, ArrayRef<int64_t>) {
   getOffsetMutable().assign(offsets);
 }
+
+Position CrossEntropyGradOp::getPosition() { return {OperandRange(getOffsetMutable()), {}}; }

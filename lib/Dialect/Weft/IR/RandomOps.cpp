@@ -34,6 +34,8 @@ void IotaOp::setPosition(ValueRange offsets, ArrayRef<int64_t>) {
   getOffsetMutable().assign(offsets);
 }
 
+Position IotaOp::getPosition() { return {OperandRange(getOffsetMutable()), {}}; }
+
 //===----------------------------------------------------------------------===//
 // Fill
 //===----------------------------------------------------------------------===//
@@ -66,6 +68,10 @@ SmallVector<unsigned> FillOp::getPositionFactors() {
 void FillOp::setPosition(ValueRange offsets, ArrayRef<int64_t> globalSizes) {
   getOffsetsMutable().assign(offsets);
   setGlobalShape(globalSizes);
+}
+
+Position FillOp::getPosition() {
+  return {getOffsets(), getGlobalShape().value_or(ArrayRef<int64_t>())};
 }
 
 //===----------------------------------------------------------------------===//
@@ -101,6 +107,10 @@ SmallVector<unsigned> DropoutOp::getPositionFactors() { return allDims(getInput(
 void DropoutOp::setPosition(ValueRange offsets, ArrayRef<int64_t> globalSizes) {
   getOffsetsMutable().assign(offsets);
   setGlobalShape(globalSizes);
+}
+
+Position DropoutOp::getPosition() {
+  return {getOffsets(), getGlobalShape().value_or(ArrayRef<int64_t>())};
 }
 
 LogicalResult DropoutOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,

@@ -24,9 +24,9 @@ def Weft_Additive
 def Weft_Permutation : DeclareOpInterfaceMethods<Weft_PermutationOpInterface>;
 /// Overrides for ops whose results depend on where their piece lies.
 def Weft_Positional : DeclareOpInterfaceMethods<Weft_ShardableOpInterface,
-    ["getPositionFactors", "setPosition", "getCost"]>;
+    ["getPositionFactors", "setPosition", "getPosition", "getCost"]>;
 def Weft_AdditivePositional : DeclareOpInterfaceMethods<Weft_ShardableOpInterface,
-    ["isAdditiveIn", "getPositionFactors", "setPosition", "getCost"]>;
+    ["isAdditiveIn", "getPositionFactors", "setPosition", "getPosition", "getCost"]>;
 
 /// A wide type is what values of a float type are computed in: f32 for bf16, else the type itself.
 def Weft_Float : AnyTypeOf<[F32, F64, BF16]>;
