@@ -46,6 +46,13 @@ HOME_MESHES = ["dp=2,zero=0", "dp=4,zero=1", "dp=4,zero=2", "dp=4,zero=3", "dp=2
 EXPERT_MESHES = ("dp=2", "tp=2", "dp=2,tp=2", "ep=2", "dp=2,ep=2", "ep=2,tp=2", "ep=8",
                  "dp=2,ep=2,zero=3", "ep=2,cp=2:ring", "ep=2,tp=2,sp=true")
 
+# In micro-batches: of samples that dropout numbers, with sums that are pending, cut or whole.
+PART_MESHES = ("accumulation=4", "dp=2,accumulation=2", "tp=2,accumulation=2", "cp=2,accumulation=8",
+               "dp=2,tp=2,accumulation=4", "dp=2,zero=1,accumulation=2",
+               "dp=4,zero=2,accumulation=2", "dp=2,tp=2,sp=true,zero=3,accumulation=2")
+EXPERT_PART_MESHES = ("accumulation=2", "dp=2,accumulation=4", "ep=2,accumulation=2",
+                      "dp=2,ep=2,zero=3,accumulation=2")
+
 
 def sizes_of(mesh):
     """Ranks along each of AXES."""
@@ -293,6 +300,9 @@ def default_cases():
     # One case of GPT-2 and one of Llama over every mesh; float32 where the two differ most.
     chosen[0] = replace(chosen[0], meshes=tuple(ALL_MESHES + SEQUENCE_MESHES + HOME_MESHES))
     chosen[3] = replace(chosen[3], meshes=tuple(ALL_MESHES + ["cp=8", "cp=8:ring"]))
+    for number, meshes in ((0, PART_MESHES), (2, PART_MESHES), (6, EXPERT_PART_MESHES),
+                           (7, EXPERT_PART_MESHES)):
+        chosen[number] = replace(chosen[number], meshes=tuple(chosen[number].meshes) + meshes)
     # One with a window.
     chosen[4] = replace(chosen[4], meshes=chosen[4].meshes + ("cp=4:ring", "cp=2:ring,tp=4"))
     return chosen + [replace(case, precision="F32", meshes=("dp=2,tp=2",))
@@ -312,6 +322,7 @@ def bf16_cases():
     All with AdamW. The SGD above goes so fast that its loss rises in between, by a tenth at step 11
     of the llama case; there what rounding changes grows a hundredfold, on one rank as on several,
     and which runs are thrown far is chance."""
-    chosen = [Case("gpt2", "adamw", True, True, "BF16", tuple(ALL_MESHES)),
+    chosen = [Case("gpt2", "adamw", True, True, "BF16",
+                   (*ALL_MESHES, "dp=2,zero=1,accumulation=2")),
               Case("llama", "adamw", False, False, "BF16", tuple(ALL_MESHES + SEQUENCE_MESHES))]
     return chosen + [replace(chosen[1], reduction="BF16", meshes=("dp=2", "tp=2", "dp=2,tp=2"))]

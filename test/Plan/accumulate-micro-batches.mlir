@@ -132,3 +132,31 @@ func.func @step() {
   weft.observe "loss", %0 : tensor<f64>
   return
 }
+
+// -----
+
+// What a function takes but does not use, as the gradient of a result that no loss depends on, need
+// be known to no micro-batch.
+
+weft.variable input @x ["batch", "hidden"] : tensor<?x4xf64>
+func.func private @layer(%x: tensor<?x4xf64>, %unused: tensor<f64>) -> tensor<f64> {
+  %0 = weft.contract "bk->"(%x) : (tensor<?x4xf64>) -> tensor<f64>
+  return %0 : tensor<f64>
+}
+
+// CHECK-LABEL: func.func private @step_micro_batch
+// CHECK:         %[[SUM:.*]] = weft.contract "bk->"
+// CHECK:         %[[ROOT:.*]] = weft.map ins(%[[SUM]]
+// CHECK:         weft.call @layer(%{{.*}}, %[[ROOT]])
+func.func @step() {
+  %x = weft.read @x : tensor<?x4xf64>
+  %0 = weft.contract "bk->"(%x) : (tensor<?x4xf64>) -> tensor<f64>
+  %1 = weft.map ins(%0 : tensor<f64>) maps [affine_map<() -> ()>] -> tensor<f64> {
+  ^bb0(%a: f64):
+    %b = math.sqrt %a : f64
+    weft.yield %b : f64
+  }
+  %2 = weft.call @layer(%x, %1) label "layer" : (tensor<?x4xf64>, tensor<f64>) -> tensor<f64>
+  weft.observe "loss", %2 : tensor<f64>
+  return
+}

@@ -101,6 +101,11 @@ LogicalResult Compilation::begin() {
 }
 
 LogicalResult Compilation::import() {
+  if (options.import.observesLogits && descriptions.plan.accumulation > 1) {
+    return fail(
+        "--observe-logits gives those of a whole batch, expected an accumulation of 1, got " +
+        llvm::Twine(descriptions.plan.accumulation));
+  }
   if (!descriptions.graph) {
     module = importModel(context, *descriptions.model, descriptions.recipe, options.import);
     return success();

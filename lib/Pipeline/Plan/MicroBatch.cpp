@@ -13,7 +13,7 @@
 
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/DenseSet.h"
 
 using namespace mlir;
 
@@ -135,7 +135,7 @@ private:
   const BatchRoles &roles;
   int64_t count;
   SumFunctions &sums;
-  llvm::SetVector<Operation *> members;
+  llvm::DenseSet<Operation *> members;
   /// What members give to others, and the types of the sums of that.
   SmallVector<Value> given;
   SmallVector<Type> types;
@@ -164,10 +164,11 @@ bool MicroBatchBuilder::joinsSums(Operation *op) const {
 }
 
 void MicroBatchBuilder::findSums() {
-  for (Operation *op : members) {
-    for (Value result : op->getResults()) {
-      if (llvm::any_of(result.getUsers(),
-                       [&](Operation *user) { return !members.contains(user); })) {
+  for (Operation &op : root.getOps()) {
+    for (Value result : op.getResults()) {
+      if (members.contains(&op) && llvm::any_of(result.getUsers(), [&](Operation *user) {
+            return !members.contains(user);
+          })) {
         given.push_back(result);
         types.push_back(SumFunctions::typeOf(result));
       }
@@ -190,17 +191,20 @@ void MicroBatchBuilder::buildFunction() {
   auto builder = OpBuilder::atBlockEnd(body);
   IRMapping copies;
   SmallVector<Value> ends(types.size());
-  for (Operation *op : members) {
-    for (OpOperand &operand : op->getOpOperands()) {
+  for (Operation &op : llvm::make_early_inc_range(root.getOps())) {
+    if (!members.contains(&op)) {
+      continue;
+    }
+    for (OpOperand &operand : op.getOpOperands()) {
       Operation *definition = operand.get().getDefiningOp();
       if (definition->getBlock() != body) {
         copyFree(operand.get(), builder, copies);
-        operand.set(copies.lookup(operand.get()));
+        operand.set(copies.lookupOrDefault(operand.get()));
       }
     }
-    op->moveBefore(body, body->end());
+    op.moveBefore(body, body->end());
     for (auto [place, value] : llvm::enumerate(given)) {
-      if (value.getDefiningOp() == op) {
+      if (value.getDefiningOp() == &op) {
         ends[place] = sums.createNext(builder, body->getArgument(unsigned(place) + 1), value);
       }
     }
@@ -208,12 +212,14 @@ void MicroBatchBuilder::buildFunction() {
   func::ReturnOp::create(builder, root.getLoc(), ends);
 }
 
-/// Copies what `value` is made of, which does not depend on samples but for inputs.
+/// Copies what `value` is made of, so far as it does not depend on samples but for inputs. What
+/// does, members have no use for, as BatchRoles knows: such as the zero gradient of a sum, of its
+/// shape.
 void MicroBatchBuilder::copyFree(Value value, OpBuilder &builder, IRMapping &copies) {
-  if (copies.contains(value)) {
+  Operation *definition = value.getDefiningOp();
+  if (copies.contains(value) || definition->getParentOp() == function) {
     return;
   }
-  Operation *definition = value.getDefiningOp();
   if (auto read = dyn_cast<ReadOp>(definition)) {
     return copyRead(read, builder, copies);
   }
@@ -357,7 +363,7 @@ private:
 
   ModuleOp module;
   SymbolTable symbols;
-  llvm::SetVector<Operation *> microBatches;
+  llvm::DenseSet<Operation *> microBatches;
   llvm::DenseMap<Operation *, bool> needing;
 };
 
