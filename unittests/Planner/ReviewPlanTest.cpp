@@ -194,7 +194,7 @@ TEST(ReviewPlan, SuggestsOnlyLegalSizes) {
 }
 
 TEST(ReviewPlan, SaysWhatAMicroBatchDoesNotKnow) {
-  const std::string begin = "legal_r9: p:9:15: accumulation: ";
+  const std::string begin = "legal_r9: p:9:1: accumulation: ";
   auto with = [](int64_t accumulation, const std::function<void(Scene &)> &change) {
     Scene scene;
     std::string text = std::string(planText) + "accumulation: " + std::to_string(accumulation);
