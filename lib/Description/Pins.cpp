@@ -68,10 +68,10 @@ void applyDataParallel(PlanSpec &plan, const Value &value, const Values &) {
 }
 
 /// Lepikhin et al., GShard, arXiv 2006.16668: the batch is cut by all ranks, and tokens go to the
-/// experts by an all-to-all.
+/// experts by an all-to-all, and back by another.
 void applyExpertParallel(PlanSpec &plan, const Value &value, const Values &) {
   plan.mesh.push_back({"ep", value.number, pinned});
-  shard(plan, "*", "experts", {"ep"});
+  shard(plan, "*experts.*", "experts", {"ep"});
 }
 
 /// Liu et al., Ring attention with blockwise transformers, arXiv 2310.01889; Jacobs et al.,

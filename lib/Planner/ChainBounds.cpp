@@ -93,11 +93,20 @@ double ChainBounds::send(uint32_t node, uint32_t number, const std::vector<doubl
   std::vector<double> &message = messageTo(otherOf(edge, node), number);
   std::fill(message.begin(), message.end(), kInfinity);
   const double *seconds = (edge.a == node ? table.seconds : transposed[edge.table]).data();
-  for (double from : least) {
-    for (size_t to = 0; from < kInfinity && to < message.size(); ++to) {
-      message[to] = std::min(message[to], from + edge.times * seconds[to]);
+  auto relax = [&](size_t row) {
+    const double from = least[row], times = edge.times, *ofRow = seconds + row * message.size();
+    for (size_t to = 0; to < message.size(); ++to) {
+      message[to] = std::min(message[to], from + times * ofRow[to]);
     }
-    seconds += message.size();
+  };
+  // From where another way is as short, no way leads on that the other does not.
+  size_t first = size_t(std::min_element(least.begin(), least.end()) - least.begin());
+  relax(first);
+  for (size_t row = 0; row < least.size(); ++row) {
+    if (least[row] < kInfinity && row != first &&
+        !(table.isShortest && message[row] <= least[row])) {
+      relax(row);
+    }
   }
   double off = *std::min_element(message.begin(), message.end());
   if (off < kInfinity) {

@@ -26,10 +26,11 @@ using Left = std::vector<std::vector<uint32_t>>;
 class BucketElimination {
 public:
   explicit BucketElimination(const Energies &energies)
-      : problem(energies.problem), neighbors(energies.nodes.size()) {
+      : problem(energies.problem), neighbors(energies.nodes.size()), turns(energies.nodes.size()),
+        buckets(energies.nodes.size()) {
     for (const std::vector<double> &numbers : energies.nodes) {
       std::vector<uint32_t> &options = left.emplace_back();
-      JointTable &table = tables.emplace_back(JointTable{{uint32_t(left.size() - 1)}, {}});
+      JointTable &table = own.emplace_back(JointTable{{uint32_t(left.size() - 1)}, {}});
       for (uint32_t option = 0; option < numbers.size(); ++option) {
         if (numbers[option] < kInfinity) {
           options.push_back(option);
@@ -43,31 +44,48 @@ public:
     }
   }
 
-  /// Nodes in the order of the least table, if all tables together take no more than `maxWork`.
+  /// Nodes in the order of the least table, of equal ones the first, if all tables together take no
+  /// more than `maxWork`.
   bool findOrder(size_t maxWork) {
     std::vector<std::set<uint32_t>> graph = neighbors;
-    std::vector<bool> gone(graph.size());
+    std::vector<double> sizes(graph.size());
+    std::set<std::pair<double, uint32_t>> queue;
+    for (uint32_t node = 0; node < graph.size(); ++node) {
+      sizes[node] = sizeAround(graph[node]);
+      queue.emplace(sizes[node], node);
+    }
     double work = 0;
-    while (order.size() < graph.size()) {
-      uint32_t node = cheapest(graph, gone);
-      gone[node] = true;
-      work += sizeAround(graph, node) * double(left[node].size());
+    while (!queue.empty()) {
+      auto [size, node] = *queue.begin();
+      queue.erase(queue.begin());
+      work += size * double(left[node].size());
       if (work > double(maxWork) || left[node].empty()) {
         return false;
       }
       result.width = std::max(result.width, graph[node].size());
       remove(graph, node);
+      for (uint32_t other : graph[node]) {
+        queue.erase({sizes[other], other});
+        sizes[other] = sizeAround(graph[other]);
+        queue.emplace(sizes[other], other);
+      }
       order.push_back(node);
     }
     return true;
   }
 
   Elimination run() {
-    for (const Edge &edge : problem.edges) {
-      tables.push_back(tableOf(edge));
+    for (uint32_t at = 0; at < order.size(); ++at) {
+      turns[order[at]] = at;
     }
-    for (uint32_t node : order) {
-      eliminate(node);
+    for (uint32_t node = 0; node < left.size(); ++node) {
+      bring(std::move(own[node]));
+    }
+    for (const Edge &edge : problem.edges) {
+      bring(tableOf(edge));
+    }
+    for (uint32_t at = 0; at < order.size(); ++at) {
+      bring(minimize(order[at], buckets[at]));
     }
     std::vector<uint32_t> places(order.size());
     for (size_t at = order.size(); at-- > 0;) {
@@ -93,28 +111,13 @@ private:
     return table;
   }
 
-  /// Numbers in the table that eliminating `node` leaves.
-  double sizeAround(const std::vector<std::set<uint32_t>> &graph, uint32_t node) const {
+  /// Numbers in the table that eliminating a node with these neighbours leaves.
+  double sizeAround(const std::set<uint32_t> &around) const {
     double size = 1;
-    for (uint32_t other : graph[node]) {
+    for (uint32_t other : around) {
       size *= double(options(other));
     }
     return size;
-  }
-
-  /// Of equal ones the first.
-  uint32_t cheapest(const std::vector<std::set<uint32_t>> &graph,
-                    const std::vector<bool> &gone) const {
-    uint32_t best = 0;
-    double smallest = kInfinity;
-    for (uint32_t node = 0; node < graph.size(); ++node) {
-      double size = gone[node] ? kInfinity : sizeAround(graph, node);
-      if (size < smallest) {
-        smallest = size;
-        best = node;
-      }
-    }
-    return best;
   }
 
   /// The neighbours of `node` become each other's.
@@ -129,18 +132,16 @@ private:
     }
   }
 
-  void eliminate(uint32_t node) {
-    std::vector<JointTable> bucket, others;
-    for (JointTable &table : tables) {
-      bool mentions = std::binary_search(table.scope.begin(), table.scope.end(), node);
-      (mentions ? bucket : others).push_back(std::move(table));
+  /// A table waits for the turn of the first of its nodes.
+  void bring(JointTable table) {
+    if (table.scope.empty()) {
+      return;
     }
-    tables = std::move(others);
-    JointTable message = minimize(node, bucket);
-    if (!message.scope.empty()) {
-      tables.push_back(std::move(message));
+    uint32_t first = turns[table.scope.front()];
+    for (uint32_t node : table.scope) {
+      first = std::min(first, turns[node]);
     }
-    buckets.push_back(std::move(bucket));
+    buckets[first].push_back(std::move(table));
   }
 
   double sizeOf(const std::vector<uint32_t> &scope) const {
@@ -254,9 +255,12 @@ private:
   const Problem &problem;
   Left left;
   std::vector<std::set<uint32_t>> neighbors;
-  std::vector<JointTable> tables;
+  /// What each node takes by itself.
+  std::vector<JointTable> own;
   std::vector<uint32_t> order;
-  /// What mentioned each node of `order` when its turn came.
+  /// The place of each node in `order`.
+  std::vector<uint32_t> turns;
+  /// What mentions each node of `order` when its turn comes.
   std::vector<std::vector<JointTable>> buckets;
   Elimination result;
 };

@@ -74,6 +74,25 @@ static std::string faultOf(const Problem &problem, const Edge &edge) {
                                                      : "has a number of times that is not above 0";
 }
 
+static bool hasShortestWays(const Table &table) {
+  if (table.rows != table.columns) {
+    return false;
+  }
+  auto seconds = [&](uint32_t from, uint32_t to) {
+    return table.seconds[size_t(from) * table.columns + to];
+  };
+  for (uint32_t a = 0; a < table.rows; ++a) {
+    for (uint32_t b = 0; b < table.rows; ++b) {
+      for (uint32_t c = 0; c < table.rows; ++c) {
+        if (seconds(a, c) > (seconds(a, b) + seconds(b, c)) * (1 + 1e-9)) {
+          return false;
+        }
+      }
+    }
+  }
+  return true;
+}
+
 std::vector<std::string> faultsOf(const Problem &problem) {
   std::vector<std::string> faults;
   for (const Node &node : problem.nodes) {
@@ -94,6 +113,8 @@ std::vector<std::string> faultsOf(const Problem &problem) {
         !std::all_of(table.seconds.begin(), table.seconds.end(), isLegal)) {
       faults.push_back("table '" + table.name + "': expected " + std::to_string(table.rows) +
                        " x " + std::to_string(table.columns) + " numbers of at least 0");
+    } else if (table.isShortest && !hasShortestWays(table)) {
+      faults.push_back("table '" + table.name + "': there is a shorter way by a third");
     }
   }
   for (size_t i = 0; i < problem.edges.size(); ++i) {

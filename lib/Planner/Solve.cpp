@@ -16,6 +16,13 @@ namespace weft::planner {
 
 namespace {
 
+/// Share of the gap that a pass has to close to be followed by another.
+constexpr double kWorthOfPass = 5e-3;
+
+/// Share of the limit of memory that outweighs all seconds where as little memory as possible is
+/// asked for.
+constexpr double kOutweighs = 1e-4;
+
 class Solver {
 public:
   Solver(const Problem &problem, const SolveLimits &limits)
@@ -50,41 +57,52 @@ private:
         point.choice = std::move(choice);
       }
     };
-    chains.restart();
-    point.bound = -kInfinity;
-    bool exact = false;
-    double gained = 0;
-    for (int pass = 0; pass < limits.maxPasses; ++pass) {
-      if (auto best = eliminate(energies, limits.maxWork)) {
-        take(std::move(best->choice));
-        solution.width = std::max(solution.width, best->width);
-        exact = true;
-        break;
-      }
-      double before = point.bound;
-      point.bound = chains.pass(energies, energy);
-      if (point.bound >= energy) {
-        exact = true;
-        break;
-      }
-      take(chains.decode(energies));
-      gained = gained / 2 + (point.bound - before) / 2;
-      if (pass > 3 && gained < 1e-4 * std::abs(point.bound)) {
-        break;
-      }
-    }
+    bool exact = approach(energies, point.bound, energy, take);
     if (!exact) {
       searchAround(energies, take);
     }
     point.bound = exact ? energy : std::min(point.bound, energy);
     if (energy < kInfinity) {
-      Evaluation cost = evaluate(problem, point.choice);
+      Evaluation cost = keep(point.choice);
       point.seconds = cost.seconds;
       point.bytes = cost.bytes;
-      keep(point.choice);
     }
     solution.optionsLeft = std::max(solution.optionsLeft, energies.optionsLeft());
     return point;
+  }
+
+  /// Passes messages until what is left can be eliminated, or nothing is gained any more. Returns
+  /// whether what was taken is the best.
+  template <typename Take>
+  bool approach(Energies &energies, double &bound, const double &energy, const Take &take) {
+    chains.restart();
+    bound = -kInfinity;
+    double gained = 0;
+    size_t triedWith = SIZE_MAX;
+    for (int pass = 0; pass < limits.maxPasses; ++pass) {
+      if (size_t left = energies.optionsLeft(); double(left) < 0.95 * double(triedWith)) {
+        triedWith = left;
+        if (auto best = eliminate(energies, limits.maxWork)) {
+          take(std::move(best->choice));
+          solution.width = std::max(solution.width, best->width);
+          return true;
+        }
+      }
+      double before = bound;
+      bound = chains.pass(energies, energy);
+      if (bound >= energy) {
+        return true;
+      }
+      if (pass < 4 || pass % 4 == 0) {
+        take(chains.decode(energies));
+      }
+      gained = pass > 0 ? gained / 2 + (bound - before) / 2 : 0;
+      double gap = energy - bound;
+      if (gap < limits.gap * std::abs(bound) || (pass > 3 && gained < kWorthOfPass * gap)) {
+        break;
+      }
+    }
+    return false;
   }
 
   /// The best choice of options that the messages like best.
@@ -100,7 +118,7 @@ private:
     }
   }
 
-  void keep(const Choice &choice) {
+  Evaluation keep(const Choice &choice) {
     Evaluation cost = evaluate(problem, choice);
     if (cost.faults.empty() && cost.seconds < solution.seconds) {
       solution.choice = choice;
@@ -111,6 +129,7 @@ private:
       solution.smallest = choice;
       solution.smallestBytes = cost.bytes;
     }
+    return cost;
   }
 
   /// Above the seconds of all choices that are allowed.
@@ -137,8 +156,9 @@ private:
   /// Along the lower hull of (bytes, seconds): the line through a point that is too large and one
   /// that fits gives the next price, until nothing lies below it.
   void withinLimit(Point large) {
-    // At such a price a byte weighs more than all seconds.
-    double most = allSeconds(), highest = 1e3 * (most + 1);
+    // At such a price little memory weighs more than all seconds, which still tell choices of equal
+    // bytes apart.
+    double most = allSeconds(), highest = most / (kOutweighs * std::max(problem.bytesLimit, 1.0));
     Point small = at(highest);
     if ((small.bound - most) / highest > problem.bytesLimit) {
       solution.lowerBound = kInfinity;

@@ -10,8 +10,8 @@
     attention.py --weft bin/weft
 
 Queries are cut over the sequence, with whole keys, with keys that go round all ranks that share
-the queries or some of them, or exchanged for heads; together with cuts of the batch and of heads.
-Each with grouped queries: causal, in windows, bidirectional, with dropout. The expected values are
+the queries or some of them, or exchanged for heads; together with cuts of the batch and of heads,
+by position or in zigzag order. Each with grouped queries: causal, in windows, bidirectional, with dropout. The expected values are
 computed by test/Reference, from whole tensors, in float64.
 
 Prints a line for each layout, then "N passed, N failed"; fails if one failed or none ran.
@@ -58,12 +58,15 @@ class Variant:
     bidirectional: bool = False
     dropout: float = 0.0
 
-    def attributes(self):
+    def attributes(self, chunks):
         text = f"scale = {SCALE!r} dropout = {self.dropout!r}"
         text += f" window = {self.window}" if self.window else ""
         text += " bidirectional" if self.bidirectional else ""
         scalar = kind("", {})
-        return text + (f" key(%seed, %step, %layer : {scalar}, {scalar})" if self.dropout else "")
+        text += f" key(%seed, %step, %layer : {scalar}, {scalar})" if self.dropout else ""
+        # Without both, an attention has no use for positions.
+        asks = chunks and (self.dropout or not self.bidirectional)
+        return text + (f" order <{chunks} x {LENGTH // chunks}>" if asks else "")
 
 
 VARIANTS = (Variant(), Variant(window=3), Variant(window=70), Variant(bidirectional=True),
@@ -80,6 +83,7 @@ class Layout:
     mesh: tuple  # sizes of the axes a, b, c
     cuts: tuple  # of (letter, axes)
     home: str = None
+    chunks: int = 0  # of the zigzag order that positions are stored in, if they are
 
     def of(self, letter):
         return dict(self.cuts).get(letter, "")
@@ -87,6 +91,13 @@ class Layout:
 
 LAYOUTS = (
     Layout("one rank", (2,), ()),
+    Layout("one rank in zigzag order", (2,), (), chunks=4),
+    Layout("whole keys in zigzag order", (2,), (("s", "a"),), chunks=4),
+    Layout("ring in zigzag order", (2,), (("s", "a"), ("t", "a")), chunks=4),
+    Layout("ring in zigzag order", (4,), (("s", "a"), ("t", "a")), chunks=8),
+    Layout("ring in zigzag order of long chunks", (4,), (("s", "a"), ("t", "a")), chunks=2),
+    Layout("ring in zigzag order, heads", (2, 2), (("s", "a"), ("t", "a"), ("g", "b")), chunks=4),
+    Layout("exchanged for heads in zigzag order", (2,), (("g", "a"),), home="a", chunks=4),
     Layout("whole keys", (2,), (("s", "a"),)),
     Layout("whole keys", (4,), (("s", "a"),)),
     Layout("ring", (2,), (("s", "a"), ("t", "a"))),
@@ -168,10 +179,10 @@ class Module:
         types, name = self.results(), f"v{number}"
         q, k, lse = self.type(QUERY), self.type(KEY), self.type(LSE)
         self.lines += [
-            f"%{name}.o, %{name}.l = weft.attention(%q, %k, %v) {variant.attributes()} : "
+            f"%{name}.o, %{name}.l = weft.attention(%q, %k, %v) {variant.attributes(self.layout.chunks)} : "
             f"{q}, {k}, {k} -> {q}, {lse}",
             f"%{name}.dq, %{name}.dk, %{name}.dv = weft.attention_grad(%q, %k, %v) "
-            f"output(%{name}.o, %{name}.l) gradient(%g) {variant.attributes()} : "
+            f"output(%{name}.o, %{name}.l) gradient(%g) {variant.attributes(self.layout.chunks)} : "
             f"{q}, {k}, {k}, {q}, {lse}, {q} -> {q}, {types['dk']}, {types['dv']}"]
         for output, letters in OUTPUTS.items():
             variable = f"{name}.{output}"
@@ -202,6 +213,13 @@ class Module:
                   f"%zero = weft.fill constant 0.0 : {scalar}",
                   f'weft.observe "loss", %zero : {scalar}', "return", "}", "}"]
         return "\n".join(lines) + "\n"
+
+
+def stored(layout):
+    """The position at each place of the sequence."""
+    chunks = np.arange(LENGTH).reshape(max(layout.chunks, 1), -1)
+    order = [number // 2 if number % 2 == 0 else -1 - number // 2 for number in range(len(chunks))]
+    return chunks[order].reshape(-1)
 
 
 def expected(variant, values):
@@ -248,12 +266,15 @@ def check(weft, folder, layout):
     values = {name: np.zeros([SIZES[letter] for letter in letters])
               for name, (letters, _) in module.variables.items()}
     values |= {name: random.normal(size=values[name].shape) for name in INPUTS}
-    safetensors.save(folder / "values", {**values, "embed.tokens.weight": np.zeros((6, 1))})
+    places = stored(layout)
+    given = {name: value[:, places] if name in INPUTS else value for name, value in values.items()}
+    safetensors.save(folder / "values", {**given, "embed.tokens.weight": np.zeros((6, 1))})
     call(folder, "./program", "--data", "text", "--load", "values", "--steps", 1, "--seed", SEED,
          "--quiet", "--save", "results")
     results = safetensors.load(folder / "results")
     for number, variant in enumerate(VARIANTS):
         for output, wanted in expected(variant, values).items():
+            wanted = wanted.take(places, OUTPUTS[output].replace("t", "s").index("s"))
             error = np.abs(results[f"v{number}.{output}"] - wanted).max()
             if not error <= TOLERANCE * max(1.0, np.abs(wanted).max()):
                 return f"{output} of {variant} differs by {error:.3g}"

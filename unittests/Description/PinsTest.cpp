@@ -120,7 +120,9 @@ TEST(Pins, Experts) {
   using Axes = std::vector<std::string>;
   PlanSpec plan = *applyPins({"ep=2,dp=4"});
   EXPECT_EQ(axesFor(plan.shardings, "tokens", "batch"), (Axes{"dp", "ep"}));
-  EXPECT_EQ(axesFor(plan.shardings, "mlp.up", "experts"), Axes{"ep"});
+  EXPECT_EQ(axesFor(plan.shardings, "experts.up", "experts"), Axes{"ep"});
+  EXPECT_EQ(axesFor(plan.shardings, "layers.3.experts.up.weight", "experts"), Axes{"ep"});
+  EXPECT_EQ(axesFor(plan.shardings, "layers.3.router.weight", "experts"), std::nullopt);
 }
 
 TEST(Pins, R5WhatTheyNeed) {

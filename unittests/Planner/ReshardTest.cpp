@@ -14,6 +14,7 @@
 #include "weft/Planner/Reshard.h"
 
 #include "weft/Planner/LayoutSpace.h"
+#include "weft/Planner/Problem.h"
 
 #include "SimulatedRanks.h"
 
@@ -204,6 +205,9 @@ void checkPairs(const Exhaustive &all, size_t stride) {
   }
   std::vector<double> costs = space.costs(all.problem(0, 0), /*becomesPending=*/true, numbers,
                                           numbers, bytesOnTheWire(all.mesh));
+  Problem shortest;
+  shortest.tables = {{"all", uint32_t(count), uint32_t(count), costs, /*isShortest=*/true}};
+  ASSERT_TRUE(faultsOf(shortest).empty());
   for (size_t pair = 0; pair < count * count; pair += stride) {
     ReshardProblem problem = all.problem(pair / count, pair % count);
     Way way = cheapestWay(problem, bytesOnTheWire(all.mesh));

@@ -56,6 +56,9 @@ struct Table {
   uint32_t rows = 0, columns = 0;
   /// For each row, one number of at least 0 for each column.
   std::vector<double> seconds;
+  /// Whether rows and columns mean the same and no way by a third is shorter, so that
+  /// seconds[a][c] <= seconds[a][b] + seconds[b][c] but for rounding. Solvers are faster then.
+  bool isShortest = false;
 };
 
 struct Edge {

@@ -39,6 +39,8 @@ struct SolveLimits {
   size_t maxWork = size_t(1) << 24;
   /// Times that messages are passed at one price of memory.
   int maxPasses = 100;
+  /// Distance to the bound, as a share of it, that is not worth more messages.
+  double gap = 1e-4;
   /// Times that the price of memory is tried.
   int maxPrices = 40;
 };

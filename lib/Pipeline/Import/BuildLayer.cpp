@@ -134,7 +134,8 @@ Value LayerBuilder::attend(Value query, Value keys, Value values) {
       llvm::APFloat(model.attentionDropout),
       hasWindow ? builder.builder.getI64IntegerAttr(model.attentionWindow) : IntegerAttr{},
       /*bidirectional=*/false,
-      /*global_shape=*/DenseI64ArrayAttr{}, /*mesh=*/MeshAttr{}, /*axes=*/ArrayAttr{});
+      /*global_shape=*/DenseI64ArrayAttr{}, /*order=*/ZigzagAttr{}, /*mesh=*/MeshAttr{},
+      /*axes=*/ArrayAttr{});
   return attention.getOutput();
 }
 

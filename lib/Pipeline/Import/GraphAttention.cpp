@@ -275,7 +275,8 @@ std::optional<View> GraphBuilder::attention(const onnx::Node &node, const Scores
       /*seed=*/Value{}, /*step=*/Value{}, /*layer=*/Value{}, /*offsets=*/ValueRange{},
       /*turn=*/Value{}, llvm::APFloat(product.scale), llvm::APFloat(0.0), /*window=*/IntegerAttr{},
       /*bidirectional=*/!isCausal,
-      /*global_shape=*/DenseI64ArrayAttr{}, /*mesh=*/MeshAttr{}, /*axes=*/ArrayAttr{});
+      /*global_shape=*/DenseI64ArrayAttr{}, /*order=*/ZigzagAttr{}, /*mesh=*/MeshAttr{},
+      /*axes=*/ArrayAttr{});
   // [batch, position, KV heads, groups, feature]: every part of the heads gets its place back.
   View output = ViewBuilder::whole(attention.getOutput());
   std::vector<double> lengths{onnx::kBatch, double(shape[1])};

@@ -187,7 +187,8 @@ Value ModelBuilder::dropout(llvm::StringRef name, Value input, const RandomKey &
   }
   return DropoutOp::create(builder, location(name), input.getType(), input, key.seed, key.step,
                            key.layer, /*offsets=*/ValueRange{}, llvm::APFloat(model.dropout),
-                           static_cast<int64_t>(site), /*global_shape=*/DenseI64ArrayAttr{});
+                           static_cast<int64_t>(site), /*global_shape=*/DenseI64ArrayAttr{},
+                           /*order=*/ZigzagAttr{}, /*ordered_dim=*/IntegerAttr{});
 }
 
 Value ModelBuilder::embedding(llvm::StringRef name, Value table, Value ids) {

@@ -9,6 +9,8 @@
 
 #include "llvm/Support/MathExtras.h"
 
+#include <numeric>
+
 namespace weft::lower {
 
 using namespace mlir;
@@ -20,10 +22,10 @@ constexpr int64_t kTileBytes = 64 << 10;
 
 } // namespace
 
-AttentionSizes::AttentionSizes(Value query, Value key, Value value, int64_t block) {
+AttentionSizes::AttentionSizes(Value query, Value key, Value value) {
   auto queryType = cast<MemRefType>(query.getType());
   auto keyType = cast<MemRefType>(key.getType());
-  Type type = wideTypeOf(queryType.getElementType());
+  type = wideTypeOf(queryType.getElementType());
   int64_t lanes = vectorLanes(type);
   batch = queryType.getDimSize(0);
   queries = queryType.getDimSize(1);
@@ -34,26 +36,65 @@ AttentionSizes::AttentionSizes(Value query, Value key, Value value, int64_t bloc
   valueFeatures = cast<MemRefType>(value.getType()).getDimSize(3);
   paddedFeatures = llvm::alignTo(features, lanes);
   paddedValueFeatures = llvm::alignTo(valueFeatures, lanes);
+}
+
+void AttentionSizes::setSegments(ZigzagAttr given, int64_t block) {
+  order = given;
+  // Pieces begin at multiples of their length, chunks at multiples of theirs.
+  querySegment = order ? std::gcd(queries, order.getLength()) : queries;
+  keySegment = order ? std::gcd(keys, order.getLength()) : keys;
+  int64_t lanes = vectorLanes(type);
   int64_t rowBytes = std::max(paddedFeatures, paddedValueFeatures) * sizeOf(type);
   int64_t fitting = llvm::alignDown(std::max(kTileBytes / rowBytes, lanes), lanes);
   int64_t most = std::min(block, fitting);
-  queryBlock = std::min<int64_t>(most, queries);
-  keyTile = std::min<int64_t>(most, llvm::alignTo(keys, lanes));
+  queryBlock = std::min<int64_t>(most, querySegment);
+  keyTile = std::min<int64_t>(most, llvm::alignTo(keySegment, lanes));
+}
+
+void forEachSegment(Code &code, int64_t size, int64_t length, function_ref<void(Segment)> body) {
+  if (size == length) {
+    body({code.index(0), length});
+    return;
+  }
+  code.loop(code.index(0), code.index(size), length, [&](Num begin) { body({begin, length}); });
 }
 
 AttentionPlace::AttentionPlace(Code &code, ValueRange given, Value turn,
                                const AttentionSizes &sizes)
-    : offsets(given) {
+    : code(code), order(sizes.order), offsets(given) {
   if (offsets.empty()) {
-    return;
+    offsets.assign(order ? 2 : 0, code.index(0));
   }
   if (turn) {
     // Pieces come from ranks before, round the whole.
     Num from = code.num(offsets.back()) - code.num(turn) * sizes.keys;
     offsets.back() = code.select(from < int64_t(0), from + sizes.wholeShape.back(), from);
   }
-  if (!sizes.isBidirectional) {
-    distance = code.num(offsets[offsets.size() - 2]) - code.num(offsets.back());
+  enterQueries(code.index(0));
+  enterKeys(code.index(0));
+}
+
+Num AttentionPlace::shiftFrom(Num begin, Num offset) const {
+  return order ? positionAt(code, order, begin + offset) - begin : offset;
+}
+
+void AttentionPlace::enterQueries(Num begin) {
+  if (!offsets.empty()) {
+    queryShift = shiftFrom(begin, code.num(offsets[offsets.size() - 2]));
+    updateDistance();
+  }
+}
+
+void AttentionPlace::enterKeys(Num begin) {
+  if (!offsets.empty()) {
+    keyShift = shiftFrom(begin, code.num(offsets.back()));
+    updateDistance();
+  }
+}
+
+void AttentionPlace::updateDistance() {
+  if (queryShift && keyShift) {
+    distance = queryShift - keyShift;
   }
 }
 
@@ -76,10 +117,10 @@ void RowBlock::store(Num value, Num row, Num feature) const {
 }
 
 Num RowBlock::countRows(Code &code, int64_t rows) const {
-  if (getPositionCount() % rows == 0) {
+  if (segment.length % rows == 0) {
     return code.index(rows);
   }
-  Num left = code.index(getPositionCount()) - first;
+  Num left = segment.end() - first;
   return code.select(left < rows, left, code.index(rows));
 }
 
@@ -118,7 +159,7 @@ static void packWholeColumns(Code &code, const RowBlock &rows, Buffer to) {
 
 void packColumns(Code &code, const RowBlock &rows, Buffer to) {
   int64_t lanes = vectorLanes(to.getElementType()), tile = to.getSize(1);
-  if (rows.getFeatureCount() % lanes == 0 && rows.getPositionCount() % tile == 0) {
+  if (rows.getFeatureCount() % lanes == 0 && rows.segment.length % tile == 0) {
     packWholeColumns(code, rows, to);
     return;
   }
@@ -138,23 +179,24 @@ Buffer zeroScratch(Code &code, Type type, int64_t rows, int64_t columns) {
   return buffer;
 }
 
-void hideKeys(Code &code, const AttentionSizes &sizes, const AttentionPlace &place, Buffer scores,
-              Num row, Num query, Num firstKey) {
-  if (sizes.isBidirectional && sizes.keys % sizes.keyTile == 0) {
+void hideKeys(Code &code, const AttentionSizes &sizes, const AttentionPlace &place, Segment keys,
+              Buffer scores, Num row, Num query, Num firstKey) {
+  bool fills = keys.length % sizes.keyTile == 0;
+  if (sizes.isBidirectional && fills) {
     return;
   }
-  Num position = place.fromFirstKey(query) + 1, keys = code.index(sizes.keys), end = position;
+  Num next = place.keyAt(query) + 1, last = keys.end(), end = next;
   if (sizes.isBidirectional) {
-    end = keys;
-  } else if (place.isPiece() && sizes.keys % sizes.keyTile != 0) {
-    end = code.select(keys < position, keys, position);
+    end = last;
+  } else if (place.isPiece() && !fills) {
+    end = code.select(last < next, last, next);
   }
   Num seen = end - firstKey, none = code.index(0), all = code.index(scores.getSize(1));
   Num hidden = code.real(scores.getElementType(), kUnseen);
   auto hide = [&](Num j) { scores.store(hidden, row, j); };
   code.loop(code.select(seen < none, none, seen), all, hide);
   if (sizes.window) {
-    Num before = position - firstKey - sizes.window;
+    Num before = next - firstKey - sizes.window;
     code.loop(none, code.select(before < all, before, all), hide);
   }
 }

@@ -14,6 +14,7 @@
 #ifndef WEFT_LIB_PIPELINE_LOWER_ATTENTIONTILES_H
 #define WEFT_LIB_PIPELINE_LOWER_ATTENTIONTILES_H
 
+#include "Order.h"
 #include "Random.h"
 #include "Tiles.h"
 
@@ -25,7 +26,7 @@ struct AttentionSizes {
   /// where they are as many and fit in the cache.
   template <typename OpTy, typename Adaptor>
   AttentionSizes(OpTy op, Adaptor operands, int64_t block)
-      : AttentionSizes(operands.getQuery(), operands.getKey(), operands.getValue(), block) {
+      : AttentionSizes(operands.getQuery(), operands.getKey(), operands.getValue()) {
     isBidirectional = op.getBidirectional();
     wholeShape.assign({batch, kvHeads, group, queries, keys});
     if (auto given = op.getGlobalShape()) {
@@ -34,6 +35,7 @@ struct AttentionSizes {
     }
     window = op.getWindow().value_or(0);
     window = window < wholeShape.back() ? window : 0;
+    setSegments(op.getOrderAttr(), block);
   }
 
   /// Whether queries see all keys, later ones too.
@@ -43,14 +45,33 @@ struct AttentionSizes {
   /// [batch, KV heads, query heads, queries, keys] of the whole.
   llvm::SmallVector<int64_t> wholeShape;
   int64_t batch, queries, keys, kvHeads, group, features, valueFeatures;
+  /// Null where positions are stored in their own order.
+  ZigzagAttr order;
+  /// Queries, and keys, that are stored together and whose positions follow each other: all of
+  /// them, unless there is an order.
+  int64_t querySegment, keySegment;
   /// Queries in a block, and keys in a tile, a multiple of vectorLanes.
   int64_t queryBlock, keyTile;
   /// The feature counts, rounded up to whole vectors.
   int64_t paddedFeatures, paddedValueFeatures;
 
 private:
-  AttentionSizes(mlir::Value query, mlir::Value key, mlir::Value value, int64_t block);
+  AttentionSizes(mlir::Value query, mlir::Value key, mlir::Value value);
+  void setSegments(ZigzagAttr order, int64_t block);
+
+  mlir::Type type;
 };
+
+/// Queries, or keys, whose positions follow each other.
+struct Segment {
+  Num begin;
+  int64_t length;
+  Num end() const { return begin + length; }
+};
+
+/// Runs `body` for each segment of `length` of `size` queries or keys.
+void forEachSegment(Code &code, int64_t size, int64_t length,
+                    llvm::function_ref<void(Segment)> body);
 
 /// Where a piece lies in the whole.
 class AttentionPlace {
@@ -60,20 +81,36 @@ public:
   AttentionPlace(Code &code, Adaptor operands, const AttentionSizes &sizes)
       : AttentionPlace(code, operands.getOffsets(), operands.getTurn(), sizes) {}
 
-  /// Whether queries and keys may begin at different positions.
+  /// Says which queries, and which keys, code is being built for.
+  void enterQueries(Num begin);
+  void enterKeys(Num begin);
+
+  /// Whether a query may see none of the keys.
   bool isPiece() const { return bool(distance); }
-  /// The position of query number `query`, counted from the position of the first key.
-  Num fromFirstKey(Num query) const { return distance ? query + distance : query; }
-  /// How far a key is from query number 0, for key number `key`.
-  Num fromFirstQuery(Num key) const { return distance ? key - distance : key; }
-  /// Of the piece in `AttentionSizes::wholeShape`; none if it is the whole.
-  mlir::ValueRange getOffsets() const { return offsets; }
+  /// The number that a key at the position of query number `query` would have.
+  Num keyAt(Num query) const { return distance ? query + distance : query; }
+  /// The number that a query at the position of key number `key` would have.
+  Num queryAt(Num key) const { return distance ? key - distance : key; }
+  /// The positions of a query and a key.
+  Num positionOfQuery(Num query) const { return queryShift ? query + queryShift : query; }
+  Num positionOfKey(Num key) const { return keyShift ? key + keyShift : key; }
+  /// Of the piece in `AttentionSizes::wholeShape`, but for queries and keys.
+  mlir::ValueRange getOffsets() const {
+    return mlir::ValueRange(offsets).drop_back(offsets.empty() ? 0 : 2);
+  }
 
 private:
   AttentionPlace(Code &code, mlir::ValueRange given, mlir::Value turn, const AttentionSizes &sizes);
+  Num shiftFrom(Num begin, Num offset) const;
+  void updateDistance();
 
+  Code &code;
+  ZigzagAttr order;
+  /// In `AttentionSizes::wholeShape`.
   llvm::SmallVector<mlir::Value> offsets;
-  /// From the first key to the first query.
+  /// From numbers of queries, and of keys, to their positions; null if they are the same.
+  Num queryShift, keyShift;
+  /// From the number of a query to that of the key at its position.
   Num distance;
 };
 
@@ -83,15 +120,15 @@ struct RowBlock {
   Buffer tensor;
   Nums before; // batch
   Num first;
-  Nums after; // KV head, query head if it has one
+  Nums after;      // KV head, query head if it has one
+  Segment segment; // that they are of
 
   Num at(Num row, Num feature) const;
   /// Consecutive features of a row.
   Num vectorAt(int64_t lanes, Num row, Num feature) const;
   void store(Num value, Num row, Num feature) const;
-  int64_t getPositionCount() const { return tensor.getSize(1); }
   int64_t getFeatureCount() const { return tensor.getSize(-1); }
-  /// The smaller of `rows` and the number of positions from `first` on.
+  /// The smaller of `rows` and the number of the segment's rows from `first` on.
   Num countRows(Code &code, int64_t rows) const;
 
 private:
@@ -110,10 +147,10 @@ Buffer zeroScratch(Code &code, mlir::Type type, int64_t rows, int64_t columns);
 inline constexpr double kUnseen = -1e30;
 
 /// Sets to kUnseen the scores in row `row`, which is that of query `query` with keys from
-/// `firstKey` on, of keys after the query (where that matters), of those after the last key, and
-/// of those before the query's window.
-void hideKeys(Code &code, const AttentionSizes &sizes, const AttentionPlace &place, Buffer scores,
-              Num row, Num query, Num firstKey);
+/// `firstKey` of `keys` on, of keys after the query (where that matters), of those after the last
+/// of `keys`, and of those before the query's window.
+void hideKeys(Code &code, const AttentionSizes &sizes, const AttentionPlace &place, Segment keys,
+              Buffer scores, Num row, Num query, Num firstKey);
 
 /// The random choice of attention weights to keep.
 class WeightDropout {
@@ -135,8 +172,8 @@ public:
         Placement(code, {}, place.getOffsets(), llvm::ArrayRef<int64_t>(sizes.wholeShape)));
   }
 
-  /// What the weight at [batch, KV head, query head, query, key] is multiplied by: zero or
-  /// 1 / (1 - rate).
+  /// What the weight at [batch, KV head, query head, position of the query, of the key] is
+  /// multiplied by: zero or 1 / (1 - rate).
   Num factor(Code &code, mlir::Type type, llvm::ArrayRef<Num> indices) const;
 
 private:

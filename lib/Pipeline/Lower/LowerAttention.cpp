@@ -42,16 +42,20 @@ public:
   }
 
   void emit() {
-    int64_t blocks = llvm::divideCeil(sizes.queries, sizes.queryBlock);
-    code.parallelAll({sizes.batch, sizes.kvHeads, sizes.group, blocks}, [&](ArrayRef<Num> indices) {
-      b = indices[0], h = indices[1], g = indices[2];
-      firstQuery = indices[3] * sizes.queryBlock;
-      emitBlock();
-    });
+    int64_t segments = sizes.queries / sizes.querySegment;
+    int64_t blocks = llvm::divideCeil(sizes.querySegment, sizes.queryBlock);
+    code.parallelAll({sizes.batch, sizes.kvHeads, sizes.group, segments * blocks},
+                     [&](ArrayRef<Num> indices) {
+                       b = indices[0], h = indices[1], g = indices[2];
+                       enterBlock(indices[3], segments, blocks);
+                       emitBlock();
+                     });
   }
 
 private:
+  void enterBlock(Num number, int64_t segments, int64_t blocks);
   void emitBlock();
+  void emitKeys();
   Num firstTile();
   void emitScores();
   void emitSoftmax();
@@ -73,19 +77,44 @@ private:
   Buffer sums, greatest, totals, rescale, tileTotals;
   /// Where code is being built.
   Num b, h, g, firstQuery, firstKey;
+  Segment querySegment, keySegment;
 };
 
+/// Block `number` of all `segments`, which have `blocks` each.
+void AttentionEmitter::enterBlock(Num number, int64_t segments, int64_t blocks) {
+  querySegment = {code.index(0), sizes.querySegment};
+  firstQuery = number * sizes.queryBlock;
+  if (segments > 1) {
+    Num segment = number / blocks;
+    querySegment.begin = segment * sizes.querySegment;
+    firstQuery = querySegment.begin + (number - segment * blocks) * sizes.queryBlock;
+    place.enterQueries(querySegment.begin);
+  }
+}
+
 void AttentionEmitter::emitBlock() {
-  packRows(code, {query, {b}, firstQuery, {h, g}}, queries, scale);
+  packRows(code, {query, {b}, firstQuery, {h, g}, querySegment}, queries, scale);
   code.fill(sums, 0);
   code.fill(totals, 0);
   code.fill(greatest, kUnseen);
-  Num end = place.fromFirstKey(firstQuery) + sizes.queryBlock, all = code.index(sizes.keys);
+  forEachSegment(code, sizes.keys, sizes.keySegment, [&](Segment segment) {
+    keySegment = segment;
+    if (sizes.order) {
+      place.enterKeys(segment.begin);
+    }
+    emitKeys();
+  });
+  emitResults();
+}
+
+/// Those of a segment that the block's queries see.
+void AttentionEmitter::emitKeys() {
+  Num end = place.keyAt(firstQuery) + sizes.queryBlock, all = keySegment.end();
   Num last = sizes.isBidirectional ? all : code.select(end < all, end, all);
   code.loop(firstTile(), last, sizes.keyTile, [&](Num start) {
     firstKey = start;
-    packColumns(code, {key, {b}, firstKey, {h}}, keys);
-    packRows(code, {value, {b}, firstKey, {h}}, values);
+    packColumns(code, {key, {b}, firstKey, {h}, keySegment}, keys);
+    packRows(code, {value, {b}, firstKey, {h}, keySegment}, values);
     emitScores();
     emitSoftmax();
     if (dropout) {
@@ -93,18 +122,18 @@ void AttentionEmitter::emitBlock() {
     }
     emitWeightedSums();
   });
-  emitResults();
 }
 
 /// The first key of the first tile that a query of the block sees. A row of which a tile hides all
 /// keys gets a sum of garbage there, finite, that the first score it does see multiplies by zero.
 Num AttentionEmitter::firstTile() {
-  Num none = code.index(0);
   if (!sizes.window) {
-    return none;
+    return keySegment.begin;
   }
-  Num first = place.fromFirstKey(firstQuery) + 1 - sizes.window;
-  return code.select(first < none, none, first) / sizes.keyTile * sizes.keyTile;
+  Num none = code.index(0);
+  Num first = place.keyAt(firstQuery) + 1 - sizes.window - keySegment.begin;
+  Num whole = code.select(first < none, none, first) / sizes.keyTile * sizes.keyTile;
+  return keySegment.begin + whole;
 }
 
 void AttentionEmitter::emitScores() {
@@ -121,7 +150,7 @@ void AttentionEmitter::emitScores() {
 /// From scores to exp(score - greatest).
 void AttentionEmitter::emitSoftmax() {
   code.loop(0, sizes.queryBlock, [&](Num r) {
-    hideKeys(code, sizes, place, scores, r, firstQuery + r, firstKey);
+    hideKeys(code, sizes, place, keySegment, scores, r, firstQuery + r, firstKey);
     Num none = code.index(0), columns = code.index(sizes.keyTile);
     Num before = greatest(r);
     Num now = code.maximum(before, none, columns, [&](Num j) { return scores(r, j); });
@@ -145,7 +174,9 @@ void AttentionEmitter::emitSoftmax() {
 void AttentionEmitter::emitDropout() {
   code.nest({sizes.queryBlock, sizes.keyTile}, [&](ArrayRef<Num> at) {
     Num r = at[0], j = at[1];
-    Num factor = dropout->factor(code, type, {b, h, g, firstQuery + r, firstKey + j});
+    Num factor = dropout->factor(
+        code, type,
+        {b, h, g, place.positionOfQuery(firstQuery + r), place.positionOfKey(firstKey + j)});
     scores.store(scores(r, j) * factor, r, j);
   });
 }
@@ -166,7 +197,7 @@ void AttentionEmitter::emitWeightedSums() {
 }
 
 void AttentionEmitter::emitResults() {
-  RowBlock rows{output, {b}, firstQuery, {h, g}};
+  RowBlock rows{output, {b}, firstQuery, {h, g}, querySegment};
   code.loop(code.index(0), rows.countRows(code, sizes.queryBlock), [&](Num r) {
     Num total = totals(r);
     if (place.isPiece()) {

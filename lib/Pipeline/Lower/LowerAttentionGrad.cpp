@@ -84,35 +84,48 @@ private:
   Buffer rowLse, rowProducts;
   /// Where code is being built.
   Num b, h, g, firstQuery, firstKey;
+  Segment querySegment, keySegment;
 };
 
 void AttentionGradEmitter::emit() {
   code.fillParallel(queryGradient, 0);
   code.parallelAll({sizes.batch, sizes.kvHeads}, [&](ArrayRef<Num> indices) {
     b = indices[0], h = indices[1];
-    code.loop(code.index(0), code.index(sizes.keys), sizes.keyTile, [&](Num start) {
-      firstKey = start;
-      emitTile();
+    forEachSegment(code, sizes.keys, sizes.keySegment, [&](Segment segment) {
+      keySegment = segment;
+      if (sizes.order) {
+        place.enterKeys(segment.begin);
+      }
+      code.loop(segment.begin, segment.end(), sizes.keyTile, [&](Num start) {
+        firstKey = start;
+        emitTile();
+      });
     });
   });
 }
 
 void AttentionGradEmitter::emitTile() {
-  RowBlock keyBlock{key, {b}, firstKey, {h}};
+  RowBlock keyBlock{key, {b}, firstKey, {h}, keySegment};
   packColumns(code, keyBlock, keyColumns);
   packRows(code, keyBlock, keyRows);
-  packColumns(code, {value, {b}, firstKey, {h}}, valueColumns);
+  packColumns(code, {value, {b}, firstKey, {h}, keySegment}, valueColumns);
   code.fill(keySums, 0);
   code.fill(valueSums, 0);
   code.loop(0, sizes.group, [&](Num head) {
     g = head;
-    code.loop(firstBlock(), endOfQueries(), sizes.queryBlock, [&](Num start) {
-      firstQuery = start;
-      emitBlock();
+    forEachSegment(code, sizes.queries, sizes.querySegment, [&](Segment segment) {
+      querySegment = segment;
+      if (sizes.order) {
+        place.enterQueries(segment.begin);
+      }
+      code.loop(firstBlock(), endOfQueries(), sizes.queryBlock, [&](Num start) {
+        firstQuery = start;
+        emitBlock();
+      });
     });
   });
   auto unpack = [&](Buffer from, Buffer to) {
-    RowBlock rows{to, {b}, firstKey, {h}};
+    RowBlock rows{to, {b}, firstKey, {h}, keySegment};
     code.loop(code.index(0), rows.countRows(code, sizes.keyTile), [&](Num r) {
       code.loop(0, rows.getFeatureCount(), [&](Num f) { rows.store(from(r, f), r, f); });
     });
@@ -125,28 +138,28 @@ void AttentionGradEmitter::emitTile() {
 Num AttentionGradEmitter::firstBlock() {
   Num none = code.index(0);
   if (sizes.isBidirectional) {
-    return none;
+    return querySegment.begin;
   }
-  Num first = place.fromFirstQuery(firstKey);
+  Num first = place.queryAt(firstKey) - querySegment.begin;
   if (place.isPiece()) {
     first = code.select(first < none, none, first);
   }
-  return first / sizes.queryBlock * sizes.queryBlock;
+  return querySegment.begin + first / sizes.queryBlock * sizes.queryBlock;
 }
 
 /// The first query that sees no key of the tile any more.
 Num AttentionGradEmitter::endOfQueries() {
-  Num all = code.index(sizes.queries);
+  Num all = querySegment.end();
   if (!sizes.window) {
     return all;
   }
-  Num end = place.fromFirstQuery(firstKey) + (sizes.keyTile - 1 + sizes.window);
+  Num end = place.queryAt(firstKey) + (sizes.keyTile - 1 + sizes.window);
   return code.select(end < all, end, all);
 }
 
 void AttentionGradEmitter::emitBlock() {
-  packRows(code, {query, {b}, firstQuery, {h, g}}, queries, scale);
-  packRows(code, {gradient, {b}, firstQuery, {h, g}}, gradients);
+  packRows(code, {query, {b}, firstQuery, {h, g}, querySegment}, queries, scale);
+  packRows(code, {gradient, {b}, firstQuery, {h, g}, querySegment}, gradients);
   emitRowValues();
   auto at = [](Buffer buffer) { return [buffer](Num i, Num l) { return buffer(i, l); }; };
   auto transposed = [](Buffer buffer) { return [buffer](Num i, Num l) { return buffer(l, i); }; };
@@ -165,7 +178,7 @@ void AttentionGradEmitter::emitRowValues() {
   // Rows after the last query get weights of zero.
   code.fill(rowLse, -kUnseen);
   code.fill(rowProducts, 0);
-  RowBlock outputs{output, {b}, firstQuery, {h, g}};
+  RowBlock outputs{output, {b}, firstQuery, {h, g}, querySegment};
   code.loop(code.index(0), outputs.countRows(code, sizes.queryBlock), [&](Num r) {
     rowLse.store(lse(b, h, g, firstQuery + r), r);
     Num product = code.sum(type, 0, sizes.valueFeatures,
@@ -191,7 +204,7 @@ void AttentionGradEmitter::emitProduct(int64_t m, Buffer b, int64_t k,
 /// From scores in `weights` and o'·v in `scoreGradients` to what these hold in the end.
 void AttentionGradEmitter::emitScoreGradients() {
   code.loop(0, sizes.queryBlock, [&](Num r) {
-    hideKeys(code, sizes, place, weights, r, firstQuery + r, firstKey);
+    hideKeys(code, sizes, place, keySegment, weights, r, firstQuery + r, firstKey);
     Num rowTotal = rowLse(r), rowProduct = rowProducts(r);
     code.loop(0, sizes.keyTile, [&](Num j) {
       Num weight = code.exp(weights(r, j) - rowTotal), weightGradient = scoreGradients(r, j);
@@ -200,7 +213,9 @@ void AttentionGradEmitter::emitScoreGradients() {
         scoreGradients.store(weight * (weightGradient - rowProduct), r, j);
         return;
       }
-      Num factor = dropout->factor(code, type, {b, h, g, firstQuery + r, firstKey + j});
+      Num factor = dropout->factor(
+          code, type,
+          {b, h, g, place.positionOfQuery(firstQuery + r), place.positionOfKey(firstKey + j)});
       weights.store(weight * factor, r, j);
       scoreGradients.store(weight * (weightGradient * factor - rowProduct), r, j);
     });
@@ -208,7 +223,7 @@ void AttentionGradEmitter::emitScoreGradients() {
 }
 
 void AttentionGradEmitter::addQueryGradients() {
-  RowBlock rows{queryGradient, {b}, firstQuery, {h, g}};
+  RowBlock rows{queryGradient, {b}, firstQuery, {h, g}, querySegment};
   code.loop(code.index(0), rows.countRows(code, sizes.queryBlock), [&](Num r) {
     code.loop(0, sizes.features,
               [&](Num f) { rows.store(rows.at(r, f) + querySums(r, f) * scale, r, f); });

@@ -8,6 +8,7 @@
 #include <numbers>
 
 #include "Models.h"
+#include "Order.h"
 #include "Random.h"
 
 namespace weft::lower {
@@ -17,13 +18,18 @@ using namespace mlir;
 namespace {
 
 /// A piece of a tensor in as few dimensions as there can be: one that is whole is one with that
-/// before it.
+/// before it, unless either is stored in another order.
 struct Piece {
   Piece(Code &code, ArrayRef<int64_t> localShape, ValueRange given,
-        std::optional<ArrayRef<int64_t>> givenGlobal) {
+        std::optional<ArrayRef<int64_t>> givenGlobal, ZigzagAttr order = {}, size_t orderedDim = 0)
+      : order(order) {
     ArrayRef<int64_t> whole = givenGlobal.value_or(localShape);
     for (auto [dim, size] : llvm::enumerate(localShape)) {
-      if (dim != 0 && size == whole[dim]) {
+      bool isAlone = order && (dim == orderedDim || dim == orderedDim + 1);
+      if (order && dim == orderedDim) {
+        ordered = shape.size();
+      }
+      if (dim != 0 && size == whole[dim] && !isAlone) {
         shape.back() *= size;
         globalShape.back() *= size;
         offsets.back() = offsets.back() * size;
@@ -37,20 +43,33 @@ struct Piece {
 
   llvm::SmallVector<int64_t> shape, globalShape;
   Nums offsets;
+  /// Null for the order of positions; else of dimension `ordered`.
+  ZigzagAttr order;
+  size_t ordered = 0;
 };
 
 /// Runs `body(indices, i)` over all elements of `piece`; i is the index in the whole tensor.
 void forEachPlaced(Code &code, const Piece &piece, function_ref<void(ArrayRef<Num>, Num)> body) {
   llvm::SmallVector<Value> offsets(piece.offsets.begin(), piece.offsets.end());
+  if (piece.order) {
+    offsets[piece.ordered] = code.index(0);
+  }
   Placement placement(code, piece.shape, offsets, ArrayRef<int64_t>(piece.globalShape));
-  code.parallelNest(piece.shape,
-                    [&](ArrayRef<Num> indices) { body(indices, placement.globalIndex(indices)); });
+  code.parallelNest(piece.shape, [&](ArrayRef<Num> indices) {
+    Nums places(indices);
+    if (piece.order) {
+      Num &place = places[piece.ordered];
+      place = positionAt(code, piece.order, place + piece.offsets[piece.ordered]);
+    }
+    body(indices, placement.globalIndex(places));
+  });
 }
 
 struct LowerDropout : HostModel<LowerDropout, DropoutOp> {
   static void lower(Code &code, DropoutOp op, DropoutOp::Adaptor operands, ValueRange results) {
     Buffer whole = code.buffer(operands.getInput());
-    Piece piece(code, whole.getShape(), operands.getOffsets(), op.getGlobalShape());
+    Piece piece(code, whole.getShape(), operands.getOffsets(), op.getGlobalShape(),
+                op.getOrderAttr(), op.getOrderedDim().value_or(0));
     Buffer x = whole.view(piece.shape), y = code.buffer(results[0]).view(piece.shape);
     double rate = op.getRate().convertToDouble();
     Generator generator = Generator::forDropout(

@@ -22,6 +22,7 @@ void weft::registerHostLoweringModels(mlir::DialectRegistry &registry) {
     lower::attachRandomModels(*context);
     lower::attachRotaryModels(*context);
     lower::attachMovementModels(*context);
+    lower::attachOrderModels(*context);
     lower::attachShapeModels(*context);
     lower::attachConvolutionModels(*context);
     lower::attachPoolModels(*context);

@@ -36,6 +36,7 @@ void attachCrossEntropyModels(mlir::MLIRContext &context);
 void attachRandomModels(mlir::MLIRContext &context);
 void attachRotaryModels(mlir::MLIRContext &context);
 void attachMovementModels(mlir::MLIRContext &context);
+void attachOrderModels(mlir::MLIRContext &context);
 void attachShapeModels(mlir::MLIRContext &context);
 void attachConvolutionModels(mlir::MLIRContext &context);
 void attachPoolModels(mlir::MLIRContext &context);

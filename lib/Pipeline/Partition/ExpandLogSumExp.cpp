@@ -24,19 +24,17 @@ Value expand(AllReduceOp op) {
     return AllReduceOp::create(builder, loc, type, value, op.getMesh(), op.getAxes(), kind);
   };
   Value greatest = reduce(op.getInput(), ReductionKind::Max);
-  Value terms =
-      createMap(builder, loc, type, {op.getInput(), greatest},
-                [](OpBuilder &inner, Location at, ValueRange in) {
-                  Value distance = arith::SubFOp::create(inner, at, in[0], in[1]);
-                  return SmallVector<Value>{math::ExpOp::create(inner, at, distance)};
-                })
-          .getResult(0);
+  Value terms = createMap(builder, loc, type, {op.getInput(), greatest},
+                          [](OpBuilder &inner, Location at, ValueRange in) {
+                            Value distance = arith::SubFOp::create(inner, at, in[0], in[1]);
+                            return SmallVector<Value>{math::ExpOp::create(inner, at, distance)};
+                          })
+                    .getResult(0);
   Value sum = reduce(terms, ReductionKind::Sum);
   return createMap(builder, loc, type, {greatest, sum},
                    [](OpBuilder &inner, Location at, ValueRange in) {
                      Value logarithm = math::LogOp::create(inner, at, in[1]);
-                     return SmallVector<Value>{
-                         arith::AddFOp::create(inner, at, in[0], logarithm)};
+                     return SmallVector<Value>{arith::AddFOp::create(inner, at, in[0], logarithm)};
                    })
       .getResult(0);
 }

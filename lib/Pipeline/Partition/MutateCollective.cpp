@@ -33,9 +33,8 @@ struct MutateCollectivePass : impl::MutateCollectivePassBase<MutateCollectivePas
       op.erase();
     } else if (kind == "double") {
       replaceWith(op, [&](OpBuilder &builder) -> Value {
-        return AllReduceOp::create(builder, op.getLoc(), op.getOutput().getType(),
-                                   op.getOutput(), op.getMesh(), op.getAxes(),
-                                   op.getReduction());
+        return AllReduceOp::create(builder, op.getLoc(), op.getOutput().getType(), op.getOutput(),
+                                   op.getMesh(), op.getAxes(), op.getReduction());
       });
     } else if (kind == "scale") {
       replaceWith(op, [&](OpBuilder &builder) { return halve(builder, op); });
@@ -55,8 +54,7 @@ struct MutateCollectivePass : impl::MutateCollectivePassBase<MutateCollectivePas
 
   static Value halve(OpBuilder &builder, AllReduceOp op) {
     auto body = [](OpBuilder &inner, Location at, ValueRange in) {
-      Value half = arith::ConstantOp::create(inner, at,
-                                             inner.getFloatAttr(in[0].getType(), 0.5));
+      Value half = arith::ConstantOp::create(inner, at, inner.getFloatAttr(in[0].getType(), 0.5));
       return SmallVector<Value>{arith::MulFOp::create(inner, at, in[0], half)};
     };
     Type type = op.getOutput().getType();

@@ -64,6 +64,8 @@ struct VerifyPartitionPass : impl::VerifyPartitionPassBase<VerifyPartitionPass> 
 
 void buildPartitionPipeline(OpPassManager &manager, const ReshardToCollectivesPassOptions &reshard,
                             const std::optional<MutateCollectivePassOptions> &mutation) {
+  // Before anything moves: it makes reshards of its own.
+  manager.addPass(createBalanceSequencesPass());
   // On whole tensors, where a value still knows how it lies.
   manager.addPass(createReshardToCollectivesPass(reshard));
   // Shardings end here; collectives keep the mesh and axes that they need.

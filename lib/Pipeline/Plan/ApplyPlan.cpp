@@ -124,13 +124,20 @@ struct ApplyPlanPass : impl::ApplyPlanPassBase<ApplyPlanPass> {
     return success();
   }
 
-  /// An op is pinned where it can be cut so; of several factors of one meaning, the first.
+  /// An op is pinned where it can be cut so. Of several factors for one axis it cuts the first that
+  /// results have, so that nothing is pending that need not be.
   void pin(ShardableOpInterface op, MeshAttr mesh, Dimensions &dimensions,
            const desc::PlanSpec &spec) {
     FactorRule rule = op.getFactorRule();
     std::string name = nameOf(op);
-    SmallVector<Attribute> pins, taken;
+    SmallVector<Attribute> pins(rule.factors.size()), taken;
+    SmallVector<size_t> order, summed;
     for (auto [number, factor] : llvm::enumerate(rule.factors)) {
+      (factor.kind == FactorKind::Reduction ? summed : order).push_back(number);
+    }
+    order.append(summed);
+    for (size_t number : order) {
+      const Factor &factor = rule.factors[number];
       bool isPermutation = factor.kind == FactorKind::Permutation;
       Attribute pin = UnitAttr::get(&getContext());
       for (const desc::ShardingSpec &entry : llvm::reverse(spec.shardings)) {
@@ -153,7 +160,7 @@ struct ApplyPlanPass : impl::ApplyPlanPassBase<ApplyPlanPass> {
       } else if (axes) {
         llvm::append_range(taken, axes);
       }
-      pins.push_back(pin);
+      pins[number] = pin;
     }
     setPins(op, pins);
   }

@@ -28,9 +28,9 @@ static desc::Precision precisionOf(Operation *op) {
                       : desc::Precision::BF16;
 }
 
-OpSeconds::OpSeconds(ShardableOpInterface op, LayoutSpaces &spaces, const cost::Predictor *machine)
-    : machine(machine), kind(op->getName().stripDialect()), rule(op.getFactorRule()),
-      precision(precisionOf(op)) {
+OpSeconds::OpSeconds(ShardableOpInterface op, const FactorRule &rule, LayoutSpaces &spaces,
+                     const cost::Predictor *machine)
+    : machine(machine), kind(op->getName().stripDialect()), rule(rule), precision(precisionOf(op)) {
   double whole = 0;
   auto valueOf = [&](Type type) -> std::optional<Value> {
     auto tensor = dyn_cast<RankedTensorType>(type);

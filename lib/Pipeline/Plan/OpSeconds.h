@@ -18,7 +18,8 @@ namespace weft {
 class OpSeconds {
 public:
   /// Without a machine, options are ordered by what they compute and touch.
-  OpSeconds(ShardableOpInterface op, LayoutSpaces &spaces, const cost::Predictor *machine);
+  OpSeconds(ShardableOpInterface op, const FactorRule &rule, LayoutSpaces &spaces,
+            const cost::Predictor *machine);
 
   double of(const OpOption &option) const;
 

@@ -11,9 +11,8 @@ using namespace mlir;
 
 namespace weft {
 
-double pricePermutation(ShardableOpInterface op, const OpOption &option, LayoutSpaces &spaces,
-                        const planner::Price &price) {
-  FactorRule rule = op.getFactorRule();
+double pricePermutation(ShardableOpInterface op, const FactorRule &rule, const OpOption &option,
+                        LayoutSpaces &spaces, const planner::Price &price) {
   std::optional<unsigned> permuted = findPermutation(rule);
   if (!permuted || option.parts[*permuted] == 1) {
     return 0;

@@ -15,8 +15,8 @@ namespace weft {
 /// What it costs to send round the pieces of `op`'s permutation, as `option` cuts it; 0 where it
 /// does not. Of n ranks, each sends every operand that has the permuted factor n - 1 times, and
 /// every result n times: see expand-permutations.
-double pricePermutation(ShardableOpInterface op, const OpOption &option, LayoutSpaces &spaces,
-                        const planner::Price &price);
+double pricePermutation(ShardableOpInterface op, const FactorRule &rule, const OpOption &option,
+                        LayoutSpaces &spaces, const planner::Price &price);
 
 } // namespace weft
 

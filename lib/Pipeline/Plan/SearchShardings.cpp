@@ -109,6 +109,7 @@ struct SearchShardingsPass : impl::SearchShardingsPassBase<SearchShardingsPass> 
       return signalPassFailure();
     }
     LayoutSpaces spaces(mesh);
+    ReshardTables tables(spaces, predictor->get());
     // The step decides over variables, and the other functions follow.
     SmallVector<func::FuncOp> roots;
     for (auto function : module.getOps<func::FuncOp>()) {
@@ -117,7 +118,7 @@ struct SearchShardingsPass : impl::SearchShardingsPassBase<SearchShardingsPass> 
       }
     }
     for (func::FuncOp root : roots) {
-      if (failed(decide(root, spaces, predictor->get()))) {
+      if (failed(decide(root, tables))) {
         return signalPassFailure();
       }
     }
@@ -140,13 +141,13 @@ struct SearchShardingsPass : impl::SearchShardingsPassBase<SearchShardingsPass> 
     }
   }
 
-  LogicalResult decide(func::FuncOp root, LayoutSpaces &spaces, const cost::Predictor *predictor) {
-    ShardingProblem shardings(getOperation(), spaces, predictor);
+  LogicalResult decide(func::FuncOp root, ReshardTables &tables) {
+    ShardingProblem shardings(getOperation(), tables);
     if (failed(shardings.build(root))) {
       return failure();
     }
-    if (predictor) {
-      shardings.problem.bytesLimit = predictor->memoryBytes();
+    if (tables.machine) {
+      shardings.problem.bytesLimit = tables.machine->memoryBytes();
     }
     if (shardings.problem.nodes.empty()) {
       return success();

@@ -12,9 +12,6 @@
 
 #include "weft/Dialect/Weft/IR/AttributeNames.h"
 #include "weft/Dialect/Weft/IR/Sharding.h"
-#include "weft/Pipeline/ReshardProblem.h"
-
-#include <numeric>
 
 using namespace mlir;
 
@@ -55,16 +52,20 @@ static std::string sourceOf(Value value) {
               : "";
 }
 
-ShardingProblem::ShardingProblem(ModuleOp module, LayoutSpaces &spaces,
-                                 const cost::Predictor *machine)
-    : module(module), spaces(spaces), symbols(module), machine(machine),
-      prices(spaces.getMesh().getSizes(), machine) {}
+ShardingProblem::ShardingProblem(ModuleOp module, ReshardTables &reshardTables)
+    : module(module), reshardTables(reshardTables), spaces(reshardTables.spaces), symbols(module) {}
 
 LogicalResult ShardingProblem::build(func::FuncOp root) {
   if (failed(countCalls(root, 1))) {
     return failure();
   }
   turns = findTurns(root, symbols);
+  for (auto function : module.getOps<func::FuncOp>()) {
+    bool reads = function == root || !function.getOps<ReadOp>().empty();
+    if (calls.contains(function) && reads) {
+      places.add(function);
+    }
+  }
   if (failed(declareVariables())) {
     return failure();
   }
@@ -80,6 +81,7 @@ LogicalResult ShardingProblem::build(func::FuncOp root) {
   }
   addMemory();
   connectRoutes();
+  orderNodes(root);
   return success();
 }
 
@@ -151,7 +153,7 @@ LogicalResult ShardingProblem::visit(func::FuncOp function) {
 
 LogicalResult ShardingProblem::visit(Operation &op) {
   if (auto shardable = dyn_cast<ShardableOpInterface>(op)) {
-    addOp(shardable);
+    visitShardable(shardable);
   } else if (auto read = dyn_cast<ReadOp>(op)) {
     routes[read.getOutput()].from = variables[symbols.lookup(read.getVariable())];
   } else if (auto assign = dyn_cast<AssignOp>(op)) {
@@ -197,36 +199,65 @@ void ShardingProblem::visitCall(CallOp call) {
   }
 }
 
-void ShardingProblem::addOp(ShardableOpInterface op) {
+void ShardingProblem::visitShardable(ShardableOpInterface op) {
+  OpNode *known = nullptr;
+  if (places.holds(op) && op->getNumOperands() == 1 && op->getNumResults() == 1) {
+    uint32_t from = routes[op->getOperand(0)].from->number;
+    known = &opKinds[{places.kindOf(op), from, places.of(op->getResult(0))}];
+  }
+  OpNode made;
+  bool isKnown = known && !known->results.empty();
+  if (isKnown) {
+    for (auto [option, seconds] : llvm::zip(problem.nodes[known->node].options, known->seconds)) {
+      option.seconds += seconds;
+    }
+  } else {
+    made = addOp(op);
+  }
+  const OpNode &node = isKnown ? *known : made;
+  for (OpOperand &operand : op->getOpOperands()) {
+    use(operand, node.operands[operand.getOperandNumber()]);
+  }
+  for (OpResult result : op->getResults()) {
+    routes[result].from = node.results[result.getResultNumber()];
+  }
+  if (known && !isKnown) {
+    *known = std::move(made);
+  }
+}
+
+OpNode ShardingProblem::addOp(ShardableOpInterface op) {
   std::vector<OpOption> options = enumerateOptions(op, spaces);
-  OpSeconds seconds(op, spaces, machine);
+  FactorRule rule = op.getFactorRule();
+  OpSeconds seconds(op, rule, spaces, reshardTables.machine);
   double times = timesOf(op);
+  OpNode made;
   std::vector<planner::Option> priced;
   for (OpOption &option : options) {
-    double round = pricePermutation(op, option, spaces, std::ref(prices));
-    priced.push_back({std::move(option.name), times * (seconds.of(option) + round), 0});
+    double round = pricePermutation(op, rule, option, spaces, std::ref(reshardTables.prices));
+    made.seconds.push_back(times * (seconds.of(option) + round));
+    priced.push_back({std::move(option.name), made.seconds.back(), 0});
   }
-  uint32_t node = addNode(op->getName().stripDialect().str() + " of " + placeOf(op->getLoc()),
-                          std::move(priced));
-  auto layoutsOf = [&](SmallVector<uint32_t, 8> OpOption::*values, size_t number) {
+  made.node = addNode(op->getName().stripDialect().str() + " of " + placeOf(op->getLoc()),
+                      std::move(priced));
+  auto endOf = [&](Type type, SmallVector<uint32_t, 8> OpOption::*values, size_t number,
+                   ReductionKind reduction) -> const ShardingEnd * {
+    if (!isa<RankedTensorType>(type)) {
+      return nullptr;
+    }
     std::vector<uint32_t> layouts;
     for (const OpOption &option : options) {
       layouts.push_back((option.*values)[number]);
     }
-    return layouts;
+    return addEnd(made.node, type, std::move(layouts), reduction);
   };
-  for (OpOperand &operand : op->getOpOperands()) {
-    if (isa<RankedTensorType>(operand.get().getType())) {
-      use(operand, addEnd(node, operand.get().getType(),
-                          layoutsOf(&OpOption::operands, operand.getOperandNumber())));
-    }
+  for (auto [number, type] : llvm::enumerate(op->getOperandTypes())) {
+    made.operands.push_back(endOf(type, &OpOption::operands, number, ReductionKind::Sum));
   }
-  FactorRule rule = op.getFactorRule();
-  for (OpResult value : op->getResults()) {
-    size_t number = value.getResultNumber();
-    routes[value].from = addEnd(node, value.getType(), layoutsOf(&OpOption::results, number),
-                                rule.reductions[number]);
+  for (auto [number, type] : llvm::enumerate(op->getResultTypes())) {
+    made.results.push_back(endOf(type, &OpOption::results, number, rule.reductions[number]));
   }
+  return made;
 }
 
 /// Values that live at the turn, of the root and of functions on the way to it, take memory as they
@@ -356,32 +387,14 @@ void ShardingProblem::connect(RankedTensorType type, const ShardingEnd &from, co
 }
 
 uint32_t ShardingProblem::tableOf(RankedTensorType type, ReductionKind reduction) {
-  const planner::LayoutSpace &space = spaces.of(type);
   RankedTensorType whole = withSharding(type, {});
   auto [known, isNew] =
       tables.try_emplace({whole.getAsOpaquePointer(), reduction}, uint32_t(problem.tables.size()));
-  if (!isNew) {
-    return known->second;
+  if (isNew) {
+    const planner::LayoutSpace &space = spaces.of(type);
+    uint32_t count = otherOrders.contains(type.getRank()) ? space.size() : space.inOrder();
+    problem.tables.push_back(reshardTables.of(whole, reduction, count));
   }
-  uint32_t count = otherOrders.contains(type.getRank()) ? space.size() : space.inOrder();
-  std::vector<uint32_t> all(count);
-  std::iota(all.begin(), all.end(), 0);
-  ShardingAttr replicated = ShardingAttr::getReplicated(spaces.getMesh(), type.getRank());
-  planner::ReshardProblem problemOfType = makeReshardProblem(type, replicated, replicated);
-  problemOfType.scatters = reduction != ReductionKind::LogSumExp;
-  std::string name;
-  llvm::raw_string_ostream(name) << whole;
-  planner::Table table{std::move(name), count, count,
-                       space.costs(problemOfType, canPend(type), all, all, std::ref(prices))};
-  for (uint32_t row = 0; row < count && reduction != ReductionKind::Sum; ++row) {
-    for (uint32_t column = 0; column < count; ++column) {
-      // Whoever uses a value takes it pending only as a sum.
-      if (space.isPending(row) && space.isPending(column)) {
-        table.seconds[row * count + column] = planner::kInfinity;
-      }
-    }
-  }
-  problem.tables.push_back(std::move(table));
   return known->second;
 }
 

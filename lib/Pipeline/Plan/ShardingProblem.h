@@ -16,8 +16,8 @@
 //
 // A layer that is called many times is decided once, and what it costs counts as often. Its
 // variables are decided together too: variables that a function uses in the same places of the
-// same layers have one node. So a problem is as large as the distinct layers are, however many
-// there are of each.
+// same layers have one node, and so have equal casts of them. So a problem is as large as the
+// distinct layers are, however many there are of each.
 //
 // Memory is what variables take, and the values of the function that are live at the instant when
 // most of them are: the end of forward, as a rule. Users before that instant and after it do not
@@ -33,9 +33,8 @@
 #define WEFT_LIB_PIPELINE_PLAN_SHARDINGPROBLEM_H
 
 #include "OpOptions.h"
-
-#include "weft/Planner/Prices.h"
-#include "weft/Planner/Problem.h"
+#include "ReshardTables.h"
+#include "ValuePlaces.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -43,7 +42,9 @@
 #include "llvm/ADT/MapVector.h"
 
 #include <deque>
+#include <optional>
 #include <set>
+#include <tuple>
 
 namespace weft {
 
@@ -64,6 +65,14 @@ struct SharedUses {
   llvm::SmallVector<std::pair<mlir::OpOperand *, const ShardingEnd *>, 2> uses;
 };
 
+/// An op's node: what each option takes, and where operands and results lie; null for what is no
+/// tensor.
+struct OpNode {
+  uint32_t node;
+  std::vector<double> seconds;
+  llvm::SmallVector<const ShardingEnd *, 4> operands, results;
+};
+
 /// A value in a function: from its definition, through a node of its own if it has one, to its
 /// uses.
 struct ValueRoute {
@@ -73,8 +82,8 @@ struct ValueRoute {
 
 class ShardingProblem {
 public:
-  /// Prices are seconds on `machine`, or bytes without one.
-  ShardingProblem(mlir::ModuleOp module, LayoutSpaces &spaces, const cost::Predictor *machine);
+  /// Both arguments must outlive this.
+  ShardingProblem(mlir::ModuleOp module, ReshardTables &reshardTables);
 
   /// Makes the problem of `function` and all that it calls, but for layers that have shardings
   /// already, as variables may have. Fails, with an error, where an op says nothing of how it may
@@ -102,9 +111,12 @@ private:
   mlir::LogicalResult visit(mlir::func::FuncOp function);
   mlir::LogicalResult visit(mlir::Operation &op);
   void visitCall(CallOp call);
-  void addOp(ShardableOpInterface op);
+  void visitShardable(ShardableOpInterface op);
+  OpNode addOp(ShardableOpInterface op);
   void addMemory();
   void connectRoutes();
+  /// In OrderNodes.cpp.
+  void orderNodes(mlir::func::FuncOp root);
   void connectUses(mlir::Value value, const ValueRoute &route, SharedUses &group, double times);
   uint32_t addNode(std::string name, std::vector<planner::Option> options);
   const ShardingEnd *addEnd(uint32_t node, mlir::Type type, std::vector<uint32_t> layouts,
@@ -122,10 +134,9 @@ private:
   std::string describe(uint32_t layout, mlir::RankedTensorType type);
 
   mlir::ModuleOp module;
+  ReshardTables &reshardTables;
   LayoutSpaces &spaces;
   mlir::SymbolTable symbols;
-  const cost::Predictor *machine;
-  planner::Prices prices;
   /// Addresses of ends are kept.
   std::deque<ShardingEnd> ends;
   llvm::DenseMap<mlir::Operation *, double> calls;
@@ -141,6 +152,11 @@ private:
   std::map<std::string, const ShardingEnd *> variableKinds;
   /// Arguments and results of functions that only pass on what other functions take and give.
   std::map<std::string, const ShardingEnd *> borderKinds;
+  /// Of the root and of what it calls that reads variables.
+  ValuePlaces places;
+  /// Ops of one operand that are decided together: equal ones whose operands come from the same
+  /// end, by its number, and whose results go to the same places.
+  std::map<std::tuple<uint32_t, uint32_t, std::string>, OpNode> opKinds;
   /// Ranks of values that are pinned to axes in another order than the mesh's.
   std::set<int64_t> otherOrders;
 };

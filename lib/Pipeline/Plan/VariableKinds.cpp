@@ -20,58 +20,27 @@
 using namespace mlir;
 
 namespace weft {
-namespace {
 
-/// Where the variables of functions go and come from.
-class VariablePlaces {
-public:
-  void add(func::FuncOp function) {
-    for (Operation &op : function.getOps()) {
-      numbers.try_emplace(&op, numbers.size());
+/// Where functions read and assign each variable, as text.
+static llvm::StringMap<std::string> placesOfVariables(ModuleOp module, ValuePlaces &places) {
+  llvm::StringMap<std::string> found;
+  module.walk([&](Operation *op) {
+    if (!places.holds(op)) {
+      return;
     }
-    for (auto read : function.getOps<ReadOp>()) {
-      for (OpOperand &use : read.getOutput().getUses()) {
-        add(read.getVariable(), "to " + placeOf(use.getOwner(), use.getOperandNumber()));
-      }
-      add(read.getVariable(), "read");
+    if (auto read = dyn_cast<ReadOp>(op)) {
+      found[read.getVariable()] += "to " + places.of(read.getOutput()) + ". ";
+    } else if (auto assign = dyn_cast<AssignOp>(op)) {
+      found[assign.getVariable()] += "from " + places.sourceOf(assign.getValue()) + ". ";
     }
-    for (auto assign : function.getOps<AssignOp>()) {
-      auto result = cast<OpResult>(assign.getValue());
-      add(assign.getVariable(), "from " + placeOf(result.getOwner(), result.getResultNumber()));
-    }
-  }
-
-  /// Empty for a variable that no function reads or assigns.
-  std::string of(VariableOp variable) {
-    std::vector<std::string> &places = found[variable.getSymName()];
-    llvm::sort(places);
-    return llvm::join(places, "; ");
-  }
-
-private:
-  void add(StringRef variable, std::string place) { found[variable].push_back(std::move(place)); }
-
-  std::string placeOf(Operation *op, unsigned number) const {
-    auto call = dyn_cast<CallOp>(op);
-    std::string name = call ? call.getCallee().str() : "op " + std::to_string(numbers.lookup(op));
-    return name + " #" + std::to_string(number);
-  }
-
-  DenseMap<Operation *, size_t> numbers;
-  llvm::StringMap<std::vector<std::string>> found;
-};
-
-} // namespace
+  });
+  return found;
+}
 
 LogicalResult ShardingProblem::declareVariables() {
-  VariablePlaces places;
-  for (auto function : module.getOps<func::FuncOp>()) {
-    if (calls.contains(function)) {
-      places.add(function);
-    }
-  }
+  llvm::StringMap<std::string> found = placesOfVariables(module, places);
   for (auto variable : module.getOps<VariableOp>()) {
-    std::string uses = places.of(variable);
+    std::string uses = found.lookup(variable.getSymName());
     if (uses.empty()) {
       continue;
     }

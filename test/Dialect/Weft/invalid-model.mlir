@@ -328,3 +328,51 @@ func.func @attention_over_no_axis(%q: tensor<2x4x2x3x8xf32>, %k: tensor<2x4x2x8x
       -> tensor<2x4x2x3x8xf32>, tensor<2x2x3x4xf32>
   return
 }
+
+// -----
+
+func.func @attention_order(%q: tensor<2x4x2x3x8xf32>, %k: tensor<2x4x2x8xf32>) {
+  // attention_c9
+  // expected-error @+1 {{has 4 positions, but an order of 8}}
+  %0:2 = weft.attention(%q, %k, %k) scale = 0.5 dropout = 0.0 order <4 x 2>
+      : tensor<2x4x2x3x8xf32>, tensor<2x4x2x8xf32>, tensor<2x4x2x8xf32>
+      -> tensor<2x4x2x3x8xf32>, tensor<2x2x3x4xf32>
+  return
+}
+
+// -----
+
+func.func @dropout_order(%x: tensor<4x8xf32>, %s: tensor<i64>, %l: index) {
+  // dropout_c4
+  // expected-error @+1 {{has no dimension 0 of 8 positions, as its order has}}
+  %0 = weft.dropout %x rate = 0.5 site = 1 key(%s, %s, %l : tensor<i64>, tensor<i64>)
+      order <4 x 2> dim 0 : tensor<4x8xf32> -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @zigzag_of_an_odd_number(%x: tensor<6xf32>) {
+  // zigzag_c1
+  // expected-error @+1 {{expected an even number of chunks, and positions in each, got 3 x 2}}
+  %0 = weft.reorder %x dim 0 order <3 x 2> : tensor<6xf32> -> tensor<6xf32>
+  return
+}
+
+// -----
+
+func.func @reorder_dimension(%x: tensor<4x8xf32>) {
+  // reorder_c1
+  // expected-error @+1 {{expected a dimension 0 of 8 positions, got 'tensor<4x8xf32>'}}
+  %0 = weft.reorder %x dim 0 order <4 x 2> : tensor<4x8xf32> -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @reorder_output(%x: tensor<4x8xf32>) {
+  // reorder_c2
+  // expected-error @+1 {{expected an output of the type of its input 'tensor<4x8xf32>', got 'tensor<4x8xf64>'}}
+  %0 = weft.reorder %x dim 1 order <4 x 2> : tensor<4x8xf32> -> tensor<4x8xf64>
+  return
+}

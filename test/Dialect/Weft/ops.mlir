@@ -264,6 +264,23 @@ func.func @attention_pieces(%q: tensor<2x4x2x3x8xf32>, %k: tensor<2x4x2x8xf32>, 
   return
 }
 
+// CHECK-LABEL: @order
+func.func @order(%q: tensor<2x8x2x3x4xf32>, %k: tensor<2x8x2x4xf32>, %ids: tensor<2x8xi32>,
+                 %s: tensor<i64>, %l: index) {
+  // CHECK: weft.reorder %{{.*}} dim 1 order <4 x 2> : tensor<2x8xi32> -> tensor<2x8xi32>
+  %0 = weft.reorder %ids dim 1 order <4 x 2> : tensor<2x8xi32> -> tensor<2x8xi32>
+  // CHECK: weft.reorder inverse %{{.*}} dim 1 order <4 x 2> offset %{{.*}} : tensor<2x8xi32> -> tensor<2x4xi32>
+  %1 = weft.reorder inverse %0 dim 1 order <4 x 2> offset %l : tensor<2x8xi32> -> tensor<2x4xi32>
+  // CHECK: weft.attention({{.*}} order <4 x 2> :
+  %2:2 = weft.attention(%q, %k, %k) scale = 0.5 dropout = 0.0 order <4 x 2>
+      : tensor<2x8x2x3x4xf32>, tensor<2x8x2x4xf32>, tensor<2x8x2x4xf32>
+      -> tensor<2x8x2x3x4xf32>, tensor<2x2x3x8xf32>
+  // CHECK: weft.dropout {{.*}} order <4 x 2> dim 1 :
+  %3 = weft.dropout %k rate = 0.5 site = 1 key(%s, %s, %l : tensor<i64>, tensor<i64>)
+      order <4 x 2> dim 1 : tensor<2x8x2x4xf32> -> tensor<2x8x2x4xf32>
+  return
+}
+
 // CHECK-LABEL: @attention_dropout
 func.func @attention_dropout(%q: tensor<2x4x2x3x8xf32>, %k: tensor<2x4x2x8xf32>,
                              %v: tensor<2x4x2x8xf32>, %seed: tensor<i64>, %layer: index) {

@@ -10,6 +10,35 @@
 
 include "mlir/Pass/PassBase.td"
 
+def BalanceSequencesPass : Pass<"balance-sequences", "::mlir::ModuleOp"> {
+  let summary = "stores causal sequences so that pieces of them are equal work";
+  let description = [{
+    Before: tensors are whole, with shardings, and a query of causal attention sees the more
+    keys the further on it is, so that of n pieces the last is twice the average work. After, in
+    modules whose attention is all causal, without windows, and cut into n pieces alike: the
+    sequence is stored in zigzag order, first chunk, last chunk, second, last but one, …, of
+    2n chunks, so that each piece has one from either side. Inputs and what is made from
+    nothing, as rotary tables, are reordered; attention and dropout know positions by the order; all
+    else does not ask for positions. What is observed is reordered back. A module where
+    anything else asks is left as it is.
+
+    ```mlir
+    %0 = weft.read @tokens : tensor<4x8xi32, …[{}, {"cp"} ]>
+    ```
+
+    becomes, for two pieces,
+
+    ```mlir
+    %0 = weft.read @tokens : tensor<4x8xi32, …[{}, {"cp"} ]>
+    %1 = weft.reshard %0 : tensor<4x8xi32, …[{}, {"cp"} ]> -> tensor<4x8xi32, …[{}, {} ]>
+    %2 = weft.reorder %1 dim 1 order <4 x 2> : tensor<4x8xi32, …[{}, {} ]> -> tensor<4x8xi32, …[{}, {"cp"} ]>
+    ```
+  }];
+  let statistics = [
+    Statistic<"reordered", "reordered", "modules whose sequences are stored in another order">,
+  ];
+}
+
 def ReshardToCollectivesPass : Pass<"reshard-to-collectives", "::mlir::ModuleOp"> {
   let summary = "turns every reshard into collectives, slices and partial sums";
   let description = [{

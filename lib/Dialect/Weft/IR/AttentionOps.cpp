@@ -121,6 +121,10 @@ template <typename OpTy> static LogicalResult verifyAttention(OpTy op) {
     return op.emitOpError() << "has " << queries << " queries and " << keys
                             << " keys, expected as many of both unless it is bidirectional";
   }
+  if (op.getOrder() && op.getOrder()->getSize() != keys) { // attention_c9
+    return op.emitOpError() << "has " << keys << " positions, but an order of "
+                            << op.getOrder()->getSize();
+  }
   return verifyTurns(op);
 }
 
@@ -170,6 +174,14 @@ void AttentionOp::setPosition(ValueRange offsets, ArrayRef<int64_t> globalSizes)
 Position AttentionOp::getPosition() {
   return {getOffsets(), getGlobalShape().value_or(ArrayRef<int64_t>())};
 }
+
+bool AttentionOp::setOrder(unsigned, ZigzagAttr order) {
+  setOrderAttr(order);
+  return true;
+}
+
+/// With a window all queries see as many keys, but the first.
+bool AttentionOp::growsWithPosition() { return !getBidirectional() && !getWindow(); }
 
 ArrayAttr AttentionOp::getPermutedAxes() { return getAxesAttr(); }
 
@@ -239,8 +251,8 @@ LogicalResult AttentionOp::buildGradient(OpBuilder &builder, ValueRange resultGr
       builder, getLoc(), queryType.clone(wide), getKey().getType().clone(wide),
       getValue().getType().clone(wide), getQuery(), getKey(), getValue(), getOutput(), getLse(),
       outputGradient, getSeed(), getStep(), getLayer(), getOffsets(), getTurn(), getScale(),
-      getDropout(), getWindowAttr(), getBidirectional(), getGlobalShapeAttr(), getMeshAttr(),
-      getAxesAttr());
+      getDropout(), getWindowAttr(), getBidirectional(), getGlobalShapeAttr(), getOrderAttr(),
+      getMeshAttr(), getAxesAttr());
   operandGradients[0] = gradient.getQueryGradient();
   operandGradients[1] = gradient.getKeyGradient();
   operandGradients[2] = gradient.getValueGradient();
@@ -267,6 +279,14 @@ void AttentionGradOp::setPosition(ValueRange offsets, ArrayRef<int64_t> globalSi
 Position AttentionGradOp::getPosition() {
   return {getOffsets(), getGlobalShape().value_or(ArrayRef<int64_t>())};
 }
+
+bool AttentionGradOp::setOrder(unsigned, ZigzagAttr order) {
+  setOrderAttr(order);
+  return true;
+}
+
+/// With a window all queries see as many keys, but the first.
+bool AttentionGradOp::growsWithPosition() { return !getBidirectional() && !getWindow(); }
 
 ArrayAttr AttentionGradOp::getPermutedAxes() { return getAxesAttr(); }
 

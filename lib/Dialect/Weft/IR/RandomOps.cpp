@@ -87,7 +87,28 @@ LogicalResult DropoutOp::verify() {
                                getElementTypeOrSelf(getInput())))) { // dropout_c3
     return failure();
   }
-  return verifyPosition(*this, getOffsets(), getGlobalShape()); // dropout_c2
+  if (failed(verifyPosition(*this, getOffsets(), getGlobalShape()))) { // dropout_c2
+    return failure();
+  }
+  if (bool(getOrder()) != bool(getOrderedDim())) { // dropout_c4
+    return emitOpError("an order and the dimension that is stored in it are given together");
+  }
+  if (getOrder()) {
+    ArrayRef<int64_t> whole =
+        getGlobalShape().value_or(cast<RankedTensorType>(getInput().getType()).getShape());
+    if (*getOrderedDim() >= whole.size() ||
+        whole[*getOrderedDim()] != getOrder()->getSize()) { // dropout_c4
+      return emitOpError() << "has no dimension " << *getOrderedDim() << " of "
+                           << getOrder()->getSize() << " positions, as its order has";
+    }
+  }
+  return success();
+}
+
+bool DropoutOp::setOrder(unsigned factor, ZigzagAttr order) {
+  setOrderAttr(order);
+  setOrderedDim(factor);
+  return true;
 }
 
 FactorRule DropoutOp::getFactorRule() {
@@ -119,6 +140,7 @@ LogicalResult DropoutOp::buildGradient(OpBuilder &builder, ValueRange resultGrad
       createCast(builder, getLoc(), resultGradients[0], getElementTypeOrSelf(getInput()));
   operandGradients[0] =
       DropoutOp::create(builder, getLoc(), getInput().getType(), gradient, getSeed(), getStep(),
-                        getLayer(), getOffsets(), getRate(), getSite(), getGlobalShapeAttr());
+                        getLayer(), getOffsets(), getRate(), getSite(), getGlobalShapeAttr(),
+                        getOrderAttr(), getOrderedDimAttr());
   return success();
 }

@@ -66,6 +66,27 @@ def Weft_Float8 : Weft_Enum<"Float8", "floating point format of eight bits", [
 ]>;
 def Weft_Float8Attr : EnumAttr<Weft_Dialect, Weft_Float8, "float8">;
 
+def Weft_ZigzagAttr : Weft_Attr<"Zigzag", "zigzag"> {
+  let summary = "an order of positions in which every piece has as many before it as after";
+  let description = [{
+    A sequence of `chunks` times `length` positions is stored as its first chunk, its last, its
+    second, its last but one, and so on. Of `chunks / 2` pieces, each has two chunks, which
+    together see as many keys before them as those of any other piece.
+
+    `#weft.zigzag<4 x 2>` stores the positions 0 1 6 7 2 3 4 5.
+
+    **Constraints:**
+    - zigzag_c1: `chunks` is even, and both are at least 1.
+  }];
+  let parameters = (ins "int64_t":$chunks, "int64_t":$length);
+  let assemblyFormat = "`<` $chunks `x` $length `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// The number of positions.
+    int64_t getSize() const { return getChunks() * getLength(); }
+  }];
+}
+
 def Weft_DecayKind : Weft_Enum<"DecayKind", "how the learning rate falls after warm-up", [
   I32EnumAttrCase<"Constant", 0, "constant">,
   I32EnumAttrCase<"Linear", 1, "linear">,

@@ -49,6 +49,13 @@ def Weft_ShardableOpInterface : OpInterface<"ShardableOpInterface"> {
       }], "::weft::Position", "getPosition", (ins), "", [{
         return {};
       }]>,
+    InterfaceMethod<[{
+        Receives the order in which the op's tensors are going to be stored along `factor`, one
+        of getPositionFactors; null for that of positions. Returns whether the op can do with
+        others.
+      }], "bool", "setOrder", (ins "unsigned":$factor, "::weft::ZigzagAttr":$order), "", [{
+        return false;
+      }]>,
   ];
   let verify = [{ return ::weft::verifyFactorRule($_op); }];
 }
@@ -67,6 +74,10 @@ def Weft_PermutationOpInterface : OpInterface<"PermutationOpInterface"> {
     InterfaceMethod<"The mesh of these axes, or null.", "::weft::MeshAttr", "getPermutedMesh">,
     InterfaceMethod<"Receives both, when the op has just been made local.", "void",
       "setPermutation", (ins "::weft::MeshAttr":$mesh, "::mlir::ArrayAttr":$axes)>,
+    InterfaceMethod<[{
+        Whether the further on a position of the partner is, the more pieces it has to do with:
+        equal pieces, in the order of positions, are then unequal work.
+      }], "bool", "growsWithPosition">,
     InterfaceMethod<[{
         Builds the same op for `operands` alone, of which those that have the permuted factor
         are the pieces that came `turn` ranks on. Results may have wider float types.

@@ -137,7 +137,7 @@ def Weft_EmbeddingGradOp : Weft_Op<"embedding_grad", [Pure, Weft_AdditivePositio
   let hasVerifier = 1;
 }
 
-def Weft_AttentionOp : Weft_Op<"attention", [Pure, Weft_Differentiable, Weft_Positional,
+def Weft_AttentionOp : Weft_Op<"attention", [Pure, Weft_Differentiable, Weft_Ordered,
     Weft_Permutation, AttrSizedOperandSegments]> {
   let summary = "attention with grouped queries";
   let description = [{
@@ -160,7 +160,8 @@ def Weft_AttentionOp : Weft_Op<"attention", [Pure, Weft_Differentiable, Weft_Pos
     offsets which of the keys its queries see. `over` says that keys and values are pieces,
     and that those of all ranks of the group over these axes are meant. `turn` k says that
     the keys and values are not those at the offset, but those of the rank k before, the
-    first rank coming after the last. A query that sees no key at all has an lse of -1e30, and
+    first rank coming after the last. Where positions are stored in another `order`, offsets
+    count what is stored. A query that sees no key at all has an lse of -1e30, and
     an output that counts nothing.
 
     **Constraints:**
@@ -175,6 +176,7 @@ def Weft_AttentionOp : Weft_Op<"attention", [Pure, Weft_Differentiable, Weft_Pos
       lse its wide type.
     - attention_c6: a bidirectional attention has no window.
     - attention_c7: unless it is bidirectional, the whole has as many queries as keys.
+    - attention_c9: an order is one of as many positions as the whole has.
     - attention_c8: `over` names distinct axes of the mesh, and there is no turn with it; a turn
       needs offsets.
   }];
@@ -184,19 +186,20 @@ def Weft_AttentionOp : Weft_Op<"attention", [Pure, Weft_Differentiable, Weft_Pos
                        F64Attr:$scale, F64Attr:$dropout, OptionalAttr<I64Attr>:$window,
                        UnitAttr:$bidirectional,
                        OptionalAttr<DenseI64ArrayAttr>:$global_shape,
+                       OptionalAttr<Weft_ZigzagAttr>:$order,
                        OptionalAttr<Weft_MeshAttr>:$mesh, OptionalAttr<StrArrayAttr>:$axes);
   let results = (outs Weft_FloatTensor:$output, Weft_FloatTensor:$lse);
   let hasVerifier = 1;
   let assemblyFormat = [{
     `(` $query `,` $key `,` $value `)` `scale` `=` $scale `dropout` `=` $dropout
     (`window` `=` $window^)? (`bidirectional` $bidirectional^)? (`key` `(` $seed^ `,` $step `,` $layer `:` type($seed) `,` type($step) `)`)?
-    (`offsets` `(` $offsets^ `)`)? (`of` $global_shape^)? (`turn` $turn^)?
+    (`offsets` `(` $offsets^ `)`)? (`of` $global_shape^)? (`order` $order^)? (`turn` $turn^)?
     (`over` $axes^ `of` $mesh)? attr-dict
     `:` type($query) `,` type($key) `,` type($value) `->` type($output) `,` type($lse)
   }];
 }
 
-def Weft_AttentionGradOp : Weft_Op<"attention_grad", [Pure, Weft_Positional, Weft_Permutation,
+def Weft_AttentionGradOp : Weft_Op<"attention_grad", [Pure, Weft_Ordered, Weft_Permutation,
     AttrSizedOperandSegments]> {
   let summary = "derivative of attention";
   let description = [{
@@ -215,6 +218,7 @@ def Weft_AttentionGradOp : Weft_Op<"attention_grad", [Pure, Weft_Positional, Wef
                        F64Attr:$scale, F64Attr:$dropout, OptionalAttr<I64Attr>:$window,
                        UnitAttr:$bidirectional,
                        OptionalAttr<DenseI64ArrayAttr>:$global_shape,
+                       OptionalAttr<Weft_ZigzagAttr>:$order,
                        OptionalAttr<Weft_MeshAttr>:$mesh, OptionalAttr<StrArrayAttr>:$axes);
   let results = (outs Weft_FloatTensor:$query_gradient, Weft_FloatTensor:$key_gradient,
                       Weft_FloatTensor:$value_gradient);
@@ -223,7 +227,7 @@ def Weft_AttentionGradOp : Weft_Op<"attention_grad", [Pure, Weft_Positional, Wef
     `(` $query `,` $key `,` $value `)` `output` `(` $output `,` $lse `)`
     `gradient` `(` $gradient `)` `scale` `=` $scale `dropout` `=` $dropout
     (`window` `=` $window^)? (`bidirectional` $bidirectional^)? (`key` `(` $seed^ `,` $step `,` $layer `:` type($seed) `,` type($step) `)`)?
-    (`offsets` `(` $offsets^ `)`)? (`of` $global_shape^)? (`turn` $turn^)?
+    (`offsets` `(` $offsets^ `)`)? (`of` $global_shape^)? (`order` $order^)? (`turn` $turn^)?
     (`over` $axes^ `of` $mesh)? attr-dict
     `:` type($query) `,` type($key) `,` type($value) `,` type($output) `,` type($lse)
     `,` type($gradient)
@@ -277,28 +281,53 @@ def Weft_CrossEntropyGradOp : Weft_Op<"cross_entropy_grad", [Pure, Weft_Position
   let hasVerifier = 1;
 }
 
-def Weft_DropoutOp : Weft_Op<"dropout", [Pure, Weft_AdditivePositional, Weft_Differentiable]> {
+def Weft_ReorderOp : Weft_Op<"reorder", [Pure, Weft_AdditivePositional]> {
+  let summary = "positions stored in another order";
+  let description = [{
+    Along dimension `dim`, the input is stored by position, and the output in `order`; `inverse`
+    the other way round. The input must be whole along it.
+
+    **Constraints:**
+    - reorder_c1: the input has the dimension, with as many positions as the order.
+    - reorder_c2: the output has the input's shape and element type.
+  }];
+  let arguments = (ins Weft_Tensor:$input, I64Attr:$dim, Weft_ZigzagAttr:$order,
+                       UnitAttr:$inverse, Optional<Index>:$offset);
+  let results = (outs Weft_Tensor:$output);
+  let assemblyFormat = [{
+    (`inverse` $inverse^)? $input `dim` $dim `order` $order (`offset` $offset^)? attr-dict
+    `:` type($input) `->` type($output)
+  }];
+  let hasVerifier = 1;
+}
+
+def Weft_DropoutOp : Weft_Op<"dropout", [Pure, Weft_AdditiveOrdered, Weft_Differentiable]> {
   let summary = "drops elements at random, and scales the others";
   let description = [{
     Element i (row-major index in the whole tensor) is kept, times 1 / (1 - rate), or
     becomes zero, as the generator of `docs/Numerics.md` says from seed, step, layer and
-    site. The derivative drops the same elements of the gradient; no mask is kept.
+    site. The derivative drops the same elements of the gradient; no mask is kept. An element's
+    index is that of its position, also where positions are stored in another `order`.
 
     **Constraints:**
     - dropout_c1: the rate lies in (0, 1).
     - dropout_c2: offsets and the shape of the whole are given together, one for each dimension.
     - dropout_c3: input and output have one element type.
+    - dropout_c4: an order and the dimension that is stored in it are given together; the whole has
+      as many positions there.
   }];
   let arguments = (ins Weft_FloatTensor:$input, Weft_CounterTensor:$seed,
                        Weft_CounterTensor:$step, Index:$layer, Variadic<Index>:$offsets,
                        F64Attr:$rate, I64Attr:$site,
-                       OptionalAttr<DenseI64ArrayAttr>:$global_shape);
+                       OptionalAttr<DenseI64ArrayAttr>:$global_shape,
+                       OptionalAttr<Weft_ZigzagAttr>:$order,
+                       OptionalAttr<I64Attr>:$ordered_dim);
   let results = (outs Weft_FloatTensor:$output);
   let assemblyFormat = [{
     $input `rate` `=` $rate `site` `=` $site
     `key` `(` $seed `,` $step `,` $layer `:` type($seed) `,` type($step) `)`
-    (`offsets` `(` $offsets^ `)`)? (`of` $global_shape^)? attr-dict
-    `:` type($input) `->` type($output)
+    (`offsets` `(` $offsets^ `)`)? (`of` $global_shape^)? (`order` $order^ `dim` $ordered_dim)?
+    attr-dict `:` type($input) `->` type($output)
   }];
   let hasVerifier = 1;
 }

@@ -25,6 +25,11 @@ def Weft_Permutation : DeclareOpInterfaceMethods<Weft_PermutationOpInterface>;
 /// Overrides for ops whose results depend on where their piece lies.
 def Weft_Positional : DeclareOpInterfaceMethods<Weft_ShardableOpInterface,
     ["getPositionFactors", "setPosition", "getPosition", "getCost"]>;
+/// Overrides for ops that can do with another order of positions.
+def Weft_Ordered : DeclareOpInterfaceMethods<Weft_ShardableOpInterface,
+    ["getPositionFactors", "setPosition", "getPosition", "setOrder", "getCost"]>;
+def Weft_AdditiveOrdered : DeclareOpInterfaceMethods<Weft_ShardableOpInterface,
+    ["isAdditiveIn", "getPositionFactors", "setPosition", "getPosition", "setOrder", "getCost"]>;
 def Weft_AdditivePositional : DeclareOpInterfaceMethods<Weft_ShardableOpInterface,
     ["isAdditiveIn", "getPositionFactors", "setPosition", "getPosition", "getCost"]>;
 

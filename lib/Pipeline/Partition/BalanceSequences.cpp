@@ -1,0 +1,193 @@
+//===- BalanceSequences.cpp - equal work for pieces of a sequence -------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "DimensionClasses.h"
+
+#include "weft/Dialect/Weft/IR/Sharding.h"
+#include "weft/Pipeline/Partition/Passes.h"
+
+using namespace mlir;
+
+namespace weft {
+#define GEN_PASS_DEF_BALANCESEQUENCESPASS
+#include "weft/Pipeline/Partition/Passes.h.inc"
+
+namespace {
+
+/// `type` with dimension `dim` cut over `axes`.
+RankedTensorType cutAs(Type type, int64_t dim, ArrayAttr axes) {
+  auto tensor = cast<RankedTensorType>(type);
+  return withSharding(tensor, withDim(getSharding(tensor), dim, axes));
+}
+
+class Balancing {
+public:
+  explicit Balancing(ModuleOp module) : module(module), classes(module) {}
+
+  /// Stores sequences in another order, if that is of use and possible.
+  bool run() {
+    order = findOrder();
+    if (!order || !canReorder()) {
+      return false;
+    }
+    for (auto [op, factor] : ordered) {
+      op.setOrder(factor, order);
+    }
+    for (auto [value, dim] : sources) {
+      reorderSource(value, dim);
+    }
+    for (auto [observe, dim] : observed) {
+      reorderObserved(observe, dim);
+    }
+    return true;
+  }
+
+private:
+  ZigzagAttr findOrder();
+  bool canReorder();
+  bool canReorder(Operation *op);
+  bool canReorder(ShardableOpInterface op);
+  void reorderSource(Value value, int64_t dim);
+  void reorderObserved(ObserveOp observe, int64_t dim);
+
+  ModuleOp module;
+  DimensionClasses classes;
+  ZigzagAttr order;
+  /// Classes of the dimensions that are to be stored in the order.
+  llvm::SmallDenseSet<unsigned> sequence;
+  /// Ops that have to know of it; values that come in by position; values that go out.
+  SmallVector<std::pair<ShardableOpInterface, unsigned>> ordered;
+  SmallVector<std::pair<Value, int64_t>> sources;
+  SmallVector<std::pair<ObserveOp, int64_t>> observed;
+};
+
+/// Two chunks for each piece, where all ops whose work grows with positions are cut alike. Null
+/// where there is none, or another whose work does not: its pieces are best left together.
+ZigzagAttr Balancing::findOrder() {
+  int64_t size = 0, pieces = 0;
+  bool isOneOrder = true;
+  module.walk([&](PermutationOpInterface op) {
+    FactorRule rule = cast<ShardableOpInterface>(op.getOperation()).getFactorRule();
+    unsigned permuted = *findPermutation(rule), partner = rule.factors[permuted].partner;
+    for (unsigned factor : {permuted, partner}) {
+      auto [value, dim] = *findCarrier(op, rule, factor);
+      sequence.insert(classes.of(value, dim));
+      int64_t count = getSharding(value.getType()).getPieces(dim);
+      if (factor == partner) {
+        isOneOrder &= op.growsWithPosition() && (pieces == 0 || pieces == count);
+        pieces = count;
+      }
+      isOneOrder &= size == 0 || size == rule.factors[factor].size;
+      size = rule.factors[factor].size;
+    }
+  });
+  bool isCut = isOneOrder && pieces > 1 && size % (2 * pieces) == 0;
+  return isCut ? ZigzagAttr::get(module.getContext(), 2 * pieces, size / (2 * pieces))
+               : ZigzagAttr();
+}
+
+bool Balancing::canReorder() {
+  bool can = true;
+  module.walk([&](Operation *op) { can = can && canReorder(op); });
+  return can;
+}
+
+bool Balancing::canReorder(Operation *op) {
+  if (auto shardable = dyn_cast<ShardableOpInterface>(op)) {
+    return canReorder(shardable);
+  }
+  auto findDims = [&](Value value) {
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    return llvm::to_vector(
+        llvm::make_filter_range(llvm::seq<int64_t>(0, type ? type.getRank() : 0), [&](int64_t dim) {
+          return sequence.contains(classes.of(value, dim));
+        }));
+  };
+  if (auto read = dyn_cast<ReadOp>(op)) {
+    auto variable = SymbolTable::lookupNearestSymbolFrom<VariableOp>(op, read.getVariableAttr());
+    for (int64_t dim : findDims(read.getOutput())) {
+      if (variable.getRole() != VariableRole::Input) {
+        return false;
+      }
+      sources.push_back({read.getOutput(), dim});
+    }
+    return true;
+  }
+  if (auto observe = dyn_cast<ObserveOp>(op)) {
+    for (int64_t dim : findDims(observe.getValue())) {
+      observed.push_back({observe, dim});
+    }
+    return true;
+  }
+  // These only hand on what they get.
+  return isa<CallOp, func::ReturnOp, ReshardOp>(op) ||
+         llvm::all_of(op->getOperands(), [&](Value value) { return findDims(value).empty(); });
+}
+
+/// Ops without tensors to read are computed by position, and their results reordered.
+bool Balancing::canReorder(ShardableOpInterface op) {
+  FactorRule rule = op.getFactorRule();
+  SmallVector<unsigned> positions = op.getPositionFactors();
+  bool reads = llvm::any_of(rule.operands, [](auto &dims) { return !dims.empty(); });
+  for (auto [number, factor] : llvm::enumerate(rule.factors)) {
+    auto carrier = findCarrier(op, rule, number);
+    if (!carrier || !sequence.contains(classes.of(carrier->first, carrier->second))) {
+      continue;
+    }
+    if (!reads) {
+      sources.push_back(*carrier);
+    } else if (factor.kind == FactorKind::MustReplicate || !factor.hasOneLength) {
+      return false;
+    } else if (llvm::is_contained(positions, number)) {
+      if (!op.setOrder(number, {})) {
+        return false;
+      }
+      ordered.push_back({op, number});
+    }
+  }
+  return true;
+}
+
+/// Whole, by position, and then each rank's pieces of what is stored.
+void Balancing::reorderSource(Value value, int64_t dim) {
+  OpBuilder builder(module.getContext());
+  builder.setInsertionPointAfterValue(value);
+  auto given = cast<RankedTensorType>(value.getType());
+  auto whole = cutAs(given, dim, builder.getArrayAttr({}));
+  Value all = value;
+  llvm::SmallPtrSet<Operation *, 2> own;
+  if (isa<ShardableOpInterface>(value.getDefiningOp())) {
+    value.setType(whole);
+  } else if (whole != given) {
+    all = ReshardOp::create(builder, value.getLoc(), whole, value);
+    own.insert(all.getDefiningOp());
+  }
+  auto stored = ReorderOp::create(builder, value.getLoc(), given, all, dim, order,
+                                  /*inverse=*/false, /*offset=*/Value());
+  own.insert(stored);
+  value.replaceAllUsesExcept(stored.getOutput(), own);
+}
+
+void Balancing::reorderObserved(ObserveOp observe, int64_t dim) {
+  OpBuilder builder(observe);
+  Value value = observe.getValue();
+  Type given = value.getType();
+  Type whole = cutAs(given, dim, builder.getArrayAttr({}));
+  if (whole != given) {
+    value = ReshardOp::create(builder, observe.getLoc(), whole, value);
+  }
+  auto byPosition = ReorderOp::create(builder, observe.getLoc(), given, value, dim, order,
+                                      /*inverse=*/true, /*offset=*/Value());
+  observe.getValueMutable().assign(byPosition.getOutput());
+}
+
+struct BalanceSequencesPass : impl::BalanceSequencesPassBase<BalanceSequencesPass> {
+  void runOnOperation() override { reordered += Balancing(getOperation()).run(); }
+};
+
+} // namespace
+} // namespace weft

@@ -1,0 +1,109 @@
+//===- OrderNodes.cpp - nodes in the order in which they run --------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A solver that goes over nodes in their order carries what it learns along a chain in one pass if
+// the chain's nodes ascend. So a node stands where it is first met as the program runs: a variable
+// before its first reader, a shared value before its first user, and a layer where it is first
+// called.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ShardingProblem.h"
+
+#include <numeric>
+
+using namespace mlir;
+
+namespace weft {
+namespace {
+
+class Walk {
+public:
+  explicit Walk(const ShardingProblem &shardings, const SymbolTable &symbols)
+      : shardings(shardings), symbols(symbols),
+        places(shardings.problem.nodes.size(), uint32_t(shardings.problem.nodes.size())) {}
+
+  void visit(func::FuncOp function) {
+    if (!visited.insert(function).second) {
+      return;
+    }
+    for (Operation &op : function.getOps()) {
+      for (OpOperand &operand : op.getOpOperands()) {
+        meetUse(operand);
+      }
+      if (auto call = dyn_cast<CallOp>(op)) {
+        visit(symbols.lookup<func::FuncOp>(call.getCallee()));
+      }
+      for (Value result : op.getResults()) {
+        auto route = shardings.routes.find(result);
+        meet(route == shardings.routes.end() ? nullptr : route->second.from);
+      }
+    }
+  }
+
+  /// Nodes in the order in which they were met, and then those that were not.
+  std::vector<uint32_t> order() const {
+    std::vector<uint32_t> nodes(places.size());
+    std::iota(nodes.begin(), nodes.end(), 0);
+    llvm::sort(nodes, [&](uint32_t a, uint32_t b) {
+      return std::pair(places[a], a) < std::pair(places[b], b);
+    });
+    return nodes;
+  }
+
+private:
+  void meet(const ShardingEnd *end) {
+    if (end && places[end->node] == places.size()) {
+      places[end->node] = met++;
+    }
+  }
+
+  void meetUse(OpOperand &operand) {
+    auto route = shardings.routes.find(operand.get());
+    if (route == shardings.routes.end()) {
+      return;
+    }
+    for (const SharedUses *group : {&route->second.early, &route->second.late}) {
+      for (auto &[use, end] : group->uses) {
+        if (use == &operand) {
+          meet(group->shared);
+          meet(end);
+        }
+      }
+    }
+  }
+
+  const ShardingProblem &shardings;
+  const SymbolTable &symbols;
+  /// Of each node, or their number for one that was not met.
+  std::vector<uint32_t> places;
+  uint32_t met = 0;
+  llvm::SmallPtrSet<Operation *, 8> visited;
+};
+
+} // namespace
+
+void ShardingProblem::orderNodes(func::FuncOp root) {
+  Walk walk(*this, symbols);
+  walk.visit(root);
+  std::vector<uint32_t> newNumbers(problem.nodes.size());
+  std::vector<planner::Node> ordered;
+  for (uint32_t node : walk.order()) {
+    newNumbers[node] = uint32_t(ordered.size());
+    ordered.push_back(std::move(problem.nodes[node]));
+  }
+  problem.nodes = std::move(ordered);
+  for (planner::Edge &edge : problem.edges) {
+    edge.a = newNumbers[edge.a];
+    edge.b = newNumbers[edge.b];
+  }
+  for (ShardingEnd &end : ends) {
+    end.node = newNumbers[end.node];
+  }
+}
+
+} // namespace weft

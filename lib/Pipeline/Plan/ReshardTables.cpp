@@ -1,0 +1,51 @@
+//===- ReshardTables.cpp - what it takes from each layout to each ---------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ReshardTables.h"
+
+#include "weft/Dialect/Weft/IR/Sharding.h"
+#include "weft/Pipeline/ReshardProblem.h"
+
+#include <numeric>
+
+using namespace mlir;
+
+namespace weft {
+
+const planner::Table &ReshardTables::of(RankedTensorType type, ReductionKind reduction,
+                                        uint32_t count) {
+  auto [place, isNew] = known.try_emplace({type.getAsOpaquePointer(), reduction, count});
+  if (isNew) {
+    place->second = make(type, reduction, count);
+  }
+  return place->second;
+}
+
+planner::Table ReshardTables::make(RankedTensorType type, ReductionKind reduction, uint32_t count) {
+  const planner::LayoutSpace &space = spaces.of(type);
+  std::vector<uint32_t> all(count);
+  std::iota(all.begin(), all.end(), 0);
+  ShardingAttr replicated = ShardingAttr::getReplicated(spaces.getMesh(), type.getRank());
+  planner::ReshardProblem problem = makeReshardProblem(type, replicated, replicated);
+  problem.scatters = reduction != ReductionKind::LogSumExp;
+  std::string name;
+  llvm::raw_string_ostream(name) << type;
+  planner::Table table{std::move(name), count, count,
+                       space.costs(problem, canPend(type), all, all, std::ref(prices)),
+                       /*isShortest=*/reduction == ReductionKind::Sum};
+  for (uint32_t row = 0; row < count && reduction != ReductionKind::Sum; ++row) {
+    for (uint32_t column = 0; column < count; ++column) {
+      // Whoever uses a value takes it pending only as a sum.
+      if (space.isPending(row) && space.isPending(column)) {
+        table.seconds[row * count + column] = planner::kInfinity;
+      }
+    }
+  }
+  return table;
+}
+
+} // namespace weft

@@ -1,0 +1,72 @@
+//===- ValuePlaces.cpp - where the values of a function go ----------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ValuePlaces.h"
+
+#include "weft/Dialect/Weft/IR/Weft.h"
+
+#include "mlir/IR/OperationSupport.h"
+
+using namespace mlir;
+
+namespace weft {
+
+void ValuePlaces::add(func::FuncOp function) {
+  for (Operation &op : function.getOps()) {
+    numbers.try_emplace(&op, numbers.size());
+  }
+}
+
+std::string ValuePlaces::of(Value value) {
+  std::vector<std::string> places;
+  for (OpOperand &use : value.getUses()) {
+    places.push_back(placeOf(use));
+  }
+  llvm::sort(places);
+  return llvm::join(places, "; ");
+}
+
+std::string ValuePlaces::sourceOf(Value value) const {
+  auto result = cast<OpResult>(value);
+  return nameOf(result.getOwner()) + " #" + std::to_string(result.getResultNumber());
+}
+
+std::string ValuePlaces::placeOf(OpOperand &use) {
+  Operation *op = use.getOwner();
+  if (!isa<CallOp>(op) && op->getNumOperands() == 1 && op->getNumResults() == 1) {
+    return "kind " + std::to_string(kindOf(op)) + " (" + of(op->getResult(0)) + ")";
+  }
+  return nameOf(op) + " #" + std::to_string(use.getOperandNumber());
+}
+
+std::string ValuePlaces::nameOf(Operation *op) const {
+  auto call = dyn_cast<CallOp>(op);
+  return call ? call.getCallee().str() : "op " + std::to_string(numbers.lookup(op));
+}
+
+/// Whether two ops of one operand are equal but for the operand and locations.
+static bool areAlike(Operation *a, Operation *b) {
+  DenseMap<Value, Value> inA = {{a->getOperand(0), b->getOperand(0)}};
+  return OperationEquivalence::isEquivalentTo(
+      a, b, [&](Value ofA, Value ofB) { return success(inA.lookup(ofA) == ofB); },
+      [&](Value ofA, Value ofB) { inA[ofA] = ofB; }, OperationEquivalence::IgnoreLocations);
+}
+
+uint32_t ValuePlaces::kindOf(Operation *op) {
+  auto &alike = kinds[OperationEquivalence::computeHash(op, OperationEquivalence::ignoreHashValue,
+                                                        OperationEquivalence::ignoreHashValue,
+                                                        OperationEquivalence::IgnoreLocations)];
+  for (auto [other, kind] : alike) {
+    if (areAlike(op, other)) {
+      return kind;
+    }
+  }
+  alike.push_back({op, numKinds});
+  return numKinds++;
+}
+
+} // namespace weft
