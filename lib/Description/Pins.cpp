@@ -127,9 +127,15 @@ void applyZero(PlanSpec &plan, const Value &value, const Values &all) {
     }
   }
   if (stage > 0) {
-    plan.homes.push_back(
-        {stage == 3 ? "*" : "*/*", "hidden", present(all, {"dp", "cp"}), pinned});
+    plan.homes.push_back({stage == 3 ? "*" : "*/*", "hidden", present(all, {"dp", "cp"}), pinned});
   }
+}
+
+/// Micro-batches, one after the other: their gradients are added up, as Goyal et al., Accurate,
+/// large minibatch SGD, arXiv 1706.02677, do to have the batch of more ranks than there are.
+void applyAccumulation(PlanSpec &plan, const Value &value, const Values &) {
+  plan.accumulation = value.number;
+  plan.accumulationLocation = pinned;
 }
 
 /// In the order of the plan's entries, of which later ones may make an exception of earlier ones.
@@ -142,6 +148,7 @@ constexpr PinKind kinds[] = {
     {"cp", PinKind::Axis, 1, maximumSize, "ring gather all-to-all", "", applyContextParallel},
     {"sp", PinKind::Switch, 0, 1, "", "tp", applySequenceParallel},
     {"zero", PinKind::Level, 0, 3, "", "dp cp", applyZero},
+    {"accumulation", PinKind::Level, 1, maximumSize, "", "", applyAccumulation},
 };
 
 std::vector<std::string> split(std::string_view words) {

@@ -47,7 +47,8 @@ bool operator==(const PlanSpec &a, const PlanSpec &b) {
          std::equal(a.mesh.begin(), a.mesh.end(), b.mesh.begin(), b.mesh.end(), sameAxis) &&
          std::equal(a.shardings.begin(), a.shardings.end(), b.shardings.begin(), b.shardings.end(),
                     sameSharding) &&
-         std::equal(a.homes.begin(), a.homes.end(), b.homes.begin(), b.homes.end(), sameSharding);
+         std::equal(a.homes.begin(), a.homes.end(), b.homes.begin(), b.homes.end(), sameSharding) &&
+         a.accumulation == b.accumulation;
 }
 
 std::span<const std::string_view> dimensionNames() {
@@ -197,6 +198,7 @@ static void checkPlan(const proto::Plan &plan, Fields &fields) {
   }
   checkEntries(plan.sharding(), "sharding", fields, axes);
   checkEntries(plan.home(), "home", fields, axes);
+  fields.integer("accumulation", "plan_r9", 1, maximumRanks); // plan_r9
 }
 
 static PlanSpec resolve(const proto::Plan &plan, Fields &fields) {
@@ -219,6 +221,8 @@ static PlanSpec resolve(const proto::Plan &plan, Fields &fields) {
   spec.shardings = resolveEntries(plan.sharding(), "sharding");
   spec.homes = resolveEntries(plan.home(), "home");
   spec.mayPad = plan.padding();
+  spec.accumulation = plan.accumulation();
+  spec.accumulationLocation = fields.locationOf("accumulation");
   return spec;
 }
 
@@ -277,6 +281,9 @@ std::string printPlan(const PlanSpec &plan) {
   };
   print("sharding", plan.shardings);
   print("home", plan.homes);
+  if (plan.accumulation > 1) {
+    text += "accumulation: " + std::to_string(plan.accumulation) + "\n";
+  }
   return plan.mayPad ? text : text + "padding: false\n";
 }
 

@@ -19,12 +19,15 @@ using namespace weft;
 namespace {
 
 void buildPlan(OpPassManager &manager, const PipelineOptions &options) {
+  AccumulateMicroBatchesPassOptions parts;
+  parts.accumulation = options.accumulation;
+  parts.samples = options.batch;
   ApplyPlanPassOptions plan;
   plan.plan = options.plan;
-  plan.batch = options.batch;
+  plan.batch = options.batch / options.accumulation;
   SearchShardingsPassOptions search;
   search.machine = options.machine;
-  buildPlanPipeline(manager, plan, search, options.search);
+  buildPlanPipeline(manager, parts, plan, search, options.search);
 }
 
 void buildPartition(OpPassManager &manager, const PipelineOptions &options) {

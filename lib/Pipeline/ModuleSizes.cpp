@@ -26,6 +26,11 @@ int64_t dimensionOf(ModuleOp module, llvm::StringRef name, int64_t dimension) {
 } // namespace
 
 ModuleSizes weft::sizesOf(ModuleOp module) {
-  return {dimensionOf(module, "tokens", 0), dimensionOf(module, "tokens", 1),
+  auto tokens = module.lookupSymbol<VariableOp>("tokens");
+  // The batch is one dimension, or two of them.
+  bool isDivided = tokens && tokens.getTensorType().getRank() > 2;
+  int64_t microBatches = isDivided ? dimensionOf(module, "tokens", 0) : 1;
+  return {microBatches * dimensionOf(module, "tokens", isDivided),
+          dimensionOf(module, "tokens", isDivided + 1), microBatches,
           dimensionOf(module, "embed.tokens.weight", 0)};
 }

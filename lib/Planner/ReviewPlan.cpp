@@ -53,6 +53,7 @@ public:
     checkRanks();
     checkPieces();
     checkBatch();
+    checkAccumulation();
     checkMemory();
     warnOfNodes();
     return std::move(result);
@@ -74,7 +75,10 @@ private:
                                std::string message) {
     bool isOfMesh =
         rule == "legal_r3" || rule == "legal_r4" || rule == "legal_r6" || rule == "legal_r7";
-    const char *field = rule == "legal_r1" ? "dimension" : isOfMesh ? "mesh" : "axes";
+    const char *field = rule == "legal_r1"    ? "dimension"
+                        : rule == "legal_r10" ? "accumulation"
+                        : isOfMesh            ? "mesh"
+                                              : "axes";
     return {location, location.line > 0 ? field : "", rule, std::move(message)};
   }
   void error(const Location &location, const std::string &rule, std::string message) {
@@ -84,6 +88,8 @@ private:
   void checkRanks();
   void checkPieces();
   void checkBatch();
+  void checkAccumulation();
+  void checkWholeBatch(int64_t samples);
   void checkMemory();
   void warnOfNodes();
   /// One sum over `axes` of what a layer's ranks each have a term of, in seconds.
@@ -226,6 +232,67 @@ void Review::checkBatch() {
         "a batch of " + text(recipe.globalBatch) + " samples is not " +
             (axes.empty() ? "" : product(axes) + " * ") + "micro-batch " + text(micro) +
             " * accumulation " + text(*request.accumulation) + ", use " + choice(fitting));
+}
+
+/// legal_r10
+void Review::checkAccumulation() {
+  int64_t count = plan.accumulation;
+  std::vector<std::string> axes = batchAxes();
+  std::optional<int64_t> groups = pieces(axes);
+  if (count <= 1 || !groups || (recipe.globalBatch % *groups != 0 && !request.mayPad)) {
+    return; // legal_r2 says so.
+  }
+  if (recipe.globalBatch % *groups != 0) {
+    error(plan.accumulationLocation, "legal_r10",
+          "a batch of " + text(recipe.globalBatch) + " samples is no multiple of " + product(axes) +
+              ", so it cannot be cut into micro-batches");
+    return;
+  }
+  int64_t each = recipe.globalBatch / *groups;
+  if (each % count == 0) {
+    return checkWholeBatch(recipe.globalBatch / count);
+  }
+  std::vector<std::string> fitting;
+  for (int64_t step : {-1, 1}) { // The divisors next to it.
+    int64_t near = std::clamp(count, int64_t(1), each);
+    while (near >= 1 && near <= each && each % near != 0) {
+      near += step;
+    }
+    if (near >= 1 && near <= each && (fitting.empty() || fitting.front() != text(near))) {
+      fitting.push_back(text(near));
+    }
+  }
+  error(plan.accumulationLocation, "legal_r10",
+        "a batch of " + text(recipe.globalBatch) + " samples does not divide into " +
+            (axes.empty() ? "" : product(axes) + " * ") + text(count) + " micro-batches, use " +
+            choice(fitting));
+}
+
+/// legal_r10, of what is said of all samples of a batch together, where one micro-batch has
+/// `samples`. Of a graph it is known once it was read.
+void Review::checkWholeBatch(int64_t samples) {
+  auto refuse = [&](const std::string &field, const std::string &use) {
+    error(plan.accumulationLocation, "legal_r10",
+          "a micro-batch of " + text(samples) + " samples does not know what " + field +
+              " needs of the whole batch, use an accumulation of 1" + use);
+  };
+  const RoutingSpec &routing = recipe.routing;
+  if (routing.loadBalanceLoss > 0 && routing.loadBalanceGroup == RoutingGroup::GlobalBatch) {
+    refuse("routing.load_balance_group: GLOBAL_BATCH", " or a load_balance_group of SEQUENCE");
+  }
+  if (routing.capacityFactor && routing.capacityGroup == RoutingGroup::GlobalBatch) {
+    refuse("routing.capacity_group: GLOBAL_BATCH", " or a capacity_group of SEQUENCE");
+  }
+  if (routing.biasUpdateSpeed > 0) {
+    refuse("routing.bias_update_speed", "");
+  }
+  if (recipe.fp8) {
+    refuse("fp8, one scale for each tensor,", "");
+  }
+  if (model.graph && model.graph->batchNormGroup > 0 &&
+      samples % model.graph->batchNormGroup != 0) {
+    refuse("graph.batch_norm_group: " + text(model.graph->batchNormGroup), "");
+  }
 }
 
 /// legal_r7: even where all of it is cut over all ranks. A graph's parameters are in its file.

@@ -101,8 +101,7 @@ bool Sampler::fill(int64_t number, int64_t batch, const InputPiece &piece, char 
                    std::string &error) const {
   for (int64_t row = 0; row < piece.shape[0]; ++row) {
     // Padding has the last sample, with which a model can do something.
-    uint64_t sample =
-        sampleAt(uint64_t(number * batch + std::min(piece.offset[0] + row, batch - 1)));
+    uint64_t sample = sampleAt(uint64_t(number * batch + std::min(piece.sampleOf(row), batch - 1)));
     if (!source->readRow(sample, piece, out + size_t(row) * piece.rowBytes(), error)) {
       return false;
     }

@@ -35,12 +35,25 @@ Prefetcher::~Prefetcher() {
   }
 }
 
+/// Makes one dimension of the micro-batch and the sample in it, of which there are `size`.
+static void joinMicroBatches(InputPiece &piece, int64_t size) {
+  piece.run = piece.shape[1];
+  piece.stride = size;
+  piece.offset[1] += piece.offset[0] * size;
+  piece.shape[1] *= piece.shape[0];
+  piece.shape.erase(piece.shape.begin());
+  piece.offset.erase(piece.offset.begin());
+}
+
 void Prefetcher::addInput(int64_t rank, const NamedTensor &input) {
   std::vector<int64_t> coordinates = program.coordinatesOf(rank);
   Region held = localRegion(input.layout, program.mesh, coordinates);
   Piece piece = {{*dataField(input.name), input.layout.type, held.shape, held.offset,
                   dataRegion(input.layout, program.mesh, coordinates).shape},
                  {}};
+  if (program.microBatches > 1) {
+    joinMicroBatches(piece.input, program.globalBatch / program.microBatches);
+  }
   auto isSame = [&](const Piece &other) { return other.input == piece.input; };
   auto found = std::find_if(pieces.begin(), pieces.end(), isSame);
   inputsOfRank[size_t(rank - ranks.first)].push_back(

@@ -36,6 +36,7 @@ private:
   bool checkMesh();
   bool checkBuffers();
   bool checkTensors();
+  std::vector<int64_t> batchShape() const;
   bool checkImages(const NamedTensor &input);
   bool checkInputs();
   bool checkProducts();
@@ -161,17 +162,29 @@ bool Checker::checkTensors() {
   return true;
 }
 
+/// The dimensions of an input that are the batch.
+std::vector<int64_t> Checker::batchShape() const {
+  if (program.microBatches == 1) {
+    return {program.globalBatch};
+  }
+  return {program.microBatches, program.globalBatch / program.microBatches};
+}
+
 /// Images are given to a rank whole.
 bool Checker::checkImages(const NamedTensor &input) {
   const TensorLayout &layout = input.layout;
   bool isFloat = layout.type == ElementType::F32 || layout.type == ElementType::F64;
-  if (!isFloat || layout.globalShape.empty() || layout.globalShape[0] != program.globalBatch ||
-      elementCount(layout.globalShape) == 0) {
+  std::vector<int64_t> batch = batchShape();
+  bool isOfBatch = layout.globalShape.size() >= batch.size() &&
+                   std::equal(batch.begin(), batch.end(), layout.globalShape.begin());
+  if (!isFloat || !isOfBatch || elementCount(layout.globalShape) == 0) {
     return fail(error, "input '", input.name, "' is ", nameOf(layout.type), " ",
                 shapeText(layout.globalShape), ", expected floating-point numbers for ",
-                program.globalBatch, " samples");
+                program.globalBatch, " samples",
+                program.microBatches > 1 ? concat(" in ", program.microBatches, " micro-batches")
+                                         : "");
   }
-  for (size_t dim = 1; dim < layout.dimAxes.size(); ++dim) {
+  for (size_t dim = batch.size(); dim < layout.dimAxes.size(); ++dim) {
     if (!layout.dimAxes[dim].empty()) {
       return fail(error, "input '", input.name, "' is cut in dimension ", dim,
                   ", expected the batch only");
@@ -184,6 +197,10 @@ bool Checker::checkInputs() {
   if (program.globalBatch < 0 || program.sequenceLength < 0 || program.vocabulary < 0 ||
       program.defaultSteps < 0) {
     return fail(error, "batch, sequence length, vocabulary and steps must not be negative");
+  }
+  if (program.microBatches < 1 || program.globalBatch % program.microBatches != 0) {
+    return fail(error, "the batch of ", program.globalBatch, " does not divide into ",
+                program.microBatches, " micro-batches");
   }
   for (double rate :
        {program.stepFlops, program.peakFlopsPerRank, program.memoryBandwidthPerRank}) {
@@ -207,7 +224,7 @@ bool Checker::checkInputs() {
     }
     std::vector<int64_t> shape;
     if (!isScalar) {
-      shape = {program.globalBatch};
+      shape = batchShape();
     }
     if (ofTokens) {
       shape.push_back(program.sequenceLength);

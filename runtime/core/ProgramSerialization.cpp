@@ -57,7 +57,8 @@ void fields(auto &visit, Is<Program> auto &x) {
   visit(x.modelName, x.planText, x.planHash, x.mesh, x.buffers, x.arenaBytes);
   visit(x.parameters, x.optimizerState, x.inputs);
   visit(x.kernels, x.products, x.collectives, x.observations, x.labels, x.init, x.step, x.evaluate);
-  visit(x.globalBatch, x.sequenceLength, x.vocabulary, x.defaultSteps, x.defaultSeed);
+  visit(x.globalBatch, x.microBatches, x.sequenceLength, x.vocabulary, x.defaultSteps,
+        x.defaultSeed);
   visit(x.stepFlops, x.peakFlopsPerRank, x.memoryBandwidthPerRank, x.threadsPerRank);
 }
 

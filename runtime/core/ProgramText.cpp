@@ -116,10 +116,14 @@ std::string weft::rt::toText(const Program &program) {
   for (const Axis &axis : program.mesh) {
     out << " " << axis.name << "=" << axis.size;
   }
-  out << "\nbatch " << program.globalBatch << " sequence " << program.sequenceLength
-      << " vocabulary " << program.vocabulary << "\nsteps " << program.defaultSteps << " seed "
-      << program.defaultSeed << " flops " << program.stepFlops << " peak "
-      << program.peakFlopsPerRank << "\narena " << program.arenaBytes << "\n";
+  out << "\nbatch " << program.globalBatch;
+  if (program.microBatches > 1) {
+    out << " in " << program.microBatches << " micro-batches";
+  }
+  out << " sequence " << program.sequenceLength << " vocabulary " << program.vocabulary
+      << "\nsteps " << program.defaultSteps << " seed " << program.defaultSeed << " flops "
+      << program.stepFlops << " peak " << program.peakFlopsPerRank << "\narena "
+      << program.arenaBytes << "\n";
   for (size_t i = 0; i < program.buffers.size(); ++i) {
     const Buffer &buffer = program.buffers[i];
     out << "buffer %" << i << " " << nameOf(buffer.type) << " " << buffer.bytes << " at "

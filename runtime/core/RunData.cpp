@@ -49,8 +49,10 @@ std::unique_ptr<SampleSource> RunData::openFile(const std::string &path, const O
     }
     auto images = std::make_unique<ImageFile>();
     std::span<const int64_t> shape = input.layout.globalShape;
-    return images->open(path, shape.subspan(1), program->vocabulary, error) ? std::move(images)
-                                                                            : nullptr;
+    size_t batchDims = program->microBatches > 1 ? 2 : 1;
+    return images->open(path, shape.subspan(batchDims), program->vocabulary, error)
+               ? std::move(images)
+               : nullptr;
   }
   auto tokens = std::make_unique<Dataset>();
   return tokens->open(path, options.dataFormat, program->sequenceLength, program->vocabulary, error)

@@ -24,6 +24,10 @@ std::optional<DataField> weft::rt::dataField(std::string_view name) {
   return std::nullopt;
 }
 
+int64_t InputPiece::sampleOf(int64_t row) const {
+  return offset[0] + (run == 0 ? row : row / run * stride + row % run);
+}
+
 size_t InputPiece::bytes() const { return size_t(elementCount(shape)) * sizeOf(type); }
 
 size_t InputPiece::rowBytes() const { return bytes() / size_t(shape[0]); }

@@ -32,13 +32,17 @@ std::optional<DataField> dataField(std::string_view name);
 
 /// A rank's part of an input: `shape` elements from `offset` on in each dimension, the first of
 /// which is the batch. Only the first `filled` of them in each dimension are data; others are
-/// padding: of the batch copies of its last row.
+/// padding: of the batch copies of its last row. Of a batch in micro-batches a rank has `run` rows
+/// of each, and those of the next lie `stride` rows on.
 struct InputPiece {
   DataField field = DataField::Tokens;
   ElementType type = ElementType::I32;
   std::vector<int64_t> shape, offset, filled;
+  int64_t run = 0, stride = 0;
 
   bool operator==(const InputPiece &) const = default;
+  /// Where in the batch a row of the piece stands.
+  int64_t sampleOf(int64_t row) const;
   /// Bytes of one row.
   size_t rowBytes() const;
   size_t bytes() const;

@@ -108,6 +108,36 @@ TEST_F(Prefetch, EveryRankGetsItsPieceOfEveryBatch) {
   EXPECT_TRUE(prefetcher.endsWithin(Prefetcher::Seconds(60)));
 }
 
+/// With two micro-batches of four samples, over two ranks: 0, 1, 4, 5 on one, 2, 3, 6, 7 on the
+/// other.
+TEST_F(Prefetch, OfEveryMicroBatchARankGetsItsPiece) {
+  program.microBatches = 2;
+  for (NamedTensor &input : program.inputs) {
+    if (!input.layout.globalShape.empty()) {
+      input.layout = {ElementType::I32, {2, kToyBatch / 2, kToySequence}, {{}, {0}, {}}};
+    }
+  }
+  open(1);
+  Prefetcher prefetcher(program, {0, program.rankCount()}, Prefetcher::Seconds(60));
+  prefetcher.start(BatchOrder(data));
+  onEveryRank([&](Executor &executor) {
+    BatchChoice batch = *BatchOrder(data).next();
+    std::string error;
+    ASSERT_TRUE(prefetcher.take(executor, error)) << error;
+    std::vector<int32_t> all(kToyBatch * kToySequence);
+    InputPiece whole = {DataField::Tokens, ElementType::I32, {kToyBatch, kToySequence}, {0, 0}};
+    ASSERT_TRUE(batch.sampler->fill(batch.number, kToyBatch, whole,
+                                    reinterpret_cast<char *>(all.data()), error));
+    const auto *rows = static_cast<const int32_t *>(executor.address(program.inputs[0].buffer));
+    int64_t first = executor.coordinates()[0] * 2;
+    for (int64_t sample : {first, first + 1, first + 4, first + 5}) {
+      EXPECT_EQ(std::memcmp(rows, all.data() + sample * kToySequence, kToySequence * 4), 0);
+      rows += kToySequence;
+    }
+  });
+  EXPECT_TRUE(prefetcher.endsWithin(Prefetcher::Seconds(60)));
+}
+
 TEST_F(Prefetch, ARankThatWaitsIsWokenByTheEnd) {
   open(100);
   Prefetcher prefetcher(program, {0, program.rankCount()}, Prefetcher::Seconds(600));

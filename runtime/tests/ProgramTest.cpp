@@ -215,6 +215,9 @@ const Fault kFaults[] = {
     {[](Program &p) { p.inputs[0].name = "letters"; },
      "input 'letters' is not known, expected tokens, targets, images, labels, step or seed"},
     {[](Program &p) { p.sequenceLength = 15; }, "is i32 [8, 16], expected i32 [8, 15]"},
+    {[](Program &p) { p.microBatches = 2; }, "is i32 [8, 16], expected i32 [2, 4, 16]"},
+    {[](Program &p) { p.microBatches = 3; }, "the batch of 8 does not divide into 3 micro-batches"},
+    {[](Program &p) { p.microBatches = 0; }, "the batch of 8 does not divide into 0 micro-batches"},
     {[](Program &p) { p.defaultSteps = -1; }, "must not be negative"},
     {[](Program &p) {
        p.globalBatch = 0;

@@ -206,6 +206,16 @@ def shapes(n):
         %y, %z = weft.split %x dim 1 : !x -> !y, !z""")
     yield case("extract/strides", n, {"x": shape(n, 7, n)}, {"z": shape(n, 2, n)}, """
         %z = weft.extract %x from [0, 1, 0] by [1, 3, 1] : !x -> !z""")
+    yield case("select/tokens", n, {"x": shape(n, names=("sequence",))},
+               {"z": shape(n, names=("sequence",))}, f"""
+        %one = arith.constant 1 : index
+        %row = weft.select %tokens[%one] : !ids -> tensor<{n}xi32>
+        %z = weft.map ins(%x, %row : !x, tensor<{n}xi32>) maps [#i, #i] -> !z {{
+        ^bb0(%a: f64, %b: i32):
+          %c = arith.sitofp %b : i32 to f64
+          %r = arith.mulf %a, %c : f64
+          weft.yield %r : f64
+        }}""")
     yield case("pad/zeros", n, {"x": shape(n, 3, n)}, {"z": shape(n, 9, n)}, """
         %z = weft.pad %x with 0.0 low [0, 1, 0] high [0, 3, 0] interior [0, 1, 0] : !x -> !z""")
     yield case("pad/constant", n, {"x": shape(n, 3, n)}, {"z": shape(n, 5, n)}, """

@@ -53,6 +53,13 @@ EXPERT_MESHES = ("dp=2", "tp=2", "dp=2,tp=2", "ep=2", "dp=2,ep=2", "ep=2,tp=2", 
 FEW_HEADS_MESHES = ("tp=2", "tp=4", "tp=8", "dp=2,tp=4", "tp=4,sp=true", "cp=2:all-to-all,tp=4",
                     "dp=2,tp=4,zero=3")
 
+# In micro-batches: of samples that dropout numbers, with sums that are pending, cut or whole.
+PART_MESHES = ("accumulation=4", "dp=2,accumulation=2", "tp=2,accumulation=2", "cp=2,accumulation=8",
+               "dp=2,tp=2,accumulation=4", "dp=2,zero=1,accumulation=2",
+               "dp=4,zero=2,accumulation=2", "dp=2,tp=2,sp=true,zero=3,accumulation=2")
+EXPERT_PART_MESHES = ("accumulation=2", "dp=2,accumulation=4", "ep=2,accumulation=2",
+                      "dp=2,ep=2,zero=3,accumulation=2")
+
 
 def sizes_of(mesh):
     """Ranks along each of AXES."""
@@ -355,6 +362,9 @@ def default_cases():
                                                 + UNEVEN_MESHES))
     chosen[3] = replace(chosen[3], meshes=tuple(ALL_MESHES + ["cp=8", "cp=8:ring"]
                                                 + UNEVEN_MESHES))
+    for number, meshes in ((0, PART_MESHES), (2, PART_MESHES), (6, EXPERT_PART_MESHES),
+                           (7, EXPERT_PART_MESHES)):
+        chosen[number] = replace(chosen[number], meshes=tuple(chosen[number].meshes) + meshes)
     # One with a window.
     chosen[4] = replace(chosen[4], meshes=chosen[4].meshes + ("cp=4:ring", "cp=2:ring,tp=4",
                                                               "cp=3:ring", "dp=3,tp=2"))
@@ -377,6 +387,7 @@ def bf16_cases():
     All with AdamW. The SGD above goes so fast that its loss rises in between, by a tenth at step 11
     of the llama case; there what rounding changes grows a hundredfold, on one rank as on several,
     and which runs are thrown far is chance."""
-    chosen = [Case("gpt2", "adamw", True, True, "BF16", tuple(ALL_MESHES + ["dp=3", "tp=3"])),
+    chosen = [Case("gpt2", "adamw", True, True, "BF16",
+                   (*ALL_MESHES, "dp=3", "tp=3", "dp=2,zero=1,accumulation=2")),
               Case("llama", "adamw", False, False, "BF16", tuple(ALL_MESHES + SEQUENCE_MESHES))]
     return chosen + [replace(chosen[1], reduction="BF16", meshes=("dp=2", "tp=2", "dp=2,tp=2"))]

@@ -60,8 +60,11 @@ NAMES = {"losses": "loss", "norms": "gradient norm", "gradients": "gradient of",
 
 
 def of_runs(got, expected, tolerance, what=tuple(NAMES)):
-    """A sentence about the first difference between two runs in `what`, or None."""
+    """A sentence about the first difference between two runs in `what`, or None. What `got` has
+    None for it does not say."""
     for part in what:
+        if getattr(got, part) is None:
+            continue
         compare = of_series if part in ("losses", "norms", "validation", "dropped") else of_tensors
         found = compare(NAMES[part], getattr(got, part), getattr(expected, part), tolerance)
         if found:

@@ -70,8 +70,8 @@ class Once:
 @dataclass
 class Run:
     """What a run wrote: loss and norm of each step, gradients of one, tensors after the last, the
-    loss of each validation, logits of the last one's first batch, and what each layer with experts
-    dropped in each step."""
+    loss of each validation, logits of the last one's first batch or None, and what each layer with
+    experts dropped in each step."""
 
     losses: list
     norms: list
@@ -118,8 +118,8 @@ class Compiler:
         machine = place / "machine.textproto"
         machine.write_text(cases.MACHINE)
         call([self.binary, "compile", model, "--machine", machine, "--recipe", recipe,
-              "--target", "host", "--observe-logits", "--pin", mesh, *options, "-o",
-              place / "train"])
+              "--target", "host", *(["--observe-logits"] if sees_logits(mesh) else []), "--pin",
+              mesh, *options, "-o", place / "train"])
         return place
 
     def run(self, place, mesh, steps=cases.STEPS, gradients_step=0, name="run", threads=1,
@@ -131,10 +131,12 @@ class Compiler:
             ("metrics.jsonl", "weights.safetensors", "gradients.safetensors", "logits.safetensors"))
         options = ["--data", self.data, "--steps", steps, "--seed", cases.SEED, "--quiet",
                    "--threads", threads,
-                   "--metrics", metrics, "--save", weights, "--save-logits", logits,
+                   "--metrics", metrics, "--save", weights,
                    "--validation-data", self.validation_data,
                    "--validation-steps", cases.VALIDATION_STEPS,
                    "--validation-every", cases.VALIDATION_EVERY]
+        if sees_logits(mesh):
+            options += ["--save-logits", logits]
         if steps:
             options += ["--save-gradients", gradients, "--gradients-step", gradients_step]
         call([self.binary, "run", "-n", cases.ranks_of(mesh), "--backend", backend, place / "train",
@@ -151,8 +153,14 @@ class Compiler:
                  if "/" not in name}
         return Run([number(line, "loss") for line in lines],
                    [number(line, "gradient_norm") for line in lines], saved, after, validation,
-                   safetensors.load(logits), dropped,
-                   [weights, logits] + ([gradients] if steps else []))
+                   safetensors.load(logits) if sees_logits(mesh) else None, dropped,
+                   [weights] + ([logits] if sees_logits(mesh) else []) +
+                   ([gradients] if steps else []))
+
+
+def sees_logits(mesh):
+    """Whether a program gives logits: with micro-batches nobody sees them together."""
+    return "accumulation" not in mesh
 
 
 def number(line, key):

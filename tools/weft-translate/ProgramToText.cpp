@@ -24,6 +24,7 @@ void weft::registerProgramTranslation() {
         ProgramInfo info;
         info.modelName = module.getSymName().value_or("").str();
         info.globalBatch = sizes.batch;
+        info.microBatches = sizes.microBatches;
         info.sequenceLength = sizes.sequence;
         info.vocabulary = sizes.vocabulary;
         FailureOr<rt::Program> program = flatten(module, info);

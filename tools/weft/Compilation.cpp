@@ -102,6 +102,11 @@ LogicalResult Compilation::begin() {
 }
 
 LogicalResult Compilation::import() {
+  if (options.import.observesLogits && descriptions.plan.accumulation > 1) {
+    return fail(
+        "--observe-logits gives those of a whole batch, expected an accumulation of 1, got " +
+        llvm::Twine(descriptions.plan.accumulation));
+  }
   if (!descriptions.graph) {
     module = importModel(context, *descriptions.model, descriptions.recipe, options.import);
     return success();
@@ -176,6 +181,10 @@ LogicalResult Compilation::checkModule() {
   if (!mesh) {
     return success();
   }
+  if (sizes.sequence != 0 && sizes.microBatches != descriptions.plan.accumulation) {
+    return fail("'" + options.input + "' has " + llvm::Twine(sizes.microBatches) +
+                " micro-batches, but the plan says " + llvm::Twine(descriptions.plan.accumulation));
+  }
   llvm::SmallVector<StringAttr> names;
   llvm::SmallVector<int64_t> axisSizes;
   for (const desc::AxisSpec &axis : descriptions.plan.mesh) {
@@ -204,6 +213,7 @@ LogicalResult Compilation::runPasses(Phase phase) {
   pipelineOptions.plan = planText;
   pipelineOptions.machine = descriptions.machine.text;
   pipelineOptions.batch = descriptions.recipe.globalBatch;
+  pipelineOptions.accumulation = descriptions.plan.accumulation;
   const desc::RecipeSpec &recipe = descriptions.recipe;
   pipelineOptions.narrowReductions =
       recipe.precision == desc::Precision::BF16 && recipe.reduction == desc::Precision::BF16;
@@ -234,6 +244,8 @@ LogicalResult Compilation::runPhase(Phase phase) {
   }
   if (phase == Phase::Plan) {
     facts.plan = writePlan(*module);
+    facts.plan.accumulation = descriptions.plan.accumulation;
+    facts.plan.mayPad = descriptions.plan.mayPad;
     follow(facts.plan);
     readFacts();
   }
@@ -277,6 +289,7 @@ LogicalResult Compilation::makeProgram() {
   info.planText = planText;
   info.planHash = planHash;
   info.globalBatch = recipe.globalBatch;
+  info.microBatches = descriptions.plan.accumulation;
   info.sequenceLength = recipe.sequenceLength;
   info.vocabulary = classes > 0 ? classes : sizesOf(*module).vocabulary;
   info.defaultSteps = recipe.steps;

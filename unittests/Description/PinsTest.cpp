@@ -39,6 +39,17 @@ TEST(Pins, SizeOneLeavesNoTrace) {
   EXPECT_TRUE(*applyPins({"dp=1", "tp=2"}) == *applyPins({"tp=2"}));
 }
 
+TEST(Pins, AccumulationIsNoAxis) {
+  Result<PlanSpec> plan = applyPins({"accumulation=8"});
+  ASSERT_TRUE(bool(plan));
+  EXPECT_EQ(printPlan(*plan), "version: 1\naccumulation: 8\n");
+  EXPECT_TRUE(*parsePlan(printPlan(*plan)) == *plan);
+  EXPECT_TRUE(*applyPins({"accumulation=1"}) == PlanSpec());
+  EXPECT_FALSE(*plan == PlanSpec());
+  EXPECT_EQ(pinErrors({"accumulation=0"}),
+            "pin_r3: --pin: accumulation: expected a number from 1 to 1048576, got '0'\n");
+}
+
 TEST(Pins, WithoutDataParallelTheBatchIsWhole) {
   Result<PlanSpec> plan = applyPins({"tp=2"});
   ASSERT_TRUE(bool(plan));
@@ -51,7 +62,9 @@ TEST(Pins, R1Names) {
   EXPECT_EQ(pinErrors({"dp"}), "pin_r1: --pin: expected name=value as in dp=2, got 'dp'\n");
   EXPECT_EQ(pinErrors({""}), "pin_r1: --pin: expected name=value as in dp=2, got ''\n");
   EXPECT_EQ(pinErrors({"dp=2,"}), "pin_r1: --pin: expected name=value as in dp=2, got ''\n");
-  EXPECT_EQ(pinErrors({"=2"}), "pin_r1: --pin: unknown name ''; names are dp, ep, tp, cp, sp, zero\n");
+  EXPECT_EQ(pinErrors({"=2"}),
+            "pin_r1: --pin: unknown name ''; names are dp, ep, tp, cp, sp, zero, "
+            "accumulation\n");
 }
 
 TEST(Pins, R2Repeated) {

@@ -211,3 +211,9 @@ TEST(Plan, R8Duplicates) {
             "plan_r8: p:9:12: sharding[3].dimension: expected one entry for a value and dimension, "
             "got a second one for value '*' and dimension 'batch'\n");
 }
+
+TEST(Plan, R9Accumulation) {
+  EXPECT_EQ(errors(parsePlan("version: 1\naccumulation: 0", "p")),
+            "plan_r9: p:2:1: accumulation: expected a number from 1 to 1048576, got 0\n");
+  EXPECT_EQ(parsePlan("version: 1")->accumulation, 1);
+}

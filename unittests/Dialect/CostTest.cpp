@@ -143,6 +143,9 @@ TEST(Cost, MovementIsNoArithmetic) {
   expectCost("%x: tensor<?x8xf32>",
              R"(%0 = weft.extract %x from [0, 2] by [1, 2] : tensor<?x8xf32> -> tensor<?x3xf32>)",
              {0, 0}, {0, 4 * 2 * 3});
+  expectCost("%x: tensor<4x?x8xf32>, %i: index",
+             R"(%0 = weft.select %x[%i] : tensor<4x?x8xf32> -> tensor<?x8xf32>)", {0, 0},
+             {0, 4 * 2 * 8});
 }
 
 } // namespace

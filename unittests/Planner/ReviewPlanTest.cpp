@@ -214,6 +214,48 @@ TEST(ReviewPlan, SuggestsOnlyLegalSizes) {
                                           "0.00105 GB, use at least 2 ranks\n");
 }
 
+TEST(ReviewPlan, SaysWhatAMicroBatchDoesNotKnow) {
+  const std::string begin = "legal_r10: p:9:1: accumulation: ";
+  auto with = [](int64_t accumulation, const std::function<void(Scene &)> &change) {
+    Scene scene;
+    std::string text = std::string(planText) + "accumulation: " + std::to_string(accumulation);
+    scene.plan = *desc::parsePlan(text, "p");
+    change(scene);
+    return lines(scene.review().errors);
+  };
+  auto nothing = [](Scene &) {};
+  EXPECT_EQ(with(1, nothing) + with(3, nothing) + with(6, nothing), "");
+  EXPECT_EQ(with(4, nothing), begin + "a batch of 24 samples does not divide into a=4 * 4 "
+                                      "micro-batches, use 3 or 6\n");
+  EXPECT_EQ(with(7, nothing), begin + "a batch of 24 samples does not divide into a=4 * 7 "
+                                      "micro-batches, use 6\n");
+  EXPECT_EQ(with(3, [](Scene &scene) { scene.recipe.globalBatch = 22; }),
+            begin + "a batch of 22 samples is no multiple of a=4, so it cannot be cut into "
+                    "micro-batches\n");
+  std::string whole = begin + "a micro-batch of 8 samples does not know what ";
+  EXPECT_EQ(with(3, [](Scene &scene) { scene.recipe.routing.capacityFactor = 1; }), "");
+  EXPECT_EQ(with(3,
+                 [](Scene &scene) {
+                   scene.recipe.routing.capacityFactor = 1;
+                   scene.recipe.routing.capacityGroup = desc::RoutingGroup::GlobalBatch;
+                 }),
+            whole + "routing.capacity_group: GLOBAL_BATCH needs of the whole batch, use an "
+                    "accumulation of 1 or a capacity_group of SEQUENCE\n");
+  EXPECT_EQ(with(3, [](Scene &scene) { scene.recipe.routing.loadBalanceLoss = 0.1; }),
+            whole + "routing.load_balance_group: GLOBAL_BATCH needs of the whole batch, use an "
+                    "accumulation of 1 or a load_balance_group of SEQUENCE\n");
+  EXPECT_EQ(with(3, [](Scene &scene) { scene.recipe.routing.biasUpdateSpeed = 0.1; }),
+            whole + "routing.bias_update_speed needs of the whole batch, use an accumulation of 1\n");
+  EXPECT_EQ(with(3, [](Scene &scene) { scene.recipe.fp8.emplace(); }),
+            whole + "fp8, one scale for each tensor, needs of the whole batch, use an "
+                    "accumulation of 1\n");
+  auto group = [](int64_t samples) {
+    return [samples](Scene &scene) { scene.model.graph.emplace().batchNormGroup = samples; };
+  };
+  EXPECT_EQ(with(3, group(3)).find("legal_r10") != std::string::npos, true);
+  EXPECT_EQ(with(3, group(4)).find("legal_r10"), std::string::npos);
+}
+
 TEST(ReviewPlan, SuggestsTheNearestMicroBatches) {
   Scene scene;
   auto with = [&](int64_t microBatch, int64_t accumulation) {

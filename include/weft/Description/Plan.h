@@ -59,6 +59,10 @@ struct PlanSpec {
   std::vector<ShardingSpec> homes;
   /// Whether dimensions that axes do not divide are padded; else they are refused.
   bool mayPad = true;
+  /// Micro-batches in a step, at least 1.
+  int64_t accumulation = 1;
+  /// Where that was written; not part of the plan's identity.
+  Location accumulationLocation;
 
   /// Number of ranks: the product of the axis sizes.
   int64_t ranks() const;

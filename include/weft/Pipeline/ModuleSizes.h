@@ -19,6 +19,8 @@ namespace weft {
 struct ModuleSizes {
   /// Sequences in a batch, and tokens in a sequence: the shape of `tokens`.
   int64_t batch = 0, sequence = 0;
+  /// Parts that the batch is taken in: 1 until Plan has divided it.
+  int64_t microBatches = 1;
   /// Number of token values: the rows of `embed.tokens.weight`.
   int64_t vocabulary = 0;
 };

@@ -29,6 +29,8 @@ struct PipelineOptions {
   std::string machine;
   /// Sequences in the global batch.
   int64_t batch = 1;
+  /// Micro-batches that it is taken in; divides the batch.
+  int64_t accumulation = 1;
   /// Whether ranks exchange bf16 where they add up float32.
   bool narrowReductions = false;
   /// Receives what the search of Plan has come to, where it is not null; see Plan/Passes.h.

@@ -86,6 +86,18 @@ struct LowerPad : HostModel<LowerPad, PadOp> {
   }
 };
 
+struct LowerSelect : HostModel<LowerSelect, SelectOp> {
+  static void lower(Code &code, SelectOp, SelectOp::Adaptor operands, ValueRange results) {
+    Buffer from = code.buffer(operands.getInput()), to = code.buffer(results[0]);
+    Num index = code.num(operands.getIndex());
+    code.parallelNest(to.getShape(), [&](ArrayRef<Num> place) {
+      Nums whole = {index};
+      llvm::append_range(whole, place);
+      to.store(from.load(whole), place);
+    });
+  }
+};
+
 } // namespace
 
 void attachShapeModels(MLIRContext &context) {
@@ -93,6 +105,7 @@ void attachShapeModels(MLIRContext &context) {
   SplitOp::attachInterface<LowerSplit>(context);
   ExtractOp::attachInterface<LowerExtract>(context);
   PadOp::attachInterface<LowerPad>(context);
+  SelectOp::attachInterface<LowerSelect>(context);
 }
 
 } // namespace weft::lower

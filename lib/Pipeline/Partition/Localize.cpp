@@ -64,18 +64,23 @@ void setPosition(ShardableOpInterface op, MeshAttr mesh, const FactorRule &rule,
   }
   std::optional<ArrayRef<int64_t>> unpadded = op.getUnpaddedSizes();
   OpBuilder builder(op);
+  Location loc = op->getLoc();
+  Position whole = op.getPosition();
   SmallVector<Value> offsets;
   SmallVector<int64_t> sizes;
   for (auto [number, factor] : llvm::enumerate(factors)) {
     int64_t size = rule.factors[factor].size;
-    sizes.push_back(unpadded ? (*unpadded)[number] : size);
-    if (axes[factor].empty()) {
-      offsets.push_back(constant(builder, op->getLoc(), 0));
-      continue;
+    sizes.push_back(unpadded                    ? (*unpadded)[number]
+                    : whole.globalSizes.empty() ? size
+                                                : whole.globalSizes[number]);
+    Value offset = whole.offsets.empty() ? Value() : whole.offsets[number];
+    if (!axes[factor].empty()) {
+      Value index = groupIndex(builder, loc, mesh, axes[factor]);
+      Value length = constant(builder, loc, size / mesh.getSize(axes[factor]));
+      Value piece = arith::MulIOp::create(builder, loc, index, length);
+      offset = offset ? arith::AddIOp::create(builder, loc, offset, piece).getResult() : piece;
     }
-    Value index = groupIndex(builder, op->getLoc(), mesh, axes[factor]);
-    Value length = constant(builder, op->getLoc(), size / mesh.getSize(axes[factor]));
-    offsets.push_back(arith::MulIOp::create(builder, op->getLoc(), index, length));
+    offsets.push_back(offset ? offset : constant(builder, loc, 0));
   }
   op.setPosition(offsets, sizes);
 }

@@ -10,8 +10,9 @@
 using namespace mlir;
 
 namespace weft {
+namespace {
 
-static double bytesOf(Value value) {
+double bytesOf(Value value) {
   auto tensor = dyn_cast<RankedTensorType>(value.getType());
   if (!tensor || isa_and_nonnull<ReadOp>(value.getDefiningOp())) {
     return 0;
@@ -20,33 +21,77 @@ static double bytesOf(Value value) {
          double(llvm::divideCeil(tensor.getElementTypeBitWidth(), 8));
 }
 
-Operation *findTurn(func::FuncOp function) {
+struct Turn {
+  SmallVector<Operation *> ops;
+  double bytes = -1;
+};
+
+/// Looks into each function once.
+class TurnFinder {
+public:
+  explicit TurnFinder(const SymbolTable &symbols) : symbols(symbols) {}
+
+  const Turn &find(func::FuncOp function) {
+    auto [known, isNew] = turns.try_emplace(function);
+    return isNew ? known->second = compute(function) : known->second;
+  }
+
+private:
+  Turn compute(func::FuncOp function);
+  /// That of the function that `op` calls, if that makes calls itself.
+  const Turn *inside(Operation &op) {
+    auto call = dyn_cast<CallOp>(op);
+    auto callee = call ? symbols.lookup<func::FuncOp>(call.getCallee()) : func::FuncOp();
+    return callee && !callee.getOps<CallOp>().empty() ? &find(callee) : nullptr;
+  }
+
+  const SymbolTable &symbols;
+  /// Addresses are kept.
+  std::map<Operation *, Turn> turns;
+};
+
+Turn TurnFinder::compute(func::FuncOp function) {
   Block &block = function.getBody().front();
   DenseMap<Operation *, double> dying; // Bytes whose last user it is.
-  for (Operation &op : block) {
-    for (Value result : op.getResults()) {
-      Operation *last = nullptr;
-      for (Operation *user : result.getUsers()) {
-        last = last && user->isBeforeInBlock(last) ? last : user;
-      }
-      if (last) {
-        dying[last] += bytesOf(result);
-      }
+  double live = 0;
+  auto count = [&](Value value) {
+    Operation *last = nullptr;
+    for (Operation *user : value.getUsers()) {
+      last = last && user->isBeforeInBlock(last) ? last : user;
     }
+    if (last) {
+      dying[last] += bytesOf(value);
+    }
+  };
+  for (BlockArgument argument : block.getArguments()) {
+    count(argument);
+    live += argument.use_empty() ? 0 : bytesOf(argument);
   }
-  Operation *turn = nullptr;
-  double live = 0, most = -1;
+  for (Operation &op : block) {
+    llvm::for_each(op.getResults(), count);
+  }
+  Turn turn;
   for (Operation &op : block) {
     for (Value result : op.getResults()) {
       live += result.use_empty() ? 0 : bytesOf(result);
     }
     live -= dying.lookup(&op);
-    if (live > most) {
-      most = live;
-      turn = &op;
+    const Turn *callee = inside(op);
+    double bytes = live + (callee ? callee->bytes : 0);
+    if (bytes > turn.bytes) {
+      turn = {{&op}, bytes};
+      if (callee) {
+        llvm::append_range(turn.ops, callee->ops);
+      }
     }
   }
   return turn;
+}
+
+} // namespace
+
+SmallVector<Operation *> findTurns(func::FuncOp function, const SymbolTable &symbols) {
+  return TurnFinder(symbols).find(function).ops;
 }
 
 } // namespace weft

@@ -236,6 +236,19 @@ struct SearchShardingsPass : impl::SearchShardingsPassBase<SearchShardingsPass> 
       settleUnused(variable, mesh);
     }
     module.walk([](Operation *op) { op->removeAttr(kPinsAttrName); });
+    for (auto function : module.getOps<func::FuncOp>()) {
+      forgetMayPend(function);
+    }
+  }
+
+  static void forgetMayPend(func::FuncOp function) {
+    auto name = StringAttr::get(function.getContext(), kMayPendAttrName);
+    for (unsigned number = 0; number < function.getNumArguments(); ++number) {
+      function.removeArgAttr(number, name);
+    }
+    for (unsigned number = 0; number < function.getNumResults(); ++number) {
+      function.removeResultAttr(number, name);
+    }
   }
 
   LogicalResult decide(func::FuncOp root, ReshardTables &tables) {

@@ -10,6 +10,7 @@
 #include "OpSeconds.h"
 #include "PermutationPrice.h"
 
+#include "weft/Dialect/Weft/IR/AttributeNames.h"
 #include "weft/Dialect/Weft/IR/Sharding.h"
 
 using namespace mlir;
@@ -29,6 +30,28 @@ static std::string placeOf(Location location) {
   return text;
 }
 
+/// The calls that `argument` is given to, if nothing else uses it.
+static std::string usesOf(BlockArgument argument) {
+  std::vector<std::string> places;
+  for (OpOperand &use : argument.getUses()) {
+    auto call = dyn_cast<CallOp>(use.getOwner());
+    if (!call) {
+      return "";
+    }
+    places.push_back(call.getCallee().str() + " #" + std::to_string(use.getOperandNumber()));
+  }
+  llvm::sort(places);
+  return llvm::join(places, "; ");
+}
+
+/// The result of a function that `value` is.
+static std::string sourceOf(Value value) {
+  auto call = value.getDefiningOp<CallOp>();
+  return call ? call.getCallee().str() + " #" +
+                    std::to_string(cast<OpResult>(value).getResultNumber())
+              : "";
+}
+
 ShardingProblem::ShardingProblem(ModuleOp module, ReshardTables &reshardTables)
     : module(module), reshardTables(reshardTables), spaces(reshardTables.spaces), symbols(module) {}
 
@@ -36,9 +59,14 @@ LogicalResult ShardingProblem::build(func::FuncOp root) {
   if (failed(countCalls(root, 1))) {
     return failure();
   }
-  turn = findTurn(root);
-  places.emplace(root);
-  if (failed(declareVariables(root))) {
+  turns = findTurns(root, symbols);
+  for (auto function : module.getOps<func::FuncOp>()) {
+    bool reads = function == root || !function.getOps<ReadOp>().empty();
+    if (calls.contains(function) && reads) {
+      places.add(function);
+    }
+  }
+  if (failed(declareVariables())) {
     return failure();
   }
   for (auto function : module.getOps<func::FuncOp>()) {
@@ -51,7 +79,7 @@ LogicalResult ShardingProblem::build(func::FuncOp root) {
       return failure();
     }
   }
-  addMemory(root);
+  addMemory();
   connectRoutes();
   orderNodes(root);
   return success();
@@ -78,15 +106,35 @@ double ShardingProblem::timesOf(Operation *op) {
 }
 
 void ShardingProblem::declare(func::FuncOp function) {
-  auto add = [&](TypeRange types, StringRef what, SmallVector<const ShardingEnd *> &of) {
-    for (auto [number, type] : llvm::enumerate(types)) {
-      auto tensor = dyn_cast<RankedTensorType>(type);
-      std::string name = (function.getSymName() + " " + what + Twine(number)).str();
-      of.push_back(tensor ? addValue(std::move(name), tensor, /*pending=*/false) : nullptr);
-    }
-  };
-  add(function.getArgumentTypes(), "argument ", arguments[function]);
-  add(function.getResultTypes(), "result ", results[function]);
+  Operation *done = function.getBody().front().getTerminator();
+  for (BlockArgument argument : function.getArguments()) {
+    unsigned number = argument.getArgNumber();
+    arguments[function].push_back(declareBorder(function, "argument", number, argument.getType(),
+                                                bool(function.getArgAttr(number, kMayPendAttrName)),
+                                                usesOf(argument)));
+  }
+  for (auto [number, value] : llvm::enumerate(done->getOperands())) {
+    results[function].push_back(
+        declareBorder(function, "result", unsigned(number), value.getType(),
+                      bool(function.getResultAttr(number, kMayPendAttrName)), sourceOf(value)));
+  }
+}
+
+/// What goes to the same places of functions, or comes from the same, lies the same way.
+const ShardingEnd *ShardingProblem::declareBorder(func::FuncOp function, StringRef what,
+                                                  unsigned number, Type type, bool pending,
+                                                  const std::string &kind) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor) {
+    return nullptr;
+  }
+  std::string name = (function.getSymName() + " " + what).str();
+  const ShardingEnd *fresh = nullptr;
+  const ShardingEnd *&end = kind.empty() ? fresh : borderKinds[name + " " + kind];
+  if (!end) {
+    end = addValue(name + " " + std::to_string(number), tensor, pending);
+  }
+  return end;
 }
 
 LogicalResult ShardingProblem::visit(func::FuncOp function) {
@@ -153,9 +201,9 @@ void ShardingProblem::visitCall(CallOp call) {
 
 void ShardingProblem::visitShardable(ShardableOpInterface op) {
   OpNode *known = nullptr;
-  if (places->holds(op) && op->getNumOperands() == 1 && op->getNumResults() == 1) {
+  if (places.holds(op) && op->getNumOperands() == 1 && op->getNumResults() == 1) {
     uint32_t from = routes[op->getOperand(0)].from->number;
-    known = &opKinds[{places->kindOf(op), from, places->of(op->getResult(0))}];
+    known = &opKinds[{places.kindOf(op), from, places.of(op->getResult(0))}];
   }
   OpNode made;
   bool isKnown = known && !known->results.empty();
@@ -212,13 +260,16 @@ OpNode ShardingProblem::addOp(ShardableOpInterface op) {
   return made;
 }
 
-/// Values of the root that live at its turn take memory as they come from their ends; variables
-/// do anyway.
-void ShardingProblem::addMemory(func::FuncOp root) {
+/// Values that live at the turn, of the root and of functions on the way to it, take memory as they
+/// come from their ends; variables do anyway.
+void ShardingProblem::addMemory() {
   for (auto &[value, route] : routes) {
     Operation *definition = value.getDefiningOp();
-    bool inRoot = definition && definition->getParentOp() == root;
-    if (!inRoot || isa<ReadOp>(definition) || route.late.uses.empty() || isLate(definition)) {
+    bool isOnTheWay = llvm::any_of(turns, [&, block = value.getParentBlock()](Operation *op) {
+      return op->getBlock() == block;
+    });
+    bool isBefore = !definition || !(isa<ReadOp>(definition) || isLate(definition));
+    if (!isOnTheWay || !isBefore || route.late.uses.empty()) {
       continue;
     }
     std::vector<planner::Option> &options = problem.nodes[route.from->node].options;
@@ -310,7 +361,9 @@ void ShardingProblem::use(OpOperand &operand, const ShardingEnd *end) {
 }
 
 bool ShardingProblem::isLate(Operation *op) const {
-  return turn && op->getBlock() == turn->getBlock() && turn->isBeforeInBlock(op);
+  return llvm::any_of(turns, [&](Operation *turn) {
+    return turn->getBlock() == op->getBlock() && turn->isBeforeInBlock(op);
+  });
 }
 
 void ShardingProblem::connect(RankedTensorType type, const ShardingEnd &from, const ShardingEnd &to,

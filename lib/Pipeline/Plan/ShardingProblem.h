@@ -21,7 +21,11 @@
 //
 // Memory is what variables take, and the values of the function that are live at the instant when
 // most of them are: the end of forward, as a rule. Users before that instant and after it do not
-// share: what a layer gathers in forward is not kept for backward.
+// share: what a layer gathers in forward is not kept for backward. Where the function calls another
+// that calls layers, once for each micro-batch, the instant lies in that.
+//
+// Values that cross the border of a function are not pending there, unless they are sums that go on
+// from one micro-batch to the next (`weft.may_pend`).
 //
 //===----------------------------------------------------------------------===//
 
@@ -101,15 +105,18 @@ public:
 private:
   mlir::LogicalResult countCalls(mlir::func::FuncOp function, double times);
   /// In VariableKinds.cpp.
-  mlir::LogicalResult declareVariables(mlir::func::FuncOp root);
+  mlir::LogicalResult declareVariables();
   mlir::FailureOr<const ShardingEnd *> declareKind(VariableOp variable);
   void declare(mlir::func::FuncOp function);
+  const ShardingEnd *declareBorder(mlir::func::FuncOp function, llvm::StringRef what,
+                                   unsigned number, mlir::Type type, bool pending,
+                                   const std::string &kind);
   mlir::LogicalResult visit(mlir::func::FuncOp function);
   mlir::LogicalResult visit(mlir::Operation &op);
   void visitCall(CallOp call);
   void visitShardable(ShardableOpInterface op);
   OpNode addOp(ShardableOpInterface op);
-  void addMemory(mlir::func::FuncOp root);
+  void addMemory();
   void connectRoutes();
   /// In OrderNodes.cpp.
   void orderNodes(mlir::func::FuncOp root);
@@ -135,8 +142,8 @@ private:
   /// Addresses of ends are kept.
   std::deque<ShardingEnd> ends;
   llvm::DenseMap<mlir::Operation *, double> calls;
-  /// The last op of the root before the instant of most memory.
-  mlir::Operation *turn = nullptr;
+  /// The last ops before the instant of most memory: of the root, and of what that op calls.
+  llvm::SmallVector<mlir::Operation *> turns;
   std::map<std::pair<const void *, ReductionKind>, uint32_t> tables;
   /// By the numbers of their ends.
   std::map<std::pair<uint32_t, uint32_t>, size_t> edges;
@@ -145,8 +152,10 @@ private:
   /// By the number of the end that the observed value comes from.
   std::map<uint32_t, const ShardingEnd *> observed;
   std::map<std::string, const ShardingEnd *> variableKinds;
-  /// Of the root.
-  std::optional<ValuePlaces> places;
+  /// Arguments and results of functions that only pass on what other functions take and give.
+  std::map<std::string, const ShardingEnd *> borderKinds;
+  /// Of the root and of what it calls that reads variables.
+  ValuePlaces places;
   /// Ops of one operand that are decided together: equal ones whose operands come from the same
   /// end, by its number, and whose results go to the same places.
   std::map<std::tuple<uint32_t, uint32_t, std::string>, OpNode> opKinds;
@@ -154,9 +163,11 @@ private:
   std::set<int64_t> otherOrders;
 };
 
-/// The last op of `function` before the instant when its values take most memory, whole; null for a
+/// The last op of `function` before the instant when its values take most memory, whole; if that
+/// calls a function which makes calls itself, then also the op of that, and so on. Empty for a
 /// function without ops. Variables do not count.
-mlir::Operation *findTurn(mlir::func::FuncOp function);
+llvm::SmallVector<mlir::Operation *> findTurns(mlir::func::FuncOp function,
+                                               const mlir::SymbolTable &symbols);
 
 } // namespace weft
 

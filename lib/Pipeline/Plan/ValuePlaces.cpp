@@ -15,9 +15,9 @@ using namespace mlir;
 
 namespace weft {
 
-ValuePlaces::ValuePlaces(func::FuncOp function) {
-  for (auto [number, op] : llvm::enumerate(function.getOps())) {
-    numbers[&op] = number;
+void ValuePlaces::add(func::FuncOp function) {
+  for (Operation &op : function.getOps()) {
+    numbers.try_emplace(&op, numbers.size());
   }
 }
 

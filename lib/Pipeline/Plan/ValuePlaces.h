@@ -17,14 +17,14 @@
 
 namespace weft {
 
-/// Tells the values of one function apart by what is done with them. A layer is called many times,
+/// Tells the values of functions apart by what is done with them. A layer is called many times,
 /// each time with other values: those go to the same arguments, mostly through ops of one operand,
 /// as casts are.
 class ValuePlaces {
 public:
-  explicit ValuePlaces(mlir::func::FuncOp function);
+  void add(mlir::func::FuncOp function);
 
-  /// Whether `op` is one of the function's, outside of all regions.
+  /// Whether `op` is one of the functions', outside of all regions.
   bool holds(mlir::Operation *op) const { return numbers.contains(op); }
 
   /// All places that `value` goes to, as text. Equal for values that go to the same arguments of
@@ -41,7 +41,7 @@ private:
   std::string placeOf(mlir::OpOperand &use);
   std::string nameOf(mlir::Operation *op) const;
 
-  /// The place of each op in the function.
+  /// A number for each op of the functions.
   llvm::DenseMap<mlir::Operation *, size_t> numbers;
   /// By hash, one op of each kind and the kind's number.
   std::map<size_t, llvm::SmallVector<std::pair<mlir::Operation *, uint32_t>, 1>> kinds;

@@ -21,20 +21,24 @@ using namespace mlir;
 
 namespace weft {
 
-/// Where the function reads and assigns each variable, as text.
-static llvm::StringMap<std::string> placesOfVariables(func::FuncOp function, ValuePlaces &places) {
+/// Where functions read and assign each variable, as text.
+static llvm::StringMap<std::string> placesOfVariables(ModuleOp module, ValuePlaces &places) {
   llvm::StringMap<std::string> found;
-  for (auto read : function.getOps<ReadOp>()) {
-    found[read.getVariable()] += "to " + places.of(read.getOutput()) + ". ";
-  }
-  for (auto assign : function.getOps<AssignOp>()) {
-    found[assign.getVariable()] += "from " + places.sourceOf(assign.getValue()) + ". ";
-  }
+  module.walk([&](Operation *op) {
+    if (!places.holds(op)) {
+      return;
+    }
+    if (auto read = dyn_cast<ReadOp>(op)) {
+      found[read.getVariable()] += "to " + places.of(read.getOutput()) + ". ";
+    } else if (auto assign = dyn_cast<AssignOp>(op)) {
+      found[assign.getVariable()] += "from " + places.sourceOf(assign.getValue()) + ". ";
+    }
+  });
   return found;
 }
 
-LogicalResult ShardingProblem::declareVariables(func::FuncOp root) {
-  llvm::StringMap<std::string> found = placesOfVariables(root, *places);
+LogicalResult ShardingProblem::declareVariables() {
+  llvm::StringMap<std::string> found = placesOfVariables(module, places);
   for (auto variable : module.getOps<VariableOp>()) {
     std::string uses = found.lookup(variable.getSymName());
     if (uses.empty()) {

@@ -71,9 +71,13 @@ struct VerifyPlanPass : impl::VerifyPlanPassBase<VerifyPlanPass> {
 
 } // namespace
 
-void buildPlanPipeline(OpPassManager &manager, const ApplyPlanPassOptions &plan,
-                       const SearchShardingsPassOptions &search, SearchReport *report) {
-  // First, as from here on everything divides.
+void buildPlanPipeline(OpPassManager &manager, const AccumulateMicroBatchesPassOptions &parts,
+                       const ApplyPlanPassOptions &plan, const SearchShardingsPassOptions &search,
+                       SearchReport *report) {
+  // First, while `?` still tells the batch from other dimensions: what follows sees one
+  // micro-batch.
+  manager.addPass(createAccumulateMicroBatchesPass(parts));
+  // From here on everything divides.
   PadDimensionsPassOptions pad;
   pad.plan = plan.plan;
   pad.pins = plan.pins;

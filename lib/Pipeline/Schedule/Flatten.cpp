@@ -240,6 +240,7 @@ rt::Program makeProgram(const ProgramInfo &info, MeshAttr mesh) {
   program.planText = info.planText;
   program.planHash = info.planHash;
   program.globalBatch = info.globalBatch;
+  program.microBatches = info.microBatches;
   program.sequenceLength = info.sequenceLength;
   program.vocabulary = info.vocabulary;
   program.defaultSteps = info.defaultSteps;

@@ -265,6 +265,9 @@ struct Program {
   /// Samples in the global batch, tokens in a sequence (0 for images), number of token values or
   /// classes.
   int64_t globalBatch = 0, sequenceLength = 0, vocabulary = 0;
+  /// Parts of the batch that a step takes one after the other. Where there are several, inputs of
+  /// samples have two dimensions for the batch: the part and the sample in it.
+  int64_t microBatches = 1;
   /// What the recipe says, each replaceable on the command line.
   int64_t defaultSteps = 0;
   uint64_t defaultSeed = 0;

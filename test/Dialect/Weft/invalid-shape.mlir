@@ -326,3 +326,32 @@ func.func @pad_of_pending(%x: tensor<4xf32, #pending>) {
       : tensor<4xf32, #pending> -> tensor<5xf32, #pending>
   return
 }
+
+// -----
+
+func.func @select_dimensions(%x: tensor<4x3xf32>, %i: index) {
+  // select_c1
+  // expected-error @+1 {{expected 'tensor<4xf32>' to be one index of the first dimension of 'tensor<4x3xf32>'}}
+  %0 = weft.select %x[%i] : tensor<4x3xf32> -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @select_element(%x: tensor<4x3xf32>, %i: index) {
+  // select_c2
+  // expected-error @+1 {{operand #0 of 'f32' must have the result's element type 'i32'}}
+  %0 = weft.select %x[%i] : tensor<4x3xf32> -> tensor<3xi32>
+  return
+}
+
+// -----
+
+#mesh = #weft.mesh<"tp"=2>
+#rows = #weft.sharding<#mesh, [{"tp"}, {}]>
+#whole = #weft.sharding<#mesh, [{}]>
+func.func @select_cut(%x: tensor<4x3xf32, #rows>, %i: index) {
+  // expected-error @+1 {{cannot be cut over ["tp"] along factor 0, which must be replicated}}
+  %0 = weft.select %x[%i] : tensor<4x3xf32, #rows> -> tensor<3xf32, #whole>
+  return
+}

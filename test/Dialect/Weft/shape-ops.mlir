@@ -9,6 +9,7 @@
 #behind_one = #weft.sharding<#mesh, [{}, {"tp"}, {}]>
 #last = #weft.sharding<#mesh, [{"tp"}]>
 #pending = #weft.sharding<#mesh, [{"dp"}, {}], unreduced = sum{"tp"}>
+#behind = #weft.sharding<#mesh, [{}, {"dp"}, {}], unreduced = sum{"tp"}>
 #pending3 = #weft.sharding<#mesh, [{"dp"}, {}, {}], unreduced = sum{"tp"}>
 
 // CHECK-LABEL: @merge_and_split
@@ -103,4 +104,18 @@ func.func @pad_cut_and_pending(%x: tensor<4x3xf32, #pending>) -> tensor<4x4xf32,
   %0 = weft.pad %x with 0.0 low [0, 1] high [0, 0] interior [0, 0]
       : tensor<4x3xf32, #pending> -> tensor<4x4xf32, #pending>
   return %0 : tensor<4x4xf32, #pending>
+}
+
+// CHECK-LABEL: @select
+func.func @select(%x: tensor<3x?x8xi32>, %i: index) -> tensor<?x8xi32> {
+  // CHECK: weft.select %{{.*}}[%{{.*}}] : tensor<3x?x8xi32> -> tensor<?x8xi32>
+  %0 = weft.select %x[%i] : tensor<3x?x8xi32> -> tensor<?x8xi32>
+  return %0 : tensor<?x8xi32>
+}
+
+// CHECK-LABEL: @select_cut_and_pending
+func.func @select_cut_and_pending(%x: tensor<3x4x2xf32, #behind>, %i: index)
+    -> tensor<4x2xf32, #pending> {
+  %0 = weft.select %x[%i] : tensor<3x4x2xf32, #behind> -> tensor<4x2xf32, #pending>
+  return %0 : tensor<4x2xf32, #pending>
 }

@@ -47,8 +47,9 @@ std::unique_ptr<mlir::Pass> createPricePlanPass(const PricePlanPassOptions &opti
                                                 const SearchReport *report);
 
 /// The passes of the phase, in order.
-void buildPlanPipeline(mlir::OpPassManager &manager, const ApplyPlanPassOptions &plan,
-                       const SearchShardingsPassOptions &search, SearchReport *report = nullptr);
+void buildPlanPipeline(mlir::OpPassManager &manager, const AccumulateMicroBatchesPassOptions &parts,
+                       const ApplyPlanPassOptions &plan, const SearchShardingsPassOptions &search,
+                       SearchReport *report = nullptr);
 
 } // namespace weft
 

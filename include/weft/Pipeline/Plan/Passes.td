@@ -10,6 +10,51 @@
 
 include "mlir/Pass/PassBase.td"
 
+def AccumulateMicroBatchesPass : Pass<"accumulate-micro-batches", "::mlir::ModuleOp"> {
+  let summary = "takes a batch part after part and adds up";
+  let description = [{
+    Before: `?` stands for the batch. After: it stands for a micro-batch, `accumulation` of which are
+    the batch. What a public function does for samples is in a private one, which it calls for each
+    micro-batch with the sums so far. An input has its micro-batches as its first dimension, and
+    ops that number samples know which theirs are. Sums may be pending from one micro-batch to the
+    next.
+
+    A function for which samples are no matter stays as it is. Fails where what one sample gives
+    depends on what others give, as with a norm over the batch, and where a result is no sum over
+    samples: a micro-batch does not know it.
+
+    ```mlir
+    weft.variable input @x ["batch", "hidden"] : tensor<?x4xf64>
+    …
+      %0 = weft.read @x : tensor<?x4xf64>
+      %1 = weft.contract "bk->k"(%0) : (tensor<?x4xf64>) -> tensor<4xf64>
+      weft.observe "loss", %1 : tensor<4xf64>
+    ```
+
+    becomes, with an accumulation of 2,
+
+    ```mlir
+    weft.variable input @x ["micro_batch", "batch", "hidden"] : tensor<2x?x4xf64>
+    func.func private @step_micro_batch(%number: index, %sum: tensor<4xf64>) -> tensor<4xf64> {
+      %0 = weft.read @x : tensor<2x?x4xf64>
+      %1 = weft.select %0[%number] : tensor<2x?x4xf64> -> tensor<?x4xf64>
+      %2 = weft.contract "bk->k"(%1) : (tensor<?x4xf64>) -> tensor<4xf64>
+      %3 = weft.map ins(%sum, %2 : …) … { … arith.addf … }
+      return %3
+    …
+      %0 = weft.fill constant 0.0 : tensor<4xf64>
+      %1 = weft.call @step_micro_batch(%c0, %0) label "micro-batch 0"
+      %2 = weft.call @step_micro_batch(%c1, %1) label "micro-batch 1"
+      weft.observe "loss", %2 : tensor<4xf64>
+    ```
+  }];
+  let options = [
+    Option<"accumulation", "accumulation", "int64_t", "1", "micro-batches in a step">,
+    Option<"samples", "samples", "int64_t", "1", "samples in a step">,
+  ];
+  let dependentDialects = ["::weft::WeftDialect", "::mlir::arith::ArithDialect"];
+}
+
 def PadDimensionsPass : Pass<"pad-dimensions", "::mlir::ModuleOp"> {
   let summary = "makes dimensions longer where a plan's pieces would not be equal";
   let description = [{
@@ -102,7 +147,7 @@ def ApplyPlanPass : Pass<"apply-plan", "::mlir::ModuleOp"> {
     Option<"plan", "plan", "std::string", "", "the plan, as the text of a plan.proto message">,
     ListOption<"pins", "pins", "std::string",
                "pins such as dp=2, in place of a plan">,
-    Option<"batch", "batch", "int64_t", "1", "sequences in a micro-batch, all ranks together">,
+    Option<"batch", "batch", "int64_t", "1", "samples in a micro-batch, all ranks together">,
   ];
   let dependentDialects = ["::weft::WeftDialect"];
 }

@@ -20,7 +20,7 @@ namespace weft {
 /// the same names.
 struct ProgramInfo {
   std::string modelName, planText, planHash;
-  int64_t globalBatch = 0, sequenceLength = 0, vocabulary = 0;
+  int64_t globalBatch = 0, microBatches = 1, sequenceLength = 0, vocabulary = 0;
   int64_t defaultSteps = 0;
   uint64_t defaultSeed = 0;
   double stepFlops = 0, peakFlopsPerRank = 0, memoryBandwidthPerRank = 0;

@@ -210,6 +210,10 @@ bool AttentionOp::isNothingBeyond(unsigned factor, ArrayRef<unsigned> zeros, uns
          llvm::is_contained(zeros, getValueMutable().getOperandNumber());
 }
 
+Position AttentionOp::getPosition() {
+  return {getOffsets(), getGlobalShape().value_or(ArrayRef<int64_t>())};
+}
+
 bool AttentionOp::setOrder(unsigned, ZigzagAttr order) {
   setOrderAttr(order);
   return true;
@@ -323,6 +327,10 @@ bool AttentionGradOp::mayBePadded(unsigned factor) { return mayPadAttention(*thi
 /// alone, which are padding where keys are.
 bool AttentionGradOp::isNothingBeyond(unsigned, ArrayRef<unsigned> zeros, unsigned) {
   return llvm::is_contained(zeros, getGradientMutable().getOperandNumber());
+}
+
+Position AttentionGradOp::getPosition() {
+  return {getOffsets(), getGlobalShape().value_or(ArrayRef<int64_t>())};
 }
 
 bool AttentionGradOp::setOrder(unsigned, ZigzagAttr order) {

@@ -55,6 +55,8 @@ bool EmbeddingOp::isNothingBeyond(unsigned factor, ArrayRef<unsigned> zeros, uns
   return factor == getPositionFactors()[0] || isAdditiveInSome(*this, zeros);
 }
 
+Position EmbeddingOp::getPosition() { return {OperandRange(getOffsetMutable()), {}}; }
+
 LogicalResult EmbeddingOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
                                          SmallVectorImpl<Value> &operandGradients) {
   Type wide = wideTypeOf(getElementTypeOrSelf(resultGradients[0]));
@@ -91,6 +93,8 @@ void EmbeddingGradOp::setPosition(ValueRange offsets, ArrayRef<int64_t>) {
 bool EmbeddingGradOp::isNothingBeyond(unsigned factor, ArrayRef<unsigned> zeros, unsigned) {
   return factor == getPositionFactors()[0] || isAdditiveInSome(*this, zeros);
 }
+
+Position EmbeddingGradOp::getPosition() { return {OperandRange(getOffsetMutable()), {}}; }
 
 //===----------------------------------------------------------------------===//
 // Cross-entropy
@@ -137,6 +141,8 @@ std::optional<ArrayRef<int64_t>> CrossEntropyOp::getUnpaddedSizes() { return get
 bool CrossEntropyOp::isNothingBeyond(unsigned factor, ArrayRef<unsigned>, unsigned) {
   return factor == getPositionFactors()[0];
 }
+
+Position CrossEntropyOp::getPosition() { return {OperandRange(getOffsetMutable()), {}}; }
 
 LogicalResult CrossEntropyOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
                                             SmallVectorImpl<Value> &operandGradients) {
@@ -186,3 +192,5 @@ bool CrossEntropyGradOp::isNothingBeyond(unsigned factor, ArrayRef<unsigned> zer
          (llvm::is_contained(zeros, getLseGradientMutable().getOperandNumber()) &&
           llvm::is_contained(zeros, getPickedGradientMutable().getOperandNumber()));
 }
+
+Position CrossEntropyGradOp::getPosition() { return {OperandRange(getOffsetMutable()), {}}; }

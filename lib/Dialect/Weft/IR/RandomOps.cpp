@@ -34,6 +34,8 @@ void IotaOp::setPosition(ValueRange offsets, ArrayRef<int64_t>) {
   getOffsetMutable().assign(offsets);
 }
 
+Position IotaOp::getPosition() { return {OperandRange(getOffsetMutable()), {}}; }
+
 //===----------------------------------------------------------------------===//
 // Fill
 //===----------------------------------------------------------------------===//
@@ -74,6 +76,10 @@ std::optional<ArrayRef<int64_t>> FillOp::getUnpaddedSizes() { return getGlobalSh
 
 bool FillOp::isNothingBeyond(unsigned, ArrayRef<unsigned>, unsigned) {
   return getDistribution() == Distribution::Constant && getValue().isZero();
+}
+
+Position FillOp::getPosition() {
+  return {getOffsets(), getGlobalShape().value_or(ArrayRef<int64_t>())};
 }
 
 //===----------------------------------------------------------------------===//
@@ -136,6 +142,10 @@ void DropoutOp::setPosition(ValueRange offsets, ArrayRef<int64_t> globalSizes) {
 void DropoutOp::setUnpaddedSizes(ArrayRef<int64_t> sizes) { setGlobalShape(sizes); }
 
 std::optional<ArrayRef<int64_t>> DropoutOp::getUnpaddedSizes() { return getGlobalShape(); }
+
+Position DropoutOp::getPosition() {
+  return {getOffsets(), getGlobalShape().value_or(ArrayRef<int64_t>())};
+}
 
 LogicalResult DropoutOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
                                        SmallVectorImpl<Value> &operandGradients) {

@@ -32,6 +32,8 @@ void RotaryTableOp::setPosition(ValueRange offsets, ArrayRef<int64_t>) {
   getOffsetMutable().assign(offsets);
 }
 
+Position RotaryTableOp::getPosition() { return {OperandRange(getOffsetMutable()), {}}; }
+
 LogicalResult RotaryOp::verify() {
   auto input = cast<RankedTensorType>(getInput().getType());
   auto table = cast<RankedTensorType>(getTable().getType());

@@ -362,3 +362,30 @@ LogicalResult PadOp::buildGradient(OpBuilder &builder, ValueRange resultGradient
                         resultGradients[0], getLow(), strides);
   return success();
 }
+
+//===----------------------------------------------------------------------===//
+// Select
+//===----------------------------------------------------------------------===//
+
+LogicalResult SelectOp::verify() {
+  return verifyOneElementType(*this); // select_c2
+}
+
+FactorRule SelectOp::getFactorRule() {
+  RankedTensorType input = typeOf(getInput()), output = typeOf(getOutput());
+  if (input.getRank() < 1 || input.getShape().drop_front() != output.getShape()) { // select_c1
+    emitOpError() << "expected " << output << " to be one index of the first dimension of "
+                  << input;
+    return {};
+  }
+  std::string dims = letters(input.getRank());
+  return makeFactorRule(*this, {dims, ""}, {dims.substr(1)}, /*mustReplicate=*/dims.substr(0, 1));
+}
+
+bool SelectOp::isAdditiveIn(ArrayRef<unsigned>) { return true; }
+
+OpCost SelectOp::getCost() {
+  RankedTensorType output = typeOf(getOutput());
+  return {BatchPolynomial{},
+          elementCount(output.getShape(), 2 * output.getElementTypeBitWidth() / 8.0)};
+}

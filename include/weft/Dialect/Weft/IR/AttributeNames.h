@@ -19,12 +19,16 @@ inline constexpr llvm::StringLiteral kRecomputedAttrName = "weft.recomputed";
 /// Of the module from Plan on: its mesh.
 inline constexpr llvm::StringLiteral kMeshAttrName = "weft.mesh";
 
-/// Of a variable, until its sharding is chosen: for each dimension the axes that a plan cuts it by, or
-/// unit where it says nothing. Absent where it says nothing of any.
+/// Of a variable, until its sharding is chosen: for each dimension the axes that a plan cuts it by,
+/// or unit where it says nothing. Absent where it says nothing of any.
 inline constexpr llvm::StringLiteral kPinsAttrName = "weft.pins";
 
 /// Of an all-reduce: mutate-collective is to break this one, and not one by its number.
 inline constexpr llvm::StringLiteral kMutatedAttrName = "weft.mutated";
+
+/// Of an argument or a result of a function, until its sharding is chosen: it is a term or the sum
+/// of one that goes on outside, so it may be pending there.
+inline constexpr llvm::StringLiteral kMayPendAttrName = "weft.may_pend";
 
 /// Of a kernel function: for each result, the number of the argument whose storage it takes over,
 /// or -1. A function that has it is a kernel.

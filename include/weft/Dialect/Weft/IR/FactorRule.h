@@ -32,7 +32,7 @@
 
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Operation.h"
-#include "mlir/IR/Value.h"
+#include "mlir/IR/ValueRange.h"
 #include "llvm/ADT/SmallVector.h"
 
 namespace weft {
@@ -88,6 +88,13 @@ bool isPermuted(const FactorRule &rule, llvm::ArrayRef<mlir::ArrayAttr> axesOf,
 
 /// Letters "ab..." for a tensor of `rank` dimensions, beginning with `first`.
 std::string letters(int64_t rank, char first = 'a');
+
+/// Where a piece lies in the whole tensor: the offset of each position factor, of type `index`, and
+/// the factor's size in the whole, empty for ops that need none. Nothing at all: it is the whole.
+struct Position {
+  mlir::ValueRange offsets;
+  llvm::ArrayRef<int64_t> globalSizes;
+};
 
 /// constant + perSample * batch.
 struct BatchPolynomial {

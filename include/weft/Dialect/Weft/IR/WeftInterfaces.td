@@ -38,10 +38,16 @@ def Weft_ShardableOpInterface : OpInterface<"ShardableOpInterface"> {
       }]>,
     InterfaceMethod<[{
         Receives the global offset (type `index`) and the global size of each factor of
-        getPositionFactors, when the op has just been made local.
+        getPositionFactors, when the op has just been made one for a piece.
       }], "void", "setPosition", (ins "::mlir::ValueRange":$offsets,
                                       "::llvm::ArrayRef<int64_t>":$globalSizes), "", [{
         llvm_unreachable("the op has no position factors");
+      }]>,
+    InterfaceMethod<[{
+        What setPosition gave. The op then works on a piece of a tensor that is larger than the
+        whole that its type says, as that of a micro-batch is, and a rank's piece lies from there on.
+      }], "::weft::Position", "getPosition", (ins), "", [{
+        return {};
       }]>,
     InterfaceMethod<[{
         Receives the size without padding of each factor of getPositionFactors, when tensors of an

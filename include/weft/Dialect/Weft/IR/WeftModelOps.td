@@ -96,7 +96,7 @@ def Weft_RotaryOp : Weft_Op<"rotary", [Pure, Weft_Additive, Weft_Differentiable]
 }
 
 def Weft_EmbeddingOp : Weft_Op<"embedding", [Pure, Weft_Differentiable,
-    Weft_Shardable<["isAdditiveIn", "getPositionFactors", "setPosition", "isNothingBeyond",
+    Weft_Shardable<["isAdditiveIn", "getPositionFactors", "setPosition", "getPosition", "isNothingBeyond",
                     "getCost"]>]> {
   let summary = "rows of a table, chosen by number";
   let description = [{
@@ -118,7 +118,7 @@ def Weft_EmbeddingOp : Weft_Op<"embedding", [Pure, Weft_Differentiable,
 }
 
 def Weft_EmbeddingGradOp : Weft_Op<"embedding_grad", [Pure,
-    Weft_Shardable<["isAdditiveIn", "getPositionFactors", "setPosition", "isNothingBeyond",
+    Weft_Shardable<["isAdditiveIn", "getPositionFactors", "setPosition", "getPosition", "isNothingBeyond",
                     "getCost"]>]> {
   let summary = "gradient of an embedding's table";
   let description = [{
@@ -142,7 +142,7 @@ def Weft_EmbeddingGradOp : Weft_Op<"embedding_grad", [Pure,
 
 def Weft_AttentionOp : Weft_Op<"attention", [Pure, Weft_Differentiable, Weft_Permutation,
     AttrSizedOperandSegments,
-    Weft_Shardable<["getPositionFactors", "setPosition", "setUnpaddedSizes",
+    Weft_Shardable<["getPositionFactors", "setPosition", "getPosition", "setUnpaddedSizes",
                     "getUnpaddedSizes", "setOrder", "mayBePadded", "isNothingBeyond",
                     "getCost"]>]> {
   let summary = "attention with grouped queries";
@@ -211,7 +211,7 @@ def Weft_AttentionOp : Weft_Op<"attention", [Pure, Weft_Differentiable, Weft_Per
 
 def Weft_AttentionGradOp : Weft_Op<"attention_grad", [Pure, Weft_Permutation,
     AttrSizedOperandSegments,
-    Weft_Shardable<["getPositionFactors", "setPosition", "setUnpaddedSizes",
+    Weft_Shardable<["getPositionFactors", "setPosition", "getPosition", "setUnpaddedSizes",
                     "getUnpaddedSizes", "setOrder", "mayBePadded", "isNothingBeyond",
                     "getCost"]>]> {
   let summary = "derivative of attention";
@@ -251,7 +251,7 @@ def Weft_AttentionGradOp : Weft_Op<"attention_grad", [Pure, Weft_Permutation,
 }
 
 def Weft_CrossEntropyOp : Weft_Op<"cross_entropy", [Pure, Weft_Differentiable,
-    Weft_Shardable<["getPositionFactors", "setPosition", "setUnpaddedSizes", "getUnpaddedSizes",
+    Weft_Shardable<["getPositionFactors", "setPosition", "getPosition", "setUnpaddedSizes", "getUnpaddedSizes",
                     "isNothingBeyond", "getCost"]>]> {
   let summary = "the two halves of a cross-entropy loss";
   let description = [{
@@ -279,7 +279,7 @@ def Weft_CrossEntropyOp : Weft_Op<"cross_entropy", [Pure, Weft_Differentiable,
 }
 
 def Weft_CrossEntropyGradOp : Weft_Op<"cross_entropy_grad", [Pure,
-    Weft_Shardable<["getPositionFactors", "setPosition", "setUnpaddedSizes", "getUnpaddedSizes",
+    Weft_Shardable<["getPositionFactors", "setPosition", "getPosition", "setUnpaddedSizes", "getUnpaddedSizes",
                     "isNothingBeyond", "getCost"]>]> {
   let summary = "gradient of the logits";
   let description = [{
@@ -327,7 +327,7 @@ def Weft_ReorderOp : Weft_Op<"reorder", [Pure, Weft_AdditivePositional]> {
 }
 
 def Weft_DropoutOp : Weft_Op<"dropout", [Pure, Weft_Differentiable,
-    Weft_Shardable<["isAdditiveIn", "getPositionFactors", "setPosition", "setUnpaddedSizes",
+    Weft_Shardable<["isAdditiveIn", "getPositionFactors", "setPosition", "getPosition", "setUnpaddedSizes",
                     "getUnpaddedSizes", "setOrder", "getCost"]>]> {
   let summary = "drops elements at random, and scales the others";
   let description = [{

@@ -24,9 +24,9 @@ def Weft_Additive
 def Weft_Permutation : DeclareOpInterfaceMethods<Weft_PermutationOpInterface>;
 /// Overrides for ops whose results depend on where their piece lies.
 def Weft_Positional : DeclareOpInterfaceMethods<Weft_ShardableOpInterface,
-    ["getPositionFactors", "setPosition", "getCost"]>;
+    ["getPositionFactors", "setPosition", "getPosition", "getCost"]>;
 def Weft_AdditivePositional : DeclareOpInterfaceMethods<Weft_ShardableOpInterface,
-    ["isAdditiveIn", "getPositionFactors", "setPosition", "getCost"]>;
+    ["isAdditiveIn", "getPositionFactors", "setPosition", "getPosition", "getCost"]>;
 
 /// Overrides of these methods of the interface, beside getFactorRule.
 class Weft_Shardable<list<string> overrides>

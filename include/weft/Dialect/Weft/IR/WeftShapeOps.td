@@ -133,4 +133,24 @@ def Weft_PadOp : Weft_Op<"pad", [Pure, Weft_Additive, Weft_Differentiable]> {
   }];
 }
 
+def Weft_SelectOp : Weft_Op<"select", [Pure, Weft_Additive]> {
+  let summary = "one index of the first dimension";
+  let description = [{
+    `output[i…] = input[index, i…]`. The first dimension is whole on every rank. A micro-batch is
+    taken so from an input of all of them.
+
+    ```mlir
+    %part = weft.select %tokens[%number] : tensor<4x2x128xi32> -> tensor<2x128xi32>
+    ```
+
+    **Constraints:**
+    - select_c1: the input has a first dimension, and the output all others.
+    - select_c2: input and output have one element type.
+  }];
+  let arguments = (ins Weft_Tensor:$input, Index:$index);
+  let results = (outs Weft_Tensor:$output);
+  let assemblyFormat = "$input `[` $index `]` attr-dict `:` type($input) `->` type($output)";
+  let hasVerifier = 1;
+}
+
 #endif // WEFT_SHAPE_OPS_TD

@@ -1,0 +1,377 @@
+//===- MicroBatch.cpp - what is done for each part of a batch -------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "MicroBatch.h"
+
+#include "weft/Dialect/Weft/IR/AttributeNames.h"
+#include "weft/Dialect/Weft/IR/ElementTypes.h"
+#include "weft/Dialect/Weft/IR/MapBuilders.h"
+
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/DenseSet.h"
+
+using namespace mlir;
+
+namespace weft {
+namespace {
+
+/// A call whose result `value` is, or null.
+CallOp producerOf(Value value) { return dyn_cast_or_null<CallOp>(value.getDefiningOp()); }
+
+Value createZeros(OpBuilder &builder, Location loc, RankedTensorType type) {
+  return FillOp::create(builder, loc, type, Distribution::Constant, llvm::APFloat(0.0),
+                        /*seed=*/Value{}, /*stream=*/Value{},
+                        /*offsets=*/ValueRange{}, /*global_shape=*/DenseI64ArrayAttr{});
+}
+
+void markMayPend(func::FuncOp function, TypeRange arguments) {
+  auto mark = UnitAttr::get(function.getContext());
+  for (auto [number, type] : llvm::enumerate(arguments)) {
+    if (isa<RankedTensorType>(type)) {
+      function.setArgAttr(unsigned(number), kMayPendAttrName, mark);
+    }
+  }
+  for (unsigned number = 0; number < function.getNumResults(); ++number) {
+    function.setResultAttr(number, kMayPendAttrName, mark);
+  }
+}
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Sums
+//===----------------------------------------------------------------------===//
+
+RankedTensorType SumFunctions::typeOf(Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  return type.clone(wideTypeOf(type.getElementType()));
+}
+
+func::FuncOp SumFunctions::build(StringRef name, TypeRange arguments, Value like) {
+  auto type = FunctionType::get(like.getContext(), arguments, typeOf(like));
+  auto function = func::FuncOp::create(like.getLoc(), name, type);
+  function.setPrivate();
+  markMayPend(function, arguments);
+  Block *body = function.addEntryBlock();
+  symbols.insert(function);
+  auto builder = OpBuilder::atBlockBegin(body);
+  Value result = arguments.empty() ? createZeros(builder, like.getLoc(), typeOf(like))
+                                   : createSum(builder, like.getLoc(), body->getArguments());
+  func::ReturnOp::create(builder, like.getLoc(), result);
+  return function;
+}
+
+const SumFunctions::Pair &SumFunctions::find(CallOp producer, OpResult value) {
+  auto [known, isNew] = pairs.try_emplace({producer.getCallee().str(), value.getResultNumber()});
+  if (isNew) {
+    known->second.start = build("sum_start", {}, value);
+    known->second.next = build("sum_next", {typeOf(value), value.getType()}, value);
+    auto callee = symbols.lookup<func::FuncOp>(producer.getCallee());
+    callee.setResultAttr(value.getResultNumber(), kMayPendAttrName,
+                         UnitAttr::get(value.getContext()));
+  }
+  return known->second;
+}
+
+Value SumFunctions::createStart(OpBuilder &builder, Value value) {
+  CallOp producer = producerOf(value);
+  if (!producer) {
+    return createZeros(builder, value.getLoc(), typeOf(value));
+  }
+  func::FuncOp start = find(producer, cast<OpResult>(value)).start;
+  return CallOp::create(builder, value.getLoc(), start.getResultTypes(), start.getSymName(),
+                        producer.getLabel(), ValueRange())
+      .getResult(0);
+}
+
+Value SumFunctions::createNext(OpBuilder &builder, Value sum, Value value) {
+  CallOp producer = producerOf(value);
+  if (!producer) {
+    return createSum(builder, value.getLoc(), {sum, value});
+  }
+  func::FuncOp next = find(producer, cast<OpResult>(value)).next;
+  return CallOp::create(builder, value.getLoc(), next.getResultTypes(), next.getSymName(),
+                        producer.getLabel(), ValueRange{sum, value})
+      .getResult(0);
+}
+
+//===----------------------------------------------------------------------===//
+// One micro-batch
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Splits a root in two: what is done for samples, and what is done once for a step.
+class MicroBatchBuilder {
+public:
+  MicroBatchBuilder(func::FuncOp root, const BatchRoles &roles, int64_t count, SumFunctions &sums)
+      : root(root), roles(roles), count(count), sums(sums) {}
+
+  func::FuncOp run() {
+    findMembers();
+    findSums();
+    buildFunction();
+    callFunction();
+    eraseDead();
+    return function;
+  }
+
+private:
+  void findMembers();
+  bool joinsSums(Operation *op) const;
+  void findSums();
+  void buildFunction();
+  void copyFree(Value value, OpBuilder &builder, IRMapping &copies);
+  void copyRead(ReadOp read, OpBuilder &builder, IRMapping &copies);
+  void callFunction();
+  void eraseDead();
+
+  func::FuncOp root, function;
+  const BatchRoles &roles;
+  int64_t count;
+  SumFunctions &sums;
+  llvm::DenseSet<Operation *> members;
+  /// What members give to others, and the types of the sums of that.
+  SmallVector<Value> given;
+  SmallVector<Type> types;
+  /// The number of the micro-batch.
+  Value number;
+};
+
+void MicroBatchBuilder::findMembers() {
+  for (Operation &op : root.getOps()) {
+    if (!isa<ReadOp>(op) && (isPerSample(&op) || joinsSums(&op))) {
+      members.insert(&op);
+    }
+  }
+}
+
+/// Whether of several sums that nobody else needs an op makes one.
+bool MicroBatchBuilder::joinsSums(Operation *op) const {
+  return op->getNumOperands() > 1 && op->getNumResults() == 1 && isa<ShardableOpInterface>(op) &&
+         roles.of(op->getResult(0)) == BatchRole::Sum &&
+         llvm::all_of(op->getOperands(), [&](Value operand) {
+           Operation *definition = operand.getDefiningOp();
+           return roles.of(operand) == BatchRole::Sum && definition &&
+                  members.contains(definition) &&
+                  llvm::all_of(operand.getUsers(), [&](Operation *user) { return user == op; });
+         });
+}
+
+void MicroBatchBuilder::findSums() {
+  for (Operation &op : root.getOps()) {
+    for (Value result : op.getResults()) {
+      if (members.contains(&op) && llvm::any_of(result.getUsers(), [&](Operation *user) {
+            return !members.contains(user);
+          })) {
+        given.push_back(result);
+        types.push_back(SumFunctions::typeOf(result));
+      }
+    }
+  }
+}
+
+void MicroBatchBuilder::buildFunction() {
+  SmallVector<Type> arguments = {IndexType::get(root.getContext())};
+  llvm::append_range(arguments, types);
+  auto type = FunctionType::get(root.getContext(), arguments, types);
+  std::string name = (root.getSymName() + "_micro_batch").str();
+  function = func::FuncOp::create(root.getLoc(), name, type);
+  function.setPrivate();
+  markMayPend(function, arguments);
+  Block *body = function.addEntryBlock();
+  SymbolTable(root->getParentOp()).insert(function, root->getIterator());
+  number = body->getArgument(0);
+
+  auto builder = OpBuilder::atBlockEnd(body);
+  IRMapping copies;
+  SmallVector<Value> ends(types.size());
+  for (Operation &op : llvm::make_early_inc_range(root.getOps())) {
+    if (!members.contains(&op)) {
+      continue;
+    }
+    for (OpOperand &operand : op.getOpOperands()) {
+      Operation *definition = operand.get().getDefiningOp();
+      if (definition->getBlock() != body) {
+        copyFree(operand.get(), builder, copies);
+        operand.set(copies.lookupOrDefault(operand.get()));
+      }
+    }
+    op.moveBefore(body, body->end());
+    for (auto [place, value] : llvm::enumerate(given)) {
+      if (value.getDefiningOp() == &op) {
+        ends[place] = sums.createNext(builder, body->getArgument(unsigned(place) + 1), value);
+      }
+    }
+  }
+  func::ReturnOp::create(builder, root.getLoc(), ends);
+}
+
+/// Copies what `value` is made of, so far as it does not depend on samples but for inputs. What
+/// does, members have no use for, as BatchRoles knows: such as the zero gradient of a sum, of its
+/// shape.
+void MicroBatchBuilder::copyFree(Value value, OpBuilder &builder, IRMapping &copies) {
+  Operation *definition = value.getDefiningOp();
+  if (copies.contains(value) || definition->getParentOp() == function) {
+    return;
+  }
+  if (auto read = dyn_cast<ReadOp>(definition)) {
+    return copyRead(read, builder, copies);
+  }
+  for (Value operand : definition->getOperands()) {
+    copyFree(operand, builder, copies);
+  }
+  builder.clone(*definition, copies);
+}
+
+/// Of an input, the part of this micro-batch.
+void MicroBatchBuilder::copyRead(ReadOp read, OpBuilder &builder, IRMapping &copies) {
+  auto type = cast<RankedTensorType>(read.getOutput().getType());
+  if (!isPerSample(type)) {
+    builder.clone(*read, copies);
+    return;
+  }
+  SmallVector<int64_t> shape = {count};
+  llvm::append_range(shape, type.getShape());
+  Value whole = ReadOp::create(builder, read.getLoc(), type.clone(shape), read.getVariable());
+  copies.map(read.getOutput(), SelectOp::create(builder, read.getLoc(), type, whole, number));
+}
+
+void MicroBatchBuilder::callFunction() {
+  auto builder = OpBuilder::atBlockBegin(&root.getBody().front());
+  Location loc = root.getLoc();
+  SmallVector<Value> sum;
+  for (Value value : given) {
+    sum.push_back(sums.createStart(builder, value));
+  }
+  for (int64_t part = 0; part < count; ++part) {
+    SmallVector<Value> operands = {arith::ConstantIndexOp::create(builder, loc, part)};
+    llvm::append_range(operands, sum);
+    auto call = CallOp::create(builder, loc, types, function.getSymName(),
+                               "micro-batch " + std::to_string(part), operands);
+    sum.assign(call.getResults().begin(), call.getResults().end());
+  }
+  for (auto [value, whole] : llvm::zip(given, sum)) {
+    Value cast = createCast(builder, value.getLoc(), whole, getElementTypeOrSelf(value));
+    value.replaceUsesWithIf(cast,
+                            [&](OpOperand &use) { return use.getOwner()->getParentOp() == root; });
+  }
+}
+
+/// What was copied may have no other use.
+void MicroBatchBuilder::eraseDead() {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(root.getBody().front()))) {
+    if (isOpTriviallyDead(&op) || (isa<CallOp>(op) && op.use_empty())) {
+      op.erase();
+    }
+  }
+}
+
+} // namespace
+
+func::FuncOp buildMicroBatch(func::FuncOp root, const BatchRoles &roles, int64_t count,
+                             SumFunctions &sums) {
+  return MicroBatchBuilder(root, roles, count, sums).run();
+}
+
+//===----------------------------------------------------------------------===//
+// Numbers of samples
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Whether the result of `op` depends on which sample it is of.
+bool numbersSamples(Operation *op) {
+  auto shardable = dyn_cast<ShardableOpInterface>(op);
+  if (!shardable) {
+    return false;
+  }
+  FactorRule rule = shardable.getFactorRule();
+  return llvm::any_of(shardable.getPositionFactors(), [&](unsigned factor) {
+    return ShapedType::isDynamic(rule.factors[factor].size);
+  });
+}
+
+/// Micro-batches are as large as each other: sample i of number m is m * samples / count + i.
+void setPosition(ShardableOpInterface op, Value number, int64_t count, int64_t samples) {
+  OpBuilder builder(op);
+  Location loc = op->getLoc();
+  FactorRule rule = op.getFactorRule();
+  SmallVector<Value> offsets;
+  SmallVector<int64_t> sizes;
+  for (unsigned factor : op.getPositionFactors()) {
+    int64_t size = rule.factors[factor].size;
+    bool isBatch = ShapedType::isDynamic(size);
+    Value offset = arith::ConstantIndexOp::create(builder, loc, isBatch ? samples / count : 0);
+    offsets.push_back(isBatch ? arith::MulIOp::create(builder, loc, number, offset).getResult()
+                              : offset);
+    sizes.push_back(isBatch ? samples : size);
+  }
+  op.setPosition(offsets, sizes);
+}
+
+/// Gives the number of the micro-batch to all functions that need it.
+class SampleNumbering {
+public:
+  SampleNumbering(ModuleOp module, ArrayRef<func::FuncOp> microBatches)
+      : module(module), symbols(module), microBatches(microBatches.begin(), microBatches.end()) {}
+
+  void run(int64_t count, int64_t samples) {
+    for (auto function : module.getOps<func::FuncOp>()) {
+      if (function.isPrivate() && needs(function)) {
+        give(function, count, samples);
+      }
+    }
+  }
+
+private:
+  /// Also where a function that it calls does.
+  bool needs(func::FuncOp function) {
+    auto [known, isNew] = needing.try_emplace(function, false);
+    if (isNew) {
+      bool found = llvm::any_of(function.getOps(), [&](Operation &op) {
+        auto call = dyn_cast<CallOp>(op);
+        return call ? needs(symbols.lookup<func::FuncOp>(call.getCallee())) : numbersSamples(&op);
+      });
+      needing[function] = found;
+    }
+    return needing[function];
+  }
+
+  void give(func::FuncOp function, int64_t count, int64_t samples) {
+    unsigned place = 0;
+    if (!microBatches.contains(function)) {
+      place = function.getNumArguments();
+      (void)function.insertArgument(place, IndexType::get(function.getContext()), {},
+                                    function.getLoc());
+    }
+    Value number = function.getArgument(place);
+    for (Operation &op : llvm::make_early_inc_range(function.getOps())) {
+      auto call = dyn_cast<CallOp>(op);
+      if (call && needs(symbols.lookup<func::FuncOp>(call.getCallee()))) {
+        call.getOperandsMutable().append(number);
+      } else if (numbersSamples(&op)) {
+        setPosition(cast<ShardableOpInterface>(op), number, count, samples);
+      }
+    }
+  }
+
+  ModuleOp module;
+  SymbolTable symbols;
+  llvm::DenseSet<Operation *> microBatches;
+  llvm::DenseMap<Operation *, bool> needing;
+};
+
+} // namespace
+
+void numberSamples(ModuleOp module, ArrayRef<func::FuncOp> microBatches, int64_t count,
+                   int64_t samples) {
+  SampleNumbering(module, microBatches).run(count, samples);
+}
+
+} // namespace weft

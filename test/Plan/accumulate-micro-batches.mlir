@@ -1,0 +1,162 @@
+// RUN: weft-opt %s -split-input-file -accumulate-micro-batches="accumulation=2 samples=8" | FileCheck %s
+// RUN: weft-opt %s -split-input-file -accumulate-micro-batches="accumulation=1 samples=8" | FileCheck %s --check-prefix=ONE
+// ONE-NOT: micro_batch
+
+// The example of the pass's description. What is no matter of samples stays.
+
+// CHECK: weft.variable input @x ["micro_batch", "batch", "hidden"] : tensor<2x?x4xf64>
+weft.variable input @x ["batch", "hidden"] : tensor<?x4xf64>
+weft.variable parameter @w ["hidden"] : tensor<4xf64>
+
+// CHECK-LABEL: func.func @init
+// CHECK-NOT:     call
+// CHECK:         return
+func.func @init() {
+  %0 = weft.fill constant 1.0 : tensor<4xf64>
+  weft.assign @w, %0 : tensor<4xf64>
+  return
+}
+
+// CHECK-LABEL: func.func private @step_micro_batch
+// CHECK-SAME:    (%[[NUMBER:.*]]: index, %[[SUM:.*]]: tensor<4xf64> {weft.may_pend}) -> (tensor<4xf64> {weft.may_pend})
+// CHECK:         %[[ALL:.*]] = weft.read @x : tensor<2x?x4xf64>
+// CHECK:         %[[PART:.*]] = weft.select %[[ALL]][%[[NUMBER]]] : tensor<2x?x4xf64> -> tensor<?x4xf64>
+// CHECK:         %[[TERM:.*]] = weft.contract "bk->k"(%[[PART]]) : (tensor<?x4xf64>) -> tensor<4xf64>
+// CHECK:         %[[NEXT:.*]] = weft.map ins(%[[SUM]], %[[TERM]]
+// CHECK:           arith.addf
+// CHECK:         return %[[NEXT]]
+
+// CHECK-LABEL: func.func @step()
+// CHECK:         %[[ZERO:.*]] = weft.fill constant 0.0{{.*}} : tensor<4xf64>
+// CHECK:         %[[FIRST:.*]] = weft.call @step_micro_batch(%c0, %[[ZERO]]) label "micro-batch 0"
+// CHECK:         %[[BOTH:.*]] = weft.call @step_micro_batch(%c1, %[[FIRST]]) label "micro-batch 1"
+// CHECK-NOT:     weft.read @x
+// CHECK:         %[[W:.*]] = weft.read @w
+// CHECK:         weft.map ins(%[[W]], %[[BOTH]]
+func.func @step() {
+  %x = weft.read @x : tensor<?x4xf64>
+  %w = weft.read @w : tensor<4xf64>
+  %0 = weft.contract "bk->k"(%x) : (tensor<?x4xf64>) -> tensor<4xf64>
+  %1 = weft.map ins(%w, %0 : tensor<4xf64>, tensor<4xf64>) maps [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>] -> tensor<4xf64> {
+  ^bb0(%a: f64, %b: f64):
+    %c = arith.mulf %b, %b : f64
+    %d = arith.subf %a, %c : f64
+    weft.yield %d : f64
+  }
+  weft.assign @w, %1 : tensor<4xf64>
+  return
+}
+
+// -----
+
+// The gradients of all layers have one function that adds them up; what they were computed from is
+// read for each micro-batch. A sum of bf16 is one of f32.
+
+#id = affine_map<(b, k) -> (b, k)>
+#to_k = affine_map<(b, k) -> (k)>
+weft.variable input @x ["batch", "hidden"] : tensor<?x4xf32>
+weft.variable parameter @u ["hidden"] : tensor<4xf32>
+weft.variable parameter @v ["hidden"] : tensor<4xf32>
+
+// CHECK-LABEL: func.func private @layer(
+// CHECK-SAME:    -> (tensor<?x4xf32>, tensor<4xbf16> {weft.may_pend})
+func.func private @layer(%x: tensor<?x4xf32>, %w: tensor<4xf32>) -> (tensor<?x4xf32>, tensor<4xbf16>) {
+  %0 = weft.map ins(%x, %w : tensor<?x4xf32>, tensor<4xf32>) maps [#id, #to_k] -> tensor<?x4xf32> {
+  ^bb0(%a: f32, %b: f32):
+    %c = arith.mulf %a, %b : f32
+    weft.yield %c : f32
+  }
+  %short = weft.map ins(%x : tensor<?x4xf32>) maps [#id] -> tensor<?x4xbf16> {
+  ^bb0(%a: f32):
+    %c = arith.truncf %a : f32 to bf16
+    weft.yield %c : bf16
+  }
+  %1 = weft.contract "bk->k"(%short) : (tensor<?x4xbf16>) -> tensor<4xbf16>
+  return %0, %1 : tensor<?x4xf32>, tensor<4xbf16>
+}
+
+// CHECK-LABEL: func.func private @step_micro_batch
+// CHECK:         %[[U:.*]] = weft.read @u
+// CHECK:         %[[X:.*]]:2 = weft.call @layer(%{{.*}}, %[[U]]) label "layers.0"
+// CHECK:         weft.call @sum_next(%{{.*}}, %[[X]]#1) label "layers.0"
+// CHECK:         %[[V:.*]] = weft.read @v
+// CHECK:         %[[Y:.*]]:2 = weft.call @layer(%[[X]]#0, %[[V]]) label "layers.1"
+// CHECK:         weft.call @sum_next(%{{.*}}, %[[Y]]#1) label "layers.1"
+
+// CHECK-LABEL: func.func @step()
+// CHECK-COUNT-2: weft.call @sum_start()
+// CHECK-COUNT-2: weft.call @step_micro_batch
+// CHECK:         arith.truncf
+func.func @step() {
+  %x = weft.read @x : tensor<?x4xf32>
+  %u = weft.read @u : tensor<4xf32>
+  %y, %p = weft.call @layer(%x, %u) label "layers.0" : (tensor<?x4xf32>, tensor<4xf32>) -> (tensor<?x4xf32>, tensor<4xbf16>)
+  %v = weft.read @v : tensor<4xf32>
+  %z, %q = weft.call @layer(%y, %v) label "layers.1" : (tensor<?x4xf32>, tensor<4xf32>) -> (tensor<?x4xf32>, tensor<4xbf16>)
+  weft.observe "gradient/u", %p : tensor<4xbf16>
+  weft.observe "gradient/v", %q : tensor<4xbf16>
+  return
+}
+
+// CHECK-LABEL: func.func private @sum_start
+// CHECK-SAME:    -> (tensor<4xf32> {weft.may_pend})
+// CHECK-LABEL: func.func private @sum_next
+// CHECK-SAME:    (%{{.*}}: tensor<4xf32> {weft.may_pend}, %{{.*}}: tensor<4xbf16> {weft.may_pend}) -> (tensor<4xf32> {weft.may_pend})
+
+// -----
+
+// Dropout numbers samples: those of micro-batch 1 begin with 4 of 8, in a function that a function
+// calls as well.
+
+weft.variable input @x ["batch", "hidden"] : tensor<?x4xf64>
+weft.variable input @seed [] : tensor<i64>
+
+// CHECK-LABEL: func.func private @layer(
+// CHECK-SAME:    %[[NUMBER:arg3]]: index)
+// CHECK:         %[[SIZE:.*]] = arith.constant 4 : index
+// CHECK:         %[[FIRST:.*]] = arith.muli %[[NUMBER]], %[[SIZE]] : index
+// CHECK:         weft.dropout {{.*}} offsets(%[[FIRST]], %{{.*}}) of [8, 4]
+func.func private @layer(%i: index, %x: tensor<?x4xf64>, %seed: tensor<i64>) -> tensor<f64> {
+  %0 = weft.dropout %x rate = 0.5 site = 1 key(%seed, %seed, %i : tensor<i64>, tensor<i64>) : tensor<?x4xf64> -> tensor<?x4xf64>
+  %1 = weft.contract "bk->"(%0) : (tensor<?x4xf64>) -> tensor<f64>
+  return %1 : tensor<f64>
+}
+
+// CHECK-LABEL: func.func private @step_micro_batch(%arg0: index
+// CHECK:         weft.call @layer(%c7, %{{.*}}, %{{.*}}, %arg0) label "layers.7"
+func.func @step() {
+  %i = arith.constant 7 : index
+  %x = weft.read @x : tensor<?x4xf64>
+  %seed = weft.read @seed : tensor<i64>
+  %0 = weft.call @layer(%i, %x, %seed) label "layers.7" : (index, tensor<?x4xf64>, tensor<i64>) -> tensor<f64>
+  weft.observe "loss", %0 : tensor<f64>
+  return
+}
+
+// -----
+
+// What a function takes but does not use, as the gradient of a result that no loss depends on, need
+// be known to no micro-batch.
+
+weft.variable input @x ["batch", "hidden"] : tensor<?x4xf64>
+func.func private @layer(%x: tensor<?x4xf64>, %unused: tensor<f64>) -> tensor<f64> {
+  %0 = weft.contract "bk->"(%x) : (tensor<?x4xf64>) -> tensor<f64>
+  return %0 : tensor<f64>
+}
+
+// CHECK-LABEL: func.func private @step_micro_batch
+// CHECK:         %[[SUM:.*]] = weft.contract "bk->"
+// CHECK:         %[[ROOT:.*]] = weft.map ins(%[[SUM]]
+// CHECK:         weft.call @layer(%{{.*}}, %[[ROOT]])
+func.func @step() {
+  %x = weft.read @x : tensor<?x4xf64>
+  %0 = weft.contract "bk->"(%x) : (tensor<?x4xf64>) -> tensor<f64>
+  %1 = weft.map ins(%0 : tensor<f64>) maps [affine_map<() -> ()>] -> tensor<f64> {
+  ^bb0(%a: f64):
+    %b = math.sqrt %a : f64
+    weft.yield %b : f64
+  }
+  %2 = weft.call @layer(%x, %1) label "layer" : (tensor<?x4xf64>, tensor<f64>) -> tensor<f64>
+  weft.observe "loss", %2 : tensor<f64>
+  return
+}
