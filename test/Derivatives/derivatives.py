@@ -131,7 +131,8 @@ def differentiable_ops():
     for path in sorted(OPS.glob("*.td")):
         text = path.read_text()
         uses += len(re.findall(r"(?<!def )\bWeft_Differentiable\b", text))
-        found += re.findall(r'Weft_(?:Window)?Op<"(\w+)",\s*\[[^\]"]*\bWeft_Differentiable\b', text)
+        found += re.findall(r'Weft_(?:Window)?Op<"(\w+)",\s*\[(?:(?!> \{).)*?'
+                            r'\bWeft_Differentiable\b', text, re.DOTALL)
     return [f"weft.{name}" for name in found], uses
 
 

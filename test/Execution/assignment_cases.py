@@ -177,6 +177,11 @@ def places(n):
         %y = weft.iota : tensor<{n}xi32>"""
                + multiply.replace("!{0}", f"tensor<{n}xi32>").format("", "#to_j", "i32", """\
 %w = arith.sitofp %b : i32 to f64 %r = arith.mulf %a, %w : f64"""))
+    yield case("reorder/columns", n, {"x": square}, {"z": square}, f"""
+        %n = weft.iota : tensor<{n}xi32>
+        %y = weft.reorder %n dim 0 order <{n} x 1> : tensor<{n}xi32> -> tensor<{n}xi32>"""
+               + multiply.replace("!{0}", f"tensor<{n}xi32>").format("", "#to_j", "i32", """\
+%w = arith.sitofp %b : i32 to f64 %r = arith.mulf %a, %w : f64"""))
     # The gradient passes it as if it were not there.
     for kind in ("e4m3", "e5m2"):
         yield case(f"quantize/{kind}", n, {"x": square}, {"z": square}, f"""

@@ -100,12 +100,16 @@ class Cases(unittest.TestCase):
             self.assertEqual(recipe.optimizer, case.optimizer)
             seen.add(case.name)
             for dp, ep, cp, tp in map(cases.sizes_of, case.meshes):
-                self.assertEqual(recipe.global_batch % (dp * ep), 0)
-                self.assertEqual(recipe.sequence_length % cp, 0)
-                for size in (model.kv_heads, model.ffn, model.vocabulary):
-                    self.assertEqual(size % tp, 0)
-                self.assertTrue(ep == 1 or model.experts.experts % ep == 0)
-        self.assertEqual(len(seen), 122)
+                # What does not divide is padded, but for experts and what they count.
+                heads = model.heads if case.few_heads else model.kv_heads
+                for size, pieces in ((recipe.global_batch, dp * ep), (recipe.sequence_length, cp),
+                                     (heads, tp), (model.ffn, tp), (model.vocabulary, tp)):
+                    self.assertGreaterEqual(size, pieces)
+                if case.family in ("experts", "deepseek"):
+                    self.assertEqual(recipe.global_batch % (dp * ep), 0)
+                    self.assertEqual(recipe.sequence_length % cp, 0)
+                    self.assertEqual(model.experts.experts % ep, 0)
+        self.assertEqual(len(seen), 123)
 
     def test_default_covers_every_choice_and_mesh(self):
         chosen = cases.default_cases()

@@ -108,7 +108,7 @@ TEST(FactorRule, AttentionCutsAllButFeatures) {
                    R"(%0:2 = weft.attention(%q, %k, %k) scale = 1.0 dropout = 0.0
                       : tensor<2x4x2x3x8xf32>, tensor<2x4x2x8xf32>, tensor<2x4x2x8xf32>
                       -> tensor<2x4x2x3x8xf32>, tensor<2x2x3x4xf32>)"),
-            "a=2p b=4p c=2p d=3p e=8m f=4cb abcde,afce,afce, -> abcde,acdb,");
+            "a=2p b=4p c=2p d=3p e=8m f=4cb g=8m abcde,afce,afcg, -> abcdg,acdb,");
 }
 
 TEST(FactorRule, AttentionGradSumsKeysOverQueries) {
@@ -118,7 +118,8 @@ TEST(FactorRule, AttentionGradSumsKeysOverQueries) {
                       : tensor<2x4x2x3x8xf32>, tensor<2x4x2x8xf32>, tensor<2x4x2x8xf32>,
                         tensor<2x4x2x3x8xf32>, tensor<2x2x3x4xf32>, tensor<2x4x2x3x8xf32>
                       -> tensor<2x4x2x3x8xf32>, tensor<2x4x2x8xf32>, tensor<2x4x2x8xf32>)"),
-            "a=2p b=4r c=2p d=3r e=8m f=4cb abcde,afce,afce,abcde,acdb,abcde, -> abcde,afce,afce,");
+            "a=2p b=4r c=2p d=3r e=8m f=4cb g=8m "
+            "abcde,afce,afcg,abcdg,acdb,abcdg, -> abcde,afce,afcg,");
 }
 
 TEST(FactorRule, RotaryCutsAllButFeatures) {

@@ -11,6 +11,8 @@
 #include "weft/Dialect/Weft/IR/Sharding.h"
 #include "weft/Pipeline/Plan/Passes.h"
 
+#include "llvm/ADT/StringSet.h"
+
 #include <random>
 
 using namespace mlir;
@@ -152,6 +154,18 @@ private:
   DenseMap<std::pair<Value, Attribute>, Value> done;
 };
 
+/// To the front, so that a sample lacks no op.
+void moveOneOfEachOp(SmallVector<Way> &ways) {
+  llvm::StringSet<> seen;
+  SmallVector<Way> first, others;
+  for (const Way &way : ways) {
+    bool isNew = seen.insert(way.op->getName().getStringRef()).second;
+    (isNew ? first : others).push_back(way);
+  }
+  first.append(others);
+  ways = std::move(first);
+}
+
 struct EnumerateShardingsPass : impl::EnumerateShardingsPassBase<EnumerateShardingsPass> {
   using Base::Base;
 
@@ -171,6 +185,7 @@ struct EnumerateShardingsPass : impl::EnumerateShardingsPassBase<EnumerateShardi
     if (sample > 0 && ways.size() > sample) {
       std::mt19937 generator(seed);
       std::shuffle(ways.begin(), ways.end(), generator);
+      moveOneOfEachOp(ways);
       ways.truncate(sample);
     }
     Operation *end = step.getBody().front().getTerminator();
