@@ -333,7 +333,7 @@ def all_cases():
     """Every combination, in both precisions, on every mesh."""
     even = ALL_MESHES + SEQUENCE_MESHES + HOME_MESHES
     return [Case(family, optimizer, dropout, tied, precision,
-                 tuple(even + (list(EXPERT_MESHES) if family == "experts" else UNEVEN_MESHES)))
+                 tuple(even + (list(EXPERT_MESHES) if family in ("experts", "deepseek") else UNEVEN_MESHES)))
             for precision in ("F64", "F32") for family in FAMILIES for optimizer in OPTIMIZERS
             for tied in (True, False) for dropout in (True, False)]
 
