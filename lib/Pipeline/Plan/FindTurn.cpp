@@ -16,8 +16,7 @@ static double bytesOf(Value value) {
   if (!tensor || isa_and_nonnull<ReadOp>(value.getDefiningOp())) {
     return 0;
   }
-  return double(tensor.getNumElements()) *
-         double(llvm::divideCeil(tensor.getElementTypeBitWidth(), 8));
+  return wholeBytes(tensor);
 }
 
 Operation *findTurn(func::FuncOp function) {

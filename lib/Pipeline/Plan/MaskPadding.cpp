@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "LayoutSpaces.h"
 #include "Padding.h"
 
 #include "weft/Dialect/Weft/IR/MapBuilders.h"
@@ -82,7 +83,7 @@ private:
     if (!isa<FloatType>(type.getElementType())) {
       return kImpossible;
     }
-    Masks best = {double(type.getNumElements()) * type.getElementTypeBitWidth() / 8, {value}};
+    Masks best = {wholeBytes(type), {value}};
     auto op = dyn_cast_or_null<ShardableOpInterface>(value.getDefiningOp());
     if (!op) {
       return best;

@@ -37,8 +37,7 @@ OpSeconds::OpSeconds(ShardableOpInterface op, const FactorRule &rule, LayoutSpac
     if (!tensor) {
       return std::nullopt;
     }
-    double bytes = double(tensor.getNumElements()) *
-                   double(llvm::divideCeil(tensor.getElementTypeBitWidth(), 8));
+    double bytes = wholeBytes(tensor);
     whole += bytes;
     return Value{&spaces.of(type), bytes};
   };

@@ -29,9 +29,7 @@ double pricePermutation(ShardableOpInterface op, const FactorRule &rule, const O
       }
       auto type = cast<RankedTensorType>(value.getType());
       const planner::LayoutSpace &space = spaces.of(type);
-      double bytes = double(type.getNumElements()) *
-                     double(llvm::divideCeil(type.getElementTypeBitWidth(), 8)) /
-                     double(space.pieces(layout));
+      double bytes = wholeBytes(type) / double(space.pieces(layout));
       auto times = double(option.parts[*permuted] - (isResult ? 0 : 1));
       cost += times * price(planner::StepKind::Permute,
                             space.layout(layout).dims[dim - dims.begin()], bytes);

@@ -346,9 +346,7 @@ uint32_t ShardingProblem::tableOf(RankedTensorType type, ReductionKind reduction
 }
 
 double ShardingProblem::bytesOf(RankedTensorType type, uint32_t layout) {
-  return double(type.getNumElements()) *
-         double(llvm::divideCeil(type.getElementTypeBitWidth(), 8)) /
-         double(spaces.of(type).pieces(layout));
+  return wholeBytes(type) / double(spaces.of(type).pieces(layout));
 }
 
 ShardingAttr ShardingProblem::shardingOf(Type type, const ShardingEnd &end,
