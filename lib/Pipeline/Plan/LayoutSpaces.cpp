@@ -37,8 +37,7 @@ ShardingAttr LayoutSpaces::sharding(int64_t rank, uint32_t number, ReductionKind
 }
 
 double wholeBytes(RankedTensorType type) {
-  return double(type.getNumElements()) *
-         double(llvm::divideCeil(type.getElementTypeBitWidth(), 8));
+  return double(type.getNumElements()) * double(llvm::divideCeil(type.getElementTypeBitWidth(), 8));
 }
 
 bool canPend(Type type) {
