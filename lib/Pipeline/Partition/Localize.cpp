@@ -62,7 +62,6 @@ void setPosition(ShardableOpInterface op, MeshAttr mesh, const FactorRule &rule,
   if (llvm::all_of(factors, [&](unsigned factor) { return axes[factor].empty(); })) {
     return; // The piece is the whole.
   }
-  std::optional<ArrayRef<int64_t>> unpadded = op.getUnpaddedSizes();
   OpBuilder builder(op);
   Location loc = op->getLoc();
   Position whole = op.getPosition();
@@ -70,9 +69,7 @@ void setPosition(ShardableOpInterface op, MeshAttr mesh, const FactorRule &rule,
   SmallVector<int64_t> sizes;
   for (auto [number, factor] : llvm::enumerate(factors)) {
     int64_t size = rule.factors[factor].size;
-    sizes.push_back(unpadded                    ? (*unpadded)[number]
-                    : whole.globalSizes.empty() ? size
-                                                : whole.globalSizes[number]);
+    sizes.push_back(whole.globalSizes.empty() ? size : whole.globalSizes[number]);
     Value offset = whole.offsets.empty() ? Value() : whole.offsets[number];
     if (!axes[factor].empty()) {
       Value index = groupIndex(builder, loc, mesh, axes[factor]);

@@ -143,7 +143,7 @@ private:
     });
   }
 
-  /// To an op whose result depends on the sizes of the whole.
+  /// To an op whose result depends on the sizes of the whole, unless accumulation has told it.
   void tellSizes(ShardableOpInterface op) {
     FactorRule rule = op.getFactorRule();
     llvm::SmallDenseMap<unsigned, int64_t> padded;
@@ -152,7 +152,8 @@ private:
       return success();
     });
     SmallVector<unsigned> factors = op.getPositionFactors();
-    if (llvm::any_of(factors, [&](unsigned factor) { return padded.contains(factor); })) {
+    if (op.getPosition().globalSizes.empty() &&
+        llvm::any_of(factors, [&](unsigned factor) { return padded.contains(factor); })) {
       op.setUnpaddedSizes(
           llvm::map_to_vector(factors, [&](unsigned factor) { return rule.factors[factor].size; }));
     }

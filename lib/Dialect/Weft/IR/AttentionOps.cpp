@@ -199,8 +199,6 @@ void AttentionOp::setPosition(ValueRange offsets, ArrayRef<int64_t> globalSizes)
 
 void AttentionOp::setUnpaddedSizes(ArrayRef<int64_t> sizes) { setUnpadded(*this, sizes); }
 
-std::optional<ArrayRef<int64_t>> AttentionOp::getUnpaddedSizes() { return getGlobalShape(); }
-
 bool AttentionOp::mayBePadded(unsigned factor) { return mayPadAttention(*this, factor); }
 
 /// The output is a mean of values of its sequence and head.
@@ -318,8 +316,6 @@ void AttentionGradOp::setPosition(ValueRange offsets, ArrayRef<int64_t> globalSi
 }
 
 void AttentionGradOp::setUnpaddedSizes(ArrayRef<int64_t> sizes) { setUnpadded(*this, sizes); }
-
-std::optional<ArrayRef<int64_t>> AttentionGradOp::getUnpaddedSizes() { return getGlobalShape(); }
 
 bool AttentionGradOp::mayBePadded(unsigned factor) { return mayPadAttention(*this, factor); }
 

@@ -134,15 +134,15 @@ void CrossEntropyOp::setPosition(ValueRange offsets, ArrayRef<int64_t>) {
 
 void CrossEntropyOp::setUnpaddedSizes(ArrayRef<int64_t> sizes) { setColumns(sizes); }
 
-std::optional<ArrayRef<int64_t>> CrossEntropyOp::getUnpaddedSizes() { return getColumns(); }
-
 /// Columns beyond `columns` do not count; of a token beyond the end there is a loss as of any
 /// other.
 bool CrossEntropyOp::isNothingBeyond(unsigned factor, ArrayRef<unsigned>, unsigned) {
   return factor == getPositionFactors()[0];
 }
 
-Position CrossEntropyOp::getPosition() { return {OperandRange(getOffsetMutable()), {}}; }
+Position CrossEntropyOp::getPosition() {
+  return {OperandRange(getOffsetMutable()), getColumns().value_or(ArrayRef<int64_t>())};
+}
 
 LogicalResult CrossEntropyOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
                                             SmallVectorImpl<Value> &operandGradients) {
@@ -184,8 +184,6 @@ void CrossEntropyGradOp::setPosition(ValueRange offsets, ArrayRef<int64_t>) {
 
 void CrossEntropyGradOp::setUnpaddedSizes(ArrayRef<int64_t> sizes) { setColumns(sizes); }
 
-std::optional<ArrayRef<int64_t>> CrossEntropyGradOp::getUnpaddedSizes() { return getColumns(); }
-
 /// Each of the two gradients that come in has its own term.
 bool CrossEntropyGradOp::isNothingBeyond(unsigned factor, ArrayRef<unsigned> zeros, unsigned) {
   return factor == getPositionFactors()[0] ||
@@ -193,4 +191,6 @@ bool CrossEntropyGradOp::isNothingBeyond(unsigned factor, ArrayRef<unsigned> zer
           llvm::is_contained(zeros, getPickedGradientMutable().getOperandNumber()));
 }
 
-Position CrossEntropyGradOp::getPosition() { return {OperandRange(getOffsetMutable()), {}}; }
+Position CrossEntropyGradOp::getPosition() {
+  return {OperandRange(getOffsetMutable()), getColumns().value_or(ArrayRef<int64_t>())};
+}

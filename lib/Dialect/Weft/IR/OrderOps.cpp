@@ -58,3 +58,5 @@ SmallVector<unsigned> ReorderOp::getPositionFactors() {
 void ReorderOp::setPosition(ValueRange offsets, ArrayRef<int64_t>) {
   getOffsetMutable().assign(offsets);
 }
+
+Position ReorderOp::getPosition() { return {OperandRange(getOffsetMutable()), {}}; }

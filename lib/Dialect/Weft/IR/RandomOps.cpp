@@ -72,8 +72,6 @@ void FillOp::setPosition(ValueRange offsets, ArrayRef<int64_t> globalSizes) {
 
 void FillOp::setUnpaddedSizes(ArrayRef<int64_t> sizes) { setGlobalShape(sizes); }
 
-std::optional<ArrayRef<int64_t>> FillOp::getUnpaddedSizes() { return getGlobalShape(); }
-
 bool FillOp::isNothingBeyond(unsigned, ArrayRef<unsigned>, unsigned) {
   return getDistribution() == Distribution::Constant && getValue().isZero();
 }
@@ -140,8 +138,6 @@ void DropoutOp::setPosition(ValueRange offsets, ArrayRef<int64_t> globalSizes) {
 }
 
 void DropoutOp::setUnpaddedSizes(ArrayRef<int64_t> sizes) { setGlobalShape(sizes); }
-
-std::optional<ArrayRef<int64_t>> DropoutOp::getUnpaddedSizes() { return getGlobalShape(); }
 
 Position DropoutOp::getPosition() {
   return {getOffsets(), getGlobalShape().value_or(ArrayRef<int64_t>())};

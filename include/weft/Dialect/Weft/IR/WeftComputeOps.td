@@ -158,7 +158,7 @@ def Weft_IotaOp : Weft_Op<"iota", [Pure, Weft_Positional]> {
 }
 
 def Weft_FillOp : Weft_Op<"fill", [Pure, AttrSizedOperandSegments,
-    Weft_Shardable<["getPositionFactors", "setPosition", "getPosition", "setUnpaddedSizes", "getUnpaddedSizes",
+    Weft_Shardable<["getPositionFactors", "setPosition", "getPosition", "setUnpaddedSizes",
                     "isNothingBeyond", "getCost"]>]> {
   let summary = "initial values of a variable";
   let description = [{

@@ -44,8 +44,9 @@ def Weft_ShardableOpInterface : OpInterface<"ShardableOpInterface"> {
         llvm_unreachable("the op has no position factors");
       }]>,
     InterfaceMethod<[{
-        What setPosition gave. The op then works on a piece of a tensor that is larger than the
-        whole that its type says, as that of a micro-batch is, and a rank's piece lies from there on.
+        What setPosition gave: the op works on a piece of a tensor that is larger than the whole
+        that its type says, as that of a micro-batch is, and a rank's piece lies from there on. Or
+        sizes without offsets, what setUnpaddedSizes gave.
       }], "::weft::Position", "getPosition", (ins), "", [{
         return {};
       }]>,
@@ -55,10 +56,6 @@ def Weft_ShardableOpInterface : OpInterface<"ShardableOpInterface"> {
         sizes of the whole, or leave out what lies beyond them.
       }], "void", "setUnpaddedSizes", (ins "::llvm::ArrayRef<int64_t>":$sizes), "", [{
         return; // Does not depend on them.
-      }]>,
-    InterfaceMethod<"What setUnpaddedSizes gave, of ops that keep it.",
-      "::std::optional<::llvm::ArrayRef<int64_t>>", "getUnpaddedSizes", (ins), "", [{
-        return ::std::nullopt;
       }]>,
     InterfaceMethod<[{
         Whether tensors may be padded along `factor`, so that elements of results before the end

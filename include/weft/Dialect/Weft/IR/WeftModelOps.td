@@ -143,7 +143,7 @@ def Weft_EmbeddingGradOp : Weft_Op<"embedding_grad", [Pure,
 def Weft_AttentionOp : Weft_Op<"attention", [Pure, Weft_Differentiable, Weft_Permutation,
     AttrSizedOperandSegments,
     Weft_Shardable<["getPositionFactors", "setPosition", "getPosition", "setUnpaddedSizes",
-                    "getUnpaddedSizes", "setOrder", "mayBePadded", "isNothingBeyond",
+                    "setOrder", "mayBePadded", "isNothingBeyond",
                     "getCost"]>]> {
   let summary = "attention with grouped queries";
   let description = [{
@@ -212,7 +212,7 @@ def Weft_AttentionOp : Weft_Op<"attention", [Pure, Weft_Differentiable, Weft_Per
 def Weft_AttentionGradOp : Weft_Op<"attention_grad", [Pure, Weft_Permutation,
     AttrSizedOperandSegments,
     Weft_Shardable<["getPositionFactors", "setPosition", "getPosition", "setUnpaddedSizes",
-                    "getUnpaddedSizes", "setOrder", "mayBePadded", "isNothingBeyond",
+                    "setOrder", "mayBePadded", "isNothingBeyond",
                     "getCost"]>]> {
   let summary = "derivative of attention";
   let description = [{
@@ -251,7 +251,7 @@ def Weft_AttentionGradOp : Weft_Op<"attention_grad", [Pure, Weft_Permutation,
 }
 
 def Weft_CrossEntropyOp : Weft_Op<"cross_entropy", [Pure, Weft_Differentiable,
-    Weft_Shardable<["getPositionFactors", "setPosition", "getPosition", "setUnpaddedSizes", "getUnpaddedSizes",
+    Weft_Shardable<["getPositionFactors", "setPosition", "getPosition", "setUnpaddedSizes",
                     "isNothingBeyond", "getCost"]>]> {
   let summary = "the two halves of a cross-entropy loss";
   let description = [{
@@ -279,7 +279,7 @@ def Weft_CrossEntropyOp : Weft_Op<"cross_entropy", [Pure, Weft_Differentiable,
 }
 
 def Weft_CrossEntropyGradOp : Weft_Op<"cross_entropy_grad", [Pure,
-    Weft_Shardable<["getPositionFactors", "setPosition", "getPosition", "setUnpaddedSizes", "getUnpaddedSizes",
+    Weft_Shardable<["getPositionFactors", "setPosition", "getPosition", "setUnpaddedSizes",
                     "isNothingBeyond", "getCost"]>]> {
   let summary = "gradient of the logits";
   let description = [{
@@ -328,7 +328,7 @@ def Weft_ReorderOp : Weft_Op<"reorder", [Pure, Weft_AdditivePositional]> {
 
 def Weft_DropoutOp : Weft_Op<"dropout", [Pure, Weft_Differentiable,
     Weft_Shardable<["isAdditiveIn", "getPositionFactors", "setPosition", "getPosition", "setUnpaddedSizes",
-                    "getUnpaddedSizes", "setOrder", "getCost"]>]> {
+                    "setOrder", "getCost"]>]> {
   let summary = "drops elements at random, and scales the others";
   let description = [{
     Element i (row-major index in the whole tensor) is kept, times 1 / (1 - rate), or
