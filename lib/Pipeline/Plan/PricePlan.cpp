@@ -13,6 +13,7 @@
 #include "weft/Pipeline/ReshardProblem.h"
 #include "weft/Planner/Prices.h"
 
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"
 
 #include <cmath>
@@ -107,21 +108,26 @@ public:
     for (auto &[axes, seconds] : price.sending) {
       price.seconds += seconds;
     }
+    llvm::StringSet<> used = usedSymbols();
     for (auto variable : module.getOps<VariableOp>()) {
       price.variables[stringifyEnum(variable.getRole()).str()] +=
-          isUsed(variable) ? localBytes(variable.getTensorType()) : 0;
+          used.contains(variable.getSymName()) ? localBytes(variable.getTensorType()) : 0;
     }
     price.saved = savedBytes(root);
     return std::move(price);
   }
 
 private:
-  /// In a function that runs in a step.
-  bool isUsed(VariableOp variable) {
-    return llvm::any_of(calls, [&](auto &call) {
-      auto uses = SymbolTable::getSymbolUses(variable, call.first);
-      return uses && !uses->empty();
-    });
+  /// Those that functions of a step name.
+  llvm::StringSet<> usedSymbols() {
+    llvm::StringSet<> used;
+    for (auto &[function, times] : calls) {
+      std::optional<SymbolTable::UseRange> uses = SymbolTable::getSymbolUses(function);
+      for (const SymbolTable::SymbolUse &use : *uses) {
+        used.insert(use.getSymbolRef().getRootReference().getValue());
+      }
+    }
+    return used;
   }
 
   void countCalls(func::FuncOp function, double times) {
