@@ -85,9 +85,7 @@ std::optional<Descriptions> weft::readDescriptions(const CompileOptions &options
     return descriptions;
   }
   descriptions.model = **model;
-  planner::PlanRequest request;
-  request.mayPad = plan->mayPad;
-  planner::PlanReview review = planner::reviewPlan(**model, *recipe, *machine, *plan, request);
+  planner::PlanReview review = planner::reviewPlan(**model, *recipe, *machine, *plan);
   valid = report(review.errors);
   for (const desc::Diagnostic &warning : review.warnings) {
     llvm::errs() << "warning: " << warning.str() << "\n";
