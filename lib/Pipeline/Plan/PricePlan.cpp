@@ -97,6 +97,7 @@ public:
     countCalls(root, 1);
     for (auto &[function, times] : calls) {
       add(cast<func::FuncOp>(function), times);
+      addUsed(function);
     }
     for (auto &[types, times] : reshards) {
       addReshard(cast<RankedTensorType>(types.first), cast<RankedTensorType>(types.second), times);
@@ -109,19 +110,18 @@ public:
     }
     for (auto variable : module.getOps<VariableOp>()) {
       price.variables[stringifyEnum(variable.getRole()).str()] +=
-          isUsed(variable) ? localBytes(variable.getTensorType()) : 0;
+          used.contains(variable.getSymNameAttr()) ? localBytes(variable.getTensorType()) : 0;
     }
     price.saved = savedBytes(root);
     return std::move(price);
   }
 
 private:
-  /// In a function that runs in a step.
-  bool isUsed(VariableOp variable) {
-    return llvm::any_of(calls, [&](auto &call) {
-      auto uses = SymbolTable::getSymbolUses(variable, call.first);
-      return uses && !uses->empty();
-    });
+  void addUsed(Operation *function) {
+    std::optional<SymbolTable::UseRange> uses = SymbolTable::getSymbolUses(function);
+    for (SymbolTable::SymbolUse use : *uses) {
+      used.insert(use.getSymbolRef().getLeafReference());
+    }
   }
 
   void countCalls(func::FuncOp function, double times) {
@@ -315,6 +315,8 @@ private:
   planner::Prices prices;
   /// How often each function runs, and how often a value goes from one type to another.
   llvm::MapVector<Operation *, double> calls;
+  /// Names of the variables and functions that these functions mention.
+  llvm::DenseSet<StringAttr> used;
   llvm::MapVector<std::pair<Type, Type>, double> reshards;
   /// Of functions; addresses are kept.
   std::map<Operation *, Instant> instants;
