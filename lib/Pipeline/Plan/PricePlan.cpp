@@ -13,6 +13,7 @@
 #include "weft/Pipeline/ReshardProblem.h"
 #include "weft/Planner/Prices.h"
 
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"
 
 #include <cmath>
@@ -81,6 +82,12 @@ struct Product {
   int64_t batch = 1, m = 1, n = 1, k = 1;
 };
 
+/// Of a function: the op at which most memory is in use, and how much with the functions it calls.
+struct Instant {
+  Operation *op = nullptr;
+  double bytes = -1;
+};
+
 class Pricing {
 public:
   Pricing(ModuleOp module, const cost::Predictor *machine)
@@ -101,18 +108,26 @@ public:
     for (auto &[axes, seconds] : price.sending) {
       price.seconds += seconds;
     }
+    llvm::StringSet<> used = usedSymbols();
     for (auto variable : module.getOps<VariableOp>()) {
       price.variables[stringifyEnum(variable.getRole()).str()] +=
-          isUsed(variable, root) ? localBytes(variable.getTensorType()) : 0;
+          used.contains(variable.getSymName()) ? localBytes(variable.getTensorType()) : 0;
     }
-    price.saved = savedBytes(root.getBody().front());
+    price.saved = savedBytes(root);
     return std::move(price);
   }
 
 private:
-  static bool isUsed(VariableOp variable, func::FuncOp root) {
-    auto uses = SymbolTable::getSymbolUses(variable, root);
-    return uses && !uses->empty();
+  /// Those that functions of a step name.
+  llvm::StringSet<> usedSymbols() {
+    llvm::StringSet<> used;
+    for (auto &[function, times] : calls) {
+      std::optional<SymbolTable::UseRange> uses = SymbolTable::getSymbolUses(function);
+      for (const SymbolTable::SymbolUse &use : *uses) {
+        used.insert(use.getSymbolRef().getRootReference().getValue());
+      }
+    }
+    return used;
   }
 
   void countCalls(func::FuncOp function, double times) {
@@ -240,46 +255,64 @@ private:
     return value;
   }
 
-  /// Bytes of values that are made before the instant when most is there and used after it. The
-  /// instant is that of whole values, of which a reshard makes no more.
-  static double savedBytes(Block &block) {
-    DenseMap<Value, Operation *> last;
+  /// Values that take memory, and what uses each last, but for reshards of them.
+  static llvm::MapVector<Value, Operation *> lastUses(Block &block) {
+    llvm::MapVector<Value, Operation *> last;
     for (Operation &op : block) {
       for (Value operand : op.getOperands()) {
-        if (!isa<ReshardOp>(op)) {
-          last[originOf(operand)] = &op;
+        Value origin = originOf(operand);
+        if (!isa<ReshardOp>(op) && !isa_and_nonnull<ReadOp>(origin.getDefiningOp())) {
+          last[origin] = &op;
         }
       }
     }
-    auto counts = [](Operation &op) { return !isa<ReadOp, ReshardOp>(op); };
-    Operation *turn = nullptr;
-    double live = 0, most = -1;
-    DenseMap<Operation *, double> dying;
-    for (auto &[value, op] : last) {
-      Operation *definition = value.getDefiningOp();
-      dying[op] += definition && counts(*definition) ? wholeBytes(value.getType()) : 0;
+    return last;
+  }
+
+  /// The function that `op` calls, if that makes calls itself: the instant may lie inside.
+  func::FuncOp insideOf(Operation *op) {
+    auto call = dyn_cast_or_null<CallOp>(op);
+    auto callee = call ? symbols.lookup<func::FuncOp>(call.getCallee()) : func::FuncOp();
+    return callee && !callee.getOps<CallOp>().empty() ? callee : func::FuncOp();
+  }
+
+  /// When most bytes of whole values are there, of which a reshard makes no more.
+  const Instant &fullest(func::FuncOp function) {
+    auto [known, isNew] = instants.try_emplace(function);
+    if (!isNew) {
+      return known->second;
     }
+    Block &block = function.getBody().front();
+    DenseMap<Operation *, double> made, dying;
+    double live = 0;
+    for (auto &[value, op] : lastUses(block)) {
+      double bytes = wholeBytes(value.getType());
+      dying[op] += bytes;
+      (value.getDefiningOp() ? made[value.getDefiningOp()] : live) += bytes;
+    }
+    Instant most;
     for (Operation &op : block) {
-      if (isa<ReshardOp>(op)) {
-        continue;
-      }
-      for (Value result : op.getResults()) {
-        live += counts(op) && last.contains(result) ? wholeBytes(result.getType()) : 0;
-      }
-      live -= dying.lookup(&op);
-      if (live > most) {
-        most = live;
-        turn = &op;
+      live += made.lookup(&op) - dying.lookup(&op);
+      func::FuncOp inside = insideOf(&op);
+      double bytes = live + (inside ? fullest(inside).bytes : 0);
+      if (!isa<ReshardOp>(op) && bytes > most.bytes) {
+        most = {&op, bytes};
       }
     }
+    return known->second = most;
+  }
+
+  /// Bytes of values that are made before the fullest instant and used after it.
+  double savedBytes(func::FuncOp function) {
+    Operation *instant = fullest(function).op;
     double saved = 0;
-    for (auto &[value, op] : last) {
+    for (auto &[value, op] : lastUses(function.getBody().front())) {
       Operation *definition = value.getDefiningOp();
-      bool isSaved = definition && counts(*definition) && !turn->isBeforeInBlock(definition) &&
-                     turn->isBeforeInBlock(op);
-      saved += isSaved ? localBytes(value.getType()) : 0;
+      bool isBefore = !definition || !instant->isBeforeInBlock(definition);
+      saved += isBefore && instant->isBeforeInBlock(op) ? localBytes(value.getType()) : 0;
     }
-    return saved;
+    func::FuncOp inside = insideOf(instant);
+    return saved + (inside ? savedBytes(inside) : 0);
   }
 
   const MeshAttr mesh;
@@ -289,6 +322,8 @@ private:
   /// How often each function runs, and how often a value goes from one type to another.
   llvm::MapVector<Operation *, double> calls;
   llvm::MapVector<std::pair<Type, Type>, double> reshards;
+  /// Of functions; addresses are kept.
+  std::map<Operation *, Instant> instants;
   PlanPrice price;
 };
 
