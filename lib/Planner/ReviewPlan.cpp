@@ -104,10 +104,7 @@ private:
 };
 
 std::vector<std::string> Review::batchAxes() const {
-  auto entry = std::find_if(plan.shardings.rbegin(), plan.shardings.rend(), [](const auto &one) {
-    return one.dimension == "batch" && matchesPattern(one.value, "tokens");
-  });
-  return entry == plan.shardings.rend() ? std::vector<std::string>() : entry->axes;
+  return axesFor(plan.shardings, "tokens", "batch").value_or(std::vector<std::string>());
 }
 
 std::string Review::product(const std::vector<std::string> &axes) const {

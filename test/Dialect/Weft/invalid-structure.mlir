@@ -239,3 +239,49 @@ weft.variable parameter @w ["ffn", "hidden"] unpadded [9, 4] : tensor<8x4xf32>
 // variable_c5
 // expected-error @+1 {{has the unpadded shape [0, 4], expected one that is smaller}}
 weft.variable parameter @w ["ffn", "hidden"] unpadded [0, 4] : tensor<8x4xf32>
+
+// -----
+
+func.func @constrain_dimensions(%x: tensor<4x8xf32>) {
+  // constrain_c1
+  // expected-error @+1 {{constrains 1 dimensions, expected the 2 of 'tensor<4x8xf32>'}}
+  %0 = weft.constrain %x [["dp"]] : tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @constrain_numbers(%x: tensor<4xf32>) {
+  // constrain_c1
+  // expected-error @+1 {{expected the names of axes, or unit, for each dimension, got [2 : i32]}}
+  %0 = weft.constrain %x [[2 : i32]] : tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @constrain_twice(%x: tensor<4x8xf32>) {
+  // constrain_c1
+  // expected-error @+1 {{axis "dp" occurs twice}}
+  %0 = weft.constrain %x [["dp"], ["dp"]] : tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @constrain_priority(%x: tensor<4xf32>) {
+  // constrain_c2
+  // expected-error @+1 {{expected a priority of at least 0, got -1}}
+  %0 = weft.constrain %x [["dp"]] priority -1 : tensor<4xf32>
+  return
+}
+
+// -----
+
+#cut = #weft.sharding<#weft.mesh<"tp"=2>, [{"tp"}, {}]>
+func.func @constrain_cut(%x: tensor<4x8xf32, #cut>) {
+  // constrain_c3
+  // expected-error @+1 {{has dimension 0 cut over ["tp"], expected []}}
+  %0 = weft.constrain %x [[], unit] : tensor<4x8xf32, #cut>
+  return
+}

@@ -35,6 +35,15 @@ func.func @read_and_assign() {
   return
 }
 
+// CHECK-LABEL: @constrain
+func.func @constrain(%x: tensor<?x4x8xf32>) {
+  // CHECK: weft.constrain %{{.*}} {{\[\["dp"\], unit, \[\]\]}} : tensor<?x4x8xf32>
+  %0 = weft.constrain %x [["dp"], unit, []] priority 0 : tensor<?x4x8xf32>
+  // CHECK: weft.constrain %{{.*}} {{\[unit, \["tp", "cp"\], unit\]}} priority 3 : tensor<?x4x8xf32>
+  %1 = weft.constrain %x [unit, ["tp", "cp"], unit] priority 3 : tensor<?x4x8xf32>
+  return
+}
+
 // CHECK-LABEL: @observe
 func.func @observe(%x: tensor<f32>) {
   // CHECK: weft.observe "loss", %{{.*}} : tensor<f32>

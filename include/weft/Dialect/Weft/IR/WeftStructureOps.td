@@ -132,6 +132,34 @@ def Weft_CallOp : Weft_Op<"call", [DeclareOpInterfaceMethods<SymbolUserOpInterfa
   }];
 }
 
+def Weft_ConstrainOp : Weft_Op<"constrain", [Pure, AllTypesMatch<["input", "output"]>,
+    Weft_Differentiable, Weft_Additive]> {
+  let summary = "a value that shall be cut in a certain way where it stands";
+  let description = [{
+    The same value. `dims` has for each dimension the axes that cut it, major to minor, or `unit`
+    where that is left open; nothing is pending. Its gradient is constrained alike. Of constraints
+    that do not agree on one value, that with the lower `priority` holds, from 0 on: see
+    resolve-constraints. What stands around it is chosen by cost, as if a plan had pinned it.
+    Partition takes it away, and nothing is left of it.
+
+    ```mlir
+    %1 = weft.constrain %0 [["dp"], unit, []] priority 1 : tensor<8x4x16xf32>
+    ```
+
+    **Constraints:**
+    - constrain_c1: `dims` has axes by name, or unit, for each dimension; no axis twice.
+    - constrain_c2: `priority` is not negative.
+    - constrain_c3: once the value has a sharding, its dimensions are cut as `dims` says.
+  }];
+  let arguments = (ins Weft_Tensor:$input, ArrayAttr:$dims,
+                       DefaultValuedAttr<I64Attr, "0">:$priority);
+  let results = (outs Weft_Tensor:$output);
+  let assemblyFormat = [{
+    $input $dims (`priority` $priority^)? attr-dict `:` type($output)
+  }];
+  let hasVerifier = 1;
+}
+
 def Weft_LaunchOp : Weft_Op<"launch", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "one run of a kernel";
   let description = [{
