@@ -24,7 +24,7 @@ VALIDATION_EVERY = 10
 
 # What a program is split by, as pins; one rank is "dp=1".
 ONE_RANK = "dp=1"
-AXES = ("dp", "ep", "cp", "tp")
+AXES = ("dp", "fsdp", "ep", "cp", "tp")
 
 
 def split(**sizes):
@@ -40,7 +40,8 @@ SEQUENCE_MESHES = ["cp=2", "cp=4:ring", "cp=4:gather", "cp=4:all-to-all", "dp=2,
                    "dp=2,cp=2:all-to-all", "cp=2:ring,tp=2", "cp=2:all-to-all,tp=2",
                    "dp=2,cp=2:gather,tp=2,sp=true"]
 # What lies where between steps, and between the products that tp cuts.
-HOME_MESHES = ["dp=2,zero=0", "dp=4,zero=1", "dp=4,zero=2", "dp=4,zero=3", "dp=2,tp=2,zero=3",
+HOME_MESHES = ["dp=2,zero=0", "dp=2,fsdp=2", "dp=2,fsdp=4", "dp=2,fsdp=2,zero=1",
+               "dp=2,fsdp=2,tp=2,sp=true", "dp=4,zero=1", "dp=4,zero=2", "dp=4,zero=3", "dp=2,tp=2,zero=3",
                "tp=2,sp=true", "tp=4,sp=false", "dp=2,tp=2,sp=true,zero=1", "dp=2,tp=4,sp=true,zero=3"]
 # What does not divide: with 5 ranks, one has nothing but padding of what there are 8 of.
 UNEVEN_MESHES = ["dp=3", "tp=3", "cp=3:ring", "cp=3:gather", "cp=3:all-to-all", "dp=5", "tp=5",
