@@ -180,6 +180,7 @@ class PinReader {
 public:
   void read(std::string_view pin);
   void checkTogether();
+  void checkBesideMesh();
 
   Values values;
   Diagnostics diagnostics;
@@ -281,9 +282,18 @@ void PinReader::checkTogether() {
   }
 }
 
+void PinReader::checkBesideMesh() {
+  for (const PinKind &kind : kinds) {
+    if (kind.apply != applyAccumulation && values.contains(kind.name)) { // pin_r6
+      error(kind.name, "pin_r6",
+            "expected no pin but accumulation beside a mesh, whose axes are cut by search");
+    }
+  }
+}
+
 } // namespace
 
-Result<PlanSpec> applyPins(const std::vector<std::string> &pins) {
+Result<PlanSpec> applyPins(const std::vector<std::string> &pins, std::string_view mesh) {
   PinReader reader;
   for (std::string_view list : pins) {
     for (size_t begin = 0; begin <= list.size();) {
@@ -293,24 +303,29 @@ Result<PlanSpec> applyPins(const std::vector<std::string> &pins) {
     }
   }
   reader.checkTogether();
+  Result<PlanSpec> plan = mesh.empty() ? PlanSpec() : parseMesh(mesh);
+  if (!mesh.empty()) {
+    reader.checkBesideMesh();
+  }
+  reader.diagnostics.insert(reader.diagnostics.end(), plan.diagnostics().begin(),
+                            plan.diagnostics().end());
   if (!reader.diagnostics.empty()) {
     return reader.diagnostics;
   }
   if (sizeOf(reader.values, "fsdp") > 1) {
     reader.values.try_emplace("zero", Value{3, ""}); // What the axis is named for.
   }
-  PlanSpec plan;
   if (std::any_of(std::begin(kinds), std::end(kinds), [&](const PinKind &kind) {
         return kind.form == PinKind::Axis && sizeOf(reader.values, kind.name) > 1;
       })) {
     // What nothing splits is whole: an axis does what it is named for.
-    shard(plan, "*", "batch", present(reader.values, {"dp", "fsdp", "ep"}));
+    shard(*plan, "*", "batch", present(reader.values, {"dp", "fsdp", "ep"}));
   }
   for (const PinKind &kind : kinds) {
     auto value = reader.values.find(kind.name);
     bool isAxisOfOne = kind.form == PinKind::Axis && sizeOf(reader.values, kind.name) == 1;
     if (value != reader.values.end() && !isAxisOfOne) {
-      kind.apply(plan, value->second, reader.values);
+      kind.apply(*plan, value->second, reader.values);
     }
   }
   return plan;

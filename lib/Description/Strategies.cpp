@@ -44,8 +44,13 @@ public:
       : plan(plan), variables(variables) {}
 
   std::vector<std::string> run() {
+    if (plan.accumulation > 1) {
+      lines.push_back("gradient accumulation over " + std::to_string(plan.accumulation) +
+                      " micro-batches");
+    }
     if (plan.mesh.empty()) {
-      return {"one rank"};
+      lines.push_back("one rank");
+      return std::move(lines);
     }
     batch = of("attention.query", "batch");
     context = of("attention.query", "sequence");
@@ -211,6 +216,7 @@ private:
 PlanSpec shardedData(const PlanSpec &plan) {
   PlanSpec all;
   all.mesh = plan.mesh;
+  all.accumulation = plan.accumulation;
   Axes axes;
   for (const AxisSpec &axis : plan.mesh) {
     axes.push_back(axis.name);
@@ -250,6 +256,7 @@ std::vector<Strategy> knownStrategies(const PlanSpec &plan) {
     pins.insert(pins.begin(), axes.begin(), axes.end());
     if (Result<PlanSpec> pinned = applyPins(pins)) {
       pinned->mesh = plan.mesh; // Which may number its ranks in another order.
+      pinned->accumulation = plan.accumulation;
       strategies.push_back({std::move(name), *pinned});
     }
   };

@@ -174,10 +174,10 @@ TEST(Experts, PlansCutThem) {
   RecipeSpec recipe = *parseRecipe(recipeText, "r");
   MachineSpec machine = *parseMachine(machineText, "h");
   auto problems = [&](const std::string &dimension, int size) {
-    Result<PlanSpec> plan =
-        parsePlan("version: 1 mesh { axis { name: 'a' size: " + std::to_string(size) +
-                      " } } sharding { dimension: '" + dimension + "' axes: 'a' }",
-                  "p");
+    Result<PlanSpec> plan = parsePlan(
+        "version: 1 padding: false mesh { axis { name: 'a' size: " + std::to_string(size) +
+            " } } sharding { dimension: '" + dimension + "' axes: 'a' }",
+        "p");
     std::string all;
     for (const Diagnostic &found : validatePlan(model, recipe, machine, *plan)) {
       all += found.rule + ": " + found.message + "\n";

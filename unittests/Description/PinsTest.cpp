@@ -148,6 +148,18 @@ TEST(Pins, R5WhatTheyNeed) {
   EXPECT_EQ(pinErrors({"zero=0", "sp=false"}), "");
 }
 
+TEST(Pins, R6BesideMesh) {
+  Result<PlanSpec> plan = applyPins({"accumulation=4"}, "a=2,b=4");
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(plan->accumulation, 4);
+  EXPECT_EQ(plan->ranks(), 8);
+  EXPECT_TRUE(plan->shardings.empty());
+  EXPECT_NE(errors(applyPins({"zero=0"}, "dp=2"))
+                .find("pin_r6: --pin: zero: expected no pin but accumulation beside a mesh"),
+            std::string::npos);
+  EXPECT_NE(errors(applyPins({}, "dp=1")).find("plan_r3"), std::string::npos);
+}
+
 TEST(Pins, SequenceParallel) {
   Result<PlanSpec> plan = applyPins({"tp=2,sp=true"});
   ASSERT_TRUE(bool(plan));
