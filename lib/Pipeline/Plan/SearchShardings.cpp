@@ -12,7 +12,10 @@
 #include "weft/Dialect/Weft/IR/Sharding.h"
 #include "weft/Pipeline/Plan/Passes.h"
 #include "weft/Pipeline/ReshardProblem.h"
-#include "weft/Planner/Solve.h"
+#include "weft/Planner/ProblemText.h"
+
+#include "llvm/Support/Error.h"
+#include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
 
@@ -262,6 +265,9 @@ struct SearchShardingsPass : impl::SearchShardingsPassBase<SearchShardingsPass> 
     if (shardings.problem.nodes.empty()) {
       return success();
     }
+    if (root == decider && !problem.empty() && failed(writeProblem(root, shardings.problem))) {
+      return failure();
+    }
     planner::Solution solution = solveOpen(shardings.problem);
     // What the program takes is known exactly only when it is scheduled, and is refused there.
     planner::Choice choice = choiceOf(solution);
@@ -282,6 +288,16 @@ struct SearchShardingsPass : impl::SearchShardingsPassBase<SearchShardingsPass> 
     numOptionsLeft += solution.optionsLeft;
     width.updateMax(solution.width);
     return success();
+  }
+
+  LogicalResult writeProblem(func::FuncOp root, const planner::Problem &found) {
+    llvm::Error error = llvm::writeToOutput(problem, [&](llvm::raw_ostream &stream) {
+      stream << planner::printProblem(found);
+      return llvm::Error::success();
+    });
+    return error ? root.emitError("search-shardings: cannot write '")
+                       << problem << "': " << llvm::toString(std::move(error))
+                 : success();
   }
 
   /// Chooses again all that follows from how ops and variables are sharded, so that it is the same

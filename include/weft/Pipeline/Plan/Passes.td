@@ -184,6 +184,8 @@ def SearchShardingsPass : Pass<"search-shardings", "::mlir::ModuleOp"> {
   let options = [
     Option<"machine", "machine", "std::string", "",
            "the machine, as the text of a machine.proto message">,
+    Option<"problem", "problem", "std::string", "",
+           "a file for the planning problem that is solved, see ProblemText.h">,
   ];
   let statistics = [
     Statistic<"numReshards", "reshards", "reshards inserted">,
