@@ -99,7 +99,7 @@ def main():
     passed = failed = 0
     examples = sorted(path.parent.name for path in (ROOT / "examples").glob("*/model.textproto"))
     for example in examples:
-        ways = [("--pin", pins) for pins in WAYS.get(example, [])] + [("--mesh", "x=2,y=4")]
+        ways = [("--pin", pins) for pins in WAYS.get(example, [])] + [("--mesh", "x=8,y=8")]
         for way in ways:
             command = [options.weft, "compile", *map(str, arguments_of(example, way))]
             done = subprocess.run(command, capture_output=True, text=True, timeout=600)
