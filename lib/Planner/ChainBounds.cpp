@@ -77,8 +77,8 @@ std::vector<double> ChainBounds::sumAt(const Energies &energies, uint32_t node) 
 }
 
 /// Sends what `node` knows to the other end of `edge`, and returns the number that was taken off.
-double ChainBounds::send(uint32_t node, uint32_t number, const std::vector<double> &sum,
-                         double share) {
+double ChainBounds::send(const Energies &energies, uint32_t node, uint32_t number,
+                         const std::vector<double> &sum, double share) {
   const Edge &edge = problem.edges[number];
   const Table &table = problem.tables[edge.table];
   const std::vector<double> &received = messageTo(node, number);
@@ -90,12 +90,26 @@ double ChainBounds::send(uint32_t node, uint32_t number, const std::vector<doubl
       place = std::min(place, share * sum[option] - received[places[option]]);
     }
   }
-  std::vector<double> &message = messageTo(otherOf(edge, node), number);
+  uint32_t other = otherOf(edge, node);
+  std::vector<double> &message = messageTo(other, number);
   std::fill(message.begin(), message.end(), kInfinity);
+  // Where no option is left, nobody listens, unless ways lead on from there.
+  std::vector<bool> listens(message.size(), false);
+  for (size_t option = 0; option < energies.nodes[other].size(); ++option) {
+    if (energies.nodes[other][option] < kInfinity) {
+      listens[placesOf(edge, other)[option]] = true;
+    }
+  }
+  std::vector<uint32_t> heard;
+  for (uint32_t place = 0; place < message.size(); ++place) {
+    if (listens[place] || (table.isShortest && least[place] < kInfinity)) {
+      heard.push_back(place);
+    }
+  }
   const double *seconds = (edge.a == node ? table.seconds : transposed[edge.table]).data();
   auto relax = [&](size_t row) {
     const double from = least[row], times = edge.times, *ofRow = seconds + row * message.size();
-    for (size_t to = 0; to < message.size(); ++to) {
+    for (uint32_t to : heard) {
       message[to] = std::min(message[to], from + times * ofRow[to]);
     }
   };
@@ -132,7 +146,7 @@ double ChainBounds::visit(Energies &energies, uint32_t node, bool forth, double 
   }
   for (uint32_t edge : energies.edgesOf[node]) {
     if (forth == (otherOf(problem.edges[edge], node) > node)) {
-      off += send(node, edge, sum, share[node]);
+      off += send(energies, node, edge, sum, share[node]);
     }
   }
   return off;

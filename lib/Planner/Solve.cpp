@@ -30,7 +30,7 @@ public:
 
   Solution run() {
     Point fast = at(0);
-    solution.lowerBound = fast.bound;
+    solution.lowerBound = std::max(fast.bound, 0.0);
     if (fast.bytes > problem.bytesLimit) {
       withinLimit(fast);
     }

@@ -61,7 +61,8 @@ private:
   const std::vector<double> &messageTo(uint32_t node, uint32_t edge) const;
   std::vector<double> sumAt(const Energies &energies, uint32_t node) const;
   double visit(Energies &energies, uint32_t node, bool forth, double upper);
-  double send(uint32_t node, uint32_t edge, const std::vector<double> &sum, double share);
+  double send(const Energies &energies, uint32_t node, uint32_t edge,
+              const std::vector<double> &sum, double share);
 
   const Problem &problem;
   /// For each edge, one number for each row, and one for each column.

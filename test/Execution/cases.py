@@ -25,7 +25,7 @@ VALIDATION_EVERY = 10
 
 # What a program is split by, as pins; one rank is "dp=1".
 ONE_RANK = "dp=1"
-AXES = ("dp", "ep", "cp", "tp")
+AXES = ("dp", "fsdp", "ep", "cp", "tp")
 
 
 def split(**sizes):
@@ -41,7 +41,8 @@ SEQUENCE_MESHES = ["cp=2", "cp=4:ring", "cp=4:gather", "cp=4:all-to-all", "dp=2,
                    "dp=2,cp=2:all-to-all", "cp=2:ring,tp=2", "cp=2:all-to-all,tp=2",
                    "dp=2,cp=2:gather,tp=2,sp=true"]
 # What lies where between steps, and between the products that tp cuts.
-HOME_MESHES = ["dp=2,zero=0", "dp=4,zero=1", "dp=4,zero=2", "dp=4,zero=3", "dp=2,tp=2,zero=3",
+HOME_MESHES = ["dp=2,zero=0", "dp=2,fsdp=2", "dp=2,fsdp=4", "dp=2,fsdp=2,zero=1",
+               "dp=2,fsdp=2,tp=2,sp=true", "dp=4,zero=1", "dp=4,zero=2", "dp=4,zero=3", "dp=2,tp=2,zero=3",
                "tp=2,sp=true", "tp=4,sp=false", "dp=2,tp=2,sp=true,zero=1", "dp=2,tp=4,sp=true,zero=3"]
 # What does not divide: with 5 ranks, one has nothing but padding of what there are 8 of.
 UNEVEN_MESHES = ["dp=3", "tp=3", "cp=3:ring", "cp=3:gather", "cp=3:all-to-all", "dp=5", "tp=5",
@@ -87,6 +88,7 @@ class Case:
     reduction: str = "F32"  # what ranks add up in, with precision BF16
     fp8: bool = False  # products of layers multiply numbers of eight bits
     routing: bool = True  # of families with experts: with losses and capacities
+    bounded: bool = False  # of families with experts: buffers of a bounded size, and nothing dropped
     coarse: bool = False  # takes AdamW's epsilon of the narrower precisions
     chunks: int = 1  # of each sequence, whose logits follow one another
     few_heads: bool = False  # of families with groups: 8 query heads on 2 key heads
@@ -98,6 +100,7 @@ class Case:
         parts += [] if self.attention_biases else ["nobias"]
         parts += ["fp8"] if self.fp8 else []
         parts += [] if self.routing else ["dropless"]
+        parts += ["bounded"] if self.bounded else []
         parts += [f"chunks{self.chunks}"] if self.chunks > 1 else []
         parts += ["few"] if self.few_heads else []
         parts += ["narrow"] if self.reduction == "BF16" else []
@@ -170,6 +173,9 @@ ROUTINGS = {
 }
 """,
 }
+
+# As little room as the experts of the tied case do with, of 4 on average.
+BOUNDED = "routing { buffer_factor: 2.5 }\n"
 
 # What the tied and the untied case of a family have each for itself.
 DETAILS = {
@@ -277,7 +283,9 @@ def recipe_text(case):
     mixed = f"mixed {{ reduction: {case.reduction} }}\n" if case.precision == "BF16" else ""
     mixed += "fp8 {}\n" if case.fp8 else ""
     mixed += f"loss_chunks: {case.chunks}\n" if case.chunks > 1 else ""
-    if case.routing:
+    if case.bounded:
+        mixed += BOUNDED
+    elif case.routing:
         mixed += ROUTINGS.get((case.family, case.tied), "")
     optimizer = OPTIMIZERS[case.optimizer].replace("EPSILON", epsilon).replace(
         "SCALE", "" if case.tied else "scale: SPECTRAL nesterov: false adamw_rate: 0.3 ")
@@ -356,6 +364,9 @@ def default_cases():
         Case("experts", "adamw", False, True, meshes=EXPERT_MESHES),
         Case("experts", "sgd", False, False, meshes=EXPERT_MESHES),
         Case("experts", "adamw", False, False, meshes=EXPERT_MESHES, routing=False),
+        Case("experts", "adamw", False, True, bounded=True,
+             meshes=("dp=2", "tp=2", "ep=2", "ep=2,tp=2", "ep=8", "ep=2,cp=2:ring", "dp=2,fsdp=2,ep=2",
+                     "ep=2,accumulation=2", "dp=2,ep=2,accumulation=2")),
         Case("deepseek", "adamw", False, True,
              meshes=("dp=2", "tp=2", "ep=2,tp=2", "cp=2:ring", "dp=2,ep=2,zero=3")),
         Case("deepseek", "sgd", False, False, meshes=("dp=2,tp=2", "cp=2:all-to-all")),

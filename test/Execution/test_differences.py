@@ -100,17 +100,17 @@ class Cases(unittest.TestCase):
             self.assertEqual(model.dropout > 0, case.dropout)
             self.assertEqual(recipe.optimizer, case.optimizer)
             seen.add(case.name)
-            for dp, ep, cp, tp in map(cases.sizes_of, case.meshes):
+            for dp, fsdp, ep, cp, tp in map(cases.sizes_of, case.meshes):
                 # What does not divide is padded, but for experts and what they count.
                 heads = model.heads if case.few_heads else model.kv_heads
-                for size, pieces in ((recipe.global_batch, dp * ep), (recipe.sequence_length, cp),
+                for size, pieces in ((recipe.global_batch, dp * fsdp * ep), (recipe.sequence_length, cp),
                                      (heads, tp), (model.ffn, tp), (model.vocabulary, tp)):
                     self.assertGreaterEqual(size, pieces)
                 if model.experts:
-                    self.assertEqual(recipe.global_batch % (dp * ep), 0)
+                    self.assertEqual(recipe.global_batch % (dp * fsdp * ep), 0)
                     self.assertEqual(recipe.sequence_length % cp, 0)
                     self.assertEqual(model.experts.experts % ep, 0)
-        self.assertEqual(len(seen), 123)
+        self.assertEqual(len(seen), 124)
 
     def test_whole_models_are_understood_and_have_8_or_16_ranks(self):
         splits = set()

@@ -17,6 +17,8 @@ void registerImportTranslation();
 /// becomes.
 void registerProgramTranslation();
 
+void registerProblemTranslations();
+
 } // namespace weft
 
 #endif // WEFT_TOOLS_WEFTTRANSLATE_TRANSLATIONS_H

@@ -12,5 +12,6 @@
 int main(int argc, char **argv) {
   weft::registerImportTranslation();
   weft::registerProgramTranslation();
+  weft::registerProblemTranslations();
   return mlir::failed(mlir::mlirTranslateMain(argc, argv, "Weft's translations"));
 }

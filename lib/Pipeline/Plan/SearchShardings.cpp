@@ -13,6 +13,10 @@
 #include "weft/Dialect/Weft/IR/Sharding.h"
 #include "weft/Pipeline/Plan/Passes.h"
 #include "weft/Pipeline/ReshardProblem.h"
+#include "weft/Planner/ProblemText.h"
+
+#include "llvm/Support/Error.h"
+#include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
 
@@ -161,6 +165,9 @@ struct SearchShardingsPass : impl::SearchShardingsPassBase<SearchShardingsPass> 
     if (shardings.problem.nodes.empty()) {
       return success();
     }
+    if (root == decider && !problem.empty() && failed(writeProblem(root, shardings.problem))) {
+      return failure();
+    }
     std::optional<ValueAnswer> answer;
     if (question && root == decider) {
       answer.emplace(getOperation(), shardings, *question);
@@ -194,6 +201,16 @@ struct SearchShardingsPass : impl::SearchShardingsPassBase<SearchShardingsPass> 
     numOptionsLeft += solution.optionsLeft;
     width.updateMax(solution.width);
     return success();
+  }
+
+  LogicalResult writeProblem(func::FuncOp root, const planner::Problem &found) {
+    llvm::Error error = llvm::writeToOutput(problem, [&](llvm::raw_ostream &stream) {
+      stream << planner::printProblem(found);
+      return llvm::Error::success();
+    });
+    return error ? root.emitError("search-shardings: cannot write '")
+                       << problem << "': " << llvm::toString(std::move(error))
+                 : success();
   }
 
   /// A variable that no function reads or assigns is whole where it is not pinned.

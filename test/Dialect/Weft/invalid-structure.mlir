@@ -206,6 +206,24 @@ func.func @observe_other_piece(%x: tensor<4xf32>) {
 
 // -----
 
+func.func @observe_limit_of_nothing(%x: tensor<4xf32>) {
+  // observe_c3
+  // expected-error @+1 {{expected a limit and a mean above 0, of a value with a dimension}}
+  weft.observe "x", %x limit 0.0 mean 1.0 : tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @observe_limit_of_scalar(%x: tensor<f32>) {
+  // observe_c3
+  // expected-error @+1 {{expected a limit and a mean above 0, of a value with a dimension}}
+  weft.observe "x", %x limit 2.0 mean 1.0 : tensor<f32>
+  return
+}
+
+// -----
+
 func.func @observe_unpadded_is_all(%x: tensor<4xf32>) {
   // observe_c2
   // expected-error @+1 {{has the unpadded shape [4], expected one that is smaller than that of 'tensor<4xf32>'}}

@@ -218,6 +218,8 @@ def SearchShardingsPass : Pass<"search-shardings", "::mlir::ModuleOp"> {
            "the machine, as the text of a machine.proto message">,
     Option<"why", "why", "bool", "false",
            "say of ops, variables and arguments why they are sharded as they are, as `weft.why`">,
+    Option<"problem", "problem", "std::string", "",
+           "a file for the planning problem that is solved, see ProblemText.h">,
   ];
   let statistics = [
     Statistic<"numReshards", "reshards", "reshards inserted">,

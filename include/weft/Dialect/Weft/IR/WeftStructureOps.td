@@ -99,17 +99,22 @@ def Weft_ObserveOp : Weft_Op<"observe"> {
       of it.
     - observe_c2: `unpadded` has one size for each dimension, from 1 to that of the whole, and
       differs from the shape of the whole.
+    - observe_c3: `limit` and `mean` are finite and above 0, and of what has a dimension.
 
     `unpadded` is the shape of what is looked at, where the value is padded: see pad-dimensions.
+    An element above `limit` stops the run; `mean` is what the limit was said to be a multiple of.
   }];
   let arguments = (ins StrAttr:$name, Weft_FloatTensor:$value, OptionalAttr<TypeAttr>:$layout,
-                       OptionalAttr<DenseI64ArrayAttr>:$unpadded);
+                       OptionalAttr<DenseI64ArrayAttr>:$unpadded, OptionalAttr<F64Attr>:$limit,
+                       OptionalAttr<F64Attr>:$mean);
   let assemblyFormat = [{
-    $name `,` $value (`layout` $layout^)? (`unpadded` $unpadded^)? attr-dict `:` type($value)
+    $name `,` $value (`layout` $layout^)? (`unpadded` $unpadded^)? (`limit` $limit^ `mean` $mean)?
+    attr-dict `:` type($value)
   }];
   let builders = [
     OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::Value":$value), [{
-      build($_builder, $_state, name, value, ::mlir::TypeAttr(), ::mlir::DenseI64ArrayAttr());
+      build($_builder, $_state, name, value, ::mlir::TypeAttr(), ::mlir::DenseI64ArrayAttr(),
+            ::mlir::FloatAttr(), ::mlir::FloatAttr());
     }]>,
   ];
   let hasVerifier = 1;
