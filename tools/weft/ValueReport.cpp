@@ -68,6 +68,12 @@ void weft::printValueReport(llvm::raw_ostream &os, const ValueQuestion &question
   for (const LayoutPrice &price : question.others) {
     printPrice(os, price, chosen, machine);
   }
+  auto isBetter = [&](const LayoutPrice &price) {
+    return price.fits && price.seconds < chosen.seconds * (1 - 1e-4);
+  };
+  if (llvm::any_of(question.others, isBetter)) {
+    os << "  the search is not exact here, and has missed what takes less: pin it to have that\n";
+  }
   size_t left = question.ways - 1 - question.others.size();
   if (left > 0) {
     os << "  " << left << " more " << (left == 1 ? "way is" : "ways are")

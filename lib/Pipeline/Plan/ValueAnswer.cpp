@@ -57,6 +57,10 @@ LogicalResult ValueAnswer::find() {
   std::vector<Candidate> all = candidates(names), fitting;
   llvm::copy_if(all, std::back_inserter(fitting),
                 [&](const Candidate &one) { return matches(one, names); });
+  // What reads a parameter, as a cast does, goes by its name as well.
+  if (llvm::any_of(fitting, [](const Candidate &one) { return bool(one.variable); })) {
+    llvm::erase_if(fitting, [](const Candidate &one) { return !one.variable; });
+  }
   auto isDecidedWith = [&](const Candidate &one) {
     return one.end->number == fitting.front().end->number;
   };
