@@ -67,6 +67,19 @@ void applyDataParallel(PlanSpec &plan, const Value &value, const Values &) {
   plan.mesh.push_back({"dp", value.number, pinned});
 }
 
+/// Zhao et al., PyTorch FSDP, arXiv 2304.11277, section 3.2.2: what lies between steps is cut
+/// within groups of neighbours, and beside dp each group has a copy. Gradients are reduced and
+/// scattered in groups, and the pieces are summed across them.
+void applyShardedData(PlanSpec &plan, const Value &value, const Values &) {
+  plan.mesh.push_back({"fsdp", value.number, pinned});
+}
+
+/// The axes that cut what lies between steps.
+Axes shardAxes(const Values &values) {
+  return sizeOf(values, "fsdp") > 1 ? present(values, {"fsdp", "cp"})
+                                    : present(values, {"dp", "cp"});
+}
+
 /// Lepikhin et al., GShard, arXiv 2006.16668: the batch is cut by all ranks, and tokens go to the
 /// experts by an all-to-all, and back by another.
 void applyExpertParallel(PlanSpec &plan, const Value &value, const Values &) {
@@ -127,7 +140,7 @@ void applyZero(PlanSpec &plan, const Value &value, const Values &all) {
     }
   }
   if (stage > 0) {
-    plan.homes.push_back({stage == 3 ? "*" : "*/*", "hidden", present(all, {"dp", "cp"}), pinned});
+    plan.homes.push_back({stage == 3 ? "*" : "*/*", "hidden", shardAxes(all), pinned});
   }
 }
 
@@ -139,15 +152,16 @@ void applyAccumulation(PlanSpec &plan, const Value &value, const Values &) {
 }
 
 /// In the order of the plan's entries, of which later ones may make an exception of earlier ones.
-/// The mesh has dp, ep, cp, tp, major to minor: tensor parallel ranks talk most, so they are
+/// The mesh has dp, fsdp, ep, cp, tp, major to minor: tensor parallel ranks talk most, so they are
 /// nearest.
 constexpr PinKind kinds[] = {
     {"dp", PinKind::Axis, 1, maximumSize, "", "", applyDataParallel},
+    {"fsdp", PinKind::Axis, 1, maximumSize, "", "", applyShardedData},
     {"ep", PinKind::Axis, 1, maximumSize, "", "", applyExpertParallel},
     {"tp", PinKind::Axis, 1, maximumSize, "", "", applyTensorParallel},
     {"cp", PinKind::Axis, 1, maximumSize, "ring gather all-to-all", "", applyContextParallel},
     {"sp", PinKind::Switch, 0, 1, "", "tp", applySequenceParallel},
-    {"zero", PinKind::Level, 0, 3, "", "dp cp", applyZero},
+    {"zero", PinKind::Level, 0, 3, "", "dp fsdp cp", applyZero},
     {"accumulation", PinKind::Level, 1, maximumSize, "", "", applyAccumulation},
 };
 
@@ -166,6 +180,7 @@ class PinReader {
 public:
   void read(std::string_view pin);
   void checkTogether();
+  void checkBesideMesh();
 
   Values values;
   Diagnostics diagnostics;
@@ -267,9 +282,18 @@ void PinReader::checkTogether() {
   }
 }
 
+void PinReader::checkBesideMesh() {
+  for (const PinKind &kind : kinds) {
+    if (kind.apply != applyAccumulation && values.contains(kind.name)) { // pin_r6
+      error(kind.name, "pin_r6",
+            "expected no pin but accumulation beside a mesh, whose axes are cut by search");
+    }
+  }
+}
+
 } // namespace
 
-Result<PlanSpec> applyPins(const std::vector<std::string> &pins) {
+Result<PlanSpec> applyPins(const std::vector<std::string> &pins, std::string_view mesh) {
   PinReader reader;
   for (std::string_view list : pins) {
     for (size_t begin = 0; begin <= list.size();) {
@@ -279,21 +303,29 @@ Result<PlanSpec> applyPins(const std::vector<std::string> &pins) {
     }
   }
   reader.checkTogether();
+  Result<PlanSpec> plan = mesh.empty() ? PlanSpec() : parseMesh(mesh);
+  if (!mesh.empty()) {
+    reader.checkBesideMesh();
+  }
+  reader.diagnostics.insert(reader.diagnostics.end(), plan.diagnostics().begin(),
+                            plan.diagnostics().end());
   if (!reader.diagnostics.empty()) {
     return reader.diagnostics;
   }
-  PlanSpec plan;
+  if (sizeOf(reader.values, "fsdp") > 1) {
+    reader.values.try_emplace("zero", Value{3, ""}); // What the axis is named for.
+  }
   if (std::any_of(std::begin(kinds), std::end(kinds), [&](const PinKind &kind) {
         return kind.form == PinKind::Axis && sizeOf(reader.values, kind.name) > 1;
       })) {
     // What nothing splits is whole: an axis does what it is named for.
-    shard(plan, "*", "batch", present(reader.values, {"dp", "ep"}));
+    shard(*plan, "*", "batch", present(reader.values, {"dp", "fsdp", "ep"}));
   }
   for (const PinKind &kind : kinds) {
     auto value = reader.values.find(kind.name);
     bool isAxisOfOne = kind.form == PinKind::Axis && sizeOf(reader.values, kind.name) == 1;
     if (value != reader.values.end() && !isAxisOfOne) {
-      kind.apply(plan, value->second, reader.values);
+      kind.apply(*plan, value->second, reader.values);
     }
   }
   return plan;

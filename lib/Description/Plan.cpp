@@ -41,7 +41,8 @@ bool operator==(const PlanSpec &a, const PlanSpec &b) {
     return x.name == y.name && x.size == y.size;
   };
   auto sameSharding = [](const ShardingSpec &x, const ShardingSpec &y) {
-    return x.value == y.value && x.dimension == y.dimension && x.axes == y.axes;
+    return x.value == y.value && x.dimension == y.dimension && x.axes == y.axes &&
+           x.priority == y.priority;
   };
   return a.mayPad == b.mayPad &&
          std::equal(a.mesh.begin(), a.mesh.end(), b.mesh.begin(), b.mesh.end(), sameAxis) &&
@@ -97,15 +98,23 @@ bool matchesPattern(std::string_view pattern, std::string_view name) {
   return pattern.find_first_not_of('*', p) == std::string_view::npos;
 }
 
+const ShardingSpec *entryFor(const std::vector<ShardingSpec> &shardings, std::string_view value,
+                             std::string_view dimension) {
+  const ShardingSpec *found = nullptr;
+  for (const ShardingSpec &sharding : shardings) {
+    bool holds = !found || sharding.priority <= found->priority;
+    if (holds && sharding.dimension == dimension && matchesPattern(sharding.value, value)) {
+      found = &sharding;
+    }
+  }
+  return found;
+}
+
 std::optional<std::vector<std::string>> axesFor(const std::vector<ShardingSpec> &shardings,
                                                 std::string_view value,
                                                 std::string_view dimension) {
-  for (auto sharding = shardings.rbegin(); sharding != shardings.rend(); ++sharding) {
-    if (sharding->dimension == dimension && matchesPattern(sharding->value, value)) {
-      return sharding->axes;
-    }
-  }
-  return std::nullopt;
+  const ShardingSpec *entry = entryFor(shardings, value, dimension);
+  return entry ? std::optional(entry->axes) : std::nullopt;
 }
 
 static void checkMesh(const proto::Mesh &mesh, Fields fields) {
@@ -178,6 +187,7 @@ static void checkEntries(const Entries &shardings, const char *field, Fields &fi
                       detail::suggestion(sharding.dimension(), dimensions, "dimensions"));
     }
     checkAxes(sharding, inner, axes);
+    inner.integer("priority", "plan_r10", 0, 1000); // plan_r10
     // plan_r8
     if (!entries.insert({sharding.value(), sharding.dimension()}).second) {
       inner.error("dimension", "plan_r8",
@@ -214,7 +224,8 @@ static PlanSpec resolve(const proto::Plan &plan, Fields &fields) {
       specs.push_back({entries[i].value(),
                        entries[i].dimension(),
                        {entries[i].axes().begin(), entries[i].axes().end()},
-                       fields.nested(field, i).location()});
+                       fields.nested(field, i).location(),
+                       entries[i].priority()});
     }
     return specs;
   };
@@ -259,8 +270,23 @@ Result<PlanSpec> parseMesh(std::string_view text) {
   return parsePlan(plan + " }", "--mesh");
 }
 
+/// Without what it is an entry of. Names hold no character that would need an escape: plan_r2,
+/// plan_r5 and plan_r6 see to it.
+static std::string textOf(const ShardingSpec &entry) {
+  std::string text = "{ value: \"" + entry.value + "\" dimension: \"" + entry.dimension + "\"";
+  for (const std::string &axis : entry.axes) {
+    text += (&axis == entry.axes.data() ? " axes: [\"" : ", \"") + axis + "\"";
+  }
+  text += entry.axes.empty() ? "" : "]";
+  text += entry.priority == 0 ? "" : " priority: " + std::to_string(entry.priority);
+  return text + " }";
+}
+
+std::string describeEntry(const ShardingSpec &entry) {
+  return Diagnostic{entry.location, "", "", textOf(entry)}.str();
+}
+
 std::string printPlan(const PlanSpec &plan) {
-  // Names hold no character that would need an escape: plan_r2, plan_r5 and plan_r6 see to it.
   std::string text = "version: 1\n";
   if (!plan.mesh.empty()) {
     text += "mesh {\n";
@@ -271,12 +297,7 @@ std::string printPlan(const PlanSpec &plan) {
   }
   auto print = [&](const char *field, const std::vector<ShardingSpec> &entries) {
     for (const ShardingSpec &entry : entries) {
-      text += std::string(field) + " { value: \"" + entry.value + "\" dimension: \"" +
-              entry.dimension + "\"";
-      for (const std::string &axis : entry.axes) {
-        text += (&axis == entry.axes.data() ? " axes: [\"" : ", \"") + axis + "\"";
-      }
-      text += entry.axes.empty() ? " }\n" : "] }\n";
+      text += std::string(field) + " " + textOf(entry) + "\n";
     }
   };
   print("sharding", plan.shardings);

@@ -166,12 +166,15 @@ static void checkRouting(const proto::Routing &routing, Fields fields) {
   fields.real("router_z_loss", "recipe_r15", {.low = 0, .high = 1});
   fields.real("capacity_factor", "recipe_r15", {.low = 0, .high = 4096, .above = true});
   fields.real("bias_update_speed", "recipe_r15", {.low = 0, .high = 1});
+  fields.real("buffer_factor", "recipe_r15", {.low = 0, .high = 4096, .above = true});
   // recipe_r16
   if (routing.load_balance_loss() == 0) {
     fields.refused("recipe_r16", {"load_balance_group"}, "without load_balance_loss");
   }
   if (!routing.has_capacity_factor()) {
     fields.refused("recipe_r16", {"capacity_group"}, "without capacity_factor");
+  } else {
+    fields.refused("recipe_r16", {"buffer_factor"}, "with capacity_factor");
   }
 }
 
@@ -229,6 +232,9 @@ static RoutingSpec toSpec(const proto::Routing &routing) {
     spec.capacityFactor = routing.capacity_factor();
   }
   spec.capacityGroup = toSpec(routing.capacity_group());
+  if (routing.has_buffer_factor()) {
+    spec.bufferFactor = routing.buffer_factor();
+  }
   spec.biasUpdateSpeed = routing.bias_update_speed();
   return spec;
 }

@@ -44,8 +44,13 @@ public:
       : plan(plan), variables(variables) {}
 
   std::vector<std::string> run() {
+    if (plan.accumulation > 1) {
+      lines.push_back("gradient accumulation over " + std::to_string(plan.accumulation) +
+                      " micro-batches");
+    }
     if (plan.mesh.empty()) {
-      return {"one rank"};
+      lines.push_back("one rank");
+      return std::move(lines);
     }
     batch = of("attention.query", "batch");
     context = of("attention.query", "sequence");
@@ -164,16 +169,19 @@ private:
     auto [parameters, parameterAxes] = shareCut(false);
     auto [states, stateAxes] = shareCut(true);
     auto percent = [](double share) { return std::to_string(std::lround(100 * share)) + " %"; };
+    auto copies = [&](const Axes &cut) {
+      Axes left = only(data, cut, false);
+      return left.empty() ? "" : ", copies over " + sized(left);
+    };
     if (parameters >= 0.5) {
-      Axes copies = only(data, parameterAxes, false);
-      std::string of = sized(parameterAxes) + ": " + percent(parameters) + " of parameters";
-      lines.push_back(copies.empty() ? "ZeRO-3 (FSDP) over " + of
-                                     : "HSDP over " + of + ", copies over " + sized(copies));
+      std::string among = copies(parameterAxes);
+      lines.push_back((among.empty() ? "ZeRO-3 (FSDP) over " : "HSDP over ") +
+                      sized(parameterAxes) + ": " + percent(parameters) + " of parameters" + among);
     } else if (states >= 0.5) {
       lines.push_back("ZeRO-1 over " + sized(stateAxes) + ": " + percent(states) +
                       " of optimizer states" +
                       (parameters > 0 ? ", " + percent(parameters) + " of parameters" : "") +
-                      "; gradients lie as they do (ZeRO-2)");
+                      copies(stateAxes) + "; gradients lie as they do (ZeRO-2)");
     } else {
       lines.push_back("ZeRO-0: parameters and optimizer states are copies over " + sized(data));
     }
@@ -208,6 +216,7 @@ private:
 PlanSpec shardedData(const PlanSpec &plan) {
   PlanSpec all;
   all.mesh = plan.mesh;
+  all.accumulation = plan.accumulation;
   Axes axes;
   for (const AxisSpec &axis : plan.mesh) {
     axes.push_back(axis.name);
@@ -234,17 +243,20 @@ std::vector<std::string> recognize(const PlanSpec &plan,
 std::vector<Strategy> knownStrategies(const PlanSpec &plan) {
   std::vector<std::string> axes;
   for (const AxisSpec &axis : plan.mesh) {
-    if (axis.name != "dp" && axis.name != "ep" && axis.name != "cp" && axis.name != "tp") {
+    static constexpr std::string_view known[] = {"dp", "fsdp", "ep", "cp", "tp"};
+    if (std::find(std::begin(known), std::end(known), axis.name) == std::end(known)) {
       return {};
     }
     axes.push_back(axis.name + "=" + std::to_string(axis.size));
   }
-  bool hasData = plan.axis("dp") || plan.axis("cp"), hasTensor = plan.axis("tp");
+  bool hasData = plan.axis("dp") || plan.axis("fsdp") || plan.axis("cp"),
+       hasTensor = plan.axis("tp");
   std::vector<Strategy> strategies;
   auto addPins = [&](std::string name, std::vector<std::string> pins) {
     pins.insert(pins.begin(), axes.begin(), axes.end());
     if (Result<PlanSpec> pinned = applyPins(pins)) {
       pinned->mesh = plan.mesh; // Which may number its ranks in another order.
+      pinned->accumulation = plan.accumulation;
       strategies.push_back({std::move(name), *pinned});
     }
   };

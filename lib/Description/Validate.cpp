@@ -193,7 +193,7 @@ static void checkSharding(const PlanSpec &plan, const ShardingSpec &sharding,
 }
 
 Diagnostics validatePlan(const ModelSpec &model, const RecipeSpec &recipe,
-                         const MachineSpec &machine, const PlanSpec &plan, bool mayPad) {
+                         const MachineSpec &machine, const PlanSpec &plan) {
   Diagnostics diagnostics;
   for (const std::vector<ShardingSpec> *entries : {&plan.shardings, &plan.homes}) {
     for (const ShardingSpec &sharding : *entries) {
@@ -202,7 +202,7 @@ Diagnostics validatePlan(const ModelSpec &model, const RecipeSpec &recipe,
                   // them.
       }
       checkSharding(plan, sharding, dimensionsOf(model, recipe), machine,
-                    mayPad && canBePadded(model, sharding.dimension), diagnostics);
+                    plan.mayPad && canBePadded(model, sharding.dimension), diagnostics);
     }
   }
   // legal_r3

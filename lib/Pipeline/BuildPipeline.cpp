@@ -25,9 +25,11 @@ void buildPlan(OpPassManager &manager, const PipelineOptions &options) {
   ApplyPlanPassOptions plan;
   plan.plan = options.plan;
   plan.batch = options.batch / options.accumulation;
+  plan.origins = options.question != nullptr;
   SearchShardingsPassOptions search;
   search.machine = options.machine;
-  buildPlanPipeline(manager, parts, plan, search, options.search);
+  buildPlanPipeline(manager, parts, plan, search,
+                    {options.writtenPlan, options.search, options.question});
 }
 
 void buildPartition(OpPassManager &manager, const PipelineOptions &options) {

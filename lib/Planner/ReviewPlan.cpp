@@ -47,7 +47,7 @@ public:
 
   PlanReview run() {
     result.errors = validateTogether(model, recipe, machine);
-    for (Diagnostic &diagnostic : validatePlan(model, recipe, machine, plan, request.mayPad)) {
+    for (Diagnostic &diagnostic : validatePlan(model, recipe, machine, plan)) {
       error(diagnostic.location, diagnostic.rule, diagnostic.message);
     }
     checkRanks();
@@ -104,10 +104,7 @@ private:
 };
 
 std::vector<std::string> Review::batchAxes() const {
-  auto entry = std::find_if(plan.shardings.rbegin(), plan.shardings.rend(), [](const auto &one) {
-    return one.dimension == "batch" && matchesPattern(one.value, "tokens");
-  });
-  return entry == plan.shardings.rend() ? std::vector<std::string>() : entry->axes;
+  return axesFor(plan.shardings, "tokens", "batch").value_or(std::vector<std::string>());
 }
 
 std::string Review::product(const std::vector<std::string> &axes) const {
@@ -148,6 +145,7 @@ void Review::checkRanks() {
   for (size_t i = 0; i < plan.mesh.size(); ++i) {
     int64_t others = *ranks / plan.mesh[i].size;
     PlanSpec changed = plan;
+    changed.mayPad = false; // What needs padding is no advice.
     changed.mesh[i].size = *request.ranks / others;
     if (*request.ranks % others == 0 && changed.mesh[i].size > 1 &&
         validatePlan(model, recipe, machine, changed).empty()) {
@@ -170,7 +168,7 @@ void Review::checkPieces() {
     for (const ShardingSpec &entry : *entries) {
       std::optional<int64_t> ways = pieces(entry.axes);
       std::optional<int64_t> size = dimensionSize(model, recipe, entry.dimension);
-      if (!request.mayPad || !ways || !size || *size % *ways == 0 ||
+      if (!plan.mayPad || !ways || !size || *size % *ways == 0 ||
           !canBePadded(model, entry.dimension)) {
         continue;
       }
@@ -199,7 +197,7 @@ void Review::checkBatch() {
   }
   std::vector<std::string> axes = batchAxes();
   std::optional<int64_t> groups = pieces(axes);
-  if (!groups || (recipe.globalBatch % *groups != 0 && !request.mayPad)) {
+  if (!groups || (recipe.globalBatch % *groups != 0 && !plan.mayPad)) {
     return; // legal_r2 says so.
   }
   if (recipe.globalBatch % *groups != 0) {
@@ -239,7 +237,7 @@ void Review::checkAccumulation() {
   int64_t count = plan.accumulation;
   std::vector<std::string> axes = batchAxes();
   std::optional<int64_t> groups = pieces(axes);
-  if (count <= 1 || !groups || (recipe.globalBatch % *groups != 0 && !request.mayPad)) {
+  if (count <= 1 || !groups || (recipe.globalBatch % *groups != 0 && !plan.mayPad)) {
     return; // legal_r2 says so.
   }
   if (recipe.globalBatch % *groups != 0) {

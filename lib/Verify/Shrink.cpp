@@ -86,6 +86,7 @@ private:
   void addModelSizes();
   void shrinkRest();
   void shrinkExperts(desc::ExpertsSpec &experts);
+  void shrinkBuffers();
   void shrinkRecipe();
   void shrinkOptimizer();
 
@@ -209,6 +210,7 @@ void Shrinker::shrinkRest() {
     set("attention_window", to.attentionWindow,
         std::clamp<int64_t>(sequence * 2 / 3, 1, model.attentionWindow));
   }
+  shrinkBuffers();
   set("initialization.standard_deviation", to.initialization.standardDeviation, kStandardDeviation);
 }
 
@@ -221,6 +223,15 @@ void Shrinker::shrinkExperts(desc::ExpertsSpec &experts) {
   addSize("experts", experts.count, std::max<int64_t>(4, 2 * experts.groups), experts.groups);
   addSize("experts.ffn", experts.ffn, 4);
   addSize("experts.shared_ffn", experts.sharedFfn, 4);
+}
+
+/// Few tokens are spread less evenly than many: a small sequence has room in every buffer.
+void Shrinker::shrinkBuffers() {
+  std::optional<double> &factor = small.recipe.routing.bufferFactor;
+  if (factor) {
+    const desc::ExpertsSpec &experts = *small.model.experts;
+    set("routing.buffer_factor", *factor, double(experts.count) / double(experts.perToken));
+  }
 }
 
 void Shrinker::shrinkRecipe() {

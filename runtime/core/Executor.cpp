@@ -7,6 +7,7 @@
 
 #include "core/Executor.h"
 
+#include "core/ProgramCheck.h"
 #include "core/Text.h"
 
 #include <algorithm>
@@ -60,8 +61,8 @@ bool Executor::prepare(Communicator &communicator, Observer &observer) {
                         {1},
                         0,
                         0};
-  agree =
-      communicator.prepare(maximum, {"control", 0, "is the loss or norm of any rank not finite"});
+  agree = communicator.prepare(maximum,
+                               {"control", 0, "does the loss or norm of any rank end the run"});
   return true;
 }
 
@@ -131,9 +132,9 @@ Executor::prepareSection(const char *section, const std::vector<Instruction> &in
                                       {section, index, program.labels[instruction.label]});
       break;
     case Opcode::Observe: {
-      const std::string &name = program.observations[instruction.target].name;
-      prepared.mustBeFinite =
-          name == "loss" || name == "gradient_norm" || name == "validation_loss";
+      const Observation &observed = program.observations[instruction.target];
+      prepared.mustBeFinite = decidesRun(observed);
+      prepared.hasLimit = observed.limit > 0;
       break;
     }
     }
@@ -146,6 +147,7 @@ Outcome Executor::runSection(const std::vector<Prepared> &code, StepTimes *times
   if (times) {
     times->beginStep(link->waitedSeconds());
   }
+  beyond.reset();
   for (size_t index = 0; index < code.size(); ++index) {
     Outcome outcome = execute(code[index]);
     if (outcome != Outcome::Done) {
@@ -213,15 +215,25 @@ void Executor::runKernel(const Prepared &instruction) {
 Outcome Executor::observe(const Prepared &instruction) {
   const void *data = instruction.operands[0];
   observer->observe(self, instruction.target, data);
+  if (instruction.hasLimit) {
+    std::optional<Overflow> found = findOverflow(program, instruction.target, place, data);
+    if (found && (!beyond || goesBefore(*found, *beyond))) {
+      beyond = found;
+    }
+  }
   if (!instruction.mustBeFinite) {
     return Outcome::Done;
   }
   const Observation &observation = program.observations[instruction.target];
   double value = observation.layout.type == ElementType::F64 ? *static_cast<const double *>(data)
                                                              : *static_cast<const float *>(data);
-  int32_t notFinite = !std::isfinite(value), anyNotFinite = 0;
-  if (!link->run(agree, &notFinite, &anyNotFinite)) {
+  // What was lost in a buffer may well be why a value is not finite.
+  Outcome own = beyond                  ? Outcome::Overflow
+                : !std::isfinite(value) ? Outcome::NotFinite
+                                        : Outcome::Done;
+  auto mine = int32_t(own), greatest = int32_t(own);
+  if (!link->run(agree, &mine, &greatest)) {
     return Outcome::Stopped;
   }
-  return anyNotFinite ? Outcome::NotFinite : Outcome::Done;
+  return Outcome(greatest);
 }

@@ -17,6 +17,7 @@
 #ifndef WEFT_RT_CORE_EXECUTOR_H
 #define WEFT_RT_CORE_EXECUTOR_H
 
+#include "core/Overflow.h"
 #include "core/PreparedProduct.h"
 #include "core/StepTimes.h"
 #include "core/Team.h"
@@ -47,6 +48,9 @@ enum class Outcome : uint8_t {
   /// On some rank the loss, the gradient norm or the validation loss is not finite. All ranks stand
   /// behind the same Observe instruction, `stoppedAt`.
   NotFinite,
+  /// On some rank an observation was above its limit. All ranks stand behind the same Observe
+  /// instruction of a scalar that must be finite, which comes after.
+  Overflow,
 };
 
 class Executor {
@@ -76,6 +80,9 @@ public:
   /// The Observe instruction at which a step ended with NotFinite.
   size_t stoppedAt() const { return notFiniteAt; }
 
+  /// What this rank has to tell of limits in the section that ran last.
+  const std::optional<Overflow> &overflow() const { return beyond; }
+
   void *address(uint32_t buffer) { return arena.get() + program.buffers[buffer].offset; }
   const void *address(uint32_t buffer) const {
     return arena.get() + program.buffers[buffer].offset;
@@ -100,6 +107,8 @@ private:
     const int64_t *immediates = nullptr;
     /// For Observe: whether the value decides if the run goes on.
     bool mustBeFinite = false;
+    /// Likewise: whether it has a limit.
+    bool hasLimit = false;
   };
 
   struct Free {
@@ -137,8 +146,9 @@ private:
   /// The cuts of all kernels' phases, likewise.
   std::vector<Cut> cuts;
   std::vector<Prepared> initCode, stepCode, evaluateCode;
-  /// A maximum over all ranks of "is my value not finite".
+  /// A maximum over all ranks of how their sections end.
   Communicator::Handle agree = 0;
+  std::optional<Overflow> beyond;
   size_t notFiniteAt = 0;
 };
 

@@ -21,12 +21,14 @@ public:
 
   bool check() {
     return checkSection("init", program.init) && checkSection("step", program.step) &&
-           checkSection("evaluate", program.evaluate) && checkEvaluate();
+           checkSection("evaluate", program.evaluate) && checkEvaluate() &&
+           checkLimits("step", program.step) && checkLimits("evaluate", program.evaluate);
   }
 
 private:
   bool checkSection(const char *section, const std::vector<Instruction> &instructions);
   bool checkEvaluate();
+  bool checkLimits(const char *section, const std::vector<Instruction> &instructions);
   bool checkTarget(const std::string &where, const Instruction &instruction);
   bool checkOperands(const std::string &where, const Instruction &instruction);
   bool checkProductOperands(const std::string &where, const Instruction &instruction);
@@ -77,14 +79,32 @@ bool InstructionChecker::checkEvaluate() {
     }
     if (instruction.opcode == Opcode::Observe) {
       const std::string &name = program.observations[instruction.target].name;
-      if (name != "validation_loss" && name != "logits") {
+      if (name != "validation_loss" && name != "logits" && !name.starts_with("validation_load/")) {
         return fail(error, "evaluate instruction ", i, " observes '", name,
-                    "', expected validation_loss or logits");
+                    "', expected validation_loss, validation_load or logits");
       }
       observes = observes || name == "validation_loss";
     }
   }
   return observes || fail(error, "evaluate does not observe validation_loss");
+}
+
+/// Whether ranks agree after each value that has a limit to go on or not.
+bool InstructionChecker::checkLimits(const char *section,
+                                     const std::vector<Instruction> &instructions) {
+  bool agrees = false;
+  for (size_t i = instructions.size(); i-- > 0;) {
+    if (instructions[i].opcode != Opcode::Observe) {
+      continue;
+    }
+    const Observation &observation = program.observations[instructions[i].target];
+    agrees = agrees || decidesRun(observation);
+    if (observation.limit > 0 && !agrees) {
+      return fail(error, section, " instruction ", i, " observes '", observation.name,
+                  "', which has a limit, and no loss or norm after it");
+    }
+  }
+  return true;
 }
 
 bool InstructionChecker::checkTarget(const std::string &where, const Instruction &instruction) {

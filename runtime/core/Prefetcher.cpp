@@ -40,8 +40,10 @@ static void joinMicroBatches(InputPiece &piece, int64_t size) {
   piece.run = piece.shape[1];
   piece.stride = size;
   piece.offset[1] += piece.offset[0] * size;
-  piece.shape[1] *= piece.shape[0];
-  piece.shape.erase(piece.shape.begin());
+  for (std::vector<int64_t> *sizes : {&piece.shape, &piece.filled}) {
+    (*sizes)[1] *= (*sizes)[0];
+    sizes->erase(sizes->begin());
+  }
   piece.offset.erase(piece.offset.begin());
 }
 

@@ -335,8 +335,19 @@ bool Checker::checkObservations() {
     if (!checkLayout(name, observation.layout)) {
       return false;
     }
-    bool scalar = observation.name == "loss" || observation.name == "gradient_norm" ||
-                  observation.name == "validation_loss" || observation.name.starts_with("dropped/");
+    bool scalar = decidesRun(observation) || observation.name.starts_with("dropped/");
+    if (!isAmount(observation.limit) || !isAmount(observation.mean) ||
+        (observation.limit > 0) != (observation.mean > 0)) {
+      return fail(error, name, " has the limit ", observation.limit, " and the mean ",
+                  observation.mean, ", expected two finite numbers above 0, or both 0");
+    }
+    if (observation.limit > 0 && (scalar || observation.layout.globalShape.empty() ||
+                                  (observation.layout.type != ElementType::F64 &&
+                                   observation.layout.type != ElementType::F32))) {
+      return fail(error, name, " has a limit and is ", nameOf(observation.layout.type), " ",
+                  shapeText(observation.layout.globalShape),
+                  ", expected f64 or f32 with a dimension");
+    }
     if (scalar && (!observation.layout.globalShape.empty() ||
                    (observation.layout.type != ElementType::F64 &&
                     observation.layout.type != ElementType::F32))) {
@@ -350,6 +361,11 @@ bool Checker::checkObservations() {
 } // namespace
 
 bool weft::rt::isAmount(double number) { return std::isfinite(number) && number >= 0; }
+
+bool weft::rt::decidesRun(const Observation &observation) {
+  return observation.name == "loss" || observation.name == "gradient_norm" ||
+         observation.name == "validation_loss";
+}
 
 uint64_t weft::rt::groupSize(const Program &program, std::span<const uint32_t> axes) {
   uint64_t size = 1;

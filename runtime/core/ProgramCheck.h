@@ -23,6 +23,9 @@ namespace weft::rt {
 /// Whether a number can be a cost or a rate.
 bool isAmount(double number);
 
+/// Whether all ranks agree behind this observation to go on or not.
+bool decidesRun(const Observation &observation);
+
 /// Ranks in each group over these axes, which the mesh has.
 uint64_t groupSize(const Program &program, std::span<const uint32_t> axes);
 

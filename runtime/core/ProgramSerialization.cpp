@@ -47,7 +47,7 @@ void fields(auto &visit, Is<Product> auto &x) {
 void fields(auto &visit, Is<Collective> auto &x) {
   visit(x.kind, x.reduction, x.type, x.axes, x.shape, x.dim, x.dim2, x.sources);
 }
-void fields(auto &visit, Is<Observation> auto &x) { visit(x.name, x.layout); }
+void fields(auto &visit, Is<Observation> auto &x) { visit(x.name, x.layout, x.limit, x.mean); }
 void fields(auto &visit, Is<Operand> auto &x) { visit(x.buffer, x.access); }
 void fields(auto &visit, Is<Cost> auto &x) { visit(x.flops, x.bytes, x.seconds); }
 void fields(auto &visit, Is<Instruction> auto &x) {

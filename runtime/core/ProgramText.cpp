@@ -93,6 +93,11 @@ void writeTensors(std::ostream &out, const Program &program, const char *kind,
   }
 }
 
+std::string limitText(const Observation &observation) {
+  return observation.limit > 0 ? concat(" at most ", observation.limit, ", mean ", observation.mean)
+                               : "";
+}
+
 } // namespace
 
 std::string weft::rt::targetText(const Program &program, const Instruction &instruction) {
@@ -105,7 +110,8 @@ std::string weft::rt::targetText(const Program &program, const Instruction &inst
     return collectiveText(program, program.collectives[instruction.target]);
   case Opcode::Observe:
     return "observe '" + program.observations[instruction.target].name + "' " +
-           layoutText(program, program.observations[instruction.target].layout);
+           layoutText(program, program.observations[instruction.target].layout) +
+           limitText(program.observations[instruction.target]);
   }
   return "";
 }

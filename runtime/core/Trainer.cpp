@@ -42,7 +42,7 @@ struct alignas(64) RankState {
   int64_t step = 0;
   /// Of the validation that goes on.
   std::optional<int64_t> validationBatch;
-  bool notFinite = false;
+  bool notFinite = false, overflowed = false;
 };
 
 /// What of `options` this process does: only that of rank 0 tells about the run.
@@ -94,8 +94,11 @@ private:
   void setCounters(RankState &state) const;
   bool takeBatch(RankState &state);
 
+  void note(RankState &state, Outcome outcome) const;
   void findNotFinite(RankState &state);
   void reportNotFinite() const;
+  void findOverflow(RankState &state);
+  void reportOverflow() const;
   bool writeOutputs(RankState &state);
   bool writeProfile(RankState &state, std::string &told);
   ExitCode endAfter(const RunResult &result);
@@ -116,6 +119,8 @@ private:
   int64_t firstStep = 0, endStep = 0;
   /// The earliest of all ranks; rank 0's process has it.
   std::optional<Finding> finding;
+  /// What all ranks have to tell of limits; rank 0's process has it.
+  std::optional<Overflow> overflow;
 };
 
 bool Trainer::prepare(std::string &error) {
@@ -227,6 +232,9 @@ void Trainer::runRank(RankState &state, Communicator &communicator) {
   if (state.notFinite && !communicator.stopped()) {
     findNotFinite(state);
   }
+  if (state.overflowed && !communicator.stopped()) {
+    findOverflow(state);
+  }
 }
 
 /// Returns false if the rank ends before its time.
@@ -266,9 +274,7 @@ bool Trainer::runStep(RankState &state, Communicator &communicator) {
     return false;
   }
   Outcome outcome = state.executor->runStep();
-  if (outcome == Outcome::NotFinite) {
-    state.notFinite = true;
-  }
+  note(state, outcome);
   if (outcome != Outcome::Done) {
     return false;
   }
@@ -287,8 +293,8 @@ bool Trainer::validate(RankState &state, Communicator &communicator) {
       return false;
     }
     Outcome outcome = state.executor->runEvaluate();
+    note(state, outcome);
     if (outcome != Outcome::Done) {
-      state.notFinite = outcome == Outcome::NotFinite;
       return false;
     }
   }
@@ -335,6 +341,11 @@ void Trainer::observe(int64_t rank, uint32_t observation, const void *data) {
   }
 }
 
+void Trainer::note(RankState &state, Outcome outcome) const {
+  state.notFinite = outcome == Outcome::NotFinite;
+  state.overflowed = outcome == Outcome::Overflow;
+}
+
 /// All ranks stand at the same place. Looks on each for the first value that is not finite.
 void Trainer::findNotFinite(RankState &state) {
   std::optional<Finding> own;
@@ -367,6 +378,32 @@ void Trainer::reportNotFinite() const {
                books.notFiniteText().c_str(),
                finding ? describe(program, *finding).c_str()
                        : "when the step was run again, every value was finite");
+}
+
+/// All ranks stand at the same place, and tell rank 0 what each has seen.
+void Trainer::findOverflow(RankState &state) {
+  const std::optional<Overflow> &own = state.executor->overflow();
+  std::span<const char> bytes;
+  if (own) {
+    bytes = {reinterpret_cast<const char *>(&*own), sizeof(Overflow)};
+  }
+  std::optional<Overflow> first;
+  state.executor->communicator().collect(bytes, [&](int64_t, std::span<const char> other) {
+    Overflow found;
+    if (!other.empty()) {
+      std::memcpy(&found, other.data(), sizeof found);
+      first = first && !goesBefore(found, *first) ? first : found;
+    }
+  });
+  if (state.executor->rank() == 0) {
+    overflow = first;
+  }
+}
+
+void Trainer::reportOverflow() const {
+  std::fprintf(stderr, "error: %sstep %lld: %s\n", ranks[0].validationBatch ? "validation " : "",
+               static_cast<long long>(books.currentStep()),
+               overflow ? describe(program, *overflow).c_str() : "an expert's buffer is too small");
 }
 
 /// What all ranks have measured, as a file and as a table for the user.
@@ -439,6 +476,12 @@ ExitCode Trainer::endAfter(const RunResult &result) {
     if (result.abandoned || !prefetcher.endsWithin(kGrace)) {
       std::fflush(nullptr);
       std::_Exit(int(ExitCode::Error));
+    }
+    return ExitCode::Error;
+  }
+  if (ranks[0].overflowed) {
+    if (here.has(0)) {
+      reportOverflow();
     }
     return ExitCode::Error;
   }

@@ -221,6 +221,46 @@ TEST(NotFinite, StopsAllRanksWhenOnlyOneSeesIt) {
   EXPECT_FALSE(result.failure);
 }
 
+TEST(Overflow, StopsAllRanksBeforeTheUpdateAndIsToldOfOnce) {
+  Program program = makeToy(2, 2);
+  Observation &observed = program.observations[1];
+  observed.name = "load/layers.1";
+  observed.limit = 2.5;
+  observed.mean = 2;
+  // In the place of a gradient, what the table held: element 131 is rank 1's and 3's number 3.
+  program.step[4].operands[0].buffer = 0;
+  Cluster cluster(std::move(program));
+  std::vector<std::optional<Overflow>> found(4);
+  RunResult result = cluster.run([&](Executor &executor) {
+    double *table = static_cast<double *>(executor.address(0));
+    EXPECT_EQ(executor.runStep(), Outcome::Done);
+    EXPECT_FALSE(executor.overflow());
+    if (executor.coordinates()[1] == 1) {
+      table[3] = 3.5;
+      table[4] = 2.6;
+    }
+    std::vector<double> before(table, table + 128);
+    EXPECT_EQ(executor.runStep(), Outcome::Overflow);
+    EXPECT_EQ(std::memcmp(before.data(), table, 128 * sizeof(double)), 0);
+    found[size_t(executor.rank())] = executor.overflow();
+  });
+  EXPECT_FALSE(result.failure);
+  EXPECT_FALSE(found[0] || found[2]);
+  ASSERT_TRUE(found[1] && found[3]);
+  EXPECT_EQ(
+      describe(cluster.program, *found[3]),
+      "layers.1: expert 131 gets 3.5 tokens of a sequence, its buffer holds 2.5, the mean is 2; "
+      "the step changed nothing, compile with routing.buffer_factor of at least 1.75");
+}
+
+TEST(Overflow, TheEarlierLayerGoesFirstAndOfOneTheGreater) {
+  Overflow early = {1, 0, 5}, late = {2, 0, 9}, greater = {1, 3, 6};
+  EXPECT_TRUE(goesBefore(early, late));
+  EXPECT_FALSE(goesBefore(late, early));
+  EXPECT_TRUE(goesBefore(greater, early));
+  EXPECT_FALSE(goesBefore(early, early));
+}
+
 #ifndef WEFT_SANITIZED // Their allocators end the process instead.
 TEST(Executor, AnArenaThatCannotBeHadIsAnError) {
   Program program = makeToy(1, 1);

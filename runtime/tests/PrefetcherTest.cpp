@@ -125,7 +125,11 @@ TEST_F(Prefetch, OfEveryMicroBatchARankGetsItsPiece) {
     std::string error;
     ASSERT_TRUE(prefetcher.take(executor, error)) << error;
     std::vector<int32_t> all(kToyBatch * kToySequence);
-    InputPiece whole = {DataField::Tokens, ElementType::I32, {kToyBatch, kToySequence}, {0, 0}, {}};
+    InputPiece whole = {DataField::Tokens,
+                        ElementType::I32,
+                        {kToyBatch, kToySequence},
+                        {0, 0},
+                        {kToyBatch, kToySequence}};
     ASSERT_TRUE(batch.sampler->fill(batch.number, kToyBatch, whole,
                                     reinterpret_cast<char *>(all.data()), error));
     const auto *rows = static_cast<const int32_t *>(executor.address(program.inputs[0].buffer));

@@ -96,7 +96,7 @@ TEST(Bytes, OtherVersionsAreRefused) {
   Program read;
   std::string error;
   EXPECT_FALSE(deserialize(bytes, read, error));
-  EXPECT_EQ(error, "the program has version 99, this runtime reads version 5");
+  EXPECT_EQ(error, "the program has version 99, this runtime reads version 6");
 }
 
 /// Damage that the checksum does not show must be noticed by the content, or do no harm.
@@ -303,7 +303,18 @@ const Fault kFaults[] = {
     {[](Program &p) { p.evaluate[0].operands[0].access = Access::ReadWrite; },
      "evaluate instruction 0 writes buffer 0, which is persistent"},
     {[](Program &p) { p.evaluate[2] = p.step[3]; },
-     "evaluate instruction 2 observes 'loss', expected validation_loss or logits"},
+     "evaluate instruction 2 observes 'loss', expected validation_loss, validation_load or logits"},
+    {[](Program &p) { p.observations[0].limit = p.observations[0].mean = 1; },
+     "observation 'loss' has a limit and is f64 [], expected f64 or f32 with a dimension"},
+    {[](Program &p) { p.observations[1].limit = 1; },
+     "observation 'gradient/table' has the limit 1 and the mean 0, expected two finite numbers "
+     "above 0, or both 0"},
+    {[](Program &p) {
+       p.observations[1].limit = p.observations[1].mean = 1;
+       p.observations[2].name = "gradient/norm";
+     },
+     "step instruction 4 observes 'gradient/table', which has a limit, and no loss or norm after "
+     "it"},
     {[](Program &p) { p.evaluate.pop_back(); }, "evaluate does not observe validation_loss"},
     {[](Program &p) { p.evaluate[1].operands.pop_back(); },
      "evaluate instruction 1 has 1 operands, expected 2"},

@@ -249,6 +249,12 @@ def images(n):
         %z = weft.softmax %x : !x -> !z""")
 
 
+def constraints(n):
+    """A constraint that leaves all open is cut in all ways."""
+    yield case("constrain", n, {"x": shape(n, n)}, {"z": shape(n, n)},
+               "%z = weft.constrain %x [unit, unit] : !z")
+
+
 def experts(n):
     """A routing by the greatest of scores; where there are as many slots as tokens all find one."""
     routing = f"batch={n} s={n} ffn={n}"
@@ -282,5 +288,6 @@ def experts(n):
 
 def cases_for(n):
     """All cases for n ranks."""
-    return [each for group in (maps, contracts, layers, places, shapes, images, experts)
+    return [each for group in (maps, contracts, layers, places, shapes, images, constraints,
+                                 experts)
             for each in group(n)]

@@ -12,13 +12,16 @@
 A case of assignment_cases.py becomes a training step, in which the pass enumerate-shardings works
 each op again in all ways: each axis of the mesh cuts a factor, carries a pending sum or does
 nothing, and two axes on one factor stand in both orders. All results must be those of the op on
-whole tensors, in float64. Every op of the dialect that says how it may be sharded must occur.
+whole tensors, in float64. Every op of the dialect that says how it may be sharded must occur. Each
+case is run with sizes that the mesh divides, and with others, that are padded; padding.py shows
+that what is padded is what it was.
 
 Without --full each program takes a sample of its ways. Prints a line for each program, then "N
 passed, N failed" of ways; fails if one failed or none ran.
 """
 
 import argparse
+import re
 import subprocess
 import sys
 import tempfile
@@ -33,6 +36,11 @@ import safetensors  # from test/Reference, whose path modules has added
 
 MESHES = ((2, 2), (2, 3), (4,))
 AXES = "ab"
+
+# By the number of ranks: sizes that they do not divide, or a power of two alone.
+UNEVEN = {4: 6, 6: 4}
+DIMENSIONS = ("batch", "sequence", "kv_heads", "group", "head", "ffn", "vocab", "hidden", "positions",
+              "experts")
 
 # Without --full: so many ways of each program, of one mesh for each case.
 SAMPLE = 24
@@ -74,10 +82,39 @@ def tokens(case):
 FILES = ("--machine", "machine", "--recipe", "recipe")
 
 
-def plan_of(mesh):
-    """A plan in which every variable is whole on every rank."""
-    axes = " ".join(f"axis {{name: '{name}' size: {size}}}" for name, size in zip(AXES, mesh))
-    return f"version: 1 mesh {{{axes}}}"
+def plan_of(mesh, dimensions=()):
+    """A plan that cuts `dimensions` over the whole mesh; all others are whole on every rank."""
+    names = AXES[:len(mesh)]
+    axes = " ".join(f"axis {{name: '{name}' size: {size}}}" for name, size in zip(names, mesh))
+    cut = " ".join(f"axes: '{name}'" for name in names)
+    return f"version: 1 mesh {{{axes}}} " + " ".join(
+        f"sharding {{dimension: '{dimension}' {cut}}}" for dimension in dimensions)
+
+
+def dimensions_of(case, pieces):
+    """The dimensions that a plan may name, and that do not divide into `pieces`."""
+    sizes = {"batch": case.batch, "sequence": case.sequence}
+    for shape in case.parameters.values():
+        sizes |= dict(zip(*modules.dimensions(shape)))
+    return [name for name in DIMENSIONS if sizes.get(name, 0) % pieces]
+
+
+def write_padded(tools, folder, case, mesh):
+    """Pads the step's dimensions, but for those that cannot be. Returns the names of the padded."""
+    dimensions = dimensions_of(case, int(np.prod(mesh)))
+    while dimensions:
+        try:
+            call(folder, tools / "weft-opt", "step.mlir",
+                 f"-pad-dimensions=plan={{{plan_of(mesh, dimensions)}}}", "-mask-padding", "-o",
+                 "padded.mlir")
+            (folder / "padded.mlir").rename(folder / "step.mlir")
+            break
+        except ProgramError as error:
+            refused = re.search(r"(\w+)(=\d+ does not divide| .*depends on how long)", str(error))
+            if not refused:
+                raise
+            dimensions.remove(refused[1] if refused[1] in dimensions else dimensions[-1])
+    return dimensions
 
 
 def write_step(tools, folder, case, mesh):
@@ -137,12 +174,14 @@ def tolerance_of(case):
     return next((value for name, value in NARROW.items() if case.name.endswith(name)), TOLERANCE)
 
 
-def check(tools, case, mesh, enumerate_options):
+def check(tools, case, mesh, is_padded, enumerate_options):
     """The ways that a case was run in, and a sentence about each fault."""
     with tempfile.TemporaryDirectory(prefix="weft-assignments-") as name:
         folder = Path(name)
         try:
             write_step(tools, folder, case, mesh)
+            if is_padded and not write_padded(tools, folder, case, mesh):
+                return set(), []
             write_ranks(tools, folder, mesh, enumerate_options)
             compile_ranks(tools, folder)
             return faults(run(folder), tolerance_of(case))
@@ -164,23 +203,26 @@ def main():
     parser.add_argument("--jobs", type=int, default=1, help="programs at a time (default: 1)")
     options = parser.parse_args()
     tools = Path(options.bin).resolve()
-    programs = [(number, case, mesh) for mesh in MESHES for number, case in
-                enumerate(assignment_cases.cases_for(int(np.prod(mesh))))
-                if options.case in case.name]
-    if not options.full:
-        programs = [(number, case, mesh) for number, case, mesh in programs
-                    if MESHES[number % len(MESHES)] == mesh]
+    programs = []
+    for place, mesh in enumerate(MESHES):
+        ranks = int(np.prod(mesh))
+        for is_padded, size in ((False, ranks), (True, UNEVEN[ranks])):
+            for number, case in enumerate(assignment_cases.cases_for(size)):
+                is_turn = options.full or (number + is_padded) % len(MESHES) == place
+                if options.case in case.name and is_turn and not (is_padded and case.positive):
+                    programs.append((number, case, mesh, is_padded))
     passed = failed = 0
     seen = set()
     with ThreadPoolExecutor(options.jobs) as pool:
-        running = [(case, mesh, pool.submit(check, tools, case, mesh, "" if options.full else
-                                            f"sample={SAMPLE} seed={number}"))
-                   for number, case, mesh in programs]
-        for case, mesh, result in running:
+        running = [(case, mesh, is_padded,
+                    pool.submit(check, tools, case, mesh, is_padded, "" if options.full else
+                                f"sample={SAMPLE} seed={number}"))
+                   for number, case, mesh, is_padded in programs]
+        for case, mesh, is_padded, result in running:
             ways, found = result.result()
             seen |= {op for _, op, _ in ways}
             passed, failed = passed + max(len(ways) - len(found), 0), failed + len(found)
-            size = "x".join(map(str, mesh))
+            size = "x".join(map(str, mesh)) + (" padded" if is_padded else "")
             print(f"{'FAIL' if found else 'ok  '} {size} {case.name}: {len(ways)} ways"
                   + "".join(f"\n     {fault}" for fault in found[:10]), flush=True)
     missing = shardable_ops(tools) - seen

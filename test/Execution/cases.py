@@ -7,7 +7,8 @@
 """Small descriptions, written from a table, and a text to train on.
 
 Sizes divide by every mesh of 2, 4 or 8 ranks: 8 sequences, 8 key heads, 64 inner elements, 256
-tokens; by none of UNEVEN_MESHES, on which they are padded. Each case turns on what the others leave off, so that together they cover the model family.
+tokens; by none of UNEVEN_MESHES, on which they are padded. Each case turns on what the others leave
+off, so that together they cover the model family.
 """
 
 import math
@@ -24,7 +25,7 @@ VALIDATION_EVERY = 10
 
 # What a program is split by, as pins; one rank is "dp=1".
 ONE_RANK = "dp=1"
-AXES = ("dp", "ep", "cp", "tp")
+AXES = ("dp", "fsdp", "ep", "cp", "tp")
 
 
 def split(**sizes):
@@ -40,7 +41,8 @@ SEQUENCE_MESHES = ["cp=2", "cp=4:ring", "cp=4:gather", "cp=4:all-to-all", "dp=2,
                    "dp=2,cp=2:all-to-all", "cp=2:ring,tp=2", "cp=2:all-to-all,tp=2",
                    "dp=2,cp=2:gather,tp=2,sp=true"]
 # What lies where between steps, and between the products that tp cuts.
-HOME_MESHES = ["dp=2,zero=0", "dp=4,zero=1", "dp=4,zero=2", "dp=4,zero=3", "dp=2,tp=2,zero=3",
+HOME_MESHES = ["dp=2,zero=0", "dp=2,fsdp=2", "dp=2,fsdp=4", "dp=2,fsdp=2,zero=1",
+               "dp=2,fsdp=2,tp=2,sp=true", "dp=4,zero=1", "dp=4,zero=2", "dp=4,zero=3", "dp=2,tp=2,zero=3",
                "tp=2,sp=true", "tp=4,sp=false", "dp=2,tp=2,sp=true,zero=1", "dp=2,tp=4,sp=true,zero=3"]
 # What does not divide: with 5 ranks, one has nothing but padding of what there are 8 of.
 UNEVEN_MESHES = ["dp=3", "tp=3", "cp=3:ring", "cp=3:gather", "cp=3:all-to-all", "dp=5", "tp=5",
@@ -86,6 +88,7 @@ class Case:
     reduction: str = "F32"  # what ranks add up in, with precision BF16
     fp8: bool = False  # products of layers multiply numbers of eight bits
     routing: bool = True  # of families with experts: with losses and capacities
+    bounded: bool = False  # of families with experts: buffers of a bounded size, and nothing dropped
     coarse: bool = False  # takes AdamW's epsilon of the narrower precisions
     chunks: int = 1  # of each sequence, whose logits follow one another
     few_heads: bool = False  # of families with groups: 8 query heads on 2 key heads
@@ -97,10 +100,14 @@ class Case:
         parts += [] if self.attention_biases else ["nobias"]
         parts += ["fp8"] if self.fp8 else []
         parts += [] if self.routing else ["dropless"]
+        parts += ["bounded"] if self.bounded else []
         parts += [f"chunks{self.chunks}"] if self.chunks > 1 else []
         parts += ["few"] if self.few_heads else []
         parts += ["narrow"] if self.reduction == "BF16" else []
         return "-".join(parts + (["coarse"] if self.coarse else []))
+
+    def texts(self):
+        return model_text(self), recipe_text(self)
 
 
 FAMILIES = {
@@ -167,6 +174,9 @@ ROUTINGS = {
 """,
 }
 
+# As little room as the experts of the tied case do with, of 4 on average.
+BOUNDED = "routing { buffer_factor: 2.5 }\n"
+
 # What the tied and the untied case of a family have each for itself.
 DETAILS = {
     ("gpt2", True): "activation: GELU_TANH\n",
@@ -210,7 +220,8 @@ experts {
   groups: 4
   kept_groups: 2
 }
-""",    ("llama", False): """rotary {
+""",
+    ("llama", False): """rotary {
   theta: 500.0
   scaling: LLAMA3
   factor: 2.0
@@ -272,10 +283,14 @@ def recipe_text(case):
     mixed = f"mixed {{ reduction: {case.reduction} }}\n" if case.precision == "BF16" else ""
     mixed += "fp8 {}\n" if case.fp8 else ""
     mixed += f"loss_chunks: {case.chunks}\n" if case.chunks > 1 else ""
-    if case.routing:
+    if case.bounded:
+        mixed += BOUNDED
+    elif case.routing:
         mixed += ROUTINGS.get((case.family, case.tied), "")
     optimizer = OPTIMIZERS[case.optimizer].replace("EPSILON", epsilon).replace(
         "SCALE", "" if case.tied else "scale: SPECTRAL nesterov: false adamw_rate: 0.3 ")
+    if case.family == "deepseek":  # At twice the rate SGD leaps, and 1e-16 grows to 1e-10.
+        optimizer = optimizer.replace("peak_learning_rate: 0.2", "peak_learning_rate: 0.1")
     return f"""version: 1
 sequence_length: 16
 global_batch_sequences: 8
@@ -286,7 +301,7 @@ precision: {case.precision}
 
 MACHINE = """version: 1
 name: "test"
-devices_per_node: 8
+devices_per_node: 16
 device {
   name: "core"
   peak_flops { precision: F64 flops: 1e10 }
@@ -323,10 +338,10 @@ def validation_text():
 
 def write(case, folder):
     """Writes the description of `case` into `folder` and returns (model, recipe)."""
-    model, recipe = Path(folder) / "model.textproto", Path(folder) / "recipe.textproto"
-    model.write_text(model_text(case))
-    recipe.write_text(recipe_text(case))
-    return model, recipe
+    paths = Path(folder) / "model.textproto", Path(folder) / "recipe.textproto"
+    for path, text in zip(paths, case.texts()):
+        path.write_text(text)
+    return paths
 
 
 def all_cases():
@@ -349,6 +364,9 @@ def default_cases():
         Case("experts", "adamw", False, True, meshes=EXPERT_MESHES),
         Case("experts", "sgd", False, False, meshes=EXPERT_MESHES),
         Case("experts", "adamw", False, False, meshes=EXPERT_MESHES, routing=False),
+        Case("experts", "adamw", False, True, bounded=True,
+             meshes=("dp=2", "tp=2", "ep=2", "ep=2,tp=2", "ep=8", "ep=2,cp=2:ring", "dp=2,fsdp=2,ep=2",
+                     "ep=2,accumulation=2", "dp=2,ep=2,accumulation=2")),
         Case("deepseek", "adamw", False, True,
              meshes=("dp=2", "tp=2", "ep=2,tp=2", "cp=2:ring", "dp=2,ep=2,zero=3")),
         Case("deepseek", "sgd", False, False, meshes=("dp=2,tp=2", "cp=2:all-to-all")),
@@ -366,9 +384,8 @@ def default_cases():
     for number, meshes in ((0, PART_MESHES), (2, PART_MESHES), (6, EXPERT_PART_MESHES),
                            (7, EXPERT_PART_MESHES)):
         chosen[number] = replace(chosen[number], meshes=tuple(chosen[number].meshes) + meshes)
-    # One with a window.
-    chosen[4] = replace(chosen[4], meshes=chosen[4].meshes + ("cp=4:ring", "cp=2:ring,tp=4",
-                                                              "cp=3:ring", "dp=3,tp=2"))
+    chosen[4] = replace(chosen[4], meshes=chosen[4].meshes + (  # One with a window.
+        "cp=4:ring", "cp=2:ring,tp=4", "cp=3:ring", "dp=3,tp=2"))
     chosen.append(replace(chosen[3], few_heads=True, meshes=FEW_HEADS_MESHES))
     return chosen + [replace(case, precision="F32", meshes=("dp=2,tp=2",))
                      for case in (chosen[1], chosen[2])]

@@ -15,6 +15,9 @@
     precision  bf16 programs for several meshes: no further from the same model in float64 than
                twice what the program for one rank is; prints how far losses and gradients are
     reference  programs against the NumPy implementation in test/Reference
+    whole      models like GPT-2, Llama and Mixtral on 8 and 16 ranks, as threads against one rank, and
+               as processes against threads, in float64 and float32; a few, which --seed draws, or
+               with --full all; prints how far float32 is from one rank
     mutants    programs with one collective broken on purpose, each of which must be noticed
 
 Prints a line for each comparison, then "N passed, N failed"; fails if one failed or none ran.
@@ -33,11 +36,14 @@ import cases
 import differences
 import mutants
 import programs
+import whole_cases
 from programs import Once, ProgramError
 
 REFERENCE_STEPS = 6
 # Pairs of a case and a mesh that `backends` compares unless asked for all.
 BACKENDS_SAMPLE = 3
+# The same for `whole`.
+WHOLE_SAMPLE = 6
 REFERENCE_MESHES = (cases.ONE_RANK, "dp=2,tp=2")
 
 # A check is a generator of (what is compared, function that returns the fault, or None or Figures if
@@ -67,8 +73,9 @@ def check_equality(compiler, case):
             first, later = runs_of(compiler, case, mesh)
             if case.precision == "F32":
                 # Rounding grows from step to step, so only the first gradients tell.
-                return differences.of_runs(first, single()[0], 1e-5,
-                                           ("losses", "gradients", "validation"))
+                return (differences.of_runs(first, single()[0], 1e-5,
+                                            ("losses", "gradients", "validation"))
+                        or differences.figures(first, single()[0], "one rank"))
             return (differences.of_runs(first, single()[0], 1e-10)
                     or differences.of_runs(later, single()[1], 1e-10, ("gradients",)))
 
@@ -107,6 +114,12 @@ def check_backends(compiler, case):
             return differences.of_runs(processes, threads, 0.0, ("losses", "norms", "validation"))
 
         yield f"{mesh} has the same bits on both backends", compare
+
+
+def check_whole(compiler, case):
+    """Every mesh of `case` against one rank, and as processes."""
+    yield from check_equality(compiler, case)
+    yield from check_backends(compiler, case)
 
 
 def drawn(chosen, seed, count):
@@ -172,7 +185,8 @@ def guarded(compare):
 
 
 CHECKS = {"equality": check_equality, "repeat": check_repeat, "precision": check_precision,
-          "reference": check_reference, "backends": check_backends, "mutants": mutants.check_mutants}
+          "reference": check_reference, "backends": check_backends, "whole": check_whole,
+          "mutants": mutants.check_mutants}
 
 
 def results(work, jobs):
@@ -212,6 +226,9 @@ def cases_of(kind, options):
     if kind == "backends":
         chosen = chosen + cases.bf16_cases() + cases.fp8_cases()
         chosen = chosen if options.full else drawn(chosen, options.seed, BACKENDS_SAMPLE)
+    if kind == "whole":
+        chosen = whole_cases.whole_cases()
+        chosen = chosen if options.full else drawn(chosen, options.seed, WHOLE_SAMPLE)
     if kind == "mutants":
         # The mesh has both axes, and only float64 tells a small mistake from rounding.
         # A key's bias moves all scores of a query alike, so its gradient is zero, however often it
@@ -257,7 +274,7 @@ def main():
     parser.add_argument("--weft", default="build/bin/weft", help="the compiler")
     parser.add_argument("--full", action="store_true", help="every case on every mesh")
     parser.add_argument("--case", help="only cases whose name contains this")
-    parser.add_argument("--seed", type=int, default=0, help="draws the comparisons of backends")
+    parser.add_argument("--seed", type=int, default=0, help="draws the comparisons of backends and whole")
     parser.add_argument("--folder", help="where programs go and stay; default: a temporary one")
     parser.add_argument("--jobs", type=int, default=2, help="comparisons at a time")
     parser.add_argument("--dry-run", action="store_true",

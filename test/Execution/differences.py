@@ -108,10 +108,10 @@ class Figures(str):
     """What a comparison found where it found no fault, for people who read along."""
 
 
-def figures(got, exact):
-    """How far a run is from float64."""
+def figures(got, exact, name="float64"):
+    """How far a run is from another, which is called `name`."""
     found = errors(got, exact)
-    return Figures(f"losses {found['losses']:.1e}, gradients {found['gradients']:.1e} from float64")
+    return Figures(f"losses {found['losses']:.1e}, gradients {found['gradients']:.1e} from {name}")
 
 
 def further(got, single, exact):

@@ -92,8 +92,9 @@ def run_program(arguments):
                     "gradient/" + name: value for name, value in step.gradients.items()})
         validate(options.steps)
     safetensors.save(options.save, weights)
-    logits = reference.logits(model, weights, held.batch_in_order(0)[0])
-    safetensors.save(options.save_logits, {"logits": logits})
+    if options.save_logits:
+        logits = reference.logits(model, weights, held.batch_in_order(0)[0])
+        safetensors.save(options.save_logits, {"logits": logits})
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import numpy as np
 import cases
 import differences
 import programs
+import whole_cases
 
 
 class Series(unittest.TestCase):
@@ -99,17 +100,28 @@ class Cases(unittest.TestCase):
             self.assertEqual(model.dropout > 0, case.dropout)
             self.assertEqual(recipe.optimizer, case.optimizer)
             seen.add(case.name)
-            for dp, ep, cp, tp in map(cases.sizes_of, case.meshes):
+            for dp, fsdp, ep, cp, tp in map(cases.sizes_of, case.meshes):
                 # What does not divide is padded, but for experts and what they count.
                 heads = model.heads if case.few_heads else model.kv_heads
-                for size, pieces in ((recipe.global_batch, dp * ep), (recipe.sequence_length, cp),
+                for size, pieces in ((recipe.global_batch, dp * fsdp * ep), (recipe.sequence_length, cp),
                                      (heads, tp), (model.ffn, tp), (model.vocabulary, tp)):
                     self.assertGreaterEqual(size, pieces)
-                if case.family in ("experts", "deepseek"):
-                    self.assertEqual(recipe.global_batch % (dp * ep), 0)
+                if model.experts:
+                    self.assertEqual(recipe.global_batch % (dp * fsdp * ep), 0)
                     self.assertEqual(recipe.sequence_length % cp, 0)
                     self.assertEqual(model.experts.experts % ep, 0)
-        self.assertEqual(len(seen), 123)
+        self.assertEqual(len(seen), 124)
+
+    def test_whole_models_are_understood_and_have_8_or_16_ranks(self):
+        splits = set()
+        for case in whole_cases.whole_cases():
+            model, recipe = case.texts()
+            self.assertEqual(programs.config.parse_model(model).layers, 2)
+            self.assertEqual(programs.config.parse_recipe(recipe).precision, case.precision)
+            for mesh in case.meshes:
+                self.assertIn(cases.ranks_of(mesh), (8, 16), mesh)
+                splits.add((case.family, case.even, mesh))
+        self.assertGreaterEqual(len(splits), 30)
 
     def test_default_covers_every_choice_and_mesh(self):
         chosen = cases.default_cases()

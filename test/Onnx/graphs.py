@@ -54,7 +54,7 @@ class Graph:
         self.outputs = "logits"
 
     def tensor(self, name, array):
-        self.initializers.append((name, np.asarray(array)))
+        self.initializers.append(tensor_text(name, array))
         return name
 
     def weight(self, name, *shape, scale=0.3):
@@ -86,7 +86,7 @@ class Graph:
         lines = ["ir_version: 8", f"opset_import {{ version: {self.opset} }}", "graph {",
                  'name: "main"']
         lines += self.nodes
-        lines += [f"initializer {{ {tensor_text(*item)} }}" for item in self.initializers]
+        lines += [f"initializer {{ {text} }}" for text in self.initializers]
         dims = " ".join(f"dim {{ {'dim_param: ' + quote(size) if isinstance(size, str) else f'dim_value: {size}'} }}"
                         for size in self.shape)
         lines.append(f'input {{ name: "input" type {{ tensor_type {{ elem_type: {self.kind} '
@@ -248,6 +248,28 @@ def resnet(classes=4, width=4):
     x = g.add("Flatten", g.add("GlobalAveragePool", x), axis=1)
     g.add("Gemm", x, g.weight("head.weight", classes, 2 * width), g.weight("head.bias", classes),
           transB=1, name="logits")
+    return g
+
+
+def resnet50(g):
+    """ResNet-50 (He et al., arXiv 1512.03385), of which the stride is in the 3 x 3 convolutions."""
+    x = g.add("Relu", convolution(g, "stem", "input", 3, 64, 7, 2))
+    x = g.add("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
+    inputs = 64
+    for stage, blocks in enumerate([3, 4, 6, 3]):
+        width, outputs = 64 << stage, 256 << stage
+        for block in range(blocks):
+            name, stride = f"stage{stage}.block{block}", 2 if stage and not block else 1
+            y = g.add("Relu", convolution(g, name + ".reduce", x, inputs, width, 1))
+            y = g.add("Relu", convolution(g, name + ".middle", y, width, width, 3, stride))
+            y = convolution(g, name + ".expand", y, width, outputs, 1)
+            if not block:
+                x = convolution(g, name + ".skip", x, inputs, outputs, 1, stride)
+            x = g.add("Relu", g.add("Add", y, x))
+            inputs = outputs
+    x = g.add("Flatten", g.add("GlobalAveragePool", x), axis=1)
+    g.add("Gemm", x, g.weight("head.weight", 1000, inputs), g.weight("head.bias", 1000), transB=1,
+          name="logits")
     return g
 
 

@@ -11,13 +11,15 @@
 // PLAN: error: apply-plan: plan:1:
 
 // RUN: not weft-opt %s -apply-plan="pins=tp=4" 2>&1 | FileCheck %s --check-prefix=PIECES
-// PIECES: :[[#@LINE+8]]:1: error: apply-plan: 'w': dimension 0 of size 6 is cut over axes ["tp"] into 4 pieces, which does not divide it
+// PIECES: :[[#@LINE+10]]:1: error: apply-plan: 'w': dimension 0 of size 6 is cut over axes ["tp"] into 4 pieces, which does not divide it
 
 // RUN: not weft-opt %s -apply-plan="pins=dp=2 batch=3" 2>&1 | FileCheck %s --check-prefix=SAMPLES
 // SAMPLES: error: apply-plan: 'tokens': dimension 0 of size 3 is cut over axes ["dp"] into 2 pieces
 
 // RUN: not weft-opt %s -apply-plan="plan={version: 1 mesh {axis {name: 'x' size: 2}} sharding {dimension: 'ffn' axes: 'x'} sharding {dimension: 'hidden' axes: 'x'}}" 2>&1 | FileCheck %s --check-prefix=TWICE
-// TWICE: error: apply-plan: 'w': axis "x" occurs twice in a sharding
+// TWICE: error: apply-plan: 'w': axis "x" is to cut two dimensions, "ffn" and "hidden"; expected one, or priorities that differ
+// TWICE: note: by plan:1:{{[0-9]+}}: { value: "*" dimension: "ffn" axes: ["x"] }
+// TWICE: note: by plan:1:{{[0-9]+}}: { value: "*" dimension: "hidden" axes: ["x"] }
 
 weft.variable parameter @w ["ffn", "hidden"] : tensor<6x4xf64>
 weft.variable input @tokens ["batch"] : tensor<?xi32>

@@ -53,6 +53,7 @@ class Routing:
     capacity_factor: float = None
     capacity_group: str = "SEQUENCE"
     bias_update_speed: float = 0.0
+    buffer_factor: float = None
 
 
 def choose(experts, scores):
@@ -73,6 +74,11 @@ def choose(experts, scores):
 
 def keep(experts, routing, chosen):
     """What of `chosen` is left when no expert takes more of a group than its capacity."""
+    if routing.buffer_factor is not None:
+        even = chosen.shape[1] * experts.experts_per_token / experts.experts
+        room = max(1, math.ceil(routing.buffer_factor * even - 1e-9))
+        if chosen.sum(axis=1).max() > room:
+            raise ValueError(f"an expert gets {chosen.sum(axis=1).max():.0f} tokens, its buffer holds {room}")
     if routing.capacity_factor is None:
         return chosen
     batch, length, _ = chosen.shape

@@ -67,11 +67,39 @@ std::string meshText(llvm::ArrayRef<StringAttr> names, llvm::ArrayRef<int64_t> s
   return text;
 }
 
+void printDiagnostic(llvm::raw_ostream &os, Diagnostic &diagnostic, llvm::StringRef kind) {
+  Location location = diagnostic.getLocation();
+  if (auto place = location->findInstanceOf<FileLineColLoc>()) {
+    os << place.getFilename().getValue() << ":" << place.getLine() << ":" << place.getColumn()
+       << ": ";
+  } else if (!isa<UnknownLoc>(location)) {
+    os << location << ": ";
+  }
+  os << kind << ": " << diagnostic << '\n';
+}
+
+/// Errors and warnings of passes, with what they have to add. (Without a handler, MLIR prints
+/// errors alone.)
+LogicalResult handleDiagnostic(Diagnostic &diagnostic) {
+  bool isError = diagnostic.getSeverity() == DiagnosticSeverity::Error;
+  if (!isError && diagnostic.getSeverity() != DiagnosticSeverity::Warning) {
+    return success();
+  }
+  printDiagnostic(llvm::errs(), diagnostic, isError ? "error" : "warning");
+  for (Diagnostic &note : diagnostic.getNotes()) {
+    printDiagnostic(llvm::errs(), note, "note");
+  }
+  llvm::errs().flush();
+  return success();
+}
+
 } // namespace
 
 Compilation::Compilation(const CompileOptions &options, const Descriptions &descriptions)
     : options(options), descriptions(descriptions), context(allDialects()) {
   follow(descriptions.plan);
+  context.printOpOnDiagnostic(false);
+  context.getDiagEngine().registerHandler(handleDiagnostic);
   if (!options.dumpFolder.empty()) {
     // The printer shows whole modules, which no other thread may change meanwhile.
     context.disableMultithreading();
@@ -219,6 +247,8 @@ LogicalResult Compilation::runPasses(Phase phase) {
       recipe.precision == desc::Precision::BF16 && recipe.reduction == desc::Precision::BF16;
   pipelineOptions.mutation = options.mutation;
   pipelineOptions.search = &facts.search;
+  pipelineOptions.writtenPlan = &descriptions.plan;
+  pipelineOptions.question = question;
   buildPhase(manager, phase, pipelineOptions);
   return manager.run(*module);
 }

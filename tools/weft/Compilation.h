@@ -15,6 +15,7 @@
 #include "weft/Description/Strategies.h"
 #include "weft/Pipeline/Plan/Passes.h"
 #include "weft/Pipeline/Plan/PricePlan.h"
+#include "weft/Pipeline/Plan/ValueQuestion.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
@@ -38,6 +39,9 @@ struct PlanFacts {
 class Compilation {
 public:
   Compilation(const CompileOptions &options, const Descriptions &descriptions);
+
+  /// Lets the search of Plan answer `question`, which must outlive this.
+  void ask(ValueQuestion &asked) { question = &asked; }
 
   /// Gets the module: imports the model, or reads the file that an earlier run has stopped at.
   llvm::LogicalResult begin();
@@ -77,6 +81,8 @@ private:
   /// Until Plan is done the plan that was given, then the one that was found.
   std::string planText, planHash;
   PlanFacts facts;
+  /// Null for none.
+  ValueQuestion *question = nullptr;
   mlir::MLIRContext context;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   /// Length of the logits of a graph; 0 for other models.

@@ -136,8 +136,9 @@ void weft::declarePlanOptions(CommandLine &line, CompileOptions &options) {
   line.addList("--pin", "NAME=VALUE",
                "the ranks, split by a known strategy: dp=N the batch, tp=N the layers,\n"
                "sp=true or sp=false beside tp the sequence, zero=0 to 3 beside dp variables\n"
-               "between steps; accumulation=N takes the batch in N parts; the rest as with\n"
-               "--mesh (may repeat; default: one rank)",
+               "between steps, fsdp=N the batch and these variables; accumulation=N, also\n"
+               "beside --mesh, takes the batch in N parts; the rest as with --mesh (may repeat;\n"
+               "default: one rank)",
                options.pins);
   line.addText("--plan", "FILE", "split as this plan says", options.plan);
 }
@@ -186,8 +187,8 @@ llvm::Error weft::checkDescriptionOptions(const CompileOptions &options) {
   if (options.recipe.empty()) {
     return makeError("expected --recipe FILE");
   }
-  if (!options.plan.empty() + !options.pins.empty() + !options.mesh.empty() > 1) {
-    return makeError("expected one of --plan, --pin and --mesh, got several");
+  if (!options.plan.empty() && !(options.pins.empty() && options.mesh.empty())) {
+    return makeError("expected --plan, or --mesh or --pin, got both");
   }
   return llvm::Error::success();
 }

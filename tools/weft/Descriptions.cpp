@@ -56,9 +56,8 @@ std::optional<Descriptions> weft::readDescriptions(const CompileOptions &options
     machine = desc::withNodes(*machine, options.nodes);
   }
   auto recipe = readRecipe(options, machine);
-  auto plan = !options.plan.empty()   ? desc::loadPlan(options.plan)
-              : !options.mesh.empty() ? desc::parseMesh(options.mesh)
-                                      : desc::applyPins(options.pins);
+  auto plan = !options.plan.empty() ? desc::loadPlan(options.plan)
+                                    : desc::applyPins(options.pins, options.mesh);
   std::optional<desc::Result<desc::ModelSpec>> model;
   if (!options.startAfter) {
     model = desc::loadModel(options.input);
@@ -86,9 +85,7 @@ std::optional<Descriptions> weft::readDescriptions(const CompileOptions &options
     return descriptions;
   }
   descriptions.model = **model;
-  planner::PlanRequest request;
-  request.mayPad = plan->mayPad;
-  planner::PlanReview review = planner::reviewPlan(**model, *recipe, *machine, *plan, request);
+  planner::PlanReview review = planner::reviewPlan(**model, *recipe, *machine, *plan);
   valid = report(review.errors);
   for (const desc::Diagnostic &warning : review.warnings) {
     llvm::errs() << "warning: " << warning.str() << "\n";

@@ -1,15 +1,17 @@
-//===- ExplainCommand.cpp - what a compiled program spends its time on ---===//
+//===- ExplainCommand.cpp - where time goes, and why values lie so --------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "CommandLine.h"
 #include "Commands.h"
+#include "Compilation.h"
 #include "KernelReport.h"
 #include "ProfiledRun.h"
 #include "ProgramFile.h"
+#include "Progress.h"
+#include "ValueReport.h"
 
 #include "llvm/Support/MemoryBuffer.h"
 
@@ -18,19 +20,20 @@ using namespace weft;
 namespace {
 
 struct ExplainOptions {
-  std::string program, profile;
+  /// A program's file, or the name of a value.
+  std::string what;
+  std::string profile;
   bool kernels = false, json = false;
   int64_t steps = 5;
   std::string threads;
+  /// Of a value.
+  CompileOptions compile;
+  int64_t most = 12;
 };
 
-CommandLine declare(ExplainOptions &options) {
-  CommandLine line(
-      "weft explain PROGRAM --kernels [options]",
-      "Says where the time of PROGRAM goes, which 'weft compile' made. Runs some steps of "
-      "it on\nmade-up tokens or images, unless a profile of a run is there.");
+void declareKernelOptions(CommandLine &line, ExplainOptions &options) {
   line.addSwitch("--kernels",
-                 "list its kernels, products and collectives, the slowest first: bytes,\n"
+                 "list PROGRAM's kernels, products and collectives, the slowest first: bytes,\n"
                  "operations, measured time, share of the machine's peak, predicted time",
                  options.kernels);
   line.addText("--profile", "FILE", "do not run PROGRAM, take what it wrote by --profile",
@@ -40,24 +43,108 @@ CommandLine declare(ExplainOptions &options) {
   line.addText("--threads", "N", "threads of each rank (default: as PROGRAM chooses)",
                options.threads);
   line.addSwitch("--json", "print a JSON object instead of a table", options.json);
-  line.addPositional("PROGRAM", options.program);
+}
+
+void declareValueOptions(CommandLine &line, ExplainOptions &options) {
+  CompileOptions &compile = options.compile;
+  line.addText("--model", "FILE", "the model that VALUE belongs to", compile.input);
+  line.addText("--machine", "FILE", "the machine that it is split on", compile.machine);
+  line.addNumber("--nodes", "N", "as if the machine had N nodes (default: as its file says)", 1,
+                 65536, compile.nodes);
+  line.addText("--recipe", "FILE", "how the model is trained (default: as of 'weft plan')",
+               compile.recipe);
+  line.addNumber("--seq-len", "N", "tokens of a sequence (default: as the recipe says)", 1, 1 << 24,
+                 compile.sequenceLength);
+  line.addNumber("--global-batch", "N",
+                 "sequences or images of a step, over all ranks (default: as the recipe says)", 1,
+                 1 << 28, compile.globalBatch);
+  declarePlanOptions(line, compile);
+  line.addNumber("--most", "N", "price at most so many other ways (default: 12)", 1, 1000000,
+                 options.most);
+  line.addSwitch("-v", "print phases and their times, which a terminal gets anyway",
+                 compile.verbose);
+}
+
+CommandLine declare(ExplainOptions &options) {
+  CommandLine line(
+      "weft explain PROGRAM --kernels [options]\n"
+      "       weft explain VALUE --model FILE --machine FILE [options]",
+      "Says where the time of PROGRAM goes, which 'weft compile' made. Runs some steps of "
+      "it on\nmade-up tokens or images, unless a profile of a run is there.\n\n"
+      "Or says why VALUE, a parameter or the result of an op of a model, is split as it is, and "
+      "what\na step would take if it were split in other ways. Names are those of plans: "
+      "mlp.up.weight,\nmlp.up/contract/1; '*' stands for any characters.");
+  declareKernelOptions(line, options);
+  declareValueOptions(line, options);
+  line.addPositional("PROGRAM or VALUE", options.what);
   return line;
 }
 
-llvm::Error check(const CommandLine &line, const ExplainOptions &options) {
-  if (!options.kernels) {
-    return makeError("expected --kernels, which is the only thing to explain yet");
-  }
-  for (llvm::StringRef name : {"--steps", "--threads"}) {
-    if (!options.profile.empty() && line.wasGiven(name)) {
-      return makeError("option '" + name + "' has no effect with --profile");
+llvm::Error refuseOthers(const CommandLine &line, llvm::StringRef with,
+                         llvm::ArrayRef<llvm::StringRef> others) {
+  for (llvm::StringRef name : others) {
+    if (line.wasGiven(name)) {
+      return makeError("option '" + name + "' has no effect with " + with);
     }
   }
   return llvm::Error::success();
 }
 
-llvm::Error explain(const ExplainOptions &options) {
-  auto program = readProgramOf(options.program);
+llvm::Error checkKernels(const CommandLine &line, const ExplainOptions &options) {
+  if (llvm::Error error =
+          refuseOthers(line, "--kernels",
+                       {"--model", "--machine", "--nodes", "--recipe", "--seq-len",
+                        "--global-batch", "--mesh", "--pin", "--plan", "--most", "-v"})) {
+    return error;
+  }
+  return options.profile.empty() ? llvm::Error::success()
+                                 : refuseOthers(line, "--profile", {"--steps", "--threads"});
+}
+
+llvm::Error checkValue(const CommandLine &line, const CompileOptions &options) {
+  if (llvm::Error error =
+          refuseOthers(line, "--model", {"--profile", "--steps", "--threads", "--json"})) {
+    return error;
+  }
+  if (options.machine.empty()) {
+    return makeError("expected --machine FILE");
+  }
+  if (options.recipe.empty() && options.globalBatch == 0) {
+    return makeError("expected --recipe FILE, or --global-batch N");
+  }
+  if (!options.plan.empty() + !options.pins.empty() + !options.mesh.empty() > 1) {
+    return makeError("expected one of --plan, --pin and --mesh, got several");
+  }
+  return llvm::Error::success();
+}
+
+llvm::Error explainValue(ExplainOptions &options) {
+  CompileOptions &compile = options.compile;
+  compile.command = "explain";
+  compile.stopAfter = Phase::Plan;
+  std::optional<Descriptions> descriptions = readDescriptions(compile);
+  if (!descriptions) {
+    return makeSilentError();
+  }
+  ValueQuestion question;
+  question.name = options.what;
+  question.most = size_t(options.most);
+  if (wantsProgress(compile.verbose)) {
+    question.progress = [](size_t number, size_t all) {
+      llvm::errs() << "way " << number << " of " << all << '\n';
+    };
+  }
+  Compilation compilation(compile, *descriptions);
+  compilation.ask(question);
+  if (failed(compilation.begin()) || failed(compilation.runPhases())) {
+    return question.names.empty() ? makeSilentError() : refuseName(question);
+  }
+  printValueReport(llvm::outs(), question, descriptions->machine);
+  return llvm::Error::success();
+}
+
+llvm::Error explainKernels(const ExplainOptions &options) {
+  auto program = readProgramOf(options.what);
   if (!program) {
     return program.takeError();
   }
@@ -69,7 +156,7 @@ llvm::Error explain(const ExplainOptions &options) {
     }
     path = written.getPath();
     if (llvm::Error error =
-            profileProgram(options.program, *program, options.steps, options.threads, path)) {
+            profileProgram(options.what, *program, options.steps, options.threads, path)) {
       return error;
     }
   }
@@ -83,17 +170,23 @@ llvm::Error explain(const ExplainOptions &options) {
   }
   if (report->planHash != program->planHash) {
     return makeError("'" + path + "' is a profile of plan " + report->planHash + ", but '" +
-                     options.program + "' follows plan " + program->planHash);
+                     options.what + "' follows plan " + program->planHash);
   }
   (options.json ? printJson : printTable)(llvm::outs(), *report);
   return llvm::Error::success();
 }
 
-llvm::Error run(const CommandLine &line, const ExplainOptions &options) {
-  if (llvm::Error error = check(line, options)) {
+llvm::Error run(const CommandLine &line, ExplainOptions &options) {
+  bool isValue = !options.compile.input.empty();
+  if (!options.kernels && !isValue) {
+    return makeError("expected --kernels, for what a program spends its time on, or --model FILE, "
+                     "for why a value of that is split as it is");
+  }
+  if (llvm::Error error =
+          options.kernels ? checkKernels(line, options) : checkValue(line, options.compile)) {
     return error;
   }
-  return explain(options);
+  return options.kernels ? explainKernels(options) : explainValue(options);
 }
 
 } // namespace

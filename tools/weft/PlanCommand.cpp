@@ -11,8 +11,10 @@
 #include "PlanReport.h"
 
 #include "core/Text.h"
+#include "weft/Cost/PredictProgram.h"
 #include "weft/Planner/ReviewPlan.h"
 
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Regex.h"
 
 using namespace weft;
@@ -64,8 +66,8 @@ llvm::Error check(const CompileOptions &options) {
   if (options.recipe.empty() && options.globalBatch == 0) {
     return makeError("expected --recipe FILE, or --global-batch N");
   }
-  if (!options.plan.empty() + !options.pins.empty() + !options.mesh.empty() > 1) {
-    return makeError("expected one of --plan, --pin and --mesh, got several");
+  if (!options.plan.empty() && !(options.pins.empty() && options.mesh.empty())) {
+    return makeError("expected --plan, or --mesh or --pin, got both");
   }
   return llvm::Error::success();
 }
@@ -104,9 +106,32 @@ Rival priceRival(const CompileOptions &options, Descriptions descriptions,
   return rival;
 }
 
+/// Two, four, ... times as many micro-batches, until what is found fits: "; --pin accumulation=4
+/// takes 60 GiB and 1.200 s a step". Empty where that does not help.
+std::string adviseAccumulation(const CompileOptions &options, Descriptions descriptions) {
+  for (int64_t &count = descriptions.plan.accumulation *= 2;
+       count <= descriptions.recipe.globalBatch; count *= 2) {
+    planner::PlanReview review = planner::reviewPlan(*descriptions.model, descriptions.recipe,
+                                                     descriptions.machine, descriptions.plan);
+    if (!review.errors.empty()) {
+      return "";
+    }
+    Compilation compilation(options, descriptions);
+    if (failed(compilation.begin()) || failed(compilation.runPhases())) {
+      return "";
+    }
+    const rt::Program &program = compilation.getProgram();
+    if (fits(program, descriptions.machine)) {
+      return llvm::formatv("; with --pin accumulation={0} it takes {1} and {2:F3} s a step", count,
+                           rt::bytesText(program.arenaBytes), cost::stepSeconds(program));
+    }
+  }
+  return "";
+}
+
 /// What needs the memory of the smallest plan that was found.
 llvm::Error refuse(const PlanFacts &facts, const rt::Program &program,
-                   const desc::MachineSpec &machine) {
+                   const desc::MachineSpec &machine, const std::string &advice) {
   std::string least = rt::bytesText(program.arenaBytes);
   return makeError(
       "nothing that was found fits into the " +
@@ -115,7 +140,8 @@ llvm::Error refuse(const PlanFacts &facts, const rt::Program &program,
       (facts.search.fits ? "fastest plan whose variables and saved values fit" : "smallest plan") +
       " needs " + least +
       ", as above; split it over more ranks, or make the batch "
-      "smaller");
+      "smaller" +
+      advice);
 }
 
 llvm::Error plan(PlanOptions &options) {
@@ -156,7 +182,8 @@ llvm::Error plan(PlanOptions &options) {
     llvm::outs().flush();
   }
   if (!fits(program, descriptions->machine)) {
-    return refuse(facts, program, descriptions->machine);
+    std::string advice = options.alone ? "" : adviseAccumulation(compile, *descriptions);
+    return refuse(facts, program, descriptions->machine, advice);
   }
   if (!file) {
     return llvm::Error::success();

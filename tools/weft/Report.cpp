@@ -30,6 +30,28 @@ void printRanks(llvm::raw_ostream &os, const rt::Program &program) {
   }
 }
 
+/// What the buffers that tokens are dispatched into take, if there are any.
+void printSlots(llvm::raw_ostream &os, const rt::Program &program) {
+  uint64_t bytes = 0;
+  for (const rt::Instruction &instruction : program.step) {
+    if (instruction.opcode == rt::Opcode::Kernel &&
+        program.kernels[instruction.target].kind == "dispatch") {
+      bytes = std::max(bytes, program.buffers[instruction.operands.back().buffer].bytes);
+    }
+  }
+  if (bytes == 0) {
+    return;
+  }
+  os << "slots of experts: " << rt::bytesText(bytes) << " in a layer";
+  auto bounded = llvm::find_if(program.observations,
+                               [](const rt::Observation &observed) { return observed.limit > 0; });
+  if (bounded != program.observations.end()) {
+    os << llvm::format(", for %g tokens of a sequence at each expert, %.3g times the mean",
+                       bounded->limit, bounded->limit / bounded->mean);
+  }
+  os << '\n';
+}
+
 } // namespace
 
 void weft::printReport(llvm::raw_ostream &os, const rt::Program &program, llvm::StringRef path,
@@ -38,6 +60,7 @@ void weft::printReport(llvm::raw_ostream &os, const rt::Program &program, llvm::
   printRanks(os, program);
   os << ", plan " << program.planHash << '\n';
   os << rt::memoryReport(program);
+  printSlots(os, program);
   schedule::ArenaReport arena = schedule::reportArena(program);
   os << "arena " << rt::bytesText(arena.bytes) << ", at least " << rt::bytesText(arena.bound)
      << llvm::format(", gap %.2f %%\n", 100 * arena.gap());

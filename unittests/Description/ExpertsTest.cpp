@@ -133,6 +133,8 @@ TEST(Routing, IsRead) {
   EXPECT_EQ(recipe->routing.routerZLoss, 0.25);
   EXPECT_EQ(recipe->routing.capacityFactor, 1.5);
   EXPECT_EQ(recipe->routing.capacityGroup, RoutingGroup::GlobalBatch);
+  EXPECT_EQ(recipe->routing.bufferFactor, std::nullopt);
+  EXPECT_EQ(parseRecipe(recipeText + "routing { buffer_factor: 1.5 }")->routing.bufferFactor, 1.5);
 }
 
 TEST(Routing, R15Ranges) {
@@ -142,6 +144,9 @@ TEST(Routing, R15Ranges) {
             "recipe_r15: r:7:33: routing.router_z_loss: expected a number from 0 to 1, got 2\n"
             "recipe_r15: r:7:50: routing.capacity_factor: expected a number above 0 to 4096, got "
             "0\n");
+  EXPECT_EQ(routingErrors("buffer_factor: 0"),
+            "recipe_r15: r:7:11: routing.buffer_factor: expected a number above 0 to 4096, got "
+            "0\n");
 }
 
 TEST(Routing, R16GroupsHaveAnEffect) {
@@ -149,6 +154,8 @@ TEST(Routing, R16GroupsHaveAnEffect) {
             "recipe_r16: r:7:11: routing.load_balance_group: has no effect without "
             "load_balance_loss\n"
             "recipe_r16: r:7:40: routing.capacity_group: has no effect without capacity_factor\n");
+  EXPECT_EQ(routingErrors("capacity_factor: 2 buffer_factor: 3"),
+            "recipe_r16: r:7:30: routing.buffer_factor: has no effect with capacity_factor\n");
 }
 
 TEST(Routing, TogetherR5NeedsExperts) {
@@ -167,10 +174,10 @@ TEST(Experts, PlansCutThem) {
   RecipeSpec recipe = *parseRecipe(recipeText, "r");
   MachineSpec machine = *parseMachine(machineText, "h");
   auto problems = [&](const std::string &dimension, int size) {
-    Result<PlanSpec> plan =
-        parsePlan("version: 1 mesh { axis { name: 'a' size: " + std::to_string(size) +
-                      " } } sharding { dimension: '" + dimension + "' axes: 'a' }",
-                  "p");
+    Result<PlanSpec> plan = parsePlan(
+        "version: 1 padding: false mesh { axis { name: 'a' size: " + std::to_string(size) +
+            " } } sharding { dimension: '" + dimension + "' axes: 'a' }",
+        "p");
     std::string all;
     for (const Diagnostic &found : validatePlan(model, recipe, machine, *plan)) {
       all += found.rule + ": " + found.message + "\n";

@@ -63,7 +63,7 @@ TEST(Pins, R1Names) {
   EXPECT_EQ(pinErrors({""}), "pin_r1: --pin: expected name=value as in dp=2, got ''\n");
   EXPECT_EQ(pinErrors({"dp=2,"}), "pin_r1: --pin: expected name=value as in dp=2, got ''\n");
   EXPECT_EQ(pinErrors({"=2"}),
-            "pin_r1: --pin: unknown name ''; names are dp, ep, tp, cp, sp, zero, "
+            "pin_r1: --pin: unknown name ''; names are dp, fsdp, ep, tp, cp, sp, zero, "
             "accumulation\n");
 }
 
@@ -125,13 +125,39 @@ TEST(Pins, Experts) {
   EXPECT_EQ(axesFor(plan.shardings, "layers.3.router.weight", "experts"), std::nullopt);
 }
 
+TEST(Pins, ShardedData) {
+  using Axes = std::vector<std::string>;
+  PlanSpec hybrid = *applyPins({"fsdp=4,dp=2"});
+  EXPECT_EQ(hybrid.mesh[0].name, "dp"); // Groups are of neighbours.
+  EXPECT_EQ(axesFor(hybrid.shardings, "tokens", "batch"), (Axes{"dp", "fsdp"}));
+  EXPECT_EQ(axesFor(hybrid.homes, "layers.0.mlp.up.weight", "hidden"), Axes{"fsdp"});
+  EXPECT_EQ(axesFor(hybrid.homes, "adam_m/layers.0.mlp.up.weight", "hidden"), Axes{"fsdp"});
+  EXPECT_TRUE(*applyPins({"dp=2,fsdp=4,zero=3"}) == hybrid);
+  PlanSpec states = *applyPins({"dp=2,fsdp=4,zero=1"});
+  EXPECT_EQ(axesFor(states.homes, "layers.0.mlp.up.weight", "hidden"), Axes{});
+  EXPECT_EQ(axesFor(states.homes, "adam_m/layers.0.mlp.up.weight", "hidden"), Axes{"fsdp"});
+  EXPECT_TRUE(*applyPins({"dp=2,fsdp=1"}) == *applyPins({"dp=2"}));
+}
+
 TEST(Pins, R5WhatTheyNeed) {
   EXPECT_EQ(pinErrors({"tp=1,sp=true"}),
             "pin_r5: --pin: sp: expected tp of at least 2 beside it, got none\n");
   EXPECT_EQ(pinErrors({"zero=1,tp=2"}),
-            "pin_r5: --pin: zero: expected dp or cp of at least 2 beside it, got none\n");
+            "pin_r5: --pin: zero: expected dp or fsdp or cp of at least 2 beside it, got none\n");
   // What asks for nothing needs nothing.
   EXPECT_EQ(pinErrors({"zero=0", "sp=false"}), "");
+}
+
+TEST(Pins, R6BesideMesh) {
+  Result<PlanSpec> plan = applyPins({"accumulation=4"}, "a=2,b=4");
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(plan->accumulation, 4);
+  EXPECT_EQ(plan->ranks(), 8);
+  EXPECT_TRUE(plan->shardings.empty());
+  EXPECT_NE(errors(applyPins({"zero=0"}, "dp=2"))
+                .find("pin_r6: --pin: zero: expected no pin but accumulation beside a mesh"),
+            std::string::npos);
+  EXPECT_NE(errors(applyPins({}, "dp=1")).find("plan_r3"), std::string::npos);
 }
 
 TEST(Pins, SequenceParallel) {

@@ -94,6 +94,25 @@ TEST(Plan, LastMatchingShardingHolds) {
   EXPECT_EQ(axesFor(plan.shardings, "tokens", "batch"), Axes{"dp"});
 }
 
+TEST(Plan, StrongestMatchingShardingHolds) {
+  std::string text = planText +
+                     "sharding { value: \"*\" dimension: \"hidden\" axes: [\"tp\"] }\n"
+                     "sharding { value: \"head.*\" dimension: \"hidden\" priority: 2 }\n";
+  Result<PlanSpec> plan = parsePlan(text, "p");
+  ASSERT_TRUE(bool(plan)) << errors(plan);
+  EXPECT_EQ(printPlan(*plan), text);
+  using Axes = std::vector<std::string>;
+  EXPECT_EQ(axesFor(plan->shardings, "head.weight", "hidden"), Axes{"tp"});
+  PlanSpec other = *plan;
+  std::swap(other.shardings.back().priority, other.shardings[other.shardings.size() - 2].priority);
+  EXPECT_FALSE(other == *plan);
+  EXPECT_NE(hashPlan(other), hashPlan(*plan));
+  EXPECT_EQ(axesFor(other.shardings, "head.weight", "hidden"), Axes{});
+  EXPECT_EQ(axesFor(other.shardings, "embed.tokens.weight", "hidden"), Axes{"tp"});
+  EXPECT_EQ(describeEntry(plan->shardings.back()),
+            "p:10:1: { value: \"head.*\" dimension: \"hidden\" priority: 2 }");
+}
+
 TEST(Plan, HomesArePrintedAndChecked) {
   std::string text = planText + "home { value: \"*/*\" dimension: \"hidden\" axes: [\"dp\"] }\n"
                                 "home { value: \"head.*\" dimension: \"hidden\" }\n";
@@ -179,7 +198,8 @@ TEST(Plan, R6Dimensions) {
             "plan_r6: p:7:23: sharding[1].dimension: unknown dimension 'rows'; dimensions are "
             "batch, sequence, kv_heads, group, head, ffn, vocab, hidden, positions, "
             "experts, keys\n");
-  // Of operations, what the rule calls by a number and what is pending; of variables, only the number.
+  // Of operations, what the rule calls by a number and what is pending; of variables, only the
+  // number.
   for (const char *name : {"factor0", "factor12", "terms", "terms3", "d2"}) {
     EXPECT_EQ(changed("\"kv_heads\"", "\"" + std::string(name) + "\""), "");
     std::string home = planText + "home { dimension: \"" + name + "\" }";
@@ -216,4 +236,12 @@ TEST(Plan, R9Accumulation) {
   EXPECT_EQ(errors(parsePlan("version: 1\naccumulation: 0", "p")),
             "plan_r9: p:2:1: accumulation: expected a number from 1 to 1048576, got 0\n");
   EXPECT_EQ(parsePlan("version: 1")->accumulation, 1);
+}
+
+TEST(Plan, R10Priority) {
+  std::string entry = planText + "home { dimension: \"hidden\" axes: \"dp\" priority: ";
+  EXPECT_EQ(errors(parsePlan(entry + "-1 }", "p")),
+            "plan_r10: p:9:39: home[0].priority: expected a number from 0 to 1000, got -1\n");
+  EXPECT_EQ(errors(parsePlan(entry + "1001 }", "p")),
+            "plan_r10: p:9:39: home[0].priority: expected a number from 0 to 1000, got 1001\n");
 }

@@ -18,12 +18,13 @@ namespace {
 class Validate : public testing::Test {
 protected:
   std::string together() { return lines(validateTogether(model, recipe, machine)); }
-  std::string pins(const std::string &text) {
-    return lines(validatePlan(model, recipe, machine, *applyPins({text})));
+  /// What speaks against a plan that may not pad, or may.
+  std::string problems(PlanSpec plan, bool mayPad = false) {
+    plan.mayPad = mayPad;
+    return lines(validatePlan(model, recipe, machine, plan));
   }
-  std::string plan(const std::string &text) {
-    return lines(validatePlan(model, recipe, machine, *parsePlan(text, "p")));
-  }
+  std::string pins(const std::string &text) { return problems(*applyPins({text})); }
+  std::string plan(const std::string &text) { return problems(*parsePlan(text, "p")); }
   static std::string lines(const Diagnostics &diagnostics) {
     std::string all;
     for (const Diagnostic &diagnostic : diagnostics) {
@@ -138,9 +139,7 @@ TEST_F(Validate, LegalR2Divisibility) {
 }
 
 TEST_F(Validate, LegalR2PaddingDivides) {
-  auto padded = [&](const std::string &pin) {
-    return lines(validatePlan(model, recipe, machine, *applyPins({pin}), /*mayPad=*/true));
-  };
+  auto padded = [&](const std::string &pin) { return problems(*applyPins({pin}), true); };
   EXPECT_EQ(padded("tp=3,cp=3"),
             "legal_r3: --pin: cp=3 * tp=3 need 9 devices, machine host has 8\n");
   EXPECT_EQ(padded("tp=3,sp=true"), "");

@@ -60,6 +60,7 @@ mesh {
 sharding { dimension: "batch" axes: ["a"] }
 sharding { dimension: "kv_heads" axes: ["b"] }
 sharding { dimension: "ffn" axes: ["b"] }
+padding: false
 )";
 
 /// A plan that nothing speaks against; a case changes some of it.
@@ -112,7 +113,7 @@ const Case cases[] = {
      "legal_r4: p:3:3: mesh: a=4 * b=4 are 16 ranks, expected 8, use a=2 or b=2\n"},
     {"legal_r5",
      [](Scene &scene) {
-       scene.request.mayPad = true;
+       scene.plan.mayPad = true;
        scene.model.kvHeads = 2;
      },
      "legal_r5: p:7:1: axes: b=4 cuts kv_heads=2 into more pieces than it has elements, use at "
@@ -168,7 +169,7 @@ TEST(ReviewPlan, SaysAllRulesAtOnce) {
       EXPECT_NE(all.find(one.rule), all.npos) << one.rule << " is not in\n" << all;
     }
   }
-  scene.request.mayPad = true;
+  scene.plan.mayPad = true;
   scene.machine.nodes = 2;
   scene.model.kvHeads = 2;
   std::string all = lines(scene.review().errors);
@@ -179,7 +180,7 @@ TEST(ReviewPlan, SaysAllRulesAtOnce) {
 
 TEST(ReviewPlan, LegalR9SaysWhatPaddingCosts) {
   Scene scene;
-  scene.request.mayPad = true;
+  scene.plan.mayPad = true;
   scene.model.ffn = 250;
   EXPECT_EQ(lines(scene.review().errors), "");
   EXPECT_EQ(lines(scene.review().warnings),
@@ -191,7 +192,7 @@ TEST(ReviewPlan, PaddedBatchesHaveNoMicroBatches) {
   Scene scene;
   scene.request.microBatch = 1;
   scene.request.accumulation = 6;
-  scene.request.mayPad = true;
+  scene.plan.mayPad = true;
   scene.recipe.globalBatch = 22;
   EXPECT_EQ(lines(scene.review().errors),
             "legal_r6: p:3:3: mesh: a batch of 22 samples is no multiple of a=4, so it cannot be "
@@ -215,7 +216,7 @@ TEST(ReviewPlan, SuggestsOnlyLegalSizes) {
 }
 
 TEST(ReviewPlan, SaysWhatAMicroBatchDoesNotKnow) {
-  const std::string begin = "legal_r10: p:9:1: accumulation: ";
+  const std::string begin = "legal_r10: p:10:1: accumulation: ";
   auto with = [](int64_t accumulation, const std::function<void(Scene &)> &change) {
     Scene scene;
     std::string text = std::string(planText) + "accumulation: " + std::to_string(accumulation);
@@ -229,7 +230,11 @@ TEST(ReviewPlan, SaysWhatAMicroBatchDoesNotKnow) {
                                       "micro-batches, use 3 or 6\n");
   EXPECT_EQ(with(7, nothing), begin + "a batch of 24 samples does not divide into a=4 * 7 "
                                       "micro-batches, use 6\n");
-  EXPECT_EQ(with(3, [](Scene &scene) { scene.recipe.globalBatch = 22; }),
+  EXPECT_EQ(with(3,
+                 [](Scene &scene) {
+                   scene.plan.mayPad = true;
+                   scene.recipe.globalBatch = 22;
+                 }),
             begin + "a batch of 22 samples is no multiple of a=4, so it cannot be cut into "
                     "micro-batches\n");
   std::string whole = begin + "a micro-batch of 8 samples does not know what ";
@@ -244,8 +249,13 @@ TEST(ReviewPlan, SaysWhatAMicroBatchDoesNotKnow) {
   EXPECT_EQ(with(3, [](Scene &scene) { scene.recipe.routing.loadBalanceLoss = 0.1; }),
             whole + "routing.load_balance_group: GLOBAL_BATCH needs of the whole batch, use an "
                     "accumulation of 1 or a load_balance_group of SEQUENCE\n");
-  EXPECT_EQ(with(3, [](Scene &scene) { scene.recipe.routing.biasUpdateSpeed = 0.1; }),
-            whole + "routing.bias_update_speed needs of the whole batch, use an accumulation of 1\n");
+  EXPECT_EQ(with(3,
+                 [](Scene &scene) {
+                   scene.model.experts.emplace().selectionBias = true;
+                   scene.recipe.routing.biasUpdateSpeed = 0.1;
+                 }),
+            whole +
+                "routing.bias_update_speed needs of the whole batch, use an accumulation of 1\n");
   EXPECT_EQ(with(3, [](Scene &scene) { scene.recipe.fp8.emplace(); }),
             whole + "fp8, one scale for each tensor, needs of the whole batch, use an "
                     "accumulation of 1\n");

@@ -46,11 +46,13 @@ struct ShardingSpec {
   std::vector<std::string> axes;
   /// Where it was written; not part of the plan's identity.
   Location location;
+  /// Which of two holds that cannot both: the lower. At least 0.
+  int64_t priority = 0;
 };
 
 /// Mesh axes are major to minor: ranks are numbered row-major, the last axis varies fastest. No
-/// axis means one rank. Where several shardings match a value and dimension, the last one holds,
-/// and the same of homes, which go before shardings.
+/// axis means one rank. Where several shardings match a value and dimension, that of the lowest
+/// priority holds, of equal ones the last, and the same of homes, which go before shardings.
 struct PlanSpec {
   std::vector<AxisSpec> mesh;
   /// Of operations, and of the variables that they are named for.
@@ -90,8 +92,11 @@ bool isOpDimension(std::string_view name);
 /// product of the lengths.
 bool matchesPattern(std::string_view pattern, std::string_view name);
 
-/// The axes that split `dimension` of `value`: those of the last of `shardings` that matches;
-/// nothing where none does.
+/// That of `shardings` which holds for `dimension` of `value`; null where none matches.
+const ShardingSpec *entryFor(const std::vector<ShardingSpec> &shardings, std::string_view value,
+                             std::string_view dimension);
+
+/// The axes of that entry; nothing where there is none.
 std::optional<std::vector<std::string>> axesFor(const std::vector<ShardingSpec> &shardings,
                                                 std::string_view value, std::string_view dimension);
 
@@ -105,6 +110,9 @@ Result<PlanSpec> parsePlan(std::string_view text, const std::string &file = "pla
 /// The plan of a mesh alone, written as "dp=2,tp=4", of which nothing is pinned. Fails as loadPlan
 /// does.
 Result<PlanSpec> parseMesh(std::string_view text);
+
+/// What an entry says, as messages quote it: its place, if it is known, and its text.
+std::string describeEntry(const ShardingSpec &entry);
 
 /// The canonical text: fixed order of fields, defaults written out, one sharding per line. Parsing
 /// it gives an equal plan.

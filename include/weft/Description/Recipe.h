@@ -97,6 +97,9 @@ struct RoutingSpec {
   /// dropped.
   std::optional<double> capacityFactor;
   RoutingGroup capacityGroup = RoutingGroup::Sequence;
+  /// What an expert's buffer holds of a sequence, in the same unit; none means that all of it has
+  /// room. Never given with capacityFactor.
+  std::optional<double> bufferFactor;
   /// What a step adds to or takes from selection biases; 0 means nothing.
   double biasUpdateSpeed = 0.0;
 

@@ -20,6 +20,10 @@
 namespace weft {
 
 struct SearchReport;
+struct ValueQuestion;
+namespace desc {
+struct PlanSpec;
+}
 
 /// What passes have to know that is not in the module.
 struct PipelineOptions {
@@ -35,6 +39,10 @@ struct PipelineOptions {
   bool narrowReductions = false;
   /// Receives what the search of Plan has come to, where it is not null; see Plan/Passes.h.
   SearchReport *search = nullptr;
+  /// The same plan as `plan`, that knows where entries were written; null where nothing does.
+  const desc::PlanSpec *writtenPlan = nullptr;
+  /// Is answered by the search, where it is not null; see Plan/ExplainValue.h.
+  ValueQuestion *question = nullptr;
   /// A mistake to plant after Partition, to see whether a test can tell.
   std::optional<MutateCollectivePassOptions> mutation;
 };

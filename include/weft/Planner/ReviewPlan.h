@@ -33,8 +33,6 @@ struct PlanRequest {
   /// Samples that one group of ranks which share them takes at a time, and how many times in a
   /// step. They are asked together.
   std::optional<int64_t> microBatch, accumulation;
-  /// Dimensions may be padded, so that pieces are equal.
-  bool mayPad = false;
 };
 
 struct PlanReview {

@@ -54,6 +54,16 @@ Value logistic(ImplicitLocOpBuilder &scalars, Value x) {
   return arith::MulFOp::create(scalars, arith::AddFOp::create(scalars, curve, one), half);
 }
 
+/// The tokens that each expert gets of as many as these, if all get the same.
+double evenShare(const desc::ExpertsSpec &experts, int64_t tokens) {
+  return static_cast<double>(tokens * experts.perToken) / static_cast<double>(experts.count);
+}
+
+/// Rounded up, but for a product that is whole but for rounding.
+int64_t multipleOf(double factor, double even) {
+  return std::max<int64_t>(1, static_cast<int64_t>(std::ceil(factor * even - 1e-9)));
+}
+
 /// Decides where tokens go. Dimensions: sequence of the batch b, token of it s, expert e.
 class Router {
 public:
@@ -74,8 +84,6 @@ public:
 private:
   Value scale(llvm::StringRef name, Value value, double factor);
   Value weigh(Value scores);
-  /// Tokens that an expert takes of as many as there are in a group.
-  int64_t capacityOf(int64_t tokens) const;
   void limit();
   Value loadBalanceLoss(Value shares);
   Value zLoss(Value logits, Value probabilities);
@@ -114,20 +122,14 @@ Value Router::weigh(Value scores) {
                  });
 }
 
-int64_t Router::capacityOf(int64_t tokens) const {
-  double even = static_cast<double>(tokens * experts.perToken) / static_cast<double>(experts.count);
-  // A product that is whole but for rounding is not rounded up.
-  return std::max<int64_t>(1,
-                           static_cast<int64_t>(std::ceil(*routing.capacityFactor * even - 1e-9)));
-}
-
 /// Keeps of the tokens of each expert the first ones of each group, and counts the others.
 void Router::limit() {
   llvm::StringRef name = "router.capacity";
   Location loc = builder.location(name);
   bool isGlobal = routing.capacityGroup == desc::RoutingGroup::GlobalBatch;
   int64_t length = builder.recipe.sequenceLength;
-  int64_t capacity = capacityOf(isGlobal ? builder.recipe.globalBatchTokens() : length);
+  int64_t tokens = isGlobal ? builder.recipe.globalBatchTokens() : length;
+  int64_t capacity = multipleOf(*routing.capacityFactor, evenShare(experts, tokens));
   slots = std::min(capacity, length);
   Value place = CumulativeSumOp::create(builder.builder, loc, chosen.getType(), chosen,
                                         /*dimension=*/1, /*reverse=*/false);
@@ -221,7 +223,8 @@ void Router::route(Value logits, Value bias) {
   chosen = TopKOp::create(builder.builder, loc, logits.getType(), scores, bias, experts.perToken,
                           experts.groups, experts.keptGroups);
   kept = chosen;
-  slots = builder.recipe.sequenceLength;
+  LoadLimit buffer = loadLimit(builder);
+  slots = buffer.slots;
   weights = weigh(scores);
   llvm::SmallVector<Value> losses;
   if (routing.loadBalanceLoss > 0.0) {
@@ -242,6 +245,9 @@ void Router::route(Value logits, Value bias) {
   }
   if (routing.capacityFactor) {
     limit();
+  } else if (routing.bufferFactor) {
+    // What finds no slot would be lost: who looks at these numbers stops the run.
+    results.push_back(builder.contract("router.load", "bse->be", {chosen}));
   }
   if (routing.biasUpdateSpeed > 0.0) {
     results.push_back(nextBias(bias));
@@ -250,12 +256,22 @@ void Router::route(Value logits, Value bias) {
 
 } // namespace
 
+LoadLimit weft::loadLimit(const ModelBuilder &builder) {
+  int64_t length = builder.recipe.sequenceLength;
+  double even = evenShare(*builder.model.experts, length);
+  std::optional<double> factor = builder.recipe.routing.bufferFactor;
+  return {factor ? std::min(multipleOf(*factor, even), length) : length, even};
+}
+
 llvm::SmallVector<Type> weft::layerResultTypes(ModelBuilder &builder, LayerKind kind) {
   llvm::SmallVector<Type> types = {builder.streamType()};
   if (kind == LayerKind::Experts) {
     const desc::RoutingSpec &routing = builder.recipe.routing;
     types.append(size_t(routing.hasLoss()) + size_t(routing.capacityFactor.has_value()),
                  builder.wideType({}));
+    if (routing.bufferFactor) {
+      types.push_back(builder.wideType({ShapedType::kDynamic, builder.model.experts->count}));
+    }
     if (routing.biasUpdateSpeed > 0.0) {
       types.push_back(builder.wideType({builder.model.experts->count}));
     }

@@ -17,6 +17,17 @@ namespace weft {
 /// The types of what a layer gives, see buildLayer.
 llvm::SmallVector<mlir::Type> layerResultTypes(ModelBuilder &builder, LayerKind kind);
 
+/// What the buffer of an expert holds of one sequence.
+struct LoadLimit {
+  int64_t slots = 0;
+  /// Tokens of a sequence that an expert gets if all get the same.
+  double mean = 0;
+};
+
+/// By the recipe's buffer_factor, or as many as a sequence has. A capacity may be less.
+/// REQUIRES: a model with experts.
+LoadLimit loadLimit(const ModelBuilder &builder);
+
 struct Mixture {
   /// Weighted sum of what the experts give, wide.
   mlir::Value output;

@@ -22,7 +22,8 @@ public:
   /// Builds the functions of layers too, their names ending in `suffix`.
   LossBuilder(ModelBuilder &builder, llvm::StringRef suffix, bool observesLogits = false)
       : builder(builder), model(builder.model), plainLayer("layer" + suffix.str()),
-        expertLayer("layer_experts" + suffix.str()), headOfChunk("head" + suffix.str()),
+        expertLayer("layer_experts" + suffix.str()),
+        loads(suffix.empty() ? "load/" : "validation_load/"), headOfChunk("head" + suffix.str()),
         chunks(observesLogits ? 1 : builder.recipe.lossChunks), observesLogits(observesLogits) {
     int64_t ofExperts = model.expertLayers();
     if (ofExperts < model.layers) {
@@ -63,6 +64,8 @@ private:
   Value addPositions(Value stream);
   Value callLayers(Value stream);
   Value callLayer(int64_t number, Value rotaryTable, Value stream);
+  /// Takes what a layer with experts gives besides the stream.
+  void useRouting(llvm::StringRef name, ValueRange more);
   Value applyFinalNorm(Value stream);
   Value readHead();
   Value makeLogits(Value normed, Value head);
@@ -85,6 +88,8 @@ private:
   const desc::ModelSpec &model;
   /// Names of the functions that layers call.
   std::string plainLayer, expertLayer;
+  /// What the observations of experts' loads begin with.
+  std::string loads;
   /// The name of the function that each part of a sequence calls, and the number of parts.
   std::string headOfChunk;
   int64_t chunks;
@@ -152,19 +157,35 @@ Value LossBuilder::callLayer(int64_t number, Value rotaryTable, Value stream) {
   auto call =
       CallOp::create(builder.builder, builder.location(name), layerResultTypes(builder, kind),
                      kind == LayerKind::Experts ? expertLayer : plainLayer, name, operands);
-  ValueRange more = call.getResults().drop_front();
-  if (kind == LayerKind::Experts && builder.recipe.routing.hasLoss()) {
-    losses.push_back(more.front());
-    more = more.drop_front();
-  }
-  if (kind == LayerKind::Experts && builder.recipe.routing.capacityFactor) {
-    ObserveOp::create(builder.builder, builder.location(name), "dropped/" + name, more.front());
-    more = more.drop_front();
-  }
-  if (!more.empty()) {
-    AssignOp::create(builder.builder, builder.location(name), name + ".router.bias", more.front());
+  if (kind == LayerKind::Experts) {
+    useRouting(name, call.getResults().drop_front());
   }
   return call.getResult(0);
+}
+
+void LossBuilder::useRouting(llvm::StringRef name, ValueRange more) {
+  const desc::RoutingSpec &routing = builder.recipe.routing;
+  Location loc = builder.location(name);
+  auto next = [&] {
+    Value value = more.front();
+    more = more.drop_front();
+    return value;
+  };
+  if (routing.hasLoss()) {
+    losses.push_back(next());
+  }
+  if (routing.capacityFactor) {
+    ObserveOp::create(builder.builder, loc, ("dropped/" + name).str(), next());
+  }
+  if (routing.bufferFactor) {
+    auto load = ObserveOp::create(builder.builder, loc, loads + name.str(), next());
+    LoadLimit limit = loadLimit(builder);
+    load.setLimit(llvm::APFloat(static_cast<double>(limit.slots)));
+    load.setMean(llvm::APFloat(limit.mean));
+  }
+  if (!more.empty()) {
+    AssignOp::create(builder.builder, loc, (name + ".router.bias").str(), next());
+  }
 }
 
 Value LossBuilder::applyFinalNorm(Value stream) {

@@ -124,7 +124,9 @@ static desc::ModelSpec withoutDropout(desc::ModelSpec model) {
 
 desc::RecipeSpec weft::forEvaluation(desc::RecipeSpec recipe) {
   recipe.zLoss = 0.0;
-  recipe.routing = {};
+  desc::RoutingSpec buffers;
+  buffers.bufferFactor = recipe.routing.bufferFactor;
+  recipe.routing = buffers;
   return recipe;
 }
 

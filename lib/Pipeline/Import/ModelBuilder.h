@@ -124,8 +124,9 @@ enum class LayerKind { Plain, Experts };
 
 /// Adds `func private @NAME(%layer, [%seed, %step], [%rotary_table], %x, parameters…) -> %x`: one
 /// block of the model. Of a block with experts further results are the loss of its routing, if the
-/// recipe has any, how many times a token was dropped at an expert, if it has a capacity, and the
-/// new selection bias, if the recipe moves it.
+/// recipe has any, how many times a token was dropped at an expert, if it has a capacity, the
+/// tokens of each sequence that each expert got, if its buffer is bounded, and the new selection
+/// bias, if the recipe moves it.
 void buildLayer(ModelBuilder &builder, LayerKind kind, llvm::StringRef name);
 
 /// Adds `func @loss() -> tensor<fXX>`, and the functions @layer, @layer_experts and, where the
@@ -134,7 +135,7 @@ void buildLoss(ModelBuilder &builder);
 
 /// Adds `func @evaluate()`, which observes the loss as "validation_loss" and on request the logits
 /// as "logits", and the same functions, their names ending in _evaluate.
-/// REQUIRES: a model without dropout and a recipe without z-loss and routing.
+/// REQUIRES: a model without dropout and a recipe without z-loss and, but for buffers, routing.
 void buildEvaluate(ModelBuilder &builder, bool observesLogits);
 
 /// Adds `func @init()`, which gives every parameter its initial values.

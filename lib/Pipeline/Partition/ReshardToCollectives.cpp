@@ -95,6 +95,11 @@ struct ReshardToCollectivesPass : impl::ReshardToCollectivesPassBase<ReshardToCo
     if (failed(predictor)) {
       return signalPassFailure();
     }
+    // What they asked for stands in types now.
+    getOperation().walk([](ConstrainOp op) {
+      op.replaceAllUsesWith(op.getInput());
+      op.erase();
+    });
     DenseMap<Attribute, std::unique_ptr<planner::Prices>> prices;
     getOperation().walk([&](ReshardOp op) {
       MeshAttr mesh = getSharding(op.getInput().getType()).getMesh();

@@ -26,9 +26,10 @@ struct VerifyPartitionPass : impl::VerifyPartitionPassBase<VerifyPartitionPass> 
   }
 
   static LogicalResult check(Operation *op) {
-    if (isa<ReshardOp>(op)) {
-      return op->emitError("verify-partition: a reshard is left, expected "
-                           "reshard-to-collectives to replace it");
+    if (isa<ReshardOp, ConstrainOp>(op)) {
+      return op->emitError("verify-partition: a ")
+             << op->getName().stripDialect()
+             << " is left, expected reshard-to-collectives to replace it";
     }
     if (auto permuted = dyn_cast<PermutationOpInterface>(op);
         permuted && permuted.getPermutedAxes()) {

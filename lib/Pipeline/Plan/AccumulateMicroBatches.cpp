@@ -59,7 +59,11 @@ struct AccumulateMicroBatchesPass
   /// What leaves a root as a row for each sample, or what is no number, cannot be added up.
   static LogicalResult checkRoot(func::FuncOp root, const BatchRoles &roles) {
     for (Operation &op : root.getOps()) {
-      if (isPerSample(&op) && !isa<CallOp, ReadOp, ShardableOpInterface>(op)) {
+      // A limit holds for every part by itself.
+      auto observe = dyn_cast<ObserveOp>(op);
+      bool isSplit =
+          isa<CallOp, ReadOp, ShardableOpInterface>(op) || (observe && observe.getLimit());
+      if (isPerSample(&op) && !isSplit) {
         return op.emitError("accumulate-micro-batches: has a row for each sample, expected a sum "
                             "over samples or an accumulation of 1");
       }

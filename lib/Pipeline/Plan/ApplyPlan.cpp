@@ -13,6 +13,8 @@
 #include "weft/Dialect/Weft/IR/Sharding.h"
 #include "weft/Pipeline/Plan/Passes.h"
 
+#include <set>
+
 using namespace mlir;
 
 namespace weft {
@@ -34,8 +36,30 @@ StringRef getPlanName(VariableOp variable) {
   return variable.getRole() == VariableRole::Optimizer ? name.substr(name.find('/') + 1) : name;
 }
 
+/// An axis that two dimensions of a variable are to be cut over.
+struct AxisClash {
+  StringAttr axis;
+  size_t first, second;
+};
+
+std::optional<AxisClash> findClash(ArrayRef<Attribute> pins) {
+  DenseMap<Attribute, size_t> cut;
+  for (auto [dim, pin] : llvm::enumerate(pins)) {
+    auto axes = dyn_cast<ArrayAttr>(pin);
+    for (Attribute axis : axes ? axes.getValue() : ArrayRef<Attribute>()) {
+      auto [known, isNew] = cut.try_emplace(axis, dim);
+      if (!isNew && known->second != dim) {
+        return AxisClash{cast<StringAttr>(axis), known->second, dim};
+      }
+    }
+  }
+  return std::nullopt;
+}
+
 struct ApplyPlanPass : impl::ApplyPlanPassBase<ApplyPlanPass> {
   using Base::Base;
+  ApplyPlanPass(const ApplyPlanPassOptions &options, const desc::PlanSpec *written)
+      : Base(options), written(written) {}
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
@@ -44,8 +68,9 @@ struct ApplyPlanPass : impl::ApplyPlanPassBase<ApplyPlanPass> {
           << static_cast<int64_t>(batch);
       return signalPassFailure();
     }
-    desc::Result<desc::PlanSpec> spec =
-        plan.empty() ? desc::applyPins({pins.begin(), pins.end()}) : desc::parsePlan(plan, "plan");
+    desc::Result<desc::PlanSpec> spec = written        ? desc::Result<desc::PlanSpec>(*written)
+                                        : plan.empty() ? desc::applyPins({pins.begin(), pins.end()})
+                                                       : desc::parsePlan(plan, "plan");
     if (!spec) {
       module.emitError("apply-plan: ") << desc::str(spec.diagnostics());
       return signalPassFailure();
@@ -72,26 +97,71 @@ struct ApplyPlanPass : impl::ApplyPlanPassBase<ApplyPlanPass> {
     Dimensions dimensions(module);
     OpNames opNames(module);
     module.walk([&](ShardableOpInterface op) {
-      setPins(op, pinsOf(op, mesh, opNames, dimensions, *spec));
+      OpPins found = pinsOf(op, mesh, opNames, dimensions, *spec);
+      setPins(op, found.pins, found.entries);
+      for (const OverruledEntry &entry : found.overruled) {
+        overrule(op, opNames.nameOf(op), *entry.weaker, *entry.stronger);
+      }
     });
   }
 
-  /// Unit for no entry.
-  Attribute pinOf(const std::optional<std::vector<std::string>> &axes) {
-    return axes ? Attribute(toAxesAttr(&getContext(), *axes)) : UnitAttr::get(&getContext());
+  /// Wide entries speak of many ops and variables: they are told of at the first.
+  void overrule(Operation *op, StringRef name, const desc::ShardingSpec &weaker,
+                const desc::ShardingSpec &stronger) {
+    if (!told.insert({&weaker, &stronger}).second) {
+      return;
+    }
+    InFlightDiagnostic warning = op->emitWarning("apply-plan: '")
+                                 << name << "': " << desc::describeEntry(weaker)
+                                 << " does not hold, as one axis cannot cut two dimensions";
+    warning.attachNote() << "stronger is " << desc::describeEntry(stronger);
+  }
+
+  /// Leaves the stronger of entries that cut two dimensions over one axis.
+  LogicalResult resolve(VariableOp variable, SmallVectorImpl<Attribute> &pins,
+                        SmallVectorImpl<const desc::ShardingSpec *> &entries) {
+    while (std::optional<AxisClash> clash = findClash(pins)) {
+      const desc::ShardingSpec &first = *entries[clash->first], &second = *entries[clash->second];
+      if (first.priority == second.priority) {
+        InFlightDiagnostic error = variable.emitError("apply-plan: '")
+                                   << variable.getSymName() << "': axis " << clash->axis
+                                   << " is to cut two dimensions, "
+                                   << variable.getDimensions()[clash->first] << " and "
+                                   << variable.getDimensions()[clash->second]
+                                   << "; expected one, or priorities that differ";
+        error.attachNote() << "by " << desc::describeEntry(first);
+        error.attachNote() << "by " << desc::describeEntry(second);
+        return failure();
+      }
+      bool isFirstWeaker = first.priority > second.priority;
+      size_t weaker = isFirstWeaker ? clash->first : clash->second;
+      overrule(variable, variable.getSymName(), isFirstWeaker ? first : second,
+               isFirstWeaker ? second : first);
+      pins[weaker] = UnitAttr::get(&getContext());
+      entries[weaker] = nullptr;
+    }
+    return success();
   }
 
   LogicalResult pin(VariableOp variable, MeshAttr mesh, const desc::PlanSpec &spec) {
     std::string name = variable.getSymName().str(), planName = getPlanName(variable).str();
     SmallVector<Attribute> pins;
-    SmallVector<ArrayAttr> dims;
+    SmallVector<const desc::ShardingSpec *> entries;
     for (StringAttr dimension : variable.getDimensions().getAsRange<StringAttr>()) {
-      auto axes = desc::axesFor(spec.homes, name, dimension.getValue().str());
-      pins.push_back(
-          pinOf(axes ? axes : desc::axesFor(spec.shardings, planName, dimension.getValue().str())));
-      auto pinned = dyn_cast<ArrayAttr>(pins.back());
-      dims.push_back(pinned ? pinned : ArrayAttr::get(&getContext(), {}));
+      const desc::ShardingSpec *entry =
+          desc::entryFor(spec.homes, name, dimension.getValue().str());
+      entries.push_back(
+          entry ? entry : desc::entryFor(spec.shardings, planName, dimension.getValue().str()));
+      pins.push_back(entries.back() ? Attribute(toAxesAttr(&getContext(), entries.back()->axes))
+                                    : UnitAttr::get(&getContext()));
     }
+    if (failed(resolve(variable, pins, entries))) {
+      return failure();
+    }
+    auto dims = llvm::map_to_vector(pins, [&](Attribute pin) {
+      auto axes = dyn_cast<ArrayAttr>(pin);
+      return axes ? axes : ArrayAttr::get(&getContext(), {});
+    });
     auto emitError = [&] {
       return variable.emitError("apply-plan: '") << variable.getSymName() << "': ";
     };
@@ -103,16 +173,36 @@ struct ApplyPlanPass : impl::ApplyPlanPassBase<ApplyPlanPass> {
         failed(sharding.verifyEncoding(type.getShape(), type.getElementType(), emitError))) {
       return failure();
     }
-    setPins(variable, pins);
+    setPins(variable, pins, entries);
     return success();
   }
 
-  void setPins(Operation *op, ArrayRef<Attribute> pins) {
-    if (!llvm::all_of(pins, llvm::IsaPred<UnitAttr>)) {
-      op->setAttr(kPinsAttrName, ArrayAttr::get(&getContext(), pins));
+  void setPins(Operation *op, ArrayRef<Attribute> pins,
+               ArrayRef<const desc::ShardingSpec *> entries) {
+    if (llvm::all_of(pins, llvm::IsaPred<UnitAttr>)) {
+      return;
+    }
+    op->setAttr(kPinsAttrName, ArrayAttr::get(&getContext(), pins));
+    if (origins) {
+      auto texts = llvm::map_to_vector(entries, [&](const desc::ShardingSpec *entry) -> Attribute {
+        return entry ? Attribute(StringAttr::get(&getContext(), desc::describeEntry(*entry)))
+                     : UnitAttr::get(&getContext());
+      });
+      op->setAttr(kPinnedByAttrName, ArrayAttr::get(&getContext(), texts));
     }
   }
+
+private:
+  /// The plan to apply in place of a text; null for none.
+  const desc::PlanSpec *written = nullptr;
+  std::set<std::pair<const desc::ShardingSpec *, const desc::ShardingSpec *>> told;
 };
 
 } // namespace
+
+std::unique_ptr<Pass> createApplyPlanPass(const ApplyPlanPassOptions &options,
+                                          const desc::PlanSpec *plan) {
+  return std::make_unique<ApplyPlanPass>(options, plan);
+}
+
 } // namespace weft

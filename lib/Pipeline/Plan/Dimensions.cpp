@@ -99,6 +99,11 @@ void Dimensions::joinCall(CallOp call, func::FuncOp callee) {
   }
 }
 
+StringRef Dimensions::nameOf(Value value, int64_t dim) {
+  auto known = names.find(classOf(value, dim));
+  return known == names.end() ? "" : known->second.front();
+}
+
 SmallVector<StringRef> Dimensions::namesOf(ShardableOpInterface op, const FactorRule &rule,
                                            unsigned factor) {
   SmallVector<StringRef> found;

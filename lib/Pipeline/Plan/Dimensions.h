@@ -37,6 +37,9 @@ public:
   llvm::SmallVector<llvm::StringRef> namesOf(ShardableOpInterface op, const FactorRule &rule,
                                              unsigned factor);
 
+  /// What variables call dimension `dim` of `value`, the first of several names; empty for none.
+  llvm::StringRef nameOf(mlir::Value value, int64_t dim);
+
   /// The number of the class that dimension `dim` of `value`, or of a variable, belongs to.
   uint32_t classOf(mlir::Value value, int64_t dim) { return classOf(numberOf(value, dim)); }
   uint32_t classOf(VariableOp variable, int64_t dim) {

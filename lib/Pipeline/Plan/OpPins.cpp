@@ -91,54 +91,98 @@ static DictionaryAttr termsOf(MLIRContext *context, ArrayRef<const desc::Shardin
   return terms.empty() ? DictionaryAttr() : DictionaryAttr::get(context, list);
 }
 
-/// Of several factors for one axis the first that results have is cut, so that nothing is pending
-/// that need not be.
-static SmallVector<size_t> inOrderOfPins(const FactorRule &rule) {
-  SmallVector<size_t> order, summed;
-  for (auto [number, factor] : llvm::enumerate(rule.factors)) {
-    (factor.kind == FactorKind::Reduction ? summed : order).push_back(number);
-  }
-  order.append(summed);
-  return order;
-}
-
-SmallVector<Attribute> pinsOf(ShardableOpInterface op, MeshAttr mesh, const OpNames &names,
-                              Dimensions &dimensions, const desc::PlanSpec &plan) {
-  MLIRContext *context = op->getContext();
-  SmallVector<const desc::ShardingSpec *> entries; // The last of the plan first.
+/// The entries that speak of `op`, that which holds first.
+static SmallVector<const desc::ShardingSpec *>
+entriesOf(ShardableOpInterface op, const OpNames &names, const desc::PlanSpec &plan) {
+  SmallVector<const desc::ShardingSpec *> entries;
   for (const desc::ShardingSpec &entry : llvm::reverse(plan.shardings)) {
     if (names.matches(entry.value, op)) {
       entries.push_back(&entry);
     }
   }
-  FactorRule rule = op.getFactorRule();
-  SmallVector<Attribute> pins(rule.factors.size(), UnitAttr::get(context)), taken;
-  for (size_t number : inOrderOfPins(rule)) {
-    const Factor &factor = rule.factors[number];
+  llvm::sort(entries, [](const auto *a, const auto *b) {
+    return a->priority != b->priority ? a->priority < b->priority : a > b;
+  });
+  return entries;
+}
+
+/// For each factor of the rule the entry that speaks of it, or null.
+static SmallVector<const desc::ShardingSpec *>
+entriesOfFactors(ShardableOpInterface op, const FactorRule &rule,
+                 ArrayRef<const desc::ShardingSpec *> entries, Dimensions &dimensions) {
+  SmallVector<const desc::ShardingSpec *> found;
+  for (auto [number, factor] : llvm::enumerate(rule.factors)) {
     bool isPermutation = factor.kind == FactorKind::Permutation;
     SmallVector<StringRef> known = dimensions.namesOf(op, rule, unsigned(number));
     std::string ownName = "factor" + std::to_string(number);
-    auto found = llvm::find_if(entries, [&](const desc::ShardingSpec *entry) {
+    auto entry = llvm::find_if(entries, [&](const desc::ShardingSpec *one) {
       // What a permutation is of has its partner's names, and this one besides.
-      return entry->dimension == ownName ||
-             (isPermutation ? entry->dimension == "keys"
-                            : llvm::is_contained(known, entry->dimension));
+      return one->dimension == ownName ||
+             (isPermutation ? one->dimension == "keys" : llvm::is_contained(known, one->dimension));
     });
-    auto axes = found == entries.end() ? ArrayAttr() : toAxesAttr(context, (*found)->axes);
-    bool isTaken = axes && !isPermutation && llvm::any_of(axes, [&](Attribute axis) {
-                     return llvm::is_contained(taken, axis);
-                   });
-    if (axes && !isTaken && factor.kind != FactorKind::MustReplicate &&
-        factor.size % mesh.getSize(axes) == 0) {
-      llvm::append_range(taken, axes);
-      pins[number] = axes;
+    found.push_back(entry == entries.end() ? nullptr : *entry);
+  }
+  return found;
+}
+
+/// The factors that entries speak of. Of several for one axis that of the strongest entry is cut,
+/// and then the first that results have, so that nothing is pending that need not be.
+static SmallVector<size_t> inOrderOfPins(const FactorRule &rule,
+                                         ArrayRef<const desc::ShardingSpec *> ofFactors) {
+  SmallVector<size_t> order;
+  for (size_t number = 0; number < ofFactors.size(); ++number) {
+    if (ofFactors[number]) {
+      order.push_back(number);
     }
+  }
+  auto keyOf = [&](size_t number) {
+    bool isSummed = rule.factors[number].kind == FactorKind::Reduction;
+    return std::tuple(ofFactors[number]->priority, isSummed, number);
+  };
+  llvm::sort(order, [&](size_t a, size_t b) { return keyOf(a) < keyOf(b); });
+  return order;
+}
+
+OpPins pinsOf(ShardableOpInterface op, MeshAttr mesh, const OpNames &names, Dimensions &dimensions,
+              const desc::PlanSpec &plan) {
+  MLIRContext *context = op->getContext();
+  SmallVector<const desc::ShardingSpec *> entries = entriesOf(op, names, plan);
+  FactorRule rule = op.getFactorRule();
+  SmallVector<const desc::ShardingSpec *> ofFactors =
+      entriesOfFactors(op, rule, entries, dimensions);
+  OpPins found;
+  found.pins.assign(rule.factors.size(), UnitAttr::get(context));
+  found.entries.assign(rule.factors.size(), nullptr);
+  llvm::SmallDenseMap<Attribute, const desc::ShardingSpec *> taken;
+  for (size_t number : inOrderOfPins(rule, ofFactors)) {
+    const Factor &factor = rule.factors[number];
+    const desc::ShardingSpec *entry = ofFactors[number];
+    ArrayAttr axes = toAxesAttr(context, entry->axes);
+    if (factor.kind == FactorKind::MustReplicate || factor.size % mesh.getSize(axes) != 0) {
+      continue;
+    }
+    const Attribute *other =
+        factor.kind == FactorKind::Permutation
+            ? axes.end()
+            : llvm::find_if(axes, [&](Attribute axis) { return taken.contains(axis); });
+    if (other != axes.end()) {
+      if (taken[*other]->priority < entry->priority) {
+        found.overruled.push_back({entry, taken[*other]});
+      }
+      continue;
+    }
+    for (Attribute axis : axes) {
+      taken.try_emplace(axis, entry);
+    }
+    found.pins[number] = axes;
+    found.entries[number] = entry;
   }
   DictionaryAttr terms = termsOf(context, entries);
   if (terms && llvm::any_of(op->getOperandTypes(), canPend)) {
-    pins.push_back(terms);
+    found.pins.push_back(terms);
+    found.entries.push_back(nullptr);
   }
-  return pins;
+  return found;
 }
 
 } // namespace weft

@@ -38,13 +38,26 @@ private:
   llvm::DenseMap<mlir::Operation *, Names> names;
 };
 
-/// The pins of `op`: for each factor of its rule the axes that cut it, or unit where `plan` says
-/// nothing that the op can do; then, where it says which axes have terms of pending sums, a
-/// dictionary of these, by the number of the operand that has them, or "all". What `plan` says
-/// first of an axis holds.
-llvm::SmallVector<mlir::Attribute> pinsOf(ShardableOpInterface op, MeshAttr mesh,
-                                          const OpNames &names, Dimensions &dimensions,
-                                          const desc::PlanSpec &plan);
+/// An entry that does not hold for one factor of an op, as a stronger one has its axes.
+struct OverruledEntry {
+  const desc::ShardingSpec *weaker, *stronger;
+};
+
+/// What a plan says of an op.
+struct OpPins {
+  /// For each factor of its rule the axes that cut it, or unit where the plan says nothing that the
+  /// op can do; then, where it says which axes have terms of pending sums, a dictionary of these,
+  /// by the number of the operand that has them, or "all".
+  llvm::SmallVector<mlir::Attribute> pins;
+  /// For each of `pins` the entry that says so; null for none, and for terms.
+  llvm::SmallVector<const desc::ShardingSpec *> entries;
+  llvm::SmallVector<OverruledEntry> overruled;
+};
+
+/// What `plan` says of an axis by the strongest entry holds; of equally strong ones, what it says
+/// of a factor that results have.
+OpPins pinsOf(ShardableOpInterface op, MeshAttr mesh, const OpNames &names, Dimensions &dimensions,
+              const desc::PlanSpec &plan);
 
 /// The axes of a plan's entry as an attribute.
 mlir::ArrayAttr toAxesAttr(mlir::MLIRContext *context, const std::vector<std::string> &axes);

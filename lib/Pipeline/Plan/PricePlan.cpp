@@ -13,6 +13,7 @@
 #include "weft/Pipeline/ReshardProblem.h"
 #include "weft/Planner/Prices.h"
 
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"
 
 #include <cmath>
@@ -97,7 +98,6 @@ public:
     countCalls(root, 1);
     for (auto &[function, times] : calls) {
       add(cast<func::FuncOp>(function), times);
-      addUsed(function);
     }
     for (auto &[types, times] : reshards) {
       addReshard(cast<RankedTensorType>(types.first), cast<RankedTensorType>(types.second), times);
@@ -108,20 +108,26 @@ public:
     for (auto &[axes, seconds] : price.sending) {
       price.seconds += seconds;
     }
+    llvm::StringSet<> used = usedSymbols();
     for (auto variable : module.getOps<VariableOp>()) {
       price.variables[stringifyEnum(variable.getRole()).str()] +=
-          used.contains(variable.getSymNameAttr()) ? localBytes(variable.getTensorType()) : 0;
+          used.contains(variable.getSymName()) ? localBytes(variable.getTensorType()) : 0;
     }
     price.saved = savedBytes(root);
     return std::move(price);
   }
 
 private:
-  void addUsed(Operation *function) {
-    std::optional<SymbolTable::UseRange> uses = SymbolTable::getSymbolUses(function);
-    for (SymbolTable::SymbolUse use : *uses) {
-      used.insert(use.getSymbolRef().getLeafReference());
+  /// Those that functions of a step name.
+  llvm::StringSet<> usedSymbols() {
+    llvm::StringSet<> used;
+    for (auto &[function, times] : calls) {
+      std::optional<SymbolTable::UseRange> uses = SymbolTable::getSymbolUses(function);
+      for (const SymbolTable::SymbolUse &use : *uses) {
+        used.insert(use.getSymbolRef().getRootReference().getValue());
+      }
     }
+    return used;
   }
 
   void countCalls(func::FuncOp function, double times) {
@@ -315,8 +321,6 @@ private:
   planner::Prices prices;
   /// How often each function runs, and how often a value goes from one type to another.
   llvm::MapVector<Operation *, double> calls;
-  /// Names of the variables and functions that these functions mention.
-  llvm::DenseSet<StringAttr> used;
   llvm::MapVector<std::pair<Type, Type>, double> reshards;
   /// Of functions; addresses are kept.
   std::map<Operation *, Instant> instants;

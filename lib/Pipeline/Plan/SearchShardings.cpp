@@ -5,7 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ShardingProblem.h"
+#include "ShardingReasons.h"
+#include "ValueAnswer.h"
 
 #include "weft/Description/Machine.h"
 #include "weft/Dialect/Weft/IR/AttributeNames.h"
@@ -28,9 +29,8 @@ namespace {
 /// Writes a choice into types, and a reshard wherever a value is needed in another sharding.
 class Application {
 public:
-  Application(ShardingProblem &shardings, const planner::Choice &choice, MeshAttr mesh,
-              const cost::Predictor *machine)
-      : shardings(shardings), choice(choice), prices(mesh.getSizes(), machine) {}
+  Application(ShardingProblem &shardings, const planner::Choice &choice)
+      : shardings(shardings), choice(choice) {}
 
   void run() {
     for (auto &[op, end] : shardings.variables) {
@@ -56,9 +56,6 @@ public:
   }
 
   unsigned reshards = 0;
-  /// What the problem counts for reshards that another use of the same value has made already, or
-  /// that the value as it was defined spares.
-  double spared = 0;
 
 private:
   Type sharded(Type type, const ShardingEnd *end) const {
@@ -74,19 +71,7 @@ private:
     }
     for (auto &[operand, end] : group.uses) {
       Type wanted = sharded(value.getType(), end);
-      if (value.getType() == wanted || done.contains(wanted)) {
-        spare(value, shared.getType(), wanted);
-      }
       operand->set(value.getType() == wanted ? value : reshard(shared, wanted, group, done));
-    }
-  }
-
-  void spare(Value value, Type from, Type to) {
-    if (from != to) {
-      planner::ReshardProblem problem =
-          makeReshardProblem(cast<RankedTensorType>(from), getSharding(from), getSharding(to));
-      spared += shardings.timesOf(value.getParentBlock()->getParentOp()) *
-                planner::cheapestWay(problem, std::ref(prices)).cost;
     }
   }
 
@@ -111,103 +96,13 @@ private:
 
   ShardingProblem &shardings;
   const planner::Choice &choice;
-  planner::Prices prices;
 };
-
-/// The same problem with one option for every op and variable, those of `choice`: that is what a
-/// plan says, and reshards follow.
-planner::Problem settled(const ShardingProblem &shardings, const planner::Choice &choice) {
-  planner::Problem problem = shardings.problem;
-  std::vector<bool> isSettled(problem.nodes.size());
-  for (auto &[variable, end] : shardings.variables) {
-    isSettled[end->node] = true;
-  }
-  for (auto &[value, route] : shardings.routes) {
-    if (isa_and_nonnull<ShardableOpInterface>(value.getDefiningOp())) {
-      isSettled[route.from->node] = true;
-    }
-  }
-  for (size_t node = 0; node < choice.size(); ++node) {
-    std::vector<planner::Option> &options = problem.nodes[node].options;
-    if (isSettled[node]) {
-      options = {options[choice[node]]};
-    }
-  }
-  for (planner::Edge &edge : problem.edges) {
-    if (isSettled[edge.a]) {
-      edge.rows = {edge.rows[choice[edge.a]]};
-    }
-    if (isSettled[edge.b]) {
-      edge.columns = {edge.columns[choice[edge.b]]};
-    }
-  }
-  return problem;
-}
-
-/// As planner::solve, which need not know of nodes with one option: what these take is added to
-/// what their neighbors do.
-planner::Solution solveOpen(const planner::Problem &problem) {
-  planner::Problem open;
-  open.tables = problem.tables;
-  open.bytesLimit = problem.bytesLimit;
-  std::vector<std::optional<uint32_t>> numbers;
-  double seconds = 0;
-  for (const planner::Node &node : problem.nodes) {
-    if (node.options.size() > 1) {
-      numbers.push_back(uint32_t(open.nodes.size()));
-      open.nodes.push_back(node);
-    } else {
-      numbers.push_back(std::nullopt);
-      seconds += node.options[0].seconds;
-      open.bytesLimit -= node.options[0].bytes;
-    }
-  }
-  open.bytesLimit = std::max(open.bytesLimit, 0.0);
-  for (const planner::Edge &edge : problem.edges) {
-    std::optional<uint32_t> a = numbers[edge.a], b = numbers[edge.b];
-    if (a && b) {
-      open.edges.push_back(edge);
-      open.edges.back().a = *a;
-      open.edges.back().b = *b;
-      continue;
-    }
-    for (uint32_t option = 0; a && option < edge.rows.size(); ++option) {
-      open.nodes[*a].options[option].seconds += problem.seconds(edge, option, 0);
-    }
-    for (uint32_t option = 0; b && option < edge.columns.size(); ++option) {
-      open.nodes[*b].options[option].seconds += problem.seconds(edge, 0, option);
-    }
-    seconds += a || b ? 0 : problem.seconds(edge, 0, 0);
-  }
-  planner::Solution solution;
-  if (!open.nodes.empty()) {
-    solution = planner::solve(open);
-  }
-  auto expand = [&](planner::Choice &choice) {
-    if (choice.empty() && !open.nodes.empty()) {
-      return;
-    }
-    planner::Choice whole;
-    for (std::optional<uint32_t> number : numbers) {
-      whole.push_back(number ? choice[*number] : 0);
-    }
-    choice = std::move(whole);
-  };
-  expand(solution.choice);
-  expand(solution.smallest);
-  solution.lowerBound += seconds;
-  return solution;
-}
-
-/// The choice that was found that fits, or else the smallest.
-const planner::Choice &choiceOf(const planner::Solution &solution) {
-  return solution.found() ? solution.choice : solution.smallest;
-}
 
 struct SearchShardingsPass : impl::SearchShardingsPassBase<SearchShardingsPass> {
   using Base::Base;
-  SearchShardingsPass(const SearchShardingsPassOptions &options, SearchReport *report)
-      : Base(options), report(report) {}
+  SearchShardingsPass(const SearchShardingsPassOptions &options, SearchReport *report,
+                      ValueQuestion *question)
+      : Base(options), report(report), question(question) {}
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
@@ -220,6 +115,11 @@ struct SearchShardingsPass : impl::SearchShardingsPassBase<SearchShardingsPass> 
     if (failed(predictor)) {
       return signalPassFailure();
     }
+    module.walk([&](Operation *op) {
+      if (auto given = llvm::cast_or_null<ArrayAttr>(op->removeAttr(kPinnedByAttrName))) {
+        origins[op] = given;
+      }
+    });
     LayoutSpaces spaces(mesh);
     ReshardTables tables(spaces, predictor->get());
     // The step decides over variables, and the other functions follow.
@@ -268,21 +168,34 @@ struct SearchShardingsPass : impl::SearchShardingsPassBase<SearchShardingsPass> 
     if (root == decider && !problem.empty() && failed(writeProblem(root, shardings.problem))) {
       return failure();
     }
-    planner::Solution solution = solveOpen(shardings.problem);
+    std::optional<ValueAnswer> answer;
+    if (question && root == decider) {
+      answer.emplace(getOperation(), shardings, *question);
+      if (failed(answer->find())) {
+        return failure();
+      }
+    }
+    ShardingChoice found = chooseShardings(shardings);
     // What the program takes is known exactly only when it is scheduled, and is refused there.
-    planner::Choice choice = choiceOf(solution);
+    const planner::Choice &choice = found.choice;
+    const planner::Solution &solution = found.solution;
     if (choice.empty()) {
       return root.emitError("search-shardings: no choice of shardings keeps all rules");
     }
-    settle(shardings, choice);
-    Application application(shardings, choice, getMesh(root), tables.machine);
-    application.run();
     if (report && root == decider) {
       planner::Evaluation evaluation = planner::evaluate(shardings.problem, choice);
-      double seconds = evaluation.seconds - application.spared;
+      double seconds = evaluation.seconds - sparedSeconds(shardings, choice, tables.prices);
       *report = {seconds, evaluation.bytes, std::min(solution.lowerBound, seconds),
                  solution.found(), shardings.problem.nodes.size()};
     }
+    if (answer) {
+      answer->explain(found, tables, origins);
+    }
+    if (why) {
+      writeReasons(getOperation(), shardings, choice, origins, tables.machine != nullptr);
+    }
+    Application application(shardings, choice);
+    application.run();
     numReshards += application.reshards;
     numNodes += shardings.problem.nodes.size();
     numOptionsLeft += solution.optionsLeft;
@@ -298,20 +211,6 @@ struct SearchShardingsPass : impl::SearchShardingsPassBase<SearchShardingsPass> 
     return error ? root.emitError("search-shardings: cannot write '")
                        << problem << "': " << llvm::toString(std::move(error))
                  : success();
-  }
-
-  /// Chooses again all that follows from how ops and variables are sharded, so that it is the same
-  /// whether these were found or come from a plan.
-  static void settle(const ShardingProblem &shardings, planner::Choice &choice) {
-    planner::Problem problem = settled(shardings, choice);
-    planner::Solution again = solveOpen(problem);
-    for (size_t node = 0; node < choice.size(); ++node) {
-      bool wasOpen =
-          problem.nodes[node].options.size() == shardings.problem.nodes[node].options.size();
-      if (wasOpen) {
-        choice[node] = choiceOf(again)[node];
-      }
-    }
   }
 
   /// A variable that no function reads or assigns is whole where it is not pinned.
@@ -333,6 +232,8 @@ struct SearchShardingsPass : impl::SearchShardingsPassBase<SearchShardingsPass> 
 
 private:
   SearchReport *report = nullptr;
+  ValueQuestion *question = nullptr;
+  PinOrigins origins;
   /// The function that decides over variables.
   func::FuncOp decider;
 };
@@ -340,8 +241,8 @@ private:
 } // namespace
 
 std::unique_ptr<Pass> createSearchShardingsPass(const SearchShardingsPassOptions &options,
-                                                SearchReport *report) {
-  return std::make_unique<SearchShardingsPass>(options, report);
+                                                SearchReport *report, ValueQuestion *question) {
+  return std::make_unique<SearchShardingsPass>(options, report, question);
 }
 
 } // namespace weft

@@ -73,7 +73,7 @@ struct VerifyPlanPass : impl::VerifyPlanPassBase<VerifyPlanPass> {
 
 void buildPlanPipeline(OpPassManager &manager, const AccumulateMicroBatchesPassOptions &parts,
                        const ApplyPlanPassOptions &plan, const SearchShardingsPassOptions &search,
-                       SearchReport *report) {
+                       const PlanContext &context) {
   // First, while `?` still tells the batch from other dimensions: what follows sees one
   // micro-batch.
   manager.addPass(createAccumulateMicroBatchesPass(parts));
@@ -84,15 +84,17 @@ void buildPlanPipeline(OpPassManager &manager, const AccumulateMicroBatchesPassO
   pad.batch = plan.batch;
   manager.addPass(createPadDimensionsPass(pad));
   manager.addPass(createMaskPaddingPass());
-  manager.addPass(createApplyPlanPass(plan));
+  manager.addPass(createApplyPlanPass(plan, context.plan));
+  // What is said by hand of values in the module; a plan speaks of ops and variables.
+  manager.addPass(createResolveConstraintsPass());
   // What the plan leaves open is decided by cost.
-  manager.addPass(createSearchShardingsPass(search, report));
+  manager.addPass(createSearchShardingsPass(search, context.report, context.question));
   manager.addPass(createVerifyPlanPass());
-  if (report) {
+  if (context.report) {
     // What the search has summed up is what it has written.
     PricePlanPassOptions price;
     price.machine = search.machine;
-    manager.addPass(createPricePlanPass(price, report));
+    manager.addPass(createPricePlanPass(price, context.report));
   }
 }
 

@@ -83,10 +83,10 @@ private:
     // Where an op has several names for one factor, or one for several, it is said once more.
     module.walk([&](ShardableOpInterface op) {
       SmallVector<Attribute> wanted = pinsFor(op);
-      if (pinsOf(op, mesh, names, dimensions, plan) != wanted) {
+      if (pinsOf(op, mesh, names, dimensions, plan).pins != wanted) {
         pinWholly(op);
       }
-      assert(pinsOf(op, mesh, names, dimensions, plan) == wanted);
+      assert(pinsOf(op, mesh, names, dimensions, plan).pins == wanted);
     });
   }
 

@@ -119,7 +119,9 @@ weft::toLayout(Operation *op, Type type, std::optional<ArrayRef<int64_t>> unpadd
 
 FailureOr<ProgramTables::Target> ProgramTables::findTarget(Operation *op) {
   auto it = targets.find(op);
-  if (it != targets.end() && !isa<ObserveOp>(op)) { // Each observation stands for itself.
+  auto observe = dyn_cast<ObserveOp>(op);
+  // Each observation stands for itself, but a limit holds for all micro-batches alike.
+  if (it != targets.end() && (!observe || observe.getLimit())) {
     return it->second;
   }
   FailureOr<Target> target = makeTarget(op);
@@ -263,7 +265,9 @@ FailureOr<ProgramTables::Target> ProgramTables::makeObservation(ObserveOp op) {
   if (!isNew) {
     return op.emitOpError() << "observes '" << op.getName() << "' a second time";
   }
-  program.observations.push_back({op.getName().str(), std::move(*layout)});
+  auto number = [](std::optional<APFloat> value) { return value ? value->convertToDouble() : 0.0; };
+  program.observations.push_back(
+      {op.getName().str(), std::move(*layout), number(op.getLimit()), number(op.getMean())});
   return Target{rt::Opcode::Observe, it->second};
 }
 

@@ -192,13 +192,20 @@ struct Collective {
 ///   "gradient/<parameter>"    before clipping; written out only on request
 ///   "dropped/<layer>"         scalar: how often a token was dropped at an expert of the layer;
 ///                             told each step
+///   "load/<layer>"            [sample, expert]: how many tokens of a sequence an expert of the
+///                             layer got; more than `limit` stop the run
 ///   "validation_loss"         scalar, in `evaluate`, which has no others but
+///   "validation_load/<layer>" as load, and
 ///   "logits"                  [batch, sequence, vocabulary], in `evaluate` if the program was
 ///                             compiled to show them; written out only on request
 /// Every rank holds its piece by `layout`.
 struct Observation {
   std::string name;
   TensorLayout layout;
+  /// The greatest that an element may be, and what that was said to be a multiple of; both are 0
+  /// where there is no limit. What is beyond it stops the run at the next scalar that must be
+  /// finite, one of which follows in the section.
+  double limit = 0, mean = 0;
 };
 
 enum class Opcode : uint8_t { Kernel, Product, Collective, Observe };
@@ -236,7 +243,7 @@ struct Instruction {
 
 struct Program {
   /// Written first, compared by the loader.
-  static constexpr uint32_t kVersion = 5;
+  static constexpr uint32_t kVersion = 6;
 
   std::string modelName;
   /// The plan, as text, and its hash; equal on all ranks.

@@ -206,6 +206,24 @@ func.func @observe_other_piece(%x: tensor<4xf32>) {
 
 // -----
 
+func.func @observe_limit_of_nothing(%x: tensor<4xf32>) {
+  // observe_c3
+  // expected-error @+1 {{expected a limit and a mean above 0, of a value with a dimension}}
+  weft.observe "x", %x limit 0.0 mean 1.0 : tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @observe_limit_of_scalar(%x: tensor<f32>) {
+  // observe_c3
+  // expected-error @+1 {{expected a limit and a mean above 0, of a value with a dimension}}
+  weft.observe "x", %x limit 2.0 mean 1.0 : tensor<f32>
+  return
+}
+
+// -----
+
 func.func @observe_unpadded_is_all(%x: tensor<4xf32>) {
   // observe_c2
   // expected-error @+1 {{has the unpadded shape [4], expected one that is smaller than that of 'tensor<4xf32>'}}
@@ -239,3 +257,49 @@ weft.variable parameter @w ["ffn", "hidden"] unpadded [9, 4] : tensor<8x4xf32>
 // variable_c5
 // expected-error @+1 {{has the unpadded shape [0, 4], expected one that is smaller}}
 weft.variable parameter @w ["ffn", "hidden"] unpadded [0, 4] : tensor<8x4xf32>
+
+// -----
+
+func.func @constrain_dimensions(%x: tensor<4x8xf32>) {
+  // constrain_c1
+  // expected-error @+1 {{constrains 1 dimensions, expected the 2 of 'tensor<4x8xf32>'}}
+  %0 = weft.constrain %x [["dp"]] : tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @constrain_numbers(%x: tensor<4xf32>) {
+  // constrain_c1
+  // expected-error @+1 {{expected the names of axes, or unit, for each dimension, got [2 : i32]}}
+  %0 = weft.constrain %x [[2 : i32]] : tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @constrain_twice(%x: tensor<4x8xf32>) {
+  // constrain_c1
+  // expected-error @+1 {{axis "dp" occurs twice}}
+  %0 = weft.constrain %x [["dp"], ["dp"]] : tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @constrain_priority(%x: tensor<4xf32>) {
+  // constrain_c2
+  // expected-error @+1 {{expected a priority of at least 0, got -1}}
+  %0 = weft.constrain %x [["dp"]] priority -1 : tensor<4xf32>
+  return
+}
+
+// -----
+
+#cut = #weft.sharding<#weft.mesh<"tp"=2>, [{"tp"}, {}]>
+func.func @constrain_cut(%x: tensor<4x8xf32, #cut>) {
+  // constrain_c3
+  // expected-error @+1 {{has dimension 0 cut over ["tp"], expected []}}
+  %0 = weft.constrain %x [[], unit] : tensor<4x8xf32, #cut>
+  return
+}

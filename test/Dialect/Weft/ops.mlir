@@ -35,10 +35,21 @@ func.func @read_and_assign() {
   return
 }
 
+// CHECK-LABEL: @constrain
+func.func @constrain(%x: tensor<?x4x8xf32>) {
+  // CHECK: weft.constrain %{{.*}} {{\[\["dp"\], unit, \[\]\]}} : tensor<?x4x8xf32>
+  %0 = weft.constrain %x [["dp"], unit, []] priority 0 : tensor<?x4x8xf32>
+  // CHECK: weft.constrain %{{.*}} {{\[unit, \["tp", "cp"\], unit\]}} priority 3 : tensor<?x4x8xf32>
+  %1 = weft.constrain %x [unit, ["tp", "cp"], unit] priority 3 : tensor<?x4x8xf32>
+  return
+}
+
 // CHECK-LABEL: @observe
-func.func @observe(%x: tensor<f32>) {
+func.func @observe(%x: tensor<f32>, %loads: tensor<4x8xf32>) {
   // CHECK: weft.observe "loss", %{{.*}} : tensor<f32>
   weft.observe "loss", %x : tensor<f32>
+  // CHECK: weft.observe "load/layers.1", %{{.*}} limit 5.000000e+00 mean 4.000000e+00 : tensor<4x8xf32>
+  weft.observe "load/layers.1", %loads limit 5.0 mean 4.0 : tensor<4x8xf32>
   // CHECK: weft.observe "loss", %{{.*}} layout tensor<f32, #weft.sharding<#mesh, []>> : tensor<f32>
   weft.observe "loss", %x layout tensor<f32, #weft.sharding<#weft.mesh<"tp"=2>, []>>
       : tensor<f32>

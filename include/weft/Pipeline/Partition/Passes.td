@@ -46,7 +46,7 @@ def ReshardToCollectivesPass : Pass<"reshard-to-collectives", "::mlir::ModuleOp"
     became the steps that cost least together, of all-reduces, reduce-scatters, all-gathers,
     all-to-alls, permutes, slices and partial sums, as `weft/Planner/Reshard.h` finds them. They
     cost what `machine` is predicted to take for them, or, without one, the bytes that a rank
-    sends.
+    sends. Of a `weft.constrain` nothing is left: what it asks for has been done.
 
     ```mlir
     %1 = weft.reshard %0 : tensor<4x8xf64, …[{"dp"}, {} ], unreduced = sum{"tp"}> -> tensor<4x8xf64, …[{}, {"tp"} ]>
@@ -191,7 +191,7 @@ def VerifyPartitionPass : Pass<"verify-partition", "::mlir::ModuleOp"> {
   let summary = "checks what the phases after Partition rely on";
   let description = [{
     Reads only. After Partition no tensor but a variable's has an encoding, there is no
-    reshard and no op over the pieces of several ranks, and collectives reduce by a sum or a
+    reshard, no constraint and no op over the pieces of several ranks, and collectives reduce by a sum or a
     maximum.
 
     ```mlir

@@ -8,6 +8,7 @@
 #ifndef WEFT_PIPELINE_PLAN_PASSES_H
 #define WEFT_PIPELINE_PLAN_PASSES_H
 
+#include "weft/Description/Plan.h"
 #include "weft/Dialect/Weft/IR/AttributeNames.h"
 #include "weft/Dialect/Weft/IR/Weft.h"
 
@@ -17,6 +18,8 @@
 #include "mlir/Pass/PassManager.h"
 
 namespace weft {
+
+struct ValueQuestion;
 
 /// The mesh of the module that `op` is or stands in.
 /// REQUIRES: the phase Plan has begun.
@@ -38,18 +41,33 @@ struct SearchReport {
 #define GEN_PASS_REGISTRATION
 #include "weft/Pipeline/Plan/Passes.h.inc"
 
-/// As createSearchShardingsPass; says in `report`, which may be null, what it has come to.
+/// As createApplyPlanPass, where `plan` is not null with that instead of a text: entries then know
+/// where they were written.
+std::unique_ptr<mlir::Pass> createApplyPlanPass(const ApplyPlanPassOptions &options,
+                                                const desc::PlanSpec *plan);
+
+/// As createSearchShardingsPass; says in `report`, which may be null, what it has come to, and
+/// answers `question`, which may be null: see ExplainValue.h.
 std::unique_ptr<mlir::Pass> createSearchShardingsPass(const SearchShardingsPassOptions &options,
-                                                      SearchReport *report);
+                                                      SearchReport *report,
+                                                      ValueQuestion *question = nullptr);
 
 /// As createPricePlanPass; expects what `report` says then, where it is not null.
 std::unique_ptr<mlir::Pass> createPricePlanPass(const PricePlanPassOptions &options,
                                                 const SearchReport *report);
 
+/// What passes of Plan are given that is not text; null for nothing.
+struct PlanContext {
+  /// The plan, as createApplyPlanPass takes it.
+  const desc::PlanSpec *plan = nullptr;
+  SearchReport *report = nullptr;
+  ValueQuestion *question = nullptr;
+};
+
 /// The passes of the phase, in order.
 void buildPlanPipeline(mlir::OpPassManager &manager, const AccumulateMicroBatchesPassOptions &parts,
                        const ApplyPlanPassOptions &plan, const SearchShardingsPassOptions &search,
-                       SearchReport *report = nullptr);
+                       const PlanContext &context = {});
 
 } // namespace weft
 

@@ -125,7 +125,9 @@ def ApplyPlanPass : Pass<"apply-plan", "::mlir::ModuleOp"> {
     variables' dimensions that calls and other ops' factors join it with. An op that cannot be cut
     as the plan says is not pinned there. Where the plan speaks of terms, the pins of an op end in a
     dictionary of the axes over which its operands are pending. An optimizer state is cut as its parameter is, unless the
-    plan has a home for it.
+    plan has a home for it. Where entries of a plan cannot hold together, as one axis cannot cut two
+    dimensions of a variable, the stronger holds, and a warning shows both; of a variable, equally strong
+    ones are an error. (Of an op then the factor holds that results have.)
 
     ```mlir
     weft.variable parameter @w ["ffn", "hidden"] : tensor<8x4xf64>
@@ -148,6 +150,36 @@ def ApplyPlanPass : Pass<"apply-plan", "::mlir::ModuleOp"> {
     ListOption<"pins", "pins", "std::string",
                "pins such as dp=2, in place of a plan">,
     Option<"batch", "batch", "int64_t", "1", "samples in a micro-batch, all ranks together">,
+    Option<"origins", "origins", "bool", "false", "say beside pins which entries they come from">,
+  ];
+  let dependentDialects = ["::weft::WeftDialect"];
+}
+
+def ResolveConstraintsPass : Pass<"resolve-constraints", "::mlir::ModuleOp"> {
+  let summary = "makes pins of constraints, and sees to it that they agree";
+  let description = [{
+    Before: values may be constrained, see `weft.constrain`. After: a constraint has its dimensions as
+    `weft.pins`, and no two speak of one value differently. Values are one where a constraint, a call or a
+    return passes them on, and where the same variable is read. Of two constraints that do not
+    agree, that of the higher priority number is taken away, with a warning; equal ones are an error.
+    Both show where each comes from and where they meet. Fails where an axis is none of the mesh, or
+    does not divide.
+
+    A plan says how an op is cut, or how a variable lies between steps, and a constraint how a value
+    lies: they do not contradict each other, as a reshard can stand between.
+
+    ```mlir
+    %1 = weft.constrain %0 [["dp"], unit] : tensor<4x8xf64>
+    ```
+
+    becomes
+
+    ```mlir
+    %1 = weft.constrain %0 [["dp"], unit] {weft.pins = [["dp"], unit, {} ]} : tensor<4x8xf64>
+    ```
+  }];
+  let statistics = [
+    Statistic<"numDropped", "dropped", "constraints that a stronger one overrules">,
   ];
   let dependentDialects = ["::weft::WeftDialect"];
 }
@@ -184,6 +216,8 @@ def SearchShardingsPass : Pass<"search-shardings", "::mlir::ModuleOp"> {
   let options = [
     Option<"machine", "machine", "std::string", "",
            "the machine, as the text of a machine.proto message">,
+    Option<"why", "why", "bool", "false",
+           "say of ops, variables and arguments why they are sharded as they are, as `weft.why`">,
     Option<"problem", "problem", "std::string", "",
            "a file for the planning problem that is solved, see ProblemText.h">,
   ];

@@ -55,6 +55,9 @@ SmallVector<unsigned> ReorderOp::getPositionFactors() {
   return {getFactorRule().results[0][getDim()]};
 }
 
+/// An order is of a given number of positions.
+bool ReorderOp::mayBePadded(unsigned factor) { return factor != getPositionFactors()[0]; }
+
 void ReorderOp::setPosition(ValueRange offsets, ArrayRef<int64_t>) {
   getOffsetMutable().assign(offsets);
 }

@@ -95,7 +95,17 @@ LogicalResult AssignOp::verifySymbolUses(SymbolTableCollection &symbols) { // as
   return verifyVariable(*this, getVariableAttr(), getValue().getType(), symbols);
 }
 
+static bool isPositive(std::optional<APFloat> number) {
+  return number && number->isFinite() && !number->isNegative() && !number->isZero();
+}
+
 LogicalResult ObserveOp::verify() {
+  bool hasLimit = getLimit() || getMean();
+  auto value = cast<RankedTensorType>(getValue().getType());
+  if (hasLimit && (!isPositive(getLimit()) || !isPositive(getMean()) || value.getRank() == 0)) {
+    return emitOpError(
+        "expected a limit and a mean above 0, of a value with a dimension"); // observe_c3
+  }
   if (!getLayout()) { // observe_c2
     return verifyUnpadded(*this, getUnpadded(), cast<RankedTensorType>(getValue().getType()));
   }

@@ -23,6 +23,13 @@ inline constexpr llvm::StringLiteral kMeshAttrName = "weft.mesh";
 /// or unit where it says nothing. Absent where it says nothing of any.
 inline constexpr llvm::StringLiteral kPinsAttrName = "weft.pins";
 
+/// Beside pins, where that was asked for: for each of them who says so, a string, or unit.
+inline constexpr llvm::StringLiteral kPinnedByAttrName = "weft.pinned_by";
+
+/// Of an op, a variable or an argument of a function, where that was asked for: why it is sharded as
+/// it is, a string.
+inline constexpr llvm::StringLiteral kWhyAttrName = "weft.why";
+
 /// Of an all-reduce: mutate-collective is to break this one, and not one by its number.
 inline constexpr llvm::StringLiteral kMutatedAttrName = "weft.mutated";
 

@@ -306,7 +306,9 @@ def Weft_CrossEntropyGradOp : Weft_Op<"cross_entropy_grad", [Pure,
   let hasVerifier = 1;
 }
 
-def Weft_ReorderOp : Weft_Op<"reorder", [Pure, Weft_AdditivePositional]> {
+def Weft_ReorderOp : Weft_Op<"reorder", [Pure,
+    Weft_Shardable<["isAdditiveIn", "getPositionFactors", "setPosition", "getPosition", "mayBePadded",
+                    "getCost"]>]> {
   let summary = "positions stored in another order";
   let description = [{
     Along dimension `dim`, the input is stored by position, and the output in `order`; `inverse`

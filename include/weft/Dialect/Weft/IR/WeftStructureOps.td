@@ -99,17 +99,22 @@ def Weft_ObserveOp : Weft_Op<"observe"> {
       of it.
     - observe_c2: `unpadded` has one size for each dimension, from 1 to that of the whole, and
       differs from the shape of the whole.
+    - observe_c3: `limit` and `mean` are finite and above 0, and of what has a dimension.
 
     `unpadded` is the shape of what is looked at, where the value is padded: see pad-dimensions.
+    An element above `limit` stops the run; `mean` is what the limit was said to be a multiple of.
   }];
   let arguments = (ins StrAttr:$name, Weft_FloatTensor:$value, OptionalAttr<TypeAttr>:$layout,
-                       OptionalAttr<DenseI64ArrayAttr>:$unpadded);
+                       OptionalAttr<DenseI64ArrayAttr>:$unpadded, OptionalAttr<F64Attr>:$limit,
+                       OptionalAttr<F64Attr>:$mean);
   let assemblyFormat = [{
-    $name `,` $value (`layout` $layout^)? (`unpadded` $unpadded^)? attr-dict `:` type($value)
+    $name `,` $value (`layout` $layout^)? (`unpadded` $unpadded^)? (`limit` $limit^ `mean` $mean)?
+    attr-dict `:` type($value)
   }];
   let builders = [
     OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::Value":$value), [{
-      build($_builder, $_state, name, value, ::mlir::TypeAttr(), ::mlir::DenseI64ArrayAttr());
+      build($_builder, $_state, name, value, ::mlir::TypeAttr(), ::mlir::DenseI64ArrayAttr(),
+            ::mlir::FloatAttr(), ::mlir::FloatAttr());
     }]>,
   ];
   let hasVerifier = 1;
@@ -130,6 +135,34 @@ def Weft_CallOp : Weft_Op<"call", [DeclareOpInterfaceMethods<SymbolUserOpInterfa
   let assemblyFormat = [{
     $callee `(` $operands `)` `label` $label attr-dict `:` functional-type($operands, $outputs)
   }];
+}
+
+def Weft_ConstrainOp : Weft_Op<"constrain", [Pure, AllTypesMatch<["input", "output"]>,
+    Weft_Differentiable, Weft_Additive]> {
+  let summary = "a value that shall be cut in a certain way where it stands";
+  let description = [{
+    The same value. `dims` has for each dimension the axes that cut it, major to minor, or `unit`
+    where that is left open; nothing is pending. Its gradient is constrained alike. Of constraints
+    that do not agree on one value, that with the lower `priority` holds, from 0 on: see
+    resolve-constraints. What stands around it is chosen by cost, as if a plan had pinned it.
+    Partition takes it away, and nothing is left of it.
+
+    ```mlir
+    %1 = weft.constrain %0 [["dp"], unit, []] priority 1 : tensor<8x4x16xf32>
+    ```
+
+    **Constraints:**
+    - constrain_c1: `dims` has axes by name, or unit, for each dimension; no axis twice.
+    - constrain_c2: `priority` is not negative.
+    - constrain_c3: once the value has a sharding, its dimensions are cut as `dims` says.
+  }];
+  let arguments = (ins Weft_Tensor:$input, ArrayAttr:$dims,
+                       DefaultValuedAttr<I64Attr, "0">:$priority);
+  let results = (outs Weft_Tensor:$output);
+  let assemblyFormat = [{
+    $input $dims (`priority` $priority^)? attr-dict `:` type($output)
+  }];
+  let hasVerifier = 1;
 }
 
 def Weft_LaunchOp : Weft_Op<"launch", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {

@@ -1,0 +1,218 @@
+//===- SolveShardings.cpp - the choice of a sharding problem --------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "SolveShardings.h"
+
+#include "weft/Dialect/Weft/IR/Sharding.h"
+#include "weft/Pipeline/ReshardProblem.h"
+
+using namespace mlir;
+
+namespace weft {
+
+/// The same problem with one option for every op and variable, those of `choice`: that is what a
+/// plan says, and reshards follow.
+static planner::Problem settled(const ShardingProblem &shardings, const planner::Choice &choice) {
+  planner::Problem problem = shardings.problem;
+  std::vector<bool> isSettled(problem.nodes.size());
+  for (auto &[variable, end] : shardings.variables) {
+    isSettled[end->node] = true;
+  }
+  for (auto &[value, route] : shardings.routes) {
+    if (isa_and_nonnull<ShardableOpInterface>(value.getDefiningOp())) {
+      isSettled[route.from->node] = true;
+    }
+  }
+  for (size_t node = 0; node < choice.size(); ++node) {
+    std::vector<planner::Option> &options = problem.nodes[node].options;
+    if (isSettled[node]) {
+      options = {options[choice[node]]};
+    }
+  }
+  for (planner::Edge &edge : problem.edges) {
+    if (isSettled[edge.a]) {
+      edge.rows = {edge.rows[choice[edge.a]]};
+    }
+    if (isSettled[edge.b]) {
+      edge.columns = {edge.columns[choice[edge.b]]};
+    }
+  }
+  return problem;
+}
+
+/// As planner::solve, which need not know of nodes with one option: what these take is added to
+/// what their neighbors do.
+static planner::Solution solveOpen(const planner::Problem &problem) {
+  planner::Problem open;
+  open.tables = problem.tables;
+  open.bytesLimit = problem.bytesLimit;
+  std::vector<std::optional<uint32_t>> numbers;
+  double seconds = 0;
+  for (const planner::Node &node : problem.nodes) {
+    if (node.options.size() > 1) {
+      numbers.push_back(uint32_t(open.nodes.size()));
+      open.nodes.push_back(node);
+    } else {
+      numbers.push_back(std::nullopt);
+      seconds += node.options[0].seconds;
+      open.bytesLimit -= node.options[0].bytes;
+    }
+  }
+  open.bytesLimit = std::max(open.bytesLimit, 0.0);
+  for (const planner::Edge &edge : problem.edges) {
+    std::optional<uint32_t> a = numbers[edge.a], b = numbers[edge.b];
+    if (a && b) {
+      open.edges.push_back(edge);
+      open.edges.back().a = *a;
+      open.edges.back().b = *b;
+      continue;
+    }
+    for (uint32_t option = 0; a && option < edge.rows.size(); ++option) {
+      open.nodes[*a].options[option].seconds += problem.seconds(edge, option, 0);
+    }
+    for (uint32_t option = 0; b && option < edge.columns.size(); ++option) {
+      open.nodes[*b].options[option].seconds += problem.seconds(edge, 0, option);
+    }
+    seconds += a || b ? 0 : problem.seconds(edge, 0, 0);
+  }
+  planner::Solution solution;
+  if (!open.nodes.empty()) {
+    solution = planner::solve(open);
+  }
+  auto expand = [&](planner::Choice &choice) {
+    if (choice.empty() && !open.nodes.empty()) {
+      return;
+    }
+    planner::Choice whole;
+    for (std::optional<uint32_t> number : numbers) {
+      whole.push_back(number ? choice[*number] : 0);
+    }
+    choice = std::move(whole);
+  };
+  expand(solution.choice);
+  expand(solution.smallest);
+  solution.lowerBound += seconds;
+  return solution;
+}
+
+/// The choice that was found that fits, or else the smallest.
+static const planner::Choice &choiceOf(const planner::Solution &solution) {
+  return solution.found() ? solution.choice : solution.smallest;
+}
+
+/// Chooses again all that follows from how ops and variables are sharded, so that it is the same
+/// whether these were found or come from a plan.
+static void settle(const ShardingProblem &shardings, planner::Choice &choice) {
+  planner::Problem problem = settled(shardings, choice);
+  planner::Solution again = solveOpen(problem);
+  for (size_t node = 0; node < choice.size(); ++node) {
+    bool wasOpen =
+        problem.nodes[node].options.size() == shardings.problem.nodes[node].options.size();
+    if (wasOpen) {
+      choice[node] = choiceOf(again)[node];
+    }
+  }
+}
+
+ShardingChoice chooseShardings(const ShardingProblem &shardings) {
+  ShardingChoice found;
+  found.solution = solveOpen(shardings.problem);
+  found.choice = choiceOf(found.solution);
+  if (!found.choice.empty()) {
+    settle(shardings, found.choice);
+  }
+  return found;
+}
+
+/// The same problem without other options of `node`.
+static planner::Problem restricted(planner::Problem problem, uint32_t node,
+                                   ArrayRef<uint32_t> options) {
+  auto keep = [&](auto &list) {
+    std::remove_reference_t<decltype(list)> kept;
+    for (uint32_t option : options) {
+      kept.push_back(list[option]);
+    }
+    list = std::move(kept);
+  };
+  keep(problem.nodes[node].options);
+  for (planner::Edge &edge : problem.edges) {
+    if (edge.a == node) {
+      keep(edge.rows);
+    }
+    if (edge.b == node) {
+      keep(edge.columns);
+    }
+  }
+  return problem;
+}
+
+ShardingChoice chooseShardingsWith(const ShardingProblem &shardings, uint32_t node,
+                                   ArrayRef<uint32_t> options) {
+  ShardingChoice found;
+  found.solution = solveOpen(restricted(shardings.problem, node, options));
+  found.choice = choiceOf(found.solution);
+  if (!found.choice.empty()) {
+    found.choice[node] = options[found.choice[node]];
+    settle(shardings, found.choice);
+  }
+  return found;
+}
+
+namespace {
+
+/// What is spared for one value.
+class Sparing {
+public:
+  Sparing(ShardingProblem &shardings, const planner::Choice &choice, planner::Prices &prices)
+      : shardings(shardings), choice(choice), prices(prices) {}
+
+  double of(Value value, const ShardingEnd &from, const SharedUses &group) {
+    Type own = sharded(value, from), shared = group.shared ? sharded(value, *group.shared) : own;
+    llvm::SmallDenseSet<Type> done = {shared};
+    double spared = 0;
+    for (auto &[operand, end] : group.uses) {
+      Type wanted = sharded(value, *end);
+      bool isThere = !done.insert(wanted).second;
+      if (wanted != shared && (wanted == own || isThere)) {
+        spared += price(value, shared, wanted);
+      }
+    }
+    return spared;
+  }
+
+private:
+  Type sharded(Value value, const ShardingEnd &end) const {
+    return withSharding(cast<RankedTensorType>(value.getType()),
+                        shardings.shardingOf(value.getType(), end, choice));
+  }
+
+  double price(Value value, Type from, Type to) {
+    planner::ReshardProblem problem =
+        makeReshardProblem(cast<RankedTensorType>(from), getSharding(from), getSharding(to));
+    return shardings.timesOf(value.getParentBlock()->getParentOp()) *
+           planner::cheapestWay(problem, std::ref(prices)).cost;
+  }
+
+  ShardingProblem &shardings;
+  const planner::Choice &choice;
+  planner::Prices &prices;
+};
+
+} // namespace
+
+double sparedSeconds(ShardingProblem &shardings, const planner::Choice &choice,
+                     planner::Prices &prices) {
+  Sparing sparing(shardings, choice, prices);
+  double spared = 0;
+  for (auto &[value, route] : shardings.routes) {
+    spared += sparing.of(value, *route.from, route.early);
+    spared += sparing.of(value, *route.from, route.late);
+  }
+  return spared;
+}
+
+} // namespace weft
