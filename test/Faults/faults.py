@@ -393,6 +393,35 @@ def divergence(bench):
                else "expected a sentence on exit status 3")
 
 
+EXPERTS = MODEL + "experts { experts: 4 experts_per_token: 2 ffn: 8 first_layer: 1 }\n"
+# So fast that all tokens of some sequence are at one expert after a few steps; 7 of 8 have room.
+BOUNDED = RECIPE.replace("adamw {}", "sgd { momentum: 0.9 }").replace("1e-2", "1").replace(
+    "steps: 3", "steps: 60") + "routing { buffer_factor: 1.75 }\n"
+
+
+def buffers(bench):
+    """More tokens for an expert than its buffer holds, on one rank and on several."""
+    bench.write("experts.textproto", EXPERTS)
+    bench.write("bounded.textproto", BOUNDED)
+    bench.write("roomy.textproto", BOUNDED.replace("1.75", "2"))
+    message = (r"error: step (\d+): layers\.1: expert \d gets 8 tokens of a sequence, its buffer holds "
+               r"7, the mean is 4; the step changed nothing, compile with routing\.buffer_factor of at "
+               r"least 2")
+    bench.make(["compile", *bench.described("experts.textproto", "roomy.textproto"), "-o", "roomy"])
+    for pins in ("dp=1", "ep=2", "dp=2,ep=2", "ep=2,accumulation=2"):
+        bench.make(["compile", *bench.described("experts.textproto", "bounded.textproto"), "--pin", pins,
+                    "-o", "bounded"])
+        bench.write("out", "old")
+        bench.train(f"an expert's buffer that is too small, {pins}", message, "--quiet", "--save", "out",
+                    program="./bounded")
+        # The steps before it count, and a program with more room goes on from a checkpoint of them.
+        kept = bench.call(["./bounded", "--data", "text", "--quiet", "--steps", "3", "--save", "kept"])
+        more = bench.call(["./roomy", "--data", "text", "--quiet", "--steps", "12", "--load", "kept",
+                           "--save", "more"])
+        bench.tell(f"going on with more room after {pins}", None if kept and more and
+                   kept.returncode == more.returncode == 0 else "expected both runs to succeed")
+
+
 def outputs(bench):
     """Files that cannot be written."""
     (bench.place / "folder").mkdir()
@@ -463,7 +492,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(options.weft, Path(folder), options.case)
         for group in (descriptions, plans, command_lines, data_files, token_files, checkpoints,
-                      divergence, outputs, full_disk):
+                      divergence, buffers, outputs, full_disk):
             group(bench)
     print(f"{bench.passed} passed, {bench.failed} failed")
     return 1 if bench.failed or not bench.passed else 0

@@ -10,9 +10,8 @@
 // shardings of logical dimensions.
 //
 //   dp=N  data parallelism: axis "dp" of size N splits batch
-//   fsdp=N  data parallelism whose ranks do not have copies: axis "fsdp" splits batch beside dp,
-//   and
-//         zero, which is 3 then unless it is given, cuts over fsdp in the place of dp
+//   fsdp=N  data parallelism without copies: axis "fsdp" splits batch beside dp, and zero, which
+//         is 3 then unless it is given, cuts over fsdp in the place of dp
 //   ep=N  expert parallelism: axis "ep" splits experts, and batch beside dp
 //   tp=N  tensor parallelism: axis "tp" splits kv_heads, ffn and vocab
 //   cp=N  context parallelism: axis "cp" splits the sequence; cp=N:ring, cp=N:gather and
@@ -20,9 +19,9 @@
 //   sp=B  sequence parallelism: beside tp, norms and residuals are split by sequence over tp
 //         (true), or are whole but for dp and cp (false)
 //   accumulation=N  micro-batches, one after the other, whose gradients are added up
-//   zero=N  what lies cut by hidden over dp, or fsdp, and cp between steps: nothing (0), optimizer states
-//         (1, and 2, which also cuts gradients, as they are cut anyway), parameters too (3);
-//         variables are cut by nothing else but tp and ep
+//   zero=N  what lies cut by hidden over dp, or fsdp, and cp between steps: nothing (0),
+//         optimizer states (1, and 2, which also cuts gradients, as they are cut anyway), parameters
+//         too (3); variables are cut by nothing else but tp and ep
 //
 // What no pin decides is left to the search.
 //
@@ -47,8 +46,8 @@ namespace weft::desc {
 /// With `mesh`, as parseMesh takes it, the axes are those, what they cut is left to the search, and
 /// only `accumulation` may be pinned.
 ///
-/// Fails on what parseMesh does, an unknown name, a repeated pin, a value out of range, and a pin without the one that
-/// it needs; lists all of it. Whether a model can be split so is for validatePlan to say.
+/// Fails on what parseMesh does, an unknown name, a repeated pin, a value out of range, and a pin
+/// without the one that it needs; lists all of it. Whether a model can be split so is for validatePlan to say.
 ///
 /// Safe to call from any thread.
 Result<PlanSpec> applyPins(const std::vector<std::string> &pins, std::string_view mesh = {});
