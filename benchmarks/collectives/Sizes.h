@@ -24,7 +24,8 @@ namespace weft::bench {
 
 inline constexpr std::array<const char *, 4> kKinds = {"all-reduce", "reduce-scatter", "all-gather",
                                                        "all-to-all"};
-inline constexpr std::array<int64_t, 5> kSizes = {1 << 10, 1 << 14, 1 << 18, 1 << 22, 1 << 26};
+inline constexpr std::array<int64_t, 6> kSizes = {1 << 10, 1 << 14, 1 << 16,
+                                                  1 << 18, 1 << 22, 1 << 26};
 
 /// Elements of the operand of one rank.
 inline int64_t operandElements(size_t kind, int64_t bytes, int64_t ranks) {

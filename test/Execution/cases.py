@@ -57,7 +57,7 @@ FEW_HEADS_MESHES = ("tp=2", "tp=4", "tp=8", "dp=2,tp=4", "tp=4,sp=true", "cp=2:a
 
 # In micro-batches: of samples that dropout numbers, with sums that are pending, cut or whole.
 PART_MESHES = ("accumulation=4", "dp=2,accumulation=2", "tp=2,accumulation=2", "cp=2,accumulation=8",
-               "dp=2,tp=2,accumulation=4", "dp=2,zero=1,accumulation=2",
+               "dp=2,tp=2,accumulation=4", "cp=2:ring,accumulation=2", "dp=2,zero=1,accumulation=2",
                "dp=4,zero=2,accumulation=2", "dp=2,tp=2,sp=true,zero=3,accumulation=2")
 EXPERT_PART_MESHES = ("accumulation=2", "dp=2,accumulation=4", "ep=2,accumulation=2",
                       "dp=2,ep=2,zero=3,accumulation=2")

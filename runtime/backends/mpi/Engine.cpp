@@ -14,7 +14,6 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
-#include <sched.h>
 #include <thread>
 
 using namespace weft::rt;
@@ -31,6 +30,11 @@ struct Greeting {
   size_t elementsAt() const { return (sizeof(Greeting) + textBytes + 15) / 16 * 16; }
 };
 constexpr size_t kMostText = 1024;
+
+/// How long a rank looks for messages again and again; a look gives way to other threads. Asleep it
+/// would be late by more than a small collective takes, so that its partners fall asleep as well
+/// and all are late from then on.
+constexpr std::chrono::milliseconds kAwake(2);
 
 /// Where a piece is in a buffer, of which there may be none if it is empty.
 template <typename Char> Char *placeOf(Char *buffer, const Exchange::Piece &piece) {
@@ -63,20 +67,12 @@ int64_t clampCount(int64_t count, int64_t first, int64_t length) {
   return std::clamp<int64_t>(count - first, 0, length);
 }
 
-void pauseBriefly() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
-
 } // namespace
 
 Engine::Engine(const Library &library, uint64_t world, std::vector<Axis> mesh, int64_t rank,
-               Watch &watch, std::chrono::nanoseconds timeout, bool maySpin)
+               Watch &watch, std::chrono::nanoseconds timeout)
     : library(library), world(world), mesh(std::move(mesh)), self(rank), watch(watch),
-      timeout(timeout), maySpin(maySpin) {
+      timeout(timeout) {
   std::vector<uint32_t> allAxes(this->mesh.size());
   std::iota(allAxes.begin(), allAxes.end(), 0);
   size_t ranks = groupOf(rank, allAxes, this->mesh).size();
@@ -144,6 +140,8 @@ bool Engine::wait(Communicator::Handle handle) {
   nextAsk = std::chrono::milliseconds(100);
   hasReported = false;
   watch.enter(&operations[handle].text);
+  isAttended.store(true, std::memory_order_relaxed);
+  bool isMore = false;
   while (!watch.stopped()) {
     bool moved = false, isDone = false;
     Clock::duration idle = {};
@@ -151,6 +149,7 @@ bool Engine::wait(Communicator::Handle handle) {
       std::lock_guard lock(mutex);
       moved = advance();
       isDone = !isQueued(handle);
+      isMore = !queue.empty();
       idle = Clock::now() - std::max(begin, lastMove);
     }
     if (isDone) {
@@ -162,6 +161,10 @@ bool Engine::wait(Communicator::Handle handle) {
       waited += std::chrono::duration<double>(now - before).count();
     }
     before = Clock::now();
+  }
+  isAttended.store(false, std::memory_order_relaxed);
+  if (isMore) {
+    watch.wake(); // Who helps may have looked while there was no need.
   }
   watch.leave();
   return !watch.stopped();
@@ -176,11 +179,12 @@ void Engine::keepWaiting(Clock::duration idle) {
     nextAsk = idle + std::chrono::seconds(1);
     report(false);
   }
-  if (maySpin && idle < std::chrono::microseconds(50)) {
-    pauseBriefly();
-  } else if (idle < std::chrono::microseconds(100)) {
-    sched_yield();
-  } else {
+  pauseFor(idle);
+}
+
+/// Nothing has happened for `idle`.
+void Engine::pauseFor(Clock::duration idle) {
+  if (idle >= kAwake) {
     std::this_thread::sleep_for(std::min<Clock::duration>(idle / 8, std::chrono::milliseconds(1)));
   }
 }
@@ -215,6 +219,11 @@ void Engine::report(bool isTooLong) {
 }
 
 bool Engine::help() {
+  // The rank's thread is at it, and MPI may give way to others in the midst of a test, with the
+  // lock held.
+  if (isAttended.load(std::memory_order_relaxed)) {
+    return false;
+  }
   std::unique_lock lock(mutex, std::try_to_lock);
   if (!lock.owns_lock()) {
     return false; // Somebody is at it.
@@ -283,6 +292,7 @@ bool Engine::advance() {
 }
 
 bool Engine::isInline(const Operation &operation) const {
+  static_assert(sizeof(Greeting) + kMostText + 15 + size_t(kFewBytes) <= kGreetingBytes);
   const Exchange &exchange = operation.exchanges.front();
   return exchange.longest() * int64_t(sizeOf(operation.collective.type)) <= kFewBytes;
 }
@@ -528,11 +538,7 @@ bool Engine::transfer(const Operation &operation, int64_t partner, uint64_t requ
                    begunCounts[operation.group],
                    {partner}});
     }
-    if (idle < std::chrono::microseconds(100)) {
-      sched_yield();
-    } else {
-      std::this_thread::sleep_for(std::chrono::microseconds(100));
-    }
+    pauseFor(idle);
   }
 }
 

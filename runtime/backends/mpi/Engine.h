@@ -28,6 +28,7 @@
 #include "backends/mpi/Route.h"
 #include "backends/mpi/Watch.h"
 
+#include <atomic>
 #include <deque>
 #include <map>
 #include <memory>
@@ -56,7 +57,7 @@ public:
   static constexpr size_t kRoom = size_t(4) << 20;
 
   Engine(const Library &library, uint64_t world, std::vector<Axis> mesh, int64_t rank, Watch &watch,
-         std::chrono::nanoseconds timeout, bool maySpin);
+         std::chrono::nanoseconds timeout);
   /// Takes back what is under way.
   ~Engine();
 
@@ -68,7 +69,7 @@ public:
   double waitedSeconds() const { return waited; }
 
   /// Any thread: goes on with what has been issued, if nobody else does. Returns whether there is
-  /// still something to do.
+  /// still something to do for it; when there is again, `Watch::wake` is called.
   bool help();
 
   /// How many collectives of each group have begun. By the rank's thread, or after its end.
@@ -114,9 +115,10 @@ private:
   void report(bool isTooLong);
   bool transfer(const Operation &operation, int64_t partner, uint64_t request);
   bool transferAll(const Operation &operation, int64_t partner, char *bytes, size_t count);
-  void pauseFor(Clock::duration idle) const;
+  static void pauseFor(Clock::duration idle);
 
-  static constexpr size_t kGreetingBytes = 4096;
+  /// Room for the text of a collective and for kFewBytes of elements.
+  static constexpr size_t kGreetingBytes = 18432;
 
   const Library &library;
   const uint64_t world;
@@ -124,8 +126,9 @@ private:
   const int64_t self;
   Watch &watch;
   const std::chrono::nanoseconds timeout;
-  const bool maySpin;
   double waited = 0;
+  /// Whether the rank's thread waits, and so goes on with the queue itself.
+  std::atomic<bool> isAttended = false;
   Clock::duration nextAsk = {};
   bool hasReported = false;
 

@@ -49,7 +49,8 @@ struct Library {
   Result (*receive)(uint64_t group, void *bytes, size_t count, int64_t from, int32_t tag,
                     uint64_t *request);
   /// Which of `count` requests are done: their indices, and the bytes that came. A request that is
-  /// done becomes `idle` and is passed over from then on.
+  /// done becomes `idle` and is passed over from then on. Where none is, other threads are given
+  /// the core if they want it.
   Result (*test)(uint64_t *requests, size_t count, size_t *doneCount, size_t *done, size_t *bytes);
   /// Takes back a `receive` that nothing has come for.
   void (*cancel)(uint64_t *request);

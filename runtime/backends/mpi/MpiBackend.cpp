@@ -8,7 +8,6 @@
 #include "backends/mpi/MpiBackend.h"
 
 #include "backends/mpi/Engine.h"
-#include "core/Team.h"
 #include "core/Text.h"
 
 #include <algorithm>
@@ -86,9 +85,9 @@ private:
 /// What the rank's thread uses, which may outlive the run if it hangs.
 struct Part {
   Part(const Library &library, uint64_t group, const std::vector<Axis> &mesh, int64_t rank,
-       std::shared_ptr<Watch> watch, const MpiOptions &options, bool maySpin)
-      : watch(std::move(watch)),
-        engine(library, group, mesh, rank, *this->watch, options.timeout, maySpin) {}
+       std::shared_ptr<Watch> watch, const MpiOptions &options)
+      : watch(std::move(watch)), engine(library, group, mesh, rank, *this->watch, options.timeout) {
+  }
 
   const std::shared_ptr<Watch> watch;
   Engine engine;
@@ -149,9 +148,7 @@ public:
   bool agree(std::string &text, std::string &error) override { return watch->agree(text, error); }
 
   RunResult run(const std::function<void(Communicator &)> &body) override {
-    bool maySpin = onHost <= countProcessors();
-    auto part =
-        std::make_shared<Part>(world.library(), group, mesh, world.rank(), watch, options, maySpin);
+    auto part = std::make_shared<Part>(world.library(), group, mesh, world.rank(), watch, options);
     std::thread thread([part, body, rank = world.rank()] {
       MpiCommunicator communicator(part->engine, *part->watch, rank);
       body(communicator);

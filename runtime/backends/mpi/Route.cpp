@@ -80,7 +80,7 @@ using Pieces = std::vector<Exchange::Piece>;
 /// An all-reduce: of everything by everyone, or of slices, which are then exchanged.
 std::vector<Exchange> routeAllReduce(int64_t count, size_t bytes, int64_t members, int64_t me) {
   Strip dense(count, bytes);
-  if (count * int64_t(bytes) <= kFewBytes) {
+  if (count * int64_t(bytes) * (members - 1) <= kFewBytes) {
     Pieces all(size_t(members), {0, count});
     return {{dense, dense, all, all, true, false}};
   }

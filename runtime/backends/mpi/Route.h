@@ -10,7 +10,8 @@
 // they belong, or it reduces them, in group order, so that the bits are those of every
 // other backend.
 //
-//   all-reduce      of few bytes: everyone sends all to all and reduces all
+//   all-reduce      of few bytes: everyone sends all to all, at most kFewBytes in sum, and
+//                   reduces all
 //                   of more: member i gets slice i of all and reduces it (the first
 //                   exchange); then it sends the result to all (the second)
 //   reduce-scatter  member i gets its piece of all and reduces it
@@ -84,8 +85,8 @@ struct Exchange {
   int64_t longest() const;
 };
 
-/// Up to so many bytes go with the message by which members meet.
-inline constexpr int64_t kFewBytes = 2048;
+/// Pieces of up to so many bytes go with the message by which members meet.
+inline constexpr int64_t kFewBytes = 16384;
 
 /// The exchanges of member `me` of a group of `members`, at least two.
 std::vector<Exchange> routeOf(const Collective &collective, int64_t members, int64_t me);
