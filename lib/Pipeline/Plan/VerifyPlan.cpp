@@ -71,9 +71,8 @@ struct VerifyPlanPass : impl::VerifyPlanPassBase<VerifyPlanPass> {
 
 } // namespace
 
-void buildPlanPipeline(OpPassManager &manager, const AccumulateMicroBatchesPassOptions &parts,
-                       const ApplyPlanPassOptions &plan, const SearchShardingsPassOptions &search,
-                       SearchReport *report) {
+void buildApplyPlanPipeline(OpPassManager &manager, const AccumulateMicroBatchesPassOptions &parts,
+                            const ApplyPlanPassOptions &plan) {
   // First, while `?` still tells the batch from other dimensions: what follows sees one
   // micro-batch.
   manager.addPass(createAccumulateMicroBatchesPass(parts));
@@ -85,6 +84,12 @@ void buildPlanPipeline(OpPassManager &manager, const AccumulateMicroBatchesPassO
   manager.addPass(createPadDimensionsPass(pad));
   manager.addPass(createMaskPaddingPass());
   manager.addPass(createApplyPlanPass(plan));
+}
+
+void buildPlanPipeline(OpPassManager &manager, const AccumulateMicroBatchesPassOptions &parts,
+                       const ApplyPlanPassOptions &plan, const SearchShardingsPassOptions &search,
+                       SearchReport *report) {
+  buildApplyPlanPipeline(manager, parts, plan);
   // What the plan leaves open is decided by cost.
   manager.addPass(createSearchShardingsPass(search, report));
   manager.addPass(createVerifyPlanPass());

@@ -46,6 +46,12 @@ std::unique_ptr<mlir::Pass> createSearchShardingsPass(const SearchShardingsPassO
 std::unique_ptr<mlir::Pass> createPricePlanPass(const PricePlanPassOptions &options,
                                                 const SearchReport *report);
 
+/// The passes of the phase up to the search, in order: micro-batches, padding, and what the plan
+/// pins.
+void buildApplyPlanPipeline(mlir::OpPassManager &manager,
+                            const AccumulateMicroBatchesPassOptions &parts,
+                            const ApplyPlanPassOptions &plan);
+
 /// The passes of the phase, in order.
 void buildPlanPipeline(mlir::OpPassManager &manager, const AccumulateMicroBatchesPassOptions &parts,
                        const ApplyPlanPassOptions &plan, const SearchShardingsPassOptions &search,
