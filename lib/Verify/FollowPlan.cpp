@@ -60,6 +60,13 @@ private:
     return tensor ? withSharding(tensor, shardingOf(like)) : type;
   }
 
+  /// Whether a value of `type` can lie as one of type `of` does.
+  static bool isLike(Type type, Type of) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    auto like = dyn_cast<RankedTensorType>(of);
+    return bool(tensor) == bool(like) && (!tensor || tensor.getRank() == like.getRank());
+  }
+
   LogicalResult follow(VariableOp variable) {
     std::string name = names.toLarge(variable.getSymName());
     auto twin = planned.lookupSymbol<VariableOp>(name);
@@ -99,17 +106,25 @@ private:
     if (auto call = dyn_cast<CallOp>(op)) {
       return follow(call, cast<CallOp>(like));
     }
-    if (op->getNumResults() != like->getNumResults() ||
+    auto refuse = [&] { return op->emitError("is another op than in the plan"); };
+    // Of several parts of a sequence there are fewer here.
+    if (op->getNumResults() > like->getNumResults() ||
         (op->getNumOperands() > 0 && like->getNumOperands() == 0)) {
-      return op->emitError("is another op than in the plan");
+      return refuse();
     }
     for (auto [result, of] : llvm::zip(op->getResults(), like->getResults())) {
+      if (!isLike(result.getType(), of.getType())) {
+        return refuse();
+      }
       result.setType(sharded(result.getType(), of.getType()));
     }
     for (OpOperand &operand : op->getOpOperands()) {
       // A sum over all layers has fewer terms here, which are alike.
       unsigned number = std::min(operand.getOperandNumber(), like->getNumOperands() - 1);
       Value of = like->getOperand(number);
+      if (!isLike(operand.get().getType(), of.getType())) {
+        return refuse();
+      }
       if (isa<RankedTensorType>(operand.get().getType())) {
         bring(operand, of, of.getType());
       }

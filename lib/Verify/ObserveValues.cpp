@@ -9,6 +9,7 @@
 
 #include "Twins.h"
 
+#include "weft/Dialect/Weft/IR/PaddingMask.h"
 #include "weft/Dialect/Weft/IR/Sharding.h"
 #include "weft/Dialect/Weft/IR/Weft.h"
 #include "weft/Verify/CollectiveKinds.h"
@@ -21,7 +22,7 @@ namespace weft::verify {
 namespace {
 
 /// Puts the body of a layer in the place of its call. What is in it has the call's label in its
-/// name.
+/// name, and so have the calls in it.
 void inlineCall(CallOp call, func::FuncOp callee) {
   OpBuilder builder(call);
   IRMapping mapping;
@@ -31,6 +32,9 @@ void inlineCall(CallOp call, func::FuncOp callee) {
     StringRef place = placeOf(op.getLoc());
     std::string name = (call.getLabel() + (place.empty() ? "" : "/") + place).str();
     copy->setLoc(NameLoc::get(builder.getStringAttr(name)));
+    if (auto inner = dyn_cast<CallOp>(copy)) {
+      inner.setLabel((call.getLabel() + "/" + inner.getLabel()).str());
+    }
   }
   Operation *end = callee.getBody().front().getTerminator();
   for (auto [result, value] : llvm::zip(call.getResults(), end->getOperands())) {
@@ -58,7 +62,7 @@ public:
 
   std::vector<ObservedValue> run() {
     for (Operation &op : llvm::make_early_inc_range(step.getBody().front())) {
-      if (isMovement(&op)) {
+      if (keepsValue(&op)) {
         showMoved(&op);
       } else {
         show(&op);
@@ -68,6 +72,9 @@ public:
   }
 
 private:
+  /// Whether what `op` gives is what it takes, but for where it lies and for padding.
+  static bool keepsValue(Operation *op) { return isMovement(op) || isPaddingMask(op); }
+
   static std::string describe(Operation *op) {
     StringRef place = placeOf(op->getLoc());
     return (place + (place.empty() ? "(" : " (") + op->getName().stripDialect() + ")").str();
@@ -78,8 +85,9 @@ private:
     return type && isa<FloatType>(type.getElementType());
   }
 
+  /// What is not shown has no number: masks count elements, and split programs have more of them.
   void show(Operation *op) {
-    if (op->getNumResults() == 0) {
+    if (llvm::none_of(op->getResults(), isShown)) {
       return;
     }
     for (Value result : op->getResults()) {
@@ -102,10 +110,12 @@ private:
       return;
     }
     Operation *maker = root.getDefiningOp();
-    while (isMovement(maker)) {
+    while (keepsValue(maker)) {
       maker = maker->getOperand(0).getDefiningOp();
     }
-    std::string what = isa<ReshardOp>(op) ? "reshard" : collectiveKind(op);
+    std::string what = isa<ReshardOp>(op)  ? "reshard"
+                       : isPaddingMask(op) ? "mask"
+                                           : collectiveKind(op);
     observe(result, {original + ".moved" + std::to_string(moved++), original,
                      what + " of " + describe(maker)});
   }

@@ -21,9 +21,12 @@ using desc::AxisSpec;
 /// Layers of one kind in the small model.
 constexpr int64_t kLayersOfAKind = 2;
 
+/// Micro-batches, and parts of a sequence whose logits follow one another, in the small model.
+constexpr int64_t kParts = 2;
+
 /// Rates at which the loss of the small model goes by a tenth in kSteps steps, and which no weight
 /// is thrown far by.
-constexpr double kAdamWRate = 0.05, kSgdRate = 0.2;
+constexpr double kAdamWRate = 0.05, kMuonRate = 0.05, kSgdRate = 0.2;
 
 /// Weights of small layers have to be larger, that what each layer adds is no rounding.
 constexpr double kStandardDeviation = 0.08;
@@ -41,7 +44,7 @@ class Shrinker {
 public:
   Shrinker(const desc::ModelSpec &model, const desc::RecipeSpec &recipe, const desc::PlanSpec &plan)
       : model(model), recipe(recipe), small(withSmallMesh({model, recipe, plan, {}, {}, {}})),
-        sizes(plan.mesh, small.plan.mesh) {}
+        sizes(plan, small.plan) {}
 
   Shrunk run() {
     shrinkRecipe();
@@ -54,6 +57,7 @@ public:
       chooseSizes();
       shrinkRest();
     }
+    small.recipe.globalBatch = microBatch * small.plan.accumulation;
     return std::move(small);
   }
 
@@ -65,26 +69,38 @@ private:
     }
   }
 
-  /// A dimension to make smaller; one element is left as it is.
-  void addSize(const std::string &what, int64_t &field, int64_t least, int64_t multipleOf = 1,
-               bool halves = false) {
+  /// A dimension to make smaller, which `field` has the size of; one element is left as it is.
+  void addSize(const std::string &what, int64_t &field, LargeDimension dimension) {
+    dimension.size = field;
     if (field > 1) {
-      dimensions.push_back({what, &field, field, least, multipleOf, halves});
+      dimensions.push_back({what, &field, std::move(dimension), false});
+    }
+  }
+  /// The same of one that is a side of matrices by itself.
+  void addWidth(const std::string &what, int64_t &field, LargeDimension dimension) {
+    addSize(what, field, std::move(dimension));
+    if (field > 1) {
+      dimensions.back().isWidth = true;
     }
   }
 
-  struct Dimension {
+  struct Choice {
     std::string what;
     int64_t *field;
-    int64_t size, least, multipleOf;
-    bool halves;
+    LargeDimension dimension;
+    bool isWidth;
   };
 
   static Shrunk withSmallMesh(Shrunk small);
+  /// Of a size that is chosen, what has changed and what is not kept.
+  void tell(const std::string &what, const LargeDimension &dimension, int64_t chosen);
   void chooseLayers();
   void chooseSizes();
+  void chooseWidths(const std::vector<Choice *> &bySize);
   void addModelSizes();
+  void addHeadSizes();
   void shrinkRest();
+  void shrinkLengths();
   void shrinkExperts(desc::ExpertsSpec &experts);
   void shrinkBuffers();
   void shrinkRecipe();
@@ -95,8 +111,10 @@ private:
   Shrunk small;
   ShrunkSizes sizes;
   /// In the order of the descriptions.
-  std::vector<Dimension> dimensions;
-  int64_t group = 1;
+  std::vector<Choice> dimensions;
+  int64_t group = 1, microBatch = 1;
+  /// Of a head, the elements that are not rotated.
+  int64_t plain = 0;
 };
 
 /// The largest divisor of `size` below it; 2 for a prime.
@@ -152,57 +170,129 @@ void Shrinker::chooseLayers() {
 
 /// Those that have little room before those that have much, which can evade them.
 void Shrinker::chooseSizes() {
-  std::vector<Dimension *> bySize;
-  for (Dimension &dimension : dimensions) {
-    bySize.push_back(&dimension);
+  std::vector<Choice *> bySize;
+  for (Choice &choice : dimensions) {
+    bySize.push_back(&choice);
   }
-  std::sort(bySize.begin(), bySize.end(), [](const Dimension *a, const Dimension *b) {
-    return std::pair(a->size, a) < std::pair(b->size, b);
+  std::sort(bySize.begin(), bySize.end(), [](const Choice *a, const Choice *b) {
+    return std::pair(a->dimension.size, a) < std::pair(b->dimension.size, b);
   });
-  for (Dimension *dimension : bySize) {
-    *dimension->field =
-        sizes.choose(dimension->size, dimension->least, dimension->multipleOf, dimension->halves);
+  bool comparesWidths = std::holds_alternative<desc::MuonSpec>(recipe.optimizer);
+  for (Choice *choice : bySize) {
+    if (!comparesWidths || !choice->isWidth) {
+      *choice->field = sizes.choose(choice->dimension);
+    }
   }
-  for (const Dimension &dimension : dimensions) {
-    std::string before = text(dimension.size), after = text(*dimension.field);
-    if (before != after) {
-      small.changes.push_back({dimension.what, before, after});
+  if (comparesWidths) {
+    std::erase_if(bySize, [](const Choice *choice) { return !choice->isWidth; });
+    chooseWidths(bySize);
+  }
+  for (const Choice &choice : dimensions) {
+    tell(choice.what, choice.dimension, *choice.field);
+  }
+  dimensions.clear();
+}
+
+/// Muon multiplies a matrix from its shorter side: of two sides of matrices the same one stays the
+/// shorter, or both as long.
+void Shrinker::chooseWidths(const std::vector<Choice *> &bySize) {
+  int64_t kvHeads = small.model.kvHeads, heads = kvHeads * group;
+  std::vector<std::pair<int64_t, int64_t>> sides;
+  if (const auto &latent = small.model.latent) {
+    int64_t rotary = model.latent->rotarySize;
+    sides = {{rotary, latent->rotarySize},
+             {model.heads * (model.headSize - rotary), heads * plain},
+             {model.heads * model.headSize, heads * (plain + latent->rotarySize)},
+             {model.heads * model.latent->valueSize, heads * latent->valueSize}};
+  } else {
+    sides = {{model.kvHeads * model.headSize, kvHeads * small.model.headSize},
+             {model.heads * model.headSize, heads * small.model.headSize}};
+  }
+  for (Choice *choice : bySize) {
+    LargeDimension dimension = choice->dimension;
+    for (auto [before, after] : sides) {
+      if (before <= dimension.size) {
+        dimension.least = std::max(dimension.least, after + (before < dimension.size));
+      }
+      if (before >= dimension.size) {
+        dimension.most = std::min(dimension.most, after - (before > dimension.size));
+      }
     }
-    if (!sizes.dividesAlike(dimension.size, *dimension.field)) {
-      small.notKept.push_back(dimension.what + " " + before +
-                              " is not divided by products of axes that divide " + after);
-    }
+    *choice->field = sizes.choose(dimension);
+    sides.emplace_back(dimension.size, *choice->field);
+  }
+}
+
+void Shrinker::tell(const std::string &what, const LargeDimension &dimension, int64_t chosen) {
+  if (chosen != dimension.size) {
+    small.changes.push_back({what, text(dimension.size), text(chosen)});
+  }
+  std::string difference = sizes.difference(dimension, chosen);
+  if (!difference.empty()) {
+    small.notKept.push_back(what + " " + difference);
   }
 }
 
 void Shrinker::addModelSizes() {
   desc::ModelSpec &to = small.model;
   // Zigzag order has two chunks on each rank.
-  addSize("sequence_length", small.recipe.sequenceLength, 6, 1, /*halves=*/true);
-  addSize("hidden", to.hidden, 8);
-  addSize("kv_heads", to.kvHeads, 2);
+  addSize("sequence_length", small.recipe.sequenceLength,
+          {.name = "sequence",
+           .least = 6,
+           .halves = true,
+           .largeParts = recipe.lossChunks,
+           .smallParts = small.recipe.lossChunks});
+  addWidth("hidden", to.hidden, {.name = "hidden", .least = 8});
+  addSize("kv_heads", to.kvHeads, {.name = "kv_heads", .least = 2});
   group = model.group();
-  addSize("heads of a kv_head", group, 2);
-  // Rotations take pairs of elements.
-  addSize("head_size", to.headSize, 4, model.positions == desc::PositionKind::Rotary ? 2 : 1);
-  addSize("ffn", to.ffn, 6);
-  addSize("vocabulary", to.vocabulary, 24);
+  addSize("heads of a kv_head", group, {.name = "group", .least = 2});
+  addHeadSizes();
+  addWidth("ffn", to.ffn, {.name = "ffn", .least = 6});
+  addSize("vocabulary", to.vocabulary, {.name = "vocab", .least = 24});
   if (to.experts) {
     shrinkExperts(*to.experts);
   }
 }
 
+/// Rotations take pairs of elements: of a head, or with latent attention of a part of it.
+void Shrinker::addHeadSizes() {
+  if (!model.latent) {
+    int64_t pair = model.positions == desc::PositionKind::Rotary ? 2 : 1;
+    addSize("head_size", small.model.headSize, {.name = "head", .least = 4, .multipleOf = pair});
+    return;
+  }
+  desc::LatentSpec &latent = *small.model.latent;
+  plain = model.headSize - latent.rotarySize;
+  addSize("elements of a head that are not rotated", plain, {.name = "plain", .least = 3});
+  addSize("latent_attention.rotary_size", latent.rotarySize,
+          {.name = "rotary", .least = 2, .multipleOf = 2});
+  addSize("latent_attention.value_size", latent.valueSize, {.name = "value", .least = 3});
+  addWidth("latent_attention.key_value_rank", latent.keyValueRank, {.name = "latent", .least = 4});
+  addWidth("latent_attention.query_rank", latent.queryRank, {.name = "query_latent", .least = 4});
+}
+
 /// What follows from the sizes.
 void Shrinker::shrinkRest() {
   desc::ModelSpec &to = small.model;
-  int64_t sequence = small.recipe.sequenceLength;
   to.heads = to.kvHeads * group;
+  if (to.latent) {
+    to.headSize = plain + to.latent->rotarySize;
+    tell("head_size", {.name = "head", .size = model.headSize}, to.headSize);
+  }
+  shrinkLengths();
+  set("initialization.standard_deviation", to.initialization.standardDeviation, kStandardDeviation);
+}
+
+/// What is measured in tokens.
+void Shrinker::shrinkLengths() {
+  desc::ModelSpec &to = small.model;
+  int64_t sequence = small.recipe.sequenceLength;
   if (model.maximumLength > recipe.sequenceLength) {
-    dimensions.clear();
-    addSize("maximum_length", to.maximumLength, sequence + 1);
+    addSize("maximum_length", to.maximumLength, {.name = "positions", .least = sequence + 1});
     chooseSizes();
   } else if (model.maximumLength > 0) {
-    set("maximum_length", to.maximumLength, sequence);
+    to.maximumLength = sequence;
+    tell("maximum_length", {.name = "positions", .size = model.maximumLength}, sequence);
   }
   if (model.attentionWindow >= recipe.sequenceLength) {
     set("attention_window", to.attentionWindow, sequence);
@@ -211,7 +301,6 @@ void Shrinker::shrinkRest() {
         std::clamp<int64_t>(sequence * 2 / 3, 1, model.attentionWindow));
   }
   shrinkBuffers();
-  set("initialization.standard_deviation", to.initialization.standardDeviation, kStandardDeviation);
 }
 
 void Shrinker::shrinkExperts(desc::ExpertsSpec &experts) {
@@ -220,9 +309,12 @@ void Shrinker::shrinkExperts(desc::ExpertsSpec &experts) {
   set("experts.kept_groups", experts.keptGroups,
       keepsAll ? experts.groups : std::min(experts.keptGroups, experts.groups - 1));
   set("experts.experts_per_token", experts.perToken, std::min<int64_t>(experts.perToken, 2));
-  addSize("experts", experts.count, std::max<int64_t>(4, 2 * experts.groups), experts.groups);
-  addSize("experts.ffn", experts.ffn, 4);
-  addSize("experts.shared_ffn", experts.sharedFfn, 4);
+  addSize("experts", experts.count,
+          {.name = "experts",
+           .least = std::max<int64_t>(4, 2 * experts.groups),
+           .multipleOf = experts.groups});
+  addWidth("experts.ffn", experts.ffn, {.name = "ffn", .least = 4});
+  addWidth("experts.shared_ffn", experts.sharedFfn, {.name = "ffn", .least = 4});
 }
 
 /// Few tokens are spread less evenly than many: a small sequence has room in every buffer.
@@ -236,12 +328,13 @@ void Shrinker::shrinkBuffers() {
 
 void Shrinker::shrinkRecipe() {
   desc::RecipeSpec &to = small.recipe;
-  int64_t least = 2;
-  if (model.graph && model.graph->batchNormGroup > 0) {
-    least = std::max(least, model.graph->batchNormGroup);
-  }
-  addSize("batch", to.globalBatch, least,
-          model.graph ? std::max<int64_t>(model.graph->batchNormGroup, 1) : 1);
+  int64_t together = model.graph ? std::max<int64_t>(model.graph->batchNormGroup, 1) : 1;
+  int64_t &parts = small.plan.accumulation;
+  microBatch = recipe.globalBatch / parts;
+  addSize(parts > 1 ? "micro-batch" : "batch", microBatch,
+          {.name = "batch", .least = std::max<int64_t>(2, together), .multipleOf = together});
+  set("accumulation", parts, std::min(parts, kParts));
+  set("loss_chunks", to.lossChunks, std::min(to.lossChunks, kParts));
   if (recipe.precision != desc::Precision::F64) {
     small.changes.push_back({"precision", desc::nameOf(recipe.precision), "F64"});
     to.precision = desc::Precision::F64;
@@ -259,10 +352,15 @@ void Shrinker::shrinkRecipe() {
 
 void Shrinker::shrinkOptimizer() {
   desc::RecipeSpec &to = small.recipe;
-  auto *adamw = std::get_if<desc::AdamWSpec>(&to.optimizer);
-  set("schedule.peak_learning_rate", to.schedule.peakLearningRate, adamw ? kAdamWRate : kSgdRate);
+  auto *muon = std::get_if<desc::MuonSpec>(&to.optimizer);
+  auto *adamw = muon ? &muon->adamw : std::get_if<desc::AdamWSpec>(&to.optimizer);
+  set("schedule.peak_learning_rate", to.schedule.peakLearningRate,
+      muon    ? kMuonRate
+      : adamw ? kAdamWRate
+              : kSgdRate);
   if (adamw) {
-    set("adamw.epsilon", adamw->epsilon, std::max(adamw->epsilon, kLeastEpsilon));
+    set(muon ? "muon.epsilon" : "adamw.epsilon", adamw->epsilon,
+        std::max(adamw->epsilon, kLeastEpsilon));
   }
 }
 

@@ -15,65 +15,119 @@ namespace weft::verify {
 /// What is no larger need not be smaller.
 static constexpr int64_t kSmall = 64;
 
-ShrunkSizes::ShrunkSizes(const std::vector<desc::AxisSpec> &large,
-                         const std::vector<desc::AxisSpec> &small) {
+ShrunkSizes::ShrunkSizes(const desc::PlanSpec &large, const desc::PlanSpec &small)
+    : large(large), small(small) {
   products.insert({1, 1});
-  for (size_t i = 0; i < large.size(); ++i) {
-    std::set<std::pair<int64_t, int64_t>> more;
+  for (size_t i = 0; i < large.mesh.size(); ++i) {
+    std::set<Product> more;
     for (auto [before, after] : products) {
-      more.insert({before * large[i].size, after * small[i].size});
+      more.insert({before * large.mesh[i].size, after * small.mesh[i].size});
     }
     products.merge(more);
   }
 }
 
-bool ShrunkSizes::fits(int64_t size, int64_t chosen, bool exactly) const {
-  return std::all_of(products.begin(), products.end(), [&](auto product) {
-    bool divided = size % product.first == 0, divides = chosen % product.second == 0;
-    return divides == divided || (divides && !exactly);
+/// As pad-dimensions reads a plan: by any entry that names the dimension.
+ShrunkSizes::Cuts ShrunkSizes::cutsOf(const std::string &name) const {
+  Cuts cuts;
+  for (const auto *entries : {&large.shardings, &large.homes}) {
+    for (const desc::ShardingSpec &entry : *entries) {
+      // Keys are the sequence beside its queries.
+      if ((entry.dimension == "keys" ? "sequence" : entry.dimension) != name) {
+        continue;
+      }
+      Product pieces = {1, 1};
+      for (const std::string &axis : entry.axes) {
+        pieces.first *= large.axis(axis)->size;
+        pieces.second *= small.axis(axis)->size;
+      }
+      cuts.pieces.insert(pieces);
+      cuts.unit = {std::lcm(cuts.unit.first, pieces.first),
+                   std::lcm(cuts.unit.second, pieces.second)};
+    }
+  }
+  return cuts;
+}
+
+bool ShrunkSizes::dividesAlike(const LargeDimension &dimension, const Cuts &cuts, int64_t chosen,
+                               bool exactly) const {
+  auto alike = [&](int64_t before, int64_t after, int64_t of) {
+    return std::all_of(products.begin(), products.end(), [&](Product product) {
+      bool divided = before % (of * product.first) == 0;
+      bool divides = after % (of * product.second) == 0;
+      return divides == divided || (divides && !exactly);
+    });
+  };
+  int64_t before = cuts.padLarge(dimension.size), after = cuts.padSmall(chosen);
+  return alike(before, after, 1) && (!dimension.halves || alike(before, after, 2)) &&
+         alike(before / dimension.largeParts, after / dimension.smallParts, 1);
+}
+
+bool ShrunkSizes::isPaddedAlike(const LargeDimension &dimension, const Cuts &cuts, int64_t chosen,
+                                bool exactly) {
+  int64_t before = cuts.padLarge(dimension.size), after = cuts.padSmall(chosen);
+  if ((before == dimension.size) != (after == chosen)) {
+    return false;
+  }
+  // Whether some rank of `pieces` has nothing but padding.
+  auto hasEmpty = [](int64_t size, int64_t padded, int64_t pieces) {
+    return padded - size >= padded / pieces;
+  };
+  return std::all_of(cuts.pieces.begin(), cuts.pieces.end(), [&](Product pieces) {
+    bool had = hasEmpty(dimension.size, before, pieces.first);
+    bool has = hasEmpty(chosen, after, pieces.second);
+    return chosen >= pieces.second && (had == has || !exactly); // legal_r5
   });
 }
 
-bool ShrunkSizes::dividesAlike(int64_t size, int64_t chosen) const {
-  return fits(size, chosen, true);
-}
-
-int64_t ShrunkSizes::choose(int64_t size, int64_t least, int64_t multipleOf, bool halves) {
-  const Products before = products;
-  if (halves) {
-    for (auto [large, small] : before) {
-      products.insert({2 * large, 2 * small});
-    }
+std::string ShrunkSizes::difference(const LargeDimension &dimension, int64_t chosen) const {
+  const Cuts cuts = cutsOf(dimension.name);
+  std::string sizes = std::to_string(dimension.size) + " is ";
+  if (!isPaddedAlike(dimension, cuts, chosen, true)) {
+    return sizes + "padded in another way than " + std::to_string(chosen);
   }
-  int64_t chosen = chooseBy(size, least, multipleOf);
-  products = before;
-  return chosen;
+  return dividesAlike(dimension, cuts, chosen, true)
+             ? ""
+             : sizes + "not divided by products of axes that divide " + std::to_string(chosen);
 }
 
-int64_t ShrunkSizes::chooseBy(int64_t size, int64_t least, int64_t multipleOf) {
-  int64_t step = multipleOf, most = 1;
+int64_t ShrunkSizes::choose(const LargeDimension &dimension) {
+  const Cuts cuts = cutsOf(dimension.name);
+  int64_t padded = cuts.padLarge(dimension.size), most = 1;
   for (auto [before, after] : products) {
-    if (size % before == 0) {
-      step = std::lcm(step, after);
+    if (padded % before == 0) {
       most = std::max(most, after);
     }
   }
-  // Two elements on each rank, that one for another be a mistake that shows; at worst a small size
-  // that stays as it is, and at the very worst one that more axes divide than should.
-  int64_t chosen = find(size, std::max(least, 2 * most), step, true);
-  chosen = chosen > 0 ? chosen : find(size, least, step, true);
-  chosen = chosen > 0 || size <= kSmall ? chosen : find(size, least, step, false);
-  chosen = chosen > 0 ? chosen : size;
+  // Two elements on each rank, that one for another be a mistake that shows, of which padding may
+  // be one; at worst a small size that stays as it is, and at the very worst one that more axes
+  // divide than should.
+  int64_t least = dimension.least, two = padded == dimension.size ? 2 * most : most + 1;
+  int64_t chosen = find(dimension, cuts, std::max(least, two), true);
+  chosen = chosen > 0 ? chosen : find(dimension, cuts, least, true);
+  if (chosen == 0 && dimension.most < dimension.size) {
+    LargeDimension free = dimension;
+    free.most = dimension.size;
+    return choose(free);
+  }
+  bool mayStay = dimension.size <= kSmall && isPaddedAlike(dimension, cuts, dimension.size, false);
+  chosen = chosen > 0 || mayStay ? chosen : find(dimension, cuts, least, false);
+  chosen = chosen > 0 ? chosen : dimension.size;
   taken.insert(chosen);
   return chosen;
 }
 
-int64_t ShrunkSizes::find(int64_t size, int64_t least, int64_t step, bool exactly) const {
-  // Enough multiples to miss what must not divide, and what is taken.
-  constexpr int64_t tries = 64;
+int64_t ShrunkSizes::find(const LargeDimension &dimension, const Cuts &cuts, int64_t least,
+                          bool exactly) const {
+  // Enough to miss what must not divide, and what is taken.
+  constexpr int64_t tries = 1024;
+  int64_t step = std::lcm(dimension.multipleOf, dimension.smallParts);
   int64_t chosen = (least + step - 1) / step * step;
-  for (int64_t i = 0; i < tries && chosen < size; ++i, chosen += step) {
-    if (!taken.count(chosen) && fits(size, chosen, exactly)) {
+  int64_t most = std::min(dimension.most, dimension.size - 1);
+  bool mayBeTaken = dimension.least == dimension.most;
+  for (int64_t i = 0; i < tries && chosen <= most; ++i, chosen += step) {
+    if ((mayBeTaken || !taken.count(chosen)) && isPaddedAlike(dimension, cuts, chosen, exactly) &&
+        dividesAlike(dimension, cuts, chosen, exactly)) {
       return chosen;
     }
   }

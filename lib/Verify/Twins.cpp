@@ -8,7 +8,10 @@
 #include "Twins.h"
 
 #include "weft/Dialect/Weft/IR/MapBuilders.h"
+#include "weft/Dialect/Weft/IR/PaddingMask.h"
 #include "weft/Dialect/Weft/IR/Weft.h"
+
+#include <set>
 
 using namespace mlir;
 
@@ -104,11 +107,47 @@ StringRef nameBefore(Operation *op) {
   return "";
 }
 
+/// What a call is for, forward as backward: "head.0" of "head.0 backward".
+StringRef partOf(CallOp call) { return call.getLabel().split(' ').first; }
+
+/// What calls that use `value` are for, past what only moves or rounds it.
+void findCalls(Value value, std::set<StringRef> &parts) {
+  for (Operation *user : value.getUsers()) {
+    if (auto call = dyn_cast<CallOp>(user)) {
+      parts.insert(partOf(call));
+    } else if (isMovement(user) || isCast(user)) {
+      findCalls(user->getResult(0), parts);
+    }
+  }
+}
+
+/// Tells ops apart that are alike but for the part of each sequence that they are of: what the
+/// calls before and behind them are for, so far as that is one thing.
+std::string callsAround(Operation *op) {
+  std::set<StringRef> before, behind;
+  for (Value operand : op->getOperands()) {
+    if (auto call = dyn_cast_or_null<CallOp>(sourceOf(operand))) {
+      before.insert(partOf(call));
+    }
+  }
+  for (Value result : op->getResults()) {
+    findCalls(result, behind);
+  }
+  std::string text;
+  for (const std::set<StringRef> &parts : {before, behind}) {
+    text += "|" + (parts.size() == 1 ? parts.begin()->str() : "");
+  }
+  return text;
+}
+
+/// How much of what is around ops tells them apart.
+enum class Detail { Place, Operands, Calls };
+
 using Classes = std::map<std::string, SmallVector<Operation *>>;
 
 /// The ops on tensors of a function, alike in name and place, in order. With `names`, of the large
 /// model, whose layers take the numbers that they have in the small one.
-Classes classesOf(func::FuncOp function, const LayerNames *names, bool withOperands) {
+Classes classesOf(func::FuncOp function, const LayerNames *names, Detail detail) {
   Classes classes;
   auto add = [&](std::string &key, StringRef name) {
     std::optional<std::string> text = names ? names->toSmall(name) : name.str();
@@ -121,9 +160,10 @@ Classes classesOf(func::FuncOp function, const LayerNames *names, bool withOpera
          !isa<func::ReturnOp>(op))) {
       continue;
     }
-    std::string key = op.getName().getStringRef().str();
+    std::string key = isPaddingMask(&op) ? "mask" : op.getName().getStringRef().str();
     if (add(key, placeOf(op.getLoc())) && add(key, nameIn(&op)) &&
-        (!withOperands || add(key, nameBefore(&op)))) {
+        (detail == Detail::Place || add(key, nameBefore(&op))) &&
+        (detail != Detail::Calls || add(key, callsAround(&op)))) {
       classes[key].push_back(&op);
     }
   }
@@ -148,14 +188,17 @@ void pair(const Classes &small, const Classes &large, bool mayBeFewer, Twins &tw
 
 FailureOr<Twins> findTwins(func::FuncOp ofSmall, func::FuncOp ofLarge, const LayerNames &names) {
   Twins twins;
-  Classes small = classesOf(ofSmall, nullptr, false), large = classesOf(ofLarge, &names, false);
-  pair(small, large, false, twins);
-  // What is there once for each layer has its layer from what it works on.
-  Classes smallByOperand = classesOf(ofSmall, nullptr, true);
-  Classes largeByOperand = classesOf(ofLarge, &names, true);
-  pair(smallByOperand, largeByOperand, false, twins);
-  pair(smallByOperand, largeByOperand, true, twins);
-  for (const auto &[key, ops] : small) {
+  auto pairBy = [&](Detail detail, bool mayBeFewer) {
+    pair(classesOf(ofSmall, nullptr, detail), classesOf(ofLarge, &names, detail), mayBeFewer,
+         twins);
+  };
+  pairBy(Detail::Place, false);
+  // What is there once for each layer has its layer from what it works on, and what is there once
+  // for each part of a sequence its part from the call that it works for.
+  pairBy(Detail::Operands, false);
+  pairBy(Detail::Calls, false);
+  pairBy(Detail::Operands, true);
+  for (const auto &[key, ops] : classesOf(ofSmall, nullptr, Detail::Place)) {
     for (Operation *op : ops) {
       if (!twins.contains(op)) {
         return op->emitError("stands for no op of @") << ofLarge.getSymName();

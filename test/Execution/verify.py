@@ -11,10 +11,12 @@
     verify.py --weft bin/weft --full     all cases on all their meshes, all examples, and graphs
 
 Each must be verified, with every kind of collective, op by op as the original is split, within a minute.
-Prints a line for each, with its seconds, then "N passed, N failed"; fails if one failed or none ran.
+A run that is stopped must leave no files. Prints a line for each, with its seconds, then "N passed, N failed"; fails if one failed or none ran.
 """
 
 import argparse
+import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -34,11 +36,16 @@ EXAMPLES = {
     "llama-tiny": ("laptop", ["dp=2,tp=2", "dp=2,cp=2:ring,tp=2,sp=true,zero=3"]),
     "gpt2-tiny": ("laptop", ["dp=4,tp=2,zero=1", "cp=2:all-to-all,tp=2"]),
     "mixtral-tiny": ("laptop", ["dp=2,ep=2,tp=2", "dp=2,ep=2,zero=3", "ep=4"]),
+    "deepseek-tiny": ("laptop", ["dp=2,ep=2,tp=2", "ep=4,zero=0"]),
     "gpt2-124m": ("a100-8", ["dp=8,zero=2", "dp=4,cp=2:gather"]),
     "llama-160m": ("h100-8", ["dp=2,tp=4,sp=true", "dp=8,zero=3", "dp=2,cp=4:ring"]),
 }
 QUICK_EXAMPLES = ("mixtral-tiny",)
-QUICK_CASES = (("gpt2-adamw", "dp=2,cp=2:gather,tp=2,sp=true"), ("llama-sgd", "dp=2,tp=2"))
+QUICK_CASES = (("gpt2-adamw", "dp=2,cp=2:gather,tp=2,sp=true"), ("llama-sgd", "dp=2,tp=2"),
+               ("gpt2-adamw", "dp=2,cp=3:ring"),
+               ("gpt2-adamw", "dp=2,tp=2,sp=true,zero=3,accumulation=2"),
+               ("llama-muon", "dp=2,tp=2,zero=1"), ("llama-sgd-plain-tied-f64-chunks4", "cp=2:ring"),
+               ("deepseek-adamw", "ep=2,tp=2"))
 
 
 def work_of_examples(full):
@@ -105,6 +112,24 @@ def fault_of(weft, arguments):
     return None if "\nverified: " in done.stdout else "does not say that it is verified"
 
 
+def fault_of_stopping(weft, arguments, number, folder):
+    """Sends a signal to weft verify at work; a sentence if its folder stays, or None."""
+    folder.mkdir()
+    process = subprocess.Popen([str(part) for part in [weft, "verify", *arguments]],
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                               env={**os.environ, "TMPDIR": str(folder)})
+    deadline = time.monotonic() + SECONDS
+    while process.poll() is None and not any(folder.iterdir()):
+        time.sleep(0.01)
+    if process.poll() is not None:
+        return "it was done before it could be stopped"
+    process.send_signal(number)
+    process.wait()
+    while any(folder.iterdir()) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return f"leaves {[path.name for path in folder.iterdir()]}" if any(folder.iterdir()) else None
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -119,11 +144,17 @@ def main():
         work = [*work_of_examples(options.full), *work_of_cases(options.full, Path(temporary))]
         if options.full:
             work += work_of_graphs(weft, Path(temporary))
-        for name, arguments in work:
+        checks = [(name, lambda arguments=arguments: fault_of(weft, arguments))
+                  for name, arguments in work]
+        checks += [(f"stopped by {number.name}",
+                    lambda number=number: fault_of_stopping(weft, work[0][1], number,
+                                                            Path(temporary) / number.name))
+                   for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)]
+        for name, check in checks:
             if options.only not in name:
                 continue
             start = time.monotonic()
-            fault = fault_of(weft, arguments)
+            fault = check()
             seconds = time.monotonic() - start
             failed, passed = failed + bool(fault), passed + (not fault)
             print(f"{'FAIL' if fault else 'pass'} {name}: {seconds:.1f} s"

@@ -97,15 +97,9 @@ llvm::Error compileToModule(const CompileOptions &options, const Descriptions &d
 }
 
 llvm::Error run(const CompileOptions &options) {
-  if (llvm::Error error = checkCompileOptions(options)) {
-    return error;
-  }
-  if (options.ruleMutation) {
-    plant(*options.ruleMutation);
-  }
-  std::optional<Descriptions> descriptions = readDescriptions(options);
+  llvm::Expected<Descriptions> descriptions = openDescriptions(options, checkCompileOptions);
   if (!descriptions) {
-    return makeSilentError();
+    return descriptions.takeError();
   }
   return options.makesExecutable() ? compileToProgram(options, *descriptions)
                                    : compileToModule(options, *descriptions);

@@ -99,3 +99,18 @@ std::optional<Descriptions> weft::readDescriptions(const CompileOptions &options
   }
   return valid ? std::optional(std::move(descriptions)) : std::nullopt;
 }
+
+llvm::Expected<Descriptions> weft::openDescriptions(const CompileOptions &options,
+                                                    llvm::Error (*check)(const CompileOptions &)) {
+  if (llvm::Error error = check(options)) {
+    return error;
+  }
+  if (options.ruleMutation) {
+    plant(*options.ruleMutation);
+  }
+  std::optional<Descriptions> descriptions = readDescriptions(options);
+  if (!descriptions) {
+    return makeSilentError();
+  }
+  return std::move(*descriptions);
+}

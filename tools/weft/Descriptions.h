@@ -34,6 +34,11 @@ struct Descriptions {
 /// is wrong, all of it at once, to standard error; then there is no result.
 std::optional<Descriptions> readDescriptions(const CompileOptions &options);
 
+/// What a command begins with that may plant mistakes: checks the options by `check`, plants in the
+/// rules of ops what they ask for, and reads the descriptions.
+llvm::Expected<Descriptions> openDescriptions(const CompileOptions &options,
+                                              llvm::Error (*check)(const CompileOptions &));
+
 } // namespace weft
 
 #endif // WEFT_TOOLS_WEFT_DESCRIPTIONS_H

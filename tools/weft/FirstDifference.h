@@ -14,8 +14,8 @@ namespace weft {
 
 /// Compiles the programs of both requests again so that they show every value of a step, runs step
 /// `step` of them in `folder` on `data`, and names the first value that differs and what made it,
-/// in a sentence. Where none does it says so: then what is observed is right, and the mistake lies
-/// behind Partition.
+/// in a sentence. Padding is left out. Where none differs it says so: then what is observed is
+/// right, and the mistake lies behind Partition.
 llvm::Expected<std::string> firstDifference(SmallProgramRequest split, SmallProgramRequest single,
                                             int64_t step, const std::string &folder,
                                             const std::string &data);

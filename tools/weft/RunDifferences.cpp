@@ -56,8 +56,9 @@ void compareTensors(ClassDifference &found, const std::string &kind, const Tenso
     if (a == got.end() && b == expected.end()) {
       continue;
     }
-    double apart = a == got.end() || b == expected.end() ? std::numeric_limits<double>::infinity()
-                                                         : distance(a->second, b->second, scale);
+    double apart = a == got.end() || b == expected.end()
+                       ? std::numeric_limits<double>::infinity()
+                       : distance(a->second.values, b->second.values, scale);
     note(found, kind + name, step, apart);
   }
 }
@@ -67,7 +68,7 @@ void compareTensors(ClassDifference &found, const std::string &kind, const Tenso
 std::map<std::string, std::vector<std::string>>
 statesOf(const Tensors &tensors, const std::vector<std::string> &parameters) {
   std::map<std::string, std::vector<std::string>> states;
-  for (const auto &[name, values] : tensors) {
+  for (const auto &[name, tensor] : tensors) {
     if (!llvm::is_contained(parameters, name)) {
       states[llvm::StringRef(name).split('/').first.str()].push_back(name);
     }
@@ -81,7 +82,7 @@ double weft::normOf(const Tensors &tensors, const std::vector<std::string> &name
   double sum = 0;
   for (const std::string &name : names) {
     if (auto it = tensors.find(name); it != tensors.end()) {
-      for (double value : it->second) {
+      for (double value : it->second.values) {
         sum += value * value;
       }
     }

@@ -59,14 +59,17 @@ std::string takePlan(ModuleOp module, const SmallProgramRequest &request) {
   });
   OwningOpRef<ModuleOp> planned =
       parseSourceString<ModuleOp>(request.plan->text, module.getContext());
-  PassManager manager(module.getContext());
+  const verify::Shrunk &shrunk = *request.shrunk;
+  AccumulateMicroBatchesPassOptions parts;
+  parts.accumulation = shrunk.plan.accumulation;
+  parts.samples = shrunk.recipe.globalBatch;
   ApplyPlanPassOptions options;
-  options.plan = desc::printPlan(request.shrunk->plan);
-  options.batch = request.shrunk->recipe.globalBatch;
-  manager.addPass(createApplyPlanPass(options));
+  options.plan = desc::printPlan(shrunk.plan);
+  options.batch = shrunk.recipe.globalBatch / shrunk.plan.accumulation;
+  PassManager manager(module.getContext());
+  buildApplyPlanPipeline(manager, parts, options);
   if (!planned || failed(manager.run(module)) ||
-      failed(verify::followPlan(module, *planned, request.shrunk->layers)) ||
-      failed(mlir::verify(module))) {
+      failed(verify::followPlan(module, *planned, shrunk.layers)) || failed(mlir::verify(module))) {
     return reason.empty() ? "unknown reason" : reason;
   }
   return "";
@@ -121,7 +124,12 @@ public:
 
 private:
   static Descriptions describe(const SmallProgramRequest &request) {
-    desc::PlanSpec plan = request.plan ? request.shrunk->plan : desc::PlanSpec();
+    desc::PlanSpec plan;
+    if (request.plan) {
+      plan = request.shrunk->plan;
+    } else if (request.accumulates) {
+      plan.accumulation = request.shrunk->plan.accumulation;
+    }
     return {request.shrunk->model, request.original->graph, hostFor(plan.ranks()),
             request.shrunk->recipe, plan};
   }

@@ -41,6 +41,8 @@ struct SmallProgramRequest {
   const Descriptions *original = nullptr;
   /// Split as this is; null for one rank.
   const OriginalPlan *plan = nullptr;
+  /// Whether one rank takes the plan's micro-batches, and not the batch at once.
+  bool accumulates = false;
   /// A mistake to plant in the program of several ranks.
   std::optional<MutateCollectivePassOptions> mutation;
   /// Whether the program shows every value of a step.

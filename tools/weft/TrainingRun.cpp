@@ -38,9 +38,10 @@ llvm::Expected<Tensors> readTensors(const std::string &path) {
       return makeError("'" + path + "': expected tensor '" + name + "' to be of F64, got " +
                        tensor.dtype);
     }
-    std::vector<double> &values = tensors[name];
-    values.resize(tensor.data.size() / sizeof(double));
-    std::memcpy(values.data(), tensor.data.data(), tensor.data.size());
+    Tensor &read = tensors[name];
+    read.shape = tensor.shape;
+    read.values.resize(tensor.data.size() / sizeof(double));
+    std::memcpy(read.values.data(), tensor.data.data(), tensor.data.size());
   }
   return tensors;
 }

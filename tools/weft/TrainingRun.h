@@ -17,7 +17,13 @@
 
 namespace weft {
 
-using Tensors = std::map<std::string, std::vector<double>>;
+struct Tensor {
+  std::vector<int64_t> shape;
+  /// The last dimension's neighbours beside each other.
+  std::vector<double> values;
+};
+
+using Tensors = std::map<std::string, Tensor>;
 
 /// What a run wrote.
 struct TrainingRun {

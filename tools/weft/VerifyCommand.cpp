@@ -11,8 +11,8 @@
 #include "MadeUpData.h"
 #include "RunDifferences.h"
 #include "SmallPrograms.h"
+#include "TemporaryFolder.h"
 
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -23,27 +23,6 @@
 using namespace weft;
 
 namespace {
-
-/// A folder that is gone when this is.
-class WorkFolder {
-public:
-  llvm::Error create() {
-    if (std::error_code code = llvm::sys::fs::createUniqueDirectory("weft-verify", path)) {
-      return makeError("cannot make a temporary folder: " + code.message());
-    }
-    return llvm::Error::success();
-  }
-  ~WorkFolder() {
-    if (!path.empty()) {
-      llvm::sys::fs::remove_directories(path);
-    }
-  }
-  std::string file(llvm::StringRef name) const { return (path + "/" + name).str(); }
-  std::string getPath() const { return path.str().str(); }
-
-private:
-  llvm::SmallString<128> path;
-};
 
 /// What is being done and how long it took, a line each.
 class Watch {
@@ -94,7 +73,7 @@ public:
         shrunk(verify::shrink(*descriptions.model, descriptions.recipe, descriptions.plan)) {}
 
   llvm::Error run() {
-    if (llvm::Error error = folder.create()) {
+    if (llvm::Error error = folder.create("weft-verify")) {
       return error;
     }
     printShrunk(shrunk);
@@ -109,8 +88,14 @@ public:
     if (!isSame) {
       return reportFirst();
     }
-    llvm::outs() << "verified: " << shrunk.plan.ranks() << " ranks compute what one does"
-                 << (isWhole ? "" : ", but not all kinds of collectives are in it") << '\n';
+    int64_t ranks = shrunk.plan.ranks(), parts = shrunk.plan.accumulation;
+    llvm::outs() << "verified: " << ranks << (ranks > 1 ? " ranks compute" : " rank computes");
+    if (parts > 1) {
+      llvm::outs() << " in " << parts << " micro-batches what one does at once";
+    } else {
+      llvm::outs() << " what one does";
+    }
+    llvm::outs() << (isWhole ? "" : ", but not all kinds of collectives are in it") << '\n';
     return llvm::Error::success();
   }
 
@@ -215,8 +200,11 @@ private:
     llvm::outs() << "differs: " << first->first << " in step " << step << '\n';
     llvm::outs().flush();
     int64_t observed = step > 0 && first->name == "loss" ? step - 1 : step;
-    auto sentence = firstDifference(requestFor(true), requestFor(false), observed, folder.getPath(),
-                                    folder.file("data"));
+    SmallProgramRequest one = requestFor(false);
+    // Or there would be no values to compare those of a micro-batch with.
+    one.accumulates = shrunk.plan.accumulation > 1;
+    auto sentence =
+        firstDifference(requestFor(true), one, observed, folder.getPath(), folder.file("data"));
     if (!sentence) {
       return sentence.takeError();
     }
@@ -227,7 +215,7 @@ private:
   const CompileOptions &options;
   const Descriptions &descriptions;
   const verify::Shrunk shrunk;
-  WorkFolder folder;
+  TemporaryFolder folder;
   Watch watch;
   OriginalPlan plan;
   SmallProgram split, single;
@@ -235,19 +223,13 @@ private:
 };
 
 llvm::Error run(const CompileOptions &options) {
-  if (llvm::Error error = checkDescriptionOptions(options)) {
-    return error;
-  }
-  if (options.ruleMutation) {
-    plant(*options.ruleMutation);
-  }
-  std::optional<Descriptions> descriptions = readDescriptions(options);
+  llvm::Expected<Descriptions> descriptions = openDescriptions(options, checkDescriptionOptions);
   if (!descriptions) {
-    return makeSilentError();
+    return descriptions.takeError();
   }
-  if (descriptions->plan.mesh.empty()) {
-    return makeError("expected a plan of several ranks, by --plan, --pin or --mesh: one rank has "
-                     "nothing to be compared with");
+  if (descriptions->plan.mesh.empty() && descriptions->plan.accumulation == 1) {
+    return makeError("expected a plan of several ranks or micro-batches, by --plan, --pin or "
+                     "--mesh: one rank has nothing to be compared with");
   }
   return Verification(options, *descriptions).run();
 }

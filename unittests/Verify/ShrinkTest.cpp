@@ -10,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 using namespace weft;
@@ -161,6 +162,117 @@ TEST(ShrinkTest, TheRecipeKeepsWhatChangesThePlan) {
   EXPECT_EQ(std::get<desc::AdamWSpec>(small.recipe.optimizer).epsilon, 1e-8);
   ASSERT_EQ(small.notKept.size(), 1u);
   EXPECT_NE(small.notKept[0].find("rounding to bf16"), std::string::npos);
+}
+
+/// Elements with padding for `pieces`, and whether one of them has nothing else.
+std::pair<int64_t, bool> paddedOf(int64_t size, int64_t pieces) {
+  int64_t padded = (size + pieces - 1) / pieces * pieces;
+  return {padded, padded - size >= padded / pieces};
+}
+
+TEST(ShrinkTest, WhatIsPaddedStaysPadded) {
+  struct Case {
+    const char *pins;
+    int64_t batch;
+  };
+  for (auto [pins, batch] : {Case{"dp=3", 64},
+                             {"dp=5", 8},
+                             {"dp=3,tp=2", 64},
+                             {"dp=6", 20},
+                             {"dp=12", 100},
+                             {"dp=2,tp=3", 64}}) {
+    SCOPED_TRACE(pins);
+    desc::RecipeSpec recipe = recipeOf();
+    recipe.globalBatch = batch;
+    Shrunk small = shrink(modelOf(), recipe, planOf(pins));
+    int64_t dp = planOf(pins).axis("dp")->size, after = small.recipe.globalBatch;
+    auto [large, hadEmpty] = paddedOf(batch, dp);
+    auto [padded, hasEmpty] = paddedOf(after, dp);
+    EXPECT_LE(after, batch);
+    EXPECT_EQ(large == batch, padded == after) << after;
+    EXPECT_EQ(hadEmpty, hasEmpty) << after;
+    for (int64_t ways : waysOf(planOf(pins))) {
+      EXPECT_EQ(large % ways == 0, padded % ways == 0) << after << " " << ways;
+    }
+    EXPECT_TRUE(small.notKept.empty()) << small.notKept[0];
+  }
+}
+
+TEST(ShrinkTest, PaddedSequencesKeepTheHalvesOfTheirPieces) {
+  for (int64_t sequence : {16, 17, 1024}) { // Pieces of 6, 6 and 342.
+    desc::RecipeSpec recipe = recipeOf();
+    recipe.sequenceLength = sequence;
+    int64_t after = shrink(modelOf(), recipe, planOf("cp=3")).recipe.sequenceLength;
+    EXPECT_NE(after % 3, 0);
+    EXPECT_EQ(paddedOf(after, 3).first % 6, 0) << after;
+  }
+}
+
+TEST(ShrinkTest, PaddingThatASmallerAxisCannotHaveIsTold) {
+  // 17 ranks, some of which have nothing of 20 samples, become 2.
+  desc::RecipeSpec recipe = recipeOf();
+  recipe.globalBatch = 20;
+  Shrunk small = shrink(modelOf(), recipe, planOf("dp=17"));
+  EXPECT_EQ(small.recipe.globalBatch % 2, 1);
+  std::string told =
+      "batch 20 is padded in another way than " + std::to_string(small.recipe.globalBatch);
+  EXPECT_EQ(std::count(small.notKept.begin(), small.notKept.end(), told), 1);
+}
+
+TEST(ShrinkTest, TwoMicroBatchesAndTwoChunksOfManyStay) {
+  Shrunk small =
+      shrink(modelOf(), recipeOf("adamw {} loss_chunks: 16"), planOf("dp=2,cp=4,accumulation=8"));
+  EXPECT_EQ(small.plan.accumulation, 2);
+  EXPECT_EQ(small.recipe.globalBatch % (2 * 2), 0);
+  EXPECT_EQ(small.recipe.lossChunks, 2);
+  // Pieces of parts, and halves of pieces.
+  EXPECT_EQ(small.recipe.sequenceLength % (2 * 4), 0);
+  EXPECT_EQ(small.recipe.sequenceLength % 16, 0) << "the parts of 64 tokens divide by 8 as well";
+  EXPECT_TRUE(small.notKept.empty()) << small.notKept[0];
+  small = shrink(modelOf(), recipeOf(), planOf("dp=2,accumulation=2"));
+  EXPECT_EQ(small.plan.accumulation, 2);
+  EXPECT_EQ(small.recipe.lossChunks, 1);
+}
+
+TEST(ShrinkTest, LatentAttentionKeepsItsParts) {
+  desc::ModelSpec model = *desc::parseModel(
+      R"(version: 1 name: "m" layers: 12 hidden: 768 heads: 16 head_size: 192 ffn: 2048
+    norm: RMS_NORM activation: SWIGLU positions: ROTARY vocabulary: 50257
+    rotary { scaling: YARN factor: 40 original_maximum_length: 4096 score_scale: 1.3 }
+    latent_attention { key_value_rank: 512 query_rank: 1536 rotary_size: 64 value_size: 128 })");
+  Shrunk small = shrink(model, recipeOf(), planOf("dp=2,tp=4"));
+  const desc::LatentSpec &latent = *small.model.latent;
+  EXPECT_EQ(latent.rotarySize % 2, 0);
+  EXPECT_LT(latent.rotarySize, small.model.headSize);
+  EXPECT_EQ(small.model.heads, small.model.kvHeads);
+  std::set<int64_t> different = {latent.keyValueRank, latent.queryRank, latent.rotarySize,
+                                 latent.valueSize, small.model.headSize - latent.rotarySize};
+  EXPECT_EQ(different.size(), 5u);
+  for (int64_t size : different) {
+    EXPECT_LE(size, 128);
+    EXPECT_EQ(size % 4, 0) << "as they all do, by tp";
+  }
+  EXPECT_EQ(small.model.rotary, model.rotary);
+  EXPECT_TRUE(small.notKept.empty()) << small.notKept[0];
+}
+
+TEST(ShrinkTest, MuonsMatricesKeepTheirShorterSides) {
+  auto sign = [](int64_t a, int64_t b) { return (a > b) - (a < b); };
+  for (int64_t heads : {4, 12, 16}) {
+    for (int64_t ffn : {512, 768, 2048}) {
+      desc::ModelSpec model = modelOf();
+      model.kvHeads = heads / 2;
+      model.heads = heads;
+      model.ffn = ffn;
+      Shrunk small = shrink(model, recipeOf("muon {}"), planOf("dp=2"));
+      const desc::ModelSpec &to = small.model;
+      EXPECT_EQ(sign(model.heads * 64, 768), sign(to.heads * to.headSize, to.hidden));
+      EXPECT_EQ(sign(model.kvHeads * 64, 768), sign(to.kvHeads * to.headSize, to.hidden));
+      EXPECT_EQ(sign(ffn, 768), sign(to.ffn, to.hidden));
+      EXPECT_LE(to.hidden, 64);
+      EXPECT_EQ(std::get<desc::MuonSpec>(small.recipe.optimizer).iterations, 5);
+    }
+  }
 }
 
 TEST(ShrinkTest, OfAGraphOnlyTheBatchIsSmaller) {

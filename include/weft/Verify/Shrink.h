@@ -60,7 +60,11 @@ struct Shrunk {
 ///   dimensions the least size that some product of axes divides exactly where it divides the
 ///              original, of at least two elements on each rank, and no two dimensions alike; one
 ///              that was 1 stays 1. The sizes of a graph stand in its file: only its batch is
-///              smaller.
+///              smaller. With Muon, what is the shorter side of a matrix stays it.
+///   padding    a size that the plan cuts unevenly stays such a size, and ranks with nothing but
+///              padding stay if there were any
+///   parts      two micro-batches, and two parts of a sequence whose logits come in parts, if there
+///              were more
 ///   recipe     float64, kSteps steps, a learning rate that moves the loss; optimizer, clipping,
 ///              losses, dropout and routing are kept
 ///

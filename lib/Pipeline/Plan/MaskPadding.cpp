@@ -8,7 +8,7 @@
 #include "LayoutSpaces.h"
 #include "Padding.h"
 
-#include "weft/Dialect/Weft/IR/MapBuilders.h"
+#include "weft/Dialect/Weft/IR/PaddingMask.h"
 #include "weft/Pipeline/Plan/Passes.h"
 
 #include <limits>
@@ -104,24 +104,9 @@ private:
 void mask(Value value, Padding &padding, uint32_t dimension, MaskedDims &masked) {
   OpBuilder builder(value.getContext());
   builder.setInsertionPointAfterValue(value);
-  Location loc = value.getLoc();
-  auto type = cast<RankedTensorType>(value.getType());
   SmallVector<int64_t> dims = padding.dimsOf(value, dimension);
   for (int64_t dim : dims) {
-    auto numbers = RankedTensorType::get({type.getDimSize(dim)}, builder.getI32Type());
-    Value places = IotaOp::create(builder, loc, numbers, /*offset=*/Value{});
-    AffineMap whole = builder.getMultiDimIdentityMap(type.getRank());
-    AffineMap along = whole.getSubMap(unsigned(dim));
-    int64_t end = padding.endOf(dimension);
-    auto map = MapOp::create(
-        builder, loc, type, {value, places}, {whole, along},
-        [&](OpBuilder &inner, Location at, ValueRange in) {
-          Value last = arith::ConstantIntOp::create(inner, at, inner.getI32Type(), end);
-          Value isInside = arith::CmpIOp::create(inner, at, arith::CmpIPredicate::slt, in[1], last);
-          Value zero =
-              arith::ConstantOp::create(inner, at, inner.getFloatAttr(in[0].getType(), 0.0));
-          return SmallVector<Value>{arith::SelectOp::create(inner, at, isInside, in[0], zero)};
-        });
+    MapOp map = createPaddingMask(builder, value.getLoc(), value, dim, padding.endOf(dimension));
     value.replaceAllUsesExcept(map.getResult(0), map);
     value = map.getResult(0);
   }

@@ -71,9 +71,8 @@ struct VerifyPlanPass : impl::VerifyPlanPassBase<VerifyPlanPass> {
 
 } // namespace
 
-void buildPlanPipeline(OpPassManager &manager, const AccumulateMicroBatchesPassOptions &parts,
-                       const ApplyPlanPassOptions &plan, const SearchShardingsPassOptions &search,
-                       const PlanContext &context) {
+void buildApplyPlanPipeline(OpPassManager &manager, const AccumulateMicroBatchesPassOptions &parts,
+                            const ApplyPlanPassOptions &plan, const PlanContext &context) {
   // First, while `?` still tells the batch from other dimensions: what follows sees one
   // micro-batch.
   manager.addPass(createAccumulateMicroBatchesPass(parts));
@@ -85,6 +84,12 @@ void buildPlanPipeline(OpPassManager &manager, const AccumulateMicroBatchesPassO
   manager.addPass(createPadDimensionsPass(pad));
   manager.addPass(createMaskPaddingPass());
   manager.addPass(createApplyPlanPass(plan, context.plan));
+}
+
+void buildPlanPipeline(OpPassManager &manager, const AccumulateMicroBatchesPassOptions &parts,
+                       const ApplyPlanPassOptions &plan, const SearchShardingsPassOptions &search,
+                       const PlanContext &context) {
+  buildApplyPlanPipeline(manager, parts, plan, context);
   // What is said by hand of values in the module; a plan speaks of ops and variables.
   manager.addPass(createResolveConstraintsPass());
   // What the plan leaves open is decided by cost.

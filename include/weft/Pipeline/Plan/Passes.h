@@ -64,6 +64,12 @@ struct PlanContext {
   ValueQuestion *question = nullptr;
 };
 
+/// The passes of the phase up to the search, in order: micro-batches, padding, and what the plan
+/// pins.
+void buildApplyPlanPipeline(mlir::OpPassManager &manager,
+                            const AccumulateMicroBatchesPassOptions &parts,
+                            const ApplyPlanPassOptions &plan, const PlanContext &context = {});
+
 /// The passes of the phase, in order.
 void buildPlanPipeline(mlir::OpPassManager &manager, const AccumulateMicroBatchesPassOptions &parts,
                        const ApplyPlanPassOptions &plan, const SearchShardingsPassOptions &search,

@@ -114,7 +114,11 @@ LogicalResult DropoutOp::verify() {
 
 bool DropoutOp::setOrder(unsigned factor, ZigzagAttr order) {
   setOrderAttr(order);
-  setOrderedDim(factor);
+  if (order) {
+    setOrderedDim(factor);
+  } else {
+    removeOrderedDimAttr(); // Asked only whether it could be.
+  }
   return true;
 }
 
