@@ -44,6 +44,12 @@ NORMS = [
 ]
 
 
+CONSTRAINTS = [
+    Case("constrain", {"x": "batch=2 hidden=4"}, {"z": "batch=2 hidden=4"},
+         "%z = weft.constrain %x [unit, unit] : !z"),
+]
+
+
 def rotary(name, features, frequencies, how="", heads=""):
     """A rotation of three positions, by as many angles as there are frequencies."""
     shape = f"batch=2 s=3 {heads} head={features}"
@@ -267,4 +273,4 @@ func.func private @drop(%number: index, %x: !x, %seed: !counter, %step: !counter
 """),
 ]
 
-ALL = NORMS + ROTATIONS + LOOKUPS + ATTENTIONS + LOSSES + DROPOUTS + CALLS
+ALL = NORMS + CONSTRAINTS + ROTATIONS + LOOKUPS + ATTENTIONS + LOSSES + DROPOUTS + CALLS
