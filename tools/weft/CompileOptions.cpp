@@ -143,6 +143,24 @@ void weft::declarePlanOptions(CommandLine &line, CompileOptions &options) {
   line.addText("--plan", "FILE", "split as this plan says", options.plan);
 }
 
+void weft::declarePlanningOptions(CommandLine &line, CompileOptions &options) {
+  line.addText("--machine", "FILE", "the machine to plan for", options.machine);
+  line.addNumber("--nodes", "N", "as if the machine had N nodes (default: as its file says)", 1,
+                 65536, options.nodes);
+  line.addText("--recipe", "FILE",
+               "how the model is trained (default: AdamW with clipping, in bf16 where the\n"
+               "machine has it, else in float32)",
+               options.recipe);
+  line.addNumber("--seq-len", "N", "tokens of a sequence (default: as the recipe says)", 1, 1 << 24,
+                 options.sequenceLength);
+  line.addNumber("--global-batch", "N",
+                 "sequences or images of a step, over all ranks (default: as the recipe says)", 1,
+                 1 << 28, options.globalBatch);
+  declarePlanOptions(line, options);
+  line.addSwitch("-v", "print phases and their times, which a terminal gets anyway",
+                 options.verbose);
+}
+
 void weft::declareMutationOptions(CommandLine &line, CompileOptions &options) {
   line.add(mutationOption(options.mutation));
   line.add(ruleMutationOption(options.ruleMutation));
@@ -180,6 +198,13 @@ CommandLine weft::declareCompileOptions(CompileOptions &options) {
   return line;
 }
 
+static llvm::Error checkPlanOptions(const CompileOptions &options) {
+  if (!options.plan.empty() && !(options.pins.empty() && options.mesh.empty())) {
+    return makeError("expected --plan, or --mesh or --pin, got both");
+  }
+  return llvm::Error::success();
+}
+
 llvm::Error weft::checkDescriptionOptions(const CompileOptions &options) {
   if (options.machine.empty()) {
     return makeError("expected --machine FILE");
@@ -187,10 +212,17 @@ llvm::Error weft::checkDescriptionOptions(const CompileOptions &options) {
   if (options.recipe.empty()) {
     return makeError("expected --recipe FILE");
   }
-  if (!options.plan.empty() && !(options.pins.empty() && options.mesh.empty())) {
-    return makeError("expected --plan, or --mesh or --pin, got both");
+  return checkPlanOptions(options);
+}
+
+llvm::Error weft::checkPlanningOptions(const CompileOptions &options) {
+  if (options.machine.empty()) {
+    return makeError("expected --machine FILE");
   }
-  return llvm::Error::success();
+  if (options.recipe.empty() && options.globalBatch == 0) {
+    return makeError("expected --recipe FILE, or --global-batch N");
+  }
+  return checkPlanOptions(options);
 }
 
 llvm::Error weft::checkCompileOptions(const CompileOptions &options) {

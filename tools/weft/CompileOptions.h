@@ -72,6 +72,11 @@ void declareMutationOptions(CommandLine &line, CompileOptions &options);
 /// What no single one of these can see.
 llvm::Error checkDescriptionOptions(const CompileOptions &options);
 
+/// The options of commands that plan and make no program: all descriptions but the model, with what
+/// stands in for a recipe, how to split, and -v.
+void declarePlanningOptions(CommandLine &line, CompileOptions &options);
+llvm::Error checkPlanningOptions(const CompileOptions &options);
+
 /// Declares the options of `weft compile`, which go to `options`.
 CommandLine declareCompileOptions(CompileOptions &options);
 

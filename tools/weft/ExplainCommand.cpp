@@ -48,21 +48,9 @@ void declareKernelOptions(CommandLine &line, ExplainOptions &options) {
 void declareValueOptions(CommandLine &line, ExplainOptions &options) {
   CompileOptions &compile = options.compile;
   line.addText("--model", "FILE", "the model that VALUE belongs to", compile.input);
-  line.addText("--machine", "FILE", "the machine that it is split on", compile.machine);
-  line.addNumber("--nodes", "N", "as if the machine had N nodes (default: as its file says)", 1,
-                 65536, compile.nodes);
-  line.addText("--recipe", "FILE", "how the model is trained (default: as of 'weft plan')",
-               compile.recipe);
-  line.addNumber("--seq-len", "N", "tokens of a sequence (default: as the recipe says)", 1, 1 << 24,
-                 compile.sequenceLength);
-  line.addNumber("--global-batch", "N",
-                 "sequences or images of a step, over all ranks (default: as the recipe says)", 1,
-                 1 << 28, compile.globalBatch);
-  declarePlanOptions(line, compile);
+  declarePlanningOptions(line, compile);
   line.addNumber("--most", "N", "price at most so many other ways (default: 12)", 1, 1000000,
                  options.most);
-  line.addSwitch("-v", "print phases and their times, which a terminal gets anyway",
-                 compile.verbose);
 }
 
 CommandLine declare(ExplainOptions &options) {
@@ -106,16 +94,7 @@ llvm::Error checkValue(const CommandLine &line, const CompileOptions &options) {
           refuseOthers(line, "--model", {"--profile", "--steps", "--threads", "--json"})) {
     return error;
   }
-  if (options.machine.empty()) {
-    return makeError("expected --machine FILE");
-  }
-  if (options.recipe.empty() && options.globalBatch == 0) {
-    return makeError("expected --recipe FILE, or --global-batch N");
-  }
-  if (!options.plan.empty() + !options.pins.empty() + !options.mesh.empty() > 1) {
-    return makeError("expected one of --plan, --pin and --mesh, got several");
-  }
-  return llvm::Error::success();
+  return checkPlanningOptions(options);
 }
 
 llvm::Error explainValue(ExplainOptions &options) {

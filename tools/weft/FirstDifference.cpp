@@ -87,8 +87,8 @@ llvm::Expected<std::string> weft::firstDifference(SmallProgramRequest split,
     }
   }
   return "no value of step " + std::to_string(step) +
-         " differs where all are looked at: the mistake is in what Schedule and Lower make of "
-         "them" +
+         " differs where all are looked at: the mistake is in the order that balance-sequences "
+         "gives them, or in what Schedule and Lower make of them" +
          (single.accumulates ? ", or in adding up micro-batches, which one rank does there too"
                              : "");
 }

@@ -34,42 +34,11 @@ CommandLine declare(PlanOptions &options) {
                    "strategies lose to it.\nIf nothing that was found fits into memory, the exit "
                    "status is 1.");
   line.addPositional("MODEL", compile.input);
-  line.addText("--machine", "FILE", "the machine to plan for", compile.machine);
-  line.addNumber("--nodes", "N", "as if the machine had N nodes (default: as its file says)", 1,
-                 65536, compile.nodes);
-  line.addText("--recipe", "FILE",
-               "how the model is trained (default: AdamW with clipping, in bf16 where the\n"
-               "machine has it, else in float32)",
-               compile.recipe);
-  line.addNumber("--seq-len", "N", "tokens of a sequence (default: as the recipe says)", 1, 1 << 24,
-                 compile.sequenceLength);
-  line.addNumber("--global-batch", "N",
-                 "sequences or images of a step, over all ranks (default: as the recipe says)", 1,
-                 1 << 28, compile.globalBatch);
-  line.addText("--mesh", "AXES", "the ranks, as in dp=2,tp=4 (default: one rank)", compile.mesh);
-  line.addList("--pin", "NAME=VALUE",
-               "the ranks, split by a known strategy, as of 'weft compile' (may repeat)",
-               compile.pins);
-  line.addText("--plan", "FILE", "split as this plan says", compile.plan);
+  declarePlanningOptions(line, compile);
   line.addSwitch("--alone", "do not search for what known strategies take", options.alone);
   line.addText("--output", "FILE", "write the plan into FILE, for 'weft compile --plan'",
                compile.output);
-  line.addSwitch("-v", "print phases and their times, which a terminal gets anyway",
-                 compile.verbose);
   return line;
-}
-
-llvm::Error check(const CompileOptions &options) {
-  if (options.machine.empty()) {
-    return makeError("expected --machine FILE");
-  }
-  if (options.recipe.empty() && options.globalBatch == 0) {
-    return makeError("expected --recipe FILE, or --global-batch N");
-  }
-  if (!options.plan.empty() && !(options.pins.empty() && options.mesh.empty())) {
-    return makeError("expected --plan, or --mesh or --pin, got both");
-  }
-  return llvm::Error::success();
 }
 
 /// The same machine with the most memory that a description may have.
@@ -146,7 +115,7 @@ llvm::Error refuse(const PlanFacts &facts, const rt::Program &program,
 
 llvm::Error plan(PlanOptions &options) {
   CompileOptions &compile = options.compile;
-  if (llvm::Error error = check(compile)) {
+  if (llvm::Error error = checkPlanningOptions(compile)) {
     return error;
   }
   compile.command = "plan";

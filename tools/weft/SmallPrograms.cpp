@@ -148,7 +148,10 @@ private:
 
   llvm::Error finish(Compilation &compilation, SmallProgram &result) {
     ModuleOp module = compilation.getModule();
-    if (failed(toCollectives(module, descriptions.machine))) {
+    // What is looked at or broken by itself has to be there before Partition, and then sequences
+    // are left in their order: balance-sequences reorders no values that move already.
+    bool picksOut = options.mutation || request.observes;
+    if (picksOut && failed(toCollectives(module, descriptions.machine))) {
       return makeSilentError();
     }
     if (options.mutation) {
