@@ -12,6 +12,7 @@
 #include "core/CheckedMath.h"
 #include "core/Checkpoint.h"
 #include "core/Checkpoints.h"
+#include "core/ErrorOutput.h"
 #include "core/Executor.h"
 #include "core/NonFinite.h"
 #include "core/ObservedTensors.h"
@@ -470,7 +471,7 @@ bool Trainer::writeOutputs(RankState &state) {
 ExitCode Trainer::endAfter(const RunResult &result) {
   if (result.failure) {
     if (backend.speaks()) {
-      std::fprintf(stderr, "error: %s\n", result.failure->message.c_str());
+      printError(result.failure->message);
     }
     checkpoints.cleanUp();
     if (result.abandoned || !prefetcher.endsWithin(kGrace)) {
@@ -498,7 +499,7 @@ ExitCode Trainer::run() {
   std::string error;
   if (!prepare(error)) {
     if (backend.speaks()) {
-      std::fprintf(stderr, "error: %s\n", error.c_str());
+      printError(error);
     }
     return ExitCode::Error;
   }

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "core/ErrorOutput.h"
 #include "core/LossCurve.h"
 #include "core/MemoryReport.h"
 #include "core/Metrics.h"
@@ -16,6 +17,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <sys/ioctl.h>
+#include <thread>
+#include <unistd.h>
 
 using namespace weft::rt;
 using testing::HasSubstr;
@@ -280,6 +284,29 @@ TEST(Words, EditDistance) {
   EXPECT_EQ(editDistance("", "abc"), 3u);
   EXPECT_EQ(editDistance("steps", "stpes"), 2u);
   EXPECT_EQ(editDistance("kitten", "sitting"), 3u);
+}
+
+/// Who ends at once has been read before, as a launcher may not read any more after.
+TEST(ErrorOutput, WaitsForWhoReads) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  int kept = dup(STDERR_FILENO);
+  dup2(ends[1], STDERR_FILENO);
+  char text[64] = {};
+  std::thread reader([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    EXPECT_EQ(read(ends[0], text, sizeof text - 1), 13);
+  });
+  printError("a way");
+  int unread = -1;
+  ioctl(STDERR_FILENO, FIONREAD, &unread);
+  dup2(kept, STDERR_FILENO);
+  reader.join();
+  EXPECT_EQ(unread, 0);
+  EXPECT_STREQ(text, "error: a way\n");
+  for (int descriptor : {ends[0], ends[1], kept}) {
+    close(descriptor);
+  }
 }
 
 } // namespace
