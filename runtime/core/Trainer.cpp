@@ -371,14 +371,12 @@ void Trainer::findNotFinite(RankState &state) {
 
 void Trainer::reportNotFinite() const {
   if (ranks[0].validationBatch) {
-    std::fprintf(stderr, "error: validation step %lld: the loss is not finite\n",
-                 static_cast<long long>(books.currentStep()));
+    printError(concat("validation step ", books.currentStep(), ": the loss is not finite"));
     return;
   }
-  std::fprintf(stderr, "error: step %lld: %s; %s\n", static_cast<long long>(books.currentStep()),
-               books.notFiniteText().c_str(),
-               finding ? describe(program, *finding).c_str()
-                       : "when the step was run again, every value was finite");
+  printError(concat("step ", books.currentStep(), ": ", books.notFiniteText(), "; ",
+                    finding ? describe(program, *finding)
+                            : "when the step was run again, every value was finite"));
 }
 
 /// All ranks stand at the same place, and tell rank 0 what each has seen.
@@ -402,9 +400,9 @@ void Trainer::findOverflow(RankState &state) {
 }
 
 void Trainer::reportOverflow() const {
-  std::fprintf(stderr, "error: %sstep %lld: %s\n", ranks[0].validationBatch ? "validation " : "",
-               static_cast<long long>(books.currentStep()),
-               overflow ? describe(program, *overflow).c_str() : "an expert's buffer is too small");
+  printError(concat(ranks[0].validationBatch ? "validation " : "", "step ", books.currentStep(),
+                    ": ",
+                    overflow ? describe(program, *overflow) : "an expert's buffer is too small"));
 }
 
 /// What all ranks have measured, as a file and as a table for the user.

@@ -42,16 +42,6 @@ def plan_of(dimension):
             f"sharding {{dimension: '{dimension}' axes: 'a'}}")
 
 
-def dimensions_of(case):
-    """The dimensions that a plan may name, and that PIECES does not divide."""
-    sizes = {"batch": case.batch, "sequence": case.sequence}
-    for shape in case.parameters.values():
-        sizes |= dict(zip(*modules.dimensions(shape)))
-    known = ("batch", "sequence", "kv_heads", "group", "head", "ffn", "vocab", "hidden", "positions",
-             "experts")
-    return [name for name in known if sizes.get(name, 0) % PIECES]
-
-
 def gradients(tools, folder, plan, name):
     """All gradients of a step that follows `plan`."""
     (folder / f"{name}.plan").write_text(plan)
@@ -105,7 +95,7 @@ def main():
     with ThreadPoolExecutor(options.jobs) as pool:
         running = []
         for number, case in enumerate(assignment_cases.cases_for(SIZE)):
-            dimensions = dimensions_of(case)
+            dimensions = assignments.dimensions_of(case, PIECES)
             if options.case not in case.name or case.positive or not dimensions:
                 continue
             if not options.full:
