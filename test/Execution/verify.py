@@ -34,14 +34,18 @@ import graphs  # noqa: E402
 
 SECONDS = 60
 
-# Machines that have the precision and the ranks; meshes that the sizes of each example allow.
+# Machines that have the precision, as many nodes as the ranks need, and meshes that the sizes of each example
+# allow.
 EXAMPLES = {
-    "llama-tiny": ("laptop", ["dp=2,tp=2", "dp=2,cp=2:ring,tp=2,sp=true,zero=3"]),
-    "gpt2-tiny": ("laptop", ["dp=4,tp=2,zero=1", "cp=2:all-to-all,tp=2"]),
-    "mixtral-tiny": ("laptop", ["dp=2,ep=2,tp=2", "dp=2,ep=2,zero=3", "ep=4"]),
-    "deepseek-tiny": ("h100-8", ["dp=2,ep=2,tp=2", "ep=4,zero=0"]),
-    "gpt2-124m": ("a100-8", ["dp=8,zero=2", "dp=4,cp=2:gather"]),
-    "llama-160m": ("h100-8", ["dp=2,tp=4,sp=true", "dp=8,zero=3", "dp=2,cp=4:ring"]),
+    "llama-tiny": ("laptop", 1, ["dp=2,tp=2", "dp=2,cp=2:ring,tp=2,sp=true,zero=3"]),
+    "gpt2-tiny": ("laptop", 1, ["dp=4,tp=2,zero=1", "cp=2:all-to-all,tp=2"]),
+    "mixtral-tiny": ("laptop", 1, ["dp=2,ep=2,tp=2", "dp=2,ep=2,zero=3", "ep=4"]),
+    "deepseek-tiny": ("h100-8", 2, ["dp=2,ep=2,tp=2", "ep=4,zero=0", "dp=2,ep=4,tp=2,zero=3"]),
+    "gpt2-124m": ("a100-8", 2, ["dp=8,zero=2", "dp=4,cp=2:gather", "dp=4,tp=2,cp=2:ring,zero=3"]),
+    "llama-160m": ("h100-8", 1, ["dp=2,tp=4,sp=true", "dp=8,zero=3", "dp=2,cp=4:ring"]),
+    "llama3-8b": ("h100-8", 2, ["dp=2,cp=8:ring,zero=3", "dp=4,cp=2:ring,tp=2,sp=true,zero=3"]),
+    "llama3-70b": ("h100-8", 2, ["dp=2,tp=8,sp=true,zero=3"]),
+    "mixtral-8x7b": ("h100-8", 2, ["dp=2,ep=8,zero=1", "dp=2,ep=4,tp=2,zero=3"]),
 }
 QUICK_EXAMPLES = ("mixtral-tiny",)
 QUICK_CASES = (("gpt2-adamw", "dp=2,cp=2:gather,tp=2,sp=true"), ("llama-sgd", "dp=2,tp=2"),
@@ -53,13 +57,13 @@ QUICK_CASES = (("gpt2-adamw", "dp=2,cp=2:gather,tp=2,sp=true"), ("llama-sgd", "d
 
 def work_of_examples(full):
     """Yields (name, arguments)."""
-    for name, (machine, meshes) in EXAMPLES.items():
+    for name, (machine, nodes, meshes) in EXAMPLES.items():
         folder = ROOT / "examples" / name
         if full or name in QUICK_EXAMPLES:
             for mesh in meshes if full else meshes[:1]:
                 yield f"{name} {mesh}", [folder / "model.textproto", "--machine",
-                                         ROOT / f"machines/{machine}.textproto", "--recipe",
-                                         folder / "recipe.textproto", "--pin", mesh]
+                                         ROOT / f"machines/{machine}.textproto", "--nodes", nodes,
+                                         "--recipe", folder / "recipe.textproto", "--pin", mesh]
 
 
 def work_of_cases(full, folder):

@@ -95,10 +95,6 @@ static std::vector<std::string> wordsOf(const RunRequest &request, const std::st
                                     "--quiet",
                                     "--data",
                                     request.data,
-                                    "--validation-data",
-                                    request.data,
-                                    "--validation-steps",
-                                    "1",
                                     "--steps",
                                     std::to_string(request.endStep),
                                     "--metrics",
@@ -109,6 +105,9 @@ static std::vector<std::string> wordsOf(const RunRequest &request, const std::st
                                     gradients,
                                     "--gradients-step",
                                     std::to_string(request.endStep - 1)};
+  if (request.validates) {
+    words.insert(words.end(), {"--validation-data", request.data, "--validation-steps", "1"});
+  }
   if (request.readsTokens) {
     words.insert(words.end(), {"--data-format", "nanogpt"});
   }

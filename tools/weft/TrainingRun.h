@@ -33,7 +33,7 @@ struct TrainingRun {
   std::vector<double> losses, norms;
   /// Tokens that were dropped, step by step, layer by layer.
   std::vector<double> dropped;
-  /// The loss of a batch after the last step.
+  /// The loss of a batch after the last step, if that was asked for.
   std::vector<double> validation;
   /// What was observed in the last step: gradients, by the names of their parameters, and
   /// whatever else the program shows.
@@ -50,6 +50,8 @@ struct RunRequest {
   bool readsTokens = true;
   /// The steps from `firstStep` to before `endStep`. Of the last, gradients are read.
   int64_t firstStep = 0, endStep = 1;
+  /// Whether it looks at the loss of a batch after the last step.
+  bool validates = false;
   /// Parameters and states of the optimizer as they are before `firstStep`, which a run has
   /// written; empty for what the program begins with.
   std::string load;
