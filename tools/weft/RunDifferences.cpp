@@ -153,6 +153,12 @@ void RunComparison::compareResumed(const TrainingRun &unbroken, const TrainingRu
   compareSeries(Resumed, "validation loss", last, resumed.validation, unbroken.validation);
 }
 
+bool RunComparison::stepDiffers() const {
+  return llvm::any_of(found, [](const ClassDifference &difference) {
+    return difference.isOfStep && difference.differing > 0;
+  });
+}
+
 std::vector<ClassDifference> RunComparison::classes() const {
   std::vector<ClassDifference> present;
   llvm::copy_if(found, std::back_inserter(present),

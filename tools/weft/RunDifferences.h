@@ -58,6 +58,9 @@ public:
   /// first had then: what both did. It must be the same bit for bit.
   void compareResumed(const TrainingRun &unbroken, const TrainingRun &resumed);
 
+  /// Whether something differs that a step has made.
+  bool stepDiffers() const;
+
   /// By kinds that there are, in the order in which a step makes them, then those that no step
   /// does.
   std::vector<ClassDifference> classes() const;

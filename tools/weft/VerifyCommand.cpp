@@ -14,6 +14,7 @@
 #include "TemporaryFolder.h"
 #include "TrainingRun.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -167,8 +168,18 @@ private:
       parameters.push_back(parameter.name);
     }
     RunComparison comparison(parameters);
+    llvm::Error error = compareSteps(comparison);
+    if (!error && !comparison.stepDiffers()) {
+      error = compareResumed(comparison);
+    }
+    found = comparison.classes();
+    return error;
+  }
+
+  /// Up to the first step that differs: those behind it are not needed to find what does.
+  llvm::Error compareSteps(RunComparison &comparison) {
     std::vector<double> losses;
-    for (int64_t step = 0; step < verify::kSteps; ++step) {
+    for (int64_t step = 0; step < verify::kSteps && !comparison.stepDiffers(); ++step) {
       auto expected = runTraining(stepOf(single, step));
       if (!expected) {
         return expected.takeError();
@@ -181,12 +192,11 @@ private:
       losses.insert(losses.end(), expected->losses.begin(), expected->losses.end());
     }
     watch.lap("ran both, step by step");
-    if (llvm::Error error = compareResumed(comparison)) {
-      return error;
+    llvm::outs() << "loss of each step on one rank:";
+    for (double loss : losses) {
+      llvm::outs() << llvm::format(" %.4f", loss);
     }
-    found = comparison.classes();
-    llvm::outs() << llvm::format("loss on one rank from %.4f to %.4f\n", losses.front(),
-                                 losses.back());
+    llvm::outs() << '\n';
     return llvm::Error::success();
   }
 
@@ -238,21 +248,9 @@ private:
     return isSame;
   }
 
-  /// What a step does wrong by itself also goes wrong where steps follow one another, and in an
-  /// evaluation behind it.
-  const ClassDifference &earliest() const {
-    const ClassDifference *first = nullptr;
-    for (const ClassDifference &difference : found) {
-      bool isEarlier = !first || (difference.isOfStep && difference.step < first->step);
-      if (difference.differing > 0 && isEarlier) {
-        first = &difference;
-      }
-    }
-    return *first;
-  }
-
   llvm::Error reportFirst() {
-    const ClassDifference &first = earliest();
+    const ClassDifference &first = *llvm::find_if(
+        found, [](const ClassDifference &difference) { return difference.differing > 0; });
     llvm::outs() << "differs: " << first.first << " of step " << first.step << '\n';
     llvm::outs().flush();
     auto sentence = explain(first);

@@ -63,6 +63,7 @@ TEST(RunDifferences, RoundingOfOneStepIsNone) {
 TEST(RunDifferences, NamesTheFirstAndItsStep) {
   RunComparison comparison(parameters());
   for (int64_t step = 0; step < 4; ++step) {
+    EXPECT_EQ(comparison.stepDiffers(), step > 2);
     TrainingRun got = runOf(step, step + 1);
     if (step >= 2) { // As if a moment were not updated from there on.
       got.weights["adam_m/b"].values[0] *= 0.9;
@@ -115,6 +116,7 @@ TEST(RunDifferences, AResumedRunHasTheSameBits) {
   steps = find(other, "steps in one run");
   EXPECT_EQ(steps.differing, 1U);
   EXPECT_EQ(steps.first, "gradient norm");
+  EXPECT_FALSE(other.stepDiffers());
   EXPECT_EQ(steps.step, 2);
 }
 
