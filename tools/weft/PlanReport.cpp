@@ -100,8 +100,8 @@ void weft::printPlanReport(llvm::raw_ostream &os, const PlanFacts &facts,
   printHeader(os, facts, program, machine);
   printSpeed(os, program, descriptions.recipe);
   const SearchReport &search = facts.search;
-  os << "the search says " << secondsText(search.seconds) << ", nothing takes less than "
-     << secondsText(search.lowerBound)
+  os << "the search, each collective by itself, says " << secondsText(search.seconds)
+     << ", nothing takes less than " << secondsText(search.lowerBound)
      << llvm::format(" (gap %.2f %%, %zu decisions):\n",
                      100 * (search.seconds / std::max(search.lowerBound, 1e-12) - 1),
                      search.decisions);

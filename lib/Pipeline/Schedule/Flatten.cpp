@@ -180,14 +180,17 @@ void SectionWriter::writeOperands(const FlatOp &op, rt::Instruction &instruction
   }
 }
 
-/// A gradient is what is observed as one, and what collectives make it of.
+/// A gradient is what is observed as one, and what that is moved from.
 void SectionWriter::markGradients() {
   std::vector<bool> isGradient(section.values.size(), false);
   for (const FlatOp &op : llvm::reverse(section.ops)) {
     auto observe = dyn_cast<ObserveOp>(op.op);
-    bool gives = isCommunication(op.op) && isGradient[section.resultsOf(op)[0]];
+    auto isKnown = [&](uint32_t value) -> bool { return isGradient[value]; };
+    bool gives = tables.moves(op.op) && llvm::any_of(section.resultsOf(op), isKnown);
     if (gives || (observe && observe.getName().starts_with("gradient/"))) {
-      isGradient[section.operandsOf(op)[0]] = true;
+      for (uint32_t operand : section.operandsOf(op)) {
+        isGradient[operand] = !section.values[operand].type.isIndex();
+      }
     }
   }
   for (auto [number, buffer] : llvm::enumerate(bufferOf)) {

@@ -30,6 +30,14 @@ bool weft::isKernelWork(Operation *op) {
          !isProduct(op);
 }
 
+bool weft::isRearrangement(Operation *op) {
+  auto contract = dyn_cast<ContractOp>(op);
+  return isa<ConcatOp, SplitOp>(op) ||
+         (contract && contract.getInputs().size() == 1 &&
+          contract.getOutput().getType().getNumElements() ==
+              cast<RankedTensorType>(contract.getInputs().front().getType()).getNumElements());
+}
+
 void weft::eraseDeadOps(Block &block) {
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
     if (isOpTriviallyDead(&op)) {

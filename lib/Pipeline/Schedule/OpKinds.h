@@ -26,6 +26,9 @@ bool isProduct(mlir::Operation *op);
 /// Computes tensors by code that the compiler generates: becomes a kernel.
 bool isKernelWork(mlir::Operation *op);
 
+/// Only puts elements of its operands in other places: a kernel that copies.
+bool isRearrangement(mlir::Operation *op);
+
 /// Erases ops without effect whose results nobody uses.
 void eraseDeadOps(mlir::Block &block);
 void eraseDeadOps(mlir::func::FuncOp function);

@@ -9,7 +9,10 @@
 
 using namespace mlir;
 
-void weft::buildSchedulePipeline(OpPassManager &manager) {
+void weft::buildSchedulePipeline(OpPassManager &manager,
+                                 const BucketCollectivesPassOptions &buckets) {
+  // First: what it copies and puts in order is work like any other, and merges with it.
+  manager.addPass(createBucketCollectivesPass(buckets));
   // Makes products, before anybody asks what is one.
   manager.addNestedPass<func::FuncOp>(createConvolutionsToProductsPass());
   // Makes maps, before maps are merged.

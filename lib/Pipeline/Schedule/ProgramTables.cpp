@@ -11,6 +11,8 @@
 #include "weft/Dialect/Weft/IR/Sharding.h"
 #include "weft/Pipeline/Schedule/ProductForm.h"
 
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -92,6 +94,19 @@ StringRef findName(Location loc) {
     }
   }
   return "";
+}
+
+/// Of what was joined, the first names, and how many there are more; else one name.
+std::string findNames(Location loc) {
+  constexpr size_t kShown = 2;
+  auto bucket = dyn_cast<FusedLocWith<UnitAttr>>(loc);
+  llvm::SetVector<StringRef> names;
+  for (Location part : bucket ? bucket.getLocations() : ArrayRef(loc)) {
+    names.insert(findName(part));
+  }
+  size_t hidden = names.size() - std::min(names.size(), kShown);
+  std::string text = llvm::join(names.getArrayRef().take_front(kShown), ", ");
+  return hidden == 0 ? text : text + " and " + std::to_string(hidden) + " more";
 }
 
 } // namespace
@@ -277,8 +292,13 @@ std::string ProgramTables::describe(Operation *op) {
   if (auto launch = dyn_cast<LaunchOp>(op)) {
     kind = findWork(launch)->getName().stripDialect();
   }
-  StringRef name = findName(op->getLoc());
-  return (name + (name.empty() ? "(" : " (") + kind + ")").str();
+  std::string name = findNames(op->getLoc());
+  return name + (name.empty() ? "(" : " (") + kind.str() + ")";
+}
+
+bool ProgramTables::moves(Operation *op) const {
+  auto launch = dyn_cast<LaunchOp>(op);
+  return launch ? isRearrangement(findWork(launch)) : isCommunication(op);
 }
 
 uint32_t ProgramTables::findLabel(Operation *op, StringRef section, StringRef path) {

@@ -43,6 +43,9 @@ public:
   };
   mlir::FailureOr<Target> findTarget(mlir::Operation *op);
 
+  /// Whether what `op` gives is what it takes, elsewhere: a collective, or a kernel that copies.
+  bool moves(mlir::Operation *op) const;
+
   /// The label of a use of `op` on a path of calls (path 0 is the section called `section`).
   uint32_t findLabel(mlir::Operation *op, llvm::StringRef section, llvm::StringRef path);
 
@@ -56,7 +59,7 @@ private:
   /// The op that the kernel does, which is its last, since before it stands only arithmetic on
   /// numbers; the launch itself if there is none.
   mlir::Operation *findWork(LaunchOp op) const;
-  /// "attention.query (contract)" or "(contract)".
+  /// "attention.query (contract)" or "(contract)", of a bucket all its members, if they are few.
   std::string describe(mlir::Operation *op);
 
   rt::Program &program;

@@ -22,7 +22,8 @@ namespace weft {
 #include "weft/Pipeline/Schedule/Passes.h.inc"
 
 /// Appends the passes of the phase. After them, `flatten` gives the program.
-void buildSchedulePipeline(mlir::OpPassManager &manager);
+void buildSchedulePipeline(mlir::OpPassManager &manager,
+                           const BucketCollectivesPassOptions &buckets = {});
 
 } // namespace weft
 

@@ -10,6 +10,47 @@
 
 include "mlir/Pass/PassBase.td"
 
+def BucketCollectivesPass : Pass<"bucket-collectives", "::mlir::ModuleOp"> {
+  let summary = "joins collectives where one takes less than several";
+  let description = [{
+    Before: tensors are local. All-reduces, reduce-scatters and all-gathers of one kind, that is with
+    the same axes, reduction and float type, of which none needs another's result, can be one of all
+    their operands: elements are added in the same order of ranks. They become one where `machine`
+    is predicted to take less for that, copies in and out included, than for each by itself, and
+    where its memory has room for the copies; so large tensors stay alone. The one stands in the place
+    of the last, and each of the others must be able to wait for it: what is done in between with
+    their results reads nothing else and may wait too, as a cast or the next collective. After: no
+    run of such collectives is left that it would pay to join. Without a machine nothing changes.
+
+    ```mlir
+    %0 = weft.reduce_scatter sum %a dim 0 over ["dp"] of #mesh : tensor<8xf32> -> tensor<4xf32>
+    %1 = weft.reduce_scatter sum %b dim 0 over ["dp"] of #mesh : tensor<4x3xf32> -> tensor<2x3xf32>
+    ```
+
+    becomes, for two ranks,
+
+    ```mlir
+    %2 = weft.reshape %a [[0, 1]] : tensor<8xf32> -> tensor<2x4xf32>
+    %3 = weft.reshape %b [[0, 1]] : tensor<4x3xf32> -> tensor<12xf32>
+    %4 = weft.reshape %3 [[0, 1]] : tensor<12xf32> -> tensor<2x6xf32>
+    %5 = weft.concat %2, %4 dim 1 : tensor<2x4xf32>, tensor<2x6xf32> -> tensor<2x10xf32>
+    %6 = weft.reduce_scatter sum %5 dim 0 over ["dp"] of #mesh : tensor<2x10xf32> -> tensor<1x10xf32>
+    %7:2 = weft.split %6 dim 1 : tensor<1x10xf32> -> tensor<1x4xf32>, tensor<1x6xf32>
+    %0 = weft.reshape %7#0 [[0, 1]] : tensor<1x4xf32> -> tensor<4xf32>
+    %8 = weft.reshape %7#1 [[0, 1]] : tensor<1x6xf32> -> tensor<6xf32>
+    %1 = weft.reshape %8 [[0, 1]] : tensor<6xf32> -> tensor<2x3xf32>
+    ```
+  }];
+  let options = [
+    Option<"machine", "machine", "std::string", "",
+           "the machine, as the text of a machine.proto message">,
+  ];
+  let statistics = [
+    Statistic<"buckets", "buckets", "collectives that several became">,
+    Statistic<"joined", "joined", "collectives that became part of one">,
+  ];
+}
+
 def ConvolutionsToProductsPass : Pass<"convolutions-to-products", "::mlir::func::FuncOp"> {
   let summary = "makes products of float32 convolutions, for the library";
   let description = [{

@@ -1,0 +1,210 @@
+//===- BucketCollectives.cpp - small collectives joined -------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Bucket.h"
+#include "LiveBytes.h"
+#include "OpKinds.h"
+#include "weft/Pipeline/ReshardProblem.h"
+#include "weft/Pipeline/Schedule/Passes.h"
+
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+using namespace mlir;
+
+namespace weft {
+#define GEN_PASS_DEF_BUCKETCOLLECTIVESPASS
+#include "weft/Pipeline/Schedule/Passes.h.inc"
+
+namespace {
+
+/// Values that come from some collectives alone.
+class Reach {
+public:
+  void add(Operation *op) { values.insert(op->result_begin(), op->result_end()); }
+
+  bool isReadBy(Operation *op) const {
+    return llvm::any_of(op->getOperands(), [&](Value value) { return values.contains(value); });
+  }
+
+  /// Whether `op`, which reads some of the values, reads no other tensor, and can be as well where
+  /// all of them are there: only then does nothing but them wait.
+  bool mayFollow(Operation *op) const {
+    auto observe = dyn_cast<ObserveOp>(op);
+    bool hasPlace = observe ? cast<RankedTensorType>(observe.getValue().getType()).getRank() == 0
+                            : !isPure(op) || op->hasTrait<OpTrait::IsTerminator>();
+    return !hasPlace && llvm::all_of(op->getOperands(), [&](Value value) {
+      return values.contains(value) || !isa<RankedTensorType>(value.getType());
+    });
+  }
+
+private:
+  DenseSet<Value> values;
+};
+
+/// Collectives of one kind, none of which needs another's result; and between the first and the
+/// last nothing needs one of theirs but what can wait for the last.
+struct Run {
+  SmallVector<BucketMember> members;
+  Reach reach;
+};
+
+class Bucketing {
+public:
+  Bucketing(Block &block, MeshAttr mesh, planner::Prices &prices, const cost::Predictor &machine,
+            const LiveBytes &live)
+      : block(block), mesh(mesh), prices(prices), machine(machine), live(live) {}
+
+  /// Returns how many members each bucket has.
+  SmallVector<size_t> run() {
+    SmallVector<size_t> buckets;
+    while (size_t members = joinNext()) {
+      buckets.push_back(members);
+    }
+    return buckets;
+  }
+
+private:
+  /// Joins the first run that it pays for. What has waited for it may be a run then.
+  size_t joinNext() {
+    for (Run &run : findRuns()) {
+      SmallVector<BucketMember> members = choose(run.members);
+      if (!members.empty()) {
+        join(members);
+        return members.size();
+      }
+      for (const BucketMember &member : run.members) {
+        settled.insert(member.getOp());
+      }
+    }
+    return 0;
+  }
+
+  std::vector<Run> findRuns() {
+    std::vector<Run> runs;
+    std::map<BucketKind, size_t> open;
+    for (Operation &op : block) {
+      bool needsOne = false;
+      std::optional<BucketMember> member = BucketMember::get(&op, mesh);
+      for (auto at = open.begin(); at != open.end();) {
+        Reach &reach = runs[at->second].reach;
+        bool isRead = reach.isReadBy(&op), isOver = isRead && !reach.mayFollow(&op);
+        if (isRead && !isOver) {
+          reach.add(&op);
+          needsOne |= member && at->first == member->getKind();
+        }
+        at = isOver ? open.erase(at) : std::next(at);
+      }
+      if (!member || needsOne || settled.contains(&op)) {
+        continue;
+      }
+      auto [run, isNew] = open.try_emplace(member->getKind(), runs.size());
+      if (isNew) {
+        runs.emplace_back();
+      }
+      runs[run->second].members.push_back(*member);
+      runs[run->second].reach.add(&op);
+    }
+    llvm::erase_if(runs, [](const Run &run) { return run.members.size() < 2; });
+    return runs;
+  }
+
+  /// Of `members` those that take least together, the others by themselves, in memory that is
+  /// there; none if that is none. The smallest have most to gain.
+  SmallVector<BucketMember> choose(ArrayRef<BucketMember> members) {
+    SmallVector<size_t> order = llvm::to_vector(llvm::seq<size_t>(0, members.size()));
+    llvm::sort(order, [&](size_t a, size_t b) {
+      return std::pair(members[a].operandBytes(), a) < std::pair(members[b].operandBytes(), b);
+    });
+    double alone = 0, least = 0;
+    SmallVector<BucketMember> bucket;
+    size_t count = 0;
+    for (auto [position, number] : llvm::enumerate(order)) {
+      bucket.push_back(members[number]);
+      alone += priceAlone(members[number], mesh, prices);
+      double gain = alone - priceBucket(bucket, mesh, prices, machine);
+      if (position > 0 && gain > least && fits(bucket)) {
+        least = gain;
+        count = position + 1;
+      }
+    }
+    order.truncate(count);
+    llvm::sort(order); // As they stand.
+    return llvm::map_to_vector(order, [&](size_t number) { return members[number]; });
+  }
+
+  /// Whether operands and results and the bucket's can be there at once, beside all else that is.
+  bool fits(ArrayRef<BucketMember> members) const {
+    double most = 0, bytes = 0;
+    for (const BucketMember &member : members) {
+      most = std::max(most, live.at(member.getOp()));
+      bytes += 2 * (member.operandBytes() + member.resultBytes()) + member.permutedBytes();
+    }
+    return most + bytes <= machine.memoryBytes();
+  }
+
+  void join(ArrayRef<BucketMember> members) {
+    Operation *last = members.back().getOp();
+    Reach reach;
+    auto next = members.begin();
+    SmallVector<Operation *> followers;
+    for (Operation *op = members.front().getOp(); op != last; op = op->getNextNode()) {
+      if (op == next->getOp()) {
+        ++next;
+      } else if (reach.isReadBy(op)) {
+        followers.push_back(op);
+      } else {
+        continue;
+      }
+      reach.add(op);
+    }
+    OpBuilder builder(last);
+    settled.insert(buildBucket(builder, members));
+    for (Operation *follower : followers) {
+      follower->moveBefore(last);
+    }
+    for (const BucketMember &member : members) {
+      member.getOp()->erase();
+    }
+  }
+
+  Block &block;
+  const MeshAttr mesh;
+  planner::Prices &prices;
+  const cost::Predictor &machine;
+  const LiveBytes &live;
+  /// Buckets, and what is no part of one.
+  DenseSet<Operation *> settled;
+};
+
+struct BucketCollectivesPass : impl::BucketCollectivesPassBase<BucketCollectivesPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    auto predictor = makePredictor(module, getArgument(), machine);
+    if (failed(predictor)) {
+      return signalPassFailure();
+    }
+    auto mesh = module->getAttrOfType<MeshAttr>(kMeshAttrName);
+    if (!mesh || !*predictor) {
+      return; // Nothing to communicate, or nothing to weigh it by.
+    }
+    planner::Prices prices(mesh.getSizes(), predictor->get());
+    LiveBytes live(module);
+    for (auto function : module.getOps<func::FuncOp>()) {
+      for (Block &block : function.getBody()) {
+        for (size_t members : Bucketing(block, mesh, prices, **predictor, live).run()) {
+          ++buckets;
+          joined += members;
+        }
+      }
+    }
+  }
+};
+
+} // namespace
+} // namespace weft
