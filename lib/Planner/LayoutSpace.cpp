@@ -155,44 +155,53 @@ std::vector<double> LayoutSpace::costsFrom(uint32_t from, const std::vector<doub
   return costs;
 }
 
-/// To a layout that is pending over axes that `from` is not pending over: what becomes pending does
-/// so last, when pieces are as they have to be.
-double LayoutSpace::partialCost(uint32_t from, uint32_t to, const ReshardProblem &problem,
-                                const std::vector<double> &costs, const Price &price) const {
+/// To `to` from any layout that is not pending over the axes `coming`, of those that `to` is
+/// pending over: what becomes pending does so last, when pieces are as they have to be.
+LayoutSpace::LastStep LayoutSpace::lastStep(uint32_t to, uint32_t coming,
+                                            const ReshardProblem &problem,
+                                            const Price &price) const {
   Layout before = layouts[to];
-  Axes coming;
+  Axes axes;
   std::erase_if(before.unreduced, [&](uint32_t axis) {
-    const Axes &pending = layouts[from].unreduced;
-    bool comes = !std::binary_search(pending.begin(), pending.end(), axis);
+    bool comes = (coming >> axis) & 1;
     if (comes) {
-      coming.push_back(axis);
+      axes.push_back(axis);
     }
     return comes;
   });
-  if (coming.empty()) {
-    return 0;
-  }
-  uint32_t number = numbers.at(before);
-  return costs[number] +
-         price(StepKind::Partial, coming, operandBytes(problem, before, StepKind::Partial));
+  return {numbers.at(before),
+          price(StepKind::Partial, axes, operandBytes(problem, before, StepKind::Partial))};
 }
 
-std::vector<double> LayoutSpace::costs(const ReshardProblem &problem, bool becomesPending,
+static uint32_t bitsOf(const Axes &axes) {
+  uint32_t bits = 0;
+  for (uint32_t axis : axes) {
+    bits |= uint32_t(1) << axis;
+  }
+  return bits;
+}
+
+std::vector<double> LayoutSpace::costs(const ReshardProblem &problem, bool canPend,
                                        const std::vector<uint32_t> &from,
                                        const std::vector<uint32_t> &to, const Price &price) const {
   std::vector<double> prices = priced(problem, price), table;
   table.reserve(from.size() * to.size());
+  std::map<std::pair<uint32_t, uint32_t>, LastStep> lastSteps;
   for (uint32_t row : from) {
-    std::vector<double> costs(size(), kNoWay);
-    if (divides(row, problem.shape)) {
-      costs = costsFrom(row, prices);
-    }
+    bool exists = divides(row, problem.shape) && (canPend || !isPending(row));
+    std::vector<double> costs =
+        exists ? costsFrom(row, prices) : std::vector<double>(size(), kNoWay);
+    uint32_t pending = bitsOf(layouts[row].unreduced);
     for (uint32_t column : to) {
       double cost = costs[column];
+      uint32_t coming = bitsOf(layouts[column].unreduced) & ~pending;
       // No step makes a value pending, but this one.
-      if (cost == kNoWay && becomesPending && divides(row, problem.shape) &&
-          divides(column, problem.shape)) {
-        cost = partialCost(row, column, problem, costs, price);
+      if (exists && canPend && coming != 0 && divides(column, problem.shape)) {
+        auto [last, isNew] = lastSteps.try_emplace({column, coming});
+        if (isNew) {
+          last->second = lastStep(column, coming, problem, price);
+        }
+        cost = costs[last->second.before] + last->second.price;
       }
       table.push_back(cost);
     }

@@ -51,8 +51,8 @@ public:
 
   /// What the cheapest ways cost from each of `from` to each of `to`, row by row, for a tensor like
   /// that of `problem`, of which the ends play no role; infinity where one of them does not divide
-  /// it, or where `to` is pending over other axes than `from` and may not become so.
-  std::vector<double> costs(const ReshardProblem &problem, bool becomesPending,
+  /// it, or is pending where no such value can be.
+  std::vector<double> costs(const ReshardProblem &problem, bool canPend,
                             const std::vector<uint32_t> &from, const std::vector<uint32_t> &to,
                             const Price &price) const;
 
@@ -65,12 +65,18 @@ private:
     uint16_t group;
   };
 
+  /// By which a value becomes pending: the layout before it, and its price.
+  struct LastStep {
+    uint32_t before = 0;
+    double price = 0;
+  };
+
   void addLayout(const Layout &layout);
   void addEdges(uint32_t from);
   std::vector<double> priced(const ReshardProblem &problem, const Price &price) const;
   std::vector<double> costsFrom(uint32_t from, const std::vector<double> &prices) const;
-  double partialCost(uint32_t from, uint32_t to, const ReshardProblem &problem,
-                     const std::vector<double> &costs, const Price &price) const;
+  LastStep lastStep(uint32_t to, uint32_t coming, const ReshardProblem &problem,
+                    const Price &price) const;
 
   const std::vector<int64_t> mesh;
   const uint32_t rank;
