@@ -30,110 +30,167 @@ namespace weft::planner {
 ChainBounds::ChainBounds(const Problem &problem) : problem(problem) {
   std::vector<double> earlier(problem.nodes.size(), 0), later(problem.nodes.size(), 0);
   for (const Edge &edge : problem.edges) {
-    toA.emplace_back(problem.tables[edge.table].rows, 0);
-    toB.emplace_back(problem.tables[edge.table].columns, 0);
+    const Places *a = placesOf(edge.rows), *b = placesOf(edge.columns);
+    atA.push_back({a, waysOf(edge.table, a, b, false), std::vector<double>(a->all.size(), 0)});
+    atB.push_back({b, waysOf(edge.table, b, a, true), std::vector<double>(b->all.size(), 0)});
     ++later[std::min(edge.a, edge.b)];
     ++earlier[std::max(edge.a, edge.b)];
-  }
-  for (const Table &table : problem.tables) {
-    std::vector<double> &turned = transposed.emplace_back(table.seconds.size());
-    for (size_t row = 0; row < table.rows; ++row) {
-      for (size_t column = 0; column < table.columns; ++column) {
-        turned[column * table.rows + row] = table.seconds[row * table.columns + column];
-      }
-    }
   }
   for (size_t node = 0; node < earlier.size(); ++node) {
     share.push_back(1 / std::max({earlier[node], later[node], 1.0}));
   }
 }
 
-std::vector<double> &ChainBounds::messageTo(uint32_t node, uint32_t edge) {
-  return problem.edges[edge].a == node ? toA[edge] : toB[edge];
+const ChainBounds::Places *ChainBounds::placesOf(const std::vector<uint32_t> &ofOptions) {
+  auto [known, isNew] = knownPlaces.try_emplace(ofOptions);
+  if (isNew) {
+    Places &places = known->second;
+    places.all = ofOptions;
+    std::sort(places.all.begin(), places.all.end());
+    places.all.erase(std::unique(places.all.begin(), places.all.end()), places.all.end());
+    for (uint32_t place : ofOptions) {
+      auto at = std::lower_bound(places.all.begin(), places.all.end(), place);
+      places.of.push_back(uint32_t(at - places.all.begin()));
+    }
+  }
+  return &known->second;
 }
 
-const std::vector<double> &ChainBounds::messageTo(uint32_t node, uint32_t edge) const {
-  return problem.edges[edge].a == node ? toA[edge] : toB[edge];
+const ChainBounds::Ways *ChainBounds::waysOf(uint32_t number, const Places *from, const Places *to,
+                                             bool turned) {
+  auto [known, isNew] = knownWays.try_emplace({number, from, to, turned});
+  Ways &ways = known->second;
+  if (!isNew) {
+    return &ways;
+  }
+  const Table &table = problem.tables[number];
+  std::vector<uint32_t> columns = to->all;
+  for (size_t row = 0; table.isShortest && row < from->all.size(); ++row) {
+    auto at = std::lower_bound(to->all.begin(), to->all.end(), from->all[row]);
+    bool isThere = at != to->all.end() && *at == from->all[row];
+    ways.own.push_back(uint32_t(isThere ? size_t(at - to->all.begin()) : columns.size()));
+    if (!isThere) {
+      columns.push_back(from->all[row]);
+    }
+  }
+  ways.rows = from->all.size();
+  ways.columns = columns.size();
+  for (uint32_t row : from->all) {
+    for (uint32_t column : columns) {
+      ways.seconds.push_back(turned ? table.seconds[column * table.columns + row]
+                                    : table.seconds[row * table.columns + column]);
+    }
+  }
+  return &ways;
 }
 
-static const std::vector<uint32_t> &placesOf(const Edge &edge, uint32_t node) {
-  return edge.a == node ? edge.rows : edge.columns;
+ChainBounds::Port &ChainBounds::portOf(uint32_t node, uint32_t edge) {
+  return problem.edges[edge].a == node ? atA[edge] : atB[edge];
+}
+
+const ChainBounds::Port &ChainBounds::portOf(uint32_t node, uint32_t edge) const {
+  return problem.edges[edge].a == node ? atA[edge] : atB[edge];
 }
 
 static uint32_t otherOf(const Edge &edge, uint32_t node) {
   return edge.a == node ? edge.b : edge.a;
 }
 
-std::vector<double> ChainBounds::sumAt(const Energies &energies, uint32_t node) const {
-  std::vector<double> sum = energies.nodes[node];
+void ChainBounds::sumAt(const Energies &energies, uint32_t node, std::vector<double> &sum) const {
+  sum = energies.nodes[node];
   for (uint32_t edge : energies.edgesOf[node]) {
-    const std::vector<double> &message = messageTo(node, edge);
-    const std::vector<uint32_t> &places = placesOf(problem.edges[edge], node);
+    const Port &port = portOf(node, edge);
+    const double *message = port.message.data();
+    const uint32_t *places = port.places->of.data();
     for (size_t option = 0; option < sum.size(); ++option) {
       sum[option] += message[places[option]];
     }
   }
-  return sum;
 }
 
 /// Sends what `node` knows to the other end of `edge`, and returns the number that was taken off.
-double ChainBounds::send(const Energies &energies, uint32_t node, uint32_t number,
-                         const std::vector<double> &sum, double share) {
+double ChainBounds::send(const Energies &energies, uint32_t node, uint32_t number, double share) {
   const Edge &edge = problem.edges[number];
-  const Table &table = problem.tables[edge.table];
-  const std::vector<double> &received = messageTo(node, number);
-  const std::vector<uint32_t> &places = placesOf(edge, node);
-  std::vector<double> least(received.size(), kInfinity);
-  for (size_t option = 0; option < sum.size(); ++option) {
-    if (sum[option] < kInfinity) {
-      double &place = least[places[option]];
-      place = std::min(place, share * sum[option] - received[places[option]]);
-    }
-  }
   uint32_t other = otherOf(edge, node);
-  std::vector<double> &message = messageTo(other, number);
-  std::fill(message.begin(), message.end(), kInfinity);
-  // Where no option is left, nobody listens, unless ways lead on from there.
-  std::vector<bool> listens(message.size(), false);
-  for (size_t option = 0; option < energies.nodes[other].size(); ++option) {
-    if (energies.nodes[other][option] < kInfinity) {
-      listens[placesOf(edge, other)[option]] = true;
-    }
+  const Port &from = portOf(node, number);
+  Port &to = portOf(other, number);
+  const Ways &ways = *from.ways;
+  least.assign(ways.rows, kInfinity);
+  for (size_t option = 0; option < sum.size(); ++option) {
+    double &place = least[from.places->of[option]];
+    place = std::min(place, sum[option]);
   }
-  std::vector<uint32_t> heard;
-  for (uint32_t place = 0; place < message.size(); ++place) {
-    if (listens[place] || (table.isShortest && least[place] < kInfinity)) {
-      heard.push_back(place);
-    }
+  for (size_t row = 0; row < ways.rows; ++row) {
+    // Nothing is left there, whatever was heard of it.
+    least[row] = least[row] < kInfinity ? share * least[row] - from.message[row] : kInfinity;
   }
-  const double *seconds = (edge.a == node ? table.seconds : transposed[edge.table]).data();
+  message.assign(ways.columns, kInfinity);
   auto relax = [&](size_t row) {
-    const double from = least[row], times = edge.times, *ofRow = seconds + row * message.size();
-    for (uint32_t to : heard) {
-      message[to] = std::min(message[to], from + times * ofRow[to]);
+    const double base = least[row], times = edge.times;
+    const double *seconds = ways.seconds.data() + row * ways.columns;
+    double *to = message.data();
+    for (size_t column = 0, count = ways.columns; column < count; ++column) {
+      to[column] = std::min(to[column], base + times * seconds[column]);
     }
   };
-  // From where another way is as short, no way leads on that the other does not.
   size_t first = size_t(std::min_element(least.begin(), least.end()) - least.begin());
   relax(first);
-  for (size_t row = 0; row < least.size(); ++row) {
-    if (least[row] < kInfinity && row != first &&
-        !(table.isShortest && message[row] <= least[row])) {
+  for (size_t row = 0; row < ways.rows; ++row) {
+    // From where another way is as short, no way leads on that the other does not.
+    bool isBehind = !ways.own.empty() && message[ways.own[row]] <= least[row];
+    if (least[row] < kInfinity && row != first && !isBehind) {
       relax(row);
     }
   }
-  double off = *std::min_element(message.begin(), message.end());
-  if (off < kInfinity) {
-    for (double &entry : message) {
-      entry -= off;
-    }
+  const std::vector<double> &heard = energies.nodes[other];
+  double off = kInfinity;
+  for (size_t option = 0; option < heard.size(); ++option) {
+    double there = message[to.places->of[option]];
+    off = heard[option] < kInfinity && there < off ? there : off;
+  }
+  for (size_t place = 0; place < to.message.size(); ++place) {
+    to.message[place] = off < kInfinity ? message[place] - off : message[place];
   }
   return off;
 }
 
+/// What led nowhere may do so at another price. Any number is right, and this one likely not too
+/// low.
+static std::vector<double> withoutInfinity(std::vector<double> numbers) {
+  double most = 0;
+  for (double number : numbers) {
+    most = number < kInfinity ? std::max(most, number) : most;
+  }
+  for (double &number : numbers) {
+    number = std::min(number, most);
+  }
+  return numbers;
+}
+
+ChainBounds::Messages ChainBounds::messages() const {
+  Messages all;
+  for (size_t edge = 0; edge < atA.size(); ++edge) {
+    all.push_back({withoutInfinity(atA[edge].message), withoutInfinity(atB[edge].message)});
+  }
+  return all;
+}
+
+void ChainBounds::restart(const Messages &low, const Messages &high, double share) {
+  bound = -kInfinity;
+  for (size_t edge = 0; edge < atA.size(); ++edge) {
+    for (size_t end : {0, 1}) {
+      std::vector<double> &message = (end == 0 ? atA : atB)[edge].message;
+      for (size_t place = 0; place < message.size(); ++place) {
+        message[place] =
+            low[edge][end][place] + share * (high[edge][end][place] - low[edge][end][place]);
+      }
+    }
+  }
+}
+
 /// Returns what the node adds to the bound on the way back.
 double ChainBounds::visit(Energies &energies, uint32_t node, bool forth, double upper) {
-  std::vector<double> sum = sumAt(energies, node);
+  sumAt(energies, node, sum);
   double off = *std::min_element(sum.begin(), sum.end());
   if (off == kInfinity) {
     return kInfinity; // Nothing is left, so that no choice is as low as `upper`.
@@ -146,7 +203,7 @@ double ChainBounds::visit(Energies &energies, uint32_t node, bool forth, double 
   }
   for (uint32_t edge : energies.edgesOf[node]) {
     if (forth == (otherOf(problem.edges[edge], node) > node)) {
-      off += send(energies, node, edge, sum, share[node]);
+      off += send(energies, node, edge, share[node]);
     }
   }
   return off;
@@ -166,8 +223,10 @@ double ChainBounds::pass(Energies &energies, double upper) {
 }
 
 void ChainBounds::restrictTo(size_t options, Energies &energies) const {
+  std::vector<double> sum, sorted;
   for (uint32_t node = 0; node < share.size(); ++node) {
-    std::vector<double> sum = sumAt(energies, node), sorted = sum;
+    sumAt(energies, node, sum);
+    sorted = sum;
     if (sum.size() > options) {
       std::nth_element(sorted.begin(), sorted.begin() + std::ptrdiff_t(options) - 1, sorted.end());
       for (size_t option = 0; option < sum.size(); ++option) {
@@ -187,8 +246,9 @@ Choice ChainBounds::decode(const Energies &energies) const {
     for (uint32_t number : energies.edgesOf[node]) {
       const Edge &edge = problem.edges[number];
       uint32_t other = otherOf(edge, node);
+      const Port &port = portOf(node, number);
       for (uint32_t option = 0; option < sum.size(); ++option) {
-        sum[option] += other > node     ? messageTo(node, number)[placesOf(edge, node)[option]]
+        sum[option] += other > node     ? port.message[port.places->of[option]]
                        : edge.a == node ? problem.seconds(edge, option, choice[other])
                                         : problem.seconds(edge, choice[other], option);
       }

@@ -8,7 +8,8 @@
 #include "SolveParts.h"
 
 #include <algorithm>
-#include <set>
+#include <array>
+#include <queue>
 
 namespace weft::planner {
 
@@ -26,7 +27,7 @@ using Left = std::vector<std::vector<uint32_t>>;
 class BucketElimination {
 public:
   explicit BucketElimination(const Energies &energies)
-      : problem(energies.problem), neighbors(energies.nodes.size()), turns(energies.nodes.size()),
+      : problem(energies.problem), graph(energies.nodes.size()), turns(energies.nodes.size()),
         buckets(energies.nodes.size()) {
     for (const std::vector<double> &numbers : energies.nodes) {
       std::vector<uint32_t> &options = left.emplace_back();
@@ -38,35 +39,42 @@ public:
         }
       }
     }
-    for (const Edge &edge : problem.edges) {
-      neighbors[edge.a].insert(edge.b);
-      neighbors[edge.b].insert(edge.a);
+    for (uint32_t node = 0; node < left.size(); ++node) {
+      std::vector<uint32_t> &around = graph[node];
+      for (uint32_t edge : energies.edgesOf[node]) {
+        around.push_back(problem.edges[edge].a + problem.edges[edge].b - node);
+      }
+      std::sort(around.begin(), around.end());
+      around.erase(std::unique(around.begin(), around.end()), around.end());
     }
   }
 
   /// Nodes in the order of the least table, of equal ones the first, if all tables together take no
   /// more than `maxWork`.
   bool findOrder(size_t maxWork) {
-    std::vector<std::set<uint32_t>> graph = neighbors;
+    using Turn = std::pair<double, uint32_t>;
+    std::priority_queue<Turn, std::vector<Turn>, std::greater<>> queue;
     std::vector<double> sizes(graph.size());
-    std::set<std::pair<double, uint32_t>> queue;
     for (uint32_t node = 0; node < graph.size(); ++node) {
-      sizes[node] = sizeAround(graph[node]);
+      sizes[node] = sizeOf(graph[node]);
       queue.emplace(sizes[node], node);
     }
     double work = 0;
     while (!queue.empty()) {
-      auto [size, node] = *queue.begin();
-      queue.erase(queue.begin());
+      auto [size, node] = queue.top();
+      queue.pop();
+      if (size != sizes[node]) {
+        continue; // It has another place by now, or had its turn.
+      }
+      sizes[node] = kInfinity;
       work += size * double(left[node].size());
       if (work > double(maxWork) || left[node].empty()) {
         return false;
       }
       result.width = std::max(result.width, graph[node].size());
-      remove(graph, node);
       for (uint32_t other : graph[node]) {
-        queue.erase({sizes[other], other});
-        sizes[other] = sizeAround(graph[other]);
+        bypass(other, node);
+        sizes[other] = sizeOf(graph[other]);
         queue.emplace(sizes[other], other);
       }
       order.push_back(node);
@@ -111,25 +119,11 @@ private:
     return table;
   }
 
-  /// Numbers in the table that eliminating a node with these neighbours leaves.
-  double sizeAround(const std::set<uint32_t> &around) const {
-    double size = 1;
-    for (uint32_t other : around) {
-      size *= double(options(other));
-    }
-    return size;
-  }
-
-  /// The neighbours of `node` become each other's.
-  static void remove(std::vector<std::set<uint32_t>> &graph, uint32_t node) {
-    for (uint32_t a : graph[node]) {
-      graph[a].erase(node);
-      for (uint32_t b : graph[node]) {
-        if (a != b) {
-          graph[a].insert(b);
-        }
-      }
-    }
+  /// The neighbors of `node`, which goes, become those of `other`.
+  void bypass(uint32_t other, uint32_t node) {
+    std::vector<uint32_t> around = join(graph[other], graph[node]);
+    std::erase_if(around, [&](uint32_t member) { return member == other || member == node; });
+    graph[other] = std::move(around);
   }
 
   /// A table waits for the turn of the first of its nodes.
@@ -144,6 +138,7 @@ private:
     buckets[first].push_back(std::move(table));
   }
 
+  /// Numbers in a table over these nodes.
   double sizeOf(const std::vector<uint32_t> &scope) const {
     double size = 1;
     for (uint32_t node : scope) {
@@ -155,9 +150,20 @@ private:
   static std::vector<uint32_t> join(const std::vector<uint32_t> &a,
                                     const std::vector<uint32_t> &b) {
     std::vector<uint32_t> joined;
+    joined.reserve(a.size() + b.size());
     std::set_union(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(joined));
     return joined;
   }
+
+  /// A place in one table, as another scope is walked through.
+  struct Cursor {
+    /// Those of one node's options side by side.
+    std::vector<double> values;
+    std::vector<size_t> strides; // Of the scope's nodes, 0 for those that the table lacks.
+    size_t offset = 0;
+
+    const double *get() const { return values.data() + offset; }
+  };
 
   /// The least sum of the tables over the options of `node`, for all others' options.
   JointTable minimize(uint32_t node, const std::vector<JointTable> &bucket) const {
@@ -166,61 +172,97 @@ private:
       message.scope = join(message.scope, table.scope);
     }
     std::erase(message.scope, node);
-    size_t count = size_t(sizeOf(message.scope));
-    message.values.assign(count, 0);
-    std::vector<double> sums(options(node));
-    std::vector<Cursor> cursors;
+    // What does not depend on the last node, which varies fastest, is added up only once for it.
+    std::vector<Cursor> steady, varying;
     for (const JointTable &table : bucket) {
-      cursors.push_back(cursorOf(table, message.scope, node));
+      Cursor cursor = cursorOf(table, message.scope, node);
+      bool varies = !message.scope.empty() && cursor.strides.back() > 0;
+      (varies ? varying : steady).push_back(std::move(cursor));
     }
+    size_t count = size_t(sizeOf(message.scope));
+    size_t inner = message.scope.empty() ? 1 : options(message.scope.back());
+    std::vector<double> base(options(node)), sums;
     std::vector<uint32_t> index(message.scope.size(), 0);
-    for (size_t at = 0; at < count; ++at) {
-      std::fill(sums.begin(), sums.end(), 0);
-      for (const Cursor &cursor : cursors) {
-        const double *value = cursor.values + cursor.offset;
-        for (double &sum : sums) {
-          sum += *value;
-          value += cursor.ownStride;
+    message.values.reserve(count);
+    while (message.values.size() < count) {
+      std::fill(base.begin(), base.end(), 0);
+      addUp(base, steady);
+      for (size_t at = 0; at < inner; ++at) {
+        sums = base;
+        addUp(sums, varying);
+        message.values.push_back(leastOf(sums));
+        for (Cursor &cursor : varying) {
+          cursor.offset += cursor.strides.back();
         }
       }
-      message.values[at] = *std::min_element(sums.begin(), sums.end());
-      advance(index, message.scope, cursors);
+      for (Cursor &cursor : varying) {
+        cursor.offset -= cursor.strides.back() * inner;
+      }
+      advance(index, message.scope, steady, varying);
     }
     return message;
   }
 
-  /// A place in one table, as another scope is walked through.
-  struct Cursor {
-    const double *values;
-    size_t ownStride;            // Of the node that is eliminated.
-    std::vector<size_t> strides; // Of the scope's nodes, 0 for those that the table lacks.
-    size_t offset = 0;
-  };
+  static void addUp(std::vector<double> &sums, const std::vector<Cursor> &cursors) {
+    for (const Cursor &cursor : cursors) {
+      const double *values = cursor.get();
+      double *sum = sums.data();
+      for (size_t option = 0, count = sums.size(); option < count; ++option) {
+        sum[option] += values[option];
+      }
+    }
+  }
+
+  /// Four at a time, which need not wait for each other.
+  static double leastOf(const std::vector<double> &numbers) {
+    std::array<double, 4> least;
+    least.fill(kInfinity);
+    size_t at = 0;
+    for (; at + 4 <= numbers.size(); at += 4) {
+      for (size_t lane = 0; lane < 4; ++lane) {
+        least[lane] = std::min(least[lane], numbers[at + lane]);
+      }
+    }
+    for (; at < numbers.size(); ++at) {
+      least[0] = std::min(least[0], numbers[at]);
+    }
+    return std::min(std::min(least[0], least[1]), std::min(least[2], least[3]));
+  }
 
   Cursor cursorOf(const JointTable &table, const std::vector<uint32_t> &scope,
                   uint32_t node) const {
-    Cursor cursor{table.values.data(), 0, std::vector<size_t>(scope.size(), 0)};
-    size_t stride = 1;
-    for (size_t at = table.scope.size(); at-- > 0;) {
-      uint32_t member = table.scope[at];
-      if (member == node) {
-        cursor.ownStride = stride;
-      } else {
-        size_t place = size_t(std::lower_bound(scope.begin(), scope.end(), member) - scope.begin());
-        cursor.strides[place] = stride;
+    auto own = std::lower_bound(table.scope.begin(), table.scope.end(), node);
+    size_t after = size_t(sizeOf({own + 1, table.scope.end()})), count = options(node);
+    Cursor cursor{{}, std::vector<size_t>(scope.size(), 0)};
+    cursor.values.reserve(table.values.size());
+    for (size_t block = 0; block < table.values.size(); block += after * count) {
+      for (size_t at = block; at < block + after; ++at) {
+        for (size_t option = 0; option < count; ++option) {
+          cursor.values.push_back(table.values[at + option * after]);
+        }
       }
-      stride *= options(member);
+    }
+    size_t stride = count;
+    for (size_t at = table.scope.size(); at-- > 0;) {
+      if (uint32_t member = table.scope[at]; member != node) {
+        auto place = std::lower_bound(scope.begin(), scope.end(), member) - scope.begin();
+        cursor.strides[size_t(place)] = stride;
+        stride *= options(member);
+      }
     }
     return cursor;
   }
 
+  /// To the next options of all but the last node.
   void advance(std::vector<uint32_t> &index, const std::vector<uint32_t> &scope,
-               std::vector<Cursor> &cursors) const {
-    for (size_t at = scope.size(); at-- > 0;) {
+               std::vector<Cursor> &steady, std::vector<Cursor> &varying) const {
+    for (size_t at = scope.empty() ? 0 : scope.size() - 1; at-- > 0;) {
       bool wraps = ++index[at] == options(scope[at]);
-      for (Cursor &cursor : cursors) {
-        cursor.offset += cursor.strides[at];
-        cursor.offset -= wraps ? cursor.strides[at] * index[at] : 0;
+      for (std::vector<Cursor> *cursors : {&steady, &varying}) {
+        for (Cursor &cursor : *cursors) {
+          cursor.offset += cursor.strides[at];
+          cursor.offset -= wraps ? cursor.strides[at] * index[at] : 0;
+        }
       }
       if (!wraps) {
         return;
@@ -254,7 +296,8 @@ private:
 
   const Problem &problem;
   Left left;
-  std::vector<std::set<uint32_t>> neighbors;
+  /// The neighbors of each node, ascending, also by way of those that had their turn.
+  std::vector<std::vector<uint32_t>> graph;
   /// What each node takes by itself.
   std::vector<JointTable> own;
   std::vector<uint32_t> order;

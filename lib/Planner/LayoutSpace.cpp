@@ -181,20 +181,19 @@ std::vector<LayoutSpace::Becoming> LayoutSpace::becomings(const ReshardProblem &
   return found;
 }
 
-std::vector<double> LayoutSpace::costs(const ReshardProblem &problem, bool becomesPending,
+std::vector<double> LayoutSpace::costs(const ReshardProblem &problem, bool canPend,
                                        const std::vector<uint32_t> &from,
                                        const std::vector<uint32_t> &to, const Price &price) const {
   std::vector<double> prices = priced(problem, price), table;
   std::vector<Becoming> last;
-  if (becomesPending) {
+  if (canPend) {
     last = becomings(problem, to, price);
   }
   table.reserve(from.size() * to.size());
   for (uint32_t row : from) {
-    std::vector<double> costs(size(), kNoWay);
-    if (divides(row, problem.shape)) {
-      costs = costsFrom(row, prices);
-    }
+    bool exists = divides(row, problem.shape) && (canPend || !isPending(row));
+    std::vector<double> costs =
+        exists ? costsFrom(row, prices) : std::vector<double>(size(), kNoWay);
     size_t begin = table.size();
     for (uint32_t column : to) {
       table.push_back(costs[column]);

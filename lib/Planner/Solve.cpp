@@ -29,10 +29,19 @@ public:
       : problem(problem), limits(limits), chains(problem) {}
 
   Solution run() {
-    Point fast = at(0);
-    solution.lowerBound = std::max(fast.bound, 0.0);
+    if (leastBytes() > problem.bytesLimit) {
+      // Nothing fits, so that only the fastest of the smallest is asked for.
+      solution.lowerBound = kInfinity;
+      Energies smallest(problem, 0);
+      strikeLarger(smallest);
+      if (at(0, std::move(smallest), {}).seconds < kInfinity) {
+        return std::move(solution);
+      }
+    }
+    Point fast = at(0, Energies(problem, 0), {});
+    solution.lowerBound = std::max(solution.lowerBound, fast.bound);
     if (fast.bytes > problem.bytesLimit) {
-      withinLimit(fast);
+      withinLimit(std::move(fast));
     }
     return std::move(solution);
   }
@@ -40,15 +49,47 @@ public:
 private:
   /// What one price of memory leads to.
   struct Point {
+    double price = 0;
     Choice choice;
     double seconds = kInfinity, bytes = kInfinity;
     /// Of seconds + price * bytes.
     double bound = kInfinity;
+    ChainBounds::Messages messages;
   };
 
-  Point at(double price) {
-    Energies energies(problem, price);
+  /// Of all nodes together, the least that one by itself needs.
+  double leastBytes() const {
+    double sum = 0;
+    for (const Node &node : problem.nodes) {
+      sum += leastBytes(node);
+    }
+    return sum;
+  }
+
+  static double leastBytes(const Node &node) {
+    double least = kInfinity;
+    for (const Option &option : node.options) {
+      least = option.seconds < kInfinity ? std::min(least, option.bytes) : least;
+    }
+    return least;
+  }
+
+  /// Leaves of each node the options that need the fewest bytes.
+  void strikeLarger(Energies &energies) const {
+    for (size_t node = 0; node < problem.nodes.size(); ++node) {
+      double least = leastBytes(problem.nodes[node]);
+      for (size_t option = 0; option < energies.nodes[node].size(); ++option) {
+        if (problem.nodes[node].options[option].bytes > least) {
+          energies.nodes[node][option] = kInfinity;
+        }
+      }
+    }
+  }
+
+  /// `energies` are at this price; `known` are choices to begin with.
+  Point at(double price, Energies energies, const std::vector<const Choice *> &known) {
     Point point;
+    point.price = price;
     double energy = kInfinity;
     auto take = [&](Choice choice) {
       improve(energies, kInfinity, choice);
@@ -57,6 +98,9 @@ private:
         point.choice = std::move(choice);
       }
     };
+    for (const Choice *choice : known) {
+      take(*choice);
+    }
     bool exact = approach(energies, point.bound, energy, take);
     if (!exact) {
       searchAround(energies, take);
@@ -67,15 +111,21 @@ private:
       point.seconds = cost.seconds;
       point.bytes = cost.bytes;
     }
+    point.messages = chains.messages();
     solution.optionsLeft = std::max(solution.optionsLeft, energies.optionsLeft());
     return point;
+  }
+
+  /// At a price between those of two points.
+  Point between(const Point &low, const Point &high, double price) {
+    chains.restart(low.messages, high.messages, (price - low.price) / (high.price - low.price));
+    return at(price, Energies(problem, price), {&low.choice, &high.choice});
   }
 
   /// Passes messages until what is left can be eliminated, or nothing is gained any more. Returns
   /// whether what was taken is the best.
   template <typename Take>
   bool approach(Energies &energies, double &bound, const double &energy, const Take &take) {
-    chains.restart();
     bound = -kInfinity;
     double gained = 0;
     size_t triedWith = SIZE_MAX;
@@ -159,7 +209,7 @@ private:
     // At such a price little memory weighs more than all seconds, which still tell choices of equal
     // bytes apart.
     double most = allSeconds(), highest = most / (kOutweighs * std::max(problem.bytesLimit, 1.0));
-    Point small = at(highest);
+    Point small = at(highest, Energies(problem, highest), {});
     if ((small.bound - most) / highest > problem.bytesLimit) {
       solution.lowerBound = kInfinity;
       return;
@@ -169,21 +219,34 @@ private:
       if (!(price > 0) || !std::isfinite(price)) {
         break;
       }
-      Point next = at(price);
+      Point next = between(large, small, price);
       solution.lowerBound = std::max(solution.lowerBound, next.bound - price * problem.bytesLimit);
       double line = large.seconds + price * large.bytes;
       bool isBelow = next.seconds + price * next.bytes < line * (1 - 1e-9);
-      (next.bytes > problem.bytesLimit ? large : small) = next;
+      (next.bytes > problem.bytesLimit ? large : small) = std::move(next);
       if (!isBelow) {
         break;
       }
     }
+    refine(small.choice, large.choice);
+    refine(Choice(solution.choice), large.choice);
+  }
+
+  /// Uses up the memory that prices leave, by what is faster in `large`, which does not fit, and by
+  /// small changes.
+  void refine(const Choice &fitting, const Choice &large) {
     Energies seconds(problem, 0);
-    for (Choice choice : {small.choice, solution.choice}) {
-      if (!choice.empty()) {
-        improve(seconds, problem.bytesLimit, choice);
-        keep(choice);
+    for (bool improvesFirst : {true, false}) {
+      Choice choice = fitting;
+      if (choice.empty()) {
+        return;
       }
+      if (improvesFirst) {
+        improve(seconds, problem.bytesLimit, choice);
+      }
+      combine(problem, large, choice);
+      improve(seconds, problem.bytesLimit, choice);
+      keep(choice);
     }
   }
 

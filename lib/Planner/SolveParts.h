@@ -15,7 +15,10 @@
 
 #include "weft/Planner/Solve.h"
 
+#include <array>
+#include <map>
 #include <optional>
+#include <tuple>
 
 namespace weft::planner {
 
@@ -47,8 +50,13 @@ public:
   /// Returns a bound below the energies of all others.
   double pass(Energies &energies, double upper);
 
-  /// For other energies: messages stay, which are a good start, and bounds are forgotten.
-  void restart() { bound = -kInfinity; }
+  /// Of each edge the numbers at its `a`, and those at its `b`.
+  using Messages = std::vector<std::array<std::vector<double>, 2>>;
+  Messages messages() const;
+
+  /// For other energies. Bounds are forgotten, and messages are those between `low` and `high`,
+  /// which `messages` has returned: `share` of the way from `low`.
+  void restart(const Messages &low, const Messages &high, double share);
 
   /// A choice that agrees with the messages.
   Choice decode(const Energies &energies) const;
@@ -57,22 +65,49 @@ public:
   void restrictTo(size_t options, Energies &energies) const;
 
 private:
-  std::vector<double> &messageTo(uint32_t node, uint32_t edge);
-  const std::vector<double> &messageTo(uint32_t node, uint32_t edge) const;
-  std::vector<double> sumAt(const Energies &energies, uint32_t node) const;
+  /// The rows or columns of a table that options of a node have: each once, ascending, and of each
+  /// option its number among them.
+  struct Places {
+    std::vector<uint32_t> all, of;
+  };
+
+  /// The part of a table that an edge asks for, in one direction.
+  struct Ways {
+    /// From each place of the sender to each of the receiver's, and where ways by a third are not
+    /// shorter, then to its own that are not among these.
+    std::vector<double> seconds;
+    size_t rows = 0, columns = 0;
+    /// The column of each of the sender's own places; empty where ways by a third may be shorter.
+    std::vector<uint32_t> own;
+  };
+
+  /// An end of an edge.
+  struct Port {
+    const Places *places;
+    const Ways *ways; // From here.
+    /// A number for each place.
+    std::vector<double> message;
+  };
+
+  const Places *placesOf(const std::vector<uint32_t> &ofOptions);
+  const Ways *waysOf(uint32_t table, const Places *from, const Places *to, bool turned);
+  Port &portOf(uint32_t node, uint32_t edge);
+  const Port &portOf(uint32_t node, uint32_t edge) const;
+  void sumAt(const Energies &energies, uint32_t node, std::vector<double> &sum) const;
   double visit(Energies &energies, uint32_t node, bool forth, double upper);
-  double send(const Energies &energies, uint32_t node, uint32_t edge,
-              const std::vector<double> &sum, double share);
+  double send(const Energies &energies, uint32_t node, uint32_t edge, double share);
 
   const Problem &problem;
-  /// For each edge, one number for each row, and one for each column.
-  std::vector<std::vector<double>> toA, toB;
-  /// Of each table, its columns as rows.
-  std::vector<std::vector<double>> transposed;
+  std::map<std::vector<uint32_t>, Places> knownPlaces;
+  std::map<std::tuple<uint32_t, const Places *, const Places *, bool>, Ways> knownWays;
+  /// Of each edge, at its `a` and at its `b`.
+  std::vector<Port> atA, atB;
   /// What one chain of edges has of a node's energy: as many chains go through it as it has edges
   /// to later nodes or to earlier ones, whichever are more.
   std::vector<double> share;
   double bound = -kInfinity;
+  /// Of the node that is visited, and of what it sends.
+  std::vector<double> sum, least, message;
 };
 
 struct Elimination {
@@ -86,6 +121,10 @@ std::optional<Elimination> eliminate(const Energies &energies, size_t maxWork);
 /// Changes `choice`, one node or two neighbours at a time, as long as its energy falls and its
 /// bytes stay within `limit`, or do not grow beyond it.
 void improve(const Energies &energies, double limit, Choice &choice);
+
+/// Takes from `other` what saves seconds, as long as `choice`, which is allowed and fits, still
+/// does.
+void combine(const Problem &problem, const Choice &other, Choice &choice);
 
 } // namespace weft::planner
 

@@ -229,7 +229,7 @@ void checkPairs(const Exhaustive &all, size_t stride) {
     numbers.push_back(space.numberOf(layout));
   }
   std::vector<double> costs =
-      space.costs(all.problem(0, 0), /*becomesPending=*/true, numbers, numbers, all.price());
+      space.costs(all.problem(0, 0), /*canPend=*/true, numbers, numbers, all.price());
   Problem shortest;
   shortest.tables = {{"all", uint32_t(count), uint32_t(count), costs, /*isShortest=*/true}};
   ASSERT_TRUE(faultsOf(shortest).empty());
@@ -370,7 +370,7 @@ TEST(Reshard, APendingSumIsReducedWhereThatSparesASlowAxisAndIsPendingAgain) {
   EXPECT_EQ(kinds(way.steps), (std::vector{StepKind::ReduceScatter, StepKind::AllGather,
                                            StepKind::AllGather, StepKind::Partial}));
   LayoutSpace space(mesh, 2);
-  auto costs = space.costs(problem, /*becomesPending=*/true, {space.numberOf(problem.from)},
+  auto costs = space.costs(problem, /*canPend=*/true, {space.numberOf(problem.from)},
                            {space.numberOf(problem.to)}, price);
   EXPECT_DOUBLE_EQ(costs[0], way.cost);
   // The greatest of numbers can't.

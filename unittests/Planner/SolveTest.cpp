@@ -88,6 +88,41 @@ TEST(Solve, SaysThatNothingFits) {
   EXPECT_TRUE(solve(problem).found());
 }
 
+TEST(Solve, OfWhatDoesNotFitTheFastestIsTheSmallest) {
+  // Both options of the first node need as much; the second node's fast one needs more.
+  Problem problem;
+  problem.nodes = {{"a", {{"slow", 5, 10}, {"fast", 1, 10}}},
+                   {"b", {{"large", 1, 20}, {"small", 9, 10}}}};
+  problem.bytesLimit = 15;
+  Solution solution = solve(problem);
+  EXPECT_FALSE(solution.found());
+  EXPECT_EQ(solution.lowerBound, kInfinity);
+  EXPECT_EQ(solution.smallest, (Choice{1, 1}));
+  EXPECT_EQ(solution.smallestBytes, 20);
+}
+
+/// Nodes that are fast with `bytes[node]`, and slow with none.
+Problem makeKnapsack(const std::vector<double> &saved, const std::vector<double> &bytes) {
+  Problem problem;
+  for (size_t node = 0; node < saved.size(); ++node) {
+    problem.nodes.push_back({"n", {{"slow", saved[node], 0}, {"fast", 0, bytes[node]}}});
+  }
+  return problem;
+}
+
+TEST(Solve, UsesUpTheMemoryThatPricesLeave) {
+  // At each price equal nodes are fast together, or slow. Two of them fit.
+  Problem problem = makeKnapsack({4, 4, 4}, {10, 10, 10});
+  problem.bytesLimit = 25;
+  EXPECT_EQ(solve(problem).seconds, 4);
+  // Two pairs that are only fast together, of which one fits.
+  problem = makeKnapsack({4, 4, 4, 4}, {10, 10, 10, 10});
+  problem.tables = {{"differ", 2, 2, {0, 9, 9, 0}}};
+  problem.edges = {{0, 1, 0, {0, 1}, {0, 1}, 1}, {2, 3, 0, {0, 1}, {0, 1}, 1}};
+  problem.bytesLimit = 25;
+  EXPECT_EQ(solve(problem).seconds, 8);
+}
+
 TEST(Solve, MessagesAloneBound) {
   int equal = 0, tight = 0, all = 0;
   for (uint32_t seed = 0; seed < 600; ++seed) {

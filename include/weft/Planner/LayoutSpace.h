@@ -51,8 +51,8 @@ public:
 
   /// What the cheapest ways cost from each of `from` to each of `to`, row by row, for a tensor like
   /// that of `problem`, of which the ends play no role; infinity where one of them does not divide
-  /// it, or where `to` is pending over other axes than `from` and may not become so.
-  std::vector<double> costs(const ReshardProblem &problem, bool becomesPending,
+  /// it, or is pending where no such value can be.
+  std::vector<double> costs(const ReshardProblem &problem, bool canPend,
                             const std::vector<uint32_t> &from, const std::vector<uint32_t> &to,
                             const Price &price) const;
 

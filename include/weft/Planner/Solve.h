@@ -19,8 +19,10 @@
 //      best choice is improved node by node; it stands with the bound of step 1.
 //   4. Memory enters as a price: seconds + price * bytes is solved for the price whose bound is
 //      greatest (Lagrange), so that the problem stays as narrow as it was. The best choice that
-//      fits is improved again, now with the limit. The bound is below every choice that fits;
-//      between them may be a duality gap.
+//      fits takes over parts of a faster one that does not, as long as there is memory, and is
+//      improved again, now with the limit. The bound is below every choice that fits; between them
+//      may be a duality gap. Where the least bytes of all nodes are more than the limit, nothing
+//      fits, and of the choices of these bytes the fastest is sought.
 //
 // The same problem has the same answer, on every machine with IEEE arithmetic. Functions
 // keep no state; any number of threads may call them.

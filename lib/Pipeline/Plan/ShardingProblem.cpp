@@ -342,15 +342,17 @@ const ShardingEnd *ShardingProblem::addLayouts(std::string name, RankedTensorTyp
   return addEnd(addNode(std::move(name), std::move(options)), type, std::move(layouts));
 }
 
-std::string ShardingProblem::describe(uint32_t layout, RankedTensorType type) {
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  ShardingAttr sharding = spaces.sharding(type.getRank(), layout, ReductionKind::Sum);
-  llvm::interleaveComma(sharding.getDims(), stream);
-  if (!sharding.isReduced()) {
-    stream << " pending " << sharding.getUnreduced();
+const std::string &ShardingProblem::describe(uint32_t layout, RankedTensorType type) {
+  auto [known, isNew] = descriptions.try_emplace({type.getRank(), layout});
+  if (isNew) {
+    llvm::raw_string_ostream stream(known->second);
+    ShardingAttr sharding = spaces.sharding(type.getRank(), layout, ReductionKind::Sum);
+    llvm::interleaveComma(sharding.getDims(), stream);
+    if (!sharding.isReduced()) {
+      stream << " pending " << sharding.getUnreduced();
+    }
   }
-  return text;
+  return known->second;
 }
 
 void ShardingProblem::use(OpOperand &operand, const ShardingEnd *end) {

@@ -133,7 +133,7 @@ private:
   uint32_t tableOf(mlir::RankedTensorType type, ReductionKind reduction);
   double bytesOf(mlir::RankedTensorType type, uint32_t layout);
   bool isLate(mlir::Operation *op) const;
-  std::string describe(uint32_t layout, mlir::RankedTensorType type);
+  const std::string &describe(uint32_t layout, mlir::RankedTensorType type);
 
   mlir::ModuleOp module;
   ReshardTables &reshardTables;
@@ -145,6 +145,8 @@ private:
   /// The last ops before the instant of most memory: of the root, and of what that op calls.
   llvm::SmallVector<mlir::Operation *> turns;
   std::map<std::pair<const void *, ReductionKind>, uint32_t> tables;
+  /// Of layouts in words, by their rank and number.
+  std::map<std::pair<int64_t, uint32_t>, std::string> descriptions;
   /// By the numbers of their ends.
   std::map<std::pair<uint32_t, uint32_t>, size_t> edges;
   /// Values with several uses that come from the same end and go to the same ones.

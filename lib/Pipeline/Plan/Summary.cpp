@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string_view>
 
 namespace weft {
 namespace {
@@ -21,7 +22,13 @@ public:
   explicit Summary(const std::vector<Fact> &facts) : facts(facts) {
     for (size_t i = 0; i < facts.size(); ++i) {
       said.push_back(facts[i].byDefault);
-      ofDimension[facts[i].dimension].push_back(i);
+      std::vector<Named> &named = ofDimension[facts[i].dimension];
+      for (const std::string &name : facts[i].names) {
+        named.emplace_back(name, i);
+      }
+    }
+    for (auto &[dimension, named] : ofDimension) {
+      std::sort(named.begin(), named.end());
     }
   }
 
@@ -35,7 +42,8 @@ public:
     }
     for (size_t i = 0; i < facts.size(); ++i) {
       if (said[i] != facts[i].axes) {
-        add(facts[i].patterns.back(), facts[i].dimension, facts[i].axes);
+        const std::string &pattern = facts[i].patterns.back(), &dimension = facts[i].dimension;
+        add(pattern, dimension, facts[i].axes, matching(pattern, ofDimension[dimension]));
       }
     }
     return std::move(entries);
@@ -57,40 +65,50 @@ private:
   /// Adds an entry if it saves at least one.
   void consider(const std::string &pattern, const std::string &dimension) {
     std::map<Axes, size_t> count;
-    size_t matched = 0, wrong = 0;
-    for (size_t i : ofDimension[dimension]) {
-      if (matches(pattern, facts[i])) {
-        ++matched;
-        ++count[facts[i].axes];
-        wrong += said[i] != facts[i].axes;
-      }
+    std::vector<size_t> matched = matching(pattern, ofDimension[dimension]);
+    size_t wrong = 0;
+    for (size_t i : matched) {
+      ++count[facts[i].axes];
+      wrong += said[i] != facts[i].axes;
     }
     auto most = std::max_element(count.begin(), count.end(),
                                  [](const auto &a, const auto &b) { return a.second < b.second; });
-    if (wrong > matched - most->second + 1) {
-      add(pattern, dimension, most->first);
+    if (wrong > matched.size() - most->second + 1) {
+      add(pattern, dimension, most->first, matched);
     }
   }
 
-  void add(const std::string &pattern, const std::string &dimension, const Axes &axes) {
+  void add(const std::string &pattern, const std::string &dimension, const Axes &axes,
+           const std::vector<size_t> &matched) {
     entries.push_back({pattern, dimension, axes, {}});
-    for (size_t i : ofDimension[dimension]) {
-      if (matches(pattern, facts[i])) {
-        said[i] = axes;
+    for (size_t i : matched) {
+      said[i] = axes;
+    }
+  }
+
+  /// A name of a fact, and its number.
+  using Named = std::pair<std::string_view, size_t>;
+
+  /// The facts of which a name matches, ascending. `named` are sorted, so that only names which
+  /// begin as the pattern does are looked at.
+  static std::vector<size_t> matching(std::string_view pattern, const std::vector<Named> &named) {
+    std::string_view begin = pattern.substr(0, pattern.find('*'));
+    std::vector<size_t> found;
+    for (auto at = std::lower_bound(named.begin(), named.end(), Named(begin, 0));
+         at != named.end() && at->first.starts_with(begin); ++at) {
+      if (desc::matchesPattern(pattern, at->first)) {
+        found.push_back(at->second);
       }
     }
-  }
-
-  static bool matches(const std::string &pattern, const Fact &fact) {
-    return std::any_of(fact.names.begin(), fact.names.end(), [&](const std::string &name) {
-      return desc::matchesPattern(pattern, name);
-    });
+    std::sort(found.begin(), found.end());
+    found.erase(std::unique(found.begin(), found.end()), found.end());
+    return found;
   }
 
   const std::vector<Fact> &facts;
   /// For each fact, what the entries so far say of it.
   std::vector<std::optional<Axes>> said;
-  std::map<std::string, std::vector<size_t>> ofDimension;
+  std::map<std::string, std::vector<Named>> ofDimension;
   std::vector<desc::ShardingSpec> entries;
 };
 
