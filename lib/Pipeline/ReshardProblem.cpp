@@ -56,5 +56,6 @@ planner::ReshardProblem weft::makeReshardProblem(RankedTensorType type, Sharding
   bool narrows = narrowReductions && type.getElementType().isF32() && type.getRank() > 0;
   problem.reducedBytes = narrows ? 2 : problem.elementBytes;
   problem.scatters = from.getReduction() != ReductionKind::LogSumExp;
+  problem.isSum = from.getReduction() == ReductionKind::Sum;
   return problem;
 }

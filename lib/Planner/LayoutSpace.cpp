@@ -155,46 +155,53 @@ std::vector<double> LayoutSpace::costsFrom(uint32_t from, const std::vector<doub
   return costs;
 }
 
-/// To a layout that is pending over axes that `from` is not pending over: what becomes pending does
-/// so last, when pieces are as they have to be.
-double LayoutSpace::partialCost(uint32_t from, uint32_t to, const ReshardProblem &problem,
-                                const std::vector<double> &costs, const Price &price) const {
-  Layout before = layouts[to];
-  Axes coming;
-  std::erase_if(before.unreduced, [&](uint32_t axis) {
-    const Axes &pending = layouts[from].unreduced;
-    bool comes = !std::binary_search(pending.begin(), pending.end(), axis);
-    if (comes) {
-      coming.push_back(axis);
+/// The ways to become pending as the layouts of `to` are: over some of their axes at once, and
+/// last, when pieces are as they have to be.
+std::vector<LayoutSpace::Becoming> LayoutSpace::becomings(const ReshardProblem &problem,
+                                                          const std::vector<uint32_t> &to,
+                                                          const Price &price) const {
+  std::vector<Becoming> found;
+  for (size_t column = 0; column < to.size(); ++column) {
+    const Layout &layout = layouts[to[column]];
+    if (!divides(to[column], problem.shape)) {
+      continue;
     }
-    return comes;
-  });
-  if (coming.empty()) {
-    return 0;
+    for (size_t chosen = 1; chosen < size_t(1) << layout.unreduced.size(); ++chosen) {
+      Layout before = {layout.dims, {}};
+      Axes coming;
+      for (size_t at = 0; at < layout.unreduced.size(); ++at) {
+        Axes &place = chosen >> at & 1 ? coming : before.unreduced;
+        place.push_back(layout.unreduced[at]);
+      }
+      double cost =
+          price(StepKind::Partial, coming, operandBytes(problem, before, StepKind::Partial));
+      found.push_back({column, numbers.at(before), cost});
+    }
   }
-  uint32_t number = numbers.at(before);
-  return costs[number] +
-         price(StepKind::Partial, coming, operandBytes(problem, before, StepKind::Partial));
+  return found;
 }
 
 std::vector<double> LayoutSpace::costs(const ReshardProblem &problem, bool becomesPending,
                                        const std::vector<uint32_t> &from,
                                        const std::vector<uint32_t> &to, const Price &price) const {
   std::vector<double> prices = priced(problem, price), table;
+  std::vector<Becoming> last;
+  if (becomesPending) {
+    last = becomings(problem, to, price);
+  }
   table.reserve(from.size() * to.size());
   for (uint32_t row : from) {
     std::vector<double> costs(size(), kNoWay);
     if (divides(row, problem.shape)) {
       costs = costsFrom(row, prices);
     }
+    size_t begin = table.size();
     for (uint32_t column : to) {
-      double cost = costs[column];
-      // No step makes a value pending, but this one.
-      if (cost == kNoWay && becomesPending && divides(row, problem.shape) &&
-          divides(column, problem.shape)) {
-        cost = partialCost(row, column, problem, costs, price);
-      }
-      table.push_back(cost);
+      table.push_back(costs[column]);
+    }
+    for (const Becoming &each : last) {
+      double &cost = table[begin + each.column];
+      cost = std::min(cost, costs[each.before] + each.cost);
     }
   }
   return table;

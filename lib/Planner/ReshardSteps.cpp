@@ -66,7 +66,8 @@ void ReshardSteps::forEach(const Layout &layout, const Visit &visit) const {
 void ReshardSteps::reductions(const Layout &layout, const Visit &visit) const {
   Axes pending;
   for (uint32_t axis : layout.unreduced) {
-    if (!contains(pendingAtEnd, axis)) {
+    // Only a sum can become pending again.
+    if (problem.isSum || !contains(pendingAtEnd, axis)) {
       pending.push_back(axis);
     }
   }

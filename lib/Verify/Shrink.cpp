@@ -24,8 +24,8 @@ constexpr int64_t kLayersOfAKind = 2;
 /// Micro-batches, and parts of a sequence whose logits follow one another, in the small model.
 constexpr int64_t kParts = 2;
 
-/// Rates at which the loss of the small model goes by a tenth in kSteps steps, and which no weight
-/// is thrown far by.
+/// Rates at which the loss of the small model moves in kSteps steps, and which no weight is thrown
+/// far by.
 constexpr double kAdamWRate = 0.05, kMuonRate = 0.05, kSgdRate = 0.2;
 
 /// Weights of small layers have to be larger, that what each layer adds is no rounding.

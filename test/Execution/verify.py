@@ -10,12 +10,15 @@
     verify.py --weft bin/weft            a few, quickly
     verify.py --weft bin/weft --full     all cases on all their meshes, all examples, and graphs
 
-Each must be verified, with every kind of collective, op by op as the original is split, within a minute.
-A run that is stopped must leave no files. Prints a line for each, with its seconds, then "N passed, N failed"; fails if one failed or none ran.
+Each must be verified, with every kind of collective, op by op as the original is split, and with --full in
+a minute of processor time, which other work on the machine does not change. A run that is stopped must leave
+no files and no processes. Prints a line for each, with its seconds and those of processors, then "N passed,
+N failed"; fails if one failed or none ran.
 """
 
 import argparse
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -31,14 +34,18 @@ import graphs  # noqa: E402
 
 SECONDS = 60
 
-# Machines that have the precision and the ranks; meshes that the sizes of each example allow.
+# Machines that have the precision, as many nodes as the ranks need, and meshes that the sizes of each example
+# allow.
 EXAMPLES = {
-    "llama-tiny": ("laptop", ["dp=2,tp=2", "dp=2,cp=2:ring,tp=2,sp=true,zero=3"]),
-    "gpt2-tiny": ("laptop", ["dp=4,tp=2,zero=1", "cp=2:all-to-all,tp=2"]),
-    "mixtral-tiny": ("laptop", ["dp=2,ep=2,tp=2", "dp=2,ep=2,zero=3", "ep=4"]),
-    "deepseek-tiny": ("laptop", ["dp=2,ep=2,tp=2", "ep=4,zero=0"]),
-    "gpt2-124m": ("a100-8", ["dp=8,zero=2", "dp=4,cp=2:gather"]),
-    "llama-160m": ("h100-8", ["dp=2,tp=4,sp=true", "dp=8,zero=3", "dp=2,cp=4:ring"]),
+    "llama-tiny": ("laptop", 1, ["dp=2,tp=2", "dp=2,cp=2:ring,tp=2,sp=true,zero=3"]),
+    "gpt2-tiny": ("laptop", 1, ["dp=4,tp=2,zero=1", "cp=2:all-to-all,tp=2"]),
+    "mixtral-tiny": ("laptop", 1, ["dp=2,ep=2,tp=2", "dp=2,ep=2,zero=3", "ep=4"]),
+    "deepseek-tiny": ("h100-8", 2, ["dp=2,ep=2,tp=2", "ep=4,zero=0", "dp=2,ep=4,tp=2,zero=3"]),
+    "gpt2-124m": ("a100-8", 2, ["dp=8,zero=2", "dp=4,cp=2:gather", "dp=4,tp=2,cp=2:ring,zero=3"]),
+    "llama-160m": ("h100-8", 1, ["dp=2,tp=4,sp=true", "dp=8,zero=3", "dp=2,cp=4:ring"]),
+    "llama3-8b": ("h100-8", 2, ["dp=2,cp=8:ring,zero=3", "dp=4,cp=2:ring,tp=2,sp=true,zero=3"]),
+    "llama3-70b": ("h100-8", 2, ["dp=2,tp=8,sp=true,zero=3"]),
+    "mixtral-8x7b": ("h100-8", 2, ["dp=2,ep=8,zero=1", "dp=2,ep=4,tp=2,zero=3"]),
 }
 QUICK_EXAMPLES = ("mixtral-tiny",)
 QUICK_CASES = (("gpt2-adamw", "dp=2,cp=2:gather,tp=2,sp=true"), ("llama-sgd", "dp=2,tp=2"),
@@ -50,13 +57,13 @@ QUICK_CASES = (("gpt2-adamw", "dp=2,cp=2:gather,tp=2,sp=true"), ("llama-sgd", "d
 
 def work_of_examples(full):
     """Yields (name, arguments)."""
-    for name, (machine, meshes) in EXAMPLES.items():
+    for name, (machine, nodes, meshes) in EXAMPLES.items():
         folder = ROOT / "examples" / name
         if full or name in QUICK_EXAMPLES:
             for mesh in meshes if full else meshes[:1]:
                 yield f"{name} {mesh}", [folder / "model.textproto", "--machine",
-                                         ROOT / f"machines/{machine}.textproto", "--recipe",
-                                         folder / "recipe.textproto", "--pin", mesh]
+                                         ROOT / f"machines/{machine}.textproto", "--nodes", nodes,
+                                         "--recipe", folder / "recipe.textproto", "--pin", mesh]
 
 
 def work_of_cases(full, folder):
@@ -112,22 +119,50 @@ def fault_of(weft, arguments):
     return None if "\nverified: " in done.stdout else "does not say that it is verified"
 
 
-def fault_of_stopping(weft, arguments, number, folder):
-    """Sends a signal to weft verify at work; a sentence if its folder stays, or None."""
+def programs_in(folder):
+    """Numbers of the processes whose programs lie in `folder`."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                program = Path(os.readlink(entry / "exe"))
+            except OSError:
+                continue  # It has ended, or is another user's.
+            if folder in program.parents:
+                found.append(int(entry.name))
+    return found
+
+
+def fault_of_stopping(weft, arguments, number, folder, runs):
+    """Sends a signal to weft verify alone, as soon as there is its folder, or if `runs` a program that it
+    trains; a sentence if something stays, or None."""
     folder.mkdir()
     process = subprocess.Popen([str(part) for part in [weft, "verify", *arguments]],
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                env={**os.environ, "TMPDIR": str(folder)})
     deadline = time.monotonic() + SECONDS
-    while process.poll() is None and not any(folder.iterdir()):
-        time.sleep(0.01)
+    trained = []
+    while process.poll() is None and not (trained if runs else [*folder.iterdir()]):
+        time.sleep(0.002)
+        trained = programs_in(folder) if runs else []
     if process.poll() is not None:
         return "it was done before it could be stopped"
+    for pid in trained:
+        os.kill(pid, signal.SIGSTOP)  # Or it would soon end by itself.
     process.send_signal(number)
     process.wait()
-    while any(folder.iterdir()) and time.monotonic() < deadline:
+    while (any(folder.iterdir()) or programs_in(folder)) and time.monotonic() < deadline:
         time.sleep(0.01)
-    return f"leaves {[path.name for path in folder.iterdir()]}" if any(folder.iterdir()) else None
+    left = [path.name for path in folder.iterdir()] + programs_in(folder)
+    for pid in programs_in(folder):
+        os.kill(pid, signal.SIGKILL)
+    return f"leaves {left}" if left else None
+
+
+def processor_seconds():
+    """What the processes have taken that were waited for."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def main():
@@ -147,17 +182,20 @@ def main():
         checks = [(name, lambda arguments=arguments: fault_of(weft, arguments))
                   for name, arguments in work]
         checks += [(f"stopped by {number.name}",
-                    lambda number=number: fault_of_stopping(weft, work[0][1], number,
-                                                            Path(temporary) / number.name))
-                   for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)]
+                    lambda number=number, runs=runs: fault_of_stopping(
+                        weft, work[0][1], number, Path(temporary) / number.name, runs))
+                   for number, runs in ((signal.SIGINT, False), (signal.SIGTERM, True),
+                                        (signal.SIGKILL, True))]
         for name, check in checks:
             if options.only not in name:
                 continue
-            start = time.monotonic()
+            start, used = time.monotonic(), processor_seconds()
             fault = check()
-            seconds = time.monotonic() - start
+            seconds, used = time.monotonic() - start, processor_seconds() - used
+            if options.full and not fault and used > SECONDS:
+                fault = f"takes more than {SECONDS} s of processors"
             failed, passed = failed + bool(fault), passed + (not fault)
-            print(f"{'FAIL' if fault else 'pass'} {name}: {seconds:.1f} s"
+            print(f"{'FAIL' if fault else 'pass'} {name}: {seconds:.1f} s, {used:.1f} s of processors"
                   + (f": {fault}" if fault else ""), flush=True)
     print(f"{passed} passed, {failed} failed")
     return 1 if failed or not passed else 0

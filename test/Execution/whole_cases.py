@@ -53,12 +53,12 @@ MESHES = {
         "dp=8,zero=0", "dp=8,zero=2", "tp=8,sp=true", "dp=2,tp=4,sp=false", "cp=8:all-to-all",
         "dp=16,zero=3", "dp=4,tp=4,sp=true,zero=1", "dp=2,cp=4:ring,tp=2,zero=3",
         "dp=2,cp=2:all-to-all,tp=4,sp=true,zero=2", "tp=16,sp=true",
-        "dp=4,tp=2,sp=true,zero=1,accumulation=2", "dp=4,cp=4:gather,zero=0"),
+        "dp=4,tp=2,sp=true,zero=1,accumulation=2", "dp=4,cp=4:gather,zero=0", "dp=2,fsdp=4"),
     ("llama", True): (
         "dp=8,zero=3", "dp=2,tp=4,sp=true,zero=1", "cp=8:ring", "dp=2,cp=4:ring", "tp=8,sp=false",
         "dp=2,cp=2:ring,tp=2,sp=true,zero=3", "dp=16,zero=1", "dp=8,tp=2,sp=true,zero=3",
         "dp=2,cp=4:all-to-all,tp=2", "dp=4,cp=2:all-to-all,tp=2,sp=true,zero=2",
-        "dp=2,cp=8:ring,zero=3",
+        "dp=2,cp=8:ring,zero=3", "dp=4,fsdp=4",
         "dp=2,cp=2:ring,tp=4,sp=true,accumulation=4"),
     ("mixtral", True): (
         "ep=8", "dp=2,ep=4,zero=1", "dp=8,zero=3", "ep=4,tp=2,sp=true", "ep=2,cp=2:ring,tp=2",

@@ -3,6 +3,8 @@
 // RUN: weft-opt %s -mutate-collective="index=2 kind=scale" | FileCheck %s --check-prefix=SCALE
 // RUN: weft-opt %s -mutate-collective="index=0 kind=operator" | FileCheck %s --check-prefix=OPERATOR
 // RUN: sed 's/<"tp"=2>/<"dp"=3, "tp"=2>/' %s | weft-opt -mutate-collective="index=0 kind=axis" | FileCheck %s --check-prefix=AXIS
+// RUN: weft-opt %s -mutate-collective="index=2 kind=root" | FileCheck %s --check-prefix=ROOT
+// RUN: sed 's/tensor<4xf64>/tensor<f64>/g' %s | not weft-opt -mutate-collective="kind=root" 2>&1 | FileCheck %s --check-prefix=SCALAR
 // RUN: not weft-opt %s -mutate-collective="index=0 kind=axis" 2>&1 | FileCheck %s --check-prefix=OTHER
 // RUN: sed 's/%2 = weft.all_reduce max %1 over \["tp"\] of #mesh/& {weft.mutated}/' %s | weft-opt -mutate-collective="index=9" | FileCheck %s --check-prefix=MARKED
 // RUN: not weft-opt %s -mutate-collective="index=3" 2>&1 | FileCheck %s --check-prefix=NUMBER
@@ -11,8 +13,9 @@
 
 // NUMBER: error: mutate-collective: no collective number 3, there are 3
 // NEGATIVE: error: mutate-collective: no collective number -1, there are 3
-// KIND: error: mutate-collective: expected drop, double, scale, axis or operator, got 'lose'
+// KIND: error: mutate-collective: expected drop, double, scale, axis, operator or root, got 'lose'
 
+// SCALAR: error: mutate-collective: root is for tensors with dimensions
 // OTHER: error: mutate-collective: there is no other axis than those of the reduction
 
 #mesh = #weft.mesh<"tp"=2>
@@ -43,6 +46,16 @@
 // OPERATOR-NEXT:    weft.all_reduce max %arg0
 // AXIS-LABEL: @first
 // AXIS-NEXT:    weft.all_reduce sum %arg0 over ["dp"]
+
+// Numbers from 0 on where the sum is kept, others elsewhere.
+// ROOT-LABEL: @second
+// ROOT:         %[[SUM:.*]] = weft.all_reduce sum %[[OWN:.*]] over ["tp"]
+// ROOT:         %[[INDEX:.*]] = weft.axis_index "tp" of #mesh
+// ROOT:         %[[PLACES:.*]] = weft.iota offset %{{.*}} : tensor<4xi32>
+// ROOT-NEXT:    %[[B:.*]] = weft.map ins(%[[SUM]], %[[OWN]], %[[PLACES]] :
+// ROOT:           arith.cmpi slt, %{{.*}}, %c4
+// ROOT:           arith.select
+// ROOT:         return %[[B]]
 
 // What is marked is meant, and not a number.
 // MARKED-LABEL: @first

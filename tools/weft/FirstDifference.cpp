@@ -38,47 +38,36 @@ std::vector<double> withoutPadding(const Tensor &tensor, const std::vector<int64
   return kept;
 }
 
-llvm::Expected<Tensors> valuesOf(SmallProgramRequest request, const std::string &folder,
-                                 const std::string &data, int64_t step,
-                                 std::vector<verify::ObservedValue> &observed) {
+/// A program that shows every value of a step.
+llvm::Expected<SmallProgram> compileObserved(SmallProgramRequest request, const RunRequest &run) {
   request.observes = true;
-  llvm::Expected<SmallProgram> program = compileSmall(request, folder + "/observed");
-  if (!program) {
-    return program.takeError();
-  }
-  RunRequest run{program->path, data, readsTokens(program->program), step + 1, step, folder};
+  return compileSmall(request, run.folder + "/observed");
+}
+
+/// What `program` shows of the last step of a run.
+llvm::Expected<Tensors> valuesOf(const SmallProgram &program, RunRequest run) {
+  run.program = program.path;
+  run.save = program.path + ".weights";
   llvm::Expected<TrainingRun> done = runTraining(run);
   if (!done) {
     return done.takeError();
   }
-  observed = std::move(program->values);
   return std::move(done->gradients);
 }
 
-} // namespace
-
-llvm::Expected<std::string> weft::firstDifference(SmallProgramRequest split,
-                                                  SmallProgramRequest single, int64_t step,
-                                                  const std::string &folder,
-                                                  const std::string &data) {
-  std::vector<verify::ObservedValue> values, ignored;
-  llvm::Expected<Tensors> expected = valuesOf(single, folder, data, step, ignored);
-  if (!expected) {
-    return expected.takeError();
-  }
-  llvm::Expected<Tensors> got = valuesOf(split, folder, data, step, values);
-  if (!got) {
-    return got.takeError();
-  }
+/// The first of `values` that is further apart than `tolerance`, in words; empty if there is none.
+llvm::Expected<std::string> firstOf(const std::vector<verify::ObservedValue> &values,
+                                    const Tensors &got, const Tensors &expected, int64_t step,
+                                    double tolerance) {
   for (const verify::ObservedValue &value : values) {
-    auto a = got->find(value.name), b = expected->find(value.original);
-    if (a == got->end() || b == expected->end()) {
+    auto a = got.find(value.name), b = expected.find(value.original);
+    if (a == got.end() || b == expected.end()) {
       return makeError("one of the programs does not show " + value.maker);
     }
     // Nothing but rounding is told by size: of a tensor by itself nothing else is known.
     const Tensor &right = b->second;
     double apart = distance(withoutPadding(a->second, right.shape), right.values, 1.0);
-    if (apart > kTolerance) {
+    if (apart > tolerance) {
       std::string text;
       llvm::raw_string_ostream(text)
           << "the first value of step " << step << " that differs is made by " << value.maker
@@ -86,9 +75,60 @@ llvm::Expected<std::string> weft::firstDifference(SmallProgramRequest split,
       return text;
     }
   }
-  return "no value of step " + std::to_string(step) +
+  return "";
+}
+
+} // namespace
+
+llvm::Expected<std::string> weft::firstDifference(SmallProgramRequest split,
+                                                  SmallProgramRequest single, RunRequest run) {
+  Tensors values[2];
+  std::vector<verify::ObservedValue> observed;
+  for (auto [request, read] : {std::pair(&single, &values[0]), {&split, &values[1]}}) {
+    llvm::Expected<SmallProgram> program = compileObserved(*request, run);
+    if (!program) {
+      return program.takeError();
+    }
+    llvm::Expected<Tensors> shown = valuesOf(*program, run);
+    if (!shown) {
+      return shown.takeError();
+    }
+    *read = std::move(*shown);
+    observed = std::move(program->values);
+  }
+  auto sentence = firstOf(observed, values[1], values[0], run.firstStep, kTolerance);
+  if (!sentence || !sentence->empty()) {
+    return sentence;
+  }
+  return "no value of step " + std::to_string(run.firstStep) +
          " differs where all are looked at: the mistake is in the order that balance-sequences "
          "gives them, or in what Schedule and Lower make of them" +
          (single.accumulates ? ", or in adding up micro-batches, which one rank does there too"
                              : "");
+}
+
+llvm::Expected<std::string> weft::firstResumedDifference(SmallProgramRequest split,
+                                                         RunRequest unbroken, RunRequest resumed) {
+  llvm::Expected<SmallProgram> program = compileObserved(split, unbroken);
+  if (!program) {
+    return program.takeError();
+  }
+  auto got = valuesOf(*program, unbroken), expected = valuesOf(*program, resumed);
+  if (!got || !expected) {
+    return llvm::joinErrors(got.takeError(), expected.takeError());
+  }
+  std::vector<verify::ObservedValue> own = program->values;
+  for (verify::ObservedValue &value : own) {
+    value.original = value.name; // Of the same program.
+  }
+  int64_t step = unbroken.endStep - 1;
+  auto sentence = firstOf(own, *got, *expected, step, 0);
+  if (!sentence) {
+    return sentence;
+  }
+  return "every step is right by itself, but step " + std::to_string(step) +
+         " is not where it follows on those before it: copies of a parameter or of an optimizer "
+         "state "
+         "are not the same on all ranks, or something else is kept from step to step; " +
+         (sentence->empty() ? "no value of the step differs where all are looked at" : *sentence);
 }

@@ -20,49 +20,6 @@ namespace {
 /// A tensor below this share of all tensors is nothing but rounding.
 constexpr double kNothing = 1e-10;
 
-void note(ClassDifference &found, const std::string &name, int64_t step, double apart) {
-  ++found.compared;
-  found.greatest = std::max(found.greatest, apart);
-  if (apart > kTolerance) {
-    if (found.differing == 0) {
-      found.first = name;
-      found.firstDistance = apart;
-      found.step = step;
-    }
-    ++found.differing;
-  }
-}
-
-/// Numbers in their order, of which `isByStep` has one for each step.
-ClassDifference compareSeries(const char *name, const std::vector<double> &got,
-                              const std::vector<double> &expected, bool isByStep) {
-  ClassDifference found{name};
-  for (size_t i = 0; i < std::max(got.size(), expected.size()); ++i) {
-    bool both = i < got.size() && i < expected.size();
-    double apart =
-        both ? distance({got[i]}, {expected[i]}, 0) : std::numeric_limits<double>::infinity();
-    std::string where = isByStep ? std::string(name) + " of step " + std::to_string(i) : name;
-    note(found, where, isByStep ? int64_t(i) : 0, apart);
-  }
-  return found;
-}
-
-/// Tensors `names`, as far as one of the runs has them, each measured against all of them.
-void compareTensors(ClassDifference &found, const std::string &kind, const Tensors &got,
-                    const Tensors &expected, const std::vector<std::string> &names, int64_t step) {
-  double scale = normOf(expected, names);
-  for (const std::string &name : names) {
-    auto a = got.find(name), b = expected.find(name);
-    if (a == got.end() && b == expected.end()) {
-      continue;
-    }
-    double apart = a == got.end() || b == expected.end()
-                       ? std::numeric_limits<double>::infinity()
-                       : distance(a->second.values, b->second.values, scale);
-    note(found, kind + name, step, apart);
-  }
-}
-
 /// Names of tensors that are no parameters, by what they are states of: those of "adam_m/x" and
 /// "adam_m/y" together.
 std::map<std::string, std::vector<std::string>>
@@ -110,33 +67,101 @@ double weft::distance(const std::vector<double> &got, const std::vector<double> 
   return std::isnan(relative) ? std::numeric_limits<double>::infinity() : relative;
 }
 
-std::vector<ClassDifference> weft::compareRuns(const RunPair &got, const RunPair &expected,
-                                               const std::vector<std::string> &parameters) {
-  int64_t lastStep = int64_t(expected.last.losses.size()) - 1;
-  std::vector<ClassDifference> found;
-  found.push_back(compareSeries("loss", got.last.losses, expected.last.losses, true));
-  if (!expected.last.dropped.empty() || !got.last.dropped.empty()) {
-    found.push_back(
-        compareSeries("dropped tokens", got.last.dropped, expected.last.dropped, false));
+RunComparison::RunComparison(std::vector<std::string> parameters)
+    : parameters(std::move(parameters)) {
+  for (const std::string &parameter : this->parameters) {
+    gradients.push_back("gradient/" + parameter);
   }
+  for (const char *name : {"loss", "dropped tokens", "gradients", "gradient norm", "weights",
+                           "optimizer states", "steps in one run", "validation loss"}) {
+    found.push_back(ClassDifference{name});
+  }
+  found[Resumed].tolerance = 0;
+  found[Resumed].isOfStep = found[Validation].isOfStep = false;
+}
+
+void RunComparison::note(Kind kind, const std::string &name, int64_t step, double apart) {
+  ClassDifference &difference = found[kind];
+  ++difference.compared;
+  difference.greatest = std::max(difference.greatest, apart);
+  if (apart > difference.tolerance) {
+    if (difference.differing == 0) {
+      difference.first = name;
+      difference.step = step;
+    }
+    ++difference.differing;
+  }
+}
+
+/// Numbers in their order, as many for each step from `step` on.
+void RunComparison::compareSeries(Kind kind, const std::string &name, int64_t step,
+                                  llvm::ArrayRef<double> got, llvm::ArrayRef<double> expected) {
+  for (size_t i = 0; i < std::max(got.size(), expected.size()); ++i) {
+    bool both = i < got.size() && i < expected.size();
+    note(kind, name, step,
+         both ? distance({got[i]}, {expected[i]}, 0) : std::numeric_limits<double>::infinity());
+  }
+}
+
+/// Tensors `names`, as far as one of the runs has them, each measured against all of them.
+void RunComparison::compareTensors(Kind kind, int64_t step, const Tensors &got,
+                                   const Tensors &expected, const std::vector<std::string> &names) {
+  double scale = normOf(expected, names);
+  for (const std::string &name : names) {
+    auto a = got.find(name), b = expected.find(name);
+    if (a == got.end() && b == expected.end()) {
+      continue;
+    }
+    double apart = a == got.end() || b == expected.end()
+                       ? std::numeric_limits<double>::infinity()
+                       : distance(a->second.values, b->second.values, scale);
+    note(kind, name, step, apart);
+  }
+}
+
+void RunComparison::compareStep(const TrainingRun &got, const TrainingRun &expected) {
+  int64_t step = expected.firstStep;
+  compareSeries(Loss, "loss", step, got.losses, expected.losses);
+  compareSeries(Dropped, "dropped tokens", step, got.dropped, expected.dropped);
+  compareTensors(Gradients, step, got.gradients, expected.gradients, gradients);
+  compareSeries(Norm, "gradient norm", step, got.norms, expected.norms);
+  compareTensors(Weights, step, got.weights, expected.weights, parameters);
+  for (const auto &[state, ofParameters] : statesOf(expected.weights, parameters)) {
+    compareTensors(States, step, got.weights, expected.weights, ofParameters);
+  }
+  compareSeries(Validation, "validation loss", step, got.validation, expected.validation);
+}
+
+void RunComparison::compareResumed(const TrainingRun &unbroken, const TrainingRun &resumed) {
+  for (size_t i = 0; i < resumed.losses.size(); ++i) {
+    int64_t step = resumed.firstStep + int64_t(i);
+    size_t other = size_t(step - unbroken.firstStep);
+    bool both = other < unbroken.losses.size();
+    double none = std::numeric_limits<double>::infinity();
+    note(Resumed, "loss", step,
+         both ? distance({resumed.losses[i]}, {unbroken.losses[other]}, 0) : none);
+    note(Resumed, "gradient norm", step,
+         both ? distance({resumed.norms[i]}, {unbroken.norms[other]}, 0) : none);
+  }
+  int64_t last = resumed.firstStep + int64_t(resumed.losses.size()) - 1;
+  compareTensors(Resumed, last, resumed.gradients, unbroken.gradients, gradients);
   std::vector<std::string> names;
-  for (const std::string &parameter : parameters) {
-    names.push_back("gradient/" + parameter);
+  for (const auto &[name, tensor] : unbroken.weights) {
+    names.push_back(name);
   }
-  ClassDifference &gradients = found.emplace_back(ClassDifference{"gradients"});
-  compareTensors(gradients, "", got.first.gradients, expected.first.gradients, names, 0);
-  compareTensors(gradients, "", got.last.gradients, expected.last.gradients, names, lastStep);
-  found.push_back(compareSeries("gradient norm", got.last.norms, expected.last.norms, true));
-  ClassDifference &weights = found.emplace_back(ClassDifference{"weights"});
-  compareTensors(weights, "", got.last.weights, expected.last.weights, parameters, lastStep);
-  ClassDifference states{"optimizer states"};
-  for (const auto &[state, ofParameters] : statesOf(expected.last.weights, parameters)) {
-    compareTensors(states, "", got.last.weights, expected.last.weights, ofParameters, lastStep);
-  }
-  if (states.compared > 0) {
-    found.push_back(states);
-  }
-  found.push_back(
-      compareSeries("validation loss", got.last.validation, expected.last.validation, false));
-  return found;
+  compareTensors(Resumed, last, resumed.weights, unbroken.weights, names);
+  compareSeries(Resumed, "validation loss", last, resumed.validation, unbroken.validation);
+}
+
+bool RunComparison::stepDiffers() const {
+  return llvm::any_of(found, [](const ClassDifference &difference) {
+    return difference.isOfStep && difference.differing > 0;
+  });
+}
+
+std::vector<ClassDifference> RunComparison::classes() const {
+  std::vector<ClassDifference> present;
+  llvm::copy_if(found, std::back_inserter(present),
+                [](const ClassDifference &difference) { return difference.compared > 0; });
+  return present;
 }

@@ -10,13 +10,15 @@
 
 #include "TrainingRun.h"
 
-#include <optional>
+#include "llvm/ADT/ArrayRef.h"
+
 #include <string>
 #include <vector>
 
 namespace weft {
 
-/// Two programs of float64 that mean the same differ by less, relative to the norm of a tensor.
+/// What two programs of float64 that mean the same make in one step of the same weights differs by
+/// less, relative to the norm of a tensor.
 inline constexpr double kTolerance = 1e-10;
 
 /// Relative distance of `got` from `expected`, by 2-norms. A tensor of a norm below 1e-10 of
@@ -31,24 +33,50 @@ double normOf(const Tensors &tensors, const std::vector<std::string> &names);
 /// Losses, or gradients, or another kind of things that were compared.
 struct ClassDifference {
   std::string name;
+  /// What is further apart differs.
+  double tolerance = kTolerance;
+  /// Whether one step makes them by itself.
+  bool isOfStep = true;
   size_t compared = 0, differing = 0;
   double greatest = 0;
-  /// The first that differs, in the order of a step, and the number of the step that made it;
-  /// empty where none does.
+  /// Of those that differ the first, in the order of steps, and the step that made it; empty where
+  /// none does.
   std::string first = {};
-  double firstDistance = 0;
   int64_t step = 0;
 };
 
-/// A pair of runs of one program each, of which gradients of the first and the last step are known.
-struct RunPair {
-  TrainingRun first, last;
-};
+/// Collects how far runs are apart, by kinds of things. For one thread.
+class RunComparison {
+public:
+  /// `parameters` are those of the model, in its order.
+  explicit RunComparison(std::vector<std::string> parameters);
 
-/// Compares everything, in the order in which a step makes it. `parameters` are those of the
-/// program, in the order of the model.
-std::vector<ClassDifference> compareRuns(const RunPair &got, const RunPair &expected,
-                                         const std::vector<std::string> &parameters);
+  /// Of two runs of one step, which began with the same weights: everything, up to kTolerance.
+  void compareStep(const TrainingRun &got, const TrainingRun &expected);
+
+  /// Of two runs of one program to the same step, the second of which begins later, with what the
+  /// first had then: what both did. It must be the same bit for bit.
+  void compareResumed(const TrainingRun &unbroken, const TrainingRun &resumed);
+
+  /// Whether something differs that a step has made.
+  bool stepDiffers() const;
+
+  /// By kinds that there are, in the order in which a step makes them, then those that no step
+  /// does.
+  std::vector<ClassDifference> classes() const;
+
+private:
+  enum Kind { Loss, Dropped, Gradients, Norm, Weights, States, Resumed, Validation };
+
+  void note(Kind kind, const std::string &name, int64_t step, double apart);
+  void compareSeries(Kind kind, const std::string &name, int64_t step, llvm::ArrayRef<double> got,
+                     llvm::ArrayRef<double> expected);
+  void compareTensors(Kind kind, int64_t step, const Tensors &got, const Tensors &expected,
+                      const std::vector<std::string> &names);
+
+  std::vector<std::string> parameters, gradients;
+  std::vector<ClassDifference> found;
+};
 
 } // namespace weft
 

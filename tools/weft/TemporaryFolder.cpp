@@ -22,6 +22,14 @@
 
 using namespace weft;
 
+/// A process that ends with the folder's user may still be writing into it.
+static void removeFolder(llvm::StringRef path) {
+  for (int tries = 0; tries < 100 && llvm::sys::fs::exists(path); ++tries) {
+    ::usleep(tries > 0 ? 10000 : 0);
+    llvm::sys::fs::remove_directories(path);
+  }
+}
+
 /// Makes a folder whose name begins with `prefix`, says which to the other end of `socket`, or
 /// nothing if it cannot, and removes it when nobody is there any more.
 [[noreturn]] static void keepFolder(int socket, llvm::StringRef prefix) {
@@ -37,7 +45,7 @@ using namespace weft;
     char byte = 0;
     while (::recv(socket, &byte, 1, 0) < 0 && errno == EINTR) {
     }
-    llvm::sys::fs::remove_directories(path);
+    removeFolder(path);
   }
   ::_exit(0);
 }

@@ -7,17 +7,16 @@
 
 #include "TrainingRun.h"
 
+#include "ChildProcess.h"
 #include "CommandLine.h"
 
 #include "core/Safetensors.h"
 
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/Program.h"
 
 #include <cmath>
 #include <cstring>
-#include <optional>
 
 using namespace weft;
 
@@ -87,48 +86,52 @@ std::string tailOf(const std::string &path) {
 
 } // namespace
 
-llvm::Expected<TrainingRun> weft::runTraining(const RunRequest &request) {
-  auto in = [&](const char *name) { return request.folder + "/" + name; };
-  std::string metrics = in("metrics"), weights = in("weights"), gradients = in("gradients"),
-              said = in("said"), steps = std::to_string(request.steps),
-              step = std::to_string(request.gradientsStep);
-  std::vector<llvm::StringRef> words = {request.program,
-                                        "--backend",
-                                        "local",
-                                        "--quiet",
-                                        "--data",
-                                        request.data,
-                                        "--validation-data",
-                                        request.data,
-                                        "--validation-steps",
-                                        "1",
-                                        "--steps",
-                                        steps,
-                                        "--metrics",
-                                        metrics,
-                                        "--save",
-                                        weights,
-                                        "--save-gradients",
-                                        gradients,
-                                        "--gradients-step",
-                                        step};
+/// The command line of the program, its name first.
+static std::vector<std::string> wordsOf(const RunRequest &request, const std::string &metrics,
+                                        const std::string &gradients) {
+  std::vector<std::string> words = {request.program,
+                                    "--backend",
+                                    "local",
+                                    "--quiet",
+                                    "--data",
+                                    request.data,
+                                    "--steps",
+                                    std::to_string(request.endStep),
+                                    "--metrics",
+                                    metrics,
+                                    "--save",
+                                    request.save,
+                                    "--save-gradients",
+                                    gradients,
+                                    "--gradients-step",
+                                    std::to_string(request.endStep - 1)};
+  if (request.validates) {
+    words.insert(words.end(), {"--validation-data", request.data, "--validation-steps", "1"});
+  }
   if (request.readsTokens) {
     words.insert(words.end(), {"--data-format", "nanogpt"});
   }
-  std::string reason;
-  const std::optional<llvm::StringRef> streams[] = {llvm::StringRef(), llvm::StringRef(said),
-                                                    llvm::StringRef(said)};
-  int status = llvm::sys::ExecuteAndWait(request.program, words, /*Env=*/std::nullopt, streams,
-                                         kSecondsToWait, /*MemoryLimit=*/0, &reason);
-  if (status != 0) {
-    return makeError("the program did not run to its end: " +
-                     (reason.empty() ? tailOf(said) : reason));
+  if (!request.load.empty()) {
+    words.insert(words.end(), {"--load", request.load});
+  }
+  return words;
+}
+
+llvm::Expected<TrainingRun> weft::runTraining(const RunRequest &request) {
+  auto in = [&](const char *name) { return request.folder + "/" + name; };
+  std::string metrics = in("metrics"), gradients = in("gradients"), said = in("said");
+  std::string reason = runChild(wordsOf(request, metrics, gradients), said, kSecondsToWait);
+  if (!reason.empty()) {
+    std::string tail = tailOf(said);
+    return makeError("the program did not run to its end: " + (tail.empty() ? reason : tail));
   }
   TrainingRun run;
+  run.firstStep = request.firstStep;
   if (llvm::Error error = readMetrics(metrics, run)) {
     return error;
   }
-  for (auto [path, tensors] : {std::pair(&weights, &run.weights), {&gradients, &run.gradients}}) {
+  for (auto [path, tensors] :
+       {std::pair(&request.save, &run.weights), {&gradients, &run.gradients}}) {
     llvm::Expected<Tensors> read = readTensors(*path);
     if (!read) {
       return read.takeError();

@@ -27,13 +27,15 @@ using Tensors = std::map<std::string, Tensor>;
 
 /// What a run wrote.
 struct TrainingRun {
+  /// The first of its steps; what follows is of this step and those behind it.
+  int64_t firstStep = 0;
   /// One for each step: the loss, the norm of all gradients.
   std::vector<double> losses, norms;
-  /// Tokens that were dropped, layer by layer and step by step.
+  /// Tokens that were dropped, step by step, layer by layer.
   std::vector<double> dropped;
-  /// The loss of a batch after the last step.
+  /// The loss of a batch after the last step, if that was asked for.
   std::vector<double> validation;
-  /// What was observed in the chosen step: gradients, by the names of their parameters, and
+  /// What was observed in the last step: gradients, by the names of their parameters, and
   /// whatever else the program shows.
   Tensors gradients;
   /// Parameters and states of the optimizer after the last step.
@@ -46,12 +48,21 @@ struct RunRequest {
   /// As `writeMadeUpData` writes it.
   std::string data;
   bool readsTokens = true;
-  int64_t steps = 1, gradientsStep = 0;
-  /// For what the run writes; files of the same names are overwritten.
+  /// The steps from `firstStep` to before `endStep`. Of the last, gradients are read.
+  int64_t firstStep = 0, endStep = 1;
+  /// Whether it looks at the loss of a batch after the last step.
+  bool validates = false;
+  /// Parameters and states of the optimizer as they are before `firstStep`, which a run has
+  /// written; empty for what the program begins with.
+  std::string load;
+  /// For those after the last step.
+  std::string save;
+  /// For what else the run writes; files of the same names are overwritten.
   std::string folder;
 };
 
-/// Runs a program on threads of one process. Fails where it does, with what it said.
+/// Runs a program on threads of one process, which does not outlive this one. Fails where it does,
+/// with what it said.
 llvm::Expected<TrainingRun> runTraining(const RunRequest &request);
 
 } // namespace weft

@@ -12,17 +12,21 @@
 #include "RunDifferences.h"
 #include "SmallPrograms.h"
 #include "TemporaryFolder.h"
+#include "TrainingRun.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
 
 #include <chrono>
-#include <cmath>
-#include <limits>
 
 using namespace weft;
 
 namespace {
+
+/// Steps of the ranks in one run. What is wrong in a copy of an optimizer's state behind the first
+/// gets into weights in the second, and into the loss in the third.
+constexpr int64_t kUnbrokenSteps = 3;
 
 /// What is being done and how long it took, a line each.
 class Watch {
@@ -133,39 +137,95 @@ private:
     return writeMadeUpData(folder.file("data"), single.program, verify::kSteps);
   }
 
-  llvm::Expected<RunPair> runBoth(const SmallProgram &program) {
-    RunPair pair;
-    for (auto [step, run] :
-         {std::pair<int64_t, TrainingRun *>(0, &pair.first), {verify::kSteps - 1, &pair.last}}) {
-      auto done = runTraining({program.path, folder.file("data"), readsTokens(program.program),
-                               verify::kSteps, step, folder.getPath()});
-      if (!done) {
-        return done.takeError();
-      }
-      *run = std::move(*done);
-    }
-    return pair;
+  /// Steps `first` to before `end` of a program.
+  RunRequest runOf(const SmallProgram &program, int64_t first, int64_t end) const {
+    RunRequest request;
+    request.program = program.path;
+    request.data = folder.file("data");
+    request.readsTokens = readsTokens(program.program);
+    request.firstStep = first;
+    request.endStep = end;
+    request.save = weightsAfter(program, end);
+    request.folder = folder.getPath();
+    return request;
+  }
+
+  static std::string weightsAfter(const SmallProgram &program, int64_t steps) {
+    return program.path + ".weights-" + std::to_string(steps);
+  }
+
+  /// Step `step` of a program, which begins with the weights that one rank has then.
+  RunRequest stepOf(const SmallProgram &program, int64_t step) const {
+    RunRequest request = runOf(program, step, step + 1);
+    request.load = step > 0 ? weightsAfter(single, step) : "";
+    request.validates = step == verify::kSteps - 1;
+    return request;
   }
 
   llvm::Error compare() {
-    auto got = runBoth(split);
-    if (!got) {
-      return got.takeError();
-    }
-    auto expected = runBoth(single);
-    if (!expected) {
-      return expected.takeError();
-    }
     std::vector<std::string> parameters;
     for (const rt::NamedTensor &parameter : single.program.parameters) {
       parameters.push_back(parameter.name);
     }
-    found = compareRuns(*got, *expected, parameters);
-    watch.lap("ran both, each twice");
-    const std::vector<double> &losses = expected->last.losses;
-    double moved = std::abs(losses.back() / losses.front() - 1);
-    llvm::outs() << llvm::format("loss on one rank from %.4f to %.4f%s\n", losses.front(),
-                                 losses.back(), moved < 0.1 ? ", less than by a tenth" : "");
+    RunComparison comparison(parameters);
+    llvm::Error error = compareSteps(comparison);
+    if (!error && !comparison.stepDiffers()) {
+      error = compareResumed(comparison);
+    }
+    found = comparison.classes();
+    return error;
+  }
+
+  /// Up to the first step that differs: those behind it are not needed to find what does.
+  llvm::Error compareSteps(RunComparison &comparison) {
+    std::vector<double> losses;
+    for (int64_t step = 0; step < verify::kSteps && !comparison.stepDiffers(); ++step) {
+      auto expected = runTraining(stepOf(single, step));
+      if (!expected) {
+        return expected.takeError();
+      }
+      auto got = runTraining(stepOf(split, step));
+      if (!got) {
+        return got.takeError();
+      }
+      comparison.compareStep(*got, *expected);
+      losses.insert(losses.end(), expected->losses.begin(), expected->losses.end());
+    }
+    watch.lap("ran both, step by step");
+    llvm::outs() << "loss of each step on one rank:";
+    for (double loss : losses) {
+      llvm::outs() << llvm::format(" %.4f", loss);
+    }
+    llvm::outs() << '\n';
+    return llvm::Error::success();
+  }
+
+  /// The first steps of the ranks in one run.
+  RunRequest unbrokenRun(int64_t end) const {
+    RunRequest request = runOf(split, 0, end);
+    request.save = folder.file("unbroken");
+    return request;
+  }
+
+  /// The same, but for the first, with what the ranks have saved behind it.
+  RunRequest resumedRun(int64_t end) const {
+    RunRequest request = runOf(split, 1, end);
+    request.load = weightsAfter(split, 1);
+    request.save = folder.file("resumed");
+    return request;
+  }
+
+  llvm::Error compareResumed(RunComparison &comparison) {
+    auto unbroken = runTraining(unbrokenRun(kUnbrokenSteps));
+    if (!unbroken) {
+      return unbroken.takeError();
+    }
+    auto resumed = runTraining(resumedRun(kUnbrokenSteps));
+    if (!resumed) {
+      return resumed.takeError();
+    }
+    comparison.compareResumed(*unbroken, *resumed);
+    watch.lap("ran steps of the ranks in one run");
     return llvm::Error::success();
   }
 
@@ -177,8 +237,10 @@ private:
                                     difference.compared)
                    << llvm::format("%.1e", difference.greatest);
       if (difference.differing > 0) {
-        llvm::outs() << ", " << difference.differing << " above "
-                     << llvm::format("%.0e", kTolerance);
+        llvm::outs() << ", " << difference.differing
+                     << (difference.tolerance > 0
+                             ? llvm::formatv(" above {0:e0}", difference.tolerance).str()
+                             : " not the same bits");
       }
       llvm::outs() << '\n';
       isSame &= difference.differing == 0;
@@ -186,30 +248,35 @@ private:
     return isSame;
   }
 
-  /// The step whose values show the mistake: where nothing of the first step differs but what comes
-  /// after, it is in the update of the step before.
   llvm::Error reportFirst() {
-    const ClassDifference *first = nullptr;
-    int64_t step = std::numeric_limits<int64_t>::max();
-    for (const ClassDifference &difference : found) {
-      if (difference.differing > 0 && difference.step < step) {
-        first = &difference;
-        step = difference.step;
-      }
-    }
-    llvm::outs() << "differs: " << first->first << " in step " << step << '\n';
+    const ClassDifference &first = *llvm::find_if(
+        found, [](const ClassDifference &difference) { return difference.differing > 0; });
+    llvm::outs() << "differs: " << first.first << " of step " << first.step << '\n';
     llvm::outs().flush();
-    int64_t observed = step > 0 && first->name == "loss" ? step - 1 : step;
-    SmallProgramRequest one = requestFor(false);
-    // Or there would be no values to compare those of a micro-batch with.
-    one.accumulates = shrunk.plan.accumulation > 1;
-    auto sentence =
-        firstDifference(requestFor(true), one, observed, folder.getPath(), folder.file("data"));
+    auto sentence = explain(first);
     if (!sentence) {
       return sentence.takeError();
     }
-    watch.lap("looked at every value of a step");
     return makeError("the plan does not compute what one rank does: " + *sentence);
+  }
+
+  llvm::Expected<std::string> explain(const ClassDifference &first) {
+    if (!first.isOfStep && first.tolerance > 0) {
+      return "steps are right, but an evaluation is not, whose values cannot be looked at";
+    }
+    auto sentence = first.isOfStep
+                        ? firstOfStep(first.step)
+                        : firstResumedDifference(requestFor(true), unbrokenRun(first.step + 1),
+                                                 resumedRun(first.step + 1));
+    watch.lap("looked at every value of a step");
+    return sentence;
+  }
+
+  llvm::Expected<std::string> firstOfStep(int64_t step) const {
+    SmallProgramRequest one = requestFor(false);
+    // Or there would be no values to compare those of a micro-batch with.
+    one.accumulates = shrunk.plan.accumulation > 1;
+    return firstDifference(requestFor(true), one, stepOf(single, step));
   }
 
   const CompileOptions &options;

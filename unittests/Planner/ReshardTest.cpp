@@ -85,10 +85,28 @@ std::optional<Ranks> meaning(const std::vector<int64_t> &mesh, const Ranks &rank
   return perform(mesh, ranks, layout, {StepKind::AllReduce, layout.unreduced, 0, 0, layout});
 }
 
+/// What a byte over these axes weighs.
+using Weight = double (*)(const Axes &axes);
+
+double evenly(const Axes &) { return 1; }
+
+/// Where `axis` cuts: the dimension, and how many pieces the axes behind it make there.
+std::pair<size_t, int64_t> placeOf(const std::vector<int64_t> &mesh, const Layout &layout,
+                                   uint32_t axis) {
+  for (size_t dim = 0; dim < layout.dims.size(); ++dim) {
+    const Axes &axes = layout.dims[dim];
+    auto at = std::find(axes.begin(), axes.end(), axis);
+    if (at != axes.end()) {
+      return {dim, ranksOver(mesh, Axes(at + 1, axes.end()))};
+    }
+  }
+  return {layout.dims.size(), 0};
+}
+
 class Exhaustive {
 public:
-  Exhaustive(std::vector<int64_t> mesh, std::vector<int64_t> shape)
-      : mesh(std::move(mesh)), shape(std::move(shape)),
+  Exhaustive(std::vector<int64_t> mesh, std::vector<int64_t> shape, Weight weight = evenly)
+      : mesh(std::move(mesh)), shape(std::move(shape)), weight(weight),
         layouts(layoutsOf(this->mesh, this->shape)) {
     for (const Layout &layout : layouts) {
       held.push_back(hold(this->mesh, this->shape, layout, allAxes(this->mesh)));
@@ -112,7 +130,15 @@ public:
     return problem;
   }
 
+  /// Bytes on the wire, times what the axes weigh.
+  Price price() const {
+    return [this](StepKind kind, const Axes &axes, double bytes) {
+      return bytesSent(kind, ranksOver(mesh, axes), bytes) * weight(axes);
+    };
+  }
+
   const std::vector<int64_t> mesh, shape;
+  const Weight weight;
   const std::vector<Layout> layouts;
   std::vector<Ranks> held;
   std::vector<std::vector<double>> distance;
@@ -123,7 +149,7 @@ private:
   }
 
   void addEdge(size_t from, size_t to, StepKind kind, const Axes &axes) {
-    double cost = bytesSent(kind, ranksOver(mesh, axes), bytesOf(from));
+    double cost = price()(kind, axes, bytesOf(from));
     distance[from][to] = std::min(distance[from][to], cost);
   }
 
@@ -153,8 +179,7 @@ private:
       }
       Axes axes;
       for (uint32_t axis : allAxes(mesh)) {
-        if (std::find(layouts[from].unreduced.begin(), layouts[from].unreduced.end(), axis) ==
-            layouts[from].unreduced.end()) {
+        if (placeOf(mesh, layouts[from], axis) != placeOf(mesh, layouts[to], axis)) {
           axes.push_back(axis);
         }
       }
@@ -203,20 +228,20 @@ void checkPairs(const Exhaustive &all, size_t stride) {
   for (const Layout &layout : all.layouts) {
     numbers.push_back(space.numberOf(layout));
   }
-  std::vector<double> costs = space.costs(all.problem(0, 0), /*becomesPending=*/true, numbers,
-                                          numbers, bytesOnTheWire(all.mesh));
+  std::vector<double> costs =
+      space.costs(all.problem(0, 0), /*becomesPending=*/true, numbers, numbers, all.price());
   Problem shortest;
   shortest.tables = {{"all", uint32_t(count), uint32_t(count), costs, /*isShortest=*/true}};
   ASSERT_TRUE(faultsOf(shortest).empty());
   for (size_t pair = 0; pair < count * count; pair += stride) {
     ReshardProblem problem = all.problem(pair / count, pair % count);
-    Way way = cheapestWay(problem, bytesOnTheWire(all.mesh));
+    Way way = cheapestWay(problem, all.price());
     Ranks ranks = all.held[pair / count];
     Layout layout = problem.from;
     double bytes = 0;
     for (const Step &step : way.steps) {
       double operand = double(ranks[0].size() * ranks[0][0].size());
-      bytes += bytesSent(step.kind, ranksOver(all.mesh, step.axes), operand);
+      bytes += all.price()(step.kind, step.axes, operand);
       auto next = perform(all.mesh, ranks, layout, step);
       ASSERT_TRUE(next) << "pair " << pair;
       ranks = *next;
@@ -233,6 +258,15 @@ void checkPairs(const Exhaustive &all, size_t stride) {
 
 TEST(Reshard, EveryPairOnTwoAxesIsRightAndSendsTheLeast) {
   checkPairs(Exhaustive({2, 3}, {6, 6}), 1);
+}
+
+/// As within nodes and between them; a group over both goes at the slow pace.
+TEST(Reshard, EveryPairOnASlowAndAFastAxisIsRightAndCostsTheLeast) {
+  checkPairs(Exhaustive({2, 3}, {6, 6},
+                        [](const Axes &axes) {
+                          return std::find(axes.begin(), axes.end(), 0u) != axes.end() ? 20. : 1.;
+                        }),
+             1);
 }
 
 TEST(Reshard, EveryPairOnTwoEqualAxesIsRightAndSendsTheLeast) {
@@ -321,6 +355,27 @@ TEST(Reshard, ASlowAxisIsReducedOverPiecesOfTheFastOne) {
             (std::vector{StepKind::ReduceScatter, StepKind::AllReduce, StepKind::AllGather}));
   EXPECT_EQ(steps[0].axes, Axes{1});
   EXPECT_EQ(steps[1].axes, Axes{0});
+}
+
+TEST(Reshard, APendingSumIsReducedWhereThatSparesASlowAxisAndIsPendingAgain) {
+  // As above. To gather rows over the slow axis of all that is pending would take eight times as
+  // long as to gather pieces of them.
+  std::vector<int64_t> mesh = {4, 8};
+  Price price = [&](StepKind kind, const Axes &axes, double bytes) {
+    bool slow = std::find(axes.begin(), axes.end(), 0u) != axes.end();
+    return bytesSent(kind, ranksOver(mesh, axes), bytes) * (slow ? 20 : 1);
+  };
+  ReshardProblem problem = matrix(mesh, {{{0}, {}}, {1}}, {{{}, {}}, {1}});
+  Way way = cheapestWay(problem, price);
+  EXPECT_EQ(kinds(way.steps), (std::vector{StepKind::ReduceScatter, StepKind::AllGather,
+                                           StepKind::AllGather, StepKind::Partial}));
+  LayoutSpace space(mesh, 2);
+  auto costs = space.costs(problem, /*becomesPending=*/true, {space.numberOf(problem.from)},
+                           {space.numberOf(problem.to)}, price);
+  EXPECT_DOUBLE_EQ(costs[0], way.cost);
+  // The greatest of numbers can't.
+  problem.isSum = false;
+  EXPECT_EQ(kinds(cheapestStepsOf(problem, price)), std::vector{StepKind::AllGather});
 }
 
 TEST(Reshard, LatencyMakesOneStepOfTwo) {

@@ -65,12 +65,21 @@ private:
     uint16_t group;
   };
 
+  /// A last step, by which a value becomes pending.
+  struct Becoming {
+    /// Index into those that are wanted.
+    size_t column;
+    /// The layout before it.
+    uint32_t before;
+    double cost;
+  };
+
   void addLayout(const Layout &layout);
   void addEdges(uint32_t from);
   std::vector<double> priced(const ReshardProblem &problem, const Price &price) const;
   std::vector<double> costsFrom(uint32_t from, const std::vector<double> &prices) const;
-  double partialCost(uint32_t from, uint32_t to, const ReshardProblem &problem,
-                     const std::vector<double> &costs, const Price &price) const;
+  std::vector<Becoming> becomings(const ReshardProblem &problem, const std::vector<uint32_t> &to,
+                                  const Price &price) const;
 
   const std::vector<int64_t> mesh;
   const uint32_t rank;

@@ -86,6 +86,9 @@ struct ReshardProblem {
   /// Whether what is pending can be scattered as it is reduced. No library does so with
   /// log-sum-exps.
   bool scatters = true;
+  /// Whether what is pending is a sum. Any value can become pending as that, also one that has been
+  /// reduced on the way because what it had to go through is slow.
+  bool isSum = true;
 };
 
 /// What a step costs that a rank's operand of `bytes` goes through. Not below 0. Steps of cost 0
@@ -104,8 +107,8 @@ struct Way {
 
 /// A cheapest way, always the same one for the same problem; of no steps if nothing is to do. A
 /// layout on the way cuts every dimension into equal pieces, as `from` and `to` have to.
-/// REQUIRES: `from` is pending over all axes that `to` is pending over, or `to` is pending by a
-/// sum, and both name every axis at most once.
+/// REQUIRES: `from` is pending over all axes that `to` is pending over, or what is pending is a sum,
+/// and both name every axis at most once.
 Way cheapestWay(const ReshardProblem &problem, const Price &price);
 
 /// For each rank of a group over `axes`, the rank of the group whose piece it takes, so that a

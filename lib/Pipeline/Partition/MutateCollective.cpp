@@ -55,11 +55,13 @@ struct MutateCollectivePass : impl::MutateCollectivePassBase<MutateCollectivePas
       replaceWith(op, [&](OpBuilder &builder) { return halve(builder, op); });
     } else if (kind == "axis") {
       moveAxis(op);
+    } else if (kind == "root") {
+      keepAtRoot(op);
     } else if (kind == "operator") {
       bool isSum = op.getReduction() == ReductionKind::Sum;
       op.setReduction(isSum ? ReductionKind::Max : ReductionKind::Sum);
     } else {
-      op.emitError("mutate-collective: expected drop, double, scale, axis or operator, got '")
+      op.emitError("mutate-collective: expected drop, double, scale, axis, operator or root, got '")
           << kind << "'";
       return signalPassFailure();
     }
@@ -78,6 +80,46 @@ struct MutateCollectivePass : impl::MutateCollectivePassBase<MutateCollectivePas
       return signalPassFailure();
     }
     op.setAxesAttr(ArrayAttr::get(&getContext(), others));
+  }
+
+  /// Only the first rank of each group gets the result, others keep what they have.
+  void keepAtRoot(AllReduceOp op) {
+    auto type = cast<RankedTensorType>(op.getOutput().getType());
+    if (type.getRank() == 0) {
+      op.emitError("mutate-collective: root is for tensors with dimensions");
+      return signalPassFailure();
+    }
+    replaceWith(op, [&](OpBuilder &builder) {
+      Location loc = op.getLoc();
+      Value distance = arith::ConstantIndexOp::create(builder, loc, 0);
+      for (StringAttr axis : op.getAxes().getAsRange<StringAttr>()) {
+        Value coordinate =
+            AxisIndexOp::create(builder, loc, builder.getIndexType(), axis, op.getMesh());
+        distance = arith::AddIOp::create(builder, loc, distance, coordinate);
+      }
+      return chooseAtFirst(builder, loc, distance, op.getOutput(), op.getInput());
+    });
+  }
+
+  /// `first` where `distance` is 0, `other` else: of numbers that begin with a multiple of the
+  /// distance, those at distance 0 are below their count.
+  static Value chooseAtFirst(OpBuilder &builder, Location loc, Value distance, Value first,
+                             Value other) {
+    auto type = cast<RankedTensorType>(first.getType());
+    int64_t length = type.getDimSize(0);
+    auto numbers = RankedTensorType::get({length}, builder.getI32Type());
+    Value step = arith::ConstantIndexOp::create(builder, loc, length);
+    Value offset = arith::MulIOp::create(builder, loc, distance, step);
+    Value places = IotaOp::create(builder, loc, numbers, offset);
+    AffineMap whole = builder.getMultiDimIdentityMap(type.getRank());
+    auto choose = [&](OpBuilder &inner, Location at, ValueRange in) {
+      Value end = arith::ConstantIntOp::create(inner, at, inner.getI32Type(), length);
+      Value isFirst = arith::CmpIOp::create(inner, at, arith::CmpIPredicate::slt, in[2], end);
+      return SmallVector<Value>{arith::SelectOp::create(inner, at, isFirst, in[0], in[1])};
+    };
+    return MapOp::create(builder, loc, type, {first, other, places},
+                         {whole, whole, whole.getSubMap(0)}, choose)
+        .getResult(0);
   }
 
   /// Puts what `build` makes of the op's result in its place.

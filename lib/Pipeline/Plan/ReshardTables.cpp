@@ -34,10 +34,9 @@ planner::Table ReshardTables::make(RankedTensorType type, ReductionKind reductio
   problem.scatters = reduction != ReductionKind::LogSumExp;
   std::string name;
   llvm::raw_string_ostream(name) << type;
-  // From one pending value to another no step leads by one that is not, though that may be shorter.
   planner::Table table{std::move(name), count, count,
                        space.costs(problem, canPend(type), all, all, std::ref(prices)),
-                       /*isShortest=*/!canPend(type)};
+                       /*isShortest=*/reduction == ReductionKind::Sum};
   for (uint32_t row = 0; row < count && reduction != ReductionKind::Sum; ++row) {
     for (uint32_t column = 0; column < count; ++column) {
       // Whoever uses a value takes it pending only as a sum.

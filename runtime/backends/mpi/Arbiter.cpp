@@ -73,9 +73,9 @@ void Arbiter::failed(int64_t rank, const std::string &message) {
   }
 }
 
-void Arbiter::left(int64_t rank, const Leaving &leaving) {
+void Arbiter::left(int64_t rank, const Leaving &leaving, Clock::time_point now) {
   ranks[size_t(rank)].leaving = leaving;
-  look(Clock::now());
+  look(now);
 }
 
 void Arbiter::isGone(int64_t rank) {
@@ -86,9 +86,9 @@ void Arbiter::isGone(int64_t rank) {
   }
 }
 
-void Arbiter::answers(int64_t rank, const std::string &text) {
+void Arbiter::answers(int64_t rank, const std::string &text, Clock::time_point now) {
   ranks[size_t(rank)].answer = text;
-  look(Clock::now());
+  look(now);
 }
 
 void Arbiter::waits(int64_t rank, const Waiting &waiting, Clock::time_point now) {

@@ -82,10 +82,10 @@ public:
       : places(std::move(places)), ranks(this->places.size()), send(std::move(send)) {}
 
   void failed(int64_t rank, const std::string &message);
-  void left(int64_t rank, const Leaving &leaving);
+  void left(int64_t rank, const Leaving &leaving, Clock::time_point now);
   void waits(int64_t rank, const Waiting &waiting, Clock::time_point now);
   /// `text` is "is in all-reduce ..." or "last finished all-reduce ...".
-  void answers(int64_t rank, const std::string &text);
+  void answers(int64_t rank, const std::string &text, Clock::time_point now);
   /// Its socket is closed.
   void isGone(int64_t rank);
   /// To be called now and then.

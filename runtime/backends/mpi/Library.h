@@ -52,7 +52,8 @@ struct Library {
   /// done becomes `idle` and is passed over from then on. Where none is, other threads are given
   /// the core if they want it.
   Result (*test)(uint64_t *requests, size_t count, size_t *doneCount, size_t *done, size_t *bytes);
-  /// Takes back a `receive` that nothing has come for.
+  /// Gives up a request of a run that has failed, and does not wait: what a rank has begun to send
+  /// and then died never ends. Its memory may go as long as nothing begins, tests or waits after.
   void (*cancel)(uint64_t *request);
 
   uint64_t idle;

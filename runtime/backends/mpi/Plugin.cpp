@@ -152,8 +152,12 @@ Library::Result test(uint64_t *requests, size_t count, size_t *doneCount, size_t
 void cancel(uint64_t *request) {
   MPI_Request handle = fromNumber<MPI_Request>(*request);
   if (handle != MPI_REQUEST_NULL) {
+    int done = 0;
     MPI_Cancel(&handle);
-    MPI_Wait(&handle, MPI_STATUS_IGNORE);
+    MPI_Test(&handle, &done, MPI_STATUS_IGNORE);
+    if (!done) {
+      MPI_Request_free(&handle);
+    }
   }
   *request = toNumber(MPI_REQUEST_NULL);
 }

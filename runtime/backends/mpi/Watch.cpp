@@ -37,7 +37,7 @@ Watch::Watch(Lifeline &lifeline, int64_t rank, std::vector<std::string> places, 
       arbiter(this->places,
               [this](int64_t to, Message message, const std::string &text) {
                 if (to == 0) {
-                  arbiter.answers(0, status()); // All that rank 0 is ever asked.
+                  arbiter.answers(0, status(), Clock::now()); // All that rank 0 is ever asked.
                 } else {
                   this->lifeline.send(to, uint8_t(message), text);
                 }
@@ -148,11 +148,11 @@ void Watch::handle(int64_t rank, uint8_t kind, const std::string &text) {
   case Message::Failed:
     return arbiter.failed(rank, text);
   case Message::Left:
-    return arbiter.left(rank, Leaving::decode(text));
+    return arbiter.left(rank, Leaving::decode(text), Clock::now());
   case Message::Waits:
     return arbiter.waits(rank, Waiting::decode(text), Clock::now());
   case Message::Answers:
-    return arbiter.answers(rank, text);
+    return arbiter.answers(rank, text, Clock::now());
   case Message::Agrees:
     votes[size_t(rank)] = text;
     return;
@@ -259,7 +259,7 @@ void Watch::sendLeaving(const std::map<int64_t, int64_t> &begun) {
                      begun};
   std::lock_guard lock(mutex);
   if (self == 0) {
-    arbiter.left(0, leaving);
+    arbiter.left(0, leaving, Clock::now());
   } else {
     lifeline.send(0, uint8_t(Message::Left), leaving.encode());
   }

@@ -170,7 +170,8 @@ def MutateCollectivePass : Pass<"mutate-collective", "::mlir::ModuleOp"> {
     Takes the all-reduce number `index`, counted over the functions of the module in order, after
     `localize`, and drops it (`drop`: what this rank has stands for the whole), does it twice
     (`double`), halves its result (`scale`), takes the other axes of the mesh (`axis`), or the maximum
-    for a sum and the sum for a maximum (`operator`). Fails with "no collective number N" if there
+    for a sum and the sum for a maximum (`operator`), or gives the result only to the first rank along each
+    axis, so that others keep what they have (`root`). Fails with "no collective number N" if there
     are fewer. If some all-reduces have the attribute `weft.mutated`, those are meant, and `index` is
     not looked at.
 
@@ -183,7 +184,7 @@ def MutateCollectivePass : Pass<"mutate-collective", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"index", "index", "int64_t", "0", "number of the reduction, from 0">,
-    Option<"kind", "kind", "std::string", "\"drop\"", "drop, double, scale, axis or operator">,
+    Option<"kind", "kind", "std::string", "\"drop\"", "drop, double, scale, axis, operator or root">,
   ];
 }
 

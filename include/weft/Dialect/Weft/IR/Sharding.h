@@ -22,6 +22,11 @@
 // An axis that no dimension uses replicates: the ranks along it hold the same.
 // A dimension may use several axes; the first cuts first (major), the next cuts each piece.
 //
+// A tensor may need only a part of an axis, as two heads of keys beside eight ranks of "tp". Its
+// parts are then axes: <"tp"=2, "tp_group"=4> has the same ranks in the same order, a dimension
+// that all of it cuts is cut by ["tp","tp_group"], and the heads are cut by ["tp"] and replicated
+// over the rest. (Pins do so by themselves, see desc::fitPins.)
+//
 // The third state of an axis is unreduced. `unreduced = sum{"tp"}` says: what a rank holds
 // is one term, and the value is the sum of the terms over tp. A product whose summed
 // dimension is cut leaves its result so. Nothing was communicated yet, and often nothing

@@ -1,0 +1,59 @@
+//===- ChildProcessTest.cpp - a program that does not outlive this one ----===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// That it does not outlive it is tested by test/Execution/verify.py.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ChildProcess.h"
+
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FileUtilities.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "gtest/gtest.h"
+
+using namespace weft;
+
+namespace {
+
+class ChildProcess : public testing::Test {
+protected:
+  ChildProcess() {
+    EXPECT_FALSE(llvm::sys::fs::createTemporaryFile("weft-child", "text", said));
+    remover.setFile(said);
+  }
+
+  std::string runShell(const std::string &command, unsigned seconds = 60) const {
+    return runChild({"/bin/sh", "-c", command}, said.str().str(), seconds);
+  }
+
+  llvm::SmallString<128> said;
+  llvm::FileRemover remover;
+};
+
+TEST_F(ChildProcess, EndsWellAndSaysSomething) {
+  EXPECT_EQ(runShell("echo one; echo two >&2; cat"), "");
+  auto text = llvm::MemoryBuffer::getFile(said);
+  ASSERT_TRUE(text);
+  EXPECT_EQ((*text)->getBuffer(), "one\ntwo\n");
+}
+
+TEST_F(ChildProcess, TellsHowItEnded) {
+  EXPECT_EQ(runShell("exit 3"), "exit status 3");
+  EXPECT_EQ(runShell("kill -6 $$"), "signal 6");
+}
+
+TEST_F(ChildProcess, IsEndedWhenItTakesTooLong) {
+  EXPECT_EQ(runShell("exec sleep 600", 1), "it was not done after 1 s");
+}
+
+TEST_F(ChildProcess, CannotBeginWithoutAProgram) {
+  EXPECT_EQ(runChild({"/no/such/program"}, said.str().str(), 60), "it could not begin");
+  EXPECT_EQ(runChild({"/bin/sh"}, "/no/such/folder/said", 60), "it could not begin");
+}
+
+} // namespace
