@@ -189,3 +189,18 @@ module attributes {weft.mesh = #mesh} {
     return %0, %1 : tensor<16384xf32>, tensor<16384xf32>
   }
 }
+
+// -----
+
+// What verify-schedule refuses later, a function that calls itself, does no harm.
+#mesh = #weft.mesh<"dp"=2>
+module attributes {weft.mesh = #mesh} {
+  // CHECK-LABEL: @itself
+  // CHECK:         weft.all_reduce sum {{.*}} : tensor<1x16xf32>
+  func.func private @itself(%a: tensor<8xf32>, %b: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>) {
+    %0 = weft.all_reduce sum %a over ["dp"] of #mesh : tensor<8xf32> -> tensor<8xf32>
+    %1 = weft.all_reduce sum %b over ["dp"] of #mesh : tensor<8xf32> -> tensor<8xf32>
+    %2:2 = weft.call @itself(%0, %1) label "again" : (tensor<8xf32>, tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>)
+    return %2#0, %2#1 : tensor<8xf32>, tensor<8xf32>
+  }
+}

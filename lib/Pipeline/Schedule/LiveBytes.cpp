@@ -74,8 +74,8 @@ void LiveBytes::measure(Block &block) {
 }
 
 double LiveBytes::around(func::FuncOp function) {
-  auto known = outside.find(function);
-  if (known != outside.end()) {
+  auto [known, isNew] = outside.try_emplace(function, 0); // Ends where one calls itself.
+  if (!isNew) {
     return known->second;
   }
   double most = 0;

@@ -23,7 +23,7 @@ double tensorBytes(mlir::Type type);
 /// when this was made.
 class LiveBytes {
 public:
-  /// REQUIRES: no function calls itself.
+  /// A function that calls itself is refused later, and counted once here.
   explicit LiveBytes(mlir::ModuleOp module);
 
   /// While `op` runs, its operands and results among them. An op that was added since: 0.
