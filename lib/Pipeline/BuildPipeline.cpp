@@ -28,6 +28,7 @@ void buildPlan(OpPassManager &manager, const PipelineOptions &options) {
   plan.origins = options.question != nullptr;
   SearchShardingsPassOptions search;
   search.machine = options.machine;
+  search.reserve = options.reserve;
   buildPlanPipeline(manager, parts, plan, search,
                     {options.writtenPlan, options.search, options.question});
 }

@@ -119,7 +119,7 @@ LogicalResult Compilation::begin() {
   }
   if (options.startAfter) {
     bool isScheduled = *options.startAfter == Phase::Schedule;
-    return failure(failed(parseModule()) || (isScheduled && failed(makeProgram())));
+    return failure(failed(parseModule()) || (isScheduled && (failed(makeProgram()) || failed(checkMemory()))));
   }
   Progress progress(Phase::Import, wantsProgress(options.verbose));
   if (failed(import()) || failed(runPasses(Phase::Import))) {
@@ -246,6 +246,7 @@ LogicalResult Compilation::runPasses(Phase phase) {
   pipelineOptions.narrowReductions =
       recipe.precision == desc::Precision::BF16 && recipe.reduction == desc::Precision::BF16;
   pipelineOptions.mutation = options.mutation;
+  pipelineOptions.reserve = reserve;
   pipelineOptions.search = &facts.search;
   pipelineOptions.writtenPlan = &descriptions.plan;
   pipelineOptions.question = question;
@@ -257,11 +258,42 @@ LogicalResult Compilation::runPhases() {
   Phase first = options.startAfter.value_or(Phase::Import);
   Phase last = std::min(options.stopAfter.value_or(Phase::Lower), Phase::Lower);
   for (Phase phase : allPhases()) {
-    if (phase > first && phase <= last && failed(runPhase(phase))) {
+    if (phase <= first || phase > last) {
+      continue;
+    }
+    if (phase == Phase::Plan) {
+      unplanned = module->clone();
+    }
+    if (failed(runPhase(phase)) || (phase == Phase::Schedule && failed(planSmaller()))) {
       return failure();
     }
   }
   return success();
+}
+
+bool Compilation::mayPlanSmaller() const {
+  return unplanned && !question && facts.search.fits && facts.search.decisions > 0 &&
+         program.arenaBytes > uint64_t(descriptions.machine.device.memoryBytes);
+}
+
+LogicalResult Compilation::planSmaller() {
+  // Each round leaves more; what is left over is seldom a part in a hundred.
+  for (int round = 0; round < 3 && mayPlanSmaller(); ++round) {
+    std::string before = planHash;
+    reserve = std::max(reserve + 1, int64_t(double(program.arenaBytes) - facts.search.bytes));
+    module = unplanned->clone();
+    follow(descriptions.plan);
+    facts = {};
+    for (Phase phase : {Phase::Plan, Phase::Partition, Phase::Schedule}) {
+      if (failed(runPhase(phase))) {
+        return failure();
+      }
+    }
+    if (planHash == before) {
+      break; // It is pinned.
+    }
+  }
+  return options.isPlanning ? success() : checkMemory();
 }
 
 LogicalResult Compilation::runPhase(Phase phase) {
@@ -336,7 +368,7 @@ LogicalResult Compilation::makeProgram() {
   }
   program = std::move(*flat);
   cost::predictProgram(program, descriptions.machine);
-  return options.isPlanning ? success() : checkMemory();
+  return success();
 }
 
 LogicalResult Compilation::checkMemory() {

@@ -45,7 +45,9 @@ public:
 
   /// Gets the module: imports the model, or reads the file that an earlier run has stopped at.
   llvm::LogicalResult begin();
-  /// Runs all phases that the options ask for up to Lower; after Schedule makes the program.
+  /// Runs all phases that the options ask for up to Lower; after Schedule makes the program. Where
+  /// that needs more memory than there is, plans again with as much less for what the search counts,
+  /// as long as it finds something.
   llvm::LogicalResult runPhases();
   /// Runs one phase up to Lower, as above. REQUIRES: the phases before it have been run, or what
   /// stands in for them.
@@ -73,6 +75,9 @@ private:
   /// What the module says when Plan is done.
   void readFacts();
   llvm::LogicalResult makeProgram();
+  /// Whether another plan may fit where this one does not.
+  bool mayPlanSmaller() const;
+  llvm::LogicalResult planSmaller();
   /// Whether a rank's memory suffices for the program.
   llvm::LogicalResult checkMemory();
 
@@ -85,6 +90,10 @@ private:
   ValueQuestion *question = nullptr;
   mlir::MLIRContext context;
   mlir::OwningOpRef<mlir::ModuleOp> module;
+  /// The module before Plan, where that is one of the phases to run; and what of a device's memory
+  /// the search is not to use.
+  mlir::OwningOpRef<mlir::ModuleOp> unplanned;
+  int64_t reserve = 0;
   /// Length of the logits of a graph; 0 for other models.
   int64_t classes = 0;
   double stepFlops = 0;

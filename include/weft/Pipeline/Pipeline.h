@@ -37,6 +37,8 @@ struct PipelineOptions {
   int64_t accumulation = 1;
   /// Whether ranks exchange bf16 where they add up float32.
   bool narrowReductions = false;
+  /// Bytes of a device's memory that the search leaves for what it does not count.
+  int64_t reserve = 0;
   /// Receives what the search of Plan has come to, where it is not null; see Plan/Passes.h.
   SearchReport *search = nullptr;
   /// The same plan as `plan`, that knows where entries were written; null where nothing does.

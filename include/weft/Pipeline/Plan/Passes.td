@@ -191,7 +191,7 @@ def SearchShardingsPass : Pass<"search-shardings", "::mlir::ModuleOp"> {
     pins, see apply-plan. After: every tensor has a sharding, every op keeps its factor rule, and a
     `weft.reshard` stands wherever a value is needed in another sharding than it has. Of all ways
     that factor rules and pins allow, ops and reshards take the least time on `machine`, and
-    variables and what is saved for backward fit into a device's memory; without a machine, the fewest
+    variables and what is saved for backward fit into a device's memory but `reserve`; without a machine, the fewest
     bytes are sent. A layer is decided once for all its calls. The function `step` decides, and
     other public functions follow with variables as they are. See `ShardingProblem.h` for how a
     function becomes a planning problem, and `Solve.h` for how that is solved.
@@ -218,6 +218,8 @@ def SearchShardingsPass : Pass<"search-shardings", "::mlir::ModuleOp"> {
            "the machine, as the text of a machine.proto message">,
     Option<"why", "why", "bool", "false",
            "say of ops, variables and arguments why they are sharded as they are, as `weft.why`">,
+    Option<"reserve", "reserve", "int64_t", "0",
+           "bytes of a device's memory to leave for what is not counted: what ops need besides">,
     Option<"problem", "problem", "std::string", "",
            "a file for the planning problem that is solved, see ProblemText.h">,
   ];
