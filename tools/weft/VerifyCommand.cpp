@@ -278,7 +278,8 @@ private:
     llvm::outs().flush();
     if (!first.isOfStep && first.tolerance > 0) {
       return FirstDifference{
-          "steps are right, but an evaluation is not, whose values cannot be looked at"};
+          "steps are right, but an evaluation is not, whose values cannot be looked at",
+          /*mayBeTie=*/shrunk.recipe.fp8.has_value()};
     }
     auto difference = first.isOfStep ? firstOfStep(first.step) : firstOfResumed(first.step);
     watch.lap("looked at every value of a step");
