@@ -92,8 +92,12 @@ private:
       return failure();
     }
     for (Operation &op : llvm::make_early_inc_range(function.getBody().front())) {
-      if (Operation *like = twins->lookup(&op); like && failed(follow(&op, like))) {
+      Operation *like = twins->lookup(&op);
+      if (like && failed(follow(&op, like))) {
         return failure();
+      }
+      if (!like && isOfMask(&op)) {
+        followOperand(&op);
       }
     }
     Operation *end = function.getBody().front().getTerminator();
@@ -131,6 +135,25 @@ private:
     }
     return success();
   }
+
+  /// A mask that only the small model has lies as what it masks, and its numbers as the dimension
+  /// that they are of.
+  void followOperand(Operation *op) {
+    auto type = cast<RankedTensorType>(op->getResult(0).getType());
+    if (isa<IotaOp>(op)) {
+      op->getResult(0).setType(withSharding(type, lyingAs({ArrayAttr::get(op->getContext(), {})})));
+      return;
+    }
+    ShardingAttr masked = getSharding(op->getOperand(0).getType());
+    op->getResult(0).setType(withSharding(type, masked));
+    unsigned dim = cast<MapOp>(op).getInputDims(1).front();
+    auto numbers = cast<RankedTensorType>(op->getOperand(1).getType());
+    OpBuilder builder(op);
+    op->setOperand(1, reshard(builder, op->getOperand(1),
+                              withSharding(numbers, lyingAs({masked.getDims()[dim]}))));
+  }
+
+  ShardingAttr lyingAs(ArrayRef<ArrayAttr> dims) { return ShardingAttr::get(mesh, dims); }
 
   /// What a call gets must be what its function takes: another call has decided that, where the
   /// large model has one function for each.

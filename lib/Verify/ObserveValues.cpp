@@ -95,7 +95,7 @@ private:
         std::string name = "gradient/v" + std::to_string(count) + "." +
                            std::to_string(cast<OpResult>(result).getResultNumber());
         names[result] = name;
-        observe(result, {name, name, describe(op)});
+        observe(result, {name, name, describe(op), isa<QuantizeOp>(op)});
       }
     }
     ++count;

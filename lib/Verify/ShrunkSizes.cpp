@@ -106,6 +106,9 @@ int64_t ShrunkSizes::choose(const LargeDimension &dimension) {
   int64_t chosen = find(dimension, cuts, std::max(least, two), true);
   chosen = chosen > 0 ? chosen : find(dimension, cuts, least, true);
   if (chosen == 0 && dimension.most < dimension.size) {
+    chosen = find(dimension, cuts, least, true, /*mayBeTaken=*/true);
+  }
+  if (chosen == 0 && dimension.most < dimension.size) {
     LargeDimension free = dimension;
     free.most = dimension.size;
     return choose(free);
@@ -118,13 +121,13 @@ int64_t ShrunkSizes::choose(const LargeDimension &dimension) {
 }
 
 int64_t ShrunkSizes::find(const LargeDimension &dimension, const Cuts &cuts, int64_t least,
-                          bool exactly) const {
+                          bool exactly, bool mayBeTaken) const {
   // Enough to miss what must not divide, and what is taken.
   constexpr int64_t tries = 1024;
   int64_t step = std::lcm(dimension.multipleOf, dimension.smallParts);
   int64_t chosen = (least + step - 1) / step * step;
   int64_t most = std::min(dimension.most, dimension.size - 1);
-  bool mayBeTaken = dimension.least == dimension.most;
+  mayBeTaken |= dimension.least == dimension.most;
   for (int64_t i = 0; i < tries && chosen <= most; ++i, chosen += step) {
     if ((mayBeTaken || !taken.count(chosen)) && isPaddedAlike(dimension, cuts, chosen, exactly) &&
         dividesAlike(dimension, cuts, chosen, exactly)) {

@@ -73,9 +73,9 @@ private:
                     bool exactly) const;
   static bool isPaddedAlike(const LargeDimension &dimension, const Cuts &cuts, int64_t chosen,
                             bool exactly);
-  /// The first such size of at least `least` that is not taken; 0 if none is.
-  int64_t find(const LargeDimension &dimension, const Cuts &cuts, int64_t least,
-               bool exactly) const;
+  /// The first such size of at least `least` that is not taken, or may be; 0 if none is.
+  int64_t find(const LargeDimension &dimension, const Cuts &cuts, int64_t least, bool exactly,
+               bool mayBeTaken = false) const;
 
   const desc::PlanSpec &large, &small;
   std::set<Product> products;

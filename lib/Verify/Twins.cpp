@@ -186,6 +186,10 @@ void pair(const Classes &small, const Classes &large, bool mayBeFewer, Twins &tw
 
 } // namespace
 
+bool isOfMask(Operation *op) {
+  return isPaddingMask(op) || (isa<IotaOp>(op) && llvm::all_of(op->getUsers(), isPaddingMask));
+}
+
 FailureOr<Twins> findTwins(func::FuncOp ofSmall, func::FuncOp ofLarge, const LayerNames &names) {
   Twins twins;
   auto pairBy = [&](Detail detail, bool mayBeFewer) {
@@ -200,7 +204,7 @@ FailureOr<Twins> findTwins(func::FuncOp ofSmall, func::FuncOp ofLarge, const Lay
   pairBy(Detail::Operands, true);
   for (const auto &[key, ops] : classesOf(ofSmall, nullptr, Detail::Place)) {
     for (Operation *op : ops) {
-      if (!twins.contains(op)) {
+      if (!twins.contains(op) && !isOfMask(op)) {
         return op->emitError("stands for no op of @") << ofLarge.getSymName();
       }
     }

@@ -28,6 +28,9 @@ bool isMovement(mlir::Operation *op);
 /// Whether an op only changes the element type.
 bool isCast(mlir::Operation *op);
 
+/// Whether an op is a mask of padding, or there for nothing else.
+bool isOfMask(mlir::Operation *op);
+
 /// The name that a place in the model has; empty for none.
 llvm::StringRef placeOf(mlir::Location loc);
 
@@ -51,7 +54,8 @@ private:
 using Twins = llvm::DenseMap<mlir::Operation *, mlir::Operation *>;
 
 /// For each op on tensors of the function `ofSmall`, that of `ofLarge` it stands for, by name,
-/// place and order. Fails with a diagnostic where there is none.
+/// place and order. Fails with a diagnostic where there is none. A mask of padding may have none:
+/// of values of another precision others are masked.
 llvm::FailureOr<Twins> findTwins(mlir::func::FuncOp ofSmall, mlir::func::FuncOp ofLarge,
                                  const LayerNames &names);
 

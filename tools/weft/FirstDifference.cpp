@@ -55,10 +55,11 @@ llvm::Expected<Tensors> valuesOf(const SmallProgram &program, RunRequest run) {
   return std::move(done->gradients);
 }
 
-/// The first of `values` that is further apart than `tolerance`, in words; empty if there is none.
-llvm::Expected<std::string> firstOf(const std::vector<verify::ObservedValue> &values,
-                                    const Tensors &got, const Tensors &expected, int64_t step,
-                                    double tolerance) {
+/// The first of `values` that is further apart than `tolerance`; an empty sentence if there is
+/// none.
+llvm::Expected<FirstDifference> firstOf(const std::vector<verify::ObservedValue> &values,
+                                        const Tensors &got, const Tensors &expected, int64_t step,
+                                        double tolerance) {
   for (const verify::ObservedValue &value : values) {
     auto a = got.find(value.name), b = expected.find(value.original);
     if (a == got.end() || b == expected.end()) {
@@ -72,16 +73,16 @@ llvm::Expected<std::string> firstOf(const std::vector<verify::ObservedValue> &va
       llvm::raw_string_ostream(text)
           << "the first value of step " << step << " that differs is made by " << value.maker
           << llvm::format(", relative difference %.1e", apart);
-      return text;
+      return FirstDifference{text, value.isCoarse};
     }
   }
-  return "";
+  return FirstDifference{};
 }
 
 } // namespace
 
-llvm::Expected<std::string> weft::firstDifference(SmallProgramRequest split,
-                                                  SmallProgramRequest single, RunRequest run) {
+llvm::Expected<FirstDifference> weft::firstDifference(SmallProgramRequest split,
+                                                      SmallProgramRequest single, RunRequest run) {
   Tensors values[2];
   std::vector<verify::ObservedValue> observed;
   for (auto [request, read] : {std::pair(&single, &values[0]), {&split, &values[1]}}) {
@@ -96,15 +97,18 @@ llvm::Expected<std::string> weft::firstDifference(SmallProgramRequest split,
     *read = std::move(*shown);
     observed = std::move(program->values);
   }
-  auto sentence = firstOf(observed, values[1], values[0], run.firstStep, kTolerance);
-  if (!sentence || !sentence->empty()) {
-    return sentence;
+  auto first = firstOf(observed, values[1], values[0], run.firstStep, kTolerance);
+  if (!first || !first->sentence.empty()) {
+    return first;
   }
-  return "no value of step " + std::to_string(run.firstStep) +
-         " differs where all are looked at: the mistake is in the order that balance-sequences "
-         "gives them, or in what Schedule and Lower make of them" +
-         (single.accumulates ? ", or in adding up micro-batches, which one rank does there too"
-                             : "");
+  first->mayBeTie =
+      llvm::any_of(observed, [](const verify::ObservedValue &value) { return value.isCoarse; });
+  first->sentence =
+      "no value of step " + std::to_string(run.firstStep) +
+      " differs where all are looked at: the mistake is in the order that balance-sequences "
+      "gives them, or in what Schedule and Lower make of them" +
+      (single.accumulates ? ", or in adding up micro-batches, which one rank does there too" : "");
+  return first;
 }
 
 llvm::Expected<std::string> weft::firstResumedDifference(SmallProgramRequest split,
@@ -122,13 +126,14 @@ llvm::Expected<std::string> weft::firstResumedDifference(SmallProgramRequest spl
     value.original = value.name; // Of the same program.
   }
   int64_t step = unbroken.endStep - 1;
-  auto sentence = firstOf(own, *got, *expected, step, 0);
-  if (!sentence) {
-    return sentence;
+  auto first = firstOf(own, *got, *expected, step, 0);
+  if (!first) {
+    return first.takeError();
   }
   return "every step is right by itself, but step " + std::to_string(step) +
          " is not where it follows on those before it: copies of a parameter or of an optimizer "
          "state "
          "are not the same on all ranks, or something else is kept from step to step; " +
-         (sentence->empty() ? "no value of the step differs where all are looked at" : *sentence);
+         (first->sentence.empty() ? "no value of the step differs where all are looked at"
+                                  : first->sentence);
 }

@@ -13,15 +13,24 @@
 
 namespace weft {
 
+/// What two programs differ by.
+struct FirstDifference {
+  /// What made it, in a sentence.
+  std::string sentence;
+  /// Whether it may be no mistake, where all before it is the same: a number that lies between two
+  /// of eight bits is rounded up by one program and down by the other.
+  bool mayBeTie = false;
+};
+
 /// Compiles the programs of both requests again so that they show every value of a step, runs both
 /// as `run` says, which is for one step of any program, and names the first value that differs and
-/// what made it, in a sentence. Padding is left out. Where none differs it says so: then what is
+/// what made it. Padding is left out. Where none differs it says so: then what is
 /// observed is right, and the mistake lies behind Partition.
-llvm::Expected<std::string> firstDifference(SmallProgramRequest split, SmallProgramRequest single,
-                                            RunRequest run);
+llvm::Expected<FirstDifference> firstDifference(SmallProgramRequest split,
+                                                SmallProgramRequest single, RunRequest run);
 
-/// The same of the last step of two runs of one program, the second of which begins later, with
-/// what the first had then.
+/// The same, in a sentence, of the last step of two runs of one program, the second of which begins
+/// later, with what the first had then.
 llvm::Expected<std::string> firstResumedDifference(SmallProgramRequest split, RunRequest unbroken,
                                                    RunRequest resumed);
 

@@ -95,6 +95,8 @@ static std::vector<std::string> wordsOf(const RunRequest &request, const std::st
                                     "--quiet",
                                     "--data",
                                     request.data,
+                                    "--seed",
+                                    std::to_string(request.seed),
                                     "--steps",
                                     std::to_string(request.endStep),
                                     "--metrics",

@@ -48,6 +48,8 @@ struct RunRequest {
   /// As `writeMadeUpData` writes it.
   std::string data;
   bool readsTokens = true;
+  /// Of initial weights and the order of the data.
+  uint64_t seed = 0;
   /// The steps from `firstStep` to before `endStep`. Of the last, gradients are read.
   int64_t firstStep = 0, endStep = 1;
   /// Whether it looks at the loss of a batch after the last step.

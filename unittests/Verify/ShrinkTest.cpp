@@ -275,6 +275,23 @@ TEST(ShrinkTest, MuonsMatricesKeepTheirShorterSides) {
   }
 }
 
+TEST(ShrinkTest, SidesGoBeforeSizesThatDiffer) {
+  desc::ModelSpec model =
+      modelOf("experts { experts: 16 experts_per_token: 3 ffn: 16 shared_ffn: 24 first_layer: 1 }");
+  model.hidden = 32;
+  model.heads = model.kvHeads = 8;
+  model.headSize = 4;
+  model.ffn = 64;
+  desc::RecipeSpec recipe = recipeOf("muon {}");
+  recipe.sequenceLength = 16;
+  recipe.globalBatch = 8;
+  const desc::ModelSpec to = shrink(model, recipe, planOf("dp=2")).model;
+  EXPECT_EQ(to.hidden, to.heads * to.headSize);
+  EXPECT_LT(to.experts->ffn, to.experts->sharedFfn);
+  EXPECT_LT(to.experts->sharedFfn, to.hidden);
+  EXPECT_LT(to.hidden, to.ffn);
+}
+
 TEST(ShrinkTest, OfAGraphOnlyTheBatchIsSmaller) {
   desc::ModelSpec model =
       *desc::parseModel(R"(version: 1 name: "g" graph { file: "g.onnx" batch_norm_group: 4 })");

@@ -31,6 +31,8 @@ struct ObservedValue {
   std::string original;
   /// "layers.0/mlp.down (contract)", or "all-reduce sum over tp of layers.0/mlp.down (contract)".
   std::string maker;
+  /// Whether it is rounded to so few bits that a number between two of them may become either.
+  bool isCoarse = false;
 };
 
 /// Lets the step of `module` show all its values of floating-point numbers, and lists them in the

@@ -30,8 +30,8 @@ namespace weft::verify {
 /// than 2.
 inline constexpr int64_t kMostRanks = 16;
 
-/// Steps that it is trained: one of warm-up, with states of zeros; one with states that the first has
-/// made; and two behind them.
+/// Steps that it is trained: one of warm-up, with states of zeros; one with states that the first
+/// has made; and two behind them.
 inline constexpr int64_t kSteps = 4;
 
 /// Something that is not as in the original.
