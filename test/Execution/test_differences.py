@@ -108,7 +108,7 @@ class Cases(unittest.TestCase):
                     self.assertGreaterEqual(size, pieces)
                 if model.experts:
                     self.assertGreaterEqual(model.experts.experts, ep)
-        self.assertEqual(len(seen), 124)
+        self.assertEqual(len(seen), 129)
 
     def test_whole_models_are_understood_and_have_8_or_16_ranks(self):
         splits = set()
