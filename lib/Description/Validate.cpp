@@ -135,12 +135,9 @@ static std::string divisors(int64_t size, int64_t most) {
   return detail::join(found);
 }
 
-bool canBePadded(const ModelSpec &model, std::string_view dimension) {
-  // A norm divides by the size of hidden, attention scales by that of a head, and which slot of an
-  // expert a token gets depends on all tokens before it.
-  bool isOfTokens = dimension == "batch" || dimension == "sequence" || dimension == "keys";
-  return dimension != "hidden" && dimension != "head" && dimension != "experts" &&
-         !(model.experts && isOfTokens);
+bool canBePadded(std::string_view dimension) {
+  // A norm divides by the size of hidden, attention scales by that of a head.
+  return dimension != "hidden" && dimension != "head";
 }
 
 /// legal_r1 and legal_r2 for one sharding; the latter unless `isPadded`.
@@ -202,7 +199,7 @@ Diagnostics validatePlan(const ModelSpec &model, const RecipeSpec &recipe,
                   // them.
       }
       checkSharding(plan, sharding, dimensionsOf(model, recipe), machine,
-                    plan.mayPad && canBePadded(model, sharding.dimension), diagnostics);
+                    plan.mayPad && canBePadded(sharding.dimension), diagnostics);
     }
   }
   // legal_r3

@@ -168,8 +168,7 @@ void Review::checkPieces() {
     for (const ShardingSpec &entry : *entries) {
       std::optional<int64_t> ways = pieces(entry.axes);
       std::optional<int64_t> size = dimensionSize(model, recipe, entry.dimension);
-      if (!plan.mayPad || !ways || !size || *size % *ways == 0 ||
-          !canBePadded(model, entry.dimension)) {
+      if (!plan.mayPad || !ways || !size || *size % *ways == 0 || !canBePadded(entry.dimension)) {
         continue;
       }
       std::string what = entry.dimension + "=" + text(*size);

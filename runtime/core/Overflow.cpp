@@ -7,6 +7,7 @@
 
 #include "core/Overflow.h"
 
+#include "core/CheckedMath.h"
 #include "core/Pieces.h"
 #include "core/Text.h"
 
@@ -17,18 +18,20 @@ using namespace weft::rt;
 
 namespace {
 
+/// Of a piece `whole` that part which is no padding.
 template <typename T>
-std::optional<Overflow> findTyped(const Observation &observed, const Region &region,
-                                  const T *values) {
-  int64_t experts = region.shape.back(), rows = 1;
-  for (int64_t size : region.shape) {
-    rows *= size;
-  }
+std::optional<Overflow> findTyped(const Observation &observed, const Region &whole,
+                                  const Region &part, const T *values) {
   std::optional<Overflow> greatest;
-  for (int64_t i = 0; i < rows; ++i) {
+  for (uint64_t i = 0, count = elementCount(whole.shape); i < count; ++i) {
+    auto rest = int64_t(i);
+    bool isPadding = false;
+    for (size_t dim = whole.shape.size(); dim-- > 0; rest /= whole.shape[dim]) {
+      isPadding |= rest % whole.shape[dim] >= part.shape[dim];
+    }
     auto value = double(values[i]);
-    if (!(value <= observed.limit) && (!greatest || value > greatest->value)) {
-      greatest = Overflow{0, region.offset.back() + i % experts, value};
+    if (!isPadding && !(value <= observed.limit) && (!greatest || value > greatest->value)) {
+      greatest = Overflow{0, whole.offset.back() + int64_t(i) % whole.shape.back(), value};
     }
   }
   return greatest;
@@ -47,11 +50,12 @@ std::optional<Overflow> weft::rt::findOverflow(const Program &program, uint32_t 
                                                std::span<const int64_t> coordinates,
                                                const void *data) {
   const Observation &observed = program.observations[observation];
-  Region region = localRegion(observed.layout, program.mesh, coordinates);
+  Region whole = localRegion(observed.layout, program.mesh, coordinates);
+  Region part = dataRegion(observed.layout, program.mesh, coordinates);
   std::optional<Overflow> found =
       observed.layout.type == ElementType::F64
-          ? findTyped(observed, region, static_cast<const double *>(data))
-          : findTyped(observed, region, static_cast<const float *>(data));
+          ? findTyped(observed, whole, part, static_cast<const double *>(data))
+          : findTyped(observed, whole, part, static_cast<const float *>(data));
   if (found) {
     found->observation = observation;
   }

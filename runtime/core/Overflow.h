@@ -33,7 +33,7 @@ struct Overflow {
 };
 
 /// The greatest element of the piece of `program.observations[observation]` that the rank at
-/// `coordinates` holds, if it is above the limit. One that is no number is.
+/// `coordinates` holds, but for padding, if it is above the limit. One that is no number is.
 /// REQUIRES: an observation with a limit.
 std::optional<Overflow> findOverflow(const Program &program, uint32_t observation,
                                      std::span<const int64_t> coordinates, const void *data);

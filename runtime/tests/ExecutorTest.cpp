@@ -8,6 +8,7 @@
 #include "core/Executor.h"
 #include "backends/local/LocalBackend.h"
 #include "core/NonFinite.h"
+#include "core/Overflow.h"
 #include "core/PreparedProduct.h"
 #include "tests/Toy.h"
 
@@ -251,6 +252,21 @@ TEST(Overflow, StopsAllRanksBeforeTheUpdateAndIsToldOfOnce) {
       describe(cluster.program, *found[3]),
       "layers.1: expert 131 gets 3.5 tokens of a sequence, its buffer holds 2.5, the mean is 2; "
       "the step changed nothing, compile with routing.buffer_factor of at least 1.75");
+}
+
+TEST(Overflow, WhatIsPaddingIsNotLookedAt) {
+  Program program = makeToy(2, 2);
+  Observation &observed = program.observations[1];
+  observed.limit = 2.5;
+  observed.layout = {ElementType::F64, {3, 6}, {{0}, {1}}, {4, 8}};
+  // The last rank has one sequence of two, and two experts of four.
+  const double values[] = {1, 2.6, 9, 9, 9, 9, 9, 9};
+  const int64_t last[] = {1, 1}, first[] = {0, 0};
+  std::optional<Overflow> found = findOverflow(program, 1, last, values);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->value, 2.6);
+  EXPECT_EQ(found->expert, 5);
+  EXPECT_EQ(findOverflow(program, 1, first, values)->value, 9);
 }
 
 TEST(Overflow, TheEarlierLayerGoesFirstAndOfOneTheGreater) {

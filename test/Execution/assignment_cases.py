@@ -257,8 +257,8 @@ def constraints(n):
 
 def experts(n):
     """A routing by the greatest of scores; where there are as many slots as tokens all find one."""
-    routing = f"batch={n} s={n} ffn={n}"
-    tokens, slots = f"batch={n} s={n} hidden={n}", f"ffn={n} batch={n} slot=2 hidden={n}"
+    routing = f"batch={n} sequence={n} ffn={n}"
+    tokens, slots = f"batch={n} sequence={n} hidden={n}", f"ffn={n} batch={n} slot=2 hidden={n}"
     square_slots = f"ffn={n} batch={n} slot={n} hidden={n}"
 
     def routed(name, operands, result, body):
@@ -274,13 +274,25 @@ def experts(n):
                      "%z = weft.combine %x by %w at %mask : !x, !w, !m -> !z")
         yield routed(f"slot_products {count}", {"x": tokens, "y": filled}, routing,
                      "%z = weft.slot_products %x, %y at %mask : !x, !y, !m -> !z")
-    yield routed("biased", {"x": routing, "b": f"ffn={n}"}, routing, """
-            %chosen = weft.top_k 1 of %m bias(%b : !b) : !m -> !m
-            %z = weft.map ins(%x, %chosen : !x, !m) maps [#ijk, #ijk] -> !z {
+    def multiplied(name, operands, body):
+        return routed(name, {"x": routing, **operands}, routing, f"""
+            {body}
+            %z = weft.map ins(%x, %y : !x, !m) maps [#ijk, #ijk] -> !z {{
             ^bb0(%a: f64, %c: f64):
               %r = arith.mulf %a, %c : f64
               weft.yield %r : f64
-            }""")
+            }}""")
+
+    yield multiplied("biased", {"b": f"ffn={n}"}, """
+            %y = weft.top_k 1 of %m bias(%b : !b) : !m -> !m""")
+    yield multiplied("grouped", {"b": f"ffn={n}"}, """
+            %y = weft.top_k 2 of %m bias(%b : !b) {groups = 2 : i64} : !m -> !m""")
+    yield multiplied("of one group", {}, """
+            %y = weft.top_k 1 of %m {groups = 2 : i64, kept_groups = 1 : i64} : !m -> !m""")
+    # Without a gradient, which would sum up in reverse.
+    yield multiplied("numbered", {}, """
+            %rows = weft.cumulative_sum %mask along 1 : !m -> !m
+            %y = weft.cumulative_sum %rows along 0 : !m -> !m""")
     for dim in range(3):
         yield case(f"cumulative_sum/{dim}", n, {"x": routing}, {"z": routing}, f"""
             %z = weft.cumulative_sum %x along {dim} : !x -> !z""")

@@ -50,7 +50,12 @@ UNEVEN_MESHES = ["dp=3", "tp=3", "cp=3:ring", "cp=3:gather", "cp=3:all-to-all", 
                  "dp=2,tp=3,sp=true,zero=1"]
 # Experts over an axis of their own, which cuts the batch too.
 EXPERT_MESHES = ("dp=2", "tp=2", "dp=2,tp=2", "ep=2", "dp=2,ep=2", "ep=2,tp=2", "ep=8",
-                 "dp=2,ep=2,zero=3", "ep=2,cp=2:ring", "ep=2,tp=2,sp=true", "tp=3", "tp=5")
+                 "dp=2,ep=2,zero=3", "ep=2,cp=2:ring", "ep=2,tp=2,sp=true")
+# What does not divide there: the batch with the experts, or one without the other; and six experts, of
+# which 4 ranks have two and 5 two too, the last none.
+UNEVEN_EXPERT_MESHES = ("ep=3", "ep=5", "dp=3", "tp=3", "tp=5", "cp=3:gather", "dp=2,ep=3", "ep=3,tp=2",
+                        "tp=3,sp=true")
+SIX_EXPERTS_MESHES = ("ep=4", "ep=5", "ep=4,tp=2", "dp=2,ep=4,zero=3", "ep=4,tp=2,sp=true")
 # Fewer key heads than ranks.
 FEW_HEADS_MESHES = ("tp=2", "tp=4", "tp=8", "dp=2,tp=4", "tp=4,sp=true", "cp=2:all-to-all,tp=4",
                     "dp=2,tp=4,zero=3")
@@ -92,6 +97,7 @@ class Case:
     coarse: bool = False  # takes AdamW's epsilon of the narrower precisions
     chunks: int = 1  # of each sequence, whose logits follow one another
     few_heads: bool = False  # of families with groups: 8 query heads on 2 key heads
+    six_experts: bool = False  # of families with experts: in the place of 8 or 16
 
     @property
     def name(self):
@@ -103,6 +109,7 @@ class Case:
         parts += ["bounded"] if self.bounded else []
         parts += [f"chunks{self.chunks}"] if self.chunks > 1 else []
         parts += ["few"] if self.few_heads else []
+        parts += ["six"] if self.six_experts else []
         parts += ["narrow"] if self.reduction == "BF16" else []
         return "-".join(parts + (["coarse"] if self.coarse else []))
 
@@ -272,6 +279,10 @@ initialization {{ standard_deviation: {BOUNDED_DEVIATION if case.bounded else 0.
             "attention_output_bias: false\n", "")
     if case.few_heads:
         text = text.replace("heads: 16\nkv_heads: 8\n", "heads: 8\nkv_heads: 2\n")
+    if case.six_experts:
+        for many, few in (("experts: 8\n", "experts: 6\n"), ("experts: 8 ", "experts: 6 "),
+                          ("experts: 16\n", "experts: 6\n"), ("  groups: 4", "  groups: 3")):
+            text = text.replace(many, few)
     if case.dropout:
         text += "dropout: 0.1\n"
         # Heads are split over tp, so these masks are the ones that a wrong index would change.
@@ -350,7 +361,8 @@ def all_cases():
     """Every combination, in both precisions, on every mesh."""
     even = ALL_MESHES + SEQUENCE_MESHES + HOME_MESHES
     return [Case(family, optimizer, dropout, tied, precision,
-                 tuple(even + (list(EXPERT_MESHES) if family in ("experts", "deepseek") else UNEVEN_MESHES)))
+                 tuple(even + (list(EXPERT_MESHES + UNEVEN_EXPERT_MESHES)
+                               if family in ("experts", "deepseek") else UNEVEN_MESHES)))
             for precision in ("F64", "F32") for family in FAMILIES for optimizer in OPTIMIZERS
             for tied in (True, False) for dropout in (True, False)]
 
@@ -363,8 +375,8 @@ def default_cases():
         Case("llama", "adamw", False, True),
         Case("llama", "sgd", True, False),
         Case("qwen", "adamw", True, False),
-        Case("experts", "adamw", False, True, meshes=EXPERT_MESHES),
-        Case("experts", "sgd", False, False, meshes=EXPERT_MESHES),
+        Case("experts", "adamw", False, True, meshes=EXPERT_MESHES + UNEVEN_EXPERT_MESHES),
+        Case("experts", "sgd", False, False, meshes=EXPERT_MESHES + ("tp=3", "ep=3")),
         Case("experts", "adamw", False, False, meshes=EXPERT_MESHES, routing=False),
         Case("experts", "adamw", False, True, bounded=True,
              meshes=("dp=2", "tp=2", "ep=2", "ep=2,tp=2", "ep=8", "ep=2,cp=2:ring", "dp=2,fsdp=2,ep=2",
@@ -389,6 +401,12 @@ def default_cases():
     chosen[4] = replace(chosen[4], meshes=chosen[4].meshes + (  # One with a window.
         "cp=4:ring", "cp=2:ring,tp=4", "cp=3:ring", "dp=3,tp=2"))
     chosen.append(replace(chosen[3], few_heads=True, meshes=FEW_HEADS_MESHES))
+    chosen += [replace(case, six_experts=True, meshes=meshes) for case, meshes in (
+        (chosen[5], SIX_EXPERTS_MESHES),
+        (chosen[6], ("ep=4", "ep=4,accumulation=2")),
+        (chosen[8], ("ep=4", "ep=4,tp=2", "ep=4,accumulation=2", "cp=3:ring")),
+        (chosen[9], ("ep=4", "ep=4,tp=2", "dp=3")),
+        (chosen[12], ("ep=4", "ep=4,tp=2")))]
     return chosen + [replace(case, precision="F32", meshes=("dp=2,tp=2",))
                      for case in (chosen[1], chosen[2])]
 

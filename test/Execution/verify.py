@@ -52,7 +52,7 @@ QUICK_CASES = (("gpt2-adamw", "dp=2,cp=2:gather,tp=2,sp=true"), ("llama-sgd", "d
                ("gpt2-adamw", "dp=2,cp=3:ring"),
                ("gpt2-adamw", "dp=2,tp=2,sp=true,zero=3,accumulation=2"),
                ("llama-muon", "dp=2,tp=2,zero=1"), ("llama-sgd-plain-tied-f64-chunks4", "cp=2:ring"),
-               ("deepseek-adamw", "ep=2,tp=2"),
+               ("deepseek-adamw", "ep=2,tp=2"), ("deepseek-adamw-plain-tied-f64-six", "ep=4"),
                # In which a number lies between two of eight bits.
                ("llama-sgd-plain-untied-f64-fp8", "cp=3:ring"))
 

@@ -37,7 +37,7 @@ norm: RMS_NORM
 norm_epsilon: 1e-5
 activation: SWIGLU
 positions: ROTARY
-experts { experts: 8 experts_per_token: 2 }
+experts { experts: EXPERTS experts_per_token: 2 }
 """,
 }
 
@@ -67,8 +67,8 @@ MESHES = {
         "dp=2,ep=4,tp=2,zero=3"),
     ("gpt2", False): ("dp=8,zero=1", "dp=4,tp=4,sp=true,zero=3", "cp=8:ring"),
     ("llama", False): ("dp=2,tp=4,sp=true", "dp=2,cp=4:ring,tp=2,zero=1", "dp=2,cp=8:gather"),
-    # What experts count is not padded, what each computes with is.
-    ("mixtral", False): ("ep=4,tp=2,sp=true", "dp=2,ep=2,tp=4"),
+    ("mixtral", False): ("ep=4,tp=2,sp=true", "dp=2,ep=2,tp=4", "ep=4,cp=2:ring",
+                         "dp=2,ep=4,tp=2,zero=3"),
 }
 
 
@@ -89,9 +89,8 @@ class WholeCase:
     def texts(self):
         """The model and the recipe, as descriptions."""
         heads, key_heads, ffn, vocabulary = (16, 8, 64, 256) if self.even else (12, 6, 76, 258)
-        batch, sequence = (16, 16)
-        if not self.even and self.family != "mixtral":
-            batch, sequence = (12, 14)
+        batch, sequence, experts = (16, 16, 8) if self.even else (12, 14, 6)
+        layers = MODELS[self.family].replace("KEY_HEADS", str(key_heads)).replace("EXPERTS", str(experts))
         model = f"""version: 1
 name: "{self.name}"
 layers: 2
@@ -100,7 +99,7 @@ heads: {heads}
 head_size: 4
 ffn: {ffn}
 vocabulary: {vocabulary}
-{MODELS[self.family].replace("KEY_HEADS", str(key_heads))}initialization {{ standard_deviation: 0.08 }}
+{layers}initialization {{ standard_deviation: 0.08 }}
 """
         # Of an epsilon beside which rounding is nothing: see cases.OPTIMIZERS.
         optimizer = RECIPES[self.family].replace("EPSILON", "epsilon: 1e-6 ")

@@ -118,3 +118,54 @@ func.func private @mixed(%x: tensor<8x4xf64>) -> tensor<4xf64> {
   %0 = weft.contract "nk->k" (%x) : (tensor<8x4xf64>) -> tensor<4xf64>
   return %0 : tensor<4xf64>
 }
+
+// -----
+
+// Experts that are not there have no share and no tokens. A logistic function of zero is none.
+weft.variable parameter @router ["experts", "hidden"] unpadded [6, 4] : tensor<8x4xf64>
+// CHECK-LABEL: func.func @experts
+// CHECK-NOT: weft.iota
+// CHECK: math.tanh
+// CHECK: weft.iota : tensor<8xi32>
+// CHECK: %[[MASKED:.*]] = weft.map
+// CHECK: weft.contract "te->t"(%[[MASKED]])
+func.func @experts(%x: tensor<5x4xf64>) -> (tensor<5xf64>, tensor<5xf64>, tensor<5xf64>) {
+  %r = weft.read @router : tensor<8x4xf64>
+  %0 = weft.contract "tk,ek->te" (%x, %r) : (tensor<5x4xf64>, tensor<8x4xf64>) -> tensor<5x8xf64>
+  %1 = weft.softmax %0 columns [6] : tensor<5x8xf64> -> tensor<5x8xf64>
+  %2 = weft.contract "te->t" (%1) : (tensor<5x8xf64>) -> tensor<5xf64>
+  %3 = weft.top_k 2 of %0 columns [6] : tensor<5x8xf64> -> tensor<5x8xf64>
+  %4 = weft.contract "te->t" (%3) : (tensor<5x8xf64>) -> tensor<5xf64>
+  %5 = weft.map ins(%0 : tensor<5x8xf64>) maps [affine_map<(i, j) -> (i, j)>] -> tensor<5x8xf64> {
+  ^bb0(%a: f64):
+    %t = math.tanh %a : f64
+    %one = arith.constant 1.0 : f64
+    %s = arith.addf %t, %one : f64
+    weft.yield %s : f64
+  }
+  %6 = weft.contract "te->t" (%5) : (tensor<5x8xf64>) -> tensor<5xf64>
+  return %2, %4, %6 : tensor<5xf64>, tensor<5xf64>, tensor<5xf64>
+}
+
+// -----
+
+// Tokens that are not there get into no slot.
+weft.variable parameter @x ["batch", "sequence", "hidden"] unpadded [2, 5, 4] : tensor<2x6x4xf64>
+// CHECK-LABEL: func.func @tokens
+// CHECK: weft.top_k
+// CHECK-NEXT: weft.iota : tensor<6xi32>
+// CHECK-NEXT: %[[MASKED:.*]] = weft.map
+// CHECK: weft.dispatch %{{.*}} by %[[MASKED]] at %[[MASKED]]
+func.func @tokens(%w: tensor<3x4xf64>) -> tensor<3x2x5x4xf64> {
+  %x = weft.read @x : tensor<2x6x4xf64>
+  %one = weft.fill constant 1.0 : tensor<2x6x4xf64>
+  %y = weft.map ins(%x, %one : tensor<2x6x4xf64>, tensor<2x6x4xf64>) maps [affine_map<(i, j, k) -> (i, j, k)>, affine_map<(i, j, k) -> (i, j, k)>] -> tensor<2x6x4xf64> {
+  ^bb0(%a: f64, %b: f64):
+    %s = arith.addf %a, %b : f64
+    weft.yield %s : f64
+  }
+  %0 = weft.contract "bsk,ek->bse" (%y, %w) : (tensor<2x6x4xf64>, tensor<3x4xf64>) -> tensor<2x6x3xf64>
+  %1 = weft.top_k 2 of %0 : tensor<2x6x3xf64> -> tensor<2x6x3xf64>
+  %2 = weft.dispatch %y by %1 at %1 : tensor<2x6x4xf64>, tensor<2x6x3xf64>, tensor<2x6x3xf64> -> tensor<3x2x5x4xf64>
+  return %2 : tensor<3x2x5x4xf64>
+}

@@ -8,20 +8,13 @@
 // PLAN: error: pad-dimensions: plan:1:
 
 // RUN: not weft-opt %s -pad-dimensions="pins=dp=4,zero=1" 2>&1 | FileCheck %s --check-prefix=HIDDEN
-// HIDDEN: :[[#@LINE+10]]:8: error: pad-dimensions: hidden=6 does not divide into 4 pieces and cannot be padded: weft.norm depends on how long it is
-
-// RUN: not weft-opt %s -pad-dimensions="plan={version: 1 mesh {axis {name: 'x' size: 4}} sharding {dimension: 'experts' axes: 'x'}}" 2>&1 | FileCheck %s --check-prefix=EXPERTS
-// EXPERTS: :[[#@LINE+10]]:8: error: pad-dimensions: experts=6 does not divide into 4 pieces and cannot be padded: weft.top_k depends on how long it is
+// HIDDEN: :[[#@LINE+6]]:8: error: pad-dimensions: hidden=6 does not divide into 4 pieces and cannot be padded: weft.norm depends on how long it is
 
 weft.variable parameter @w ["hidden"] : tensor<6xf64>
-weft.variable parameter @router ["experts", "head"] : tensor<6x2xf64>
 weft.variable input @tokens ["batch"] : tensor<?xi32>
 func.func @step() {
   %w = weft.read @w : tensor<6xf64>
   %0 = weft.norm rms %w scale(%w : tensor<6xf64>) epsilon = 1.0e-5 : tensor<6xf64> -> tensor<6xf64>
-  %r = weft.read @router : tensor<6x2xf64>
-  %1 = weft.contract "ek->ke" (%r) : (tensor<6x2xf64>) -> tensor<2x6xf64>
-  %2 = weft.top_k 2 of %1 : tensor<2x6xf64> -> tensor<2x6xf64>
   return
 }
 
@@ -44,5 +37,20 @@ func.func @attend() {
   %q = weft.read @query : tensor<1x6x1x1x2xf64>
   %k = weft.read @key : tensor<1x6x1x2xf64>
   %0:2 = weft.attention(%q, %k, %k) scale = 0.5 dropout = 0.0 : tensor<1x6x1x1x2xf64>, tensor<1x6x1x2xf64>, tensor<1x6x1x2xf64> -> tensor<1x6x1x1x2xf64>, tensor<1x1x1x6xf64>
+  return
+}
+
+// More slots would hold more tokens, and what is summed up in reverse begins beyond the end.
+// RUN: not weft-opt %s -pad-dimensions="plan={version: 1 mesh {axis {name: 'x' size: 4}} sharding {dimension: 'd2' axes: 'x'}}" 2>&1 | FileCheck %s --check-prefix=SLOTS
+// SLOTS: error: pad-dimensions: d2=6 does not divide into 4 pieces and cannot be padded: weft.combine depends on how long it is
+// RUN: not weft-opt %s -pad-dimensions="plan={version: 1 mesh {axis {name: 'x' size: 4}} sharding {dimension: 'd4' axes: 'x'}}" 2>&1 | FileCheck %s --check-prefix=REVERSE
+// REVERSE: error: pad-dimensions: d4=5 does not divide into 4 pieces and cannot be padded: weft.cumulative_sum depends on how long it is
+weft.variable parameter @slots ["d0", "d1", "d2", "d3"] : tensor<4x2x6x3xf64>
+weft.variable parameter @mask ["d1", "d4", "d0"] : tensor<2x5x4xf64>
+func.func @route() {
+  %y = weft.read @slots : tensor<4x2x6x3xf64>
+  %m = weft.read @mask : tensor<2x5x4xf64>
+  %0 = weft.combine %y by %m at %m : tensor<4x2x6x3xf64>, tensor<2x5x4xf64>, tensor<2x5x4xf64> -> tensor<2x5x3xf64>
+  %1 = weft.cumulative_sum reverse %m along 1 : tensor<2x5x4xf64> -> tensor<2x5x4xf64>
   return
 }

@@ -57,3 +57,26 @@ func.func private @layer(%ids: tensor<?x15xi32>, %w: tensor<7x4xf64>) -> tensor<
   %1 = weft.contract "bsk,nk->bsn" (%0, %w) : (tensor<?x15x4xf64>, tensor<7x4xf64>) -> tensor<?x15x7xf64>
   return %1 : tensor<?x15x7xf64>
 }
+
+// A router knows how many experts there are. Its tokens may be padded too.
+// RUN: weft-opt %s -pad-dimensions="plan={version: 1 mesh {axis {name: 'x' size: 4}} sharding {dimension: 'experts' axes: 'x'} sharding {dimension: 'positions' axes: 'x'}}" | FileCheck %s --check-prefix=EXPERTS
+// EXPERTS: @router ["experts", "hidden"] unpadded [6, 4] : tensor<8x4xf64>
+weft.variable parameter @router ["experts", "hidden"] : tensor<6x4xf64>
+weft.variable parameter @bias ["experts"] : tensor<6xf64>
+weft.variable parameter @inputs ["group", "positions", "hidden"] : tensor<2x5x4xf64>
+// EXPERTS-LABEL: func.func @route
+// EXPERTS: weft.softmax %{{.*}} columns [6] : tensor<2x8x8xf64>
+// EXPERTS: weft.top_k 2 of %{{.*}} columns [6] bias(%{{.*}} : tensor<8xf64>) {groups = 3 : i64}
+// EXPERTS: weft.cumulative_sum %{{.*}} along 1 : tensor<2x8x8xf64>
+// EXPERTS: weft.dispatch {{.*}} -> tensor<8x2x5x4xf64>
+func.func @route() {
+  %x = weft.read @inputs : tensor<2x5x4xf64>
+  %r = weft.read @router : tensor<6x4xf64>
+  %b = weft.read @bias : tensor<6xf64>
+  %0 = weft.contract "gtk,ek->gte" (%x, %r) : (tensor<2x5x4xf64>, tensor<6x4xf64>) -> tensor<2x5x6xf64>
+  %1 = weft.softmax %0 : tensor<2x5x6xf64> -> tensor<2x5x6xf64>
+  %2 = weft.top_k 2 of %1 bias(%b : tensor<6xf64>) {groups = 3 : i64} : tensor<2x5x6xf64> -> tensor<2x5x6xf64>
+  %3 = weft.cumulative_sum %2 along 1 : tensor<2x5x6xf64> -> tensor<2x5x6xf64>
+  %4 = weft.dispatch %x by %3 at %2 : tensor<2x5x4xf64>, tensor<2x5x6xf64>, tensor<2x5x6xf64> -> tensor<6x2x5x4xf64>
+  return
+}

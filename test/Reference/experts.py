@@ -134,7 +134,8 @@ class Mixture:
         self.kept = keep(experts, self.routing, self.chosen)
         self.dropped = int((self.chosen - self.kept).sum())
         picked = self.scores * self.chosen
-        self.sum = picked.sum(axis=-1, keepdims=True) if experts.normalize else 1.0
+        self.sum = picked.sum(axis=-1, keepdims=True) if experts.normalize else np.ones(1)
+        self.sum = np.where(self.sum > 0, self.sum, 1.0)
         self.shares = experts.scale * picked / self.sum
         self.loss = self._losses()
 

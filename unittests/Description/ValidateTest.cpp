@@ -150,8 +150,10 @@ TEST_F(Validate, LegalR2PaddingDivides) {
   model.experts->count = 8;
   model.experts->ffn = 60;
   EXPECT_EQ(padded("tp=3"), "");
-  EXPECT_EQ(padded("dp=5"),
-            "legal_r2: --pin: dp=5 does not divide batch=12, use one of 1, 2, 3, 4, 6\n");
+  EXPECT_EQ(padded("ep=5"), "");
+  EXPECT_EQ(pins("ep=5"),
+            "legal_r2: --pin: ep=5 does not divide batch=12, use one of 1, 2, 3, 4, 6\n"
+            "legal_r2: --pin: ep=5 does not divide experts=8, use one of 1, 2, 4, 8\n");
 }
 
 TEST_F(Validate, LegalR2AxesOfHandMadePlans) {

@@ -198,6 +198,20 @@ TEST(ShrinkTest, WhatIsPaddedStaysPadded) {
   }
 }
 
+TEST(ShrinkTest, PaddedExpertsStayPaddedAndFitTheirGroups) {
+  // Of 64 with padding no rank has nothing else.
+  for (const char *groups : {"groups: 1", "groups: 4 kept_groups: 2"}) {
+    Shrunk small = shrunkOf("ep=8", "experts { experts: 60 experts_per_token: 4 " +
+                                        std::string(groups) + " }");
+    const desc::ExpertsSpec &experts = *small.model.experts;
+    EXPECT_LT(experts.count, 60);
+    EXPECT_NE(experts.count % 8, 0);
+    EXPECT_FALSE(paddedOf(experts.count, 8).second);
+    EXPECT_EQ(experts.count % experts.groups, 0);
+    EXPECT_TRUE(small.notKept.empty()) << small.notKept[0];
+  }
+}
+
 TEST(ShrinkTest, PaddedSequencesKeepTheHalvesOfTheirPieces) {
   for (int64_t sequence : {16, 17, 1024}) { // Pieces of 6, 6 and 342.
     desc::RecipeSpec recipe = recipeOf();

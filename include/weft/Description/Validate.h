@@ -37,8 +37,8 @@ std::optional<int64_t> dimensionSize(const ModelSpec &model, const RecipeSpec &r
 Diagnostics validateTogether(const ModelSpec &model, const RecipeSpec &recipe,
                              const MachineSpec &machine);
 
-/// Whether the model allows that the dimension is padded, so that it divides.
-bool canBePadded(const ModelSpec &model, std::string_view dimension);
+/// Whether a model's dimension can be padded, so that it divides.
+bool canBePadded(std::string_view dimension);
 
 /// Whether the plan splits this model legally (legal_r1 to legal_r3 of docs/Descriptions.md): every
 /// split dimension exists and is divisible by the product of its axes, unless the plan may pad it and

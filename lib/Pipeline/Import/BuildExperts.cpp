@@ -112,14 +112,19 @@ Value Router::weigh(Value scores) {
     return factor == 1.0 ? picked : scale("router.weights", picked, factor);
   }
   Value sum = builder.contract("router.weights", "bse->bs", {picked});
-  return mapOver(builder, "router.weights", {{picked, "bse"}, {sum, "bs"}},
-                 [factor](ImplicitLocOpBuilder &scalars, ValueRange in) -> Value {
-                   Value share = arith::DivFOp::create(scalars, in[0], in[1]);
-                   return factor == 1.0
-                              ? share
-                              : arith::MulFOp::create(scalars, share,
-                                                      scalarConstant(scalars, in[0], factor));
-                 });
+  return mapOver(
+      builder, "router.weights", {{picked, "bse"}, {sum, "bs"}},
+      [factor](ImplicitLocOpBuilder &scalars, ValueRange in) -> Value {
+        // Zero where no score is left, and of a token of padding, which is nowhere.
+        Value zero = scalarConstant(scalars, in[0], 0.0);
+        Value isSome = arith::CmpFOp::create(scalars, arith::CmpFPredicate::OGT, in[1], zero);
+        Value sum =
+            arith::SelectOp::create(scalars, isSome, in[1], scalarConstant(scalars, in[0], 1.0));
+        Value share = arith::DivFOp::create(scalars, in[0], sum);
+        return factor == 1.0
+                   ? share
+                   : arith::MulFOp::create(scalars, share, scalarConstant(scalars, in[0], factor));
+      });
 }
 
 /// Keeps of the tokens of each expert the first ones of each group, and counts the others.
@@ -221,7 +226,7 @@ void Router::route(Value logits, Value bias) {
                      });
   }
   chosen = TopKOp::create(builder.builder, loc, logits.getType(), scores, bias, experts.perToken,
-                          experts.groups, experts.keptGroups);
+                          experts.groups, experts.keptGroups, /*columns=*/DenseI64ArrayAttr{});
   kept = chosen;
   LoadLimit buffer = loadLimit(builder);
   slots = buffer.slots;

@@ -32,6 +32,9 @@ struct TopKRow {
   void run() {
     bool hasGroups = op.getKeptGroups() < op.getGroups();
     mark(code.index(0), code.index(size()), hasGroups ? kRefused : kOpen);
+    if (op.getColumns()) {
+      mark(code.index(size()), code.index(input.getSize(1)), kOpen);
+    }
     if (hasGroups) {
       openGroups();
     }
@@ -49,7 +52,8 @@ struct TopKRow {
   }
 
 private:
-  int64_t size() const { return input.getSize(1); }
+  /// Without padding, of which nothing is picked.
+  int64_t size() { return op.getColumns() ? op.getColumns()->front() : input.getSize(1); }
   Num constant(double value) { return code.real(output.getElementType(), value); }
   Num least() { return constant(-std::numeric_limits<double>::infinity()); }
 

@@ -128,16 +128,21 @@ struct LowerGroupMean : HostModel<LowerGroupMean, GroupMeanOp> {
 };
 
 struct LowerSoftmax : HostModel<LowerSoftmax, SoftmaxOp> {
-  static void lower(Code &code, SoftmaxOp, SoftmaxOp::Adaptor operands, ValueRange results) {
+  static void lower(Code &code, SoftmaxOp op, SoftmaxOp::Adaptor operands, ValueRange results) {
     Buffer x = code.buffer(operands.getInput()).rows(), y = code.buffer(results[0]).rows();
     Type type = x.getElementType();
+    int64_t count = op.getColumns() ? op.getColumns()->front() : x.getSize(1);
     code.parallel(x.getSize(0), [&](Num i) {
-      Num none = code.index(0), columns = code.index(x.getSize(1));
+      Num none = code.index(0), columns = code.index(count);
       Num greatest = code.maximum(leastOf(code, x), none, columns, [&](Num j) { return x(i, j); });
       code.loop(none, columns, [&](Num j) { y.store(code.exp(x(i, j) - greatest), i, j); });
       Num factor =
           code.real(type, 1) / code.sum(type, none, columns, [&](Num j) { return y(i, j); });
       code.loop(none, columns, [&](Num j) { y.store(y(i, j) * factor, i, j); });
+      if (op.getColumns()) {
+        Num zero = code.real(type, 0);
+        code.loop(columns, code.index(x.getSize(1)), [&](Num j) { y.store(zero, i, j); });
+      }
     });
   }
 

@@ -165,13 +165,14 @@ std::optional<PaddingFault> Padding::findFault(Operation *op) {
   return shardable ? findFault(shardable) : std::nullopt;
 }
 
-/// A factor that a result lacks is summed over, or joined in another way.
+/// A factor that a result lacks is summed over, or joined in another way. Of a permutation its
+/// partner says what is seen.
 std::optional<PaddingFault> Padding::findFault(ShardableOpInterface op) {
   FactorRule rule = op.getFactorRule();
   for (auto [operand, dims] : llvm::zip(op->getOperands(), rule.operands)) {
     for (auto [dim, factor] : llvm::enumerate(dims)) {
       uint32_t dimension = dimensions.classOf(operand, int64_t(dim));
-      if (!ends.contains(dimension) || rule.factors[factor].kind != FactorKind::Reduction) {
+      if (!ends.contains(dimension) || rule.factors[factor].kind == FactorKind::Permutation) {
         continue;
       }
       SmallVector<unsigned> zeros = zerosOf(op, factor, dimension);

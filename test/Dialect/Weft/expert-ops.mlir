@@ -20,7 +20,10 @@ func.func @top_k(%x: tensor<2x3x8xf32>, %b: tensor<8xf32>) -> tensor<2x3x8xf32> 
   // CHECK: weft.top_k 3 of %{{.*}} bias(%{{.*}} : tensor<8xf32>) {groups = 4 : i64, kept_groups = 2 : i64}
   %1 = weft.top_k 3 of %0 bias(%b : tensor<8xf32>) {groups = 4 : i64, kept_groups = 2 : i64}
       : tensor<2x3x8xf32> -> tensor<2x3x8xf32>
-  return %1 : tensor<2x3x8xf32>
+  // CHECK: weft.top_k 3 of %{{.*}} columns [6] bias(%{{.*}} : tensor<8xf32>) {groups = 3 : i64, kept_groups = 2 : i64}
+  %2 = weft.top_k 3 of %1 columns [6] bias(%b : tensor<8xf32>) {groups = 3 : i64, kept_groups = 2 : i64}
+      : tensor<2x3x8xf32> -> tensor<2x3x8xf32>
+  return %2 : tensor<2x3x8xf32>
 }
 
 // CHECK-LABEL: @cumulative_sum

@@ -37,6 +37,24 @@ func.func @top_k_kept_groups(%x: tensor<2x8xf32>) {
 
 // -----
 
+func.func @top_k_columns(%x: tensor<2x8xf32>) {
+  // top_k_c4
+  // expected-error @+1 {{expected one number of columns, from 1 to 8, got [6, 6]}}
+  %0 = weft.top_k 1 of %x columns [6, 6] : tensor<2x8xf32> -> tensor<2x8xf32>
+  return
+}
+
+// -----
+
+func.func @top_k_groups_of_columns(%x: tensor<2x8xf32>) {
+  // top_k_c2
+  // expected-error @+1 {{expected groups that divide a row of 6, of which 1 to all are kept, got 4 and 1}}
+  %0 = weft.top_k 1 of %x columns [6] {groups = 4 : i64} : tensor<2x8xf32> -> tensor<2x8xf32>
+  return
+}
+
+// -----
+
 func.func @top_k_count(%x: tensor<2x8xf32>) {
   // top_k_c3
   // expected-error @+1 {{expected a count of 1 to 4, got 5}}

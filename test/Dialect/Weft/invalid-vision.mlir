@@ -401,6 +401,15 @@ func.func @softmax_element(%x: tensor<4xf32>) {
 
 // -----
 
+func.func @softmax_columns(%x: tensor<4xf32>) {
+  // softmax_c2
+  // expected-error @+1 {{expected one number of columns, from 1 to 4, got [5]}}
+  %0 = weft.softmax %x columns [5] : tensor<4xf32> -> tensor<4xf32>
+  return
+}
+
+// -----
+
 #mesh = #weft.mesh<"tp"=2>
 #cut = #weft.sharding<#mesh, [{"tp"}]>
 func.func @softmax_cut(%x: tensor<4xf32, #cut>) {

@@ -122,7 +122,9 @@ func.func @group_mean(%x: tensor<?x3xf32>, %y: tensor<12x3xf32, #rows>)
 func.func @softmax(%x: tensor<4x8xf32, #rows>) -> tensor<4x8xf32, #rows> {
   // CHECK: weft.softmax %{{.*}} : tensor<4x8xf32, #{{.*}}> -> tensor<4x8xf32, #{{.*}}>
   %0 = weft.softmax %x : tensor<4x8xf32, #rows> -> tensor<4x8xf32, #rows>
-  return %0 : tensor<4x8xf32, #rows>
+  // CHECK: weft.softmax %{{.*}} columns [7] :
+  %1 = weft.softmax %0 columns [7] : tensor<4x8xf32, #rows> -> tensor<4x8xf32, #rows>
+  return %1 : tensor<4x8xf32, #rows>
 }
 
 // CHECK-LABEL: @columns

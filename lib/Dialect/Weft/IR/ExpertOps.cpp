@@ -25,6 +25,10 @@ LogicalResult TopKOp::verify() {
     return failure();
   }
   int64_t experts = typeOf(getInput()).getShape().back();
+  if (failed(verifyUnpaddedColumns(*this, getColumns(), experts))) { // top_k_c4
+    return failure();
+  }
+  experts = getColumns() ? getColumns()->front() : experts;
   int64_t groups = getGroups(), kept = getKeptGroups(), count = getCount();
   if (groups < 1 || experts % groups != 0 || kept < 1 || kept > groups) { // top_k_c2
     return emitOpError() << "expected groups that divide a row of " << experts
@@ -52,6 +56,22 @@ FactorRule TopKOp::getFactorRule() {
 
 OpCost TopKOp::getCost() { return elementwiseCost(*this, static_cast<double>(getCount())); }
 
+SmallVector<unsigned> TopKOp::getPositionFactors() { return {getFactorRule().operands[0].back()}; }
+
+/// Rows are whole.
+void TopKOp::setPosition(ValueRange, ArrayRef<int64_t>) {}
+
+Position TopKOp::getPosition() { return {{}, getColumns().value_or(ArrayRef<int64_t>())}; }
+
+void TopKOp::setUnpaddedSizes(ArrayRef<int64_t> sizes) { setColumns(sizes); }
+
+bool TopKOp::mayBePadded(unsigned) { return true; }
+
+/// Of a row beyond the end as many are picked as of any other.
+bool TopKOp::isNothingBeyond(unsigned factor, ArrayRef<unsigned>, unsigned) {
+  return factor == getPositionFactors()[0];
+}
+
 LogicalResult TopKOp::buildGradient(OpBuilder &, ValueRange, SmallVectorImpl<Value> &) {
   return success();
 }
@@ -76,6 +96,15 @@ FactorRule CumulativeSumOp::getFactorRule() {
 }
 
 bool CumulativeSumOp::isAdditiveIn(ArrayRef<unsigned>) { return true; }
+
+/// Padding comes after all that is summed up, but in reverse.
+bool CumulativeSumOp::mayBePadded(unsigned factor) {
+  return !getReverse() || factor != getFactorRule().operands[0][getDimension()];
+}
+
+bool CumulativeSumOp::isNothingBeyond(unsigned factor, ArrayRef<unsigned> zeros, unsigned) {
+  return factor != getFactorRule().operands[0][getDimension()] && isAdditiveInSome(*this, zeros);
+}
 
 OpCost CumulativeSumOp::getCost() { return elementwiseCost(*this, 1); }
 
@@ -106,6 +135,18 @@ LogicalResult verifyRanks(Operation *op, Value tokens, Value slots, Value mask) 
                               "slot, hidden] and a mask of [group, token, expert], got "
                            << tokens.getType() << ", " << slots.getType() << " and "
                            << mask.getType();
+}
+
+/// Tokens of padding have the slots after those of all others. Slots are as many as there are.
+bool mayPadSlots(ShardableOpInterface op, unsigned factor) {
+  FactorRule rule = op.getFactorRule();
+  unsigned token = rule.operands.back()[1]; // of the mask
+  return factor == token || rule.factors[factor].kind != FactorKind::MustReplicate;
+}
+
+/// Where the mask, the last operand, is zero, no token has a slot.
+bool isNoSlotBeyond(Operation *op, ArrayRef<unsigned> zeros) {
+  return llvm::is_contained(zeros, op->getNumOperands() - 1) || isAdditiveInSome(op, zeros);
 }
 
 /// Operations: a multiply-add for each element of each slot.
@@ -162,6 +203,12 @@ bool DispatchOp::isAdditiveIn(ArrayRef<unsigned> operands) {
   return operands == ArrayRef<unsigned>{0} || operands == ArrayRef<unsigned>{1};
 }
 
+bool DispatchOp::mayBePadded(unsigned factor) { return mayPadSlots(*this, factor); }
+
+bool DispatchOp::isNothingBeyond(unsigned, ArrayRef<unsigned> zeros, unsigned) {
+  return isNoSlotBeyond(*this, zeros);
+}
+
 OpCost DispatchOp::getCost() { return slotCost(*this, getOutput()); }
 
 LogicalResult DispatchOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
@@ -190,6 +237,12 @@ FactorRule CombineOp::getFactorRule() {
 
 bool CombineOp::isAdditiveIn(ArrayRef<unsigned> operands) {
   return operands == ArrayRef<unsigned>{0} || operands == ArrayRef<unsigned>{1};
+}
+
+bool CombineOp::mayBePadded(unsigned factor) { return mayPadSlots(*this, factor); }
+
+bool CombineOp::isNothingBeyond(unsigned, ArrayRef<unsigned> zeros, unsigned) {
+  return isNoSlotBeyond(*this, zeros);
 }
 
 OpCost CombineOp::getCost() { return slotCost(*this, getInput()); }
@@ -221,6 +274,12 @@ FactorRule SlotProductsOp::getFactorRule() {
 
 bool SlotProductsOp::isAdditiveIn(ArrayRef<unsigned> operands) {
   return operands == ArrayRef<unsigned>{0} || operands == ArrayRef<unsigned>{1};
+}
+
+bool SlotProductsOp::mayBePadded(unsigned factor) { return mayPadSlots(*this, factor); }
+
+bool SlotProductsOp::isNothingBeyond(unsigned, ArrayRef<unsigned> zeros, unsigned) {
+  return isNoSlotBeyond(*this, zeros);
 }
 
 OpCost SlotProductsOp::getCost() { return slotCost(*this, getSlots()); }

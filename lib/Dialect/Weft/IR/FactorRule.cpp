@@ -455,4 +455,15 @@ LogicalResult verifyPosition(Operation *op, ValueRange offsets,
   return success();
 }
 
+LogicalResult verifyUnpaddedColumns(Operation *op, std::optional<ArrayRef<int64_t>> columns,
+                                    int64_t most) {
+  if (!columns || (columns->size() == 1 && columns->front() >= 1 && columns->front() <= most)) {
+    return success();
+  }
+  InFlightDiagnostic error = op->emitOpError("expected one number of columns, from 1 to ");
+  error << most << ", got [";
+  llvm::interleaveComma(*columns, error);
+  return error << "]";
+}
+
 } // namespace weft

@@ -189,7 +189,11 @@ LogicalResult GroupMeanOp::buildGradient(OpBuilder &builder, ValueRange resultGr
 // Softmax
 //===----------------------------------------------------------------------===//
 
-LogicalResult SoftmaxOp::verify() { return verifyOneElementType(*this); }
+LogicalResult SoftmaxOp::verify() {
+  int64_t columns = typeOf(getInput()).getShape().back();
+  return failure(failed(verifyOneElementType(*this)) ||
+                 failed(verifyUnpaddedColumns(*this, getColumns(), columns))); // softmax_c2
+}
 
 FactorRule SoftmaxOp::getFactorRule() {
   int64_t rank = typeOf(getInput()).getRank();
@@ -204,6 +208,23 @@ FactorRule SoftmaxOp::getFactorRule() {
 bool SoftmaxOp::isAdditiveIn(ArrayRef<unsigned>) { return false; }
 
 OpCost SoftmaxOp::getCost() { return elementwiseCost(*this, 4); }
+
+SmallVector<unsigned> SoftmaxOp::getPositionFactors() {
+  return {getFactorRule().operands[0].back()};
+}
+
+/// Rows are whole.
+void SoftmaxOp::setPosition(ValueRange, ArrayRef<int64_t>) {}
+
+Position SoftmaxOp::getPosition() { return {{}, getColumns().value_or(ArrayRef<int64_t>())}; }
+
+void SoftmaxOp::setUnpaddedSizes(ArrayRef<int64_t> sizes) { setColumns(sizes); }
+
+bool SoftmaxOp::mayBePadded(unsigned) { return true; }
+
+bool SoftmaxOp::isNothingBeyond(unsigned factor, ArrayRef<unsigned>, unsigned) {
+  return factor == getPositionFactors()[0];
+}
 
 /// With y the output and g its gradient: y * (g - sum of y * g).
 LogicalResult SoftmaxOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,

@@ -137,6 +137,11 @@ bool isOrderOf(ZigzagAttr order, int64_t stored, bool isWhole, int64_t unpadded)
 /// padded.
 mlir::LogicalResult verifyPosition(mlir::Operation *op, mlir::ValueRange offsets,
                                    std::optional<llvm::ArrayRef<int64_t>> globalSizes);
+/// Whether `columns`, if it is there, is one number from 1 to `most`: the elements of a row that
+/// are no padding.
+mlir::LogicalResult verifyUnpaddedColumns(mlir::Operation *op,
+                                          std::optional<llvm::ArrayRef<int64_t>> columns,
+                                          int64_t most);
 } // namespace weft
 
 #endif // WEFT_DIALECT_WEFT_IR_FACTORRULE_H

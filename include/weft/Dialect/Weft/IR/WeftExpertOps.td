@@ -26,8 +26,13 @@ include "weft/Dialect/Weft/IR/WeftOpBase.td"
 /// What a routing is held in.
 def Weft_RoutingTensor : RankedTensorOf<[F32, F64]>;
 
+/// Overrides for ops that number what lies along a dimension, which padding comes at the end of.
+def Weft_PaddedAdditive
+    : Weft_Shardable<["isAdditiveIn", "mayBePadded", "isNothingBeyond", "getCost"]>;
+
 def Weft_TopKOp : Weft_Op<"top_k", [Pure, Weft_Differentiable,
-    DeclareOpInterfaceMethods<Weft_ShardableOpInterface, ["getCost"]>]> {
+    Weft_Shardable<["getPositionFactors", "setPosition", "getPosition", "setUnpaddedSizes",
+                    "mayBePadded", "isNothingBeyond", "getCost"]>]> {
   let summary = "1 at the greatest elements along the last dimension, 0 elsewhere";
   let description = [{
     `count` elements of each row are picked, the greatest of input + bias; of equal ones that of
@@ -35,24 +40,29 @@ def Weft_TopKOp : Weft_Op<"top_k", [Pure, Weft_Differentiable,
     only the `kept_groups` groups with the greatest sums of their two greatest elements take part;
     of equal groups the lower ones. The result is constant nearly everywhere: it has no gradient.
 
+    `columns` is how many elements a row has, where it is padded: the groups are groups of these, and
+    no other is picked.
+
     **Constraints:**
     - top_k_c1: input and output have the same shape, of at least one dimension, and element type;
       the bias is as long as the last dimension and has that type.
-    - top_k_c2: `groups` divides the last dimension, and `kept_groups` lies in [1, groups].
+    - top_k_c2: `groups` divides the elements of a row, and `kept_groups` lies in [1, groups].
     - top_k_c3: `count` is at least 1 and at most the elements of the groups that are kept.
+    - top_k_c4: `columns` is one number, from 1 to the last dimension.
   }];
   let arguments = (ins Weft_RoutingTensor:$input, Optional<Weft_RoutingTensor>:$bias,
                        I64Attr:$count, DefaultValuedAttr<I64Attr, "1">:$groups,
-                       DefaultValuedAttr<I64Attr, "1">:$kept_groups);
+                       DefaultValuedAttr<I64Attr, "1">:$kept_groups,
+                       OptionalAttr<DenseI64ArrayAttr>:$columns);
   let results = (outs Weft_RoutingTensor:$output);
   let assemblyFormat = [{
-    $count `of` $input (`bias` `(` $bias^ `:` type($bias) `)`)? attr-dict
+    $count `of` $input (`columns` $columns^)? (`bias` `(` $bias^ `:` type($bias) `)`)? attr-dict
     `:` type($input) `->` type($output)
   }];
   let hasVerifier = 1;
 }
 
-def Weft_CumulativeSumOp : Weft_Op<"cumulative_sum", [Pure, Weft_Additive, Weft_Differentiable]> {
+def Weft_CumulativeSumOp : Weft_Op<"cumulative_sum", [Pure, Weft_Differentiable, Weft_PaddedAdditive]> {
   let summary = "sums of all elements before each along one dimension";
   let description = [{
     The first element is zero. `reverse` sums what comes after instead, which is the derivative.
@@ -69,7 +79,7 @@ def Weft_CumulativeSumOp : Weft_Op<"cumulative_sum", [Pure, Weft_Additive, Weft_
   let hasVerifier = 1;
 }
 
-def Weft_DispatchOp : Weft_Op<"dispatch", [Pure, Weft_Additive, Weft_Differentiable]> {
+def Weft_DispatchOp : Weft_Op<"dispatch", [Pure, Weft_Differentiable, Weft_PaddedAdditive]> {
   let summary = "tokens into the slots of experts";
   let description = [{
     `output[e, g, c, h] = weights[g, t, e] * input[g, t, h]`, where t is the token that has slot c
@@ -90,7 +100,7 @@ def Weft_DispatchOp : Weft_Op<"dispatch", [Pure, Weft_Additive, Weft_Differentia
   let hasVerifier = 1;
 }
 
-def Weft_CombineOp : Weft_Op<"combine", [Pure, Weft_Additive, Weft_Differentiable]> {
+def Weft_CombineOp : Weft_Op<"combine", [Pure, Weft_Differentiable, Weft_PaddedAdditive]> {
   let summary = "sums of what experts made of each token";
   let description = [{
     `output[g, t, h]` is the sum over experts e, in their order, of `weights[g, t, e] *
@@ -112,7 +122,7 @@ def Weft_CombineOp : Weft_Op<"combine", [Pure, Weft_Additive, Weft_Differentiabl
   let hasVerifier = 1;
 }
 
-def Weft_SlotProductsOp : Weft_Op<"slot_products", [Pure, Weft_Additive, Weft_Differentiable]> {
+def Weft_SlotProductsOp : Weft_Op<"slot_products", [Pure, Weft_Differentiable, Weft_PaddedAdditive]> {
   let summary = "products of tokens with what lies in their slots";
   let description = [{
     `output[g, t, e]` is the sum over h of `tokens[g, t, h] * slots[e, g, c, h]`, where c is the

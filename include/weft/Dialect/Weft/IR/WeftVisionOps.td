@@ -155,18 +155,25 @@ def Weft_GroupMeanOp : Weft_Op<"group_mean", [Pure, Weft_Additive, Weft_Differen
   let hasVerifier = 1;
 }
 
-def Weft_SoftmaxOp : Weft_Op<"softmax", [Pure, Weft_Additive, Weft_Differentiable]> {
+def Weft_SoftmaxOp : Weft_Op<"softmax", [Pure, Weft_Differentiable,
+    Weft_Shardable<["isAdditiveIn", "getPositionFactors", "setPosition", "getPosition",
+                    "setUnpaddedSizes", "mayBePadded", "isNothingBeyond", "getCost"]>]> {
   let summary = "exponentials along the last dimension, divided by their sum";
   let description = [{
     The greatest element is subtracted first, so that no exponential overflows.
 
+    `columns` is how many elements a row has, where it is padded: beyond them the output is zero.
+
     **Constraints:**
     - softmax_c1: input and output have the same shape, of at least one dimension, and element
       type.
+    - softmax_c2: `columns` is one number, from 1 to the last dimension.
   }];
-  let arguments = (ins Weft_WideTensor:$input);
+  let arguments = (ins Weft_WideTensor:$input, OptionalAttr<DenseI64ArrayAttr>:$columns);
   let results = (outs Weft_WideTensor:$output);
-  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($output)";
+  let assemblyFormat = [{
+    $input (`columns` $columns^)? attr-dict `:` type($input) `->` type($output)
+  }];
   let hasVerifier = 1;
 }
 
