@@ -46,6 +46,9 @@ DialectRegistry allDialects() {
   return registry;
 }
 
+/// How often plans are made for less memory where they turn out not to fit.
+constexpr int kRounds = 5;
+
 /// The runtime library of the build or installation that this program belongs to.
 std::string ownRuntimeLibrary() {
   int anchor = 0; // Any address inside of this program.
@@ -119,7 +122,8 @@ LogicalResult Compilation::begin() {
   }
   if (options.startAfter) {
     bool isScheduled = *options.startAfter == Phase::Schedule;
-    return failure(failed(parseModule()) || (isScheduled && (failed(makeProgram()) || failed(checkMemory()))));
+    return failure(failed(parseModule()) ||
+                   (isScheduled && (failed(makeProgram()) || failed(checkMemory()))));
   }
   Progress progress(Phase::Import, wantsProgress(options.verbose));
   if (failed(import()) || failed(runPasses(Phase::Import))) {
@@ -277,10 +281,15 @@ bool Compilation::mayPlanSmaller() const {
 }
 
 LogicalResult Compilation::planSmaller() {
-  // Each round leaves more; what is left over is seldom a part in a hundred.
-  for (int round = 0; round < 3 && mayPlanSmaller(); ++round) {
+  // Some of what the search counts takes no memory where the program takes most, so that to leave
+  // as much more as is missing need not help: each round leaves twice as much more.
+  const double lowerBound = facts.search.lowerBound;
+  int64_t more = 0;
+  for (int round = 0; round < kRounds && mayPlanSmaller(); ++round) {
     std::string before = planHash;
-    reserve = std::max(reserve + 1, int64_t(double(program.arenaBytes) - facts.search.bytes));
+    double missing = double(program.arenaBytes) - descriptions.machine.device.memoryBytes;
+    more = std::max(2 * more, int64_t(missing));
+    reserve = std::max(reserve, int64_t(double(program.arenaBytes) - facts.search.bytes)) + more;
     module = unplanned->clone();
     follow(descriptions.plan);
     facts = {};
@@ -289,6 +298,7 @@ LogicalResult Compilation::planSmaller() {
         return failure();
       }
     }
+    facts.search.lowerBound = lowerBound; // Of all that the whole memory allows.
     if (planHash == before) {
       break; // It is pinned.
     }

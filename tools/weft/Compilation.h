@@ -46,8 +46,8 @@ public:
   /// Gets the module: imports the model, or reads the file that an earlier run has stopped at.
   llvm::LogicalResult begin();
   /// Runs all phases that the options ask for up to Lower; after Schedule makes the program. Where
-  /// that needs more memory than there is, plans again with as much less for what the search counts,
-  /// as long as it finds something.
+  /// that needs more memory than there is, plans again with as much less for what the search
+  /// counts, as long as it finds something.
   llvm::LogicalResult runPhases();
   /// Runs one phase up to Lower, as above. REQUIRES: the phases before it have been run, or what
   /// stands in for them.

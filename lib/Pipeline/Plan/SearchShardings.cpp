@@ -160,8 +160,7 @@ struct SearchShardingsPass : impl::SearchShardingsPassBase<SearchShardingsPass> 
       return failure();
     }
     if (tables.machine) {
-      shardings.problem.bytesLimit =
-          std::max(tables.machine->memoryBytes() - double(reserve), 0.0);
+      shardings.problem.bytesLimit = std::max(tables.machine->memoryBytes() - double(reserve), 0.0);
     }
     if (shardings.problem.nodes.empty()) {
       return success();
