@@ -24,6 +24,7 @@
 
 #include "weft/Dialect/Weft/IR/Weft.h"
 
+#include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/FileUtilities.h"
@@ -255,7 +256,9 @@ LogicalResult Compilation::runPasses(Phase phase) {
   pipelineOptions.writtenPlan = &descriptions.plan;
   pipelineOptions.question = question;
   buildPhase(manager, phase, pipelineOptions);
-  return manager.run(*module);
+  // Once for all passes of a phase; weft-opt, by which they are tested, verifies after each.
+  manager.enableVerifier(false);
+  return failure(failed(manager.run(*module)) || failed(verify(*module)));
 }
 
 LogicalResult Compilation::runPhases() {
