@@ -43,11 +43,21 @@ void swapDimensions(FactorRule &rule, Sites &sites) {
   }
 }
 
+/// A dimension alone on its factor may as well be never cut: that is no mistake.
 void takeNextFactor(FactorRule &rule, Sites &sites) {
   auto count = static_cast<unsigned>(rule.factors.size());
+  SmallVector<unsigned> carriers(count, 0);
+  for (SmallVector<unsigned> *dims : tensorsOf(rule)) {
+    for (unsigned factor : *dims) {
+      ++carriers[factor];
+    }
+  }
   for (SmallVector<unsigned> *dims : tensorsOf(rule)) {
     for (unsigned &factor : *dims) {
-      sites.push_back([&factor, count] { factor = (factor + 1) % count; });
+      unsigned next = (factor + 1) % count;
+      if (carriers[factor] > 1 || rule.factors[next].kind != FactorKind::MustReplicate) {
+        sites.push_back([&factor, next] { factor = next; });
+      }
     }
   }
 }
