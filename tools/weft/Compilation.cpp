@@ -279,8 +279,7 @@ LogicalResult Compilation::runPhases() {
 }
 
 bool Compilation::mayPlanSmaller() const {
-  return unplanned && !question && facts.search.fits && facts.search.decisions > 0 &&
-         program.arenaBytes > uint64_t(descriptions.machine.device.memoryBytes);
+  return unplanned && !question && facts.search.fits && facts.search.decisions > 0 && !fits();
 }
 
 LogicalResult Compilation::planSmaller() {
@@ -384,11 +383,15 @@ LogicalResult Compilation::makeProgram() {
   return success();
 }
 
-LogicalResult Compilation::checkMemory() {
-  const desc::DeviceSpec &device = descriptions.machine.device;
-  if (program.arenaBytes <= static_cast<uint64_t>(device.memoryBytes)) {
+bool Compilation::fits() const {
+  return program.arenaBytes <= static_cast<uint64_t>(descriptions.machine.device.memoryBytes);
+}
+
+LogicalResult Compilation::checkMemory() const {
+  if (fits()) {
     return success();
   }
+  const desc::DeviceSpec &device = descriptions.machine.device;
   return fail("the program needs " + rt::bytesText(program.arenaBytes) +
               " per rank, but a device '" + device.name + "' of machine '" +
               descriptions.machine.name + "' has " + rt::bytesText(device.memoryBytes) +

@@ -60,6 +60,8 @@ public:
   const PlanFacts &getPlanFacts() const { return facts; }
   /// REQUIRES: Schedule has run.
   const rt::Program &getProgram() const { return program; }
+  /// Whether a device's memory suffices for the program. REQUIRES: Schedule has run.
+  bool fits() const;
 
 private:
   llvm::LogicalResult fail(const llvm::Twine &message) const;
@@ -78,8 +80,7 @@ private:
   /// Whether another plan may fit where this one does not.
   bool mayPlanSmaller() const;
   llvm::LogicalResult planSmaller();
-  /// Whether a rank's memory suffices for the program.
-  llvm::LogicalResult checkMemory();
+  llvm::LogicalResult checkMemory() const;
 
   const CompileOptions &options;
   const Descriptions &descriptions;

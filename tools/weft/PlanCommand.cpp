@@ -90,7 +90,7 @@ std::string adviseAccumulation(const CompileOptions &options, Descriptions descr
       return "";
     }
     const rt::Program &program = compilation.getProgram();
-    if (fits(program, descriptions.machine)) {
+    if (compilation.fits()) {
       return llvm::formatv("; with --pin accumulation={0} it takes {1} and {2:F3} s a step", count,
                            rt::bytesText(program.arenaBytes), cost::stepSeconds(program));
     }
@@ -150,7 +150,7 @@ llvm::Error plan(PlanOptions &options) {
     printRivals(llvm::outs(), facts, rivals, descriptions->machine);
     llvm::outs().flush();
   }
-  if (!fits(program, descriptions->machine)) {
+  if (!compilation.fits()) {
     std::string advice = options.alone ? "" : adviseAccumulation(compile, *descriptions);
     return refuse(facts, program, descriptions->machine, advice);
   }

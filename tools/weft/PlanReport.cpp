@@ -90,10 +90,6 @@ void printSpeed(llvm::raw_ostream &os, const rt::Program &program, const desc::R
 
 } // namespace
 
-bool weft::fits(const rt::Program &program, const desc::MachineSpec &machine) {
-  return program.arenaBytes <= uint64_t(machine.device.memoryBytes);
-}
-
 void weft::printPlanReport(llvm::raw_ostream &os, const PlanFacts &facts,
                            const rt::Program &program, const Descriptions &descriptions) {
   const desc::MachineSpec &machine = descriptions.machine;

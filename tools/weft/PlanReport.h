@@ -23,9 +23,6 @@ struct Rival {
   SearchReport search;
 };
 
-/// Whether a rank's memory suffices for the program.
-bool fits(const rt::Program &program, const desc::MachineSpec &machine);
-
 /// What the plan is called and takes: strategies, times, memory.
 void printPlanReport(llvm::raw_ostream &os, const PlanFacts &facts, const rt::Program &program,
                      const Descriptions &descriptions);

@@ -7,7 +7,7 @@
 
 #include "Bucket.h"
 
-#include "LiveBytes.h"
+#include "ProgramTables.h"
 #include "weft/Pipeline/ReshardProblem.h"
 
 #include <numeric>
@@ -99,8 +99,8 @@ BucketKind BucketMember::getKind() const {
           operandType(op).getElementType().getAsOpaquePointer()};
 }
 
-double BucketMember::operandBytes() const { return tensorBytes(operandType(op)); }
-double BucketMember::resultBytes() const { return tensorBytes(resultType(op)); }
+double BucketMember::operandBytes() const { return double(countBytes(operandType(op))); }
+double BucketMember::resultBytes() const { return double(countBytes(resultType(op))); }
 
 Value BucketMember::pack(OpBuilder &builder) const {
   Value value = op->getOperand(0);

@@ -7,17 +7,15 @@
 
 #include "LiveBytes.h"
 
+#include "ProgramTables.h"
 #include "weft/Dialect/Weft/IR/Sharding.h"
 
 using namespace mlir;
 using namespace weft;
 
-double weft::tensorBytes(Type type) {
+static double bytesOf(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
-  return tensor && tensor.hasStaticShape()
-             ? double(tensor.getNumElements()) *
-                   double(llvm::divideCeil(tensor.getElementTypeBitWidth(), 8))
-             : 0;
+  return tensor && tensor.hasStaticShape() ? double(countBytes(tensor)) : 0;
 }
 
 /// What takes memory for `value`: what it is a reshape of; nothing if that is a variable's value,
@@ -33,7 +31,7 @@ static Value storageOf(Value value) {
 LiveBytes::LiveBytes(ModuleOp module) {
   SymbolTable symbols(module);
   for (auto variable : module.getOps<VariableOp>()) {
-    variables += tensorBytes(getLocalType(variable.getTensorType()));
+    variables += bytesOf(getLocalType(variable.getTensorType()));
   }
   for (auto function : module.getOps<func::FuncOp>()) {
     for (auto call : function.getOps<CallOp>()) {
@@ -55,7 +53,7 @@ void LiveBytes::measure(Block &block) {
     for (Value operand : op.getOperands()) {
       Value storage = storageOf(operand);
       if (storage && seen.insert(storage).second) {
-        dying[&op] += tensorBytes(storage.getType());
+        dying[&op] += bytesOf(storage.getType());
       }
     }
   }
@@ -64,7 +62,7 @@ void LiveBytes::measure(Block &block) {
     before[&op] = live;
     double made = 0, kept = 0;
     for (Value result : op.getResults()) {
-      double bytes = storageOf(result) == result ? tensorBytes(result.getType()) : 0;
+      double bytes = storageOf(result) == result ? bytesOf(result.getType()) : 0;
       made += bytes;
       kept += seen.contains(result) ? bytes : 0;
     }

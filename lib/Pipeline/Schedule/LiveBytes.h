@@ -14,9 +14,6 @@
 
 namespace weft {
 
-/// Bytes of one element after another of a tensor; 0 of anything else, and of a size not known.
-double tensorBytes(mlir::Type type);
-
 /// Of a module whose tensors are local: variables, and at each op the values of its function that
 /// were computed before and are still needed, with those of the functions around it where most is
 /// needed. A guess from above: no value takes another's place yet. It is of the module as it was
