@@ -61,32 +61,39 @@ public:
   /// Returns how many members each bucket has.
   SmallVector<size_t> run() {
     SmallVector<size_t> buckets;
-    while (size_t members = joinNext()) {
-      buckets.push_back(members);
+    while (joinSome(buckets)) {
     }
     return buckets;
   }
 
 private:
-  /// Joins the first run that it pays for. What has waited for it may be a run then.
-  size_t joinNext() {
-    for (Run &run : findRuns()) {
+  /// Joins the runs that it pays for, but for those that reach into one that was joined: what has
+  /// waited for that may be a run then.
+  bool joinSome(SmallVector<size_t> &buckets) {
+    size_t joinedUntil = 0;
+    for (Run &run : findRuns()) { // In the order of their first members.
+      if (places.lookup(run.members.front().getOp()) < joinedUntil) {
+        continue;
+      }
       SmallVector<BucketMember> members = choose(run.members);
       if (!members.empty()) {
+        joinedUntil = places.lookup(members.back().getOp());
+        buckets.push_back(members.size());
         join(members);
-        return members.size();
-      }
-      for (const BucketMember &member : run.members) {
-        settled.insert(member.getOp());
+      } else if (joinedUntil == 0) {
+        for (const BucketMember &member : run.members) {
+          settled.insert(member.getOp());
+        }
       }
     }
-    return 0;
+    return joinedUntil > 0;
   }
 
   std::vector<Run> findRuns() {
     std::vector<Run> runs;
     std::map<BucketKind, size_t> open;
-    for (Operation &op : block) {
+    places.clear();
+    for (auto [place, op] : llvm::enumerate(block)) {
       bool needsOne = false;
       std::optional<BucketMember> member = BucketMember::get(&op, mesh);
       for (auto at = open.begin(); at != open.end();) {
@@ -105,6 +112,7 @@ private:
       if (isNew) {
         runs.emplace_back();
       }
+      places[&op] = place;
       runs[run->second].members.push_back(*member);
       runs[run->second].reach.add(&op);
     }
@@ -178,6 +186,8 @@ private:
   const LiveBytes &live;
   /// Buckets, and what is no part of one.
   DenseSet<Operation *> settled;
+  /// Of the members of runs, in the block as it was when these were found.
+  DenseMap<Operation *, size_t> places;
 };
 
 struct BucketCollectivesPass : impl::BucketCollectivesPassBase<BucketCollectivesPass> {
