@@ -75,27 +75,27 @@ bool isOpDimension(std::string_view name) {
 }
 
 bool matchesPattern(std::string_view pattern, std::string_view name) {
-  // On a mismatch it is enough to let the last star take one more character: what an earlier star
-  // could take, the last one can take too.
-  size_t p = 0;
-  size_t n = 0;
-  size_t star = std::string_view::npos;
-  size_t resume = 0;
-  while (n < name.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      resume = n;
-    } else if (p < pattern.size() && pattern[p] == name[n]) {
-      ++p;
-      ++n;
-    } else if (star != std::string_view::npos) {
-      p = star + 1;
-      n = ++resume;
-    } else {
+  size_t star = pattern.find('*');
+  if (star == std::string_view::npos) {
+    return pattern == name;
+  }
+  std::string_view head = pattern.substr(0, star), tail = pattern.substr(pattern.rfind('*') + 1);
+  if (name.size() < head.size() + tail.size() || !name.starts_with(head) || !name.ends_with(tail)) {
+    return false;
+  }
+  name = name.substr(head.size(), name.size() - head.size() - tail.size());
+  pattern = pattern.substr(star + 1, pattern.size() - star - 1 - tail.size());
+  // What stands before a star is taken where it first occurs, which leaves most to the others.
+  while (!pattern.empty()) {
+    std::string_view part = pattern.substr(0, pattern.find('*'));
+    size_t at = name.find(part);
+    if (at == std::string_view::npos) {
       return false;
     }
+    name.remove_prefix(at + part.size());
+    pattern.remove_prefix(part.size() + 1);
   }
-  return pattern.find_first_not_of('*', p) == std::string_view::npos;
+  return true;
 }
 
 const ShardingSpec *entryFor(const std::vector<ShardingSpec> &shardings, std::string_view value,

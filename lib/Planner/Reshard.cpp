@@ -53,7 +53,8 @@ private:
   };
 
   void relax(const Layout &layout, Length length, Step step) {
-    length.cost += price(step.kind, step.axes, operandBytes(problem, layout, step.kind));
+    step.cost = price(step.kind, step.axes, operandBytes(problem, layout, step.kind));
+    length.cost += step.cost;
     ++length.steps;
     length.dims += step.dim + step.otherDim;
     auto [known, isNew] = reached.try_emplace(step.to);

@@ -270,6 +270,7 @@ LogicalResult Compilation::runPhases() {
     }
     if (phase == Phase::Plan) {
       unplanned = module->clone();
+      stepFlops = countStepFlops(*module, descriptions.recipe.globalBatch); // Not of padding.
     }
     if (failed(runPhase(phase)) || (phase == Phase::Schedule && failed(planSmaller()))) {
       return failure();
@@ -310,9 +311,6 @@ LogicalResult Compilation::planSmaller() {
 
 LogicalResult Compilation::runPhase(Phase phase) {
   Progress progress(phase, wantsProgress(options.verbose));
-  if (phase == Phase::Plan) { // Which may pad the model.
-    stepFlops = countStepFlops(*module, descriptions.recipe.globalBatch);
-  }
   if (failed(runPasses(phase))) {
     return failure();
   }

@@ -73,6 +73,8 @@ struct Step {
   uint32_t dim = 0, otherDim = 0;
   /// How the value lies after the step.
   Layout to;
+  /// Its price, in a way.
+  double cost = 0;
 };
 
 struct ReshardProblem {

@@ -32,9 +32,13 @@ public:
         mesh(from.getMesh()), problem(makeReshardProblem(cast<RankedTensorType>(value.getType()),
                                                          from, to, narrowReductions)) {}
 
-  Value expand(planner::Prices &prices) {
+  planner::Way findWay(planner::Prices &prices) const {
+    return planner::cheapestWay(problem, std::ref(prices));
+  }
+
+  Value expand(const planner::Way &way) {
     Layout layout = problem.from;
-    for (const Step &step : planner::cheapestWay(problem, std::ref(prices)).steps) {
+    for (const Step &step : way.steps) {
       value = create(step, layout);
       layout = step.to;
     }
@@ -101,13 +105,20 @@ struct ReshardToCollectivesPass : impl::ReshardToCollectivesPassBase<ReshardToCo
       op.erase();
     });
     DenseMap<Attribute, std::unique_ptr<planner::Prices>> prices;
+    // Layers have many reshards of one type to another.
+    DenseMap<std::pair<Type, Type>, planner::Way> ways;
     getOperation().walk([&](ReshardOp op) {
       MeshAttr mesh = getSharding(op.getInput().getType()).getMesh();
       std::unique_ptr<planner::Prices> &onMesh = prices[mesh];
       if (!onMesh) {
         onMesh = std::make_unique<planner::Prices>(mesh.getSizes(), predictor->get());
       }
-      op.replaceAllUsesWith(ReshardExpansion(op, narrowReductions).expand(*onMesh));
+      ReshardExpansion expansion(op, narrowReductions);
+      auto [way, isNew] = ways.try_emplace({op.getInput().getType(), op.getOutput().getType()});
+      if (isNew) {
+        way->second = expansion.findWay(*onMesh);
+      }
+      op.replaceAllUsesWith(expansion.expand(way->second));
       op.erase();
     });
   }

@@ -28,6 +28,14 @@ uint32_t LayoutSpaces::numberOf(ShardingAttr sharding) {
 }
 
 ShardingAttr LayoutSpaces::sharding(int64_t rank, uint32_t number, ReductionKind reduction) {
+  ShardingAttr &known = shardings[{rank, number, reduction}];
+  if (!known) {
+    known = makeSharding(rank, number, reduction);
+  }
+  return known;
+}
+
+ShardingAttr LayoutSpaces::makeSharding(int64_t rank, uint32_t number, ReductionKind reduction) {
   const planner::Layout &layout = ofRank(rank).layout(number);
   auto dims = llvm::map_to_vector(
       layout.dims, [&](const planner::Axes &axes) { return toAttribute(mesh, axes); });

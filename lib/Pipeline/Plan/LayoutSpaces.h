@@ -30,8 +30,11 @@ public:
   MeshAttr getMesh() const { return mesh; }
 
 private:
+  ShardingAttr makeSharding(int64_t rank, uint32_t number, ReductionKind reduction);
+
   const MeshAttr mesh;
   std::map<int64_t, planner::LayoutSpace> spaces;
+  std::map<std::tuple<int64_t, uint32_t, ReductionKind>, ShardingAttr> shardings;
 };
 
 /// Bytes of all of a tensor.

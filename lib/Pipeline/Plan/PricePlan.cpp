@@ -158,16 +158,8 @@ private:
 
   void addReshard(RankedTensorType type, RankedTensorType to, double times) {
     planner::ReshardProblem problem = makeReshardProblem(type, getSharding(type), getSharding(to));
-    auto priceOf = [&](planner::StepKind kind, const planner::Axes &axes, double bytes) {
-      return prices(kind, axes, bytes);
-    };
-    planner::Layout at = problem.from;
-    for (const planner::Step &step : planner::cheapestWay(problem, priceOf).steps) {
-      // A part of a cheapest way is a cheapest way.
-      planner::ReshardProblem part = problem;
-      part.from = std::exchange(at, step.to);
-      part.to = step.to;
-      send(step.axes, times * planner::cheapestWay(part, priceOf).cost);
+    for (const planner::Step &step : planner::cheapestWay(problem, std::ref(prices)).steps) {
+      send(step.axes, times * step.cost);
     }
   }
 

@@ -153,7 +153,10 @@ private:
   std::map<std::vector<uint32_t>, const ShardingEnd *> sharedEnds;
   /// By the number of the end that the observed value comes from.
   std::map<uint32_t, const ShardingEnd *> observed;
-  std::map<std::string, const ShardingEnd *> variableKinds;
+  /// By role, type, names of dimensions, pins and uses.
+  std::map<std::tuple<VariableRole, const void *, const void *, const void *, std::string>,
+           const ShardingEnd *>
+      variableKinds;
   /// Arguments and results of functions that only pass on what other functions take and give.
   std::map<std::string, const ShardingEnd *> borderKinds;
   /// Of the root and of what it calls that reads variables.

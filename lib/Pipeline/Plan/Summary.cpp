@@ -118,8 +118,7 @@ std::vector<desc::ShardingSpec> summarize(const std::vector<Fact> &facts) {
   return Summary(facts).run();
 }
 
-/// With every number that stands for itself between dots as '*'.
-static std::string withoutNumbers(const std::string &name) {
+std::string withoutNumbers(const std::string &name) {
   std::string general;
   for (size_t begin = 0; begin <= name.size();) {
     size_t end = std::min(name.find('.', begin), name.size());

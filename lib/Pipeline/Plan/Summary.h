@@ -32,6 +32,9 @@ struct Fact {
 /// exceptions.
 std::vector<desc::ShardingSpec> summarize(const std::vector<Fact> &facts);
 
+/// `name` with every number that stands for itself between dots as '*': "layers.*.norm.weight".
+std::string withoutNumbers(const std::string &name);
+
 /// Patterns of `name`, the widest first: of "adam_m/layers.0.norm.weight" these are "*", "*/*",
 /// "*/layers.*.norm.weight", "adam_m/layers.*.norm.weight" and itself.
 std::vector<std::string> patternsOf(const std::string &name);

@@ -44,11 +44,10 @@ LogicalResult ShardingProblem::declareVariables() {
     if (uses.empty()) {
       continue;
     }
-    std::string kind;
-    llvm::raw_string_ostream(kind)
-        << variable.getRole() << variable.getType() << variable.getDimensions()
-        << variable->getAttr(kPinsAttrName) << uses;
-    const ShardingEnd *&end = variableKinds[kind];
+    Attribute pins = variable->getAttr(kPinsAttrName);
+    const ShardingEnd *&end = variableKinds[{
+        variable.getRole(), variable.getType().getAsOpaquePointer(),
+        variable.getDimensions().getAsOpaquePointer(), pins.getAsOpaquePointer(), std::move(uses)}];
     if (!end) {
       FailureOr<const ShardingEnd *> declared = declareKind(variable);
       if (failed(declared)) {

@@ -139,11 +139,13 @@ private:
     FactorRule rule = op.getFactorRule();
     std::string part = names.partOf(op).str(), full = names.nameOf(op).str();
     std::string kind = full.substr(0, full.rfind('/') + 1) + "*";
-    Fact fact{{full}, {"*", kind, full}, "", {}, std::nullopt};
+    // In all layers, before all else in one layer.
+    Fact fact{{full}, {"*", withoutNumbers(full), kind, full}, "", {}, std::nullopt};
     if (!part.empty()) {
       std::vector<std::string> patterns = patternsOf(part);
       fact.names.push_back(part);
-      fact.patterns.insert(fact.patterns.begin() + 1, patterns.begin() + 1, patterns.end());
+      fact.patterns.insert(fact.patterns.begin() + 2, part);
+      fact.patterns.insert(fact.patterns.begin() + 1, patterns.begin() + 1, patterns.end() - 1);
     }
     std::set<std::string> taken;
     for (auto [number, factor] : llvm::enumerate(rule.factors)) {
