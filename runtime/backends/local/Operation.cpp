@@ -10,6 +10,7 @@
 #include "backends/CallText.h"
 #include "backends/Reduce.h"
 #include "core/CheckedMath.h"
+#include "core/LargeCopy.h"
 
 #include <algorithm>
 #include <cstring>
@@ -20,6 +21,9 @@ using namespace weft::rt::local;
 /// Bytes reduced at a time: operands of this length stay in the first-level cache until the
 /// last one has been added.
 static constexpr int64_t kChunkBytes = 4096;
+
+/// Bytes in one piece from which on it may be copied past caches.
+static constexpr size_t kLargeRun = 4096;
 
 Operation::Operation(const Collective &collective, const CallSite &site, Rendezvous *group,
                      size_t member)
@@ -92,8 +96,20 @@ void Operation::moveElements(void *result) const {
   case CollectiveKind::AllToAll:
     return copyPieces(result);
   case CollectiveKind::Permute:
-    std::memcpy(result, operandOf(collective.sources[member]), size_t(count) * elementBytes);
+    copyPiece(result, operandOf(collective.sources[member]), size_t(count) * elementBytes);
     return;
+  }
+}
+
+/// All members' results together mostly do not stay in a cache until they are read.
+void Operation::copyPiece(void *to, const void *from, size_t bytes) const {
+  bool gathers = collective.kind == CollectiveKind::AllGather;
+  size_t result = size_t(count) * elementBytes * (gathers ? group->size() : 1);
+  bool isLarge = bytes >= kLargeRun && result * group->size() > sharedCacheBytes();
+  if (isLarge) {
+    copyPastCaches(to, from, bytes);
+  } else {
+    std::memcpy(to, from, bytes);
   }
 }
 
@@ -140,7 +156,11 @@ void Operation::reduceScatter(void *result) const {
 
 void Operation::copyPieces(void *result) const {
   for (size_t other = 0; other < group->size(); ++other) {
-    piece->copy(operandOf(other), static_cast<char *>(result) + int64_t(other) * targetStep,
-                elementBytes);
+    const char *from = operandOf(other);
+    char *to = static_cast<char *>(result) + int64_t(other) * targetStep;
+    piece->forEachRun([&](int64_t source, int64_t target) {
+      copyPiece(to + target * int64_t(elementBytes), from + source * int64_t(elementBytes),
+                size_t(piece->run()) * elementBytes);
+    });
   }
 }

@@ -50,6 +50,7 @@ private:
   void allReduce() const;
   void reduceScatter(void *result) const;
   void copyPieces(void *result) const;
+  void copyPiece(void *to, const void *from, size_t bytes) const;
   /// Elements reduced at a time.
   int64_t chunkLength() const;
   /// Reduces `length` elements of all operands, from byte `offset` on, into `sum`.
