@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "Batch.h"
-#include "Dimensions.h"
 
 #include "weft/Description/Pins.h"
 #include "weft/Description/Plan.h"
+#include "weft/Pipeline/Dimensions.h"
 #include "weft/Pipeline/Plan/Passes.h"
 
 #include "llvm/Support/MathExtras.h"
