@@ -34,9 +34,6 @@ private:
   std::map<int64_t, planner::LayoutSpace> spaces;
 };
 
-/// Bytes of all of a tensor.
-double wholeBytes(mlir::RankedTensorType type);
-
 /// Whether a value of `type` may be a pending sum.
 bool canPend(mlir::Type type);
 

@@ -401,7 +401,7 @@ uint32_t ShardingProblem::tableOf(RankedTensorType type, ReductionKind reduction
 }
 
 double ShardingProblem::bytesOf(RankedTensorType type, uint32_t layout) {
-  return wholeBytes(type) / double(spaces.of(type).pieces(layout));
+  return double(countBytes(type)) / double(spaces.of(type).pieces(layout));
 }
 
 ShardingAttr ShardingProblem::shardingOf(Type type, const ShardingEnd &end,
