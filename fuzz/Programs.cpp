@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // The bytes are the part behind the header, which is made to fit: a checksum would
-// keep all else out.
+// keep all else out. MakePrograms.cpp gives those to begin with.
 //
 //===----------------------------------------------------------------------===//
 

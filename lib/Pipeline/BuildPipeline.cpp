@@ -24,7 +24,6 @@ void buildPlan(OpPassManager &manager, const PipelineOptions &options) {
   parts.samples = options.batch;
   ApplyPlanPassOptions plan;
   plan.plan = options.plan;
-  plan.batch = options.batch / options.accumulation;
   plan.origins = options.question != nullptr;
   SearchShardingsPassOptions search;
   search.machine = options.machine;

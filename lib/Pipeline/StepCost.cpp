@@ -7,7 +7,7 @@
 
 #include "weft/Pipeline/StepCost.h"
 
-#include "Plan/Batch.h"
+#include "Plan/SubstituteBatch.h"
 
 #include "weft/Dialect/Weft/IR/AttributeNames.h"
 #include "weft/Dialect/Weft/IR/Weft.h"

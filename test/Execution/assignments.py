@@ -104,7 +104,7 @@ def write_padded(tools, folder, case, mesh):
     dimensions = dimensions_of(case, int(np.prod(mesh)))
     while dimensions:
         try:
-            call(folder, tools / "weft-opt", "step.mlir",
+            call(folder, tools / "weft-opt", "step.mlir", "-substitute-batch",
                  f"-pad-dimensions=plan={{{plan_of(mesh, dimensions)}}}", "-mask-padding", "-o",
                  "padded.mlir")
             (folder / "padded.mlir").rename(folder / "step.mlir")
@@ -131,7 +131,7 @@ def write_step(tools, folder, case, mesh):
 
 def write_ranks(tools, folder, mesh, enumerate_options, opt_options=(), name="ranks.mlir"):
     """Writes what the ranks of a step do when every op is done in all ways."""
-    call(folder, tools / "weft-opt", "step.mlir", *opt_options,
+    call(folder, tools / "weft-opt", "step.mlir", *opt_options, "-substitute-batch",
          f"-apply-plan=plan={{{plan_of(mesh)}}}", f"-enumerate-shardings={enumerate_options}",
          "-verify-plan", "-reshard-to-collectives", "-localize", "-expand-permutations",
          "-expand-log-sum-exp", "-verify-partition", "-o", name)

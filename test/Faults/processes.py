@@ -11,7 +11,7 @@ In good order it must write what ranks as threads of one process write, bit by b
 their checkpoints, and they from its. When a rank is killed, stopped, or started with something
 else, the run must end soon, with the right exit status and one line on standard error, and leave no
 process behind. Prints a line for each case, then "N passed, N failed"; fails if one failed or none
-ran.
+ran. Started by root, it needs the two variables of Open MPI that docs/Running.md names.
 """
 
 import argparse
@@ -134,6 +134,9 @@ class Bench:
                 if run.poll() is not None or time.monotonic() > end:
                     break
                 time.sleep(0.05)
+            if run.poll() is not None:
+                errors.seek(0)
+                sys.exit(f"{' '.join(run.args)}: expected it to go on, got {errors.read()}")
             target = self.ranks().get(rank, [run.pid])[0]
             os.kill(target, number)
             try:

@@ -1,6 +1,3 @@
-// RUN: not weft-opt %s -apply-plan="batch=0" 2>&1 | FileCheck %s --check-prefix=BATCH
-// BATCH: error: apply-plan: expected a batch of at least 1, got 0
-
 // RUN: not weft-opt %s -apply-plan="pins=pp=2" 2>&1 | FileCheck %s --check-prefix=PIN
 // PIN: error: apply-plan: --pin: unknown name 'pp'
 
@@ -10,10 +7,10 @@
 // RUN: not weft-opt %s -apply-plan="plan={version: 1 mesh {axis {size: 2}}}" 2>&1 | FileCheck %s --check-prefix=PLAN
 // PLAN: error: apply-plan: plan:1:
 
-// RUN: not weft-opt %s -apply-plan="pins=tp=4" 2>&1 | FileCheck %s --check-prefix=PIECES
+// RUN: not weft-opt %s -substitute-batch -apply-plan="pins=tp=4" 2>&1 | FileCheck %s --check-prefix=PIECES
 // PIECES: :[[#@LINE+10]]:1: error: apply-plan: 'w': dimension 0 of size 6 is cut over axes ["tp"] into 4 pieces, which does not divide it
 
-// RUN: not weft-opt %s -apply-plan="pins=dp=2 batch=3" 2>&1 | FileCheck %s --check-prefix=SAMPLES
+// RUN: not weft-opt %s -substitute-batch="batch=3" -apply-plan="pins=dp=2" 2>&1 | FileCheck %s --check-prefix=SAMPLES
 // SAMPLES: error: apply-plan: 'tokens': dimension 0 of size 3 is cut over axes ["dp"] into 2 pieces
 
 // RUN: not weft-opt %s -apply-plan="plan={version: 1 mesh {axis {name: 'x' size: 2}} sharding {dimension: 'ffn' axes: 'x'} sharding {dimension: 'hidden' axes: 'x'}}" 2>&1 | FileCheck %s --check-prefix=TWICE

@@ -1,7 +1,7 @@
-// RUN: weft-opt %s -apply-plan="pins=tp=2" | FileCheck %s --check-prefixes=CHECK,TP
-// RUN: weft-opt %s -apply-plan="pins=tp=2,dp=2 batch=4" | FileCheck %s --check-prefixes=CHECK,BOTH
-// RUN: weft-opt %s -apply-plan="batch=3" | FileCheck %s --check-prefixes=CHECK,ONE
-// RUN: weft-opt %s -apply-plan="batch=6 plan={version: 1 mesh {axis {name: 'x' size: 2} axis {name: 'y' size: 3}} sharding {dimension: 'batch' axes: 'y' axes: 'x'} sharding {value: '*.norm' dimension: 'hidden' axes: 'x'} home {value: '*/*' dimension: 'hidden'} sharding {value: 'lookup' dimension: 'hidden' axes: 'x'}}" | FileCheck %s --check-prefixes=CHECK,TEXT
+// RUN: weft-opt %s -substitute-batch -apply-plan="pins=tp=2" | FileCheck %s --check-prefixes=CHECK,TP
+// RUN: weft-opt %s -substitute-batch="batch=4" -apply-plan="pins=tp=2,dp=2" | FileCheck %s --check-prefixes=CHECK,BOTH
+// RUN: weft-opt %s -substitute-batch="batch=3" -apply-plan | FileCheck %s --check-prefixes=CHECK,ONE
+// RUN: weft-opt %s -substitute-batch="batch=6" -apply-plan="plan={version: 1 mesh {axis {name: 'x' size: 2} axis {name: 'y' size: 3}} sharding {dimension: 'batch' axes: 'y' axes: 'x'} sharding {value: '*.norm' dimension: 'hidden' axes: 'x'} home {value: '*/*' dimension: 'hidden'} sharding {value: 'lookup' dimension: 'hidden' axes: 'x'}}" | FileCheck %s --check-prefixes=CHECK,TEXT
 
 // The same program under pins and under the text of a plan. The example of the pass's description is
 // @w and the contraction with tp=2.

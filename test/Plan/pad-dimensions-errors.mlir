@@ -1,13 +1,10 @@
-// RUN: not weft-opt %s -pad-dimensions="batch=0" 2>&1 | FileCheck %s --check-prefix=BATCH
-// BATCH: error: pad-dimensions: expected a batch of at least 1, got 0
-
 // RUN: not weft-opt %s -pad-dimensions="pins=pp=2" 2>&1 | FileCheck %s --check-prefix=PIN
 // PIN: error: pad-dimensions: --pin: unknown name 'pp'
 
 // RUN: not weft-opt %s -pad-dimensions="plan={version: 1 mesh {axis {size: 2}}}" 2>&1 | FileCheck %s --check-prefix=PLAN
 // PLAN: error: pad-dimensions: plan:1:
 
-// RUN: not weft-opt %s -pad-dimensions="pins=dp=4,zero=1" 2>&1 | FileCheck %s --check-prefix=HIDDEN
+// RUN: not weft-opt %s -substitute-batch -pad-dimensions="pins=dp=4,zero=1" 2>&1 | FileCheck %s --check-prefix=HIDDEN
 // HIDDEN: :[[#@LINE+6]]:8: error: pad-dimensions: hidden=6 does not divide into 4 pieces and cannot be padded: weft.norm depends on how long it is
 
 weft.variable parameter @w ["hidden"] : tensor<6xf64>

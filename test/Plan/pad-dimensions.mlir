@@ -1,8 +1,8 @@
-// RUN: weft-opt %s -pad-dimensions="pins=tp=2" | FileCheck %s --check-prefixes=CHECK,TP
-// RUN: weft-opt %s -pad-dimensions="pins=dp=2,tp=3 batch=3" | FileCheck %s --check-prefixes=CHECK,BOTH
-// RUN: weft-opt %s -pad-dimensions="plan={version: 1 mesh {axis {name: 'x' size: 2} axis {name: 'y' size: 3}} sharding {dimension: 'ffn' axes: 'x'} home {dimension: 'ffn' axes: 'y'} sharding {value: 'attention' dimension: 'keys' axes: 'x'}}" | FileCheck %s --check-prefixes=CHECK,TEXT
+// RUN: weft-opt %s -substitute-batch -pad-dimensions="pins=tp=2" | FileCheck %s --check-prefixes=CHECK,TP
+// RUN: weft-opt %s -substitute-batch="batch=3" -pad-dimensions="pins=dp=2,tp=3" | FileCheck %s --check-prefixes=CHECK,BOTH
+// RUN: weft-opt %s -substitute-batch -pad-dimensions="plan={version: 1 mesh {axis {name: 'x' size: 2} axis {name: 'y' size: 3}} sharding {dimension: 'ffn' axes: 'x'} home {dimension: 'ffn' axes: 'y'} sharding {value: 'attention' dimension: 'keys' axes: 'x'}}" | FileCheck %s --check-prefixes=CHECK,TEXT
 
-// RUN: weft-opt %s -pad-dimensions="batch=2 plan={version: 1 padding: false mesh {axis {name: 'x' size: 2}} sharding {dimension: 'ffn' axes: 'x'}}" | FileCheck %s --check-prefix=REFUSED
+// RUN: weft-opt %s -substitute-batch="batch=2" -pad-dimensions="plan={version: 1 padding: false mesh {axis {name: 'x' size: 2}} sharding {dimension: 'ffn' axes: 'x'}}" | FileCheck %s --check-prefix=REFUSED
 // REFUSED: @w ["ffn", "hidden"] : tensor<7x4xf64>
 // REFUSED: @tokens ["batch", "sequence"] : tensor<2x15xi32>
 

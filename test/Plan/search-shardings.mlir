@@ -167,6 +167,40 @@ module attributes {weft.mesh = #mesh} {
 
 // -----
 
+// What the step has decided of a function holds for others that call it, although no argument of it could
+// tell that it was decided.
+
+module attributes {weft.mesh = #weft.mesh<"tp"=2>} {
+  weft.variable parameter @w ["ffn", "hidden"] : tensor<256x64xf64>
+
+  // CHECK-LABEL: func.func private @square
+  // CHECK-SAME:      -> tensor<256x256xf64, [[$RESULT:.*]]> {
+  // CHECK:         weft.reshard
+  // CHECK-NOT:     weft.reshard
+  // CHECK-LABEL: func.func @evaluate
+  // CHECK:         weft.call @square() label "" : () -> tensor<256x256xf64, [[$RESULT]]>
+  // CHECK-LABEL: func.func @step
+  // CHECK:         weft.call @square() label "" : () -> tensor<256x256xf64, [[$RESULT]]>
+  func.func private @square() -> tensor<256x256xf64> {
+    %w = weft.read @w : tensor<256x64xf64>
+    %0 = weft.contract "nk,mk->nm"(%w, %w)
+        : (tensor<256x64xf64>, tensor<256x64xf64>) -> tensor<256x256xf64>
+    return %0 : tensor<256x256xf64>
+  }
+  func.func @evaluate() {
+    %0 = weft.call @square() label "" : () -> tensor<256x256xf64>
+    weft.observe "evaluated", %0 : tensor<256x256xf64>
+    return
+  }
+  func.func @step() {
+    %0 = weft.call @square() label "" : () -> tensor<256x256xf64>
+    weft.observe "square", %0 : tensor<256x256xf64>
+    return
+  }
+}
+
+// -----
+
 // A variable of 1.5 GiB does not fit into a device of 1 GiB, so that it lies in parts and is gathered in
 // every step.
 

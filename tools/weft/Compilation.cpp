@@ -22,7 +22,7 @@
 #include "weft/Pipeline/Schedule/Flatten.h"
 #include "weft/Pipeline/StepCost.h"
 
-#include "weft/Dialect/Weft/IR/Weft.h"
+#include "weft/Dialect/Weft/IR/Sharding.h"
 
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
@@ -344,9 +344,7 @@ void Compilation::readFacts() {
       continue;
     }
     RankedTensorType type = variable.getTensorType();
-    desc::VariableShape shape{variable.getSymName().str(),
-                              {},
-                              double(type.getNumElements()) * type.getElementTypeBitWidth() / 8};
+    desc::VariableShape shape{variable.getSymName().str(), {}, double(countBytes(type))};
     for (StringAttr dimension : variable.getDimensions().getAsRange<StringAttr>()) {
       shape.dimensions.push_back(dimension.str());
     }

@@ -29,9 +29,9 @@ struct ImportOptions {
 CommandLine declare(ImportOptions &options) {
   CommandLine line(
       "weft import SOURCE -o FOLDER [options]",
-      "Reads a checkpoint folder of Hugging Face transformers (gpt2, llama, mistral, "
-      "qwen2 or\nqwen3: config.json, and model.safetensors whole or in several files), "
-      "or an ONNX file,\nand writes\n\n"
+      "Reads a checkpoint folder of Hugging Face transformers (gpt2, llama, mistral, qwen2, "
+      "qwen3,\nmixtral, qwen3_moe or deepseek_v3: config.json, and model.safetensors whole or in "
+      "several\nfiles), or an ONNX file, and writes\n\n"
       "  model.textproto      what 'weft compile' takes\n"
       "  weights.safetensors  what a compiled program takes by --load, in float32\n"
       "  model.onnx           of an ONNX file: the graph, which the description names\n\n"

@@ -65,7 +65,6 @@ std::string takePlan(ModuleOp module, const SmallProgramRequest &request) {
   parts.samples = shrunk.recipe.globalBatch;
   ApplyPlanPassOptions options;
   options.plan = desc::printPlan(shrunk.plan);
-  options.batch = shrunk.recipe.globalBatch / shrunk.plan.accumulation;
   PassManager manager(module.getContext());
   buildApplyPlanPipeline(manager, parts, options);
   if (!planned || failed(manager.run(module)) ||

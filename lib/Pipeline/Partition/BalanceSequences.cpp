@@ -5,9 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "DimensionClasses.h"
-
 #include "weft/Dialect/Weft/IR/Sharding.h"
+#include "weft/Pipeline/Dimensions.h"
 #include "weft/Pipeline/Partition/Passes.h"
 
 using namespace mlir;
@@ -26,7 +25,7 @@ RankedTensorType cutAs(Type type, int64_t dim, ArrayAttr axes) {
 
 class Balancing {
 public:
-  explicit Balancing(ModuleOp module) : module(module), classes(module) {}
+  explicit Balancing(ModuleOp module) : module(module), dimensions(module) {}
 
   /// Stores sequences in another order, if that is of use and possible.
   bool run() {
@@ -55,10 +54,10 @@ private:
   void reorderObserved(ObserveOp observe, int64_t dim);
 
   ModuleOp module;
-  DimensionClasses classes;
+  Dimensions dimensions;
   ZigzagAttr order;
   /// Classes of the dimensions that are to be stored in the order.
-  llvm::SmallDenseSet<unsigned> sequence;
+  llvm::SmallDenseSet<uint32_t> sequence;
   /// Ops that have to know of it; values that come in by position; values that go out.
   SmallVector<std::pair<ShardableOpInterface, unsigned>> ordered;
   SmallVector<std::pair<Value, int64_t>> sources;
@@ -74,8 +73,8 @@ ZigzagAttr Balancing::findOrder() {
     FactorRule rule = cast<ShardableOpInterface>(op.getOperation()).getFactorRule();
     unsigned permuted = *findPermutation(rule), partner = rule.factors[permuted].partner;
     for (unsigned factor : {permuted, partner}) {
-      auto [value, dim] = *findCarrier(op, rule, factor);
-      sequence.insert(classes.of(value, dim));
+      auto [value, dim] = carriersOf(op, rule, factor).front();
+      sequence.insert(dimensions.classOf(value, dim));
       int64_t count = getSharding(value.getType()).getPieces(dim);
       if (factor == partner) {
         isOneOrder &= op.growsWithPosition() && (pieces == 0 || pieces == count);
@@ -104,7 +103,7 @@ bool Balancing::canReorder(Operation *op) {
     auto type = dyn_cast<RankedTensorType>(value.getType());
     return llvm::to_vector(
         llvm::make_filter_range(llvm::seq<int64_t>(0, type ? type.getRank() : 0), [&](int64_t dim) {
-          return sequence.contains(classes.of(value, dim));
+          return sequence.contains(dimensions.classOf(value, dim));
         }));
   };
   if (auto read = dyn_cast<ReadOp>(op)) {
@@ -134,12 +133,15 @@ bool Balancing::canReorder(ShardableOpInterface op) {
   SmallVector<unsigned> positions = op.getPositionFactors();
   bool reads = llvm::any_of(rule.operands, [](auto &dims) { return !dims.empty(); });
   for (auto [number, factor] : llvm::enumerate(rule.factors)) {
-    auto carrier = findCarrier(op, rule, number);
-    if (!carrier || !sequence.contains(classes.of(carrier->first, carrier->second))) {
+    auto carriers = carriersOf(op, rule, unsigned(number));
+    llvm::erase_if(carriers, [&](auto &carrier) {
+      return !sequence.contains(dimensions.classOf(carrier.first, carrier.second));
+    });
+    if (carriers.empty()) {
       continue;
     }
     if (!reads) {
-      sources.push_back(*carrier);
+      llvm::append_range(sources, carriers);
     } else if (factor.kind == FactorKind::MustReplicate || !factor.hasOneLength) {
       return false;
     } else if (llvm::is_contained(positions, number)) {

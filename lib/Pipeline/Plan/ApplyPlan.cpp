@@ -5,7 +5,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Batch.h"
 #include "OpPins.h"
 
 #include "weft/Description/Pins.h"
@@ -63,11 +62,6 @@ struct ApplyPlanPass : impl::ApplyPlanPassBase<ApplyPlanPass> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    if (batch < 1) {
-      module.emitError("apply-plan: expected a batch of at least 1, got ")
-          << static_cast<int64_t>(batch);
-      return signalPassFailure();
-    }
     desc::Result<desc::PlanSpec> spec = written        ? desc::Result<desc::PlanSpec>(*written)
                                         : plan.empty() ? desc::applyPins({pins.begin(), pins.end()})
                                                        : desc::parsePlan(plan, "plan");
@@ -75,7 +69,6 @@ struct ApplyPlanPass : impl::ApplyPlanPassBase<ApplyPlanPass> {
       module.emitError("apply-plan: ") << desc::str(spec.diagnostics());
       return signalPassFailure();
     }
-    substituteBatch(module, batch);
     SmallVector<StringAttr> names;
     SmallVector<int64_t> sizes;
     for (const desc::AxisSpec &axis : spec->mesh) {

@@ -7,6 +7,8 @@
 
 #include "ShardingProblem.h"
 
+#include "weft/Dialect/Weft/IR/Sharding.h"
+
 using namespace mlir;
 
 namespace weft {
@@ -17,7 +19,7 @@ double bytesOf(Value value) {
   if (!tensor || isa_and_nonnull<ReadOp>(value.getDefiningOp())) {
     return 0;
   }
-  return wholeBytes(tensor);
+  return double(countBytes(tensor));
 }
 
 struct Turn {

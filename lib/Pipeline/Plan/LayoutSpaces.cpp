@@ -44,10 +44,6 @@ ShardingAttr LayoutSpaces::makeSharding(int64_t rank, uint32_t number, Reduction
                        unreduced.empty() ? ReductionKind::Sum : reduction);
 }
 
-double wholeBytes(RankedTensorType type) {
-  return double(type.getNumElements()) * double(llvm::divideCeil(type.getElementTypeBitWidth(), 8));
-}
-
 bool canPend(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   return tensor && isa<FloatType>(tensor.getElementType()) && !tensor.getElementType().isBF16();

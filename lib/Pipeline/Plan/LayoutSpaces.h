@@ -37,9 +37,6 @@ private:
   std::map<std::tuple<int64_t, uint32_t, ReductionKind>, ShardingAttr> shardings;
 };
 
-/// Bytes of all of a tensor.
-double wholeBytes(mlir::RankedTensorType type);
-
 /// Whether a value of `type` may be a pending sum.
 bool canPend(mlir::Type type);
 

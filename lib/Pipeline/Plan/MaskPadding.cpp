@@ -9,6 +9,7 @@
 #include "Padding.h"
 
 #include "weft/Dialect/Weft/IR/PaddingMask.h"
+#include "weft/Dialect/Weft/IR/Sharding.h"
 #include "weft/Pipeline/Plan/Passes.h"
 
 #include <limits>
@@ -83,7 +84,7 @@ private:
     if (!isa<FloatType>(type.getElementType())) {
       return kImpossible;
     }
-    Masks best = {wholeBytes(type), {value}};
+    Masks best = {double(countBytes(type)), {value}};
     auto op = dyn_cast_or_null<ShardableOpInterface>(value.getDefiningOp());
     if (!op) {
       return best;

@@ -14,9 +14,8 @@
 #ifndef WEFT_LIB_PIPELINE_PLAN_OPPINS_H
 #define WEFT_LIB_PIPELINE_PLAN_OPPINS_H
 
-#include "Dimensions.h"
-
 #include "weft/Description/Plan.h"
+#include "weft/Pipeline/Dimensions.h"
 
 namespace weft {
 

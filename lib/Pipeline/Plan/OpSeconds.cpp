@@ -7,6 +7,8 @@
 
 #include "OpSeconds.h"
 
+#include "weft/Dialect/Weft/IR/Sharding.h"
+
 #include <array>
 
 using namespace mlir;
@@ -37,7 +39,7 @@ OpSeconds::OpSeconds(ShardableOpInterface op, const FactorRule &rule, LayoutSpac
     if (!tensor) {
       return std::nullopt;
     }
-    double bytes = wholeBytes(tensor);
+    auto bytes = double(countBytes(tensor));
     whole += bytes;
     return Value{&spaces.of(type), bytes};
   };

@@ -5,11 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Batch.h"
-#include "Dimensions.h"
-
 #include "weft/Description/Pins.h"
 #include "weft/Description/Plan.h"
+#include "weft/Pipeline/Dimensions.h"
 #include "weft/Pipeline/Plan/Passes.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -230,18 +228,12 @@ struct PadDimensionsPass : impl::PadDimensionsPassBase<PadDimensionsPass> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    if (batch < 1) {
-      module.emitError("pad-dimensions: expected a batch of at least 1, got ")
-          << static_cast<int64_t>(batch);
-      return signalPassFailure();
-    }
     desc::Result<desc::PlanSpec> spec =
         plan.empty() ? desc::applyPins({pins.begin(), pins.end()}) : desc::parsePlan(plan, "plan");
     if (!spec) {
       module.emitError("pad-dimensions: ") << desc::str(spec.diagnostics());
       return signalPassFailure();
     }
-    substituteBatch(module, batch);
     if (!spec->mayPad) {
       return;
     }

@@ -20,7 +20,7 @@
 #ifndef WEFT_LIB_PIPELINE_PLAN_PADDING_H
 #define WEFT_LIB_PIPELINE_PLAN_PADDING_H
 
-#include "Dimensions.h"
+#include "weft/Pipeline/Dimensions.h"
 
 #include "llvm/ADT/DenseSet.h"
 

@@ -7,6 +7,8 @@
 
 #include "PermutationPrice.h"
 
+#include "weft/Dialect/Weft/IR/Sharding.h"
+
 using namespace mlir;
 
 namespace weft {
@@ -29,7 +31,7 @@ double pricePermutation(ShardableOpInterface op, const FactorRule &rule, const O
       }
       auto type = cast<RankedTensorType>(value.getType());
       const planner::LayoutSpace &space = spaces.of(type);
-      double bytes = wholeBytes(type) / double(space.pieces(layout));
+      double bytes = double(countBytes(type)) / double(space.pieces(layout));
       auto times = double(option.parts[*permuted] - (isResult ? 0 : 1));
       cost += times * price(planner::StepKind::Permute,
                             space.layout(layout).dims[dim - dims.begin()], bytes);

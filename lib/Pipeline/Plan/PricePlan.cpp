@@ -26,11 +26,10 @@ namespace weft {
 
 namespace {
 
+/// None of what is no tensor.
 double wholeBytes(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
-  return tensor ? double(tensor.getNumElements()) *
-                      double(llvm::divideCeil(tensor.getElementTypeBitWidth(), 8))
-                : 0;
+  return tensor ? double(countBytes(tensor)) : 0;
 }
 
 /// Of the piece that a rank holds.

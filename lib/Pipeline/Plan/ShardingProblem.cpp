@@ -17,10 +17,13 @@ using namespace mlir;
 
 namespace weft {
 
-/// Whether shardings were written into a function before.
+/// Whether shardings were written into a function before. It may have no tensors as arguments.
 static bool isSharded(func::FuncOp function) {
-  return llvm::any_of(function.getFunctionType().getInputs(),
-                      [](Type type) { return isa<RankedTensorType>(type) && getSharding(type); });
+  auto isOneSharded = [](Type type) { return isa<RankedTensorType>(type) && getSharding(type); };
+  return llvm::any_of(function.getArgumentTypes(), isOneSharded) ||
+         llvm::any_of(function.getOps(), [&](Operation &op) {
+           return llvm::any_of(op.getResultTypes(), isOneSharded);
+         });
 }
 
 static std::string placeOf(Location location) {
@@ -401,7 +404,7 @@ uint32_t ShardingProblem::tableOf(RankedTensorType type, ReductionKind reduction
 }
 
 double ShardingProblem::bytesOf(RankedTensorType type, uint32_t layout) {
-  return wholeBytes(type) / double(spaces.of(type).pieces(layout));
+  return double(countBytes(type)) / double(spaces.of(type).pieces(layout));
 }
 
 ShardingAttr ShardingProblem::shardingOf(Type type, const ShardingEnd &end,

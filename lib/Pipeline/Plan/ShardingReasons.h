@@ -8,8 +8,9 @@
 #ifndef WEFT_LIB_PIPELINE_PLAN_SHARDINGREASONS_H
 #define WEFT_LIB_PIPELINE_PLAN_SHARDINGREASONS_H
 
-#include "Dimensions.h"
 #include "ShardingProblem.h"
+
+#include "weft/Pipeline/Dimensions.h"
 
 namespace weft {
 

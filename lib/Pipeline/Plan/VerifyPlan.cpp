@@ -76,11 +76,14 @@ void buildApplyPlanPipeline(OpPassManager &manager, const AccumulateMicroBatches
   // First, while `?` still tells the batch from other dimensions: what follows sees one
   // micro-batch.
   manager.addPass(createAccumulateMicroBatchesPass(parts));
+  // And then at once: all that follows asks for sizes.
+  SubstituteBatchPassOptions sizes;
+  sizes.batch = parts.samples / parts.accumulation;
+  manager.addPass(createSubstituteBatchPass(sizes));
   // From here on everything divides.
   PadDimensionsPassOptions pad;
   pad.plan = plan.plan;
   pad.pins = plan.pins;
-  pad.batch = plan.batch;
   manager.addPass(createPadDimensionsPass(pad));
   manager.addPass(createMaskPaddingPass());
   manager.addPass(createApplyPlanPass(plan, context.plan));

@@ -7,7 +7,7 @@
 
 #include "Bucket.h"
 
-#include "ProgramTables.h"
+#include "weft/Dialect/Weft/IR/Sharding.h"
 #include "weft/Pipeline/ReshardProblem.h"
 
 #include <numeric>

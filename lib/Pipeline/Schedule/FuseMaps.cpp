@@ -7,6 +7,7 @@
 
 #include "OpKinds.h"
 #include "weft/Dialect/Weft/IR/ScalarOps.h"
+#include "weft/Dialect/Weft/IR/Sharding.h"
 #include "weft/Pipeline/Schedule/Passes.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -94,10 +95,7 @@ bool readsWhole(OpOperand &use) {
   return cast<AffineMapAttr>(map).getValue().isIdentity();
 }
 
-int64_t bitsOf(Value tensor) {
-  auto type = cast<RankedTensorType>(tensor.getType());
-  return type.getNumElements() * type.getElementTypeBitWidth();
-}
+int64_t bytesOf(Value tensor) { return countBytes(cast<RankedTensorType>(tensor.getType())); }
 
 /// Whether all that read the result may compute it themselves: little work for them, and not more
 /// to read than to write the result once and read it instead.
@@ -106,7 +104,7 @@ bool mayRepeat(MapOp producer) {
   int64_t read = 0;
   for (auto [number, input] : llvm::enumerate(producer.getInputs())) {
     if (cast<AffineMapAttr>(mapOf(producer, number)).getValue().isIdentity()) {
-      read += bitsOf(input);
+      read += bytesOf(input);
     }
   }
   double flops = 0;
@@ -115,7 +113,7 @@ bool mayRepeat(MapOp producer) {
   }
   SmallPtrSet<Operation *, 4> users(result.user_begin(), result.user_end());
   auto count = static_cast<int64_t>(users.size());
-  return flops <= kFewFlops && count * read <= read + (1 + count) * bitsOf(result) &&
+  return flops <= kFewFlops && count * read <= read + (1 + count) * bytesOf(result) &&
          llvm::all_of(result.getUses(), [&](OpOperand &use) {
            return use.getOwner()->getBlock() == producer->getBlock() && readsWhole(use);
          });

@@ -7,7 +7,6 @@
 
 #include "LiveBytes.h"
 
-#include "ProgramTables.h"
 #include "weft/Dialect/Weft/IR/Sharding.h"
 
 using namespace mlir;

@@ -31,10 +31,6 @@ rt::ElementType weft::toElementType(Type type) {
   return type.isInteger(64) ? rt::ElementType::I64 : rt::ElementType::I32;
 }
 
-uint64_t weft::countBytes(RankedTensorType type) {
-  return type.getNumElements() * rt::sizeOf(toElementType(type.getElementType()));
-}
-
 namespace {
 
 std::vector<uint32_t> toAxes(ArrayAttr axes, MeshAttr mesh) {
@@ -72,7 +68,7 @@ double bytesOf(TypeRange types) {
   double bytes = 0;
   for (Type type : types) {
     if (auto tensor = dyn_cast<RankedTensorType>(type)) {
-      bytes += weft::countBytes(tensor);
+      bytes += countBytes(tensor);
     }
   }
   return bytes;

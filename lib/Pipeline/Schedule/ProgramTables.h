@@ -17,8 +17,6 @@ namespace weft {
 
 /// `type` as the runtime calls it. REQUIRES: an element type of a weft tensor.
 rt::ElementType toElementType(mlir::Type type);
-/// Bytes of a tensor of static shape.
-uint64_t countBytes(mlir::RankedTensorType type);
 
 /// How a whole value, of the shape `unpadded` where `type` is padded, lies on `mesh`. Fails with an
 /// error at `op` if `type` has no sharding on it, or is pending.

@@ -55,16 +55,35 @@ def AccumulateMicroBatchesPass : Pass<"accumulate-micro-batches", "::mlir::Modul
   let dependentDialects = ["::weft::WeftDialect", "::mlir::arith::ArithDialect"];
 }
 
+def SubstituteBatchPass : Pass<"substitute-batch", "::mlir::ModuleOp"> {
+  let summary = "makes the batch a number";
+  let description = [{
+    Before: `?` stands for the micro-batch. After: every size is known.
+
+    ```mlir
+    weft.variable input @x ["batch", "hidden"] : tensor<?x4xf64>
+    ```
+
+    becomes, with a batch of 3,
+
+    ```mlir
+    weft.variable input @x ["batch", "hidden"] : tensor<3x4xf64>
+    ```
+  }];
+  let options = [
+    Option<"batch", "batch", "int64_t", "1", "samples in a micro-batch, all ranks together">,
+  ];
+}
+
 def PadDimensionsPass : Pass<"pad-dimensions", "::mlir::ModuleOp"> {
   let summary = "makes dimensions longer where a plan's pieces would not be equal";
   let description = [{
-    Before: no tensor has a sharding, and the batch is `?`. After: the batch is a number; dimensions
-    that the plan cuts are multiples of all numbers of pieces that it cuts them into, those of
-    values that belong together alike; and variables and observed values know the shape that they
-    had (`unpadded`), and so do ops whose result depends on it, as random numbers do. With a plan
-    that refuses padding only the batch is done. Fails where an
-    op depends on the length of such a dimension in another way, as a norm does. What padding holds
-    is seen to by mask-padding.
+    Before: no tensor has a sharding, and every size is known. After: dimensions that the plan cuts
+    are multiples of all numbers of pieces that it cuts them into, those of values that belong
+    together alike; and variables and observed values know the shape that they had (`unpadded`), and
+    so do ops whose result depends on it, as random numbers do. With a plan that refuses padding
+    nothing is done. Fails where an op depends on the length of such a dimension in another way, as
+    a norm does. What padding holds is seen to by mask-padding.
 
     ```mlir
     weft.variable parameter @w ["ffn", "hidden"] : tensor<7x4xf64>
@@ -80,7 +99,6 @@ def PadDimensionsPass : Pass<"pad-dimensions", "::mlir::ModuleOp"> {
     Option<"plan", "plan", "std::string", "", "the plan, as the text of a plan.proto message">,
     ListOption<"pins", "pins", "std::string",
                "pins such as dp=2, in place of a plan">,
-    Option<"batch", "batch", "int64_t", "1", "sequences in a micro-batch, all ranks together">,
   ];
   let dependentDialects = ["::weft::WeftDialect"];
   let statistics = [
@@ -118,9 +136,9 @@ def MaskPaddingPass : Pass<"mask-padding", "::mlir::ModuleOp"> {
 def ApplyPlanPass : Pass<"apply-plan", "::mlir::ModuleOp"> {
   let summary = "writes what a plan pins into variables and ops";
   let description = [{
-    Before: no tensor has a sharding, and the batch is `?`. After: the batch is a number, the module
-    knows the mesh, and variables and ops have `weft.pins`: for each dimension of a variable and each
-    factor of an op, the axes that the plan cuts it by, or unit where it says nothing. The plan
+    Before: no tensor has a sharding, and every size is known. After: the module knows the mesh, and
+    variables and ops have `weft.pins`: for each dimension of a variable and each factor of an op,
+    the axes that the plan cuts it by, or unit where it says nothing. The plan
     speaks of dimensions by the names that variables give them; a factor has the names of the
     variables' dimensions that calls and other ops' factors join it with. An op that cannot be cut
     as the plan says is not pinned there. Where the plan speaks of terms, the pins of an op end in a
@@ -149,7 +167,6 @@ def ApplyPlanPass : Pass<"apply-plan", "::mlir::ModuleOp"> {
     Option<"plan", "plan", "std::string", "", "the plan, as the text of a plan.proto message">,
     ListOption<"pins", "pins", "std::string",
                "pins such as dp=2, in place of a plan">,
-    Option<"batch", "batch", "int64_t", "1", "samples in a micro-batch, all ranks together">,
     Option<"origins", "origins", "bool", "false", "say beside pins which entries they come from">,
   ];
   let dependentDialects = ["::weft::WeftDialect"];

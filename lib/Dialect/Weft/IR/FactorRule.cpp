@@ -98,6 +98,23 @@ FactorRule makeFactorRuleOfLengths(Operation *op, ArrayRef<std::string> operands
   return buildRule(op, RuleBuilder(mustReplicate, ofDifferentLengths), operands, results, {});
 }
 
+SmallVector<std::pair<Value, int64_t>> carriersOf(Operation *op, const FactorRule &rule,
+                                                  unsigned factor) {
+  SmallVector<std::pair<Value, int64_t>> carriers;
+  auto add = [&](ValueRange values, ArrayRef<SmallVector<unsigned>> tensors) {
+    for (auto [value, dims] : llvm::zip(values, tensors)) {
+      for (auto [dim, carried] : llvm::enumerate(dims)) {
+        if (carried == factor) {
+          carriers.emplace_back(value, int64_t(dim));
+        }
+      }
+    }
+  };
+  add(op->getOperands(), rule.operands);
+  add(op->getResults(), rule.results);
+  return carriers;
+}
+
 std::optional<unsigned> findPermutation(const FactorRule &rule) {
   const auto *it = llvm::find_if(
       rule.factors, [](const Factor &factor) { return factor.kind == FactorKind::Permutation; });

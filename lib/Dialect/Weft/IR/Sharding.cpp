@@ -256,6 +256,10 @@ RankedTensorType withSharding(RankedTensorType type, ShardingAttr sharding) {
   return RankedTensorType::get(type.getShape(), type.getElementType(), sharding);
 }
 
+int64_t countBytes(RankedTensorType type) {
+  return type.getNumElements() * int64_t(llvm::divideCeil(type.getElementTypeBitWidth(), 8));
+}
+
 RankedTensorType getLocalType(RankedTensorType type) {
   ShardingAttr sharding = getSharding(type);
   if (!sharding) {

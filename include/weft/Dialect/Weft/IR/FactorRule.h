@@ -78,6 +78,10 @@ FactorRule makeFactorRuleOfLengths(mlir::Operation *op, llvm::ArrayRef<std::stri
                                    llvm::StringRef ofDifferentLengths,
                                    llvm::StringRef mustReplicate = "");
 
+/// The dimensions that carry `factor` of `op`: of operands, then of results.
+llvm::SmallVector<std::pair<mlir::Value, int64_t>>
+carriersOf(mlir::Operation *op, const FactorRule &rule, unsigned factor);
+
 /// The number of the rule's permutation, if it has one. There is at most one.
 std::optional<unsigned> findPermutation(const FactorRule &rule);
 

@@ -57,6 +57,10 @@ ShardingAttr getSharding(mlir::Type type);
 /// `type` with `sharding` instead of what it carries; null takes it away.
 mlir::RankedTensorType withSharding(mlir::RankedTensorType type, ShardingAttr sharding);
 
+/// Bytes of all of a tensor, wherever it lies; of what one rank holds for a local type.
+/// REQUIRES: every size is known.
+int64_t countBytes(mlir::RankedTensorType type);
+
 /// What one rank holds of a value of `type`, without a sharding.
 mlir::RankedTensorType getLocalType(mlir::RankedTensorType type);
 

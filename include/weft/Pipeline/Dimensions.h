@@ -12,12 +12,13 @@
 //   read @up ["ffn", "hidden"]        %h = contract "bsk,nk->bsn"(%x, %up)
 //                                     n is ffn, and so is the last dimension of %h
 //
-// Plan changes nothing of that: a reshard's two sides are one value.
+// Plan changes nothing of that: a reshard's two sides are one value. Where an op merges or splits
+// dimensions, as a reshape does, the classes of its two sides stay apart.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef WEFT_LIB_PIPELINE_PLAN_DIMENSIONS_H
-#define WEFT_LIB_PIPELINE_PLAN_DIMENSIONS_H
+#ifndef WEFT_PIPELINE_DIMENSIONS_H
+#define WEFT_PIPELINE_DIMENSIONS_H
 
 #include "weft/Dialect/Weft/IR/Weft.h"
 
@@ -68,4 +69,4 @@ private:
 
 } // namespace weft
 
-#endif // WEFT_LIB_PIPELINE_PLAN_DIMENSIONS_H
+#endif // WEFT_PIPELINE_DIMENSIONS_H

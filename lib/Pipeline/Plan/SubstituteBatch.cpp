@@ -1,17 +1,21 @@
-//===- Batch.cpp - the batch as a number ----------------------------------===//
+//===- SubstituteBatch.cpp - the batch as a number ------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "Batch.h"
+#include "SubstituteBatch.h"
+
+#include "weft/Pipeline/Plan/Passes.h"
 
 #include "mlir/IR/AttrTypeSubElements.h"
 
 using namespace mlir;
 
 namespace weft {
+#define GEN_PASS_DEF_SUBSTITUTEBATCHPASS
+#include "weft/Pipeline/Plan/Passes.h.inc"
 
 void substituteBatch(ModuleOp module, int64_t batch) {
   AttrTypeReplacer replacer;
@@ -24,4 +28,20 @@ void substituteBatch(ModuleOp module, int64_t batch) {
                                         /*replaceTypes=*/true);
 }
 
+namespace {
+
+struct SubstituteBatchPass : impl::SubstituteBatchPassBase<SubstituteBatchPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    if (batch < 1) {
+      getOperation().emitError("substitute-batch: expected a batch of at least 1, got ")
+          << static_cast<int64_t>(batch);
+      return signalPassFailure();
+    }
+    substituteBatch(getOperation(), batch);
+  }
+};
+
+} // namespace
 } // namespace weft

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Dimensions.h"
+#include "weft/Pipeline/Dimensions.h"
 
 using namespace mlir;
 
@@ -107,26 +107,16 @@ StringRef Dimensions::nameOf(Value value, int64_t dim) {
 SmallVector<StringRef> Dimensions::namesOf(ShardableOpInterface op, const FactorRule &rule,
                                            unsigned factor) {
   SmallVector<StringRef> found;
-  auto add = [&](Value value, ArrayRef<unsigned> dims) {
-    const unsigned *dim = llvm::find(dims, factor);
-    if (dim == dims.end()) {
-      return;
-    }
-    auto known = names.find(classOf(numberOf(value, dim - dims.begin())));
+  for (auto [value, dim] : carriersOf(op, rule, factor)) {
+    auto known = names.find(classOf(value, dim));
     if (known == names.end()) {
-      return;
+      continue;
     }
     for (StringRef name : known->second) {
       if (!llvm::is_contained(found, name)) {
         found.push_back(name);
       }
     }
-  };
-  for (auto [value, dims] : llvm::zip(op->getOperands(), rule.operands)) {
-    add(value, dims);
-  }
-  for (auto [value, dims] : llvm::zip(op->getResults(), rule.results)) {
-    add(value, dims);
   }
   return found;
 }
