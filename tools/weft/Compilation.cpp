@@ -279,7 +279,7 @@ LogicalResult Compilation::runPhases() {
 }
 
 bool Compilation::mayPlanSmaller() const {
-  return unplanned && !question && facts.search.fits && facts.search.decisions > 0 && !fits();
+  return unplanned && facts.search.fits && facts.search.decisions > 0 && !fits();
 }
 
 LogicalResult Compilation::planSmaller() {
@@ -417,4 +417,16 @@ LogicalResult Compilation::emit(const std::string &objectPath, const std::string
   }
   progress.finish();
   return success();
+}
+
+llvm::FailureOr<int64_t> weft::findReserve(CompileOptions options,
+                                           const Descriptions &descriptions) {
+  options.isPlanning = true; // Which goes on where nothing fits.
+  options.stopAfter = Phase::Schedule;
+  options.dumpFolder.clear();
+  Compilation compilation(options, descriptions);
+  if (failed(compilation.begin()) || failed(compilation.runPhases())) {
+    return failure();
+  }
+  return compilation.getReserve();
 }
