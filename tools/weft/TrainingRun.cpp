@@ -122,10 +122,10 @@ static std::vector<std::string> wordsOf(const RunRequest &request, const std::st
 llvm::Expected<TrainingRun> weft::runTraining(const RunRequest &request) {
   auto in = [&](const char *name) { return request.folder + "/" + name; };
   std::string metrics = in("metrics"), gradients = in("gradients"), said = in("said");
-  std::string reason = runChild(wordsOf(request, metrics, gradients), said, kSecondsToWait);
-  if (!reason.empty()) {
+  ChildEnd end = runChild({wordsOf(request, metrics, gradients), said, said, kSecondsToWait});
+  if (!end.fault.empty()) {
     std::string tail = tailOf(said);
-    return makeError("the program did not run to its end: " + (tail.empty() ? reason : tail));
+    return makeError("the program did not run to its end: " + (tail.empty() ? end.fault : tail));
   }
   TrainingRun run;
   run.firstStep = request.firstStep;
