@@ -425,7 +425,14 @@ llvm::FailureOr<int64_t> weft::findReserve(CompileOptions options,
   options.stopAfter = Phase::Schedule;
   options.dumpFolder.clear();
   Compilation compilation(options, descriptions);
-  if (failed(compilation.begin()) || failed(compilation.runPhases())) {
+  if (failed(compilation.begin())) {
+    return failure();
+  }
+  // Who asks plans once more, and warns then.
+  ScopedDiagnosticHandler handler(compilation.getModule().getContext(), [](Diagnostic &diagnostic) {
+    return success(diagnostic.getSeverity() == DiagnosticSeverity::Warning);
+  });
+  if (failed(compilation.runPhases())) {
     return failure();
   }
   return compilation.getReserve();
