@@ -61,6 +61,7 @@ public:
   explicit Observer(func::FuncOp step) : step(step) {}
 
   std::vector<ObservedValue> run() {
+    goOnWhereNotFinite();
     for (Operation &op : llvm::make_early_inc_range(step.getBody().front())) {
       if (keepsValue(&op)) {
         showMoved(&op);
@@ -72,6 +73,19 @@ public:
   }
 
 private:
+  /// What decides whether the run goes on is shown as any other value: values that are not finite
+  /// are to be seen.
+  void goOnWhereNotFinite() {
+    for (auto observe : llvm::make_early_inc_range(step.getBody().getOps<ObserveOp>())) {
+      if (observe.getName() == "loss" || observe.getName() == "gradient_norm") {
+        observe.erase();
+      } else {
+        observe.removeLimitAttr();
+        observe.removeMeanAttr();
+      }
+    }
+  }
+
   /// Whether what `op` gives is what it takes, but for where it lies and for padding.
   static bool keepsValue(Operation *op) { return isMovement(op) || isPaddingMask(op); }
 

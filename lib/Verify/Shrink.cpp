@@ -21,6 +21,10 @@ using desc::AxisSpec;
 /// Layers of one kind in the small model.
 constexpr int64_t kLayersOfAKind = 2;
 
+/// Heads of keys that are asked for: the first, and if sides of matrices do not find room, the
+/// last.
+constexpr int64_t kLeastHeads = 2, kMostHeads = 8;
+
 /// Micro-batches, and parts of a sequence whose logits follow one another, in the small model.
 constexpr int64_t kParts = 2;
 
@@ -42,9 +46,14 @@ template <typename T> std::string text(T value) {
 
 class Shrinker {
 public:
-  Shrinker(const desc::ModelSpec &model, const desc::RecipeSpec &recipe, const desc::PlanSpec &plan)
+  /// With at least `leastHeads` heads of keys, where the model has so many.
+  Shrinker(const desc::ModelSpec &model, const desc::RecipeSpec &recipe, const desc::PlanSpec &plan,
+           int64_t leastHeads)
       : model(model), recipe(recipe), small(withSmallMesh({model, recipe, plan, {}, {}, {}})),
-        sizes(plan, small.plan) {}
+        sizes(plan, small.plan), leastHeads(leastHeads) {}
+
+  /// Pairs of sides of matrices, if those are compared, of which the shorter is no longer so.
+  int64_t sidesTurned() const { return turned; }
 
   Shrunk run() {
     shrinkRecipe();
@@ -96,6 +105,9 @@ private:
   void tell(const std::string &what, const LargeDimension &dimension, int64_t chosen);
   void chooseLayers();
   void chooseSizes();
+  /// Of a side of matrices the size before and after.
+  using Side = std::pair<int64_t, int64_t>;
+  std::vector<Side> sidesOfHeads() const;
   void chooseWidths(const std::vector<Choice *> &bySize);
   void addModelSizes();
   void addHeadSizes();
@@ -112,6 +124,7 @@ private:
   ShrunkSizes sizes;
   /// In the order of the descriptions.
   std::vector<Choice> dimensions;
+  int64_t leastHeads, turned = 0;
   int64_t group = 1, microBatch = 1;
   /// Of a head, the elements that are not rotated.
   int64_t plain = 0;
@@ -193,20 +206,25 @@ void Shrinker::chooseSizes() {
   dimensions.clear();
 }
 
-/// Muon multiplies a matrix from its shorter side: of two sides of matrices the same one stays the
-/// shorter, or both as long.
-void Shrinker::chooseWidths(const std::vector<Choice *> &bySize) {
+std::vector<Shrinker::Side> Shrinker::sidesOfHeads() const {
   int64_t kvHeads = small.model.kvHeads, heads = kvHeads * group;
-  std::vector<std::pair<int64_t, int64_t>> sides;
   if (const auto &latent = small.model.latent) {
     int64_t rotary = model.latent->rotarySize;
-    sides = {{rotary, latent->rotarySize},
-             {model.heads * (model.headSize - rotary), heads * plain},
-             {model.heads * model.headSize, heads * (plain + latent->rotarySize)},
-             {model.heads * model.latent->valueSize, heads * latent->valueSize}};
-  } else {
-    sides = {{model.kvHeads * model.headSize, kvHeads * small.model.headSize},
-             {model.heads * model.headSize, heads * small.model.headSize}};
+    return {{rotary, latent->rotarySize},
+            {model.heads * (model.headSize - rotary), heads * plain},
+            {model.heads * model.headSize, heads * (plain + latent->rotarySize)},
+            {model.heads * model.latent->valueSize, heads * latent->valueSize}};
+  }
+  return {{model.kvHeads * model.headSize, kvHeads * small.model.headSize},
+          {model.heads * model.headSize, heads * small.model.headSize}};
+}
+
+/// Muon multiplies a matrix from its shorter side: of two sides of matrices the same one stays the
+/// shorter, or both as long. Those that are no widths are chosen by now.
+void Shrinker::chooseWidths(const std::vector<Choice *> &bySize) {
+  std::vector<Side> sides = sidesOfHeads();
+  if (model.experts) { // Of the router.
+    sides.emplace_back(model.experts->count, small.model.experts->count);
   }
   for (Choice *choice : bySize) {
     LargeDimension dimension = choice->dimension;
@@ -219,6 +237,9 @@ void Shrinker::chooseWidths(const std::vector<Choice *> &bySize) {
       }
     }
     *choice->field = sizes.choose(dimension);
+    for (Side side : sides) {
+      turned += (side.first <=> dimension.size) != (side.second <=> *choice->field);
+    }
     sides.emplace_back(dimension.size, *choice->field);
   }
 }
@@ -243,7 +264,7 @@ void Shrinker::addModelSizes() {
            .largeParts = recipe.lossChunks,
            .smallParts = small.recipe.lossChunks});
   addWidth("hidden", to.hidden, {.name = "hidden", .least = 8});
-  addSize("kv_heads", to.kvHeads, {.name = "kv_heads", .least = 2});
+  addSize("kv_heads", to.kvHeads, {.name = "kv_heads", .least = leastHeads});
   group = model.group();
   addSize("heads of a kv_head", group, {.name = "group", .least = 2});
   addHeadSizes();
@@ -368,7 +389,19 @@ void Shrinker::shrinkOptimizer() {
 
 Shrunk shrink(const desc::ModelSpec &model, const desc::RecipeSpec &recipe,
               const desc::PlanSpec &plan) {
-  return Shrinker(model, recipe, plan).run();
+  // Hidden is often as long as all heads: with more of them other sides have room below it.
+  Shrunk best;
+  std::optional<int64_t> fewest;
+  int64_t most = std::clamp<int64_t>(model.kvHeads, kLeastHeads, kMostHeads);
+  for (int64_t heads = kLeastHeads; heads <= most && fewest != 0; ++heads) {
+    Shrinker shrinker(model, recipe, plan, heads);
+    Shrunk shrunk = shrinker.run();
+    if (!fewest || shrinker.sidesTurned() < *fewest) {
+      best = std::move(shrunk);
+      fewest = shrinker.sidesTurned();
+    }
+  }
+  return best;
 }
 
 } // namespace weft::verify

@@ -1,6 +1,7 @@
 // RUN: weft-opt %s -mutate-collective="index=0 kind=double" | FileCheck %s --check-prefix=DOUBLE
 // RUN: weft-opt %s -mutate-collective="index=1 kind=drop" | FileCheck %s --check-prefix=DROP
 // RUN: weft-opt %s -mutate-collective="index=2 kind=scale" | FileCheck %s --check-prefix=SCALE
+// RUN: weft-opt %s -mutate-collective="index=2 kind=infinite" | FileCheck %s --check-prefix=INFINITE
 // RUN: weft-opt %s -mutate-collective="index=0 kind=operator" | FileCheck %s --check-prefix=OPERATOR
 // RUN: sed 's/<"tp"=2>/<"dp"=3, "tp"=2>/' %s | weft-opt -mutate-collective="index=0 kind=axis" | FileCheck %s --check-prefix=AXIS
 // RUN: weft-opt %s -mutate-collective="index=2 kind=root" | FileCheck %s --check-prefix=ROOT
@@ -13,7 +14,7 @@
 
 // NUMBER: error: mutate-collective: no collective number 3, there are 3
 // NEGATIVE: error: mutate-collective: no collective number -1, there are 3
-// KIND: error: mutate-collective: expected drop, double, scale, axis, operator or root, got 'lose'
+// KIND: error: mutate-collective: expected drop, double, scale, axis, operator, root or infinite, got 'lose'
 
 // SCALAR: error: mutate-collective: root is for tensors with dimensions
 // OTHER: error: mutate-collective: there is no other axis than those of the reduction
@@ -42,6 +43,10 @@
 // SCALE:           arith.constant 5.000000e-01
 // SCALE:         return %[[B]]
 
+// INFINITE-LABEL: @second
+// INFINITE:       %[[A:.*]] = weft.all_reduce sum
+// INFINITE-NEXT:  weft.map ins(%[[A]] :
+// INFINITE:         arith.constant 0x7FF0000000000000
 // OPERATOR-LABEL: @first
 // OPERATOR-NEXT:    weft.all_reduce max %arg0
 // AXIS-LABEL: @first

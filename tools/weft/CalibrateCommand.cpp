@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ChildProcess.h"
 #include "CommandLine.h"
 #include "Commands.h"
 #include "KernelRates.h"
@@ -18,7 +19,6 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
-#include "llvm/Support/Program.h"
 #include "llvm/TargetParser/Host.h"
 
 using namespace weft;
@@ -113,15 +113,13 @@ llvm::Expected<HostMeasurements> measureHost(const CalibrateOptions &options) {
   if (llvm::Error error = output.create("json")) {
     return error;
   }
-  std::string ranks = std::to_string(options.ranks);
-  std::string secondsText = llvm::formatv("{0:f3}", seconds).str();
-  std::optional<llvm::StringRef> redirects[] = {std::nullopt, output.getPath(), std::nullopt};
-  std::string reason;
-  int status = llvm::sys::ExecuteAndWait(path, {path, ranks, secondsText}, std::nullopt, redirects,
-                                         0, 0, &reason);
-  if (status != 0) {
-    return makeError("the measurements failed: " +
-                     (reason.empty() ? "exit status " + std::to_string(status) : reason));
+  ChildRequest child;
+  child.words = {path.str().str(), std::to_string(options.ranks),
+                 llvm::formatv("{0:f3}", seconds).str()};
+  child.output = output.getPath().str();
+  ChildEnd end = runChild(child);
+  if (!end.fault.empty()) {
+    return makeError("the measurements failed: " + end.fault);
   }
   auto text = llvm::MemoryBuffer::getFile(output.getPath());
   if (!text) {

@@ -18,49 +18,61 @@
 /// What a shell says of a command that it cannot begin.
 static constexpr int kNotBegun = 127;
 
+/// Lets `stream` go to the file `path`, if that is one.
+static bool sayInto(const std::string &path, int stream) {
+  if (path.empty()) {
+    return true;
+  }
+  int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
+  return file >= 0 && ::dup2(file, stream) >= 0;
+}
+
 /// The child from its beginning to that of the program. Other threads of the parent may hold any
 /// lock: nothing here takes one.
-[[noreturn]] static void becomeProgram(char *const *words, const char *said, pid_t parent,
-                                       unsigned seconds) {
+[[noreturn]] static void becomeProgram(char *const *words, const weft::ChildRequest &request,
+                                       pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) { // It has died before it could be watched.
     ::_exit(kNotBegun);
   }
   int nothing = ::open("/dev/null", O_RDONLY);
-  int file = ::open(said, O_WRONLY | O_CREAT | O_TRUNC, 0666);
-  if (nothing >= 0 && file >= 0 && ::dup2(nothing, STDIN_FILENO) >= 0 &&
-      ::dup2(file, STDOUT_FILENO) >= 0 && ::dup2(file, STDERR_FILENO) >= 0) {
-    ::alarm(seconds); // It goes on to the program, which knows nothing of it and so is ended.
+  if (nothing >= 0 && ::dup2(nothing, STDIN_FILENO) >= 0 &&
+      sayInto(request.output, STDOUT_FILENO) &&
+      (!request.output.empty() && request.errors == request.output
+           ? ::dup2(STDOUT_FILENO, STDERR_FILENO) >= 0
+           : sayInto(request.errors, STDERR_FILENO))) {
+    // It goes on to the program, which knows nothing of it and so is ended.
+    ::alarm(request.seconds);
     ::execv(words[0], words);
   }
   ::_exit(kNotBegun);
 }
 
-std::string weft::runChild(const std::vector<std::string> &words, const std::string &said,
-                           unsigned seconds) {
+weft::ChildEnd weft::runChild(const ChildRequest &request) {
   std::vector<char *> pointers;
-  for (const std::string &word : words) {
+  for (const std::string &word : request.words) {
     pointers.push_back(const_cast<char *>(word.c_str()));
   }
   pointers.push_back(nullptr);
   pid_t parent = ::getpid(), child = ::fork();
   if (child == 0) {
-    becomeProgram(pointers.data(), said.c_str(), parent, seconds);
+    becomeProgram(pointers.data(), request, parent);
   }
-  int status = 0;
+  int state = 0;
   pid_t ended = child;
-  while (child > 0 && (ended = ::waitpid(child, &status, 0)) < 0 && errno == EINTR) {
+  while (child > 0 && (ended = ::waitpid(child, &state, 0)) < 0 && errno == EINTR) {
   }
   if (ended < 0) {
-    return std::string("cannot begin a process: ") + std::strerror(errno);
+    return {.fault = std::string("cannot begin a process: ") + std::strerror(errno)};
   }
-  if (WIFSIGNALED(status)) {
-    return WTERMSIG(status) == SIGALRM ? "it was not done after " + std::to_string(seconds) + " s"
-                                       : "signal " + std::to_string(WTERMSIG(status));
+  if (WIFSIGNALED(state)) {
+    return {.fault = WTERMSIG(state) == SIGALRM
+                         ? "it was not done after " + std::to_string(request.seconds) + " s"
+                         : "signal " + std::to_string(WTERMSIG(state))};
   }
-  int code = WEXITSTATUS(status);
-  if (code == kNotBegun) {
-    return "it could not begin";
+  int status = WEXITSTATUS(state);
+  if (status == kNotBegun) {
+    return {.fault = "it could not begin"};
   }
-  return code == 0 ? "" : "exit status " + std::to_string(code);
+  return {status, status == 0 ? "" : "exit status " + std::to_string(status)};
 }

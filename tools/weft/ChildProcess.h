@@ -13,12 +13,25 @@
 
 namespace weft {
 
-/// Runs the executable `words[0]` with the other words, and waits for its end; what it says goes to
-/// the file `said`. It is killed after `seconds`, and if this process dies, in whatever way.
-/// Returns nothing if its exit status is 0, else how it ended or why it did not begin.
+struct ChildRequest {
+  /// An executable and its arguments.
+  std::vector<std::string> words;
+  /// Files for what it says, which may be the same; empty for where this process says it.
+  std::string output = {}, errors = {};
+  /// It is killed after so long; 0 for never.
+  unsigned seconds = 0;
+};
+
+struct ChildEnd {
+  /// Its exit status, if it has one.
+  int status = 0;
+  /// How it ended or why it did not begin; empty if the exit status is 0.
+  std::string fault = {};
+};
+
+/// Runs a program and waits for its end. It is killed if this process dies, in whatever way.
 /// REQUIRES: the main thread calls it: the program lives no longer than its caller's thread.
-std::string runChild(const std::vector<std::string> &words, const std::string &said,
-                     unsigned seconds);
+ChildEnd runChild(const ChildRequest &request);
 
 } // namespace weft
 

@@ -280,7 +280,7 @@ LogicalResult Compilation::runPhases() {
 }
 
 bool Compilation::mayPlanSmaller() const {
-  return unplanned && !question && facts.search.fits && facts.search.decisions > 0 && !fits();
+  return unplanned && facts.search.fits && facts.search.decisions > 0 && !fits();
 }
 
 LogicalResult Compilation::planSmaller() {
@@ -413,4 +413,23 @@ LogicalResult Compilation::emit(const std::string &objectPath, const std::string
   }
   progress.finish();
   return success();
+}
+
+llvm::FailureOr<int64_t> weft::findReserve(CompileOptions options,
+                                           const Descriptions &descriptions) {
+  options.isPlanning = true; // Which goes on where nothing fits.
+  options.stopAfter = Phase::Schedule;
+  options.dumpFolder.clear();
+  Compilation compilation(options, descriptions);
+  if (failed(compilation.begin())) {
+    return failure();
+  }
+  // Who asks plans once more, and warns then.
+  ScopedDiagnosticHandler handler(compilation.getModule().getContext(), [](Diagnostic &diagnostic) {
+    return success(diagnostic.getSeverity() == DiagnosticSeverity::Warning);
+  });
+  if (failed(compilation.runPhases())) {
+    return failure();
+  }
+  return compilation.getReserve();
 }

@@ -43,6 +43,10 @@ public:
   /// Lets the search of Plan answer `question`, which must outlive this.
   void ask(ValueQuestion &asked) { question = &asked; }
 
+  /// Lets the search of Plan leave `bytes` of a device's memory for what it does not count.
+  void leave(int64_t bytes) { reserve = bytes; }
+  int64_t getReserve() const { return reserve; }
+
   /// Gets the module: imports the model, or reads the file that an earlier run has stopped at.
   llvm::LogicalResult begin();
   /// Runs all phases that the options ask for up to Lower; after Schedule makes the program. Where
@@ -100,6 +104,11 @@ private:
   double stepFlops = 0;
   rt::Program program;
 };
+
+/// What the search of Plan has to leave of a device's memory for the program to fit, as the runs of
+/// `weft compile` and `weft plan` find out: the plan that they take is the one found with that.
+/// What fails is printed; that nothing fits is no failure.
+llvm::FailureOr<int64_t> findReserve(CompileOptions options, const Descriptions &descriptions);
 
 } // namespace weft
 

@@ -82,18 +82,19 @@ Option mutationOption(std::optional<MutateCollectivePassOptions> &target) {
   option.valueName = "N:KIND";
   option.help =
       "plant a mistake in reduction number N, counted from 0: drop it, do it twice, scale its\n"
-      "result, take other axes or another operator, or give the result to the first rank alone\n"
-      "(KIND is drop, double, scale, axis, operator or root)";
+      "result, take other axes or another operator, give the result to the first rank alone, or\n"
+      "make it infinite (KIND is drop, double, scale, axis, operator, root or infinite)";
   option.forTesting = true;
   option.set = [&target](llvm::StringRef value) -> llvm::Error {
     auto [number, kind] = value.split(':');
     MutateCollectivePassOptions mutation;
-    constexpr llvm::StringLiteral kinds[] = {"drop", "double", "scale", "axis", "operator", "root"};
+    constexpr llvm::StringLiteral kinds[] = {"drop",     "double", "scale",   "axis",
+                                             "operator", "root",   "infinite"};
     bool isKind = llvm::is_contained(kinds, kind);
     if (number.getAsInteger(10, mutation.index) || mutation.index < 0 || !isKind) {
       return makeError(
           "option '--mutate-collective' expects a number and drop, double, scale, axis, "
-          "operator or root, as in 0:drop, got '" +
+          "operator, root or infinite, as in 0:drop, got '" +
           value + "'");
     }
     mutation.kind = kind;

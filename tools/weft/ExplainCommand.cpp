@@ -97,6 +97,23 @@ llvm::Error checkValue(const CommandLine &line, const CompileOptions &options) {
   return checkPlanningOptions(options);
 }
 
+/// Answers `question` of the plan that `weft compile` ends with.
+llvm::Error ask(ValueQuestion &question, const CompileOptions &options,
+                const Descriptions &descriptions) {
+  llvm::FailureOr<int64_t> reserve = findReserve(options, descriptions);
+  if (failed(reserve)) {
+    return makeSilentError();
+  }
+  Compilation compilation(options, descriptions);
+  compilation.leave(*reserve);
+  compilation.ask(question);
+  if (failed(compilation.begin()) || failed(compilation.runPhases())) {
+    return question.names.empty() ? makeSilentError() : refuseName(question);
+  }
+  printValueReport(llvm::outs(), question, descriptions.machine, *reserve);
+  return llvm::Error::success();
+}
+
 llvm::Error explainValue(ExplainOptions &options) {
   CompileOptions &compile = options.compile;
   compile.command = "explain";
@@ -113,13 +130,7 @@ llvm::Error explainValue(ExplainOptions &options) {
       llvm::errs() << "way " << number << " of " << all << '\n';
     };
   }
-  Compilation compilation(compile, *descriptions);
-  compilation.ask(question);
-  if (failed(compilation.begin()) || failed(compilation.runPhases())) {
-    return question.names.empty() ? makeSilentError() : refuseName(question);
-  }
-  printValueReport(llvm::outs(), question, descriptions->machine);
-  return llvm::Error::success();
+  return ask(question, compile, *descriptions);
 }
 
 llvm::Error explainKernels(const ExplainOptions &options) {

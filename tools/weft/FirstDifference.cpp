@@ -48,6 +48,7 @@ llvm::Expected<SmallProgram> compileObserved(SmallProgramRequest request, const 
 llvm::Expected<Tensors> valuesOf(const SmallProgram &program, RunRequest run) {
   run.program = program.path;
   run.save = program.path + ".weights";
+  run.validates = false; // Which shows no values, and ends the run where its loss is not finite.
   llvm::Expected<TrainingRun> done = runTraining(run);
   if (!done) {
     return done.takeError();

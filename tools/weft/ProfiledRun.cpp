@@ -7,11 +7,11 @@
 
 #include "ProfiledRun.h"
 
+#include "ChildProcess.h"
 #include "CommandLine.h"
 #include "MadeUpData.h"
 
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/Program.h"
 
 using namespace weft;
 
@@ -37,21 +37,16 @@ llvm::Error weft::profileProgram(llvm::StringRef path, const rt::Program &progra
   if (std::error_code code = llvm::sys::fs::make_absolute(absolute)) {
     return makeError("cannot run '" + path + "': " + code.message());
   }
-  std::string stepsText = std::to_string(steps);
-  llvm::SmallVector<llvm::StringRef> words = {absolute,  "--quiet", "--data",    data.getPath(),
-                                              "--steps", stepsText, "--profile", profile};
+  ChildRequest child;
+  child.words = {absolute.str().str(),  "--quiet",   "--data",     data.getPath().str(), "--steps",
+                 std::to_string(steps), "--profile", profile.str()};
   if (readsTokens(program)) {
-    words.append({"--data-format", "nanogpt"});
+    child.words.insert(child.words.end(), {"--data-format", "nanogpt"});
   }
   if (!threads.empty()) {
-    words.append({"--threads", threads});
+    child.words.insert(child.words.end(), {"--threads", threads.str()});
   }
-  std::string reason;
-  int status = llvm::sys::ExecuteAndWait(absolute, words, /*Env=*/std::nullopt, /*Redirects=*/{},
-                                         /*SecondsToWait=*/0, /*MemoryLimit=*/0, &reason);
-  if (status == 0) {
-    return llvm::Error::success();
-  }
-  return makeError("'" + path + "' did not run to its end: " +
-                   (reason.empty() ? "exit status " + std::to_string(status) : reason));
+  ChildEnd end = runChild(child);
+  return end.fault.empty() ? llvm::Error::success()
+                           : makeError("'" + path + "' did not run to its end: " + end.fault);
 }

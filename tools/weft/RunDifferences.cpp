@@ -20,6 +20,9 @@ namespace {
 /// A tensor below this share of all tensors is nothing but rounding.
 constexpr double kNothing = 1e-10;
 
+/// What a run did not get past that has written no tensors.
+constexpr const char *kNotFinite = "loss or gradient norm";
+
 /// Names of tensors that are no parameters, by what they are states of: those of "adam_m/x" and
 /// "adam_m/y" together.
 std::map<std::string, std::vector<std::string>>
@@ -121,6 +124,12 @@ void RunComparison::compareTensors(Kind kind, int64_t step, const Tensors &got,
 
 void RunComparison::compareStep(const TrainingRun &got, const TrainingRun &expected) {
   int64_t step = expected.firstStep;
+  if (!got.notFinite.empty()) {
+    bool wasStepDone = !got.losses.empty();
+    note(wasStepDone ? Validation : Loss, wasStepDone ? "validation loss" : kNotFinite, step,
+         std::numeric_limits<double>::infinity());
+    return;
+  }
   compareSeries(Loss, "loss", step, got.losses, expected.losses);
   compareSeries(Dropped, "dropped tokens", step, got.dropped, expected.dropped);
   compareTensors(Gradients, step, got.gradients, expected.gradients, gradients);
@@ -133,15 +142,16 @@ void RunComparison::compareStep(const TrainingRun &got, const TrainingRun &expec
 }
 
 void RunComparison::compareResumed(const TrainingRun &unbroken, const TrainingRun &resumed) {
-  for (size_t i = 0; i < resumed.losses.size(); ++i) {
-    int64_t step = resumed.firstStep + int64_t(i);
-    size_t other = size_t(step - unbroken.firstStep);
-    bool both = other < unbroken.losses.size();
-    double none = std::numeric_limits<double>::infinity();
-    note(Resumed, "loss", step,
-         both ? distance({resumed.losses[i]}, {unbroken.losses[other]}, 0) : none);
-    note(Resumed, "gradient norm", step,
-         both ? distance({resumed.norms[i]}, {unbroken.norms[other]}, 0) : none);
+  int64_t end = std::min(resumed.firstStep + int64_t(resumed.losses.size()),
+                         unbroken.firstStep + int64_t(unbroken.losses.size()));
+  for (int64_t step = resumed.firstStep; step < end; ++step) {
+    auto i = size_t(step - resumed.firstStep), other = size_t(step - unbroken.firstStep);
+    note(Resumed, "loss", step, distance({resumed.losses[i]}, {unbroken.losses[other]}, 0));
+    note(Resumed, "gradient norm", step, distance({resumed.norms[i]}, {unbroken.norms[other]}, 0));
+  }
+  if (!unbroken.notFinite.empty() || !resumed.notFinite.empty()) {
+    note(Resumed, kNotFinite, end, std::numeric_limits<double>::infinity());
+    return;
   }
   int64_t last = resumed.firstStep + int64_t(resumed.losses.size()) - 1;
   compareTensors(Resumed, last, resumed.gradients, unbroken.gradients, gradients);

@@ -190,7 +190,13 @@ llvm::Expected<OriginalPlan> weft::planOriginal(const CompileOptions &options,
                                                 const Descriptions &descriptions) {
   CompileOptions whole = options;
   whole.mutation = std::nullopt;
+  // Of several plans the one that `weft compile` ends with.
+  FailureOr<int64_t> reserve = findReserve(whole, descriptions);
+  if (failed(reserve)) {
+    return makeSilentError();
+  }
   Compilation compilation(whole, descriptions);
+  compilation.leave(*reserve);
   if (failed(compilation.begin()) || failed(compilation.runPhase(Phase::Differentiate)) ||
       failed(compilation.runPhase(Phase::Plan)) ||
       failed(toCollectives(compilation.getModule(), descriptions.machine))) {

@@ -11,6 +11,7 @@
 #include "CommandLine.h"
 
 #include "core/Safetensors.h"
+#include "core/Trainer.h"
 
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -122,15 +123,20 @@ static std::vector<std::string> wordsOf(const RunRequest &request, const std::st
 llvm::Expected<TrainingRun> weft::runTraining(const RunRequest &request) {
   auto in = [&](const char *name) { return request.folder + "/" + name; };
   std::string metrics = in("metrics"), gradients = in("gradients"), said = in("said");
-  std::string reason = runChild(wordsOf(request, metrics, gradients), said, kSecondsToWait);
-  if (!reason.empty()) {
-    std::string tail = tailOf(said);
-    return makeError("the program did not run to its end: " + (tail.empty() ? reason : tail));
+  ChildEnd end = runChild({wordsOf(request, metrics, gradients), said, said, kSecondsToWait});
+  std::string tail = end.fault.empty() ? "" : tailOf(said);
+  bool isFinite = end.status != int(rt::ExitCode::NotFinite);
+  if (!end.fault.empty() && isFinite) {
+    return makeError("the program did not run to its end: " + (tail.empty() ? end.fault : tail));
   }
   TrainingRun run;
   run.firstStep = request.firstStep;
   if (llvm::Error error = readMetrics(metrics, run)) {
     return error;
+  }
+  if (!isFinite) {
+    run.notFinite = tail.empty() ? end.fault : tail;
+    return run;
   }
   for (auto [path, tensors] :
        {std::pair(&request.save, &run.weights), {&gradients, &run.gradients}}) {

@@ -27,6 +27,9 @@ using Tensors = std::map<std::string, Tensor>;
 
 /// What a run wrote.
 struct TrainingRun {
+  /// Where it ended because a loss or a gradient norm was not finite, what the program said of it.
+  /// Then there is what it told of the steps before, and no tensors.
+  std::string notFinite;
   /// The first of its steps; what follows is of this step and those behind it.
   int64_t firstStep = 0;
   /// One for each step: the loss, the norm of all gradients.
@@ -64,7 +67,7 @@ struct RunRequest {
 };
 
 /// Runs a program on threads of one process, which does not outlive this one. Fails where it does,
-/// with what it said.
+/// with what it said, but for losses that are not finite.
 llvm::Expected<TrainingRun> runTraining(const RunRequest &request);
 
 } // namespace weft

@@ -26,13 +26,13 @@ std::string bytesDifference(double bytes) {
 }
 
 void printPrice(llvm::raw_ostream &os, const LayoutPrice &price, const LayoutPrice &chosen,
-                const desc::MachineSpec &machine) {
+                int64_t available) {
   os << llvm::format("  %12.3f ms  %+12.3f ms  %7.3f x  %12s  ", 1e3 * price.seconds,
                      1e3 * (price.seconds - chosen.seconds), price.seconds / chosen.seconds,
                      bytesDifference(price.bytes - chosen.bytes).c_str())
      << price.layout;
   if (!price.fits) {
-    os << ": more than the " << rt::bytesText(uint64_t(machine.device.memoryBytes)) << " there are";
+    os << ": more than the " << rt::bytesText(uint64_t(available)) << " it may take";
   }
   os << '\n';
 }
@@ -50,7 +50,7 @@ size_t distanceTo(llvm::StringRef wanted, llvm::StringRef name) {
 } // namespace
 
 void weft::printValueReport(llvm::raw_ostream &os, const ValueQuestion &question,
-                            const desc::MachineSpec &machine) {
+                            const desc::MachineSpec &machine, int64_t reserve) {
   const LayoutPrice &chosen = question.chosen;
   os << question.value;
   if (question.together > 0) {
@@ -64,9 +64,14 @@ void weft::printValueReport(llvm::raw_ostream &os, const ValueQuestion &question
     os << "no other way is allowed\n";
     return;
   }
+  int64_t memory = int64_t(machine.device.memoryBytes);
+  if (reserve > 0) {
+    os << "it leaves " << rt::bytesText(uint64_t(reserve)) << " of the "
+       << rt::bytesText(uint64_t(memory)) << " for what it does not count\n";
+  }
   os << "a step, at best, if it lay in another way, all else as is best then:\n";
   for (const LayoutPrice &price : question.others) {
-    printPrice(os, price, chosen, machine);
+    printPrice(os, price, chosen, std::max<int64_t>(memory - reserve, 0));
   }
   auto isBetter = [&](const LayoutPrice &price) {
     return price.fits && price.seconds < chosen.seconds * (1 - 1e-4);

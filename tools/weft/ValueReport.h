@@ -16,9 +16,10 @@
 
 namespace weft {
 
-/// Prints the answer: how the value lies, why, and what other ways would take.
+/// Prints the answer: how the value lies, why, and what other ways would take, where the search has
+/// left `reserve` bytes of a device's memory for what it does not count.
 void printValueReport(llvm::raw_ostream &os, const ValueQuestion &question,
-                      const desc::MachineSpec &machine);
+                      const desc::MachineSpec &machine, int64_t reserve);
 
 /// What to say where the question's name fits no value or several: names that there are.
 llvm::Error refuseName(const ValueQuestion &question);

@@ -207,10 +207,14 @@ private:
       if (!expected) {
         return expected.takeError();
       }
+      if (!expected->notFinite.empty()) {
+        return makeError("one rank did not run to its end: " + expected->notFinite);
+      }
       auto got = runTraining(stepOf(split, step));
       if (!got) {
         return got.takeError();
       }
+      tellNotFinite(*got);
       comparison.compareStep(*got, *expected);
       losses.insert(losses.end(), expected->losses.begin(), expected->losses.end());
     }
@@ -221,6 +225,12 @@ private:
     }
     llvm::outs() << '\n';
     return llvm::Error::success();
+  }
+
+  static void tellNotFinite(const TrainingRun &run) {
+    if (!run.notFinite.empty()) {
+      llvm::outs() << "the ranks ended: " << run.notFinite << '\n';
+    }
   }
 
   /// The first steps of the ranks in one run.
@@ -247,6 +257,8 @@ private:
     if (!resumed) {
       return resumed.takeError();
     }
+    tellNotFinite(*unbroken);
+    tellNotFinite(*resumed);
     comparison.compareResumed(*unbroken, *resumed);
     watch.lap("ran steps of the ranks in one run");
     return llvm::Error::success();

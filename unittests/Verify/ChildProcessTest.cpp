@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// That it does not outlive it is tested by test/Execution/verify.py.
+// That it does not outlive it is tested by test/Execution/verify.py and test/Tools/explain.test.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,8 +27,14 @@ protected:
     remover.setFile(said);
   }
 
-  std::string runShell(const std::string &command, unsigned seconds = 60) const {
-    return runChild({"/bin/sh", "-c", command}, said.str().str(), seconds);
+  ChildEnd runShell(const std::string &command, unsigned seconds = 60) const {
+    return runChild({{"/bin/sh", "-c", command}, path(), path(), seconds});
+  }
+
+  std::string path() const { return said.str().str(); }
+  std::string text() const {
+    auto file = llvm::MemoryBuffer::getFile(said);
+    return file ? (*file)->getBuffer().str() : "";
   }
 
   llvm::SmallString<128> said;
@@ -36,24 +42,33 @@ protected:
 };
 
 TEST_F(ChildProcess, EndsWellAndSaysSomething) {
-  EXPECT_EQ(runShell("echo one; echo two >&2; cat"), "");
-  auto text = llvm::MemoryBuffer::getFile(said);
-  ASSERT_TRUE(text);
-  EXPECT_EQ((*text)->getBuffer(), "one\ntwo\n");
+  EXPECT_EQ(runShell("echo one; echo two >&2; cat").fault, "");
+  EXPECT_EQ(text(), "one\ntwo\n");
+}
+
+TEST_F(ChildProcess, SaysEachToItsPlace) {
+  ChildRequest request = {{"/bin/sh", "-c", "echo one; echo two >&2"}};
+  request.output = path();
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(runChild(request).fault, "");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "two\n");
+  EXPECT_EQ(text(), "one\n");
 }
 
 TEST_F(ChildProcess, TellsHowItEnded) {
-  EXPECT_EQ(runShell("exit 3"), "exit status 3");
-  EXPECT_EQ(runShell("kill -6 $$"), "signal 6");
+  EXPECT_EQ(runShell("exit 3").fault, "exit status 3");
+  EXPECT_EQ(runShell("exit 3").status, 3);
+  EXPECT_EQ(runShell("kill -6 $$").fault, "signal 6");
 }
 
 TEST_F(ChildProcess, IsEndedWhenItTakesTooLong) {
-  EXPECT_EQ(runShell("exec sleep 600", 1), "it was not done after 1 s");
+  EXPECT_EQ(runShell("exec sleep 600", 1).fault, "it was not done after 1 s");
 }
 
 TEST_F(ChildProcess, CannotBeginWithoutAProgram) {
-  EXPECT_EQ(runChild({"/no/such/program"}, said.str().str(), 60), "it could not begin");
-  EXPECT_EQ(runChild({"/bin/sh"}, "/no/such/folder/said", 60), "it could not begin");
+  EXPECT_EQ(runChild({{"/no/such/program"}}).fault, "it could not begin");
+  EXPECT_EQ(runChild({{"/bin/sh"}, "/no/such/folder/said"}).fault, "it could not begin");
+  EXPECT_EQ(runChild({{"/bin/sh"}, "", "/no/such/folder/said"}).fault, "it could not begin");
 }
 
 } // namespace

@@ -93,6 +93,42 @@ TEST(RunDifferences, WhatIsMissingOrNoNumberDiffers) {
   }
 }
 
+TEST(RunDifferences, AStepThatIsNotFiniteDiffersInThat) {
+  RunComparison comparison(parameters());
+  TrainingRun got;
+  got.firstStep = 2;
+  got.notFinite = "error: step 2: loss is nan";
+  comparison.compareStep(got, runOf(2, 3));
+  ASSERT_EQ(comparison.classes().size(), 1U);
+  ClassDifference loss = find(comparison, "loss");
+  EXPECT_EQ(loss.first, "loss or gradient norm");
+  EXPECT_EQ(loss.step, 2);
+  EXPECT_TRUE(comparison.stepDiffers());
+
+  RunComparison evaluation(parameters());
+  got = runOf(3, 4);
+  got.notFinite = "error: validation step 4: the loss is not finite";
+  evaluation.compareStep(got, runOf(3, 4));
+  EXPECT_EQ(find(evaluation, "validation loss").step, 3);
+  EXPECT_FALSE(evaluation.stepDiffers());
+}
+
+TEST(RunDifferences, OfRunsThatAreNotFiniteTheFirstStepThatDiffersCounts) {
+  TrainingRun ended = runOf(0, 2);
+  ended.notFinite = "error: step 2: loss is nan";
+  RunComparison other(parameters());
+  other.compareResumed(ended, runOf(1, 3));
+  ClassDifference steps = find(other, "steps in one run");
+  EXPECT_EQ(steps.first, "loss or gradient norm");
+  EXPECT_EQ(steps.step, 2);
+
+  RunComparison before(parameters());
+  ended.losses[1] *= 2;
+  before.compareResumed(ended, runOf(1, 3));
+  EXPECT_EQ(find(before, "steps in one run").first, "loss");
+  EXPECT_EQ(find(before, "steps in one run").step, 1);
+}
+
 TEST(RunDifferences, ATensorOfNothingButRoundingIsMeasuredAgainstAll) {
   RunComparison comparison(parameters());
   TrainingRun got = runOf(0, 1), expected = runOf(0, 1);

@@ -306,6 +306,19 @@ TEST(ShrinkTest, SidesGoBeforeSizesThatDiffer) {
   EXPECT_LT(to.hidden, to.ffn);
 }
 
+TEST(ShrinkTest, ARoutersExpertsStayFewerThanHidden) {
+  desc::ModelSpec model = modelOf("experts { experts: 64 experts_per_token: 3 ffn: 96 first_layer: "
+                                  "1 scoring: SIGMOID groups: 4 kept_groups: 2 }");
+  model.hidden = 128;
+  model.heads = model.kvHeads = 32;
+  model.headSize = 4;
+  const desc::ModelSpec to = shrink(model, recipeOf("muon {}"), planOf("dp=2")).model;
+  EXPECT_LT(to.experts->count, to.hidden);
+  EXPECT_EQ(to.hidden, to.heads * to.headSize);
+  EXPECT_GT(to.kvHeads, 2); // Two would be no longer than the experts are many.
+  EXPECT_LE(to.kvHeads, 8);
+}
+
 TEST(ShrinkTest, OfAGraphOnlyTheBatchIsSmaller) {
   desc::ModelSpec model =
       *desc::parseModel(R"(version: 1 name: "g" graph { file: "g.onnx" batch_norm_group: 4 })");

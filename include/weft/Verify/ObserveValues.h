@@ -37,7 +37,8 @@ struct ObservedValue {
 
 /// Lets the step of `module` show all its values of floating-point numbers, and lists them in the
 /// order of the step. Layers become part of the step: each use has its own values. What is a
-/// pending sum is summed for this, by a reshard.
+/// pending sum is summed for this, by a reshard. The step no longer ends where its loss or gradient
+/// norm is not finite.
 ///
 /// REQUIRES: every tensor has a sharding.
 std::vector<ObservedValue> observeValues(mlir::ModuleOp module);

@@ -9,6 +9,8 @@
 #include "weft/Dialect/Weft/IR/MapBuilders.h"
 #include "weft/Pipeline/Partition/Passes.h"
 
+#include <limits>
+
 using namespace mlir;
 
 namespace weft {
@@ -52,7 +54,10 @@ struct MutateCollectivePass : impl::MutateCollectivePassBase<MutateCollectivePas
                                    op.getMesh(), op.getAxes(), op.getReduction());
       });
     } else if (kind == "scale") {
-      replaceWith(op, [&](OpBuilder &builder) { return halve(builder, op); });
+      replaceWith(op, [&](OpBuilder &builder) { return multiply(builder, op, 0.5); });
+    } else if (kind == "infinite") {
+      double infinity = std::numeric_limits<double>::infinity();
+      replaceWith(op, [&](OpBuilder &builder) { return multiply(builder, op, infinity); });
     } else if (kind == "axis") {
       moveAxis(op);
     } else if (kind == "root") {
@@ -61,7 +66,8 @@ struct MutateCollectivePass : impl::MutateCollectivePassBase<MutateCollectivePas
       bool isSum = op.getReduction() == ReductionKind::Sum;
       op.setReduction(isSum ? ReductionKind::Max : ReductionKind::Sum);
     } else {
-      op.emitError("mutate-collective: expected drop, double, scale, axis, operator or root, got '")
+      op.emitError("mutate-collective: expected drop, double, scale, axis, operator, root or "
+                   "infinite, got '")
           << kind << "'";
       return signalPassFailure();
     }
@@ -130,10 +136,10 @@ struct MutateCollectivePass : impl::MutateCollectivePassBase<MutateCollectivePas
     op.getOutput().replaceAllUsesExcept(changed, changed.getDefiningOp());
   }
 
-  static Value halve(OpBuilder &builder, AllReduceOp op) {
-    auto body = [](OpBuilder &inner, Location at, ValueRange in) {
-      Value half = arith::ConstantOp::create(inner, at, inner.getFloatAttr(in[0].getType(), 0.5));
-      return SmallVector<Value>{arith::MulFOp::create(inner, at, in[0], half)};
+  static Value multiply(OpBuilder &builder, AllReduceOp op, double factor) {
+    auto body = [factor](OpBuilder &inner, Location at, ValueRange in) {
+      Value by = arith::ConstantOp::create(inner, at, inner.getFloatAttr(in[0].getType(), factor));
+      return SmallVector<Value>{arith::MulFOp::create(inner, at, in[0], by)};
     };
     Type type = op.getOutput().getType();
     return createMap(builder, op.getLoc(), type, op.getOutput(), body).getResult(0);

@@ -171,7 +171,7 @@ def MutateCollectivePass : Pass<"mutate-collective", "::mlir::ModuleOp"> {
     `localize`, and drops it (`drop`: what this rank has stands for the whole), does it twice
     (`double`), halves its result (`scale`), takes the other axes of the mesh (`axis`), or the maximum
     for a sum and the sum for a maximum (`operator`), or gives the result only to the first rank along each
-    axis, so that others keep what they have (`root`). Fails with "no collective number N" if there
+    axis, so that others keep what they have (`root`), or multiplies it by infinity (`infinite`). Fails with "no collective number N" if there
     are fewer. If some all-reduces have the attribute `weft.mutated`, those are meant, and `index` is
     not looked at.
 
@@ -184,7 +184,7 @@ def MutateCollectivePass : Pass<"mutate-collective", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"index", "index", "int64_t", "0", "number of the reduction, from 0">,
-    Option<"kind", "kind", "std::string", "\"drop\"", "drop, double, scale, axis, operator or root">,
+    Option<"kind", "kind", "std::string", "\"drop\"", "drop, double, scale, axis, operator, root or infinite">,
   ];
 }
 
