@@ -103,6 +103,14 @@ def single():
     return g
 
 
+def roots():
+    """Roots of sums, of which some are negative."""
+    g = Graph(["batch", 6])
+    x = g.add("Sqrt", g.add("Gemm", "input", g.weight("w", 6, 4)))
+    g.add("Gemm", x, g.weight("v", 4, 2), name="logits")
+    return g
+
+
 def integers(*numbers):
     return lambda g: g.ints(*numbers)
 
@@ -159,6 +167,7 @@ BROKEN = {
     "dead": dead,
     "uniform": uniform,
     "single": single,
+    "roots": roots,
 }
 OUTLINES = {"resnet50": lambda: graphs.resnet50(Outline(["batch", 3, 224, 224]))}
 
