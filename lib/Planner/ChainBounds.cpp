@@ -222,7 +222,7 @@ double ChainBounds::pass(Energies &energies, double upper) {
   return bound = std::max(bound, sum);
 }
 
-void ChainBounds::restrictTo(double distance, Energies &energies) const {
+void ChainBounds::restrictWithin(double distance, Energies &energies) const {
   std::vector<double> sum;
   for (uint32_t node = 0; node < share.size(); ++node) {
     sumAt(energies, node, sum);
@@ -230,6 +230,23 @@ void ChainBounds::restrictTo(double distance, Energies &energies) const {
     for (size_t option = 0; option < sum.size(); ++option) {
       if (sum[option] > most) {
         energies.nodes[node][option] = kInfinity;
+      }
+    }
+  }
+}
+
+void ChainBounds::restrictTo(size_t options, Energies &energies) const {
+  std::vector<double> sum, sorted;
+  for (uint32_t node = 0; node < share.size(); ++node) {
+    sumAt(energies, node, sum);
+    sorted = sum;
+    if (sum.size() > options) {
+      std::nth_element(sorted.begin(), sorted.begin() + std::ptrdiff_t(options) - 1, sorted.end());
+      for (size_t option = 0; option < sum.size(); ++option) {
+        // Of equal ones all stay.
+        if (sum[option] > sorted[options - 1]) {
+          energies.nodes[node][option] = kInfinity;
+        }
       }
     }
   }

@@ -17,7 +17,7 @@ namespace weft::planner {
 namespace {
 
 /// Share of the gap that a pass has to close to be followed by another.
-constexpr double kWorthOfPass = 1e-2;
+constexpr double kWorthOfPass = 5e-3;
 
 /// Share of the gap that a search has to close to be followed by more passes.
 constexpr double kWorthOfSearch = 0.1;
@@ -160,8 +160,14 @@ private:
         }
       }
     }
-    return takeBest(energies, limits.maxWork, take) ||
-           searchAround(energies, bound, energy, limits.maxWork, take);
+    if (takeBest(energies, limits.maxWork, take) ||
+        searchAround(energies, bound, energy, limits.maxWork, take)) {
+      return true;
+    }
+    if (energy - bound > limits.gap * std::abs(bound)) {
+      searchAmongBest(energies, take);
+    }
+    return false;
   }
 
   /// Takes the best choice of the options that are left, if that is no more than `work`.
@@ -183,12 +189,24 @@ private:
     double distance = std::min(gap, std::abs(bound));
     for (int tries = 0; tries < 10; ++tries, distance /= 4) {
       Energies near = energies;
-      chains.restrictTo(distance, near);
+      chains.restrictWithin(distance, near);
       if (takeBest(near, work, take)) {
         return distance >= gap;
       }
     }
     return false;
+  }
+
+  /// Takes the best choice of as many options of each node: those that are near its best one may go
+  /// with none that are near another's.
+  template <typename Take> void searchAmongBest(const Energies &energies, const Take &take) {
+    for (size_t options = 64; options > 1; options /= 2) {
+      Energies near = energies;
+      chains.restrictTo(options, near);
+      if (takeBest(near, limits.maxWork, take)) {
+        return;
+      }
+    }
   }
 
   Evaluation keep(const Choice &choice) {

@@ -63,7 +63,10 @@ public:
 
   /// Strikes out the options that are further than `distance` from the best one of their node, as
   /// far as messages tell. No choice that has such an option is within that distance of the bound.
-  void restrictTo(double distance, Energies &energies) const;
+  void restrictWithin(double distance, Energies &energies) const;
+
+  /// Strikes out all but the best `options` of each node, as far as messages tell.
+  void restrictTo(size_t options, Energies &energies) const;
 
 private:
   /// The rows or columns of a table that options of a node have: each once, ascending, and of each
