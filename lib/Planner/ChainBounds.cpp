@@ -222,6 +222,19 @@ double ChainBounds::pass(Energies &energies, double upper) {
   return bound = std::max(bound, sum);
 }
 
+void ChainBounds::restrictWithin(double distance, Energies &energies) const {
+  std::vector<double> sum;
+  for (uint32_t node = 0; node < share.size(); ++node) {
+    sumAt(energies, node, sum);
+    double most = *std::min_element(sum.begin(), sum.end()) + distance;
+    for (size_t option = 0; option < sum.size(); ++option) {
+      if (sum[option] > most) {
+        energies.nodes[node][option] = kInfinity;
+      }
+    }
+  }
+}
+
 void ChainBounds::restrictTo(size_t options, Energies &energies) const {
   std::vector<double> sum, sorted;
   for (uint32_t node = 0; node < share.size(); ++node) {

@@ -19,6 +19,12 @@ namespace {
 /// Share of the gap that a pass has to close to be followed by another.
 constexpr double kWorthOfPass = 5e-3;
 
+/// Share of the gap that a search has to close to be followed by more passes.
+constexpr double kWorthOfSearch = 0.1;
+
+/// Eliminations between passes take this part of what the last one may.
+constexpr size_t kShort = 16;
+
 /// Share of the limit of memory that outweighs all seconds where as little memory as possible is
 /// asked for.
 constexpr double kOutweighs = 1e-4;
@@ -102,9 +108,6 @@ private:
       take(*choice);
     }
     bool exact = approach(energies, point.bound, energy, take);
-    if (!exact) {
-      searchAround(energies, take);
-    }
     point.bound = exact ? energy : std::min(point.bound, energy);
     if (energy < kInfinity) {
       Evaluation cost = keep(point.choice);
@@ -122,19 +125,19 @@ private:
     return at(price, Energies(problem, price), {&low.choice, &high.choice});
   }
 
-  /// Passes messages until what is left can be eliminated, or nothing is gained any more. Returns
-  /// whether what was taken is the best.
+  /// Passes messages, with searches around them whose better choices strike out more, until what is
+  /// left can be eliminated or nothing is gained any more. Returns whether what was taken is the
+  /// best.
   template <typename Take>
   bool approach(Energies &energies, double &bound, const double &energy, const Take &take) {
+    const size_t shortWork = limits.maxWork / kShort;
     bound = -kInfinity;
     double gained = 0;
     size_t triedWith = SIZE_MAX;
     for (int pass = 0; pass < limits.maxPasses; ++pass) {
       if (size_t left = energies.optionsLeft(); double(left) < 0.95 * double(triedWith)) {
         triedWith = left;
-        if (auto best = eliminate(energies, limits.maxWork)) {
-          take(std::move(best->choice));
-          solution.width = std::max(solution.width, best->width);
+        if (takeBest(energies, shortWork, take)) {
           return true;
         }
       }
@@ -143,26 +146,64 @@ private:
       if (bound >= energy) {
         return true;
       }
-      if (pass < 4 || pass % 4 == 0) {
+      if (pass % 8 == 0) {
         take(chains.decode(energies));
       }
       gained = pass > 0 ? gained / 2 + (bound - before) / 2 : 0;
       double gap = energy - bound;
       if (gap < limits.gap * std::abs(bound) || (pass > 3 && gained < kWorthOfPass * gap)) {
-        break;
+        if (searchAround(energies, bound, energy, shortWork, take)) {
+          return true;
+        }
+        if (energy - bound > (1 - kWorthOfSearch) * gap) {
+          break;
+        }
+      }
+    }
+    if (takeBest(energies, limits.maxWork, take) ||
+        searchAround(energies, bound, energy, limits.maxWork, take)) {
+      return true;
+    }
+    if (energy - bound > limits.gap * std::abs(bound)) {
+      searchAmongBest(energies, take);
+    }
+    return false;
+  }
+
+  /// Takes the best choice of the options that are left, if that is no more than `work`.
+  template <typename Take> bool takeBest(const Energies &energies, size_t work, const Take &take) {
+    std::optional<Elimination> best = eliminate(energies, work);
+    if (best) {
+      take(std::move(best->choice));
+      solution.width = std::max(solution.width, best->width);
+    }
+    return best.has_value();
+  }
+
+  /// Takes the best choice of options that the messages like best, as many as `work` allows.
+  /// Returns whether no other choice is better.
+  template <typename Take>
+  bool searchAround(const Energies &energies, double bound, double energy, size_t work,
+                    const Take &take) {
+    const double gap = energy - bound;
+    double distance = std::min(gap, std::abs(bound));
+    for (int tries = 0; tries < 10; ++tries, distance /= 4) {
+      Energies near = energies;
+      chains.restrictWithin(distance, near);
+      if (takeBest(near, work, take)) {
+        return distance >= gap;
       }
     }
     return false;
   }
 
-  /// The best choice of options that the messages like best.
-  template <typename Take> void searchAround(const Energies &energies, const Take &take) {
+  /// Takes the best choice of as many options of each node: those that are near its best one may go
+  /// with none that are near another's.
+  template <typename Take> void searchAmongBest(const Energies &energies, const Take &take) {
     for (size_t options = 64; options > 1; options /= 2) {
       Energies near = energies;
       chains.restrictTo(options, near);
-      if (auto best = eliminate(near, limits.maxWork)) {
-        take(std::move(best->choice));
-        solution.width = std::max(solution.width, best->width);
+      if (takeBest(near, limits.maxWork, take)) {
         return;
       }
     }

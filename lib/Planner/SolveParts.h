@@ -61,6 +61,10 @@ public:
   /// A choice that agrees with the messages.
   Choice decode(const Energies &energies) const;
 
+  /// Strikes out the options that are further than `distance` from the best one of their node, as
+  /// far as messages tell. No choice that has such an option is within that distance of the bound.
+  void restrictWithin(double distance, Energies &energies) const;
+
   /// Strikes out all but the best `options` of each node, as far as messages tell.
   void restrictTo(size_t options, Energies &energies) const;
 

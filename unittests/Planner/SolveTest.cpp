@@ -11,6 +11,8 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+
 using namespace weft::planner;
 
 namespace {
@@ -141,6 +143,37 @@ TEST(Solve, MessagesAloneBound) {
   EXPECT_GT(all, 200);
   EXPECT_GT(equal, all * 9 / 10) << all;
   EXPECT_GT(tight, all / 2) << all;
+}
+
+/// Every two nodes pay for being alike, of which messages say little.
+Problem makeQuarrel(uint32_t seed, uint32_t nodes) {
+  std::mt19937 random(seed);
+  auto number = [&](double scale) { return double(random()) / 4294967296.0 * scale; };
+  Problem problem;
+  for (uint32_t node = 0; node < nodes; ++node) {
+    problem.nodes.push_back({"n", {{"a", number(1), 0}, {"b", number(1), 0}, {"c", number(1), 0}}});
+    for (uint32_t other = 0; other < node; ++other) {
+      double alike = number(5);
+      problem.edges.push_back(
+          {other, node, uint32_t(problem.tables.size()), {0, 1, 2}, {0, 1, 2}, 1});
+      problem.tables.push_back({"t", 3, 3, {alike, 0, 0, 0, alike, 0, 0, 0, alike}});
+    }
+  }
+  return problem;
+}
+
+TEST(Solve, SearchesAroundMessages) {
+  int equal = 0;
+  for (uint32_t seed = 0; seed < 100; ++seed) {
+    Problem problem = makeQuarrel(seed, 7);
+    // Not enough for an elimination of all options.
+    Solution best = solveByTrying(problem), found = solve(problem, {.maxWork = 1024});
+    expectConsistent(problem, found);
+    ASSERT_GE(found.seconds, best.seconds * (1 - 1e-9)) << "seed " << seed;
+    ASSERT_LE(found.lowerBound, best.seconds * (1 + 1e-9)) << "seed " << seed;
+    equal += found.seconds <= best.seconds * (1 + 1e-9);
+  }
+  EXPECT_GE(equal, 70);
 }
 
 /// A chain of nodes; neighbours that differ pay.

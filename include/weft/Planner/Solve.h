@@ -15,8 +15,9 @@
 //      a node becomes one table of its neighbours, with the best option for each of their
 //      choices (R. Dechter, Bucket elimination, 1999), in the order of the least table. That is
 //      exact. A layer of a transformer is narrow, so it mostly comes to that.
-//   3. Where it does not, the options that messages like best are searched in that way, and the
-//      best choice is improved node by node; it stands with the bound of step 1.
+//   3. Where it does not, the options that messages like best are searched in that way, as many as
+//      a short elimination takes, and the best choice is improved node by node. A choice that is
+//      better by much strikes out more, and step 1 goes on. In the end it stands with that bound.
 //   4. Memory enters as a price: seconds + price * bytes is solved for the price whose bound is
 //      greatest (Lagrange), so that the problem stays as narrow as it was. The best choice that
 //      fits takes over parts of a faster one that does not, as long as there is memory, and is
@@ -59,8 +60,8 @@ struct Solution {
   /// Options that were never struck out, of all nodes together.
   size_t optionsLeft = 0;
 
-  /// The choice of least memory that was looked at, for a message or where memory is known no better
-  /// than roughly; empty if no choice is allowed at all.
+  /// The choice of least memory that was looked at, for a message or where memory is known no
+  /// better than roughly; empty if no choice is allowed at all.
   Choice smallest;
   double smallestBytes = kInfinity;
 

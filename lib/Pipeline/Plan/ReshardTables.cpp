@@ -34,9 +34,10 @@ planner::Table ReshardTables::make(RankedTensorType type, ReductionKind reductio
   problem.scatters = reduction != ReductionKind::LogSumExp;
   std::string name;
   llvm::raw_string_ostream(name) << type;
+  // A way becomes pending only last, so that one by a pending layout is another, and maybe shorter.
+  bool isShortest = reduction == ReductionKind::Sum && !canPend(type);
   planner::Table table{std::move(name), count, count,
-                       space.costs(problem, canPend(type), all, all, std::ref(prices)),
-                       /*isShortest=*/reduction == ReductionKind::Sum};
+                       space.costs(problem, canPend(type), all, all, std::ref(prices)), isShortest};
   for (uint32_t row = 0; row < count && reduction != ReductionKind::Sum; ++row) {
     for (uint32_t column = 0; column < count; ++column) {
       // Whoever uses a value takes it pending only as a sum.
