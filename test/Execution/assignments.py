@@ -46,8 +46,9 @@ DIMENSIONS = ("batch", "sequence", "kv_heads", "group", "head", "ffn", "vocab", 
 SAMPLE = 24
 
 # Relative to the greatest element of a result, or to 1. What ranks add up they add in another
-# order; what is narrower is rounded to its own precision.
-TOLERANCE = 1e-12
+# order, and where operands are pending, products of terms that are larger than they: of 5,184 that
+# come to 1.4, the sum is 1.6e-12 off. What is narrower is rounded to its own precision.
+TOLERANCE = 1e-11
 NARROW = {"bf16": 1e-2}
 
 TIME_LIMIT = 300
