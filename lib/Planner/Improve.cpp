@@ -44,7 +44,7 @@ private:
   }
 
   /// Not for a gain that may be rounding, or there would be no end.
-  static bool isLess(double a, double b) { return a < b - 1e-12 * b; }
+  static bool isLess(double a, double b) { return a < b * (1 - 1e-12); }
 
   bool moveNode(uint32_t node) {
     std::vector<double> sums = energies.around(node, choice);

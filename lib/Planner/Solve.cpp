@@ -40,9 +40,11 @@ public:
       solution.lowerBound = kInfinity;
       Energies smallest(problem, 0);
       strikeLarger(smallest);
-      if (at(0, std::move(smallest), {}).seconds < kInfinity) {
+      Point least = at(0, std::move(smallest), {});
+      if (least.seconds < kInfinity) {
         return std::move(solution);
       }
+      chains.restart(least.messages, least.messages, 0); // Its bound is of fewer options.
     }
     Point fast = at(0, Energies(problem, 0), {});
     solution.lowerBound = std::max(solution.lowerBound, fast.bound);
@@ -132,7 +134,7 @@ private:
   bool approach(Energies &energies, double &bound, const double &energy, const Take &take) {
     const size_t shortWork = limits.maxWork / kShort;
     bound = -kInfinity;
-    double gained = 0;
+    double before = bound, gained = 0;
     size_t triedWith = SIZE_MAX;
     for (int pass = 0; pass < limits.maxPasses; ++pass) {
       if (size_t left = energies.optionsLeft(); double(left) < 0.95 * double(triedWith)) {
@@ -141,7 +143,7 @@ private:
           return true;
         }
       }
-      double before = bound;
+      before = bound;
       bound = chains.pass(energies, energy);
       if (bound >= energy) {
         return true;
@@ -151,17 +153,18 @@ private:
       }
       gained = pass > 0 ? gained / 2 + (bound - before) / 2 : 0;
       double gap = energy - bound;
-      if (gap < limits.gap * std::abs(bound) || (pass > 3 && gained < kWorthOfPass * gap)) {
-        if (searchAround(energies, bound, energy, shortWork, take)) {
+      bool isNear = pass > 0 && gap < limits.gap * std::abs(bound);
+      if (isNear || (pass > 3 && gained < kWorthOfPass * gap)) {
+        if (searchAround(energies, before, energy, shortWork, take)) {
           return true;
         }
-        if (energy - bound > (1 - kWorthOfSearch) * gap) {
+        if (energy == kInfinity || energy - bound > (1 - kWorthOfSearch) * gap) {
           break;
         }
       }
     }
     if (takeBest(energies, limits.maxWork, take) ||
-        searchAround(energies, bound, energy, limits.maxWork, take)) {
+        searchAround(energies, before, energy, limits.maxWork, take)) {
       return true;
     }
     if (energy - bound > limits.gap * std::abs(bound)) {
@@ -181,7 +184,7 @@ private:
   }
 
   /// Takes the best choice of options that the messages like best, as many as `work` allows.
-  /// Returns whether no other choice is better.
+  /// `bound` is that before the last pass. Returns whether no other choice is better.
   template <typename Take>
   bool searchAround(const Energies &energies, double bound, double energy, size_t work,
                     const Take &take) {
@@ -250,6 +253,7 @@ private:
     // At such a price little memory weighs more than all seconds, which still tell choices of equal
     // bytes apart.
     double most = allSeconds(), highest = most / (kOutweighs * std::max(problem.bytesLimit, 1.0));
+    chains.restart(large.messages, large.messages, 0);
     Point small = at(highest, Energies(problem, highest), {});
     if ((small.bound - most) / highest > problem.bytesLimit) {
       solution.lowerBound = kInfinity;
@@ -285,7 +289,9 @@ private:
       if (improvesFirst) {
         improve(seconds, problem.bytesLimit, choice);
       }
-      combine(problem, large, choice);
+      if (!large.empty()) {
+        combine(problem, large, choice);
+      }
       improve(seconds, problem.bytesLimit, choice);
       keep(choice);
     }

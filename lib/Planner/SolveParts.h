@@ -62,7 +62,8 @@ public:
   Choice decode(const Energies &energies) const;
 
   /// Strikes out the options that are further than `distance` from the best one of their node, as
-  /// far as messages tell. No choice that has such an option is within that distance of the bound.
+  /// far as messages tell. No choice that has such an option is within that distance of the bound
+  /// that there was before the last pass.
   void restrictWithin(double distance, Energies &energies) const;
 
   /// Strikes out all but the best `options` of each node, as far as messages tell.

@@ -97,20 +97,37 @@ llvm::Error checkValue(const CommandLine &line, const CompileOptions &options) {
   return checkPlanningOptions(options);
 }
 
-/// Answers `question` of the plan that `weft compile` ends with.
-llvm::Error ask(ValueQuestion &question, const CompileOptions &options,
-                const Descriptions &descriptions) {
-  llvm::FailureOr<int64_t> reserve = findReserve(options, descriptions);
-  if (failed(reserve)) {
-    return makeSilentError();
-  }
+/// The answer to `question` where the search leaves `reserve` bytes of a device's memory.
+llvm::Expected<ValueQuestion> answer(ValueQuestion question, const CompileOptions &options,
+                                     const Descriptions &descriptions, int64_t reserve) {
   Compilation compilation(options, descriptions);
-  compilation.leave(*reserve);
+  compilation.leave(reserve);
   compilation.ask(question);
   if (failed(compilation.begin()) || failed(compilation.runPhases())) {
     return question.names.empty() ? makeSilentError() : refuseName(question);
   }
-  printValueReport(llvm::outs(), question, descriptions.machine, *reserve);
+  return question;
+}
+
+/// Answers `question` of the plan that `weft compile` ends with.
+llvm::Error ask(const ValueQuestion &question, const CompileOptions &options,
+                const Descriptions &descriptions) {
+  // Mostly that plan is the one that is found first, and a wrong name is told of at once.
+  auto answered = answer(question, options, descriptions, /*reserve=*/0);
+  if (!answered) {
+    return answered.takeError();
+  }
+  llvm::FailureOr<int64_t> reserve = findReserve(options, descriptions);
+  if (failed(reserve)) {
+    return makeSilentError();
+  }
+  if (*reserve > 0) {
+    answered = answer(question, options, descriptions, *reserve);
+    if (!answered) {
+      return answered.takeError();
+    }
+  }
+  printValueReport(llvm::outs(), *answered, descriptions.machine, *reserve);
   return llvm::Error::success();
 }
 

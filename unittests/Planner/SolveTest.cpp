@@ -207,6 +207,38 @@ TEST(Solve, ALongChainIsNarrow) {
   EXPECT_NEAR(solve(problem, {.maxWork = 8}).lowerBound, solution.seconds, 1e-6);
 }
 
+TEST(Solve, TheLeastOfEachNodeNeedNotGoTogether) {
+  Problem problem;
+  problem.nodes = {{"x", {{"small", 1, 1}, {"large", 1, 3}}},
+                   {"y", {{"small", 1, 1}, {"large", 1, 3}}}};
+  problem.tables = {{"t", 2, 2, {kInfinity, 0, 0, 0}}};
+  problem.edges = {{0, 1, 0, {0, 1}, {0, 1}, 1}};
+  problem.bytesLimit = 1.5;
+  for (size_t work : {size_t(1), SolveLimits().maxWork}) {
+    Solution solution = solve(problem, {.maxWork = work});
+    EXPECT_FALSE(solution.found());
+    ASSERT_EQ(solution.smallest.size(), 2u) << work;
+    EXPECT_EQ(solution.smallestBytes, 4);
+  }
+}
+
+TEST(Solve, MovesOnFromPairsThatAreForbidden) {
+  int found = 0, possible = 0;
+  for (uint32_t seed = 0; seed < 300; ++seed) {
+    Problem problem = makeProblem(seed, 16, 6, 0.1, false);
+    problem.bytesLimit = seed % 2 ? 60 : kInfinity;
+    Solution best = solve(problem);
+    // Hardly a message, and no elimination.
+    Solution solution = solve(problem, {.maxWork = 1, .maxPasses = 1});
+    expectConsistent(problem, solution);
+    possible += best.found();
+    found += solution.found();
+    EXPECT_LE(solution.lowerBound, best.seconds * (1 + 1e-9)) << "seed " << seed;
+  }
+  EXPECT_GT(possible, 100);
+  EXPECT_GE(found, possible - 2); // Without such moves five are missed.
+}
+
 TEST(Solve, TheSameProblemHasTheSameAnswer) {
   Problem problem = makeProblem(3, 12, 5, 0.25, true);
   Choice first = solve(problem).choice;

@@ -62,7 +62,6 @@ static planner::Solution solveOpen(const planner::Problem &problem) {
       open.bytesLimit -= node.options[0].bytes;
     }
   }
-  open.bytesLimit = std::max(open.bytesLimit, 0.0);
   for (const planner::Edge &edge : problem.edges) {
     std::optional<uint32_t> a = numbers[edge.a], b = numbers[edge.b];
     if (a && b) {
@@ -80,21 +79,23 @@ static planner::Solution solveOpen(const planner::Problem &problem) {
     seconds += a || b ? 0 : problem.seconds(edge, 0, 0);
   }
   planner::Solution solution;
-  if (!open.nodes.empty()) {
+  bool isOpen = !open.nodes.empty();
+  if (isOpen) {
     solution = planner::solve(open);
   }
   auto expand = [&](planner::Choice &choice) {
-    if (choice.empty() && !open.nodes.empty()) {
-      return;
-    }
     planner::Choice whole;
     for (std::optional<uint32_t> number : numbers) {
       whole.push_back(number ? choice[*number] : 0);
     }
     choice = std::move(whole);
   };
-  expand(solution.choice);
-  expand(solution.smallest);
+  if (isOpen ? solution.found() : open.bytesLimit >= 0) {
+    expand(solution.choice);
+  }
+  if (!isOpen || !solution.smallest.empty()) {
+    expand(solution.smallest);
+  }
   solution.lowerBound += seconds;
   return solution;
 }
