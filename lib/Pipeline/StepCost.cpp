@@ -7,10 +7,9 @@
 
 #include "weft/Pipeline/StepCost.h"
 
-#include "Plan/SubstituteBatch.h"
-
 #include "weft/Dialect/Weft/IR/AttributeNames.h"
 #include "weft/Dialect/Weft/IR/Weft.h"
+#include "weft/Pipeline/BatchSize.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseMap.h"

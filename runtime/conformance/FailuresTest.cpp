@@ -168,6 +168,18 @@ TEST(Failing, ANewRunBeginsAfresh) {
     EXPECT_EQ(result[3], 8);
   });
   EXPECT_FALSE(run.failure);
+  EXPECT_FALSE(backend->run([](Communicator &) {}).failure);
+  // Nobody says of this run what was in the one before.
+  run = backend->run([&](Communicator &communicator) {
+    if (communicator.rank() == 0) {
+      auto handle = communicator.prepare(kSum, {"step", 0, "x"});
+      float operand[4] = {}, result[4];
+      EXPECT_FALSE(communicator.run(handle, operand, result));
+    }
+  });
+  ASSERT_TRUE(run.failure);
+  EXPECT_THAT(run.failure->message,
+              HasSubstr("rank 1 is missing: it has left the run after no collective at all"));
 }
 
 } // namespace

@@ -10,9 +10,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <arpa/inet.h>
 #include <memory>
+#include <sys/socket.h>
 #include <thread>
 #include <tuple>
+#include <unistd.h>
 #include <vector>
 
 using namespace weft::rt::mpi;
@@ -116,6 +119,32 @@ TEST(LifelineTest, WhoDoesNotKnowTheSecretIsSentAway) {
   first.wait(kPatience, {});
   first.read([&](int64_t, uint8_t, const std::string &text) { heard.push_back(text); });
   EXPECT_THAT(heard, ElementsAre("me"));
+}
+
+/// A socket to who listens at `address`, that has said a part of a greeting.
+int beginToGreet(const std::string &address) {
+  sockaddr_in target = {};
+  target.sin_family = AF_INET;
+  target.sin_port = htons(uint16_t(std::stoi(address)));
+  target.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  int descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  EXPECT_EQ(connect(descriptor, reinterpret_cast<sockaddr *>(&target), sizeof target), 0);
+  EXPECT_EQ(send(descriptor, &kSecret, 4, 0), 4);
+  return descriptor;
+}
+
+TEST(LifelineTest, WhoDoesNotSayAllIsSentAway) {
+  Lifeline first, second;
+  std::string address, error;
+  ASSERT_TRUE(first.listen(address, error)) << error;
+  int strangers[2] = {beginToGreet(address), beginToGreet(address)};
+  EXPECT_FALSE(first.accept(2, kSecret, std::chrono::milliseconds(1), error));
+  EXPECT_THAT(error, HasSubstr("1 ranks have not connected"));
+  EXPECT_TRUE(second.connect(address, 1, kSecret, error)) << error;
+  EXPECT_TRUE(first.accept(2, kSecret, kPatience, error)) << error; // After the other stranger.
+  for (int stranger : strangers) {
+    close(stranger);
+  }
 }
 
 TEST(LifelineTest, SaysHowManyHaveNotCome) {

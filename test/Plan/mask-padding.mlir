@@ -1,4 +1,4 @@
-// RUN: weft-opt %s -split-input-file -mask-padding | FileCheck %s --enable-var-scope
+// RUN: weft-opt %s -split-input-file -mask-padding -verify-diagnostics | FileCheck %s --enable-var-scope
 
 // The example of the pass's description: losses of tokens that are not there do not count.
 weft.variable input @tokens ["batch", "sequence"] unpadded [3, 8] : tensor<4x8xi32>
@@ -168,4 +168,16 @@ func.func @tokens(%w: tensor<3x4xf64>) -> tensor<3x2x5x4xf64> {
   %1 = weft.top_k 2 of %0 : tensor<2x6x3xf64> -> tensor<2x6x3xf64>
   %2 = weft.dispatch %y by %1 at %1 : tensor<2x6x4xf64>, tensor<2x6x3xf64>, tensor<2x6x3xf64> -> tensor<3x2x5x4xf64>
   return %2 : tensor<3x2x5x4xf64>
+}
+
+// -----
+
+// Whole numbers say which of something else is meant: zero is no better than others, so none is
+// masked.
+weft.variable statistic @places ["experts"] unpadded [7] : tensor<8xi32>
+func.func @whole_numbers() {
+  %0 = weft.iota : tensor<8xi32>
+  // expected-error @+1 {{mask-padding: weft.assign takes in what lies beyond the 7 elements of a dimension that was padded}}
+  weft.assign @places, %0 : tensor<8xi32>
+  return
 }

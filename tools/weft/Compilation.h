@@ -29,7 +29,7 @@ namespace weft {
 struct PlanFacts {
   desc::PlanSpec plan;
   SearchReport search;
-  /// Only for `weft plan`.
+  /// These two only where the options say `isPlanning`.
   PlanPrice price;
   std::vector<desc::VariableShape> variables;
 };

@@ -5,13 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ChildProcess.h"
 #include "CommandLine.h"
 #include "Commands.h"
-
+#include "ProfiledRun.h"
 #include "ProgramFile.h"
 
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/FileUtilities.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Program.h"
 
@@ -20,6 +20,9 @@
 #include <unistd.h>
 
 using namespace weft;
+
+/// How long mpirun may take to say whose it is.
+static constexpr unsigned kSecondsForVersion = 30;
 
 namespace {
 
@@ -94,15 +97,14 @@ llvm::Expected<std::string> findMpirun() {
     return makeError("--backend mpi needs Open MPI's mpirun, which is not in the search path (of "
                      "Debian: openmpi-bin)");
   }
-  llvm::SmallString<128> output;
-  if (std::error_code code = llvm::sys::fs::createTemporaryFile("weft-run", "text", output)) {
-    return makeError("cannot write a temporary file: " + code.message());
+  TemporaryFile output;
+  if (llvm::Error error = output.create("text")) {
+    return error;
   }
-  llvm::FileRemover remover(output);
-  llvm::sys::ExecuteAndWait(*path, {*path, "--version"}, std::nullopt,
-                            {llvm::StringRef(), llvm::StringRef(output), llvm::StringRef()},
-                            /*SecondsToWait=*/30);
-  auto text = llvm::MemoryBuffer::getFile(output);
+  // What it says counts, whatever its exit status.
+  std::string said = output.getPath().str();
+  runChild({{*path, "--version"}, said, "/dev/null", kSecondsForVersion});
+  auto text = llvm::MemoryBuffer::getFile(said);
   if (!text || !(*text)->getBuffer().contains("Open MPI")) {
     return makeError("--backend mpi needs Open MPI's mpirun, '" + *path + "' is another's");
   }

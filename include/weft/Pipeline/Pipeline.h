@@ -43,7 +43,7 @@ struct PipelineOptions {
   SearchReport *search = nullptr;
   /// The same plan as `plan`, that knows where entries were written; null where nothing does.
   const desc::PlanSpec *writtenPlan = nullptr;
-  /// Is answered by the search, where it is not null; see Plan/ExplainValue.h.
+  /// Is answered by the search, where it is not null; see Plan/ValueQuestion.h.
   ValueQuestion *question = nullptr;
   /// A mistake to plant after Partition, to see whether a test can tell.
   std::optional<MutateCollectivePassOptions> mutation;

@@ -15,7 +15,8 @@ using namespace mlir;
 
 namespace weft {
 
-/// What the op computes in: that of its shortest floating-point operand.
+/// What the op computes in: that of its shortest floating-point operand or result; scalars do not
+/// count.
 static desc::Precision precisionOf(Operation *op) {
   unsigned bits = 64;
   for (Type type : llvm::concat<const Type>(llvm::to_vector<4>(op->getOperandTypes()),

@@ -5,28 +5,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "SubstituteBatch.h"
-
+#include "weft/Pipeline/BatchSize.h"
 #include "weft/Pipeline/Plan/Passes.h"
-
-#include "mlir/IR/AttrTypeSubElements.h"
 
 using namespace mlir;
 
 namespace weft {
 #define GEN_PASS_DEF_SUBSTITUTEBATCHPASS
 #include "weft/Pipeline/Plan/Passes.h.inc"
-
-void substituteBatch(ModuleOp module, int64_t batch) {
-  AttrTypeReplacer replacer;
-  replacer.addReplacement([&](RankedTensorType type) -> std::optional<Type> {
-    SmallVector<int64_t> shape(type.getShape());
-    llvm::replace(shape, ShapedType::kDynamic, batch);
-    return RankedTensorType::get(shape, type.getElementType(), type.getEncoding());
-  });
-  replacer.recursivelyReplaceElementsIn(module, /*replaceAttrs=*/true, /*replaceLocs=*/false,
-                                        /*replaceTypes=*/true);
-}
 
 namespace {
 

@@ -20,6 +20,7 @@
 #include <poll.h>
 #include <sstream>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 using namespace weft::rt;
@@ -27,6 +28,8 @@ using namespace weft::rt::mpi;
 
 /// How long the end of a process waits for the others to close their sides.
 static constexpr std::chrono::seconds kLastWords(1);
+/// How long who has connected may take to say who it is, while the others wait.
+static constexpr int kGreetingSeconds = 2;
 
 namespace {
 
@@ -146,8 +149,9 @@ bool Lifeline::listen(std::string &address, std::string &error) {
 
 bool Lifeline::letIn(int descriptor, int64_t ranks, uint64_t secret) {
   Greeting greeting;
-  bool ok = waitFor(descriptor, POLLIN, 2000) &&
-            recv(descriptor, &greeting, sizeof greeting, MSG_WAITALL) == sizeof greeting &&
+  timeval limit = {kGreetingSeconds, 0}; // For all of it: a part does not begin the time anew.
+  setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+  bool ok = recv(descriptor, &greeting, sizeof greeting, MSG_WAITALL) == sizeof greeting &&
             greeting.secret == secret && greeting.rank > 0 && greeting.rank < ranks;
   if (!ok) {
     close(descriptor);
@@ -165,9 +169,8 @@ bool Lifeline::accept(int64_t ranks, uint64_t secret, std::chrono::nanoseconds p
   while (int64_t(peers.size()) + 1 < ranks) {
     int descriptor =
         waitFor(listener, POLLIN, 100) ? accept4(listener, nullptr, nullptr, SOCK_CLOEXEC) : -1;
-    if (descriptor >= 0) {
-      letIn(descriptor, ranks, secret);
-    } else if (std::chrono::steady_clock::now() > deadline) {
+    bool isNew = descriptor >= 0 && letIn(descriptor, ranks, secret);
+    if (!isNew && std::chrono::steady_clock::now() > deadline) {
       return fail(error, ranks - 1 - int64_t(peers.size()),
                   " ranks have not connected to rank 0; do their machines let TCP through?");
     }

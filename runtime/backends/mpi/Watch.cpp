@@ -298,6 +298,9 @@ RunResult Watch::serve(const std::function<bool()> &isDone, const std::function<
     std::lock_guard lock(mutex);
     if (isOver(done, Clock::now())) {
       hasLeft = isAllOver = false; // There may be another run.
+      if (done) {
+        last.store(nullptr); // The text ends with the run.
+      }
       return {failure, !done};
     }
   }

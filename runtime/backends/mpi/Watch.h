@@ -9,8 +9,8 @@
 // answers for its rank, and ends in good order. It uses the Lifeline alone, so it works
 // while MPI does not.
 //
-// The rank's thread may call `stopped`, `fail`, `waits` and `enter`; all else belongs to the
-// thread that made the Watch, which is in `agree` or `serve`, or prepares the run.
+// The rank's thread may call `stopped`, `fail`, `waits`, `enter`, `leave` and `wake`; all else
+// belongs to the thread that made the Watch, which is in `agree` or `serve`, or prepares the run.
 //
 //===----------------------------------------------------------------------===//
 
@@ -42,7 +42,8 @@ public:
   bool fail(const std::string &message);
   /// The rank has begun to wait for others that it misses, or will not wait longer.
   void waits(const Waiting &waiting);
-  /// What to say of the rank from now on: `text` must live on.
+  /// What to say of the rank from now on, until `serve` has returned: `text` must live as long,
+  /// and on if the run was abandoned.
   void enter(const std::string *text) {
     inside.store(true, std::memory_order_relaxed);
     last.store(text, std::memory_order_release);

@@ -47,7 +47,7 @@ std::unique_ptr<mlir::Pass> createApplyPlanPass(const ApplyPlanPassOptions &opti
                                                 const desc::PlanSpec *plan);
 
 /// As createSearchShardingsPass; says in `report`, which may be null, what it has come to, and
-/// answers `question`, which may be null: see ExplainValue.h.
+/// answers `question`, which may be null: see ValueQuestion.h.
 std::unique_ptr<mlir::Pass> createSearchShardingsPass(const SearchShardingsPassOptions &options,
                                                       SearchReport *report,
                                                       ValueQuestion *question = nullptr);

@@ -1,12 +1,12 @@
-//===- SubstituteBatch.h - the batch as a number --------------------------===//
+//===- BatchSize.h - the batch as a number --------------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef WEFT_LIB_PIPELINE_PLAN_SUBSTITUTEBATCH_H
-#define WEFT_LIB_PIPELINE_PLAN_SUBSTITUTEBATCH_H
+#ifndef WEFT_PIPELINE_BATCHSIZE_H
+#define WEFT_PIPELINE_BATCHSIZE_H
 
 #include "mlir/IR/BuiltinOps.h"
 
@@ -17,4 +17,4 @@ void substituteBatch(mlir::ModuleOp module, int64_t batch);
 
 } // namespace weft
 
-#endif // WEFT_LIB_PIPELINE_PLAN_SUBSTITUTEBATCH_H
+#endif // WEFT_PIPELINE_BATCHSIZE_H
