@@ -132,8 +132,9 @@ void applySequenceParallel(PlanSpec &plan, const Value &value, const Values &all
 void applyZero(PlanSpec &plan, const Value &value, const Values &all) {
   int64_t stage = value.number;
   for (std::string_view dimension : dimensionNames()) {
-    // A parameter that products cut lies cut, and inputs are no matter of this.
-    bool isCut = axesFor(plan.shardings, "", dimension).has_value();
+    // A parameter that products cut lies cut, those of experts too, and inputs are no matter of
+    // this.
+    bool isCut = axesFor(plan.shardings, "experts.", dimension).has_value();
     bool isOfParameters = dimension != "batch" && dimension != "sequence" && dimension != "keys";
     if (!isCut && isOfParameters && !(stage == 3 && dimension == "hidden")) {
       plan.homes.push_back({"*", std::string(dimension), {}, pinned});
