@@ -139,14 +139,18 @@ private:
     FactorRule rule = op.getFactorRule();
     std::string part = names.partOf(op).str(), full = names.nameOf(op).str();
     std::string kind = full.substr(0, full.rfind('/') + 1) + "*";
-    // In all layers, before all else in one layer.
-    Fact fact{{full}, {"*", withoutNumbers(full), kind, full}, "", {}, std::nullopt};
+    Fact fact{{full}, {"*"}, "", {}, std::nullopt};
     if (!part.empty()) {
       std::vector<std::string> patterns = patternsOf(part);
       fact.names.push_back(part);
-      fact.patterns.insert(fact.patterns.begin() + 2, part);
-      fact.patterns.insert(fact.patterns.begin() + 1, patterns.begin() + 1, patterns.end() - 1);
+      fact.patterns.insert(fact.patterns.end(), patterns.begin() + 1, patterns.end() - 1);
     }
+    // What is of all layers comes before what is of one.
+    fact.patterns.push_back(withoutNumbers(full));
+    if (!part.empty()) {
+      fact.patterns.push_back(part);
+    }
+    fact.patterns.insert(fact.patterns.end(), {kind, full});
     std::set<std::string> taken;
     for (auto [number, factor] : llvm::enumerate(rule.factors)) {
       if (factor.kind == FactorKind::MustReplicate) {
