@@ -24,34 +24,25 @@ struct JointTable {
 /// Of each node the options that are left, ascending.
 using Left = std::vector<std::vector<uint32_t>>;
 
-class BucketElimination {
+std::vector<uint32_t> join(const std::vector<uint32_t> &a, const std::vector<uint32_t> &b) {
+  std::vector<uint32_t> joined;
+  joined.reserve(a.size() + b.size());
+  std::set_union(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(joined));
+  return joined;
+}
+
+/// The order in which nodes go: that of the least table, of equal ones the first.
+class EliminationOrder {
 public:
-  explicit BucketElimination(const Energies &energies)
-      : problem(energies.problem), graph(energies.nodes.size()), turns(energies.nodes.size()),
-        buckets(energies.nodes.size()) {
+  explicit EliminationOrder(const Energies &energies) : graph(energies.graph.neighborsOf) {
     for (const std::vector<double> &numbers : energies.nodes) {
-      std::vector<uint32_t> &options = left.emplace_back();
-      JointTable &table = own.emplace_back(JointTable{{uint32_t(left.size() - 1)}, {}});
-      for (uint32_t option = 0; option < numbers.size(); ++option) {
-        if (numbers[option] < kInfinity) {
-          options.push_back(option);
-          table.values.push_back(numbers[option]);
-        }
-      }
-    }
-    for (uint32_t node = 0; node < left.size(); ++node) {
-      std::vector<uint32_t> &around = graph[node];
-      for (uint32_t edge : energies.edgesOf[node]) {
-        around.push_back(problem.edges[edge].a + problem.edges[edge].b - node);
-      }
-      std::sort(around.begin(), around.end());
-      around.erase(std::unique(around.begin(), around.end()), around.end());
+      options.push_back(double(std::count_if(numbers.begin(), numbers.end(),
+                                             [](double energy) { return energy < kInfinity; })));
     }
   }
 
-  /// Nodes in the order of the least table, of equal ones the first, if all tables together take no
-  /// more than `maxWork`.
-  bool findOrder(size_t maxWork) {
+  /// Whether all tables together take no more than `maxWork`.
+  bool find(size_t maxWork) {
     using Turn = std::pair<double, uint32_t>;
     std::priority_queue<Turn, std::vector<Turn>, std::greater<>> queue;
     std::vector<double> sizes(graph.size());
@@ -67,11 +58,11 @@ public:
         continue; // It has another place by now, or had its turn.
       }
       sizes[node] = kInfinity;
-      work += size * double(left[node].size());
-      if (work > double(maxWork) || left[node].empty()) {
+      work += size * options[node];
+      if (work > double(maxWork) || options[node] == 0) {
         return false;
       }
-      result.width = std::max(result.width, graph[node].size());
+      width = std::max(width, graph[node].size());
       for (uint32_t other : graph[node]) {
         bypass(other, node);
         sizes[other] = sizeOf(graph[other]);
@@ -82,7 +73,50 @@ public:
     return true;
   }
 
-  Elimination run() {
+  std::vector<uint32_t> order;
+  /// Nodes in the largest table.
+  size_t width = 0;
+
+private:
+  double sizeOf(const std::vector<uint32_t> &scope) const {
+    double size = 1;
+    for (uint32_t node : scope) {
+      size *= options[node];
+    }
+    return size;
+  }
+
+  /// The neighbors of `node`, which goes, become those of `other`.
+  void bypass(uint32_t other, uint32_t node) {
+    std::vector<uint32_t> around = join(graph[other], graph[node]);
+    std::erase_if(around, [&](uint32_t member) { return member == other || member == node; });
+    graph[other] = std::move(around);
+  }
+
+  /// The neighbors of each node, ascending, also by way of those that had their turn.
+  std::vector<std::vector<uint32_t>> graph;
+  /// How many are left of each node.
+  std::vector<double> options;
+};
+
+class BucketElimination {
+public:
+  BucketElimination(const Energies &energies, std::vector<uint32_t> nodesInOrder)
+      : problem(energies.problem), order(std::move(nodesInOrder)), turns(order.size()),
+        buckets(order.size()) {
+    for (const std::vector<double> &numbers : energies.nodes) {
+      std::vector<uint32_t> &options = left.emplace_back();
+      JointTable &table = own.emplace_back(JointTable{{uint32_t(left.size() - 1)}, {}});
+      for (uint32_t option = 0; option < numbers.size(); ++option) {
+        if (numbers[option] < kInfinity) {
+          options.push_back(option);
+          table.values.push_back(numbers[option]);
+        }
+      }
+    }
+  }
+
+  Choice run() {
     for (uint32_t at = 0; at < order.size(); ++at) {
       turns[order[at]] = at;
     }
@@ -99,10 +133,11 @@ public:
     for (size_t at = order.size(); at-- > 0;) {
       places[order[at]] = bestPlace(order[at], buckets[at], places);
     }
+    Choice choice;
     for (uint32_t node = 0; node < places.size(); ++node) {
-      result.choice.push_back(left[node][places[node]]);
+      choice.push_back(left[node][places[node]]);
     }
-    return std::move(result);
+    return choice;
   }
 
 private:
@@ -117,13 +152,6 @@ private:
       }
     }
     return table;
-  }
-
-  /// The neighbors of `node`, which goes, become those of `other`.
-  void bypass(uint32_t other, uint32_t node) {
-    std::vector<uint32_t> around = join(graph[other], graph[node]);
-    std::erase_if(around, [&](uint32_t member) { return member == other || member == node; });
-    graph[other] = std::move(around);
   }
 
   /// A table waits for the turn of the first of its nodes.
@@ -145,14 +173,6 @@ private:
       size *= double(options(node));
     }
     return size;
-  }
-
-  static std::vector<uint32_t> join(const std::vector<uint32_t> &a,
-                                    const std::vector<uint32_t> &b) {
-    std::vector<uint32_t> joined;
-    joined.reserve(a.size() + b.size());
-    std::set_union(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(joined));
-    return joined;
   }
 
   /// A place in one table, as another scope is walked through.
@@ -296,8 +316,6 @@ private:
 
   const Problem &problem;
   Left left;
-  /// The neighbors of each node, ascending, also by way of those that had their turn.
-  std::vector<std::vector<uint32_t>> graph;
   /// What each node takes by itself.
   std::vector<JointTable> own;
   std::vector<uint32_t> order;
@@ -305,17 +323,16 @@ private:
   std::vector<uint32_t> turns;
   /// What mentions each node of `order` when its turn comes.
   std::vector<std::vector<JointTable>> buckets;
-  Elimination result;
 };
 
 } // namespace
 
 std::optional<Elimination> eliminate(const Energies &energies, size_t maxWork) {
-  BucketElimination elimination(energies);
-  if (!elimination.findOrder(maxWork)) {
+  EliminationOrder order(energies);
+  if (!order.find(maxWork)) {
     return std::nullopt;
   }
-  return elimination.run();
+  return Elimination{BucketElimination(energies, std::move(order.order)).run(), order.width};
 }
 
 } // namespace weft::planner

@@ -11,8 +11,23 @@
 
 namespace weft::planner {
 
-Energies::Energies(const Problem &problem, double price)
-    : problem(problem), edgesOf(problem.nodes.size()) {
+Graph::Graph(const Problem &problem)
+    : edgesOf(problem.nodes.size()), neighborsOf(problem.nodes.size()) {
+  for (uint32_t number = 0; number < problem.edges.size(); ++number) {
+    const Edge &edge = problem.edges[number];
+    edgesOf[edge.a].push_back(number);
+    edgesOf[edge.b].push_back(number);
+    neighborsOf[edge.a].push_back(edge.b);
+    neighborsOf[edge.b].push_back(edge.a);
+  }
+  for (std::vector<uint32_t> &around : neighborsOf) {
+    std::sort(around.begin(), around.end());
+    around.erase(std::unique(around.begin(), around.end()), around.end());
+  }
+}
+
+Energies::Energies(const Problem &problem, const Graph &graph, double price)
+    : problem(problem), graph(graph) {
   for (const Node &node : problem.nodes) {
     std::vector<double> &numbers = nodes.emplace_back();
     for (const Option &option : node.options) {
@@ -20,10 +35,6 @@ Energies::Energies(const Problem &problem, double price)
       bool forbidden = option.seconds == kInfinity || option.bytes == kInfinity;
       numbers.push_back(forbidden ? kInfinity : option.seconds + price * option.bytes);
     }
-  }
-  for (uint32_t edge = 0; edge < problem.edges.size(); ++edge) {
-    edgesOf[problem.edges[edge].a].push_back(edge);
-    edgesOf[problem.edges[edge].b].push_back(edge);
   }
 }
 
@@ -41,7 +52,7 @@ double Energies::of(const Choice &choice) const {
 std::vector<double> Energies::around(uint32_t node, const Choice &choice,
                                      const Edge *without) const {
   std::vector<double> sums = nodes[node];
-  for (uint32_t number : edgesOf[node]) {
+  for (uint32_t number : graph.edgesOf[node]) {
     const Edge &edge = problem.edges[number];
     if (&edge == without) {
       continue;

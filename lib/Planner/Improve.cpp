@@ -16,7 +16,8 @@ namespace {
 class Improvement {
 public:
   Improvement(const Energies &energies, double limit, Choice &choice)
-      : energies(energies), problem(energies.problem), choice(choice) {
+      : energies(energies), problem(energies.problem), choice(choice),
+        isSettled(choice.size(), false), areSettled(problem.edges.size(), false) {
     for (uint32_t node = 0; node < choice.size(); ++node) {
       held += bytesOf(node, choice[node]);
     }
@@ -27,12 +28,15 @@ public:
     for (bool changed = true; changed;) {
       changed = false;
       for (uint32_t node = 0; node < choice.size(); ++node) {
-        changed |= moveNode(node);
+        changed |= !isSettled[node] && moveNode(node);
+        isSettled[node] = true;
       }
-      for (const Edge &edge : problem.edges) {
+      for (uint32_t number = 0; number < problem.edges.size(); ++number) {
+        const Edge &edge = problem.edges[number];
         // Two that agree already mostly move one by one.
-        if (problem.seconds(edge, choice[edge.a], choice[edge.b]) > 0) {
+        if (!areSettled[number] && problem.seconds(edge, choice[edge.a], choice[edge.b]) > 0) {
           changed |= moveEnds(edge);
+          areSettled[number] = true;
         }
       }
     }
@@ -41,6 +45,30 @@ public:
 private:
   double bytesOf(uint32_t node, uint32_t option) const {
     return problem.nodes[node].options[option].bytes;
+  }
+
+  /// What was looked at in vain stays so until something beside it changes, or there is more
+  /// memory.
+  void take(uint32_t node, uint32_t option) {
+    double more = bytesOf(node, option) - bytesOf(node, choice[node]);
+    choice[node] = option;
+    held += more;
+    if (more < 0 && allowed < kInfinity) {
+      isSettled.assign(isSettled.size(), false);
+      areSettled.assign(areSettled.size(), false);
+      return;
+    }
+    unsettle(node);
+    for (uint32_t neighbor : energies.graph.neighborsOf[node]) {
+      unsettle(neighbor);
+    }
+  }
+
+  void unsettle(uint32_t node) {
+    isSettled[node] = false;
+    for (uint32_t edge : energies.graph.edgesOf[node]) {
+      areSettled[edge] = false;
+    }
   }
 
   /// Not for a gain that may be rounding, or there would be no end.
@@ -58,8 +86,7 @@ private:
     if (best == choice[node]) {
       return false;
     }
-    held = others + bytesOf(node, best);
-    choice[node] = best;
+    take(node, best);
     return true;
   }
 
@@ -67,7 +94,7 @@ private:
     // What lies between the two is in neither sum. Other edges between them would be in both.
     std::vector<double> a = energies.around(edge.a, choice, &edge);
     std::vector<double> b = energies.around(edge.b, choice, &edge);
-    for (uint32_t number : energies.edgesOf[edge.a]) {
+    for (uint32_t number : energies.graph.edgesOf[edge.a]) {
       const Edge &other = problem.edges[number];
       if (&other != &edge && (other.a == edge.b || other.b == edge.b)) {
         return false;
@@ -90,9 +117,8 @@ private:
     if (bestA == choice[edge.a] && bestB == choice[edge.b]) {
       return false;
     }
-    choice[edge.a] = bestA;
-    choice[edge.b] = bestB;
-    held = others + bytesOf(edge.a, bestA) + bytesOf(edge.b, bestB);
+    take(edge.a, bestA);
+    take(edge.b, bestB);
     return true;
   }
 
@@ -100,6 +126,8 @@ private:
   const Problem &problem;
   Choice &choice;
   double held = 0, allowed = 0;
+  /// Nodes and edges that need no look.
+  std::vector<bool> isSettled, areSettled;
 };
 
 } // namespace

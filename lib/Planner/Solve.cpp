@@ -32,13 +32,13 @@ constexpr double kOutweighs = 1e-4;
 class Solver {
 public:
   Solver(const Problem &problem, const SolveLimits &limits)
-      : problem(problem), limits(limits), chains(problem) {}
+      : problem(problem), graph(problem), limits(limits), chains(problem) {}
 
   Solution run() {
     if (leastBytes() > problem.bytesLimit) {
       // Nothing fits, so that only the fastest of the smallest is asked for.
       solution.lowerBound = kInfinity;
-      Energies smallest(problem, 0);
+      Energies smallest(problem, graph, 0);
       strikeLarger(smallest);
       Point least = at(0, std::move(smallest), {});
       if (least.seconds < kInfinity) {
@@ -46,7 +46,7 @@ public:
       }
       chains.restart(least.messages, least.messages, 0); // Its bound is of fewer options.
     }
-    Point fast = at(0, Energies(problem, 0), {});
+    Point fast = at(0, Energies(problem, graph, 0), {});
     solution.lowerBound = std::max(solution.lowerBound, fast.bound);
     if (fast.bytes > problem.bytesLimit) {
       withinLimit(std::move(fast));
@@ -124,7 +124,7 @@ private:
   /// At a price between those of two points.
   Point between(const Point &low, const Point &high, double price) {
     chains.restart(low.messages, high.messages, (price - low.price) / (high.price - low.price));
-    return at(price, Energies(problem, price), {&low.choice, &high.choice});
+    return at(price, Energies(problem, graph, price), {&low.choice, &high.choice});
   }
 
   /// Passes messages, with searches around them whose better choices strike out more, until what is
@@ -254,7 +254,7 @@ private:
     // bytes apart.
     double most = allSeconds(), highest = most / (kOutweighs * std::max(problem.bytesLimit, 1.0));
     chains.restart(large.messages, large.messages, 0);
-    Point small = at(highest, Energies(problem, highest), {});
+    Point small = at(highest, Energies(problem, graph, highest), {});
     if ((small.bound - most) / highest > problem.bytesLimit) {
       solution.lowerBound = kInfinity;
       return;
@@ -280,7 +280,7 @@ private:
   /// Uses up the memory that prices leave, by what is faster in `large`, which does not fit, and by
   /// small changes.
   void refine(const Choice &fitting, const Choice &large) {
-    Energies seconds(problem, 0);
+    Energies seconds(problem, graph, 0);
     for (bool improvesFirst : {true, false}) {
       Choice choice = fitting;
       if (choice.empty()) {
@@ -298,6 +298,7 @@ private:
   }
 
   const Problem &problem;
+  const Graph graph;
   const SolveLimits limits;
   ChainBounds chains;
   Solution solution;

@@ -22,15 +22,24 @@
 
 namespace weft::planner {
 
-/// A problem at one price of memory. Does not own the problem.
+/// What stands beside each node of a problem.
+struct Graph {
+  explicit Graph(const Problem &problem);
+
+  /// The numbers of its edges.
+  std::vector<std::vector<uint32_t>> edgesOf;
+  /// Nodes that edges join it with, each once, ascending.
+  std::vector<std::vector<uint32_t>> neighborsOf;
+};
+
+/// A problem at one price of memory. Owns neither the problem nor its graph.
 struct Energies {
-  Energies(const Problem &problem, double price);
+  Energies(const Problem &problem, const Graph &graph, double price);
 
   const Problem &problem;
+  const Graph &graph;
   /// For each node one number for each option.
   std::vector<std::vector<double>> nodes;
-  /// For each node, the numbers of its edges.
-  std::vector<std::vector<uint32_t>> edgesOf;
 
   double of(const Choice &choice) const;
   /// What options of `node` take while all other nodes are as in `choice`; but for one edge.

@@ -337,8 +337,6 @@ void Compilation::readFacts() {
   if (!options.isPlanning) {
     return;
   }
-  cost::Predictor machine(descriptions.machine);
-  facts.price = pricePlan(*module, &machine);
   for (VariableOp variable : module->getOps<VariableOp>()) {
     if (variable.getRole() == VariableRole::Input) {
       continue;

@@ -14,7 +14,6 @@
 #include "weft-rt/Program.h"
 #include "weft/Description/Strategies.h"
 #include "weft/Pipeline/Plan/Passes.h"
-#include "weft/Pipeline/Plan/PricePlan.h"
 #include "weft/Pipeline/Plan/ValueQuestion.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -29,8 +28,7 @@ namespace weft {
 struct PlanFacts {
   desc::PlanSpec plan;
   SearchReport search;
-  /// These two only where the options say `isPlanning`.
-  PlanPrice price;
+  /// Only where the options say `isPlanning`.
   std::vector<desc::VariableShape> variables;
 };
 

@@ -101,8 +101,8 @@ void weft::printPlanReport(llvm::raw_ostream &os, const PlanFacts &facts,
      << llvm::format(" (gap %.2f %%, %zu decisions):\n",
                      100 * (search.seconds / std::max(search.lowerBound, 1e-12) - 1),
                      search.decisions);
-  Parts parts(facts.price.computing.begin(), facts.price.computing.end());
-  for (const auto &[axes, seconds] : facts.price.sending) {
+  Parts parts(search.price.computing.begin(), search.price.computing.end());
+  for (const auto &[axes, seconds] : search.price.sending) {
     parts.emplace_back("between ranks over " + axes, seconds);
   }
   printParts(os, parts, search.seconds);

@@ -87,6 +87,9 @@ struct ApplyPlanPass : impl::ApplyPlanPassBase<ApplyPlanPass> {
         return signalPassFailure();
       }
     }
+    if (spec->shardings.empty()) {
+      return; // Nothing is said of ops.
+    }
     Dimensions dimensions(module);
     OpNames opNames(module);
     module.walk([&](ShardableOpInterface op) {

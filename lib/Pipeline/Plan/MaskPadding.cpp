@@ -118,6 +118,10 @@ void mask(Value value, Padding &padding, uint32_t dimension, MaskedDims &masked)
 
 struct MaskPaddingPass : impl::MaskPaddingPassBase<MaskPaddingPass> {
   void runOnOperation() override {
+    auto isPadded = [](VariableOp variable) { return bool(variable.getUnpadded()); };
+    if (llvm::none_of(getOperation().getOps<VariableOp>(), isPadded)) {
+      return;
+    }
     masked.clear();
     // A mask makes zeros of much that follows, in functions that are called too.
     for (bool isDone = false; !isDone;) {

@@ -51,6 +51,19 @@ std::vector<int64_t> piecesOf(const desc::PlanSpec &plan, StringRef name) {
   return all;
 }
 
+/// Whether some variable has a dimension that `plan` cuts into pieces which do not divide it.
+bool needsPadding(ModuleOp module, const desc::PlanSpec &plan) {
+  return llvm::any_of(module.getOps<VariableOp>(), [&](VariableOp variable) {
+    ArrayRef<int64_t> shape = variable.getTensorType().getShape();
+    return llvm::any_of(
+        llvm::zip_equal(variable.getDimensions().getAsRange<StringAttr>(), shape), [&](auto dim) {
+          auto [name, size] = dim;
+          return llvm::any_of(piecesOf(plan, name.getValue()),
+                              [size = size](int64_t pieces) { return size % pieces != 0; });
+        });
+  });
+}
+
 class Padder {
 public:
   Padder(ModuleOp module, const desc::PlanSpec &plan) : module(module), dimensions(module) {
@@ -72,9 +85,6 @@ public:
   }
 
   LogicalResult run() {
-    if (paddings.empty()) {
-      return success();
-    }
     WalkResult walk = module.walk([&](ShardableOpInterface op) {
       return failed(check(op)) ? WalkResult::interrupt() : WalkResult::advance();
     });
@@ -234,7 +244,7 @@ struct PadDimensionsPass : impl::PadDimensionsPassBase<PadDimensionsPass> {
       module.emitError("pad-dimensions: ") << desc::str(spec.diagnostics());
       return signalPassFailure();
     }
-    if (!spec->mayPad) {
+    if (!spec->mayPad || !needsPadding(module, *spec)) {
       return;
     }
     Padder padder(module, *spec);

@@ -5,8 +5,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "weft/Pipeline/Plan/PricePlan.h"
-
 #include "weft/Description/Machine.h"
 #include "weft/Dialect/Weft/IR/Sharding.h"
 #include "weft/Pipeline/Plan/Passes.h"
@@ -328,7 +326,8 @@ double PlanPrice::bytes() const {
   return sum;
 }
 
-PlanPrice pricePlan(ModuleOp module, const cost::Predictor *machine) {
+/// Of `@step`, or without one of the first public function. `machine` may be null.
+static PlanPrice pricePlan(ModuleOp module, const cost::Predictor *machine) {
   auto root = module.lookupSymbol<func::FuncOp>("step");
   for (auto function : module.getOps<func::FuncOp>()) {
     root = root || function.isPrivate() ? root : function;
@@ -340,7 +339,7 @@ namespace {
 
 struct PricePlanPass : impl::PricePlanPassBase<PricePlanPass> {
   using Base::Base;
-  PricePlanPass(const PricePlanPassOptions &options, const SearchReport *report)
+  PricePlanPass(const PricePlanPassOptions &options, SearchReport *report)
       : Base(options), report(report) {}
 
   void runOnOperation() override {
@@ -354,6 +353,7 @@ struct PricePlanPass : impl::PricePlanPassBase<PricePlanPass> {
     if (report) {
       seconds = report->seconds;
       bytes = report->bytes;
+      report->price = price;
     }
     if (seconds < 0 && bytes < 0) {
       return print(module, price);
@@ -388,13 +388,13 @@ private:
     remark << llvm::formatv("; saved {0:F0} bytes", price.saved);
   }
 
-  const SearchReport *report = nullptr;
+  SearchReport *report = nullptr;
 };
 
 } // namespace
 
 std::unique_ptr<Pass> createPricePlanPass(const PricePlanPassOptions &options,
-                                          const SearchReport *report) {
+                                          SearchReport *report) {
   return std::make_unique<PricePlanPass>(options, report);
 }
 

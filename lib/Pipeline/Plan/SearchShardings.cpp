@@ -185,8 +185,12 @@ struct SearchShardingsPass : impl::SearchShardingsPassBase<SearchShardingsPass> 
     if (report && root == decider) {
       planner::Evaluation evaluation = planner::evaluate(shardings.problem, choice);
       double seconds = evaluation.seconds - sparedSeconds(shardings, choice, tables.prices);
-      *report = {seconds, evaluation.bytes, std::min(solution.lowerBound, seconds),
-                 solution.found(), shardings.problem.nodes.size()};
+      *report = {seconds,
+                 evaluation.bytes,
+                 std::min(solution.lowerBound, seconds),
+                 solution.found(),
+                 shardings.problem.nodes.size(),
+                 {}};
     }
     if (answer) {
       answer->explain(found, tables, origins);

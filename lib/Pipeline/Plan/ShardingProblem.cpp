@@ -56,7 +56,8 @@ static std::string sourceOf(Value value) {
 }
 
 ShardingProblem::ShardingProblem(ModuleOp module, ReshardTables &reshardTables)
-    : module(module), reshardTables(reshardTables), spaces(reshardTables.spaces), symbols(module) {}
+    : module(module), reshardTables(reshardTables), spaces(reshardTables.spaces), symbols(module),
+      places(symbols) {}
 
 LogicalResult ShardingProblem::build(func::FuncOp root) {
   if (failed(countCalls(root, 1))) {
@@ -204,8 +205,10 @@ void ShardingProblem::visitCall(CallOp call) {
 
 void ShardingProblem::visitShardable(ShardableOpInterface op) {
   OpNode *known = nullptr;
-  if (places.holds(op) && op->getNumOperands() == 1 && op->getNumResults() == 1) {
-    uint32_t from = routes[op->getOperand(0)].from->number;
+  if (places.holds(op) && ValuePlaces::isSimple(op)) {
+    auto operand = llvm::find_if(
+        op->getOperands(), [](Value value) { return isa<RankedTensorType>(value.getType()); });
+    const ShardingEnd *from = operand == op->operand_end() ? nullptr : routes[*operand].from;
     known = &opKinds[{places.kindOf(op), from, places.of(op->getResult(0))}];
   }
   OpNode made;

@@ -161,9 +161,9 @@ private:
   std::map<std::string, const ShardingEnd *> borderKinds;
   /// Of the root and of what it calls that reads variables.
   ValuePlaces places;
-  /// Ops of one operand that are decided together: equal ones whose operands come from the same
-  /// end, by its number, and whose results go to the same places.
-  std::map<std::tuple<uint32_t, uint32_t, std::string>, OpNode> opKinds;
+  /// Simple ops that are decided together: equal ones whose operands come from the same end, null
+  /// without operands, and whose results go to the same places.
+  std::map<std::tuple<uint32_t, const ShardingEnd *, std::string>, OpNode> opKinds;
   /// Ranks of values that are pinned to axes in another order than the mesh's.
   std::set<int64_t> otherOrders;
 };

@@ -7,6 +7,7 @@
 
 #include "ValuePlaces.h"
 
+#include "weft/Dialect/Weft/IR/Sharding.h"
 #include "weft/Dialect/Weft/IR/Weft.h"
 
 #include "mlir/IR/OperationSupport.h"
@@ -19,6 +20,11 @@ void ValuePlaces::add(func::FuncOp function) {
   for (Operation &op : function.getOps()) {
     numbers.try_emplace(&op, numbers.size());
   }
+}
+
+bool ValuePlaces::isSimple(Operation *op) {
+  return !isa<CallOp>(op) && op->getNumResults() == 1 &&
+         llvm::count_if(op->getOperandTypes(), llvm::IsaPred<RankedTensorType>) <= 1;
 }
 
 std::string ValuePlaces::of(Value value) {
@@ -37,7 +43,15 @@ std::string ValuePlaces::sourceOf(Value value) const {
 
 std::string ValuePlaces::placeOf(OpOperand &use) {
   Operation *op = use.getOwner();
-  if (!isa<CallOp>(op) && op->getNumOperands() == 1 && op->getNumResults() == 1) {
+  if (auto assign = dyn_cast<AssignOp>(op)) {
+    RankedTensorType type = symbols.lookup<VariableOp>(assign.getVariable()).getTensorType();
+    if (getSharding(type)) {
+      std::string text;
+      llvm::raw_string_ostream(text) << "variable " << type;
+      return text;
+    }
+  }
+  if (isSimple(op)) {
     return "kind " + std::to_string(kindOf(op)) + " (" + of(op->getResult(0)) + ")";
   }
   return nameOf(op) + " #" + std::to_string(use.getOperandNumber());
@@ -48,9 +62,12 @@ std::string ValuePlaces::nameOf(Operation *op) const {
   return call ? call.getCallee().str() : "op " + std::to_string(numbers.lookup(op));
 }
 
-/// Whether two ops of one operand are equal but for the operand and locations.
+/// Whether two ops are equal but for operands and locations.
 static bool areAlike(Operation *a, Operation *b) {
-  DenseMap<Value, Value> inA = {{a->getOperand(0), b->getOperand(0)}};
+  DenseMap<Value, Value> inA;
+  for (auto [ofA, ofB] : llvm::zip(a->getOperands(), b->getOperands())) {
+    inA[ofA] = ofB;
+  }
   return OperationEquivalence::isEquivalentTo(
       a, b, [&](Value ofA, Value ofB) { return success(inA.lookup(ofA) == ofB); },
       [&](Value ofA, Value ofB) { inA[ofA] = ofB; }, OperationEquivalence::IgnoreLocations);

@@ -44,6 +44,9 @@ LogicalResult ShardingProblem::declareVariables() {
     if (uses.empty()) {
       continue;
     }
+    if (getSharding(variable.getTensorType())) {
+      uses = ""; // Nothing is to be decided by them.
+    }
     Attribute pins = variable->getAttr(kPinsAttrName);
     const ShardingEnd *&end = variableKinds[{
         variable.getRole(), variable.getType().getAsOpaquePointer(),

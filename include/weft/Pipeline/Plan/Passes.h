@@ -11,6 +11,7 @@
 #include "weft/Description/Plan.h"
 #include "weft/Dialect/Weft/IR/AttributeNames.h"
 #include "weft/Dialect/Weft/IR/Weft.h"
+#include "weft/Pipeline/Plan/PricePlan.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -35,6 +36,8 @@ struct SearchReport {
   /// Whether some choice was found that fits into memory. If not, what was chosen is the smallest.
   bool fits = true;
   size_t decisions = 0;
+  /// What it is made of, as price-plan finds it in the module.
+  PlanPrice price;
 };
 
 #define GEN_PASS_DECL
@@ -52,9 +55,10 @@ std::unique_ptr<mlir::Pass> createSearchShardingsPass(const SearchShardingsPassO
                                                       SearchReport *report,
                                                       ValueQuestion *question = nullptr);
 
-/// As createPricePlanPass; expects what `report` says then, where it is not null.
+/// As createPricePlanPass; expects what `report` says then, where it is not null, and says in it
+/// what that is made of.
 std::unique_ptr<mlir::Pass> createPricePlanPass(const PricePlanPassOptions &options,
-                                                const SearchReport *report);
+                                                SearchReport *report);
 
 /// What passes of Plan are given that is not text; null for nothing.
 struct PlanContext {

@@ -16,10 +16,6 @@
 #ifndef WEFT_PIPELINE_PLAN_PRICEPLAN_H
 #define WEFT_PIPELINE_PLAN_PRICEPLAN_H
 
-#include "weft/Cost/Predictor.h"
-
-#include "mlir/IR/BuiltinOps.h"
-
 #include <map>
 #include <string>
 
@@ -39,10 +35,6 @@ struct PlanPrice {
 
   double bytes() const;
 };
-
-/// The price of `@step`, or without one of the first public function. `machine` may be null. Keeps
-/// no state. REQUIRES: the module is as Plan leaves it, with a mesh.
-PlanPrice pricePlan(mlir::ModuleOp module, const cost::Predictor *machine);
 
 } // namespace weft
 
