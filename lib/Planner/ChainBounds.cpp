@@ -27,6 +27,9 @@
 
 namespace weft::planner {
 
+/// The ways from one place are as many as fill vectors of this length.
+static constexpr size_t kLanes = 4;
+
 ChainBounds::ChainBounds(const Problem &problem) : problem(problem) {
   std::vector<double> earlier(problem.nodes.size(), 0), later(problem.nodes.size(), 0);
   for (const Edge &edge : problem.edges) {
@@ -74,12 +77,13 @@ const ChainBounds::Ways *ChainBounds::waysOf(uint32_t number, const Places *from
     }
   }
   ways.rows = from->all.size();
-  ways.columns = columns.size();
+  ways.columns = (columns.size() + kLanes - 1) / kLanes * kLanes;
   for (uint32_t row : from->all) {
     for (uint32_t column : columns) {
       ways.seconds.push_back(turned ? table.seconds[column * table.columns + row]
                                     : table.seconds[row * table.columns + column]);
     }
+    ways.seconds.resize(ways.seconds.size() + ways.columns - columns.size(), kInfinity);
   }
   return &ways;
 }
@@ -108,13 +112,38 @@ void ChainBounds::sumAt(const Energies &energies, uint32_t node, std::vector<dou
   }
 }
 
-/// Makes each of `to` no more than `base` and `times` the number of `seconds` there. Of all that
-/// solving takes, most time is spent here. Products are not fused with sums, which would round in
-/// another way: all processors find the same.
-__attribute__((target_clones("default", "avx2"))) static void
-relax(double base, double times, const double *seconds, double *to, size_t count) {
-  for (size_t at = 0; at < count; ++at) {
-    to[at] = std::min(to[at], base + times * seconds[at]);
+// Of all that solving takes, most time is spent in the loop below. AVX2 fuses no products with
+// sums, which would round in another way: all processors find the same.
+#if defined(__x86_64__) && defined(__linux__)
+#define WEFT_WITH_AVX2 __attribute__((target_clones("default", "avx2")))
+#else
+#define WEFT_WITH_AVX2
+#endif
+
+/// Makes `message` the least that it takes to each column from any row: what the row takes, and
+/// `times` the way in `seconds`. `own` has the column of each row; it is empty where ways by a
+/// third may be shorter.
+WEFT_WITH_AVX2
+static void findLeast(const std::vector<double> &rows, const std::vector<uint32_t> &own,
+                      double times, const double *seconds, std::vector<double> &message) {
+  double *to = message.data();
+  const size_t columns = message.size();
+  auto relax = [&](size_t row) __attribute__((always_inline)) {
+    const double base = rows[row], *ways = seconds + row * columns;
+    for (size_t at = 0; at < columns; at += kLanes) {
+      for (size_t column = at; column < at + kLanes; ++column) {
+        to[column] = std::min(to[column], base + times * ways[column]);
+      }
+    }
+  };
+  size_t first = size_t(std::min_element(rows.begin(), rows.end()) - rows.begin());
+  relax(first);
+  for (size_t row = 0; row < rows.size(); ++row) {
+    // From where another way is as short, no way leads on that the other does not.
+    bool isBehind = !own.empty() && to[own[row]] <= rows[row];
+    if (rows[row] < kInfinity && row != first && !isBehind) {
+      relax(row);
+    }
   }
 }
 
@@ -135,19 +164,7 @@ double ChainBounds::send(const Energies &energies, uint32_t node, uint32_t numbe
     least[row] = least[row] < kInfinity ? share * least[row] - from.message[row] : kInfinity;
   }
   message.assign(ways.columns, kInfinity);
-  auto relaxFrom = [&](size_t row) {
-    relax(least[row], edge.times, ways.seconds.data() + row * ways.columns, message.data(),
-          ways.columns);
-  };
-  size_t first = size_t(std::min_element(least.begin(), least.end()) - least.begin());
-  relaxFrom(first);
-  for (size_t row = 0; row < ways.rows; ++row) {
-    // From where another way is as short, no way leads on that the other does not.
-    bool isBehind = !ways.own.empty() && message[ways.own[row]] <= least[row];
-    if (least[row] < kInfinity && row != first && !isBehind) {
-      relaxFrom(row);
-    }
-  }
+  findLeast(least, ways.own, edge.times, ways.seconds.data(), message);
   const std::vector<double> &heard = energies.nodes[other];
   double off = kInfinity;
   for (size_t option = 0; option < heard.size(); ++option) {

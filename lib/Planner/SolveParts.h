@@ -88,7 +88,7 @@ private:
   /// The part of a table that an edge asks for, in one direction.
   struct Ways {
     /// From each place of the sender to each of the receiver's, and where ways by a third are not
-    /// shorter, then to its own that are not among these.
+    /// shorter, then to its own that are not among these; then infinity, up to whole vectors.
     std::vector<double> seconds;
     size_t rows = 0, columns = 0;
     /// The column of each of the sender's own places; empty where ways by a third may be shorter.
