@@ -9,6 +9,18 @@ module {
 // -----
 
 module attributes {weft.mesh = #weft.mesh<"tp"=2>} {
+  weft.variable input @x ["batch", "hidden"] : tensor<?x4xf64>
+  func.func @step() {
+    // expected-error @+1 {{search-shardings: expected sizes that are known, got 'tensor<?x4xf64>'; see substitute-batch}}
+    %0 = weft.read @x : tensor<?x4xf64>
+    weft.observe "x", %0 : tensor<?x4xf64>
+    return
+  }
+}
+
+// -----
+
+module attributes {weft.mesh = #weft.mesh<"tp"=2>} {
   func.func @step() {
     weft.call @layer() label "" : () -> ()
     return

@@ -112,7 +112,7 @@ struct SearchShardingsPass : impl::SearchShardingsPassBase<SearchShardingsPass> 
       return signalPassFailure();
     }
     auto predictor = makePredictor(module, getArgument(), machine);
-    if (failed(predictor)) {
+    if (failed(predictor) || failed(checkSizes(module))) {
       return signalPassFailure();
     }
     module.walk([&](Operation *op) {
@@ -142,6 +142,21 @@ struct SearchShardingsPass : impl::SearchShardingsPassBase<SearchShardingsPass> 
     for (auto function : module.getOps<func::FuncOp>()) {
       forgetMayPend(function);
     }
+  }
+
+  static LogicalResult checkSizes(ModuleOp module) {
+    WalkResult walk = module.walk([](Operation *op) {
+      for (Type type : op->getResultTypes()) {
+        auto tensor = dyn_cast<RankedTensorType>(type);
+        if (tensor && !tensor.hasStaticShape()) {
+          op->emitOpError("search-shardings: expected sizes that are known, got ")
+              << type << "; see substitute-batch";
+          return WalkResult::interrupt();
+        }
+      }
+      return WalkResult::advance();
+    });
+    return failure(walk.wasInterrupted());
   }
 
   static void forgetMayPend(func::FuncOp function) {
