@@ -136,11 +136,16 @@ private:
 
   void nameExperts() { name("expert parallelism", experts, ""); }
 
-  /// The share of bytes that lie cut by axes that samples are cut by, and these axes. Experts on
-  /// different ranks are no copies.
-  std::pair<double, Axes> shareCut(bool states) const {
-    Axes data = batch, axes;
+  /// How parameters lie, or states: the share of their bytes that is cut by axes that samples are
+  /// cut by, and these axes. Experts on different ranks are no copies, and are not cut by that.
+  struct Homes {
+    double share = 0;
+    Axes axes, ofExperts;
+  };
+  Homes homesOf(bool states) const {
+    Axes data = batch;
     add(data, context);
+    Homes homes;
     double all = 0, cut = 0;
     for (const VariableShape &variable : variables) {
       if ((variable.name.find('/') != std::string::npos) != states) {
@@ -149,15 +154,17 @@ private:
       Axes found;
       for (const std::string &dimension : variable.dimensions) {
         Axes home = axesFor(plan.homes, variable.name, dimension).value_or(Axes());
-        if (dimension != "experts") {
-          add(found, only(home, data, true));
+        bool isExperts = dimension == "experts"; // The router's too.
+        if (!isExperts || variable.name.find("experts.") != std::string::npos) {
+          add(isExperts ? homes.ofExperts : found, only(home, data, true));
         }
       }
       all += variable.bytes;
       cut += found.empty() ? 0 : variable.bytes;
-      add(axes, found);
+      add(homes.axes, found);
     }
-    return {all > 0 ? cut / all : 0, axes};
+    homes.share = all > 0 ? cut / all : 0;
+    return homes;
   }
 
   void nameHomes() {
@@ -166,25 +173,37 @@ private:
     if (data.empty()) {
       return;
     }
-    auto [parameters, parameterAxes] = shareCut(false);
-    auto [states, stateAxes] = shareCut(true);
+    Homes parameters = homesOf(false), states = homesOf(true);
     auto percent = [](double share) { return std::to_string(std::lround(100 * share)) + " %"; };
-    auto copies = [&](const Axes &cut) {
-      Axes left = only(data, cut, false);
-      return left.empty() ? "" : ", copies over " + sized(left);
+    auto copies = [&](const Homes &homes) {
+      Axes left = only(data, homes.axes, false);
+      return left.empty() ? "" : ", " + copiesOver(left, homes.ofExperts);
     };
-    if (parameters >= 0.5) {
-      std::string among = copies(parameterAxes);
+    if (parameters.share >= 0.5) {
+      std::string among = copies(parameters);
       lines.push_back((among.empty() ? "ZeRO-3 (FSDP) over " : "HSDP over ") +
-                      sized(parameterAxes) + ": " + percent(parameters) + " of parameters" + among);
-    } else if (states >= 0.5) {
-      lines.push_back("ZeRO-1 over " + sized(stateAxes) + ": " + percent(states) +
-                      " of optimizer states" +
-                      (parameters > 0 ? ", " + percent(parameters) + " of parameters" : "") +
-                      copies(stateAxes) + "; gradients lie as they do (ZeRO-2)");
+                      sized(parameters.axes) + ": " + percent(parameters.share) + " of parameters" +
+                      among);
+    } else if (states.share >= 0.5) {
+      lines.push_back(
+          "ZeRO-1 over " + sized(states.axes) + ": " + percent(states.share) +
+          " of optimizer states" +
+          (parameters.share > 0 ? ", " + percent(parameters.share) + " of parameters" : "") +
+          copies(states) + "; gradients lie as they do (ZeRO-2)");
     } else {
-      lines.push_back("ZeRO-0: parameters and optimizer states are copies over " + sized(data));
+      lines.push_back("ZeRO-0: parameters and optimizer states are " +
+                      copiesOver(data, parameters.ofExperts));
     }
+  }
+
+  /// "copies over dp=2, and over ep=2 but for experts".
+  std::string copiesOver(const Axes &axes, const Axes &ofExperts) const {
+    Axes all = only(axes, ofExperts, false), others = only(axes, ofExperts, true);
+    std::string text = all.empty() ? "copies" : "copies over " + sized(all);
+    if (!others.empty()) {
+      text += (all.empty() ? " over " : ", and over ") + sized(others) + " but for experts";
+    }
+    return text;
   }
 
   void nameIdle() {

@@ -217,6 +217,11 @@ def starts(bench):
     bench.fault("library of another kind", [*mpirun, "-n", "4", *program],
                 r"error: '.*' is not the library that --backend mpi needs: .*",
                 WEFT_RT_MPI="libm.so.6")
+    (bench.folder / "newer.c").write_text("void *weft_rt_mpi(unsigned version) { return 0; }\n")
+    bench.check(bench.call(["cc", "-shared", "-fPIC", "newer.c", "-o", "newer.so"]))
+    bench.fault("library of another version", [*mpirun, "-n", "4", *program],
+                r"error: './newer.so' is of another version than this program, which needs 1; "
+                r"compile again", WEFT_RT_MPI="./newer.so")
     bench.fault("launcher of MPICH", program, r"error: the program was started by an mpiexec that is "
                 r"not Open MPI's, but --backend mpi uses Open MPI v.*", PMI_RANK="0", PMI_SIZE="4")
 

@@ -96,10 +96,10 @@ def uniform():
     return g
 
 
-def single():
+def single(size=6):
     """A product with no other behind it: nothing in between to split."""
-    g = Graph(["batch", 6])
-    g.add("Gemm", "input", g.weight("w", 6, 2), name="logits")
+    g = Graph(["batch", size])
+    g.add("Gemm", "input", g.weight("w", size, 2), name="logits")
     return g
 
 
@@ -167,6 +167,7 @@ BROKEN = {
     "dead": dead,
     "uniform": uniform,
     "single": single,
+    "five": lambda: single(5),
     "roots": roots,
 }
 OUTLINES = {"resnet50": lambda: graphs.resnet50(Outline(["batch", 3, 224, 224]))}

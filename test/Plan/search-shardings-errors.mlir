@@ -53,3 +53,24 @@ module attributes {weft.mesh = #weft.mesh<"tp"=2>} {
   }
   func.func private @kernel(tensor<4xf64>) -> tensor<4xf64>
 }
+
+// -----
+
+// Pins can ask for what does not go together: the greatest of pieces is no term of a sum.
+#all = affine_map<() -> ()>
+module attributes {weft.mesh = #weft.mesh<"tp"=2, "x"=2>} {
+  weft.variable parameter @w ["ffn", "hidden"] : tensor<4x4xf64>
+  // expected-error @+1 {{search-shardings: no choice of shardings keeps all rules}}
+  func.func @step() {
+    %0 = weft.read @w : tensor<4x4xf64>
+    %1 = weft.amax %0 {weft.pins = [["tp"], unit]} : tensor<4x4xf64> -> tensor<f64>
+    %2 = weft.map ins(%1 : tensor<f64>) maps [#all] {weft.pins = [{all = ["tp"]}]}
+        -> tensor<f64> {
+    ^bb0(%x: f64):
+      %s = arith.addf %x, %x : f64
+      weft.yield %s : f64
+    }
+    weft.observe "s", %2 : tensor<f64>
+    return
+  }
+}

@@ -7,6 +7,8 @@
 
 #include "CompileOptions.h"
 
+#include "weft/Pipeline/Partition/CollectiveMistake.h"
+
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
 
@@ -83,19 +85,16 @@ Option mutationOption(std::optional<MutateCollectivePassOptions> &target) {
   option.help =
       "plant a mistake in reduction number N, counted from 0: drop it, do it twice, scale its\n"
       "result, take other axes or another operator, give the result to the first rank alone, or\n"
-      "make it infinite (KIND is drop, double, scale, axis, operator, root or infinite)";
+      "make it infinite (KIND is " +
+      collectiveMistakeNames() + ")";
   option.forTesting = true;
   option.set = [&target](llvm::StringRef value) -> llvm::Error {
     auto [number, kind] = value.split(':');
     MutateCollectivePassOptions mutation;
-    constexpr llvm::StringLiteral kinds[] = {"drop",     "double", "scale",   "axis",
-                                             "operator", "root",   "infinite"};
-    bool isKind = llvm::is_contained(kinds, kind);
+    bool isKind = parseCollectiveMistake(kind).has_value();
     if (number.getAsInteger(10, mutation.index) || mutation.index < 0 || !isKind) {
-      return makeError(
-          "option '--mutate-collective' expects a number and drop, double, scale, axis, "
-          "operator, root or infinite, as in 0:drop, got '" +
-          value + "'");
+      return makeError("option '--mutate-collective' expects a number and " +
+                       collectiveMistakeNames() + ", as in 0:drop, got '" + value + "'");
     }
     mutation.kind = kind;
     target = mutation;

@@ -36,25 +36,6 @@ Value groupIndex(OpBuilder &builder, Location loc, MeshAttr mesh, ArrayAttr axes
   return index;
 }
 
-/// The axes that cut each factor of an op's rule.
-SmallVector<ArrayAttr> factorAxes(Operation *op, const FactorRule &rule, MLIRContext *context) {
-  SmallVector<ArrayAttr> axes(rule.factors.size(), ArrayAttr::get(context, {}));
-  auto collect = [&](Type type, ArrayRef<unsigned> dims) {
-    if (ShardingAttr sharding = getSharding(type)) {
-      for (auto [dim, factor] : llvm::enumerate(dims)) {
-        axes[factor] = sharding.getDims()[dim];
-      }
-    }
-  };
-  for (auto [type, dims] : llvm::zip(op->getOperandTypes(), rule.operands)) {
-    collect(type, dims);
-  }
-  for (auto [type, dims] : llvm::zip(op->getResultTypes(), rule.results)) {
-    collect(type, dims);
-  }
-  return axes;
-}
-
 /// Tells an op that depends on it where its piece lies.
 void setPosition(ShardableOpInterface op, MeshAttr mesh, const FactorRule &rule,
                  ArrayRef<ArrayAttr> axes) {
@@ -85,7 +66,7 @@ void setPosition(ShardableOpInterface op, MeshAttr mesh, const FactorRule &rule,
 /// Tells an op of what it would not see in the types of its pieces.
 void localize(ShardableOpInterface op, MeshAttr mesh) {
   FactorRule rule = op.getFactorRule();
-  SmallVector<ArrayAttr> axes = factorAxes(op, rule, op->getContext());
+  SmallVector<ArrayAttr> axes = axesOfFactors(op, rule);
   setPosition(op, mesh, rule, axes);
   if (auto permuted = findPermutation(rule); permuted && !axes[*permuted].empty()) {
     cast<PermutationOpInterface>(op.getOperation()).setPermutation(mesh, axes[*permuted]);

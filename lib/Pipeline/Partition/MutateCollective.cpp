@@ -7,6 +7,7 @@
 
 #include "weft/Dialect/Weft/IR/AttributeNames.h"
 #include "weft/Dialect/Weft/IR/MapBuilders.h"
+#include "weft/Pipeline/Partition/CollectiveMistake.h"
 #include "weft/Pipeline/Partition/Passes.h"
 
 #include <limits>
@@ -23,6 +24,12 @@ struct MutateCollectivePass : impl::MutateCollectivePassBase<MutateCollectivePas
   using Base::Base;
 
   void runOnOperation() override {
+    std::optional<CollectiveMistake> mistake = parseCollectiveMistake(kind);
+    if (!mistake) {
+      getOperation().emitError("mutate-collective: expected ")
+          << collectiveMistakeNames() << ", got '" << kind << "'";
+      return signalPassFailure();
+    }
     SmallVector<AllReduceOp> reductions, marked;
     getOperation().walk([&](AllReduceOp op) {
       reductions.push_back(op);
@@ -32,7 +39,7 @@ struct MutateCollectivePass : impl::MutateCollectivePassBase<MutateCollectivePas
     });
     if (!marked.empty()) {
       for (AllReduceOp op : marked) {
-        mutate(op);
+        mutate(op, *mistake);
       }
       return;
     }
@@ -41,35 +48,30 @@ struct MutateCollectivePass : impl::MutateCollectivePassBase<MutateCollectivePas
           << static_cast<int64_t>(index) << ", there are " << reductions.size();
       return signalPassFailure();
     }
-    mutate(reductions[index]);
+    mutate(reductions[index], *mistake);
   }
 
-  void mutate(AllReduceOp op) {
-    if (kind == "drop") {
+  void mutate(AllReduceOp op, CollectiveMistake mistake) {
+    switch (mistake) {
+    case CollectiveMistake::Drop:
       op.replaceAllUsesWith(op.getInput());
-      op.erase();
-    } else if (kind == "double") {
-      replaceWith(op, [&](OpBuilder &builder) -> Value {
+      return op.erase();
+    case CollectiveMistake::Double:
+      return replaceWith(op, [&](OpBuilder &builder) -> Value {
         return AllReduceOp::create(builder, op.getLoc(), op.getOutput().getType(), op.getOutput(),
                                    op.getMesh(), op.getAxes(), op.getReduction());
       });
-    } else if (kind == "scale") {
-      replaceWith(op, [&](OpBuilder &builder) { return multiply(builder, op, 0.5); });
-    } else if (kind == "infinite") {
-      double infinity = std::numeric_limits<double>::infinity();
-      replaceWith(op, [&](OpBuilder &builder) { return multiply(builder, op, infinity); });
-    } else if (kind == "axis") {
-      moveAxis(op);
-    } else if (kind == "root") {
-      keepAtRoot(op);
-    } else if (kind == "operator") {
-      bool isSum = op.getReduction() == ReductionKind::Sum;
-      op.setReduction(isSum ? ReductionKind::Max : ReductionKind::Sum);
-    } else {
-      op.emitError("mutate-collective: expected drop, double, scale, axis, operator, root or "
-                   "infinite, got '")
-          << kind << "'";
-      return signalPassFailure();
+    case CollectiveMistake::Scale:
+      return multiply(op, 0.5);
+    case CollectiveMistake::Axis:
+      return moveAxis(op);
+    case CollectiveMistake::Operator:
+      return op.setReduction(op.getReduction() == ReductionKind::Sum ? ReductionKind::Max
+                                                                     : ReductionKind::Sum);
+    case CollectiveMistake::Root:
+      return keepAtRoot(op);
+    case CollectiveMistake::Infinite:
+      return multiply(op, std::numeric_limits<double>::infinity());
     }
   }
 
@@ -136,13 +138,15 @@ struct MutateCollectivePass : impl::MutateCollectivePassBase<MutateCollectivePas
     op.getOutput().replaceAllUsesExcept(changed, changed.getDefiningOp());
   }
 
-  static Value multiply(OpBuilder &builder, AllReduceOp op, double factor) {
+  static void multiply(AllReduceOp op, double factor) {
     auto body = [factor](OpBuilder &inner, Location at, ValueRange in) {
       Value by = arith::ConstantOp::create(inner, at, inner.getFloatAttr(in[0].getType(), factor));
       return SmallVector<Value>{arith::MulFOp::create(inner, at, in[0], by)};
     };
-    Type type = op.getOutput().getType();
-    return createMap(builder, op.getLoc(), type, op.getOutput(), body).getResult(0);
+    replaceWith(op, [&](OpBuilder &builder) {
+      Type type = op.getOutput().getType();
+      return createMap(builder, op.getLoc(), type, op.getOutput(), body).getResult(0);
+    });
   }
 };
 

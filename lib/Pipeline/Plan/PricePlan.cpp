@@ -41,22 +41,6 @@ double localBytes(Type type) {
   return bytes;
 }
 
-/// The axes that cut a factor of an op.
-ArrayAttr axesOf(ShardableOpInterface op, const FactorRule &rule, unsigned factor) {
-  auto find = [&](ValueRange values, ArrayRef<SmallVector<unsigned>> tensors) -> ArrayAttr {
-    for (auto [value, dims] : llvm::zip_equal(values, tensors)) {
-      const unsigned *dim = llvm::find(dims, factor);
-      ShardingAttr sharding = getSharding(value.getType());
-      if (dim != dims.end() && sharding) {
-        return sharding.getDims()[dim - dims.begin()];
-      }
-    }
-    return ArrayAttr::get(op->getContext(), {});
-  };
-  ArrayAttr axes = find(op->getOperands(), rule.operands);
-  return axes.empty() ? find(op->getResults(), rule.results) : axes;
-}
-
 desc::Precision precisionOf(Operation *op) {
   unsigned bits = 64;
   auto look = [&](TypeRange types) {
@@ -139,8 +123,7 @@ private:
       if (auto reshard = dyn_cast<ReshardOp>(op)) {
         reshards[{reshard.getInput().getType(), reshard.getOutput().getType()}] += times;
       } else if (auto shardable = dyn_cast<ShardableOpInterface>(op)) {
-        price.computing[op.getName().stripDialect().str()] += times * seconds(shardable);
-        addRounds(shardable, times);
+        addOp(shardable, times);
       }
     }
   }
@@ -160,16 +143,22 @@ private:
     }
   }
 
-  /// Pieces of a permutation's dimension that go round, operands once less than results.
-  void addRounds(ShardableOpInterface op, double times) {
+  void addOp(ShardableOpInterface op, double times) {
     FactorRule rule = op.getFactorRule();
+    SmallVector<ArrayAttr> axesOf = axesOfFactors(op, rule);
+    price.computing[op->getName().stripDialect().str()] += times * seconds(op, rule, axesOf);
+    addRounds(op, rule, axesOf, times);
+  }
+
+  /// Pieces of a permutation's dimension that go round, operands once less than results.
+  void addRounds(ShardableOpInterface op, const FactorRule &rule, ArrayRef<ArrayAttr> axesOf,
+                 double times) {
     std::optional<unsigned> permuted = findPermutation(rule);
-    ArrayAttr axes = permuted ? axesOf(op, rule, *permuted) : ArrayAttr();
-    if (!axes || axes.empty()) {
+    if (!permuted || axesOf[*permuted].empty()) {
       return;
     }
-    auto parts = double(mesh.getSize(axes));
-    planner::Axes numbers = toAxes(mesh, axes);
+    auto parts = double(mesh.getSize(axesOf[*permuted]));
+    planner::Axes numbers = toAxes(mesh, axesOf[*permuted]);
     llvm::SmallDenseSet<Value> sent;
     auto addRound = [&](Value value, ArrayRef<unsigned> dims, double rounds) {
       if (llvm::is_contained(dims, *permuted) && sent.insert(value).second) {
@@ -185,8 +174,7 @@ private:
     }
   }
 
-  double seconds(ShardableOpInterface op) {
-    FactorRule rule = op.getFactorRule();
+  double seconds(ShardableOpInterface op, const FactorRule &rule, ArrayRef<ArrayAttr> axesOf) {
     OpCost cost = op.getCost();
     double whole = 0, local = 0, parts = 1;
     for (Type type : llvm::to_vector(llvm::concat<const Type>(
@@ -194,16 +182,16 @@ private:
       whole += wholeBytes(type);
       local += localBytes(type);
     }
-    for (auto [number, factor] : llvm::enumerate(rule.factors)) {
+    for (auto [factor, axes] : llvm::zip_equal(rule.factors, axesOf)) {
       bool isPartner = factor.kind == FactorKind::Permutation;
-      parts *= isPartner ? 1 : double(mesh.getSize(axesOf(op, rule, unsigned(number))));
+      parts *= isPartner ? 1 : double(mesh.getSize(axes));
     }
     double bytes = cost.bytes.constant / std::max(whole, 1.0) * local;
     double flops = cost.flops.constant / parts;
     if (!machine) {
       return 1e-9 * (flops + bytes);
     }
-    if (std::optional<Product> product = asProduct(op, rule)) {
+    if (std::optional<Product> product = asProduct(op, rule, axesOf)) {
       auto [batch, m, n, k] = *product;
       return machine->product(precisionOf(op), m, n, k, batch, bytes);
     }
@@ -211,7 +199,8 @@ private:
   }
 
   /// Two tensors to one, each index in two of the three, some summed.
-  std::optional<Product> asProduct(ShardableOpInterface op, const FactorRule &rule) {
+  std::optional<Product> asProduct(ShardableOpInterface op, const FactorRule &rule,
+                                   ArrayRef<ArrayAttr> axesOf) {
     if (op->getNumOperands() != 2 || op->getNumResults() != 1 ||
         !llvm::all_of(op->getOperandTypes(), llvm::IsaPred<RankedTensorType>)) {
       return std::nullopt;
@@ -225,7 +214,7 @@ private:
       if (int(inLeft) + int(inRight) + int(inResult) < 2) {
         return std::nullopt;
       }
-      int64_t size = rule.factors[factor].size / mesh.getSize(axesOf(op, rule, factor));
+      int64_t size = rule.factors[factor].size / mesh.getSize(axesOf[factor]);
       int64_t &side = !inResult  ? product.k
                       : !inRight ? product.m
                       : !inLeft  ? product.n

@@ -91,22 +91,8 @@ private:
   }
 
   OpSharding shardingOf(ShardableOpInterface op) {
-    FactorRule rule = op.getFactorRule();
     OpSharding found;
-    found.factors.assign(rule.factors.size(), ArrayAttr::get(op->getContext(), {}));
-    auto look = [&](Value value, ArrayRef<unsigned> dims) {
-      if (ShardingAttr sharding = getSharding(value.getType())) {
-        for (auto [factor, axes] : llvm::zip_equal(dims, sharding.getDims())) {
-          found.factors[factor] = axes;
-        }
-      }
-    };
-    for (auto [value, dims] : llvm::zip(op->getOperands(), rule.operands)) {
-      look(value, dims);
-    }
-    for (auto [value, dims] : llvm::zip(op->getResults(), rule.results)) {
-      look(value, dims);
-    }
+    found.factors = axesOfFactors(op, op.getFactorRule());
     found.mayHaveTerms = llvm::any_of(op->getOperandTypes(), canPend);
     for (StringAttr axis : mesh.getNames()) {
       addTerms(op, axis, found);

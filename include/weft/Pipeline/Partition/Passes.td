@@ -184,7 +184,7 @@ def MutateCollectivePass : Pass<"mutate-collective", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"index", "index", "int64_t", "0", "number of the reduction, from 0">,
-    Option<"kind", "kind", "std::string", "\"drop\"", "drop, double, scale, axis, operator, root or infinite">,
+    Option<"kind", "kind", "std::string", "\"drop\"", "the mistake">,
   ];
 }
 

@@ -115,6 +115,22 @@ SmallVector<std::pair<Value, int64_t>> carriersOf(Operation *op, const FactorRul
   return carriers;
 }
 
+SmallVector<ArrayAttr> axesOfFactors(Operation *op, const FactorRule &rule) {
+  SmallVector<ArrayAttr> axesOf(rule.factors.size(), ArrayAttr::get(op->getContext(), {}));
+  auto collect = [&](TypeRange types, ArrayRef<SmallVector<unsigned>> tensors) {
+    for (auto [type, factors] : llvm::zip_equal(types, tensors)) {
+      if (ShardingAttr sharding = getSharding(type)) {
+        for (auto [factor, axes] : llvm::zip_equal(factors, sharding.getDims())) {
+          axesOf[factor] = axes;
+        }
+      }
+    }
+  };
+  collect(op->getOperandTypes(), rule.operands);
+  collect(op->getResultTypes(), rule.results);
+  return axesOf;
+}
+
 std::optional<unsigned> findPermutation(const FactorRule &rule) {
   const auto *it = llvm::find_if(
       rule.factors, [](const Factor &factor) { return factor.kind == FactorKind::Permutation; });

@@ -82,6 +82,10 @@ FactorRule makeFactorRuleOfLengths(mlir::Operation *op, llvm::ArrayRef<std::stri
 llvm::SmallVector<std::pair<mlir::Value, int64_t>>
 carriersOf(mlir::Operation *op, const FactorRule &rule, unsigned factor);
 
+/// The axes that cut each factor of `op`, whose tensors agree on them; none where none has a
+/// sharding.
+llvm::SmallVector<mlir::ArrayAttr> axesOfFactors(mlir::Operation *op, const FactorRule &rule);
+
 /// The number of the rule's permutation, if it has one. There is at most one.
 std::optional<unsigned> findPermutation(const FactorRule &rule);
 
