@@ -6,6 +6,7 @@
 #===--------------------------------------------------------------------------------------------===#
 
 import os
+import subprocess
 
 import lit.formats
 
@@ -25,3 +26,13 @@ config.substitutions += [
     ("%weft_source", config.weft_source),
     ("%weft_build", config.weft_build),
 ]
+
+# Of CUDA there may be nothing; what needs its tools says so, as the compiler does where it looks for them.
+if "CUDA_HOME" in os.environ:
+    config.environment["CUDA_HOME"] = os.environ["CUDA_HOME"]
+probe = subprocess.run(["weft-translate", "--kernels-to-ptx"], input="", capture_output=True, text=True,
+                       env=config.environment, check=False)
+if probe.returncode == 0:
+    config.available_features.add("cuda-toolkit")
+else:
+    lit_config.note(f"skipping what needs a CUDA toolkit: {probe.stderr.strip()}")

@@ -19,6 +19,9 @@ void registerProgramTranslation();
 
 void registerProblemTranslations();
 
+/// --kernels-to-ptx and --kernels-to-resources.
+void registerDeviceTranslations();
+
 } // namespace weft
 
 #endif // WEFT_TOOLS_WEFTTRANSLATE_TRANSLATIONS_H

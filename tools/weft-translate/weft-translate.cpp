@@ -13,5 +13,6 @@ int main(int argc, char **argv) {
   weft::registerImportTranslation();
   weft::registerProgramTranslation();
   weft::registerProblemTranslations();
+  weft::registerDeviceTranslations();
   return mlir::failed(mlir::mlirTranslateMain(argc, argv, "Weft's translations"));
 }

@@ -5,21 +5,16 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "CodeGeneration.h"
 #include "KernelTable.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
-#include "mlir/Target/LLVMIR/Export.h"
 #include "weft/Pipeline/Emit/Emit.h"
-#include "weft/Pipeline/Lower/HostLowering.h"
-#include "llvm/IR/LegacyPassManager.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
-#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/TargetSelect.h"
-#include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/SubtargetFeature.h"
 #include "llvm/Transforms/Instrumentation/AddressSanitizer.h"
@@ -40,16 +35,6 @@ std::string hostFeatures() {
     features.AddFeature(feature.getKey(), feature.getValue());
   }
   return features.getString();
-}
-
-CodeGenOptLevel codeGenLevel(unsigned level) {
-  return CodeGenOpt::getLevel(static_cast<int>(level)).value_or(CodeGenOptLevel::Aggressive);
-}
-
-OptimizationLevel middleEndLevel(unsigned level) {
-  const OptimizationLevel levels[] = {OptimizationLevel::O0, OptimizationLevel::O1,
-                                      OptimizationLevel::O2, OptimizationLevel::O3};
-  return levels[std::min(level, 3u)];
 }
 
 /// Fails where LLVM would stop the compiler or only warn.
@@ -123,33 +108,16 @@ void prepareKernels(llvm::Module &module, Sanitizer sanitize) {
   }
 }
 
-void optimize(llvm::Module &module, TargetMachine &machine, const EmitOptions &options) {
-  PipelineTuningOptions tuning;
-  tuning.LoopVectorization = tuning.SLPVectorization = tuning.LoopInterleaving =
-      tuning.LoopUnrolling = options.optLevel >= 2;
-  PassBuilder builder(&machine, tuning);
+void watch(PassBuilder &builder, Sanitizer sanitize) {
   builder.registerOptimizerLastEPCallback(
-      [&](ModulePassManager &manager, OptimizationLevel, ThinOrFullLTOPhase) {
-        if (options.sanitize == Sanitizer::Address) {
+      [sanitize](ModulePassManager &manager, OptimizationLevel, ThinOrFullLTOPhase) {
+        if (sanitize == Sanitizer::Address) {
           manager.addPass(AddressSanitizerPass(AddressSanitizerOptions()));
-        } else if (options.sanitize == Sanitizer::Thread) {
+        } else if (sanitize == Sanitizer::Thread) {
           manager.addPass(ModuleThreadSanitizerPass());
           manager.addPass(createModuleToFunctionPassAdaptor(ThreadSanitizerPass()));
         }
       });
-  LoopAnalysisManager loops;
-  FunctionAnalysisManager functions;
-  CGSCCAnalysisManager components;
-  ModuleAnalysisManager modules;
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(components);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, components, modules);
-  OptimizationLevel level = middleEndLevel(options.optLevel);
-  ModulePassManager manager = options.optLevel == 0 ? builder.buildO0DefaultPipeline(level)
-                                                    : builder.buildPerModuleDefaultPipeline(level);
-  manager.run(module, modules);
 }
 
 /// Writes `bytes` beside `path`, then renames: the object is whole or not there.
@@ -175,27 +143,6 @@ Error writeWhole(StringRef bytes, StringRef path) {
   return Error::success();
 }
 
-Error writeObject(llvm::Module &module, TargetMachine &machine, StringRef path) {
-  SmallVector<char, 0> bytes;
-  raw_svector_ostream buffer(bytes);
-  legacy::PassManager manager;
-  if (machine.addPassesToEmitFile(manager, buffer, nullptr, CodeGenFileType::ObjectFile)) {
-    return fail("cannot write object files for " + machine.getTargetTriple().str());
-  }
-  manager.run(module);
-  return writeWhole(buffer.str(), path);
-}
-
-KernelIterations iterationsOf(mlir::ModuleOp module) {
-  KernelIterations iterations;
-  for (auto function : module.getOps<mlir::LLVM::LLVMFuncOp>()) {
-    if (auto counts = function->getAttrOfType<mlir::DenseI64ArrayAttr>(kIterationsAttrName)) {
-      iterations[function.getName()] = llvm::SmallVector<int64_t>(counts.asArrayRef());
-    }
-  }
-  return iterations;
-}
-
 Error emit(mlir::ModuleOp module, const rt::Program &program, const EmitOptions &options,
            StringRef path) {
   Expected<std::unique_ptr<TargetMachine>> machine = makeTargetMachine(options);
@@ -203,19 +150,22 @@ Error emit(mlir::ModuleOp module, const rt::Program &program, const EmitOptions 
     return machine.takeError();
   }
   LLVMContext context;
-  std::unique_ptr<llvm::Module> code =
-      mlir::translateModuleToLLVMIR(module, context, program.modelName);
+  Expected<std::unique_ptr<llvm::Module>> code =
+      translate(module, program.modelName, **machine, context);
   if (!code) {
-    return fail("the module is not in the LLVM dialect");
+    return code.takeError();
   }
-  code->setTargetTriple((*machine)->getTargetTriple());
-  code->setDataLayout((*machine)->createDataLayout());
-  prepareKernels(*code, options.sanitize);
-  if (Error error = addKernelTable(*code, program, iterationsOf(module))) {
+  prepareKernels(**code, options.sanitize);
+  if (Error error = addKernelTable(**code, program, iterationsOf(module))) {
     return error;
   }
-  optimize(*code, **machine, options);
-  return writeObject(*code, **machine, path);
+  PipelineTuningOptions tuning;
+  tuning.LoopVectorization = tuning.SLPVectorization = tuning.LoopInterleaving =
+      tuning.LoopUnrolling = options.optLevel >= 2;
+  optimize(**code, **machine, options.optLevel, tuning,
+           [&](PassBuilder &builder) { watch(builder, options.sanitize); });
+  Expected<std::string> object = generate(**code, **machine, CodeGenFileType::ObjectFile);
+  return object ? writeWhole(*object, path) : object.takeError();
 }
 
 } // namespace

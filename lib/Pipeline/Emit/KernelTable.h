@@ -8,15 +8,13 @@
 #ifndef WEFT_LIB_PIPELINE_EMIT_KERNELTABLE_H
 #define WEFT_LIB_PIPELINE_EMIT_KERNELTABLE_H
 
+#include "CodeGeneration.h"
+
 #include "weft-rt/Program.h"
-#include "llvm/ADT/StringMap.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/Error.h"
 
 namespace weft {
-
-/// For each kernel by name, how many iterations its phases have.
-using KernelIterations = llvm::StringMap<llvm::SmallVector<int64_t>>;
 
 /// Adds to `module`, whose functions are kernels with bare pointers, the array `weft_kernels` of
 /// `weft::rt::KernelCode`, whose functions take their arguments from arrays, and the serialized

@@ -1,0 +1,100 @@
+//===- DeviceEntries.cpp - where a device enters kernels ------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "DeviceParts.h"
+
+#include "weft/Pipeline/Emit/DeviceCode.h"
+
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/IntrinsicsNVPTX.h"
+
+namespace weft {
+
+using namespace llvm;
+
+/// A kernel's last arguments: the phase, and the first and the end of its iterations.
+static constexpr unsigned kPartArguments = 3;
+
+/// The function of an entry, as yet without code. It takes what `kernel` does but for the part.
+static Function *declareEntry(Function &kernel, unsigned phase) {
+  SmallVector<Type *> types;
+  SmallVector<AttributeSet> attributes;
+  for (const Argument &argument : drop_end(kernel.args(), kPartArguments)) {
+    types.push_back(argument.getType());
+    attributes.push_back(kernel.getAttributes().getParamAttrs(argument.getArgNo()));
+  }
+  LLVMContext &context = kernel.getContext();
+  auto *type = FunctionType::get(Type::getVoidTy(context), types, /*isVarArg=*/false);
+  auto *entry = Function::Create(type, GlobalValue::ExternalLinkage,
+                                 kernel.getName() + "_phase_" + Twine(phase), kernel.getParent());
+  entry->setAttributes(AttributeList::get(context, {}, {}, attributes));
+  entry->setCallingConv(CallingConv::PTX_Kernel);
+  entry->addFnAttr("nvvm.maxntid", std::to_string(kDeviceThreads));
+  entry->addFnAttr("nvvm.minctasm", "2");
+  entry->setDoesNotThrow();
+  return entry;
+}
+
+/// All threads together: the number of this one, and how many there are.
+static std::pair<Value *, Value *> threadOf(IRBuilder<> &builder) {
+  auto read = [&](Intrinsic::ID id) {
+    Value *number = builder.CreateIntrinsic(id, {});
+    return builder.CreateZExt(number, builder.getInt64Ty());
+  };
+  Value *perBlock = read(Intrinsic::nvvm_read_ptx_sreg_ntid_x);
+  Value *before = builder.CreateMul(read(Intrinsic::nvvm_read_ptx_sreg_ctaid_x), perBlock);
+  return {builder.CreateAdd(before, read(Intrinsic::nvvm_read_ptx_sreg_tid_x)),
+          builder.CreateMul(perBlock, read(Intrinsic::nvvm_read_ptx_sreg_nctaid_x))};
+}
+
+/// Every thread takes the iteration of its own number, and those as many further as there are
+/// threads, so that neighbors touch neighboring memory.
+static void addEntry(Function &kernel, unsigned phase, int64_t iterations) {
+  Function *entry = declareEntry(kernel, phase);
+  LLVMContext &context = kernel.getContext();
+  auto *begin = BasicBlock::Create(context, "begin", entry);
+  auto *loop = BasicBlock::Create(context, "loop", entry);
+  auto *body = BasicBlock::Create(context, "body", entry);
+  auto *end = BasicBlock::Create(context, "end", entry);
+  IRBuilder<> builder(begin);
+  auto [first, step] = threadOf(builder);
+  builder.CreateBr(loop);
+
+  builder.SetInsertPoint(loop);
+  PHINode *at = builder.CreatePHI(builder.getInt64Ty(), 2, "at");
+  at->addIncoming(first, begin);
+  builder.CreateCondBr(builder.CreateICmpULT(at, builder.getInt64(uint64_t(iterations))), body,
+                       end);
+
+  builder.SetInsertPoint(body);
+  SmallVector<Value *> arguments(make_pointer_range(entry->args()));
+  Value *next = builder.CreateNUWAdd(at, builder.getInt64(1));
+  arguments.append({builder.getInt64(phase), at, next});
+  builder.CreateCall(&kernel, arguments);
+  at->addIncoming(builder.CreateNUWAdd(at, step), body);
+  builder.CreateBr(loop);
+
+  builder.SetInsertPoint(end);
+  builder.CreateRetVoid();
+}
+
+void addEntries(llvm::Module &module, const KernelIterations &iterations) {
+  for (Function &function : make_early_inc_range(module)) {
+    auto phases = iterations.find(function.getName());
+    if (phases == iterations.end()) {
+      continue;
+    }
+    function.setLinkage(GlobalValue::InternalLinkage);
+    // In an entry the phase is known, and what is of others goes.
+    function.addFnAttr(Attribute::AlwaysInline);
+    for (auto [phase, count] : enumerate(phases->second)) {
+      addEntry(function, unsigned(phase), count);
+    }
+  }
+}
+
+} // namespace weft

@@ -1,0 +1,25 @@
+//===- DeviceParts.h - the steps of making code for devices ---------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_LIB_PIPELINE_EMIT_DEVICEPARTS_H
+#define WEFT_LIB_PIPELINE_EMIT_DEVICEPARTS_H
+
+#include "CodeGeneration.h"
+
+namespace weft {
+
+/// Adds an entry for each phase of each kernel of `module`, whose functions are kernels with bare
+/// pointers, and makes these internal.
+void addEntries(llvm::Module &module, const KernelIterations &iterations);
+
+/// Gives `module` the mathematical functions that it calls and that devices have no instructions
+/// for, from the bitcode file `libdevice`. Fails where one is not there.
+llvm::Error linkMath(llvm::Module &module, llvm::StringRef libdevice);
+
+} // namespace weft
+
+#endif // WEFT_LIB_PIPELINE_EMIT_DEVICEPARTS_H

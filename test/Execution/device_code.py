@@ -1,0 +1,113 @@
+#!/usr/bin/python3
+#===- device_code.py - kernels become code for CUDA devices ----------------===#
+#
+# Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+#===------------------------------------------------------------------------===#
+"""Makes code for CUDA devices of the kernels of the examples, and reads what they take.
+
+    device_code.py --bin bin           small examples
+    device_code.py --bin bin --full    all examples, each with several meshes
+
+Needs a CUDA toolkit, and no device. On each architecture each phase of each kernel must be an entry that takes
+no more registers, and memory for each thread, than the budget of its kind. Prints a line for each program, then "N passed, N failed"; fails if one failed or none ran.
+"""
+
+import argparse
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from verify import EXAMPLES
+
+ROOT = Path(__file__).resolve().parents[2]
+ARCHITECTURES = ("80", "90", "100")
+SMALL = ("gpt2-tiny", "llama-tiny", "mixtral-tiny", "deepseek-tiny")
+
+# By kind of kernel, for a thread: registers, bytes of memory, and how many of these are for what registers do not
+# hold. Sines of large numbers go through a table in memory. Attention keeps its tiles there, as a host does:
+# devices are to have another kernel for it.
+BUDGET = (128, 64, 0)
+BUDGETS = {
+    "attention": (128, 96 * 1024, 400),
+    "attention_grad": (128, 192 * 1024, 1000),
+}
+
+
+def kind_of(entry):
+    return re.fullmatch(r"kernel_(\w+)_\d+_phase_\d+", entry)[1]
+
+
+def phases_of(module):
+    """The number of phases of each kernel, by name."""
+    found = {}
+    for name, iterations in re.findall(
+            r"llvm\.func @(kernel_\w+)\([^\n]*weft\.iterations = array<i64: ([^>]*)>", module):
+        found[name] = iterations.count(",") + 1
+    return found
+
+
+def faults_of(module, resources):
+    """What is wrong, a line each."""
+    line = re.compile(r"sm_(\d+) (\w+): (\d+) registers, (\d+) bytes of stack, (\d+) spilled, (\d+) shared")
+    seen = {}
+    for text in resources.splitlines():
+        architecture, entry, *numbers = line.fullmatch(text).groups()
+        takes = tuple(map(int, numbers[:3]))
+        seen.setdefault(architecture, set()).add(entry)
+        budget = BUDGETS.get(kind_of(entry), BUDGET)
+        if any(number > most for number, most in zip(takes, budget)):
+            yield (f"sm_{architecture} {entry}: expected at most {budget} registers, bytes of stack and bytes "
+                   f"spilled, got {takes}")
+    phases = phases_of(module)
+    wanted = {f"{name}_phase_{phase}" for name, count in phases.items() for phase in range(count)}
+    for architecture in ARCHITECTURES:
+        if not wanted or seen.get(architecture) != wanted:
+            yield f"sm_{architecture}: expected entries {wanted}, got {seen.get(architecture)}"
+
+
+def check(tools, name, machine, nodes, mesh, folder):
+    """What is wrong, a line each, and what it takes at most."""
+    example = ROOT / "examples" / name
+    module = folder / "module.mlir"
+    commands = [
+        [tools / "weft", "compile", example / "model.textproto", "--recipe", example / "recipe.textproto",
+         "--machine", ROOT / f"machines/{machine}.textproto", "--nodes", nodes, "--pin", mesh,
+         "--stop-after", "lower", "-o", module],
+        [tools / "weft-translate", "--kernels-to-resources", module]]
+    for command in commands:
+        done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            return [done.stderr.strip()], ""
+    entries = len(done.stdout.splitlines()) // len(ARCHITECTURES)
+    return list(faults_of(module.read_text(), done.stdout)), f"{entries} entries"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--bin", type=Path, required=True, help="folder of weft and weft-translate")
+    parser.add_argument("--full", action="store_true", help="all examples with all their meshes")
+    options = parser.parse_args()
+    probe = subprocess.run([options.bin / "weft-translate", "--kernels-to-ptx"], input="", capture_output=True,
+                           text=True, check=False)
+    if "found no CUDA toolkit" in probe.stderr:
+        print(f"skipped: {probe.stderr.strip()}")
+        return 77
+    passed = failed = 0
+    for name, (machine, nodes, meshes) in EXAMPLES.items():
+        for mesh in meshes if options.full else meshes[-1:] if name in SMALL else []:
+            with tempfile.TemporaryDirectory() as folder:
+                faults, takes = check(options.bin, name, machine, nodes, mesh, Path(folder))
+            passed, failed = (passed + 1, failed) if not faults else (passed, failed + 1)
+            print("FAIL" if faults else "pass", name, mesh, takes, flush=True)
+            for fault in faults:
+                print("    " + fault, flush=True)
+    print(f"{passed} passed, {failed} failed")
+    return failed > 0 or passed == 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
