@@ -35,6 +35,10 @@ weft.variable optimizer @"momentum/final.norm" ["hidden"] : tensor<4xf64>
 // TEXT: @tokens ["batch", "sequence"] {weft.pins = {{\[}}["y", "x"], unit]} : tensor<6x16xi32>
 weft.variable input @tokens ["batch", "sequence"] : tensor<?x16xi32>
 
+// Of an image a rank gets its samples, each whole.
+// TP:   @images ["batch", "ffn"] {weft.pins = {{\[}}[], unit]}
+weft.variable input @images ["batch", "ffn"] : tensor<?x8xf64>
+
 // A factor goes by the names of the variables' dimensions that it is joined with, here through a
 // layer: b is the batch, n is ffn. One axis does one thing: of an op whose factors would both be cut by
 // x, the first is.

@@ -56,7 +56,40 @@ module attributes {weft.mesh = #weft.mesh<"tp"=2>} {
 
 // -----
 
-// Pins can ask for what does not go together: the greatest of pieces is no term of a sum.
+// Pins that leave nothing open can ask for what does not go together.
+#scalar = affine_map<() -> ()>
+module attributes {weft.mesh = #weft.mesh<"tp"=2>} {
+  weft.variable parameter @w ["hidden"] : tensor<4xf64>
+  // expected-error @+1 {{search-shardings: no choice of shardings keeps all rules}}
+  func.func @step() {
+    %0 = weft.read @w : tensor<4xf64>
+    %1 = weft.amax %0 {weft.pins = [["tp"]]} : tensor<4xf64> -> tensor<f64>
+    %2 = weft.map ins(%1 : tensor<f64>) maps [#scalar] {weft.pins = [{all = ["tp"]}]} -> tensor<f64> {
+    ^bb0(%x: f64):
+      %s = arith.addf %x, %x : f64
+      weft.yield %s : f64
+    }
+    weft.observe "s", %2 : tensor<f64>
+    return
+  }
+}
+
+// -----
+
+// An image is given to a rank whole.
+module attributes {weft.mesh = #weft.mesh<"tp"=2>} {
+  // expected-error @+1 {{search-shardings: 'images' of 'tensor<8x4xf64>' cannot be cut as it is pinned, [unit, ["tp"]]}}
+  weft.variable input @images ["batch", "channel"] {weft.pins = [unit, ["tp"]]} : tensor<8x4xf64>
+  func.func @step() {
+    %0 = weft.read @images : tensor<8x4xf64>
+    weft.observe "x", %0 : tensor<8x4xf64>
+    return
+  }
+}
+
+// -----
+
+// So can others: the greatest of pieces is no term of a sum.
 #all = affine_map<() -> ()>
 module attributes {weft.mesh = #weft.mesh<"tp"=2, "x"=2>} {
   weft.variable parameter @w ["ffn", "hidden"] : tensor<4x4xf64>

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "LayoutSpaces.h"
 #include "OpPins.h"
 
 #include "weft/Description/Pins.h"
@@ -143,11 +144,14 @@ struct ApplyPlanPass : impl::ApplyPlanPassBase<ApplyPlanPass> {
     std::string name = variable.getSymName().str(), planName = getPlanName(variable).str();
     SmallVector<Attribute> pins;
     SmallVector<const desc::ShardingSpec *> entries;
-    for (StringAttr dimension : variable.getDimensions().getAsRange<StringAttr>()) {
-      const desc::ShardingSpec *entry =
-          desc::entryFor(spec.homes, name, dimension.getValue().str());
-      entries.push_back(
-          entry ? entry : desc::entryFor(spec.shardings, planName, dimension.getValue().str()));
+    for (auto [dim, dimension] :
+         llvm::enumerate(variable.getDimensions().getAsRange<StringAttr>())) {
+      const desc::ShardingSpec *entry = desc::entryFor(spec.homes, name, dimension.str());
+      // What speaks of ops speaks of inputs only as far as these can follow.
+      if (!entry && mayBeCut(variable, int64_t(dim))) {
+        entry = desc::entryFor(spec.shardings, planName, dimension.str());
+      }
+      entries.push_back(entry);
       pins.push_back(entries.back() ? Attribute(toAxesAttr(&getContext(), entries.back()->axes))
                                     : UnitAttr::get(&getContext()));
     }

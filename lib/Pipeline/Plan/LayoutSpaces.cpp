@@ -44,6 +44,12 @@ ShardingAttr LayoutSpaces::makeSharding(int64_t rank, uint32_t number, Reduction
                        unreduced.empty() ? ReductionKind::Sum : reduction);
 }
 
+bool mayBeCut(VariableOp variable, int64_t dim) {
+  StringRef name = cast<StringAttr>(variable.getDimensions()[dim]).getValue();
+  return variable.getRole() != VariableRole::Input ||
+         llvm::is_contained({"micro_batch", "batch", "sequence"}, name);
+}
+
 bool canPend(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   return tensor && isa<FloatType>(tensor.getElementType()) && !tensor.getElementType().isBF16();

@@ -40,6 +40,10 @@ private:
 /// Whether a value of `type` may be a pending sum.
 bool canPend(mlir::Type type);
 
+/// Whether dimension `dim` of `variable` may be cut between steps. The runtime gives ranks their
+/// samples and tokens of an input; an image it gives whole.
+bool mayBeCut(VariableOp variable, int64_t dim);
+
 } // namespace weft
 
 #endif // WEFT_LIB_PIPELINE_PLAN_LAYOUTSPACES_H

@@ -79,6 +79,10 @@ static planner::Solution solveOpen(const planner::Problem &problem) {
     seconds += a || b ? 0 : problem.seconds(edge, 0, 0);
   }
   planner::Solution solution;
+  if (seconds == planner::kInfinity) {
+    solution.lowerBound = seconds;
+    return solution; // What is not open does not go together.
+  }
   bool isOpen = !open.nodes.empty();
   if (isOpen) {
     solution = planner::solve(open);

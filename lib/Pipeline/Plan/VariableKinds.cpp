@@ -93,7 +93,11 @@ FailureOr<const ShardingEnd *> ShardingProblem::declareKind(VariableOp variable)
   }
   std::vector<uint32_t> layouts;
   for (uint32_t number = 0; number < space.size(); ++number) {
-    if (space.divides(number, type.getShape().vec()) && agrees(space.layout(number), pins)) {
+    const planner::Layout &layout = space.layout(number);
+    bool allowed = llvm::all_of(llvm::seq(type.getRank()), [&](int64_t dim) {
+      return layout.dims[dim].empty() || mayBeCut(variable, dim);
+    });
+    if (allowed && space.divides(number, type.getShape().vec()) && agrees(layout, pins)) {
       layouts.push_back(number);
     }
   }
