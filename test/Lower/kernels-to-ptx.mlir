@@ -19,7 +19,7 @@
 // CHECK: .pragma "nounroll"
 // CHECK: ld.global.nc
 // CHECK: st.global
-// CHECK-NOT: _phase_1(
+// CHECK-NOT: kernel_map_0_phase_1(
 
 func.func private @kernel_map_0(%x: tensor<24x1024xf32>, %y: tensor<1024xf32>) -> tensor<24x1024xf32>
     attributes {weft.tied = array<i64: -1>} {
@@ -30,4 +30,15 @@ func.func private @kernel_map_0(%x: tensor<24x1024xf32>, %y: tensor<1024xf32>) -
     weft.yield %2 : f32
   }
   return %z : tensor<24x1024xf32>
+}
+
+// The coordinates and buffers come before immediates.
+// CHECK-LABEL: .entry kernel_copy_0_phase_0(
+// CHECK-NEXT: .param .u64 .ptr
+// CHECK-NEXT: .param .u64 .ptr
+// CHECK-NEXT: .param .u64 .ptr
+// CHECK-NEXT: .param .u64 kernel_copy_0_phase_0_param_3
+func.func private @kernel_copy_0(%i: index, %x: tensor<4xf32>) -> tensor<4xf32>
+    attributes {weft.tied = array<i64: -1>} {
+  return %x : tensor<4xf32>
 }

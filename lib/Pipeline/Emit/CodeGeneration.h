@@ -18,6 +18,9 @@
 
 namespace weft {
 
+/// A kernel's last arguments: the phase, and the first and the end of its iterations.
+inline constexpr unsigned kPartArguments = 3;
+
 /// For each kernel by name, how many iterations its phases have.
 using KernelIterations = llvm::StringMap<llvm::SmallVector<int64_t>>;
 

@@ -16,16 +16,24 @@ namespace weft {
 
 using namespace llvm;
 
-/// A kernel's last arguments: the phase, and the first and the end of its iterations.
-static constexpr unsigned kPartArguments = 3;
+/// The numbers of the kernel's arguments in the order in which an entry takes them: the coordinates
+/// and buffers, then immediates.
+static SmallVector<unsigned> argumentsOf(Function &kernel) {
+  SmallVector<unsigned> buffers, immediates;
+  for (const Argument &argument : drop_end(kernel.args(), kPartArguments)) {
+    (argument.getType()->isPointerTy() ? buffers : immediates).push_back(argument.getArgNo());
+  }
+  buffers.append(immediates);
+  return buffers;
+}
 
-/// The function of an entry, as yet without code. It takes what `kernel` does but for the part.
+/// The function of an entry, as yet without code.
 static Function *declareEntry(Function &kernel, unsigned phase) {
   SmallVector<Type *> types;
   SmallVector<AttributeSet> attributes;
-  for (const Argument &argument : drop_end(kernel.args(), kPartArguments)) {
-    types.push_back(argument.getType());
-    attributes.push_back(kernel.getAttributes().getParamAttrs(argument.getArgNo()));
+  for (unsigned number : argumentsOf(kernel)) {
+    types.push_back(kernel.getArg(number)->getType());
+    attributes.push_back(kernel.getAttributes().getParamAttrs(number));
   }
   LLVMContext &context = kernel.getContext();
   auto *type = FunctionType::get(Type::getVoidTy(context), types, /*isVarArg=*/false);
@@ -71,9 +79,15 @@ static void addEntry(Function &kernel, unsigned phase, int64_t iterations) {
                        end);
 
   builder.SetInsertPoint(body);
-  SmallVector<Value *> arguments(make_pointer_range(entry->args()));
-  Value *next = builder.CreateNUWAdd(at, builder.getInt64(1));
-  arguments.append({builder.getInt64(phase), at, next});
+  SmallVector<Value *> arguments(kernel.arg_size());
+  for (auto [number, argument] :
+       zip_equal(argumentsOf(kernel), make_pointer_range(entry->args()))) {
+    arguments[number] = argument;
+  }
+  unsigned part = unsigned(kernel.arg_size()) - kPartArguments;
+  arguments[part] = builder.getInt64(phase);
+  arguments[part + 1] = at;
+  arguments[part + 2] = builder.CreateNUWAdd(at, builder.getInt64(1));
   builder.CreateCall(&kernel, arguments);
   at->addIncoming(builder.CreateNUWAdd(at, step), body);
   builder.CreateBr(loop);

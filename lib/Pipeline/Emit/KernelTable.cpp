@@ -23,9 +23,6 @@ struct Operands {
   bool operator==(const Operands &) const = default;
 };
 
-/// A kernel's last arguments: the phase, and the first and the end of its iterations.
-constexpr unsigned kPartArguments = 3;
-
 /// The arguments between the coordinates and the part.
 auto operandArguments(Function &kernel) {
   return drop_end(drop_begin(make_pointer_range(kernel.args())), kPartArguments);

@@ -10,8 +10,10 @@
 // of its own, whose threads take turns at the iterations:
 //
 //   kernel_norm_0(coordinates, operands…, phase, begin, end)
-//   ──▶  kernel_norm_0_phase_0<<<any blocks, up to kDeviceThreads>>>(coordinates, operands…)
-//        kernel_norm_0_phase_1<<<…>>>(…)
+//   ──▶  kernel_norm_0_phase_0<<<blocks, threads>>>(coordinates, buffers…, immediates…)
+//        kernel_norm_0_phase_1<<<blocks, threads>>>(coordinates, buffers…, immediates…)
+//
+// with any number of blocks, of up to kDeviceThreads threads.
 //
 // LLVM makes PTX of it, for the oldest architecture that is supported; the toolkit's assembler
 // makes machine code of that for each architecture, and a driver does so for newer ones. No device
