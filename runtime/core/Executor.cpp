@@ -133,6 +133,7 @@ Executor::prepareSection(const char *section, const std::vector<Instruction> &in
       break;
     case Opcode::Observe: {
       const Observation &observed = program.observations[instruction.target];
+      prepared.buffer = instruction.operands[0].buffer;
       prepared.mustBeFinite = decidesRun(observed);
       prepared.hasLimit = observed.limit > 0;
       break;
@@ -199,6 +200,23 @@ Outcome Executor::runProduct(const Prepared &instruction) {
   return error.empty() || link->fail(error) ? Outcome::Done : Outcome::Stopped;
 }
 
+BufferView Executor::view(uint32_t buffer, uint64_t begin, uint64_t count) const {
+  return BufferView({address(buffer) + begin, count});
+}
+
+BufferDraft Executor::draft(uint32_t buffer, uint64_t begin, uint64_t count) {
+  return BufferDraft({address(buffer) + begin, count});
+}
+
+void Executor::zero(uint32_t buffer) {
+  std::memset(address(buffer), 0, program.buffers[buffer].bytes);
+}
+
+void Executor::write(uint32_t buffer, uint64_t begin, std::span<const char> bytes) {
+  BufferDraft place = draft(buffer, begin, bytes.size());
+  std::copy(bytes.begin(), bytes.end(), place.bytes().begin());
+}
+
 void Executor::runKernel(const Prepared &instruction) {
   const KernelCode &kernel = *instruction.kernel;
   for (int64_t phase = 0; phase < kernel.phaseCount; ++phase) {
@@ -213,8 +231,15 @@ void Executor::runKernel(const Prepared &instruction) {
 }
 
 Outcome Executor::observe(const Prepared &instruction) {
-  const void *data = instruction.operands[0];
-  observer->observe(self, instruction.target, data);
+  bool isWanted = observer->wants(self, instruction.target);
+  if (!isWanted && !instruction.hasLimit && !instruction.mustBeFinite) {
+    return Outcome::Done;
+  }
+  BufferView value = view(instruction.buffer);
+  const void *data = value.data();
+  if (isWanted) {
+    observer->observe(self, instruction.target, data);
+  }
   if (instruction.hasLimit) {
     std::optional<Overflow> found = findOverflow(program, instruction.target, place, data);
     if (found && (!beyond || goesBefore(*found, *beyond))) {
@@ -225,12 +250,12 @@ Outcome Executor::observe(const Prepared &instruction) {
     return Outcome::Done;
   }
   const Observation &observation = program.observations[instruction.target];
-  double value = observation.layout.type == ElementType::F64 ? *static_cast<const double *>(data)
-                                                             : *static_cast<const float *>(data);
+  double number = observation.layout.type == ElementType::F64 ? *static_cast<const double *>(data)
+                                                              : *static_cast<const float *>(data);
   // What was lost in a buffer may well be why a value is not finite.
-  Outcome own = beyond                  ? Outcome::Overflow
-                : !std::isfinite(value) ? Outcome::NotFinite
-                                        : Outcome::Done;
+  Outcome own = beyond                   ? Outcome::Overflow
+                : !std::isfinite(number) ? Outcome::NotFinite
+                                         : Outcome::Done;
   auto mine = int32_t(own), greatest = int32_t(own);
   if (!link->run(agree, &mine, &greatest)) {
     return Outcome::Stopped;

@@ -9,14 +9,14 @@
 // an instruction needs (addresses, arguments, prepared collectives) is put in
 // place by `prepare`; running a section then allocates nothing.
 //
-// An Executor belongs to its rank's thread. Others may read the arena through
-// `address` only while that thread does not run.
+// An Executor belongs to its rank's thread.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef WEFT_RT_CORE_EXECUTOR_H
 #define WEFT_RT_CORE_EXECUTOR_H
 
+#include "core/BufferView.h"
 #include "core/Overflow.h"
 #include "core/PreparedProduct.h"
 #include "core/StepTimes.h"
@@ -36,7 +36,12 @@ class Observer {
 public:
   virtual ~Observer() = default;
 
-  /// `data` is the rank's piece of `program.observations[observation]`.
+  /// Whether this step's value is to be brought: where buffers are not in host memory that is a
+  /// copy, for which the device has to come to an end of its work. Scalars that decide if the run
+  /// goes on, and what has a limit, are brought in any case.
+  virtual bool wants(int64_t /*rank*/, uint32_t /*observation*/) { return true; }
+
+  /// `data` is the rank's piece of `program.observations[observation]`, until this returns.
   virtual void observe(int64_t rank, uint32_t observation, const void *data) = 0;
 };
 
@@ -83,10 +88,19 @@ public:
   /// What this rank has to tell of limits in the section that ran last.
   const std::optional<Overflow> &overflow() const { return beyond; }
 
-  void *address(uint32_t buffer) { return arena.get() + program.buffers[buffer].offset; }
-  const void *address(uint32_t buffer) const {
-    return arena.get() + program.buffers[buffer].offset;
-  }
+  /// Bytes `begin` to before `begin + count` of a buffer as they are now. If a device fails to copy
+  /// them, it has told the communicator, and what a view shows, or a draft changes, is unspecified:
+  /// the rank's next collective returns false.
+  BufferView view(uint32_t buffer, uint64_t begin, uint64_t count) const;
+  BufferDraft draft(uint32_t buffer, uint64_t begin, uint64_t count);
+  void zero(uint32_t buffer);
+
+  /// The whole buffer.
+  BufferView view(uint32_t buffer) const { return view(buffer, 0, program.buffers[buffer].bytes); }
+  BufferDraft draft(uint32_t buffer) { return draft(buffer, 0, program.buffers[buffer].bytes); }
+
+  /// Copies `bytes` into a buffer, from its byte `begin` on.
+  void write(uint32_t buffer, uint64_t begin, std::span<const char> bytes);
 
   int64_t rank() const { return self; }
   std::span<const int64_t> coordinates() const { return place; }
@@ -105,7 +119,8 @@ private:
     /// Addresses of the operands, in `addresses`.
     void *const *operands = nullptr;
     const int64_t *immediates = nullptr;
-    /// For Observe: whether the value decides if the run goes on.
+    /// For Observe: where the value is, and whether it decides if the run goes on.
+    uint32_t buffer = 0;
     bool mustBeFinite = false;
     /// Likewise: whether it has a limit.
     bool hasLimit = false;
@@ -115,6 +130,7 @@ private:
     void operator()(char *memory) const { std::free(memory); }
   };
 
+  char *address(uint32_t buffer) const { return arena.get() + program.buffers[buffer].offset; }
   bool allocateArena();
   bool prepareProducts();
   uint64_t operandBytes(const Instruction &instruction) const;

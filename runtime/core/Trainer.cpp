@@ -37,8 +37,6 @@ struct alignas(64) RankState {
   std::unique_ptr<Executor> executor;
   ObservedTensors gradients{"gradient/"}, logits{"logits"};
   std::unique_ptr<StepTimes> times;
-  /// The input that counts steps; null if the program has none.
-  int64_t *stepNumber = nullptr;
   /// Steps that are done.
   int64_t step = 0;
   /// Of the validation that goes on.
@@ -78,6 +76,7 @@ public:
 
   ExitCode run();
 
+  bool wants(int64_t rank, uint32_t observation) override;
   void observe(int64_t rank, uint32_t observation, const void *data) override;
 
 private:
@@ -92,9 +91,11 @@ private:
   bool runStep(RankState &state, Communicator &communicator);
   bool validate(RankState &state, Communicator &communicator);
   bool keepCheckpoint(RankState &state, Communicator &communicator);
-  void setCounters(RankState &state) const;
+  void setCounter(RankState &state, std::string_view name, uint64_t value) const;
   bool takeBatch(RankState &state);
 
+  bool keepsGradients(const RankState &state) const;
+  bool keepsLogits(const RankState &state) const;
   void note(RankState &state, Outcome outcome) const;
   void findNotFinite(RankState &state);
   void reportNotFinite() const;
@@ -205,14 +206,12 @@ bool Trainer::prepareOutputs(std::string &error) {
                     error);
 }
 
-void Trainer::setCounters(RankState &state) const {
+/// Of a program that has no such input nothing is asked.
+void Trainer::setCounter(RankState &state, std::string_view name, uint64_t value) const {
   for (const NamedTensor &input : program.inputs) {
-    void *address = state.executor->address(input.buffer);
-    if (input.name == "step_number") {
-      state.stepNumber = static_cast<int64_t *>(address);
-      *state.stepNumber = state.step;
-    } else if (input.name == "seed") {
-      *static_cast<uint64_t *>(address) = options.seed;
+    if (input.name == name) {
+      state.executor->write(input.buffer, 0,
+                            {reinterpret_cast<const char *>(&value), sizeof value});
     }
   }
 }
@@ -244,7 +243,8 @@ bool Trainer::runSteps(RankState &state, Communicator &communicator) {
   if (!state.executor->prepare(communicator, *this)) {
     return false;
   }
-  setCounters(state);
+  setCounter(state, "seed", options.seed);
+  setCounter(state, "step_number", uint64_t(state.step));
   if (state.executor->runInit() != Outcome::Done) {
     return false;
   }
@@ -268,9 +268,7 @@ bool Trainer::runStep(RankState &state, Communicator &communicator) {
   if (keepsBooks) {
     books.beginStep();
   }
-  if (state.stepNumber) {
-    *state.stepNumber = state.step;
-  }
+  setCounter(state, "step_number", uint64_t(state.step));
   if (!takeBatch(state)) {
     return false;
   }
@@ -318,13 +316,27 @@ bool Trainer::keepCheckpoint(RankState &state, Communicator &communicator) {
          communicator.fail(error);
 }
 
+bool Trainer::keepsGradients(const RankState &state) const {
+  return !options.saveGradients.empty() && state.step == options.gradientsStep;
+}
+
+bool Trainer::keepsLogits(const RankState &state) const {
+  return !options.saveLogits.empty() && state.step == endStep && state.validationBatch == 0;
+}
+
+bool Trainer::wants(int64_t rank, uint32_t observation) {
+  const RankState &state = stateOf(rank);
+  return keepsGradients(state) || keepsLogits(state) ||
+         (rank == 0 && program.observations[observation].layout.globalShape.empty());
+}
+
 void Trainer::observe(int64_t rank, uint32_t observation, const void *data) {
   const Observation &observed = program.observations[observation];
   RankState &state = stateOf(rank);
-  if (!options.saveGradients.empty() && state.step == options.gradientsStep) {
+  if (keepsGradients(state)) {
     state.gradients.take(program, observation, state.executor->coordinates(), data);
   }
-  if (!options.saveLogits.empty() && state.step == endStep && state.validationBatch == 0) {
+  if (keepsLogits(state)) {
     state.logits.take(program, observation, state.executor->coordinates(), data);
   }
   if (rank == 0 && observed.layout.globalShape.empty()) {

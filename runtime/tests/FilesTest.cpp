@@ -273,7 +273,8 @@ std::vector<double> loaded(const std::string &path, const std::string &dtype,
     Deaf observer;
     EXPECT_TRUE(executor.prepare(link, observer));
     checkpoint.load(program, executor);
-    const void *piece = executor.address(program.parameters[0].buffer);
+    BufferView view = executor.view(program.parameters[0].buffer);
+    const void *piece = view.data();
     for (size_t i = 0; i < 128; ++i) {
       values[size_t(link.rank()) * 128 + i] =
           narrow ? static_cast<const float *>(piece)[i] : static_cast<const double *>(piece)[i];
