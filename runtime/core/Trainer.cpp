@@ -13,7 +13,6 @@
 #include "core/Checkpoint.h"
 #include "core/Checkpoints.h"
 #include "core/ErrorOutput.h"
-#include "core/Executor.h"
 #include "core/NonFinite.h"
 #include "core/ObservedTensors.h"
 #include "core/OutputFile.h"
@@ -59,7 +58,7 @@ Options partOf(Options options, const Backend &backend) {
 class Trainer : public Observer {
 public:
   Trainer(const Program &program, const KernelCode *kernels, const Options &options,
-          Backend &backend)
+          MakeExecutor &makeExecutor, Backend &backend)
       : program(program), options(partOf(options, backend)), backend(backend),
         here(backend.ranksHere()), threads(threadsOf(program, options, backend.ranksOnHost())),
         books(program, this->options), checkpoints(program, this->options, here),
@@ -67,7 +66,7 @@ public:
         ranks(size_t(here.count)) {
     for (int64_t rank = here.first; here.has(rank); ++rank) {
       RankState &state = stateOf(rank);
-      state.executor = std::make_unique<Executor>(program, kernels, rank, threads);
+      state.executor = makeExecutor(program, kernels, rank, threads);
       // A read of the clock for each instruction: even small steps take a thousand times as long.
       state.times = std::make_unique<StepTimes>(program.step.size(), !options.profile.empty());
       state.executor->measure(state.times.get());
@@ -520,13 +519,13 @@ ExitCode Trainer::run() {
 
 } // namespace
 
-ExitCode weft::rt::train(const Program &program, const KernelCode *kernels,
-                         const Options &options) {
+ExitCode weft::rt::train(const Program &program, const KernelCode *kernels, const Options &options,
+                         MakeExecutor &makeExecutor) {
   ChosenBackend chosen;
   std::string error;
   if (!makeBackend(program, options, chosen, error)) {
     printStartError(error);
     return ExitCode::Error;
   }
-  return Trainer(program, kernels, options, *chosen.backend).run();
+  return Trainer(program, kernels, options, makeExecutor, *chosen.backend).run();
 }

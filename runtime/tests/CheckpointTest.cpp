@@ -8,6 +8,7 @@
 #include "backends/local/LocalBackend.h"
 #include "core/CheckpointReader.h"
 #include "core/CheckpointWriter.h"
+#include "core/HostExecutor.h"
 #include "core/Json.h"
 #include "core/Metrics.h"
 #include "core/Random.h"
@@ -45,7 +46,7 @@ public:
       }
     }
     for (int64_t rank = 0; rank < program.rankCount(); ++rank) {
-      executors.push_back(std::make_unique<Executor>(program, kToyKernels, rank));
+      executors.push_back(std::make_unique<HostExecutor>(program, kToyKernels, rank));
     }
   }
 

@@ -5,11 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "core/Executor.h"
 #include "backends/local/LocalBackend.h"
+#include "core/HostExecutor.h"
 #include "core/NonFinite.h"
-#include "core/Overflow.h"
-#include "core/PreparedProduct.h"
 #include "tests/Toy.h"
 
 #include <atomic>
@@ -81,7 +79,7 @@ public:
     std::string error;
     EXPECT_TRUE(isWellFormed(program, error)) << error;
     for (int64_t rank = 0; rank < program.rankCount(); ++rank) {
-      executors.push_back(std::make_unique<Executor>(program, kToyKernels, rank, 2));
+      executors.push_back(std::make_unique<HostExecutor>(program, kToyKernels, rank, 2));
     }
   }
 
@@ -295,7 +293,7 @@ TEST(Executor, AnArenaThatCannotBeHadIsAnError) {
   Program program = makeToy(1, 1);
   program.arenaBytes = uint64_t(1) << 60;
   Recorder recorder(program);
-  Executor executor(program, kToyKernels, 0);
+  HostExecutor executor(program, kToyKernels, 0);
   RunResult result = makeLocalBackend(program.mesh, {})->run([&](Communicator &communicator) {
     EXPECT_FALSE(executor.prepare(communicator, recorder));
   });

@@ -9,6 +9,7 @@
 #include "core/BFloat16.h"
 #include "core/Checkpoint.h"
 #include "core/Elements.h"
+#include "core/HostExecutor.h"
 #include "core/OutputFile.h"
 #include "core/Random.h"
 #include "tests/TemporaryFolder.h"
@@ -269,7 +270,7 @@ std::vector<double> loaded(const std::string &path, const std::string &dtype,
   note = checkpoint.note();
   std::vector<double> values(256);
   makeLocalBackend(program.mesh, {})->run([&](Communicator &link) {
-    Executor executor(program, kToyKernels, link.rank());
+    HostExecutor executor(program, kToyKernels, link.rank());
     Deaf observer;
     EXPECT_TRUE(executor.prepare(link, observer));
     checkpoint.load(program, executor);

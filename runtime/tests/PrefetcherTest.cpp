@@ -7,6 +7,7 @@
 
 #include "core/Prefetcher.h"
 #include "backends/local/LocalBackend.h"
+#include "core/HostExecutor.h"
 #include "tests/TemporaryFolder.h"
 #include "tests/Toy.h"
 
@@ -59,7 +60,7 @@ protected:
   void onEveryRank(const std::function<void(Executor &)> &body) {
     RunResult result = makeLocalBackend(program.mesh, {})->run([&](Communicator &communicator) {
       Silent observer;
-      Executor executor(program, kToyKernels, communicator.rank());
+      HostExecutor executor(program, kToyKernels, communicator.rank());
       ASSERT_TRUE(executor.prepare(communicator, observer));
       body(executor);
     });
