@@ -217,4 +217,32 @@ TEST_F(Views, OnlyOfWhatIsWanted) {
   EXPECT_EQ(viewsOf("--steps 5 --save-gradients @/gradients"), 2 * 4 * 5 + 4);
 }
 
+/// Wherever a copy fails, the run ends with that, and leaves behind nothing that is wrong.
+TEST_F(Views, ThatFailEndTheRun) {
+  const std::string table = writeTable(0.5);
+  auto run = [&](MakeExecutor &makeExecutor) {
+    return traces(makeExecutor, {"--steps 4 --load " + table + " --validation-split 0.5 " +
+                                 "--validation-steps 1 --checkpoint-dir @/ck " +
+                                 "--checkpoint-every 2 --save @/whole --save-gradients @/grad"});
+  };
+  const Traces whole = run(makeHostExecutor);
+  FarExecutor::views = FarExecutor::drafts = 0;
+  EXPECT_EQ(run(makeFarExecutor), whole);
+  int64_t count = FarExecutor::views + FarExecutor::drafts;
+  EXPECT_GT(count, 100);
+  for (int64_t number = 1; number <= count; ++number) {
+    FarExecutor::failing = number;
+    Traces partly = run(makeFarExecutor);
+    EXPECT_EQ(partly["ends"], "1 ") << number;
+    EXPECT_EQ(partly["errors"], "error: the device is lost\n") << number;
+    for (const char *written : {"ends", "errors", "run/ck/LATEST"}) {
+      partly.erase(written);
+    }
+    for (const auto &[name, content] : partly) {
+      EXPECT_TRUE(whole.count(name) && whole.at(name) == content) << number << " " << name;
+    }
+  }
+  FarExecutor::failing = 0;
+}
+
 } // namespace

@@ -16,6 +16,8 @@
 //   - one view or draft at a time
 //   - only on the rank's thread
 //
+// A test may have it fail, as a device does.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef WEFT_RT_TESTS_FAREXECUTOR_H
@@ -45,29 +47,33 @@ public:
 
   using Executor::draft;
   using Executor::view;
-
   BufferView view(uint32_t buffer, uint64_t begin, uint64_t count) const override {
     ++views;
     auto &self = const_cast<FarExecutor &>(*this); // Its loans are no part of what it computes.
-    std::vector<char> &copy = self.lend(buffer, begin, count);
-    std::copy_n(content(buffer, begin), count, copy.begin());
-    return BufferView(copy, self);
+    Loan &loan = self.lend(buffer, begin, count);
+    if (!loan.hasFailed) {
+      std::copy_n(content(buffer, begin), count, loan.memory.begin());
+    }
+    return BufferView(loan.memory, self);
   }
 
   BufferDraft draft(uint32_t buffer, uint64_t begin, uint64_t count) override {
-    return BufferDraft(lend(buffer, begin, count), *this);
+    ++drafts;
+    return BufferDraft(lend(buffer, begin, count).memory, *this);
   }
 
-  /// Views that there have been of all buffers, on all ranks.
-  static inline std::atomic<int64_t> views = 0;
+  /// Views and drafts that there have been of all buffers, on all ranks.
+  static inline std::atomic<int64_t> views = 0, drafts = 0;
+  /// Which of those to come fails, counted from 1 on; 0 for none.
+  static inline std::atomic<int64_t> failing = 0;
 
 private:
   struct Loan {
     uint32_t buffer;
     uint64_t begin;
     std::vector<char> memory;
+    bool hasFailed;
   };
-
   /// As a double it is tiny, as a token no token.
   static constexpr char kSpoilt = char(0xA7);
   static bool isSpoilt(char byte) { return byte == kSpoilt; }
@@ -76,29 +82,33 @@ private:
     BufferView place = HostExecutor::view(buffer, begin, 0);
     return place.bytes().data();
   }
-
-  std::vector<char> &lend(uint32_t buffer, uint64_t begin, uint64_t count) {
+  Loan &lend(uint32_t buffer, uint64_t begin, uint64_t count) {
     EXPECT_EQ(lent, nullptr) << "a view or draft of buffer " << buffer << " inside another";
     if (loans.empty()) {
       thread = std::this_thread::get_id();
     }
     EXPECT_EQ(std::this_thread::get_id(), thread);
-    lent = &loans.emplace_back(buffer, begin, std::vector<char>(count, kSpoilt));
-    return lent->memory;
+    bool fails = failing > 0 && --failing == 0;
+    if (fails) {
+      communicator().fail("the device is lost");
+    }
+    lent = &loans.emplace_back(buffer, begin, std::vector<char>(count, kSpoilt), fails);
+    return *lent;
   }
-
   void endView(const char *memory) override {
     EXPECT_EQ(memory, lent->memory.data());
-    EXPECT_TRUE(
-        std::equal(lent->memory.begin(), lent->memory.end(), content(lent->buffer, lent->begin)))
+    EXPECT_TRUE(lent->hasFailed || std::equal(lent->memory.begin(), lent->memory.end(),
+                                              content(lent->buffer, lent->begin)))
         << "a view of buffer " << lent->buffer << " has been written to";
     takeBack();
   }
 
   void endDraft(char *memory) override {
     EXPECT_EQ(memory, lent->memory.data());
-    BufferDraft place = HostExecutor::draft(lent->buffer, lent->begin, lent->memory.size());
-    std::copy(lent->memory.begin(), lent->memory.end(), place.bytes().begin());
+    if (!lent->hasFailed) {
+      BufferDraft place = HostExecutor::draft(lent->buffer, lent->begin, lent->memory.size());
+      std::copy(lent->memory.begin(), lent->memory.end(), place.bytes().begin());
+    }
     takeBack();
   }
 
