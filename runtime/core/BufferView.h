@@ -14,9 +14,9 @@
 //   BufferDraft   the buffer's own place      memory that is copied to the buffer
 //                                             when the draft ends
 //
-// So an address in one means nothing after its end, and copies that are for a while
-// only are to be few: take one, use it, let it go. Both belong to the rank's thread,
-// as does the Executor that gives them.
+// So an address in one means nothing after its end. There is one at a time, of either:
+// take it, use it, let it go. They belong to the rank's thread, as does the Executor
+// that gives them.
 //
 //===----------------------------------------------------------------------===//
 

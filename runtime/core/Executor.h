@@ -18,8 +18,8 @@
 //
 // An Executor belongs to its rank's thread: only that thread calls it, after
 // `prepare` and as long as the communicator lives. Whatever fails, on the device or
-// in another rank, the communicator is told or has told; calls that give an Outcome
-// then give Stopped.
+// in another rank, the communicator knows; a section that is run then ends with
+// Stopped.
 //
 //===----------------------------------------------------------------------===//
 
