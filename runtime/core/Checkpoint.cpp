@@ -41,54 +41,61 @@ bool weft::rt::saveTensors(const std::string &path, const std::vector<TensorHead
   return file.commit(error);
 }
 
-/// Brings the pieces of a tensor together in `whole`, on rank 0.
-static bool collectTensor(const Program &program, const Executor &executor,
-                          const TensorPiece &piece, std::span<char> whole) {
-  std::span<const char> own = piece.bytes;
-  if (!holdsFirstCopy(*piece.layout, executor.coordinates())) {
-    own = {};
-  }
-  return executor.communicator().collect(own, [&](int64_t rank, std::span<const char> bytes) {
+/// Brings the pieces of a tensor together in `whole`, on rank 0. `own` is empty where another rank
+/// brings the same.
+static bool collectTensor(const Program &program, Communicator &link, const TensorLayout &layout,
+                          std::span<const char> own, std::span<char> whole) {
+  return link.collect(own, [&](int64_t rank, std::span<const char> bytes) {
     if (!bytes.empty()) {
-      gatherPiece(*piece.layout, program.mesh, program.coordinatesOf(rank), bytes.data(),
-                  whole.data());
+      gatherPiece(layout, program.mesh, program.coordinatesOf(rank), bytes.data(), whole.data());
     }
   });
 }
 
 bool weft::rt::savePieces(const std::string &path, const Program &program, const Executor &executor,
-                          const std::vector<TensorPiece> &pieces, int64_t step) {
+                          const std::vector<TensorInPieces> &tensors,
+                          const std::function<BufferView(size_t)> &piece, int64_t step) {
+  auto collect = [&](size_t i, std::span<char> whole) {
+    const TensorLayout &layout = *tensors[i].layout;
+    std::optional<BufferView> own;
+    if (holdsFirstCopy(layout, executor.coordinates())) {
+      own.emplace(piece(i));
+    }
+    return collectTensor(program, executor.communicator(), layout,
+                         own ? own->bytes() : std::span<const char>(), whole);
+  };
   if (executor.rank() != 0) {
-    return std::all_of(pieces.begin(), pieces.end(), [&](const TensorPiece &piece) {
-      return collectTensor(program, executor, piece, {});
-    });
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      if (!collect(i, {})) {
+        return false;
+      }
+    }
+    return true;
   }
   std::vector<TensorHeader> headers;
-  for (const TensorPiece &piece : pieces) {
-    headers.push_back({piece.name, piece.layout->type, piece.layout->globalShape});
+  for (const TensorInPieces &tensor : tensors) {
+    headers.push_back({tensor.name, tensor.layout->type, tensor.layout->globalShape});
   }
   std::map<std::string, std::string> metadata = {
       {"format", "weft"}, {"step", std::to_string(step)}, {"plan", program.planHash}};
-  auto read = [&](size_t i, std::span<char> bytes) {
-    return collectTensor(program, executor, pieces[i], bytes);
-  };
   std::string error;
   // Without an error it is another rank that has failed, and has said why.
-  return saveTensors(path, headers, metadata, read, error) ||
+  return saveTensors(path, headers, metadata, collect, error) ||
          (!error.empty() && executor.communicator().fail(error));
 }
 
 bool weft::rt::saveCheckpoint(const std::string &path, const Program &program,
                               const Executor &executor, int64_t step) {
-  std::vector<TensorPiece> pieces;
+  std::vector<TensorInPieces> tensors;
+  std::vector<uint32_t> buffers;
   for (const auto *list : {&program.parameters, &program.optimizerState}) {
     for (const NamedTensor &tensor : *list) {
-      const char *bytes = static_cast<const char *>(executor.address(tensor.buffer));
-      pieces.push_back(
-          {tensor.name, &tensor.layout, {bytes, program.buffers[tensor.buffer].bytes}});
+      tensors.push_back({tensor.name, &tensor.layout});
+      buffers.push_back(tensor.buffer);
     }
   }
-  return savePieces(path, program, executor, pieces, step);
+  auto piece = [&](size_t i) { return executor.view(buffers[i]); };
+  return savePieces(path, program, executor, tensors, piece, step);
 }
 
 bool Checkpoint::open(const std::string &path, const Program &program, std::string &error) {
@@ -217,9 +224,9 @@ void Checkpoint::loadTensor(const NamedTensor &tensor, const Program &program,
                             Executor &executor) const {
   const SafetensorsFile::Tensor &found = file.tensors.at(tensor.name);
   const TensorLayout &layout = tensor.layout;
-  void *piece = executor.address(tensor.buffer);
+  BufferDraft piece = executor.draft(tensor.buffer);
   if (found.dtype == safetensorsName(layout.type)) {
-    scatterPiece(layout, program.mesh, executor.coordinates(), found.data.data(), piece);
+    scatterPiece(layout, program.mesh, executor.coordinates(), found.data.data(), piece.data());
     return;
   }
   // The piece as it is in the file, then element by element.
@@ -230,12 +237,12 @@ void Checkpoint::loadTensor(const NamedTensor &tensor, const Program &program,
   std::vector<char> stored(size_t(count * sizeOf(type))); // Padding is zero in every type.
   copyOverlap(whole, found.data.data(), own, stored.data(), size_t(sizeOf(type)));
   if (layout.type == ElementType::F32) {
-    decode(type, stored.data(), 1, count, static_cast<float *>(piece));
+    decode(type, stored.data(), 1, count, static_cast<float *>(piece.data()));
     return;
   }
   std::vector<float> values(size_t(count), 0.0F); // Has all bits of what is not F64.
   decode(type, stored.data(), 1, count, values.data());
-  std::copy(values.begin(), values.end(), static_cast<double *>(piece));
+  std::copy(values.begin(), values.end(), static_cast<double *>(piece.data()));
 }
 
 void Checkpoint::load(const Program &program, Executor &executor) const {
@@ -244,7 +251,7 @@ void Checkpoint::load(const Program &program, Executor &executor) const {
       if (file.tensors.count(tensor.name)) {
         loadTensor(tensor, program, executor);
       } else {
-        std::memset(executor.address(tensor.buffer), 0, program.buffers[tensor.buffer].bytes);
+        executor.zero(tensor.buffer);
       }
     }
   }

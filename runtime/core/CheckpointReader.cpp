@@ -122,13 +122,14 @@ bool CheckpointReader::fits(const Program &program, std::string &error) const {
 void CheckpointReader::load(const Program &program, Executor &executor) const {
   for (const auto *list : {&program.parameters, &program.optimizerState}) {
     for (const NamedTensor &tensor : *list) {
+      BufferDraft own = executor.draft(tensor.buffer);
       if (!tensor.layout.paddedShape.empty()) {
-        std::memset(executor.address(tensor.buffer), 0, program.buffers[tensor.buffer].bytes);
+        std::memset(own.data(), 0, own.bytes().size());
       }
       Region wanted = localRegion(tensor.layout, program.mesh, executor.coordinates());
       for (const auto &[region, shard] : content.tensors[numbers.at(tensor.name)].pieces) {
-        copyOverlap(region, files[shard]->tensors.at(tensor.name).data.data(), wanted,
-                    executor.address(tensor.buffer), sizeOf(tensor.layout.type));
+        copyOverlap(region, files[shard]->tensors.at(tensor.name).data.data(), wanted, own.data(),
+                    sizeOf(tensor.layout.type));
       }
     }
   }

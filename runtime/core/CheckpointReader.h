@@ -32,7 +32,7 @@ public:
   /// split does not matter.
   bool fits(const Program &program, std::string &error) const;
 
-  /// Puts the rank's pieces into its arena, whatever pieces they are made up of; called by the
+  /// Puts the rank's pieces into its buffers, whatever pieces they are made up of; called by the
   /// rank's thread. Only what the rank needs is read.
   void load(const Program &program, Executor &executor) const;
 

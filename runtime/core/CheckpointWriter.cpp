@@ -38,9 +38,8 @@ CheckpointWriter::CheckpointWriter(const Program &program, const RunIdentity &ru
       uint64_t size = elementCount(region.shape) * sizeOf(tensor.layout.type);
       bytes += size;
       if (rank == executor.rank()) {
-        tensors.push_back(&tensor);
-        packed.emplace_back(tensor.layout.paddedShape.empty() ? 0 : size);
-        contents.push_back({static_cast<const char *>(executor.address(tensor.buffer)), size});
+        contents.push_back(
+            {&tensor, size, std::vector<char>(tensor.layout.paddedShape.empty() ? 0 : size)});
       }
     });
     longest = std::max(longest, bytes);
@@ -89,16 +88,15 @@ bool CheckpointWriter::saves(const TensorLayout &layout,
 }
 
 void CheckpointWriter::pack() {
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    const TensorLayout &layout = tensors[i]->layout;
-    if (layout.paddedShape.empty()) {
+  for (Content &content : contents) {
+    if (content.packed.empty()) {
       continue;
     }
-    copyOverlap(localRegion(layout, program.mesh, executor.coordinates()),
-                executor.address(tensors[i]->buffer),
-                dataRegion(layout, program.mesh, executor.coordinates()), packed[i].data(),
+    const TensorLayout &layout = content.tensor->layout;
+    BufferView whole = executor.view(content.tensor->buffer);
+    copyOverlap(localRegion(layout, program.mesh, executor.coordinates()), whole.data(),
+                dataRegion(layout, program.mesh, executor.coordinates()), content.packed.data(),
                 sizeOf(layout.type));
-    contents[i] = packed[i];
   }
 }
 
@@ -108,13 +106,13 @@ bool CheckpointWriter::writeShard(int64_t step, std::string &error) {
   receipt = {};
   checksum = Checksum();
   pack();
-  if (!tensors.empty() &&
+  if (!contents.empty() &&
       (!file.open(folder.writingPath(step) + "/" + shardFile(executor.rank()), 0, error) ||
        !put(header(step), error))) {
     return false;
   }
   for (uint64_t begin = 0; begin < longest; begin += portion) {
-    if (!tensors.empty() && (!writePortion(begin, begin + portion, error) || !file.sync(error))) {
+    if (!contents.empty() && (!writePortion(begin, begin + portion, error) || !file.sync(error))) {
       return false;
     }
     if (!meet()) {
@@ -130,14 +128,23 @@ bool CheckpointWriter::writeShard(int64_t step, std::string &error) {
 /// Writes those bytes of the tensors, all in one row, that begin at `begin` and end before `end`.
 bool CheckpointWriter::writePortion(uint64_t begin, uint64_t end, std::string &error) {
   uint64_t position = 0;
-  for (std::span<const char> content : contents) {
-    uint64_t from = std::max(begin, position), to = std::min(end, position + content.size());
-    if (from < to && !put(content.subspan(from - position, to - from), error)) {
+  for (const Content &content : contents) {
+    uint64_t from = std::max(begin, position), to = std::min(end, position + content.bytes);
+    if (from < to && !putPart(content, from - position, to - position, error)) {
       return false;
     }
-    position += content.size();
+    position += content.bytes;
   }
   return true;
+}
+
+bool CheckpointWriter::putPart(const Content &content, uint64_t begin, uint64_t end,
+                               std::string &error) {
+  if (!content.packed.empty()) {
+    return put(std::span(content.packed).subspan(begin, end - begin), error);
+  }
+  BufferView part = executor.view(content.tensor->buffer, begin, end - begin);
+  return put(part.bytes(), error);
 }
 
 bool CheckpointWriter::put(std::span<const char> bytes, std::string &error) {
@@ -152,10 +159,11 @@ std::string CheckpointWriter::header(int64_t step) const {
                                                  {"step", std::to_string(step)},
                                                  {"plan", program.planHash},
                                                  {"rank", std::to_string(executor.rank())}};
-  for (const NamedTensor *tensor : tensors) {
-    Region region = dataRegion(tensor->layout, program.mesh, executor.coordinates());
-    headers.push_back({tensor->name, tensor->layout.type, region.shape});
-    metadata["place/" + tensor->name] = placeText(region, tensor->layout.globalShape);
+  for (const Content &content : contents) {
+    const auto &[name, layout, buffer] = *content.tensor;
+    Region region = dataRegion(layout, program.mesh, executor.coordinates());
+    headers.push_back({name, layout.type, region.shape});
+    metadata["place/" + name] = placeText(region, layout.globalShape);
   }
   return safetensorsHeader(headers, metadata);
 }

@@ -41,6 +41,15 @@ public:
   bool write(int64_t step);
 
 private:
+  /// A tensor's piece.
+  struct Content {
+    const NamedTensor *tensor = nullptr;
+    /// Without padding.
+    uint64_t bytes = 0;
+    /// Of a tensor that is padded, a copy without padding; else empty.
+    std::vector<char> packed;
+  };
+
   /// What a rank has to tell about its file.
   using Receipt = std::array<int64_t, 3>;
 
@@ -51,6 +60,7 @@ private:
   void pack();
   bool writeShard(int64_t step, std::string &error);
   bool writePortion(uint64_t begin, uint64_t end, std::string &error);
+  bool putPart(const Content &content, uint64_t begin, uint64_t end, std::string &error);
   bool put(std::span<const char> bytes, std::string &error);
   std::string header(int64_t step) const;
   Manifest makeManifest(int64_t step) const;
@@ -63,11 +73,8 @@ private:
   Communicator &link;
   const uint64_t portion;
 
-  /// The tensors that this rank writes, and their bytes: in its arena, or, of a tensor that is
-  /// padded, copied without padding to `packed`, which is empty for others.
-  std::vector<const NamedTensor *> tensors;
-  std::vector<std::span<const char>> contents;
-  std::vector<std::vector<char>> packed;
+  /// The tensors that this rank writes.
+  std::vector<Content> contents;
   /// The most bytes of tensors that any rank writes.
   uint64_t longest = 0;
 

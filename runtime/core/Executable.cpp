@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "backends/MakeBackend.h"
+#include "core/HostExecutor.h"
 #include "core/Text.h"
 #include "core/Trainer.h"
 
@@ -35,7 +36,7 @@ static ExitCode perform(const Program &program, const KernelCode *kernels, const
                         const std::string &name) {
   switch (options.action) {
   case Options::Action::Train:
-    return train(program, kernels, options);
+    return train(program, kernels, options, makeHostExecutor);
   case Options::Action::Help:
     return printAndEnd(helpText(program, name));
   case Options::Action::Version:

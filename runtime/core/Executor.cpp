@@ -12,8 +12,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <mutex>
 #include <numeric>
 
 using namespace weft::rt;
@@ -22,32 +20,20 @@ using namespace weft::rt;
 /// longer.
 static constexpr uint64_t kSmallBytes = 1 << 15;
 
-Executor::Executor(const Program &program, const KernelCode *kernels, int64_t rank, int64_t threads)
-    : program(program), kernels(kernels), self(rank), threads(threads),
-      place(program.coordinatesOf(rank)) {}
+Executor::Executor(const Program &program, const KernelCode *kernels, int64_t rank)
+    : program(program), kernels(kernels), self(rank), place(program.coordinatesOf(rank)) {}
 
 bool Executor::prepare(Communicator &communicator, Observer &observer) {
   link = &communicator;
   this->observer = &observer;
-  team.emplace(threads);
   if (!allocateArena()) {
     return communicator.fail(
         concat("rank ", self, " cannot allocate its arena of ", bytesText(program.arenaBytes)));
   }
-  if (!prepareProducts()) {
+  if (!prepareDevice()) {
     return false;
   }
-  size_t operands = 0, phases = 0;
-  for (const auto *section : {&program.init, &program.step, &program.evaluate}) {
-    for (const Instruction &instruction : *section) {
-      operands += instruction.operands.size();
-      if (instruction.opcode == Opcode::Kernel) {
-        phases += size_t(kernels[instruction.target].phaseCount);
-      }
-    }
-  }
-  addresses.reserve(operands);
-  cuts.reserve(phases);
+  reserve();
   initCode = prepareSection("init", program.init);
   stepCode = prepareSection("step", program.step);
   evaluateCode = prepareSection("evaluate", program.evaluate);
@@ -66,37 +52,26 @@ bool Executor::prepare(Communicator &communicator, Observer &observer) {
   return true;
 }
 
+void Executor::reserve() {
+  size_t operands = 0, phases = 0;
+  for (const auto *section : {&program.init, &program.step, &program.evaluate}) {
+    for (const Instruction &instruction : *section) {
+      operands += instruction.operands.size();
+      if (instruction.opcode == Opcode::Kernel) {
+        phases += size_t(kernels[instruction.target].phaseCount);
+      }
+    }
+  }
+  addresses.reserve(operands);
+  cuts.reserve(phases);
+}
+
 uint64_t Executor::operandBytes(const Instruction &instruction) const {
   uint64_t bytes = 0;
   for (const Operand &operand : instruction.operands) {
     bytes += program.buffers[operand.buffer].bytes;
   }
   return bytes;
-}
-
-bool Executor::allocateArena() {
-  // aligned_alloc wants a multiple of the alignment; an empty arena still gets an address.
-  uint64_t bytes = (program.arenaBytes / kAlignment + 1) * kAlignment;
-  arena.reset(static_cast<char *>(std::aligned_alloc(kAlignment, bytes)));
-  if (!arena) {
-    return false;
-  }
-  std::memset(arena.get(), 0, bytes);
-  return true;
-}
-
-bool Executor::prepareProducts() {
-  for (const Product &product : program.products) {
-    auto &prepared = products.emplace_back();
-    for (const ProductPiece &piece : cutProduct(product, program.threadsPerRank)) {
-      std::string error;
-      prepared.push_back(PreparedProduct::make(piece, error));
-      if (!prepared.back()) {
-        return link->fail(error);
-      }
-    }
-  }
-  return true;
 }
 
 void Executor::appendCuts(const KernelCode &kernel, bool isSmall) {
@@ -128,11 +103,12 @@ Executor::prepareSection(const char *section, const std::vector<Instruction> &in
     case Opcode::Product:
       break;
     case Opcode::Collective:
-      prepared.handle = link->prepare(program.collectives[instruction.target],
-                                      {section, index, program.labels[instruction.label]});
+      prepared.handle = prepareCollective(program.collectives[instruction.target],
+                                          {section, index, program.labels[instruction.label]});
       break;
     case Opcode::Observe: {
       const Observation &observed = program.observations[instruction.target];
+      prepared.buffer = instruction.operands[0].buffer;
       prepared.mustBeFinite = decidesRun(observed);
       prepared.hasLimit = observed.limit > 0;
       break;
@@ -165,56 +141,37 @@ Outcome Executor::runSection(const std::vector<Prepared> &code, StepTimes *times
 }
 
 Outcome Executor::execute(const Prepared &instruction) {
-  void *const *operands = instruction.operands;
   switch (instruction.opcode) {
   case Opcode::Kernel:
     if (link->stopped()) { // Kernels are where the time goes; a failure need not wait for them.
       return Outcome::Stopped;
     }
-    runKernel(instruction);
-    return Outcome::Done;
+    return runKernel(instruction);
   case Opcode::Product:
     return runProduct(instruction);
   case Opcode::Collective:
-    return link->run(instruction.handle, operands[0], operands[1]) ? Outcome::Done
-                                                                   : Outcome::Stopped;
+    return runCollective(instruction);
   case Opcode::Observe:
     return observe(instruction);
   }
   return Outcome::Done;
 }
 
-Outcome Executor::runProduct(const Prepared &instruction) {
-  void *const *operands = instruction.operands;
-  const auto &pieces = products[instruction.target];
-  std::mutex mutex;
-  std::string error; // Of the piece that failed last.
-  team->run(int64_t(pieces.size()), [&](int64_t i) {
-    std::string own;
-    if (!pieces[size_t(i)]->run(operands[0], operands[1], operands[2], own)) {
-      std::lock_guard lock(mutex);
-      error = own;
-    }
-  });
-  return error.empty() || link->fail(error) ? Outcome::Done : Outcome::Stopped;
-}
-
-void Executor::runKernel(const Prepared &instruction) {
-  const KernelCode &kernel = *instruction.kernel;
-  for (int64_t phase = 0; phase < kernel.phaseCount; ++phase) {
-    Cut cut = instruction.cuts[phase];
-    int64_t iterations = kernel.iterations[phase];
-    team->run(cut.pieces, [&](int64_t piece) {
-      int64_t begin = piece * cut.length;
-      kernel.function(instruction.operands, instruction.immediates, place.data(), phase, begin,
-                      std::min(begin + cut.length, iterations));
-    });
-  }
+void Executor::write(uint32_t buffer, uint64_t begin, std::span<const char> bytes) {
+  BufferDraft place = draft(buffer, begin, bytes.size());
+  std::copy(bytes.begin(), bytes.end(), place.bytes().begin());
 }
 
 Outcome Executor::observe(const Prepared &instruction) {
-  const void *data = instruction.operands[0];
-  observer->observe(self, instruction.target, data);
+  bool isWanted = observer->wants(self, instruction.target);
+  if (!isWanted && !instruction.hasLimit && !instruction.mustBeFinite) {
+    return Outcome::Done;
+  }
+  BufferView value = view(instruction.buffer);
+  const void *data = value.data();
+  if (isWanted) {
+    observer->observe(self, instruction.target, data);
+  }
   if (instruction.hasLimit) {
     std::optional<Overflow> found = findOverflow(program, instruction.target, place, data);
     if (found && (!beyond || goesBefore(*found, *beyond))) {
@@ -225,12 +182,12 @@ Outcome Executor::observe(const Prepared &instruction) {
     return Outcome::Done;
   }
   const Observation &observation = program.observations[instruction.target];
-  double value = observation.layout.type == ElementType::F64 ? *static_cast<const double *>(data)
-                                                             : *static_cast<const float *>(data);
+  double number = observation.layout.type == ElementType::F64 ? *static_cast<const double *>(data)
+                                                              : *static_cast<const float *>(data);
   // What was lost in a buffer may well be why a value is not finite.
-  Outcome own = beyond                  ? Outcome::Overflow
-                : !std::isfinite(value) ? Outcome::NotFinite
-                                        : Outcome::Done;
+  Outcome own = beyond                   ? Outcome::Overflow
+                : !std::isfinite(number) ? Outcome::NotFinite
+                                         : Outcome::Done;
   auto mine = int32_t(own), greatest = int32_t(own);
   if (!link->run(agree, &mine, &greatest)) {
     return Outcome::Stopped;

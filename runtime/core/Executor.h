@@ -5,26 +5,34 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Owns a rank's arena and walks the program's instruction lists over it. All that
-// an instruction needs (addresses, arguments, prepared collectives) is put in
-// place by `prepare`; running a section then allocates nothing.
+// An Executor walks the program's instruction lists on one rank's device. What the
+// table alone says is here, once for all devices: in which order instructions are
+// run, how kernels are cut, which collective is called from where, what a value that
+// is observed decides. A kind of device is a class of its own, HostExecutor for one,
+// that owns the memory of the arena and does the work of an instruction.
 //
-// An Executor belongs to its rank's thread. Others may read the arena through
-// `address` only while that thread does not run.
+// All that an instruction needs (addresses, arguments, prepared collectives) is put
+// in place by `prepare`; running a section then allocates nothing. A device may be
+// still at work on a section that has been run: views wait for what they show, and
+// drafts for what still reads what they replace.
+//
+// An Executor belongs to its rank's thread: only that thread calls it, after
+// `prepare` and as long as the communicator lives. Whatever fails, on the device or
+// in another rank, the communicator knows; a section that is run then ends with
+// Stopped.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef WEFT_RT_CORE_EXECUTOR_H
 #define WEFT_RT_CORE_EXECUTOR_H
 
+#include "core/BufferView.h"
 #include "core/Overflow.h"
-#include "core/PreparedProduct.h"
 #include "core/StepTimes.h"
 #include "core/Team.h"
 #include "weft-rt/Backend.h"
 #include "weft-rt/Program.h"
 
-#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -36,7 +44,12 @@ class Observer {
 public:
   virtual ~Observer() = default;
 
-  /// `data` is the rank's piece of `program.observations[observation]`.
+  /// Whether this step's value is to be brought: where buffers are not in host memory that is a
+  /// copy, for which the device has to come to an end of its work. Scalars that decide if the run
+  /// goes on, and what has a limit, are brought in any case.
+  virtual bool wants(int64_t /*rank*/, uint32_t /*observation*/) { return true; }
+
+  /// `data` is the rank's piece of `program.observations[observation]`, until this returns.
   virtual void observe(int64_t rank, uint32_t observation, const void *data) = 0;
 };
 
@@ -55,11 +68,7 @@ enum class Outcome : uint8_t {
 
 class Executor {
 public:
-  /// `program` and `kernels` must outlive this object; `kernels[i]` is the code of
-  /// `program.kernels[i]`. The program must be well-formed. `threads` share the work of
-  /// kernels and products, which is cut for `program.threadsPerRank` however many they are: bits
-  /// do not depend on them.
-  Executor(const Program &program, const KernelCode *kernels, int64_t rank, int64_t threads = 1);
+  virtual ~Executor() = default;
 
   /// Allocates the arena, all zero, and prepares every instruction. To be called once,
   /// by the rank's own thread, so that memory comes from near its core. On failure
@@ -83,16 +92,25 @@ public:
   /// What this rank has to tell of limits in the section that ran last.
   const std::optional<Overflow> &overflow() const { return beyond; }
 
-  void *address(uint32_t buffer) { return arena.get() + program.buffers[buffer].offset; }
-  const void *address(uint32_t buffer) const {
-    return arena.get() + program.buffers[buffer].offset;
-  }
+  /// Bytes `begin` to before `begin + count` of a buffer as they are now. If a device fails to copy
+  /// them, it has told the communicator, and what a view shows, or a draft changes, is unspecified:
+  /// the rank's next collective returns false.
+  virtual BufferView view(uint32_t buffer, uint64_t begin, uint64_t count) const = 0;
+  virtual BufferDraft draft(uint32_t buffer, uint64_t begin, uint64_t count) = 0;
+  virtual void zero(uint32_t buffer) = 0;
+
+  /// The whole buffer.
+  BufferView view(uint32_t buffer) const { return view(buffer, 0, program.buffers[buffer].bytes); }
+  BufferDraft draft(uint32_t buffer) { return draft(buffer, 0, program.buffers[buffer].bytes); }
+
+  /// Copies `bytes` into a buffer, from its byte `begin` on.
+  void write(uint32_t buffer, uint64_t begin, std::span<const char> bytes);
 
   int64_t rank() const { return self; }
   std::span<const int64_t> coordinates() const { return place; }
   Communicator &communicator() const { return *link; }
 
-private:
+protected:
   /// An instruction with everything looked up.
   struct Prepared {
     Opcode opcode = Opcode::Kernel;
@@ -105,18 +123,37 @@ private:
     /// Addresses of the operands, in `addresses`.
     void *const *operands = nullptr;
     const int64_t *immediates = nullptr;
-    /// For Observe: whether the value decides if the run goes on.
+    /// For Observe: where the value is, and whether it decides if the run goes on.
+    uint32_t buffer = 0;
     bool mustBeFinite = false;
     /// Likewise: whether it has a limit.
     bool hasLimit = false;
   };
 
-  struct Free {
-    void operator()(char *memory) const { std::free(memory); }
-  };
+  /// `program` and `kernels` must outlive this object; `kernels[i]` is the code of
+  /// `program.kernels[i]`. The program must be well-formed.
+  Executor(const Program &program, const KernelCode *kernels, int64_t rank);
 
-  bool allocateArena();
-  bool prepareProducts();
+  /// Has `program.arenaBytes` of the device's memory, all zero; false if there are not so many.
+  virtual bool allocateArena() = 0;
+  /// Makes ready what the device runs instructions by, its products among them; comes after the
+  /// arena. On failure tells the communicator and returns false.
+  virtual bool prepareDevice() = 0;
+  virtual Communicator::Handle prepareCollective(const Collective &collective,
+                                                 const CallSite &site) = 0;
+
+  /// Where the device has a buffer, for its own code; the same for the whole run.
+  virtual void *address(uint32_t buffer) const = 0;
+
+  /// Run one instruction: what those before it have written is there, wherever they still are.
+  virtual Outcome runKernel(const Prepared &instruction) = 0;
+  virtual Outcome runProduct(const Prepared &instruction) = 0;
+  virtual Outcome runCollective(const Prepared &instruction) = 0;
+
+  const Program &program;
+
+private:
+  void reserve();
   uint64_t operandBytes(const Instruction &instruction) const;
   void appendCuts(const KernelCode &kernel, bool isSmall);
   std::vector<Prepared> prepareSection(const char *section,
@@ -124,22 +161,15 @@ private:
   /// Keeps the times of a step in `times`, unless that is null.
   Outcome runSection(const std::vector<Prepared> &code, StepTimes *times = nullptr);
   Outcome execute(const Prepared &instruction);
-  Outcome runProduct(const Prepared &instruction);
-  void runKernel(const Prepared &instruction);
   Outcome observe(const Prepared &instruction);
 
-  const Program &program;
   const KernelCode *const kernels;
-  const int64_t self, threads;
+  const int64_t self;
   const std::vector<int64_t> place;
   Communicator *link = nullptr;
   Observer *observer = nullptr;
   StepTimes *times = nullptr;
 
-  std::optional<Team> team;
-  /// The pieces of each product of the program, which threads take.
-  std::vector<std::vector<std::unique_ptr<PreparedProduct>>> products;
-  std::unique_ptr<char[], Free> arena;
   /// Operand addresses of all instructions, one after another. Never grows after `prepare`
   /// has reserved it, since instructions point into it.
   std::vector<void *> addresses;

@@ -38,7 +38,8 @@ public:
 
 private:
   template <typename T> void lookTyped(int64_t instruction, uint32_t buffer, uint64_t count) {
-    const T *values = static_cast<const T *>(executor.address(buffer));
+    BufferView view = executor.view(buffer);
+    const T *values = static_cast<const T *>(view.data());
     for (uint64_t i = 0; i < count && !bad; ++i) {
       auto value = double(values[i]);
       if (std::isfinite(value)) {

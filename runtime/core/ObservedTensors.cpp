@@ -38,16 +38,17 @@ void ObservedTensors::take(const Program &program, uint32_t observation,
 
 bool ObservedTensors::save(const std::string &path, const Program &program,
                            const Executor &executor, int64_t step) const {
-  std::vector<TensorPiece> pieces;
+  std::vector<TensorInPieces> tensors;
+  std::vector<size_t> numbers;
   for (size_t i = 0; i < program.observations.size(); ++i) {
     const Observation &observation = program.observations[i];
     if (isMeant(observation)) {
-      std::span<const char> bytes;
-      if (i < values.size()) {
-        bytes = values[i];
-      }
-      pieces.push_back({observation.name, &observation.layout, bytes});
+      tensors.push_back({observation.name, &observation.layout});
+      numbers.push_back(i);
     }
   }
-  return savePieces(path, program, executor, pieces, step);
+  auto piece = [&](size_t i) {
+    return BufferView(values.empty() ? std::span<const char>() : values[numbers[i]]);
+  };
+  return savePieces(path, program, executor, tensors, piece, step);
 }

@@ -12,7 +12,6 @@
 #include "core/Text.h"
 
 #include <algorithm>
-#include <cstring>
 
 using namespace weft::rt;
 
@@ -138,8 +137,7 @@ bool Prefetcher::take(Executor &executor, std::string &error) {
   size_t slot = size_t(number % kSlots);
   lock.unlock();
   for (const Input &input : inputsOfRank[numberOf(executor)]) {
-    const std::vector<char> &bytes = pieces[input.piece].bytes[slot];
-    std::memcpy(executor.address(input.buffer), bytes.data(), bytes.size());
+    executor.write(input.buffer, 0, pieces[input.piece].bytes[slot]);
   }
   lock.lock();
   ++number;

@@ -13,7 +13,6 @@
 #include "core/Checkpoint.h"
 #include "core/Checkpoints.h"
 #include "core/ErrorOutput.h"
-#include "core/Executor.h"
 #include "core/NonFinite.h"
 #include "core/ObservedTensors.h"
 #include "core/OutputFile.h"
@@ -37,8 +36,6 @@ struct alignas(64) RankState {
   std::unique_ptr<Executor> executor;
   ObservedTensors gradients{"gradient/"}, logits{"logits"};
   std::unique_ptr<StepTimes> times;
-  /// The input that counts steps; null if the program has none.
-  int64_t *stepNumber = nullptr;
   /// Steps that are done.
   int64_t step = 0;
   /// Of the validation that goes on.
@@ -61,7 +58,7 @@ Options partOf(Options options, const Backend &backend) {
 class Trainer : public Observer {
 public:
   Trainer(const Program &program, const KernelCode *kernels, const Options &options,
-          Backend &backend)
+          MakeExecutor &makeExecutor, Backend &backend)
       : program(program), options(partOf(options, backend)), backend(backend),
         here(backend.ranksHere()), threads(threadsOf(program, options, backend.ranksOnHost())),
         books(program, this->options), checkpoints(program, this->options, here),
@@ -69,7 +66,7 @@ public:
         ranks(size_t(here.count)) {
     for (int64_t rank = here.first; here.has(rank); ++rank) {
       RankState &state = stateOf(rank);
-      state.executor = std::make_unique<Executor>(program, kernels, rank, threads);
+      state.executor = makeExecutor(program, kernels, rank, threads);
       // A read of the clock for each instruction: even small steps take a thousand times as long.
       state.times = std::make_unique<StepTimes>(program.step.size(), !options.profile.empty());
       state.executor->measure(state.times.get());
@@ -78,6 +75,7 @@ public:
 
   ExitCode run();
 
+  bool wants(int64_t rank, uint32_t observation) override;
   void observe(int64_t rank, uint32_t observation, const void *data) override;
 
 private:
@@ -92,9 +90,11 @@ private:
   bool runStep(RankState &state, Communicator &communicator);
   bool validate(RankState &state, Communicator &communicator);
   bool keepCheckpoint(RankState &state, Communicator &communicator);
-  void setCounters(RankState &state) const;
+  void setCounter(RankState &state, std::string_view name, uint64_t value) const;
   bool takeBatch(RankState &state);
 
+  bool keepsGradients(const RankState &state) const;
+  bool keepsLogits(const RankState &state) const;
   void note(RankState &state, Outcome outcome) const;
   void findNotFinite(RankState &state);
   void reportNotFinite() const;
@@ -205,14 +205,12 @@ bool Trainer::prepareOutputs(std::string &error) {
                     error);
 }
 
-void Trainer::setCounters(RankState &state) const {
+/// Of a program that has no such input nothing is asked.
+void Trainer::setCounter(RankState &state, std::string_view name, uint64_t value) const {
   for (const NamedTensor &input : program.inputs) {
-    void *address = state.executor->address(input.buffer);
-    if (input.name == "step_number") {
-      state.stepNumber = static_cast<int64_t *>(address);
-      *state.stepNumber = state.step;
-    } else if (input.name == "seed") {
-      *static_cast<uint64_t *>(address) = options.seed;
+    if (input.name == name) {
+      state.executor->write(input.buffer, 0,
+                            {reinterpret_cast<const char *>(&value), sizeof value});
     }
   }
 }
@@ -244,7 +242,8 @@ bool Trainer::runSteps(RankState &state, Communicator &communicator) {
   if (!state.executor->prepare(communicator, *this)) {
     return false;
   }
-  setCounters(state);
+  setCounter(state, "seed", options.seed);
+  setCounter(state, "step_number", uint64_t(state.step));
   if (state.executor->runInit() != Outcome::Done) {
     return false;
   }
@@ -268,9 +267,7 @@ bool Trainer::runStep(RankState &state, Communicator &communicator) {
   if (keepsBooks) {
     books.beginStep();
   }
-  if (state.stepNumber) {
-    *state.stepNumber = state.step;
-  }
+  setCounter(state, "step_number", uint64_t(state.step));
   if (!takeBatch(state)) {
     return false;
   }
@@ -318,13 +315,27 @@ bool Trainer::keepCheckpoint(RankState &state, Communicator &communicator) {
          communicator.fail(error);
 }
 
+bool Trainer::keepsGradients(const RankState &state) const {
+  return !options.saveGradients.empty() && state.step == options.gradientsStep;
+}
+
+bool Trainer::keepsLogits(const RankState &state) const {
+  return !options.saveLogits.empty() && state.step == endStep && state.validationBatch == 0;
+}
+
+bool Trainer::wants(int64_t rank, uint32_t observation) {
+  const RankState &state = stateOf(rank);
+  return keepsGradients(state) || keepsLogits(state) ||
+         (rank == 0 && program.observations[observation].layout.globalShape.empty());
+}
+
 void Trainer::observe(int64_t rank, uint32_t observation, const void *data) {
   const Observation &observed = program.observations[observation];
   RankState &state = stateOf(rank);
-  if (!options.saveGradients.empty() && state.step == options.gradientsStep) {
+  if (keepsGradients(state)) {
     state.gradients.take(program, observation, state.executor->coordinates(), data);
   }
-  if (!options.saveLogits.empty() && state.step == endStep && state.validationBatch == 0) {
+  if (keepsLogits(state)) {
     state.logits.take(program, observation, state.executor->coordinates(), data);
   }
   if (rank == 0 && observed.layout.globalShape.empty()) {
@@ -508,13 +519,13 @@ ExitCode Trainer::run() {
 
 } // namespace
 
-ExitCode weft::rt::train(const Program &program, const KernelCode *kernels,
-                         const Options &options) {
+ExitCode weft::rt::train(const Program &program, const KernelCode *kernels, const Options &options,
+                         MakeExecutor &makeExecutor) {
   ChosenBackend chosen;
   std::string error;
   if (!makeBackend(program, options, chosen, error)) {
     printStartError(error);
     return ExitCode::Error;
   }
-  return Trainer(program, kernels, options, *chosen.backend).run();
+  return Trainer(program, kernels, options, makeExecutor, *chosen.backend).run();
 }

@@ -8,6 +8,7 @@
 #ifndef WEFT_RT_CORE_TRAINER_H
 #define WEFT_RT_CORE_TRAINER_H
 
+#include "core/Executor.h"
 #include "core/Options.h"
 #include "weft-rt/Program.h"
 
@@ -16,10 +17,15 @@ namespace weft::rt {
 /// How an executable ends.
 enum class ExitCode : int { Success = 0, Error = 1, NotFinite = 3 };
 
+/// Makes what runs the program on a rank of this process, with so many threads for it.
+using MakeExecutor = std::unique_ptr<Executor>(const Program &program, const KernelCode *kernels,
+                                               int64_t rank, int64_t threads);
+
 /// Trains as `options` say: starts all ranks, runs the steps, tells about them on standard output,
 /// errors on standard error, and writes files. Ends the process itself if after a failure some rank
 /// cannot be stopped.
-ExitCode train(const Program &program, const KernelCode *kernels, const Options &options);
+ExitCode train(const Program &program, const KernelCode *kernels, const Options &options,
+               MakeExecutor &makeExecutor);
 
 /// The whole of an executable: reads the program, reads the command line, does what it says.
 /// `program` is what `serialize` wrote; `kernels[i]` is the code of its kernel i.

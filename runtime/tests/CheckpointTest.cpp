@@ -8,6 +8,7 @@
 #include "backends/local/LocalBackend.h"
 #include "core/CheckpointReader.h"
 #include "core/CheckpointWriter.h"
+#include "core/HostExecutor.h"
 #include "core/Json.h"
 #include "core/Metrics.h"
 #include "core/Random.h"
@@ -45,7 +46,7 @@ public:
       }
     }
     for (int64_t rank = 0; rank < program.rankCount(); ++rank) {
-      executors.push_back(std::make_unique<Executor>(program, kToyKernels, rank));
+      executors.push_back(std::make_unique<HostExecutor>(program, kToyKernels, rank));
     }
   }
 
@@ -63,12 +64,21 @@ public:
   void forEachValue(Executor &executor,
                     const std::function<void(double &value, double expected)> &visit) {
     Region region = localRegion(program.parameters[0].layout, program.mesh, executor.coordinates());
-    double *table = static_cast<double *>(executor.address(program.parameters[0].buffer));
-    double *momentum = static_cast<double *>(executor.address(program.optimizerState[0].buffer));
-    for (int64_t i = 0; i < region.shape[0]; ++i) {
-      int64_t place = region.offset[0] + i;
-      visit(table[i], place < length ? double(place) : 0.0);
-      visit(momentum[i], place < length ? 1000.0 + double(place) : 0.0);
+    const uint32_t buffers[] = {program.parameters[0].buffer, program.optimizerState[0].buffer};
+    for (double first : {0.0, 1000.0}) {
+      uint32_t buffer = buffers[first > 0];
+      std::vector<double> values(size_t(region.shape[0]));
+      std::span<char> bytes(reinterpret_cast<char *>(values.data()),
+                            values.size() * sizeof(double));
+      {
+        BufferView view = executor.view(buffer);
+        std::copy(view.bytes().begin(), view.bytes().end(), bytes.begin());
+      }
+      for (int64_t i = 0; i < region.shape[0]; ++i) {
+        int64_t place = region.offset[0] + i;
+        visit(values[size_t(i)], place < length ? first + double(place) : 0.0);
+      }
+      executor.write(buffer, 0, bytes);
     }
   }
 

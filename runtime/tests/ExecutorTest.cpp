@@ -5,11 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "core/Executor.h"
 #include "backends/local/LocalBackend.h"
+#include "core/HostExecutor.h"
 #include "core/NonFinite.h"
-#include "core/Overflow.h"
-#include "core/PreparedProduct.h"
 #include "tests/Toy.h"
 
 #include <atomic>
@@ -68,6 +66,12 @@ private:
   const Program &program;
 };
 
+/// Sets one element of a buffer.
+template <typename T> void set(Executor &executor, uint32_t buffer, int64_t element, T value) {
+  executor.write(buffer, uint64_t(element) * sizeof(T),
+                 {reinterpret_cast<const char *>(&value), sizeof(T)});
+}
+
 /// A program's ranks on the local backend, with fixed tokens.
 class Cluster {
 public:
@@ -75,7 +79,7 @@ public:
     std::string error;
     EXPECT_TRUE(isWellFormed(program, error)) << error;
     for (int64_t rank = 0; rank < program.rankCount(); ++rank) {
-      executors.push_back(std::make_unique<Executor>(program, kToyKernels, rank, 2));
+      executors.push_back(std::make_unique<HostExecutor>(program, kToyKernels, rank, 2));
     }
   }
 
@@ -95,12 +99,13 @@ public:
   void fillInputs(Executor &executor) {
     for (const NamedTensor &input : program.inputs) {
       if (input.name == "seed") {
-        *static_cast<int64_t *>(executor.address(input.buffer)) = 7;
+        set(executor, input.buffer, 0, int64_t(7));
         continue;
       }
       std::vector<int64_t> shape = localShape(input.layout, program.mesh);
       std::vector<int64_t> offset = localOffset(input.layout, program.mesh, executor.coordinates());
-      int32_t *out = static_cast<int32_t *>(executor.address(input.buffer));
+      BufferDraft draft = executor.draft(input.buffer);
+      int32_t *out = static_cast<int32_t *>(draft.data());
       for (int64_t i = 0; i < shape[0] * shape[1]; ++i) {
         int64_t token = 3 * (offset[0] + i / shape[1]) + 5 * (i % shape[1]);
         *out++ = int32_t((input.name == "targets" ? token * token : token) % 256);
@@ -165,21 +170,28 @@ TEST(Executor, SteadyStateAllocatesNothing) {
 }
 #endif
 
+/// The content of a buffer of F64.
+std::vector<double> valuesOf(const Executor &executor, uint32_t buffer) {
+  BufferView view = executor.view(buffer);
+  const double *values = static_cast<const double *>(view.data());
+  return {values, values + view.bytes().size() / sizeof(double)};
+}
+
 /// What all ranks find after a step from a table with `value` in place of element `token`.
 std::string findingWith(int64_t token, double value) {
   Cluster cluster(makeToy(2, 2));
   std::vector<std::optional<Finding>> findings(4);
   std::vector<std::vector<double>> tables(4);
   RunResult result = cluster.run([&](Executor &executor) {
-    double *table = static_cast<double *>(executor.address(0));
     if (executor.coordinates()[1] == token / 128) {
-      table[token % 128] = value;
+      set(executor, 0, token % 128, value);
     }
-    std::vector<double> before(table, table + 128);
+    std::vector<double> before = valuesOf(executor, 0);
     EXPECT_EQ(executor.runStep(), Outcome::NotFinite);
     findings[size_t(executor.rank())] = replayStep(cluster.program, executor);
     // Nothing was updated.
-    EXPECT_EQ(std::memcmp(before.data(), table, 128 * sizeof(double)), 0);
+    std::vector<double> after = valuesOf(executor, 0);
+    EXPECT_EQ(std::memcmp(before.data(), after.data(), 128 * sizeof(double)), 0); // NaNs, too.
   });
   EXPECT_FALSE(result.failure);
   std::optional<Finding> first = earliest(findings);
@@ -212,10 +224,10 @@ TEST(NotFinite, StopsAllRanksWhenOnlyOneSeesIt) {
   Cluster cluster(std::move(program));
   RunResult result = cluster.run([&](Executor &executor) {
     if (executor.rank() == 3) {
-      static_cast<double *>(executor.address(0))[3] = std::nan("");
-      static_cast<double *>(executor.address(5))[0] = 0;
+      set(executor, 0, 3, std::nan(""));
+      set(executor, 5, 0, 0.0);
       // Token 131 is element 3 of the second half; rank 3 sees rows 4 to 7.
-      static_cast<int32_t *>(executor.address(2))[0] = 131;
+      set(executor, 2, 0, int32_t(131));
     }
     EXPECT_EQ(executor.runStep(), Outcome::NotFinite);
   });
@@ -233,16 +245,15 @@ TEST(Overflow, StopsAllRanksBeforeTheUpdateAndIsToldOfOnce) {
   Cluster cluster(std::move(program));
   std::vector<std::optional<Overflow>> found(4);
   RunResult result = cluster.run([&](Executor &executor) {
-    double *table = static_cast<double *>(executor.address(0));
     EXPECT_EQ(executor.runStep(), Outcome::Done);
     EXPECT_FALSE(executor.overflow());
     if (executor.coordinates()[1] == 1) {
-      table[3] = 3.5;
-      table[4] = 2.6;
+      set(executor, 0, 3, 3.5);
+      set(executor, 0, 4, 2.6);
     }
-    std::vector<double> before(table, table + 128);
+    std::vector<double> before = valuesOf(executor, 0);
     EXPECT_EQ(executor.runStep(), Outcome::Overflow);
-    EXPECT_EQ(std::memcmp(before.data(), table, 128 * sizeof(double)), 0);
+    EXPECT_EQ(valuesOf(executor, 0), before);
     found[size_t(executor.rank())] = executor.overflow();
   });
   EXPECT_FALSE(result.failure);
@@ -282,7 +293,7 @@ TEST(Executor, AnArenaThatCannotBeHadIsAnError) {
   Program program = makeToy(1, 1);
   program.arenaBytes = uint64_t(1) << 60;
   Recorder recorder(program);
-  Executor executor(program, kToyKernels, 0);
+  HostExecutor executor(program, kToyKernels, 0);
   RunResult result = makeLocalBackend(program.mesh, {})->run([&](Communicator &communicator) {
     EXPECT_FALSE(executor.prepare(communicator, recorder));
   });

@@ -9,6 +9,7 @@
 #include "core/BFloat16.h"
 #include "core/Checkpoint.h"
 #include "core/Elements.h"
+#include "core/HostExecutor.h"
 #include "core/OutputFile.h"
 #include "core/Random.h"
 #include "tests/TemporaryFolder.h"
@@ -269,11 +270,12 @@ std::vector<double> loaded(const std::string &path, const std::string &dtype,
   note = checkpoint.note();
   std::vector<double> values(256);
   makeLocalBackend(program.mesh, {})->run([&](Communicator &link) {
-    Executor executor(program, kToyKernels, link.rank());
+    HostExecutor executor(program, kToyKernels, link.rank());
     Deaf observer;
     EXPECT_TRUE(executor.prepare(link, observer));
     checkpoint.load(program, executor);
-    const void *piece = executor.address(program.parameters[0].buffer);
+    BufferView view = executor.view(program.parameters[0].buffer);
+    const void *piece = view.data();
     for (size_t i = 0; i < 128; ++i) {
       values[size_t(link.rank()) * 128 + i] =
           narrow ? static_cast<const float *>(piece)[i] : static_cast<const double *>(piece)[i];
