@@ -1,0 +1,187 @@
+//===- StandIn.cpp - the table for tests, without a device ---------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "backends/cuda/StandIn.h"
+
+#include "backends/cuda/StandInDevice.h"
+
+#include <algorithm>
+#include <cstring>
+
+using namespace weft::rt;
+using namespace weft::rt::cuda;
+
+struct StandIn::State {
+  StandInSettings settings;
+  Twins twins;
+  Faults faults;
+
+  struct Slot {
+    /// How often the device was opened.
+    uint64_t openings = 0;
+    std::unique_ptr<Device> device = nullptr;
+  };
+
+  /// Guards `slots`; devices are their threads' own.
+  std::mutex mutex;
+  std::vector<Slot> slots;
+
+  Device &find(uint64_t handle);
+};
+
+/// The table has no place for an object.
+static StandIn::State *current = nullptr;
+
+namespace {
+
+using Handle = Library::Handle;
+using Result = Library::Result;
+
+/// The name of a function, as an argument of a template.
+template <size_t size> struct Name {
+  char text[size];
+  constexpr Name(const char (&name)[size]) { std::copy_n(name, size, text); }
+};
+
+/// Runs a function of the table, which throws what is wrong.
+template <typename Body> Result answer(const char *name, const Body &body) {
+  thread_local std::string text;
+  try {
+    if (!current) {
+      misuse("there is no stand-in");
+    }
+    body();
+    return nullptr;
+  } catch (const Misuse &fault) {
+    text = concat(name, ": ", fault.text);
+    return text.c_str();
+  }
+}
+
+/// The function of the table that is a method of Device.
+template <Name name, auto method> struct Call;
+template <Name name, typename... Arguments, void (Device::*method)(Arguments...)>
+struct Call<name, method> {
+  static Result run(Handle handle, Arguments... arguments) {
+    return answer(name.text, [&] {
+      Device &device = current->find(handle);
+      device.enter();
+      current->faults.call(name.text);
+      (device.*method)(arguments...);
+    });
+  }
+};
+
+const char *nameOfLibrary() { return "a stand-in for CUDA"; }
+
+Result countDevices(int64_t *count) {
+  return answer("countDevices", [&] {
+    current->faults.call("countDevices");
+    *count = current->settings.devices;
+  });
+}
+
+Result openDevice(int64_t number, Handle *opened, DeviceFacts *facts) {
+  return answer("open", [&] {
+    current->faults.call("open");
+    std::lock_guard lock(current->mutex);
+    if (number < 0 || number >= current->settings.devices) {
+      misuse("expected a device from 0 to before ", current->settings.devices, ", got ", number);
+    }
+    StandIn::State::Slot &slot = current->slots[size_t(number)];
+    if (slot.device) {
+      misuse("device ", number, " is open already");
+    }
+    slot.device =
+        std::make_unique<Device>(number, current->settings, current->twins, current->faults);
+    *opened = HandleParts{number, Kind::Device, ++slot.openings}.pack();
+    *facts = {"stand-in", 90, 4, current->settings.memoryBytes};
+  });
+}
+
+Result closeDevice(Handle handle) {
+  return answer("close", [&] {
+    Device &device = current->find(handle);
+    device.enter();
+    current->faults.call("close");
+    device.close();
+    std::lock_guard lock(current->mutex);
+    current->slots[size_t(HandleParts::of(handle).device)].device.reset();
+  });
+}
+
+template <Name name, auto method> constexpr auto call = &Call<name, method>::run;
+
+const Library kLibrary = {
+    .name = nameOfLibrary,
+    .countDevices = countDevices,
+    .open = openDevice,
+    .close = closeDevice,
+    .allocate = call<"allocate", &Device::allocate>,
+    .free = call<"free", &Device::free>,
+    .allocatePinned = call<"allocatePinned", &Device::allocatePinned>,
+    .freePinned = call<"freePinned", &Device::freePinned>,
+    .makeStream = call<"makeStream", &Device::makeStream>,
+    .freeStream = call<"freeStream", &Device::freeStream>,
+    .makeEvent = call<"makeEvent", &Device::makeEvent>,
+    .freeEvent = call<"freeEvent", &Device::freeEvent>,
+    .record = call<"record", &Device::record>,
+    .wait = call<"wait", &Device::wait>,
+    .reached = call<"reached", &Device::reached>,
+    .await = call<"await", &Device::await>,
+    .copyToDevice = call<"copyToDevice", &Device::copyToDevice>,
+    .copyToHost = call<"copyToHost", &Device::copyToHost>,
+    .copy = call<"copy", &Device::copy>,
+    .zero = call<"zero", &Device::zero>,
+    .load = call<"load", &Device::load>,
+    .unload = call<"unload", &Device::unload>,
+    .entry = call<"entry", &Device::entry>,
+    .launch = call<"launch", &Device::launch>,
+    .prepareProduct = call<"prepareProduct", &Device::prepareProduct>,
+    .freeProduct = call<"freeProduct", &Device::freeProduct>,
+    .runProduct = call<"runProduct", &Device::runProduct>,
+    .seal = call<"seal", &Device::seal>,
+    .unseal = call<"unseal", &Device::unseal>,
+};
+
+} // namespace
+
+Device &StandIn::State::find(uint64_t handle) {
+  HandleParts parts = HandleParts::of(handle);
+  // Devices have no owner that they could be confused with.
+  uint64_t serial = serialOf(handle, Kind::Device, parts.device);
+  std::lock_guard lock(mutex);
+  if (parts.device >= int64_t(slots.size()) || serial > slots[size_t(parts.device)].openings) {
+    misuse("device ", parts.device, " was never opened");
+  }
+  Slot &slot = slots[size_t(parts.device)];
+  if (!slot.device || serial < slot.openings) {
+    misuse("device ", parts.device, " is closed");
+  }
+  return *slot.device;
+}
+
+StandIn::StandIn(StandInSettings settings, Twins twins) : state(std::make_unique<State>()) {
+  state->settings = settings;
+  state->twins = std::move(twins);
+  state->slots.resize(size_t(settings.devices));
+  current = state.get();
+}
+
+StandIn::~StandIn() { current = nullptr; }
+
+const Library &StandIn::library() const { return kLibrary; }
+
+void StandIn::failAt(const std::string &function, int64_t n, const std::string &text) {
+  state->faults.failAt(function, n, text);
+}
+
+void StandIn::failWorkAt(int64_t n, const std::string &text) {
+  state->faults.failAt("work", n, text);
+}
+
+int64_t StandIn::calls(const std::string &function) const { return state->faults.calls(function); }

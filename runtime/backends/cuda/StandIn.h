@@ -1,0 +1,68 @@
+//===- StandIn.h - the table for tests, without a device -----------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Code that issues work to a device is wrong in ways that a device may not show for years: an event
+// that is missing, memory that is freed a moment too early. A StandIn gives the table of Library.h,
+// does all work on the host, in the order that suits least, and refuses every call that the real
+// libraries need not support, with a text that says what was expected:
+//
+//   StandIn standIn({.seed = 7}, Twins(program, kernels));
+//   standIn.library().open(0, &device, &facts);
+//
+// Kernels are the host's, found by the names of their entries, so modules may be of any bytes.
+// Whatever the seed, a use that is right has the same results, and one that is wrong fails, but for
+// faults in kernels and in what the host does with pinned memory, which need luck.
+//
+// One StandIn at a time. Its own functions are for one thread, while no other calls the table.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_RT_BACKENDS_CUDA_STANDIN_H
+#define WEFT_RT_BACKENDS_CUDA_STANDIN_H
+
+#include "backends/cuda/Library.h"
+#include "backends/cuda/StandInTwins.h"
+
+#include <memory>
+#include <string>
+
+namespace weft::rt::cuda {
+
+struct StandInSettings {
+  /// Decides the order of work.
+  uint64_t seed = 0;
+  int64_t devices = 1;
+  /// Of each device, and of the host for each device.
+  uint64_t memoryBytes = 1 << 20, pinnedBytes = 1 << 20;
+  /// Whether iterations of kernels are run in pieces that the seed draws. Where pieces begin
+  /// decides last bits of some kernels.
+  bool cutsKernels = true;
+};
+
+class StandIn {
+public:
+  StandIn(StandInSettings settings, Twins twins);
+  ~StandIn();
+
+  const Library &library() const;
+
+  /// Lets call `n` of a function of the table, counted from 1 over all devices, fail with `text`.
+  void failAt(const std::string &function, int64_t n, const std::string &text);
+  /// Lets work fail: the n-th that is enqueued, which are copies, zeros, launches and products.
+  void failWorkAt(int64_t n, const std::string &text);
+  /// How often a function was called.
+  int64_t calls(const std::string &function) const;
+
+  struct State;
+
+private:
+  std::unique_ptr<State> state;
+};
+
+} // namespace weft::rt::cuda
+
+#endif // WEFT_RT_BACKENDS_CUDA_STANDIN_H

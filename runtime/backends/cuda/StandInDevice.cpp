@@ -1,0 +1,241 @@
+//===- StandInDevice.cpp - a device that is none -------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "backends/cuda/StandInDevice.h"
+
+using namespace weft::rt;
+using namespace weft::rt::cuda;
+
+void Faults::failAt(const std::string &function, int64_t n, const std::string &text) {
+  std::lock_guard lock(mutex);
+  texts[{function, n}] = text;
+}
+
+void Faults::call(const std::string &function) {
+  std::lock_guard lock(mutex);
+  if (auto found = texts.find({function, ++counts[function]}); found != texts.end()) {
+    misuse(found->second);
+  }
+}
+
+int64_t Faults::calls(const std::string &function) const {
+  std::lock_guard lock(mutex);
+  auto found = counts.find(function);
+  return found == counts.end() ? 0 : found->second;
+}
+
+void weft::rt::cuda::checkAlignment(const Touch &touch, uint64_t alignment) {
+  if (touch.begin % alignment != 0) {
+    misuse("expected ", touch.what, " at a multiple of ", alignment, " bytes, got it ",
+           touch.begin % alignment, " beyond one");
+  }
+}
+
+Device::Device(int64_t number, const StandInSettings &settings, const Twins &twins, Faults &faults)
+    : number(number), settings(settings), twins(twins), faults(faults),
+      dice(settings.seed * 64 + uint64_t(number)), memory(number, settings.memoryBytes),
+      pinned(-1, settings.pinnedBytes), streams(number, Kind::Stream), events(number, Kind::Event),
+      modules(number, Kind::Module), entries(number, Kind::Entry), products(number, Kind::Product) {
+}
+
+void Device::enter() {
+  if (std::this_thread::get_id() != owner) {
+    misuse("expected the thread that has opened device ", number, ", got another");
+  }
+  ++call;
+  if (!failure.empty()) {
+    misuse("device ", number, " has failed before: ", failure);
+  }
+}
+
+void Device::close() {
+  if (isSealed) {
+    misuse("device ", number, " is sealed");
+  }
+  std::string left;
+  auto note = [&](const auto &...parts) { left += concat(left.empty() ? "" : ", ", parts...); };
+  for (const Memory::Block *block : memory.leftovers()) {
+    note(block->bytes, " bytes of call ", block->call);
+  }
+  for (const Memory::Block *block : pinned.leftovers()) {
+    note(block->bytes, " pinned bytes of call ", block->call);
+  }
+  auto noteAll = [&](const auto &handles, Kind kind) {
+    for (const auto &[serial, thing] : handles.things) {
+      note(nameOf(kind), " ", serial, " of call ", thing.call);
+    }
+  };
+  noteAll(streams, Kind::Stream);
+  noteAll(events, Kind::Event);
+  noteAll(modules, Kind::Module);
+  noteAll(products, Kind::Product);
+  if (!left.empty()) {
+    misuse("expected that all is freed, left are ", left);
+  }
+  memory.checkFreed();
+  pinned.checkFreed();
+}
+
+void Device::checkOpen(const char *what) const {
+  if (isSealed) {
+    misuse("nothing may be ", what, " on a sealed device");
+  }
+}
+
+void Device::checkIdle(const std::string &what, const Clock &uses) const {
+  if (!host.covers(uses)) {
+    misuse(what, " may still be in use: no event was awaited behind the last work that uses it");
+  }
+}
+
+void Device::allocate(uint64_t bytes, Address *address) {
+  checkOpen("allocated");
+  if (bytes == 0) {
+    misuse("expected at least 1 byte, got 0");
+  }
+  *address = memory.allocate(bytes, call);
+}
+
+void Device::free(Address address) {
+  checkOpen("freed");
+  Memory::Block &block = memory.at(address);
+  checkIdle(concat("the allocation of ", block.bytes, " bytes"), block.uses);
+  memory.free(address);
+}
+
+void Device::allocatePinned(uint64_t bytes, void **place) {
+  checkOpen("allocated");
+  if (bytes == 0) {
+    misuse("expected at least 1 byte, got 0");
+  }
+  *place = reinterpret_cast<void *>(pinned.allocate(bytes, call));
+}
+
+void Device::freePinned(void *place) {
+  checkOpen("freed");
+  auto address = reinterpret_cast<uint64_t>(place);
+  Memory::Block &block = pinned.at(address);
+  checkIdle(concat("the allocation of ", block.bytes, " pinned bytes"), block.uses);
+  pinned.free(address);
+}
+
+void Device::makeStream(Handle *stream) {
+  checkOpen("made");
+  *stream = streams.add({call, {ordinals++, 0}});
+}
+
+void Device::freeStream(Handle stream) {
+  checkOpen("freed");
+  Clock uses;
+  uses.join(streams.find(stream).last);
+  checkIdle("the stream", uses);
+  streams.remove(stream);
+}
+
+void Device::makeEvent(Handle *event) {
+  checkOpen("made");
+  *event = events.add({call});
+}
+
+void Device::freeEvent(Handle event) {
+  checkOpen("freed");
+  const Event &freed = events.find(event);
+  checkIdle("the event", freed.recorded.value_or(Clock()));
+  events.remove(event);
+}
+
+void Device::record(Handle event, Handle stream) {
+  Event &recorded = events.find(event);
+  recorded.recorded = streams.find(stream).clock;
+  recorded.denials = 0;
+}
+
+Device::Event &Device::recordedEvent(Handle event) {
+  Event &found = events.find(event);
+  if (!found.recorded) {
+    misuse("expected an event that has been recorded, got event ", HandleParts::of(event).serial,
+           ", which never was");
+  }
+  return found;
+}
+
+void Device::wait(Handle stream, Handle event) {
+  Stream &waiting = streams.find(stream);
+  waiting.clock.join(*recordedEvent(event).recorded);
+}
+
+void Device::learn(const Clock &clock) {
+  host.join(clock);
+  races.forget(host);
+}
+
+template <typename Body> void Device::watch(const Body &body) {
+  try {
+    body();
+  } catch (const Misuse &fault) {
+    failure = fault.text;
+    throw;
+  }
+}
+
+void Device::reached(Handle event, bool *isReached) {
+  Event &asked = recordedEvent(event);
+  // Who asks again and again gets there.
+  if (asked.denials++ < dice.roll(4)) {
+    watch([&] { graph.loiter(); });
+    *isReached = dice.roll(2) == 0 && graph.isDone(*asked.recorded);
+  } else {
+    watch([&] { graph.finish(*asked.recorded); });
+    *isReached = true;
+  }
+  if (*isReached) {
+    learn(*asked.recorded);
+  }
+}
+
+void Device::await(Handle event) {
+  const Event &awaited = recordedEvent(event);
+  watch([&] { graph.finish(*awaited.recorded); });
+  learn(*awaited.recorded);
+}
+
+void Device::load(const void *bytes, Handle *module) {
+  checkOpen("loaded");
+  if (!bytes) {
+    misuse("expected machine code, got none");
+  }
+  *module = modules.add({call});
+}
+
+void Device::unload(Handle module) {
+  checkOpen("unloaded");
+  checkIdle("the module", modules.find(module).uses);
+  std::erase_if(entries.things, [&](const auto &entry) { return entry.second.module == module; });
+  modules.remove(module);
+}
+
+void Device::entry(Handle module, const char *name, Handle *found) {
+  checkOpen("looked up");
+  modules.find(module);
+  auto twin = twins.entries.find(name);
+  if (twin == twins.entries.end()) {
+    misuse("the module has no entry '", name, "'");
+  }
+  *found = entries.add({module, name, &twin->second});
+}
+
+void Device::seal() {
+  checkOpen("sealed");
+  isSealed = true;
+}
+
+void Device::unseal() {
+  if (!isSealed) {
+    misuse("device ", number, " is not sealed");
+  }
+  isSealed = false;
+}

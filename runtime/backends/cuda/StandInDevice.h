@@ -1,0 +1,172 @@
+//===- StandInDevice.h - a device that is none ---------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The functions of the table that are given a device, with the table's names and arguments. They
+// throw Misuse, and have then done nothing.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_RT_BACKENDS_CUDA_STANDINDEVICE_H
+#define WEFT_RT_BACKENDS_CUDA_STANDINDEVICE_H
+
+#include "backends/cuda/StandIn.h"
+#include "backends/cuda/StandInHandles.h"
+#include "backends/cuda/StandInMemory.h"
+#include "backends/cuda/StandInWork.h"
+#include "core/PreparedProduct.h"
+
+#include <mutex>
+#include <optional>
+#include <thread>
+
+namespace weft::rt::cuda {
+
+/// What is to fail, for all devices.
+class Faults {
+public:
+  void failAt(const std::string &function, int64_t n, const std::string &text);
+  /// Counts a call, and fails if it is one that is to.
+  void call(const std::string &function);
+  int64_t calls(const std::string &function) const;
+
+private:
+  mutable std::mutex mutex;
+  std::map<std::string, int64_t> counts;
+  std::map<std::pair<std::string, int64_t>, std::string> texts;
+};
+
+/// Fails unless what is touched begins at a multiple of `alignment`.
+void checkAlignment(const Touch &touch, uint64_t alignment);
+
+class Device {
+public:
+  using Handle = Library::Handle;
+  using Address = Library::Address;
+
+  Device(int64_t number, const StandInSettings &settings, const Twins &twins, Faults &faults);
+
+  /// To be called before each function: counts calls, and fails where the device has failed or
+  /// another thread has opened it.
+  void enter();
+  /// Fails if anything is left.
+  void close();
+
+  void allocate(uint64_t bytes, Address *address);
+  void free(Address address);
+  void allocatePinned(uint64_t bytes, void **place);
+  void freePinned(void *place);
+
+  void makeStream(Handle *stream);
+  void freeStream(Handle stream);
+  void makeEvent(Handle *event);
+  void freeEvent(Handle event);
+  void record(Handle event, Handle stream);
+  void wait(Handle stream, Handle event);
+  void reached(Handle event, bool *isReached);
+  void await(Handle event);
+
+  void copyToDevice(Handle stream, Address to, const void *host, uint64_t bytes);
+  void copyToHost(Handle stream, void *host, Address from, uint64_t bytes);
+  void copy(Handle stream, Address to, Address from, uint64_t bytes);
+  void zero(Handle stream, Address at, uint64_t bytes);
+
+  void load(const void *bytes, Handle *module);
+  void unload(Handle module);
+  void entry(Handle module, const char *name, Handle *found);
+  void launch(Handle stream, Handle entry, uint32_t blocks, uint32_t threads,
+              const uint64_t *arguments, size_t count);
+
+  void prepareProduct(const Product *product, uint64_t workspaceBytes, Handle *prepared);
+  void freeProduct(Handle prepared);
+  void runProduct(Handle stream, Handle prepared, Address a, Address b, Address c,
+                  Address workspace);
+
+  void seal();
+  void unseal();
+
+private:
+  struct Stream {
+    uint64_t call = 0;
+    /// Of the work that was enqueued last.
+    Place last;
+    /// What comes before the next work.
+    Clock clock = {};
+  };
+  struct Event {
+    uint64_t call = 0;
+    /// What was enqueued before it was recorded last.
+    std::optional<Clock> recorded = {};
+    /// How often `reached` has said no since.
+    uint64_t denials = 0;
+  };
+  struct Module {
+    uint64_t call = 0;
+    Clock uses = {};
+  };
+  struct Entry {
+    Handle module = 0;
+    std::string name;
+    const Twin *twin = nullptr;
+  };
+  struct LoadedProduct {
+    uint64_t call = 0;
+    Product product;
+    uint64_t workspaceBytes = 0;
+    std::vector<std::unique_ptr<PreparedProduct>> pieces = {};
+    Clock uses = {};
+  };
+
+  void checkOpen(const char *what) const;
+  /// Fails unless the host knows that all of `uses` is done.
+  void checkIdle(const std::string &what, const Clock &uses) const;
+  /// The event, which has been recorded.
+  Event &recordedEvent(Handle event);
+  /// What the host has seen to be done.
+  void learn(const Clock &clock);
+  /// Runs what does work, and keeps its failure.
+  template <typename Body> void watch(const Body &body);
+
+  Touch touchDevice(Address address, uint64_t bytes, Access access, const std::string &what);
+  Touch touchPinned(const void *host, uint64_t bytes, Access access);
+  Memory &memoryOf(const Touch &touch);
+  void checkTouches(const std::vector<Touch> &touches) const;
+  Place enqueue(Handle stream, const std::string &what, const std::vector<Touch> &touches,
+                std::function<void()> run);
+  void checkWritten(const Touch &touch);
+  void checkRowsWritten(const Touch &touch, const Product &product, bool isA);
+
+  void runTwin(const Twin &twin, const std::vector<uint64_t> &arguments);
+
+  const int64_t number;
+  const StandInSettings &settings;
+  const Twins &twins;
+  Faults &faults;
+  const std::thread::id owner = std::this_thread::get_id();
+
+  Dice dice;
+  WorkGraph graph{dice};
+  Memory memory, pinned;
+  Races races;
+  Clock host;
+  /// The number of the call that is being made.
+  uint64_t call = 0;
+  bool isSealed = false;
+  /// Why work has failed; from then on nothing is done.
+  std::string failure;
+
+  Handles<Stream> streams;
+  Handles<Event> events;
+  Handles<Module> modules;
+  Handles<Entry> entries;
+  Handles<LoadedProduct> products;
+  /// Streams made so far.
+  size_t ordinals = 0;
+};
+
+} // namespace weft::rt::cuda
+
+#endif // WEFT_RT_BACKENDS_CUDA_STANDINDEVICE_H

@@ -1,0 +1,40 @@
+//===- StandInTwins.cpp - what a device's kernels do, on the host --------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "backends/cuda/StandInTwins.h"
+
+using namespace weft::rt;
+using namespace weft::rt::cuda;
+
+static Twin describe(const Program &program, const Instruction &instruction) {
+  Twin twin;
+  twin.coordinateBytes = program.mesh.size() * sizeof(int64_t);
+  for (const Operand &operand : instruction.operands) {
+    twin.operands.push_back({program.buffers[operand.buffer].bytes, operand.access});
+  }
+  twin.immediates = instruction.immediates.size();
+  return twin;
+}
+
+Twins::Twins(const Program &program, const KernelCode *kernels) : cores(program.threadsPerRank) {
+  for (const auto *section : {&program.init, &program.step, &program.evaluate}) {
+    for (const Instruction &instruction : *section) {
+      if (instruction.opcode != Opcode::Kernel) {
+        continue;
+      }
+      const KernelCode &code = kernels[instruction.target];
+      Twin twin = describe(program, instruction);
+      twin.function = code.function;
+      for (twin.phase = 0; twin.phase < code.phaseCount; ++twin.phase) {
+        twin.iterations = code.iterations[twin.phase];
+        entries.emplace(program.kernels[instruction.target].name + "_phase_" +
+                            std::to_string(twin.phase),
+                        twin);
+      }
+    }
+  }
+}

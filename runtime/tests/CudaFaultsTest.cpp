@@ -1,0 +1,152 @@
+//===- CudaFaultsTest.cpp - failures of the stand-in for CUDA ---------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "tests/CudaBench.h"
+
+using namespace weft::rt;
+using namespace weft::rt::cuda;
+using testing::HasSubstr;
+using testing::StrEq;
+
+namespace {
+
+/// A call of a function of the table.
+struct Called {
+  const char *function;
+  Result (*run)(Bench &bench);
+};
+
+/// Where the table's functions put what they make.
+Handle made;
+void *madePinned;
+bool isReached;
+int64_t count;
+
+const Called kCalls[] = {
+    {"countDevices", [](Bench &bench) { return bench.cuda.countDevices(&count); }},
+    {"open", [](Bench &bench) { return bench.cuda.open(1, &made, &bench.facts); }},
+    {"close", [](Bench &bench) { return bench.cuda.close(bench.device); }},
+    {"allocate", [](Bench &bench) { return bench.cuda.allocate(bench.device, 64, &made); }},
+    {"free", [](Bench &bench) { return bench.cuda.free(bench.device, bench.a); }},
+    {"allocatePinned",
+     [](Bench &bench) { return bench.cuda.allocatePinned(bench.device, 64, &madePinned); }},
+    {"freePinned", [](Bench &bench) { return bench.cuda.freePinned(bench.device, bench.pinned); }},
+    {"makeStream", [](Bench &bench) { return bench.cuda.makeStream(bench.device, &made); }},
+    {"freeStream", [](Bench &bench) { return bench.cuda.freeStream(bench.device, bench.other); }},
+    {"makeEvent", [](Bench &bench) { return bench.cuda.makeEvent(bench.device, &made); }},
+    {"freeEvent", [](Bench &bench) { return bench.cuda.freeEvent(bench.device, bench.event); }},
+    {"record",
+     [](Bench &bench) { return bench.cuda.record(bench.device, bench.event, bench.stream); }},
+    {"wait", [](Bench &bench) { return bench.cuda.wait(bench.device, bench.other, bench.event); }},
+    {"reached",
+     [](Bench &bench) { return bench.cuda.reached(bench.device, bench.event, &isReached); }},
+    {"await", [](Bench &bench) { return bench.cuda.await(bench.device, bench.event); }},
+    {"copyToDevice", [](Bench &bench) { return bench.send(bench.stream, bench.a); }},
+    {"copyToHost", [](Bench &bench) { return bench.fetch(bench.stream, bench.a); }},
+    {"copy", [](Bench &bench) { return bench.copy(bench.stream, bench.b, bench.a); }},
+    {"zero", [](Bench &bench) { return bench.zero(bench.stream, bench.a); }},
+    {"load", [](Bench &bench) { return bench.cuda.load(bench.device, "an image", &made); }},
+    {"unload", [](Bench &bench) { return bench.cuda.unload(bench.device, bench.module); }},
+    {"entry",
+     [](Bench &bench) {
+       return bench.cuda.entry(bench.device, bench.module, "scale_phase_0", &made);
+     }},
+    {"launch", [](Bench &bench) { return bench.launch(bench.stream, bench.a, bench.b); }},
+    {"prepareProduct",
+     [](Bench &bench) {
+       return bench.cuda.prepareProduct(bench.device, &kBenchProduct, 0, &made);
+     }},
+    {"freeProduct", [](Bench &bench) { return bench.cuda.freeProduct(bench.device, 1); }},
+    {"runProduct",
+     [](Bench &bench) {
+       return bench.cuda.runProduct(bench.device, bench.stream, 1, bench.a, bench.b, bench.c, 0);
+     }},
+    {"seal", [](Bench &bench) { return bench.cuda.seal(bench.device); }},
+    {"unseal", [](Bench &bench) { return bench.cuda.unseal(bench.device); }},
+};
+
+class CudaFaultsTest : public testing::TestWithParam<Called> {};
+
+TEST_P(CudaFaultsTest, FailsWhenItIsTold) {
+  Bench bench(0);
+  const std::string function = GetParam().function;
+  bench.standIn.failAt(function, bench.standIn.calls(function) + 1, "the device fell off the bus");
+  EXPECT_THAT(GetParam().run(bench), StrEq(function + ": the device fell off the bus"));
+  // That call only.
+  if (Result result = GetParam().run(bench)) {
+    EXPECT_THAT(result, testing::Not(HasSubstr("bus")));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Functions, CudaFaultsTest, testing::ValuesIn(kCalls),
+                         [](const auto &info) { return std::string(info.param.function); });
+
+TEST(CudaFailureTest, CoversTheTable) {
+  // All of its functions but `name`, which cannot fail.
+  EXPECT_EQ(std::size(kCalls) + 1, sizeof(Library) / sizeof(void (*)()));
+}
+
+TEST(CudaFailureTest, ACallThatFailsDoesNothing) {
+  Bench bench(0);
+  bench.standIn.failAt("zero", bench.standIn.calls("zero") + 1, "no");
+  EXPECT_THAT(bench.zero(bench.stream, bench.blank), StrEq("zero: no"));
+  EXPECT_THAT(bench.fetch(bench.stream, bench.blank), HasSubstr("not all of it was ever written"));
+}
+
+TEST(CudaFailureTest, WorkFailsWhenSomebodyWaits) {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    Bench bench(seed);
+    bench.standIn.failWorkAt(5, "an illegal address");
+    Bench::ok(bench.zero(bench.stream, bench.a));
+    Bench::ok(bench.launch(bench.stream, bench.a, bench.b));
+    EXPECT_THAT(bench.finish(bench.stream),
+                StrEq("await: launch of 'scale_phase_0' (call 18) failed: an illegal address"));
+  }
+}
+
+TEST(CudaFailureTest, WorkFailsWhenSomebodyAsks) {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    Bench bench(seed);
+    bench.standIn.failWorkAt(4, "an illegal address");
+    Bench::ok(bench.zero(bench.stream, bench.a));
+    Bench::ok(bench.cuda.record(bench.device, bench.event, bench.stream));
+    Result result = nullptr;
+    for (int i = 0; i < 4 && !result; ++i) {
+      isReached = false;
+      result = bench.cuda.reached(bench.device, bench.event, &isReached);
+      EXPECT_FALSE(isReached);
+    }
+    EXPECT_THAT(result, StrEq("reached: zero (call 17) failed: an illegal address"));
+  }
+}
+
+TEST(CudaFailureTest, ADeviceThatHasFailedDoesNothingMore) {
+  for (const Called &called : kCalls) {
+    Bench bench(0);
+    bench.standIn.failWorkAt(4, "an illegal address");
+    Bench::ok(bench.zero(bench.stream, bench.a));
+    Bench::ok(bench.cuda.record(bench.device, bench.event, bench.stream));
+    EXPECT_NE(bench.cuda.await(bench.device, bench.event), nullptr);
+    std::string function = called.function;
+    if (function != "countDevices" && function != "open") {
+      EXPECT_THAT(called.run(bench),
+                  StrEq(function + ": device 0 has failed before: zero (call 17) "
+                                   "failed: an illegal address"));
+    }
+  }
+}
+
+TEST(CudaFailureTest, OtherDevicesGoOn) {
+  Bench bench(0);
+  Handle second = bench.openSecond();
+  bench.standIn.failWorkAt(4, "an illegal address");
+  Bench::ok(bench.zero(bench.stream, bench.a));
+  EXPECT_NE(bench.finish(bench.stream), nullptr);
+  Bench::ok(bench.cuda.makeStream(second, &made));
+}
+
+} // namespace

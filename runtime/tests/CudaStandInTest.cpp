@@ -1,0 +1,271 @@
+//===- CudaStandInTest.cpp - the stand-in for CUDA --------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "tests/CudaBench.h"
+#include "tests/Toy.h"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+#include <thread>
+
+using namespace weft::rt;
+using namespace weft::rt::cuda;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::StrEq;
+
+namespace {
+
+/// What is in `pinned`.
+std::vector<double> numbers(const Bench &bench) {
+  std::vector<double> read(kBenchCount);
+  std::memcpy(read.data(), bench.pinned, kBenchBytes);
+  return read;
+}
+
+/// Sends 1, 2, ... to `a`.
+void sendNumbers(Bench &bench) {
+  std::vector<double> values(kBenchCount);
+  std::iota(values.begin(), values.end(), 1.0);
+  std::memcpy(bench.pinned, values.data(), kBenchBytes);
+  Bench::ok(bench.send(bench.stream, bench.a));
+}
+
+/// Chains of kernels over several streams: each takes what another has written, an event behind.
+std::vector<double> runChain(uint64_t seed, bool isOneStream) {
+  Bench bench(seed);
+  std::vector<Handle> streams = {bench.stream, bench.other, bench.makeStream()};
+  sendNumbers(bench);
+  Address places[] = {bench.a, bench.b, bench.blank};
+  Handle before = bench.stream;
+  for (size_t i = 0; i < 12; ++i) {
+    Handle on = isOneStream ? bench.stream : streams[(i * 5 + 1) % 3];
+    bench.order(before, on);
+    Bench::ok(bench.launch(on, places[i % 3], places[(i + 1) % 3], 2 + i % 2));
+    before = on;
+  }
+  Bench::ok(bench.fetch(before, places[0]));
+  bench.drain(before);
+  return numbers(bench);
+}
+
+TEST(CudaStandInTest, StreamsWithEventsDoWhatOneDoes) {
+  std::vector<double> expected = runChain(0, /*isOneStream=*/true);
+  EXPECT_EQ(expected[0], 46656); // 2^6 times 3^6.
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    ASSERT_EQ(runChain(seed, seed % 2 == 0), expected) << "seed " << seed;
+  }
+}
+
+TEST(CudaStandInTest, NothingIsDoneBeforeSomebodyWaits) {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    Bench bench(seed);
+    sendNumbers(bench);
+    bench.drain(bench.stream);
+    Bench::ok(bench.fetch(bench.stream, bench.a));
+    EXPECT_TRUE(numbers(bench)[0] != numbers(bench)[0]) << "expected poison";
+    bench.drain(bench.stream);
+    EXPECT_EQ(numbers(bench)[63], 64);
+  }
+}
+
+TEST(CudaStandInTest, WorkThatNobodyAwaitsIsPutOffOrRunsAhead) {
+  // Of two streams that nothing orders, either may be first.
+  int ahead = 0;
+  for (uint64_t seed = 0; seed < 50; ++seed) {
+    Bench bench(seed);
+    bench.standIn.failWorkAt(4, "it was done");
+    Bench::ok(bench.zero(bench.other, bench.b));
+    Bench::ok(bench.zero(bench.stream, bench.a));
+    ahead += bench.finish(bench.stream) != nullptr;
+  }
+  EXPECT_GT(ahead, 5);
+  EXPECT_LT(ahead, 45);
+}
+
+TEST(CudaStandInTest, WhoAsksAgainGetsThere) {
+  size_t denials = 0;
+  for (uint64_t seed = 0; seed < 50; ++seed) {
+    Bench bench(seed);
+    Bench::ok(bench.zero(bench.stream, bench.a));
+    Bench::ok(bench.cuda.record(bench.device, bench.event, bench.stream));
+    bool isReached = false;
+    for (int i = 0; i < 4 && !isReached; ++i) {
+      Bench::ok(bench.cuda.reached(bench.device, bench.event, &isReached));
+      denials += !isReached;
+    }
+    ASSERT_TRUE(isReached);
+    // The host knows it now.
+    Bench::ok(bench.cuda.free(bench.device, bench.a));
+  }
+  EXPECT_GT(denials, 10u);
+}
+
+TEST(CudaStandInTest, KernelsAreCutByTheSeed) {
+  std::set<std::vector<std::pair<int64_t, int64_t>>> seen;
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    bool cuts = seed % 2 == 1;
+    Bench bench(seed, cuts);
+    benchPieces.clear();
+    Bench::ok(bench.cuda.launch(bench.device, bench.stream, bench.entry("trace_phase_0"), 1, 1,
+                                &bench.c, 1));
+    bench.drain(bench.stream);
+    seen.insert(benchPieces);
+    std::vector<std::pair<int64_t, int64_t>> inOrder = benchPieces;
+    std::sort(inOrder.begin(), inOrder.end());
+    int64_t end = 0;
+    for (auto [from, to] : inOrder) {
+      EXPECT_EQ(from, end);
+      end = to;
+    }
+    EXPECT_EQ(end, kBenchCount);
+    EXPECT_TRUE(cuts || benchPieces.size() == 1);
+  }
+  EXPECT_GT(seen.size(), 10u);
+}
+
+TEST(CudaStandInTest, ProductsAreComputed) {
+  for (uint64_t workspaceBytes : {0, 64}) {
+    Bench bench(3);
+    sendNumbers(bench);
+    Product product = {
+        .type = ElementType::F32, .m = 2, .n = 2, .k = 2, .lda = 2, .ldb = 2, .ldc = 2};
+    const float values[] = {1, 2, 3, 4};
+    bench.drain(bench.stream);
+    std::memcpy(bench.pinned, values, sizeof(values));
+    Bench::ok(bench.send(bench.stream, bench.a));
+    Handle prepared = 0;
+    Bench::ok(bench.cuda.prepareProduct(bench.device, &product, workspaceBytes, &prepared));
+    Bench::ok(bench.cuda.runProduct(bench.device, bench.stream, prepared, bench.a, bench.a, bench.b,
+                                    bench.blank));
+    Bench::ok(bench.fetch(bench.stream, bench.b));
+    bench.drain(bench.stream);
+    float result[4];
+    std::memcpy(result, bench.pinned, sizeof(result));
+    EXPECT_THAT(result, ElementsAre(7, 10, 15, 22));
+  }
+}
+
+TEST(CudaStandInTest, RowsOfALargerMatrixNeedNotBeWhole) {
+  Bench bench(0);
+  Product product = kBenchProduct;
+  product.lda = 8;
+  Handle prepared = 0;
+  Bench::ok(bench.cuda.prepareProduct(bench.device, &product, 0, &prepared));
+  for (Address row = bench.blank; row < bench.blank + 4 * 32; row += 32) {
+    EXPECT_THAT(bench.cuda.runProduct(bench.device, bench.stream, prepared, bench.blank, bench.b,
+                                      bench.c, 0),
+                HasSubstr("operand A is read, but not all of it was ever written"));
+    Bench::ok(bench.cuda.zero(bench.device, bench.stream, row, 16));
+  }
+  Bench::ok(bench.cuda.runProduct(bench.device, bench.stream, prepared, bench.blank, bench.b,
+                                  bench.c, 0));
+  bench.drain(bench.stream);
+}
+
+TEST(CudaStandInTest, ATableWithoutAStandInFails) {
+  const Library *library;
+  {
+    StandIn standIn({}, {});
+    library = &standIn.library();
+  }
+  int64_t count;
+  EXPECT_THAT(library->countDevices(&count), StrEq("countDevices: there is no stand-in"));
+}
+
+TEST(CudaStandInTest, MemoryIsLimited) {
+  StandIn standIn({.memoryBytes = 1024, .pinnedBytes = 512}, {});
+  const Library &cuda = standIn.library();
+  Handle device;
+  DeviceFacts facts;
+  ASSERT_EQ(cuda.open(0, &device, &facts), nullptr);
+  EXPECT_EQ(facts.memoryBytes, 1024u);
+  Address first, second, third;
+  ASSERT_EQ(cuda.allocate(device, 513, &first), nullptr);
+  EXPECT_EQ(first % 256, 0u);
+  ASSERT_EQ(cuda.allocate(device, 257, &second), nullptr);
+  EXPECT_EQ(second, 0u);
+  ASSERT_EQ(cuda.free(device, first), nullptr);
+  ASSERT_EQ(cuda.allocate(device, 1024, &third), nullptr);
+  EXPECT_NE(third, 0u);
+  void *place;
+  ASSERT_EQ(cuda.allocatePinned(device, 513, &place), nullptr);
+  EXPECT_EQ(place, nullptr);
+}
+
+TEST(CudaStandInTest, NamesWhatIsLeft) {
+  Bench bench(0);
+  bench.prepareProduct();
+  EXPECT_THAT(bench.cuda.close(bench.device),
+              StrEq("close: expected that all is freed, left are 512 bytes of call 4, 512 bytes of "
+                    "call 5, 512 bytes of call 6, 512 bytes of call 7, 512 pinned bytes of call 8, "
+                    "stream 1 of call 1, stream 2 of call 2, event 1 of call 3, event 2 of call "
+                    "14, module 1 of call 9, product 1 of call 17"));
+}
+
+TEST(CudaStandInTest, ClosesWhenAllIsFreed) {
+  Bench bench(0);
+  Handle second = bench.openSecond(), stream;
+  Bench::ok(bench.cuda.makeStream(second, &stream));
+  EXPECT_THAT(bench.cuda.close(second), HasSubstr("left are stream 1 of call 1"));
+  Bench::ok(bench.cuda.seal(second));
+  Bench::ok(bench.cuda.unseal(second));
+  Bench::ok(bench.cuda.freeStream(second, stream));
+  Bench::ok(bench.cuda.close(second));
+}
+
+TEST(CudaStandInTest, DevicesAreTheirThreadsOwn) {
+  StandIn standIn({.devices = 4}, {});
+  const Library &cuda = standIn.library();
+  auto use = [&](int64_t number) {
+    Handle device = 0, stream = 0;
+    DeviceFacts facts;
+    Address address = 0;
+    EXPECT_EQ(cuda.open(number, &device, &facts), nullptr);
+    EXPECT_EQ(cuda.makeStream(device, &stream), nullptr);
+    for (int i = 0; i < 100; ++i) {
+      EXPECT_EQ(cuda.allocate(device, 64, &address), nullptr);
+      EXPECT_EQ(cuda.free(device, address), nullptr);
+    }
+    EXPECT_THAT(cuda.zero(device, stream, address, 1), HasSubstr("is freed"));
+    EXPECT_EQ(cuda.freeStream(device, stream), nullptr);
+    EXPECT_EQ(cuda.close(device), nullptr);
+  };
+  std::vector<std::thread> threads;
+  for (int64_t number = 0; number < 4; ++number) {
+    threads.emplace_back(use, number);
+  }
+  for (std::thread &thread : threads) {
+    thread.join();
+  }
+  EXPECT_EQ(standIn.calls("allocate"), 400);
+}
+
+TEST(CudaStandInTest, TwinsAreThePhasesOfAProgramsKernels) {
+  Program program = makeToy(1, 2);
+  Twins twins(program, kToyKernels);
+  EXPECT_EQ(twins.cores, program.threadsPerRank);
+  const Instruction *gradient = nullptr;
+  for (const Instruction &instruction : program.step) {
+    if (instruction.opcode == Opcode::Kernel && instruction.target == 1) {
+      gradient = &instruction;
+    }
+  }
+  ASSERT_TRUE(gradient);
+  auto found = twins.entries.find(program.kernels[1].name + "_phase_0");
+  ASSERT_NE(found, twins.entries.end());
+  const Twin &twin = found->second;
+  EXPECT_EQ(twin.function, kToyKernels[1].function);
+  EXPECT_EQ(twin.iterations, 1);
+  EXPECT_EQ(twin.coordinateBytes, 2 * sizeof(int64_t));
+  ASSERT_EQ(twin.operands.size(), gradient->operands.size());
+  EXPECT_EQ(twin.operands[0].bytes, program.buffers[gradient->operands[0].buffer].bytes);
+  EXPECT_EQ(twin.arguments(), 1 + gradient->operands.size() + gradient->immediates.size());
+}
+
+} // namespace
