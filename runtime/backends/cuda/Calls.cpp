@@ -1,0 +1,95 @@
+//===- Calls.cpp - CUDA's functions, looked up when they are needed -------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "backends/cuda/Calls.h"
+
+#include <dlfcn.h>
+#include <initializer_list>
+#include <mutex>
+
+using namespace weft::rt;
+using namespace weft::rt::cuda;
+
+namespace {
+
+// As the macro `function` of the headers is after it has been replaced.
+#define WEFT_NAME_OF(function) #function
+#define WEFT_LOOK_UP(field, function)                                                              \
+  if (!lookUp(library, WEFT_NAME_OF(function), calls.field, error)) {                              \
+    return false;                                                                                  \
+  }
+
+template <typename Function>
+bool lookUp(void *library, const char *name, Function &found, std::string &error) {
+  found = reinterpret_cast<Function>(dlsym(library, name));
+  return found || fail(error, dlerror());
+}
+
+bool fill(DriverCalls &calls, void *library, std::string &error) {
+  WEFT_DRIVER_FUNCTIONS(WEFT_LOOK_UP)
+  return true;
+}
+
+bool fill(ProductCalls &calls, void *library, std::string &error) {
+  WEFT_PRODUCT_FUNCTIONS(WEFT_LOOK_UP)
+  return true;
+}
+
+/// The first of `files` that can be loaded; it stays.
+template <typename Calls>
+bool load(std::initializer_list<const char *> files, const char *what, Calls &calls,
+          std::string &error) {
+  void *library = nullptr;
+  std::string reasons;
+  for (const char *file : files) {
+    library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+    if (library) {
+      std::string missing;
+      return fill(calls, library, missing) ||
+             fail(error, "cannot use ", file, ", ", what, ": ", missing);
+    }
+    reasons += concat(reasons.empty() ? "" : "; ", dlerror());
+  }
+  return fail(error, "cannot load ", *files.begin(), ", ", what, ": ", reasons);
+}
+
+/// Whether it is there is settled by the first success.
+template <typename Calls> struct Loaded {
+  std::mutex mutex;
+  Calls calls;
+  bool isThere = false;
+
+  const Calls *find(std::initializer_list<const char *> files, const char *what,
+                    std::string &error) {
+    std::lock_guard lock(mutex);
+    isThere = isThere || load(files, what, calls, error);
+    return isThere ? &calls : nullptr;
+  }
+};
+
+Loaded<DriverCalls> loadedDriver;
+Loaded<ProductCalls> loadedProducts;
+
+} // namespace
+
+const DriverCalls *cuda::findDriver(std::string &error) {
+  return loadedDriver.find({"libcuda.so.1"}, "the CUDA driver", error);
+}
+
+const ProductCalls *cuda::findProducts(std::string &error) {
+  return loadedProducts.find({"libcublasLt.so.13", "libcublasLt.so.12"},
+                             "CUDA's library of matrix products", error);
+}
+
+const DriverCalls &cuda::driver() { return loadedDriver.calls; }
+const ProductCalls &cuda::products() { return loadedProducts.calls; }
+
+Library::Result cuda::say(std::string text) {
+  static thread_local std::string last;
+  last = std::move(text);
+  return last.c_str();
+}

@@ -1,0 +1,121 @@
+//===- Calls.h - CUDA's functions, looked up when they are needed ---------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The driver and cuBLASLt are not linked with but loaded, so that a machine without
+// one of them says so in words of ours. Loaded once; what failed is tried again by the
+// next who asks. Safe from any thread.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_RT_BACKENDS_CUDA_CALLS_H
+#define WEFT_RT_BACKENDS_CUDA_CALLS_H
+
+#include "backends/cuda/Library.h"
+#include "core/Text.h"
+
+#include <cublasLt.h>
+#include <cuda.h>
+#include <string>
+
+namespace weft::rt::cuda {
+
+// FIELD, and the function as the headers know it: they say which version of it is meant.
+#define WEFT_DRIVER_FUNCTIONS(X)                                                                   \
+  X(errorName, cuGetErrorName)                                                                     \
+  X(errorText, cuGetErrorString)                                                                   \
+  X(init, cuInit)                                                                                  \
+  X(version, cuDriverGetVersion)                                                                   \
+  X(deviceCount, cuDeviceGetCount)                                                                 \
+  X(device, cuDeviceGet)                                                                           \
+  X(deviceName, cuDeviceGetName)                                                                   \
+  X(deviceAttribute, cuDeviceGetAttribute)                                                         \
+  X(deviceMemory, cuDeviceTotalMem)                                                                \
+  X(retain, cuDevicePrimaryCtxRetain)                                                              \
+  X(release, cuDevicePrimaryCtxRelease)                                                            \
+  X(setCurrent, cuCtxSetCurrent)                                                                   \
+  X(allocate, cuMemAlloc)                                                                          \
+  X(free, cuMemFree)                                                                               \
+  X(allocatePinned, cuMemHostAlloc)                                                                \
+  X(freePinned, cuMemFreeHost)                                                                     \
+  X(makeStream, cuStreamCreate)                                                                    \
+  X(freeStream, cuStreamDestroy)                                                                   \
+  X(wait, cuStreamWaitEvent)                                                                       \
+  X(makeEvent, cuEventCreate)                                                                      \
+  X(freeEvent, cuEventDestroy)                                                                     \
+  X(record, cuEventRecord)                                                                         \
+  X(query, cuEventQuery)                                                                           \
+  X(await, cuEventSynchronize)                                                                     \
+  X(elapsed, cuEventElapsedTime)                                                                   \
+  X(copyToDevice, cuMemcpyHtoDAsync)                                                               \
+  X(copyToHost, cuMemcpyDtoHAsync)                                                                 \
+  X(copy, cuMemcpyDtoDAsync)                                                                       \
+  X(fill, cuMemsetD8Async)                                                                         \
+  X(fillRows, cuMemsetD2D8Async)                                                                   \
+  X(load, cuModuleLoadDataEx)                                                                      \
+  X(unload, cuModuleUnload)                                                                        \
+  X(entry, cuModuleGetFunction)                                                                    \
+  X(loadEntry, cuFuncLoad)                                                                         \
+  X(launch, cuLaunchKernel)
+
+#define WEFT_PRODUCT_FUNCTIONS(X)                                                                  \
+  X(statusText, cublasLtGetStatusString)                                                           \
+  X(make, cublasLtCreate)                                                                          \
+  X(destroy, cublasLtDestroy)                                                                      \
+  X(makeOperation, cublasLtMatmulDescCreate)                                                       \
+  X(setOperation, cublasLtMatmulDescSetAttribute)                                                  \
+  X(freeOperation, cublasLtMatmulDescDestroy)                                                      \
+  X(makeLayout, cublasLtMatrixLayoutCreate)                                                        \
+  X(setLayout, cublasLtMatrixLayoutSetAttribute)                                                   \
+  X(freeLayout, cublasLtMatrixLayoutDestroy)                                                       \
+  X(makeWishes, cublasLtMatmulPreferenceCreate)                                                    \
+  X(setWishes, cublasLtMatmulPreferenceSetAttribute)                                               \
+  X(freeWishes, cublasLtMatmulPreferenceDestroy)                                                   \
+  X(findWays, cublasLtMatmulAlgoGetHeuristic)                                                      \
+  X(multiply, cublasLtMatmul)
+
+#define WEFT_FIELD(field, function) decltype(&function) field = nullptr;
+struct DriverCalls {
+  WEFT_DRIVER_FUNCTIONS(WEFT_FIELD)
+};
+struct ProductCalls {
+  WEFT_PRODUCT_FUNCTIONS(WEFT_FIELD)
+};
+#undef WEFT_FIELD
+
+/// Null, with why in `error`, where there is no such library or it lacks a function.
+const DriverCalls *findDriver(std::string &error);
+const ProductCalls *findProducts(std::string &error);
+
+/// The same, after they were found.
+const DriverCalls &driver();
+const ProductCalls &products();
+
+/// Keeps the text for the thread until its next.
+Library::Result say(std::string text);
+
+/// "cuMemAlloc of 7.40 GiB: CUDA_ERROR_OUT_OF_MEMORY (out of memory)"; null for success.
+template <typename... Parts> Library::Result resultOf(CUresult code, const Parts &...asked) {
+  if (code == CUDA_SUCCESS) {
+    return nullptr;
+  }
+  const char *name = nullptr, *text = nullptr;
+  driver().errorName(code, &name);
+  driver().errorText(code, &text);
+  return say(concat(asked..., ": ", name ? name : concat("error ", int(code)), " (",
+                    text ? text : "unknown to this driver", ")"));
+}
+
+template <typename... Parts> Library::Result resultOf(cublasStatus_t code, const Parts &...asked) {
+  if (code == CUBLAS_STATUS_SUCCESS) {
+    return nullptr;
+  }
+  return say(concat(asked..., ": ", products().statusText(code)));
+}
+
+} // namespace weft::rt::cuda
+
+#endif // WEFT_RT_BACKENDS_CUDA_CALLS_H

@@ -1,0 +1,414 @@
+//===- Driver.cpp - devices, memory, streams and launches -----------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "backends/cuda/Parts.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <vector>
+
+using namespace weft::rt;
+using namespace weft::rt::cuda;
+
+namespace {
+
+using Result = Library::Result;
+using Handle = Library::Handle;
+using Address = Library::Address;
+
+/// Whose calls the thread's are.
+thread_local CUcontext current = nullptr;
+
+//===----------------------------------------------------------------------===//
+// Devices
+//===----------------------------------------------------------------------===//
+
+/// ", driver 580.159", by what the kernel's part says of itself: the library says only which CUDA
+/// it can do. Empty where that part is hidden.
+std::string driverText() {
+  std::ifstream file("/proc/driver/nvidia/version");
+  std::string word;
+  while (file >> word) {
+    if (std::isdigit(static_cast<unsigned char>(word[0])) && word.find('.') != std::string::npos) {
+      return ", driver " + word;
+    }
+  }
+  return "";
+}
+
+/// Finds the driver and starts it; both may be done any number of times.
+Result start(bool &hasDevices) {
+  std::string error;
+  if (!findDriver(error)) {
+    return say(error);
+  }
+  CUresult code = driver().init(0);
+  hasDevices = code != CUDA_ERROR_NO_DEVICE;
+  return hasDevices ? resultOf(code, "cuInit") : nullptr;
+}
+
+const char *name() {
+  static thread_local std::string text;
+  std::string error;
+  const DriverCalls *calls = findDriver(error);
+  int version = 0;
+  if (!calls || calls->version(&version) != CUDA_SUCCESS) {
+    return "CUDA without a driver";
+  }
+  text = concat("CUDA ", version / 1000, ".", version % 1000 / 10, driverText());
+  return text.c_str();
+}
+
+Result countDevices(int64_t *count) {
+  bool hasDevices = false;
+  int found = 0;
+  *count = 0;
+  if (Result failed = start(hasDevices)) {
+    return failed;
+  }
+  Result failed = hasDevices ? resultOf(driver().deviceCount(&found), "cuDeviceGetCount") : nullptr;
+  *count = found;
+  return failed;
+}
+
+Result readFacts(CUdevice device, DeviceFacts &facts) {
+  facts = {};
+  auto read = [&](CUdevice_attribute attribute, int &value) {
+    return resultOf(driver().deviceAttribute(&value, attribute, device), "cuDeviceGetAttribute");
+  };
+  int major = 0, minor = 0, multiprocessors = 0;
+  size_t bytes = 0;
+  Result failed =
+      resultOf(driver().deviceName(facts.name, sizeof facts.name, device), "cuDeviceGetName");
+  failed = failed ? failed : read(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, major);
+  failed = failed ? failed : read(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, minor);
+  failed = failed ? failed : read(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, multiprocessors);
+  failed = failed ? failed : resultOf(driver().deviceMemory(&bytes, device), "cuDeviceTotalMem");
+  facts.architecture = uint32_t(major * 10 + minor);
+  facts.multiprocessors = uint32_t(multiprocessors);
+  facts.memoryBytes = bytes;
+  return failed;
+}
+
+Result open(int64_t number, Handle *opened, DeviceFacts *facts) {
+  bool hasDevices = false;
+  *opened = 0;
+  if (Result failed = start(hasDevices)) {
+    return failed;
+  }
+  auto made = std::make_unique<Device>();
+  made->number = number;
+  if (Result failed =
+          resultOf(driver().device(&made->device, int(number)), "cuDeviceGet of device ", number)) {
+    return failed;
+  }
+  if (Result failed = readFacts(made->device, *facts)) {
+    return failed;
+  }
+  // The one context of the device that all libraries use.
+  if (Result failed = resultOf(driver().retain(&made->context, made->device),
+                               "cuDevicePrimaryCtxRetain of device ", number)) {
+    return failed;
+  }
+  Device *entered = nullptr;
+  if (Result failed = enter(toHandle(made.get()), entered)) {
+    driver().release(made->device);
+    return failed;
+  }
+  *opened = toHandle(made.release());
+  return nullptr;
+}
+
+Result close(Handle handle) {
+  Device *device = nullptr;
+  if (Result failed = enter(handle, device)) {
+    return failed;
+  }
+  std::unique_ptr<Device> owned(device);
+  Result failed = closeProducts(*device);
+  driver().setCurrent(nullptr);
+  current = nullptr;
+  CUresult code = driver().release(device->device);
+  return failed ? failed : resultOf(code, "cuDevicePrimaryCtxRelease of device ", device->number);
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+Result allocate(Handle handle, uint64_t bytes, Address *address) {
+  Device *device = nullptr;
+  *address = 0;
+  if (Result failed = enter(handle, device)) {
+    return failed;
+  }
+  CUdeviceptr made = 0;
+  // The driver has no address for nothing.
+  CUresult code = driver().allocate(&made, std::max<uint64_t>(bytes, 1));
+  if (code == CUDA_ERROR_OUT_OF_MEMORY) {
+    return nullptr;
+  }
+  *address = made;
+  return resultOf(code, "cuMemAlloc of ", bytesText(bytes));
+}
+
+Result free(Handle handle, Address address) {
+  Device *device = nullptr;
+  Result failed = enter(handle, device);
+  return failed ? failed : resultOf(driver().free(address), "cuMemFree");
+}
+
+Result allocatePinned(Handle handle, uint64_t bytes, void **place) {
+  Device *device = nullptr;
+  *place = nullptr;
+  if (Result failed = enter(handle, device)) {
+    return failed;
+  }
+  CUresult code = driver().allocatePinned(place, std::max<uint64_t>(bytes, 1), 0);
+  if (code == CUDA_ERROR_OUT_OF_MEMORY) {
+    *place = nullptr;
+    return nullptr;
+  }
+  return resultOf(code, "cuMemHostAlloc of ", bytesText(bytes));
+}
+
+Result freePinned(Handle handle, void *place) {
+  Device *device = nullptr;
+  Result failed = enter(handle, device);
+  return failed ? failed : resultOf(driver().freePinned(place), "cuMemFreeHost");
+}
+
+//===----------------------------------------------------------------------===//
+// Streams and events
+//===----------------------------------------------------------------------===//
+
+Result makeStream(Handle handle, Handle *stream) {
+  Device *device = nullptr;
+  *stream = 0;
+  if (Result failed = enter(handle, device)) {
+    return failed;
+  }
+  CUstream made = nullptr;
+  // Otherwise what any library enqueues on the default stream would hold all others up.
+  CUresult code = driver().makeStream(&made, CU_STREAM_NON_BLOCKING);
+  *stream = toHandle(made);
+  return resultOf(code, "cuStreamCreate");
+}
+
+Result freeStream(Handle handle, Handle stream) {
+  Device *device = nullptr;
+  Result failed = enter(handle, device);
+  return failed ? failed
+                : resultOf(driver().freeStream(fromHandle<CUstream_st>(stream)), "cuStreamDestroy");
+}
+
+Result makeEvent(Handle handle, Handle *event) {
+  Device *device = nullptr;
+  *event = 0;
+  if (Result failed = enter(handle, device)) {
+    return failed;
+  }
+  CUevent made = nullptr;
+  // Times would make recording slower.
+  CUresult code = driver().makeEvent(&made, CU_EVENT_DISABLE_TIMING);
+  *event = toHandle(made);
+  return resultOf(code, "cuEventCreate");
+}
+
+Result freeEvent(Handle handle, Handle event) {
+  Device *device = nullptr;
+  Result failed = enter(handle, device);
+  return failed ? failed
+                : resultOf(driver().freeEvent(fromHandle<CUevent_st>(event)), "cuEventDestroy");
+}
+
+Result record(Handle handle, Handle event, Handle stream) {
+  Device *device = nullptr;
+  Result failed = enter(handle, device);
+  return failed ? failed
+                : resultOf(driver().record(fromHandle<CUevent_st>(event),
+                                           fromHandle<CUstream_st>(stream)),
+                           "cuEventRecord");
+}
+
+Result wait(Handle handle, Handle stream, Handle event) {
+  Device *device = nullptr;
+  Result failed = enter(handle, device);
+  return failed ? failed
+                : resultOf(driver().wait(fromHandle<CUstream_st>(stream),
+                                         fromHandle<CUevent_st>(event), 0),
+                           "cuStreamWaitEvent");
+}
+
+Result reached(Handle handle, Handle event, bool *isReached) {
+  Device *device = nullptr;
+  *isReached = false;
+  if (Result failed = enter(handle, device)) {
+    return failed;
+  }
+  CUresult code = driver().query(fromHandle<CUevent_st>(event));
+  *isReached = code == CUDA_SUCCESS;
+  return code == CUDA_ERROR_NOT_READY ? nullptr : resultOf(code, "cuEventQuery");
+}
+
+Result await(Handle handle, Handle event) {
+  Device *device = nullptr;
+  Result failed = enter(handle, device);
+  return failed ? failed
+                : resultOf(driver().await(fromHandle<CUevent_st>(event)), "cuEventSynchronize");
+}
+
+//===----------------------------------------------------------------------===//
+// Copies
+//===----------------------------------------------------------------------===//
+
+Result copyToDevice(Handle handle, Handle stream, Address to, const void *host, uint64_t bytes) {
+  Device *device = nullptr;
+  Result failed = enter(handle, device);
+  if (failed || bytes == 0) {
+    return failed;
+  }
+  CUresult code = driver().copyToDevice(to, host, bytes, fromHandle<CUstream_st>(stream));
+  return resultOf(code, "cuMemcpyHtoDAsync of ", bytesText(bytes));
+}
+
+Result copyToHost(Handle handle, Handle stream, void *host, Address from, uint64_t bytes) {
+  Device *device = nullptr;
+  Result failed = enter(handle, device);
+  if (failed || bytes == 0) {
+    return failed;
+  }
+  CUresult code = driver().copyToHost(host, from, bytes, fromHandle<CUstream_st>(stream));
+  return resultOf(code, "cuMemcpyDtoHAsync of ", bytesText(bytes));
+}
+
+Result copy(Handle handle, Handle stream, Address to, Address from, uint64_t bytes) {
+  Device *device = nullptr;
+  Result failed = enter(handle, device);
+  if (failed || bytes == 0) {
+    return failed;
+  }
+  CUresult code = driver().copy(to, from, bytes, fromHandle<CUstream_st>(stream));
+  return resultOf(code, "cuMemcpyDtoDAsync of ", bytesText(bytes));
+}
+
+Result zero(Handle handle, Handle stream, Address at, uint64_t bytes) {
+  Device *device = nullptr;
+  Result failed = enter(handle, device);
+  if (failed || bytes == 0) {
+    return failed;
+  }
+  CUresult code = driver().fill(at, 0, bytes, fromHandle<CUstream_st>(stream));
+  return resultOf(code, "cuMemsetD8Async of ", bytesText(bytes));
+}
+
+//===----------------------------------------------------------------------===//
+// Modules and launches
+//===----------------------------------------------------------------------===//
+
+Result load(Handle handle, const void *bytes, Handle *module) {
+  Device *device = nullptr;
+  *module = 0;
+  if (Result failed = enter(handle, device)) {
+    return failed;
+  }
+  // What the assembler in the driver has to say of PTX; of cubins it says nothing.
+  char log[4096] = "";
+  CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+  void *values[] = {log, reinterpret_cast<void *>(sizeof log - 1)};
+  CUmodule made = nullptr;
+  CUresult code = driver().load(&made, bytes, 2, options, values);
+  *module = toHandle(made);
+  return resultOf(code, "cuModuleLoadDataEx", *log ? ", of which the assembler says '" : "", log,
+                  *log ? "'" : "");
+}
+
+Result unload(Handle handle, Handle module) {
+  Device *device = nullptr;
+  Result failed = enter(handle, device);
+  return failed ? failed
+                : resultOf(driver().unload(fromHandle<CUmod_st>(module)), "cuModuleUnload");
+}
+
+Result entry(Handle handle, Handle module, const char *name, Handle *found) {
+  Device *device = nullptr;
+  *found = 0;
+  if (Result failed = enter(handle, device)) {
+    return failed;
+  }
+  CUfunction function = nullptr;
+  if (Result failed = resultOf(driver().entry(&function, fromHandle<CUmod_st>(module), name),
+                               "cuModuleGetFunction of '", name, "'")) {
+    return failed;
+  }
+  // Otherwise the driver may put it off until the first launch.
+  if (Result failed = resultOf(driver().loadEntry(function), "cuFuncLoad of '", name, "'")) {
+    return failed;
+  }
+  *found = toHandle(function);
+  return nullptr;
+}
+
+Result launch(Handle handle, Handle stream, Handle entry, uint32_t blocks, uint32_t threads,
+              const uint64_t *arguments, size_t count) {
+  // Keeps its room, so that nothing is allocated in the long run.
+  static thread_local std::vector<void *> places;
+  Device *device = nullptr;
+  if (Result failed = enter(handle, device)) {
+    return failed;
+  }
+  places.resize(count);
+  for (size_t i = 0; i < count; ++i) {
+    places[i] = const_cast<uint64_t *>(arguments + i); // Only read.
+  }
+  CUresult code = driver().launch(fromHandle<CUfunc_st>(entry), blocks, 1, 1, threads, 1, 1, 0,
+                                  fromHandle<CUstream_st>(stream), places.data(), nullptr);
+  return resultOf(code, "cuLaunchKernel of ", blocks, " blocks of ", threads, " threads");
+}
+
+} // namespace
+
+Result cuda::enter(Handle handle, Device *&device) {
+  device = fromHandle<Device>(handle);
+  if (current == device->context) {
+    return nullptr;
+  }
+  Result failed =
+      resultOf(driver().setCurrent(device->context), "cuCtxSetCurrent of device ", device->number);
+  current = failed ? nullptr : device->context;
+  return failed;
+}
+
+void cuda::addDriver(Library &library) {
+  library.name = name;
+  library.countDevices = countDevices;
+  library.open = open;
+  library.close = close;
+  library.allocate = allocate;
+  library.free = free;
+  library.allocatePinned = allocatePinned;
+  library.freePinned = freePinned;
+  library.makeStream = makeStream;
+  library.freeStream = freeStream;
+  library.makeEvent = makeEvent;
+  library.freeEvent = freeEvent;
+  library.record = record;
+  library.wait = wait;
+  library.reached = reached;
+  library.await = await;
+  library.copyToDevice = copyToDevice;
+  library.copyToHost = copyToHost;
+  library.copy = copy;
+  library.zero = zero;
+  library.load = load;
+  library.unload = unload;
+  library.entry = entry;
+  library.launch = launch;
+}

@@ -1,0 +1,48 @@
+//===- Parts.h - what the parts of the table share ------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The functions of the table by the real libraries; Library.h says what each does.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_RT_BACKENDS_CUDA_PARTS_H
+#define WEFT_RT_BACKENDS_CUDA_PARTS_H
+
+#include "backends/cuda/Calls.h"
+
+namespace weft::rt::cuda {
+
+/// An open device; its address is the handle.
+struct Device {
+  int64_t number = 0;
+  CUdevice device = 0;
+  CUcontext context = nullptr;
+  /// Had by the first product.
+  cublasLtHandle_t products = nullptr;
+};
+
+/// The device of a handle, on which the thread's calls of the driver are from here on.
+Library::Result enter(Library::Handle handle, Device *&device);
+
+template <typename T> Library::Handle toHandle(T *pointer) {
+  return reinterpret_cast<Library::Handle>(pointer);
+}
+template <typename T> T *fromHandle(Library::Handle handle) {
+  return reinterpret_cast<T *>(handle);
+}
+
+/// Driver.cpp: devices, memory, streams, events, copies, modules and launches.
+void addDriver(Library &library);
+/// Products.cpp: matrix products.
+void addProducts(Library &library);
+
+/// What a device keeps of the products' library is given back.
+Library::Result closeProducts(Device &device);
+
+} // namespace weft::rt::cuda
+
+#endif // WEFT_RT_BACKENDS_CUDA_PARTS_H

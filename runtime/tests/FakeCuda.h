@@ -1,0 +1,34 @@
+//===- FakeCuda.h - what stands in for CUDA's libraries in a test ---------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// FakeDriver.cpp and FakeProducts.cpp are libraries of the names that libweft-rt-cuda
+// loads. Memory is the host's, and work is done when it is enqueued: they show what the
+// libraries are asked for, and what becomes of their answers.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_RT_TESTS_FAKECUDA_H
+#define WEFT_RT_TESTS_FAKECUDA_H
+
+#include <cstdint>
+
+extern "C" {
+
+/// The next call of the function, named as the libraries export it, gives `code`.
+void weft_fake_fail(const char *function, int code);
+/// What was made of the driver and not freed.
+int64_t weft_fake_left();
+/// The device's clock goes on.
+void weft_fake_elapse(float milliseconds);
+
+/// There are `count` ways to compute a product, which take so long; below 0: it is refused.
+void weft_fake_ways(const float *milliseconds, int count);
+/// The number of the way that was taken last.
+int weft_fake_taken();
+}
+
+#endif // WEFT_RT_TESTS_FAKECUDA_H

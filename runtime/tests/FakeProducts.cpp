@@ -1,0 +1,199 @@
+//===- FakeProducts.cpp - products that cuBLASLt is asked for, by plain loops ===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "FakeCuda.h"
+#include "core/BFloat16.h"
+
+#include <algorithm>
+#include <cublasLt.h>
+#include <dlfcn.h>
+#include <vector>
+
+using weft::rt::BFloat16;
+
+namespace {
+
+struct Operation {
+  cublasOperation_t first = CUBLAS_OP_N, second = CUBLAS_OP_N;
+};
+
+struct Layout {
+  cudaDataType type;
+  uint64_t rows, columns;
+  int64_t ld;
+  int32_t batch = 1;
+  int64_t stride = 0;
+
+  /// The place of an element, as the operation reads it.
+  size_t at(int64_t which, uint64_t row, uint64_t column, cublasOperation_t as) const {
+    if (as == CUBLAS_OP_T) {
+      std::swap(row, column);
+    }
+    return size_t(which * stride) + size_t(column) * size_t(ld) + size_t(row);
+  }
+  uint64_t rowsAs(cublasOperation_t as) const { return as == CUBLAS_OP_N ? rows : columns; }
+  uint64_t columnsAs(cublasOperation_t as) const { return as == CUBLAS_OP_N ? columns : rows; }
+  float read(const void *data, size_t place) const {
+    return type == CUDA_R_32F ? static_cast<const float *>(data)[place]
+                              : float(static_cast<const BFloat16 *>(data)[place]);
+  }
+};
+
+struct Wishes {
+  uint64_t workspaceBytes = 0;
+  uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_MASK, alignment = 256;
+};
+
+std::vector<float> ways = {1};
+int taken = -1;
+
+template <typename T, typename Made> cublasStatus_t give(Made **made, T value) {
+  *made = reinterpret_cast<Made *>(new T(value));
+  return CUBLAS_STATUS_SUCCESS;
+}
+template <typename T> cublasStatus_t drop(void *made) {
+  delete static_cast<T *>(made);
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+template <typename T> const T &read(const void *given) { return *static_cast<const T *>(given); }
+
+} // namespace
+
+void weft_fake_ways(const float *milliseconds, int count) {
+  ways.assign(milliseconds, milliseconds + count);
+}
+int weft_fake_taken() { return taken; }
+
+extern "C" {
+
+const char *cublasLtGetStatusString(cublasStatus_t status) {
+  return status == CUBLAS_STATUS_NOT_SUPPORTED ? "CUBLAS_STATUS_NOT_SUPPORTED" : "another status";
+}
+cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle) { return give<int>(handle, 0); }
+cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) { return drop<int>(handle); }
+
+cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *made, cublasComputeType_t type,
+                                        cudaDataType_t scale) {
+  give(made, Operation());
+  return type == CUBLAS_COMPUTE_32F && scale == CUDA_R_32F ? CUBLAS_STATUS_SUCCESS
+                                                           : CUBLAS_STATUS_INVALID_VALUE;
+}
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t operation,
+                                              cublasLtMatmulDescAttributes_t attribute,
+                                              const void *value, size_t) {
+  auto &of = *reinterpret_cast<Operation *>(operation);
+  (attribute == CUBLASLT_MATMUL_DESC_TRANSA ? of.first : of.second) =
+      read<cublasOperation_t>(value);
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t made) {
+  return drop<Operation>(made);
+}
+
+cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *made, cudaDataType type,
+                                          uint64_t rows, uint64_t columns, int64_t ld) {
+  return uint64_t(ld) < rows ? CUBLAS_STATUS_INVALID_VALUE
+                             : give(made, Layout{type, rows, columns, ld});
+}
+cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
+                                                cublasLtMatrixLayoutAttribute_t attribute,
+                                                const void *value, size_t size) {
+  auto &of = *reinterpret_cast<Layout *>(layout);
+  if (attribute == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT && size == sizeof of.batch) {
+    of.batch = read<int32_t>(value);
+  } else if (attribute == CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET && size == sizeof of.stride) {
+    of.stride = read<int64_t>(value);
+  } else {
+    return CUBLAS_STATUS_INVALID_VALUE;
+  }
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t made) {
+  return drop<Layout>(made);
+}
+
+cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *made) {
+  return give(made, Wishes());
+}
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t wishes,
+                                                    cublasLtMatmulPreferenceAttributes_t attribute,
+                                                    const void *value, size_t) {
+  auto &of = *reinterpret_cast<Wishes *>(wishes);
+  switch (attribute) {
+  case CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES:
+    of.workspaceBytes = read<uint64_t>(value);
+    break;
+  case CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK:
+    of.reductions = read<uint32_t>(value);
+    break;
+  default:
+    of.alignment = std::min(of.alignment, read<uint32_t>(value));
+  }
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t made) {
+  return drop<Wishes>(made);
+}
+
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t,
+                                              cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
+                                              cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
+                                              cublasLtMatmulPreference_t wishes, int most,
+                                              cublasLtMatmulHeuristicResult_t found[], int *count) {
+  const auto &wished = *reinterpret_cast<Wishes *>(wishes);
+  if (wished.reductions != CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE || wished.alignment != 64) {
+    return CUBLAS_STATUS_INVALID_VALUE;
+  }
+  *count = std::min(most, int(ways.size()));
+  for (int i = 0; i < *count; ++i) {
+    found[i].state = CUBLAS_STATUS_SUCCESS;
+    found[i].algo.data[0] = uint64_t(i);
+  }
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t operation, const void *alpha,
+                              const void *a, cublasLtMatrixLayout_t layoutA, const void *b,
+                              cublasLtMatrixLayout_t layoutB, const void *beta, const void *c,
+                              cublasLtMatrixLayout_t layoutC, void *d, cublasLtMatrixLayout_t,
+                              const cublasLtMatmulAlgo_t *way, void *, size_t, cudaStream_t) {
+  const auto &as = *reinterpret_cast<Operation *>(operation);
+  const auto &left = *reinterpret_cast<Layout *>(layoutA);
+  const auto &right = *reinterpret_cast<Layout *>(layoutB);
+  const auto &result = *reinterpret_cast<Layout *>(layoutC);
+  taken = int(way->data[0]);
+  if (left.columnsAs(as.first) != right.rowsAs(as.second) || left.rowsAs(as.first) != result.rows ||
+      right.columnsAs(as.second) != result.columns || left.batch != result.batch ||
+      right.batch != result.batch || ways[size_t(taken)] < 0) {
+    return CUBLAS_STATUS_NOT_SUPPORTED;
+  }
+  auto elapse = reinterpret_cast<decltype(&weft_fake_elapse)>(
+      dlsym(dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD), "weft_fake_elapse"));
+  elapse(ways[size_t(taken)]);
+  for (int64_t i = 0; i < result.batch; ++i) {
+    for (uint64_t row = 0; row < result.rows; ++row) {
+      for (uint64_t column = 0; column < result.columns; ++column) {
+        float sum = 0;
+        for (uint64_t k = 0; k < left.columnsAs(as.first); ++k) {
+          sum += left.read(a, left.at(i, row, k, as.first)) *
+                 right.read(b, right.at(i, k, column, as.second));
+        }
+        size_t place = result.at(i, row, column, CUBLAS_OP_N);
+        sum *= read<float>(alpha);
+        sum += read<float>(beta) == 0 ? 0 : read<float>(beta) * result.read(c, place);
+        if (result.type == CUDA_R_32F) {
+          static_cast<float *>(d)[place] = sum;
+        } else {
+          static_cast<BFloat16 *>(d)[place] = BFloat16(sum);
+        }
+      }
+    }
+  }
+  return CUBLAS_STATUS_SUCCESS;
+}
+}
