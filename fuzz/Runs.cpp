@@ -69,7 +69,7 @@ int Runs::run(std::vector<std::string> words) {
   size_t length = 0;
   FILE *terminal = stderr;
   stderr = open_memstream(&text, &length); // A sanitizer writes past it.
-  int status = runExecutable(program, kToyKernels, arguments);
+  int status = runExecutable(program, kToyKernels, {}, arguments);
   std::fclose(stderr);
   stderr = terminal;
   std::filesystem::current_path(before);

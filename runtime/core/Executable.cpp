@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "backends/MakeBackend.h"
+#include "backends/cuda/Devices.h"
 #include "core/HostExecutor.h"
 #include "core/Text.h"
 #include "core/Trainer.h"
@@ -32,11 +33,26 @@ static ExitCode printAndEnd(const std::string &text) {
   return ExitCode::Error;
 }
 
-static ExitCode perform(const Program &program, const KernelCode *kernels, const Options &options,
+static ExitCode trainOn(std::span<const DeviceImage> images, const Program &program,
+                        const KernelCode *kernels, const Options &options) {
+  if (images.empty()) {
+    return train(program, kernels, options, makeHostExecutor);
+  }
+  std::string error;
+  MakeExecutor makeExecutor = cuda::makeExecutors(program, images, error);
+  if (!makeExecutor) {
+    printStartError(error);
+    return ExitCode::Error;
+  }
+  return train(program, kernels, options, makeExecutor);
+}
+
+static ExitCode perform(const Program &program, const KernelCode *kernels,
+                        std::span<const DeviceImage> images, const Options &options,
                         const std::string &name) {
   switch (options.action) {
   case Options::Action::Train:
-    return train(program, kernels, options, makeHostExecutor);
+    return trainOn(images, program, kernels, options);
   case Options::Action::Help:
     return printAndEnd(helpText(program, name));
   case Options::Action::Version:
@@ -50,6 +66,7 @@ static ExitCode perform(const Program &program, const KernelCode *kernels, const
 }
 
 int weft::rt::runExecutable(std::span<const char> bytes, const KernelCode *kernels,
+                            std::span<const DeviceImage> images,
                             std::span<const char *const> arguments) {
   Program program;
   std::string error;
@@ -63,5 +80,5 @@ int weft::rt::runExecutable(std::span<const char> bytes, const KernelCode *kerne
     printStartError(error);
     return int(ExitCode::Error);
   }
-  return int(perform(program, kernels, options, name));
+  return int(perform(program, kernels, images, options, name));
 }

@@ -142,6 +142,8 @@ protected:
   virtual Communicator::Handle prepareCollective(const Collective &collective,
                                                  const CallSite &site) = 0;
 
+  const KernelCode &codeOf(size_t kernel) const { return kernels[kernel]; }
+
   /// Where the device has a buffer, for its own code; the same for the whole run.
   virtual void *address(uint32_t buffer) const = 0;
 

@@ -12,7 +12,15 @@ extern "C" const char weft_program[];
 extern "C" const uint64_t weft_program_size;
 extern "C" const weft::rt::KernelCode weft_kernels[];
 
+// Only if it is for devices.
+extern "C" [[gnu::weak]] const weft::rt::DeviceImage weft_images[];
+extern "C" [[gnu::weak]] const uint64_t weft_image_count;
+
 int main(int argc, char **argv) {
-  return weft::rt::runExecutable({weft_program, size_t(weft_program_size)}, weft_kernels,
+  std::span<const weft::rt::DeviceImage> images;
+  if (&weft_image_count) {
+    images = {weft_images, size_t(weft_image_count)};
+  }
+  return weft::rt::runExecutable({weft_program, size_t(weft_program_size)}, weft_kernels, images,
                                  {argv, size_t(argc)});
 }

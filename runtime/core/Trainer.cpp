@@ -58,7 +58,7 @@ Options partOf(Options options, const Backend &backend) {
 class Trainer : public Observer {
 public:
   Trainer(const Program &program, const KernelCode *kernels, const Options &options,
-          MakeExecutor &makeExecutor, Backend &backend)
+          const MakeExecutor &makeExecutor, Backend &backend)
       : program(program), options(partOf(options, backend)), backend(backend),
         here(backend.ranksHere()), threads(threadsOf(program, options, backend.ranksOnHost())),
         books(program, this->options), checkpoints(program, this->options, here),
@@ -225,15 +225,16 @@ bool Trainer::takeBatch(RankState &state) {
 void Trainer::runRank(RankState &state, Communicator &communicator) {
   if (runSteps(state, communicator)) {
     writeOutputs(state);
-    return;
+  } else {
+    prefetcher.stop(); // The other ranks here must not wait for tokens.
+    if (state.notFinite && !communicator.stopped()) {
+      findNotFinite(state);
+    }
+    if (state.overflowed && !communicator.stopped()) {
+      findOverflow(state);
+    }
   }
-  prefetcher.stop(); // The other ranks here must not wait for tokens.
-  if (state.notFinite && !communicator.stopped()) {
-    findNotFinite(state);
-  }
-  if (state.overflowed && !communicator.stopped()) {
-    findOverflow(state);
-  }
+  state.executor.reset(); // A device is for its rank's thread.
 }
 
 /// Returns false if the rank ends before its time.
@@ -520,7 +521,7 @@ ExitCode Trainer::run() {
 } // namespace
 
 ExitCode weft::rt::train(const Program &program, const KernelCode *kernels, const Options &options,
-                         MakeExecutor &makeExecutor) {
+                         const MakeExecutor &makeExecutor) {
   ChosenBackend chosen;
   std::string error;
   if (!makeBackend(program, options, chosen, error)) {

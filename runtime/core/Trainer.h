@@ -10,7 +10,12 @@
 
 #include "core/Executor.h"
 #include "core/Options.h"
+#include "weft-rt/DeviceImage.h"
 #include "weft-rt/Program.h"
+
+#include <functional>
+#include <memory>
+#include <span>
 
 namespace weft::rt {
 
@@ -18,19 +23,20 @@ namespace weft::rt {
 enum class ExitCode : int { Success = 0, Error = 1, NotFinite = 3 };
 
 /// Makes what runs the program on a rank of this process, with so many threads for it.
-using MakeExecutor = std::unique_ptr<Executor>(const Program &program, const KernelCode *kernels,
-                                               int64_t rank, int64_t threads);
+using MakeExecutor = std::function<std::unique_ptr<Executor>(
+    const Program &program, const KernelCode *kernels, int64_t rank, int64_t threads)>;
 
 /// Trains as `options` say: starts all ranks, runs the steps, tells about them on standard output,
 /// errors on standard error, and writes files. Ends the process itself if after a failure some rank
 /// cannot be stopped.
 ExitCode train(const Program &program, const KernelCode *kernels, const Options &options,
-               MakeExecutor &makeExecutor);
+               const MakeExecutor &makeExecutor);
 
 /// The whole of an executable: reads the program, reads the command line, does what it says.
-/// `program` is what `serialize` wrote; `kernels[i]` is the code of its kernel i.
+/// `program` is what `serialize` wrote; `kernels[i]` is the code of its kernel i. Where there are
+/// `images` it runs on devices, else on the host.
 int runExecutable(std::span<const char> program, const KernelCode *kernels,
-                  std::span<const char *const> arguments);
+                  std::span<const DeviceImage> images, std::span<const char *const> arguments);
 
 } // namespace weft::rt
 

@@ -5,12 +5,15 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Whole runs on executors that lend copies (see FarExecutor.h), which are to print,
-// write and return what they do on the host.
+// Whole runs on executors that lend copies (see FarExecutor.h), and on those for CUDA
+// devices with a stand-in for these, which are to print, write and return what they do
+// on the host.
 //
 //===----------------------------------------------------------------------===//
 
 #include "core/BufferView.h"
+#include "backends/cuda/CudaExecutor.h"
+#include "backends/cuda/StandIn.h"
 #include "core/Checkpoint.h"
 #include "core/Trainer.h"
 #include "tests/FarExecutor.h"
@@ -81,7 +84,7 @@ protected:
   using Traces = std::map<std::string, std::string>;
 
   /// Runs with `arguments`, in which '@' is that folder.
-  Traces traces(MakeExecutor &makeExecutor, const std::vector<std::string> &arguments) {
+  Traces traces(const MakeExecutor &makeExecutor, const std::vector<std::string> &arguments) {
     std::string home = folder.file("run");
     std::filesystem::create_directory(home);
     Traces all;
@@ -102,14 +105,30 @@ protected:
     return all;
   }
 
-  /// The same on both kinds of executors; gives what the host's leave behind.
+  /// The same on all kinds of executors; gives what the host's leave behind.
   Traces expectSame(const std::vector<std::string> &arguments) {
-    Traces host = traces(makeHostExecutor, arguments), far = traces(makeFarExecutor, arguments);
-    EXPECT_EQ(host.size(), far.size());
-    for (const auto &[name, content] : host) {
-      EXPECT_TRUE(content == far[name]) << name << ": " << far[name].substr(0, 1000);
+    Traces host = traces(makeHostExecutor, arguments);
+    expectSame(host, traces(makeFarExecutor, arguments));
+    for (uint64_t seed : {1, 2, 3}) {
+      cuda::StandIn standIn({.seed = seed, .devices = 4}, {program, kernels.data()});
+      expectSame(host, traces(onDevices(standIn), arguments));
     }
     return host;
+  }
+
+  void expectSame(const Traces &host, Traces other) {
+    EXPECT_EQ(host.size(), other.size());
+    for (const auto &[name, content] : host) {
+      EXPECT_TRUE(content == other[name]) << name << ": " << other[name].substr(0, 1000);
+    }
+  }
+
+  MakeExecutor onDevices(const cuda::StandIn &standIn) {
+    static const DeviceImage image = {80, true, "", 1};
+    return [&standIn](const Program &program, const KernelCode *kernels, int64_t rank, int64_t) {
+      return std::make_unique<cuda::CudaExecutor>(program, kernels, rank, standIn.library(), rank,
+                                                  std::span(&image, 1));
+    };
   }
 
   /// Writes a table with `value` at element 4, and nothing of the optimizer.
@@ -133,7 +152,7 @@ protected:
   std::string data;
 
 private:
-  ExitCode run(MakeExecutor &makeExecutor, const std::string &home, std::string line) {
+  ExitCode run(const MakeExecutor &makeExecutor, const std::string &home, std::string line) {
     for (size_t at; (at = line.find('@')) != std::string::npos;) {
       line.replace(at, 1, home);
     }
@@ -220,7 +239,7 @@ TEST_F(Views, OnlyOfWhatIsWanted) {
 /// Wherever a copy fails, the run ends with that, and leaves behind nothing that is wrong.
 TEST_F(Views, ThatFailEndTheRun) {
   const std::string table = writeTable(0.5);
-  auto run = [&](MakeExecutor &makeExecutor) {
+  auto run = [&](const MakeExecutor &makeExecutor) {
     return traces(makeExecutor, {"--steps 4 --load " + table + " --validation-split 0.5 " +
                                  "--validation-steps 1 --checkpoint-dir @/ck " +
                                  "--checkpoint-every 2 --save @/whole --save-gradients @/grad"});

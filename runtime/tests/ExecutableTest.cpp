@@ -288,7 +288,7 @@ TEST(DamagedExecutable, IsAnErrorWithoutACrash) {
   bytes[100] = char(bytes[100] + 1);
   const char *arguments[] = {"toy", "--help"};
   testing::internal::CaptureStderr();
-  EXPECT_EQ(runExecutable(bytes, kToyKernels, arguments), 1);
+  EXPECT_EQ(runExecutable(bytes, kToyKernels, {}, arguments), 1);
   EXPECT_EQ(testing::internal::GetCapturedStderr(),
             "error: this executable cannot be run: the program is damaged: its checksum does not "
             "match its content\n");

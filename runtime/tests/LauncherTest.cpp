@@ -36,6 +36,22 @@ TEST(LauncherTest, KnowsEachByItsVariables) {
   EXPECT_EQ(launcherOf({{"PMI_RANK", "2"}, {"PMI_SIZE", "3"}}), "mpiexec of MPICH 2 of 3");
 }
 
+TEST(LauncherTest, KnowsTheNumberOnTheMachine) {
+  Variables variables = {{"OMPI_COMM_WORLD_RANK", "5"}, {"OMPI_COMM_WORLD_SIZE", "8"}};
+  auto find = [&] {
+    return findLauncher([&](const char *name) {
+      auto found = variables.find(name);
+      return found == variables.end() ? nullptr : found->second.c_str();
+    });
+  };
+  EXPECT_EQ(find()->localRank, std::nullopt);
+  EXPECT_EQ(find()->localRankName, "OMPI_COMM_WORLD_LOCAL_RANK");
+  variables["OMPI_COMM_WORLD_LOCAL_RANK"] = "1";
+  EXPECT_EQ(find()->localRank, 1);
+  variables = {{"SLURM_PROCID", "9"}, {"SLURM_STEP_NUM_TASKS", "16"}, {"SLURM_LOCALID", "2"}};
+  EXPECT_EQ(find()->localRank, 2);
+}
+
 TEST(LauncherTest, PrefersWhatStartedTheProcessItself) {
   Variables both = {
       {"SLURM_PROCID", "3"}, {"SLURM_STEP_NUM_TASKS", "8"}, {"PMI_RANK", "3"}, {"PMI_SIZE", "8"}};

@@ -266,8 +266,8 @@ def command_lines(bench):
     bench.compile("unknown option of weft",
                   r"weft compile: unknown option '--targt', did you mean '--target'\?",
                   "--targt=host")
-    bench.compile("target cuda", r"weft compile: target cuda is not available in this build: "
-                  r"expected host", "--target", "cuda")
+    bench.compile("unknown target", r"weft compile: option '--target' expects host or cuda, got 'opencl'",
+                  "--target", "opencl")
     bench.train("unknown option of a program",
                 r"error: unknown option --dta; the nearest is --data", "--dta", "x")
     bench.train("option that is like no other",

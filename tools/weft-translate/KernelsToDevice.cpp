@@ -30,16 +30,12 @@ llvm::Expected<std::string> toResources(ModuleOp module) {
   if (!toolkit) {
     return toolkit.takeError();
   }
-  llvm::Expected<std::string> ptx = emitPtx(module, *toolkit);
-  if (!ptx) {
-    return ptx.takeError();
-  }
-  llvm::Expected<std::vector<Cubin>> cubins = assemble(*ptx, kDeviceArchitectures, *toolkit);
-  if (!cubins) {
-    return cubins.takeError();
+  llvm::Expected<DeviceImages> images = emitImages(module, *toolkit);
+  if (!images) {
+    return images.takeError();
   }
   std::string text;
-  for (const Cubin &cubin : *cubins) {
+  for (const Cubin &cubin : images->cubins) {
     for (const EntryResources &entry : cubin.entries) {
       text += llvm::formatv("sm_{0} {1}: {2} registers, {3} bytes of stack, {4} spilled, {5} "
                             "shared\n",

@@ -395,6 +395,7 @@ LogicalResult Compilation::checkMemory() const {
 LogicalResult Compilation::emit(const std::string &objectPath, const std::string &programPath) {
   Progress progress(Phase::Emit, wantsProgress(options.verbose));
   EmitOptions emitOptions;
+  emitOptions.target = options.target;
   emitOptions.cpu = options.cpu;
   emitOptions.sanitize = options.sanitize;
   if (failed(emitObject(*module, program, emitOptions, objectPath))) {

@@ -46,15 +46,18 @@ std::string stopAfterHelp() {
   return help;
 }
 
-Option targetOption() {
+Option targetOption(TargetKind &target) {
   Option option;
   option.name = "--target";
   option.valueName = "TARGET";
-  option.help = "what the program runs on: host, this machine's processor (default: host)";
-  option.set = [](llvm::StringRef value) {
-    return value == "host"
+  option.help =
+      "what the program runs on: host, this machine's processor, or cuda, devices by CUDA;\n"
+      "for cuda a toolkit is needed, and no device (default: host)";
+  option.set = [&target](llvm::StringRef value) {
+    target = value == "cuda" ? TargetKind::Cuda : TargetKind::Host;
+    return value == "cuda" || value == "host"
                ? llvm::Error::success()
-               : makeError("target " + value + " is not available in this build: expected host");
+               : makeError("option '--target' expects host or cuda, got '" + value + "'");
   };
   return option;
 }
@@ -171,7 +174,7 @@ CommandLine weft::declareCompileOptions(CompileOptions &options) {
                    "Compiles MODEL, a description in text form, into PROGRAM, and writes the plan\n"
                    "that it follows beside it as PROGRAM.plan.textproto.");
   declareDescriptionOptions(line, options);
-  line.add(targetOption());
+  line.add(targetOption(options.target));
   declarePlanOptions(line, options);
   line.addText("--cpu", "NAME",
                "processor to generate code for, by LLVM's name for it\n"
@@ -244,6 +247,9 @@ llvm::Error weft::checkCompileOptions(const CompileOptions &options) {
   }
   if (options.makesExecutable() && (options.output.empty() || options.output == "-")) {
     return makeError("expected -o FILE for the program");
+  }
+  if (options.target == TargetKind::Cuda && options.sanitize != Sanitizer::None) {
+    return makeError("--sanitize watches what runs on the host, but --target is cuda");
   }
   if (!options.makesExecutable() && options.keepObject) {
     return makeError("--keep-object needs phase emit, but --stop-after is " +

@@ -34,6 +34,7 @@ struct CompileOptions {
   std::string mesh;
   /// A plan's file; empty if `pins` or `mesh` say how to split.
   std::string plan;
+  TargetKind target = TargetKind::Host;
   /// Processor to compile for, by LLVM's name.
   std::string cpu = "native";
   std::optional<Phase> startAfter, stopAfter;

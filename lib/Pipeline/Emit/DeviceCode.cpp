@@ -34,9 +34,9 @@ static Expected<std::unique_ptr<TargetMachine>> makeDeviceMachine() {
     return createStringError(error);
   }
   // Drivers since CUDA 12.0 take this version of PTX.
-  return std::unique_ptr<TargetMachine>(
-      target->createTargetMachine(triple, "sm_80", "+ptx80", TargetOptions(), std::nullopt,
-                                  std::nullopt, CodeGenOptLevel::Aggressive));
+  return std::unique_ptr<TargetMachine>(target->createTargetMachine(
+      triple, "sm_" + std::to_string(kPtxArchitecture), "+ptx80", TargetOptions(), std::nullopt,
+      std::nullopt, CodeGenOptLevel::Aggressive));
 }
 
 /// The assembler would unroll loops of hundreds of rounds, beyond what registers hold.
@@ -70,6 +70,18 @@ Expected<std::string> emitPtx(mlir::ModuleOp module, const CudaToolkit &toolkit)
   optimize(**code, **machine, /*level=*/2, tuning);
   keepLoops(**code);
   return generate(**code, **machine, CodeGenFileType::AssemblyFile);
+}
+
+Expected<DeviceImages> emitImages(mlir::ModuleOp module, const CudaToolkit &toolkit) {
+  Expected<std::string> ptx = emitPtx(module, toolkit);
+  if (!ptx) {
+    return ptx.takeError();
+  }
+  Expected<std::vector<Cubin>> cubins = assemble(*ptx, kDeviceArchitectures, toolkit);
+  if (!cubins) {
+    return cubins.takeError();
+  }
+  return DeviceImages{std::move(*cubins), std::move(*ptx)};
 }
 
 namespace {

@@ -7,7 +7,7 @@
 
 #include "DeviceParts.h"
 
-#include "weft/Pipeline/Emit/DeviceCode.h"
+#include "weft-rt/DeviceImage.h"
 
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
@@ -41,7 +41,8 @@ static Function *declareEntry(Function &kernel, unsigned phase) {
                                  kernel.getName() + "_phase_" + Twine(phase), kernel.getParent());
   entry->setAttributes(AttributeList::get(context, {}, {}, attributes));
   entry->setCallingConv(CallingConv::PTX_Kernel);
-  entry->addFnAttr("nvvm.maxntid", std::to_string(kDeviceThreads));
+  entry->addFnAttr("nvvm.maxntid", std::to_string(rt::kBlockThreads));
+  // A multiprocessor has 65,536 registers: 128 for a thread.
   entry->addFnAttr("nvvm.minctasm", "2");
   entry->setDoesNotThrow();
   return entry;

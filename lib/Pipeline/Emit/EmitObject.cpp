@@ -162,6 +162,14 @@ Error emit(mlir::ModuleOp module, const rt::Program &program, const EmitOptions 
   PipelineTuningOptions tuning;
   tuning.LoopVectorization = tuning.SLPVectorization = tuning.LoopInterleaving =
       tuning.LoopUnrolling = options.optLevel >= 2;
+  if (options.target == TargetKind::Cuda) {
+    Expected<CudaToolkit> toolkit = findCudaToolkit();
+    Expected<DeviceImages> images = toolkit ? emitImages(module, *toolkit) : toolkit.takeError();
+    if (!images) {
+      return images.takeError();
+    }
+    addImages(**code, *images);
+  }
   optimize(**code, **machine, options.optLevel, tuning,
            [&](PassBuilder &builder) { watch(builder, options.sanitize); });
   Expected<std::string> object = generate(**code, **machine, CodeGenFileType::ObjectFile);

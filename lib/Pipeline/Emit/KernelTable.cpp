@@ -105,7 +105,32 @@ void addGlobal(Module &module, StringRef name, Constant *value) {
   global->setAlignment(Align(64));
 }
 
+/// A `weft::rt::DeviceImage`.
+Constant *makeImage(Module &module, unsigned architecture, bool isPtx, StringRef bytes) {
+  LLVMContext &context = module.getContext();
+  Constant *data = ConstantDataArray::getString(context, bytes, /*AddNull=*/isPtx);
+  auto *place = new GlobalVariable(module, data->getType(), /*isConstant=*/true,
+                                   GlobalValue::InternalLinkage, data);
+  place->setAlignment(Align(64));
+  Constant *members[] = {ConstantInt::get(Type::getInt32Ty(context), architecture),
+                         ConstantInt::get(Type::getInt8Ty(context), isPtx), place,
+                         ConstantInt::get(Type::getInt64Ty(context), bytes.size() + isPtx)};
+  return ConstantStruct::getAnon(members);
+}
+
 } // namespace
+
+void addImages(Module &module, const DeviceImages &images) {
+  SmallVector<Constant *> all;
+  for (const Cubin &cubin : images.cubins) {
+    all.push_back(makeImage(module, cubin.architecture, /*isPtx=*/false, cubin.bytes));
+  }
+  all.push_back(makeImage(module, kPtxArchitecture, /*isPtx=*/true, images.ptx));
+  auto *type = ArrayType::get(all.front()->getType(), all.size());
+  addGlobal(module, "weft_images", ConstantArray::get(type, all));
+  addGlobal(module, "weft_image_count",
+            ConstantInt::get(Type::getInt64Ty(module.getContext()), all.size()));
+}
 
 Error addKernelTable(Module &module, const rt::Program &program,
                      const KernelIterations &iterations) {

@@ -11,6 +11,7 @@
 #include "CodeGeneration.h"
 
 #include "weft-rt/Program.h"
+#include "weft/Pipeline/Emit/DeviceCode.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/Error.h"
 
@@ -26,6 +27,10 @@ namespace weft {
 /// immediates as it takes.
 llvm::Error addKernelTable(llvm::Module &module, const rt::Program &program,
                            const KernelIterations &iterations);
+
+/// Adds to `module` the array `weft_images` of `weft::rt::DeviceImage` and their number,
+/// `weft_image_count`.
+void addImages(llvm::Module &module, const DeviceImages &images);
 
 } // namespace weft
 

@@ -27,20 +27,20 @@ static std::optional<int64_t> number(const Environment &environment, const char 
 
 std::optional<Launcher> weft::rt::mpi::findLauncher(const Environment &environment) {
   struct Kind {
-    const char *name, *rank, *size;
+    const char *name, *rank, *size, *localRank;
     int64_t leastSize;
   };
   // The first that fits: srun sets the variables of MPICH's kind too.
   const Kind kinds[] = {
-      {"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", 1},
-      {"srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", 2},
-      {"mpiexec of MPICH", "PMI_RANK", "PMI_SIZE", 1},
+      {"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", 1},
+      {"srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", 2},
+      {"mpiexec of MPICH", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", 1},
   };
   for (const Kind &kind : kinds) {
     std::optional<int64_t> rank = number(environment, kind.rank);
     std::optional<int64_t> size = number(environment, kind.size);
     if (rank && size && *size >= kind.leastSize && *rank < *size) {
-      return Launcher{kind.name, *rank, *size};
+      return Launcher{kind.name, *rank, *size, number(environment, kind.localRank), kind.localRank};
     }
   }
   return std::nullopt;

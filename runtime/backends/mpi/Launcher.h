@@ -20,6 +20,9 @@ struct Launcher {
   /// "mpirun", "srun", "mpiexec of MPICH".
   std::string name;
   int64_t rank = 0, size = 1;
+  /// This process's number among those on its machine, and the variable that says it.
+  std::optional<int64_t> localRank;
+  std::string localRankName;
 };
 
 /// Reads a variable of the environment; null if there is none.

@@ -13,7 +13,7 @@
 //   ──▶  kernel_norm_0_phase_0<<<blocks, threads>>>(coordinates, buffers…, immediates…)
 //        kernel_norm_0_phase_1<<<blocks, threads>>>(coordinates, buffers…, immediates…)
 //
-// with any number of blocks, of up to kDeviceThreads threads.
+// with any number of blocks, of up to weft::rt::kBlockThreads threads.
 //
 // LLVM makes PTX of it, for the oldest architecture that is supported; the toolkit's assembler
 // makes machine code of that for each architecture, and a driver does so for newer ones. No device
@@ -33,11 +33,11 @@
 
 namespace weft {
 
-/// The most threads of a block: a register file of 65,536 then has 128 for each of two blocks.
-inline constexpr unsigned kDeviceThreads = 256;
-
 /// Those that machine code is made for: compute capability times ten.
 inline constexpr unsigned kDeviceArchitectures[] = {80, 90, 100};
+
+/// The oldest that PTX is for.
+inline constexpr unsigned kPtxArchitecture = 80;
 
 /// What an entry takes of a multiprocessor, as the assembler says.
 struct EntryResources {
@@ -57,6 +57,13 @@ struct Cubin {
   std::vector<EntryResources> entries;
 };
 
+/// What an executable carries for devices.
+struct DeviceImages {
+  std::vector<Cubin> cubins;
+  /// For devices that are newer than all of these, for architecture kPtxArchitecture and up.
+  std::string ptx;
+};
+
 /// PTX of the kernels of `module`, which the Lower phase has made. Fails where a kernel calls a
 /// function that `toolkit` has not.
 llvm::Expected<std::string> emitPtx(mlir::ModuleOp module, const CudaToolkit &toolkit);
@@ -65,6 +72,9 @@ llvm::Expected<std::string> emitPtx(mlir::ModuleOp module, const CudaToolkit &to
 /// the assembler says. Leaves no file behind.
 llvm::Expected<std::vector<Cubin>>
 assemble(llvm::StringRef ptx, llvm::ArrayRef<unsigned> architectures, const CudaToolkit &toolkit);
+
+/// Both for all of kDeviceArchitectures.
+llvm::Expected<DeviceImages> emitImages(mlir::ModuleOp module, const CudaToolkit &toolkit);
 
 } // namespace weft
 

@@ -13,6 +13,11 @@
 //   weft_program        the bytes of weft::rt::serialize
 //   weft_program_size   their number, uint64_t
 //
+// and for CUDA devices also
+//
+//   weft_images         array of weft::rt::DeviceImage
+//   weft_image_count    their number, uint64_t
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef WEFT_PIPELINE_EMIT_EMIT_H
@@ -33,7 +38,13 @@ enum class Sanitizer { None, Address, Undefined, Thread };
 /// "address", "undefined", "thread", or "none".
 llvm::StringRef nameOf(Sanitizer sanitizer);
 
+/// What a program runs on.
+enum class TargetKind { Host, Cuda };
+
 struct EmitOptions {
+  /// For Cuda kernels are emitted twice: as images for devices, and for the host, which is what
+  /// tests run in their place. The toolkit is looked for as findCudaToolkit says.
+  TargetKind target = TargetKind::Host;
   /// Processor by LLVM's name for it, or "native" for the one that this runs on, with all that it
   /// can do.
   std::string cpu = "native";

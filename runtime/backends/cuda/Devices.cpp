@@ -1,0 +1,76 @@
+//===- Devices.cpp - executors on this machine's CUDA devices --------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "backends/cuda/Devices.h"
+
+#include "backends/cuda/CudaExecutor.h"
+#include "backends/mpi/Launcher.h"
+#include "core/Text.h"
+
+#include <cstdlib>
+#include <dlfcn.h>
+
+using namespace weft::rt;
+using namespace weft::rt::cuda;
+
+static const char *const kFile = "libweft-rt-cuda.so.1";
+
+const Library *weft::rt::cuda::loadLibrary(std::string &error) {
+  const char *chosen = std::getenv("WEFT_RT_CUDA");
+  const char *file = chosen && *chosen ? chosen : kFile;
+  void *handle = dlopen(file, RTLD_NOW);
+  if (!handle) {
+    fail(error, "a program for CUDA devices needs ", kFile,
+         ", which is built with the compiler's runtime where CUDA's headers are, where the "
+         "program's run path or LD_LIBRARY_PATH says, or WEFT_RT_CUDA: ",
+         dlerror());
+    return nullptr;
+  }
+  auto entry = reinterpret_cast<decltype(&weft_rt_cuda)>(dlsym(handle, "weft_rt_cuda"));
+  if (!entry) {
+    fail(error, "'", file, "' is not the library that programs for CUDA devices need: ", dlerror());
+    return nullptr;
+  }
+  const Library *table = entry(Library::kVersion);
+  if (!table) {
+    fail(error, "'", file, "' is of another version than this program, which needs ",
+         uint32_t(Library::kVersion), "; compile again");
+  }
+  return table;
+}
+
+MakeExecutor weft::rt::cuda::makeExecutors(const Program &program,
+                                           std::span<const DeviceImage> images,
+                                           std::string &error) {
+  const Library *library = loadLibrary(error);
+  if (!library) {
+    return {};
+  }
+  int64_t count = 0;
+  if (Library::Result reason = library->countDevices(&count)) {
+    fail(error, "this program is for CUDA devices: ", reason);
+    return {};
+  }
+  std::optional<mpi::Launcher> launcher = mpi::findLauncher();
+  bool isAlone = !launcher || launcher->size == 1;
+  if (!isAlone && !launcher->localRank) {
+    fail(error, launcher->name, " does not say which of this machine's ranks this is: expected ",
+         launcher->localRankName);
+    return {};
+  }
+  int64_t last = isAlone ? program.rankCount() - 1 : *launcher->localRank;
+  if (last >= count) {
+    fail(error, "this program needs a CUDA device for each of its ranks: expected ", last + 1,
+         " or more on this machine, got ", count);
+    return {};
+  }
+  return [=](const Program &program, const KernelCode *kernels, int64_t rank,
+             int64_t) -> std::unique_ptr<Executor> {
+    return std::make_unique<CudaExecutor>(program, kernels, rank, *library,
+                                          isAlone ? rank : *launcher->localRank, images);
+  };
+}

@@ -1,0 +1,32 @@
+//===- Devices.h - executors on this machine's CUDA devices ----------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_RT_BACKENDS_CUDA_DEVICES_H
+#define WEFT_RT_BACKENDS_CUDA_DEVICES_H
+
+#include "backends/cuda/Library.h"
+#include "core/Trainer.h"
+#include "weft-rt/DeviceImage.h"
+
+#include <span>
+#include <string>
+
+namespace weft::rt::cuda {
+
+/// The table of `libweft-rt-cuda.so.1`, or of the file that the environment variable WEFT_RT_CUDA
+/// names. Null and an error if it cannot be loaded or is of another version.
+const Library *loadLibrary(std::string &error);
+
+/// What makes executors on devices: each rank of this process gets one of its own, by its number
+/// among the ranks of this machine. Empty and an error if there is no library, no driver, or fewer
+/// devices than ranks. `images` must outlive the executors.
+MakeExecutor makeExecutors(const Program &program, std::span<const DeviceImage> images,
+                           std::string &error);
+
+} // namespace weft::rt::cuda
+
+#endif // WEFT_RT_BACKENDS_CUDA_DEVICES_H
