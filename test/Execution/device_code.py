@@ -37,6 +37,13 @@ BUDGETS = {
 }
 
 
+def has_no_toolkit(tools):
+    """Why not; empty if there is one."""
+    probe = subprocess.run([tools / "weft-translate", "--kernels-to-ptx"], input="", capture_output=True,
+                           text=True, check=False)
+    return probe.stderr.strip() if "found no CUDA toolkit" in probe.stderr else ""
+
+
 def kind_of(entry):
     return re.fullmatch(r"kernel_(\w+)_\d+_phase_\d+", entry)[1]
 
@@ -91,10 +98,8 @@ def main():
     parser.add_argument("--bin", type=Path, required=True, help="folder of weft and weft-translate")
     parser.add_argument("--full", action="store_true", help="all examples with all their meshes")
     options = parser.parse_args()
-    probe = subprocess.run([options.bin / "weft-translate", "--kernels-to-ptx"], input="", capture_output=True,
-                           text=True, check=False)
-    if "found no CUDA toolkit" in probe.stderr:
-        print(f"skipped: {probe.stderr.strip()}")
+    if reason := has_no_toolkit(options.bin):
+        print(f"skipped: {reason}")
         return 77
     passed = failed = 0
     for name, (machine, nodes, meshes) in EXAMPLES.items():

@@ -43,12 +43,15 @@ const Library *weft::rt::cuda::loadLibrary(std::string &error) {
   return table;
 }
 
-MakeExecutor weft::rt::cuda::makeExecutors(const Program &program,
+MakeExecutor weft::rt::cuda::makeExecutors(const Program &program, const KernelCode *kernels,
                                            std::span<const DeviceImage> images,
                                            std::string &error) {
   const Library *library = loadLibrary(error);
   if (!library) {
     return {};
+  }
+  if (library->standFor) {
+    library->standFor(&program, kernels);
   }
   int64_t count = 0;
   if (Library::Result reason = library->countDevices(&count)) {

@@ -23,8 +23,9 @@ const Library *loadLibrary(std::string &error);
 
 /// What makes executors on devices: each rank of this process gets one of its own, by its number
 /// among the ranks of this machine. Empty and an error if there is no library, no driver, or fewer
-/// devices than ranks. `images` must outlive the executors.
-MakeExecutor makeExecutors(const Program &program, std::span<const DeviceImage> images,
+/// devices than ranks. All arguments must outlive the executors.
+MakeExecutor makeExecutors(const Program &program, const KernelCode *kernels,
+                           std::span<const DeviceImage> images,
                            std::string &error);
 
 } // namespace weft::rt::cuda

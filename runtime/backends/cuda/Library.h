@@ -27,7 +27,9 @@
 #include <cstdint>
 
 namespace weft::rt {
+struct KernelCode;
 struct Product;
+struct Program;
 } // namespace weft::rt
 
 namespace weft::rt::cuda {
@@ -114,6 +116,10 @@ struct Library {
   /// that does fails. The real libraries are not asked; a stand-in is strict.
   Result (*seal)(Handle device);
   Result (*unseal)(Handle device);
+
+  /// Null but for a stand-in, which has to be told first what it stands in for: a program and the
+  /// host's code of its kernels, which it runs in place of images. Both must outlive all else.
+  void (*standFor)(const Program *program, const KernelCode *kernels);
 };
 
 } // namespace weft::rt::cuda

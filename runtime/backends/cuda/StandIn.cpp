@@ -146,6 +146,7 @@ const Library kLibrary = {
     .runProduct = call<"runProduct", &Device::runProduct>,
     .seal = call<"seal", &Device::seal>,
     .unseal = call<"unseal", &Device::unseal>,
+    .standFor = nullptr,
 };
 
 } // namespace

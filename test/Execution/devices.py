@@ -1,0 +1,105 @@
+#!/usr/bin/python3
+#===- devices.py - programs for CUDA devices do what the host's do ---------===#
+#
+# Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+#===------------------------------------------------------------------------===#
+"""Runs examples that were compiled for CUDA devices on the stand-in for these, and on the host.
+
+    devices.py --bin bin           small examples, each with one mesh
+    devices.py --bin bin --full    with all their meshes, and more orders of the device's work
+
+The code that issues work to devices is the same that would run on them; the stand-in does the work on the host,
+in an order that streams and events allow, and refuses what a device may not bear. Losses, gradients and weights
+must have the bits of the host's program. Needs a CUDA toolkit for compiling, and no device. Prints a line for each
+run, then "N passed, N failed"; fails if one failed or none ran.
+"""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from device_code import SMALL, has_no_toolkit
+from verify import EXAMPLES
+
+ROOT = Path(__file__).resolve().parents[2]
+STEPS = 2
+
+
+def run(command, **environment):
+    return subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False,
+                          env={**os.environ, **environment})
+
+
+def compiled(tools, name, machine, nodes, mesh, target, folder):
+    """The program; raises if there is none."""
+    example = ROOT / "examples" / name
+    program = folder / target
+    done = run([tools / "weft", "compile", example / "model.textproto", "--recipe", example / "recipe.textproto",
+                "--machine", ROOT / f"machines/{machine}.textproto", "--nodes", nodes, "--pin", mesh,
+                "--target", target, "-o", program])
+    if done.returncode != 0:
+        raise RuntimeError(done.stderr.strip())
+    return program
+
+
+def trained(program, text, **environment):
+    """What a run says of its steps, and the files that it leaves; raises if it fails."""
+    weights, gradients = program.with_suffix(".weights"), program.with_suffix(".gradients")
+    done = run([program, "--data", text, "--steps", STEPS, "--save", weights, "--save-gradients", gradients],
+               **environment)
+    if done.returncode != 0:
+        raise RuntimeError(done.stderr.strip())
+    steps = re.findall(r"^step .*?gradient norm [^ ]+", done.stdout, re.MULTILINE)
+    return {"steps": steps, "weights": weights.read_bytes(), "gradients": gradients.read_bytes()}
+
+
+def fault_of(options, name, machine, nodes, mesh, seeds):
+    """What is wrong; None if nothing is."""
+    plugin = options.bin.parent / "lib" / "libweft-rt-cuda-stand-in-plugin.so"
+    with tempfile.TemporaryDirectory() as folder:
+        folder = Path(folder)
+        text = folder / "text"
+        text.write_bytes(bytes(i * i % 101 for i in range(1 << 16)))
+        try:
+            host, device = (compiled(options.bin, name, machine, nodes, mesh, target, folder)
+                            for target in ("host", "cuda"))
+            expected = trained(host, text)
+            if len(expected["steps"]) != STEPS:
+                return f"expected {STEPS} steps, the host did {expected['steps']}"
+            for seed in range(seeds):
+                got = trained(device, text, WEFT_RT_CUDA=str(plugin), WEFT_STAND_IN_SEED=str(seed))
+                for what, value in expected.items():
+                    if got[what] != value:
+                        return f"seed {seed}: {what} are not the host's"
+        except RuntimeError as error:
+            return str(error)
+    return None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--bin", type=Path, required=True, help="folder of weft and weft-translate")
+    parser.add_argument("--full", action="store_true", help="all meshes, and more orders")
+    options = parser.parse_args()
+    if reason := has_no_toolkit(options.bin):
+        print(f"skipped: {reason}")
+        return 77
+    passed = failed = 0
+    for name in SMALL:
+        machine, nodes, meshes = EXAMPLES[name]
+        for mesh in meshes if options.full else meshes[-1:]:
+            fault = fault_of(options, name, machine, nodes, mesh, 5 if options.full else 1)
+            passed, failed = (passed, failed + 1) if fault else (passed + 1, failed)
+            print("FAIL" if fault else "pass", name, mesh, fault or "", flush=True)
+    print(f"{passed} passed, {failed} failed")
+    return failed > 0 or passed == 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
