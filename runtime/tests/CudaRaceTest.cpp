@@ -115,6 +115,12 @@ TEST(CudaOrderTest, TwoMayRead) {
   Bench::ok(bench.copy(bench.other, bench.c, bench.a));
 }
 
+TEST(CudaOrderTest, NoBytesAreNobodys) {
+  Bench bench(0);
+  Bench::ok(bench.zero(bench.stream, bench.a));
+  Bench::ok(bench.cuda.zero(bench.device, bench.other, bench.a + 64, 0));
+}
+
 TEST(CudaOrderTest, EventsOrder) {
   Bench bench(0);
   Bench::ok(bench.zero(bench.stream, bench.a));

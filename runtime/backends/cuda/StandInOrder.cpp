@@ -35,7 +35,7 @@ void Clock::join(const Clock &other) {
 }
 
 bool weft::rt::cuda::collide(const Touch &a, const Touch &b) {
-  return (a.writes() || b.writes()) && a.begin < b.end && b.begin < a.end;
+  return (a.writes() || b.writes()) && std::max(a.begin, b.begin) < std::min(a.end, b.end);
 }
 
 void Races::check(const std::vector<Touch> &touches, const Clock &clock) const {
