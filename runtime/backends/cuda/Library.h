@@ -101,7 +101,7 @@ struct Library {
   Result (*launch)(Handle device, Handle stream, Handle entry, uint32_t blocks, uint32_t threads,
                    const uint64_t *arguments, size_t count);
 
-  /// Chooses how to compute `product`, by trying: with at most `workspaceBytes` beside its operands.
+  /// Chooses how to compute `product`, by trying: with no more than `workspaceBytes` besides.
   Result (*prepareProduct)(Handle device, const Product *product, uint64_t workspaceBytes,
                            Handle *prepared);
   Result (*freeProduct)(Handle device, Handle prepared);
