@@ -39,9 +39,12 @@ bool weft::rt::cuda::collide(const Touch &a, const Touch &b) {
 }
 
 void Races::check(const std::vector<Touch> &touches, const Clock &clock) const {
-  for (const Touch &touch : touches) {
-    for (const Past &other : past) {
-      if (collide(touch, other.touch) && !clock.covers(other.place)) {
+  for (const Past &other : past) {
+    if (clock.covers(other.place)) {
+      continue;
+    }
+    for (const Touch &touch : touches) {
+      if (collide(touch, other.touch)) {
         misuse("a race: ", touch.writes() ? "writes " : "reads ", touch.what, ", of which ",
                other.work, other.touch.writes() ? " writes " : " reads ",
                std::min(touch.end, other.touch.end) - std::max(touch.begin, other.touch.begin),
