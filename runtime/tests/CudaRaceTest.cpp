@@ -5,7 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "core/Random.h"
 #include "tests/CudaBench.h"
+
+#include <map>
+#include <numeric>
 
 using namespace weft::rt;
 using namespace weft::rt::cuda;
@@ -115,6 +119,12 @@ TEST(CudaOrderTest, TwoMayRead) {
   Bench::ok(bench.copy(bench.other, bench.c, bench.a));
 }
 
+TEST(CudaOrderTest, NoBytesAreNobodys) {
+  Bench bench(0);
+  Bench::ok(bench.zero(bench.stream, bench.a));
+  Bench::ok(bench.cuda.zero(bench.device, bench.other, bench.a + 64, 0));
+}
+
 TEST(CudaOrderTest, EventsOrder) {
   Bench bench(0);
   Bench::ok(bench.zero(bench.stream, bench.a));
@@ -138,6 +148,96 @@ TEST(CudaOrderTest, TheHostOrders) {
   Bench::ok(bench.zero(bench.stream, bench.a));
   bench.drain(bench.stream);
   Bench::ok(bench.zero(bench.other, bench.a));
+}
+
+/// Work made up by the seed `made`, on three streams with events now and then, some of it wrong.
+class MadeUpWork {
+public:
+  MadeUpWork(uint64_t made, uint64_t seed) : made(made), bench(seed) {
+    streams.push_back(bench.makeStream());
+    for (Address place : places) {
+      contents[place].resize(kBenchCount);
+    }
+    Bench::ok(bench.zero(bench.stream, bench.blank));
+    bench.drain(bench.stream);
+    std::vector<double> &first = contents[bench.a];
+    std::iota(first.begin(), first.end(), 1.0);
+    std::memcpy(bench.pinned, first.data(), kBenchBytes);
+    Bench::ok(bench.send(bench.stream, bench.a));
+    bench.drain(bench.stream);
+  }
+
+  /// Does what is accepted on the stand-in, and at once in `contents`.
+  void enqueue() {
+    Handle on = streams[draw(3)], event = events[draw(2)];
+    Address from = places[draw(3)], to = places[draw(3)];
+    Result result = nullptr;
+    switch (draw(6)) {
+    case 0:
+      Bench::ok(bench.cuda.record(bench.device, event, on));
+      return;
+    case 1:
+      result = bench.cuda.wait(bench.device, on, event);
+      break;
+    case 2:
+      result = draw(3) == 0 ? bench.cuda.await(bench.device, event) : nullptr;
+      break;
+    case 3:
+      if (!(result = bench.copy(on, to, from))) {
+        contents[to] = contents[from];
+      }
+      break;
+    default:
+      if (!(result = bench.launch(on, from, to, 3))) {
+        contents[to] = contents[from];
+        for (double &value : contents[to]) {
+          value *= 3;
+        }
+      }
+    }
+    (result ? refused : accepted) += 1;
+  }
+
+  void expectContents() {
+    for (Handle stream : streams) {
+      bench.drain(stream);
+    }
+    for (Address place : places) {
+      Bench::ok(bench.fetch(bench.stream, place));
+      bench.drain(bench.stream);
+      EXPECT_EQ(std::memcmp(bench.pinned, contents[place].data(), kBenchBytes), 0);
+    }
+  }
+
+  int refused = 0, accepted = 0;
+
+private:
+  uint64_t draw(uint64_t count) { return randomBits(made, 1, drawn++) % count; }
+
+  uint64_t made, drawn = 0;
+  Bench bench;
+  std::vector<Handle> streams = {bench.stream, bench.other};
+  Handle events[2] = {bench.event, bench.makeEvent()};
+  Address places[3] = {bench.a, bench.b, bench.blank};
+  std::map<Address, std::vector<double>> contents;
+};
+
+TEST(CudaOrderTest, WhatIsAcceptedHasOneResult) {
+  int refused = 0, accepted = 0;
+  for (uint64_t made = 0; made < 300; ++made) {
+    for (uint64_t seed = 0; seed < 6; ++seed) {
+      MadeUpWork work(made, seed);
+      for (int i = 0; i < 60; ++i) {
+        work.enqueue();
+      }
+      work.expectContents();
+      ASSERT_FALSE(HasFailure()) << "work " << made << ", seed " << seed;
+      refused += work.refused;
+      accepted += work.accepted;
+    }
+  }
+  EXPECT_GT(refused, 10000);
+  EXPECT_GT(accepted, 10000);
 }
 
 } // namespace

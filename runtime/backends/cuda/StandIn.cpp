@@ -10,7 +10,6 @@
 #include "backends/cuda/StandInDevice.h"
 
 #include <algorithm>
-#include <cstring>
 
 using namespace weft::rt;
 using namespace weft::rt::cuda;

@@ -183,6 +183,7 @@ template <typename Body> void Device::watch(const Body &body) {
 }
 
 void Device::reached(Handle event, bool *isReached) {
+  *isReached = false;
   Event &asked = recordedEvent(event);
   // Who asks again and again gets there.
   if (asked.denials++ < dice.roll(4)) {

@@ -35,13 +35,16 @@ void Clock::join(const Clock &other) {
 }
 
 bool weft::rt::cuda::collide(const Touch &a, const Touch &b) {
-  return (a.writes() || b.writes()) && a.begin < b.end && b.begin < a.end;
+  return (a.writes() || b.writes()) && std::max(a.begin, b.begin) < std::min(a.end, b.end);
 }
 
 void Races::check(const std::vector<Touch> &touches, const Clock &clock) const {
-  for (const Touch &touch : touches) {
-    for (const Past &other : past) {
-      if (collide(touch, other.touch) && !clock.covers(other.place)) {
+  for (const Past &other : past) {
+    if (clock.covers(other.place)) {
+      continue;
+    }
+    for (const Touch &touch : touches) {
+      if (collide(touch, other.touch)) {
         misuse("a race: ", touch.writes() ? "writes " : "reads ", touch.what, ", of which ",
                other.work, other.touch.writes() ? " writes " : " reads ",
                std::min(touch.end, other.touch.end) - std::max(touch.begin, other.touch.begin),
