@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Runs in several processes, as a library is found once: without a driver, with the
+// Runs in several processes, as a library is found once: with what there is, with the
 // fakes of FakeCuda.h where the loader looks first, and with one that is too old.
 //
 //===----------------------------------------------------------------------===//
@@ -18,7 +18,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
+#include <array>
+#include <cstring>
 #include <dlfcn.h>
 #include <vector>
 
@@ -28,7 +29,6 @@ using testing::AllOf;
 using testing::EndsWith;
 using testing::HasSubstr;
 using testing::StartsWith;
-using testing::StrEq;
 
 namespace {
 
@@ -85,22 +85,25 @@ template <typename Function> Function fake(const char *library, const char *name
   return reinterpret_cast<Function>(found);
 }
 
-/// One open device of the fake driver, of which nothing may be left at the end.
-class FakeCuda : public testing::Test {
+/// 3x4 by 4x5, with room between the rows.
+Product someProduct() { return {ElementType::F32, false, false, 3, 5, 4, 6, 7, 8}; }
+
+/// One open device.
+class OnDevice : public testing::Test {
 protected:
-  void SetUp() override {
-    int64_t count = 0;
-    ASSERT_EQ(textOf(cuda.countDevices(&count)), "success");
-    ASSERT_EQ(count, 2);
-    fail = fake<decltype(fail)>("libcuda.so.1", "weft_fake_fail");
-    ASSERT_EQ(textOf(cuda.open(1, &device, &facts)), "success");
+  void openDevice(int64_t number) {
+    ASSERT_EQ(textOf(cuda.open(number, &device, &facts)), "success");
     ASSERT_EQ(textOf(cuda.makeStream(device, &stream)), "success");
+    ASSERT_EQ(textOf(cuda.makeEvent(device, &event)), "success");
   }
 
   void TearDown() override {
+    if (!device) {
+      return;
+    }
+    EXPECT_EQ(textOf(cuda.freeEvent(device, event)), "success");
     EXPECT_EQ(textOf(cuda.freeStream(device, stream)), "success");
     EXPECT_EQ(textOf(cuda.close(device)), "success");
-    EXPECT_EQ(fake<decltype(&weft_fake_left)>("libcuda.so.1", "weft_fake_left")(), 0);
   }
 
   Library::Address allocate(uint64_t bytes) {
@@ -109,25 +112,127 @@ protected:
     return made;
   }
 
+  /// Waits for all that was enqueued.
+  void finish() {
+    EXPECT_EQ(textOf(cuda.record(device, event, stream)), "success");
+    EXPECT_EQ(textOf(cuda.await(device, event)), "success");
+  }
+
   template <typename T> Library::Address send(const std::vector<T> &values) {
-    Library::Address made = allocate(values.size() * sizeof(T));
-    EXPECT_EQ(
-        textOf(cuda.copyToDevice(device, stream, made, values.data(), values.size() * sizeof(T))),
-        "success");
+    size_t bytes = values.size() * sizeof(T);
+    void *place = nullptr;
+    Library::Address made = allocate(bytes);
+    EXPECT_EQ(textOf(cuda.allocatePinned(device, bytes, &place)), "success");
+    std::memcpy(place, values.data(), bytes);
+    EXPECT_EQ(textOf(cuda.copyToDevice(device, stream, made, place, bytes)), "success");
+    finish();
+    EXPECT_EQ(textOf(cuda.freePinned(device, place)), "success");
     return made;
   }
 
   template <typename T> std::vector<T> fetch(Library::Address from, size_t count) {
     std::vector<T> values(count);
-    EXPECT_EQ(textOf(cuda.copyToHost(device, stream, values.data(), from, count * sizeof(T))),
-              "success");
+    size_t bytes = count * sizeof(T);
+    void *place = nullptr;
+    EXPECT_EQ(textOf(cuda.allocatePinned(device, bytes, &place)), "success");
+    EXPECT_EQ(textOf(cuda.copyToHost(device, stream, place, from, bytes)), "success");
+    finish();
+    std::memcpy(values.data(), place, bytes);
+    EXPECT_EQ(textOf(cuda.freePinned(device, place)), "success");
     return values;
   }
 
+  /// C, whose room is filled with 9 before the product is run.
+  template <typename T, typename C> std::vector<float> run(const Product &p) {
+    std::vector<T> a(60 * 8), b(60 * 8);
+    for (size_t i = 0; i < a.size(); ++i) {
+      a[i] = T(float(i * 7 % 13) - 6);
+      b[i] = T(float(i * 5 % 11) - 5);
+    }
+    Library::Handle prepared = 0;
+    Library::Address onA = send(a), onB = send(b), onC = send(std::vector<C>(60 * 8, C(9.0f)));
+    EXPECT_EQ(textOf(cuda.prepareProduct(device, &p, 1 << 10, &prepared)), "success");
+    EXPECT_EQ(textOf(cuda.runProduct(device, stream, prepared, onA, onB, onC, 0)), "success");
+    std::vector<float> result;
+    for (C value : fetch<C>(onC, 60 * 8)) {
+      result.push_back(float(value));
+    }
+    EXPECT_EQ(textOf(cuda.freeProduct(device, prepared)), "success");
+    for (Library::Address address : {onA, onB, onC}) {
+      cuda.free(device, address);
+    }
+    return result;
+  }
+
+  /// What `run` is to give: small whole numbers, which all types hold or round in one way.
+  template <typename C> static std::vector<float> expected(const Product &p) {
+    std::vector<float> result(60 * 8, 9);
+    auto a = [](int64_t i) { return float(i * 7 % 13) - 6; };
+    auto b = [](int64_t i) { return float(i * 5 % 11) - 5; };
+    for (int64_t i = 0; i < p.batch; ++i) {
+      for (int64_t row = 0; row < p.m; ++row) {
+        for (int64_t column = 0; column < p.n; ++column) {
+          float &c = result[size_t(i * p.strideC + row * p.ldc + column)];
+          float sum = p.isSum() && i > 0 ? c : 0;
+          for (int64_t k = 0; k < p.k; ++k) {
+            sum += a(i * p.strideA + (p.transposeA ? k * p.lda + row : row * p.lda + k)) *
+                   b(i * p.strideB + (p.transposeB ? column * p.ldb + k : k * p.ldb + column));
+          }
+          c = float(C(sum));
+        }
+      }
+    }
+    return result;
+  }
+
+  void checkProducts() {
+    for (int form = 0; form < 4; ++form) {
+      // One, several, one operand shared, a sum.
+      for (auto [batch, strideA, strideB, strideC] :
+           {std::array<int64_t, 4>{1, 0, 0, 0}, {3, 40, 50, 45}, {3, 40, 0, 30}, {3, 40, 50, 0}}) {
+        Product p = someProduct();
+        p.transposeA = form % 2;
+        p.transposeB = form / 2;
+        p.batch = batch;
+        p.strideA = strideA;
+        p.strideB = strideB;
+        p.strideC = strideC;
+        SCOPED_TRACE(testing::Message() << "form " << form << " batch " << batch << " strides "
+                                        << strideA << " " << strideB << " " << strideC);
+        EXPECT_EQ((run<float, float>(p)), expected<float>(p));
+        p.type = ElementType::BF16;
+        p.isResultF32 = true;
+        EXPECT_EQ((run<BFloat16, float>(p)), expected<float>(p));
+        if (!p.isSum()) {
+          p.isResultF32 = false;
+          EXPECT_EQ((run<BFloat16, BFloat16>(p)), expected<BFloat16>(p));
+        }
+      }
+    }
+  }
+
   const Library &cuda = table();
-  decltype(&weft_fake_fail) fail = nullptr;
-  Library::Handle device = 0, stream = 0;
+  Library::Handle device = 0, stream = 0, event = 0;
   cuda::DeviceFacts facts;
+};
+
+/// One of the fake driver's, of which nothing may be left at the end.
+class FakeCuda : public OnDevice {
+protected:
+  void SetUp() override {
+    int64_t count = 0;
+    ASSERT_EQ(textOf(cuda.countDevices(&count)), "success");
+    ASSERT_EQ(count, 2);
+    fail = fake<decltype(fail)>("libcuda.so.1", "weft_fake_fail");
+    openDevice(1);
+  }
+
+  void TearDown() override {
+    OnDevice::TearDown();
+    EXPECT_EQ(fake<decltype(&weft_fake_left)>("libcuda.so.1", "weft_fake_left")(), 0);
+  }
+
+  decltype(&weft_fake_fail) fail = nullptr;
 };
 
 TEST_F(FakeCuda, TellsWhatADeviceIs) {
@@ -177,9 +282,7 @@ TEST_F(FakeCuda, SaysWhatWasAskedAndWhatCame) {
 }
 
 TEST_F(FakeCuda, AnEventThatIsNotReachedIsNoError) {
-  Library::Handle event = 0;
   bool isReached = true;
-  ASSERT_EQ(textOf(cuda.makeEvent(device, &event)), "success");
   EXPECT_EQ(textOf(cuda.record(device, event, stream)), "success");
   fail("cuEventQuery", kNotReady);
   EXPECT_EQ(textOf(cuda.reached(device, event, &isReached)), "success");
@@ -190,7 +293,6 @@ TEST_F(FakeCuda, AnEventThatIsNotReachedIsNoError) {
   fail("cuEventSynchronize", kIllegalAddress);
   EXPECT_EQ(textOf(cuda.await(device, event)),
             "cuEventSynchronize: CUDA_ERROR_ILLEGAL_ADDRESS (in words)");
-  EXPECT_EQ(textOf(cuda.freeEvent(device, event)), "success");
 }
 
 TEST_F(FakeCuda, CopiesAndClears) {
@@ -240,79 +342,11 @@ protected:
         milliseconds.data(), int(milliseconds.size()));
   }
   int taken() { return fake<decltype(&weft_fake_taken)>("libcublasLt.so.13", "weft_fake_taken")(); }
-
-  /// C, whose room is filled with 9 before the product is run.
-  template <typename T, typename C> std::vector<float> run(const Product &p) {
-    std::vector<T> a(60 * 8), b(60 * 8);
-    for (size_t i = 0; i < a.size(); ++i) {
-      a[i] = T(float(i * 7 % 13) - 6);
-      b[i] = T(float(i * 5 % 11) - 5);
-    }
-    Library::Handle prepared = 0;
-    Library::Address onA = send(a), onB = send(b), onC = send(std::vector<C>(60 * 8, C(9.0f)));
-    EXPECT_EQ(textOf(cuda.prepareProduct(device, &p, 1 << 10, &prepared)), "success");
-    EXPECT_EQ(textOf(cuda.runProduct(device, stream, prepared, onA, onB, onC, 0)), "success");
-    std::vector<float> result;
-    for (C value : fetch<C>(onC, 60 * 8)) {
-      result.push_back(float(value));
-    }
-    EXPECT_EQ(textOf(cuda.freeProduct(device, prepared)), "success");
-    for (Library::Address address : {onA, onB, onC}) {
-      cuda.free(device, address);
-    }
-    return result;
-  }
-
-  /// What `run` is to give: small whole numbers, which all types hold or round in one way.
-  template <typename C> static std::vector<float> expected(const Product &p) {
-    std::vector<float> result(60 * 8, 9);
-    auto a = [](int64_t i) { return float(i * 7 % 13) - 6; };
-    auto b = [](int64_t i) { return float(i * 5 % 11) - 5; };
-    for (int64_t i = 0; i < p.batch; ++i) {
-      for (int64_t row = 0; row < p.m; ++row) {
-        for (int64_t column = 0; column < p.n; ++column) {
-          float &c = result[size_t(i * p.strideC + row * p.ldc + column)];
-          float sum = p.isSum() && i > 0 ? c : 0;
-          for (int64_t k = 0; k < p.k; ++k) {
-            sum += a(i * p.strideA + (p.transposeA ? k * p.lda + row : row * p.lda + k)) *
-                   b(i * p.strideB + (p.transposeB ? column * p.ldb + k : k * p.ldb + column));
-          }
-          c = float(C(sum));
-        }
-      }
-    }
-    return result;
-  }
 };
-
-/// 3x4 by 4x5, with room between the rows.
-Product someProduct() { return {ElementType::F32, false, false, 3, 5, 4, 6, 7, 8}; }
 
 TEST_F(FakeProducts, GiveWhatTheHostGives) {
   setWays({1});
-  for (int form = 0; form < 4; ++form) {
-    // One, several, one operand shared, a sum.
-    for (auto [batch, strideA, strideB, strideC] :
-         {std::array<int64_t, 4>{1, 0, 0, 0}, {3, 40, 50, 45}, {3, 40, 0, 30}, {3, 40, 50, 0}}) {
-      Product p = someProduct();
-      p.transposeA = form % 2;
-      p.transposeB = form / 2;
-      p.batch = batch;
-      p.strideA = strideA;
-      p.strideB = strideB;
-      p.strideC = strideC;
-      SCOPED_TRACE(testing::Message() << "form " << form << " batch " << batch << " strides "
-                                      << strideA << " " << strideB << " " << strideC);
-      EXPECT_EQ((run<float, float>(p)), expected<float>(p));
-      p.type = ElementType::BF16;
-      p.isResultF32 = true;
-      EXPECT_EQ((run<BFloat16, float>(p)), expected<float>(p));
-      if (!p.isSum()) {
-        p.isResultF32 = false;
-        EXPECT_EQ((run<BFloat16, BFloat16>(p)), expected<BFloat16>(p));
-      }
-    }
-  }
+  checkProducts();
 }
 
 TEST_F(FakeProducts, SumsOfNothingAreZero) {
@@ -357,8 +391,8 @@ TEST_F(FakeProducts, SayWhatCannotBeComputed) {
   EXPECT_EQ(prepared, 0u);
   setWays({-1, -1});
   EXPECT_EQ(textOf(cuda.prepareProduct(device, &p, 0, &prepared)),
-            "cuBLASLt refuses all 2 ways it knows to compute a product of f32 matrices of 3x4 and "
-            "4x5, 2 of them");
+            "cublasLtMatmul refuses each of the ways that were proposed for a product of f32 "
+            "matrices of 3x4 and 4x5, 2 of them, which are 2");
   setWays({1, 1});
   fail("cuMemAlloc_v2", kOutOfMemory);
   EXPECT_EQ(textOf(cuda.prepareProduct(device, &p, 0, &prepared)),
@@ -369,6 +403,74 @@ TEST_F(FakeProducts, SayWhatCannotBeComputed) {
             "cuEventSynchronize, trying a product of f32 matrices of 3x4 and 4x5, 2 of them: "
             "CUDA_ERROR_ILLEGAL_ADDRESS (in words)");
 }
+
+//===----------------------------------------------------------------------===//
+// With devices
+//===----------------------------------------------------------------------===//
+
+class CudaDevice : public OnDevice {
+protected:
+  void SetUp() override {
+    int64_t count = 0;
+    if (Library::Result reason = cuda.countDevices(&count); reason || count == 0) {
+      GTEST_SKIP() << "no CUDA device: " << (reason ? reason : "the driver finds none");
+    }
+    openDevice(0);
+  }
+};
+
+TEST_F(CudaDevice, TellsWhatItIs) {
+  EXPECT_THAT(cuda.name(), StartsWith("CUDA 1"));
+  EXPECT_STRNE(facts.name, "");
+  EXPECT_GE(facts.architecture, 80u);
+  EXPECT_GT(facts.multiprocessors, 0u);
+  EXPECT_GT(facts.memoryBytes, uint64_t(1) << 30);
+}
+
+TEST_F(CudaDevice, HasNoRoomForMoreThanItHas) {
+  Library::Address address = 7;
+  EXPECT_EQ(textOf(cuda.allocate(device, facts.memoryBytes * 2, &address)), "success");
+  EXPECT_EQ(address, 0u);
+  address = allocate(1000);
+  EXPECT_EQ(address % 256, 0u);
+  EXPECT_EQ(textOf(cuda.free(device, address)), "success");
+}
+
+constexpr const char *kStore = R"(.version 7.0
+.target sm_80
+.address_size 64
+.visible .entry store(.param .u64 to, .param .u64 value) {
+  .reg .b64 %to, %value, %wide;
+  .reg .b32 %size;
+  ld.param.u64 %to, [to];
+  ld.param.u64 %value, [value];
+  mov.u32 %size, %nctaid.x;
+  cvt.u64.u32 %wide, %size;
+  st.global.u64 [%to], %wide;
+  mov.u32 %size, %ntid.x;
+  cvt.u64.u32 %wide, %size;
+  st.global.u64 [%to+8], %wide;
+  st.global.u64 [%to+16], %value;
+  ret;
+}
+)";
+
+TEST_F(CudaDevice, RunsPTX) {
+  Library::Handle module = 0, entry = 0;
+  ASSERT_EQ(textOf(cuda.load(device, kStore, &module)), "success");
+  EXPECT_THAT(textOf(cuda.entry(device, module, "none", &entry)),
+              HasSubstr("CUDA_ERROR_NOT_FOUND"));
+  ASSERT_EQ(textOf(cuda.entry(device, module, "store", &entry)), "success");
+  Library::Address to = allocate(24);
+  uint64_t arguments[] = {to, 77};
+  EXPECT_EQ(textOf(cuda.launch(device, stream, entry, 12, 256, arguments, 2)), "success");
+  EXPECT_THAT(fetch<uint64_t>(to, 3), testing::ElementsAre(12, 256, 77));
+  EXPECT_EQ(textOf(cuda.free(device, to)), "success");
+  EXPECT_EQ(textOf(cuda.unload(device, module)), "success");
+  EXPECT_THAT(textOf(cuda.load(device, "bad", &module)), HasSubstr("cuModuleLoadDataEx"));
+}
+
+TEST_F(CudaDevice, ComputesProducts) { checkProducts(); }
 
 /// With an empty library in the place of cuBLASLt.
 TEST(OldProducts, SayWhichFunctionIsMissing) {

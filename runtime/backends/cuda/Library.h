@@ -55,6 +55,7 @@ struct Library {
 
   /// "CUDA 13.0, driver 580.159".
   const char *(*name)();
+  /// 0 where there is a driver, but no device that it may use; fails where there is no driver.
   Result (*countDevices)(int64_t *count);
 
   /// To be called first by the thread that is to use the device.
@@ -103,12 +104,14 @@ struct Library {
   Result (*launch)(Handle device, Handle stream, Handle entry, uint32_t blocks, uint32_t threads,
                    const uint64_t *arguments, size_t count);
 
-  /// Chooses how to compute `product`, by trying: with at most `workspaceBytes` beside its
-  /// operands.
+  /// Chooses how to compute `product`, which belongs to a well-formed program, by trying: with at
+  /// most `workspaceBytes` beside its operands. Until it returns it has memory for operands of its
+  /// own.
   Result (*prepareProduct)(Handle device, const Product *product, uint64_t workspaceBytes,
                            Handle *prepared);
   Result (*freeProduct)(Handle device, Handle prepared);
-  /// Enqueues it. Two that may run at a time need workspaces of their own.
+  /// Enqueues it. Operands begin at multiples of `kAlignment`, the workspace where an allocation
+  /// does; two that may run at a time need workspaces of their own.
   Result (*runProduct)(Handle device, Handle stream, Handle prepared, Address a, Address b,
                        Address c, Address workspace);
 

@@ -315,10 +315,7 @@ private:
 
 Result choose(const Device &device, Prepared &prepared,
               const std::vector<cublasLtMatmulAlgo_t> &ways) {
-  prepared.way = ways.front();
-  if (ways.size() == 1) {
-    return nullptr;
-  }
+  // Of one way as well: the library loads its code at the first run, which is to be now.
   Trial trial(device, prepared);
   if (Result failed = trial.start()) {
     return failed;
@@ -335,8 +332,8 @@ Result choose(const Device &device, Prepared &prepared,
     }
   }
   return best ? nullptr
-              : say(concat("cuBLASLt refuses all ", ways.size(), " ways it knows to compute ",
-                           textOf(prepared.product)));
+              : say(concat("cublasLtMatmul refuses each of the ways that were proposed for ",
+                           textOf(prepared.product), ", which are ", ways.size()));
 }
 
 //===----------------------------------------------------------------------===//
