@@ -75,13 +75,13 @@ bool CudaExecutor::open() {
 
 bool CudaExecutor::allocateArena() {
   uint64_t bytes = std::max<uint64_t>(program.arenaBytes, 1);
-  return open() && check(library.allocate(device, bytes, &arena)) && arena &&
+  // Products are tried with memory that the arena takes after.
+  return open() && prepareProducts() && check(library.allocate(device, bytes, &arena)) && arena &&
          check(library.zero(device, stream, arena, bytes));
 }
 
 bool CudaExecutor::prepareDevice() {
-  return loadKernels() && prepareProducts() && reserveStaging() && sendCoordinates() &&
-         check(library.seal(device));
+  return loadKernels() && reserveStaging() && sendCoordinates() && check(library.seal(device));
 }
 
 /// The newest machine code that runs there; else the newest PTX.

@@ -1,0 +1,126 @@
+//===- CudaExecutorTest.cpp - what goes wrong on devices -------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// That runs on devices are those on the host is in BufferViewTest.cpp. Here every call
+// fails once: the run then ends, and says which.
+//
+//===----------------------------------------------------------------------===//
+
+#include "backends/cuda/CudaExecutor.h"
+#include "backends/cuda/StandIn.h"
+#include "core/Trainer.h"
+#include "tests/TemporaryFolder.h"
+#include "tests/Toy.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace weft::rt;
+using namespace weft::rt::cuda;
+
+namespace {
+
+class CudaExecutorTest : public testing::Test {
+protected:
+  struct End {
+    int code = 0;
+    std::string errors;
+  };
+
+  End run(const StandIn &standIn, std::vector<DeviceImage> images = {{80, true, "", 1}}) {
+    auto make = [&](const Program &program, const KernelCode *kernels, int64_t rank, int64_t) {
+      return std::make_unique<CudaExecutor>(program, kernels, rank, standIn.library(), rank,
+                                            std::span<const DeviceImage>(images));
+    };
+    std::vector<const char *> arguments = {"--data", data.c_str(), "--steps",
+                                           "2",      "--timeout",  "5"};
+    Options options;
+    std::string error;
+    EXPECT_TRUE(parseOptions(program, arguments, options, error)) << error;
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    int code = int(train(program, kToyKernels, options, make));
+    testing::internal::GetCapturedStdout();
+    return {code, testing::internal::GetCapturedStderr()};
+  }
+
+  StandInSettings settings() const { return {.seed = 5, .devices = 2}; }
+
+  Program program = makeToy(2, 1);
+  TemporaryFolder folder;
+  std::string data = folder.write("data", std::string(4000, 'x'));
+};
+
+TEST_F(CudaExecutorTest, EveryCallThatFailsEndsTheRun) {
+  std::map<std::string, int64_t> counts;
+  {
+    StandIn standIn(settings(), {program, kToyKernels});
+    ASSERT_EQ(run(standIn).code, 0);
+    for (const char *name :
+         {"open",         "close",      "allocate",  "free",      "allocatePinned", "freePinned",
+          "makeStream",   "freeStream", "makeEvent", "freeEvent", "record",         "await",
+          "copyToDevice", "copyToHost", "zero",      "load",      "unload",         "entry",
+          "launch",       "seal",       "unseal"}) {
+      counts[name] = standIn.calls(name);
+      EXPECT_GT(counts[name], 0) << name;
+    }
+  }
+  // What ends a run that has gone well may fail.
+  for (const char *name :
+       {"close", "free", "freePinned", "freeStream", "freeEvent", "unload", "unseal"}) {
+    counts.erase(name);
+  }
+  for (const auto &[name, count] : counts) {
+    // The last two may be those of the end.
+    bool endsToo = name == "record" || name == "await";
+    for (int64_t number = 1; number <= count - (endsToo ? 2 : 0); number += 1 + count / 40) {
+      StandIn standIn(settings(), {program, kToyKernels});
+      standIn.failAt(name, number, "it is lost");
+      End end = run(standIn);
+      EXPECT_EQ(end.code, 1) << name << " " << number;
+      EXPECT_THAT(end.errors, testing::ContainsRegex("error: device [01] of rank [01]: .*" + name +
+                                                     ".*it is lost"))
+          << name << " " << number;
+    }
+  }
+}
+
+/// Work fails some time after it was enqueued.
+TEST_F(CudaExecutorTest, WorkThatFailsEndsTheRun) {
+  for (int64_t number = 1; number < 60; number += 7) {
+    StandIn standIn(settings(), {program, kToyKernels});
+    standIn.failWorkAt(number, "an illegal address");
+    End end = run(standIn);
+    EXPECT_EQ(end.code, 1) << number;
+    EXPECT_THAT(end.errors, testing::HasSubstr("an illegal address")) << number;
+  }
+}
+
+TEST_F(CudaExecutorTest, TooLittleMemoryIsSaid) {
+  StandInSettings small = settings();
+  small.memoryBytes = 4096;
+  StandIn standIn(small, {program, kToyKernels});
+  EXPECT_THAT(
+      run(standIn).errors,
+      testing::ContainsRegex("error: rank [01] cannot allocate its arena of [0-9.]+ KiB\n"));
+}
+
+TEST_F(CudaExecutorTest, AnArchitectureWithoutImagesIsSaid) {
+  // The stand-in's devices are of sm_90.
+  for (DeviceImage image : {DeviceImage{100, true, "", 1}, DeviceImage{80, false, "", 0},
+                            DeviceImage{100, false, "", 0}}) {
+    StandIn standIn(settings(), {program, kToyKernels});
+    EXPECT_THAT(
+        run(standIn, {image}).errors,
+        testing::ContainsRegex("error: device [01] of rank [01] is a stand-in of sm_90, for "
+                               "which the program has no kernels\n"));
+  }
+  StandIn standIn(settings(), {program, kToyKernels});
+  EXPECT_EQ(run(standIn, {{100, true, "", 1}, {90, false, "", 0}}).code, 0);
+}
+
+} // namespace
