@@ -70,6 +70,9 @@ class Executor {
 public:
   virtual ~Executor() = default;
 
+  /// Bytes of this machine's memory that it will take: known before `prepare`.
+  virtual uint64_t hostBytes() const = 0;
+
   /// Allocates the arena, all zero, and prepares every instruction. To be called once,
   /// by the rank's own thread, so that memory comes from near its core. On failure
   /// tells the communicator and returns false.

@@ -29,6 +29,8 @@ public:
   HostExecutor(const Program &program, const KernelCode *kernels, int64_t rank,
                int64_t threads = 1);
 
+  uint64_t hostBytes() const override { return program.arenaBytes; }
+
   using Executor::draft;
   using Executor::view;
   BufferView view(uint32_t buffer, uint64_t begin, uint64_t count) const override;

@@ -160,7 +160,8 @@ bool Trainer::prepareLoad(std::string &error) {
 
 bool Trainer::checkMemory(std::string &error) const {
   int64_t onHost = backend.ranksOnHost(), processes = onHost / std::max<int64_t>(here.count, 1);
-  uint64_t needed = saturatingAdd(saturatingMul(program.arenaBytes, uint64_t(onHost)),
+  uint64_t each = ranks.front().executor->hostBytes();
+  uint64_t needed = saturatingAdd(saturatingMul(each, uint64_t(onHost)),
                                   saturatingMul(prefetcher.bytes(), uint64_t(processes)));
   uint64_t present = uint64_t(sysconf(_SC_PHYS_PAGES)) * uint64_t(sysconf(_SC_PAGESIZE));
   if (needed > present) {

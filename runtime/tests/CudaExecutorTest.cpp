@@ -109,6 +109,14 @@ TEST_F(CudaExecutorTest, TooLittleMemoryIsSaid) {
       testing::ContainsRegex("error: rank [01] cannot allocate its arena of [0-9.]+ KiB\n"));
 }
 
+/// It is the device's that counts, not this machine's.
+TEST_F(CudaExecutorTest, WhatTheHostHasDoesNotMatter) {
+  program.arenaBytes = uint64_t(1) << 50;
+  StandIn standIn(settings(), {program, kToyKernels});
+  EXPECT_THAT(run(standIn).errors,
+              testing::ContainsRegex("error: rank [01] cannot allocate its arena of 1.00 PiB\n"));
+}
+
 TEST_F(CudaExecutorTest, AnArchitectureWithoutImagesIsSaid) {
   // The stand-in's devices are of sm_90.
   for (DeviceImage image : {DeviceImage{100, true, "", 1}, DeviceImage{80, false, "", 0},

@@ -81,7 +81,9 @@ bool CudaExecutor::allocateArena() {
 }
 
 bool CudaExecutor::prepareDevice() {
-  return loadKernels() && reserveStaging() && sendCoordinates() && check(library.seal(device));
+  auto [toLend, toSend, toGet] = stagingBytes();
+  return loadKernels() && grow(lent, toLend) && grow(sent, toSend) && grow(got, toGet) &&
+         sendCoordinates() && check(library.seal(device));
 }
 
 /// The newest machine code that runs there; else the newest PTX.
@@ -161,8 +163,7 @@ bool CudaExecutor::prepareProducts() {
   return true;
 }
 
-/// As much as sections may ask for while they run.
-bool CudaExecutor::reserveStaging() {
+std::array<uint64_t, 3> CudaExecutor::stagingBytes() const {
   uint64_t observed = 8, operand = 8, result = 8;
   for (const auto *section : {&program.init, &program.step, &program.evaluate}) {
     for (const Instruction &instruction : *section) {
@@ -180,7 +181,12 @@ bool CudaExecutor::reserveStaging() {
   for (const NamedTensor &input : program.inputs) {
     observed = std::max(observed, program.buffers[input.buffer].bytes);
   }
-  return grow(lent, observed) && grow(sent, operand) && grow(got, result);
+  return {observed, operand, result};
+}
+
+uint64_t CudaExecutor::hostBytes() const {
+  auto [toLend, toSend, toGet] = stagingBytes();
+  return toLend + toSend + toGet;
 }
 
 bool CudaExecutor::sendCoordinates() {

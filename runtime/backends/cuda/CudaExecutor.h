@@ -25,6 +25,7 @@
 #include "core/Executor.h"
 #include "weft-rt/DeviceImage.h"
 
+#include <array>
 #include <map>
 
 namespace weft::rt::cuda {
@@ -37,6 +38,8 @@ public:
   CudaExecutor(const Program &program, const KernelCode *kernels, int64_t rank,
                const Library &library, int64_t device, std::span<const DeviceImage> images);
   ~CudaExecutor();
+
+  uint64_t hostBytes() const override;
 
   using Executor::draft;
   using Executor::view;
@@ -77,7 +80,8 @@ private:
   const DeviceImage *chooseImage() const;
   void countOperands();
   bool prepareProducts();
-  bool reserveStaging();
+  /// Bytes that sections ask for while they run: to lend, to send and to get.
+  std::array<uint64_t, 3> stagingBytes() const;
   bool sendCoordinates();
   /// Has at least `bytes` in `pinned`.
   bool grow(Pinned &pinned, uint64_t bytes);
