@@ -57,9 +57,12 @@ TEST(CudaPlugin, HasAllFunctions) {
   const Library &library = table();
   static_assert(sizeof library % sizeof(void *) == 0);
   const auto *functions = reinterpret_cast<void *const *>(&library);
-  for (size_t i = 0; i < sizeof library / sizeof(void *); ++i) {
+  size_t last = sizeof library / sizeof(void *) - 1;
+  for (size_t i = 0; i < last; ++i) {
     EXPECT_TRUE(functions[i]) << i;
   }
+  EXPECT_EQ(functions[last], reinterpret_cast<const void *>(library.standFor));
+  EXPECT_FALSE(library.standFor) << "it stands in for nothing";
 }
 
 TEST(CudaPlugin, SaysThatThereIsNoDriver) {

@@ -11,7 +11,6 @@
 #include "core/Text.h"
 
 #include <algorithm>
-#include <cstring>
 
 using namespace weft::rt;
 using namespace weft::rt::cuda;
@@ -190,14 +189,12 @@ uint64_t CudaExecutor::hostBytes() const {
 }
 
 bool CudaExecutor::sendCoordinates() {
-  uint64_t bytes = coordinates().size() * sizeof(int64_t);
-  if (bytes == 0) {
-    return true;
-  }
+  // Kernels take an address even where the mesh has no axes.
+  uint64_t bytes = std::max<size_t>(coordinates().size(), 1) * sizeof(int64_t);
   if (!grow(lent, bytes) || !check(library.allocate(device, bytes, &place)) || !place) {
     return communicator().fail(concat("rank ", rank(), " cannot allocate ", bytesText(bytes)));
   }
-  std::memcpy(lent.place, coordinates().data(), bytes);
+  std::copy(coordinates().begin(), coordinates().end(), reinterpret_cast<int64_t *>(lent.place));
   return check(library.copyToDevice(device, stream, place, lent.place, bytes)) && finish();
 }
 
