@@ -235,7 +235,11 @@ void Trainer::runRank(RankState &state, Communicator &communicator) {
       findOverflow(state);
     }
   }
-  state.executor.reset(); // A device is for its rank's thread.
+  // A device is for its rank's thread. After a failure others may still read what this rank has
+  // sent, so that its memory stays until all have ended.
+  if (!communicator.stopped()) {
+    state.executor.reset();
+  }
 }
 
 /// Returns false if the rank ends before its time.

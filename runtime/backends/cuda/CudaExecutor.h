@@ -34,7 +34,8 @@ class CudaExecutor : public Executor, BufferLender {
 public:
   /// See Executor. Device number `device` is this rank's alone; `images` are those of the program's
   /// kernels. All must outlive this. Calls of `library` are made by the thread that calls
-  /// `prepare`, which must also be the one that ends this.
+  /// `prepare`, which is also to end this, but after a failure: what a device does not give back to
+  /// another thread goes with the process.
   CudaExecutor(const Program &program, const KernelCode *kernels, int64_t rank,
                const Library &library, int64_t device, std::span<const DeviceImage> images);
   ~CudaExecutor();
