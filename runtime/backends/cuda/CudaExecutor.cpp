@@ -38,7 +38,9 @@ CudaExecutor::~CudaExecutor() {
     library.await(device, done);
   }
   for (Handle product : products) {
-    library.freeProduct(device, product);
+    if (product) { // The last one may have failed.
+      library.freeProduct(device, product);
+    }
   }
   for (Address memory : {arena, place, workspace}) {
     if (memory) {
