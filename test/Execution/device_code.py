@@ -76,17 +76,21 @@ def faults_of(module, resources):
             yield f"sm_{architecture}: expected entries {wanted}, got {seen.get(architecture)}"
 
 
+def compile_command(tools, name, machine, nodes, mesh):
+    """That of an example by `mesh`, without what is to become of it."""
+    example = ROOT / "examples" / name
+    return [tools / "weft", "compile", example / "model.textproto", "--recipe", example / "recipe.textproto",
+            "--machine", machine, "--nodes", nodes, "--pin", mesh]
+
+
 def check(tools, name, machine, nodes, mesh, folder):
     """What is wrong, a line each, and what it takes at most."""
-    example = ROOT / "examples" / name
     module, roomy = folder / "module.mlir", folder / "machine.textproto"
     # Meshes are few ranks for the large ones; it is the kernels that count here.
     text = (ROOT / f"machines/{machine}.textproto").read_text()
     roomy.write_text(re.sub(r"memory_bytes: \S+", "memory_bytes: 1000000000000000", text))
     commands = [
-        [tools / "weft", "compile", example / "model.textproto", "--recipe", example / "recipe.textproto",
-         "--machine", roomy, "--nodes", nodes, "--pin", mesh,
-         "--stop-after", "lower", "-o", module],
+        [*compile_command(tools, name, roomy, nodes, mesh), "--stop-after", "lower", "-o", module],
         [tools / "weft-translate", "--kernels-to-resources", module]]
     for command in commands:
         done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)

@@ -24,7 +24,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from device_code import SMALL, has_no_toolkit
+from device_code import SMALL, compile_command, has_no_toolkit
 from verify import EXAMPLES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -38,10 +38,8 @@ def run(command, **environment):
 
 def compiled(tools, name, machine, nodes, mesh, target, folder):
     """The program; raises if there is none."""
-    example = ROOT / "examples" / name
     program = folder / target
-    done = run([tools / "weft", "compile", example / "model.textproto", "--recipe", example / "recipe.textproto",
-                "--machine", ROOT / f"machines/{machine}.textproto", "--nodes", nodes, "--pin", mesh,
+    done = run([*compile_command(tools, name, ROOT / f"machines/{machine}.textproto", nodes, mesh),
                 "--target", target, "-o", program])
     if done.returncode != 0:
         raise RuntimeError(done.stderr.strip())

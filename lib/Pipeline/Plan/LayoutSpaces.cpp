@@ -45,9 +45,11 @@ ShardingAttr LayoutSpaces::makeSharding(int64_t rank, uint32_t number, Reduction
 }
 
 bool mayBeCut(VariableOp variable, int64_t dim) {
+  if (variable.getRole() != VariableRole::Input) {
+    return true;
+  }
   StringRef name = cast<StringAttr>(variable.getDimensions()[dim]).getValue();
-  return variable.getRole() != VariableRole::Input ||
-         llvm::is_contained({"micro_batch", "batch", "sequence"}, name);
+  return llvm::is_contained({"micro_batch", "batch", "sequence"}, name);
 }
 
 bool canPend(Type type) {

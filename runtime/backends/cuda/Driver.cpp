@@ -19,10 +19,6 @@ using namespace weft::rt::cuda;
 
 namespace {
 
-using Result = Library::Result;
-using Handle = Library::Handle;
-using Address = Library::Address;
-
 /// Whose calls the thread's are.
 thread_local CUcontext current = nullptr;
 

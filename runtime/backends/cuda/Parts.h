@@ -16,6 +16,10 @@
 
 namespace weft::rt::cuda {
 
+using Result = Library::Result;
+using Handle = Library::Handle;
+using Address = Library::Address;
+
 /// An open device; its address is the handle.
 struct Device {
   int64_t number = 0;
@@ -26,14 +30,12 @@ struct Device {
 };
 
 /// The device of a handle, on which the thread's calls of the driver are from here on.
-Library::Result enter(Library::Handle handle, Device *&device);
+Result enter(Handle handle, Device *&device);
 
-template <typename T> Library::Handle toHandle(T *pointer) {
+template <typename T> Handle toHandle(T *pointer) {
   return reinterpret_cast<Library::Handle>(pointer);
 }
-template <typename T> T *fromHandle(Library::Handle handle) {
-  return reinterpret_cast<T *>(handle);
-}
+template <typename T> T *fromHandle(Handle handle) { return reinterpret_cast<T *>(handle); }
 
 /// Driver.cpp: devices, memory, streams, events, copies, modules and launches.
 void addDriver(Library &library);
@@ -41,7 +43,7 @@ void addDriver(Library &library);
 void addProducts(Library &library);
 
 /// What a device keeps of the products' library is given back.
-Library::Result closeProducts(Device &device);
+Result closeProducts(Device &device);
 
 } // namespace weft::rt::cuda
 

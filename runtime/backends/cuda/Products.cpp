@@ -27,10 +27,6 @@ using namespace weft::rt::cuda;
 
 namespace {
 
-using Result = Library::Result;
-using Handle = Library::Handle;
-using Address = Library::Address;
-
 /// Ways to compute a product that are tried, of those that the library expects to be the fastest.
 constexpr int kMostWays = 8;
 /// Each is run once, then timed so often, of which the shortest counts.

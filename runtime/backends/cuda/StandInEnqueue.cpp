@@ -6,7 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "backends/cuda/StandInDevice.h"
+
 #include "core/Random.h"
+#include "weft-rt/DeviceImage.h"
 
 #include <algorithm>
 #include <cstring>
@@ -134,8 +136,8 @@ void Device::launch(Handle stream, Handle entry, uint32_t blocks, uint32_t threa
   if (blocks == 0 || blocks > INT32_MAX) {
     misuse("expected 1 to ", INT32_MAX, " blocks, got ", blocks);
   }
-  if (threads == 0 || threads > kMostThreads) {
-    misuse("expected 1 to ", kMostThreads, " threads, got ", threads);
+  if (threads == 0 || threads > kBlockThreads) {
+    misuse("expected 1 to ", kBlockThreads, " threads, got ", threads);
   }
   if (count != twin.arguments()) {
     misuse("expected ", twin.arguments(), " arguments of '", launched.name, "', got ", count);

@@ -14,9 +14,6 @@
 
 namespace weft::rt::cuda {
 
-/// The most threads of a block that kernels are compiled for.
-inline constexpr uint32_t kMostThreads = 256;
-
 /// A phase of a kernel as an entry of a module: it takes the address of the rank's coordinates,
 /// then those of its operands, then its immediates.
 struct Twin {
