@@ -39,12 +39,6 @@ void buildPartition(OpPassManager &manager, const PipelineOptions &options) {
   buildPartitionPipeline(manager, reshard, options.mutation);
 }
 
-void buildSchedule(OpPassManager &manager, const PipelineOptions &options) {
-  BucketCollectivesPassOptions buckets;
-  buckets.machine = options.machine;
-  buildSchedulePipeline(manager, buckets);
-}
-
 } // namespace
 
 void weft::buildPhase(OpPassManager &manager, Phase phase, const PipelineOptions &options) {
@@ -67,7 +61,7 @@ void weft::buildPhase(OpPassManager &manager, Phase phase, const PipelineOptions
   case Phase::Schedule:
     // Local shapes are known, and collectives are ops: what is left can become kernels that never
     // communicate, and one straight line that can be proven.
-    return buildSchedule(manager, options);
+    return buildSchedulePipeline(manager, {options.machine, options.target});
   case Phase::Lower:
     // After the table has been made, because this keeps nothing of a module but its kernels.
     return buildLowerPipeline(manager);

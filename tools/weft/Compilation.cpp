@@ -250,6 +250,7 @@ LogicalResult Compilation::runPasses(Phase phase) {
   const desc::RecipeSpec &recipe = descriptions.recipe;
   pipelineOptions.narrowReductions =
       recipe.precision == desc::Precision::BF16 && recipe.reduction == desc::Precision::BF16;
+  pipelineOptions.target = options.target;
   pipelineOptions.mutation = options.mutation;
   pipelineOptions.reserve = reserve;
   pipelineOptions.search = &facts.search;

@@ -10,6 +10,7 @@
 
 #include "weft/Pipeline/Partition/Passes.h"
 #include "weft/Pipeline/Phases.h"
+#include "weft/Pipeline/Target.h"
 
 #include "mlir/Pass/PassManager.h"
 
@@ -39,6 +40,8 @@ struct PipelineOptions {
   bool narrowReductions = false;
   /// Bytes of a device's memory that the search leaves for what it does not count.
   int64_t reserve = 0;
+  /// What the program is to run on; of the phases that this builds, Schedule alone asks.
+  TargetKind target = TargetKind::Host;
   /// Receives what the search of Plan has come to, where it is not null; see Plan/Passes.h.
   SearchReport *search = nullptr;
   /// The same plan as `plan`, that knows where entries were written; null where nothing does.

@@ -7,10 +7,9 @@
 
 #include "Bucket.h"
 
+#include "Packing.h"
 #include "weft/Dialect/Weft/IR/Sharding.h"
 #include "weft/Pipeline/ReshardProblem.h"
-
-#include <numeric>
 
 using namespace mlir;
 using namespace weft;
@@ -24,53 +23,19 @@ RankedTensorType resultType(Operation *op) {
   return cast<RankedTensorType>(op->getResult(0).getType());
 }
 
-int64_t product(ArrayRef<int64_t> sizes) {
-  return std::accumulate(sizes.begin(), sizes.end(), int64_t(1), std::multiplies<>());
-}
-
-/// Ranks whose shares `type` has, if the other side of the collective has one.
-int64_t sharesOf(RankedTensorType type, RankedTensorType other) {
-  return std::max<int64_t>(1, type.getNumElements() / std::max<int64_t>(1, other.getNumElements()));
-}
-
 /// Along which shares lie; none of an all-reduce.
 int64_t dimOf(Operation *op) {
   auto dim = op->getAttrOfType<IntegerAttr>("dim");
   return dim ? dim.getInt() : 0;
 }
 
-/// Whether `shares` along `dim` do not lie one after another in memory.
-bool areScattered(RankedTensorType type, int64_t dim, int64_t shares) {
-  return shares > 1 && product(type.getShape().take_front(dim)) > 1;
+/// One side of the collective, given the other.
+Shares sharesOf(Operation *op, RankedTensorType type, RankedTensorType other) {
+  int64_t count = type.getNumElements() / std::max<int64_t>(1, other.getNumElements());
+  return {type, dimOf(op), std::max<int64_t>(1, count)};
 }
-
-/// The same elements in the same order; `shape` has as many.
-Value reshape(OpBuilder &builder, Location loc, Value value, ArrayRef<int64_t> shape) {
-  auto change = [&](ArrayRef<int64_t> to, int64_t longerRank) {
-    auto type = cast<RankedTensorType>(value.getType()).clone(to);
-    Attribute group = builder.getI64ArrayAttr(llvm::to_vector(llvm::seq<int64_t>(0, longerRank)));
-    value = ReshapeOp::create(builder, loc, type, value, builder.getArrayAttr(group));
-  };
-  auto type = cast<RankedTensorType>(value.getType());
-  if (type.getShape() == shape) {
-    return value;
-  }
-  if (type.getRank() > 1) {
-    change(type.getNumElements(), type.getRank());
-  }
-  if (shape.size() > 1) {
-    change(shape, shape.size());
-  }
-  return value;
-}
-
-/// The first two of the dimensions `shape`, which `value` is taken to have, exchanged.
-Value exchange(OpBuilder &builder, Location loc, Value value, std::array<int64_t, 3> shape) {
-  value = reshape(builder, loc, value, shape);
-  std::swap(shape[0], shape[1]);
-  auto type = cast<RankedTensorType>(value.getType()).clone(shape);
-  return ContractOp::create(builder, loc, type, "abc->bac", value);
-}
+Shares operandShares(Operation *op) { return sharesOf(op, operandType(op), resultType(op)); }
+Shares resultShares(Operation *op) { return sharesOf(op, resultType(op), operandType(op)); }
 
 planner::StepKind stepKind(Operation *op) {
   return isa<AllReduceOp>(op)       ? planner::StepKind::AllReduce
@@ -103,30 +68,16 @@ double BucketMember::operandBytes() const { return double(countBytes(operandType
 double BucketMember::resultBytes() const { return double(countBytes(resultType(op))); }
 
 Value BucketMember::pack(OpBuilder &builder) const {
-  Value value = op->getOperand(0);
-  RankedTensorType type = operandType(op);
-  int64_t shares = sharesOf(type, resultType(op)), size = type.getNumElements();
-  if (areScattered(type, dimOf(op), shares)) {
-    int64_t outer = product(type.getShape().take_front(dimOf(op)));
-    value = exchange(builder, op->getLoc(), value, {outer, shares, size / (outer * shares)});
-  }
-  return reshape(builder, op->getLoc(), value, {shares, size / shares});
+  return operandShares(op).pack(builder, op->getLoc(), op->getOperand(0));
 }
 
 Value BucketMember::unpack(OpBuilder &builder, Value packed) const {
-  RankedTensorType type = resultType(op);
-  int64_t shares = sharesOf(type, operandType(op)), size = type.getNumElements();
-  if (areScattered(type, dimOf(op), shares)) {
-    int64_t outer = product(type.getShape().take_front(dimOf(op)));
-    packed = exchange(builder, op->getLoc(), packed, {shares, outer, size / (outer * shares)});
-  }
-  return reshape(builder, op->getLoc(), packed, type.getShape());
+  return resultShares(op).unpack(builder, op->getLoc(), packed);
 }
 
 double BucketMember::permutedBytes() const {
-  bool before = areScattered(operandType(op), dimOf(op), sharesOf(operandType(op), resultType(op)));
-  bool after = areScattered(resultType(op), dimOf(op), sharesOf(resultType(op), operandType(op)));
-  return (before ? operandBytes() : 0) + (after ? resultBytes() : 0);
+  return (operandShares(op).areScattered() ? operandBytes() : 0) +
+         (resultShares(op).areScattered() ? resultBytes() : 0);
 }
 
 double weft::priceAlone(const BucketMember &member, MeshAttr mesh, planner::Prices &prices) {
@@ -164,8 +115,7 @@ Operation *weft::buildBucket(OpBuilder &builder, ArrayRef<BucketMember> members)
     return operandType(members.front().getOp()).clone({rows, columns});
   };
   Operation *first = members.front().getOp();
-  int64_t shares = sharesOf(operandType(first), resultType(first));
-  int64_t sharesAfter = sharesOf(resultType(first), operandType(first));
+  int64_t shares = operandShares(first).count, sharesAfter = resultShares(first).count;
   Value whole = ConcatOp::create(builder, loc, rowsOf(shares, length), packed, /*dim=*/1);
 
   Operation *joined = builder.clone(*first);

@@ -9,10 +9,17 @@
 
 using namespace mlir;
 
-void weft::buildSchedulePipeline(OpPassManager &manager,
-                                 const BucketCollectivesPassOptions &buckets) {
+void weft::buildSchedulePipeline(OpPassManager &manager, const ScheduleOptions &options) {
   // First: what it copies and puts in order is work like any other, and merges with it.
+  BucketCollectivesPassOptions buckets;
+  buckets.machine = options.machine;
   manager.addPass(createBucketCollectivesPass(buckets));
+  if (options.target == TargetKind::Cuda) {
+    // Of what stays alone: buckets are packed.
+    PackCollectivesPassOptions packs;
+    packs.machine = options.machine;
+    manager.addPass(createPackCollectivesPass(packs));
+  }
   // Makes products, before anybody asks what is one.
   manager.addNestedPass<func::FuncOp>(createConvolutionsToProductsPass());
   // Makes maps, before maps are merged.

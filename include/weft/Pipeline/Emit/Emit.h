@@ -28,6 +28,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "weft-rt/Program.h"
+#include "weft/Pipeline/Target.h"
 
 namespace weft {
 
@@ -37,9 +38,6 @@ enum class Sanitizer { None, Address, Undefined, Thread };
 
 /// "address", "undefined", "thread", or "none".
 llvm::StringRef nameOf(Sanitizer sanitizer);
-
-/// What a program runs on.
-enum class TargetKind { Host, Cuda };
 
 struct EmitOptions {
   /// For Cuda kernels are emitted twice: as images for devices, and for the host, which is what

@@ -9,6 +9,7 @@
 #define WEFT_PIPELINE_SCHEDULE_PASSES_H
 
 #include "weft/Dialect/Weft/IR/Weft.h"
+#include "weft/Pipeline/Target.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -21,9 +22,15 @@ namespace weft {
 #define GEN_PASS_REGISTRATION
 #include "weft/Pipeline/Schedule/Passes.h.inc"
 
+/// What the phase has to know that is not in the module.
+struct ScheduleOptions {
+  /// The machine, as the text of a machine.proto message; without one nothing is joined or packed.
+  std::string machine;
+  TargetKind target = TargetKind::Host;
+};
+
 /// Appends the passes of the phase. After them, `flatten` gives the program.
-void buildSchedulePipeline(mlir::OpPassManager &manager,
-                           const BucketCollectivesPassOptions &buckets = {});
+void buildSchedulePipeline(mlir::OpPassManager &manager, const ScheduleOptions &options = {});
 
 } // namespace weft
 

@@ -51,6 +51,42 @@ def BucketCollectivesPass : Pass<"bucket-collectives", "::mlir::ModuleOp"> {
   ];
 }
 
+def PackCollectivesPass : Pass<"pack-collectives", "::mlir::ModuleOp"> {
+  let summary = "puts the pieces of collectives side by side, for a library that moves such pieces";
+  let description = [{
+    Before: tensors are local. An all-gather, a reduce-scatter or an all-to-all of floats along a
+    dimension that is not the outermost has pieces that lie scattered in memory. A library as NCCL
+    moves what lies together, so that it takes a call for each part of a piece. Where `machine` is
+    predicted to put the parts side by side, before and after, in less time than further calls take,
+    each as long as a launch, that is done. After: collectives are along the outermost dimension, but
+    for those that have few parts. Without a machine nothing changes.
+
+    ```mlir
+    %0 = weft.all_gather %x dim 1 over ["dp"] of #mesh : tensor<256x8xf32> -> tensor<256x16xf32>
+    ```
+
+    becomes, for two ranks,
+
+    ```mlir
+    %1 = weft.reshape %x [[0, 1]] : tensor<256x8xf32> -> tensor<2048xf32>
+    %2 = weft.reshape %1 [[0, 1]] : tensor<2048xf32> -> tensor<1x2048xf32>
+    %3 = weft.all_gather %2 dim 0 over ["dp"] of #mesh : tensor<1x2048xf32> -> tensor<2x2048xf32>
+    %4 = weft.reshape %3 [[0, 1]] : tensor<2x2048xf32> -> tensor<4096xf32>
+    %5 = weft.reshape %4 [[0, 1, 2]] : tensor<4096xf32> -> tensor<2x256x8xf32>
+    %6 = weft.contract "abc->bac"(%5) : (tensor<2x256x8xf32>) -> tensor<256x2x8xf32>
+    %7 = weft.reshape %6 [[0, 1, 2]] : tensor<256x2x8xf32> -> tensor<4096xf32>
+    %0 = weft.reshape %7 [[0, 1]] : tensor<4096xf32> -> tensor<256x16xf32>
+    ```
+  }];
+  let options = [
+    Option<"machine", "machine", "std::string", "",
+           "the machine, as the text of a machine.proto message">,
+  ];
+  let statistics = [
+    Statistic<"packed", "packed", "collectives whose pieces are put side by side">,
+  ];
+}
+
 def ConvolutionsToProductsPass : Pass<"convolutions-to-products", "::mlir::func::FuncOp"> {
   let summary = "makes products of float32 convolutions, for the library";
   let description = [{

@@ -1,0 +1,18 @@
+//===- Target.h - what programs run on ------------------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_PIPELINE_TARGET_H
+#define WEFT_PIPELINE_TARGET_H
+
+namespace weft {
+
+/// What a program runs on.
+enum class TargetKind { Host, Cuda };
+
+} // namespace weft
+
+#endif // WEFT_PIPELINE_TARGET_H
