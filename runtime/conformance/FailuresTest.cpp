@@ -90,7 +90,30 @@ TEST(Timeout, NamesWhoWaitsWhereAndWhoIsMissing) {
                               "layers.0.mlp); rank 1 is missing: it last finished all-reduce sum "
                               "f32 [4] (step instruction 3, embedding)"),
                     testing::Not(HasSubstr("rank 2 is missing"))));
+  EXPECT_EQ(run.failure->code, ExitCode::Stuck);
   EXPECT_LT(Clock::now() - begin, std::chrono::seconds(10));
+}
+
+TEST(Timeout, TellsWhoIsSlowFromWhoIsStuck) {
+  auto backend = makeBackendUnderTest({{"all", 2}}, std::chrono::seconds(1));
+  if (!backend) {
+    return;
+  }
+  RunResult run = backend->run([&](Communicator &communicator) {
+    auto handle = communicator.prepare(kSum, {"step", 3, "embedding"});
+    float operand[4] = {}, result[4];
+    while (communicator.rank() == 1 && !communicator.stopped()) {
+      communicator.moved();
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    EXPECT_FALSE(communicator.run(handle, operand, result));
+  });
+  ASSERT_TRUE(run.failure);
+  EXPECT_THAT(
+      run.failure->message,
+      HasSubstr("rank 1 is missing: it last finished no collective at all, and still moves, "
+                "0 s ago for the last time"));
+  EXPECT_EQ(run.failure->code, ExitCode::Slow);
 }
 
 TEST(Timeout, NamesACircle) {

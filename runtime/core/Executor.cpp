@@ -28,7 +28,8 @@ bool Executor::prepare(Communicator &communicator, Observer &observer) {
   this->observer = &observer;
   if (!allocateArena()) {
     return communicator.fail(
-        concat("rank ", self, " cannot allocate its arena of ", bytesText(program.arenaBytes)));
+        concat("rank ", self, " cannot allocate its arena of ", bytesText(program.arenaBytes)),
+        ExitCode::OutOfMemory);
   }
   if (!prepareDevice()) {
     return false;
@@ -130,6 +131,7 @@ Outcome Executor::runSection(const std::vector<Prepared> &code, StepTimes *times
       notFiniteAt = index;
       return outcome;
     }
+    link->moved();
     if (times) {
       times->lap(index, link->waitedSeconds());
     }

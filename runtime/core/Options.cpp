@@ -387,6 +387,7 @@ std::string weft::rt::helpText(const Program &program, const std::string &name) 
   }
   out << "\nA value may also be given as --option=value. Steps count from 0.\n"
       << "Exit status: 0 after success, 1 after an error, 3 if the loss, also of a "
-         "validation, or the gradient norm is not finite.\n";
+         "validation, or the gradient norm is not finite, 4 if memory does not suffice, 5 if a "
+         "rank has died, 6 if one is stuck, 7 if one is slow: late, but still moving.\n";
   return out.str();
 }

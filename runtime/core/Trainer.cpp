@@ -82,7 +82,7 @@ private:
   bool prepare(std::string &error);
   bool prepareLoad(std::string &error);
   bool prepareOutputs(std::string &error);
-  bool checkMemory(std::string &error) const;
+  bool checkMemory(std::string &error);
 
   RankState &stateOf(int64_t rank) { return ranks[size_t(rank - here.first)]; }
   void runRank(RankState &state, Communicator &communicator);
@@ -118,6 +118,7 @@ private:
   /// Of this process.
   std::vector<RankState> ranks;
   int64_t firstStep = 0, endStep = 0;
+  bool hasMemory = true;
   /// The earliest of all ranks; rank 0's process has it.
   std::optional<Finding> finding;
   /// What all ranks have to tell of limits; rank 0's process has it.
@@ -158,13 +159,14 @@ bool Trainer::prepareLoad(std::string &error) {
   return true;
 }
 
-bool Trainer::checkMemory(std::string &error) const {
+bool Trainer::checkMemory(std::string &error) {
   int64_t onHost = backend.ranksOnHost(), processes = onHost / std::max<int64_t>(here.count, 1);
   uint64_t each = ranks.front().executor->hostBytes();
   uint64_t needed = saturatingAdd(saturatingMul(each, uint64_t(onHost)),
                                   saturatingMul(prefetcher.bytes(), uint64_t(processes)));
   uint64_t present = uint64_t(sysconf(_SC_PHYS_PAGES)) * uint64_t(sysconf(_SC_PAGESIZE));
-  if (needed > present) {
+  hasMemory = needed <= present;
+  if (!hasMemory) {
     std::string some = onHost == program.rankCount() ? "" : concat(onHost, " of ");
     return fail(error, some, meshText(program), " need ", bytesText(needed),
                 " of memory, this machine has ", bytesText(present));
@@ -491,9 +493,9 @@ ExitCode Trainer::endAfter(const RunResult &result) {
     checkpoints.cleanUp();
     if (result.abandoned || !prefetcher.endsWithin(kGrace)) {
       std::fflush(nullptr);
-      std::_Exit(int(ExitCode::Error));
+      std::_Exit(int(result.failure->code));
     }
-    return ExitCode::Error;
+    return result.failure->code;
   }
   if (ranks[0].overflowed) {
     if (here.has(0)) {
@@ -516,7 +518,7 @@ ExitCode Trainer::run() {
     if (backend.speaks()) {
       printError(error);
     }
-    return ExitCode::Error;
+    return hasMemory ? ExitCode::Error : ExitCode::OutOfMemory;
   }
   prefetcher.start(BatchOrder(data));
   return endAfter(backend.run(

@@ -11,6 +11,7 @@
 #include "core/Executor.h"
 #include "core/Options.h"
 #include "weft-rt/DeviceImage.h"
+#include "weft-rt/ExitCode.h"
 #include "weft-rt/Program.h"
 
 #include <functional>
@@ -18,9 +19,6 @@
 #include <span>
 
 namespace weft::rt {
-
-/// How an executable ends.
-enum class ExitCode : int { Success = 0, Error = 1, NotFinite = 3 };
 
 /// Makes what runs the program on a rank of this process, with so many threads for it.
 using MakeExecutor = std::function<std::unique_ptr<Executor>(

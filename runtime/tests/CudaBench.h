@@ -70,7 +70,9 @@ inline constexpr Product kBenchProduct = {
 /// A device with two streams, an event, memory that is all zero but for `blank`, and a module.
 struct Bench {
   explicit Bench(uint64_t seed, bool cutsKernels = true)
-      : standIn({.seed = seed, .devices = 2, .cutsKernels = cutsKernels}, benchTwins()) {
+      : Bench({.seed = seed, .devices = 2, .cutsKernels = cutsKernels}) {}
+  Bench(uint64_t seed, StandInDrill stuck) : Bench({.seed = seed, .devices = 2, .stuck = stuck}) {}
+  explicit Bench(const StandInSettings &settings) : standIn(settings, benchTwins()) {
     ok(cuda.open(0, &device, &facts));
     stream = makeStream();
     other = makeStream();

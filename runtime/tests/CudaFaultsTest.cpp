@@ -49,6 +49,12 @@ const Called kCalls[] = {
     {"copyToHost", [](Bench &bench) { return bench.fetch(bench.stream, bench.a); }},
     {"copy", [](Bench &bench) { return bench.copy(bench.stream, bench.b, bench.a); }},
     {"zero", [](Bench &bench) { return bench.zero(bench.stream, bench.a); }},
+    {"writeProgress",
+     [](Bench &bench) {
+       return bench.cuda.writeProgress(bench.device, bench.stream,
+                                       reinterpret_cast<uint32_t *>(bench.pinned), 1);
+     }},
+    {"giveUp", [](Bench &bench) { return bench.cuda.giveUp(bench.device); }},
     {"load", [](Bench &bench) { return bench.cuda.load(bench.device, "an image", &made); }},
     {"unload", [](Bench &bench) { return bench.cuda.unload(bench.device, bench.module); }},
     {"entry",
@@ -132,12 +138,41 @@ TEST(CudaFailureTest, ADeviceThatHasFailedDoesNothingMore) {
     Bench::ok(bench.cuda.record(bench.device, bench.event, bench.stream));
     EXPECT_NE(bench.cuda.await(bench.device, bench.event), nullptr);
     std::string function = called.function;
-    if (function != "countDevices" && function != "open") {
+    if (function != "countDevices" && function != "open" && function != "giveUp") {
       EXPECT_THAT(called.run(bench),
                   StrEq(function + ": device 0 has failed before: zero (call 17) "
                                    "failed: an illegal address"));
     }
   }
+}
+
+TEST(CudaFailureTest, WorkThatIsStuckEndsWhenTheDeviceIsGivenUp) {
+  // Behind the three of the bench.
+  Bench bench(0, {.device = 0, .after = 4});
+  Bench::ok(bench.zero(bench.stream, bench.a));
+  Bench::ok(bench.zero(bench.stream, bench.b));
+  std::thread other([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    Bench::ok(bench.cuda.giveUp(bench.device));
+  });
+  EXPECT_THAT(bench.finish(bench.stream),
+              StrEq("await: zero (call 18) failed: it did not end until device 0 was given up"));
+  other.join();
+  EXPECT_THAT(bench.zero(bench.stream, bench.a), StrEq("zero: device 0 was given up"));
+}
+
+TEST(CudaFailureTest, WordsTellHowFarAStreamHasCome) {
+  Bench bench(0);
+  auto *word = reinterpret_cast<uint32_t *>(bench.pinned);
+  Bench::ok(bench.cuda.writeProgress(bench.device, bench.stream, word, 1));
+  Bench::ok(bench.zero(bench.stream, bench.a));
+  Bench::ok(bench.cuda.writeProgress(bench.device, bench.stream, word, 2));
+  EXPECT_EQ(*word, 0u);
+  bench.drain(bench.stream);
+  EXPECT_EQ(*word, 2u);
+  EXPECT_THAT(bench.cuda.writeProgress(bench.device, bench.stream,
+                                       reinterpret_cast<uint32_t *>(bench.pinned + 2), 1),
+              HasSubstr("at a multiple of 4 bytes"));
 }
 
 TEST(CudaFailureTest, OtherDevicesGoOn) {

@@ -227,15 +227,19 @@ protected:
     ASSERT_EQ(textOf(cuda.countDevices(&count)), "success");
     ASSERT_EQ(count, 2);
     fail = fake<decltype(fail)>("libcuda.so.1", "weft_fake_fail");
+    leftBefore = fake<decltype(&weft_fake_left)>("libcuda.so.1", "weft_fake_left")();
     openDevice(1);
   }
 
   void TearDown() override {
     OnDevice::TearDown();
-    EXPECT_EQ(fake<decltype(&weft_fake_left)>("libcuda.so.1", "weft_fake_left")(), 0);
+    EXPECT_EQ(fake<decltype(&weft_fake_left)>("libcuda.so.1", "weft_fake_left")(),
+              leftBefore + lost);
   }
 
   decltype(&weft_fake_fail) fail = nullptr;
+  /// What is there before a test, and what it leaves on purpose.
+  int64_t leftBefore = 0, lost = 0;
 };
 
 TEST_F(FakeCuda, TellsWhatADeviceIs) {
@@ -244,6 +248,7 @@ TEST_F(FakeCuda, TellsWhatADeviceIs) {
   EXPECT_EQ(facts.architecture, 121u);
   EXPECT_EQ(facts.multiprocessors, 132u);
   EXPECT_EQ(facts.memoryBytes, uint64_t(80) << 30);
+  EXPECT_EQ(facts.freeBytes, uint64_t(79) << 30);
 }
 
 TEST_F(FakeCuda, CountsNoneWhereThereIsNone) {
@@ -308,6 +313,30 @@ TEST_F(FakeCuda, CopiesAndClears) {
   EXPECT_NE(textOf(cuda.zero(device, stream, to, 1)), "success");
   cuda.free(device, from);
   cuda.free(device, to);
+}
+
+TEST_F(FakeCuda, TellsHowFarItHasCome) {
+  void *word = nullptr;
+  ASSERT_EQ(textOf(cuda.allocatePinned(device, 4, &word)), "success");
+  EXPECT_EQ(textOf(cuda.writeProgress(device, stream, static_cast<uint32_t *>(word), 7)),
+            "success");
+  EXPECT_EQ(*static_cast<uint32_t *>(word), 7u);
+  fail("cuStreamWriteValue32_v2", kIllegalAddress);
+  EXPECT_EQ(textOf(cuda.writeProgress(device, stream, static_cast<uint32_t *>(word), 8)),
+            "cuStreamWriteValue32: CUDA_ERROR_ILLEGAL_ADDRESS (in words)");
+  EXPECT_EQ(textOf(cuda.freePinned(device, word)), "success");
+}
+
+TEST_F(FakeCuda, DoesNothingOnceItIsGivenUp) {
+  Library::Handle other = 0;
+  cuda::DeviceFacts otherFacts;
+  ASSERT_EQ(textOf(cuda.open(0, &other, &otherFacts)), "success");
+  EXPECT_EQ(textOf(cuda.giveUp(other)), "success");
+  Library::Address address = 0;
+  EXPECT_EQ(textOf(cuda.allocate(other, 8, &address)), "device 0 was given up");
+  // Its context is left to the end of the process.
+  EXPECT_EQ(textOf(cuda.close(other)), "device 0 was given up");
+  lost = 1;
 }
 
 TEST_F(FakeCuda, LoadsAndLaunches) {

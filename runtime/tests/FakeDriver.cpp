@@ -93,6 +93,12 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice
 CUresult cuDeviceTotalMem(size_t *bytes, CUdevice) {
   return answer(__func__, [&] { *bytes = size_t(80) << 30; });
 }
+CUresult cuMemGetInfo(size_t *unused, size_t *all) {
+  return answer(__func__, [&] {
+    *unused = size_t(79) << 30;
+    *all = size_t(80) << 30;
+  });
+}
 CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
   return answer(__func__, [&] {
     *context = reinterpret_cast<CUcontext>(&contexts[device]);
@@ -179,6 +185,10 @@ CUresult cuMemsetD2D8Async(CUdeviceptr at, size_t pitch, unsigned char value, si
       std::memset(memory(at + row * pitch), value, width);
     }
   });
+}
+
+CUresult cuStreamWriteValue32(CUstream, CUdeviceptr word, cuuint32_t value, unsigned) {
+  return answer(__func__, [&] { *static_cast<uint32_t *>(memory(word)) = value; });
 }
 
 CUresult cuModuleLoadDataEx(CUmodule *module, const void *bytes, unsigned count,

@@ -29,6 +29,8 @@ from pathlib import Path
 import faults
 
 RANKS = 4
+# Exit statuses of docs/Running.md.
+DEAD, STUCK = 5, 6
 # Seconds that a rank waits for others, in cases where it does.
 PATIENCE = 4
 # Seconds that a run may take to end; more is a hang.
@@ -235,11 +237,11 @@ def signals(bench):
              r"stopped")
     for rank in (0, 2):
         # Whether mpirun gives the signal or the report's status depends on what it sees first.
-        bench.strike(f"rank {rank} is killed", rank, signal.SIGKILL, (1, 137), gone.format(rank))
-        bench.strike(f"rank {rank} is told to end", rank, signal.SIGTERM, (1, 143), gone.format(rank))
+        bench.strike(f"rank {rank} is killed", rank, signal.SIGKILL, (DEAD, 137), gone.format(rank))
+        bench.strike(f"rank {rank} is told to end", rank, signal.SIGTERM, (DEAD, 143), gone.format(rank))
         # More than one rank may report, and after the report that rank 0 has ended: to be mended.
         more = rf"(?:{stuck.format(rank)}|{gone.format(0)})"
-        bench.strike(f"rank {rank} is stopped", rank, signal.SIGSTOP, (1,),
+        bench.strike(f"rank {rank} is stopped", rank, signal.SIGSTOP, (STUCK,),
                      rf"(?:{more}\n)*{stuck.format(rank)}(?:\n{more})*")
 
 

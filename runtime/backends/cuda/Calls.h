@@ -34,6 +34,7 @@ namespace weft::rt::cuda {
   X(deviceName, cuDeviceGetName)                                                                   \
   X(deviceAttribute, cuDeviceGetAttribute)                                                         \
   X(deviceMemory, cuDeviceTotalMem)                                                                \
+  X(freeMemory, cuMemGetInfo)                                                                      \
   X(retain, cuDevicePrimaryCtxRetain)                                                              \
   X(release, cuDevicePrimaryCtxRelease)                                                            \
   X(setCurrent, cuCtxSetCurrent)                                                                   \
@@ -55,6 +56,7 @@ namespace weft::rt::cuda {
   X(copy, cuMemcpyDtoDAsync)                                                                       \
   X(fill, cuMemsetD8Async)                                                                         \
   X(fillRows, cuMemsetD2D8Async)                                                                   \
+  X(writeWord, cuStreamWriteValue32)                                                               \
   X(load, cuModuleLoadDataEx)                                                                      \
   X(unload, cuModuleUnload)                                                                        \
   X(entry, cuModuleGetFunction)                                                                    \

@@ -118,6 +118,12 @@ Result open(int64_t number, Handle *opened, DeviceFacts *facts) {
     driver().release(made->device);
     return failed;
   }
+  size_t unused = 0, all = 0;
+  if (Result failed = resultOf(driver().freeMemory(&unused, &all), "cuMemGetInfo")) {
+    driver().release(made->device);
+    return failed;
+  }
+  facts->freeBytes = unused;
   *opened = toHandle(made.release());
   return nullptr;
 }
@@ -305,6 +311,25 @@ Result zero(Handle handle, Handle stream, Address at, uint64_t bytes) {
   return resultOf(code, "cuMemsetD8Async of ", bytesText(bytes));
 }
 
+/// The driver lets all writes before it be seen, by anybody, before it is.
+Result writeProgress(Handle handle, Handle stream, uint32_t *word, uint32_t value) {
+  Device *device = nullptr;
+  if (Result failed = enter(handle, device)) {
+    return failed;
+  }
+  // Where addresses are unified, pinned memory has the same on the device.
+  CUresult code =
+      driver().writeWord(fromHandle<CUstream_st>(stream), reinterpret_cast<CUdeviceptr>(word),
+                         value, CU_STREAM_WRITE_VALUE_DEFAULT);
+  return resultOf(code, "cuStreamWriteValue32");
+}
+
+/// What waits for a kernel that does not end cannot be woken: it goes with the process.
+Result giveUp(Handle handle) {
+  fromHandle<Device>(handle)->isGivenUp = true;
+  return nullptr;
+}
+
 //===----------------------------------------------------------------------===//
 // Modules and launches
 //===----------------------------------------------------------------------===//
@@ -373,6 +398,9 @@ Result launch(Handle handle, Handle stream, Handle entry, uint32_t blocks, uint3
 
 Result cuda::enter(Handle handle, Device *&device) {
   device = fromHandle<Device>(handle);
+  if (device->isGivenUp) {
+    return say(concat("device ", device->number, " was given up"));
+  }
   if (current == device->context) {
     return nullptr;
   }
@@ -403,6 +431,8 @@ void cuda::addDriver(Library &library) {
   library.copyToHost = copyToHost;
   library.copy = copy;
   library.zero = zero;
+  library.writeProgress = writeProgress;
+  library.giveUp = giveUp;
   library.load = load;
   library.unload = unload;
   library.entry = entry;

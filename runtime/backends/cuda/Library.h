@@ -15,8 +15,8 @@
 // call. What is enqueued fails later: a call that asks how far a stream has come says
 // so, and from then on all calls on that device do.
 //
-// A device's functions are for the thread that has opened it. No two threads have the
-// same device open.
+// A device's functions are for the thread that has opened it, but for `giveUp`. No two
+// threads have the same device open.
 //
 //===----------------------------------------------------------------------===//
 
@@ -41,11 +41,13 @@ struct DeviceFacts {
   uint32_t architecture;
   uint32_t multiprocessors;
   uint64_t memoryBytes;
+  /// Of these, bytes that nobody had when it was opened.
+  uint64_t freeBytes;
 };
 
 struct Library {
   /// Changes with this struct.
-  static constexpr uint32_t kVersion = 1;
+  static constexpr uint32_t kVersion = 2;
 
   using Result = const char *;
   /// None of these is ever 0 for a thing that is there.
@@ -93,6 +95,13 @@ struct Library {
   Result (*copy)(Handle device, Handle stream, Address to, Address from, uint64_t bytes);
   /// Enqueues that bytes become 0.
   Result (*zero)(Handle device, Handle stream, Address at, uint64_t bytes);
+
+  /// Enqueues that `word`, which is pinned and at a multiple of 4 bytes, becomes `value`. What the
+  /// stream has written before is then seen by who has seen that. The host may look at any time.
+  Result (*writeProgress)(Handle device, Handle stream, uint32_t *word, uint32_t value);
+  /// For any thread, also while the device's own is in a call: who waits for the device or for
+  /// others returns if that can be, and all calls on it fail from here on. Nothing is freed.
+  Result (*giveUp)(Handle device);
 
   /// The machine code in `bytes`, of a cubin or of PTX that ends with a 0.
   Result (*load)(Handle device, const void *bytes, Handle *module);

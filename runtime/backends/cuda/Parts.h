@@ -14,6 +14,8 @@
 
 #include "backends/cuda/Calls.h"
 
+#include <atomic>
+
 namespace weft::rt::cuda {
 
 using Result = Library::Result;
@@ -25,6 +27,8 @@ struct Device {
   int64_t number = 0;
   CUdevice device = 0;
   CUcontext context = nullptr;
+  /// Any thread may set it.
+  std::atomic<bool> isGivenUp = false;
   /// Had by the first product.
   cublasLtHandle_t products = nullptr;
 };

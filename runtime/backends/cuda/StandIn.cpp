@@ -98,7 +98,8 @@ Result openDevice(int64_t number, Handle *opened, DeviceFacts *facts) {
     slot.device =
         std::make_unique<Device>(number, current->settings, current->twins, current->faults);
     *opened = HandleParts{number, Kind::Device, ++slot.openings}.pack();
-    *facts = {"stand-in", 90, 4, current->settings.memoryBytes};
+    const StandInSettings &settings = current->settings;
+    *facts = {"stand-in", settings.architecture, 4, settings.memoryBytes, settings.memoryBytes};
   });
 }
 
@@ -110,6 +111,15 @@ Result closeDevice(Handle handle) {
     device.close();
     std::lock_guard lock(current->mutex);
     current->slots[size_t(HandleParts::of(handle).device)].device.reset();
+  });
+}
+
+/// The only one that any thread may call.
+Result giveUpDevice(Handle handle) {
+  return answer("giveUp", [&] {
+    Device &device = current->find(handle);
+    current->faults.call("giveUp");
+    device.giveUp();
   });
 }
 
@@ -136,6 +146,8 @@ const Library kLibrary = {
     .copyToHost = call<"copyToHost", &Device::copyToHost>,
     .copy = call<"copy", &Device::copy>,
     .zero = call<"zero", &Device::zero>,
+    .writeProgress = call<"writeProgress", &Device::writeProgress>,
+    .giveUp = giveUpDevice,
     .load = call<"load", &Device::load>,
     .unload = call<"unload", &Device::unload>,
     .entry = call<"entry", &Device::entry>,

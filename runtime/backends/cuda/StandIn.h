@@ -27,10 +27,17 @@
 #include "backends/cuda/Library.h"
 #include "backends/cuda/StandInTwins.h"
 
+#include <chrono>
 #include <memory>
 #include <string>
 
 namespace weft::rt::cuda {
+
+/// Something that begins on a device behind so many pieces of work.
+struct StandInDrill {
+  int64_t device = -1;
+  int64_t after = 0;
+};
 
 struct StandInSettings {
   /// Decides the order of work.
@@ -41,6 +48,13 @@ struct StandInSettings {
   /// Whether iterations of kernels are run in pieces that the seed draws. Where pieces begin
   /// decides last bits of some kernels.
   bool cutsKernels = true;
+  /// Compute capability times ten.
+  uint32_t architecture = 90;
+  /// The next piece of work does not end until the device is given up.
+  StandInDrill stuck = {};
+  /// Each piece of work takes so much longer.
+  StandInDrill slow = {};
+  std::chrono::microseconds slowness{0};
 };
 
 class StandIn {

@@ -47,6 +47,9 @@ void Device::enter() {
     misuse("expected the thread that has opened device ", number, ", got another");
   }
   ++call;
+  if (isGivenUp) {
+    misuse("device ", number, " was given up");
+  }
   if (!failure.empty()) {
     misuse("device ", number, " has failed before: ", failure);
   }
@@ -78,6 +81,11 @@ void Device::close() {
   }
   memory.checkFreed();
   pinned.checkFreed();
+}
+
+void Device::giveUp() {
+  isGivenUp = true;
+  isGivenUp.notify_all();
 }
 
 void Device::checkOpen(const char *what) const {

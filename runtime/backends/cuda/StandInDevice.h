@@ -19,6 +19,7 @@
 #include "backends/cuda/StandInWork.h"
 #include "core/PreparedProduct.h"
 
+#include <atomic>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -54,6 +55,8 @@ public:
   void enter();
   /// Fails if anything is left.
   void close();
+  /// For any thread.
+  void giveUp();
 
   void allocate(uint64_t bytes, Address *address);
   void free(Address address);
@@ -73,6 +76,7 @@ public:
   void copyToHost(Handle stream, void *host, Address from, uint64_t bytes);
   void copy(Handle stream, Address to, Address from, uint64_t bytes);
   void zero(Handle stream, Address at, uint64_t bytes);
+  void writeProgress(Handle stream, uint32_t *word, uint32_t value);
 
   void load(const void *bytes, Handle *module);
   void unload(Handle module);
@@ -136,6 +140,9 @@ private:
   void checkTouches(const std::vector<Touch> &touches) const;
   Place enqueue(Handle stream, const std::string &what, const std::vector<Touch> &touches,
                 std::function<void()> run);
+  /// `run` as the settings want it to be, for the work that is enqueued now.
+  std::function<void()> drilled(std::function<void()> run);
+  [[noreturn]] void waitUntilGivenUp();
   void checkWritten(const Touch &touch);
   void checkRowsWritten(const Touch &touch, const Product &product, bool isA);
 
@@ -155,6 +162,9 @@ private:
   /// The number of the call that is being made.
   uint64_t call = 0;
   bool isSealed = false;
+  /// Pieces of work so far.
+  int64_t pieces = 0;
+  std::atomic<bool> isGivenUp = false;
   /// Why work has failed; from then on nothing is done.
   std::string failure;
 

@@ -75,6 +75,7 @@ Place Device::enqueue(Handle stream, const std::string &what, const std::vector<
   if (!fault.empty()) {
     run = [fault] { misuse(fault); };
   }
+  run = drilled(std::move(run));
 
   for (const Touch &touch : touches) {
     Memory::Block &block = memoryOf(touch).holding(touch.begin, touch.end - touch.begin);
@@ -88,6 +89,29 @@ Place Device::enqueue(Handle stream, const std::string &what, const std::vector<
   on.last = place;
   on.clock = clock;
   return place;
+}
+
+void Device::waitUntilGivenUp() {
+  isGivenUp.wait(false);
+  misuse("it did not end until device ", number, " was given up");
+}
+
+std::function<void()> Device::drilled(std::function<void()> run) {
+  auto isDue = [&](const StandInDrill &drill) {
+    return drill.device == number && pieces >= drill.after;
+  };
+  bool isStuck = isDue(settings.stuck), isSlow = isDue(settings.slow);
+  ++pieces;
+  if (isStuck) {
+    return [this] { waitUntilGivenUp(); };
+  }
+  if (!isSlow) {
+    return run;
+  }
+  return [this, run = std::move(run)] {
+    std::this_thread::sleep_for(settings.slowness);
+    run();
+  };
 }
 
 void Device::copyToDevice(Handle stream, Address to, const void *host, uint64_t bytes) {
@@ -127,6 +151,14 @@ void Device::copy(Handle stream, Address to, Address from, uint64_t bytes) {
 void Device::zero(Handle stream, Address at, uint64_t bytes) {
   enqueue(stream, "zero", {touchDevice(at, bytes, Access::Write, "the target")},
           [=, this] { std::memset(memory.place(at), 0, bytes); });
+}
+
+/// The host may look at the word at any time, so it is written at once.
+void Device::writeProgress(Handle stream, uint32_t *word, uint32_t value) {
+  Touch target = touchPinned(word, sizeof *word, Access::Write);
+  checkAlignment(target, sizeof *word);
+  enqueue(stream, "writeProgress", {target},
+          [=] { std::atomic_ref<uint32_t>(*word).store(value, std::memory_order_release); });
 }
 
 void Device::launch(Handle stream, Handle entry, uint32_t blocks, uint32_t threads,

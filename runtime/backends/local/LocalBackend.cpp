@@ -86,7 +86,13 @@ public:
     return inside(operation, [&] { return operation.collect(own, take); }) && !stopped();
   }
 
-  bool fail(std::string message) override { return shared.state.fail(self, std::move(message)); }
+  bool fail(std::string message, ExitCode code) override {
+    return shared.state.fail({self, std::move(message), code});
+  }
+
+  void moved() override {
+    progress.moved.store(std::chrono::steady_clock::now(), std::memory_order_relaxed);
+  }
 
   bool stopped() const override { return shared.state.stopped(); }
 

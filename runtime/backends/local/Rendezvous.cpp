@@ -8,9 +8,11 @@
 #include "backends/local/Rendezvous.h"
 
 #include "backends/CallText.h"
+#include "backends/Lateness.h"
 #include "backends/local/Operation.h"
 #include "core/Text.h"
 
+#include <algorithm>
 #include <climits>
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -103,8 +105,8 @@ void Rendezvous::checkSameOperation() {
   for (size_t member = 1; member < ranks.size(); ++member) {
     const Operation &first = *places[0].operation, &other = *places[member].operation;
     if (!first.matches(other)) {
-      run.fail(ranks[member], differentCallsText(ranks[0], first.description(), ranks[member],
-                                                 other.description()));
+      run.fail({ranks[member], differentCallsText(ranks[0], first.description(), ranks[member],
+                                                  other.description())});
       return;
     }
   }
@@ -126,6 +128,18 @@ bool Rendezvous::someoneLeft(size_t member) const {
   return false;
 }
 
+std::chrono::nanoseconds Rendezvous::sinceMove(const Progress &progress) {
+  return std::chrono::steady_clock::now() - progress.moved.load(std::memory_order_relaxed);
+}
+
+/// Who is missing may itself wait, for a rank of another group.
+ExitCode Rendezvous::codeOfWait() const {
+  bool someoneMoves = std::ranges::any_of(run.progress, [&](const Progress &progress) {
+    return !progress.left && isMoving(sinceMove(progress), run.timeout);
+  });
+  return someoneMoves ? ExitCode::Slow : ExitCode::Stuck;
+}
+
 void Rendezvous::reportMissing(size_t member, bool timedOut) {
   std::string message =
       concat("rank ", ranks[member], timedOut ? " waited " : " waits ",
@@ -145,8 +159,9 @@ void Rendezvous::reportMissing(size_t member, bool timedOut) {
                       : inside                                      ? "is in "
                                                                     : "last finished ",
                       last ? last->description() : "no collective at all");
+    message += progress.left ? "" : movedText(sinceMove(progress), run.timeout);
   }
   if (anyone) {
-    run.fail(ranks[member], std::move(message));
+    run.fail({ranks[member], std::move(message), timedOut ? codeOfWait() : ExitCode::Error});
   }
 }

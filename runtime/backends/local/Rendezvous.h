@@ -67,6 +67,8 @@ private:
   bool someoneLeft(size_t member) const;
   bool isMissing(size_t other, size_t member) const;
   void reportMissing(size_t member, bool timedOut);
+  static std::chrono::nanoseconds sinceMove(const Progress &progress);
+  ExitCode codeOfWait() const;
 
   const std::vector<int64_t> ranks;
   RunState &run;

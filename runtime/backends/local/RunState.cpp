@@ -10,10 +10,10 @@
 using namespace weft::rt;
 using namespace weft::rt::local;
 
-bool RunState::fail(int64_t rank, std::string message) {
+bool RunState::fail(Failure found) {
   std::lock_guard lock(mutex);
   if (!failure) {
-    failure = Failure{rank, std::move(message)};
+    failure = std::move(found);
   }
   stop.store(true, std::memory_order_release);
   changed.notify_all();

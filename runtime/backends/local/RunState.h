@@ -31,6 +31,8 @@ struct alignas(64) Progress {
   std::atomic<const Operation *> last = nullptr;
   std::atomic<bool> inside = false;
   std::atomic<bool> left = false;
+  /// When its work has come on last. Other threads of the rank may write it too.
+  std::atomic<std::chrono::steady_clock::time_point> moved = std::chrono::steady_clock::now();
   /// Only for the rank itself.
   double waitedSeconds = 0;
 };
@@ -43,7 +45,7 @@ public:
   bool stopped() const { return stop.load(std::memory_order_acquire); }
 
   /// Keeps the failure if it is the first, stops the run. Returns false.
-  bool fail(int64_t rank, std::string message);
+  bool fail(Failure found);
 
   /// A rank's thread is at its end.
   void leave(int64_t rank);

@@ -7,6 +7,7 @@
 
 #include "backends/mpi/Arbiter.h"
 
+#include "backends/Lateness.h"
 #include "core/Text.h"
 
 #include <algorithm>
@@ -15,9 +16,38 @@
 using namespace weft::rt;
 using namespace weft::rt::mpi;
 
+std::string mpi::encode(const Failure &failure) {
+  return concat(failure.rank, " ", int(failure.code), " ", failure.message);
+}
+
+Failure mpi::decodeFailure(const std::string &text) {
+  std::istringstream in(text);
+  Failure failure;
+  int code = 0;
+  in >> failure.rank >> code;
+  failure.code = ExitCode(code);
+  in.get();
+  std::getline(in, failure.message, '\0');
+  return failure;
+}
+
+std::string Answer::encode() const { return concat(moved.count(), " ", text); }
+
+Answer Answer::decode(const std::string &text) {
+  std::istringstream in(text);
+  Answer answer;
+  int64_t moved = 0;
+  in >> moved;
+  answer.moved = std::chrono::milliseconds(moved);
+  in.get();
+  std::getline(in, answer.text, '\0');
+  return answer;
+}
+
 std::string Waiting::encode() const {
   std::ostringstream out;
-  out << isTooLong << " " << group << " " << begun << " " << missing.size();
+  out << isTooLong << " " << patience.count() << " " << group << " " << begun << " "
+      << missing.size();
   for (int64_t rank : missing) {
     out << " " << rank;
   }
@@ -29,7 +59,9 @@ Waiting Waiting::decode(const std::string &text) {
   std::istringstream in(text);
   Waiting waiting;
   size_t count = 0;
-  in >> waiting.isTooLong >> waiting.group >> waiting.begun >> count;
+  int64_t patience = 0;
+  in >> waiting.isTooLong >> patience >> waiting.group >> waiting.begun >> count;
+  waiting.patience = std::chrono::milliseconds(patience);
   for (int64_t rank = 0; count > 0 && in >> rank; --count) {
     waiting.missing.push_back(rank);
   }
@@ -61,14 +93,14 @@ Leaving Leaving::decode(const std::string &text) {
   return leaving;
 }
 
-void Arbiter::failed(int64_t rank, const std::string &message) {
+void Arbiter::failed(const Failure &failure) {
   if (first) {
     return;
   }
-  first = Failure{rank, message};
+  first = failure;
   for (int64_t other = 1; other < int64_t(ranks.size()); ++other) {
     if (!ranks[size_t(other)].gone) {
-      send(other, Message::Stop, concat(rank, " ", message));
+      send(other, Message::Stop, encode(failure));
     }
   }
 }
@@ -81,13 +113,15 @@ void Arbiter::left(int64_t rank, const Leaving &leaving, Clock::time_point now) 
 void Arbiter::isGone(int64_t rank) {
   ranks[size_t(rank)].gone = true;
   if (!ranks[size_t(rank)].leaving) {
-    failed(rank, concat("rank ", rank, " is gone: its ", places[size_t(rank)],
-                        " has ended without a word, as it does when it is killed"));
+    failed({rank,
+            concat("rank ", rank, " is gone: its ", places[size_t(rank)],
+                   " has ended without a word, as it does when it is killed"),
+            ExitCode::Dead});
   }
 }
 
-void Arbiter::answers(int64_t rank, const std::string &text, Clock::time_point now) {
-  ranks[size_t(rank)].answer = text;
+void Arbiter::answers(int64_t rank, const Answer &answer, Clock::time_point now) {
+  ranks[size_t(rank)].answer = answer;
   look(now);
 }
 
@@ -110,9 +144,9 @@ void Arbiter::waits(int64_t rank, const Waiting &waiting, Clock::time_point now)
   inquiry = Inquiry{rank, waiting, now + kPatience};
   // All are asked, as those who are missing may wait for one that is stuck.
   for (Rank &each : ranks) {
-    each.answer.clear();
+    each.answer.reset();
   }
-  ranks[size_t(rank)].answer = "waits";
+  ranks[size_t(rank)].answer = {"waits", waiting.patience};
   for (int64_t other = 0; other < int64_t(ranks.size()); ++other) {
     if (other != rank) {
       send(other, Message::Asks, "");
@@ -124,7 +158,12 @@ void Arbiter::waits(int64_t rank, const Waiting &waiting, Clock::time_point now)
 /// What there is to say of a rank that is missing; nothing if it has not answered.
 std::string Arbiter::tell(int64_t rank) const {
   const Rank &who = ranks[size_t(rank)];
-  return who.leaving ? who.leaving->text : who.answer;
+  if (who.leaving || !who.answer) {
+    return who.leaving ? who.leaving->text : "";
+  }
+  bool isLate = inquiry->waiting.isTooLong;
+  return who.answer->text +
+         (isLate ? movedText(who.answer->moved, inquiry->waiting.patience) : std::string());
 }
 
 void Arbiter::look(Clock::time_point now) {
@@ -151,7 +190,18 @@ void Arbiter::look(Clock::time_point now) {
                       " does not answer, as when it is stopped");
     ranks[size_t(rank)].gone = true; // Nobody need wait for its end.
   }
-  failed(inquiry->rank, message);
+  failed({inquiry->rank, message, codeOfInquiry(!mute.empty())});
+}
+
+/// Who is missing may itself wait, for a rank of another group.
+ExitCode Arbiter::codeOfInquiry(bool someAreMute) const {
+  const Waiting &waiting = inquiry->waiting;
+  bool someoneMoves = std::ranges::any_of(ranks, [&](const Rank &rank) {
+    return !rank.leaving && rank.answer && isMoving(rank.answer->moved, waiting.patience);
+  });
+  return !waiting.isTooLong             ? ExitCode::Error
+         : someAreMute || !someoneMoves ? ExitCode::Stuck
+                                        : ExitCode::Slow;
 }
 
 bool Arbiter::allLeft() const {

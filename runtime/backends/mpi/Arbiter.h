@@ -30,19 +30,23 @@ namespace weft::rt::mpi {
 enum class Message : uint8_t {
   /// The end of a socket.
   Gone = 0,
-  /// To rank 0: a failure's message; the end of a rank's part; a wait; an answer; to `agree`.
+  /// To rank 0: a failure; the end of a rank's part; a wait; an answer; to `agree`.
   Failed,
   Left,
   Waits,
   Answers,
   Agrees,
-  /// From rank 0: the failure, as "rank message"; how far are you; all is well and over; to
+  /// From rank 0: the failure; how far are you; all is well and over; to
   /// `agree`.
   Stop,
   Asks,
   Over,
   Agreed,
 };
+
+/// A failure as it is sent.
+std::string encode(const Failure &failure);
+Failure decodeFailure(const std::string &text);
 
 /// How a rank waits in a collective.
 struct Waiting {
@@ -53,6 +57,8 @@ struct Waiting {
   /// The group, and how many collectives of it the rank has begun.
   int64_t group = 0, begun = 0;
   std::vector<int64_t> missing;
+  /// How long it has waited, if too long.
+  std::chrono::milliseconds patience{0};
 
   std::string encode() const;
   static Waiting decode(const std::string &text);
@@ -69,6 +75,17 @@ struct Leaving {
   static Leaving decode(const std::string &text);
 };
 
+/// What a rank says when it is asked.
+struct Answer {
+  /// "is in all-reduce ..." or "last finished all-reduce ...".
+  std::string text;
+  /// How long ago its work has come on last.
+  std::chrono::milliseconds moved{0};
+
+  std::string encode() const;
+  static Answer decode(const std::string &text);
+};
+
 class Arbiter {
 public:
   using Clock = std::chrono::steady_clock;
@@ -81,11 +98,10 @@ public:
   Arbiter(std::vector<std::string> places, Send send)
       : places(std::move(places)), ranks(this->places.size()), send(std::move(send)) {}
 
-  void failed(int64_t rank, const std::string &message);
+  void failed(const Failure &failure);
   void left(int64_t rank, const Leaving &leaving, Clock::time_point now);
   void waits(int64_t rank, const Waiting &waiting, Clock::time_point now);
-  /// `text` is "is in all-reduce ..." or "last finished all-reduce ...".
-  void answers(int64_t rank, const std::string &text, Clock::time_point now);
+  void answers(int64_t rank, const Answer &answer, Clock::time_point now);
   /// Its socket is closed.
   void isGone(int64_t rank);
   /// To be called now and then.
@@ -104,7 +120,7 @@ private:
     std::optional<Leaving> leaving;
     /// Its process has ended, or does not answer.
     bool gone = false;
-    std::string answer;
+    std::optional<Answer> answer;
   };
   /// A report that waits for answers.
   struct Inquiry {
@@ -113,6 +129,7 @@ private:
     Clock::time_point end;
   };
   std::string tell(int64_t rank) const;
+  ExitCode codeOfInquiry(bool someAreMute) const;
 
   const std::vector<std::string> places;
   std::vector<Rank> ranks;

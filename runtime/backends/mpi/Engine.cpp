@@ -168,7 +168,11 @@ void Engine::report(bool isTooLong) {
     const Operation &operation = *queue.front().operation;
     std::string time = concat(" waited ", std::chrono::duration<double>(timeout).count(), " s in ");
     waiting = {concat("rank ", post.self, isTooLong ? time : " waits in ", operation.text),
-               isTooLong, operation.group, begunCounts[operation.group], meeting.missing()};
+               isTooLong,
+               operation.group,
+               begunCounts[operation.group],
+               meeting.missing(),
+               std::chrono::duration_cast<std::chrono::milliseconds>(timeout)};
   }
   if (!waiting.missing.empty()) {
     post.watch.waits(waiting);
@@ -237,7 +241,8 @@ bool Engine::transfer(const Operation &operation, int64_t partner, uint64_t requ
            true,
            operation.group,
            begunCounts[operation.group],
-           {partner}});
+           {partner},
+           std::chrono::duration_cast<std::chrono::milliseconds>(timeout)});
     }
     pauseFor(idle);
   }

@@ -72,7 +72,8 @@ public:
   bool collect(std::span<const char> own, const Receiver &take) override {
     return engine.collect(own, take);
   }
-  bool fail(std::string message) override { return watch.fail(message); }
+  bool fail(std::string message, ExitCode code) override { return watch.fail(message, code); }
+  void moved() override { watch.moved(); }
   bool stopped() const override { return watch.stopped(); }
   double waitedSeconds() const override { return engine.waitedSeconds(); }
 

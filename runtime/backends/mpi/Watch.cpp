@@ -37,7 +37,7 @@ Watch::Watch(Lifeline &lifeline, int64_t rank, std::vector<std::string> places, 
       arbiter(this->places,
               [this](int64_t to, Message message, const std::string &text) {
                 if (to == 0) {
-                  arbiter.answers(0, status(), Clock::now()); // All that rank 0 is ever asked.
+                  arbiter.answers(0, answer(), Clock::now()); // All that rank 0 is ever asked.
                 } else {
                   this->lifeline.send(to, uint8_t(message), text);
                 }
@@ -66,21 +66,23 @@ Watch::~Watch() {
   pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
 }
 
-std::string Watch::status() const {
+Answer Watch::answer() const {
   bool isInside = inside.load(std::memory_order_acquire);
   const std::string *text = last.load(std::memory_order_acquire);
-  return concat(isInside ? "is in " : "last finished ", text ? *text : "no collective at all");
+  auto ago = Clock::now() - movedAt.load(std::memory_order_relaxed);
+  return {concat(isInside ? "is in " : "last finished ", text ? *text : "no collective at all"),
+          std::chrono::duration_cast<std::chrono::milliseconds>(ago)};
 }
 
-bool Watch::fail(const std::string &message) {
+bool Watch::fail(const std::string &message, ExitCode code) {
   std::lock_guard lock(mutex);
   isStopped.store(true, std::memory_order_release);
   if (self == 0) {
-    arbiter.failed(0, message);
+    arbiter.failed({0, message, code});
   } else if (!told) {
     told = Clock::now();
-    toldText = message;
-    lifeline.send(0, uint8_t(Message::Failed), message);
+    toldFailure = {self, message, code};
+    lifeline.send(0, uint8_t(Message::Failed), encode(toldFailure));
   }
   wake();
   return false;
@@ -93,7 +95,7 @@ void Watch::waits(const Waiting &waiting) {
   } else {
     if (waiting.isTooLong && !told) {
       told = Clock::now();
-      toldText = waiting.text;
+      toldFailure = {self, waiting.text, ExitCode::Stuck};
     }
     lifeline.send(0, uint8_t(Message::Waits), waiting.encode());
   }
@@ -127,8 +129,10 @@ void Watch::poll(std::chrono::milliseconds limit) {
     }
   } else if (!failure && told && now > *told + kFirstPatience) {
     firstIsMute = true;
-    stop({self, concat(toldText, "; rank 0 is missing: its ", places[0],
-                       " does not answer, as when it is stopped")});
+    stop({self,
+          concat(toldFailure.message, "; rank 0 is missing: its ", places[0],
+                 " does not answer, as when it is stopped"),
+          toldFailure.code});
   }
 }
 
@@ -146,13 +150,13 @@ void Watch::handle(int64_t rank, uint8_t kind, const std::string &text) {
   case Message::Gone:
     return arbiter.isGone(rank);
   case Message::Failed:
-    return arbiter.failed(rank, text);
+    return arbiter.failed(decodeFailure(text));
   case Message::Left:
     return arbiter.left(rank, Leaving::decode(text), Clock::now());
   case Message::Waits:
     return arbiter.waits(rank, Waiting::decode(text), Clock::now());
   case Message::Answers:
-    return arbiter.answers(rank, text, Clock::now());
+    return arbiter.answers(rank, Answer::decode(text), Clock::now());
   case Message::Agrees:
     votes[size_t(rank)] = text;
     return;
@@ -167,17 +171,17 @@ void Watch::handleOther(uint8_t kind, const std::string &text) {
   case Message::Gone:
     firstIsGone = true;
     if (!isAllOver) {
-      stop({0, concat("rank 0 is gone: its ", places[0],
-                      " has ended without a word, as it does when it is killed")});
+      stop({0,
+            concat("rank 0 is gone: its ", places[0],
+                   " has ended without a word, as it does when it is killed"),
+            ExitCode::Dead});
     }
     return;
   case Message::Asks:
-    return lifeline.send(0, uint8_t(Message::Answers), status());
-  case Message::Stop: {
+    return lifeline.send(0, uint8_t(Message::Answers), answer().encode());
+  case Message::Stop:
     firstTells = true;
-    size_t space = text.find(' ');
-    return stop({std::stoll(text), space == text.npos ? "" : text.substr(space + 1)});
-  }
+    return stop(decodeFailure(text));
   case Message::Over:
     isAllOver = true;
     return;

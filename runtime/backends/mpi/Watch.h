@@ -9,8 +9,9 @@
 // answers for its rank, and ends in good order. It uses the Lifeline alone, so it works
 // while MPI does not.
 //
-// The rank's thread may call `stopped`, `fail`, `waits`, `enter`, `leave` and `wake`; all else
-// belongs to the thread that made the Watch, which is in `agree` or `serve`, or prepares the run.
+// The rank's thread may call `stopped`, `fail`, `moved`, `waits`, `enter`, `leave` and `wake`; all
+// else belongs to the thread that made the Watch, which is in `agree` or `serve`, or prepares the
+// run.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,7 +40,9 @@ public:
 
   bool stopped() const { return isStopped.load(std::memory_order_acquire); }
   /// See Communicator::fail.
-  bool fail(const std::string &message);
+  bool fail(const std::string &message, ExitCode code = ExitCode::Error);
+  /// See Communicator::moved.
+  void moved() { movedAt.store(Clock::now(), std::memory_order_relaxed); }
   /// The rank has begun to wait for others that it misses, or will not wait longer.
   void waits(const Waiting &waiting);
   /// What to say of the rank from now on, until `serve` has returned: `text` must live as long,
@@ -71,7 +74,7 @@ private:
   void handle(int64_t rank, uint8_t kind, const std::string &text);
   void handleOther(uint8_t kind, const std::string &text);
   void handleSignal();
-  std::string status() const;
+  Answer answer() const;
   void sendLeaving(const std::map<int64_t, int64_t> &begun);
   void stop(const Failure &found);
   bool isOver(bool isDone, Clock::time_point now);
@@ -84,6 +87,7 @@ private:
 
   std::atomic<bool> isStopped = false, inside = false;
   std::atomic<const std::string *> last = nullptr;
+  std::atomic<Clock::time_point> movedAt = Clock::now();
   int wakeDescriptor = -1, signalDescriptor = -1;
 
   /// Guards the Lifeline's messages and all below.
@@ -100,7 +104,7 @@ private:
   Clock::time_point lastPoll = Clock::now();
   /// When this rank has told rank 0 of a failure; when it has heard of one.
   std::optional<Clock::time_point> told, heard;
-  std::string toldText;
+  Failure toldFailure;
   /// Of `agree`: what has come of each rank, at rank 0; the answer, elsewhere.
   std::vector<std::optional<std::string>> votes;
   std::optional<std::string> agreed;

@@ -24,8 +24,10 @@
 #ifndef WEFT_RT_BACKEND_H
 #define WEFT_RT_BACKEND_H
 
+#include "weft-rt/ExitCode.h"
 #include "weft-rt/Program.h"
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -47,6 +49,8 @@ struct CallSite {
 struct Failure {
   int64_t rank = 0;
   std::string message;
+  /// What the process ends with.
+  ExitCode code = ExitCode::Error;
 };
 
 /// Ranks `first` to before `first + count`.
@@ -56,8 +60,8 @@ struct RankRange {
   bool has(int64_t rank) const { return rank >= first && rank < first + count; }
 };
 
-/// One rank's link to the others. Belongs to the rank's thread; only `stopped` may
-/// be called from elsewhere.
+/// One rank's link to the others. Belongs to the rank's thread; only `stopped`, `fail` and `moved`
+/// may be called from elsewhere.
 class Communicator {
 public:
   /// A prepared collective. Small numbers, counted from 0 on every rank.
@@ -97,7 +101,11 @@ public:
   virtual bool collect(std::span<const char> own, const Receiver &take) = 0;
 
   /// Stops all ranks with `message`, unless another failure came before. Returns false.
-  virtual bool fail(std::string message) = 0;
+  virtual bool fail(std::string message, ExitCode code = ExitCode::Error) = 0;
+
+  /// The rank's work has come on. For who waits for it too long that is the difference between a
+  /// rank that is slow and one that is stuck.
+  virtual void moved() = 0;
 
   /// Whether any rank has failed.
   virtual bool stopped() const = 0;
