@@ -21,8 +21,8 @@ ChosenBackend::ChosenBackend() = default;
 ChosenBackend::~ChosenBackend() = default;
 
 /// The options under which processes would be one run.
-static bool makeMpi(const Program &program, const Options &options, MpiOptions mpi,
-                    ChosenBackend &chosen, std::string &error) {
+static bool makeProcesses(const Program &program, const Options &options, MpiOptions mpi,
+                          ChosenBackend &chosen, std::string &error) {
   uint64_t bytes = 0;
   Digest file;
   if (!checksumFile("/proc/self/exe", bytes, file, error)) {
@@ -32,7 +32,7 @@ static bool makeMpi(const Program &program, const Options &options, MpiOptions m
   words.add(options.words);
   mpi.program = concat("plan ", program.planHash, ", file ", digestText(file));
   mpi.arguments = digestText(words.digest());
-  chosen.world = mpi::World::start(error);
+  chosen.world = mpi::World::start(error, mpi.timeout);
   if (!chosen.world) {
     return false;
   }
@@ -43,14 +43,38 @@ static bool makeMpi(const Program &program, const Options &options, MpiOptions m
   return chosen.backend != nullptr;
 }
 
+/// Whether who has started this process lets it be one of `wanted`.
+static bool isPossible(const std::optional<mpi::Launcher> &launcher, Options::Backend wanted,
+                       Options::Backend natural, std::string &error) {
+  bool isTcp = wanted == Options::Backend::Tcp;
+  if (!launcher) {
+    return !isTcp || // What is missing for MPI is said where it is started.
+           fail(error,
+                "--backend tcp needs a process for each rank: start the program by 'torchrun "
+                "--no-python --nproc-per-node RANKS', or set RANK, WORLD_SIZE, MASTER_ADDR "
+                "and MASTER_PORT for each");
+  }
+  if (wanted != natural) {
+    return fail(error, launcher->name, " has started this process, but --backend ",
+                isTcp ? "tcp" : "mpi", " is given: expected --backend ", isTcp ? "mpi" : "tcp",
+                ", or none");
+  }
+  return launcher->problem.empty() || fail(error, launcher->problem);
+}
+
 bool weft::rt::makeBackend(const Program &program, const Options &options, ChosenBackend &chosen,
                            std::string &error) {
   auto timeout = std::chrono::duration_cast<std::chrono::nanoseconds>(
       std::chrono::duration<double>(options.timeoutSeconds));
   std::optional<mpi::Launcher> launcher = mpi::findLauncher();
-  if (options.backend.value_or(launcher ? Options::Backend::Mpi : Options::Backend::Local) ==
-      Options::Backend::Mpi) {
-    return makeMpi(program, options, {timeout, kGrace, "", ""}, chosen, error);
+  using Kind = Options::Backend;
+  Kind natural = !launcher                                              ? Kind::Local
+                 : launcher->meetingPoint || !launcher->problem.empty() ? Kind::Tcp
+                                                                        : Kind::Mpi;
+  Kind wanted = options.backend.value_or(natural);
+  if (wanted != Kind::Local) {
+    return isPossible(launcher, wanted, natural, error) &&
+           makeProcesses(program, options, {timeout, kGrace, "", ""}, chosen, error);
   }
   if (launcher && launcher->size > 1) {
     return fail(error, launcher->name, " has started ", launcher->size,

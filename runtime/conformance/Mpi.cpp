@@ -1,12 +1,13 @@
-//===- Mpi.cpp - the suite on the mpi backend -------------------------------===//
+//===- Mpi.cpp - the suite on ranks as processes ----------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Started by mpirun, with any number of processes. All of them run all tests; what
-// needs more ranks than there are is skipped aloud, and who is not needed looks on.
+// Started by mpirun, or as torchrun does, with any number of processes. All of them run
+// all tests; what needs more ranks than there are is skipped aloud, and who is not needed
+// looks on.
 //
 //===----------------------------------------------------------------------===//
 

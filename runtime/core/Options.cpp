@@ -89,8 +89,10 @@ const char *applyBackend(Options &options, std::string_view value) {
     options.backend = Options::Backend::Local;
   } else if (value == "mpi") {
     options.backend = Options::Backend::Mpi;
+  } else if (value == "tcp") {
+    options.backend = Options::Backend::Tcp;
   }
-  return options.backend ? nullptr : "local or mpi";
+  return options.backend ? nullptr : "local, mpi or tcp";
 }
 
 const char *applyTimeout(Options &options, std::string_view value) {
@@ -132,8 +134,9 @@ const Entry kTable[] = {
      applyNumber<&Options::ranks>},
     {"Training", "--backend", "NAME",
      "what ranks are: local, threads of this process; mpi, processes that mpirun, srun or weft run "
-     "has started",
-     [](const Program &) { return std::string("mpi if there are such processes"); }, applyBackend},
+     "has started; tcp, processes that torchrun has started, or whoever sets RANK, WORLD_SIZE, "
+     "MASTER_ADDR and MASTER_PORT",
+     [](const Program &) { return std::string("by who has started it"); }, applyBackend},
     {"Training", "--threads", "N", "threads that share the work of one rank",
      [](const Program &program) {
        return std::to_string(threadsOf(program, {}, program.rankCount()));

@@ -38,8 +38,9 @@ struct Options {
   int64_t gradientsStep = 0;
   double timeoutSeconds = 60;
   std::optional<int64_t> ranks;
-  /// What runs the ranks: threads of this process, or processes. By who started it if not given.
-  enum class Backend : uint8_t { Local, Mpi };
+  /// What runs the ranks: threads of this process, or processes that MPI or TCP connects. By who
+  /// started it if not given.
+  enum class Backend : uint8_t { Local, Mpi, Tcp };
   std::optional<Backend> backend;
   /// All words of the command line, to be compared between processes.
   std::string words;

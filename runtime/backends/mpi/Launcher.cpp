@@ -7,10 +7,13 @@
 
 #include "backends/mpi/Launcher.h"
 
+#include "core/Text.h"
+
 #include <charconv>
 #include <cstdlib>
 #include <string_view>
 
+using namespace weft::rt;
 using namespace weft::rt::mpi;
 
 static std::optional<int64_t> number(const Environment &environment, const char *name) {
@@ -25,12 +28,13 @@ static std::optional<int64_t> number(const Environment &environment, const char 
   return ok ? std::optional(result) : std::nullopt;
 }
 
-std::optional<Launcher> weft::rt::mpi::findLauncher(const Environment &environment) {
+/// The first whose variables fit, of those whose processes find each other by MPI.
+static std::optional<Launcher> findMpiLauncher(const Environment &environment) {
   struct Kind {
     const char *name, *rank, *size, *localRank;
     int64_t leastSize;
   };
-  // The first that fits: srun sets the variables of MPICH's kind too.
+  // srun sets the variables of MPICH's kind too.
   const Kind kinds[] = {
       {"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", 1},
       {"srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", 2},
@@ -40,10 +44,96 @@ std::optional<Launcher> weft::rt::mpi::findLauncher(const Environment &environme
     std::optional<int64_t> rank = number(environment, kind.rank);
     std::optional<int64_t> size = number(environment, kind.size);
     if (rank && size && *size >= kind.leastSize && *rank < *size) {
-      return Launcher{kind.name, *rank, *size, number(environment, kind.localRank), kind.localRank};
+      return Launcher{kind.name,      *rank,        *size, number(environment, kind.localRank),
+                      kind.localRank, std::nullopt, ""};
     }
   }
   return std::nullopt;
+}
+
+namespace {
+
+/// Reads what torchrun says, and keeps what is wrong with it first.
+class TorchrunReader {
+public:
+  explicit TorchrunReader(const Environment &environment) : environment(environment) {}
+
+  int64_t read(const char *name, int64_t least, int64_t most, const char *expected) {
+    std::optional<int64_t> value = number(environment, name);
+    if (!value || *value < least || *value > most) {
+      blame(name, expected);
+      return least;
+    }
+    return *value;
+  }
+  std::string text(const char *name, const char *expected) {
+    const char *value = environment(name);
+    if (!value || !*value) {
+      blame(name, expected);
+      return "";
+    }
+    return value;
+  }
+  const std::string &problem() const { return first; }
+
+private:
+  void blame(const char *name, const char *expected) {
+    if (first.empty()) {
+      const char *value = environment(name);
+      first = value ? concat(name, " is '", value, "', expected ", expected)
+                    : concat(name, " is not set, expected ", expected,
+                             ": variables that torchrun sets say that this is one of several "
+                             "processes");
+    }
+  }
+
+  const Environment &environment;
+  std::string first;
+};
+
+} // namespace
+
+static Launcher readTorchrun(const Environment &environment) {
+  Launcher launcher;
+  launcher.name = "torchrun";
+  launcher.localRankName = "LOCAL_RANK";
+  TorchrunReader reader(environment);
+  constexpr int64_t kMostRanks = 1 << 20;
+  launcher.size = reader.read("WORLD_SIZE", 1, kMostRanks, "the number of processes");
+  launcher.rank =
+      reader.read("RANK", 0, launcher.size - 1, "a whole number from 0 to below WORLD_SIZE");
+  if (environment("LOCAL_RANK")) {
+    launcher.localRank = reader.read("LOCAL_RANK", 0, launcher.size - 1,
+                                     "a whole number from 0 to below WORLD_SIZE");
+  }
+  MeetingPoint &point = launcher.meetingPoint.emplace();
+  point.host = reader.text("MASTER_ADDR", "the machine of rank 0");
+  if (environment("WEFT_PORT")) {
+    point.portName = "WEFT_PORT";
+    point.port = uint16_t(reader.read("WEFT_PORT", 1, 65535, "a port, 1 to 65535"));
+  } else {
+    // On the port itself torchrun's own store listens.
+    point.portName = "MASTER_PORT + 1";
+    point.port = uint16_t(1 + reader.read("MASTER_PORT", 1, 65534, "a port, 1 to 65534"));
+  }
+  if (const char *run = environment("TORCHELASTIC_RUN_ID")) {
+    point.run = run;
+  }
+  if (!reader.problem().empty()) {
+    launcher = {"torchrun", 0, 1, {}, "LOCAL_RANK", {}, reader.problem()};
+  }
+  return launcher;
+}
+
+std::optional<Launcher> weft::rt::mpi::findLauncher(const Environment &environment) {
+  std::optional<Launcher> other = findMpiLauncher(environment);
+  // RANK is what a launcher must say to each process anew; the rest may stand in a job's script for
+  // all of them.
+  bool isSaid =
+      environment("RANK") || (!other && environment("WORLD_SIZE") && environment("MASTER_ADDR"));
+  bool isNearest =
+      environment("TORCHELASTIC_RUN_ID") || (isSaid && (!other || other->name != "mpirun"));
+  return isNearest ? readTorchrun(environment) : other;
 }
 
 std::optional<Launcher> weft::rt::mpi::findLauncher() {

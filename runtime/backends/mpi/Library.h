@@ -7,8 +7,11 @@
 //
 // An executable is not linked with MPI, so that it runs where there is none. All calls
 // of MPI are in a shared library of their own, `libweft-rt-mpi.so.1`, which is loaded
-// when ranks are to be processes and which gives this table. Handles of MPI are passed
-// as numbers, so nothing here depends on whose MPI it is.
+// when ranks are to be processes of MPI and which gives this table. Handles of MPI are
+// passed as numbers, so nothing here depends on whose MPI it is.
+//
+// For processes that know no MPI the runtime has a table of its own: tcp/Tcp.h. It asks a
+// little more of who uses it, as stands below.
 //
 // Functions return null, or what went wrong; the text lives until the next call. One
 // thread at a time may be in any of them.
@@ -36,14 +39,17 @@ struct Library {
   /// To be called last, by all processes.
   Result (*finish)();
 
-  /// By all processes: makes the group of those before `members`, in their order; 0 elsewhere.
+  /// By all processes: makes the group of those before `members`, in their order; 0 elsewhere. Over
+  /// TCP the one before it is dead from then on.
   Result (*makeGroup)(int64_t members, uint64_t *group);
   Result (*freeGroup)(uint64_t *group);
   /// By all of a group: `all` becomes everyone's `bytes`, by rank.
   Result (*allGather)(uint64_t group, const void *own, void *all, size_t bytes);
 
   /// Begin, and never wait. Messages of two ranks with one tag arrive in order. At most
-  /// `kMostBytes`; who receives may expect more than comes. Tags are from 0 to below `kTags`.
+  /// `kMostBytes`; who receives may expect more than comes. Tags are from 0 to below `kTags`. Over
+  /// TCP messages of two ranks must also be received in the order they are sent, whatever their
+  /// tags, but for some 256 KiB; and none is sent to the rank itself.
   Result (*send)(uint64_t group, const void *bytes, size_t count, int64_t to, int32_t tag,
                  uint64_t *request);
   Result (*receive)(uint64_t group, void *bytes, size_t count, int64_t from, int32_t tag,

@@ -1,4 +1,4 @@
-//===- World.cpp - MPI, loaded and started --------------------------------===//
+//===- World.cpp - the processes of a run, and what carries messages ------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -7,6 +7,7 @@
 
 #include "backends/mpi/World.h"
 
+#include "backends/tcp/Tcp.h"
 #include "core/Text.h"
 
 #include <cstdlib>
@@ -42,7 +43,7 @@ bool World::load(std::string &error) {
                        uint32_t(Library::kVersion), "; compile again");
 }
 
-std::unique_ptr<World> World::start(std::string &error) {
+std::unique_ptr<World> World::start(std::string &error, std::chrono::nanoseconds patience) {
   std::optional<Launcher> launcher = findLauncher();
   if (!launcher) {
     error = "--backend mpi needs a process for each rank: start the program by 'mpirun -n RANKS', "
@@ -50,6 +51,15 @@ std::unique_ptr<World> World::start(std::string &error) {
     return nullptr;
   }
   std::unique_ptr<World> world(new World);
+  if (launcher->meetingPoint) {
+    world->table = tcp::openLibrary(*launcher, patience);
+    if (const char *reason = world->table->start(&world->self, &world->count)) {
+      error = reason;
+      return nullptr;
+    }
+    world->isStarted = true;
+    return world;
+  }
   if (!world->load(error)) {
     return nullptr;
   }

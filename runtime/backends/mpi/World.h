@@ -1,4 +1,4 @@
-//===- World.h - MPI, loaded and started ----------------------------------===//
+//===- World.h - the processes of a run, and what carries messages --------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -11,6 +11,7 @@
 #include "backends/mpi/Launcher.h"
 #include "backends/mpi/Library.h"
 
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -20,10 +21,13 @@ namespace weft::rt::mpi {
 /// waits for the other processes, unless `abandon` has been called.
 class World {
 public:
-  /// Loads the shared library from where the executable's run path says, or from the file that the
-  /// environment variable WEFT_RT_MPI names, and starts MPI. Fails, saying what is missing, if
-  /// nothing has started several processes, or if MPI is not there or is another one.
-  static std::unique_ptr<World> start(std::string &error);
+  /// Where the launcher says a meeting point, processes meet there within `patience`, over TCP.
+  /// Otherwise loads the shared library from where the executable's run path says, or from the file
+  /// that the environment variable WEFT_RT_MPI names, and starts MPI. Fails, saying what is
+  /// missing, if nothing has started several processes, or if MPI is not there or is another one;
+  /// with an empty error where rank 0 says it.
+  static std::unique_ptr<World> start(std::string &error,
+                                      std::chrono::nanoseconds patience = std::chrono::seconds(60));
   ~World();
   World(const World &) = delete;
   World &operator=(const World &) = delete;
@@ -32,7 +36,7 @@ public:
   int64_t rank() const { return self; }
   int64_t size() const { return count; }
 
-  /// Other processes may be gone: MPI is not to wait for them.
+  /// Other processes may be gone: the end is not to wait for them.
   void abandon() { isAbandoned = true; }
 
 private:

@@ -1,0 +1,98 @@
+#!/usr/bin/python3
+#===- torchrun.py - starts processes as torchrun does --------------------------===#
+#
+# Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+#===------------------------------------------------------------------------===#
+"""torchrun.py -n RANKS COMMAND...: starts COMMAND once for each rank, with the variables that torchrun
+sets, so that tests need no PyTorch. As torchrun's agent does, it keeps MASTER_PORT for itself, and when
+a process fails or it is told to end, it ends the others; it then ends with the first one's status."""
+
+import argparse
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+# Seconds from the polite end of a process to the other one.
+PATIENCE = 15
+# Exit status where the machine lacks what it takes.
+SKIPPED = 77
+
+
+def take_port(host):
+    """A socket that listens as the agent's store would, with a port above it that is free."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    for _ in range(100):
+        # Below those that the system gives to others.
+        port = random.randrange(15000, 32000)
+        store = socket.socket(family)
+        try:
+            store.bind((host, port))
+            store.listen()
+            with socket.socket(family) as above:
+                above.bind((host, port + 1))
+            return store, port
+        except OSError:
+            store.close()
+    print(f"skipped: cannot listen at {host}")
+    sys.exit(SKIPPED)
+
+
+def variables(ranks, port, host="127.0.0.1", run="test"):
+    """What each rank's process finds in its environment, besides what there is."""
+    return [{"RANK": str(rank), "WORLD_SIZE": str(ranks), "LOCAL_RANK": str(rank),
+             "LOCAL_WORLD_SIZE": str(ranks), "MASTER_ADDR": host, "MASTER_PORT": str(port),
+             "TORCHELASTIC_RUN_ID": run, "TORCHELASTIC_USE_AGENT_STORE": "True"}
+            for rank in range(ranks)]
+
+
+def end(processes):
+    """Ends those that have not."""
+    for process in processes:
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+    last = time.monotonic() + PATIENCE
+    for process in processes:
+        try:
+            process.wait(max(last - time.monotonic(), 0))
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def status(process):
+    """As a shell has it."""
+    return process.returncode if process.returncode >= 0 else 128 - process.returncode
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("-n", type=int, required=True, metavar="RANKS")
+    parser.add_argument("--host", default="127.0.0.1", help="MASTER_ADDR")
+    parser.add_argument("command", nargs=argparse.REMAINDER)
+    options = parser.parse_args()
+    store, port = take_port(options.host)
+    processes = [subprocess.Popen(options.command, env={**os.environ, **added})
+                 for added in variables(options.n, port, options.host)]
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        while True:
+            bad = [process for process in processes if process.poll() not in (None, 0)]
+            if bad:
+                end(processes)
+                return status(bad[0])
+            if all(process.poll() == 0 for process in processes):
+                return 0
+            time.sleep(0.02)
+    finally:
+        end(processes)
+        store.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
