@@ -101,6 +101,7 @@ Result open(int64_t number, Handle *opened, DeviceFacts *facts) {
   }
   auto made = std::make_unique<Device>();
   made->number = number;
+  made->communicators = makeCommunicators();
   if (Result failed =
           resultOf(driver().device(&made->device, int(number)), "cuDeviceGet of device ", number)) {
     return failed;

@@ -41,6 +41,8 @@ struct StandInSettings {
   /// Whether iterations of kernels are run in pieces that the seed draws. Where pieces begin
   /// decides last bits of some kernels.
   bool cutsKernels = true;
+  /// Whether memory can be registered as a window.
+  bool hasWindows = true;
 };
 
 class StandIn {

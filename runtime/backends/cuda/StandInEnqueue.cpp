@@ -57,8 +57,8 @@ void Device::checkWritten(const Touch &touch) {
 }
 
 Place Device::enqueue(Handle stream, const std::string &what, const std::vector<Touch> &touches,
-                      std::function<void()> run) {
-  Stream &on = streams.find(stream);
+                      std::function<void()> run, std::function<bool()> isMet) {
+  Stream &on = settledStream(stream);
   Place place = {on.last.stream, on.last.index + 1};
   Clock clock = on.clock;
   clock.join(host);
@@ -84,7 +84,7 @@ Place Device::enqueue(Handle stream, const std::string &what, const std::vector<
     }
   }
   races.add(touches, place, name);
-  graph.add({name, place, clock, std::move(run)});
+  graph.add({name, place, clock, std::move(run), std::move(isMet)});
   on.last = place;
   on.clock = clock;
   return place;
