@@ -39,6 +39,11 @@ bool fill(ProductCalls &calls, void *library, std::string &error) {
   return true;
 }
 
+bool fill(CommunicationCalls &calls, void *library, std::string &error) {
+  WEFT_COMMUNICATION_FUNCTIONS(WEFT_LOOK_UP)
+  return true;
+}
+
 /// The first of `files` that can be loaded; it stays.
 template <typename Calls>
 bool load(std::initializer_list<const char *> files, const char *what, Calls &calls,
@@ -73,6 +78,7 @@ template <typename Calls> struct Loaded {
 
 Loaded<DriverCalls> loadedDriver;
 Loaded<ProductCalls> loadedProducts;
+Loaded<CommunicationCalls> loadedCommunication;
 
 } // namespace
 
@@ -85,8 +91,13 @@ const ProductCalls *cuda::findProducts(std::string &error) {
                              "CUDA's library of matrix products", error);
 }
 
+const CommunicationCalls *cuda::findCommunication(std::string &error) {
+  return loadedCommunication.find({"libnccl.so.2"}, "CUDA's library of collectives", error);
+}
+
 const DriverCalls &cuda::driver() { return loadedDriver.calls; }
 const ProductCalls &cuda::products() { return loadedProducts.calls; }
+const CommunicationCalls &cuda::communication() { return loadedCommunication.calls; }
 
 Library::Result cuda::say(std::string text) {
   static thread_local std::string last;

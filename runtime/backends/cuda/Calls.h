@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The driver and cuBLASLt are not linked with but loaded, so that a machine without
+// The driver, cuBLASLt and NCCL are not linked with but loaded, so that a machine without
 // one of them says so in words of ours. Loaded once; what failed is tried again by the
 // next who asks. Safe from any thread.
 //
@@ -19,6 +19,7 @@
 
 #include <cublasLt.h>
 #include <cuda.h>
+#include <nccl.h>
 #include <string>
 
 namespace weft::rt::cuda {
@@ -79,6 +80,31 @@ namespace weft::rt::cuda {
   X(findWays, cublasLtMatmulAlgoGetHeuristic)                                                      \
   X(multiply, cublasLtMatmul)
 
+#define WEFT_COMMUNICATION_FUNCTIONS(X)                                                            \
+  X(version, ncclGetVersion)                                                                       \
+  X(errorText, ncclGetErrorString)                                                                 \
+  X(lastError, ncclGetLastError)                                                                   \
+  X(makeId, ncclGetUniqueId)                                                                       \
+  X(join, ncclCommInitRankConfig)                                                                  \
+  X(split, ncclCommSplit)                                                                          \
+  X(state, ncclCommGetAsyncError)                                                                  \
+  X(end, ncclCommFinalize)                                                                         \
+  X(destroy, ncclCommDestroy)                                                                      \
+  X(abort, ncclCommAbort)                                                                          \
+  X(beginGroup, ncclGroupStart)                                                                    \
+  X(endGroup, ncclGroupEnd)                                                                        \
+  X(allReduce, ncclAllReduce)                                                                      \
+  X(allGather, ncclAllGather)                                                                      \
+  X(reduceScatter, ncclReduceScatter)                                                              \
+  X(send, ncclSend)                                                                                \
+  X(receive, ncclRecv)                                                                             \
+  X(allocate, ncclMemAlloc)                                                                        \
+  X(free, ncclMemFree)                                                                             \
+  X(registerMemory, ncclCommRegister)                                                              \
+  X(unregisterMemory, ncclCommDeregister)                                                          \
+  X(registerWindow, ncclCommWindowRegister)                                                        \
+  X(unregisterWindow, ncclCommWindowDeregister)
+
 #define WEFT_FIELD(field, function) decltype(&function) field = nullptr;
 struct DriverCalls {
   WEFT_DRIVER_FUNCTIONS(WEFT_FIELD)
@@ -86,15 +112,20 @@ struct DriverCalls {
 struct ProductCalls {
   WEFT_PRODUCT_FUNCTIONS(WEFT_FIELD)
 };
+struct CommunicationCalls {
+  WEFT_COMMUNICATION_FUNCTIONS(WEFT_FIELD)
+};
 #undef WEFT_FIELD
 
 /// Null, with why in `error`, where there is no such library or it lacks a function.
 const DriverCalls *findDriver(std::string &error);
 const ProductCalls *findProducts(std::string &error);
+const CommunicationCalls *findCommunication(std::string &error);
 
 /// The same, after they were found.
 const DriverCalls &driver();
 const ProductCalls &products();
+const CommunicationCalls &communication();
 
 /// Keeps the text for the thread until its next.
 Library::Result say(std::string text);

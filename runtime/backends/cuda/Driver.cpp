@@ -101,6 +101,7 @@ Result open(int64_t number, Handle *opened, DeviceFacts *facts) {
   }
   auto made = std::make_unique<Device>();
   made->number = number;
+  made->communicators = makeCommunicators();
   if (Result failed =
           resultOf(driver().device(&made->device, int(number)), "cuDeviceGet of device ", number)) {
     return failed;
@@ -324,12 +325,6 @@ Result writeProgress(Handle handle, Handle stream, uint32_t *word, uint32_t valu
   return resultOf(code, "cuStreamWriteValue32");
 }
 
-/// What waits for a kernel that does not end cannot be woken: it goes with the process.
-Result giveUp(Handle handle) {
-  fromHandle<Device>(handle)->isGivenUp = true;
-  return nullptr;
-}
-
 //===----------------------------------------------------------------------===//
 // Modules and launches
 //===----------------------------------------------------------------------===//
@@ -432,7 +427,6 @@ void cuda::addDriver(Library &library) {
   library.copy = copy;
   library.zero = zero;
   library.writeProgress = writeProgress;
-  library.giveUp = giveUp;
   library.load = load;
   library.unload = unload;
   library.entry = entry;

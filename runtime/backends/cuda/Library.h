@@ -28,6 +28,8 @@
 
 namespace weft::rt {
 struct KernelCode;
+enum class ElementType : uint8_t;
+enum class ReductionKind : uint8_t;
 struct Product;
 struct Program;
 } // namespace weft::rt
@@ -43,6 +45,11 @@ struct DeviceFacts {
   uint64_t memoryBytes;
   /// Of these, bytes that nobody had when it was opened.
   uint64_t freeBytes;
+};
+
+/// What all ranks that join one world have to bring.
+struct WorldId {
+  char bytes[128];
 };
 
 struct Library {
@@ -99,10 +106,6 @@ struct Library {
   /// Enqueues that `word`, which is pinned and at a multiple of 4 bytes, becomes `value`. What the
   /// stream has written before is then seen by who has seen that. The host may look at any time.
   Result (*writeProgress)(Handle device, Handle stream, uint32_t *word, uint32_t value);
-  /// For any thread, also while the device's own is in a call: who waits for the device or for
-  /// others returns if that can be, and all calls on it fail from here on. Nothing is freed.
-  Result (*giveUp)(Handle device);
-
   /// The machine code in `bytes`, of a cubin or of PTX that ends with a 0.
   Result (*load)(Handle device, const void *bytes, Handle *module);
   Result (*unload)(Handle device, Handle module);
@@ -123,6 +126,63 @@ struct Library {
   /// does; two that may run at a time need workspaces of their own.
   Result (*runProduct)(Handle device, Handle stream, Handle prepared, Address a, Address b,
                        Address c, Address workspace);
+
+  /// For one rank to call, and all to bring. Fails where the library of collectives is missing or
+  /// of a version that cannot be used.
+  Result (*makeWorldId)(WorldId *id);
+  /// Begins to join a world of `ranks` ranks as number `rank`; all of them have to.
+  Result (*join)(Handle device, const WorldId *id, int64_t ranks, int64_t rank,
+                 Handle *communicator);
+  /// Begins to make a communicator of the ranks of `communicator` that bring the same `color`,
+  /// which is 0 or more, in the order of their `key`; all of them have to. `made` is ready no
+  /// sooner than `communicator` is again.
+  Result (*split)(Handle device, Handle communicator, int64_t color, int64_t key, Handle *made);
+  /// Whether what was begun on a communicator has come to an end, which it does by itself; what
+  /// was enqueued on it is then where it was enqueued. Until it has, nothing else may be begun on
+  /// the communicator, nor enqueued on the streams of what was. Fails with what went wrong on it
+  /// since. Never waits.
+  Result (*ready)(Handle device, Handle communicator, bool *isReady);
+  /// Begins to end a communicator of which nothing is enqueued or registered any more; all ranks
+  /// have to. Once it is ready it is to be freed.
+  Result (*end)(Handle device, Handle communicator);
+  Result (*freeCommunicator)(Handle device, Handle communicator);
+  /// Stops all that is under way or enqueued on the communicators of a device; who waits for it
+  /// returns if that can be, and all calls on the device fail from here on. Nothing else is freed.
+  /// For any thread, also while the device's own does not come back from a call. May take for ever:
+  /// the caller has to mind the time.
+  Result (*giveUp)(Handle device);
+
+  /// What is enqueued in between is one piece of work, of which all parts may go on at a time. Of
+  /// one communicator and one stream.
+  Result (*beginGroup)(Handle device);
+  Result (*endGroup)(Handle device);
+  /// Enqueue this rank's part of what all ranks of a communicator do, in the same order. Two
+  /// communicators that have several ranks in common get what they do in the same order on these.
+  /// `count` is at least 1, and that of the shorter operand. `from` and `to` may be one for an
+  /// all-reduce.
+  Result (*allReduce)(Handle device, Handle stream, Handle communicator, ReductionKind reduction,
+                      ElementType type, Address from, Address to, uint64_t count);
+  Result (*allGather)(Handle device, Handle stream, Handle communicator, ElementType type,
+                      Address from, Address to, uint64_t count);
+  Result (*reduceScatter)(Handle device, Handle stream, Handle communicator,
+                          ReductionKind reduction, ElementType type, Address from, Address to,
+                          uint64_t count);
+  /// To and from another rank or this one, by its number in the communicator. Only in groups.
+  Result (*send)(Handle device, Handle stream, Handle communicator, ElementType type, Address from,
+                 uint64_t count, int64_t peer);
+  Result (*receive)(Handle device, Handle stream, Handle communicator, ElementType type, Address to,
+                    uint64_t count, int64_t peer);
+
+  /// As `allocate`, of memory that other ranks' devices may be given.
+  Result (*allocateShared)(Handle device, uint64_t bytes, Address *address);
+  Result (*freeShared)(Handle device, Address address);
+  /// Lets a communicator use memory of `allocateShared` where it lies. As a window all ranks have
+  /// to register as many bytes, and whether there is one is known once the communicator is ready.
+  /// Fails, and leaves the communicator as it was, where the library does not do it.
+  Result (*registerMemory)(Handle device, Handle communicator, Address at, uint64_t bytes,
+                           bool asWindow, Handle *registered);
+  Result (*isRegistered)(Handle device, Handle registered, bool *is);
+  Result (*unregister)(Handle device, Handle registered);
 
   /// From here on nothing may be made, loaded or prepared, nor waited for but by `await`: a call
   /// that does fails. The real libraries are not asked; a stand-in is strict.

@@ -15,12 +15,15 @@
 #include "backends/cuda/Calls.h"
 
 #include <atomic>
+#include <memory>
 
 namespace weft::rt::cuda {
 
 using Result = Library::Result;
 using Handle = Library::Handle;
 using Address = Library::Address;
+
+struct Communicators;
 
 /// An open device; its address is the handle.
 struct Device {
@@ -31,6 +34,7 @@ struct Device {
   std::atomic<bool> isGivenUp = false;
   /// Had by the first product.
   cublasLtHandle_t products = nullptr;
+  std::shared_ptr<Communicators> communicators;
 };
 
 /// The device of a handle, on which the thread's calls of the driver are from here on.
@@ -45,6 +49,11 @@ template <typename T> T *fromHandle(Handle handle) { return reinterpret_cast<T *
 void addDriver(Library &library);
 /// Products.cpp: matrix products.
 void addProducts(Library &library);
+/// Communication.cpp: collectives between devices.
+void addCommunication(Library &library);
+
+/// None so far.
+std::shared_ptr<Communicators> makeCommunicators();
 
 /// What a device keeps of the products' library is given back.
 Result closeProducts(Device &device);

@@ -25,10 +25,11 @@ struct StandIn::State {
     std::unique_ptr<Device> device = nullptr;
   };
 
-  /// Guards `slots`; devices are their threads' own.
-  std::mutex mutex;
+  /// Before devices, which leave it.
+  World world;
   std::vector<Slot> slots;
 
+  /// REQUIRES: the world's lock.
   Device &find(uint64_t handle);
 };
 
@@ -53,7 +54,9 @@ template <typename Body> Result answer(const char *name, const Body &body) {
     if (!current) {
       misuse("there is no stand-in");
     }
+    std::lock_guard lock(current->world.mutex);
     body();
+    current->world.notify();
     return nullptr;
   } catch (const Misuse &fault) {
     text = concat(name, ": ", fault.text);
@@ -87,7 +90,6 @@ Result countDevices(int64_t *count) {
 Result openDevice(int64_t number, Handle *opened, DeviceFacts *facts) {
   return answer("open", [&] {
     current->faults.call("open");
-    std::lock_guard lock(current->mutex);
     if (number < 0 || number >= current->settings.devices) {
       misuse("expected a device from 0 to before ", current->settings.devices, ", got ", number);
     }
@@ -95,8 +97,8 @@ Result openDevice(int64_t number, Handle *opened, DeviceFacts *facts) {
     if (slot.device) {
       misuse("device ", number, " is open already");
     }
-    slot.device =
-        std::make_unique<Device>(number, current->settings, current->twins, current->faults);
+    slot.device = std::make_unique<Device>(number, current->settings, current->twins,
+                                           current->faults, current->world);
     *opened = HandleParts{number, Kind::Device, ++slot.openings}.pack();
     const StandInSettings &settings = current->settings;
     *facts = {"stand-in", settings.architecture, 4, settings.memoryBytes, settings.memoryBytes};
@@ -109,13 +111,19 @@ Result closeDevice(Handle handle) {
     device.enter();
     current->faults.call("close");
     device.close();
-    std::lock_guard lock(current->mutex);
     current->slots[size_t(HandleParts::of(handle).device)].device.reset();
   });
 }
 
+Result makeWorldId(WorldId *id) {
+  return answer("makeWorldId", [&] {
+    current->faults.call("makeWorldId");
+    *id = current->world.makeId();
+  });
+}
+
 /// The only one that any thread may call.
-Result giveUpDevice(Handle handle) {
+Result giveUp(Handle handle) {
   return answer("giveUp", [&] {
     Device &device = current->find(handle);
     current->faults.call("giveUp");
@@ -147,7 +155,6 @@ const Library kLibrary = {
     .copy = call<"copy", &Device::copy>,
     .zero = call<"zero", &Device::zero>,
     .writeProgress = call<"writeProgress", &Device::writeProgress>,
-    .giveUp = giveUpDevice,
     .load = call<"load", &Device::load>,
     .unload = call<"unload", &Device::unload>,
     .entry = call<"entry", &Device::entry>,
@@ -155,6 +162,25 @@ const Library kLibrary = {
     .prepareProduct = call<"prepareProduct", &Device::prepareProduct>,
     .freeProduct = call<"freeProduct", &Device::freeProduct>,
     .runProduct = call<"runProduct", &Device::runProduct>,
+    .makeWorldId = makeWorldId,
+    .join = call<"join", &Device::join>,
+    .split = call<"split", &Device::split>,
+    .ready = call<"ready", &Device::ready>,
+    .end = call<"end", &Device::end>,
+    .freeCommunicator = call<"freeCommunicator", &Device::freeCommunicator>,
+    .giveUp = giveUp,
+    .beginGroup = call<"beginGroup", &Device::beginGroup>,
+    .endGroup = call<"endGroup", &Device::endGroup>,
+    .allReduce = call<"allReduce", &Device::allReduce>,
+    .allGather = call<"allGather", &Device::allGather>,
+    .reduceScatter = call<"reduceScatter", &Device::reduceScatter>,
+    .send = call<"send", &Device::send>,
+    .receive = call<"receive", &Device::receive>,
+    .allocateShared = call<"allocateShared", &Device::allocateShared>,
+    .freeShared = call<"freeShared", &Device::freeShared>,
+    .registerMemory = call<"registerMemory", &Device::registerMemory>,
+    .isRegistered = call<"isRegistered", &Device::isRegistered>,
+    .unregister = call<"unregister", &Device::unregister>,
     .seal = call<"seal", &Device::seal>,
     .unseal = call<"unseal", &Device::unseal>,
     .standFor = nullptr,
@@ -166,7 +192,6 @@ Device &StandIn::State::find(uint64_t handle) {
   HandleParts parts = HandleParts::of(handle);
   // Devices have no owner that they could be confused with.
   uint64_t serial = serialOf(handle, Kind::Device, parts.device);
-  std::lock_guard lock(mutex);
   if (parts.device >= int64_t(slots.size()) || serial > slots[size_t(parts.device)].openings) {
     misuse("device ", parts.device, " was never opened");
   }

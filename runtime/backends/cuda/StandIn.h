@@ -55,6 +55,8 @@ struct StandInSettings {
   /// Each piece of work takes so much longer.
   StandInDrill slow = {};
   std::chrono::microseconds slowness{0};
+  /// Whether memory can be registered as a window.
+  bool hasWindows = true;
 };
 
 class StandIn {

@@ -35,12 +35,17 @@ void weft::rt::cuda::checkAlignment(const Touch &touch, uint64_t alignment) {
   }
 }
 
-Device::Device(int64_t number, const StandInSettings &settings, const Twins &twins, Faults &faults)
-    : number(number), settings(settings), twins(twins), faults(faults),
+Device::Device(int64_t number, const StandInSettings &settings, const Twins &twins, Faults &faults,
+               World &world)
+    : number(number), settings(settings), twins(twins), faults(faults), world(world),
       dice(settings.seed * 64 + uint64_t(number)), memory(number, settings.memoryBytes),
       pinned(-1, settings.pinnedBytes), streams(number, Kind::Stream), events(number, Kind::Event),
-      modules(number, Kind::Module), entries(number, Kind::Entry), products(number, Kind::Product) {
+      modules(number, Kind::Module), entries(number, Kind::Entry), products(number, Kind::Product),
+      links(number, Kind::Communicator), registrations(number, Kind::Registration) {
+  world.devices.push_back(this);
 }
+
+Device::~Device() { std::erase(world.devices, this); }
 
 void Device::enter() {
   if (std::this_thread::get_id() != owner) {
@@ -76,6 +81,7 @@ void Device::close() {
   noteAll(events, Kind::Event);
   noteAll(modules, Kind::Module);
   noteAll(products, Kind::Product);
+  noteAll(links, Kind::Communicator);
   if (!left.empty()) {
     misuse("expected that all is freed, left are ", left);
   }
@@ -83,10 +89,7 @@ void Device::close() {
   pinned.checkFreed();
 }
 
-void Device::giveUp() {
-  isGivenUp = true;
-  isGivenUp.notify_all();
-}
+void Device::giveUp() { isGivenUp = true; }
 
 void Device::checkOpen(const char *what) const {
   if (isSealed) {
@@ -111,6 +114,9 @@ void Device::allocate(uint64_t bytes, Address *address) {
 void Device::free(Address address) {
   checkOpen("freed");
   Memory::Block &block = memory.at(address);
+  if (block.isShared) {
+    misuse("expected memory of allocate, got that of allocateShared");
+  }
   checkIdle(concat("the allocation of ", block.bytes, " bytes"), block.uses);
   memory.free(address);
 }
@@ -156,9 +162,18 @@ void Device::freeEvent(Handle event) {
   events.remove(event);
 }
 
+Device::Stream &Device::settledStream(Handle stream) {
+  Stream &found = streams.find(stream);
+  if (found.unsettled) {
+    misuse("stream ", HandleParts::of(stream).serial, " waits for work of communicator ",
+           HandleParts::of(found.unsettled).serial, ", which is not known to be ready");
+  }
+  return found;
+}
+
 void Device::record(Handle event, Handle stream) {
   Event &recorded = events.find(event);
-  recorded.recorded = streams.find(stream).clock;
+  recorded.recorded = settledStream(stream).clock;
   recorded.denials = 0;
 }
 
@@ -172,7 +187,7 @@ Device::Event &Device::recordedEvent(Handle event) {
 }
 
 void Device::wait(Handle stream, Handle event) {
-  Stream &waiting = streams.find(stream);
+  Stream &waiting = settledStream(stream);
   waiting.clock.join(*recordedEvent(event).recorded);
 }
 
@@ -198,8 +213,7 @@ void Device::reached(Handle event, bool *isReached) {
     watch([&] { graph.loiter(); });
     *isReached = dice.roll(2) == 0 && graph.isDone(*asked.recorded);
   } else {
-    watch([&] { graph.finish(*asked.recorded); });
-    *isReached = true;
+    *isReached = finish(*asked.recorded);
   }
   if (*isReached) {
     learn(*asked.recorded);
@@ -207,9 +221,28 @@ void Device::reached(Handle event, bool *isReached) {
 }
 
 void Device::await(Handle event) {
-  const Event &awaited = recordedEvent(event);
-  watch([&] { graph.finish(*awaited.recorded); });
-  learn(*awaited.recorded);
+  const Clock awaited = *recordedEvent(event).recorded;
+  while (!finish(awaited)) {
+    if (!world.wait()) {
+      misuse("a collective is awaited that other devices do not come to");
+    }
+  }
+  learn(awaited);
+}
+
+bool Device::finish(const Clock &clock) {
+  bool isDone = false;
+  watch([&] { isDone = graph.finish(clock, [this] { return world.helpOthers(*this); }); });
+  return isDone;
+}
+
+bool Device::advance() {
+  try {
+    return failure.empty() && graph.advance();
+  } catch (const Misuse &fault) {
+    failure = fault.text;
+    return true;
+  }
 }
 
 void Device::load(const void *bytes, Handle *module) {

@@ -17,6 +17,7 @@
 #include "backends/cuda/StandInHandles.h"
 #include "backends/cuda/StandInMemory.h"
 #include "backends/cuda/StandInWork.h"
+#include "backends/cuda/StandInWorld.h"
 #include "core/PreparedProduct.h"
 
 #include <atomic>
@@ -48,7 +49,9 @@ public:
   using Handle = Library::Handle;
   using Address = Library::Address;
 
-  Device(int64_t number, const StandInSettings &settings, const Twins &twins, Faults &faults);
+  Device(int64_t number, const StandInSettings &settings, const Twins &twins, Faults &faults,
+         World &world);
+  ~Device();
 
   /// To be called before each function: counts calls, and fails where the device has failed or
   /// another thread has opened it.
@@ -89,8 +92,39 @@ public:
   void runProduct(Handle stream, Handle prepared, Address a, Address b, Address c,
                   Address workspace);
 
+  void join(const WorldId *id, int64_t ranks, int64_t rank, Handle *communicator);
+  void split(Handle communicator, int64_t color, int64_t key, Handle *made);
+  void ready(Handle communicator, bool *isReady);
+  void end(Handle communicator);
+  void freeCommunicator(Handle communicator);
+  void beginGroup();
+  void endGroup();
+  void allReduce(Handle stream, Handle communicator, ReductionKind reduction, ElementType type,
+                 Address from, Address to, uint64_t count);
+  void allGather(Handle stream, Handle communicator, ElementType type, Address from, Address to,
+                 uint64_t count);
+  void reduceScatter(Handle stream, Handle communicator, ReductionKind reduction, ElementType type,
+                     Address from, Address to, uint64_t count);
+  void send(Handle stream, Handle communicator, ElementType type, Address from, uint64_t count,
+            int64_t peer);
+  void receive(Handle stream, Handle communicator, ElementType type, Address to, uint64_t count,
+               int64_t peer);
+  void allocateShared(uint64_t bytes, Address *address);
+  void freeShared(Address address);
+  void registerMemory(Handle communicator, Address at, uint64_t bytes, bool asWindow,
+                      Handle *registered);
+  void isRegistered(Handle registered, bool *is);
+  void unregister(Handle registered);
+
   void seal();
   void unseal();
+
+  /// For others of its world.
+  int64_t ordinal() const { return number; }
+  bool isBefore(Place place) const { return graph.isBefore(place); }
+  char *placeOf(Address address) const { return memory.place(address); }
+  /// Does one piece of work, and keeps its failure; whether there was one.
+  bool advance();
 
 private:
   struct Stream {
@@ -99,6 +133,8 @@ private:
     Place last;
     /// What comes before the next work.
     Clock clock = {};
+    /// A communicator that may not have enqueued yet what was issued to it.
+    Handle unsettled = 0;
   };
   struct Event {
     uint64_t call = 0;
@@ -124,6 +160,36 @@ private:
     Clock uses = {};
   };
 
+  /// This rank's part of a communicator.
+  struct Link {
+    uint64_t call = 0;
+    /// Null until it is split off.
+    std::shared_ptr<Clique> clique = nullptr;
+    size_t rank = 0;
+    /// What it was split off from, and with what.
+    Handle parent = 0;
+    int64_t color = 0;
+    /// What was begun on it last.
+    std::shared_ptr<Round> round = nullptr;
+    /// Whether `ready` has said so since, or how often it has not.
+    bool isReady = false;
+    uint64_t denials = 0;
+    bool isEnded = false;
+    uint64_t registrations = 0;
+    Clock uses = {};
+  };
+  struct Registration {
+    uint64_t call = 0;
+    Handle communicator = 0;
+    Address at = 0;
+    uint64_t bytes = 0;
+    bool isWindow = false;
+  };
+  struct Group {
+    Handle stream = 0, communicator = 0;
+    std::vector<Exchange> exchanges = {};
+  };
+
   void checkOpen(const char *what) const;
   /// Fails unless the host knows that all of `uses` is done.
   void checkIdle(const std::string &what, const Clock &uses) const;
@@ -133,16 +199,25 @@ private:
   void learn(const Clock &clock);
   /// Runs what does work, and keeps its failure.
   template <typename Body> void watch(const Body &body);
+  bool finish(const Clock &clock);
+  /// The stream, which no communicator is about to enqueue on.
+  Stream &settledStream(Handle stream);
+
+  Link &readyLink(Handle communicator);
+  static void begin(Link &link, std::shared_ptr<Round> round);
+  bool isBorn(Link &link);
+  void add(Handle stream, Handle communicator, const Exchange &exchange);
+  std::vector<Touch> touchesOf(const Exchange &exchange, size_t ranks);
+  void issue(const Group &issued);
 
   Touch touchDevice(Address address, uint64_t bytes, Access access, const std::string &what);
   Touch touchPinned(const void *host, uint64_t bytes, Access access);
   Memory &memoryOf(const Touch &touch);
   void checkTouches(const std::vector<Touch> &touches) const;
   Place enqueue(Handle stream, const std::string &what, const std::vector<Touch> &touches,
-                std::function<void()> run);
-  /// `run` as the settings want it to be, for the work that is enqueued now.
-  std::function<void()> drilled(std::function<void()> run);
-  [[noreturn]] void waitUntilGivenUp();
+                std::function<void()> run, std::function<bool()> isMet = {});
+  /// Makes of work that is enqueued now what the settings want it to be.
+  void drill(std::function<void()> &run, std::function<bool()> &isMet);
   void checkWritten(const Touch &touch);
   void checkRowsWritten(const Touch &touch, const Product &product, bool isA);
 
@@ -152,6 +227,7 @@ private:
   const StandInSettings &settings;
   const Twins &twins;
   Faults &faults;
+  World &world;
   const std::thread::id owner = std::this_thread::get_id();
 
   Dice dice;
@@ -165,6 +241,7 @@ private:
   /// Pieces of work so far.
   int64_t pieces = 0;
   std::atomic<bool> isGivenUp = false;
+  std::optional<Group> group;
   /// Why work has failed; from then on nothing is done.
   std::string failure;
 
@@ -173,6 +250,8 @@ private:
   Handles<Module> modules;
   Handles<Entry> entries;
   Handles<LoadedProduct> products;
+  Handles<Link> links;
+  Handles<Registration> registrations;
   /// Streams made so far.
   size_t ordinals = 0;
 };

@@ -57,8 +57,8 @@ void Device::checkWritten(const Touch &touch) {
 }
 
 Place Device::enqueue(Handle stream, const std::string &what, const std::vector<Touch> &touches,
-                      std::function<void()> run) {
-  Stream &on = streams.find(stream);
+                      std::function<void()> run, std::function<bool()> isMet) {
+  Stream &on = settledStream(stream);
   Place place = {on.last.stream, on.last.index + 1};
   Clock clock = on.clock;
   clock.join(host);
@@ -75,7 +75,7 @@ Place Device::enqueue(Handle stream, const std::string &what, const std::vector<
   if (!fault.empty()) {
     run = [fault] { misuse(fault); };
   }
-  run = drilled(std::move(run));
+  drill(run, isMet);
 
   for (const Touch &touch : touches) {
     Memory::Block &block = memoryOf(touch).holding(touch.begin, touch.end - touch.begin);
@@ -85,33 +85,27 @@ Place Device::enqueue(Handle stream, const std::string &what, const std::vector<
     }
   }
   races.add(touches, place, name);
-  graph.add({name, place, clock, std::move(run)});
+  graph.add({name, place, clock, std::move(run), std::move(isMet)});
   on.last = place;
   on.clock = clock;
   return place;
 }
 
-void Device::waitUntilGivenUp() {
-  isGivenUp.wait(false);
-  misuse("it did not end until device ", number, " was given up");
-}
-
-std::function<void()> Device::drilled(std::function<void()> run) {
+void Device::drill(std::function<void()> &run, std::function<bool()> &isMet) {
   auto isDue = [&](const StandInDrill &drill) {
     return drill.device == number && pieces >= drill.after;
   };
   bool isStuck = isDue(settings.stuck), isSlow = isDue(settings.slow);
   ++pieces;
   if (isStuck) {
-    return [this] { waitUntilGivenUp(); };
+    isMet = [this] { return isGivenUp.load(); };
+    run = [this] { misuse("it did not end until device ", number, " was given up"); };
+  } else if (isSlow) {
+    run = [this, run = std::move(run)] {
+      std::this_thread::sleep_for(settings.slowness);
+      run();
+    };
   }
-  if (!isSlow) {
-    return run;
-  }
-  return [this, run = std::move(run)] {
-    std::this_thread::sleep_for(settings.slowness);
-    run();
-  };
 }
 
 void Device::copyToDevice(Handle stream, Address to, const void *host, uint64_t bytes) {

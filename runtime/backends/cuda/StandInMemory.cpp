@@ -120,6 +120,12 @@ bool Memory::isWritten(uint64_t begin, uint64_t end) {
   return next != written.begin() && std::prev(next)->second >= end;
 }
 
+void Memory::forgetRegistrations() {
+  for (auto &[address, block] : blocks) {
+    block.registrations = 0;
+  }
+}
+
 void Memory::checkGuards(uint64_t address) {
   const Block &block = below(address)->second;
   uint64_t rest = roundUp(block.bytes) - block.bytes;

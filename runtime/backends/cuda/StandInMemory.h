@@ -33,6 +33,9 @@ public:
     /// The number of the call that made it.
     uint64_t call = 0;
     bool isFreed = false;
+    /// Whether it is memory that other devices may be given, and how often it was registered.
+    bool isShared = false;
+    uint64_t registrations = 0;
     /// Work that touches it.
     Clock uses;
     /// Where bytes have been written: ends by begins, which are addresses and apart.
@@ -56,6 +59,8 @@ public:
   void noteWrite(uint64_t begin, uint64_t end);
   /// Whether all these bytes have been written, by what is enqueued.
   bool isWritten(uint64_t begin, uint64_t end);
+  /// Nobody uses it by a registration any more.
+  void forgetRegistrations();
   /// Fails if somebody has written around the piece.
   void checkGuards(uint64_t address);
 

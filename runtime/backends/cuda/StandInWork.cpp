@@ -23,11 +23,42 @@ void WorkGraph::add(Work work) {
   streams[stream].push_back(std::move(work));
 }
 
-void WorkGraph::finish(const Clock &target) {
+bool WorkGraph::finish(const Clock &target, const std::function<bool()> &helpOthers) {
   auto mood = Mood(dice.roll(3));
   while (!done.covers(target)) {
-    runNext(choose(readyStreams(), target, mood));
+    std::vector<size_t> ready = readyStreams();
+    bool isStuck = std::none_of(ready.begin(), ready.end(), [&](size_t stream) {
+      return target.covers(streams[stream].front().place);
+    });
+    if (isStuck && helpOthers()) {
+      continue;
+    }
+    if (ready.empty()) {
+      return false;
+    }
+    runNext(choose(ready, target, mood));
   }
+  return true;
+}
+
+bool WorkGraph::advance() {
+  std::vector<size_t> ready = readyStreams();
+  if (!ready.empty()) {
+    runNext(ready[dice.roll(ready.size())]);
+  }
+  return !ready.empty();
+}
+
+bool WorkGraph::isReached(size_t stream) const {
+  const Work &next = streams[stream].front();
+  Clock then = done;
+  then.join(next.place);
+  return then.covers(next.clock);
+}
+
+bool WorkGraph::isBefore(Place place) const {
+  return place.stream < streams.size() && !streams[place.stream].empty() &&
+         streams[place.stream].front().place.index == place.index && isReached(place.stream);
 }
 
 void WorkGraph::loiter() {
@@ -45,9 +76,7 @@ std::vector<size_t> WorkGraph::readyStreams() const {
       continue;
     }
     const Work &next = streams[stream].front();
-    Clock then = done;
-    then.join(next.place);
-    if (then.covers(next.clock)) {
+    if (isReached(stream) && (!next.isMet || next.isMet())) {
       ready.push_back(stream);
     }
   }

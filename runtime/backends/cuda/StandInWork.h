@@ -40,6 +40,8 @@ struct Work {
   Clock clock;
   /// Throws Misuse.
   std::function<void()> run;
+  /// Whether it can be done as far as other devices go; empty where it has none to wait for.
+  std::function<bool()> isMet = {};
 };
 
 class WorkGraph {
@@ -47,8 +49,14 @@ public:
   explicit WorkGraph(Dice &dice) : dice(dice) {}
 
   void add(Work work);
-  /// Does all that `target` covers, and what comes in between. Where work fails, says which.
-  void finish(const Clock &target);
+  /// Does all that `target` covers, and what comes in between. Where work fails, says which. Where
+  /// it waits for other devices, calls `helpOthers`, which does some of theirs and returns whether
+  /// there was any; returns false if that is not enough.
+  bool finish(const Clock &target, const std::function<bool()> &helpOthers);
+  /// Does one piece of work; whether there was one.
+  bool advance();
+  /// Whether the work at `place` is the next of its stream, and all before it is done.
+  bool isBefore(Place place) const;
   /// Does a few pieces of work, or none.
   void loiter();
   bool isDone(const Clock &target) const { return done.covers(target); }
@@ -57,6 +65,8 @@ private:
   /// How the order is drawn while somebody waits.
   enum class Mood : uint8_t { Lazy, Any, Ahead };
 
+  /// Whether all is done that the stream's next work comes after.
+  bool isReached(size_t stream) const;
   /// Streams whose next work may be done.
   std::vector<size_t> readyStreams() const;
   size_t choose(const std::vector<size_t> &ready, const Clock &target, Mood mood);

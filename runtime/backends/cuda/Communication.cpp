@@ -1,0 +1,433 @@
+//===- Communication.cpp - collectives between devices by NCCL ------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Communicators do not block: what a call begins goes on in a thread of the library, and
+// `ready` says how far it has come. So no call waits for another rank.
+//
+// A call of the device's thread holds the lock of its communicators, for `giveUp` must
+// not free what it uses. Who gives up waits for that lock for a second only: if it is
+// held longer, the library is stuck, and an abort is what may free it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "backends/cuda/Parts.h"
+#include "weft-rt/Program.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+using namespace weft::rt;
+using namespace weft::rt::cuda;
+
+namespace {
+
+/// The first version that has symmetric windows, and all else that is called.
+constexpr int kFirstVersion = NCCL_VERSION(2, 27, 3);
+/// Those that are refused.
+constexpr int kFirstWrong = NCCL_VERSION(2, 28, 3), kLastWrong = NCCL_VERSION(2, 28, 8);
+
+struct Communicator {
+  Device *device = nullptr;
+  /// Written by the library's thread, once what is split off is there.
+  std::atomic<ncclComm_t> handle = nullptr;
+};
+
+struct Registered {
+  Communicator *communicator = nullptr;
+  bool isWindow = false;
+  /// Written by the library's thread; null where it has none.
+  ncclWindow_t window = nullptr;
+  void *plain = nullptr;
+};
+
+} // namespace
+
+struct cuda::Communicators {
+  std::timed_mutex mutex;
+  /// Whether the library has been found; asked once.
+  bool areUsable = false;
+  std::vector<std::unique_ptr<Communicator>> all;
+};
+
+namespace {
+
+template <typename... Parts> Result resultOf(ncclResult_t code, const Parts &...asked) {
+  if (code == ncclSuccess || code == ncclInProgress) {
+    return nullptr;
+  }
+  const char *last = communication().lastError(nullptr);
+  return say(concat(asked..., ": ", communication().errorText(code),
+                    last && *last ? concat(" (", last, ")") : ""));
+}
+
+std::string versionText(int version) {
+  return concat(version / 10000, ".", version / 100 % 100, ".", version % 100);
+}
+
+/// Finds the library, and fails if it is of a version that is not to be used.
+Result findUsable() {
+  std::string error;
+  if (!findCommunication(error)) {
+    return say(concat(error, "; programs of several ranks need it: NCCL ",
+                      versionText(kFirstVersion), " or later, as of nvidia-nccl-cu13"));
+  }
+  int version = 0;
+  if (Result failed = resultOf(communication().version(&version), "ncclGetVersion")) {
+    return failed;
+  }
+  if (version < kFirstVersion) {
+    return say(concat("NCCL is of version ", versionText(version), ", expected ",
+                      versionText(kFirstVersion), " or later, as of nvidia-nccl-cu13"));
+  }
+  if (version >= kFirstWrong && version <= kLastWrong) {
+    return say(concat("NCCL is of version ", versionText(version), ", and those from ",
+                      versionText(kFirstWrong), " to ", versionText(kLastWrong),
+                      " are not to be relied on: expected 2.28.9 or later, as of "
+                      "nvidia-nccl-cu13"));
+  }
+  return nullptr;
+}
+
+/// What a call of the device's thread holds.
+struct Hold {
+  std::unique_lock<std::timed_mutex> lock;
+  Device *device = nullptr;
+  Result failed = nullptr;
+
+  explicit Hold(Handle handle) {
+    failed = enter(handle, device);
+    if (failed) {
+      return;
+    }
+    Communicators &own = *device->communicators;
+    lock = std::unique_lock(own.mutex);
+    failed = own.areUsable ? nullptr : findUsable();
+    own.areUsable = !failed;
+    if (device->isGivenUp) { // In the meantime.
+      failed = enter(handle, device);
+    }
+  }
+};
+
+/// Calls `body` with the device, its communicators held.
+template <typename Body> Result held(Handle handle, const Body &body) {
+  Hold hold(handle);
+  return hold.failed ? hold.failed : body(*hold.device);
+}
+
+ncclComm_t commOf(Handle communicator) {
+  return fromHandle<Communicator>(communicator)->handle.load();
+}
+
+Communicator &add(Device &device) {
+  auto &made = device.communicators->all.emplace_back(std::make_unique<Communicator>());
+  made->device = &device;
+  return *made;
+}
+
+void drop(Device &device, Handle communicator) {
+  std::erase_if(device.communicators->all,
+                [&](const auto &one) { return toHandle(one.get()) == communicator; });
+}
+
+//===----------------------------------------------------------------------===//
+// Communicators
+//===----------------------------------------------------------------------===//
+
+static_assert(sizeof(WorldId) == sizeof(ncclUniqueId));
+
+ncclConfig_t makeConfig() {
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  // Connections and buffers of the world serve all that is split off it.
+  config.splitShare = 1;
+  return config;
+}
+
+Result makeWorldId(WorldId *id) {
+  if (Result failed = findUsable()) {
+    return failed;
+  }
+  ncclUniqueId made;
+  Result failed = resultOf(communication().makeId(&made), "ncclGetUniqueId");
+  std::memcpy(id->bytes, made.internal, sizeof id->bytes);
+  return failed;
+}
+
+Result join(Handle handle, const WorldId *id, int64_t ranks, int64_t rank, Handle *communicator) {
+  *communicator = 0;
+  return held(handle, [&](Device &device) {
+    ncclUniqueId world;
+    std::memcpy(world.internal, id->bytes, sizeof id->bytes);
+    ncclConfig_t config = makeConfig();
+    ncclComm_t made = nullptr;
+    Result failed = resultOf(communication().join(&made, int(ranks), world, int(rank), &config),
+                             "ncclCommInitRankConfig of rank ", rank, " of ", ranks);
+    if (!failed) {
+      Communicator &added = add(device);
+      added.handle = made;
+      *communicator = toHandle(&added);
+    }
+    return failed;
+  });
+}
+
+Result split(Handle handle, Handle communicator, int64_t color, int64_t key, Handle *made) {
+  *made = 0;
+  return held(handle, [&](Device &device) {
+    ncclConfig_t config = makeConfig();
+    Communicator &added = add(device);
+    // The library writes there when it is done, and until then the object stays.
+    static_assert(sizeof added.handle == sizeof(ncclComm_t));
+    Result failed =
+        resultOf(communication().split(commOf(communicator), int(color), int(key),
+                                       reinterpret_cast<ncclComm_t *>(&added.handle), &config),
+                 "ncclCommSplit of color ", color);
+    if (failed) {
+      drop(device, toHandle(&added));
+    } else {
+      *made = toHandle(&added);
+    }
+    return failed;
+  });
+}
+
+Result ready(Handle handle, Handle communicator, bool *isReady) {
+  *isReady = false;
+  return held(handle, [&](Device &) {
+    ncclComm_t asked = commOf(communicator);
+    if (!asked) { // Not yet split off.
+      return Result(nullptr);
+    }
+    ncclResult_t state = ncclSuccess;
+    Result failed = resultOf(communication().state(asked, &state), "ncclCommGetAsyncError");
+    failed = failed ? failed : resultOf(state, "NCCL");
+    *isReady = !failed && state == ncclSuccess;
+    return failed;
+  });
+}
+
+Result end(Handle handle, Handle communicator) {
+  return held(handle, [&](Device &) {
+    return resultOf(communication().end(commOf(communicator)), "ncclCommFinalize");
+  });
+}
+
+Result freeCommunicator(Handle handle, Handle communicator) {
+  return held(handle, [&](Device &device) {
+    Result failed = resultOf(communication().destroy(commOf(communicator)), "ncclCommDestroy");
+    drop(device, communicator);
+    return failed;
+  });
+}
+
+/// One after another they may wait for each other: each for kernels that wait for a rank which
+/// aborts another one first.
+Result abortAll(const Communicators &communicators) {
+  Result failed = resultOf(communication().beginGroup(), "ncclGroupStart");
+  if (failed) {
+    return failed;
+  }
+  for (const auto &one : communicators.all) {
+    if (ncclComm_t handle = one->handle.load()) {
+      Result own = resultOf(communication().abort(handle), "ncclCommAbort");
+      failed = failed ? failed : own;
+    }
+  }
+  Result ended = resultOf(communication().endGroup(), "ncclGroupEnd");
+  return failed ? failed : ended;
+}
+
+/// What waits for a kernel that does not end cannot be woken: it goes with the process.
+Result giveUp(Handle handle) {
+  // Not entered: the context is for the device's thread, and the library has its own way to it.
+  auto *device = fromHandle<Device>(handle);
+  if (device->isGivenUp.exchange(true)) {
+    return nullptr;
+  }
+  std::shared_ptr<Communicators> communicators = device->communicators;
+  std::unique_lock lock(communicators->mutex, std::chrono::seconds(1));
+  return communicators->all.empty() ? nullptr : abortAll(*communicators);
+}
+
+//===----------------------------------------------------------------------===//
+// Collectives
+//===----------------------------------------------------------------------===//
+
+ncclDataType_t typeOf(ElementType type) {
+  switch (type) {
+  case ElementType::F64:
+    return ncclFloat64;
+  case ElementType::F32:
+    return ncclFloat32;
+  case ElementType::I64:
+    return ncclInt64;
+  case ElementType::I32:
+    return ncclInt32;
+  case ElementType::BF16:
+    break;
+  }
+  return ncclBfloat16;
+}
+
+ncclRedOp_t reductionOf(ReductionKind kind) {
+  return kind == ReductionKind::Sum ? ncclSum : ncclMax;
+}
+
+void *at(Address address) { return reinterpret_cast<void *>(address); }
+
+/// The libraries know streams of the driver by the same pointers.
+cudaStream_t streamOf(Handle stream) { return fromHandle<CUstream_st>(stream); }
+
+Result beginGroup(Handle handle) {
+  return held(handle,
+              [](Device &) { return resultOf(communication().beginGroup(), "ncclGroupStart"); });
+}
+
+Result endGroup(Handle handle) {
+  return held(handle,
+              [](Device &) { return resultOf(communication().endGroup(), "ncclGroupEnd"); });
+}
+
+Result allReduce(Handle handle, Handle stream, Handle communicator, ReductionKind reduction,
+                 ElementType type, Address from, Address to, uint64_t count) {
+  return held(handle, [&](Device &) {
+    return resultOf(communication().allReduce(at(from), at(to), count, typeOf(type),
+                                              reductionOf(reduction), commOf(communicator),
+                                              streamOf(stream)),
+                    "ncclAllReduce of ", count, " ", nameOf(type));
+  });
+}
+
+Result allGather(Handle handle, Handle stream, Handle communicator, ElementType type, Address from,
+                 Address to, uint64_t count) {
+  return held(handle, [&](Device &) {
+    return resultOf(communication().allGather(at(from), at(to), count, typeOf(type),
+                                              commOf(communicator), streamOf(stream)),
+                    "ncclAllGather of ", count, " ", nameOf(type));
+  });
+}
+
+Result reduceScatter(Handle handle, Handle stream, Handle communicator, ReductionKind reduction,
+                     ElementType type, Address from, Address to, uint64_t count) {
+  return held(handle, [&](Device &) {
+    return resultOf(communication().reduceScatter(at(from), at(to), count, typeOf(type),
+                                                  reductionOf(reduction), commOf(communicator),
+                                                  streamOf(stream)),
+                    "ncclReduceScatter of ", count, " ", nameOf(type));
+  });
+}
+
+Result send(Handle handle, Handle stream, Handle communicator, ElementType type, Address from,
+            uint64_t count, int64_t peer) {
+  return held(handle, [&](Device &) {
+    return resultOf(communication().send(at(from), count, typeOf(type), int(peer),
+                                         commOf(communicator), streamOf(stream)),
+                    "ncclSend of ", count, " ", nameOf(type), " to ", peer);
+  });
+}
+
+Result receive(Handle handle, Handle stream, Handle communicator, ElementType type, Address to,
+               uint64_t count, int64_t peer) {
+  return held(handle, [&](Device &) {
+    return resultOf(communication().receive(at(to), count, typeOf(type), int(peer),
+                                            commOf(communicator), streamOf(stream)),
+                    "ncclRecv of ", count, " ", nameOf(type), " from ", peer);
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+Result allocateShared(Handle handle, uint64_t bytes, Address *address) {
+  *address = 0;
+  return held(handle, [&](Device &) {
+    void *made = nullptr;
+    Result failed = resultOf(communication().allocate(&made, std::max<uint64_t>(bytes, 1)),
+                             "ncclMemAlloc of ", bytesText(bytes));
+    *address = failed ? 0 : reinterpret_cast<Address>(made);
+    return failed;
+  });
+}
+
+Result freeShared(Handle handle, Address address) {
+  return held(handle,
+              [&](Device &) { return resultOf(communication().free(at(address)), "ncclMemFree"); });
+}
+
+Result registerMemory(Handle handle, Handle communicator, Address address, uint64_t bytes,
+                      bool asWindow, Handle *registered) {
+  *registered = 0;
+  return held(handle, [&](Device &) {
+    auto made = std::make_unique<Registered>();
+    made->communicator = fromHandle<Communicator>(communicator);
+    made->isWindow = asWindow;
+    ncclComm_t with = commOf(communicator);
+    Result failed =
+        asWindow ? resultOf(communication().registerWindow(with, at(address), bytes, &made->window,
+                                                           NCCL_WIN_COLL_SYMMETRIC),
+                            "ncclCommWindowRegister of ", bytesText(bytes))
+                 : resultOf(communication().registerMemory(with, at(address), bytes, &made->plain),
+                            "ncclCommRegister of ", bytesText(bytes));
+    *registered = failed ? 0 : toHandle(made.release());
+    return failed;
+  });
+}
+
+Result isRegistered(Handle handle, Handle registered, bool *is) {
+  return held(handle, [&](Device &) {
+    const Registered &asked = *fromHandle<Registered>(registered);
+    *is = !asked.isWindow || __atomic_load_n(&asked.window, __ATOMIC_ACQUIRE);
+    return Result(nullptr);
+  });
+}
+
+Result unregister(Handle handle, Handle registered) {
+  return held(handle, [&](Device &) {
+    std::unique_ptr<Registered> ended(fromHandle<Registered>(registered));
+    ncclComm_t from = ended->communicator->handle.load();
+    if (!ended->isWindow) {
+      return resultOf(communication().unregisterMemory(from, ended->plain), "ncclCommDeregister");
+    }
+    return ended->window ? resultOf(communication().unregisterWindow(from, ended->window),
+                                    "ncclCommWindowDeregister")
+                         : nullptr;
+  });
+}
+
+} // namespace
+
+std::shared_ptr<Communicators> cuda::makeCommunicators() {
+  return std::make_shared<Communicators>();
+}
+
+void cuda::addCommunication(Library &library) {
+  library.makeWorldId = makeWorldId;
+  library.join = join;
+  library.split = split;
+  library.ready = ready;
+  library.end = end;
+  library.freeCommunicator = freeCommunicator;
+  library.giveUp = giveUp;
+  library.beginGroup = beginGroup;
+  library.endGroup = endGroup;
+  library.allReduce = allReduce;
+  library.allGather = allGather;
+  library.reduceScatter = reduceScatter;
+  library.send = send;
+  library.receive = receive;
+  library.allocateShared = allocateShared;
+  library.freeShared = freeShared;
+  library.registerMemory = registerMemory;
+  library.isRegistered = isRegistered;
+  library.unregister = unregister;
+}

@@ -1,0 +1,346 @@
+//===- DeviceCollectives.cpp - collectives of programs between devices ----===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "backends/cuda/DeviceCollectives.h"
+
+#include "core/Text.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstring>
+#include <numeric>
+#include <thread>
+
+using namespace weft::rt;
+using namespace weft::rt::cuda;
+
+namespace {
+
+/// How often a state is asked for at once before the thread sleeps in between.
+constexpr int kQuickQuestions = 1000;
+constexpr auto kPause = std::chrono::microseconds(20);
+
+uint64_t product(std::span<const int64_t> sizes) {
+  return std::accumulate(sizes.begin(), sizes.end(), uint64_t(1),
+                         [](uint64_t count, int64_t size) { return count * uint64_t(size); });
+}
+
+/// Waits between two questions.
+void pause(int &questions) {
+  if (++questions < kQuickQuestions) {
+    std::this_thread::yield();
+  } else {
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
+} // namespace
+
+DeviceCollectives::DeviceCollectives(const Library &library, Handle device, Communicator &link,
+                                     std::vector<Axis> mesh, std::chrono::nanoseconds timeout)
+    : library(library), device(device), link(link), mesh(std::move(mesh)), timeout(timeout) {}
+
+DeviceCollectives::~DeviceCollectives() {
+  if (!isEnded && !made.empty()) {
+    library.giveUp(device); // What fails here has failed before, and been told.
+  }
+}
+
+bool DeviceCollectives::check(Library::Result result) const {
+  return !result || link.fail(concat("rank ", link.rank(), ": ", result));
+}
+
+//===----------------------------------------------------------------------===//
+// Communicators
+//===----------------------------------------------------------------------===//
+
+bool DeviceCollectives::meet(uint32_t instruction, const std::string &what) {
+  std::vector<uint32_t> all(mesh.size());
+  std::iota(all.begin(), all.end(), 0);
+  int32_t mine = 0, greatest = 0;
+  return link.run(
+      link.prepare(
+          {CollectiveKind::AllReduce, ReductionKind::Max, ElementType::I32, all, {1}, 0, 0},
+          {"devices", instruction, what}),
+      &mine, &greatest);
+}
+
+bool DeviceCollectives::settle(const Shared &communicator) {
+  auto deadline = std::chrono::steady_clock::now() + timeout;
+  int questions = 0;
+  for (bool isReady = false;;) {
+    if (!check(library.ready(device, communicator.communicator, &isReady))) {
+      return false;
+    }
+    if (isReady) {
+      return true;
+    }
+    if (link.stopped()) {
+      return false;
+    }
+    if (std::chrono::steady_clock::now() > deadline) {
+      return link.fail(
+          concat("rank ", link.rank(), " waited ", std::chrono::duration<double>(timeout).count(),
+                 " s for what began between the devices of ranks ", shapeText(communicator.ranks)));
+    }
+    pause(questions);
+  }
+}
+
+bool DeviceCollectives::join() {
+  std::vector<uint32_t> all;
+  int64_t ranks = 1;
+  for (uint32_t axis = 0; axis < mesh.size(); ++axis) {
+    ranks *= mesh[axis].size;
+    if (mesh[axis].size > 1) {
+      all.push_back(axis);
+    }
+  }
+  constexpr size_t kWords = sizeof(WorldId) / sizeof(int64_t);
+  WorldId id = {};
+  if (link.rank() == 0 && !check(library.makeWorldId(&id))) {
+    return false;
+  }
+  std::vector<char> ids(size_t(ranks) * sizeof id);
+  Collective gather = {CollectiveKind::AllGather,
+                       ReductionKind::Sum,
+                       ElementType::I64,
+                       all,
+                       {int64_t(kWords)},
+                       0,
+                       0};
+  if (!link.run(link.prepare(gather, {"devices", 0, "join one world"}), id.bytes, ids.data())) {
+    return false;
+  }
+  std::memcpy(id.bytes, ids.data(), sizeof id);
+  Shared &world = communicators[all];
+  world.ranks = groupOf(0, all, mesh);
+  made.push_back(&world);
+  return check(library.join(device, &id, ranks, link.rank(), &world.communicator)) && settle(world);
+}
+
+const DeviceCollectives::Shared *DeviceCollectives::find(const std::vector<uint32_t> &axes) {
+  auto found = communicators.find(axes);
+  if (found != communicators.end()) {
+    return &found->second;
+  }
+  auto number = uint32_t(made.size());
+  if (!meet(number, concat("split off communicator ", number))) {
+    return nullptr;
+  }
+  const Shared &world = *made.front();
+  Shared &shared = communicators[axes];
+  shared.ranks = groupOf(link.rank(), axes, mesh);
+  auto self = std::find(shared.ranks.begin(), shared.ranks.end(), link.rank());
+  int64_t color = *std::min_element(shared.ranks.begin(), shared.ranks.end());
+  if (!check(library.split(device, world.communicator, color, self - shared.ranks.begin(),
+                           &shared.communicator)) ||
+      !settle(world) || !settle(shared)) {
+    return nullptr;
+  }
+  made.push_back(&shared);
+  return &shared;
+}
+
+bool DeviceCollectives::registerWith(const Shared &communicator, Address at, uint64_t bytes) {
+  Handle window = 0, plain = 0;
+  bool isWindow = false;
+  Library::Result refused =
+      library.registerMemory(device, communicator.communicator, at, bytes, true, &window);
+  if (!refused) {
+    registered.push_back(window);
+    if (!settle(communicator) || !check(library.isRegistered(device, window, &isWindow))) {
+      return false;
+    }
+  }
+  if (isWindow) {
+    return true;
+  }
+  refused = library.registerMemory(device, communicator.communicator, at, bytes, false, &plain);
+  if (!refused) {
+    registered.push_back(plain);
+  } else if (link.rank() == 0) {
+    std::fprintf(stderr, "note: collectives go through memory of their library's: %s\n", refused);
+  }
+  return true;
+}
+
+bool DeviceCollectives::registerMemory(Address at, uint64_t bytes) {
+  return std::all_of(made.begin(), made.end(),
+                     [&](const Shared *shared) { return registerWith(*shared, at, bytes); });
+}
+
+bool DeviceCollectives::end() {
+  bool isGood = std::all_of(registered.begin(), registered.end(),
+                            [&](Handle one) { return check(library.unregister(device, one)); });
+  // The world comes last: others share what it has.
+  for (auto shared = made.rbegin(); isGood && shared != made.rend(); ++shared) {
+    Handle communicator = (*shared)->communicator;
+    isGood = check(library.end(device, communicator)) && settle(**shared) &&
+             check(library.freeCommunicator(device, communicator));
+  }
+  isEnded = isGood;
+  return isGood;
+}
+
+//===----------------------------------------------------------------------===//
+// What a collective consists of
+//===----------------------------------------------------------------------===//
+
+/// Gathers and scatters, of which the library does those along the leading dimension.
+void DeviceCollectives::appendWhole(const Collective &collective, uint64_t ranks,
+                                    std::vector<Step> &steps) {
+  std::span<const int64_t> shape = collective.shape;
+  if (collective.kind == CollectiveKind::AllReduce) {
+    steps.push_back({Call::AllReduce, 0, 0, product(shape)});
+    return;
+  }
+  bool gathers = collective.kind == CollectiveKind::AllGather;
+  uint64_t size = sizeOf(collective.type);
+  uint64_t row = product(shape.subspan(collective.dim)),
+           outer = product(shape.first(collective.dim));
+  uint64_t result = gathers ? row * ranks : row / ranks;
+  for (uint64_t i = 0; i < outer; ++i) {
+    steps.push_back({gathers ? Call::AllGather : Call::ReduceScatter, i * row * size,
+                     i * result * size, std::min(row, result)});
+  }
+}
+
+/// Calls `visit` with where each run of `piece` begins, of which all dimensions before `inner` are
+/// counted: in an array of sizes `first` and in one of sizes `second`, in elements.
+template <typename Visit>
+static void forEachRun(std::span<const int64_t> piece, size_t inner, std::span<const int64_t> first,
+                       std::span<const int64_t> second, const Visit &visit) {
+  uint64_t runs = product(piece.first(inner));
+  for (uint64_t run = 0; run < runs; ++run) {
+    uint64_t rest = run, from = 0, to = 0;
+    for (size_t dim = inner; dim-- > 0;) {
+      uint64_t index = rest % uint64_t(piece[dim]);
+      rest /= uint64_t(piece[dim]);
+      from += index * product(first.subspan(dim + 1));
+      to += index * product(second.subspan(dim + 1));
+    }
+    visit(from, to);
+  }
+}
+
+/// Permutes and all-to-alls. Every rank sends and receives, if only to and from itself, so that all
+/// ranks have issued the same.
+void DeviceCollectives::appendPieces(const Collective &collective, uint64_t own, uint64_t ranks,
+                                     std::vector<Step> &steps) {
+  uint64_t size = sizeOf(collective.type);
+  std::span<const int64_t> shape = collective.shape;
+  if (collective.kind == CollectiveKind::Permute) {
+    auto target = std::find(collective.sources.begin(), collective.sources.end(), uint32_t(own));
+    steps.push_back({Call::Send, 0, 0, product(shape), target - collective.sources.begin()});
+    steps.push_back({Call::Receive, 0, 0, product(shape), int64_t(collective.sources[own])});
+    return;
+  }
+  std::vector<int64_t> piece = collective.shape;
+  piece[collective.dim] /= int64_t(ranks);
+  std::vector<int64_t> result = piece;
+  result[collective.dim2] *= int64_t(ranks);
+  size_t inner = std::max(collective.dim, collective.dim2);
+  std::span<const int64_t> pieces = piece, results = result;
+  uint64_t count = product(pieces.subspan(inner));
+  // How far apart pieces of ranks are.
+  uint64_t cut = uint64_t(piece[collective.dim]) * product(shape.subspan(collective.dim + 1));
+  uint64_t join = uint64_t(piece[collective.dim2]) * product(results.subspan(collective.dim2 + 1));
+  for (uint64_t peer = 0; peer < ranks; ++peer) {
+    forEachRun(pieces, inner, shape, results, [&](uint64_t from, uint64_t to) {
+      steps.push_back({Call::Send, (from + peer * cut) * size, 0, count, int64_t(peer)});
+      steps.push_back({Call::Receive, 0, (to + peer * join) * size, count, int64_t(peer)});
+    });
+  }
+}
+
+bool DeviceCollectives::prepare(const Collective &collective) {
+  Prepared &made = prepared.emplace_back();
+  made.reduction = collective.reduction;
+  made.type = collective.type;
+  made.bytes = product(collective.shape) * sizeOf(collective.type);
+  std::vector<uint32_t> axes;
+  std::copy_if(collective.axes.begin(), collective.axes.end(), std::back_inserter(axes),
+               [&](uint32_t axis) { return mesh[axis].size > 1; });
+  if (axes.empty() || made.bytes == 0) {
+    return true;
+  }
+  const Shared *shared = find(axes);
+  if (!shared) {
+    return false;
+  }
+  made.communicator = shared->communicator;
+  auto self = std::find(shared->ranks.begin(), shared->ranks.end(), link.rank());
+  auto own = uint64_t(self - shared->ranks.begin());
+  if (collective.kind == CollectiveKind::Permute || collective.kind == CollectiveKind::AllToAll) {
+    appendPieces(collective, own, shared->ranks.size(), made.steps);
+  } else {
+    appendWhole(collective, shared->ranks.size(), made.steps);
+  }
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Running
+//===----------------------------------------------------------------------===//
+
+bool DeviceCollectives::call(const Prepared &prepared, const Step &step, Handle stream,
+                             Address operand, Address result) const {
+  Handle on = prepared.communicator;
+  Address from = operand + step.from, to = result + step.to;
+  switch (step.call) {
+  case Call::AllReduce:
+    return check(library.allReduce(device, stream, on, prepared.reduction, prepared.type, from, to,
+                                   step.count));
+  case Call::AllGather:
+    return check(library.allGather(device, stream, on, prepared.type, from, to, step.count));
+  case Call::ReduceScatter:
+    return check(library.reduceScatter(device, stream, on, prepared.reduction, prepared.type, from,
+                                       to, step.count));
+  case Call::Send:
+    return check(library.send(device, stream, on, prepared.type, from, step.count, step.peer));
+  case Call::Receive:
+    return check(library.receive(device, stream, on, prepared.type, to, step.count, step.peer));
+  }
+  return true;
+}
+
+bool DeviceCollectives::run(uint32_t number, Handle stream, Address operand, Address result) {
+  const Prepared &running = prepared[number];
+  if (!running.communicator) {
+    return running.bytes == 0 || operand == result ||
+           check(library.copy(device, stream, result, operand, running.bytes));
+  }
+  bool isGroup = running.steps.size() > 1;
+  if (isGroup && !check(library.beginGroup(device))) {
+    return false;
+  }
+  bool isGood = std::all_of(running.steps.begin(), running.steps.end(), [&](const Step &step) {
+    return call(running, step, stream, operand, result);
+  });
+  if (!isGood || (isGroup && !check(library.endGroup(device)))) {
+    return false;
+  }
+  auto shared = std::find_if(made.begin(), made.end(), [&](const Shared *one) {
+    return one->communicator == running.communicator;
+  });
+  return settle(**shared);
+}
+
+bool DeviceCollectives::await(Handle event) {
+  int questions = 0;
+  for (bool isReached = false;;) {
+    if (!check(library.reached(device, event, &isReached))) {
+      return false;
+    }
+    if (isReached || link.stopped()) {
+      return isReached;
+    }
+    pause(questions);
+  }
+}

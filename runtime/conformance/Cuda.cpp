@@ -1,0 +1,182 @@
+//===- Cuda.cpp - the suite on devices ----------------------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Operands are copied to a device and results back. The devices are those of a stand-in:
+// what is tested is which calls of the library make up a collective. What goes wrong
+// between ranks is the host's to find, and tested with its backends.
+//
+//===----------------------------------------------------------------------===//
+
+#include "backends/cuda/DeviceCollectives.h"
+#include "backends/cuda/StandIn.h"
+#include "backends/local/LocalBackend.h"
+#include "conformance/Conformance.h"
+
+#include <atomic>
+#include <cstring>
+
+using namespace weft::rt;
+using namespace weft::rt::cuda;
+
+namespace {
+
+using Address = Library::Address;
+
+/// A rank with a device.
+class OnDevice : public Communicator {
+public:
+  OnDevice(Communicator &link, const Library &library, std::vector<Axis> mesh)
+      : link(link), library(library), mesh(std::move(mesh)) {
+    DeviceFacts facts;
+    isGood = check(library.open(link.rank(), &device, &facts)) &&
+             check(library.makeStream(device, &stream)) && check(library.makeEvent(device, &event));
+    ranks = 1;
+    for (const Axis &axis : this->mesh) {
+      ranks *= axis.size;
+    }
+    collectives.emplace(library, device, link, this->mesh, std::chrono::seconds(60));
+    isGood = isGood && (ranks == 1 || collectives->join());
+  }
+
+  ~OnDevice() override {
+    for (const Prepared &one : prepared) {
+      isGood = isGood && check(library.freePinned(device, one.operand)) &&
+               check(library.freePinned(device, one.result));
+    }
+    isGood = isGood && !link.stopped() && collectives->end();
+    for (const Prepared &one : prepared) {
+      isGood = isGood && check(library.freeShared(device, one.memory));
+    }
+    isGood = isGood && check(library.freeEvent(device, event)) &&
+             check(library.freeStream(device, stream)) && check(library.close(device));
+  }
+
+  int64_t rank() const override { return link.rank(); }
+
+  uint32_t prepare(const Collective &collective, const CallSite &) override {
+    Prepared &made = prepared.emplace_back();
+    uint64_t elements = 1;
+    for (int64_t size : collective.shape) {
+      elements *= uint64_t(size);
+    }
+    made.operandBytes = elements * sizeOf(collective.type);
+    made.resultBytes = conformance::resultElements(collective, mesh) * sizeOf(collective.type);
+    made.padded = (made.operandBytes + 255) / 256 * 256;
+    uint64_t bytes = made.padded + made.resultBytes;
+    void *operand = nullptr, *result = nullptr;
+    isGood = isGood && check(library.allocateShared(device, bytes + 1, &made.memory)) &&
+             check(library.allocatePinned(device, made.operandBytes + 1, &operand)) &&
+             check(library.allocatePinned(device, made.resultBytes + 1, &result)) &&
+             collectives->prepare(collective);
+    made.operand = static_cast<char *>(operand);
+    made.result = static_cast<char *>(result);
+    return uint32_t(prepared.size() - 1);
+  }
+
+  bool issue(Communicator::Handle handle, const void *operand, void *result) override {
+    Prepared &run = prepared[handle];
+    // Results lie where the operand does not, but where both are one.
+    Address from = run.memory, to = operand == result ? from : from + run.padded;
+    if (!isGood) {
+      return false;
+    }
+    std::memcpy(run.operand, operand, run.operandBytes);
+    run.target = result;
+    // What the one before has written, this one may read.
+    isGood = waitForAll() &&
+             (run.operandBytes == 0 ||
+              check(library.copyToDevice(device, stream, from, run.operand, run.operandBytes))) &&
+             collectives->run(handle, stream, from, to) &&
+             (run.resultBytes == 0 ||
+              check(library.copyToHost(device, stream, run.result, to, run.resultBytes)));
+    pending.push_back(handle);
+    return isGood;
+  }
+
+  bool wait(Communicator::Handle) override { return waitForAll(); }
+
+  bool collect(std::span<const char> own, const Receiver &take) override {
+    return link.collect(own, take);
+  }
+  bool fail(std::string message, ExitCode code) override {
+    return link.fail(std::move(message), code);
+  }
+  bool stopped() const override { return link.stopped(); }
+  void moved() override { link.moved(); }
+  double waitedSeconds() const override { return link.waitedSeconds(); }
+
+private:
+  struct Prepared {
+    uint64_t operandBytes = 0, resultBytes = 0, padded = 0;
+    Address memory = 0;
+    char *operand = nullptr, *result = nullptr;
+    void *target = nullptr;
+  };
+
+  bool check(Library::Result result) { return !result || link.fail(result); }
+
+  bool waitForAll() {
+    isGood = isGood && check(library.record(device, event, stream)) && collectives->await(event);
+    for (uint32_t handle : pending) {
+      const Prepared &run = prepared[handle];
+      if (isGood) {
+        std::memcpy(run.target, run.result, run.resultBytes);
+      }
+    }
+    pending.clear();
+    return isGood;
+  }
+
+  Communicator &link;
+  const Library &library;
+  std::vector<Axis> mesh;
+  Library::Handle device = 0, stream = 0, event = 0;
+  int64_t ranks = 1;
+  std::optional<DeviceCollectives> collectives;
+  std::vector<Prepared> prepared;
+  std::vector<uint32_t> pending;
+  bool isGood = false;
+};
+
+class CudaBackend : public Backend {
+public:
+  CudaBackend(std::vector<Axis> mesh, LocalOptions options)
+      : mesh(mesh), ranks(makeLocalBackend(std::move(mesh), options)) {
+    static std::atomic<uint64_t> seed = 0;
+    StandInSettings settings;
+    settings.seed = ++seed;
+    settings.devices = ranks->rankCount();
+    settings.memoryBytes = settings.pinnedBytes = 64 << 20;
+    standIn.emplace(settings, Twins());
+  }
+
+  int64_t rankCount() const override { return ranks->rankCount(); }
+  RankRange ranksHere() const override { return ranks->ranksHere(); }
+  int64_t ranksOnHost() const override { return ranks->ranksOnHost(); }
+  bool speaks() override { return ranks->speaks(); }
+  bool agree(std::string &text, std::string &error) override { return ranks->agree(text, error); }
+  RunResult run(const std::function<void(Communicator &)> &body) override {
+    return ranks->run([&](Communicator &link) {
+      OnDevice rank(link, standIn->library(), mesh);
+      body(rank);
+    });
+  }
+
+private:
+  std::vector<Axis> mesh;
+  std::unique_ptr<Backend> ranks;
+  std::optional<StandIn> standIn;
+};
+
+} // namespace
+
+std::unique_ptr<Backend> conformance::makeBackendUnderTest(std::vector<Axis> mesh,
+                                                           std::chrono::milliseconds timeout) {
+  LocalOptions options;
+  options.timeout = timeout;
+  return std::make_unique<CudaBackend>(std::move(mesh), options);
+}
