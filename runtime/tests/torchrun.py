@@ -19,7 +19,7 @@ import sys
 import time
 
 # Seconds from the polite end of a process to the other one.
-PATIENCE = 15
+PATIENCE = 6
 # Exit status where the machine lacks what it takes.
 SKIPPED = 77
 

@@ -26,6 +26,8 @@ import safetensors  # noqa: E402
 
 # Seconds that a compilation or run may take; more is a hang.
 TIME_LIMIT = 300
+# Starts processes as torchrun does.
+TORCHRUN = Path(__file__).resolve().parents[2] / "runtime/tests/torchrun.py"
 
 
 class ProgramError(Exception):
@@ -139,8 +141,13 @@ class Compiler:
             options += ["--save-logits", logits]
         if steps:
             options += ["--save-gradients", gradients, "--gradients-step", gradients_step]
-        call([self.binary, "run", "-n", cases.ranks_of(mesh), "--backend", backend, place / "train",
-              "--", *options])
+        ranks = cases.ranks_of(mesh)
+        if backend == "tcp":
+            call([TORCHRUN, "-n", ranks, self.binary, "run", "-n", ranks, place / "train", "--",
+                  "--backend", backend, *options])
+        else:
+            call([self.binary, "run", "-n", ranks, "--backend", backend, place / "train", "--",
+                  *options])
         lines = [json.loads(line) for line in metrics.read_text().splitlines()]
         validation = [number(line, "validation_loss") for line in lines
                       if "validation_loss" in line]

@@ -5,13 +5,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 #===------------------------------------------------------------------------===#
-"""Runs a compiled program under mpirun, in good order and not.
+"""Runs a compiled program under mpirun, and as torchrun does, in good order and not.
 
 In good order it must write what ranks as threads of one process write, bit by bit, and go on from
 their checkpoints, and they from its. When a rank is killed, stopped, or started with something
 else, the run must end soon, with the right exit status and one line on standard error, and leave no
 process behind. Prints a line for each case, then "N passed, N failed"; fails if one failed or none
-ran. Started by root, it needs the two variables of Open MPI that docs/Running.md names.
+ran. Started by root, it needs the two variables of Open MPI that docs/Running.md names. It does not
+need PyTorch.
 """
 
 import argparse
@@ -27,6 +28,9 @@ import time
 from pathlib import Path
 
 import faults
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "runtime/tests"))
+import torchrun  # pylint: disable=wrong-import-position
 
 RANKS = 4
 # Exit statuses of docs/Running.md.
@@ -60,10 +64,16 @@ class Bench:
         return subprocess.run(command, cwd=self.folder, text=True, capture_output=True,
                               env={**self.environment, **environment}, timeout=TIME_LIMIT)
 
+    def command(self, backend, *options):
+        """What runs the program."""
+        if backend == "tcp":
+            return [torchrun.__file__, "-n", str(RANKS), "./train", "--data", "text", *options]
+        return [self.weft, "run", "-n", str(RANKS), "--backend", backend, "train", "--", "--data",
+                "text", *options]
+
     def train(self, backend, *options):
         """A run that must succeed."""
-        self.check(self.call([self.weft, "run", "-n", str(RANKS), "--backend", backend, "train",
-                              "--", "--data", "text", *options]))
+        self.check(self.call(self.command(backend, *options)))
 
     def contents(self, name):
         """The content of a file, or of all files of a folder by their names."""
@@ -86,7 +96,7 @@ class Bench:
                 continue
             values = dict(word.split(b"=", 1) for word in words if b"=" in word)
             if not is_dead and values.get(b"WEFT_TEST_RUN") == str(self.folder).encode():
-                rank = int(values.get(b"OMPI_COMM_WORLD_RANK", -1))
+                rank = int(values.get(b"OMPI_COMM_WORLD_RANK", values.get(b"RANK", -1)))
                 found.setdefault(rank, []).append(int(process.name))
         return found
 
@@ -118,18 +128,27 @@ class Bench:
         done = self.call(command, **environment)
         self.judge(what, done.returncode, done.stderr, (1,), message)
 
-    def strike(self, what, rank, number, statuses, message):
+    def faults(self, what, processes, message):
+        """Processes without a launcher, each (command, variables), of which one at least must fail;
+        the lines of all count."""
+        started = [subprocess.Popen(command, cwd=self.folder, text=True, stderr=subprocess.PIPE,
+                                    stdout=subprocess.DEVNULL,
+                                    env={**self.environment, **variables})
+                   for command, variables in processes]
+        errors = "".join(process.communicate(timeout=TIME_LIMIT)[1] for process in started)
+        self.judge(what, max(process.returncode for process in started), errors, (1,), message)
+
+    def strike(self, backend, what, rank, number, statuses, message):
         """Sends a signal to one rank of a run that would be long."""
-        status, errors, behind = self.struck(rank, number)
+        status, errors, behind = self.struck(backend, rank, number)
         self.judge(what, status, errors + (f"({behind})" if behind else ""), statuses, message)
 
-    def struck(self, rank, number):
+    def struck(self, backend, rank, number):
         """One such run: its exit status, its errors, what is left of it."""
         with open(self.folder / "metrics", "wb"), open(self.folder / "errors", "w+") as errors:
             run = subprocess.Popen(
-                [self.weft, "run", "-n", str(RANKS), "--backend", "mpi", "train", "--", "--data",
-                 "text", "--steps", "100000000", "--quiet", "--timeout", str(PATIENCE),
-                 "--metrics", "metrics"],
+                self.command(backend, "--steps", "100000000", "--quiet", "--timeout", str(PATIENCE),
+                             "--metrics", "metrics"),
                 cwd=self.folder, env=self.environment, stderr=errors, stdout=subprocess.DEVNULL)
             end = time.monotonic() + TIME_LIMIT
             while (self.folder / "metrics").read_bytes().count(b"\n") < 5:
@@ -152,44 +171,99 @@ class Bench:
             return got, errors.read(), behind
 
 
-def same_files(bench):
+def same_files(bench, processes):
     """Ranks as processes write what ranks as threads write."""
     options = ("--validation-split", "0.2", "--gradients-step", "1", "--steps", "3", "--quiet")
     outputs = ("save", "save-gradients", "metrics", "checkpoint-dir", "profile")
-    for backend in ("local", "mpi"):
+    for backend in ("local", processes):
         bench.train(backend, *options,
                     *sum(((f"--{name}", f"{backend}-{name}") for name in outputs), ()))
     for name in ("save", "save-gradients", "checkpoint-dir"):
-        same = bench.contents(f"local-{name}") == bench.contents(f"mpi-{name}")
-        bench.tell(f"--{name} has the same bytes", None if same else "it differs")
+        same = bench.contents(f"local-{name}") == bench.contents(f"{processes}-{name}")
+        bench.tell(f"{processes}: --{name} has the same bytes", None if same else "it differs")
 
     def numbers(backend):
         lines = map(json.loads, bench.contents(f"{backend}-metrics").splitlines())
         return [[line.get(key) for key in ("step", "loss", "gradient_norm", "validation_loss")]
                 for line in lines]
 
-    bench.tell("--metrics has the same numbers",
-               None if numbers("local") == numbers("mpi") else "they differ")
-    profile = json.loads(bench.contents("mpi-profile"))
+    bench.tell(f"{processes}: --metrics has the same numbers",
+               None if numbers("local") == numbers(processes) else "they differ")
+    profile = json.loads(bench.contents(f"{processes}-profile"))
     ok = profile["ranks"] == RANKS and profile["step"]["seconds"] > 0
-    bench.tell("--profile is of all ranks", None if ok else f"got {profile}"[:300])
+    bench.tell(f"{processes}: --profile is of all ranks", None if ok else f"got {profile}"[:300])
 
 
-def checkpoints(bench):
+def checkpoints(bench, processes):
     """A checkpoint of either is one for the other."""
-    for backend, other in (("local", "mpi"), ("mpi", "local")):
+    for backend, other in (("local", processes), (processes, "local")):
         folder = f"{backend}-to-{other}"
         bench.train(backend, "--steps", "2", "--checkpoint-dir", folder, "--quiet")
         bench.train(other, "--steps", "4", "--checkpoint-dir", folder, "--quiet", "--save",
                     f"{folder}.save")
     bench.train("local", "--steps", "4", "--quiet", "--save", "never-stopped")
-    for name in ("local-to-mpi", "mpi-to-local"):
+    for name in (f"local-to-{processes}", f"{processes}-to-local"):
         same = bench.contents(f"{name}.save") == bench.contents("never-stopped")
         bench.tell(f"checkpoint {name}", None if same else "the end differs from a run at one go")
 
 
-def starts(bench):
+def starts(bench, processes):
     """Runs that cannot begin."""
+    (starts_of_mpi if processes == "mpi" else starts_of_tcp)(bench)
+
+
+def starts_of_tcp(bench):
+    """Where no launcher ends the others, and where the variables are not what they should be."""
+    program = ["./train", "--data", "text", "--quiet"]
+    store, port = torchrun.take_port("127.0.0.1")
+    ranks = torchrun.variables(RANKS, port)
+
+    def changed(rank, **variables):
+        return [*ranks[:rank], {**ranks[rank], **variables}, *ranks[rank + 1:]]
+
+    def fault(what, message, variables, *options):
+        bench.faults(what, [([*program, *options], each) for each in variables], message)
+
+    soon = ("--timeout", "3")
+    bench.fault("tcp without processes", [*program, "--backend", "tcp"],
+                r"error: --backend tcp needs a process for each rank: start the program by 'torchrun .*")
+    bench.fault("mpi by torchrun", [*program, "--backend", "mpi"],
+                r"error: torchrun has started this process, but --backend mpi is given: expected "
+                r"--backend tcp, or none", **ranks[0])
+    bench.fault("threads by torchrun", [*program, "--backend", "local"],
+                r"error: torchrun has started 4 processes, but --backend local runs all ranks in one",
+                **ranks[0])
+    bench.fault("a variable that is wrong", program,
+                r"error: RANK is 'four', expected a whole number from 0 to below WORLD_SIZE",
+                **{**ranks[0], "RANK": "four"})
+    bench.fault("a variable that is missing", program,
+                r"error: MASTER_ADDR is '', expected the machine of rank 0",
+                **{**ranks[0], "MASTER_ADDR": ""})
+    fault("too few processes", r"error: 3 processes were started, but the plan of this program is for "
+          r"4 ranks", torchrun.variables(3, port))
+    fault("a rank that does not come", rf"error: waited 3 s at port {port + 1} \(MASTER_PORT \+ 1\) for "
+          r"rank 3, which has not come", ranks[:3], *soon)
+    fault("no rank 0", rf"(error: rank \d tried for 3 s to reach rank 0 at 127.0.0.1 port {port + 1} "
+          r"\(MASTER_ADDR, MASTER_PORT \+ 1\): Connection refused\n?){3}", ranks[1:], *soon)
+    fault("one rank twice",
+          r"(?s)(?=.*error: waited 3 s at port .* for rank 3, which has not come; a process from .* was "
+          r"sent away: there is a RANK 2 already, from .*)(?=.*error: rank 0 at .* has sent this "
+          r"process, rank 2, away: there is a RANK 2 already, from .*)(error: [^\n]*\n?){2}",
+          changed(3, RANK="2"), *soon)
+    fault("another number of processes",
+          r"(?s)(?=.*error: waited 3 s .*)(?=.* away: its WORLD_SIZE is 5, that of rank 0 is 4\n)"
+          r"(error: [^\n]*\n?){2}", changed(3, WORLD_SIZE="5"), *soon)
+    bench.fault("a port that is taken", program,
+                rf"error: rank 0 cannot listen for the other ranks at port {port} \(WEFT_PORT\): "
+                r"Address already in use", **ranks[0], WEFT_PORT=str(port))
+    bench.faults("other options on a rank", [
+        *((program, each) for each in ranks[:3]), ([*program, "--seed", "5"], ranks[3])],
+                 r"error: rank 3 was given other options than rank 0")
+    store.close()
+
+
+def starts_of_mpi(bench):
+    """Under mpirun."""
     mpirun = ["mpirun", "--quiet", "--oversubscribe"]
     program = ["./train", "--data", "text"]
     bench.fault("too few processes", [*mpirun, "-n", "3", *program],
@@ -228,7 +302,7 @@ def starts(bench):
                 r"not Open MPI's, but --backend mpi uses Open MPI v.*", PMI_RANK="0", PMI_SIZE="4")
 
 
-def signals(bench):
+def signals(bench, processes):
     """A rank that is killed, told to end, or stopped; and the launcher."""
     gone = (r"error: rank {0} is gone: its process \d+ on '.*' has ended without a word, as it does "
             r"when it is killed")
@@ -236,12 +310,14 @@ def signals(bench):
              r"\);.* rank {0} is missing: its process \d+ on '.*' does not answer, as when it is "
              r"stopped")
     for rank in (0, 2):
-        # Whether mpirun gives the signal or the report's status depends on what it sees first.
-        bench.strike(f"rank {rank} is killed", rank, signal.SIGKILL, (DEAD, 137), gone.format(rank))
-        bench.strike(f"rank {rank} is told to end", rank, signal.SIGTERM, (DEAD, 143), gone.format(rank))
+        # Whether the launcher gives the signal or the report's status depends on what it sees first.
+        bench.strike(processes, f"{processes}: rank {rank} is killed", rank, signal.SIGKILL, (DEAD, 137),
+                     gone.format(rank))
+        bench.strike(processes, f"{processes}: rank {rank} is told to end", rank, signal.SIGTERM, (DEAD, 143),
+                     gone.format(rank))
         # More than one rank may report, and after the report that rank 0 has ended: to be mended.
         more = rf"(?:{stuck.format(rank)}|{gone.format(0)})"
-        bench.strike(f"rank {rank} is stopped", rank, signal.SIGSTOP, (STUCK,),
+        bench.strike(processes, f"{processes}: rank {rank} is stopped", rank, signal.SIGSTOP, (STUCK,),
                      rf"(?:{more}\n)*{stuck.format(rank)}(?:\n{more})*")
 
 
@@ -250,12 +326,14 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--weft", default="build/bin/weft", help="the compiler")
     parser.add_argument("--only", help="one group: same_files, checkpoints, starts or signals")
+    parser.add_argument("--backend", choices=("mpi", "tcp"), help="one of both")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(options.weft, Path(folder))
-        for group in (same_files, checkpoints, starts, signals):
-            if options.only in (None, group.__name__):
-                group(bench)
+        for backend in (options.backend,) if options.backend else ("mpi", "tcp"):
+            for group in (same_files, checkpoints, starts, signals):
+                if options.only in (None, group.__name__):
+                    group(bench, backend)
     print(f"{bench.passed} passed, {bench.failed} failed")
     return 1 if bench.failed or not bench.passed else 0
 

@@ -189,7 +189,7 @@ void Network::flush(int64_t rank) {
   settle(rank);
 }
 
-uint64_t Network::begin(int64_t rank, bool isSend, size_t bytes) {
+uint64_t Network::begin(int64_t rank, bool isSend) {
   if (freeRequests.empty()) {
     requests.emplace_back();
     freeRequests.reserve(requests.capacity());
@@ -197,7 +197,7 @@ uint64_t Network::begin(int64_t rank, bool isSend, size_t bytes) {
   }
   uint64_t request = freeRequests.back();
   freeRequests.pop_back();
-  requests[request - 1] = {rank, isSend, false, bytes};
+  requests[request - 1] = {rank, isSend, false, 0};
   connect(rank);
   return request;
 }
@@ -220,7 +220,7 @@ Network::Result Network::makeGroup(int64_t count, uint64_t *group) {
 
 Network::Result Network::send(uint64_t group, const void *bytes, size_t count, int64_t to,
                               int32_t tag, uint64_t *request) {
-  *request = begin(to, true, count);
+  *request = begin(to, true);
   peers[size_t(to)].outbox.push({uint32_t(group), tag, count}, static_cast<const char *>(bytes),
                                 *request);
   flush(to);
@@ -229,7 +229,7 @@ Network::Result Network::send(uint64_t group, const void *bytes, size_t count, i
 
 Network::Result Network::receive(uint64_t group, void *bytes, size_t count, int64_t from,
                                  int32_t tag, uint64_t *request) {
-  *request = begin(from, false, count);
+  *request = begin(from, false);
   Peer &peer = peers[size_t(from)];
   peer.inbox.expect({{uint32_t(group), tag, count}, static_cast<char *>(bytes), *request});
   for (const Inbox::Arrival &arrival : peer.inbox.arrivals) {
@@ -300,7 +300,7 @@ Network::Result Network::await(std::span<uint64_t> awaited) {
       if (request != kIdle && requests[request - 1].isDone) {
         freeRequests.push_back(std::exchange(request, kIdle));
       } else if (request != kIdle && !fault) {
-        missing = requests[request - 1].rank;
+        missing = missing < 0 ? requests[request - 1].rank : missing;
         fault = faultOf(request);
       }
     }

@@ -63,6 +63,7 @@ private:
   struct Request {
     int64_t rank = 0;
     bool isSend = false, isDone = false;
+    /// That came.
     size_t bytes = 0;
   };
 
@@ -75,7 +76,7 @@ private:
   void flush(int64_t rank);
   void settle(int64_t rank);
   void lose(int64_t rank, const std::string &reason);
-  uint64_t begin(int64_t rank, bool isSend, size_t bytes);
+  uint64_t begin(int64_t rank, bool isSend);
   void end(uint64_t request, size_t bytes);
   /// Why `request` will never be done, or null.
   Result faultOf(uint64_t request);

@@ -1,0 +1,123 @@
+//===- Connections.cpp - what comes to a process by TCP --------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The bytes are what somebody says who has connected: to the door, to a rank that waits
+// for the roster, and as messages of a rank. Their first say what is waited for, and in
+// which pieces the others come.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Fuzz.h"
+
+#include "backends/mpi/Library.h"
+#include "backends/tcp/Gathering.h"
+#include "backends/tcp/Inbox.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+using namespace weft::rt;
+using namespace weft::rt::tcp;
+
+static void greet(std::span<const uint8_t> bytes) {
+  Greeter greeter;
+  Greeter::State state = Greeter::State::Speaking;
+  while (!bytes.empty() && state == Greeter::State::Speaking) {
+    std::span<char> room = greeter.room();
+    require(!room.empty(), "who speaks has something to say");
+    size_t count = std::min(room.size(), bytes.size());
+    std::memcpy(room.data(), bytes.data(), count);
+    bytes = bytes.subspan(count);
+    state = greeter.take(count);
+  }
+  require(state != Greeter::State::Done || greeter.hello().magic == Hello::kMagic,
+          "strangers are known by their first bytes");
+}
+
+static void readRoster(std::span<const uint8_t> bytes, int64_t size) {
+  uint64_t secret = 0;
+  std::vector<Address> addresses;
+  if (!decodeRoster({reinterpret_cast<const char *>(bytes.data()), bytes.size()}, size, secret,
+                    addresses)) {
+    return;
+  }
+  require(addresses.size() == size_t(size), "a roster has all ranks");
+  for (size_t rank = 1; rank < addresses.size(); ++rank) {
+    require(addresses[rank].family() != 0 && !addresses[rank].text().empty(), "and where each is");
+  }
+}
+
+namespace {
+
+/// A rank that waits for some messages and hears others.
+class Listener {
+public:
+  void hear(std::span<const uint8_t> bytes) {
+    while (bytes.size() > 2 && inbox.failure().empty()) {
+      uint8_t what = bytes[0], piece = bytes[1];
+      bytes = bytes.subspan(2);
+      if (what % 8 == 0) {
+        expect(piece);
+      } else if (what % 8 == 1) {
+        cancel(piece);
+      } else if (what % 64 == 2) {
+        inbox.beginGroup(++group);
+        expected.clear();
+      }
+      take(bytes, piece);
+      check();
+    }
+  }
+
+private:
+  void expect(uint8_t piece) {
+    std::vector<char> &target = expected[++last];
+    target.resize(piece);
+    inbox.expect({{group, int32_t(piece % 4), piece}, target.data(), last});
+  }
+  void cancel(uint8_t piece) {
+    auto found = expected.lower_bound(last - std::min<uint64_t>(piece, last));
+    if (found != expected.end()) {
+      inbox.cancel(found->first);
+      expected.erase(found); // A sanitizer sees who writes there.
+    }
+  }
+  void take(std::span<const uint8_t> &bytes, size_t most) {
+    std::span<char> room = inbox.room();
+    size_t count = std::min({room.size(), bytes.size(), most});
+    if (count > 0) {
+      std::memcpy(room.data(), bytes.data(), count);
+      bytes = bytes.subspan(count);
+      inbox.take(count);
+    }
+  }
+  void check() {
+    for (const Inbox::Arrival &arrival : inbox.arrivals) {
+      auto found = expected.find(arrival.request);
+      require(found != expected.end(), "what arrives was waited for");
+      require(arrival.bytes <= found->second.size(), "and there is room for it");
+      expected.erase(found);
+    }
+    inbox.arrivals.clear();
+  }
+
+  Inbox inbox;
+  uint32_t group = 0;
+  uint64_t last = 0;
+  std::map<uint64_t, std::vector<char>> expected;
+};
+
+} // namespace
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  std::span<const uint8_t> bytes(data, size);
+  greet(bytes);
+  readRoster(bytes, size == 0 ? 1 : data[0] % 4 + 1);
+  Listener().hear(bytes);
+  return 0;
+}
