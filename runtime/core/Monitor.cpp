@@ -140,10 +140,12 @@ Monitor::Clock::duration Monitor::budget(const Line &line) const {
          std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
 }
 
-/// "3.2 s", "1.7 ms".
+/// "3.2 s", "1.7 ms", "0.3 us".
 static std::string timeText(double seconds) {
   auto rounded = [](double number) { return std::round(number * 10) / 10; };
-  return seconds >= 1 ? concat(rounded(seconds), " s") : concat(rounded(seconds * 1e3), " ms");
+  return seconds >= 1      ? concat(rounded(seconds), " s")
+         : seconds >= 1e-3 ? concat(rounded(seconds * 1e3), " ms")
+                           : concat(rounded(seconds * 1e6), " us");
 }
 
 /// What the others do that take part in the collective in which the line is, if it is in one.

@@ -110,6 +110,9 @@ TEST(ArbiterTest, WaitsForAnswersAndThenNamesWhoIsMute) {
       "moved for 2 s; rank 2 is missing: its process 12 on 'b' does not answer, as when it is "
       "stopped");
   EXPECT_EQ(court.arbiter.failure()->code, ExitCode::Stuck);
+  // It may be woken.
+  EXPECT_EQ(std::get<0>(court.told.back()), 2);
+  EXPECT_EQ(std::get<1>(court.told.back()), Message::Stop);
 }
 
 TEST(ArbiterTest, TellsWhoIsSlowFromWhoIsStuck) {
