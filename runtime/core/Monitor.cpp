@@ -64,13 +64,23 @@ Monitor::Line &Monitor::addLine(int64_t rank, const uint32_t *word) {
   // Twice all that there is: what a rank sees of a section's end comes before the next one's.
   Rank &added = ranks.at(rank);
   added.seen.push_back(0);
-  return *added.lines.emplace_back(
-      std::make_unique<Line>(word, std::max<size_t>(2 * progress.count(), 1024)));
+  added.lines.push_back(std::make_shared<Line>(word, std::max<size_t>(2 * progress.count(), 1024)));
+  if (added.lines.size() == 1) {
+    // Without the lock here, which is held while others are told of a failure.
+    added.link->tellBy([this, line = added.lines.front()] {
+      bool isIdle = line->isIdle();
+      return concat("; its device ", isIdle ? "has nothing to do" : "is in " + placeText(*line));
+    });
+  }
+  return *added.lines.back();
 }
 
 void Monitor::end(int64_t rank) {
   std::lock_guard lock(mutex);
-  ranks.erase(rank);
+  if (auto found = ranks.find(rank); found != ranks.end()) {
+    found->second.link->tellBy({});
+    ranks.erase(found);
+  }
 }
 
 void Monitor::run() {
@@ -148,44 +158,56 @@ static std::string timeText(double seconds) {
                            : concat(rounded(seconds * 1e6), " us");
 }
 
-/// What the others do that take part in the collective in which the line is, if it is in one.
-std::string Monitor::partnersText(int64_t number, const Line &line, Clock::time_point now,
-                                  bool &isMissing, bool &isSlow) const {
+/// "step instruction 3 (product ..., layers.0.mlp), place 812 of its work".
+std::string Monitor::placeText(const Line &line) const {
+  return concat(progress.describe(line.next()), ", place ", line.done() + 1, " of its work");
+}
+
+Monitor::Partners Monitor::partnersOf(int64_t number, const Line &line,
+                                      Clock::time_point now) const {
   const Instruction *last = progress.instruction(line.next());
-  std::string text;
+  Partners partners;
   if (!last || last->opcode != Opcode::Collective) {
-    return text;
+    return partners;
   }
   Clock::duration patience = budget(line);
   for (int64_t other : program.groupOf(number, program.collectives[last->target].axes)) {
     auto found = ranks.find(other);
-    if (other == number || found == ranks.end() || found->second.lines.empty()) {
+    if (found == ranks.end() || found->second.lines.empty()) {
+      partners.elsewhere.push_back(other);
       continue;
     }
     const Rank &rank = found->second;
     const Line &theirs = *rank.lines.front();
-    if (int32_t ahead = int32_t(theirs.done() - line.done()); ahead >= 0) {
-      text += concat("; rank ", other, ahead > 0 ? " has done it" : " waits there too");
+    if (auto ahead = int32_t(theirs.done() - line.done()); ahead >= 0) {
+      const char *text = ahead > 0 ? " has done it" : " waits there too";
+      partners.text += other == number ? "" : concat("; rank ", other, text);
       continue;
     }
-    isMissing = true;
-    isSlow = isSlow || isMoving(now - rank.moved, patience);
-    text += concat("; rank ", other, " is missing: its device ",
-                   theirs.isIdle() ? "has nothing to do"
-                                   : concat("is in ", progress.describe(theirs.next())),
-                   movedText(now - rank.moved, patience));
+    partners.isMissing = true;
+    partners.isSlow = partners.isSlow || isMoving(now - rank.moved, patience);
+    partners.text +=
+        concat("; rank ", other, " is missing: its device ",
+               theirs.isIdle() ? "has nothing to do" : concat("is in ", placeText(theirs)),
+               movedText(now - rank.moved, patience));
   }
-  return text;
+  return partners;
 }
 
 void Monitor::report(int64_t number, Rank &rank, const Line &line, Clock::time_point now) {
-  bool isMissing = false, isSlow = false;
-  std::string partners = partnersText(number, line, now, isMissing, isSlow);
+  Partners partners = partnersOf(number, line, now);
   double waited = std::chrono::duration<double>(now - rank.moved).count();
   double predicted = progress.at(line.next()).seconds;
-  rank.link->fail(
-      concat("rank ", number, isMissing ? " waited " : " is stuck: its device has been for ",
-             timeText(waited), " in ", progress.describe(line.next()),
-             predicted > 0 ? concat(", predicted to take ", timeText(predicted)) : "", partners),
-      isSlow ? ExitCode::Slow : ExitCode::Stuck);
+  bool waits = partners.isMissing || !partners.elsewhere.empty();
+  std::string message = concat(
+      "rank ", number, waits ? " waited " : " is stuck: its device has been for ", timeText(waited),
+      " in ", placeText(line),
+      predicted > 0 ? concat(", predicted to take ", timeText(predicted)) : "", partners.text);
+  if (partners.isMissing || partners.elsewhere.empty()) {
+    rank.link->fail(message, partners.isSlow ? ExitCode::Slow : ExitCode::Stuck);
+  } else if (!rank.hasAsked) {
+    rank.hasAsked = true; // The answers end the run.
+    auto patience = std::chrono::duration_cast<std::chrono::milliseconds>(budget(line));
+    rank.link->failLate(message, partners.elsewhere, patience);
+  }
 }

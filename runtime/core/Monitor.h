@@ -93,13 +93,23 @@ private:
   struct Rank {
     Communicator *link = nullptr;
     std::function<void()> giveUp;
-    std::vector<std::unique_ptr<Line>> lines = {};
+    std::vector<std::shared_ptr<Line>> lines = {};
     std::vector<uint32_t> seen = {};
     /// When it came on last, or had nothing to do.
     Clock::time_point moved = Clock::now();
     /// When it was first seen that the run has stopped.
     std::optional<Clock::time_point> stopped = {};
     bool isGivenUp = false;
+    /// Whether others have been asked where they are.
+    bool hasAsked = false;
+  };
+  /// What the others do that take part in the collective in which a line is, if it is in one.
+  struct Partners {
+    /// Of those in this process: "; rank 0 waits there too".
+    std::string text;
+    bool isMissing = false, isSlow = false;
+    /// Those in other processes.
+    std::vector<int64_t> elsewhere;
   };
   /// Threads that give devices up; they may outlive the Monitor.
   struct Helpers {
@@ -113,9 +123,9 @@ private:
   void lookAt(int64_t number, Rank &rank, Clock::time_point now);
   void giveUp(Rank &rank);
   Clock::duration budget(const Line &line) const;
+  std::string placeText(const Line &line) const;
   void report(int64_t number, Rank &rank, const Line &line, Clock::time_point now);
-  std::string partnersText(int64_t number, const Line &line, Clock::time_point now, bool &isMissing,
-                           bool &isSlow) const;
+  Partners partnersOf(int64_t number, const Line &line, Clock::time_point now) const;
 
   const Program &program;
   const ProgressMarks progress;

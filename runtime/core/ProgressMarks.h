@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // A mark is a place behind an instruction. A device that comes there writes a word into
-// the host's memory, about a microsecond of its time, so there are only as many marks as
+// the host's memory, which takes it some of its time, so there are only as many marks as
 // reports need: around each collective, where ranks wait for each other, and in between
 // where more than a few milliseconds of work are predicted.
 //

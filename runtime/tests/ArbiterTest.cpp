@@ -141,6 +141,17 @@ TEST(ArbiterTest, ReportsAtOnceWhenAllHaveAnswered) {
                             "and has not moved for 2 s");
 }
 
+TEST(ArbiterTest, ADeviceMissesNobodyByName) {
+  Court court;
+  court.arbiter.waits(1, {"rank 1 waited", true, Waiting::kDevice, 0, {2}, kPatience}, kNow);
+  court.arbiter.answers(0, {"last finished all-gather", kPatience}, kNow);
+  court.arbiter.answers(2, {"last finished all-gather; its device is idle", kPatience}, kNow);
+  EXPECT_EQ(court.report(),
+            "1: rank 1 waited; rank 2 last finished all-gather; its device is idle, "
+            "and has not moved for 2 s");
+  EXPECT_EQ(court.arbiter.failure()->code, ExitCode::Stuck);
+}
+
 TEST(ArbiterTest, MessagesComeBackAsTheyWere) {
   Waiting waiting = Waiting::decode(waitingFor({0, 2}, true).encode());
   EXPECT_EQ(waiting.text, "rank 1 waits in all-reduce");

@@ -11,6 +11,7 @@
 
 #include "core/Monitor.h"
 
+#include "core/Text.h"
 #include "tests/Toy.h"
 
 #include <gmock/gmock.h>
@@ -45,6 +46,12 @@ struct Link : Communicator {
     shared.hasFailed = true;
     return false;
   }
+  bool failLate(std::string message, const std::vector<int64_t> &others,
+                std::chrono::milliseconds patience) override {
+    asked = others;
+    return fail(concat(message, "; asked for ", patience.count(), " ms"), ExitCode::Slow);
+  }
+  void tellBy(std::function<std::string()> describe) override { describeDevice = describe; }
   void moved() override { ++moves; }
   bool stopped() const override { return shared.hasFailed; }
   double waitedSeconds() const override { return 0; }
@@ -52,6 +59,8 @@ struct Link : Communicator {
   const int64_t self;
   Shared &shared;
   std::atomic<int> moves = 0;
+  std::vector<int64_t> asked;
+  std::function<std::string()> describeDevice;
 };
 
 class MonitorTest : public testing::Test {
@@ -146,8 +155,9 @@ TEST_F(MonitorTest, TellsOfADeviceThatIsStuckAndGivesUpAll) {
   Failure failed = failure();
   EXPECT_EQ(failed.rank, 1);
   EXPECT_EQ(failed.code, ExitCode::Stuck);
-  EXPECT_THAT(failed.message, MatchesRegex("rank 1 is stuck: its device has been for [0-9.]+ ms in "
-                                           "step instructions? [0-9]+.* \\(.*, .*\\)"));
+  EXPECT_THAT(failed.message,
+              MatchesRegex("rank 1 is stuck: its device has been for [0-9.]+ ms in "
+                           "step instructions? [0-9]+.* \\(.*, .*\\), place 1 of its work"));
   for (int i = 0; i < 1000 && givenUp < 2; ++i) {
     std::this_thread::sleep_for(Milliseconds(5));
   }
@@ -181,6 +191,22 @@ TEST_F(MonitorTest, NamesPartnersOfACollective) {
   // Either may be the first to be late.
   EXPECT_THAT(message, testing::AnyOf(HasSubstr("rank 0 is stuck: its device has been for "),
                                       HasSubstr("; rank 0 is missing: its device is in step ")));
+}
+
+TEST_F(MonitorTest, AsksPartnersInOtherProcesses) {
+  monitor.emplace(program, Milliseconds(100));
+  monitor->begin(0, first, [] {});
+  Monitor::Line &line = monitor->addLine(0, &words[0]);
+  EXPECT_EQ(first.describeDevice(), "; its device has nothing to do");
+  line.issue(collectiveMark());
+  EXPECT_THAT(
+      first.describeDevice(),
+      MatchesRegex("; its device is in step instruction [0-9]+ \\(all-reduce .*\\), place 1 "
+                   "of its work"));
+  EXPECT_THAT(failure().message, MatchesRegex("rank 0 waited .*; asked for 100 ms"));
+  EXPECT_THAT(first.asked, testing::ElementsAre(1));
+  monitor->end(0);
+  EXPECT_FALSE(first.describeDevice);
 }
 
 TEST_F(MonitorTest, TellsWhoIsSlowFromWhoIsStuck) {

@@ -182,7 +182,8 @@ void Arbiter::look(Clock::time_point now) {
   std::string message = inquiry->waiting.text;
   for (int64_t rank : inquiry->waiting.missing) {
     if (std::string known = tell(rank); !known.empty()) {
-      message += concat("; rank ", rank, " is missing: it ", known);
+      bool isMissing = inquiry->waiting.group != Waiting::kDevice;
+      message += concat("; rank ", rank, isMissing ? " is missing: it " : " ", known);
     }
   }
   for (int64_t rank : mute) {
