@@ -88,6 +88,7 @@ Executor::prepareSection(const char *section, const std::vector<Instruction> &in
   for (uint32_t index = 0; index < instructions.size(); ++index) {
     const Instruction &instruction = instructions[index];
     Prepared prepared;
+    prepared.mark = watcher ? watcher->marks().behind(section, index) : 0;
     prepared.opcode = instruction.opcode;
     prepared.target = instruction.target;
     prepared.operands = addresses.data() + addresses.size();
@@ -143,6 +144,12 @@ Outcome Executor::runSection(const std::vector<Prepared> &code, StepTimes *times
 }
 
 Outcome Executor::execute(const Prepared &instruction) {
+  Outcome outcome = perform(instruction);
+  bool isMarked = outcome == Outcome::Done && instruction.mark > 0;
+  return isMarked && !passMark(instruction) ? Outcome::Stopped : outcome;
+}
+
+Outcome Executor::perform(const Prepared &instruction) {
   switch (instruction.opcode) {
   case Opcode::Kernel:
     if (link->stopped()) { // Kernels are where the time goes; a failure need not wait for them.

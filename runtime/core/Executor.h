@@ -27,6 +27,7 @@
 #define WEFT_RT_CORE_EXECUTOR_H
 
 #include "core/BufferView.h"
+#include "core/Monitor.h"
 #include "core/Overflow.h"
 #include "core/StepTimes.h"
 #include "core/Team.h"
@@ -86,6 +87,10 @@ public:
   /// not.
   void measure(StepTimes *times) { this->times = times; }
 
+  /// To be called before `prepare`: lets the device tell `monitor`, which must outlive this object,
+  /// how far it has come.
+  void watch(Monitor *monitor) { watcher = monitor; }
+
   /// Runs one instruction of the step.
   Outcome runStepInstruction(size_t index) { return execute(stepCode[index]); }
 
@@ -131,6 +136,8 @@ protected:
     bool mustBeFinite = false;
     /// Likewise: whether it has a limit.
     bool hasLimit = false;
+    /// The mark behind it; 0 for none.
+    uint32_t mark = 0;
   };
 
   /// `program` and `kernels` must outlive this object; `kernels[i]` is the code of
@@ -154,6 +161,12 @@ protected:
   virtual Outcome runKernel(const Prepared &instruction) = 0;
   virtual Outcome runProduct(const Prepared &instruction) = 0;
   virtual Outcome runCollective(const Prepared &instruction) = 0;
+  /// Lets the device tell that it has come to the mark of an instruction that was run. Returns
+  /// false where it cannot, and the communicator knows.
+  virtual bool passMark(const Prepared &) { return true; }
+
+  /// May be null.
+  Monitor *monitor() const { return watcher; }
 
   const Program &program;
 
@@ -166,6 +179,7 @@ private:
   /// Keeps the times of a step in `times`, unless that is null.
   Outcome runSection(const std::vector<Prepared> &code, StepTimes *times = nullptr);
   Outcome execute(const Prepared &instruction);
+  Outcome perform(const Prepared &instruction);
   Outcome observe(const Prepared &instruction);
 
   const KernelCode *const kernels;
@@ -174,6 +188,7 @@ private:
   Communicator *link = nullptr;
   Observer *observer = nullptr;
   StepTimes *times = nullptr;
+  Monitor *watcher = nullptr;
 
   /// Operand addresses of all instructions, one after another. Never grows after `prepare`
   /// has reserved it, since instructions point into it.

@@ -52,6 +52,13 @@ Options partOf(Options options, const Backend &backend) {
   return options;
 }
 
+/// How long a device may seem to do nothing: less than others wait for its rank, so that the rank
+/// whose device is stuck is the first to say so.
+Monitor::Clock::duration patienceWithDevices(const Options &options) {
+  return std::chrono::duration_cast<Monitor::Clock::duration>(
+      std::chrono::duration<double>(0.75 * options.timeoutSeconds));
+}
+
 /// The part of a run that this process does. While ranks run, each thread writes only its own
 /// RankState, and rank 0's thread also the books and what comes before the report of a value that
 /// is not finite.
@@ -63,13 +70,14 @@ public:
         here(backend.ranksHere()), threads(threadsOf(program, options, backend.ranksOnHost())),
         books(program, this->options), checkpoints(program, this->options, here),
         prefetcher(program, here, Prefetcher::Seconds(options.timeoutSeconds)),
-        ranks(size_t(here.count)) {
+        monitor(program, patienceWithDevices(options)), ranks(size_t(here.count)) {
     for (int64_t rank = here.first; here.has(rank); ++rank) {
       RankState &state = stateOf(rank);
       state.executor = makeExecutor(program, kernels, rank, threads);
       // A read of the clock for each instruction: even small steps take a thousand times as long.
       state.times = std::make_unique<StepTimes>(program.step.size(), !options.profile.empty());
       state.executor->measure(state.times.get());
+      state.executor->watch(&monitor);
     }
   }
 
@@ -115,6 +123,7 @@ private:
   Checkpoint checkpoint;
   Checkpoints checkpoints;
   Prefetcher prefetcher;
+  Monitor monitor;
   /// Of this process.
   std::vector<RankState> ranks;
   int64_t firstStep = 0, endStep = 0;
@@ -237,6 +246,7 @@ void Trainer::runRank(RankState &state, Communicator &communicator) {
       findOverflow(state);
     }
   }
+  monitor.end(communicator.rank());
   // A device is for its rank's thread. After a failure others may still read what this rank has
   // sent, so that its memory stays until all have ended.
   if (!communicator.stopped()) {
@@ -491,7 +501,7 @@ ExitCode Trainer::endAfter(const RunResult &result) {
       printError(result.failure->message);
     }
     checkpoints.cleanUp();
-    if (result.abandoned || !prefetcher.endsWithin(kGrace)) {
+    if (result.abandoned || !prefetcher.endsWithin(kGrace) || !monitor.endsWithin(kGrace)) {
       std::fflush(nullptr);
       std::_Exit(int(result.failure->code));
     }

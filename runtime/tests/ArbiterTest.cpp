@@ -110,6 +110,9 @@ TEST(ArbiterTest, WaitsForAnswersAndThenNamesWhoIsMute) {
       "moved for 2 s; rank 2 is missing: its process 12 on 'b' does not answer, as when it is "
       "stopped");
   EXPECT_EQ(court.arbiter.failure()->code, ExitCode::Stuck);
+  // It may be woken.
+  EXPECT_EQ(std::get<0>(court.told.back()), 2);
+  EXPECT_EQ(std::get<1>(court.told.back()), Message::Stop);
 }
 
 TEST(ArbiterTest, TellsWhoIsSlowFromWhoIsStuck) {
@@ -136,6 +139,17 @@ TEST(ArbiterTest, ReportsAtOnceWhenAllHaveAnswered) {
   court.arbiter.answers(2, {"is in permute", kPatience}, kNow);
   EXPECT_EQ(court.report(), "1: rank 1 waits in all-reduce; rank 2 is missing: it is in permute, "
                             "and has not moved for 2 s");
+}
+
+TEST(ArbiterTest, ADeviceMissesNobodyByName) {
+  Court court;
+  court.arbiter.waits(1, {"rank 1 waited", true, Waiting::kDevice, 0, {2}, kPatience}, kNow);
+  court.arbiter.answers(0, {"last finished all-gather", kPatience}, kNow);
+  court.arbiter.answers(2, {"last finished all-gather; its device is idle", kPatience}, kNow);
+  EXPECT_EQ(court.report(),
+            "1: rank 1 waited; rank 2 last finished all-gather; its device is idle, "
+            "and has not moved for 2 s");
+  EXPECT_EQ(court.arbiter.failure()->code, ExitCode::Stuck);
 }
 
 TEST(ArbiterTest, MessagesComeBackAsTheyWere) {

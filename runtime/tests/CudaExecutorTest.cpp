@@ -31,13 +31,14 @@ protected:
     std::string errors;
   };
 
-  End run(const StandIn &standIn, std::vector<DeviceImage> images = {{80, true, "", 1}}) {
+  End run(const StandIn &standIn, std::vector<DeviceImage> images = {{80, true, "", 1}},
+          const char *timeout = "5") {
     auto make = [&](const Program &program, const KernelCode *kernels, int64_t rank, int64_t) {
       return std::make_unique<CudaExecutor>(program, kernels, rank, standIn.library(), rank,
                                             std::span<const DeviceImage>(images));
     };
     std::vector<const char *> arguments = {"--data", data.c_str(), "--steps",
-                                           "2",      "--timeout",  "5"};
+                                           "2",      "--timeout",  timeout};
     Options options;
     std::string error;
     EXPECT_TRUE(parseOptions(program, arguments, options, error)) << error;
@@ -61,10 +62,10 @@ TEST_F(CudaExecutorTest, EveryCallThatFailsEndsTheRun) {
     StandIn standIn(settings(), {program, kToyKernels});
     ASSERT_EQ(run(standIn).code, 0);
     for (const char *name :
-         {"open",         "close",      "allocate",  "free",      "allocatePinned", "freePinned",
-          "makeStream",   "freeStream", "makeEvent", "freeEvent", "record",         "await",
-          "copyToDevice", "copyToHost", "zero",      "load",      "unload",         "entry",
-          "launch",       "seal",       "unseal"}) {
+         {"open",         "close",      "allocate",  "free",         "allocatePinned", "freePinned",
+          "makeStream",   "freeStream", "makeEvent", "freeEvent",    "record",         "await",
+          "copyToDevice", "copyToHost", "zero",      "load",         "unload",         "entry",
+          "launch",       "seal",       "unseal",    "writeProgress"}) {
       counts[name] = standIn.calls(name);
       EXPECT_GT(counts[name], 0) << name;
     }
@@ -104,9 +105,49 @@ TEST_F(CudaExecutorTest, TooLittleMemoryIsSaid) {
   StandInSettings small = settings();
   small.memoryBytes = 4096;
   StandIn standIn(small, {program, kToyKernels});
-  EXPECT_THAT(
-      run(standIn).errors,
-      testing::ContainsRegex("error: rank [01] cannot allocate its arena of [0-9.]+ KiB\n"));
+  End end = run(standIn);
+  EXPECT_EQ(end.code, int(ExitCode::OutOfMemory));
+  EXPECT_THAT(end.errors,
+              testing::MatchesRegex(
+                  "error: rank [01] needs [0-9.]+ KiB of device [01], a stand-in that has 4.00 KiB "
+                  "free of 4.00 KiB: [0-9.]+ KiB for its arena and 0 bytes for products beside it\n"
+                  "memory of each rank: .* at the peak .*:\n  parameter .*\n"));
+  EXPECT_EQ(standIn.calls("allocate") + standIn.calls("allocatePinned"), 0);
+}
+
+/// Others may take it in the meantime.
+TEST_F(CudaExecutorTest, MemoryThatIsGoneWhenItIsAskedForIsSaid) {
+  StandInSettings enough = settings();
+  StandIn standIn(enough, {program, kToyKernels});
+  standIn.failAt("allocate", 1, "it is lost");
+  EXPECT_EQ(run(standIn).code, int(ExitCode::Error));
+}
+
+TEST_F(CudaExecutorTest, ADeviceThatIsStuckEndsTheRun) {
+  for (int64_t after : {3, 12, 40}) {
+    StandInSettings stuck = settings();
+    stuck.stuck = {.device = 1, .after = after};
+    StandIn standIn(stuck, {program, kToyKernels});
+    End end = run(standIn, {{80, true, "", 1}}, "1");
+    EXPECT_EQ(end.code, int(ExitCode::Stuck)) << after;
+    EXPECT_THAT(end.errors,
+                testing::MatchesRegex(
+                    "error: rank 1 is stuck: its device has been for [0-9.]+ m?s in "
+                    "(a copy that its rank waits for|(init|step) instructions? [0-9]+.*)\n"))
+        << after;
+  }
+}
+
+TEST_F(CudaExecutorTest, ADeviceThatIsSlowEndsTheRun) {
+  StandInSettings slow = settings();
+  slow.slow = {.device = 1, .after = 30};
+  slow.slowness = std::chrono::milliseconds(300);
+  StandIn standIn(slow, {program, kToyKernels});
+  End end = run(standIn, {{80, true, "", 1}}, "1");
+  EXPECT_EQ(end.code, int(ExitCode::Slow));
+  EXPECT_THAT(end.errors,
+              testing::MatchesRegex("error: rank 0 waited 1 s in .*; rank 1 is missing: it .*, and "
+                                    "still moves, [0-9.]+ s ago for the last time\n"));
 }
 
 /// It is the device's that counts, not this machine's.
@@ -114,7 +155,7 @@ TEST_F(CudaExecutorTest, WhatTheHostHasDoesNotMatter) {
   program.arenaBytes = uint64_t(1) << 50;
   StandIn standIn(settings(), {program, kToyKernels});
   EXPECT_THAT(run(standIn).errors,
-              testing::ContainsRegex("error: rank [01] cannot allocate its arena of 1.00 PiB\n"));
+              testing::HasSubstr(" that has 1.00 MiB free of 1.00 MiB: 1.00 PiB for its arena"));
 }
 
 TEST_F(CudaExecutorTest, AnArchitectureWithoutImagesIsSaid) {

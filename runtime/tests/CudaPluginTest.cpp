@@ -504,6 +504,15 @@ TEST_F(CudaDevice, RunsPTX) {
 
 TEST_F(CudaDevice, ComputesProducts) { checkProducts(); }
 
+/// With a driver that says that it is of CUDA 11.8.
+TEST(AgedDriver, SaysWhichIsNeeded) {
+  int64_t count = 7;
+  EXPECT_EQ(
+      textOf(table().countDevices(&count)),
+      "cannot use libcuda.so.1, the CUDA driver: it is for CUDA 11.8, expected 12.4 or newer");
+  EXPECT_EQ(count, 0);
+}
+
 /// With an empty library in the place of cuBLASLt.
 TEST(OldProducts, SayWhichFunctionIsMissing) {
   const Library &cuda = table();

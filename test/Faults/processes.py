@@ -44,6 +44,9 @@ TIME_LIMIT = 90
 class Bench:
     """A folder with a program for four ranks, and the cases tried so far."""
 
+    # What it is compiled for.
+    TARGET = ()
+
     def __init__(self, weft, folder):
         self.weft, self.folder = str(Path(weft).resolve()), folder
         self.environment = dict(os.environ, WEFT_TEST_RUN=str(folder))
@@ -52,7 +55,8 @@ class Bench:
                            ("machine", faults.MACHINE), ("text", faults.TEXT)):
             (folder / name).write_text(text)
         self.check(self.call([self.weft, "compile", "model", "--machine", "machine", "--recipe",
-                              "recipe", "--pin", "dp=2", "--pin", "tp=2", "-o", "train"]))
+                              "recipe", "--pin", "dp=2", "--pin", "tp=2", *self.TARGET, "-o",
+                              "train"]))
 
     def check(self, done):
         """Ends it all unless a command that must succeed has."""

@@ -29,7 +29,22 @@ bool lookUp(void *library, const char *name, Function &found, std::string &error
   return found || fail(error, dlerror());
 }
 
+/// "12.4".
+std::string versionText(int version) { return concat(version / 1000, ".", version % 1000 / 10); }
+
+/// The CUDA that cuFuncLoad came with. In words of versions, as a function that is missing tells
+/// nobody what to do.
+constexpr int kOldestDriver = 12040;
+
 bool fill(DriverCalls &calls, void *library, std::string &error) {
+  int version = 0;
+  if (!lookUp(library, "cuDriverGetVersion", calls.version, error)) {
+    return false;
+  }
+  if (calls.version(&version) == CUDA_SUCCESS && version < kOldestDriver) {
+    return fail(error, "it is for CUDA ", versionText(version), ", expected ",
+                versionText(kOldestDriver), " or newer");
+  }
   WEFT_DRIVER_FUNCTIONS(WEFT_LOOK_UP)
   return true;
 }

@@ -7,6 +7,8 @@
 
 #include "backends/cuda/CudaExecutor.h"
 
+#include "core/CheckedMath.h"
+#include "core/MemoryReport.h"
 #include "core/ProgramCheck.h"
 #include "core/Text.h"
 
@@ -28,7 +30,7 @@ CudaExecutor::CudaExecutor(const Program &program, const KernelCode *kernels, in
     : Executor(program, kernels, rank), library(library), number(device), images(images) {}
 
 CudaExecutor::~CudaExecutor() {
-  if (!device) {
+  if (!device || std::this_thread::get_id() != owner) {
     return;
   }
   // What fails here has failed before, and been told.
@@ -47,7 +49,7 @@ CudaExecutor::~CudaExecutor() {
       library.free(device, memory);
     }
   }
-  for (const Pinned &pinned : {lent, sent, got}) {
+  for (const Pinned &pinned : {lent, sent, got, word}) {
     if (pinned.place) {
       library.freePinned(device, pinned.place);
     }
@@ -70,8 +72,32 @@ bool CudaExecutor::check(Library::Result result) const {
 }
 
 bool CudaExecutor::open() {
-  return check(library.open(number, &device, &facts)) &&
-         check(library.makeStream(device, &stream)) && check(library.makeEvent(device, &done));
+  if (!check(library.open(number, &device, &facts))) {
+    return false;
+  }
+  owner = std::this_thread::get_id();
+  if (monitor()) {
+    monitor()->begin(rank(), communicator(),
+                     [&library = library, device = device] { (void)library.giveUp(device); });
+  }
+  return hasMemory() && check(library.makeStream(device, &stream)) &&
+         check(library.makeEvent(device, &done));
+}
+
+bool CudaExecutor::hasMemory() const {
+  uint64_t forProducts = program.products.empty() ? 0 : kWorkspaceBytes;
+  uint64_t needed = saturatingAdd(program.arenaBytes, forProducts);
+  if (needed <= facts.freeBytes) {
+    return true;
+  }
+  std::string table = memoryReport(program);
+  table.pop_back(); // Who prints it ends the line.
+  return communicator().fail(
+      concat("rank ", rank(), " needs ", bytesText(needed), " of device ", number, ", a ",
+             facts.name, " that has ", bytesText(facts.freeBytes), " free of ",
+             bytesText(facts.memoryBytes), ": ", bytesText(program.arenaBytes),
+             " for its arena and ", bytesText(forProducts), " for products beside it\n", table),
+      ExitCode::OutOfMemory);
 }
 
 bool CudaExecutor::allocateArena() {
@@ -84,7 +110,7 @@ bool CudaExecutor::allocateArena() {
 bool CudaExecutor::prepareDevice() {
   auto [toLend, toSend, toGet] = stagingBytes();
   return loadKernels() && grow(lent, toLend) && grow(sent, toSend) && grow(got, toGet) &&
-         sendCoordinates() && check(library.seal(device));
+         watchStream() && sendCoordinates() && check(library.seal(device));
 }
 
 /// The newest machine code that runs there; else the newest PTX.
@@ -152,8 +178,8 @@ bool CudaExecutor::prepareProducts() {
   }
   if (!workspace) {
     return communicator().fail(concat("rank ", rank(), " cannot allocate ",
-                                      bytesText(kWorkspaceBytes),
-                                      " for products beside its arena"));
+                                      bytesText(kWorkspaceBytes), " for products beside its arena"),
+                               ExitCode::OutOfMemory);
   }
   for (const Product &product : program.products) {
     Handle &prepared = products.emplace_back();
@@ -194,7 +220,8 @@ bool CudaExecutor::sendCoordinates() {
   // Kernels take an address even where the mesh has no axes.
   uint64_t bytes = std::max<size_t>(coordinates().size(), 1) * sizeof(int64_t);
   if (!grow(lent, bytes) || !check(library.allocate(device, bytes, &place)) || !place) {
-    return communicator().fail(concat("rank ", rank(), " cannot allocate ", bytesText(bytes)));
+    return communicator().fail(concat("rank ", rank(), " cannot allocate ", bytesText(bytes)),
+                               ExitCode::OutOfMemory);
   }
   std::copy(coordinates().begin(), coordinates().end(), reinterpret_cast<int64_t *>(lent.place));
   return check(library.copyToDevice(device, stream, place, lent.place, bytes)) && finish();
@@ -214,14 +241,35 @@ bool CudaExecutor::grow(Pinned &pinned, uint64_t bytes) {
   }
   if (!made) {
     return communicator().fail(concat("rank ", rank(), " cannot allocate ", bytesText(bytes),
-                                      " of host memory that its device reaches"));
+                                      " of host memory that its device reaches"),
+                               ExitCode::OutOfMemory);
   }
   pinned = {static_cast<char *>(made), bytes};
   return true;
 }
 
+bool CudaExecutor::watchStream() {
+  if (!monitor()) {
+    return true;
+  }
+  if (!grow(word, sizeof(uint32_t))) {
+    return false;
+  }
+  auto *written = new (word.place) uint32_t(0);
+  line = &monitor()->addLine(rank(), written);
+  return true;
+}
+
+bool CudaExecutor::enqueueMark(uint32_t mark) const {
+  return !line || check(library.writeProgress(
+                      device, stream, reinterpret_cast<uint32_t *>(word.place), line->issue(mark)));
+}
+
+bool CudaExecutor::passMark(const Prepared &instruction) { return enqueueMark(instruction.mark); }
+
 bool CudaExecutor::finish() const {
-  return check(library.record(device, done, stream)) && check(library.await(device, done));
+  return enqueueMark(ProgressMarks::kCopy) && check(library.record(device, done, stream)) &&
+         check(library.await(device, done));
 }
 
 Communicator::Handle CudaExecutor::prepareCollective(const Collective &collective,

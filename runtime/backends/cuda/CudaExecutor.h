@@ -27,6 +27,7 @@
 
 #include <array>
 #include <map>
+#include <thread>
 
 namespace weft::rt::cuda {
 
@@ -34,8 +35,8 @@ class CudaExecutor : public Executor, BufferLender {
 public:
   /// See Executor. Device number `device` is this rank's alone; `images` are those of the program's
   /// kernels. All must outlive this. Calls of `library` are made by the thread that calls
-  /// `prepare`, which is also to end this, but after a failure: what a device does not give back to
-  /// another thread goes with the process.
+  /// `prepare`, which is also to end this: if another does, as after a failure, all that is on the
+  /// device is left to the end of the process, since the device may be stuck.
   CudaExecutor(const Program &program, const KernelCode *kernels, int64_t rank,
                const Library &library, int64_t device, std::span<const DeviceImage> images);
   ~CudaExecutor();
@@ -73,10 +74,16 @@ private:
   Outcome runKernel(const Prepared &instruction) override;
   Outcome runProduct(const Prepared &instruction) override;
   Outcome runCollective(const Prepared &instruction) override;
+  bool passMark(const Prepared &instruction) override;
   void endView(const char *memory) override;
   void endDraft(char *memory) override;
 
   bool open();
+  /// Says what the rank needs of the device's memory, unless it is there.
+  bool hasMemory() const;
+  /// Makes the word by which the stream tells how far it has come.
+  bool watchStream();
+  bool enqueueMark(uint32_t mark) const;
   bool loadKernels();
   const DeviceImage *chooseImage() const;
   void countOperands();
@@ -96,6 +103,7 @@ private:
   const int64_t number;
   const std::span<const DeviceImage> images;
   DeviceFacts facts = {};
+  std::thread::id owner;
   Handle device = 0, stream = 0, done = 0, module = 0;
   Address arena = 0, place = 0, workspace = 0;
   std::vector<Entries> entries;
@@ -106,6 +114,9 @@ private:
   std::vector<uint64_t> arguments;
   /// What is lent, and what collectives send and get.
   Pinned lent, sent, got;
+  /// The stream's progress.
+  Pinned word;
+  Monitor::Line *line = nullptr;
   /// In their place, when the device has failed.
   std::vector<char> lost;
   /// Where the draft that is lent goes, and how many bytes of it.

@@ -182,15 +182,19 @@ void Arbiter::look(Clock::time_point now) {
   std::string message = inquiry->waiting.text;
   for (int64_t rank : inquiry->waiting.missing) {
     if (std::string known = tell(rank); !known.empty()) {
-      message += concat("; rank ", rank, " is missing: it ", known);
+      bool isMissing = inquiry->waiting.group != Waiting::kDevice;
+      message += concat("; rank ", rank, isMissing ? " is missing: it " : " ", known);
     }
   }
   for (int64_t rank : mute) {
     message += concat("; rank ", rank, " is missing: its ", places[size_t(rank)],
                       " does not answer, as when it is stopped");
+  }
+  // Who is stopped gets it too: woken to be ended, it is not to take that for the reason.
+  failed({inquiry->rank, message, codeOfInquiry(!mute.empty())});
+  for (int64_t rank : mute) {
     ranks[size_t(rank)].gone = true; // Nobody need wait for its end.
   }
-  failed({inquiry->rank, message, codeOfInquiry(!mute.empty())});
 }
 
 /// Who is missing may itself wait, for a rank of another group.

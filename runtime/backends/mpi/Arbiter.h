@@ -54,6 +54,9 @@ struct Waiting {
   std::string text;
   /// Whether it will not wait longer; otherwise it only asks if who is missing can still come.
   bool isTooLong = false;
+  /// In the place of a group: where a device waits, nobody knows who is missing, and all others
+  /// are to say where they are.
+  static constexpr int64_t kDevice = -1;
   /// The group, and how many collectives of it the rank has begun.
   int64_t group = 0, begun = 0;
   std::vector<int64_t> missing;

@@ -73,6 +73,12 @@ public:
     return engine.collect(own, take);
   }
   bool fail(std::string message, ExitCode code) override { return watch.fail(message, code); }
+  bool failLate(std::string message, const std::vector<int64_t> &others,
+                std::chrono::milliseconds patience) override {
+    watch.waits({std::move(message), true, Waiting::kDevice, 0, others, patience});
+    return false;
+  }
+  void tellBy(std::function<std::string()> describe) override { watch.tellBy(std::move(describe)); }
   void moved() override { watch.moved(); }
   bool stopped() const override { return watch.stopped(); }
   double waitedSeconds() const override { return engine.waitedSeconds(); }

@@ -70,8 +70,14 @@ Answer Watch::answer() const {
   bool isInside = inside.load(std::memory_order_acquire);
   const std::string *text = last.load(std::memory_order_acquire);
   auto ago = Clock::now() - movedAt.load(std::memory_order_relaxed);
-  return {concat(isInside ? "is in " : "last finished ", text ? *text : "no collective at all"),
+  return {concat(isInside ? "is in " : "last finished ", text ? *text : "no collective at all",
+                 describeDevice ? describeDevice() : ""),
           std::chrono::duration_cast<std::chrono::milliseconds>(ago)};
+}
+
+void Watch::tellBy(std::function<std::string()> describe) {
+  std::lock_guard lock(mutex);
+  describeDevice = std::move(describe);
 }
 
 bool Watch::fail(const std::string &message, ExitCode code) {

@@ -9,9 +9,9 @@
 // answers for its rank, and ends in good order. It uses the Lifeline alone, so it works
 // while MPI does not.
 //
-// The rank's thread may call `stopped`, `fail`, `moved`, `waits`, `enter`, `leave` and `wake`; all
-// else belongs to the thread that made the Watch, which is in `agree` or `serve`, or prepares the
-// run.
+// The rank's thread may call `stopped`, `fail`, `tellBy`, `moved`, `waits`, `enter`, `leave` and
+// `wake`; all else belongs to the thread that made the Watch, which is in `agree` or `serve`, or
+// prepares the run.
 //
 //===----------------------------------------------------------------------===//
 
@@ -41,6 +41,8 @@ public:
   bool stopped() const { return isStopped.load(std::memory_order_acquire); }
   /// See Communicator::fail.
   bool fail(const std::string &message, ExitCode code = ExitCode::Error);
+  /// See Communicator::tellBy. What is given must not call anything here.
+  void tellBy(std::function<std::string()> describe);
   /// See Communicator::moved.
   void moved() { movedAt.store(Clock::now(), std::memory_order_relaxed); }
   /// The rank has begun to wait for others that it misses, or will not wait longer.
@@ -96,6 +98,8 @@ private:
   Arbiter arbiter;
   /// The first one, as rank 0 says; or that rank 0 does not say anything any more.
   std::optional<Failure> failure;
+  /// What the rank's device does.
+  std::function<std::string()> describeDevice;
   bool hasDisagreed = false;
   /// The launcher ends this process, and soon.
   bool isHurried = false;

@@ -60,8 +60,8 @@ struct RankRange {
   bool has(int64_t rank) const { return rank >= first && rank < first + count; }
 };
 
-/// One rank's link to the others. Belongs to the rank's thread; only `stopped`, `fail` and `moved`
-/// may be called from elsewhere.
+/// One rank's link to the others. Belongs to the rank's thread; only `stopped`, `fail`, `failLate`
+/// and `moved` may be called from elsewhere.
 class Communicator {
 public:
   /// A prepared collective. Small numbers, counted from 0 on every rank.
@@ -102,6 +102,18 @@ public:
 
   /// Stops all ranks with `message`, unless another failure came before. Returns false.
   virtual bool fail(std::string message, ExitCode code = ExitCode::Error) = 0;
+
+  /// As `fail`, of a rank whose device has waited for `patience` in something that `others` take
+  /// part in, who are in other processes: where these say that they are comes behind `message`, and
+  /// whether they move decides between stuck and slow.
+  virtual bool failLate(std::string message, const std::vector<int64_t> & /*others*/,
+                        std::chrono::milliseconds /*patience*/) {
+    return fail(std::move(message), ExitCode::Stuck);
+  }
+
+  /// What to say of the rank's device when other processes ask, from now on and by any thread;
+  /// none for nothing.
+  virtual void tellBy(std::function<std::string()> /*describe*/) {}
 
   /// The rank's work has come on. For who waits for it too long that is the difference between a
   /// rank that is slow and one that is stuck.

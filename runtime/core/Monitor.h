@@ -1,0 +1,145 @@
+//===- Monitor.h - notices devices that do not come on ----------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A rank's thread that waits for its device has no deadline: a kernel that does not end, or
+// a collective whose partner is gone, holds it for ever. Each device tells how far it has
+// come by words in the host's memory (ProgressMarks.h). The Monitor's thread looks at the
+// words of all ranks of its process, and calls nothing of a device's library, so that
+// nothing can hold it.
+//
+// A rank is late when it has work and no word of it has changed for ten times as long as the
+// work up to the next mark is predicted to take, and for a floor besides. Then the Monitor
+// stops the run with a report: where the device stands, and where those are that take part
+// in the same collective. Ten, as a prediction may be wrong by two or three, and a
+// machine slower by as much; the floor is for all that nobody predicts, such as the first
+// call of a library.
+//
+// Ranks that do not end soon after the run has stopped, whoever has stopped it, have their
+// devices given up, each on a thread of its own, as that may not return either.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_RT_CORE_MONITOR_H
+#define WEFT_RT_CORE_MONITOR_H
+
+#include "core/ProgressMarks.h"
+#include "weft-rt/Backend.h"
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <thread>
+
+namespace weft::rt {
+
+class Monitor {
+public:
+  using Clock = std::chrono::steady_clock;
+
+  static constexpr double kFactor = 10;
+
+  /// What a device does in order, as one of its streams does.
+  class Line {
+  public:
+    /// `word` is what the device writes, 0 so far. No more than `room` marks are ever issued and
+    /// not reached.
+    Line(const uint32_t *word, size_t room);
+
+    /// To be called before it is enqueued that the device has come to a mark. Returns what the word
+    /// then becomes.
+    uint32_t issue(uint32_t mark);
+
+    /// For any thread.
+    uint32_t done() const;
+    bool isIdle() const { return issued.load(std::memory_order_acquire) == done(); }
+    /// The mark that the device comes to next. REQUIRES: not idle.
+    uint32_t next() const { return markOf(done() + 1); }
+
+  private:
+    std::atomic<uint32_t> &slot(uint32_t value) { return marks[value & (marks.size() - 1)]; }
+    uint32_t markOf(uint32_t value) const { return marks[value & (marks.size() - 1)]; }
+
+    const uint32_t *const word;
+    std::atomic<uint32_t> issued = 0;
+    /// By what the word becomes; as many as a power of 2.
+    std::vector<std::atomic<uint32_t>> marks;
+  };
+
+  /// `program` must outlive this; `floor` is what all work may take.
+  Monitor(const Program &program, Clock::duration floor);
+  ~Monitor();
+
+  const ProgressMarks &marks() const { return progress; }
+
+  /// By a rank's thread: watches it from now on. `giveUp` is called by another thread, perhaps
+  /// after this object's end.
+  void begin(int64_t rank, Communicator &link, std::function<void()> giveUp);
+  /// Adds what the rank does. The result is the rank's thread's until `end`.
+  Line &addLine(int64_t rank, const uint32_t *word);
+  /// By the same thread: looks at nothing of the rank any more. Nothing happens if it never began.
+  void end(int64_t rank);
+
+  /// Waits until no device is being given up any more. Returns false if that takes longer: then the
+  /// process must end without destroying what they use.
+  bool endsWithin(Clock::duration limit);
+
+private:
+  struct Rank {
+    Communicator *link = nullptr;
+    std::function<void()> giveUp;
+    std::vector<std::shared_ptr<Line>> lines = {};
+    std::vector<uint32_t> seen = {};
+    /// When it came on last, or had nothing to do.
+    Clock::time_point moved = Clock::now();
+    /// When it was first seen that the run has stopped.
+    std::optional<Clock::time_point> stopped = {};
+    bool isGivenUp = false;
+    /// Whether others have been asked where they are.
+    bool hasAsked = false;
+  };
+  /// What the others do that take part in the collective in which a line is, if it is in one.
+  struct Partners {
+    /// Of those in this process: "; rank 0 waits there too".
+    std::string text;
+    bool isMissing = false, isSlow = false;
+    /// Those in other processes.
+    std::vector<int64_t> elsewhere;
+  };
+  /// Threads that give devices up; they may outlive the Monitor.
+  struct Helpers {
+    std::mutex mutex;
+    std::condition_variable changed;
+    int64_t running = 0;
+  };
+
+  void run();
+  void look(Clock::time_point now);
+  void lookAt(int64_t number, Rank &rank, Clock::time_point now);
+  void giveUp(Rank &rank);
+  Clock::duration budget(const Line &line) const;
+  std::string placeText(const Line &line) const;
+  void report(int64_t number, Rank &rank, const Line &line, Clock::time_point now);
+  Partners partnersOf(int64_t number, const Line &line, Clock::time_point now) const;
+
+  const Program &program;
+  const ProgressMarks progress;
+  const Clock::duration floor;
+  const std::shared_ptr<Helpers> helpers = std::make_shared<Helpers>();
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool isEnding = false;
+  std::map<int64_t, Rank> ranks;
+  Clock::time_point lastLook;
+  std::thread thread;
+};
+
+} // namespace weft::rt
+
+#endif // WEFT_RT_CORE_MONITOR_H

@@ -1,0 +1,242 @@
+//===- MonitorTest.cpp - devices that do not come on ------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// There is no device here: the test writes the words.
+//
+//===----------------------------------------------------------------------===//
+
+#include "core/Monitor.h"
+
+#include "core/Text.h"
+#include "tests/Toy.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace weft::rt;
+using testing::HasSubstr;
+using testing::MatchesRegex;
+
+namespace {
+
+using Milliseconds = std::chrono::milliseconds;
+
+/// Two ranks that share a failure.
+struct Link : Communicator {
+  struct Shared {
+    std::mutex mutex;
+    std::optional<Failure> failure;
+    std::atomic<bool> hasFailed = false;
+  };
+
+  Link(int64_t self, Shared &shared) : self(self), shared(shared) {}
+
+  int64_t rank() const override { return self; }
+  Handle prepare(const Collective &, const CallSite &) override { return 0; }
+  bool issue(Handle, const void *, void *) override { return true; }
+  bool wait(Handle) override { return true; }
+  bool collect(std::span<const char>, const Receiver &) override { return true; }
+  bool fail(std::string message, ExitCode code) override {
+    std::lock_guard lock(shared.mutex);
+    shared.failure = shared.failure.value_or(Failure{self, message, code});
+    shared.hasFailed = true;
+    return false;
+  }
+  bool failLate(std::string message, const std::vector<int64_t> &others,
+                std::chrono::milliseconds patience) override {
+    asked = others;
+    return fail(concat(message, "; asked for ", patience.count(), " ms"), ExitCode::Slow);
+  }
+  void tellBy(std::function<std::string()> describe) override { describeDevice = describe; }
+  void moved() override { ++moves; }
+  bool stopped() const override { return shared.hasFailed; }
+  double waitedSeconds() const override { return 0; }
+
+  const int64_t self;
+  Shared &shared;
+  std::atomic<int> moves = 0;
+  std::vector<int64_t> asked;
+  std::function<std::string()> describeDevice;
+};
+
+class MonitorTest : public testing::Test {
+protected:
+  void begin(Milliseconds floor) {
+    monitor.emplace(program, floor);
+    for (Link *link : {&first, &second}) {
+      monitor->begin(link->rank(), *link, [this] { ++givenUp; });
+      lines.push_back(&monitor->addLine(link->rank(), &words[link->rank()]));
+    }
+  }
+
+  /// The mark at the first all-reduce of a step, and how many come before.
+  uint32_t collectiveMark() const {
+    const ProgressMarks &marks = monitor->marks();
+    for (size_t i = 0; i < program.step.size(); ++i) {
+      if (program.step[i].opcode == Opcode::Collective) {
+        return marks.behind("step", i);
+      }
+    }
+    return 0;
+  }
+
+  void write(size_t rank, uint32_t value) {
+    std::atomic_ref<uint32_t>(words[rank]).store(value, std::memory_order_release);
+  }
+
+  Failure failure() {
+    for (int i = 0; i < 1000 && !shared.hasFailed; ++i) {
+      std::this_thread::sleep_for(Milliseconds(5));
+    }
+    std::lock_guard lock(shared.mutex);
+    return shared.failure.value_or(Failure{-1, "none"});
+  }
+
+  Program program = makeToy(2, 1);
+  Link::Shared shared;
+  Link first{0, shared}, second{1, shared};
+  uint32_t words[2] = {};
+  std::atomic<int> givenUp = 0;
+  std::optional<Monitor> monitor;
+  std::vector<Monitor::Line *> lines;
+};
+
+TEST(ProgressMarksTest, AreAroundCollectivesAndWhereWorkIsLong) {
+  Program program;
+  program.labels = {"x"};
+  auto add = [&](Opcode opcode, double seconds) {
+    Instruction added;
+    added.opcode = opcode;
+    added.cost.seconds = seconds;
+    program.step.push_back(added);
+  };
+  for (int i = 0; i < 3; ++i) {
+    add(Opcode::Product, 0.4e-3);
+  }
+  add(Opcode::Product, 5e-3);
+  add(Opcode::Product, 0.1e-3);
+  add(Opcode::Collective, 0.3e-3);
+  for (int i = 0; i < 40; ++i) {
+    add(Opcode::Product, 0);
+  }
+  ProgressMarks marks(program);
+  std::vector<uint32_t> ends;
+  for (uint32_t mark = 1; mark <= marks.count(); ++mark) {
+    ends.push_back(marks.at(mark).last);
+    EXPECT_EQ(marks.behind("step", marks.at(mark).last), mark);
+  }
+  EXPECT_THAT(ends, testing::ElementsAre(2, 3, 4, 5, 37, 45));
+  EXPECT_DOUBLE_EQ(marks.at(1).seconds, 1.2e-3);
+  EXPECT_EQ(marks.at(5).first, 6u);
+  EXPECT_EQ(marks.behind("step", 6), 0u);
+}
+
+TEST_F(MonitorTest, LetsWhoComesOnGoOn) {
+  begin(Milliseconds(150));
+  for (uint32_t i = 1; i <= 20; ++i) {
+    EXPECT_EQ(lines[0]->issue(1), i);
+    std::this_thread::sleep_for(Milliseconds(20));
+    write(0, i);
+  }
+  std::this_thread::sleep_for(Milliseconds(300)); // Nobody has anything to do.
+  EXPECT_FALSE(shared.hasFailed);
+  EXPECT_GT(first.moves, 5);
+  EXPECT_EQ(second.moves, 0);
+  EXPECT_EQ(givenUp, 0);
+}
+
+TEST_F(MonitorTest, TellsOfADeviceThatIsStuckAndGivesUpAll) {
+  begin(Milliseconds(100));
+  lines[1]->issue(monitor->marks().behind("step", program.step.size() - 1));
+  Failure failed = failure();
+  EXPECT_EQ(failed.rank, 1);
+  EXPECT_EQ(failed.code, ExitCode::Stuck);
+  EXPECT_THAT(failed.message,
+              MatchesRegex("rank 1 is stuck: its device has been for [0-9.]+ ms in "
+                           "step instructions? [0-9]+.* \\(.*, .*\\), place 1 of its work"));
+  for (int i = 0; i < 1000 && givenUp < 2; ++i) {
+    std::this_thread::sleep_for(Milliseconds(5));
+  }
+  EXPECT_EQ(givenUp, 2);
+  EXPECT_TRUE(monitor->endsWithin(Milliseconds(1000)));
+}
+
+TEST_F(MonitorTest, TheBudgetGrowsWithThePrediction) {
+  for (Instruction &instruction : program.step) {
+    instruction.cost.seconds = 0.02;
+  }
+  begin(Milliseconds(100)); // And 200 ms for the prediction.
+  auto issued = Monitor::Clock::now();
+  lines[0]->issue(monitor->marks().behind("step", 0));
+  EXPECT_THAT(failure().message, HasSubstr(", predicted to take 20 ms"));
+  EXPECT_GE(Monitor::Clock::now() - issued, Milliseconds(300));
+}
+
+TEST_F(MonitorTest, NamesPartnersOfACollective) {
+  begin(Milliseconds(200));
+  uint32_t mark = collectiveMark();
+  ASSERT_GT(mark, 0u);
+  // Rank 1 has come to it, rank 0 has not.
+  for (Monitor::Line *line : lines) {
+    line->issue(mark - 1);
+    line->issue(mark);
+  }
+  write(1, 1);
+  std::string message = failure().message;
+  EXPECT_EQ(failure().code, ExitCode::Stuck);
+  // Either may be the first to be late.
+  EXPECT_THAT(message, testing::AnyOf(HasSubstr("rank 0 is stuck: its device has been for "),
+                                      HasSubstr("; rank 0 is missing: its device is in step ")));
+}
+
+TEST_F(MonitorTest, AsksPartnersInOtherProcesses) {
+  monitor.emplace(program, Milliseconds(100));
+  monitor->begin(0, first, [] {});
+  Monitor::Line &line = monitor->addLine(0, &words[0]);
+  EXPECT_EQ(first.describeDevice(), "; its device has nothing to do");
+  line.issue(collectiveMark());
+  EXPECT_THAT(
+      first.describeDevice(),
+      MatchesRegex("; its device is in step instruction [0-9]+ \\(all-reduce .*\\), place 1 "
+                   "of its work"));
+  EXPECT_THAT(failure().message, MatchesRegex("rank 0 waited .*; asked for 100 ms"));
+  EXPECT_THAT(first.asked, testing::ElementsAre(1));
+  monitor->end(0);
+  EXPECT_FALSE(first.describeDevice);
+}
+
+TEST_F(MonitorTest, TellsWhoIsSlowFromWhoIsStuck) {
+  begin(Milliseconds(300));
+  uint32_t mark = collectiveMark();
+  for (int i = 0; i < 100; ++i) {
+    lines[0]->issue(mark - 1);
+    lines[1]->issue(mark);
+  }
+  // Rank 1 is ahead and waits, as if in the collective; rank 0 comes on, but slowly.
+  write(1, 90);
+  for (uint32_t i = 1; i < 60 && !shared.hasFailed; ++i) {
+    write(0, i);
+    std::this_thread::sleep_for(Milliseconds(20));
+  }
+  EXPECT_EQ(failure().code, ExitCode::Slow);
+  EXPECT_THAT(failure().message,
+              testing::AllOf(HasSubstr("rank 1 waited "), HasSubstr("; rank 0 is missing: "),
+                             HasSubstr(", and still moves, ")));
+}
+
+TEST_F(MonitorTest, LooksAtNothingOfARankThatHasEnded) {
+  begin(Milliseconds(50));
+  lines[0]->issue(1);
+  monitor->end(0);
+  std::this_thread::sleep_for(Milliseconds(300));
+  EXPECT_FALSE(shared.hasFailed);
+  first.fail("another", ExitCode::Error);
+  std::this_thread::sleep_for(Milliseconds(900));
+  EXPECT_EQ(givenUp, 1) << "only that of rank 1";
+}
+
+} // namespace

@@ -1,0 +1,131 @@
+#!/usr/bin/python3
+#===- device_faults.py - what programs for CUDA devices say when one fails ----===#
+#
+# Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+#===------------------------------------------------------------------------===#
+"""Runs a program for CUDA devices on the stand-in for these, and lets something go wrong.
+
+    device_faults.py --bin bin
+
+Wherever it is, the run must end soon, with the exit status of docs/Running.md and one report on standard error,
+and leave no process behind. Needs a CUDA toolkit for compiling, and no device. Prints a line for each case, then
+"N passed, N failed"; fails if one failed or none ran. Started by root, it needs the two variables of Open MPI that
+docs/Running.md names.
+"""
+
+import argparse
+import shutil
+import signal
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "Execution"))
+from device_code import has_no_toolkit  # noqa: E402
+
+import processes  # noqa: E402
+
+ERROR, OUT_OF_MEMORY, DEAD, STUCK, SLOW = 1, 4, 5, 6, 7
+PATIENCE = processes.PATIENCE
+# Where a device may stand.
+PLACE = r"(?:a copy that its rank waits for|(?:init|step) instructions? \d+.* \(.*, .*\).*)"
+# Where a rank may wait for others.
+WAIT = r"[a-z-]+ .* \(.* instruction \d+, .*\)"
+
+
+class Bench(processes.Bench):
+    """A folder with a program for four devices."""
+
+    TARGET = ("--target", "cuda")
+
+    def __init__(self, binaries, folder):
+        self.libraries = binaries.parent / "lib"
+        super().__init__(binaries / "weft", folder)
+        self.environment["WEFT_RT_CUDA"] = str(self.libraries / "libweft-rt-cuda-stand-in-plugin.so")
+
+    def case(self, what, status, message, backend="local", **environment):
+        """A run that fails by itself, with variables of the stand-in."""
+        drills = {name if name.isupper() and "_" in name else f"WEFT_STAND_IN_{name.upper()}": value
+                  for name, value in environment.items()}
+        done = self.call([self.weft, "run", "-n", str(processes.RANKS), "--backend", backend, "train", "--",
+                          "--data", "text", "--quiet", "--timeout", str(PATIENCE)], **drills)
+        self.judge(f"{what}, {backend}", done.returncode, done.stderr, (status,), message)
+
+
+def libraries(bench):
+    """What there is of libraries."""
+    bench.case("library that is missing", ERROR, r"error: a program for CUDA devices needs libweft-rt-cuda\.so\.1, .*",
+               WEFT_RT_CUDA="/nowhere.so")
+    for name, code in (("old", "void *weft_rt_cuda(unsigned version) { return 0; }\n"), ("other", "int x;\n")):
+        (bench.folder / f"{name}.c").write_text(code)
+        bench.check(bench.call(["cc", "-shared", "-fPIC", f"{name}.c", "-o", f"{name}.so"]))
+    bench.case("library of another version", ERROR, r"error: './old\.so' is of another version than this program, which "
+               r"needs \d+; compile again", WEFT_RT_CUDA="./old.so")
+    bench.case("library of another kind", ERROR, r"error: './other\.so' is not the library that programs for CUDA "
+               r"devices need: .*", WEFT_RT_CUDA="./other.so")
+    shutil.copy(bench.folder / "train", bench.folder / "other")
+    with open(bench.folder / "other", "ab") as file:
+        file.write(b"x")
+    program = ["--data", "text"]
+    bench.fault("another executable on a rank", ["mpirun", "--quiet", "--oversubscribe", "-n", "2", "./train", *program,
+                                                 ":", "-n", "2", "./other", *program],
+                r"error: rank 2 runs another program than rank 0: on '.*' plan .*, file xxh3.*; rank 0 on '.*' plan .*, "
+                r"file xxh3.*")
+
+
+def machines(bench):
+    """Devices that are not what the program needs."""
+    for backend in ("local", "mpi"):
+        bench.case("wrong architecture", ERROR, r"error: device \d of rank \d is a stand-in of sm_75, for which the "
+                   r"program has no kernels", backend, architecture="75")
+        bench.case("too little memory", OUT_OF_MEMORY,
+                   r"error: rank \d needs .* of device \d, a stand-in that has 4\.00 KiB free of 4\.00 KiB: .* for its "
+                   r"arena and .* for products beside it\n"
+                   r"memory of each rank: .*\n  parameter .*, gradient .*", backend, memory="4096")
+
+
+def failures(bench):
+    """Devices that fail, that are stuck and that are slow, in the midst of a step."""
+    for backend in ("local", "mpi"):
+        # Of each process its own calls are counted.
+        bench.case("a call that fails", ERROR, r"error: device \d of rank \d: launch: it is lost", backend,
+                   fail="launch:30")
+        bench.case("work that fails", ERROR, r"error: device \d of rank \d: .*: it is lost", backend, fail="work:60")
+        # One line for ncclFailure here once collectives go by NCCL: the function's name and a number.
+        bench.case("device that is stuck", STUCK, r"error: rank 2 is stuck: its device has been for [0-9.]+ s in " + PLACE,
+                   backend, stuck="2:60")
+        bench.case("device that is slow", SLOW, rf"error: rank \d waited {PATIENCE} s in {WAIT}.*rank \d is missing: it "
+                   r".*, and still moves, .* ago for the last time.*", backend, slow="1:60:60")
+
+
+def signals(bench):
+    """Ranks whose processes are killed or stopped, with devices."""
+    gone = r"error: rank 2 is gone: its process \d+ on '.*' has ended without a word, as it does when it is killed"
+    bench.strike("rank 2 is killed", 2, signal.SIGKILL, (DEAD, 137), gone)
+    bench.strike("rank 2 is stopped", 2, signal.SIGSTOP, (STUCK,),
+                 rf"error: rank \d waited {PATIENCE} s in {WAIT};.* rank 2 is missing: its process \d+ on '.*' does not "
+                 r"answer, as when it is stopped")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--bin", type=Path, required=True, help="folder of weft and weft-translate")
+    parser.add_argument("--only", help="one group: libraries, machines, failures or signals")
+    options = parser.parse_args()
+    if reason := has_no_toolkit(options.bin):
+        print(f"skipped: {reason}")
+        return 77
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(options.bin.resolve(), Path(folder))
+        for group in (libraries, machines, failures, signals):
+            if options.only in (None, group.__name__):
+                group(bench)
+    print(f"{bench.passed} passed, {bench.failed} failed")
+    return 1 if bench.failed or not bench.passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
