@@ -38,7 +38,7 @@ public:
     for (const Axis &axis : this->mesh) {
       ranks *= axis.size;
     }
-    collectives.emplace(library, device, link, this->mesh, std::chrono::seconds(60));
+    collectives.emplace(library, link.rank(), device, link, this->mesh, std::chrono::seconds(60));
     isGood = isGood && (ranks == 1 || collectives->join());
   }
 

@@ -39,7 +39,9 @@ static ExitCode trainOn(std::span<const DeviceImage> images, const Program &prog
     return train(program, kernels, options, makeHostExecutor);
   }
   std::string error;
-  MakeExecutor makeExecutor = cuda::makeExecutors(program, kernels, images, error);
+  auto timeout = std::chrono::duration_cast<std::chrono::nanoseconds>(
+      std::chrono::duration<double>(options.timeoutSeconds));
+  MakeExecutor makeExecutor = cuda::makeExecutors(program, kernels, images, timeout, error);
   if (!makeExecutor) {
     printStartError(error);
     return ExitCode::Error;

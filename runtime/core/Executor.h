@@ -79,6 +79,10 @@ public:
   /// tells the communicator and returns false.
   bool prepare(Communicator &communicator, Observer &observer);
 
+  /// To be called last, by the rank's own thread, after a run that has gone well: gives back what
+  /// ranks have in common. On failure tells the communicator.
+  virtual void end() {}
+
   Outcome runInit() { return runSection(initCode); }
   Outcome runStep() { return runSection(stepCode, times); }
   Outcome runEvaluate() { return runSection(evaluateCode); }
@@ -122,7 +126,7 @@ protected:
   /// An instruction with everything looked up.
   struct Prepared {
     Opcode opcode = Opcode::Kernel;
-    /// Product or observation number.
+    /// Product, collective or observation number.
     uint32_t target = 0;
     Communicator::Handle handle = 0;
     const KernelCode *kernel = nullptr;

@@ -250,6 +250,9 @@ void Trainer::runRank(RankState &state, Communicator &communicator) {
   // A device is for its rank's thread. After a failure others may still read what this rank has
   // sent, so that its memory stays until all have ended.
   if (!communicator.stopped()) {
+    state.executor->end();
+  }
+  if (!communicator.stopped()) {
     state.executor.reset();
   }
 }

@@ -62,19 +62,24 @@ TEST_F(CudaExecutorTest, EveryCallThatFailsEndsTheRun) {
     StandIn standIn(settings(), {program, kToyKernels});
     ASSERT_EQ(run(standIn).code, 0);
     for (const char *name :
-         {"open",         "close",      "allocate",  "free",         "allocatePinned", "freePinned",
-          "makeStream",   "freeStream", "makeEvent", "freeEvent",    "record",         "await",
-          "copyToDevice", "copyToHost", "zero",      "load",         "unload",         "entry",
-          "launch",       "seal",       "unseal",    "writeProgress"}) {
+         {"open",           "close",       "allocate",     "free",         "allocatePinned",
+          "freePinned",     "makeStream",  "freeStream",   "makeEvent",    "freeEvent",
+          "record",         "await",       "copyToDevice", "copyToHost",   "zero",
+          "load",           "unload",      "entry",        "launch",       "seal",
+          "unseal",         "makeWorldId", "join",         "ready",        "registerMemory",
+          "isRegistered",   "allReduce",   "unregister",   "end",          "freeCommunicator",
+          "allocateShared", "freeShared",  "reached",      "writeProgress"}) {
       counts[name] = standIn.calls(name);
       EXPECT_GT(counts[name], 0) << name;
     }
   }
   // What ends a run that has gone well may fail.
-  for (const char *name :
-       {"close", "free", "freePinned", "freeStream", "freeEvent", "unload", "unseal"}) {
+  for (const char *name : {"close", "free", "freePinned", "freeStream", "freeEvent", "unload",
+                           "unseal", "seal", "freeShared", "registerMemory"}) {
     counts.erase(name);
   }
+  // How often these are asked depends on the time that others take.
+  counts["ready"] = counts["reached"] = 8;
   for (const auto &[name, count] : counts) {
     // The last two may be those of the end.
     bool endsToo = name == "record" || name == "await";
@@ -92,7 +97,7 @@ TEST_F(CudaExecutorTest, EveryCallThatFailsEndsTheRun) {
 
 /// Work fails some time after it was enqueued.
 TEST_F(CudaExecutorTest, WorkThatFailsEndsTheRun) {
-  for (int64_t number = 1; number < 60; number += 7) {
+  for (int64_t number = 1; number < 45; number += 6) {
     StandIn standIn(settings(), {program, kToyKernels});
     standIn.failWorkAt(number, "an illegal address");
     End end = run(standIn);

@@ -24,13 +24,21 @@ static constexpr uint64_t kWorkspaceBytes = uint64_t(32) << 20;
 /// end.
 static constexpr uint64_t kBlocksEach = 16;
 
+static bool hasGroups(const Program &program) {
+  return std::any_of(program.collectives.begin(), program.collectives.end(),
+                     [&](const Collective &one) { return groupSize(program, one.axes) > 1; });
+}
+
 CudaExecutor::CudaExecutor(const Program &program, const KernelCode *kernels, int64_t rank,
                            const Library &library, int64_t device,
-                           std::span<const DeviceImage> images)
-    : Executor(program, kernels, rank), library(library), number(device), images(images) {}
+                           std::span<const DeviceImage> images, std::chrono::nanoseconds timeout)
+    : Executor(program, kernels, rank), library(library), number(device), images(images),
+      timeout(timeout), communicates(hasGroups(program)) {}
 
 CudaExecutor::~CudaExecutor() {
-  if (!device || std::this_thread::get_id() != owner) {
+  // Where devices may still wait for each other this one is only given up: a call that frees may
+  // wait too, and the process ends.
+  if (!device || std::this_thread::get_id() != owner || (communicates && !isEnded)) {
     return;
   }
   // What fails here has failed before, and been told.
@@ -44,12 +52,15 @@ CudaExecutor::~CudaExecutor() {
       library.freeProduct(device, product);
     }
   }
-  for (Address memory : {arena, place, workspace}) {
+  if (arena) {
+    communicates ? library.freeShared(device, arena) : library.free(device, arena);
+  }
+  for (Address memory : {place, workspace}) {
     if (memory) {
       library.free(device, memory);
     }
   }
-  for (const Pinned &pinned : {lent, sent, got, word}) {
+  for (const Pinned &pinned : {lent, word}) {
     if (pinned.place) {
       library.freePinned(device, pinned.place);
     }
@@ -100,17 +111,33 @@ bool CudaExecutor::hasMemory() const {
       ExitCode::OutOfMemory);
 }
 
+bool CudaExecutor::prepareCollectives() {
+  collectives.emplace(library, number, device, communicator(), program.mesh, timeout);
+  if (communicates && !collectives->join()) {
+    return false;
+  }
+  return std::all_of(
+             program.collectives.begin(), program.collectives.end(),
+             [&](const Collective &collective) { return collectives->prepare(collective); }) &&
+         (!communicates || collectives->registerMemory(arena, program.arenaBytes));
+}
+
+void CudaExecutor::end() {
+  isEnded = finish() && check(library.unseal(device)) && (!communicates || collectives->end()) &&
+            check(library.seal(device));
+}
+
 bool CudaExecutor::allocateArena() {
   uint64_t bytes = std::max<uint64_t>(program.arenaBytes, 1);
+  auto allocate = communicates ? library.allocateShared : library.allocate;
   // Products are tried with memory that the arena takes after.
-  return open() && prepareProducts() && check(library.allocate(device, bytes, &arena)) && arena &&
+  return open() && prepareProducts() && check(allocate(device, bytes, &arena)) && arena &&
          check(library.zero(device, stream, arena, bytes));
 }
 
 bool CudaExecutor::prepareDevice() {
-  auto [toLend, toSend, toGet] = stagingBytes();
-  return loadKernels() && grow(lent, toLend) && grow(sent, toSend) && grow(got, toGet) &&
-         watchStream() && sendCoordinates() && check(library.seal(device));
+  return loadKernels() && grow(lent, viewedBytes()) && watchStream() && sendCoordinates() &&
+         prepareCollectives() && check(library.seal(device));
 }
 
 /// The newest machine code that runs there; else the newest PTX.
@@ -190,31 +217,24 @@ bool CudaExecutor::prepareProducts() {
   return true;
 }
 
-std::array<uint64_t, 3> CudaExecutor::stagingBytes() const {
-  uint64_t observed = 8, operand = 8, result = 8;
+uint64_t CudaExecutor::viewedBytes() const {
+  uint64_t observed = 8;
   for (const auto *section : {&program.init, &program.step, &program.evaluate}) {
     for (const Instruction &instruction : *section) {
-      auto bytes = [&](size_t i) { return program.buffers[instruction.operands[i].buffer].bytes; };
       if (instruction.opcode == Opcode::Observe &&
           (decidesRun(program.observations[instruction.target]) ||
            program.observations[instruction.target].limit > 0)) {
-        observed = std::max(observed, bytes(0));
-      } else if (instruction.opcode == Opcode::Collective) {
-        operand = std::max(operand, bytes(0));
-        result = std::max(result, bytes(1));
+        observed = std::max(observed, program.buffers[instruction.operands[0].buffer].bytes);
       }
     }
   }
   for (const NamedTensor &input : program.inputs) {
     observed = std::max(observed, program.buffers[input.buffer].bytes);
   }
-  return {observed, operand, result};
+  return observed;
 }
 
-uint64_t CudaExecutor::hostBytes() const {
-  auto [toLend, toSend, toGet] = stagingBytes();
-  return toLend + toSend + toGet;
-}
+uint64_t CudaExecutor::hostBytes() const { return viewedBytes(); }
 
 bool CudaExecutor::sendCoordinates() {
   // Kernels take an address even where the mesh has no axes.
@@ -268,23 +288,16 @@ bool CudaExecutor::enqueueMark(uint32_t mark) const {
 bool CudaExecutor::passMark(const Prepared &instruction) { return enqueueMark(instruction.mark); }
 
 bool CudaExecutor::finish() const {
-  return enqueueMark(ProgressMarks::kCopy) && check(library.record(device, done, stream)) &&
-         check(library.await(device, done));
+  if (!enqueueMark(ProgressMarks::kCopy) || !check(library.record(device, done, stream))) {
+    return false;
+  }
+  // Another rank may have failed, for which this one's device would wait for ever.
+  return communicates && collectives ? collectives->await(done)
+                                     : check(library.await(device, done));
 }
 
-Communicator::Handle CudaExecutor::prepareCollective(const Collective &collective,
-                                                     const CallSite &site) {
-  uint64_t operand = sizeOf(collective.type);
-  for (int64_t size : collective.shape) {
-    operand *= uint64_t(size);
-  }
-  uint64_t ranks = groupSize(program, collective.axes);
-  uint64_t result = collective.kind == CollectiveKind::AllGather       ? operand * ranks
-                    : collective.kind == CollectiveKind::ReduceScatter ? operand / ranks
-                                                                       : operand;
-  Communicator::Handle handle = communicator().prepare(collective, site);
-  moved[handle] = {operand, result};
-  return handle;
+Communicator::Handle CudaExecutor::prepareCollective(const Collective &, const CallSite &) {
+  return 0; // All are prepared before the device is sealed, by their number in the program.
 }
 
 void *CudaExecutor::address(uint32_t buffer) const {
@@ -329,13 +342,10 @@ Outcome CudaExecutor::runProduct(const Prepared &instruction) {
 }
 
 Outcome CudaExecutor::runCollective(const Prepared &instruction) {
-  auto [operand, result] = moved.find(instruction.handle)->second;
-  bool isGood = check(library.copyToHost(device, stream, sent.place,
-                                         addressOf(instruction.operands[0]), operand)) &&
-                finish() && communicator().run(instruction.handle, sent.place, got.place) &&
-                check(library.copyToDevice(device, stream, addressOf(instruction.operands[1]),
-                                           got.place, result));
-  return isGood ? Outcome::Done : Outcome::Stopped;
+  return collectives->run(instruction.target, stream, addressOf(instruction.operands[0]),
+                          addressOf(instruction.operands[1]))
+             ? Outcome::Done
+             : Outcome::Stopped;
 }
 
 void CudaExecutor::zero(uint32_t buffer) {

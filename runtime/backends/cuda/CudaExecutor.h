@@ -7,11 +7,11 @@
 //
 // The arena is one allocation of the device's memory. Instructions are enqueued on one
 // stream and done in order; the host goes on, until it has to see what the device has
-// come to: a value that is observed, what a collective sends.
+// come to: a value that is observed.
 //
-// Collectives go through the host: what a rank sends is copied to host memory that the
-// device reaches, the communicator moves it, and what comes is copied back. Views and
-// drafts are such memory too (BufferView.h).
+// Collectives go from device to device (DeviceCollectives.h), from and to the arena, which
+// is then memory that other ranks' devices may be given. Views and drafts are host memory
+// that the device reaches (BufferView.h).
 //
 // All that a run needs is made in `prepare`. Memory for views that a run needs now and
 // then, as of a checkpoint, is made when the first of that size is asked for.
@@ -21,12 +21,12 @@
 #ifndef WEFT_RT_BACKENDS_CUDA_CUDAEXECUTOR_H
 #define WEFT_RT_BACKENDS_CUDA_CUDAEXECUTOR_H
 
+#include "backends/cuda/DeviceCollectives.h"
 #include "backends/cuda/Library.h"
 #include "core/Executor.h"
 #include "weft-rt/DeviceImage.h"
 
-#include <array>
-#include <map>
+#include <optional>
 #include <thread>
 
 namespace weft::rt::cuda {
@@ -37,11 +37,14 @@ public:
   /// kernels. All must outlive this. Calls of `library` are made by the thread that calls
   /// `prepare`, which is also to end this: if another does, as after a failure, all that is on the
   /// device is left to the end of the process, since the device may be stuck.
+  /// What begins between devices is waited for as long as `timeout`.
   CudaExecutor(const Program &program, const KernelCode *kernels, int64_t rank,
-               const Library &library, int64_t device, std::span<const DeviceImage> images);
+               const Library &library, int64_t device, std::span<const DeviceImage> images,
+               std::chrono::nanoseconds timeout = std::chrono::seconds(60));
   ~CudaExecutor();
 
   uint64_t hostBytes() const override;
+  void end() override;
 
   using Executor::draft;
   using Executor::view;
@@ -88,8 +91,9 @@ private:
   const DeviceImage *chooseImage() const;
   void countOperands();
   bool prepareProducts();
-  /// Bytes that sections ask for while they run: to lend, to send and to get.
-  std::array<uint64_t, 3> stagingBytes() const;
+  bool prepareCollectives();
+  /// Bytes that sections ask to view while they run.
+  uint64_t viewedBytes() const;
   bool sendCoordinates();
   /// Has at least `bytes` in `pinned`.
   bool grow(Pinned &pinned, uint64_t bytes);
@@ -102,22 +106,25 @@ private:
   const Library &library;
   const int64_t number;
   const std::span<const DeviceImage> images;
+  const std::chrono::nanoseconds timeout;
+  /// Whether this rank's device has others to talk to, and how that has come to an end.
+  const bool communicates;
+  bool isEnded = false;
   DeviceFacts facts = {};
   std::thread::id owner;
   Handle device = 0, stream = 0, done = 0, module = 0;
   Address arena = 0, place = 0, workspace = 0;
   std::vector<Entries> entries;
   std::vector<Handle> products;
-  /// Bytes of the operand and of the result of collectives.
-  std::map<Communicator::Handle, std::pair<uint64_t, uint64_t>> moved;
+  std::optional<DeviceCollectives> collectives;
   /// Of one launch.
   std::vector<uint64_t> arguments;
-  /// What is lent, and what collectives send and get.
-  Pinned lent, sent, got;
+  /// What is lent.
+  Pinned lent;
   /// The stream's progress.
   Pinned word;
   Monitor::Line *line = nullptr;
-  /// In their place, when the device has failed.
+  /// In place of what is lent, when the device has failed.
   std::vector<char> lost;
   /// Where the draft that is lent goes, and how many bytes of it.
   std::pair<Address, uint64_t> drafted;

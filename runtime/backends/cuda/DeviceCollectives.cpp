@@ -13,6 +13,7 @@
 #include <array>
 #include <cstdio>
 #include <cstring>
+#include <future>
 #include <numeric>
 #include <thread>
 
@@ -22,8 +23,10 @@ using namespace weft::rt::cuda;
 namespace {
 
 /// How often a state is asked for at once before the thread sleeps in between.
-constexpr int kQuickQuestions = 1000;
+constexpr int kQuickQuestions = 100;
 constexpr auto kPause = std::chrono::microseconds(20);
+/// How long giving up may take.
+constexpr auto kGrace = std::chrono::seconds(5);
 
 uint64_t product(std::span<const int64_t> sizes) {
   return std::accumulate(sizes.begin(), sizes.end(), uint64_t(1),
@@ -41,18 +44,27 @@ void pause(int &questions) {
 
 } // namespace
 
-DeviceCollectives::DeviceCollectives(const Library &library, Handle device, Communicator &link,
-                                     std::vector<Axis> mesh, std::chrono::nanoseconds timeout)
-    : library(library), device(device), link(link), mesh(std::move(mesh)), timeout(timeout) {}
+DeviceCollectives::DeviceCollectives(const Library &library, int64_t number, Handle device,
+                                     Communicator &link, std::vector<Axis> mesh,
+                                     std::chrono::nanoseconds timeout)
+    : library(library), number(number), device(device), link(link), mesh(std::move(mesh)),
+      timeout(timeout) {}
 
 DeviceCollectives::~DeviceCollectives() {
-  if (!isEnded && !made.empty()) {
-    library.giveUp(device); // What fails here has failed before, and been told.
+  if (isEnded || made.empty()) {
+    return;
   }
+  // What fails there has failed before, and been told. It may also never come back.
+  auto isDone = std::make_shared<std::promise<void>>();
+  std::thread([isDone, &library = library, device = device] {
+    library.giveUp(device);
+    isDone->set_value();
+  }).detach();
+  isDone->get_future().wait_for(kGrace);
 }
 
 bool DeviceCollectives::check(Library::Result result) const {
-  return !result || link.fail(concat("rank ", link.rank(), ": ", result));
+  return !result || link.fail(concat("device ", number, " of rank ", link.rank(), ": ", result));
 }
 
 //===----------------------------------------------------------------------===//
@@ -332,7 +344,7 @@ bool DeviceCollectives::run(uint32_t number, Handle stream, Address operand, Add
   return settle(**shared);
 }
 
-bool DeviceCollectives::await(Handle event) {
+bool DeviceCollectives::await(Handle event) const {
   int questions = 0;
   for (bool isReached = false;;) {
     if (!check(library.reached(device, event, &isReached))) {

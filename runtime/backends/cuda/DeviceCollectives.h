@@ -36,11 +36,12 @@ public:
   using Handle = Library::Handle;
   using Address = Library::Address;
 
-  /// `device` is open, and this rank's. What begins with other ranks is waited for as long as
-  /// `timeout`. All must outlive this.
-  DeviceCollectives(const Library &library, Handle device, Communicator &link,
+  /// `device`, of that number, is open, and this rank's. What begins with other ranks is waited
+  /// for as long as `timeout`. All must outlive this.
+  DeviceCollectives(const Library &library, int64_t number, Handle device, Communicator &link,
                     std::vector<Axis> mesh, std::chrono::nanoseconds timeout);
-  /// Gives up the communicators, unless `end` has ended them.
+  /// Gives up the communicators, unless `end` has ended them; if that takes long, it goes on when
+  /// this is gone, and the device must stay open.
   ~DeviceCollectives();
 
   // All tell the communicator of what goes wrong, and return false then.
@@ -55,7 +56,7 @@ public:
   /// Enqueues prepared collective `number` on `stream`. Operand and result are as Program.h says.
   bool run(uint32_t number, Handle stream, Address operand, Address result);
   /// Waits until `event`, which has been recorded, is reached, or the run stops.
-  bool await(Handle event);
+  bool await(Handle event) const;
   /// Ends the communicators, of which nothing is under way any more: all ranks do, or none.
   bool end();
 
@@ -100,6 +101,7 @@ private:
                            std::vector<Step> &steps);
 
   const Library &library;
+  const int64_t number;
   const Handle device;
   Communicator &link;
   const std::vector<Axis> mesh;

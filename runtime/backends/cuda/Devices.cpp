@@ -45,7 +45,7 @@ const Library *weft::rt::cuda::loadLibrary(std::string &error) {
 
 MakeExecutor weft::rt::cuda::makeExecutors(const Program &program, const KernelCode *kernels,
                                            std::span<const DeviceImage> images,
-                                           std::string &error) {
+                                           std::chrono::nanoseconds timeout, std::string &error) {
   const Library *library = loadLibrary(error);
   if (!library) {
     return {};
@@ -74,6 +74,6 @@ MakeExecutor weft::rt::cuda::makeExecutors(const Program &program, const KernelC
   return [=](const Program &program, const KernelCode *kernels, int64_t rank,
              int64_t) -> std::unique_ptr<Executor> {
     return std::make_unique<CudaExecutor>(program, kernels, rank, *library,
-                                          isAlone ? rank : *launcher->localRank, images);
+                                          isAlone ? rank : *launcher->localRank, images, timeout);
   };
 }
