@@ -50,6 +50,10 @@ std::unique_ptr<World> World::start(std::string &error, std::chrono::nanoseconds
             "by 'srun -n RANKS', or by 'weft run --backend mpi'";
     return nullptr;
   }
+  if (!launcher->problem.empty()) {
+    error = launcher->problem;
+    return nullptr;
+  }
   std::unique_ptr<World> world(new World);
   if (launcher->meetingPoint) {
     world->table = tcp::openLibrary(*launcher, patience);
