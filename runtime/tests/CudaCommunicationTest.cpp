@@ -145,6 +145,23 @@ const MisusedPair kMisused[] = {
        }
        return two.cuda.endGroup(two.one.device);
      }},
+    {"GroupOnTwoStreams", "send: expected all of a group on one communicator and one stream",
+     [](Two &two) {
+       two.settleAll();
+       Handle other;
+       Bench::ok(two.cuda.makeStream(two.one.device, &other));
+       Bench::ok(two.cuda.beginGroup(two.one.device));
+       Bench::ok(two.cuda.receive(two.one.device, two.one.stream, two.one.world, ElementType::F32,
+                                  two.one.memory, 4, 1));
+       return two.cuda.send(two.one.device, other, two.one.world, ElementType::F32,
+                            two.one.memory + 64, 4, 1);
+     }},
+    {"AskWithinAGroup", "ready: a group is not ended",
+     [](Two &two) {
+       bool isReady;
+       Bench::ok(two.cuda.beginGroup(two.one.device));
+       return two.cuda.ready(two.one.device, two.one.world, &isReady);
+     }},
     {"NotReady", "allReduce: communicator 1 is not known to be ready",
      [](Two &two) { return two.sum(two.one, two.one.world); }},
     {"NotReadyAgain", "allReduce: communicator 1 is not known to be ready",
