@@ -95,6 +95,26 @@ TEST_F(CudaExecutorTest, EveryCallThatFailsEndsTheRun) {
   }
 }
 
+/// Collectives are slower then.
+TEST_F(CudaExecutorTest, MemoryThatIsNotRegisteredIsSaidOnly) {
+  StandIn standIn(settings(), {program, kToyKernels});
+  for (int64_t number : {1, 2, 3, 4}) {
+    standIn.failAt("registerMemory", number, "it is not supported");
+  }
+  End end = run(standIn);
+  EXPECT_EQ(end.code, 0);
+  EXPECT_EQ(end.errors, "note: collectives go through memory of their library's: registerMemory: "
+                        "it is not supported\n");
+}
+
+TEST_F(CudaExecutorTest, WithoutWindowsMemoryIsRegisteredPlainly) {
+  StandInSettings plain = settings();
+  plain.hasWindows = false;
+  StandIn standIn(plain, {program, kToyKernels});
+  EXPECT_EQ(run(standIn).code, 0);
+  EXPECT_EQ(standIn.calls("registerMemory"), 4);
+}
+
 /// Work fails some time after it was enqueued.
 TEST_F(CudaExecutorTest, WorkThatFailsEndsTheRun) {
   for (int64_t number = 1; number < 45; number += 6) {

@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "FakeCuda.h"
+#include "CudaPlugin.h"
 #include "backends/cuda/Library.h"
 #include "core/BFloat16.h"
 #include "weft-rt/Program.h"
@@ -35,16 +35,6 @@ namespace {
 // Numbers of the driver and of cuBLASLt.
 constexpr int kInvalidValue = 1, kOutOfMemory = 2, kNoDevice = 100, kNotReady = 600;
 constexpr int kIllegalAddress = 700;
-
-decltype(&weft_rt_cuda) plugin() {
-  void *library = dlopen(PLUGIN, RTLD_NOW | RTLD_LOCAL);
-  EXPECT_TRUE(library) << dlerror();
-  return reinterpret_cast<decltype(&weft_rt_cuda)>(dlsym(library, "weft_rt_cuda"));
-}
-
-const Library &table() { return *plugin()(Library::kVersion); }
-
-std::string textOf(Library::Result result) { return result ? result : "success"; }
 
 TEST(CudaPlugin, GivesItsTableForItsVersionOnly) {
   ASSERT_TRUE(plugin());
@@ -78,14 +68,6 @@ TEST(CudaPlugin, SaysThatThereIsNoDriver) {
   EXPECT_THAT(textOf(table().open(0, &device, &facts)), says);
   EXPECT_EQ(device, 0u);
   EXPECT_STREQ(table().name(), "CUDA without a driver");
-}
-
-/// The functions of FakeCuda.h, of the library that the plugin has loaded.
-template <typename Function> Function fake(const char *library, const char *name) {
-  void *loaded = dlopen(library, RTLD_NOW | RTLD_NOLOAD);
-  auto *found = loaded ? dlsym(loaded, name) : nullptr;
-  EXPECT_TRUE(found) << "no " << name << " in " << library;
-  return reinterpret_cast<Function>(found);
 }
 
 /// 3x4 by 4x5, with room between the rows.

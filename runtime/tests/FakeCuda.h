@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// FakeDriver.cpp and FakeProducts.cpp are libraries of the names that libweft-rt-cuda
-// loads. Memory is the host's, and work is done when it is enqueued: they show what the
-// libraries are asked for, and what becomes of their answers.
+// FakeDriver.cpp, FakeProducts.cpp and FakeCommunication.cpp are libraries of the names that
+// libweft-rt-cuda loads. Memory is the host's, and work is done when it is enqueued: they show what
+// the libraries are asked for, and what becomes of their answers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,6 +29,11 @@ void weft_fake_elapse(float milliseconds);
 void weft_fake_ways(const float *milliseconds, int count);
 /// The number of the way that was taken last.
 int weft_fake_taken();
+
+/// What NCCL says of its version, of how far communicators are, and whether it makes windows.
+void weft_fake_nccl(int version, int state, bool hasWindows);
+/// What was called since this was asked last, with the numbers that it was given.
+const char *weft_fake_nccl_calls();
 }
 
 #endif // WEFT_RT_TESTS_FAKECUDA_H
