@@ -52,17 +52,33 @@ bool Executor::prepare(Communicator &communicator, Observer &observer) {
   return true;
 }
 
+std::vector<uint32_t> weft::rt::numberEvents(const std::vector<Instruction> &section) {
+  std::vector<uint32_t> events(section.size(), kNoEvent);
+  for (const Instruction &instruction : section) {
+    for (uint32_t other : instruction.waits) {
+      events[other] = 0;
+    }
+  }
+  uint32_t count = 0;
+  for (uint32_t &event : events) {
+    event = event == kNoEvent ? kNoEvent : count++;
+  }
+  return events;
+}
+
 void Executor::reserve() {
-  size_t operands = 0, phases = 0;
+  size_t operands = 0, phases = 0, waited = 0;
   for (const auto *section : {&program.init, &program.step, &program.evaluate}) {
     for (const Instruction &instruction : *section) {
       operands += instruction.operands.size();
+      waited += instruction.waits.size();
       if (instruction.opcode == Opcode::Kernel) {
         phases += size_t(kernels[instruction.target].phaseCount);
       }
     }
   }
   addresses.reserve(operands);
+  waits.reserve(waited);
   cuts.reserve(phases);
 }
 
@@ -84,11 +100,18 @@ std::vector<Executor::Prepared>
 Executor::prepareSection(const char *section, const std::vector<Instruction> &instructions) {
   std::vector<Prepared> code;
   code.reserve(instructions.size());
+  std::vector<uint32_t> events = numberEvents(instructions);
   for (uint32_t index = 0; index < instructions.size(); ++index) {
     const Instruction &instruction = instructions[index];
     Prepared prepared;
     prepared.opcode = instruction.opcode;
     prepared.target = instruction.target;
+    prepared.stream = instruction.stream;
+    prepared.event = events[index];
+    prepared.waits = {waits.data() + waits.size(), instruction.waits.size()};
+    for (uint32_t other : instruction.waits) {
+      waits.push_back(events[other]);
+    }
     prepared.operands = addresses.data() + addresses.size();
     prepared.immediates = instruction.immediates.data();
     for (const Operand &operand : instruction.operands) {
@@ -124,15 +147,21 @@ Outcome Executor::runSection(const std::vector<Prepared> &code, StepTimes *times
     times->beginStep(link->waitedSeconds());
   }
   beyond.reset();
+  if (!forkStreams()) {
+    return Outcome::Stopped;
+  }
   for (size_t index = 0; index < code.size(); ++index) {
     Outcome outcome = execute(code[index]);
     if (outcome != Outcome::Done) {
       notFiniteAt = index;
-      return outcome;
+      return joinStreams() ? outcome : Outcome::Stopped;
     }
     if (times) {
       times->lap(index, link->waitedSeconds());
     }
+  }
+  if (!joinStreams()) {
+    return Outcome::Stopped;
   }
   if (times) {
     times->endStep();
@@ -140,7 +169,24 @@ Outcome Executor::runSection(const std::vector<Prepared> &code, StepTimes *times
   return link->stopped() ? Outcome::Stopped : Outcome::Done;
 }
 
+Outcome Executor::runStepInstruction(size_t index) {
+  if (!forkStreams()) {
+    return Outcome::Stopped;
+  }
+  Outcome outcome = execute(stepCode[index]);
+  return joinStreams() ? outcome : Outcome::Stopped;
+}
+
 Outcome Executor::execute(const Prepared &instruction) {
+  if (!instruction.waits.empty() && !waitForEvents(instruction)) {
+    return Outcome::Stopped;
+  }
+  Outcome outcome = dispatch(instruction);
+  bool isAwaited = outcome == Outcome::Done && instruction.event != kNoEvent;
+  return !isAwaited || recordEvent(instruction) ? outcome : Outcome::Stopped;
+}
+
+Outcome Executor::dispatch(const Prepared &instruction) {
   switch (instruction.opcode) {
   case Opcode::Kernel:
     if (link->stopped()) { // Kernels are where the time goes; a failure need not wait for them.

@@ -33,9 +33,11 @@ CudaExecutor::~CudaExecutor() {
   }
   // What fails here has failed before, and been told.
   library.unseal(device);
-  if (done) {
-    library.record(device, done, stream);
-    library.await(device, done);
+  for (Handle which : {stream, side}) {
+    if (done && which) {
+      library.record(device, done, which);
+      library.await(device, done);
+    }
   }
   for (Handle product : products) {
     if (product) { // The last one may have failed.
@@ -47,7 +49,7 @@ CudaExecutor::~CudaExecutor() {
       library.free(device, memory);
     }
   }
-  for (const Pinned &pinned : {lent, sent, got}) {
+  for (const Pinned &pinned : {lent, sent, got[0], got[1]}) {
     if (pinned.place) {
       library.freePinned(device, pinned.place);
     }
@@ -55,11 +57,16 @@ CudaExecutor::~CudaExecutor() {
   if (module) {
     library.unload(device, module);
   }
-  if (done) {
-    library.freeEvent(device, done);
+  events.push_back(done);
+  for (Handle event : events) {
+    if (event) {
+      library.freeEvent(device, event);
+    }
   }
-  if (stream) {
-    library.freeStream(device, stream);
+  for (Handle which : {stream, side}) {
+    if (which) {
+      library.freeStream(device, which);
+    }
   }
   library.close(device);
 }
@@ -82,9 +89,31 @@ bool CudaExecutor::allocateArena() {
 }
 
 bool CudaExecutor::prepareDevice() {
-  auto [toLend, toSend, toGet] = stagingBytes();
-  return loadKernels() && grow(lent, toLend) && grow(sent, toSend) && grow(got, toGet) &&
-         sendCoordinates() && check(library.seal(device));
+  Staging staging = stagingBytes();
+  return loadKernels() && makeStreams() && grow(lent, staging.lent) && grow(sent, staging.sent) &&
+         grow(got[0], staging.got[0]) && grow(got[1], staging.got[1]) && sendCoordinates() &&
+         check(library.seal(device));
+}
+
+bool CudaExecutor::makeStreams() {
+  size_t count = 0;
+  for (const auto *section : {&program.init, &program.step, &program.evaluate}) {
+    for (const Instruction &instruction : *section) {
+      if (instruction.stream != Stream::Compute && !side &&
+          !check(library.makeStream(device, &side))) {
+        return false;
+      }
+    }
+    std::vector<uint32_t> numbers = numberEvents(*section);
+    auto isOne = [](uint32_t number) { return number != kNoEvent; };
+    count = std::max(count, size_t(std::count_if(numbers.begin(), numbers.end(), isOne)));
+  }
+  for (size_t i = 0; i < count; ++i) {
+    if (!check(library.makeEvent(device, &events.emplace_back()))) {
+      return false;
+    }
+  }
+  return true;
 }
 
 /// The newest machine code that runs there; else the newest PTX.
@@ -164,30 +193,31 @@ bool CudaExecutor::prepareProducts() {
   return true;
 }
 
-std::array<uint64_t, 3> CudaExecutor::stagingBytes() const {
-  uint64_t observed = 8, operand = 8, result = 8;
+CudaExecutor::Staging CudaExecutor::stagingBytes() const {
+  Staging staging;
   for (const auto *section : {&program.init, &program.step, &program.evaluate}) {
     for (const Instruction &instruction : *section) {
       auto bytes = [&](size_t i) { return program.buffers[instruction.operands[i].buffer].bytes; };
       if (instruction.opcode == Opcode::Observe &&
           (decidesRun(program.observations[instruction.target]) ||
            program.observations[instruction.target].limit > 0)) {
-        observed = std::max(observed, bytes(0));
+        staging.lent = std::max(staging.lent, bytes(0));
       } else if (instruction.opcode == Opcode::Collective) {
-        operand = std::max(operand, bytes(0));
+        uint64_t &result = staging.got[size_t(instruction.stream)];
+        staging.sent = std::max(staging.sent, bytes(0));
         result = std::max(result, bytes(1));
       }
     }
   }
   for (const NamedTensor &input : program.inputs) {
-    observed = std::max(observed, program.buffers[input.buffer].bytes);
+    staging.lent = std::max(staging.lent, program.buffers[input.buffer].bytes);
   }
-  return {observed, operand, result};
+  return staging;
 }
 
 uint64_t CudaExecutor::hostBytes() const {
-  auto [toLend, toSend, toGet] = stagingBytes();
-  return toLend + toSend + toGet;
+  Staging staging = stagingBytes();
+  return staging.lent + staging.sent + staging.got[0] + staging.got[1];
 }
 
 bool CudaExecutor::sendCoordinates() {
@@ -220,8 +250,28 @@ bool CudaExecutor::grow(Pinned &pinned, uint64_t bytes) {
   return true;
 }
 
-bool CudaExecutor::finish() const {
-  return check(library.record(device, done, stream)) && check(library.await(device, done));
+bool CudaExecutor::finish(Handle which) const {
+  return check(library.record(device, done, which)) && check(library.await(device, done));
+}
+
+bool CudaExecutor::forkStreams() {
+  return !side ||
+         (check(library.record(device, done, stream)) && check(library.wait(device, side, done)));
+}
+
+bool CudaExecutor::joinStreams() {
+  return !side ||
+         (check(library.record(device, done, side)) && check(library.wait(device, stream, done)));
+}
+
+bool CudaExecutor::waitForEvents(const Prepared &instruction) {
+  return std::all_of(instruction.waits.begin(), instruction.waits.end(), [&](uint32_t event) {
+    return check(library.wait(device, streamOf(instruction), events[event]));
+  });
+}
+
+bool CudaExecutor::recordEvent(const Prepared &instruction) {
+  return check(library.record(device, events[instruction.event], streamOf(instruction)));
 }
 
 Communicator::Handle CudaExecutor::prepareCollective(const Collective &collective,
@@ -264,7 +314,7 @@ Outcome CudaExecutor::runKernel(const Prepared &instruction) {
     uint64_t threads = std::clamp<uint64_t>((share + 31) / 32 * 32, 32, kBlockThreads);
     uint64_t blocks = std::min((iterations + threads - 1) / threads,
                                kBlocksEach * uint64_t(facts.multiprocessors));
-    if (!check(library.launch(device, stream, kernel.phases[phase], uint32_t(blocks),
+    if (!check(library.launch(device, streamOf(instruction), kernel.phases[phase], uint32_t(blocks),
                               uint32_t(threads), arguments.data(), arguments.size()))) {
       return Outcome::Stopped;
     }
@@ -274,19 +324,21 @@ Outcome CudaExecutor::runKernel(const Prepared &instruction) {
 
 Outcome CudaExecutor::runProduct(const Prepared &instruction) {
   void *const *operands = instruction.operands;
-  bool isGood =
-      check(library.runProduct(device, stream, products[instruction.target], addressOf(operands[0]),
-                               addressOf(operands[1]), addressOf(operands[2]), workspace));
+  bool isGood = check(library.runProduct(
+      device, streamOf(instruction), products[instruction.target], addressOf(operands[0]),
+      addressOf(operands[1]), addressOf(operands[2]), workspace));
   return isGood ? Outcome::Done : Outcome::Stopped;
 }
 
 Outcome CudaExecutor::runCollective(const Prepared &instruction) {
   auto [operand, result] = moved.find(instruction.handle)->second;
-  bool isGood = check(library.copyToHost(device, stream, sent.place,
-                                         addressOf(instruction.operands[0]), operand)) &&
-                finish() && communicator().run(instruction.handle, sent.place, got.place) &&
-                check(library.copyToDevice(device, stream, addressOf(instruction.operands[1]),
-                                           got.place, result));
+  Handle on = streamOf(instruction);
+  char *come = got[size_t(instruction.stream)].place;
+  bool isGood =
+      check(library.copyToHost(device, on, sent.place, addressOf(instruction.operands[0]),
+                               operand)) &&
+      finish(on) && communicator().run(instruction.handle, sent.place, come) &&
+      check(library.copyToDevice(device, on, addressOf(instruction.operands[1]), come, result));
   return isGood ? Outcome::Done : Outcome::Stopped;
 }
 

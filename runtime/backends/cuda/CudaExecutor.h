@@ -5,9 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The arena is one allocation of the device's memory. Instructions are enqueued on one
-// stream and done in order; the host goes on, until it has to see what the device has
-// come to: a value that is observed, what a collective sends.
+// The arena is one allocation of the device's memory. Instructions are enqueued on their
+// streams, which events order as the program says; the host goes on, until it has to see
+// what the device has come to: a value that is observed, what a collective sends. All else
+// that is enqueued is on the compute stream, which at the end of a section is behind the
+// others, as they are behind it at the beginning: so views and drafts come after all.
 //
 // Collectives go through the host: what a rank sends is copied to host memory that the
 // device reaches, the communicator moves it, and what comes is copied back. Views and
@@ -70,6 +72,10 @@ private:
   Communicator::Handle prepareCollective(const Collective &collective,
                                          const CallSite &site) override;
   void *address(uint32_t buffer) const override;
+  bool forkStreams() override;
+  bool joinStreams() override;
+  bool waitForEvents(const Prepared &instruction) override;
+  bool recordEvent(const Prepared &instruction) override;
   Outcome runKernel(const Prepared &instruction) override;
   Outcome runProduct(const Prepared &instruction) override;
   Outcome runCollective(const Prepared &instruction) override;
@@ -81,13 +87,22 @@ private:
   const DeviceImage *chooseImage() const;
   void countOperands();
   bool prepareProducts();
-  /// Bytes that sections ask for while they run: to lend, to send and to get.
-  std::array<uint64_t, 3> stagingBytes() const;
+  bool makeStreams();
+  Handle streamOf(const Prepared &instruction) const {
+    return instruction.stream == Stream::Compute ? stream : side;
+  }
+  /// Bytes that sections ask for while they run.
+  struct Staging {
+    uint64_t lent = 8, sent = 8;
+    std::array<uint64_t, kStreams> got = {8, 0};
+  };
+  Staging stagingBytes() const;
   bool sendCoordinates();
   /// Has at least `bytes` in `pinned`.
   bool grow(Pinned &pinned, uint64_t bytes);
-  /// Waits until all that was enqueued is done.
-  bool finish() const;
+  /// Waits until all that was enqueued on the compute stream is done.
+  bool finish() const { return finish(stream); }
+  bool finish(Handle which) const;
   std::span<char> lend(uint64_t bytes, bool &isGood);
   /// Tells the communicator of what went wrong, if anything. Returns whether nothing did.
   bool check(Library::Result result) const;
@@ -97,6 +112,9 @@ private:
   const std::span<const DeviceImage> images;
   DeviceFacts facts = {};
   Handle device = 0, stream = 0, done = 0, module = 0;
+  /// The communication stream, if the program uses it, and what orders instructions.
+  Handle side = 0;
+  std::vector<Handle> events;
   Address arena = 0, place = 0, workspace = 0;
   std::vector<Entries> entries;
   std::vector<Handle> products;
@@ -104,8 +122,10 @@ private:
   std::map<Communicator::Handle, std::pair<uint64_t, uint64_t>> moved;
   /// Of one launch.
   std::vector<uint64_t> arguments;
-  /// What is lent, and what collectives send and get.
-  Pinned lent, sent, got;
+  /// What is lent, and what collectives send and get: on each stream, as what one has got may still
+  /// be on its way to the device when another gets something.
+  Pinned lent, sent;
+  std::array<Pinned, kStreams> got;
   /// In their place, when the device has failed.
   std::vector<char> lost;
   /// Where the draft that is lent goes, and how many bytes of it.
