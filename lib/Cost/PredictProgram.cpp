@@ -8,6 +8,7 @@
 #include "weft/Cost/PredictProgram.h"
 
 #include "weft/Cost/Predictor.h"
+#include "weft/Schedule/Timeline.h"
 
 #include <algorithm>
 #include <map>
@@ -117,12 +118,13 @@ void predictProgram(rt::Program &program, const desc::MachineSpec &machine) {
   }
 }
 
-double stepSeconds(const rt::Program &program) {
-  double seconds = 0;
-  for (const rt::Instruction &instruction : program.step) {
-    seconds += instruction.cost.seconds;
-  }
-  return seconds;
+double stepSeconds(const rt::Program &program) { return schedule::predictSeconds(program.step); }
+
+double serialSeconds(const rt::Program &program) {
+  return std::accumulate(program.step.begin(), program.step.end(), 0.0,
+                         [](double sum, const rt::Instruction &instruction) {
+                           return sum + instruction.cost.seconds;
+                         });
 }
 
 } // namespace weft::cost

@@ -56,12 +56,15 @@ ArenaPlan weft::schedule::currentPlan(const rt::Program &program) {
   return plan;
 }
 
-void weft::schedule::packArena(rt::Program &program) {
-  ArenaPlan plan = packArena(makeArenaProblem(program));
+void weft::schedule::placeBuffers(rt::Program &program, const ArenaPlan &plan) {
   for (size_t i = 0; i < program.buffers.size(); ++i) {
     program.buffers[i].offset = plan.offsets[i];
   }
   program.arenaBytes = plan.bytes;
+}
+
+void weft::schedule::packArena(rt::Program &program) {
+  placeBuffers(program, packArena(makeArenaProblem(program)));
 }
 
 ArenaReport weft::schedule::reportArena(const rt::Program &program) {

@@ -98,6 +98,9 @@ void checkProgram(const rt::Program &program, Diagnostics &diagnostics) {
   checkShapes(program, diagnostics);
   checkDataFlow(program, diagnostics);
   checkPlaces(program, diagnostics);
+  for (Section section : kSections) {
+    checkStreams(program, section, diagnostics);
+  }
 }
 
 std::string certify(std::span<const RankClass> classes) {

@@ -54,6 +54,8 @@ void checkShapes(const rt::Program &program, Diagnostics &diagnostics);
 void checkDataFlow(const rt::Program &program, Diagnostics &diagnostics);
 /// The independent sweep over the arena.
 void checkPlaces(const rt::Program &program, Diagnostics &diagnostics);
+/// What shares bytes and is written is ordered by streams and waits.
+void checkStreams(const rt::Program &program, Section section, Diagnostics &diagnostics);
 /// Classes cover the ranks of one mesh, each rank once.
 void checkClasses(std::span<const RankClass> classes, Diagnostics &diagnostics);
 /// Collectives meet, and there is a linear order.

@@ -53,17 +53,33 @@ bool Executor::prepare(Communicator &communicator, Observer &observer) {
   return true;
 }
 
+std::vector<uint32_t> weft::rt::numberEvents(const std::vector<Instruction> &section) {
+  std::vector<uint32_t> events(section.size(), kNoEvent);
+  for (const Instruction &instruction : section) {
+    for (uint32_t other : instruction.waits) {
+      events[other] = 0;
+    }
+  }
+  uint32_t count = 0;
+  for (uint32_t &event : events) {
+    event = event == kNoEvent ? kNoEvent : count++;
+  }
+  return events;
+}
+
 void Executor::reserve() {
-  size_t operands = 0, phases = 0;
+  size_t operands = 0, phases = 0, waited = 0;
   for (const auto *section : {&program.init, &program.step, &program.evaluate}) {
     for (const Instruction &instruction : *section) {
       operands += instruction.operands.size();
+      waited += instruction.waits.size();
       if (instruction.opcode == Opcode::Kernel) {
         phases += size_t(kernels[instruction.target].phaseCount);
       }
     }
   }
   addresses.reserve(operands);
+  waits.reserve(waited);
   cuts.reserve(phases);
 }
 
@@ -85,12 +101,19 @@ std::vector<Executor::Prepared>
 Executor::prepareSection(const char *section, const std::vector<Instruction> &instructions) {
   std::vector<Prepared> code;
   code.reserve(instructions.size());
+  std::vector<uint32_t> events = numberEvents(instructions);
   for (uint32_t index = 0; index < instructions.size(); ++index) {
     const Instruction &instruction = instructions[index];
     Prepared prepared;
     prepared.mark = watcher ? watcher->marks().behind(section, index) : 0;
     prepared.opcode = instruction.opcode;
     prepared.target = instruction.target;
+    prepared.stream = instruction.stream;
+    prepared.event = events[index];
+    prepared.waits = {waits.data() + waits.size(), instruction.waits.size()};
+    for (uint32_t other : instruction.waits) {
+      waits.push_back(events[other]);
+    }
     prepared.operands = addresses.data() + addresses.size();
     prepared.immediates = instruction.immediates.data();
     for (const Operand &operand : instruction.operands) {
@@ -126,16 +149,22 @@ Outcome Executor::runSection(const std::vector<Prepared> &code, StepTimes *times
     times->beginStep(link->waitedSeconds());
   }
   beyond.reset();
+  if (!forkStreams()) {
+    return Outcome::Stopped;
+  }
   for (size_t index = 0; index < code.size(); ++index) {
     Outcome outcome = execute(code[index]);
     if (outcome != Outcome::Done) {
       notFiniteAt = index;
-      return outcome;
+      return joinStreams() ? outcome : Outcome::Stopped;
     }
     link->moved();
     if (times) {
       times->lap(index, link->waitedSeconds());
     }
+  }
+  if (!joinStreams()) {
+    return Outcome::Stopped;
   }
   if (times) {
     times->endStep();
@@ -143,13 +172,26 @@ Outcome Executor::runSection(const std::vector<Prepared> &code, StepTimes *times
   return link->stopped() ? Outcome::Stopped : Outcome::Done;
 }
 
-Outcome Executor::execute(const Prepared &instruction) {
-  Outcome outcome = perform(instruction);
-  bool isMarked = outcome == Outcome::Done && instruction.mark > 0;
-  return isMarked && !passMark(instruction) ? Outcome::Stopped : outcome;
+Outcome Executor::runStepInstruction(size_t index) {
+  if (!forkStreams()) {
+    return Outcome::Stopped;
+  }
+  Outcome outcome = execute(stepCode[index]);
+  return joinStreams() ? outcome : Outcome::Stopped;
 }
 
-Outcome Executor::perform(const Prepared &instruction) {
+Outcome Executor::execute(const Prepared &instruction) {
+  if (!instruction.waits.empty() && !waitForEvents(instruction)) {
+    return Outcome::Stopped;
+  }
+  Outcome outcome = dispatch(instruction);
+  bool isAwaited = outcome == Outcome::Done && instruction.event != kNoEvent;
+  bool isMarked = outcome == Outcome::Done && instruction.mark > 0;
+  bool isGood = (!isAwaited || recordEvent(instruction)) && (!isMarked || passMark(instruction));
+  return isGood ? outcome : Outcome::Stopped;
+}
+
+Outcome Executor::dispatch(const Prepared &instruction) {
   switch (instruction.opcode) {
   case Opcode::Kernel:
     if (link->stopped()) { // Kernels are where the time goes; a failure need not wait for them.

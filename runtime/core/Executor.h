@@ -12,7 +12,9 @@
 // that owns the memory of the arena and does the work of an instruction.
 //
 // All that an instruction needs (addresses, arguments, prepared collectives) is put
-// in place by `prepare`; running a section then allocates nothing. A device may be
+// in place by `prepare`; running a section then allocates nothing. Instructions are
+// issued in the order of their lists; on a device with streams, which run beside one
+// another, they are ordered as `Instruction` says. A device may be
 // still at work on a section that has been run: views wait for what they show, and
 // drafts for what still reads what they replace.
 //
@@ -67,6 +69,11 @@ enum class Outcome : uint8_t {
   Overflow,
 };
 
+/// Numbers those instructions of a section that others wait for, from 0; the rest have `kNoEvent`.
+/// Sections may share events, as they begin and end with all streams together.
+inline constexpr uint32_t kNoEvent = ~uint32_t(0);
+std::vector<uint32_t> numberEvents(const std::vector<Instruction> &section);
+
 class Executor {
 public:
   virtual ~Executor() = default;
@@ -96,7 +103,7 @@ public:
   void watch(Monitor *monitor) { watcher = monitor; }
 
   /// Runs one instruction of the step.
-  Outcome runStepInstruction(size_t index) { return execute(stepCode[index]); }
+  Outcome runStepInstruction(size_t index);
 
   /// The Observe instruction at which a step ended with NotFinite.
   size_t stoppedAt() const { return notFiniteAt; }
@@ -126,6 +133,10 @@ protected:
   /// An instruction with everything looked up.
   struct Prepared {
     Opcode opcode = Opcode::Kernel;
+    Stream stream = Stream::Compute;
+    /// Its own event, if others wait for it, and those that it waits for; see `numberEvents`.
+    uint32_t event = kNoEvent;
+    std::span<const uint32_t> waits;
     /// Product, collective or observation number.
     uint32_t target = 0;
     Communicator::Handle handle = 0;
@@ -161,6 +172,15 @@ protected:
   /// Where the device has a buffer, for its own code; the same for the whole run.
   virtual void *address(uint32_t buffer) const = 0;
 
+  /// For devices with several streams. Those beside the compute stream go on behind what that one
+  /// was given so far; it goes on behind all of theirs. On failure false; the communicator knows.
+  virtual bool forkStreams() { return true; }
+  virtual bool joinStreams() { return true; }
+  /// What the instruction's stream is given from now on comes after the events that it waits for.
+  virtual bool waitForEvents(const Prepared &) { return true; }
+  /// Its event comes after what its stream was given so far.
+  virtual bool recordEvent(const Prepared &) { return true; }
+
   /// Run one instruction: what those before it have written is there, wherever they still are.
   virtual Outcome runKernel(const Prepared &instruction) = 0;
   virtual Outcome runProduct(const Prepared &instruction) = 0;
@@ -183,7 +203,7 @@ private:
   /// Keeps the times of a step in `times`, unless that is null.
   Outcome runSection(const std::vector<Prepared> &code, StepTimes *times = nullptr);
   Outcome execute(const Prepared &instruction);
-  Outcome perform(const Prepared &instruction);
+  Outcome dispatch(const Prepared &instruction);
   Outcome observe(const Prepared &instruction);
 
   const KernelCode *const kernels;
@@ -197,6 +217,8 @@ private:
   /// Operand addresses of all instructions, one after another. Never grows after `prepare`
   /// has reserved it, since instructions point into it.
   std::vector<void *> addresses;
+  /// Events that instructions wait for, likewise.
+  std::vector<uint32_t> waits;
   /// The cuts of all kernels' phases, likewise.
   std::vector<Cut> cuts;
   std::vector<Prepared> initCode, stepCode, evaluateCode;

@@ -27,6 +27,8 @@ public:
 
 private:
   bool checkSection(const char *section, const std::vector<Instruction> &instructions);
+  bool checkWaits(const std::string &where, const std::vector<Instruction> &instructions,
+                  size_t number);
   bool checkEvaluate();
   bool checkLimits(const char *section, const std::vector<Instruction> &instructions);
   bool checkTarget(const std::string &where, const Instruction &instruction);
@@ -59,8 +61,29 @@ bool InstructionChecker::checkSection(const char *section,
         return fail(error, where, " costs ", number, ", expected a finite number, 0 or more");
       }
     }
-    if (!checkTarget(where, instruction) || !checkOperands(where, instruction)) {
+    if (!checkTarget(where, instruction) || !checkOperands(where, instruction) ||
+        !checkWaits(where, instructions, i)) {
       return false;
+    }
+  }
+  return true;
+}
+
+bool InstructionChecker::checkWaits(const std::string &where,
+                                    const std::vector<Instruction> &instructions, size_t number) {
+  const Instruction &instruction = instructions[number];
+  if (instruction.opcode == Opcode::Observe && instruction.stream != Stream::Compute) {
+    return fail(error, where, " observes on ", nameOf(instruction.stream), ", expected compute");
+  }
+  for (size_t i = 0; i < instruction.waits.size(); ++i) {
+    uint32_t other = instruction.waits[i];
+    if (other >= number || instructions[other].stream == instruction.stream) {
+      return fail(error, where, " waits for instruction ", other,
+                  ", expected an earlier one of another stream");
+    }
+    if (i > 0 && other <= instruction.waits[i - 1]) {
+      return fail(error, where, " waits for instruction ", other, " after ",
+                  instruction.waits[i - 1], ", expected ascending numbers");
     }
   }
   return true;

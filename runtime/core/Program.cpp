@@ -43,6 +43,10 @@ const char *weft::rt::nameOf(ReductionKind kind) {
   return kind == ReductionKind::Sum ? "sum" : "max";
 }
 
+const char *weft::rt::nameOf(Stream stream) {
+  return stream == Stream::Compute ? "compute" : "communication";
+}
+
 std::string weft::rt::classOf(const Program &program, const Instruction &instruction) {
   switch (instruction.opcode) {
   case Opcode::Product:

@@ -51,7 +51,7 @@ void fields(auto &visit, Is<Observation> auto &x) { visit(x.name, x.layout, x.li
 void fields(auto &visit, Is<Operand> auto &x) { visit(x.buffer, x.access); }
 void fields(auto &visit, Is<Cost> auto &x) { visit(x.flops, x.bytes, x.seconds); }
 void fields(auto &visit, Is<Instruction> auto &x) {
-  visit(x.opcode, x.target, x.label, x.operands, x.immediates, x.cost);
+  visit(x.opcode, x.target, x.label, x.operands, x.immediates, x.cost, x.stream, x.waits);
 }
 void fields(auto &visit, Is<Program> auto &x) {
   visit(x.modelName, x.planText, x.planHash, x.mesh, x.buffers, x.arenaBytes);
@@ -69,6 +69,7 @@ constexpr CollectiveKind last(CollectiveKind) { return CollectiveKind::Permute; 
 constexpr ReductionKind last(ReductionKind) { return ReductionKind::Max; }
 constexpr Opcode last(Opcode) { return Opcode::Observe; }
 constexpr Access last(Access) { return Access::ReadWrite; }
+constexpr Stream last(Stream) { return Stream::Communication; }
 
 class Writer {
 public:

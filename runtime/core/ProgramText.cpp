@@ -46,6 +46,18 @@ std::string operandsText(const Instruction &instruction) {
   return read + (written.empty() ? "" : " ->" + written);
 }
 
+/// " on communication after 3"; "" on the compute stream where it waits for none.
+std::string orderText(const Instruction &instruction) {
+  std::string text;
+  if (instruction.stream != Stream::Compute) {
+    text += concat(" on ", nameOf(instruction.stream));
+  }
+  for (size_t i = 0; i < instruction.waits.size(); ++i) {
+    text += concat(i == 0 ? " after " : ", ", instruction.waits[i]);
+  }
+  return text;
+}
+
 std::string productText(const Product &product) {
   std::string text = concat(nameOf(product.type), product.isResultF32 ? " to f32" : "", " ",
                             product.m, "x", product.n, "x", product.k,
@@ -81,7 +93,7 @@ void writeSection(std::ostream &out, const Program &program, const char *name,
     if (!instruction.immediates.empty()) {
       out << " " << shapeText(instruction.immediates);
     }
-    out << "  \"" << program.labels[instruction.label] << "\"\n";
+    out << orderText(instruction) << "  \"" << program.labels[instruction.label] << "\"\n";
   }
 }
 

@@ -61,14 +61,41 @@ TEST_F(CudaExecutorTest, EveryCallThatFailsEndsTheRun) {
   {
     StandIn standIn(settings(), {program, kToyKernels});
     ASSERT_EQ(run(standIn).code, 0);
-    for (const char *name :
-         {"open",           "close",       "allocate",     "free",         "allocatePinned",
-          "freePinned",     "makeStream",  "freeStream",   "makeEvent",    "freeEvent",
-          "record",         "await",       "copyToDevice", "copyToHost",   "zero",
-          "load",           "unload",      "entry",        "launch",       "seal",
-          "unseal",         "makeWorldId", "join",         "ready",        "registerMemory",
-          "isRegistered",   "allReduce",   "unregister",   "end",          "freeCommunicator",
-          "allocateShared", "freeShared",  "reached",      "writeProgress"}) {
+    for (const char *name : {"open",
+                             "close",
+                             "allocate",
+                             "free",
+                             "allocatePinned",
+                             "freePinned",
+                             "makeStream",
+                             "freeStream",
+                             "makeEvent",
+                             "freeEvent",
+                             "record",
+                             "await",
+                             "wait",
+                             "copyToDevice",
+                             "copyToHost",
+                             "zero",
+                             "load",
+                             "unload",
+                             "entry",
+                             "launch",
+                             "seal",
+                             "unseal",
+                             "makeWorldId",
+                             "join",
+                             "ready",
+                             "registerMemory",
+                             "isRegistered",
+                             "allReduce",
+                             "unregister",
+                             "end",
+                             "freeCommunicator",
+                             "allocateShared",
+                             "freeShared",
+                             "reached",
+                             "writeProgress"}) {
       counts[name] = standIn.calls(name);
       EXPECT_GT(counts[name], 0) << name;
     }
@@ -81,9 +108,9 @@ TEST_F(CudaExecutorTest, EveryCallThatFailsEndsTheRun) {
   // How often these are asked depends on the time that others take.
   counts["ready"] = counts["reached"] = 8;
   for (const auto &[name, count] : counts) {
-    // The last two may be those of the end.
+    // The last ones are those of the end: of two streams on two devices.
     bool endsToo = name == "record" || name == "await";
-    for (int64_t number = 1; number <= count - (endsToo ? 2 : 0); number += 1 + count / 40) {
+    for (int64_t number = 1; number <= count - (endsToo ? 4 : 0); number += 1 + count / 40) {
       StandIn standIn(settings(), {program, kToyKernels});
       standIn.failAt(name, number, "it is lost");
       End end = run(standIn);
@@ -123,6 +150,29 @@ TEST_F(CudaExecutorTest, WorkThatFailsEndsTheRun) {
     End end = run(standIn);
     EXPECT_EQ(end.code, 1) << number;
     EXPECT_THAT(end.errors, testing::HasSubstr("an illegal address")) << number;
+  }
+}
+
+/// The sum of gradients is on the communication stream: it waits for the kernel that computes them,
+/// and what observes them waits for it.
+TEST_F(CudaExecutorTest, AWaitThatIsMissingIsARace) {
+  ASSERT_EQ(program.step[2].stream, Stream::Communication);
+  // The sum of losses goes through the host, which then knows that the kernel has ended.
+  std::swap(program.step[1], program.step[2]);
+  program.step[4].waits = {1};
+  for (size_t number : {1, 4}) {
+    Program broken = program;
+    ASSERT_EQ(broken.step[number].waits.size(), 1u);
+    broken.step[number].waits.clear();
+    std::swap(program, broken);
+    {
+      StandIn standIn(settings(), {program, kToyKernels});
+      End end = run(standIn);
+      EXPECT_EQ(end.code, 1) << number;
+      EXPECT_THAT(end.errors, testing::ContainsRegex("a race: reads .*no event orders them"))
+          << number;
+    }
+    std::swap(program, broken);
   }
 }
 

@@ -221,6 +221,7 @@ TEST(NotFinite, NegativeInfinityCountsOnlyIfNothingElseIsFound) {
 TEST(NotFinite, StopsAllRanksWhenOnlyOneSeesIt) {
   Program program = makeToy(2, 2);
   program.step.erase(program.step.begin() + 1); // The sum of losses: now each has its own.
+  program.step[3].waits = {1};
   Cluster cluster(std::move(program));
   RunResult result = cluster.run([&](Executor &executor) {
     if (executor.rank() == 3) {

@@ -96,7 +96,7 @@ TEST(Bytes, OtherVersionsAreRefused) {
   Program read;
   std::string error;
   EXPECT_FALSE(deserialize(bytes, read, error));
-  EXPECT_EQ(error, "the program has version 99, this runtime reads version 6");
+  EXPECT_EQ(error, "the program has version 99, this runtime reads version 7");
 }
 
 /// Damage that the checksum does not show must be noticed by the content, or do no harm.
@@ -136,8 +136,10 @@ TEST(Text, OneInstructionALine) {
   EXPECT_THAT(text, HasSubstr("\ninput 'tokens' i32 [8{data}, 16] in %2\n"));
   EXPECT_THAT(text, HasSubstr("\n  0: kernel @toy_gradient %0 %2 %3 -> %5 %6 [128, 64, 2]  "
                               "\"table: loss and gradient\"\n"));
-  EXPECT_THAT(text, HasSubstr("\n  2: all-reduce sum f64 [128] over {data} %6 -> %6  "));
-  EXPECT_THAT(text, HasSubstr("\n  4: observe 'gradient/table' f64 [256{model}] %6  "));
+  EXPECT_THAT(text,
+              HasSubstr("\n  2: all-reduce sum f64 [128] over {data} %6 -> %6 on communication "
+                        "after 0  \"table: sum of gradients\"\n"));
+  EXPECT_THAT(text, HasSubstr("\n  4: observe 'gradient/table' f64 [256{model}] %6 after 2  "));
 }
 
 TEST(Text, ProductsAndCollectives) {
@@ -293,6 +295,20 @@ const Fault kFaults[] = {
     {[](Program &p) { p.step[0].cost.bytes = std::numeric_limits<double>::infinity(); },
      "step instruction 0 costs inf"},
     {[](Program &p) { p.step[0].cost.seconds = std::nan(""); }, "step instruction 0 costs nan"},
+    {[](Program &p) { p.step[3].stream = Stream::Communication; },
+     "step instruction 3 observes on communication, expected compute"},
+    {[](Program &p) { p.step[3].waits = {1}; },
+     "step instruction 3 waits for instruction 1, expected an earlier one of another stream"},
+    {[](Program &p) {
+       p.step[2].stream = Stream::Communication;
+       p.step[1].waits = {2};
+     },
+     "step instruction 1 waits for instruction 2, expected an earlier one of another stream"},
+    {[](Program &p) {
+       p.step[2].stream = Stream::Communication;
+       p.step[2].waits = {1, 0};
+     },
+     "step instruction 2 waits for instruction 0 after 1, expected ascending numbers"},
     {[](Program &p) { p.peakFlopsPerRank = -1; }, "finite and not negative, got -1"},
     {[](Program &p) { p.step[0].target = 99; }, "step instruction 0 names kernel 99"},
     {[](Program &p) { p.init[0].operands[0].buffer = 99; }, "init instruction 0 names buffer 99"},

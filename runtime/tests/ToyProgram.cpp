@@ -113,6 +113,11 @@ Program weft::rt::makeToy(int64_t data, int64_t model) {
               {{gradient, Access::Read}, {momentum, Access::ReadWrite}, {table, Access::ReadWrite}},
               {piece});
 
+  // The sum of gradients beside the loss.
+  program.step[2].stream = Stream::Communication;
+  program.step[2].waits = {0};
+  program.step[4].waits = {2};
+
   uint32_t validation = make.buffer(ElementType::F64, 1, BufferClass::Activation);
   uint32_t unused = make.buffer(ElementType::F64, piece, BufferClass::Activation);
   make.kernel(program.evaluate, 1, "table: loss",

@@ -375,7 +375,8 @@ LogicalResult Compilation::makeProgram() {
   }
   program = std::move(*flat);
   cost::predictProgram(program, descriptions.machine);
-  return success();
+  // The host has one stream of work.
+  return options.target == TargetKind::Cuda ? useStreams(*module, program) : success();
 }
 
 bool Compilation::fits() const {

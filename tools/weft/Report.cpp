@@ -68,7 +68,16 @@ void weft::printReport(llvm::raw_ostream &os, const rt::Program &program, llvm::
     return instruction.opcode == rt::Opcode::Collective;
   };
   os << program.kernels.size() << " kernels, " << program.step.size() << " instructions a step, "
-     << llvm::count_if(program.step, isCollective) << " of them collectives\n";
-  os << llvm::format("predicted: %.3f ms a step\n", 1e3 * cost::stepSeconds(program));
+     << llvm::count_if(program.step, isCollective) << " of them collectives";
+  auto isBeside = [](const rt::Instruction &instruction) {
+    return instruction.stream != rt::Stream::Compute;
+  };
+  auto beside = llvm::count_if(program.step, isBeside);
+  os << (beside > 0 ? ", " + std::to_string(beside) + " beside computation\n" : "\n");
+  os << llvm::format("predicted: %.3f ms a step", 1e3 * cost::stepSeconds(program));
+  if (beside > 0) {
+    os << llvm::format(", %.3f ms one after another", 1e3 * cost::serialSeconds(program));
+  }
+  os << '\n';
   os << llvm::format("compiled in %.1f s\n", seconds);
 }

@@ -60,6 +60,16 @@ TEST(PredictProgram, EveryInstructionGetsItsTime) {
   EXPECT_DOUBLE_EQ(stepSeconds(made), 1e-2 + 2e-6 + 8e-5);
 }
 
+TEST(PredictProgram, AStepEndsWithItsLastStream) {
+  rt::Program made = program();
+  predictProgram(made, sheet(1));
+  double serial = serialSeconds(made);
+  EXPECT_EQ(stepSeconds(made), serial);
+  made.step[2].stream = made.step[3].stream = rt::Stream::Communication;
+  EXPECT_DOUBLE_EQ(stepSeconds(made), 1e-2 + 2e-6);
+  EXPECT_EQ(serialSeconds(made), serial);
+}
+
 TEST(PredictProgram, AKernelIsOfTheFormatThatItReads) {
   rt::Program made = program();
   desc::MachineSpec machine = sheet(1);

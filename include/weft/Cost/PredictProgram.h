@@ -18,8 +18,12 @@ namespace weft::cost {
 /// as many ranks as the machine has devices.
 void predictProgram(rt::Program &program, const desc::MachineSpec &machine);
 
-/// Sum over the instructions of a step, which one rank runs one after another.
+/// What a step takes one rank: the sum over its instructions, but for what runs beside other things
+/// on another stream (`weft/Schedule/Timeline.h`).
 double stepSeconds(const rt::Program &program);
+
+/// The sum over all instructions of a step.
+double serialSeconds(const rt::Program &program);
 
 } // namespace weft::cost
 

@@ -27,6 +27,9 @@ ArenaProblem makeArenaProblem(const rt::Program &program);
 /// The places that the program's buffers have now, as a plan for that problem.
 ArenaPlan currentPlan(const rt::Program &program);
 
+/// Gives every buffer its place in the plan, and sets the size of the arena.
+void placeBuffers(rt::Program &program, const ArenaPlan &plan);
+
 /// Sizes in bytes; `gap` is what the plan takes above the bound, as a fraction of the bound.
 struct ArenaReport {
   uint64_t bound = 0, bytes = 0;

@@ -13,14 +13,21 @@
 // axes and shape. Then nothing can deadlock, even if each device has one stream
 // and every send waits for its receive: the first collective of the order that has
 // not happened always finds all its ranks waiting for it. It holds under any
-// aliasing of queues. Assumed: a device can keep one communication kernel resident.
+// aliasing of queues, as the order of issue is such an order for all streams of a rank
+// together: whatever waits, waits for what was issued before it. Assumed: a device can
+// keep one communication kernel of each stream resident.
 //
 // Memory. Every operand names a buffer of the size that its instruction needs;
 // nothing is read before it is written; inputs are never written; an evaluation
 // writes nothing that is persistent; no instruction
 // writes bytes that it also reads through another operand; no two buffers that are
-// needed at one instant share bytes. Instructions of a rank run in order on one
-// stream, so that is all a race could come from.
+// needed at one instant share bytes: so a rank that does one instruction after the
+// other computes what was meant.
+//
+// Streams. Of two instructions that touch the same bytes of the arena, one of which
+// writes them, the later one begins when the earlier one has ended, by the order on a
+// stream and by waits alone. So a rank whose streams run beside one another computes
+// the same. Assumed: sections begin and end with all streams together.
 //
 // Ranks that run the same table form a class, and what is equal for a class is
 // looked at once: a thousand ranks cost as much as one.

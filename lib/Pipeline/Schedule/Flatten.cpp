@@ -13,6 +13,7 @@
 #include "weft/Dialect/Weft/IR/Sharding.h"
 #include "weft/Schedule/Lifetimes.h"
 #include "weft/Schedule/Proof.h"
+#include "weft/Schedule/Streams.h"
 
 using namespace mlir;
 using namespace weft;
@@ -300,4 +301,9 @@ FailureOr<rt::Program> weft::flatten(ModuleOp module, const ProgramInfo &info) {
     return failure();
   }
   return program;
+}
+
+LogicalResult weft::useStreams(ModuleOp module, rt::Program &program) {
+  schedule::assignStreams(program);
+  return proveProgram(module, program);
 }

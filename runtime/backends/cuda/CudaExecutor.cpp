@@ -43,9 +43,11 @@ CudaExecutor::~CudaExecutor() {
   }
   // What fails here has failed before, and been told.
   library.unseal(device);
-  if (done) {
-    library.record(device, done, stream);
-    library.await(device, done);
+  for (Handle which : {stream, side}) {
+    if (done && which) {
+      library.record(device, done, which);
+      library.await(device, done);
+    }
   }
   for (Handle product : products) {
     if (product) { // The last one may have failed.
@@ -60,7 +62,7 @@ CudaExecutor::~CudaExecutor() {
       library.free(device, memory);
     }
   }
-  for (const Pinned &pinned : {lent, word}) {
+  for (const Pinned &pinned : {lent, words}) {
     if (pinned.place) {
       library.freePinned(device, pinned.place);
     }
@@ -68,11 +70,16 @@ CudaExecutor::~CudaExecutor() {
   if (module) {
     library.unload(device, module);
   }
-  if (done) {
-    library.freeEvent(device, done);
+  events.push_back(done);
+  for (Handle event : events) {
+    if (event) {
+      library.freeEvent(device, event);
+    }
   }
-  if (stream) {
-    library.freeStream(device, stream);
+  for (Handle which : {stream, side}) {
+    if (which) {
+      library.freeStream(device, which);
+    }
   }
   library.close(device);
 }
@@ -136,8 +143,29 @@ bool CudaExecutor::allocateArena() {
 }
 
 bool CudaExecutor::prepareDevice() {
-  return loadKernels() && grow(lent, viewedBytes()) && watchStream() && sendCoordinates() &&
-         prepareCollectives() && check(library.seal(device));
+  return loadKernels() && makeStreams() && grow(lent, viewedBytes()) && watchStreams() &&
+         sendCoordinates() && prepareCollectives() && check(library.seal(device));
+}
+
+bool CudaExecutor::makeStreams() {
+  size_t count = 0;
+  for (const auto *section : {&program.init, &program.step, &program.evaluate}) {
+    for (const Instruction &instruction : *section) {
+      if (instruction.stream != Stream::Compute && !side &&
+          !check(library.makeStream(device, &side))) {
+        return false;
+      }
+    }
+    std::vector<uint32_t> numbers = numberEvents(*section);
+    auto isOne = [](uint32_t number) { return number != kNoEvent; };
+    count = std::max(count, size_t(std::count_if(numbers.begin(), numbers.end(), isOne)));
+  }
+  for (size_t i = 0; i < count; ++i) {
+    if (!check(library.makeEvent(device, &events.emplace_back()))) {
+      return false;
+    }
+  }
+  return true;
 }
 
 /// The newest machine code that runs there; else the newest PTX.
@@ -229,7 +257,7 @@ uint64_t CudaExecutor::viewedBytes() const {
     }
   }
   for (const NamedTensor &input : program.inputs) {
-    observed = std::max(observed, program.buffers[input.buffer].bytes);
+    staging.lent = std::max(staging.lent, program.buffers[input.buffer].bytes);
   }
   return observed;
 }
@@ -268,27 +296,51 @@ bool CudaExecutor::grow(Pinned &pinned, uint64_t bytes) {
   return true;
 }
 
-bool CudaExecutor::watchStream() {
+bool CudaExecutor::watchStreams() {
   if (!monitor()) {
     return true;
   }
-  if (!grow(word, sizeof(uint32_t))) {
+  if (!grow(words, kStreams * sizeof(uint32_t))) {
     return false;
   }
-  auto *written = new (word.place) uint32_t(0);
-  line = &monitor()->addLine(rank(), written);
+  for (size_t i = 0; i < (side ? kStreams : 1); ++i) {
+    lines[i] = &monitor()->addLine(rank(), new (wordOf(Stream(i))) uint32_t(0));
+  }
   return true;
 }
 
-bool CudaExecutor::enqueueMark(uint32_t mark) const {
-  return !line || check(library.writeProgress(
-                      device, stream, reinterpret_cast<uint32_t *>(word.place), line->issue(mark)));
+bool CudaExecutor::forkStreams() {
+  return !side ||
+         (check(library.record(device, done, stream)) && check(library.wait(device, side, done)));
 }
 
-bool CudaExecutor::passMark(const Prepared &instruction) { return enqueueMark(instruction.mark); }
+bool CudaExecutor::joinStreams() {
+  return !side ||
+         (check(library.record(device, done, side)) && check(library.wait(device, stream, done)));
+}
+
+bool CudaExecutor::waitForEvents(const Prepared &instruction) {
+  return std::all_of(instruction.waits.begin(), instruction.waits.end(), [&](uint32_t event) {
+    return check(library.wait(device, handleOf(instruction.stream), events[event]));
+  });
+}
+
+bool CudaExecutor::recordEvent(const Prepared &instruction) {
+  return check(library.record(device, events[instruction.event], handleOf(instruction.stream)));
+}
+
+bool CudaExecutor::enqueueMark(Stream on, uint32_t mark) const {
+  Monitor::Line *line = lines[size_t(on)];
+  return !line || check(library.writeProgress(device, handleOf(on), wordOf(on), line->issue(mark)));
+}
+
+bool CudaExecutor::passMark(const Prepared &instruction) {
+  return enqueueMark(instruction.stream, instruction.mark);
+}
 
 bool CudaExecutor::finish() const {
-  if (!enqueueMark(ProgressMarks::kCopy) || !check(library.record(device, done, stream))) {
+  if (!enqueueMark(Stream::Compute, ProgressMarks::kCopy) ||
+      !check(library.record(device, done, stream))) {
     return false;
   }
   // Another rank may have failed, for which this one's device would wait for ever.
@@ -325,8 +377,9 @@ Outcome CudaExecutor::runKernel(const Prepared &instruction) {
     uint64_t threads = std::clamp<uint64_t>((share + 31) / 32 * 32, 32, kBlockThreads);
     uint64_t blocks = std::min((iterations + threads - 1) / threads,
                                kBlocksEach * uint64_t(facts.multiprocessors));
-    if (!check(library.launch(device, stream, kernel.phases[phase], uint32_t(blocks),
-                              uint32_t(threads), arguments.data(), arguments.size()))) {
+    if (!check(library.launch(device, handleOf(instruction.stream), kernel.phases[phase],
+                              uint32_t(blocks), uint32_t(threads), arguments.data(),
+                              arguments.size()))) {
       return Outcome::Stopped;
     }
   }
@@ -335,15 +388,15 @@ Outcome CudaExecutor::runKernel(const Prepared &instruction) {
 
 Outcome CudaExecutor::runProduct(const Prepared &instruction) {
   void *const *operands = instruction.operands;
-  bool isGood =
-      check(library.runProduct(device, stream, products[instruction.target], addressOf(operands[0]),
-                               addressOf(operands[1]), addressOf(operands[2]), workspace));
+  bool isGood = check(library.runProduct(
+      device, handleOf(instruction.stream), products[instruction.target], addressOf(operands[0]),
+      addressOf(operands[1]), addressOf(operands[2]), workspace));
   return isGood ? Outcome::Done : Outcome::Stopped;
 }
 
 Outcome CudaExecutor::runCollective(const Prepared &instruction) {
-  return collectives->run(instruction.target, stream, addressOf(instruction.operands[0]),
-                          addressOf(instruction.operands[1]))
+  return collectives->run(instruction.target, handleOf(instruction.stream),
+                          addressOf(instruction.operands[0]), addressOf(instruction.operands[1]))
              ? Outcome::Done
              : Outcome::Stopped;
 }

@@ -5,9 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The arena is one allocation of the device's memory. Instructions are enqueued on one
-// stream and done in order; the host goes on, until it has to see what the device has
-// come to: a value that is observed.
+// The arena is one allocation of the device's memory. Instructions are enqueued on their
+// streams, which events order as the program says; the host goes on, until it has to see
+// what the device has come to: a value that is observed. All else that is enqueued is on the
+// compute stream, which at the end of a section is behind the others, as they are behind it
+// at the beginning: so views and drafts come after all.
 //
 // Collectives go from device to device (DeviceCollectives.h), from and to the arena, which
 // is then memory that other ranks' devices may be given. Views and drafts are host memory
@@ -74,6 +76,10 @@ private:
   Communicator::Handle prepareCollective(const Collective &collective,
                                          const CallSite &site) override;
   void *address(uint32_t buffer) const override;
+  bool forkStreams() override;
+  bool joinStreams() override;
+  bool waitForEvents(const Prepared &instruction) override;
+  bool recordEvent(const Prepared &instruction) override;
   Outcome runKernel(const Prepared &instruction) override;
   Outcome runProduct(const Prepared &instruction) override;
   Outcome runCollective(const Prepared &instruction) override;
@@ -84,20 +90,25 @@ private:
   bool open();
   /// Says what the rank needs of the device's memory, unless it is there.
   bool hasMemory() const;
-  /// Makes the word by which the stream tells how far it has come.
-  bool watchStream();
-  bool enqueueMark(uint32_t mark) const;
+  /// Makes the words by which streams tell how far they have come.
+  bool watchStreams();
+  uint32_t *wordOf(Stream on) const {
+    return reinterpret_cast<uint32_t *>(words.place) + size_t(on);
+  }
+  bool enqueueMark(Stream on, uint32_t mark) const;
   bool loadKernels();
   const DeviceImage *chooseImage() const;
   void countOperands();
   bool prepareProducts();
+  bool makeStreams();
+  Handle handleOf(Stream on) const { return on == Stream::Compute ? stream : side; }
   bool prepareCollectives();
   /// Bytes that sections ask to view while they run.
   uint64_t viewedBytes() const;
   bool sendCoordinates();
   /// Has at least `bytes` in `pinned`.
   bool grow(Pinned &pinned, uint64_t bytes);
-  /// Waits until all that was enqueued is done.
+  /// Waits until all that was enqueued on the compute stream is done.
   bool finish() const;
   std::span<char> lend(uint64_t bytes, bool &isGood);
   /// Tells the communicator of what went wrong, if anything. Returns whether nothing did.
@@ -113,6 +124,9 @@ private:
   DeviceFacts facts = {};
   std::thread::id owner;
   Handle device = 0, stream = 0, done = 0, module = 0;
+  /// The communication stream, if the program uses it, and what orders instructions.
+  Handle side = 0;
+  std::vector<Handle> events;
   Address arena = 0, place = 0, workspace = 0;
   std::vector<Entries> entries;
   std::vector<Handle> products;
@@ -121,9 +135,9 @@ private:
   std::vector<uint64_t> arguments;
   /// What is lent.
   Pinned lent;
-  /// The stream's progress.
-  Pinned word;
-  Monitor::Line *line = nullptr;
+  /// How far each stream has come, and who looks at it; null where nobody does.
+  Pinned words;
+  std::array<Monitor::Line *, kStreams> lines = {};
   /// In place of what is lent, when the device has failed.
   std::vector<char> lost;
   /// Where the draft that is lent goes, and how many bytes of it.

@@ -212,6 +212,11 @@ enum class Opcode : uint8_t { Kernel, Product, Collective, Observe };
 
 enum class Access : uint8_t { Read, Write, ReadWrite };
 
+/// Where a device has several streams of work, on which of them an instruction is done.
+enum class Stream : uint8_t { Compute, Communication };
+inline constexpr size_t kStreams = 2;
+const char *nameOf(Stream stream);
+
 struct Operand {
   uint32_t buffer = 0;
   Access access = Access::Read;
@@ -231,6 +236,10 @@ struct Cost {
 
 /// One step of the table. `target` numbers the kernel, product, collective or
 /// observation, by opcode.
+///
+/// Instructions are issued in the order of their list, and those of one stream are done in it. One
+/// begins when what it waits for is done too. Sections begin and end with all streams together. To
+/// do one after the other in the order of the list, whatever their streams, is always right.
 struct Instruction {
   Opcode opcode = Opcode::Kernel;
   uint32_t target = 0;
@@ -239,11 +248,14 @@ struct Instruction {
   std::vector<Operand> operands;
   std::vector<int64_t> immediates;
   Cost cost = {};
+  Stream stream = Stream::Compute;
+  /// Numbers of earlier instructions of the section, on other streams, ascending.
+  std::vector<uint32_t> waits = {};
 };
 
 struct Program {
   /// Written first, compared by the loader.
-  static constexpr uint32_t kVersion = 6;
+  static constexpr uint32_t kVersion = 7;
 
   std::string modelName;
   /// The plan, as text, and its hash; equal on all ranks.

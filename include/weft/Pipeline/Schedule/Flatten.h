@@ -40,6 +40,11 @@ struct ProgramInfo {
 /// `schedule::reportArena`.
 mlir::FailureOr<rt::Program> flatten(mlir::ModuleOp module, const ProgramInfo &info);
 
+/// Lets communication run beside computation (`weft/Schedule/Streams.h`), and proves the result.
+/// Fails with an error at the module if the proof does not hold. REQUIRES: `program` is that of the
+/// module, on one stream, with predicted times.
+mlir::LogicalResult useStreams(mlir::ModuleOp module, rt::Program &program);
+
 } // namespace weft
 
 #endif // WEFT_PIPELINE_SCHEDULE_FLATTEN_H

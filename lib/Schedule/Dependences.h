@@ -1,0 +1,29 @@
+//===- Dependences.h - what must come before what in a section -----------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_LIB_SCHEDULE_DEPENDENCES_H
+#define WEFT_LIB_SCHEDULE_DEPENDENCES_H
+
+#include "weft-rt/Program.h"
+
+#include <vector>
+
+namespace weft::schedule {
+
+/// By numbers of instructions; an order that keeps all pairs computes the same.
+struct Dependences {
+  std::vector<std::vector<uint32_t>> before, after;
+};
+
+/// Follows from buffers, not from the bytes that they share. What is observed keeps its order, and
+/// what lasts is written on the same side of each observation, which may end the step.
+Dependences findDependences(const rt::Program &program,
+                            const std::vector<rt::Instruction> &section);
+
+} // namespace weft::schedule
+
+#endif // WEFT_LIB_SCHEDULE_DEPENDENCES_H

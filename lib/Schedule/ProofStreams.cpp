@@ -1,0 +1,175 @@
+//===- ProofStreams.cpp - what shares bytes is ordered -------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A section is walked in the order of issue. A clock says of each stream how far it has
+// come for sure when an instruction begins: by what stands before it on its own stream, by
+// its waits, and by what came before these. Of all bytes of the arena is known who wrote
+// them last, and who has read them since on each stream; who touches them must have these
+// before it. Earlier accesses need not be kept: the writer had all of them before it.
+//
+// Shares no code with what sets the waits, on purpose.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ProofParts.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+using namespace weft;
+using namespace weft::schedule;
+
+namespace {
+
+/// Of each stream the number after that of the last instruction that has ended.
+using Clock = std::array<size_t, rt::kStreams>;
+
+void join(Clock &clock, const Clock &other) {
+  std::transform(clock.begin(), clock.end(), other.begin(), clock.begin(),
+                 [](size_t a, size_t b) { return std::max(a, b); });
+}
+
+/// The instruction and the buffer through which it reaches the bytes; `end` is its number plus
+/// one, 0 for nobody.
+struct Touch {
+  size_t end = 0;
+  uint32_t buffer = 0;
+};
+
+/// Bytes up to `end` that the same instructions have touched.
+struct Stretch {
+  uint64_t end = 0;
+  Touch written;
+  std::array<Touch, rt::kStreams> read = {};
+};
+
+class StreamCheck {
+public:
+  StreamCheck(const rt::Program &program, Section section, Diagnostics &diagnostics)
+      : program(program), section(section), instructions(instructionsOf(program, section)),
+        diagnostics(diagnostics) {}
+
+  void run() {
+    for (size_t number = 0; number < instructions.size(); ++number) {
+      const rt::Instruction &instruction = instructions[number];
+      Clock &clock = clocks[size_t(instruction.stream)];
+      for (uint32_t other : instruction.waits) {
+        join(clock, after[other]);
+      }
+      isReported = false;
+      for (const rt::Operand &operand : instruction.operands) {
+        check(number, operand, clock);
+      }
+      for (const rt::Operand &operand : instruction.operands) {
+        note(number, operand);
+      }
+      clock[size_t(instruction.stream)] = number + 1;
+      after.push_back(clock);
+    }
+  }
+
+private:
+  using Place = std::map<uint64_t, Stretch>::iterator;
+
+  /// Cuts a stretch at `at`, so that none lies on both sides.
+  Place cut(uint64_t at) {
+    Place next = stretches.lower_bound(at);
+    if (next != stretches.begin()) {
+      Place previous = std::prev(next);
+      if (previous->second.end > at) {
+        next = stretches.emplace_hint(next, at, previous->second);
+        previous->second.end = at;
+      }
+    }
+    return next;
+  }
+
+  void check(size_t number, const rt::Operand &operand, const Clock &clock) {
+    const rt::Buffer &buffer = program.buffers[operand.buffer];
+    Place place = stretches.upper_bound(buffer.offset);
+    if (place != stretches.begin() && std::prev(place)->second.end > buffer.offset) {
+      --place;
+    }
+    for (; place != stretches.end() && place->first < buffer.offset + buffer.bytes; ++place) {
+      const Stretch &stretch = place->second;
+      compare(number, operand, clock, stretch.written, true);
+      for (const Touch &read : stretch.read) {
+        if (operand.access != rt::Access::Read) {
+          compare(number, operand, clock, read, false);
+        }
+      }
+    }
+  }
+
+  void compare(size_t number, const rt::Operand &operand, const Clock &clock, const Touch &other,
+               bool isWrite) {
+    if (other.end == 0 || isReported) {
+      return;
+    }
+    const rt::Instruction &instruction = instructions[other.end - 1];
+    if (clock[size_t(instruction.stream)] >= other.end) {
+      return;
+    }
+    isReported = true;
+    diagnostics.add(describeInstruction(program, section, number) +
+                    (operand.access == rt::Access::Read ? " reads" : " writes") + " buffer " +
+                    std::to_string(operand.buffer) + " on " +
+                    rt::nameOf(instructions[number].stream) + ", while nothing says that " +
+                    describeInstruction(program, section, other.end - 1) + " has ended, which " +
+                    (isWrite ? "writes" : "reads") + " bytes of it as buffer " +
+                    std::to_string(other.buffer) + " on " + rt::nameOf(instruction.stream));
+  }
+
+  void note(size_t number, const rt::Operand &operand) {
+    const rt::Buffer &buffer = program.buffers[operand.buffer];
+    uint64_t begin = buffer.offset, end = buffer.offset + buffer.bytes;
+    Touch touch = {number + 1, operand.buffer};
+    Place first = cut(begin), last = cut(end);
+    if (operand.access != rt::Access::Read) {
+      stretches.erase(first, last);
+      stretches[begin] = {end, touch, {}};
+      return;
+    }
+    // Bytes that nobody has touched lie between stretches.
+    uint64_t at = begin;
+    for (Place place = first; at < end;) {
+      if (place == last || place->first > at) {
+        uint64_t until = place == last ? end : place->first;
+        place = stretches.emplace_hint(place, at, Stretch{until, {}, {}});
+      }
+      place->second.read[size_t(instructions[number].stream)] = touch;
+      at = place->second.end;
+      ++place;
+    }
+  }
+
+  const rt::Program &program;
+  const Section section;
+  const std::vector<rt::Instruction> &instructions;
+  Diagnostics &diagnostics;
+  /// By their first bytes.
+  std::map<uint64_t, Stretch> stretches;
+  /// When the next instruction of each stream begins; when each instruction has ended.
+  std::array<Clock, rt::kStreams> clocks = {};
+  std::vector<Clock> after;
+  /// One fault of an instruction is told.
+  bool isReported = false;
+};
+
+} // namespace
+
+void weft::schedule::checkStreams(const rt::Program &program, Section section,
+                                  Diagnostics &diagnostics) {
+  const std::vector<rt::Instruction> &instructions = instructionsOf(program, section);
+  bool isOne = std::all_of(instructions.begin(), instructions.end(), [](const auto &instruction) {
+    return instruction.stream == rt::Stream::Compute;
+  });
+  if (!isOne) {
+    StreamCheck(program, section, diagnostics).run();
+  }
+}

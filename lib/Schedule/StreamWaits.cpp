@@ -1,0 +1,131 @@
+//===- StreamWaits.cpp - what has to wait for what -----------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "weft/Schedule/Streams.h"
+
+#include <algorithm>
+#include <array>
+
+using namespace weft;
+using namespace weft::schedule;
+
+namespace {
+
+/// For each stream how many instructions of the list, counted to the last one that is on this
+/// stream, have ended.
+using Clock = std::array<uint32_t, rt::kStreams>;
+
+/// Bytes that are always used together: between two neighbouring ends of buffers.
+struct Piece {
+  /// Who wrote them last, and who has read them since: numbers from 1, 0 for nobody.
+  Clock written = {}, read = {};
+};
+
+class Waits {
+public:
+  Waits(const rt::Program &program, std::vector<rt::Instruction> &section)
+      : program(program), section(section) {
+    for (const rt::Instruction &instruction : section) {
+      for (const rt::Operand &operand : instruction.operands) {
+        const rt::Buffer &buffer = program.buffers[operand.buffer];
+        ends.push_back(buffer.offset);
+        ends.push_back(buffer.offset + buffer.bytes);
+      }
+    }
+    std::sort(ends.begin(), ends.end());
+    ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
+    pieces.resize(ends.size());
+    after.resize(section.size());
+  }
+
+  void run() {
+    for (uint32_t number = 0; number < section.size(); ++number) {
+      setWaits(number, findNeeded(section[number]));
+      note(number);
+    }
+  }
+
+private:
+  std::pair<size_t, size_t> piecesOf(uint32_t buffer) const {
+    auto find = [&](uint64_t end) {
+      return size_t(std::lower_bound(ends.begin(), ends.end(), end) - ends.begin());
+    };
+    const rt::Buffer &place = program.buffers[buffer];
+    return {find(place.offset), find(place.offset + place.bytes)};
+  }
+
+  /// What must have ended on each stream before the instruction begins.
+  Clock findNeeded(const rt::Instruction &instruction) const {
+    Clock needed = {};
+    auto join = [&](const Clock &others) {
+      for (size_t stream = 0; stream < rt::kStreams; ++stream) {
+        needed[stream] = std::max(needed[stream], others[stream]);
+      }
+    };
+    for (const rt::Operand &operand : instruction.operands) {
+      auto [begin, end] = piecesOf(operand.buffer);
+      for (size_t i = begin; i < end; ++i) {
+        join(pieces[i].written);
+        if (operand.access != rt::Access::Read) {
+          join(pieces[i].read);
+        }
+      }
+    }
+    return needed;
+  }
+
+  /// The last one needed first: it may have waited for the others.
+  void setWaits(uint32_t number, Clock needed) {
+    rt::Instruction &instruction = section[number];
+    Clock &clock = clocks[size_t(instruction.stream)];
+    instruction.waits.clear();
+    std::sort(needed.begin(), needed.end(), std::greater());
+    for (uint32_t other : needed) {
+      if (other == 0 || clock[size_t(section[other - 1].stream)] >= other) {
+        continue;
+      }
+      instruction.waits.push_back(other - 1);
+      for (size_t stream = 0; stream < rt::kStreams; ++stream) {
+        clock[stream] = std::max(clock[stream], after[other - 1][stream]);
+      }
+    }
+    std::sort(instruction.waits.begin(), instruction.waits.end());
+    clock[size_t(instruction.stream)] = number + 1;
+    after[number] = clock;
+  }
+
+  void note(uint32_t number) {
+    const rt::Instruction &instruction = section[number];
+    size_t stream = size_t(instruction.stream);
+    for (const rt::Operand &operand : instruction.operands) {
+      auto [begin, end] = piecesOf(operand.buffer);
+      for (size_t i = begin; i < end; ++i) {
+        if (operand.access == rt::Access::Read) {
+          pieces[i].read[stream] = number + 1;
+        } else { // It has waited for all before it.
+          pieces[i] = {};
+          pieces[i].written[stream] = number + 1;
+        }
+      }
+    }
+  }
+
+  const rt::Program &program;
+  std::vector<rt::Instruction> &section;
+  /// Where buffers begin or end, ascending; piece i begins at `ends[i]`.
+  std::vector<uint64_t> ends;
+  std::vector<Piece> pieces;
+  /// What has ended when the next instruction of each stream begins; when each one has ended.
+  std::array<Clock, rt::kStreams> clocks = {};
+  std::vector<Clock> after;
+};
+
+} // namespace
+
+void weft::schedule::setWaits(const rt::Program &program, std::vector<rt::Instruction> &section) {
+  Waits(program, section).run();
+}

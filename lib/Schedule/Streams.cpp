@@ -1,0 +1,83 @@
+//===- Streams.cpp - communication beside computation --------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "weft/Schedule/Streams.h"
+
+#include "weft/Schedule/Lifetimes.h"
+#include "weft/Schedule/Timeline.h"
+
+#include <algorithm>
+
+using namespace weft;
+using namespace weft::schedule;
+
+static bool usesStreams(const std::vector<rt::Instruction> &section) {
+  return std::any_of(section.begin(), section.end(), [](const rt::Instruction &instruction) {
+    return instruction.stream != rt::Stream::Compute;
+  });
+}
+
+/// Every buffer gets bytes of its own, so that only what is computed orders instructions.
+static void separateBuffers(rt::Program &program) {
+  uint64_t end = 0;
+  for (rt::Buffer &buffer : program.buffers) {
+    buffer.offset = end;
+    end += (buffer.bytes + rt::kAlignment - 1) / rt::kAlignment * rt::kAlignment;
+  }
+}
+
+/// Keeps what collectives beside the computation use for as long as they are predicted to run.
+/// `begin` is the instant of the section's first instruction.
+static void extendLifetimes(const rt::Program &program, std::span<const rt::Instruction> section,
+                            int64_t begin, ArenaProblem &problem) {
+  std::vector<TimeSpan> times = predictTimes(section);
+  for (size_t i = 0; i < section.size(); ++i) {
+    if (section[i].stream == rt::Stream::Compute) {
+      continue;
+    }
+    double end = times[i].end + (kMargin - 1) * section[i].cost.seconds;
+    size_t last = i;
+    for (size_t j = i + 1; j < section.size(); ++j) {
+      if (section[j].stream == rt::Stream::Compute) {
+        if (times[j].begin >= end) {
+          break;
+        }
+        last = j;
+      }
+    }
+    for (const rt::Operand &operand : section[i].operands) {
+      if (!program.buffers[operand.buffer].persistent) {
+        int64_t &until = problem.buffers[operand.buffer].last;
+        until = std::max(until, begin + int64_t(last));
+      }
+    }
+  }
+}
+
+void weft::schedule::assignStreams(rt::Program &program) {
+  std::vector<rt::Instruction> *const sections[] = {&program.init, &program.step,
+                                                    &program.evaluate};
+  for (std::vector<rt::Instruction> *section : sections) {
+    orderForStreams(program, *section);
+  }
+  if (std::none_of(std::begin(sections), std::end(sections),
+                   [](const auto *section) { return usesStreams(*section); })) {
+    return;
+  }
+  ArenaProblem problem = makeArenaProblem(program);
+  separateBuffers(program);
+  int64_t begin = 0;
+  for (std::vector<rt::Instruction> *section : sections) {
+    setWaits(program, *section);
+    extendLifetimes(program, *section, begin, problem);
+    begin += int64_t(section->size());
+  }
+  placeBuffers(program, packArena(problem));
+  for (std::vector<rt::Instruction> *section : sections) {
+    setWaits(program, *section);
+  }
+}

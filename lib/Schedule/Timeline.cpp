@@ -1,0 +1,48 @@
+//===- Timeline.cpp - when the instructions of a section run ---------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "weft/Schedule/Timeline.h"
+
+#include <algorithm>
+#include <array>
+
+using namespace weft;
+using namespace weft::schedule;
+
+std::vector<TimeSpan> weft::schedule::predictTimes(std::span<const rt::Instruction> section) {
+  std::array<double, rt::kStreams> streams = {};
+  double links = 0;
+  std::vector<TimeSpan> times;
+  times.reserve(section.size());
+  for (const rt::Instruction &instruction : section) {
+    double &stream = streams[size_t(instruction.stream)];
+    for (uint32_t other : instruction.waits) {
+      stream = std::max(stream, times[other].end);
+    }
+    if (instruction.opcode == rt::Opcode::Collective) {
+      stream = links = std::max(stream, links);
+      links += instruction.cost.seconds;
+    }
+    times.push_back({stream, stream + instruction.cost.seconds});
+    stream = times.back().end;
+    if (instruction.opcode == rt::Opcode::Observe && instruction.cost.seconds > 0) {
+      // Ranks agree to go on; before they do, nothing more is issued.
+      for (double &other : streams) {
+        other = std::max(other, times.back().end);
+      }
+    }
+  }
+  return times;
+}
+
+double weft::schedule::predictSeconds(std::span<const rt::Instruction> section) {
+  double seconds = 0;
+  for (const TimeSpan &time : predictTimes(section)) {
+    seconds = std::max(seconds, time.end);
+  }
+  return seconds;
+}
