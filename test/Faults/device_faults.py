@@ -31,7 +31,7 @@ import processes  # noqa: E402
 ERROR, OUT_OF_MEMORY, DEAD, STUCK, SLOW = 1, 4, 5, 6, 7
 PATIENCE = processes.PATIENCE
 # Where a device may stand.
-PLACE = r"(?:a copy that its rank waits for|(?:init|step) instructions? \d+.* \(.*, .*\).*)"
+PLACE = r"(?:a copy that its rank waits for|(?:init|step) instructions? \d+.* \(.*, .*\)), place \d+ of its work.*"
 # Where a rank may wait for others.
 WAIT = r"[a-z-]+ .* \(.* instruction \d+, .*\)"
 
