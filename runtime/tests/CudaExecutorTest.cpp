@@ -203,12 +203,13 @@ TEST_F(CudaExecutorTest, ADeviceThatIsStuckEndsTheRun) {
     StandInSettings stuck = settings();
     stuck.stuck = {.device = 1, .after = after};
     StandIn standIn(stuck, {program, kToyKernels});
-    End end = run(standIn, {{80, true, "", 1}}, "1");
+    End end = run(standIn, {{80, true, "", 1}}, "2");
     EXPECT_EQ(end.code, int(ExitCode::Stuck)) << after;
     EXPECT_THAT(end.errors,
                 testing::MatchesRegex(
                     "error: rank 1 is stuck: its device has been for [0-9.]+ m?s in "
-                    "(a copy that its rank waits for|(init|step) instructions? [0-9]+.*)\n"))
+                    "(a copy that its rank waits for|(init|step) instructions? [0-9]+.*), place "
+                    "[0-9]+ of its work.*\n"))
         << after;
   }
 }

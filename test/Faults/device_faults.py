@@ -31,7 +31,7 @@ import processes  # noqa: E402
 ERROR, OUT_OF_MEMORY, DEAD, STUCK, SLOW = 1, 4, 5, 6, 7
 PATIENCE = processes.PATIENCE
 # Where a device may stand.
-PLACE = r"(?:a copy that its rank waits for|(?:init|step) instructions? \d+.* \(.*, .*\).*)"
+PLACE = r"(?:a copy that its rank waits for|(?:init|step) instructions? \d+.* \(.*, .*\)), place \d+ of its work.*"
 # Where a rank may wait for others.
 WAIT = r"[a-z-]+ .* \(.* instruction \d+, .*\)"
 
@@ -94,7 +94,7 @@ def failures(bench):
         bench.case("a call that fails", ERROR, r"error: device \d of rank \d: launch: it is lost", backend,
                    fail="launch:30")
         bench.case("work that fails", ERROR, r"error: device \d of rank \d: .*: it is lost", backend, fail="work:60")
-        # One line for ncclFailure here once collectives go by NCCL: the function's name and a number.
+        # For collectives of devices: the same with fail="allReduce:3", once executors call that.
         bench.case("device that is stuck", STUCK, r"error: rank 2 is stuck: its device has been for [0-9.]+ s in " + PLACE,
                    backend, stuck="2:60")
         bench.case("device that is slow", SLOW, rf"error: rank \d waited {PATIENCE} s in {WAIT}.*rank \d is missing: it "

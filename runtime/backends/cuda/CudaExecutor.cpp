@@ -257,7 +257,7 @@ uint64_t CudaExecutor::viewedBytes() const {
     }
   }
   for (const NamedTensor &input : program.inputs) {
-    staging.lent = std::max(staging.lent, program.buffers[input.buffer].bytes);
+    observed = std::max(observed, program.buffers[input.buffer].bytes);
   }
   return observed;
 }
