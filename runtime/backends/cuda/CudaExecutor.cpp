@@ -11,6 +11,7 @@
 #include "core/Text.h"
 
 #include <algorithm>
+#include <cstdio>
 
 using namespace weft::rt;
 using namespace weft::rt::cuda;
@@ -24,8 +25,9 @@ static constexpr uint64_t kBlocksEach = 16;
 
 CudaExecutor::CudaExecutor(const Program &program, const KernelCode *kernels, int64_t rank,
                            const Library &library, int64_t device,
-                           std::span<const DeviceImage> images)
-    : Executor(program, kernels, rank), library(library), number(device), images(images) {}
+                           std::span<const DeviceImage> images, bool isDeterministic)
+    : Executor(program, kernels, rank), library(library), number(device), images(images),
+      isDeterministic(isDeterministic), attention(program, library) {}
 
 CudaExecutor::~CudaExecutor() {
   if (!device) {
@@ -42,6 +44,7 @@ CudaExecutor::~CudaExecutor() {
       library.freeProduct(device, product);
     }
   }
+  attention.free(device);
   for (Address memory : {arena, place, workspace}) {
     if (memory) {
       library.free(device, memory);
@@ -77,7 +80,8 @@ bool CudaExecutor::open() {
 bool CudaExecutor::allocateArena() {
   uint64_t bytes = std::max<uint64_t>(program.arenaBytes, 1);
   // Products are tried with memory that the arena takes after.
-  return open() && prepareProducts() && check(library.allocate(device, bytes, &arena)) && arena &&
+  return open() && prepareProducts() && prepareAttention() &&
+         check(library.allocate(device, bytes, &arena)) && arena &&
          check(library.zero(device, stream, arena, bytes));
 }
 
@@ -108,7 +112,7 @@ void CudaExecutor::countOperands() {
     for (const Instruction &instruction : *section) {
       if (instruction.opcode == Opcode::Kernel) {
         Entries &kernel = entries[instruction.target];
-        kernel.buffers = instruction.operands.size();
+        kernel.buffers = program.kernels[instruction.target].operandCount(instruction);
         kernel.immediates = instruction.immediates.size();
         most = std::max(most, kernel.buffers + kernel.immediates);
       }
@@ -160,6 +164,16 @@ bool CudaExecutor::prepareProducts() {
     if (!check(library.prepareProduct(device, &product, kWorkspaceBytes, &prepared))) {
       return false;
     }
+  }
+  return true;
+}
+
+bool CudaExecutor::prepareAttention() {
+  if (!check(attention.prepare(device, coordinates(), isDeterministic))) {
+    return false;
+  }
+  if (std::string refusals = attention.refusals(); rank() == 0 && !refusals.empty()) {
+    std::fputs(refusals.c_str(), stderr); // Slow, but right.
   }
   return true;
 }
@@ -248,6 +262,11 @@ static Library::Address addressOf(const void *operand) {
 }
 
 Outcome CudaExecutor::runKernel(const Prepared &instruction) {
+  if (Handle prepared = attention.find(instruction.target, instruction.immediates)) {
+    bool isGood =
+        check(attention.run(device, stream, prepared, instruction.target, instruction.operands));
+    return isGood ? Outcome::Done : Outcome::Stopped;
+  }
   const Entries &kernel = entries[instruction.target];
   arguments.assign(1, place);
   std::transform(instruction.operands, instruction.operands + kernel.buffers,

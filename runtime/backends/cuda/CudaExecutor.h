@@ -21,6 +21,7 @@
 #ifndef WEFT_RT_BACKENDS_CUDA_CUDAEXECUTOR_H
 #define WEFT_RT_BACKENDS_CUDA_CUDAEXECUTOR_H
 
+#include "backends/cuda/CudaAttention.h"
 #include "backends/cuda/Library.h"
 #include "core/Executor.h"
 #include "weft-rt/DeviceImage.h"
@@ -37,7 +38,8 @@ public:
   /// `prepare`, which is also to end this, but after a failure: what a device does not give back to
   /// another thread goes with the process.
   CudaExecutor(const Program &program, const KernelCode *kernels, int64_t rank,
-               const Library &library, int64_t device, std::span<const DeviceImage> images);
+               const Library &library, int64_t device, std::span<const DeviceImage> images,
+               bool isDeterministic = false);
   ~CudaExecutor();
 
   uint64_t hostBytes() const override;
@@ -81,6 +83,7 @@ private:
   const DeviceImage *chooseImage() const;
   void countOperands();
   bool prepareProducts();
+  bool prepareAttention();
   /// Bytes that sections ask for while they run: to lend, to send and to get.
   std::array<uint64_t, 3> stagingBytes() const;
   bool sendCoordinates();
@@ -95,6 +98,8 @@ private:
   const Library &library;
   const int64_t number;
   const std::span<const DeviceImage> images;
+  const bool isDeterministic;
+  CudaAttention attention;
   DeviceFacts facts = {};
   Handle device = 0, stream = 0, done = 0, module = 0;
   Address arena = 0, place = 0, workspace = 0;

@@ -27,6 +27,8 @@
 #include <cstdint>
 
 namespace weft::rt {
+struct Attention;
+struct AttentionPart;
 struct KernelCode;
 struct Product;
 struct Program;
@@ -45,7 +47,7 @@ struct DeviceFacts {
 
 struct Library {
   /// Changes with this struct.
-  static constexpr uint32_t kVersion = 1;
+  static constexpr uint32_t kVersion = 2;
 
   using Result = const char *;
   /// None of these is ever 0 for a thing that is there.
@@ -114,6 +116,18 @@ struct Library {
   /// does; two that may run at a time need workspaces of their own.
   Result (*runProduct)(Handle device, Handle stream, Handle prepared, Address a, Address b,
                        Address c, Address workspace);
+
+  /// Chooses how to do `part` of `attention`, both of a well-formed program, with at most the
+  /// attention's workspace beside its operands; where `isDeterministic`, so that the same operands
+  /// have the same bits as results. Where the library does not do it, that is no failure:
+  /// `prepared` is 0, and `refusal` says why, as long as a result does.
+  Result (*prepareAttention)(Handle device, const Attention *attention, const AttentionPart *part,
+                             bool isDeterministic, Handle *prepared, const char **refusal);
+  Result (*freeAttention)(Handle device, Handle prepared);
+  /// Enqueues it. `operands` are those of the attention's roles in order, each at a multiple of
+  /// `kAlignment`, then the workspace, which two that may run at a time do not share.
+  Result (*runAttention)(Handle device, Handle stream, Handle prepared, const Address *operands,
+                         size_t count);
 
   /// From here on nothing may be made, loaded or prepared, nor waited for but by `await`: a call
   /// that does fails. The real libraries are not asked; a stand-in is strict.

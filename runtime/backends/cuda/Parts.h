@@ -20,6 +20,8 @@ using Result = Library::Result;
 using Handle = Library::Handle;
 using Address = Library::Address;
 
+struct AttentionLibrary;
+
 /// An open device; its address is the handle.
 struct Device {
   int64_t number = 0;
@@ -27,6 +29,8 @@ struct Device {
   CUcontext context = nullptr;
   /// Had by the first product.
   cublasLtHandle_t products = nullptr;
+  /// Had by the first attention.
+  AttentionLibrary *attention = nullptr;
 };
 
 /// The device of a handle, on which the thread's calls of the driver are from here on.
@@ -41,9 +45,13 @@ template <typename T> T *fromHandle(Handle handle) { return reinterpret_cast<T *
 void addDriver(Library &library);
 /// Products.cpp: matrix products.
 void addProducts(Library &library);
+/// Attention.cpp, or where there is no cudnn_frontend NoAttention.cpp: attention.
+void addAttention(Library &library);
 
 /// What a device keeps of the products' library is given back.
 Result closeProducts(Device &device);
+/// The same of cuDNN.
+Result closeAttention(Device &device);
 
 } // namespace weft::rt::cuda
 

@@ -17,6 +17,7 @@ static Library makeLibrary() {
   Library library = {};
   addDriver(library);
   addProducts(library);
+  addAttention(library);
   // Nobody is asked to be strict.
   library.seal = library.unseal = [](Library::Handle) -> Library::Result { return nullptr; };
   return library;

@@ -41,6 +41,8 @@ struct StandInSettings {
   /// Whether iterations of kernels are run in pieces that the seed draws. Where pieces begin
   /// decides last bits of some kernels.
   bool cutsKernels = true;
+  /// Why it does no attention; does it where this is empty.
+  std::string refusesAttention = {};
 };
 
 class StandIn {

@@ -39,8 +39,8 @@ Device::Device(int64_t number, const StandInSettings &settings, const Twins &twi
     : number(number), settings(settings), twins(twins), faults(faults),
       dice(settings.seed * 64 + uint64_t(number)), memory(number, settings.memoryBytes),
       pinned(-1, settings.pinnedBytes), streams(number, Kind::Stream), events(number, Kind::Event),
-      modules(number, Kind::Module), entries(number, Kind::Entry), products(number, Kind::Product) {
-}
+      modules(number, Kind::Module), entries(number, Kind::Entry), products(number, Kind::Product),
+      attentions(number, Kind::Attention) {}
 
 void Device::enter() {
   if (std::this_thread::get_id() != owner) {
@@ -73,6 +73,7 @@ void Device::close() {
   noteAll(events, Kind::Event);
   noteAll(modules, Kind::Module);
   noteAll(products, Kind::Product);
+  noteAll(attentions, Kind::Attention);
   if (!left.empty()) {
     misuse("expected that all is freed, left are ", left);
   }

@@ -85,6 +85,11 @@ public:
   void runProduct(Handle stream, Handle prepared, Address a, Address b, Address c,
                   Address workspace);
 
+  void prepareAttention(const Attention *attention, const AttentionPart *part, bool isDeterministic,
+                        Handle *prepared, const char **refusal);
+  void freeAttention(Handle prepared);
+  void runAttention(Handle stream, Handle prepared, const Address *operands, size_t count);
+
   void seal();
   void unseal();
 
@@ -117,6 +122,13 @@ private:
     Product product;
     uint64_t workspaceBytes = 0;
     std::vector<std::unique_ptr<PreparedProduct>> pieces = {};
+    Clock uses = {};
+  };
+
+  struct LoadedAttention {
+    uint64_t call = 0;
+    Attention attention;
+    AttentionPart part;
     Clock uses = {};
   };
 
@@ -163,6 +175,7 @@ private:
   Handles<Module> modules;
   Handles<Entry> entries;
   Handles<LoadedProduct> products;
+  Handles<LoadedAttention> attentions;
   /// Streams made so far.
   size_t ordinals = 0;
 };

@@ -30,17 +30,19 @@ template <typename... Parts> [[noreturn]] void misuse(const Parts &...parts) {
   throw Misuse{concat(parts...)};
 }
 
-enum class Kind : uint8_t { Device, Stream, Event, Module, Entry, Product };
+enum class Kind : uint8_t { Device, Stream, Event, Module, Entry, Product, Attention };
 
 inline const char *nameOf(Kind kind) {
-  static constexpr const char *names[] = {"device", "stream", "event",
-                                          "module", "entry",  "product"};
+  static constexpr const char *names[] = {"device", "stream",  "event",    "module",
+                                          "entry",  "product", "attention"};
   return names[size_t(kind)];
 }
 
 /// "a stream", "an event".
 inline std::string articleOf(Kind kind) {
-  return concat(kind == Kind::Event || kind == Kind::Entry ? "an " : "a ", nameOf(kind));
+  return concat(kind == Kind::Event || kind == Kind::Entry || kind == Kind::Attention ? "an "
+                                                                                      : "a ",
+                nameOf(kind));
 }
 
 /// What a handle says.
@@ -58,7 +60,7 @@ struct HandleParts {
 /// Checks that `handle` may be a `kind` of `device`, and gives its serial number.
 inline uint64_t serialOf(uint64_t handle, Kind kind, int64_t device) {
   HandleParts parts = HandleParts::of(handle);
-  if (parts.device < 0 || parts.kind > Kind::Product || parts.serial == 0) {
+  if (parts.device < 0 || parts.kind > Kind::Attention || parts.serial == 0) {
     misuse("expected a handle of ", articleOf(kind), ", got ", handle, ", which is none");
   }
   if (parts.kind != kind) {

@@ -7,7 +7,8 @@
 //
 // A program for CUDA devices that loads this in place of libweft-rt-cuda.so.1 runs on
 // the host, with as many devices as it has ranks. The environment variable
-// WEFT_STAND_IN_SEED decides the order of work.
+// WEFT_STAND_IN_SEED decides the order of work; where WEFT_STAND_IN_REFUSES_ATTENTION is
+// set, that is why it does no attention.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,6 +27,9 @@ static void standFor(const Program *program, const KernelCode *kernels) {
   settings.seed = seed ? std::strtoull(seed, nullptr, 10) : 0;
   settings.devices = program->rankCount();
   settings.memoryBytes = settings.pinnedBytes = uint64_t(1) << 32;
+  if (const char *refusal = std::getenv("WEFT_STAND_IN_REFUSES_ATTENTION")) {
+    settings.refusesAttention = refusal;
+  }
   settings.cutsKernels = false; // To have the bits of the host.
   standIn = std::make_unique<StandIn>(settings, Twins(*program, kernels));
 }
