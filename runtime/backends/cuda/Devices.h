@@ -25,7 +25,7 @@ const Library *loadLibrary(std::string &error);
 /// among the ranks of this machine. Empty and an error if there is no library, no driver, or fewer
 /// devices than ranks. All arguments must outlive the executors.
 MakeExecutor makeExecutors(const Program &program, const KernelCode *kernels,
-                           std::span<const DeviceImage> images,
+                           std::span<const DeviceImage> images, const Options &options,
                            std::string &error);
 
 } // namespace weft::rt::cuda
