@@ -39,9 +39,7 @@ static ExitCode trainOn(std::span<const DeviceImage> images, const Program &prog
     return train(program, kernels, options, makeHostExecutor);
   }
   std::string error;
-  auto timeout = std::chrono::duration_cast<std::chrono::nanoseconds>(
-      std::chrono::duration<double>(options.timeoutSeconds));
-  MakeExecutor makeExecutor = cuda::makeExecutors(program, kernels, images, timeout, error);
+  MakeExecutor makeExecutor = cuda::makeExecutors(program, kernels, images, options, error);
   if (!makeExecutor) {
     printStartError(error);
     return ExitCode::Error;

@@ -150,7 +150,9 @@ bool InstructionChecker::checkOperands(const std::string &where, const Instructi
     }
   }
   if (instruction.opcode == Opcode::Kernel) {
-    return true; // What a kernel needs is known to its code only.
+    // What others need is known to their code only.
+    return !program.kernels[instruction.target].attention ||
+           checkAttentionOperands(program, where, instruction, error);
   }
   static constexpr size_t expected[] = {0, 3, 2, 1};
   if (instruction.operands.size() != expected[size_t(instruction.opcode)]) {

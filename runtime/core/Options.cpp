@@ -142,6 +142,9 @@ const Entry kTable[] = {
        return std::to_string(threadsOf(program, {}, program.rankCount()));
      },
      applyThreads},
+    {"Training", "--deterministic", nullptr,
+     "on CUDA devices: the same bits each time, where a library is faster without", nullptr,
+     applyFlag<&Options::isDeterministic>},
     {"Training", "--timeout", "SECONDS", "how long a rank waits for others before the run fails",
      [](const Program &) { return std::string("60"); }, applyTimeout},
 

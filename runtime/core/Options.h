@@ -46,6 +46,8 @@ struct Options {
   std::string words;
   /// Of each rank; see `threadsOf`.
   std::optional<int64_t> threads;
+  /// On devices, which are faster without: the same run has the same bits.
+  bool isDeterministic = false;
   /// No line for each step; no output at all.
   bool noProgress = false, quiet = false;
   bool curve = false;

@@ -20,8 +20,8 @@ const char *weft::rt::nameOf(ElementType type) {
 }
 
 const char *weft::rt::nameOf(BufferClass kind) {
-  static constexpr const char *names[] = {"parameter", "optimizer", "input", "activation",
-                                          "gradient"};
+  static constexpr const char *names[] = {"parameter",  "optimizer", "input",
+                                          "activation", "gradient",  "workspace"};
   return names[size_t(kind)];
 }
 
@@ -66,6 +66,10 @@ std::string weft::rt::classOf(const Program &program, const Instruction &instruc
     }
   }
   return program.kernels[instruction.target].kind;
+}
+
+size_t Kernel::operandCount(const Instruction &instruction) const {
+  return instruction.operands.size() - size_t(attention && attention->workspaceBytes > 0);
 }
 
 int64_t Program::rankCount() const {

@@ -28,8 +28,8 @@ public:
   Checker(const Program &program, std::string &error) : program(program), error(error) {}
 
   bool check() {
-    return checkMesh() && checkBuffers() && checkTensors() && checkInputs() && checkProducts() &&
-           checkCollectives() && checkObservations();
+    return checkMesh() && checkBuffers() && checkTensors() && checkInputs() && checkKernels() &&
+           checkProducts() && checkCollectives() && checkObservations();
   }
 
 private:
@@ -39,6 +39,7 @@ private:
   std::vector<int64_t> batchShape() const;
   bool checkImages(const NamedTensor &input);
   bool checkInputs();
+  bool checkKernels();
   bool checkProducts();
   bool checkCollectives();
   bool checkSources(const std::string &name, const Collective &collective);
@@ -240,6 +241,13 @@ bool Checker::checkInputs() {
     }
   }
   return true;
+}
+
+bool Checker::checkKernels() {
+  return std::all_of(program.kernels.begin(), program.kernels.end(), [&](const Kernel &kernel) {
+    return !kernel.attention ||
+           checkAttention(program, "kernel @" + kernel.name, *kernel.attention, error);
+  });
 }
 
 bool Checker::checkProducts() {

@@ -34,6 +34,14 @@ uint64_t groupSize(const Program &program, std::span<const uint32_t> axes);
 bool checkRoom(const Program &program, const std::string &where, uint32_t number, ElementType type,
                uint64_t elements, std::string &error);
 
+/// What is said of a kernel called `name`. REQUIRES: the mesh has been checked.
+bool checkAttention(const Program &program, const std::string &name, const Attention &attention,
+                    std::string &error);
+/// The operands and immediates of an instruction whose kernel is an attention. REQUIRES: buffers
+/// and kernels have been checked, and that operands name buffers.
+bool checkAttentionOperands(const Program &program, const std::string &where,
+                            const Instruction &instruction, std::string &error);
+
 /// All three sections. REQUIRES: the program's tables have been checked.
 bool checkInstructions(const Program &program, std::string &error);
 

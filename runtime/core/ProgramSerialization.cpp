@@ -29,6 +29,8 @@ concept Is = std::same_as<std::remove_const_t<T>, Of>;
 
 template <typename T> struct IsVector : std::false_type {};
 template <typename T> struct IsVector<std::vector<T>> : std::true_type {};
+template <typename T> struct IsOptional : std::false_type {};
+template <typename T> struct IsOptional<std::optional<T>> : std::true_type {};
 
 // In the order in which they are written.
 void fields(auto &visit, Is<Axis> auto &x) { visit(x.name, x.size); }
@@ -39,7 +41,13 @@ void fields(auto &visit, Is<TensorLayout> auto &x) {
   visit(x.type, x.globalShape, x.dimAxes, x.paddedShape);
 }
 void fields(auto &visit, Is<NamedTensor> auto &x) { visit(x.name, x.layout, x.buffer); }
-void fields(auto &visit, Is<Kernel> auto &x) { visit(x.name, x.kind, x.detail); }
+void fields(auto &visit, Is<AttentionOffset> auto &x) { visit(x.strides, x.immediates); }
+void fields(auto &visit, Is<Attention> auto &x) {
+  visit(x.isBackward, x.isOutputWide, x.batch, x.queries, x.keys, x.keyHeads, x.group);
+  visit(x.features, x.valueFeatures, x.scale, x.isCausal, x.window, x.chunks, x.chunkLength);
+  visit(x.firstQuery, x.firstKey, x.turn, x.turns, x.operands, x.workspaceBytes);
+}
+void fields(auto &visit, Is<Kernel> auto &x) { visit(x.name, x.kind, x.detail, x.attention); }
 void fields(auto &visit, Is<Product> auto &x) {
   visit(x.type, x.transposeA, x.transposeB, x.m, x.n, x.k, x.lda, x.ldb, x.ldc);
   visit(x.batch, x.strideA, x.strideB, x.strideC, x.isResultF32);
@@ -64,7 +72,7 @@ void fields(auto &visit, Is<Program> auto &x) {
 
 // The largest legal value of each enumeration.
 constexpr ElementType last(ElementType) { return ElementType::BF16; }
-constexpr BufferClass last(BufferClass) { return BufferClass::Gradient; }
+constexpr BufferClass last(BufferClass) { return BufferClass::Workspace; }
 constexpr CollectiveKind last(CollectiveKind) { return CollectiveKind::Permute; }
 constexpr ReductionKind last(ReductionKind) { return ReductionKind::Max; }
 constexpr Opcode last(Opcode) { return Opcode::Observe; }
@@ -94,6 +102,11 @@ private:
       putNumber(uint64_t(value.size()));
       for (const auto &element : value) {
         put(element);
+      }
+    } else if constexpr (IsOptional<T>::value) {
+      put(value.has_value());
+      if (value) {
+        put(*value);
       }
     } else {
       fields(*this, value);
@@ -144,6 +157,13 @@ private:
       // behind it cannot fill.
       for (uint64_t i = 0; i < size && ok; ++i) {
         get(value.emplace_back());
+      }
+    } else if constexpr (IsOptional<T>::value) {
+      bool isThere = false;
+      get(isThere);
+      value.reset();
+      if (ok && isThere) {
+        get(value.emplace());
       }
     } else {
       fields(*this, value);

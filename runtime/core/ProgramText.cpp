@@ -58,6 +58,11 @@ std::string orderText(const Instruction &instruction) {
   return text;
 }
 
+/// "kernel @kernel_map_0"; of one that a library may do also what it is.
+std::string kernelText(const Kernel &kernel) {
+  return "kernel @" + kernel.name + (kernel.attention ? " " + textOf(*kernel.attention) : "");
+}
+
 std::string productText(const Product &product) {
   std::string text = concat(nameOf(product.type), product.isResultF32 ? " to f32" : "", " ",
                             product.m, "x", product.n, "x", product.k,
@@ -115,7 +120,7 @@ std::string limitText(const Observation &observation) {
 std::string weft::rt::targetText(const Program &program, const Instruction &instruction) {
   switch (instruction.opcode) {
   case Opcode::Kernel:
-    return "kernel @" + program.kernels[instruction.target].name;
+    return kernelText(program.kernels[instruction.target]);
   case Opcode::Product:
     return "product " + productText(program.products[instruction.target]);
   case Opcode::Collective:

@@ -495,6 +495,41 @@ TEST(AgedDriver, SaysWhichIsNeeded) {
   EXPECT_EQ(count, 0);
 }
 
+/// What the plugin says of cuDNN on an open device; it is no failure.
+std::string refusalOfAttention() {
+  const Library &cuda = table();
+  Library::Handle device = 0, prepared = 7;
+  cuda::DeviceFacts facts;
+  EXPECT_EQ(textOf(cuda.open(0, &device, &facts)), "success");
+  Attention attention;
+  AttentionPart part;
+  const char *refusal = nullptr;
+  EXPECT_EQ(textOf(cuda.prepareAttention(device, &attention, &part, false, &prepared, &refusal)),
+            "success");
+  EXPECT_EQ(prepared, 0u);
+  std::string text = textOf(refusal);
+  EXPECT_EQ(textOf(cuda.close(device)), "success");
+  return text;
+}
+
+#ifdef HAS_ATTENTION
+TEST(FakeAttention, IsTooOld) {
+  EXPECT_EQ(refusalOfAttention(), "libcudnn.so.9 is version 9.1, expected 9.6 or later");
+}
+
+/// With an empty library in the place of cuDNN.
+TEST(OldAttention, SaysWhichFunctionIsMissing) {
+  EXPECT_THAT(refusalOfAttention(),
+              AllOf(StartsWith("cannot use libcudnn.so.9, CUDA's library of attention: "),
+                    EndsWith("undefined symbol: cudnnGetVersion")));
+}
+#else
+TEST(FakeAttention, IsLeftOut) {
+  EXPECT_EQ(refusalOfAttention(), "libweft-rt-cuda.so.1 was built without cudnn_frontend, which "
+                                  "'utils/setup-cuda --runtime' gets");
+}
+#endif
+
 /// With an empty library in the place of cuBLASLt.
 TEST(OldProducts, SayWhichFunctionIsMissing) {
   const Library &cuda = table();

@@ -7,6 +7,7 @@
 
 #include "FakeCuda.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <cuda.h>
@@ -65,6 +66,25 @@ CUresult cuGetErrorString(CUresult code, const char **text) {
   const char *name = nullptr;
   *text = cuGetErrorName(code, &name) == CUDA_SUCCESS ? "in words" : nullptr;
   return *text ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuMemcpy2DAsync(const CUDA_MEMCPY2D *copy, CUstream) {
+  return answer(__func__, [&] {
+    for (size_t row = 0; row < copy->Height; ++row) {
+      std::memcpy(static_cast<char *>(memory(copy->dstDevice)) + row * copy->dstPitch,
+                  static_cast<char *>(memory(copy->srcDevice)) + row * copy->srcPitch,
+                  copy->WidthInBytes);
+    }
+  });
+}
+CUresult cuMemsetD2D32Async(CUdeviceptr at, size_t pitch, unsigned value, size_t width,
+                            size_t height, CUstream) {
+  return answer(__func__, [&] {
+    for (size_t row = 0; row < height; ++row) {
+      std::fill_n(reinterpret_cast<unsigned *>(static_cast<char *>(memory(at)) + row * pitch),
+                  width, value);
+    }
+  });
 }
 
 CUresult cuInit(unsigned) {

@@ -87,7 +87,8 @@ Error checkInstructions(const std::vector<rt::Instruction> &instructions,
     if (instruction.opcode != rt::Opcode::Kernel) {
       continue;
     }
-    Operands got{instruction.operands.size(), instruction.immediates.size()};
+    const rt::Kernel &kernel = program.kernels[instruction.target];
+    Operands got{kernel.operandCount(instruction), instruction.immediates.size()};
     const Operands &want = expected[instruction.target];
     if (!(got == want)) {
       return fail("kernel '" + program.kernels[instruction.target].name + "' takes " +

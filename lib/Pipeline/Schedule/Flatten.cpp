@@ -63,6 +63,7 @@ private:
   uint32_t makeBuffer(const FlatValue &value);
   LogicalResult writeInstruction(const FlatOp &op, rt::Instruction &instruction);
   void writeOperands(const FlatOp &op, rt::Instruction &instruction);
+  void addWorkspace(uint64_t bytes, rt::Instruction &instruction);
   void markGradients();
 
   const FlatSection &section;
@@ -162,7 +163,8 @@ LogicalResult SectionWriter::writeInstruction(const FlatOp &op, rt::Instruction 
   return success();
 }
 
-/// Tensor operands in order, then the results that have a buffer of their own.
+/// Tensor operands in order, then the results that have a buffer of their own, then a workspace
+/// where there is one.
 void SectionWriter::writeOperands(const FlatOp &op, rt::Instruction &instruction) {
   auto launch = dyn_cast<LaunchOp>(op.op);
   ArrayRef<uint32_t> operands = section.operandsOf(op);
@@ -178,6 +180,18 @@ void SectionWriter::writeOperands(const FlatOp &op, rt::Instruction &instruction
     if (!launch || launch.getTied()[position] < 0) {
       instruction.operands.push_back({bufferOf[number], rt::Access::Write});
     }
+  }
+  if (launch && program.kernels[instruction.target].attention) {
+    addWorkspace(program.kernels[instruction.target].attention->workspaceBytes, instruction);
+  }
+}
+
+void SectionWriter::addWorkspace(uint64_t bytes, rt::Instruction &instruction) {
+  if (bytes > 0) {
+    // Integers: what is in it, no search for values that are not finite has to see.
+    instruction.operands.push_back(
+        {static_cast<uint32_t>(program.buffers.size()), rt::Access::Write});
+    program.buffers.push_back({bytes, 0, rt::BufferClass::Workspace, false, rt::ElementType::I32});
   }
 }
 

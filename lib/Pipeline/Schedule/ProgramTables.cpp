@@ -7,6 +7,7 @@
 
 #include "ProgramTables.h"
 
+#include "AttentionForm.h"
 #include "OpKinds.h"
 #include "weft/Dialect/Weft/IR/Sharding.h"
 #include "weft/Pipeline/Schedule/ProductForm.h"
@@ -185,8 +186,9 @@ ProgramTables::Target ProgramTables::makeKernel(LaunchOp op) {
   auto [it, isNew] = numbers.try_emplace(("k" + op.getKernel()).str(), program.kernels.size());
   if (isNew) {
     Operation *work = findWork(op);
-    program.kernels.push_back(
-        {op.getKernel().str(), work->getName().stripDialect().str(), scalarOps(*work)});
+    func::FuncOp kernel = symbols.functions.lookup(op.getKernelAttr().getAttr());
+    program.kernels.push_back({op.getKernel().str(), work->getName().stripDialect().str(),
+                               scalarOps(*work), classifyAttention(kernel, work, mesh)});
   }
   return {rt::Opcode::Kernel, it->second};
 }

@@ -56,6 +56,8 @@ namespace weft::rt::cuda {
   X(copyToHost, cuMemcpyDtoHAsync)                                                                 \
   X(copy, cuMemcpyDtoDAsync)                                                                       \
   X(fill, cuMemsetD8Async)                                                                         \
+  X(copyRows, cuMemcpy2DAsync)                                                                     \
+  X(fillWords, cuMemsetD2D32Async)                                                                 \
   X(fillRows, cuMemsetD2D8Async)                                                                   \
   X(writeWord, cuStreamWriteValue32)                                                               \
   X(load, cuModuleLoadDataEx)                                                                      \

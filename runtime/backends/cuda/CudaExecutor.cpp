@@ -13,6 +13,7 @@
 #include "core/Text.h"
 
 #include <algorithm>
+#include <cstdio>
 
 using namespace weft::rt;
 using namespace weft::rt::cuda;
@@ -31,9 +32,9 @@ static bool hasGroups(const Program &program) {
 
 CudaExecutor::CudaExecutor(const Program &program, const KernelCode *kernels, int64_t rank,
                            const Library &library, int64_t device,
-                           std::span<const DeviceImage> images, std::chrono::nanoseconds timeout)
+                           std::span<const DeviceImage> images, const CudaOptions &options)
     : Executor(program, kernels, rank), library(library), number(device), images(images),
-      timeout(timeout), communicates(hasGroups(program)) {}
+      options(options), communicates(hasGroups(program)), attention(program, library) {}
 
 CudaExecutor::~CudaExecutor() {
   // Where devices may still wait for each other this one is only given up: a call that frees may
@@ -54,6 +55,7 @@ CudaExecutor::~CudaExecutor() {
       library.freeProduct(device, product);
     }
   }
+  attention.free(device);
   if (arena) {
     communicates ? library.freeShared(device, arena) : library.free(device, arena);
   }
@@ -119,7 +121,7 @@ bool CudaExecutor::hasMemory() const {
 }
 
 bool CudaExecutor::prepareCollectives() {
-  collectives.emplace(library, number, device, communicator(), program.mesh, timeout);
+  collectives.emplace(library, number, device, communicator(), program.mesh, options.timeout);
   if (communicates && !collectives->join()) {
     return false;
   }
@@ -138,7 +140,8 @@ bool CudaExecutor::allocateArena() {
   uint64_t bytes = std::max<uint64_t>(program.arenaBytes, 1);
   auto allocate = communicates ? library.allocateShared : library.allocate;
   // Products are tried with memory that the arena takes after.
-  return open() && prepareProducts() && check(allocate(device, bytes, &arena)) && arena &&
+  return open() && prepareProducts() && prepareAttention() &&
+         check(allocate(device, bytes, &arena)) && arena &&
          check(library.zero(device, stream, arena, bytes));
 }
 
@@ -189,7 +192,7 @@ void CudaExecutor::countOperands() {
     for (const Instruction &instruction : *section) {
       if (instruction.opcode == Opcode::Kernel) {
         Entries &kernel = entries[instruction.target];
-        kernel.buffers = instruction.operands.size();
+        kernel.buffers = program.kernels[instruction.target].operandCount(instruction);
         kernel.immediates = instruction.immediates.size();
         most = std::max(most, kernel.buffers + kernel.immediates);
       }
@@ -241,6 +244,16 @@ bool CudaExecutor::prepareProducts() {
     if (!check(library.prepareProduct(device, &product, kWorkspaceBytes, &prepared))) {
       return false;
     }
+  }
+  return true;
+}
+
+bool CudaExecutor::prepareAttention() {
+  if (!check(attention.prepare(device, coordinates(), options.isDeterministic))) {
+    return false;
+  }
+  if (std::string refusals = attention.refusals(); rank() == 0 && !refusals.empty()) {
+    std::fputs(refusals.c_str(), stderr); // Slow, but right.
   }
   return true;
 }
@@ -361,6 +374,11 @@ static Library::Address addressOf(const void *operand) {
 }
 
 Outcome CudaExecutor::runKernel(const Prepared &instruction) {
+  if (Handle prepared = attention.find(instruction.target, instruction.immediates)) {
+    bool isGood =
+        check(attention.run(device, stream, prepared, instruction.target, instruction.operands));
+    return isGood ? Outcome::Done : Outcome::Stopped;
+  }
   const Entries &kernel = entries[instruction.target];
   arguments.assign(1, place);
   std::transform(instruction.operands, instruction.operands + kernel.buffers,

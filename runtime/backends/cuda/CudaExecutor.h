@@ -23,6 +23,7 @@
 #ifndef WEFT_RT_BACKENDS_CUDA_CUDAEXECUTOR_H
 #define WEFT_RT_BACKENDS_CUDA_CUDAEXECUTOR_H
 
+#include "backends/cuda/CudaAttention.h"
 #include "backends/cuda/DeviceCollectives.h"
 #include "backends/cuda/Library.h"
 #include "core/Executor.h"
@@ -33,16 +34,23 @@
 
 namespace weft::rt::cuda {
 
+/// What a run wants of its devices.
+struct CudaOptions {
+  /// How long what begins between devices is waited for.
+  std::chrono::nanoseconds timeout = std::chrono::seconds(60);
+  /// Whether libraries are to give the same bits each time, also where that takes longer.
+  bool isDeterministic = false;
+};
+
 class CudaExecutor : public Executor, BufferLender {
 public:
   /// See Executor. Device number `device` is this rank's alone; `images` are those of the program's
   /// kernels. All must outlive this. Calls of `library` are made by the thread that calls
   /// `prepare`, which is also to end this: if another does, as after a failure, all that is on the
   /// device is left to the end of the process, since the device may be stuck.
-  /// What begins between devices is waited for as long as `timeout`.
   CudaExecutor(const Program &program, const KernelCode *kernels, int64_t rank,
                const Library &library, int64_t device, std::span<const DeviceImage> images,
-               std::chrono::nanoseconds timeout = std::chrono::seconds(60));
+               const CudaOptions &options = {});
   ~CudaExecutor();
 
   uint64_t hostBytes() const override;
@@ -100,6 +108,7 @@ private:
   const DeviceImage *chooseImage() const;
   void countOperands();
   bool prepareProducts();
+  bool prepareAttention();
   bool makeStreams();
   Handle handleOf(Stream on) const { return on == Stream::Compute ? stream : side; }
   bool prepareCollectives();
@@ -117,10 +126,11 @@ private:
   const Library &library;
   const int64_t number;
   const std::span<const DeviceImage> images;
-  const std::chrono::nanoseconds timeout;
+  const CudaOptions options;
   /// Whether this rank's device has others to talk to, and how that has come to an end.
   const bool communicates;
   bool isEnded = false;
+  CudaAttention attention;
   DeviceFacts facts = {};
   std::thread::id owner;
   Handle device = 0, stream = 0, done = 0, module = 0;

@@ -45,7 +45,7 @@ const Library *weft::rt::cuda::loadLibrary(std::string &error) {
 
 MakeExecutor weft::rt::cuda::makeExecutors(const Program &program, const KernelCode *kernels,
                                            std::span<const DeviceImage> images,
-                                           std::chrono::nanoseconds timeout, std::string &error) {
+                                           const Options &options, std::string &error) {
   const Library *library = loadLibrary(error);
   if (!library) {
     return {};
@@ -71,9 +71,12 @@ MakeExecutor weft::rt::cuda::makeExecutors(const Program &program, const KernelC
          " or more on this machine, got ", count);
     return {};
   }
+  auto timeout = std::chrono::duration_cast<std::chrono::nanoseconds>(
+      std::chrono::duration<double>(options.timeoutSeconds));
+  CudaOptions onDevices = {timeout, options.isDeterministic};
   return [=](const Program &program, const KernelCode *kernels, int64_t rank,
              int64_t) -> std::unique_ptr<Executor> {
     return std::make_unique<CudaExecutor>(program, kernels, rank, *library,
-                                          isAlone ? rank : *launcher->localRank, images, timeout);
+                                          isAlone ? rank : *launcher->localRank, images, onDevices);
   };
 }

@@ -23,10 +23,9 @@ const Library *loadLibrary(std::string &error);
 
 /// What makes executors on devices: each rank of this process gets one of its own, by its number
 /// among the ranks of this machine. Empty and an error if there is no library, no driver, or fewer
-/// devices than ranks. What begins between devices is waited for as long as `timeout`. All other
-/// arguments must outlive the executors.
+/// devices than ranks. All arguments but `options` must outlive the executors.
 MakeExecutor makeExecutors(const Program &program, const KernelCode *kernels,
-                           std::span<const DeviceImage> images, std::chrono::nanoseconds timeout,
+                           std::span<const DeviceImage> images, const Options &options,
                            std::string &error);
 
 } // namespace weft::rt::cuda

@@ -136,6 +136,8 @@ Result close(Handle handle) {
   }
   std::unique_ptr<Device> owned(device);
   Result failed = closeProducts(*device);
+  Result also = closeAttention(*device);
+  failed = failed ? failed : also;
   driver().setCurrent(nullptr);
   current = nullptr;
   CUresult code = driver().release(device->device);

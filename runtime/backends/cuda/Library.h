@@ -27,6 +27,8 @@
 #include <cstdint>
 
 namespace weft::rt {
+struct Attention;
+struct AttentionPart;
 struct KernelCode;
 enum class ElementType : uint8_t;
 enum class ReductionKind : uint8_t;
@@ -183,6 +185,17 @@ struct Library {
                            bool asWindow, Handle *registered);
   Result (*isRegistered)(Handle device, Handle registered, bool *is);
   Result (*unregister)(Handle device, Handle registered);
+  /// Chooses how to do `part` of `attention`, both of a well-formed program, with at most the
+  /// attention's workspace beside its operands; where `isDeterministic`, so that the same operands
+  /// have the same bits as results. Where the library does not do it, that is no failure:
+  /// `prepared` is 0, and `refusal` says why, as long as a result does.
+  Result (*prepareAttention)(Handle device, const Attention *attention, const AttentionPart *part,
+                             bool isDeterministic, Handle *prepared, const char **refusal);
+  Result (*freeAttention)(Handle device, Handle prepared);
+  /// Enqueues it. `operands` are those of the attention's roles in order, each at a multiple of
+  /// `kAlignment`, then the workspace, which two that may run at a time do not share.
+  Result (*runAttention)(Handle device, Handle stream, Handle prepared, const Address *operands,
+                         size_t count);
 
   /// From here on nothing may be made, loaded or prepared, nor waited for but by `await`: a call
   /// that does fails. The real libraries are not asked; a stand-in is strict.

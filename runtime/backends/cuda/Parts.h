@@ -24,6 +24,7 @@ using Handle = Library::Handle;
 using Address = Library::Address;
 
 struct Communicators;
+struct AttentionLibrary;
 
 /// An open device; its address is the handle.
 struct Device {
@@ -35,6 +36,8 @@ struct Device {
   /// Had by the first product.
   cublasLtHandle_t products = nullptr;
   std::shared_ptr<Communicators> communicators;
+  /// Had by the first attention.
+  AttentionLibrary *attention = nullptr;
 };
 
 /// The device of a handle, on which the thread's calls of the driver are from here on.
@@ -54,9 +57,13 @@ void addCommunication(Library &library);
 
 /// None so far.
 std::shared_ptr<Communicators> makeCommunicators();
+/// Attention.cpp, or where there is no cudnn_frontend NoAttention.cpp: attention.
+void addAttention(Library &library);
 
 /// What a device keeps of the products' library is given back.
 Result closeProducts(Device &device);
+/// The same of cuDNN.
+Result closeAttention(Device &device);
 
 } // namespace weft::rt::cuda
 

@@ -18,6 +18,7 @@ static Library makeLibrary() {
   addDriver(library);
   addProducts(library);
   addCommunication(library);
+  addAttention(library);
   // Nobody is asked to be strict.
   library.seal = library.unseal = [](Library::Handle) -> Library::Result { return nullptr; };
   return library;

@@ -57,6 +57,8 @@ struct StandInSettings {
   std::chrono::microseconds slowness{0};
   /// Whether memory can be registered as a window.
   bool hasWindows = true;
+  /// Why it does no attention; does it where this is empty.
+  std::string refusesAttention = {};
 };
 
 class StandIn {

@@ -41,7 +41,8 @@ Device::Device(int64_t number, const StandInSettings &settings, const Twins &twi
       dice(settings.seed * 64 + uint64_t(number)), memory(number, settings.memoryBytes),
       pinned(-1, settings.pinnedBytes), streams(number, Kind::Stream), events(number, Kind::Event),
       modules(number, Kind::Module), entries(number, Kind::Entry), products(number, Kind::Product),
-      links(number, Kind::Communicator), registrations(number, Kind::Registration) {
+      links(number, Kind::Communicator), registrations(number, Kind::Registration),
+      attentions(number, Kind::Attention) {
   world.devices.push_back(this);
 }
 
@@ -82,6 +83,7 @@ void Device::close() {
   noteAll(modules, Kind::Module);
   noteAll(products, Kind::Product);
   noteAll(links, Kind::Communicator);
+  noteAll(attentions, Kind::Attention);
   if (!left.empty()) {
     misuse("expected that all is freed, left are ", left);
   }

@@ -115,6 +115,10 @@ public:
                       Handle *registered);
   void isRegistered(Handle registered, bool *is);
   void unregister(Handle registered);
+  void prepareAttention(const Attention *attention, const AttentionPart *part, bool isDeterministic,
+                        Handle *prepared, const char **refusal);
+  void freeAttention(Handle prepared);
+  void runAttention(Handle stream, Handle prepared, const Address *operands, size_t count);
 
   void seal();
   void unseal();
@@ -189,6 +193,12 @@ private:
     Handle stream = 0, communicator = 0;
     std::vector<Exchange> exchanges = {};
   };
+  struct LoadedAttention {
+    uint64_t call = 0;
+    Attention attention;
+    AttentionPart part;
+    Clock uses = {};
+  };
 
   void checkOpen(const char *what) const;
   /// Fails unless the host knows that all of `uses` is done.
@@ -252,6 +262,7 @@ private:
   Handles<LoadedProduct> products;
   Handles<Link> links;
   Handles<Registration> registrations;
+  Handles<LoadedAttention> attentions;
   /// Streams made so far.
   size_t ordinals = 0;
 };

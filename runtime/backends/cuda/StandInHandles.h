@@ -38,18 +38,22 @@ enum class Kind : uint8_t {
   Entry,
   Product,
   Communicator,
-  Registration
+  Registration,
+  Attention
 };
 
 inline const char *nameOf(Kind kind) {
-  static constexpr const char *names[] = {"device", "stream",  "event",        "module",
-                                          "entry",  "product", "communicator", "registration"};
+  static constexpr const char *names[] = {"device",       "stream",       "event",
+                                          "module",       "entry",        "product",
+                                          "communicator", "registration", "attention"};
   return names[size_t(kind)];
 }
 
 /// "a stream", "an event".
 inline std::string articleOf(Kind kind) {
-  return concat(kind == Kind::Event || kind == Kind::Entry ? "an " : "a ", nameOf(kind));
+  return concat(kind == Kind::Event || kind == Kind::Entry || kind == Kind::Attention ? "an "
+                                                                                      : "a ",
+                nameOf(kind));
 }
 
 /// What a handle says.
@@ -67,7 +71,7 @@ struct HandleParts {
 /// Checks that `handle` may be a `kind` of `device`, and gives its serial number.
 inline uint64_t serialOf(uint64_t handle, Kind kind, int64_t device) {
   HandleParts parts = HandleParts::of(handle);
-  if (parts.device < 0 || parts.kind > Kind::Registration || parts.serial == 0) {
+  if (parts.device < 0 || parts.kind > Kind::Attention || parts.serial == 0) {
     misuse("expected a handle of ", articleOf(kind), ", got ", handle, ", which is none");
   }
   if (parts.kind != kind) {

@@ -16,6 +16,7 @@
 //   WEFT_STAND_IN_SLOW          D:N:M: on device D each work from N on takes M milliseconds longer
 //   WEFT_STAND_IN_FAIL          F:N: call N of the table's function F fails, counted from 1; F may
 //                               be "work", which fails when it is done
+//   WEFT_STAND_IN_REFUSES_ATTENTION  why it does no attention; does it where this is empty
 //
 //===----------------------------------------------------------------------===//
 
@@ -63,6 +64,7 @@ static void standFor(const Program *program, const KernelCode *kernels) {
   settings.devices = program->rankCount();
   settings.memoryBytes = uint64_t(memory);
   settings.pinnedBytes = uint64_t(1) << 32;
+  settings.refusesAttention = variable("REFUSES_ATTENTION");
   settings.cutsKernels = false; // To have the bits of the host.
   standIn = std::make_unique<StandIn>(settings, Twins(*program, kernels));
   if (std::string fault = variable("FAIL"); !fault.empty()) {

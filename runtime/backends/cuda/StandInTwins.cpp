@@ -13,7 +13,8 @@ using namespace weft::rt::cuda;
 static Twin describe(const Program &program, const Instruction &instruction) {
   Twin twin;
   twin.coordinateBytes = program.mesh.size() * sizeof(int64_t);
-  for (const Operand &operand : instruction.operands) {
+  size_t count = program.kernels[instruction.target].operandCount(instruction);
+  for (const Operand &operand : std::span(instruction.operands).first(count)) {
     twin.operands.push_back({program.buffers[operand.buffer].bytes, operand.access});
   }
   twin.immediates = instruction.immediates.size();

@@ -25,6 +25,8 @@
 #ifndef WEFT_RT_PROGRAM_H
 #define WEFT_RT_PROGRAM_H
 
+#include "weft-rt/Attention.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -48,6 +50,8 @@ enum class BufferClass : uint8_t {
   Input,
   Activation,
   Gradient,
+  /// What a library's code takes for itself while an instruction runs.
+  Workspace,
 };
 const char *nameOf(BufferClass kind);
 
@@ -105,6 +109,8 @@ struct NamedTensor {
   uint32_t buffer = 0;
 };
 
+struct Instruction;
+
 /// A kernel that the compiler generated. `weft_kernels[i]` in the executable is
 /// the code of `kernels[i]`.
 struct Kernel {
@@ -113,6 +119,11 @@ struct Kernel {
   std::string kind = {};
   /// What is computed for each element, where the op does not say it: "mulf addf tanh".
   std::string detail = {};
+  /// Where it is nothing but attention; hosts run its code all the same.
+  std::optional<Attention> attention = {};
+
+  /// How many of an instruction's operands its code gets.
+  size_t operandCount(const Instruction &instruction) const;
 };
 
 /// Runs iterations `begin` to before `end` of one phase of a generated kernel.

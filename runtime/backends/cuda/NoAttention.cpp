@@ -1,0 +1,31 @@
+//===- NoAttention.cpp - in place of attention by cuDNN -------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What libweft-rt-cuda.so.1 has where it was built without cudnn_frontend.
+//
+//===----------------------------------------------------------------------===//
+
+#include "backends/cuda/Parts.h"
+
+using namespace weft::rt;
+using namespace weft::rt::cuda;
+
+Result cuda::closeAttention(Device &) { return nullptr; }
+
+void cuda::addAttention(Library &library) {
+  library.prepareAttention = [](Handle, const Attention *, const AttentionPart *, bool,
+                                Handle *prepared, const char **refusal) -> Result {
+    *prepared = 0;
+    *refusal = "libweft-rt-cuda.so.1 was built without cudnn_frontend, which "
+               "'utils/setup-cuda --runtime' gets";
+    return nullptr;
+  };
+  library.freeAttention = [](Handle, Handle) -> Result { return nullptr; };
+  library.runAttention = [](Handle, Handle, Handle, const Address *, size_t) -> Result {
+    return say("there is no attention in libweft-rt-cuda.so.1");
+  };
+}

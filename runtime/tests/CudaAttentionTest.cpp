@@ -1,0 +1,144 @@
+//===- CudaAttentionTest.cpp - attention on the stand-in -------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "backends/cuda/CudaAttention.h"
+#include "core/BFloat16.h"
+#include "tests/CudaBench.h"
+
+#include <cmath>
+
+using namespace weft::rt;
+using namespace weft::rt::cuda;
+using testing::HasSubstr;
+
+namespace {
+
+/// Two heads that share keys, over two halves of which the second queries see the first keys.
+Attention makeAttention() {
+  Attention a;
+  a.batch = a.keyHeads = 1;
+  a.group = 2;
+  a.queries = a.keys = 4;
+  a.features = a.valueFeatures = 8;
+  a.scale = 0.5;
+  a.isCausal = true;
+  a.operands = {0, 1, 2, 3, 4};
+  a.workspaceBytes = 512;
+  return a;
+}
+
+class CudaAttentionTest : public testing::Test {
+protected:
+  void SetUp() override {
+    attention = makeAttention();
+    for (size_t role = 0; role < 5; ++role) {
+      operands.push_back(bench.allocate(1024));
+      Bench::ok(bench.cuda.zero(bench.device, bench.stream, operands.back(), 1024));
+    }
+    operands.push_back(bench.allocate(1024));
+    bench.drain(bench.stream);
+  }
+
+  Handle prepare(const AttentionPart &part) {
+    Handle made = 0;
+    const char *refusal = nullptr;
+    Bench::ok(bench.cuda.prepareAttention(bench.device, &attention, &part, false, &made, &refusal));
+    EXPECT_FALSE(refusal);
+    return made;
+  }
+
+  std::string run(Handle prepared, size_t count = 6) {
+    Result result =
+        bench.cuda.runAttention(bench.device, bench.stream, prepared, operands.data(), count);
+    return result ? result : "";
+  }
+
+  template <typename T> std::vector<T> fetch(Address from, size_t count) {
+    std::vector<T> values(count);
+    EXPECT_LE(count * sizeof(T), kBenchBytes);
+    Bench::ok(
+        bench.cuda.copyToHost(bench.device, bench.stream, bench.pinned, from, count * sizeof(T)));
+    bench.drain(bench.stream);
+    std::memcpy(values.data(), bench.pinned, count * sizeof(T));
+    return values;
+  }
+
+  Bench bench{3};
+  Attention attention;
+  std::vector<Address> operands;
+};
+
+/// Of queries and keys that are zero, all weights are equal.
+TEST_F(CudaAttentionTest, EveryQuerySeesItsKeys) {
+  Handle prepared = prepare({true, 0, 0, 4, 0, 4});
+  ASSERT_EQ(run(prepared), "");
+  std::vector<float> lse = fetch<float>(operands[Attention::Lse], 8);
+  for (size_t i = 0; i < lse.size(); ++i) {
+    EXPECT_FLOAT_EQ(lse[i], std::log(float(i % 4 + 1))) << i;
+  }
+}
+
+TEST_F(CudaAttentionTest, QueriesThatSeeNothingSaySo) {
+  Handle prepared = prepare({false, 0, 2, 2, 0, 3});
+  ASSERT_EQ(run(prepared), "");
+  std::vector<float> lse = fetch<float>(operands[Attention::Lse], 4);
+  EXPECT_FLOAT_EQ(lse[1], -1e30f);
+  EXPECT_FLOAT_EQ(lse[2], std::log(3.0f));
+}
+
+TEST_F(CudaAttentionTest, MisuseIsRefused) {
+  Handle prepared = prepare({true, 0, 0, 4, 0, 4});
+  EXPECT_THAT(run(prepared, 5), HasSubstr("expected 6 operands, got 5"));
+  EXPECT_THAT(run(99), HasSubstr("expected a handle of an attention, got 99"));
+  Handle made = 0;
+  const char *refusal = nullptr;
+  AttentionPart part = {true, 0, 1, 4, 0, 4};
+  EXPECT_THAT(bench.cuda.prepareAttention(bench.device, &attention, &part, false, &made, &refusal),
+              HasSubstr("expected a part of 4 queries and 4 keys, got 4 from 1"));
+  Bench::ok(bench.cuda.seal(bench.device));
+  part.firstQuery = 0;
+  EXPECT_THAT(bench.cuda.prepareAttention(bench.device, &attention, &part, false, &made, &refusal),
+              HasSubstr("prepared"));
+  Bench::ok(bench.cuda.unseal(bench.device));
+  std::swap(operands[3], operands[0]);
+  operands[3] = operands[0];
+  EXPECT_THAT(run(prepared), HasSubstr("share bytes, and one is written"));
+}
+
+/// Two that may run at a time.
+TEST_F(CudaAttentionTest, AWorkspaceIsForOneAtATime) {
+  Handle prepared = prepare({true, 0, 0, 4, 0, 4});
+  ASSERT_EQ(run(prepared), "");
+  std::vector<Address> others = operands;
+  others[Attention::Output] = bench.allocate(1024);
+  others[Attention::Lse] = bench.allocate(1024);
+  EXPECT_THAT(bench.cuda.runAttention(bench.device, bench.other, prepared, others.data(), 6),
+              HasSubstr("the workspace"));
+}
+
+/// A refusal is no failure; each reason is told once.
+TEST(CudaAttentionRefusals, AreCountedByReason) {
+  StandIn standIn({.refusesAttention = "there is none"}, {});
+  Program program;
+  Attention attention = makeAttention();
+  program.kernels = {{"attend", "attention", "", attention}};
+  program.labels = {"first", "second"};
+  program.step.resize(2);
+  program.step[1].label = 1;
+  Handle device = 0;
+  DeviceFacts facts;
+  ASSERT_EQ(standIn.library().open(0, &device, &facts), nullptr);
+  CudaAttention asked(program, standIn.library());
+  ASSERT_EQ(asked.prepare(device, {}, false), nullptr);
+  EXPECT_EQ(asked.find(0, program.step[0].immediates.data()), 0u);
+  EXPECT_EQ(asked.refusals(), "the compiler's code does 2 of 2 attentions of a step, first the "
+                              "first: there is none\n");
+  asked.free(device);
+  EXPECT_EQ(standIn.calls("prepareAttention"), 1);
+}
+
+} // namespace
