@@ -45,6 +45,12 @@ void buildSchedule(OpPassManager &manager, const PipelineOptions &options) {
   buildSchedulePipeline(manager, buckets);
 }
 
+void buildLower(OpPassManager &manager, const PipelineOptions &options) {
+  LowerPipelineOptions lower;
+  lower.devices = options.devices;
+  buildLowerPipeline(manager, lower);
+}
+
 } // namespace
 
 void weft::buildPhase(OpPassManager &manager, Phase phase, const PipelineOptions &options) {
@@ -70,7 +76,7 @@ void weft::buildPhase(OpPassManager &manager, Phase phase, const PipelineOptions
     return buildSchedule(manager, options);
   case Phase::Lower:
     // After the table has been made, because this keeps nothing of a module but its kernels.
-    return buildLowerPipeline(manager);
+    return buildLower(manager, options);
   case Phase::Emit:
     return;
   }

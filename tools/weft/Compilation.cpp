@@ -255,6 +255,7 @@ LogicalResult Compilation::runPasses(Phase phase) {
   pipelineOptions.search = &facts.search;
   pipelineOptions.writtenPlan = &descriptions.plan;
   pipelineOptions.question = question;
+  pipelineOptions.devices = options.target == TargetKind::Cuda;
   buildPhase(manager, phase, pipelineOptions);
   // Once for all passes of a phase; weft-opt, by which they are tested, verifies after each.
   manager.enableVerifier(false);

@@ -39,6 +39,8 @@ struct PipelineOptions {
   bool narrowReductions = false;
   /// Bytes of a device's memory that the search leaves for what it does not count.
   int64_t reserve = 0;
+  /// Whether Lower makes kernels for devices, too.
+  bool devices = false;
   /// Receives what the search of Plan has come to, where it is not null; see Plan/Passes.h.
   SearchReport *search = nullptr;
   /// The same plan as `plan`, that knows where entries were written; null where nothing does.
