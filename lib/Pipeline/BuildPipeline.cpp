@@ -39,6 +39,12 @@ void buildPartition(OpPassManager &manager, const PipelineOptions &options) {
   buildPartitionPipeline(manager, reshard, options.mutation);
 }
 
+void buildLower(OpPassManager &manager, const PipelineOptions &options) {
+  LowerPipelineOptions lower;
+  lower.devices = options.target == TargetKind::Cuda;
+  buildLowerPipeline(manager, lower);
+}
+
 } // namespace
 
 void weft::buildPhase(OpPassManager &manager, Phase phase, const PipelineOptions &options) {
@@ -64,7 +70,7 @@ void weft::buildPhase(OpPassManager &manager, Phase phase, const PipelineOptions
     return buildSchedulePipeline(manager, {options.machine, options.target});
   case Phase::Lower:
     // After the table has been made, because this keeps nothing of a module but its kernels.
-    return buildLowerPipeline(manager);
+    return buildLower(manager, options);
   case Phase::Emit:
     return;
   }

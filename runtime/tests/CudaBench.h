@@ -51,15 +51,17 @@ inline Twins benchTwins() {
   Twins twins;
   twins.entries["scale_phase_0"] = {benchScale,
                                     0,
-                                    kBenchCount,
+                                    {kBenchCount},
                                     sizeof(int64_t),
                                     {{kBenchBytes, Access::Read}, {kBenchBytes, Access::Write}},
                                     1};
   twins.entries["overrun_phase_0"] = {
-      benchOverrun, 0, 1, sizeof(int64_t), {{kBenchBytes, Access::Write}}, 0};
-  twins.entries["trace_phase_0"] = {benchTrace, 0, kBenchCount, sizeof(int64_t), {}, 0};
+      benchOverrun, 0, {1}, sizeof(int64_t), {{kBenchBytes, Access::Write}}, 0};
+  twins.entries["trace_phase_0"] = {benchTrace, 0, {kBenchCount}, sizeof(int64_t), {}, 0};
   twins.entries["late_phase_1"] = {
-      benchTrace, 1, kBenchCount, sizeof(int64_t), {{kBenchBytes, Access::Write}}, 0};
+      benchTrace, 1, {kBenchCount}, sizeof(int64_t), {{kBenchBytes, Access::Write}}, 0};
+  // A phase that a device has beyond the host's, for blocks of 64 threads.
+  twins.entries["block_phase_0"] = {benchTrace, 0, {}, sizeof(int64_t), {}, 0, 64};
   return twins;
 }
 

@@ -31,6 +31,12 @@ const Misused kLaunches[] = {
      [](Bench &bench) { return launchOn(bench, 1, 0); }},
     {"TooManyThreads", "launch: expected 1 to 256 threads, got 257",
      [](Bench &bench) { return launchOn(bench, 1, 257); }},
+    {"OtherThreadsThanABlockHas", "launch: expected 64 threads for 'block_phase_0', got 32",
+     [](Bench &bench) {
+       const uint64_t arguments[] = {bench.c};
+       return bench.cuda.launch(bench.device, bench.stream, bench.entry("block_phase_0"), 1, 32,
+                                arguments, 1);
+     }},
     {"TooFewArguments", "launch: expected 4 arguments of 'scale_phase_0', got 3",
      [](Bench &bench) { return launchOn(bench, 1, 64, 3); }},
     {"TooManyArguments", "launch: expected 4 arguments of 'scale_phase_0', got 5",

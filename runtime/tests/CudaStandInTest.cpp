@@ -261,11 +261,31 @@ TEST(CudaStandInTest, TwinsAreThePhasesOfAProgramsKernels) {
   ASSERT_NE(found, twins.entries.end());
   const Twin &twin = found->second;
   EXPECT_EQ(twin.function, kToyKernels[1].function);
-  EXPECT_EQ(twin.iterations, 1);
+  EXPECT_EQ(twin.iterations, std::vector<int64_t>{1});
   EXPECT_EQ(twin.coordinateBytes, 2 * sizeof(int64_t));
   ASSERT_EQ(twin.operands.size(), gradient->operands.size());
   EXPECT_EQ(twin.operands[0].bytes, program.buffers[gradient->operands[0].buffer].bytes);
   EXPECT_EQ(twin.arguments(), 1 + gradient->operands.size() + gradient->immediates.size());
+}
+
+/// The host's phases are all done, each once and in order, whatever number of phases a device has.
+TEST(CudaStandInTest, TwinsOfOtherPhasesDoTheHostsWork) {
+  Program program = makeToy(1, 2);
+  const int64_t host[] = {5, 6}, iterations[] = {9, 9, 9}, threads[] = {0, 256, 32};
+  for (int64_t count = 1; count <= 3; ++count) {
+    const DevicePhases phases = {count, iterations, threads};
+    std::vector<KernelCode> kernels(program.kernels.size(),
+                                    {kToyKernels[0].function, 2, host, &phases});
+    Twins twins(program, kernels.data());
+    std::vector<int64_t> done;
+    for (int64_t phase = 0; phase < count; ++phase) {
+      const Twin &twin =
+          twins.entries.at(program.kernels[1].name + "_phase_" + std::to_string(phase));
+      EXPECT_EQ(twin.threads, uint32_t(threads[phase]));
+      done.insert(done.end(), twin.iterations.begin(), twin.iterations.end());
+    }
+    EXPECT_THAT(done, ElementsAre(5, 6)) << count;
+  }
 }
 
 } // namespace

@@ -136,3 +136,23 @@ func.func private @value_of_a_phase(%x: memref<4xf32>, %y: memref<4xf32>) {
   }
   return
 }
+
+// -----
+
+// A loop that says how many threads take a round together says so of its phase.
+// CHECK-LABEL: func.func private @blocks
+// CHECK-SAME: weft.iterations = array<i64: 4, 8>, weft.threads = array<i64: 0, 96>
+func.func private @blocks(%x: memref<4xf32>, %y: memref<8xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %c8 = arith.constant 8 : index
+  %zero = arith.constant 0.0 : f32
+  scf.parallel (%i) = (%c0) to (%c4) step (%c1) {
+    memref.store %zero, %x[%i] : memref<4xf32>
+  }
+  scf.parallel (%i) = (%c0) to (%c8) step (%c1) {
+    memref.store %zero, %y[%i] : memref<8xf32>
+  } {weft.threads = 96 : i64}
+  return
+}

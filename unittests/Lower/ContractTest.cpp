@@ -105,6 +105,9 @@ TEST_P(ContractTest, Sums) {
   check("abc,ac->c", {{3, 4, 70}, {3, 70}});
   check("ab,ab->a", {{7, 9}, {7, 9}});
   check("a->", {{20011}});
+  // By blocks of a device: rows, few and many rows of columns.
+  check("ab->a", {{3, 1000}});
+  check("ab->b", {{600, 33}});
   check("->", {{}});
 }
 

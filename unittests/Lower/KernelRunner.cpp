@@ -7,6 +7,8 @@
 
 #include "KernelRunner.h"
 
+#include "BlockEmulator.h"
+
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -112,20 +114,33 @@ private:
   char *start;
 };
 
-/// The kernel of `text`, loaded from an object file that the compiler wrote.
-const rt::KernelCode *compile(const std::string &text, const EmitOptions &options) {
-  std::unique_ptr<mlir::MLIRContext> context = makeContext();
-  mlir::OwningOpRef<mlir::ModuleOp> module = lower(*context, text);
-  if (!module) {
-    return nullptr;
+/// How many threads of a device take an iteration of each phase, see kThreadsAttrName.
+std::vector<int64_t> threadsOf(mlir::ModuleOp devices) {
+  std::vector<int64_t> threads;
+  for (mlir::Operation &op : *devices.getBody()) {
+    if (auto counts = op.getAttrOfType<mlir::DenseI64ArrayAttr>(kThreadsAttrName)) {
+      threads = counts.asArrayRef().vec();
+    }
   }
+  return threads;
+}
+
+/// Whether devices run other code than the host does.
+bool hasOwnShape(mlir::ModuleOp host, mlir::ModuleOp devices) {
+  return !mlir::OperationEquivalence::isEquivalentTo(host.lookupSymbol("kernel"),
+                                                     devices.lookupSymbol("kernel"),
+                                                     mlir::OperationEquivalence::IgnoreLocations);
+}
+
+/// The kernel of `module`, loaded from an object file that the compiler wrote.
+const rt::KernelCode *compile(mlir::ModuleOp module, const EmitOptions &options) {
   rt::Program program;
   program.kernels = {{"kernel"}};
   llvm::SmallString<128> object, library;
   (void)llvm::sys::fs::createTemporaryFile("weft-kernel", "o", object);
   (void)llvm::sys::fs::createTemporaryFile("weft-kernel", "so", library);
   llvm::FileRemover removeObject(object), removeLibrary(library);
-  if (failed(emitObject(*module, program, options, object))) {
+  if (failed(emitObject(module, program, options, object))) {
     return nullptr;
   }
   std::string command = "c++ -shared -o " + library.str().str() + " " + object.str().str() + " -lm";
@@ -170,10 +185,13 @@ std::unique_ptr<mlir::MLIRContext> makeContext() {
   return std::make_unique<mlir::MLIRContext>(registry);
 }
 
-mlir::OwningOpRef<mlir::ModuleOp> lower(mlir::MLIRContext &context, const std::string &text) {
+mlir::OwningOpRef<mlir::ModuleOp> lower(mlir::MLIRContext &context, const std::string &text,
+                                        bool devices) {
   auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
   mlir::PassManager manager(&context);
-  buildLowerPipeline(manager);
+  LowerPipelineOptions options;
+  options.devices = devices;
+  buildLowerPipeline(manager, options);
   if (!module || failed(manager.run(*module))) {
     return nullptr;
   }
@@ -257,35 +275,115 @@ void forEach(const std::vector<int64_t> &shape,
   }
 }
 
-Outcome KernelTest::run(const KernelCall &call) {
+namespace {
+
+/// Calls `run(buffers)` with memory of the operands and results of `call`.
+Outcome withMemory(const KernelCall &call, bool isF64,
+                   const std::function<void(void *const *)> &run) {
   Outcome outcome{call.operands, call.results};
-  const rt::KernelCode *kernel = compile(withFloat(call.text, GetParam()), call.options);
-  if (!kernel) {
-    ADD_FAILURE() << "does not compile: " << call.text;
-    return outcome;
-  }
   std::vector<Memory> memory;
   memory.reserve(call.operands.size() + call.results.size());
   for (const Array &operand : call.operands) {
-    memory.emplace_back(operand, isF64()).write();
+    memory.emplace_back(operand, isF64).write();
   }
   for (const Array &result : call.results) {
-    memory.emplace_back(result, isF64());
+    memory.emplace_back(result, isF64);
   }
   std::vector<void *> buffers;
   for (const Memory &piece : memory) {
     buffers.push_back(piece.get());
   }
-  runInPieces(*kernel, [&](int64_t phase, int64_t begin, int64_t end) {
-    kernel->function(buffers.data(), call.immediates.data(), call.coordinates.data(), phase, begin,
-                     end);
-  });
+  run(buffers.data());
   for (size_t i = 0; i < memory.size(); ++i) {
     bool isOperand = i < call.operands.size();
     (isOperand ? outcome.operands[i] : outcome.results[i - call.operands.size()]) =
         memory[i].read();
   }
   return outcome;
+}
+
+/// As a device would: a block for an iteration where threads share it.
+Outcome runOnDevice(const KernelCall &call, bool isF64, const rt::KernelCode &kernel,
+                    const std::vector<int64_t> &threads, unsigned seed) {
+  std::mt19937 dice(seed);
+  return withMemory(call, isF64, [&](void *const *buffers) {
+    for (int64_t phase = 0; phase < kernel.phaseCount; ++phase) {
+      int64_t together = threads.empty() ? 0 : threads[size_t(phase)];
+      for (int64_t i = kernel.iterations[phase]; i-- > 0;) {
+        auto body = [&] {
+          kernel.function(buffers, call.immediates.data(), call.coordinates.data(), phase, i,
+                          i + 1);
+        };
+        if (together == 0) {
+          body();
+        } else {
+          runBlock(together, dice, body);
+        }
+      }
+    }
+  });
+}
+
+/// Sums are made in another order, so that last bits differ.
+void expectAlike(const Array &device, const Array &host, bool isF64) {
+  double greatest = 1e-30;
+  for (double value : host.data) {
+    greatest = std::isfinite(value) ? std::max(greatest, std::abs(value)) : greatest;
+  }
+  double rounding = host.kind == Kind::BFloat16 ? 0x1p-7 : isF64 ? 1e-12 : 4e-6;
+  bool isInteger = host.kind == Kind::Int32 || host.kind == Kind::Int64;
+  for (int64_t i = 0; i < host.size(); ++i) {
+    double got = device.data[i], expected = host.data[i];
+    bool isSame = got == expected || (std::isnan(got) && std::isnan(expected));
+    ASSERT_TRUE(isSame || (!isInteger && std::abs(got - expected) <= rounding * greatest))
+        << "element " << i << " on a device: expected " << expected << ", got " << got;
+  }
+}
+
+} // namespace
+
+Outcome KernelTest::run(const KernelCall &call) {
+  Outcome outcome{call.operands, call.results};
+  std::string text = withFloat(call.text, GetParam());
+  std::unique_ptr<mlir::MLIRContext> context = makeContext();
+  mlir::OwningOpRef<mlir::ModuleOp> module = lower(*context, text, /*devices=*/true);
+  const rt::KernelCode *kernel = module ? compile(*module, call.options) : nullptr;
+  if (!kernel) {
+    ADD_FAILURE() << "does not compile: " << call.text;
+    return outcome;
+  }
+  outcome = withMemory(call, isF64(), [&](void *const *buffers) {
+    runInPieces(*kernel, [&](int64_t phase, int64_t begin, int64_t end) {
+      kernel->function(buffers, call.immediates.data(), call.coordinates.data(), phase, begin, end);
+    });
+  });
+  auto devices = module->lookupSymbol<mlir::ModuleOp>(kDevicesName);
+  if (hasOwnShape(*module, devices)) {
+    checkOnDevice(call, devices, outcome);
+  }
+  return outcome;
+}
+
+void KernelTest::checkOnDevice(const KernelCall &call, mlir::ModuleOp devices,
+                               const Outcome &host) {
+  std::vector<int64_t> threads = threadsOf(devices);
+  const rt::KernelCode *kernel = compile(devices, call.options);
+  ASSERT_NE(kernel, nullptr) << "does not compile for devices: " << call.text;
+  Outcome first = runOnDevice(call, isF64(), *kernel, threads, 1);
+  Outcome second = threads.empty() ? first : runOnDevice(call, isF64(), *kernel, threads, 2);
+  auto check = [&](const auto &got, const auto &again, const auto &expected) {
+    for (size_t i = 0; i < expected.size(); ++i) {
+      expectAlike(got[i], expected[i], isF64());
+      // What threads do in another order must not change a bit.
+      for (size_t j = 0; j < got[i].data.size(); ++j) {
+        double one = got[i].data[j], other = again[i].data[j];
+        ASSERT_TRUE(one == other || (std::isnan(one) && std::isnan(other)))
+            << "element " << j << " differs from run to run";
+      }
+    }
+  };
+  check(first.operands, second.operands, host.operands);
+  check(first.results, second.results, host.results);
 }
 
 void KernelTest::expectClose(const Array &actual, const Array &expected, double slack) {

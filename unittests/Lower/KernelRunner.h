@@ -68,7 +68,8 @@ struct KernelCall {
 /// A context that has all that kernels and their lowering need.
 std::unique_ptr<mlir::MLIRContext> makeContext();
 /// The module of `text` after the Lower phase, or null.
-mlir::OwningOpRef<mlir::ModuleOp> lower(mlir::MLIRContext &context, const std::string &text);
+mlir::OwningOpRef<mlir::ModuleOp> lower(mlir::MLIRContext &context, const std::string &text,
+                                        bool devices = false);
 
 /// Results of a run; `operands` as they are after it.
 struct Outcome {
@@ -79,7 +80,9 @@ struct Outcome {
 class KernelTest : public testing::TestWithParam<std::string> {
 protected:
   /// Compiles to an object by the Lower and Emit phases, loads and runs it. Results hold garbage
-  /// before; a write beyond the end of a buffer fails the test.
+  /// before; a write beyond the end of a buffer fails the test. So does what a device would make of
+  /// it, whose blocks are emulated (BlockEmulator.h), if it differs by more than rounding, or with
+  /// the order of threads.
   Outcome run(const KernelCall &call);
 
   bool isF64() const { return GetParam() == "f64"; }
@@ -89,6 +92,9 @@ protected:
   double rounded(double value) const {
     return isF64() ? value : static_cast<double>(static_cast<float>(value));
   }
+
+private:
+  void checkOnDevice(const KernelCall &call, mlir::ModuleOp devices, const Outcome &host);
 };
 
 #define WEFT_INSTANTIATE_FOR_FLOATS(Test)                                                          \

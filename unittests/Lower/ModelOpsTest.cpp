@@ -115,6 +115,11 @@ void CrossEntropyTest::check(int64_t columns, double magnitude) {
 
 TEST_P(CrossEntropyTest, OddVocabulary) { check(37, 3); }
 TEST_P(CrossEntropyTest, LargeLogits) { check(128, 1000); }
+TEST_P(CrossEntropyTest, RowsOfBlocks) {
+  for (int64_t columns : {31, 33, 255, 1000, 1023, 5000}) {
+    check(columns, 3);
+  }
+}
 TEST_P(CrossEntropyTest, OneToken) { check(1, 1); }
 
 TEST_P(CrossEntropyTest, PassesOnWhatIsNotANumber) {

@@ -132,5 +132,16 @@ TEST_P(NormTest, RootMeanSquareGradient) {
   checkGradient(false, 0, 7, 64);
 }
 
+/// A device's blocks: of one warp and of several, with and without a rest, and with more chunks
+/// than threads.
+TEST_P(NormTest, RowsOfBlocks) {
+  for (int64_t columns : {1, 31, 33, 255, 1000, 1023, 1040, 5000}) {
+    checkForward(true, false, 2, columns);
+    checkGradient(true, 0, 3, columns);
+  }
+  // More rows than blocks.
+  checkGradient(false, 0, 270, 33);
+}
+
 } // namespace
 } // namespace weft::test

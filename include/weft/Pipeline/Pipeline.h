@@ -40,7 +40,7 @@ struct PipelineOptions {
   bool narrowReductions = false;
   /// Bytes of a device's memory that the search leaves for what it does not count.
   int64_t reserve = 0;
-  /// What the program is to run on; of the phases that this builds, Schedule alone asks.
+  /// What the program is to run on: Schedule and Lower ask.
   TargetKind target = TargetKind::Host;
   /// Receives what the search of Plan has come to, where it is not null; see Plan/Passes.h.
   SearchReport *search = nullptr;

@@ -23,14 +23,25 @@ static OptimizationLevel middleEndLevel(unsigned level) {
   return levels[std::min(level, 3u)];
 }
 
-KernelIterations iterationsOf(mlir::ModuleOp module) {
-  KernelIterations iterations;
+static KernelIterations numbersOf(mlir::ModuleOp module, StringRef attribute) {
+  KernelIterations numbers;
   for (auto function : module.getOps<mlir::LLVM::LLVMFuncOp>()) {
-    if (auto counts = function->getAttrOfType<mlir::DenseI64ArrayAttr>(kIterationsAttrName)) {
-      iterations[function.getName()] = SmallVector<int64_t>(counts.asArrayRef());
+    if (auto counts = function->getAttrOfType<mlir::DenseI64ArrayAttr>(attribute)) {
+      numbers[function.getName()] = SmallVector<int64_t>(counts.asArrayRef());
     }
   }
-  return iterations;
+  return numbers;
+}
+
+KernelIterations iterationsOf(mlir::ModuleOp module) {
+  return numbersOf(module, kIterationsAttrName);
+}
+
+KernelIterations threadsOf(mlir::ModuleOp module) { return numbersOf(module, kThreadsAttrName); }
+
+mlir::ModuleOp devicesOf(mlir::ModuleOp module) {
+  auto devices = module.lookupSymbol<mlir::ModuleOp>(kDevicesName);
+  return devices ? devices : module;
 }
 
 Expected<std::unique_ptr<llvm::Module>> translate(mlir::ModuleOp module, StringRef name,

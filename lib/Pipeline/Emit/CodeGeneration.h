@@ -21,11 +21,19 @@ namespace weft {
 /// A kernel's last arguments: the phase, and the first and the end of its iterations.
 inline constexpr unsigned kPartArguments = 3;
 
-/// For each kernel by name, how many iterations its phases have.
+/// For each kernel by name, a number for each phase, as how many iterations it has.
 using KernelIterations = llvm::StringMap<llvm::SmallVector<int64_t>>;
 
 /// What `module`, which the Lower phase has made, says of its kernels.
 KernelIterations iterationsOf(mlir::ModuleOp module);
+
+/// How many threads of a device take an iteration together, 0 where one does; without the kernels
+/// where one always does.
+KernelIterations threadsOf(mlir::ModuleOp module);
+
+/// The kernels that devices are to run: those of the module inside of `module` that is for them,
+/// else those of the host.
+mlir::ModuleOp devicesOf(mlir::ModuleOp module);
 
 /// `module` as LLVM IR for `machine`. Fails if it is not all in the LLVM dialect.
 llvm::Expected<std::unique_ptr<llvm::Module>> translate(mlir::ModuleOp module, llvm::StringRef name,

@@ -56,12 +56,14 @@ Expected<std::string> emitPtx(mlir::ModuleOp module, const CudaToolkit &toolkit)
     return machine.takeError();
   }
   LLVMContext context;
+  mlir::ModuleOp devices = devicesOf(module);
   Expected<std::unique_ptr<llvm::Module>> code =
-      translate(module, module.getSymName().value_or("kernels"), **machine, context);
+      translate(devices, module.getSymName().value_or("kernels"), **machine, context);
   if (!code) {
     return code.takeError();
   }
-  addEntries(**code, iterationsOf(module));
+  addEntries(**code, iterationsOf(devices), threadsOf(devices));
+  linkBlocks(**code);
   if (Error error = linkMath(**code, toolkit.libdevice)) {
     return error;
   }

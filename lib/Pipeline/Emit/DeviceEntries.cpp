@@ -28,7 +28,7 @@ static SmallVector<unsigned> argumentsOf(Function &kernel) {
 }
 
 /// The function of an entry, as yet without code.
-static Function *declareEntry(Function &kernel, unsigned phase) {
+static Function *declareEntry(Function &kernel, unsigned phase, int64_t threads) {
   SmallVector<Type *> types;
   SmallVector<AttributeSet> attributes;
   for (unsigned number : argumentsOf(kernel)) {
@@ -41,36 +41,48 @@ static Function *declareEntry(Function &kernel, unsigned phase) {
                                  kernel.getName() + "_phase_" + Twine(phase), kernel.getParent());
   entry->setAttributes(AttributeList::get(context, {}, {}, attributes));
   entry->setCallingConv(CallingConv::PTX_Kernel);
-  entry->addFnAttr("nvvm.maxntid", std::to_string(rt::kBlockThreads));
+  if (threads != 0) {
+    entry->addFnAttr("nvvm.reqntid", std::to_string(threads));
+    entry->addFnAttr(Attribute::Convergent);
+  } else {
+    entry->addFnAttr("nvvm.maxntid", std::to_string(rt::kBlockThreads));
+  }
   // A multiprocessor has 65,536 registers: 128 for a thread.
   entry->addFnAttr("nvvm.minctasm", "2");
   entry->setDoesNotThrow();
   return entry;
 }
 
-/// All threads together: the number of this one, and how many there are.
-static std::pair<Value *, Value *> threadOf(IRBuilder<> &builder) {
-  auto read = [&](Intrinsic::ID id) {
-    Value *number = builder.CreateIntrinsic(id, {});
-    return builder.CreateZExt(number, builder.getInt64Ty());
-  };
-  Value *perBlock = read(Intrinsic::nvvm_read_ptx_sreg_ntid_x);
-  Value *before = builder.CreateMul(read(Intrinsic::nvvm_read_ptx_sreg_ctaid_x), perBlock);
-  return {builder.CreateAdd(before, read(Intrinsic::nvvm_read_ptx_sreg_tid_x)),
-          builder.CreateMul(perBlock, read(Intrinsic::nvvm_read_ptx_sreg_nctaid_x))};
+static Value *readNumber(IRBuilder<> &builder, Intrinsic::ID id) {
+  return builder.CreateZExt(builder.CreateIntrinsic(id, {}), builder.getInt64Ty());
 }
 
-/// Every thread takes the iteration of its own number, and those as many further as there are
-/// threads, so that neighbors touch neighboring memory.
-static void addEntry(Function &kernel, unsigned phase, int64_t iterations) {
-  Function *entry = declareEntry(kernel, phase);
+/// All threads together: the number of this one, and how many there are.
+static std::pair<Value *, Value *> threadOf(IRBuilder<> &builder) {
+  Value *perBlock = readNumber(builder, Intrinsic::nvvm_read_ptx_sreg_ntid_x);
+  Value *before =
+      builder.CreateMul(readNumber(builder, Intrinsic::nvvm_read_ptx_sreg_ctaid_x), perBlock);
+  return {builder.CreateAdd(before, readNumber(builder, Intrinsic::nvvm_read_ptx_sreg_tid_x)),
+          builder.CreateMul(perBlock, readNumber(builder, Intrinsic::nvvm_read_ptx_sreg_nctaid_x))};
+}
+
+/// The number of this block, and how many there are.
+static std::pair<Value *, Value *> blockOf(IRBuilder<> &builder) {
+  return {readNumber(builder, Intrinsic::nvvm_read_ptx_sreg_ctaid_x),
+          readNumber(builder, Intrinsic::nvvm_read_ptx_sreg_nctaid_x)};
+}
+
+/// Every thread, or block where `threads` take an iteration together, takes the iteration of its
+/// own number, and those as many further as there are, so that neighbors touch neighboring memory.
+static void addEntry(Function &kernel, unsigned phase, int64_t iterations, int64_t threads) {
+  Function *entry = declareEntry(kernel, phase, threads);
   LLVMContext &context = kernel.getContext();
   auto *begin = BasicBlock::Create(context, "begin", entry);
   auto *loop = BasicBlock::Create(context, "loop", entry);
   auto *body = BasicBlock::Create(context, "body", entry);
   auto *end = BasicBlock::Create(context, "end", entry);
   IRBuilder<> builder(begin);
-  auto [first, step] = threadOf(builder);
+  auto [first, step] = threads != 0 ? blockOf(builder) : threadOf(builder);
   builder.CreateBr(loop);
 
   builder.SetInsertPoint(loop);
@@ -97,7 +109,8 @@ static void addEntry(Function &kernel, unsigned phase, int64_t iterations) {
   builder.CreateRetVoid();
 }
 
-void addEntries(llvm::Module &module, const KernelIterations &iterations) {
+void addEntries(llvm::Module &module, const KernelIterations &iterations,
+                const KernelIterations &threads) {
   for (Function &function : make_early_inc_range(module)) {
     auto phases = iterations.find(function.getName());
     if (phases == iterations.end()) {
@@ -106,8 +119,13 @@ void addEntries(llvm::Module &module, const KernelIterations &iterations) {
     function.setLinkage(GlobalValue::InternalLinkage);
     // In an entry the phase is known, and what is of others goes.
     function.addFnAttr(Attribute::AlwaysInline);
+    auto shared = threads.find(function.getName());
+    if (shared != threads.end()) {
+      function.addFnAttr(Attribute::Convergent);
+    }
     for (auto [phase, count] : enumerate(phases->second)) {
-      addEntry(function, unsigned(phase), count);
+      addEntry(function, unsigned(phase), count,
+               shared == threads.end() ? 0 : shared->second[phase]);
     }
   }
 }

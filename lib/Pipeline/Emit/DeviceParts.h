@@ -13,8 +13,13 @@
 namespace weft {
 
 /// Adds an entry for each phase of each kernel of `module`, whose functions are kernels with bare
-/// pointers, and makes these internal.
-void addEntries(llvm::Module &module, const KernelIterations &iterations);
+/// pointers, and makes these internal. `threads` is as threadsOf says.
+void addEntries(llvm::Module &module, const KernelIterations &iterations,
+                const KernelIterations &threads);
+
+/// Makes instructions of the calls by which the threads of a block work together, see
+/// lower-kernels-to-loops.
+void linkBlocks(llvm::Module &module);
 
 /// Gives `module` the mathematical functions that it calls and that devices have no instructions
 /// for, from the bitcode file `libdevice`. Fails where one is not there.

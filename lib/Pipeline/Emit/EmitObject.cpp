@@ -156,13 +156,17 @@ Error emit(mlir::ModuleOp module, const rt::Program &program, const EmitOptions 
     return code.takeError();
   }
   prepareKernels(**code, options.sanitize);
-  if (Error error = addKernelTable(**code, program, iterationsOf(module))) {
+  bool isForDevices = options.target == TargetKind::Cuda;
+  mlir::ModuleOp devices = devicesOf(module);
+  if (Error error = addKernelTable(**code, program, iterationsOf(module),
+                                   isForDevices ? iterationsOf(devices) : KernelIterations(),
+                                   isForDevices ? threadsOf(devices) : KernelIterations())) {
     return error;
   }
   PipelineTuningOptions tuning;
   tuning.LoopVectorization = tuning.SLPVectorization = tuning.LoopInterleaving =
       tuning.LoopUnrolling = options.optLevel >= 2;
-  if (options.target == TargetKind::Cuda) {
+  if (isForDevices) {
     Expected<CudaToolkit> toolkit = findCudaToolkit();
     Expected<DeviceImages> images = toolkit ? emitImages(module, *toolkit) : toolkit.takeError();
     if (!images) {

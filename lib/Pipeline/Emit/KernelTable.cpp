@@ -67,18 +67,36 @@ Function *makeWrapper(Module &module, Function *kernel) {
 /// `weft::rt::KernelCode`.
 StructType *codeType(LLVMContext &context) {
   Type *pointer = PointerType::getUnqual(context);
-  return StructType::get(context, {pointer, Type::getInt64Ty(context), pointer});
+  return StructType::get(context, {pointer, Type::getInt64Ty(context), pointer, pointer});
 }
 
-Constant *makeCode(Module &module, Function *wrapper, ArrayRef<int64_t> iterations) {
+/// A constant that only the tables know.
+Constant *makeHidden(Module &module, Constant *value) {
+  return new GlobalVariable(module, value->getType(), /*isConstant=*/true,
+                            GlobalValue::InternalLinkage, value);
+}
+
+Constant *makeNumbers(Module &module, ArrayRef<int64_t> numbers) {
+  SmallVector<uint64_t> values(numbers);
+  return makeHidden(module, ConstantDataArray::get(module.getContext(), values));
+}
+
+/// A `weft::rt::DevicePhases`.
+Constant *makePhases(Module &module, ArrayRef<int64_t> iterations, ArrayRef<int64_t> threads) {
+  SmallVector<int64_t> all(threads);
+  all.resize(iterations.size());
+  Type *number = Type::getInt64Ty(module.getContext());
+  Constant *members[] = {ConstantInt::get(number, iterations.size()),
+                         makeNumbers(module, iterations), makeNumbers(module, all)};
+  return makeHidden(module, ConstantStruct::getAnon(members));
+}
+
+Constant *makeCode(Module &module, Function *wrapper, ArrayRef<int64_t> iterations,
+                   Constant *device) {
   LLVMContext &context = module.getContext();
-  SmallVector<uint64_t> counts(iterations);
-  Constant *values = ConstantDataArray::get(context, counts);
-  auto *array = new GlobalVariable(module, values->getType(), /*isConstant=*/true,
-                                   GlobalValue::InternalLinkage, values);
   return ConstantStruct::get(
-      codeType(context),
-      {wrapper, ConstantInt::get(Type::getInt64Ty(context), counts.size()), array});
+      codeType(context), {wrapper, ConstantInt::get(Type::getInt64Ty(context), iterations.size()),
+                          makeNumbers(module, iterations), device});
 }
 
 Error checkInstructions(const std::vector<rt::Instruction> &instructions,
@@ -133,8 +151,9 @@ void addImages(Module &module, const DeviceImages &images) {
             ConstantInt::get(Type::getInt64Ty(module.getContext()), all.size()));
 }
 
-Error addKernelTable(Module &module, const rt::Program &program,
-                     const KernelIterations &iterations) {
+Error addKernelTable(Module &module, const rt::Program &program, const KernelIterations &iterations,
+                     const KernelIterations &deviceIterations,
+                     const KernelIterations &deviceThreads) {
   LLVMContext &context = module.getContext();
   SmallVector<Constant *> codes;
   SmallVector<Operands> operands;
@@ -146,7 +165,12 @@ Error addKernelTable(Module &module, const rt::Program &program,
       return fail("kernel '" + kernel.name + "' has no code");
     }
     operands.push_back(operandsOf(*function));
-    codes.push_back(makeCode(module, makeWrapper(module, function), phases->second));
+    auto onDevice = deviceIterations.find(kernel.name);
+    Constant *device =
+        onDevice == deviceIterations.end()
+            ? ConstantPointerNull::get(PointerType::getUnqual(context))
+            : makePhases(module, onDevice->second, deviceThreads.lookup(kernel.name));
+    codes.push_back(makeCode(module, makeWrapper(module, function), phases->second, device));
   }
   for (const auto *instructions : {&program.init, &program.step, &program.evaluate}) {
     if (Error error = checkInstructions(*instructions, program, operands)) {

@@ -24,9 +24,12 @@ namespace weft {
 /// A kernel takes the coordinates, then for each of its arguments an integer for an immediate or
 /// a pointer for a buffer, then the part to run. Fails if the program names a kernel that is not
 /// there or has no iterations, or an instruction does not give a kernel as many buffers and
-/// immediates as it takes.
+/// immediates as it takes. What devices run has phases of its own, of which `deviceIterations` and
+/// `deviceThreads` tell; empty where there are none.
 llvm::Error addKernelTable(llvm::Module &module, const rt::Program &program,
-                           const KernelIterations &iterations);
+                           const KernelIterations &iterations,
+                           const KernelIterations &deviceIterations,
+                           const KernelIterations &deviceThreads);
 
 /// Adds to `module` the array `weft_images` of `weft::rt::DeviceImage` and their number,
 /// `weft_image_count`.

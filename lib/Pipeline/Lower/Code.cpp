@@ -20,6 +20,9 @@ using namespace mlir;
 namespace {
 
 constexpr arith::FastMathFlags kFused = arith::FastMathFlags::contract;
+/// What a device's thread loads at once.
+constexpr int64_t kLoadBytes = 16;
+
 constexpr arith::FastMathFlags kReordered =
     arith::FastMathFlags::contract | arith::FastMathFlags::reassoc;
 
@@ -125,12 +128,13 @@ void Buffer::store(Num value, ArrayRef<Num> indices) const {
 }
 
 Num Buffer::loadStored(ArrayRef<Num> indices) const {
-  return code->num(
-      memref::LoadOp::create(code->getBuilder(), code->getLoc(), memref, valuesOf(indices)));
+  auto [from, place] = code->shortest(memref, indices);
+  return code->num(memref::LoadOp::create(code->getBuilder(), code->getLoc(), from, place));
 }
 
 void Buffer::storeStored(Num value, ArrayRef<Num> indices) const {
-  memref::StoreOp::create(code->getBuilder(), code->getLoc(), value, memref, valuesOf(indices));
+  auto [to, place] = code->shortest(memref, indices);
+  memref::StoreOp::create(code->getBuilder(), code->getLoc(), value, to, place);
 }
 
 Num Buffer::loadVector(int64_t lanes, ArrayRef<Num> indices) const {
@@ -163,9 +167,15 @@ Buffer Buffer::view(ArrayRef<int64_t> shape) const {
 // Code: constants and loops
 //===----------------------------------------------------------------------===//
 
-Code::Code(FunctionOpInterface function, OpBuilder &builder, Location loc)
-    : builder(builder), loc(loc), entry(&function.getFunctionBody().front()) {
+Code::Code(FunctionOpInterface function, OpBuilder &builder, Location loc, Processor processor)
+    : builder(builder), loc(loc), entry(&function.getFunctionBody().front()), processor(processor) {
   builder.setInsertionPointToEnd(entry);
+  for (Type type : function.getArgumentTypes()) {
+    auto memref = dyn_cast<MemRefType>(type);
+    if (memref && memref.getRank() > 0 && memref.getElementType().getIntOrFloatBitWidth() >= 8) {
+      lanes = std::max(lanes, kLoadBytes / sizeOf(memref.getElementType()));
+    }
+  }
 }
 
 Num Code::constant(Type type, Attribute value) {
@@ -214,25 +224,35 @@ void Code::parallel(int64_t count, function_ref<void(Num)> body) {
                           [&](OpBuilder &, Location, ValueRange i) { body(num(i.front())); });
 }
 
-void Code::parallelAll(ArrayRef<int64_t> sizes, function_ref<void(ArrayRef<Num>)> body) {
+int64_t Code::countOf(ArrayRef<int64_t> sizes) {
   int64_t count = 1;
   for (int64_t size : sizes) {
     count *= size;
   }
-  parallel(count, [&](Num i) {
-    Nums indices(sizes.size());
-    for (size_t dim = sizes.size(); dim-- > 1; i = i / sizes[dim]) {
-      indices[dim] = remainder(i, sizes[dim]);
-    }
-    if (!sizes.empty()) {
-      indices[0] = i;
-    }
-    body(indices);
-  });
+  return count;
+}
+
+Nums Code::placeOf(Num i, ArrayRef<int64_t> sizes) {
+  Nums indices(sizes.size());
+  for (size_t dim = sizes.size(); dim-- > 1; i = i / sizes[dim]) {
+    indices[dim] = remainder(i, sizes[dim]);
+  }
+  if (!sizes.empty()) {
+    indices[0] = i;
+  }
+  return indices;
+}
+
+void Code::parallelAll(ArrayRef<int64_t> sizes, function_ref<void(ArrayRef<Num>)> body) {
+  parallel(countOf(sizes), [&](Num i) { body(placeOf(i, sizes)); });
 }
 
 void Code::parallelNest(ArrayRef<int64_t> sizes, function_ref<void(ArrayRef<Num>)> body) {
   if (sizes.size() <= 1) {
+    parallelAll(sizes, body);
+    return;
+  }
+  if (isForDevice()) {
     parallelAll(sizes, body);
     return;
   }
@@ -243,6 +263,49 @@ void Code::parallelNest(ArrayRef<int64_t> sizes, function_ref<void(ArrayRef<Num>
       body(indices);
     });
   });
+}
+
+void Code::elements(ArrayRef<int64_t> sizes, function_ref<void(ArrayRef<Num>)> body) {
+  if (!isForDevice() || sizes.empty() || (sizes.size() > 1 && sizes.back() % lanes != 0)) {
+    parallelNest(sizes, body);
+    return;
+  }
+  int64_t whole = sizes.back() / lanes, rest = sizes.back() % lanes;
+  SmallVector<int64_t> chunks(sizes);
+  chunks.back() = whole + rest;
+  parallel(countOf(chunks), [&](Num number) {
+    Nums at = placeOf(number, chunks), first(at);
+    auto run = [&](Num last, Num place) {
+      at.back() = last;
+      element = {SmallVector<Value>(at.begin(), at.end()), SmallVector<int64_t>(sizes), place};
+      body(at);
+      element = {};
+    };
+    auto chunk = [&] {
+      Num last = first.back() * lanes, place = number * lanes;
+      for (int64_t lane = 0; lane < lanes; ++lane) {
+        run(lane == 0 ? last : last + lane, lane == 0 ? place : place + lane);
+      }
+    };
+    auto single = [&] {
+      Num last = first.back() + whole * (lanes - 1);
+      run(last, last);
+    };
+    if (rest == 0) {
+      chunk();
+    } else {
+      when(number < whole, chunk, single);
+    }
+  });
+}
+
+std::pair<Value, SmallVector<Value>> Code::shortest(Value memref, ArrayRef<Num> indices) {
+  SmallVector<Value> place(indices.begin(), indices.end());
+  if (!element.number || ArrayRef<Value>(place) != ArrayRef<Value>(element.at) ||
+      cast<MemRefType>(memref.getType()).getShape() != ArrayRef<int64_t>(element.sizes)) {
+    return {memref, place};
+  }
+  return {Buffer(*this, memref).flat(), {Value(element.number)}};
 }
 
 Num Code::remainder(Num a, int64_t b) {
@@ -283,19 +346,47 @@ Num Code::sum(Type type, Num from, Num to, function_ref<Num(Num)> term) {
 
 Nums Code::sums(Type type, Num from, Num to, int64_t count, function_ref<Nums(Num)> terms) {
   Nums zeros(count, real(type, 0));
-  return carry(from, to, 1, zeros, [&](Num i, ArrayRef<Num> carried) {
+  auto add = [&](Num i, ArrayRef<Num> carried) {
     Nums next = terms(i);
     for (auto [total, term] : llvm::zip_equal(carried, next)) {
       term = num(arith::AddFOp::create(builder, loc, total, term, kReordered));
     }
     return next;
-  });
+  };
+  if (runner == Runner::Block) {
+    return combineAcross(carryAcross(from, to, zeros, add), [](Num a, Num b) { return a + b; });
+  }
+  return carry(from, to, 1, zeros, add);
 }
 
 Num Code::maximum(Num least, Num from, Num to, function_ref<Num(Num)> term) {
-  return carry(from, to, 1, {least},
-               [&](Num i, ArrayRef<Num> carried) { return Nums{max(carried.front(), term(i))}; })
-      .front();
+  auto next = [&](Num i, ArrayRef<Num> carried) { return Nums{max(carried.front(), term(i))}; };
+  if (runner == Runner::Block) {
+    return combineAcross(carryAcross(from, to, {least}, next),
+                         [&](Num a, Num b) { return max(a, b); })
+        .front();
+  }
+  return carry(from, to, 1, {least}, next).front();
+}
+
+std::pair<Num, Num> Code::exponentials(Num least, Num from, Num to, function_ref<Num(Num)> term) {
+  Type type = least.getType();
+  if (runner != Runner::Block) {
+    Num greatest = maximum(least, from, to, term);
+    return {greatest, sum(type, from, to, [&](Num i) { return exp(term(i) - greatest); })};
+  }
+  // Finite, so that it can be subtracted from the least there is.
+  Num start = max(least, real(type, type.isF32() ? -3e38 : -1e308)), one = real(type, 1);
+  Nums own = carryAcross(from, to, {start, real(type, 0)}, [&](Num i, ArrayRef<Num> carried) {
+    Num value = term(i), greatest = carried[0], total = carried[1];
+    Num above = value - greatest;
+    Num isGreater = real(type, 0) < above;
+    Num factor = exp(select(isGreater, -above, above));
+    return Nums{max(greatest, value), select(isGreater, total * factor + one, total + factor)};
+  });
+  Num greatest = combineAcross({own[0]}, [&](Num a, Num b) { return max(a, b); }).front();
+  Num share = own[1] * exp(own[0] - greatest);
+  return {greatest, combineAcross({share}, [](Num a, Num b) { return a + b; }).front()};
 }
 
 void Code::when(Num condition, function_ref<void()> then, function_ref<void()> otherwise) {
@@ -404,7 +495,7 @@ void Code::fill(Buffer buffer, double value) {
 void Code::fillParallel(Buffer buffer, double value) {
   Buffer flat = buffer.flat();
   Num element = real(buffer.getElementType(), value);
-  parallel(flat.getElementCount(), [&](Num i) { flat.store(element, i); });
+  elements(flat.getShape(), [&](ArrayRef<Num> at) { flat.store(element, at); });
 }
 
 void Code::copy(Buffer from, Buffer to) {

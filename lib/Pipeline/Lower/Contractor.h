@@ -50,6 +50,8 @@ public:
   void emitRounded();
   /// A transposition.
   void emitPermuted();
+  /// Without reuse, for devices; false where neither what is summed nor what is kept lies together.
+  bool emitByBlocks();
 
 private:
   bool isVectorOverOutput() const { return !shape.isReduced(plan->vectorDim); }
@@ -66,6 +68,8 @@ private:
   Nums addProducts(llvm::ArrayRef<Num> carried);
   void forEachInTile(llvm::function_ref<void()> body, size_t depth = 0);
 
+  /// The dimensions in the order of the largest of operands and result, those that it lacks first.
+  Contraction::Dims orderOfLargest() const;
   bool sumsColumns(const Contraction::Dims &outer, unsigned last) const;
   void emitColumnSums(const Contraction::Dims &outer, unsigned last);
   /// Adds all products over `outer` and then `last`, from `from` to before `to` or its end.

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "BlockSums.h"
 #include "Contractor.h"
 #include "Models.h"
 
@@ -59,9 +60,7 @@ Num Contractor::sumOverLast(unsigned dim) {
   return whole + sumFrom(code.index(size / piece * piece), size % piece);
 }
 
-/// Follows the largest of operands and result, so that memory is read in order, and adds to the
-/// result.
-void Contractor::emitStreamed() {
+Contraction::Dims Contractor::orderOfLargest() const {
   Contraction::Dims order = shape.output;
   Buffer largest = output;
   for (auto [input, term] : llvm::zip_equal(inputs, shape.inputs)) {
@@ -75,6 +74,54 @@ void Contractor::emitStreamed() {
       order.insert(order.begin(), dim);
     }
   }
+  return order;
+}
+
+bool Contractor::emitByBlocks() {
+  Contraction::Dims order = orderOfLargest(), kept, summed;
+  for (unsigned dim : order) {
+    (shape.isReduced(dim) ? summed : kept).push_back(dim);
+  }
+  Contraction::Dims rowsFirst(kept), columnsLast(summed);
+  llvm::append_range(rowsFirst, summed);
+  llvm::append_range(columnsLast, kept);
+  if (summed.empty() || (order != rowsFirst && order != columnsLast)) {
+    return false;
+  }
+  SmallVector<int64_t> keptSizes(shape.shapeOf(kept)), summedSizes(shape.shapeOf(summed));
+  auto moveTo = [&](const Contraction::Dims &dims, ArrayRef<int64_t> sizes, Num number) {
+    for (auto [dim, index] : llvm::zip_equal(dims, code.placeOf(number, sizes))) {
+      at[dim] = index;
+    }
+  };
+  auto termAt = [&](Num place, Num i) {
+    moveTo(kept, keptSizes, place);
+    moveTo(summed, summedSizes, i);
+    return Nums{productAt()};
+  };
+  auto store = [&](Num place, ArrayRef<Num> totals) {
+    moveTo(kept, keptSizes, place);
+    output.store(totals.front(), indicesOf(shape.output));
+  };
+  BlockSums sums{output.getElementType()};
+  int64_t rows = Code::countOf(keptSizes), count = Code::countOf(summedSizes);
+  Num zero = code.index(0);
+  if (kept.empty()) {
+    sumWhole(
+        code, sums, count, [&](Num i) { return termAt(zero, i); },
+        [&](ArrayRef<Num> totals) { store(zero, totals); });
+  } else if (order == rowsFirst) {
+    sumRows(code, sums, rows, count, termAt, store);
+  } else {
+    sumColumns(code, sums, count, rows, [&](Num i, Num place) { return termAt(place, i); }, store);
+  }
+  return true;
+}
+
+/// Follows the largest of operands and result, so that memory is read in order, and adds to the
+/// result.
+void Contractor::emitStreamed() {
+  Contraction::Dims order = orderOfLargest();
   if (order.empty()) {
     output.store(productAt());
     return;
@@ -192,7 +239,7 @@ void Contractor::emitRounded() {
 
 /// A transposition, in the order of the result.
 void Contractor::emitPermuted() {
-  code.parallelNest(shape.shapeOf(shape.output), [&](ArrayRef<Num> place) {
+  code.elements(shape.shapeOf(shape.output), [&](ArrayRef<Num> place) {
     for (auto [dim, index] : llvm::zip_equal(shape.output, place)) {
       at[dim] = index;
     }
@@ -211,6 +258,8 @@ struct LowerContract : HostModel<LowerContract, ContractOp> {
       contractor.emitPermuted();
     } else if (auto plan = makeTilePlan(shape, output.getElementType())) {
       contractor.emitTiled(*plan);
+    } else if (code.isForDevice() && contractor.emitByBlocks()) {
+      return;
     } else if (output.rounds()) {
       contractor.emitRounded();
     } else {

@@ -27,13 +27,16 @@ Num countColumns(Code &code, std::optional<ArrayRef<int64_t>> columns, Value off
   return code.select(left < pieceColumns, left, all);
 }
 
+/// The column of this piece of the logits that is token `i`'s target; may be beyond.
+Num targetOf(Code &code, Buffer targets, Num i, Value offset) {
+  Num target = code.toInteger(targets(i));
+  return offset ? target - code.toInteger(code.num(offset)) : target;
+}
+
 /// Runs `body(column)` where token `i`'s target is a column of this piece of the logits.
 void atTarget(Code &code, Buffer targets, Num i, Value offset, int64_t columns,
               function_ref<void(Num)> body) {
-  Num target = code.toInteger(targets(i));
-  if (offset) {
-    target = target - code.toInteger(code.num(offset));
-  }
+  Num target = targetOf(code, targets, i, offset);
   // A negative number is a great one without its sign.
   code.when(code.lessUnsigned(target, code.integer(columns)), [&] { body(code.toIndex(target)); });
 }
@@ -47,19 +50,19 @@ struct LowerCrossEntropy : HostModel<LowerCrossEntropy, CrossEntropyOp> {
     Type type = logits.getElementType();
     Num none = code.index(0);
     Num columns = countColumns(code, op.getColumns(), operands.getOffset(), logits.getSize(1));
-    code.parallel(logits.getSize(0), [&](Num i) {
-      Num greatest =
-          code.maximum(logits(i, none), none, columns, [&](Num v) { return logits(i, v); });
-      Num total =
-          code.sum(type, none, columns, [&](Num v) { return code.exp(logits(i, v) - greatest); });
+    code.blocks(logits.getSize(0), logits.getSize(1), [&](Num i) {
+      auto [greatest, total] =
+          code.exponentials(logits(i, none), none, columns, [&](Num v) { return logits(i, v); });
       Num logarithm = greatest + code.log(total);
       if (op.getColumns()) { // Of no column that counts, it is less than any other rank's.
         logarithm = code.select(columns < int64_t(1), code.real(type, -1e30), logarithm);
       }
-      lse.store(logarithm, i);
-      picked.store(code.real(type, 0), i);
-      atTarget(code, targets, i, operands.getOffset(), logits.getSize(1),
-               [&](Num v) { picked.store(logits(i, v), i); });
+      code.once([&] {
+        lse.store(logarithm, i);
+        picked.store(code.real(type, 0), i);
+        atTarget(code, targets, i, operands.getOffset(), logits.getSize(1),
+                 [&](Num v) { picked.store(logits(i, v), i); });
+      });
     });
   }
 };
@@ -75,6 +78,25 @@ struct LowerCrossEntropyGrad : HostModel<LowerCrossEntropyGrad, CrossEntropyGrad
     Buffer output = code.buffer(results[0]).rows();
     Num none = code.index(0), all = code.index(logits.getSize(1));
     Num columns = countColumns(code, op.getColumns(), operands.getOffset(), logits.getSize(1));
+    if (code.isForDevice()) {
+      Num zero = code.real(output.getElementType(), 0);
+      code.blocks(logits.getSize(0), logits.getSize(1), [&](Num i) {
+        Num rowLse = lse(i), rowGradient = lseGradient(i), atTarget = pickedGradient(i);
+        Num target = targetOf(code, targets, i, operands.getOffset());
+        code.across(none, columns, [&](Num v) {
+          Num value = code.exp(logits(i, v) - rowLse) * rowGradient;
+          Num isTarget = code.toInteger(v) == target;
+          output.store(code.select(isTarget, value + atTarget, value), i, v);
+        });
+        if (op.getColumns()) {
+          code.across(columns, all, [&](Num v) {
+            Num isTarget = code.toInteger(v) == target;
+            output.store(code.select(isTarget, atTarget, zero), i, v);
+          });
+        }
+      });
+      return;
+    }
     Buffer atPicked = output.rounds() ? code.scratch(output.getElementType(), {}) : Buffer();
     code.parallel(logits.getSize(0), [&](Num i) {
       Num rowLse = lse(i), rowGradient = lseGradient(i);

@@ -30,12 +30,12 @@ struct LowerEmbedding : HostModel<LowerEmbedding, EmbeddingOp> {
     Buffer output = code.buffer(results[0]).rows();
     int64_t features = table.getSize(1);
     Num zero = code.real(table.getElementType(), 0);
-    code.parallel(ids.getElementCount(), [&](Num i) {
+    code.blocks(ids.getElementCount(), features, [&](Num i) {
       auto [row, isHere] = rowOf(code, ids, i, operands.getOffset(), table.getSize(0));
       auto copyRow = [&, row = row] {
-        code.loop(0, features, [&](Num h) { output.store(table(row, h), i, h); });
+        code.across(features, [&](Num h) { output.store(table(row, h), i, h); });
       };
-      auto clearRow = [&] { code.loop(0, features, [&](Num h) { output.store(zero, i, h); }); };
+      auto clearRow = [&] { code.across(features, [&](Num h) { output.store(zero, i, h); }); };
       code.when(isHere, copyRow, clearRow);
     });
   }

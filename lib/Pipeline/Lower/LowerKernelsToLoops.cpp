@@ -45,7 +45,8 @@ MemRefType memrefOf(Type type) {
 /// Turns one kernel function into one on memrefs, beside it.
 class KernelLowering {
 public:
-  explicit KernelLowering(func::FuncOp kernel) : kernel(kernel) {}
+  KernelLowering(func::FuncOp kernel, lower::Processor processor)
+      : kernel(kernel), processor(processor) {}
 
   LogicalResult run();
 
@@ -65,6 +66,7 @@ private:
   int64_t countMeshAxes();
 
   func::FuncOp kernel, lowered;
+  lower::Processor processor;
   /// What stands for each value: a memref for a tensor.
   IRMapping known;
   /// The memref of each result of the kernel.
@@ -241,7 +243,7 @@ LogicalResult KernelLowering::run() {
   }
   makeFunction();
   OpBuilder builder(kernel.getContext());
-  Code code(lowered, builder, kernel.getLoc());
+  Code code(lowered, builder, kernel.getLoc(), processor);
   makeResults(code);
   for (Operation &op : kernel.front().without_terminator()) {
     lowerOp(code, op);
@@ -257,9 +259,12 @@ LogicalResult KernelLowering::run() {
 }
 
 struct LowerKernelsToLoopsPass : impl::LowerKernelsToLoopsPassBase<LowerKernelsToLoopsPass> {
+  using LowerKernelsToLoopsPassBase::LowerKernelsToLoopsPassBase;
+
   void runOnOperation() override {
+    auto processor = forDevices ? lower::Processor::Device : lower::Processor::Host;
     for (auto function : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>())) {
-      if (function->hasAttr(kTiedAttrName) && failed(KernelLowering(function).run())) {
+      if (function->hasAttr(kTiedAttrName) && failed(KernelLowering(function, processor).run())) {
         return signalPassFailure();
       }
     }

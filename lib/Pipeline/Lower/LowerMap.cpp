@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "BlockSums.h"
 #include "Models.h"
 #include "mlir/IR/IRMapping.h"
 
@@ -131,7 +132,7 @@ struct LowerMap : HostModel<LowerMap, MapOp> {
     for (Value value : results) {
       outputs.push_back(code.buffer(value).view(scalars.space.sizes));
     }
-    code.parallelNest(scalars.space.sizes, [&](ArrayRef<Num> indices) {
+    code.elements(scalars.space.sizes, [&](ArrayRef<Num> indices) {
       for (auto [value, output] : llvm::zip_equal(scalars.at(indices), outputs)) {
         output.storeStored(value, indices);
       }
@@ -162,6 +163,9 @@ struct LowerMapSum : HostModel<LowerMapSum, MapSumOp> {
       outputs.push_back(code.buffer(value).view(scalars.sizesOf(kept)));
     }
     Type type = outputs.front().getElementType();
+    if (code.isForDevice() && sumByBlocks(code, scalars, kept, summed, outputs)) {
+      return;
+    }
     code.parallelAll(scalars.sizesOf(kept), [&](ArrayRef<Num> place) {
       Nums at(sizes.size(), Num());
       for (auto [loop, index] : llvm::zip_equal(kept, place)) {
@@ -172,6 +176,45 @@ struct LowerMapSum : HostModel<LowerMapSum, MapSumOp> {
         output.store(sum, place);
       }
     });
+  }
+
+  /// Where what is summed and what is kept each lie together; false where they do not.
+  static bool sumByBlocks(Code &code, ScalarCode &scalars, ArrayRef<unsigned> kept,
+                          ArrayRef<unsigned> summed, ArrayRef<Buffer> outputs) {
+    llvm::SmallVector<int64_t> keptSizes = scalars.sizesOf(kept), sizes = scalars.sizesOf(summed);
+    BlockSums sums{outputs.front().getElementType(), static_cast<int64_t>(outputs.size())};
+    auto termsAt = [&](Num place, Num i) {
+      Nums at(scalars.space.sizes.size(), Num());
+      for (auto [loops, indices] : {std::pair(kept, code.placeOf(place, keptSizes)),
+                                    std::pair(summed, code.placeOf(i, sizes))}) {
+        for (auto [loop, index] : llvm::zip_equal(loops, indices)) {
+          at[loop] = index;
+        }
+      }
+      return scalars.at(at);
+    };
+    auto store = [&](Num place, ArrayRef<Num> totals) {
+      for (auto [total, output] : llvm::zip_equal(totals, outputs)) {
+        output.store(total, code.placeOf(place, keptSizes));
+      }
+    };
+    int64_t rows = Code::countOf(keptSizes), count = Code::countOf(sizes);
+    if (summed.empty()) {
+      return false;
+    }
+    if (kept.empty()) {
+      sumWhole(
+          code, sums, count, [&](Num i) { return termsAt(code.index(0), i); },
+          [&](ArrayRef<Num> totals) { store(code.index(0), totals); });
+    } else if (kept.back() < summed.front()) {
+      sumRows(code, sums, rows, count, termsAt, store);
+    } else if (summed.back() < kept.front()) {
+      sumColumns(
+          code, sums, count, rows, [&](Num i, Num place) { return termsAt(place, i); }, store);
+    } else {
+      return false;
+    }
+    return true;
   }
 
   /// Over the loops `summed`, of which the last is a row.

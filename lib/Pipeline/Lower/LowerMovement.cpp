@@ -25,6 +25,14 @@ struct LowerSlice : HostModel<LowerSlice, SliceOp> {
     Buffer from = whole.view({outer, whole.getSize(dim), inner});
     Buffer to = piece.view({outer, length, inner});
     Num start = code.num(operands.getIndex()) * length;
+    if (code.isForDevice()) { // In one loop, so that neighbors are as many as there can be.
+      from = whole.view({outer, whole.getSize(dim) * inner});
+      to = piece.view({outer, length * inner});
+      start = start * inner;
+      code.elements({outer, length * inner},
+                    [&](ArrayRef<Num> at) { to.store(from(at[0], start + at[1]), at); });
+      return;
+    }
     code.parallelNest({outer, length, inner},
                       [&](ArrayRef<Num> at) { to.store(from(at[0], start + at[1], at[2]), at); });
   }

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "BlockSums.h"
 #include "Models.h"
 
 namespace weft::lower {
@@ -42,9 +43,9 @@ struct LowerNorm : HostModel<LowerNorm, NormOp> {
     Buffer x = code.buffer(operands.getInput()).rows(), y = code.buffer(results[0]).rows();
     Buffer scale = code.buffer(operands.getScale()), bias = code.buffer(operands.getBias());
     double epsilon = op.getEpsilon().convertToDouble();
-    code.parallel(x.getSize(0), [&](Num i) {
+    code.blocks(x.getSize(0), x.getSize(1), [&](Num i) {
       RowStatistics statistics = computeStatistics(code, op.getKind(), x, i, epsilon);
-      code.loop(0, x.getSize(1), [&](Num j) {
+      code.across(x.getSize(1), [&](Num j) {
         Num scaled = statistics.normalize(x(i, j)) * scale(j);
         y.store(bias ? scaled + bias(j) : scaled, i, j);
       });
@@ -70,6 +71,10 @@ struct LowerNormGrad : HostModel<LowerNormGrad, NormGradOp> {
     Type type = x.getElementType();
     int64_t columns = x.getSize(1);
     bool isLayer = op.getKind() == NormKind::Layer;
+    if (code.isForDevice()) {
+      lowerForDevice(code, op, operands, results);
+      return;
+    }
 
     code.fill(scaleGradient, 0);
     if (biasGradient) {
@@ -92,6 +97,69 @@ struct LowerNormGrad : HostModel<LowerNormGrad, NormGradOp> {
         Num rest = g * scale(j) - normalized * along;
         inputGradient.store((isLayer ? rest - mean : rest) * statistics.factor, i, j);
       });
+    });
+  }
+
+  /// Blocks share the rows. Each keeps its sums for the gradients of scale and bias in registers,
+  /// which are added up when all blocks are done.
+  static void lowerForDevice(Code &code, NormGradOp op, NormGradOp::Adaptor operands,
+                             ValueRange results) {
+    constexpr int64_t kMostBlocks = 264;
+    Buffer x = code.buffer(operands.getInput()).rows();
+    Buffer gradient = code.buffer(operands.getGradient()).rows();
+    Buffer scale = code.buffer(operands.getScale());
+    Buffer inputGradient = code.buffer(results[0]).rows();
+    Type type = x.getElementType();
+    int64_t rows = x.getSize(0), columns = x.getSize(1);
+    int64_t blocks = std::min(rows, kMostBlocks), sums = static_cast<int64_t>(results.size()) - 1;
+    bool isLayer = op.getKind() == NormKind::Layer;
+    Buffer parts = code.lasting(type, {sums, blocks, columns});
+
+    code.blocks(blocks, columns, [&](Num block) {
+      llvm::SmallVector<Kept> kept;
+      for (int64_t i = 0; i < sums; ++i) {
+        kept.push_back(code.keep(type, columns));
+      }
+      code.across(columns, [&](Num j) {
+        for (const Kept &sum : kept) {
+          code.setKept(sum, j, code.real(type, 0));
+        }
+      });
+      code.loop(block, code.index(rows), blocks, [&](Num i) {
+        RowStatistics statistics =
+            computeStatistics(code, op.getKind(), x, i, op.getEpsilon().convertToDouble());
+        Nums totals = code.sums(type, code.index(0), code.index(columns), 2, [&](Num j) {
+          Num scaled = gradient(i, j) * scale(j);
+          return Nums{scaled * statistics.normalize(x(i, j)), scaled};
+        });
+        Num along = totals[0] / columns, mean = totals[1] / columns;
+        code.across(columns, [&](Num j) {
+          Num g = gradient(i, j), normalized = statistics.normalize(x(i, j));
+          code.setKept(kept[0], j, code.kept(kept[0], j) + g * normalized);
+          if (sums > 1) {
+            code.setKept(kept[1], j, code.kept(kept[1], j) + g);
+          }
+          Num rest = g * scale(j) - normalized * along;
+          inputGradient.store((isLayer ? rest - mean : rest) * statistics.factor, i, j);
+        });
+      });
+      code.across(columns, [&](Num j) {
+        for (auto [number, sum] : llvm::enumerate(kept)) {
+          parts.store(code.kept(sum, j), code.index(static_cast<int64_t>(number)), block, j);
+        }
+      });
+    });
+    auto partsOf = [&](Num block, Num column) {
+      Nums values;
+      for (int64_t i = 0; i < sums; ++i) {
+        values.push_back(parts(code.index(i), block, column));
+      }
+      return values;
+    };
+    sumColumns(code, {type, sums}, blocks, columns, partsOf, [&](Num column, ArrayRef<Num> totals) {
+      for (auto [total, result] : llvm::zip_equal(totals, results.drop_front())) {
+        code.buffer(result).store(total, column);
+      }
     });
   }
 

@@ -41,15 +41,27 @@ struct LowerRotary : HostModel<LowerRotary, RotaryOp> {
     Buffer x = whole.view({batch, positions, heads, features});
     Buffer y = code.buffer(results[0]).view({batch, positions, heads, features});
     Num cosine = code.index(0), sine = code.index(1);
+    auto rotate = [&](Num b, Num p, Num h, Num i) {
+      Num c = table(cosine, p, i), s = table(sine, p, i);
+      Num first = x(b, p, h, i), second = x(b, p, h, i + pairs);
+      s = op.getInverse() ? -s : s;
+      y.store(first * c - second * s, b, p, h, i);
+      y.store(second * c + first * s, b, p, h, i + pairs);
+    };
+    if (code.isForDevice()) {
+      code.elements({batch, positions, heads, pairs},
+                    [&](ArrayRef<Num> at) { rotate(at[0], at[1], at[2], at[3]); });
+      if (2 * pairs < features) {
+        code.elements({batch, positions, heads, features - 2 * pairs}, [&](ArrayRef<Num> at) {
+          Num i = at[3] + 2 * pairs;
+          y.store(x(at[0], at[1], at[2], i), at[0], at[1], at[2], i);
+        });
+      }
+      return;
+    }
     code.parallelAll({batch, positions, heads}, [&](ArrayRef<Num> at) {
       Num b = at[0], p = at[1], h = at[2];
-      code.loop(0, pairs, [&](Num i) {
-        Num c = table(cosine, p, i), s = table(sine, p, i);
-        Num first = x(b, p, h, i), second = x(b, p, h, i + pairs);
-        s = op.getInverse() ? -s : s;
-        y.store(first * c - second * s, b, p, h, i);
-        y.store(second * c + first * s, b, p, h, i + pairs);
-      });
+      code.loop(0, pairs, [&](Num i) { rotate(b, p, h, i); });
       code.loop(2 * pairs, features, [&](Num i) { y.store(x(b, p, h, i), b, p, h, i); });
     });
   }

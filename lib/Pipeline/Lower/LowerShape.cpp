@@ -39,7 +39,7 @@ struct LowerConcat : HostModel<LowerConcat, ConcatOp> {
       Buffer piece = code.buffer(operand);
       int64_t row = piece.getSize(dim) * inner, offset = done * inner;
       Buffer from = piece.view({outer, row});
-      code.parallelNest({outer, row}, [&](ArrayRef<Num> place) {
+      code.elements({outer, row}, [&](ArrayRef<Num> place) {
         to.store(from.load(place), place[0], place[1] + offset);
       });
       done += piece.getSize(dim);
@@ -55,7 +55,7 @@ struct LowerSplit : HostModel<LowerSplit, SplitOp> {
       Buffer to = code.buffer(result);
       SmallVector<int64_t> offsets(to.getShape().size(), 0), strides(offsets.size(), 1);
       offsets[dim] = done;
-      code.parallelNest(to.getShape(), [&](ArrayRef<Num> place) {
+      code.elements(to.getShape(), [&](ArrayRef<Num> place) {
         to.store(whole.load(placesAt(place, offsets, strides)), place);
       });
       done += to.getSize(dim);
@@ -66,7 +66,7 @@ struct LowerSplit : HostModel<LowerSplit, SplitOp> {
 struct LowerExtract : HostModel<LowerExtract, ExtractOp> {
   static void lower(Code &code, ExtractOp op, ExtractOp::Adaptor operands, ValueRange results) {
     Buffer from = code.buffer(operands.getInput()), to = code.buffer(results[0]);
-    code.parallelNest(to.getShape(), [&](ArrayRef<Num> place) {
+    code.elements(to.getShape(), [&](ArrayRef<Num> place) {
       to.store(from.load(placesAt(place, op.getOffsets(), op.getStrides())), place);
     });
   }
@@ -80,7 +80,7 @@ struct LowerPad : HostModel<LowerPad, PadOp> {
       strides.push_back(interior + 1);
     }
     code.fillParallel(to, op.getValue().convertToDouble());
-    code.parallelNest(from.getShape(), [&](ArrayRef<Num> place) {
+    code.elements(from.getShape(), [&](ArrayRef<Num> place) {
       to.store(from.load(place), placesAt(place, op.getLow(), strides));
     });
   }
@@ -90,7 +90,7 @@ struct LowerSelect : HostModel<LowerSelect, SelectOp> {
   static void lower(Code &code, SelectOp, SelectOp::Adaptor operands, ValueRange results) {
     Buffer from = code.buffer(operands.getInput()), to = code.buffer(results[0]);
     Num index = code.num(operands.getIndex());
-    code.parallelNest(to.getShape(), [&](ArrayRef<Num> place) {
+    code.elements(to.getShape(), [&](ArrayRef<Num> place) {
       Nums whole = {index};
       llvm::append_range(whole, place);
       to.store(from.load(whole), place);

@@ -17,10 +17,9 @@ namespace {
 #include "weft/Pipeline/Lower/Passes.h.inc"
 } // namespace
 
-void buildLowerPipeline(mlir::OpPassManager &manager) {
-  // The instruction table has all that functions of the step say.
-  manager.addPass(createKeepKernelsPass());
-  manager.addPass(createLowerKernelsToLoopsPass());
+/// From kernel functions on tensors to the LLVM dialect.
+static void lowerKernels(mlir::OpPassManager &manager, bool forDevices) {
+  manager.addPass(createLowerKernelsToLoopsPass({forDevices}));
   // While loops still say that their rounds are independent.
   manager.addPass(createSplitPhasesPass());
   // Loops are built without care for repeated index arithmetic.
@@ -32,15 +31,27 @@ void buildLowerPipeline(mlir::OpPassManager &manager) {
   manager.addPass(createConvertKernelsToLLVMPass());
 }
 
+void buildLowerPipeline(mlir::OpPassManager &manager, const LowerPipelineOptions &options) {
+  // The instruction table has all that functions of the step say.
+  manager.addPass(createKeepKernelsPass());
+  if (options.devices) {
+    manager.addPass(createCopyForDevicesPass());
+    // Before the host's, whose last pass takes all that is in the module.
+    lowerKernels(manager.nest<mlir::ModuleOp>(), /*forDevices=*/true);
+  }
+  lowerKernels(manager, /*forDevices=*/false);
+}
+
 void registerLowerPasses() {
   registerKeepKernelsPass();
+  registerCopyForDevicesPass();
   registerLowerKernelsToLoopsPass();
   registerSplitPhasesPass();
   registerExpandBF16Pass();
   registerApproximateMathPass();
   registerConvertKernelsToLLVMPass();
-  mlir::PassPipelineRegistration<>("lower", "kernel functions to the LLVM dialect",
-                                   buildLowerPipeline);
+  mlir::PassPipelineRegistration<LowerPipelineOptions>(
+      "lower", "kernel functions to the LLVM dialect", buildLowerPipeline);
 }
 
 } // namespace weft

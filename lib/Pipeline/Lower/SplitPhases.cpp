@@ -49,7 +49,7 @@ class PhaseSplitter {
 public:
   explicit PhaseSplitter(func::FuncOp kernel) : kernel(kernel), entry(kernel.front()) {}
 
-  void run();
+  LogicalResult run();
 
 private:
   bool isOwnMemory(Value memref) const {
@@ -58,6 +58,7 @@ private:
   Touched touchedBy(Operation *op) const;
   bool findPhases();
   bool canSplit() const;
+  SmallVector<int64_t> threadsOfPhases();
   void addArguments();
   void wrap(const PhaseOps &phase, unsigned number, int64_t &iterations);
 
@@ -170,9 +171,22 @@ void PhaseSplitter::wrap(const PhaseOps &phase, unsigned number, int64_t &iterat
   llvm::for_each(phase.serial, moveIn);
 }
 
-void PhaseSplitter::run() {
+/// How many threads take a round of each phase together; 0 where one does.
+SmallVector<int64_t> PhaseSplitter::threadsOfPhases() {
+  return llvm::map_to_vector(phases, [](PhaseOps &phase) -> int64_t {
+    auto count = phase.loop ? phase.loop->getAttrOfType<IntegerAttr>(kThreadsAttrName) : nullptr;
+    return count ? count.getInt() : 0;
+  });
+}
+
+LogicalResult PhaseSplitter::run() {
   bool splits = findPhases();
   addArguments();
+  SmallVector<int64_t> threads = threadsOfPhases();
+  bool hasBlocks = llvm::any_of(threads, [](int64_t count) { return count != 0; });
+  if (hasBlocks && !splits) {
+    return kernel.emitOpError("has loops for blocks of threads, but cannot be cut into phases");
+  }
   SmallVector<int64_t> iterations(splits ? phases.size() : 0);
   if (splits) {
     for (auto [number, phase] : llvm::enumerate(phases)) {
@@ -186,12 +200,18 @@ void PhaseSplitter::run() {
     iterations = {1};
   }
   kernel->setAttr(kIterationsAttrName, DenseI64ArrayAttr::get(kernel.getContext(), iterations));
+  if (hasBlocks) {
+    kernel->setAttr(kThreadsAttrName, DenseI64ArrayAttr::get(kernel.getContext(), threads));
+  }
+  return success();
 }
 
 struct SplitPhasesPass : impl::SplitPhasesPassBase<SplitPhasesPass> {
   void runOnOperation() override {
     for (auto function : getOperation().getOps<func::FuncOp>()) {
-      PhaseSplitter(function).run();
+      if (!function.isDeclaration() && failed(PhaseSplitter(function).run())) {
+        return signalPassFailure();
+      }
     }
   }
 };

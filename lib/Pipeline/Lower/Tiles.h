@@ -45,6 +45,10 @@ inline void forPieces(Code &code, int64_t size, int64_t width,
 /// cache lines.
 inline void forColumns(Code &code, int64_t columns, llvm::function_ref<void(Num, Num)> body) {
   constexpr int64_t kPiece = 64;
+  if (code.isForDevice()) { // Neighboring threads touch neighboring memory.
+    code.parallel(columns, [&](Num column) { body(column, column + int64_t(1)); });
+    return;
+  }
   if (columns <= kPiece) {
     body(code.index(0), code.index(columns));
     return;

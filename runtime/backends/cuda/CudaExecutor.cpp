@@ -201,6 +201,11 @@ void CudaExecutor::countOperands() {
   arguments.reserve(1 + most);
 }
 
+/// The phases that a device runs.
+static DevicePhases phasesOf(const KernelCode &code) {
+  return code.device ? *code.device : DevicePhases{code.phaseCount, code.iterations, nullptr};
+}
+
 bool CudaExecutor::loadKernels() {
   countOperands();
   if (program.kernels.empty()) {
@@ -216,7 +221,7 @@ bool CudaExecutor::loadKernels() {
     return false;
   }
   for (size_t number = 0; number < program.kernels.size(); ++number) {
-    for (int64_t phase = 0; phase < codeOf(number).phaseCount; ++phase) {
+    for (int64_t phase = 0; phase < phasesOf(codeOf(number)).phaseCount; ++phase) {
       std::string name = concat(program.kernels[number].name, "_phase_", phase);
       Handle &entry = entries[number].phases.emplace_back();
       if (!check(library.entry(device, module, name.c_str(), &entry))) {
@@ -385,8 +390,9 @@ Outcome CudaExecutor::runKernel(const Prepared &instruction) {
                  std::back_inserter(arguments), addressOf);
   arguments.insert(arguments.end(), instruction.immediates,
                    instruction.immediates + kernel.immediates);
+  DevicePhases phases = phasesOf(*instruction.kernel);
   for (size_t phase = 0; phase < kernel.phases.size(); ++phase) {
-    auto iterations = uint64_t(instruction.kernel->iterations[phase]);
+    auto iterations = uint64_t(phases.iterations[phase]);
     if (iterations == 0) {
       continue;
     }
@@ -395,6 +401,10 @@ Outcome CudaExecutor::runKernel(const Prepared &instruction) {
     uint64_t threads = std::clamp<uint64_t>((share + 31) / 32 * 32, 32, kBlockThreads);
     uint64_t blocks = std::min((iterations + threads - 1) / threads,
                                kBlocksEach * uint64_t(facts.multiprocessors));
+    if (phases.threads && phases.threads[phase] != 0) { // A block takes an iteration.
+      threads = uint64_t(phases.threads[phase]);
+      blocks = std::min<uint64_t>(iterations, INT32_MAX);
+    }
     if (!check(library.launch(device, handleOf(instruction.stream), kernel.phases[phase],
                               uint32_t(blocks), uint32_t(threads), arguments.data(),
                               arguments.size()))) {

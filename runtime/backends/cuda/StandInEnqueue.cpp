@@ -165,6 +165,9 @@ void Device::launch(Handle stream, Handle entry, uint32_t blocks, uint32_t threa
   if (threads == 0 || threads > kBlockThreads) {
     misuse("expected 1 to ", kBlockThreads, " threads, got ", threads);
   }
+  if (twin.threads != 0 && threads != twin.threads) {
+    misuse("expected ", twin.threads, " threads for '", launched.name, "', got ", threads);
+  }
   if (count != twin.arguments()) {
     misuse("expected ", twin.arguments(), " arguments of '", launched.name, "', got ", count);
   }
@@ -218,8 +221,12 @@ void Device::runTwin(const Twin &twin, const std::vector<uint64_t> &arguments) {
                                   arguments.end());
   auto *coordinates = reinterpret_cast<const int64_t *>(memory.place(arguments[0]));
   uint64_t pieces = settings.cutsKernels ? 1 + dice.roll(4) : 1;
-  for (auto [begin, end] : drawPieces(dice, twin.iterations, pieces)) {
-    twin.function(buffers.data(), immediates.data(), coordinates, twin.phase, begin, end);
+  int64_t phase = twin.phase;
+  for (int64_t iterations : twin.iterations) {
+    for (auto [begin, end] : drawPieces(dice, iterations, pieces)) {
+      twin.function(buffers.data(), immediates.data(), coordinates, phase, begin, end);
+    }
+    ++phase;
   }
   for (size_t i = 0; i < twin.operands.size(); ++i) {
     memory.checkGuards(arguments[1 + i]);

@@ -7,6 +7,8 @@
 
 #include "backends/cuda/StandInTwins.h"
 
+#include <algorithm>
+
 using namespace weft::rt;
 using namespace weft::rt::cuda;
 
@@ -30,8 +32,13 @@ Twins::Twins(const Program &program, const KernelCode *kernels) : cores(program.
       const KernelCode &code = kernels[instruction.target];
       Twin twin = describe(program, instruction);
       twin.function = code.function;
-      for (twin.phase = 0; twin.phase < code.phaseCount; ++twin.phase) {
-        twin.iterations = code.iterations[twin.phase];
+      int64_t phases = code.device ? code.device->phaseCount : code.phaseCount;
+      for (twin.phase = 0; twin.phase < phases; ++twin.phase) {
+        int64_t begin = std::min(twin.phase, code.phaseCount);
+        int64_t end =
+            twin.phase + 1 < phases ? std::min(begin + 1, code.phaseCount) : code.phaseCount;
+        twin.iterations.assign(code.iterations + begin, code.iterations + end);
+        twin.threads = code.device ? uint32_t(code.device->threads[twin.phase]) : 0;
         entries.emplace(program.kernels[instruction.target].name + "_phase_" +
                             std::to_string(twin.phase),
                         twin);

@@ -23,10 +23,14 @@ struct Twin {
   };
 
   KernelFunction function = nullptr;
-  int64_t phase = 0, iterations = 0;
+  int64_t phase = 0;
+  /// Of the host's phases that it does, from `phase` on.
+  std::vector<int64_t> iterations = {};
   uint64_t coordinateBytes = 0;
   std::vector<Operand> operands = {};
   size_t immediates = 0;
+  /// How many threads a block has; 0 for any number.
+  uint32_t threads = 0;
 
   size_t arguments() const { return 1 + operands.size() + immediates; }
 };
@@ -38,7 +42,8 @@ struct Twins {
 
   Twins() = default;
   /// Those of kernels that `program` runs; `kernels[i]` is the code of its kernel i. "NAME_phase_P"
-  /// is phase P of the kernel NAME.
+  /// is phase P of the kernel NAME. Where a device has other phases than the host, the last one
+  /// does what is left, and those beyond the host's nothing.
   Twins(const Program &program, const KernelCode *kernels);
 };
 

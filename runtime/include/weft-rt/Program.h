@@ -133,6 +133,13 @@ using KernelFunction = void (*)(void *const *buffers, const int64_t *immediates,
                                 const int64_t *coordinates, int64_t phase, int64_t begin,
                                 int64_t end);
 
+/// How a kernel runs on a device, where it may have phases of its own: entry p has `iterations[p]`
+/// iterations. A block of `threads[p]` threads takes one, or a thread alone if that is 0.
+struct DevicePhases {
+  int64_t phaseCount = 0;
+  const int64_t *iterations = nullptr, *threads = nullptr;
+};
+
 /// The code of a kernel: phases that run one after another, phase p of
 /// `iterations[p]` iterations. The iterations of a phase are independent: any
 /// threads may run any ranges of them in any order. Where ranges begin may decide last bits, as
@@ -141,6 +148,8 @@ struct KernelCode {
   KernelFunction function = nullptr;
   int64_t phaseCount = 0;
   const int64_t *iterations = nullptr;
+  /// Null in programs for the host, and where a device's phases are the host's.
+  const DevicePhases *device = nullptr;
 };
 
 /// A matrix product for a library: C = op(A) op(B) on row-major matrices, C is

@@ -16,6 +16,13 @@
 // Floating-point operations may be contracted (a product and a sum into one fused operation);
 // only the additions of `sum` may also be reordered, so that they vectorize.
 //
+// The same text becomes code for a host and for devices. What the two make of loops differs:
+//
+//   code.blocks(rows, columns, [&](Num i) {                  host: threads share the rows
+//     Num sum = code.sum(type, 0, columns, term);            device: a block of threads takes each
+//     code.across(columns, [&](Num j) { … });                row and shares its columns
+//   });
+//
 // A Num and a Buffer hold a value of the IR and the Code that made it, and are valid as long
 // as that Code. Nothing here may be shared between threads.
 //
@@ -147,11 +154,23 @@ private:
   mlir::Value memref;
 };
 
+/// What code is made for.
+enum class Processor { Host, Device };
+
+/// Memory of each round of an `across` over as many rounds as it was made for; on a device these
+/// are registers of the thread that takes the round.
+struct Kept {
+  Buffer memory;
+};
+
 /// Where code is being built: an insertion point inside of a function.
 class Code {
 public:
   /// Builds at the end of the entry block of `function`, which must be all the function has.
-  Code(mlir::FunctionOpInterface function, mlir::OpBuilder &builder, mlir::Location loc);
+  Code(mlir::FunctionOpInterface function, mlir::OpBuilder &builder, mlir::Location loc,
+       Processor processor = Processor::Host);
+
+  bool isForDevice() const { return processor == Processor::Device; }
 
   mlir::OpBuilder &getBuilder() { return builder; }
   mlir::Location getLoc() const { return loc; }
@@ -182,9 +201,40 @@ public:
   /// that it vectorizes; a nest of one loop is parallel itself.
   void parallelNest(llvm::ArrayRef<int64_t> sizes,
                     llvm::function_ref<void(llvm::ArrayRef<Num>)> body);
+  /// The same where rounds are short: a device's thread takes as many neighbors of the last
+  /// dimension as can be loaded at once.
+  void elements(llvm::ArrayRef<int64_t> sizes, llvm::function_ref<void(llvm::ArrayRef<Num>)> body);
   /// A parallel loop over all rounds of a nest.
   void parallelAll(llvm::ArrayRef<int64_t> sizes,
                    llvm::function_ref<void(llvm::ArrayRef<Num>)> body);
+  /// A parallel loop at the top of a kernel, each of whose rounds is work for many threads: `width`
+  /// rounds of `across` or of a sum. On a device a block takes a round. All its threads run `body`,
+  /// which must say by `across` and `once` who writes; `sum`, `sums` and `maximum` are shared by
+  /// the threads and give the same to all. On a host it is `parallel`.
+  void blocks(int64_t count, int64_t width, llvm::function_ref<void(Num)> body);
+  /// `count` independent rounds, which the threads of a block share. The same thread takes a round
+  /// of the same number of each such loop over as many rounds. A loop on a host.
+  void across(Num from, Num to, llvm::function_ref<void(Num)> body);
+  void across(int64_t count, llvm::function_ref<void(Num)> body) {
+    across(index(0), index(count), body);
+  }
+  /// `body` by one thread of a block, when all have come that far; none goes on before it is done.
+  void once(llvm::function_ref<void()> body);
+  /// Memory for each round of `across(count)`, and what is in that of the round being built.
+  Kept keep(mlir::Type type, int64_t count);
+  Num kept(const Kept &memory, Num round);
+  void setKept(const Kept &memory, Num round, Num value);
+  /// The number of this thread in its block, and how many there are. For devices.
+  Num thread();
+  int64_t countThreads() const { return threads; }
+  /// Memory of a block, of any content at first. For devices.
+  Buffer shared(mlir::Type type, llvm::ArrayRef<int64_t> shape);
+  /// Memory of all blocks, which lasts from one phase of a kernel to the next. For devices.
+  Buffer lasting(mlir::Type type, llvm::ArrayRef<int64_t> shape);
+  /// No thread of a block goes on before all are here. For devices.
+  void barrier();
+  /// Elements of what the kernel takes that a device loads at once.
+  int64_t countLanes() const { return lanes; }
   /// Whether code is being built outside of any loop.
   bool isAtTop() const { return builder.getInsertionBlock() == entry; }
   /// A loop that carries values from one round to the next: takes and gives as many as `start`.
@@ -202,9 +252,15 @@ public:
   Nums sums(mlir::Type type, Num from, Num to, int64_t count, llvm::function_ref<Nums(Num)> terms);
   /// The greatest, or `least` if that is greater; not a number if any is not a number.
   Num maximum(Num least, Num from, Num to, llvm::function_ref<Num(Num)> term);
+  /// `maximum`, and the sum of the exponentials of each less that.
+  std::pair<Num, Num> exponentials(Num least, Num from, Num to, llvm::function_ref<Num(Num)> term);
   void when(Num condition, llvm::function_ref<void()> then,
             llvm::function_ref<void()> otherwise = {});
   Num select(Num condition, Num then, Num otherwise);
+  /// How many elements a nest has.
+  static int64_t countOf(llvm::ArrayRef<int64_t> sizes);
+  /// The indices of element `i` of a nest.
+  Nums placeOf(Num i, llvm::ArrayRef<int64_t> sizes);
   /// What is left of an index that is not negative after division.
   Num remainder(Num a, int64_t b);
   /// For unsigned integers.
@@ -240,9 +296,49 @@ public:
   void fillParallel(Buffer buffer, double value);
 
 private:
+  friend class Buffer;
+  /// Who runs what is being built: a thread of its own, all threads of a block, or the one that
+  /// took a round of `across`.
+  enum class Runner { Thread, Block, Round };
+  using Combine = llvm::function_ref<Num(Num, Num)>;
+
+  /// A loop that threads of a block share; each carries values of its own.
+  Nums carryAcross(Num from, Num to, llvm::ArrayRef<Num> start,
+                   llvm::function_ref<Nums(Num, llvm::ArrayRef<Num>)> body);
+  Nums carryChunks(int64_t count, llvm::ArrayRef<Num> start,
+                   llvm::function_ref<Nums(Num, llvm::ArrayRef<Num>)> body);
+  /// What `combine` makes of the values of all threads of a block, in one order.
+  Nums combineAcross(Nums values, Combine combine);
+  Num shuffle(Num value, int64_t mask);
+  /// Memory and place of the same element, as one dimension where elements are taken in order: what
+  /// neighbors are is plain then.
+  std::pair<mlir::Value, llvm::SmallVector<mlir::Value>> shortest(mlir::Value memref,
+                                                                  llvm::ArrayRef<Num> indices);
+  mlir::ValueRange callDevice(llvm::StringRef name, mlir::TypeRange results,
+                              mlir::ValueRange operands);
+  Buffer global(llvm::StringRef name, int64_t space, mlir::Type type,
+                llvm::ArrayRef<int64_t> shape);
+  template <typename Body> auto asRound(Body body);
+
   mlir::OpBuilder &builder;
   mlir::Location loc;
   mlir::Block *entry;
+  Processor processor;
+  Runner runner = Runner::Thread;
+  /// Of the block that is being built, and the number that a thread of it has.
+  int64_t threads = 0;
+  Num threadNumber;
+  /// The element that a device's thread is at, and its number among all; null outside of
+  /// `elements`.
+  struct Element {
+    llvm::SmallVector<mlir::Value> at;
+    llvm::SmallVector<int64_t> sizes;
+    Num number;
+  };
+  Element element;
+  /// Which of a thread's rounds is being built.
+  Num slot;
+  int64_t lanes = 1;
   llvm::DenseMap<std::pair<mlir::Type, mlir::Attribute>, mlir::Value> constants;
 };
 

@@ -13,16 +13,24 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassOptions.h"
 
 namespace weft {
 
 #define GEN_PASS_DECL
 #include "weft/Pipeline/Lower/Passes.h.inc"
 
+struct LowerPipelineOptions : mlir::PassPipelineOptions<LowerPipelineOptions> {
+  Option<bool> devices{*this, "devices",
+                       llvm::cl::desc("whether kernels become code for devices, too"),
+                       llvm::cl::init(false)};
+};
+
 /// Appends the passes of the phase: kernel functions on tensors become functions of the LLVM
 /// dialect on bare pointers, and everything else of the module goes. The context's registry
-/// must know the models of `registerHostLoweringModels`.
-void buildLowerPipeline(mlir::OpPassManager &manager);
+/// must know the models of `registerHostLoweringModels`. With `devices`, a module inside of it,
+/// `kDevicesName`, has the same kernels in the shape that devices run.
+void buildLowerPipeline(mlir::OpPassManager &manager, const LowerPipelineOptions &options = {});
 
 /// Makes the passes known by name, and the pipeline as `lower`.
 void registerLowerPasses();

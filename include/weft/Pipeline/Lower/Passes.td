@@ -33,6 +33,30 @@ def KeepKernelsPass : Pass<"keep-kernels", "::mlir::ModuleOp"> {
   }];
 }
 
+def CopyForDevicesPass : Pass<"copy-for-devices", "::mlir::ModuleOp"> {
+  let summary = "gives devices kernels of their own";
+  let description = [{
+    Before: the module holds kernel functions. After: it also holds a module `@devices` with the
+    same functions, which the passes that follow bring into the shape that devices run.
+
+    ```mlir
+    func.func private @kernel_0(%x: tensor<4xf32>) -> tensor<4xf32>
+        attributes {weft.tied = array<i64: -1>} { … }
+    ```
+
+    becomes
+
+    ```mlir
+    func.func private @kernel_0(%x: tensor<4xf32>) -> tensor<4xf32>
+        attributes {weft.tied = array<i64: -1>} { … }
+    module @devices {
+      func.func private @kernel_0(%x: tensor<4xf32>) -> tensor<4xf32>
+          attributes {weft.tied = array<i64: -1>} { … }
+    }
+    ```
+  }];
+}
+
 def LowerKernelsToLoopsPass : Pass<"lower-kernels-to-loops", "::mlir::ModuleOp"> {
   let summary = "turns kernel functions on tensors into loops on memrefs";
   let description = [{
@@ -71,7 +95,16 @@ def LowerKernelsToLoopsPass : Pass<"lower-kernels-to-loops", "::mlir::ModuleOp">
       return
     }
     ```
+
+    For devices the rounds of a parallel loop are short. Where the attribute `weft.threads` of one
+    tells a number, that many threads, a block, take each round together: they know their number by
+    `@weft_device_thread`, wait for each other by `@weft_device_barrier`, and the 32 of a warp
+    exchange values by `@weft_device_shuffle`.
   }];
+  let options = [
+    Option<"forDevices", "for-devices", "bool", /*default=*/"false",
+           "whether threads of devices are to run them">,
+  ];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
       "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
       "::mlir::vector::VectorDialect"];
@@ -90,7 +123,8 @@ def SplitPhasesPass : Pass<"split-phases", "::mlir::ModuleOp"> {
     the entry block, or what stands between two of them, which is one iteration. What writes
     nothing outside of the function is done for every part. Where a value from one phase is used
     in another, or memory is read before the phase that writes it is over, the function is one
-    phase of one iteration.
+    phase of one iteration. The attribute `weft.threads` of a loop, how many threads take a round
+    together, becomes the function's, with a number for each phase, 0 for one thread.
 
     ```mlir
     func.func private @kernel_0(%x: memref<4xf32>, %y: memref<8xf32>) {

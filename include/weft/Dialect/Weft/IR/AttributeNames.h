@@ -29,8 +29,8 @@ inline constexpr llvm::StringLiteral kPinsAttrName = "weft.pins";
 /// Beside pins, where that was asked for: for each of them who says so, a string, or unit.
 inline constexpr llvm::StringLiteral kPinnedByAttrName = "weft.pinned_by";
 
-/// Of an op, a variable or an argument of a function, where that was asked for: why it is sharded as
-/// it is, a string.
+/// Of an op, a variable or an argument of a function, where that was asked for: why it is sharded
+/// as it is, a string.
 inline constexpr llvm::StringLiteral kWhyAttrName = "weft.why";
 
 /// Of an all-reduce: mutate-collective is to break this one, and not one by its number.
@@ -46,6 +46,13 @@ inline constexpr llvm::StringLiteral kTiedAttrName = "weft.tied";
 
 /// Of a lowered kernel: how many iterations each of its phases has, see `weft::rt::KernelCode`.
 inline constexpr llvm::StringLiteral kIterationsAttrName = "weft.iterations";
+
+/// On a kernel for devices, and on its loops before: how many threads take an iteration of each
+/// phase together; 0 where one does. Absent where one does in all.
+inline constexpr llvm::StringLiteral kThreadsAttrName = "weft.threads";
+
+/// The module with the kernels for devices, inside of the one with those for the host.
+inline constexpr llvm::StringLiteral kDevicesName = "devices";
 
 } // namespace weft
 

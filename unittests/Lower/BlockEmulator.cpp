@@ -1,0 +1,158 @@
+//===- BlockEmulator.cpp - a device's block on the host -------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "BlockEmulator.h"
+
+#include <algorithm>
+#include <gtest/gtest.h>
+#include <memory>
+#include <ucontext.h>
+#include <vector>
+
+namespace weft::test {
+
+namespace {
+
+constexpr int64_t kWarpThreads = 32;
+constexpr size_t kStackBytes = size_t(64) << 10;
+
+enum class State { Ready, AtBarrier, AtShuffle, Done };
+
+struct Fiber {
+  ucontext_t context;
+  State state = State::Ready;
+  /// What it gives to a shuffle, and gets.
+  int32_t value = 0, mask = 0;
+};
+
+/// Stacks of the threads, kept from block to block.
+char *stackOf(size_t thread) {
+  static std::vector<std::unique_ptr<char[]>> stacks;
+  while (stacks.size() <= thread) {
+    stacks.push_back(std::make_unique_for_overwrite<char[]>(kStackBytes));
+  }
+  return stacks[thread].get();
+}
+
+class Block {
+public:
+  Block(int64_t threads, std::mt19937 &dice, const std::function<void()> &body)
+      : fibers(size_t(threads)), dice(dice), body(body) {}
+
+  void run();
+  void wait(State state);
+
+  std::vector<Fiber> fibers;
+  size_t current = 0;
+
+private:
+  static void start();
+  bool isAll(State state, size_t from, size_t count) const {
+    return std::all_of(fibers.begin() + from, fibers.begin() + from + count,
+                       [&](const Fiber &fiber) { return fiber.state == state; });
+  }
+  bool exchange();
+
+  ucontext_t scheduler;
+  std::mt19937 &dice;
+  const std::function<void()> &body;
+};
+
+Block *running = nullptr;
+
+void Block::start() {
+  running->body();
+  running->fibers[running->current].state = State::Done;
+}
+
+void Block::wait(State state) {
+  fibers[current].state = state;
+  swapcontext(&fibers[current].context, &scheduler);
+}
+
+/// Lets the warps go on that have all come to a shuffle; false if there is none.
+bool Block::exchange() {
+  bool moved = false;
+  for (size_t warp = 0; warp < fibers.size(); warp += kWarpThreads) {
+    if (!isAll(State::AtShuffle, warp, kWarpThreads)) {
+      continue;
+    }
+    std::vector<int32_t> values;
+    for (size_t lane = 0; lane < size_t(kWarpThreads); ++lane) {
+      values.push_back(fibers[warp + (lane ^ size_t(fibers[warp + lane].mask))].value);
+    }
+    for (size_t lane = 0; lane < size_t(kWarpThreads); ++lane) {
+      fibers[warp + lane].value = values[lane];
+      fibers[warp + lane].state = State::Ready;
+    }
+    moved = true;
+  }
+  return moved;
+}
+
+void Block::run() {
+  for (size_t thread = 0; thread < fibers.size(); ++thread) {
+    Fiber &fiber = fibers[thread];
+    getcontext(&fiber.context);
+    fiber.context.uc_stack = {stackOf(thread), 0, kStackBytes};
+    fiber.context.uc_link = &scheduler;
+    makecontext(&fiber.context, &Block::start, 0);
+  }
+  for (;;) {
+    std::vector<size_t> ready;
+    for (size_t i = 0; i < fibers.size(); ++i) {
+      if (fibers[i].state == State::Ready) {
+        ready.push_back(i);
+      }
+    }
+    std::shuffle(ready.begin(), ready.end(), dice);
+    for (size_t number : ready) {
+      current = number;
+      swapcontext(&scheduler, &fibers[number].context);
+    }
+    if (!ready.empty() || exchange()) {
+      continue;
+    }
+    if (isAll(State::Done, 0, fibers.size())) {
+      return;
+    }
+    if (!isAll(State::AtBarrier, 0, fibers.size())) {
+      ADD_FAILURE() << "threads of a block wait for others that do not come";
+      return;
+    }
+    for (Fiber &fiber : fibers) {
+      fiber.state = State::Ready;
+    }
+  }
+}
+
+} // namespace
+
+void runBlock(int64_t threads, std::mt19937 &dice, const std::function<void()> &body) {
+  ASSERT_TRUE(threads > 0 && threads % kWarpThreads == 0) << threads << " threads";
+  Block block(threads, dice, body);
+  running = &block;
+  block.run();
+  running = nullptr;
+}
+
+} // namespace weft::test
+
+using weft::test::running;
+using weft::test::State;
+
+int64_t weft_device_thread() { return int64_t(running->current); }
+
+void weft_device_barrier() { running->wait(State::AtBarrier); }
+
+int32_t weft_device_shuffle(int32_t value, int32_t mask) {
+  auto &fiber = running->fibers[running->current];
+  fiber.value = value;
+  fiber.mask = mask;
+  running->wait(State::AtShuffle);
+  return fiber.value;
+}

@@ -1,0 +1,34 @@
+//===- BlockEmulator.h - a device's block on the host ---------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Runs code that was made for the threads of a block, each as a fiber, in an order that is drawn: a
+// thread runs until it waits for others. Whoever reads before it has waited for the one that writes
+// reads something else in another order. A wait that never ends fails the test.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_UNITTESTS_LOWER_BLOCKEMULATOR_H
+#define WEFT_UNITTESTS_LOWER_BLOCKEMULATOR_H
+
+#include <cstdint>
+#include <functional>
+#include <random>
+
+namespace weft::test {
+
+/// Runs `body` on `threads` threads, a multiple of 32. It may call the functions below, and must
+/// not throw. One block at a time.
+void runBlock(int64_t threads, std::mt19937 &dice, const std::function<void()> &body);
+
+} // namespace weft::test
+
+/// What kernels for devices call, see lower-kernels-to-loops.
+extern "C" int64_t weft_device_thread();
+extern "C" void weft_device_barrier();
+extern "C" int32_t weft_device_shuffle(int32_t value, int32_t mask);
+
+#endif // WEFT_UNITTESTS_LOWER_BLOCKEMULATOR_H
