@@ -39,7 +39,8 @@ static ExitCode trainOn(std::span<const DeviceImage> images, const Program &prog
     return train(program, kernels, options, makeHostExecutor);
   }
   std::string error;
-  MakeExecutor makeExecutor = cuda::makeExecutors(program, kernels, images, error);
+  MakeExecutor makeExecutor =
+      cuda::makeExecutors(program, kernels, images, options.algorithmCache, error);
   if (!makeExecutor) {
     printStartError(error);
     return ExitCode::Error;

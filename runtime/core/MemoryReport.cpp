@@ -72,6 +72,9 @@ std::string weft::rt::memoryReport(const Program &program) {
   }
   text += ":\n ";
   for (size_t kind = 0; kind < kBufferClasses; ++kind) {
+    if (BufferClass(kind) == BufferClass::Workspace && peak.bytes[kind] == 0) {
+      continue; // As on the host.
+    }
     text += concat(kind ? ", " : " ", nameOf(BufferClass(kind)), " ", bytesText(peak.bytes[kind]));
   }
   return text + "\n";

@@ -14,7 +14,7 @@
 
 namespace weft::rt {
 
-inline constexpr size_t kBufferClasses = size_t(BufferClass::Gradient) + 1;
+inline constexpr size_t kBufferClasses = size_t(BufferClass::Workspace) + 1;
 
 /// Bytes in use at the instruction of the step that needs the most. A buffer is in use from the
 /// first instruction that names it to the last; a persistent one always.

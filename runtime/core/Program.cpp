@@ -20,8 +20,8 @@ const char *weft::rt::nameOf(ElementType type) {
 }
 
 const char *weft::rt::nameOf(BufferClass kind) {
-  static constexpr const char *names[] = {"parameter", "optimizer", "input", "activation",
-                                          "gradient"};
+  static constexpr const char *names[] = {"parameter",  "optimizer", "input",
+                                          "activation", "gradient",  "workspace"};
   return names[size_t(kind)];
 }
 

@@ -46,6 +46,21 @@ std::string operandsText(const Instruction &instruction) {
   return read + (written.empty() ? "" : " ->" + written);
 }
 
+/// " plus bias gelu keeping", " sums-A"; "" if there is nothing.
+std::string epilogueText(const Epilogue &epilogue) {
+  using Activation = Epilogue::Activation;
+  std::string text = epilogue.hasAddend ? " plus" : "";
+  text += epilogue.hasBias ? " bias" : "";
+  text += epilogue.activation == Activation::Gelu           ? " gelu"
+          : epilogue.activation == Activation::GeluGradient ? " gelu-gradient"
+                                                            : "";
+  text += epilogue.activation == Activation::Gelu && epilogue.hasAux ? " keeping" : "";
+  text += epilogue.sums == Epilogue::Sums::OfA   ? " sums-A"
+          : epilogue.sums == Epilogue::Sums::OfB ? " sums-B"
+                                                 : "";
+  return text;
+}
+
 std::string productText(const Product &product) {
   std::string text = concat(nameOf(product.type), product.isResultF32 ? " to f32" : "", " ",
                             product.m, "x", product.n, "x", product.k,
@@ -55,6 +70,8 @@ std::string productText(const Product &product) {
     text += concat(" batch ", product.batch, " strides ", product.strideA, "/", product.strideB,
                    "/", product.strideC);
   }
+  text += epilogueText(product.epilogue);
+  text += product.workspaceBytes > 0 ? concat(" workspace ", product.workspaceBytes) : "";
   return text;
 }
 

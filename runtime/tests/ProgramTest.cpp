@@ -96,7 +96,7 @@ TEST(Bytes, OtherVersionsAreRefused) {
   Program read;
   std::string error;
   EXPECT_FALSE(deserialize(bytes, read, error));
-  EXPECT_EQ(error, "the program has version 99, this runtime reads version 6");
+  EXPECT_EQ(error, "the program has version 99, this runtime reads version 7");
 }
 
 /// Damage that the checksum does not show must be noticed by the content, or do no harm.
@@ -254,8 +254,46 @@ const Fault kFaults[] = {
        p.step.push_back({Opcode::Product, 0, 0, {{last}, {last}, {last}}, {}});
      },
      "step instruction 10 needs 1024 bytes in buffer 10, which has 512"},
-    {[](Program &p) { p.products = {{ElementType::F64}}; },
-     "product 0 is of type f64, expected f32 or bf16"},
+    {[](Program &p) { p.products = {{ElementType::I32}}; },
+     "product 0 is of type i32, expected f64, f32 or bf16"},
+    {[](Program &p) {
+       p.products = {{ElementType::F32, false, false, 8, 8, 8, 8, 8, 8, 2, 64, 64, 0}};
+       p.products[0].epilogue.hasAddend = true;
+     },
+     "product 0 adds to what is a sum of products already"},
+    {[](Program &p) {
+       p.products = {{ElementType::F64, false, false, 8, 8, 8, 8, 8, 8}};
+       p.products[0].epilogue.hasBias = true;
+     },
+     "product 0 does more than to add, which only one product of f32 or bf16 may"},
+    {[](Program &p) {
+       p.products = {{ElementType::F32, false, false, 8, 8, 8, 8, 8, 8}};
+       p.products[0].epilogue.hasAux = true;
+     },
+     "product 0 has a matrix for an activation, expected one where there is the gradient of one"},
+    {[](Program &p) {
+       p.products = {{ElementType::F32, false, false, 8, 8, 8, 8, 8, 8}};
+       p.products[0].epilogue.activation = Epilogue::Activation::GeluGradient;
+     },
+     "product 0 has no matrix for an activation, expected one where there is the gradient of one"},
+    {[](Program &p) {
+       p.products = {{ElementType::F32, false, false, 8, 8, 8, 8, 8, 8}};
+       p.products[0].epilogue.hasBias = true;
+       p.products[0].epilogue.sums = Epilogue::Sums::OfA;
+     },
+     "product 0 sums an operand and has a bias or an activation, expected one"},
+    {[](Program &p) {
+       p.products = {{ElementType::F32, false, false, 8, 8, 0, 8, 8, 8}};
+       p.products[0].epilogue.hasAddend = true;
+     },
+     "product 0 has an epilogue and nothing to sum"},
+    {[](Program &p) {
+       p.products = {{ElementType::F32, false, false, 8, 8, 8, 8, 8, 8}};
+       p.products[0].epilogue.hasBias = true;
+       p.products[0].workspaceBytes = 100;
+       p.step.push_back({Opcode::Product, 0, 0, {{0}, {0}, {0}, {0}}, {}});
+     },
+     "step instruction 10 has 4 operands, expected 5"},
     {[](Program &p) { p.collectives[0].axes = {9}; }, "collective 0 uses mesh axis 9"},
     {[](Program &p) { p.collectives[0].shape = {-1}; }, "collective 0 has a negative size in [-1]"},
     {[](Program &p) {

@@ -255,6 +255,9 @@ LogicalResult Compilation::runPasses(Phase phase) {
   pipelineOptions.search = &facts.search;
   pipelineOptions.writtenPlan = &descriptions.plan;
   pipelineOptions.question = question;
+  if (phase == Phase::Schedule && options.target == TargetKind::Cuda) {
+    (*module)->setAttr(kTargetAttrName, StringAttr::get(module->getContext(), "cuda"));
+  }
   buildPhase(manager, phase, pipelineOptions);
   // Once for all passes of a phase; weft-opt, by which they are tested, verifies after each.
   manager.enableVerifier(false);

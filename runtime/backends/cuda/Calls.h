@@ -63,6 +63,7 @@ namespace weft::rt::cuda {
 
 #define WEFT_PRODUCT_FUNCTIONS(X)                                                                  \
   X(statusText, cublasLtGetStatusString)                                                           \
+  X(version, cublasLtGetVersion)                                                                   \
   X(make, cublasLtCreate)                                                                          \
   X(destroy, cublasLtDestroy)                                                                      \
   X(makeOperation, cublasLtMatmulDescCreate)                                                       \
@@ -75,6 +76,7 @@ namespace weft::rt::cuda {
   X(setWishes, cublasLtMatmulPreferenceSetAttribute)                                               \
   X(freeWishes, cublasLtMatmulPreferenceDestroy)                                                   \
   X(findWays, cublasLtMatmulAlgoGetHeuristic)                                                      \
+  X(checkWay, cublasLtMatmulAlgoCheck)                                                             \
   X(multiply, cublasLtMatmul)
 
 #define WEFT_FIELD(field, function) decltype(&function) field = nullptr;

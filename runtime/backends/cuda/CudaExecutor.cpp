@@ -7,6 +7,7 @@
 
 #include "backends/cuda/CudaExecutor.h"
 
+#include "backends/cuda/PrepareProducts.h"
 #include "core/ProgramCheck.h"
 #include "core/Text.h"
 
@@ -15,17 +16,15 @@
 using namespace weft::rt;
 using namespace weft::rt::cuda;
 
-/// For products, beside their operands: what the library's makers recommend for an H100.
-static constexpr uint64_t kWorkspaceBytes = uint64_t(32) << 20;
-
 /// Blocks that a multiprocessor gets of one launch: as many as keep it busy while the last ones
 /// end.
 static constexpr uint64_t kBlocksEach = 16;
 
 CudaExecutor::CudaExecutor(const Program &program, const KernelCode *kernels, int64_t rank,
                            const Library &library, int64_t device,
-                           std::span<const DeviceImage> images)
-    : Executor(program, kernels, rank), library(library), number(device), images(images) {}
+                           std::span<const DeviceImage> images, std::string cacheFile)
+    : Executor(program, kernels, rank), library(library), number(device), images(images),
+      cacheFile(std::move(cacheFile)) {}
 
 CudaExecutor::~CudaExecutor() {
   if (!device) {
@@ -42,7 +41,7 @@ CudaExecutor::~CudaExecutor() {
       library.freeProduct(device, product);
     }
   }
-  for (Address memory : {arena, place, workspace}) {
+  for (Address memory : {arena, place}) {
     if (memory) {
       library.free(device, memory);
     }
@@ -77,7 +76,11 @@ bool CudaExecutor::open() {
 bool CudaExecutor::allocateArena() {
   uint64_t bytes = std::max<uint64_t>(program.arenaBytes, 1);
   // Products are tried with memory that the arena takes after.
-  return open() && prepareProducts() && check(library.allocate(device, bytes, &arena)) && arena &&
+  return open() &&
+         prepareProducts(
+             {program, library, device, facts, number, rank(), communicator(), cacheFile},
+             products) &&
+         check(library.allocate(device, bytes, &arena)) && arena &&
          check(library.zero(device, stream, arena, bytes));
 }
 
@@ -138,27 +141,6 @@ bool CudaExecutor::loadKernels() {
       if (!check(library.entry(device, module, name.c_str(), &entry))) {
         return false;
       }
-    }
-  }
-  return true;
-}
-
-bool CudaExecutor::prepareProducts() {
-  if (program.products.empty()) {
-    return true;
-  }
-  if (!check(library.allocate(device, kWorkspaceBytes, &workspace))) {
-    return false;
-  }
-  if (!workspace) {
-    return communicator().fail(concat("rank ", rank(), " cannot allocate ",
-                                      bytesText(kWorkspaceBytes),
-                                      " for products beside its arena"));
-  }
-  for (const Product &product : program.products) {
-    Handle &prepared = products.emplace_back();
-    if (!check(library.prepareProduct(device, &product, kWorkspaceBytes, &prepared))) {
-      return false;
     }
   }
   return true;
@@ -273,10 +255,8 @@ Outcome CudaExecutor::runKernel(const Prepared &instruction) {
 }
 
 Outcome CudaExecutor::runProduct(const Prepared &instruction) {
-  void *const *operands = instruction.operands;
-  bool isGood =
-      check(library.runProduct(device, stream, products[instruction.target], addressOf(operands[0]),
-                               addressOf(operands[1]), addressOf(operands[2]), workspace));
+  ProductPlaces places = placesOf(program.products[instruction.target], instruction.operands);
+  bool isGood = check(library.runProduct(device, stream, products[instruction.target], &places));
   return isGood ? Outcome::Done : Outcome::Stopped;
 }
 

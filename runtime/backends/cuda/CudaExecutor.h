@@ -33,11 +33,12 @@ namespace weft::rt::cuda {
 class CudaExecutor : public Executor, BufferLender {
 public:
   /// See Executor. Device number `device` is this rank's alone; `images` are those of the program's
-  /// kernels. All must outlive this. Calls of `library` are made by the thread that calls
-  /// `prepare`, which is also to end this, but after a failure: what a device does not give back to
-  /// another thread goes with the process.
+  /// kernels. All must outlive this. `cacheFile` keeps how products are computed, empty for not to.
+  /// Calls of `library` are made by the thread that calls `prepare`, which is also to end this, but
+  /// after a failure: what a device does not give back to another thread goes with the process.
   CudaExecutor(const Program &program, const KernelCode *kernels, int64_t rank,
-               const Library &library, int64_t device, std::span<const DeviceImage> images);
+               const Library &library, int64_t device, std::span<const DeviceImage> images,
+               std::string cacheFile = {});
   ~CudaExecutor();
 
   uint64_t hostBytes() const override;
@@ -80,7 +81,6 @@ private:
   bool loadKernels();
   const DeviceImage *chooseImage() const;
   void countOperands();
-  bool prepareProducts();
   /// Bytes that sections ask for while they run: to lend, to send and to get.
   std::array<uint64_t, 3> stagingBytes() const;
   bool sendCoordinates();
@@ -95,9 +95,10 @@ private:
   const Library &library;
   const int64_t number;
   const std::span<const DeviceImage> images;
+  const std::string cacheFile;
   DeviceFacts facts = {};
   Handle device = 0, stream = 0, done = 0, module = 0;
-  Address arena = 0, place = 0, workspace = 0;
+  Address arena = 0, place = 0;
   std::vector<Entries> entries;
   std::vector<Handle> products;
   /// Bytes of the operand and of the result of collectives.

@@ -7,6 +7,7 @@
 
 #include "backends/cuda/Devices.h"
 
+#include "backends/cuda/AlgorithmCache.h"
 #include "backends/cuda/CudaExecutor.h"
 #include "backends/mpi/Launcher.h"
 #include "core/Text.h"
@@ -45,7 +46,7 @@ const Library *weft::rt::cuda::loadLibrary(std::string &error) {
 
 MakeExecutor weft::rt::cuda::makeExecutors(const Program &program, const KernelCode *kernels,
                                            std::span<const DeviceImage> images,
-                                           std::string &error) {
+                                           const std::string &cacheFile, std::string &error) {
   const Library *library = loadLibrary(error);
   if (!library) {
     return {};
@@ -71,9 +72,11 @@ MakeExecutor weft::rt::cuda::makeExecutors(const Program &program, const KernelC
          " or more on this machine, got ", count);
     return {};
   }
+  bool isDefault = cacheFile.empty() && !library->standFor;
+  std::string file = isDefault ? defaultCacheFile() : cacheFile;
   return [=](const Program &program, const KernelCode *kernels, int64_t rank,
              int64_t) -> std::unique_ptr<Executor> {
     return std::make_unique<CudaExecutor>(program, kernels, rank, *library,
-                                          isAlone ? rank : *launcher->localRank, images);
+                                          isAlone ? rank : *launcher->localRank, images, file);
   };
 }

@@ -23,9 +23,10 @@ const Library *loadLibrary(std::string &error);
 
 /// What makes executors on devices: each rank of this process gets one of its own, by its number
 /// among the ranks of this machine. Empty and an error if there is no library, no driver, or fewer
-/// devices than ranks. All arguments must outlive the executors.
+/// devices than ranks. All arguments must outlive the executors. `cacheFile` keeps how products are
+/// computed; if empty, a file in the user's cache folder does, but for a stand-in.
 MakeExecutor makeExecutors(const Program &program, const KernelCode *kernels,
-                           std::span<const DeviceImage> images,
+                           std::span<const DeviceImage> images, const std::string &cacheFile,
                            std::string &error);
 
 } // namespace weft::rt::cuda

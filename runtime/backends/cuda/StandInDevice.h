@@ -16,8 +16,8 @@
 #include "backends/cuda/StandIn.h"
 #include "backends/cuda/StandInHandles.h"
 #include "backends/cuda/StandInMemory.h"
+#include "backends/cuda/StandInProduct.h"
 #include "backends/cuda/StandInWork.h"
-#include "core/PreparedProduct.h"
 
 #include <mutex>
 #include <optional>
@@ -80,10 +80,10 @@ public:
   void launch(Handle stream, Handle entry, uint32_t blocks, uint32_t threads,
               const uint64_t *arguments, size_t count);
 
-  void prepareProduct(const Product *product, uint64_t workspaceBytes, Handle *prepared);
+  void nameProducts(const char **name);
+  void prepareProduct(const Product *product, ProductWay *way, Handle *prepared);
   void freeProduct(Handle prepared);
-  void runProduct(Handle stream, Handle prepared, Address a, Address b, Address c,
-                  Address workspace);
+  void runProduct(Handle stream, Handle prepared, const ProductPlaces *places);
 
   void seal();
   void unseal();
@@ -115,8 +115,7 @@ private:
   struct LoadedProduct {
     uint64_t call = 0;
     Product product;
-    uint64_t workspaceBytes = 0;
-    std::vector<std::unique_ptr<PreparedProduct>> pieces = {};
+    StandInProduct code = {};
     Clock uses = {};
   };
 
@@ -137,6 +136,7 @@ private:
   Place enqueue(Handle stream, const std::string &what, const std::vector<Touch> &touches,
                 std::function<void()> run);
   void checkWritten(const Touch &touch);
+  std::vector<Touch> touchProduct(const Product &product, const ProductPlaces &at);
   void checkRowsWritten(const Touch &touch, const Product &product, bool isA);
 
   void runTwin(const Twin &twin, const std::vector<uint64_t> &arguments);

@@ -19,6 +19,9 @@ inline constexpr llvm::StringLiteral kRecomputedAttrName = "weft.recomputed";
 /// Of the module from Plan on: its mesh.
 inline constexpr llvm::StringLiteral kMeshAttrName = "weft.mesh";
 
+/// Of the module in Schedule: what the program is for, a string, where that is not the host.
+inline constexpr llvm::StringLiteral kTargetAttrName = "weft.target";
+
 /// Of a variable, until its sharding is chosen: for each dimension the axes that a plan cuts it by,
 /// or unit where it says nothing. Absent where it says nothing of any.
 inline constexpr llvm::StringLiteral kPinsAttrName = "weft.pins";
