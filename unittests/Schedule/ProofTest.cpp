@@ -361,7 +361,7 @@ TEST(Proof, ProductsHaveWhatTheirEpiloguesNeed) {
   expectRefused(program, "does not fit operand 3: it needs");
   product.epilogue.hasBias = false;
   product.epilogue.hasAddend = true;
-  expectRefused(program, "does not fit operand 3: it needs");
+  expectRefused(program, "needs 512 bytes in buffer 0, which has 256");
   for (rt::Instruction &instruction : program.step) {
     if (instruction.operands.size() == 5 && instruction.opcode == rt::Opcode::Product) {
       instruction.operands.erase(instruction.operands.begin() + 3);
@@ -369,9 +369,7 @@ TEST(Proof, ProductsHaveWhatTheirEpiloguesNeed) {
   }
   product.epilogue.hasAddend = false;
   expectRefused(program, "needs a workspace of 64 bytes, the buffer has 128");
-  product.epilogue.hasAux = true;
-  product.epilogue.activation = rt::Epilogue::Activation::GeluGradient;
-  product.workspaceBytes = 0;
+  program.step[findOpcode(program, rt::Opcode::Product)].operands[3].access = rt::Access::Read;
   expectRefused(program, "has operands or immediates of the wrong number or access");
 }
 
