@@ -24,6 +24,34 @@ std::string faultOf(const Program &program) {
   return isWellFormed(program, error) ? "" : error;
 }
 
+TEST(Program, EpiloguesOutliveTheirBytes) {
+  Program program = makeToy(1, 1), read;
+  Product product = {ElementType::BF16, false, true, 8, 16, 24, 24, 24, 16};
+  product.epilogue = {
+      .hasAddend = true, .hasBias = true, .activation = Epilogue::Activation::Gelu, .hasAux = true};
+  product.workspaceBytes = 4096;
+  program.products.push_back(product);
+  product.epilogue = {.activation = Epilogue::Activation::GeluGradient, .hasAux = true};
+  program.products.push_back(product);
+  product.epilogue = {.sums = Epilogue::Sums::OfB};
+  program.products.push_back(product);
+  std::string error;
+  ASSERT_TRUE(deserialize(serialize(program), read, error)) << error;
+  const char *expected[] = {
+      "product bf16 8x16x24 B^T ld 24/24/16 plus bias gelu keeping workspace 4096",
+      "product bf16 8x16x24 B^T ld 24/24/16 gelu-gradient workspace 4096",
+      "product bf16 8x16x24 B^T ld 24/24/16 sums-B workspace 4096"};
+  const size_t operands[] = {7, 5, 5};
+  size_t first = program.products.size() - 3;
+  for (uint32_t i = 0; i < 3; ++i) {
+    Instruction instruction;
+    instruction.opcode = Opcode::Product;
+    instruction.target = uint32_t(first) + i;
+    EXPECT_EQ(targetText(read, instruction), expected[i]);
+    EXPECT_EQ(read.products[first + i].operandCount(), operands[i]);
+  }
+}
+
 TEST(Ranks, AreRowMajorOverTheMesh) {
   Program program;
   EXPECT_EQ(program.rankCount(), 1);
