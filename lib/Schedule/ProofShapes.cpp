@@ -125,8 +125,45 @@ private:
     }
   }
 
+  static std::vector<rt::Access> accessesOf(const rt::Product &p) {
+    std::vector<rt::Access> accesses = {rt::Access::Read, rt::Access::Read, rt::Access::Write};
+    accesses.insert(accesses.end(), p.epilogue.hasAddend + p.epilogue.hasBias, rt::Access::Read);
+    if (p.epilogue.hasAux) {
+      bool isRead = p.epilogue.activation == rt::Epilogue::Activation::GeluGradient;
+      accesses.push_back(isRead ? rt::Access::Read : rt::Access::Write);
+    }
+    accesses.insert(accesses.end(),
+                    (p.epilogue.sums != rt::Epilogue::Sums::None) + (p.workspaceBytes > 0),
+                    rt::Access::Write);
+    return accesses;
+  }
+
+  /// What comes behind C; a matrix of it lies as C does.
+  void checkEpilogue(const rt::Instruction &instruction, const rt::Product &p) {
+    std::optional<int64_t> c =
+        countIfDense({{{p.strideC == 0 ? 1 : p.batch, p.strideC}, {p.m, p.ldc}, {p.n, 1}}});
+    size_t operand = 3;
+    auto expect = [&](bool isThere, std::optional<int64_t> elements) {
+      if (isThere) {
+        expectElements(instruction, operand++, p.resultType(), elements);
+      }
+    };
+    expect(p.epilogue.hasAddend, c);
+    expect(p.epilogue.hasBias, p.n);
+    expect(p.epilogue.hasAux, c);
+    expect(p.epilogue.sums != rt::Epilogue::Sums::None,
+           p.epilogue.sums == rt::Epilogue::Sums::OfA ? p.m : p.n);
+    uint64_t bytes = operand < instruction.operands.size()
+                         ? program.buffers[instruction.operands[operand].buffer].bytes
+                         : 0;
+    if (problem.empty() && bytes != p.workspaceBytes) {
+      problem = "needs a workspace of " + std::to_string(p.workspaceBytes) +
+                " bytes, the buffer has " + std::to_string(bytes);
+    }
+  }
+
   void checkProduct(const rt::Instruction &instruction, const rt::Product &p) {
-    if (!expectOperands(instruction, {rt::Access::Read, rt::Access::Read, rt::Access::Write})) {
+    if (!expectOperands(instruction, accessesOf(p))) {
       return;
     }
     int64_t rowsA = p.transposeA ? p.k : p.m, columnsA = p.transposeA ? p.m : p.k;
@@ -141,6 +178,7 @@ private:
         countIfDense({{{batchOf(p.strideB), p.strideB}, {rowsB, p.ldb}, {columnsB, 1}}}));
     expectElements(instruction, 2, p.resultType(),
                    countIfDense({{{batchOf(p.strideC), p.strideC}, {p.m, p.ldc}, {p.n, 1}}}));
+    checkEpilogue(instruction, p);
     if (p.lda < columnsA || p.ldb < columnsB || p.ldc < p.n) {
       problem = "has rows that are longer than the distance from one to the next";
     }

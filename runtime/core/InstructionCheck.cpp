@@ -154,12 +154,15 @@ bool InstructionChecker::checkOperands(const std::string &where, const Instructi
     return !program.kernels[instruction.target].attention ||
            checkAttentionOperands(program, where, instruction, error);
   }
-  static constexpr size_t expected[] = {0, 3, 2, 1};
-  if (instruction.operands.size() != expected[size_t(instruction.opcode)]) {
+  bool isProduct = instruction.opcode == Opcode::Product;
+  size_t expected = isProduct ? program.products[instruction.target].operandCount()
+                    : instruction.opcode == Opcode::Collective ? 2
+                                                               : 1;
+  if (instruction.operands.size() != expected) {
     return fail(error, where, " has ", instruction.operands.size(), " operands, expected ",
-                expected[size_t(instruction.opcode)]);
+                expected);
   }
-  if (instruction.opcode == Opcode::Product) {
+  if (isProduct) {
     return checkProductOperands(where, instruction);
   }
   if (instruction.opcode == Opcode::Collective) {
@@ -186,10 +189,21 @@ bool InstructionChecker::checkProductOperands(const std::string &where,
   uint64_t b = product.transposeB ? extent(product.n, product.k, product.ldb, product.strideB)
                                   : extent(product.k, product.n, product.ldb, product.strideB);
   uint64_t c = extent(product.m, product.n, product.ldc, product.strideC);
-  const std::vector<Operand> &operands = instruction.operands;
-  return hasRoom(where, operands[0].buffer, product.type, a) &&
-         hasRoom(where, operands[1].buffer, product.type, b) &&
-         hasRoom(where, operands[2].buffer, product.resultType(), c);
+  const Epilogue &epilogue = product.epilogue;
+  auto next = instruction.operands.begin();
+  auto holds = [&](bool isThere, ElementType type, uint64_t elements) {
+    return !isThere || hasRoom(where, (next++)->buffer, type, elements);
+  };
+  ElementType result = product.resultType();
+  bool isOfA = epilogue.sums == Epilogue::Sums::OfA;
+  return holds(true, product.type, a) && holds(true, product.type, b) && holds(true, result, c) &&
+         holds(epilogue.hasAddend, result, c) &&
+         holds(epilogue.hasBias, result, uint64_t(product.n)) &&
+         holds(epilogue.hasAux, result, c) &&
+         holds(epilogue.sums != Epilogue::Sums::None, result,
+               uint64_t(isOfA ? product.m : product.n)) &&
+         holds(product.workspaceBytes > 0, ElementType::I32,
+               product.workspaceBytes / 4 + (product.workspaceBytes % 4 != 0));
 }
 
 bool InstructionChecker::checkCollectiveOperands(const std::string &where,

@@ -145,6 +145,10 @@ const Entry kTable[] = {
     {"Training", "--deterministic", nullptr,
      "on CUDA devices: the same bits each time, where a library is faster without", nullptr,
      applyFlag<&Options::isDeterministic>},
+    {"Training", "--algorithm-cache", "FILE",
+     "on CUDA devices, where to keep how matrix products are computed, which is found by trying "
+     "(default: in the user's cache folder)",
+     nullptr, applyFile<&Options::algorithmCache>},
     {"Training", "--timeout", "SECONDS", "how long a rank waits for others before the run fails",
      [](const Program &) { return std::string("60"); }, applyTimeout},
 

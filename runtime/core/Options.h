@@ -22,6 +22,7 @@ struct Options {
   Action action = Action::Train;
   /// Files; empty if not given.
   std::string data, validationData, metrics, profile, save, load, saveGradients, saveLogits;
+  std::string algorithmCache;
   /// By name and content if not given.
   std::optional<DataFormat> dataFormat;
   /// Part of the samples of `data` to validate on, from 0 (none) to below 1.

@@ -248,6 +248,12 @@ private:
 std::unique_ptr<PreparedProduct> PreparedProduct::make(const ProductPiece &piece,
                                                        std::string &error) try {
   const Product &p = piece.product;
+  if (p.type == ElementType::F64 || p.epilogue.isAny()) {
+    error = concat("a product of ", nameOf(p.type), " matrices",
+                   p.epilogue.isAny() ? " with an epilogue" : "",
+                   " is for CUDA devices, not for this processor");
+    return nullptr;
+  }
   if (p.m == 0 || p.n == 0 || p.k == 0 || p.batch == 0) {
     return std::make_unique<EmptyProduct>(piece);
   }

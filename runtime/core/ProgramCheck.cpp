@@ -41,6 +41,7 @@ private:
   bool checkInputs();
   bool checkKernels();
   bool checkProducts();
+  bool checkEpilogue(const std::string &name, const Product &product);
   bool checkCollectives();
   bool checkSources(const std::string &name, const Collective &collective);
   bool checkObservations();
@@ -255,8 +256,8 @@ bool Checker::checkProducts() {
     const Product &product = program.products[i];
     std::string name = concat("product ", i);
     bool isBF16 = product.type == ElementType::BF16;
-    if (product.type != ElementType::F32 && !isBF16) {
-      return fail(error, name, " is of type ", nameOf(product.type), ", expected f32 or bf16");
+    if (product.type == ElementType::I32 || product.type == ElementType::I64) {
+      return fail(error, name, " is of type ", nameOf(product.type), ", expected f64, f32 or bf16");
     }
     if (product.isResultF32 && !isBF16) {
       return fail(error, name, " widens its result, which only one of bf16 may, got ",
@@ -282,6 +283,34 @@ bool Checker::checkProducts() {
         product.ldc < std::max<int64_t>(product.n, 1)) {
       return fail(error, name, " has rows closer together than they are long");
     }
+    if (!checkEpilogue(name, product)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool Checker::checkEpilogue(const std::string &name, const Product &product) {
+  const Epilogue &epilogue = product.epilogue;
+  if (product.isSum() && epilogue.hasAddend) {
+    return fail(error, name, " adds to what is a sum of products already");
+  }
+  if (epilogue.isMore() && (product.batch != 1 || product.type == ElementType::F64)) {
+    return fail(error, name, " does more than to add, which only one product of f32 or bf16 may");
+  }
+  // The library has one vector for both.
+  if (epilogue.sums != Epilogue::Sums::None &&
+      (epilogue.hasBias || epilogue.activation != Epilogue::Activation::None)) {
+    return fail(error, name, " sums an operand and has a bias or an activation, expected one");
+  }
+  if (epilogue.isAny() && (product.m == 0 || product.n == 0 || product.k == 0)) {
+    return fail(error, name, " has an epilogue and nothing to sum");
+  }
+  bool isGradient = epilogue.activation == Epilogue::Activation::GeluGradient;
+  if (isGradient ? !epilogue.hasAux
+                 : epilogue.hasAux && epilogue.activation == Epilogue::Activation::None) {
+    return fail(error, name, " has ", epilogue.hasAux ? "a" : "no",
+                " matrix for an activation, expected one where there is the gradient of one");
   }
   return true;
 }

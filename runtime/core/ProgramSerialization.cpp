@@ -48,9 +48,12 @@ void fields(auto &visit, Is<Attention> auto &x) {
   visit(x.firstQuery, x.firstKey, x.turn, x.turns, x.operands, x.workspaceBytes);
 }
 void fields(auto &visit, Is<Kernel> auto &x) { visit(x.name, x.kind, x.detail, x.attention); }
+void fields(auto &visit, Is<Epilogue> auto &x) {
+  visit(x.hasAddend, x.hasBias, x.activation, x.hasAux, x.sums);
+}
 void fields(auto &visit, Is<Product> auto &x) {
   visit(x.type, x.transposeA, x.transposeB, x.m, x.n, x.k, x.lda, x.ldb, x.ldc);
-  visit(x.batch, x.strideA, x.strideB, x.strideC, x.isResultF32);
+  visit(x.batch, x.strideA, x.strideB, x.strideC, x.isResultF32, x.epilogue, x.workspaceBytes);
 }
 void fields(auto &visit, Is<Collective> auto &x) {
   visit(x.kind, x.reduction, x.type, x.axes, x.shape, x.dim, x.dim2, x.sources);
@@ -73,6 +76,10 @@ void fields(auto &visit, Is<Program> auto &x) {
 // The largest legal value of each enumeration.
 constexpr ElementType last(ElementType) { return ElementType::BF16; }
 constexpr BufferClass last(BufferClass) { return BufferClass::Workspace; }
+constexpr Epilogue::Activation last(Epilogue::Activation) {
+  return Epilogue::Activation::GeluGradient;
+}
+constexpr Epilogue::Sums last(Epilogue::Sums) { return Epilogue::Sums::OfB; }
 constexpr CollectiveKind last(CollectiveKind) { return CollectiveKind::Permute; }
 constexpr ReductionKind last(ReductionKind) { return ReductionKind::Max; }
 constexpr Opcode last(Opcode) { return Opcode::Observe; }

@@ -63,6 +63,21 @@ std::string kernelText(const Kernel &kernel) {
   return "kernel @" + kernel.name + (kernel.attention ? " " + textOf(*kernel.attention) : "");
 }
 
+/// " plus bias gelu keeping", " sums-A"; "" if there is nothing.
+std::string epilogueText(const Epilogue &epilogue) {
+  using Activation = Epilogue::Activation;
+  std::string text = epilogue.hasAddend ? " plus" : "";
+  text += epilogue.hasBias ? " bias" : "";
+  text += epilogue.activation == Activation::Gelu           ? " gelu"
+          : epilogue.activation == Activation::GeluGradient ? " gelu-gradient"
+                                                            : "";
+  text += epilogue.activation == Activation::Gelu && epilogue.hasAux ? " keeping" : "";
+  text += epilogue.sums == Epilogue::Sums::OfA   ? " sums-A"
+          : epilogue.sums == Epilogue::Sums::OfB ? " sums-B"
+                                                 : "";
+  return text;
+}
+
 std::string productText(const Product &product) {
   std::string text = concat(nameOf(product.type), product.isResultF32 ? " to f32" : "", " ",
                             product.m, "x", product.n, "x", product.k,
@@ -72,6 +87,8 @@ std::string productText(const Product &product) {
     text += concat(" batch ", product.batch, " strides ", product.strideA, "/", product.strideB,
                    "/", product.strideC);
   }
+  text += epilogueText(product.epilogue);
+  text += product.workspaceBytes > 0 ? concat(" workspace ", product.workspaceBytes) : "";
   return text;
 }
 

@@ -133,10 +133,20 @@ struct Bench {
     ok(cuda.entry(device, module, name, &found));
     return found;
   }
+  Result prepare(Product product, uint64_t workspaceBytes, Handle *made) {
+    ProductWay way = {};
+    product.workspaceBytes = workspaceBytes;
+    return cuda.prepareProduct(device, &product, &way, made);
+  }
   Handle prepareProduct(uint64_t workspaceBytes = 0) {
     Handle made = 0;
-    ok(cuda.prepareProduct(device, &kBenchProduct, workspaceBytes, &made));
+    ok(prepare(kBenchProduct, workspaceBytes, &made));
     return made;
+  }
+  Result runProduct(Handle on, Handle product, Address first, Address second, Address result,
+                    Address workspace = 0) {
+    ProductPlaces places = {first, second, result, 0, 0, 0, 0, workspace};
+    return cuda.runProduct(device, on, product, &places);
   }
   Handle openSecond() {
     Handle opened = 0;

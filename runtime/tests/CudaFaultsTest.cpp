@@ -64,15 +64,15 @@ const Called kCalls[] = {
        return bench.cuda.entry(bench.device, bench.module, "scale_phase_0", &made);
      }},
     {"launch", [](Bench &bench) { return bench.launch(bench.stream, bench.a, bench.b); }},
-    {"prepareProduct",
+    {"nameProducts",
      [](Bench &bench) {
-       return bench.cuda.prepareProduct(bench.device, &kBenchProduct, 0, &made);
+       const char *name = nullptr;
+       return bench.cuda.nameProducts(bench.device, &name);
      }},
+    {"prepareProduct", [](Bench &bench) { return bench.prepare(kBenchProduct, 0, &made); }},
     {"freeProduct", [](Bench &bench) { return bench.cuda.freeProduct(bench.device, 1); }},
     {"runProduct",
-     [](Bench &bench) {
-       return bench.cuda.runProduct(bench.device, bench.stream, 1, bench.a, bench.b, bench.c, 0);
-     }},
+     [](Bench &bench) { return bench.runProduct(bench.stream, 1, bench.a, bench.b, bench.c, 0); }},
     {"makeWorldId",
      [](Bench &bench) {
        static WorldId id;

@@ -106,8 +106,7 @@ const Misused kHandles[] = {
      [](Bench &bench) {
        Handle product = bench.prepareProduct();
        Bench::ok(bench.cuda.freeProduct(bench.device, product));
-       return bench.cuda.runProduct(bench.device, bench.stream, product, bench.a, bench.b, bench.c,
-                                    0);
+       return bench.runProduct(bench.stream, product, bench.a, bench.b, bench.c, 0);
      }},
 };
 
@@ -212,8 +211,8 @@ const Misused kMemory[] = {
      }},
     {"ProductReadsBlankMemory", "runProduct: operand B is read, but not all of it was ever written",
      [](Bench &bench) {
-       return bench.cuda.runProduct(bench.device, bench.stream, bench.prepareProduct(), bench.a,
-                                    bench.blank, bench.c, 0);
+       return bench.runProduct(bench.stream, bench.prepareProduct(), bench.a, bench.blank, bench.c,
+                               0);
      }},
     {"KernelWritesTooMuch", "failed: memory around an allocation of 512 bytes was written",
      [](Bench &bench) {
@@ -267,8 +266,7 @@ const Misused kBusy[] = {
     {"Product", "freeProduct: the product may still be in use",
      [](Bench &bench) {
        Handle product = bench.prepareProduct();
-       Bench::ok(bench.cuda.runProduct(bench.device, bench.stream, product, bench.a, bench.b,
-                                       bench.c, 0));
+       Bench::ok(bench.runProduct(bench.stream, product, bench.a, bench.b, bench.c, 0));
        return bench.cuda.freeProduct(bench.device, product);
      }},
 };

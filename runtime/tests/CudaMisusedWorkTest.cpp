@@ -69,15 +69,39 @@ const Misused kLaunches[] = {
 
 Result prepare(Bench &bench, const Product &product) {
   Handle made;
-  return bench.cuda.prepareProduct(bench.device, &product, 0, &made);
+  return bench.prepare(product, 0, &made);
 }
 
 const Misused kProducts[] = {
-    {"TypeThatHasNone", "prepareProduct: expected a product of f32 or bf16, got one of f64",
+    {"TypeThatHasNone", "prepareProduct: expected a product of f64, f32 or bf16, got one of i32",
      [](Bench &bench) {
        Product product = kBenchProduct;
-       product.type = ElementType::F64;
+       product.type = ElementType::I32;
        return prepare(bench, product);
+     }},
+    {"RowsThatNoActivationHas",
+     "prepareProduct: expected one product with rows a multiple of 8 elements apart for an "
+     "activation, got 1 with 4",
+     [](Bench &bench) {
+       Product product = kBenchProduct;
+       product.epilogue = {.activation = Epilogue::Activation::Gelu, .hasAux = true};
+       return prepare(bench, product);
+     }},
+    {"WayOfAnotherProduct",
+     "prepareProduct: expected a way to compute this product, got one of another",
+     [](Bench &bench) {
+       ProductWay way = {{7}};
+       Handle made = 0;
+       return bench.cuda.prepareProduct(bench.device, &kBenchProduct, &way, &made);
+     }},
+    {"AddendThatIsBlank", "runProduct: the addend is read, but not all of it was ever written",
+     [](Bench &bench) {
+       Product product = kBenchProduct;
+       product.epilogue.hasAddend = true;
+       Handle made = 0;
+       Bench::ok(bench.prepare(product, 0, &made));
+       ProductPlaces places = {bench.a, bench.b, bench.c, bench.blank, 0, 0, 0, 0};
+       return bench.cuda.runProduct(bench.device, bench.stream, made, &places);
      }},
     {"NoRows", "prepareProduct: expected sizes of at least 1, got 0",
      [](Bench &bench) {
@@ -94,36 +118,36 @@ const Misused kProducts[] = {
     {"OperandNotAligned",
      "runProduct: expected operand C at a multiple of 16 bytes, got it 4 beyond one",
      [](Bench &bench) {
-       return bench.cuda.runProduct(bench.device, bench.stream, bench.prepareProduct(), bench.a,
-                                    bench.b, bench.c + 4, 0);
+       return bench.runProduct(bench.stream, bench.prepareProduct(), bench.a, bench.b, bench.c + 4,
+                               0);
      }},
     {"OperandBeyondTheEnd",
      "runProduct: operand A: 64 bytes from byte 480 on end beyond an allocation of 512 bytes",
      [](Bench &bench) {
-       return bench.cuda.runProduct(bench.device, bench.stream, bench.prepareProduct(),
-                                    bench.a + 480, bench.b, bench.c, 0);
+       return bench.runProduct(bench.stream, bench.prepareProduct(), bench.a + 480, bench.b,
+                               bench.c, 0);
      }},
     {"ResultInAnOperand", "runProduct: operand A and operand C share bytes, and one is written",
      [](Bench &bench) {
-       return bench.cuda.runProduct(bench.device, bench.stream, bench.prepareProduct(), bench.a,
-                                    bench.b, bench.a + 32, 0);
+       return bench.runProduct(bench.stream, bench.prepareProduct(), bench.a, bench.b, bench.a + 32,
+                               0);
      }},
     {"NoWorkspace", "runProduct: the workspace: address 0 is in no allocation",
      [](Bench &bench) {
-       return bench.cuda.runProduct(bench.device, bench.stream, bench.prepareProduct(64), bench.a,
-                                    bench.b, bench.c, 0);
+       return bench.runProduct(bench.stream, bench.prepareProduct(64), bench.a, bench.b, bench.c,
+                               0);
      }},
     {"WorkspaceTooSmall",
      "runProduct: the workspace: 1024 bytes from byte 0 on end beyond an allocation of 512 bytes",
      [](Bench &bench) {
-       return bench.cuda.runProduct(bench.device, bench.stream, bench.prepareProduct(1024), bench.a,
-                                    bench.b, bench.c, bench.blank);
+       return bench.runProduct(bench.stream, bench.prepareProduct(1024), bench.a, bench.b, bench.c,
+                               bench.blank);
      }},
     {"WorkspaceInAnOperand",
      "runProduct: operand A and the workspace share bytes, and one is written",
      [](Bench &bench) {
-       return bench.cuda.runProduct(bench.device, bench.stream, bench.prepareProduct(64), bench.a,
-                                    bench.b, bench.c, bench.a);
+       return bench.runProduct(bench.stream, bench.prepareProduct(64), bench.a, bench.b, bench.c,
+                               bench.a);
      }},
 };
 

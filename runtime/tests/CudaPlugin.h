@@ -1,4 +1,4 @@
-//===- CudaPlugin.h - the table of libweft-rt-cuda ----------------------------===//
+//===- CudaPlugin.h - what tests of CUDA's functions share ----------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -10,12 +10,24 @@
 
 #include "FakeCuda.h"
 #include "backends/cuda/Library.h"
+#include "core/BFloat16.h"
+#include "weft-rt/Program.h"
 
-#include <dlfcn.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+#include <dlfcn.h>
 #include <string>
+#include <vector>
 
 namespace weft::rt {
+using cuda::Library;
+
+// Numbers of the driver and of cuBLASLt.
+inline constexpr int kInvalidValue = 1, kOutOfMemory = 2, kNoDevice = 100, kNotReady = 600;
+inline constexpr int kIllegalAddress = 700;
 
 inline decltype(&weft_rt_cuda) plugin() {
   void *library = dlopen(PLUGIN, RTLD_NOW | RTLD_LOCAL);
@@ -23,9 +35,9 @@ inline decltype(&weft_rt_cuda) plugin() {
   return reinterpret_cast<decltype(&weft_rt_cuda)>(dlsym(library, "weft_rt_cuda"));
 }
 
-inline const cuda::Library &table() { return *plugin()(cuda::Library::kVersion); }
+inline const Library &table() { return *plugin()(Library::kVersion); }
 
-inline std::string textOf(cuda::Library::Result result) { return result ? result : "success"; }
+inline std::string textOf(Library::Result result) { return result ? result : "success"; }
 
 /// The functions of FakeCuda.h, of the library that the plugin has loaded.
 template <typename Function> Function fake(const char *library, const char *name) {
@@ -34,6 +46,164 @@ template <typename Function> Function fake(const char *library, const char *name
   EXPECT_TRUE(found) << "no " << name << " in " << library;
   return reinterpret_cast<Function>(found);
 }
+
+/// 3x4 by 4x5, with room between the rows.
+inline Product someProduct() { return {ElementType::F32, false, false, 3, 5, 4, 6, 7, 8}; }
+
+/// One open device.
+class OnDevice : public testing::Test {
+protected:
+  void openDevice(int64_t number) {
+    ASSERT_EQ(textOf(cuda.open(number, &device, &facts)), "success");
+    ASSERT_EQ(textOf(cuda.makeStream(device, &stream)), "success");
+    ASSERT_EQ(textOf(cuda.makeEvent(device, &event)), "success");
+  }
+
+  void TearDown() override {
+    if (!device) {
+      return;
+    }
+    EXPECT_EQ(textOf(cuda.freeEvent(device, event)), "success");
+    EXPECT_EQ(textOf(cuda.freeStream(device, stream)), "success");
+    EXPECT_EQ(textOf(cuda.close(device)), "success");
+  }
+
+  Library::Address allocate(uint64_t bytes) {
+    Library::Address made = 0;
+    EXPECT_EQ(textOf(cuda.allocate(device, bytes, &made)), "success");
+    return made;
+  }
+
+  /// Waits for all that was enqueued.
+  void finish() {
+    EXPECT_EQ(textOf(cuda.record(device, event, stream)), "success");
+    EXPECT_EQ(textOf(cuda.await(device, event)), "success");
+  }
+
+  template <typename T> Library::Address send(const std::vector<T> &values) {
+    size_t bytes = values.size() * sizeof(T);
+    void *place = nullptr;
+    Library::Address made = allocate(bytes);
+    EXPECT_EQ(textOf(cuda.allocatePinned(device, bytes, &place)), "success");
+    std::memcpy(place, values.data(), bytes);
+    EXPECT_EQ(textOf(cuda.copyToDevice(device, stream, made, place, bytes)), "success");
+    finish();
+    EXPECT_EQ(textOf(cuda.freePinned(device, place)), "success");
+    return made;
+  }
+
+  template <typename T> std::vector<T> fetch(Library::Address from, size_t count) {
+    std::vector<T> values(count);
+    size_t bytes = count * sizeof(T);
+    void *place = nullptr;
+    EXPECT_EQ(textOf(cuda.allocatePinned(device, bytes, &place)), "success");
+    EXPECT_EQ(textOf(cuda.copyToHost(device, stream, place, from, bytes)), "success");
+    finish();
+    std::memcpy(values.data(), place, bytes);
+    EXPECT_EQ(textOf(cuda.freePinned(device, place)), "success");
+    return values;
+  }
+
+  /// C, whose room is filled with 9 before the product is run.
+  template <typename T, typename C> std::vector<float> run(const Product &p) {
+    std::vector<T> a(60 * 8), b(60 * 8);
+    for (size_t i = 0; i < a.size(); ++i) {
+      a[i] = T(float(i * 7 % 13) - 6);
+      b[i] = T(float(i * 5 % 11) - 5);
+    }
+    Library::Handle prepared = 0;
+    Library::Address onA = send(a), onB = send(b), onC = send(std::vector<C>(60 * 8, C(9.0f)));
+    cuda::ProductWay way = {};
+    EXPECT_EQ(textOf(cuda.prepareProduct(device, &p, &way, &prepared)), "success");
+    cuda::ProductPlaces places = {onA, onB, onC, 0, 0, 0, 0, 0};
+    EXPECT_EQ(textOf(cuda.runProduct(device, stream, prepared, &places)), "success");
+    std::vector<float> result;
+    for (C value : fetch<C>(onC, 60 * 8)) {
+      result.push_back(float(value));
+    }
+    EXPECT_EQ(textOf(cuda.freeProduct(device, prepared)), "success");
+    for (Library::Address address : {onA, onB, onC}) {
+      cuda.free(device, address);
+    }
+    return result;
+  }
+
+  /// What `run` is to give: small whole numbers, which all types hold or round in one way.
+  template <typename C> static std::vector<float> expected(const Product &p) {
+    std::vector<float> result(60 * 8, 9);
+    auto a = [](int64_t i) { return float(i * 7 % 13) - 6; };
+    auto b = [](int64_t i) { return float(i * 5 % 11) - 5; };
+    for (int64_t i = 0; i < p.batch; ++i) {
+      for (int64_t row = 0; row < p.m; ++row) {
+        for (int64_t column = 0; column < p.n; ++column) {
+          float &c = result[size_t(i * p.strideC + row * p.ldc + column)];
+          float sum = p.isSum() && i > 0 ? c : 0;
+          for (int64_t k = 0; k < p.k; ++k) {
+            sum += a(i * p.strideA + (p.transposeA ? k * p.lda + row : row * p.lda + k)) *
+                   b(i * p.strideB + (p.transposeB ? column * p.ldb + k : k * p.ldb + column));
+          }
+          c = float(C(sum));
+        }
+      }
+    }
+    return result;
+  }
+
+  void checkProducts() {
+    for (int form = 0; form < 4; ++form) {
+      // One, several, one operand shared, a sum.
+      for (auto [batch, strideA, strideB, strideC] :
+           {std::array<int64_t, 4>{1, 0, 0, 0}, {3, 40, 50, 45}, {3, 40, 0, 30}, {3, 40, 50, 0}}) {
+        Product p = someProduct();
+        p.transposeA = form % 2;
+        p.transposeB = form / 2;
+        p.batch = batch;
+        p.strideA = strideA;
+        p.strideB = strideB;
+        p.strideC = strideC;
+        SCOPED_TRACE(testing::Message() << "form " << form << " batch " << batch << " strides "
+                                        << strideA << " " << strideB << " " << strideC);
+        EXPECT_EQ((run<float, float>(p)), expected<float>(p));
+        p.type = ElementType::F64;
+        EXPECT_EQ((run<double, double>(p)), expected<double>(p));
+        p.type = ElementType::BF16;
+        p.isResultF32 = true;
+        EXPECT_EQ((run<BFloat16, float>(p)), expected<float>(p));
+        if (!p.isSum()) {
+          p.isResultF32 = false;
+          EXPECT_EQ((run<BFloat16, BFloat16>(p)), expected<BFloat16>(p));
+        }
+      }
+    }
+  }
+
+  const Library &cuda = table();
+  Library::Handle device = 0, stream = 0, event = 0;
+  cuda::DeviceFacts facts;
+};
+
+/// One of the fake driver's, of which nothing may be left at the end.
+class FakeCuda : public OnDevice {
+protected:
+  void SetUp() override {
+    int64_t count = 0;
+    ASSERT_EQ(textOf(cuda.countDevices(&count)), "success");
+    ASSERT_EQ(count, 2);
+    fail = fake<decltype(fail)>("libcuda.so.1", "weft_fake_fail");
+    leftBefore = fake<decltype(&weft_fake_left)>("libcuda.so.1", "weft_fake_left")();
+    openDevice(1);
+  }
+
+  void TearDown() override {
+    OnDevice::TearDown();
+    EXPECT_EQ(fake<decltype(&weft_fake_left)>("libcuda.so.1", "weft_fake_left")(),
+              leftBefore + lost);
+  }
+
+  decltype(&weft_fake_fail) fail = nullptr;
+  /// What is there before a test, and what it leaves on purpose.
+  int64_t leftBefore = 0, lost = 0;
+};
 
 } // namespace weft::rt
 

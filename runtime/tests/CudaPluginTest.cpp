@@ -11,30 +11,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "CudaPlugin.h"
-#include "backends/cuda/Library.h"
-#include "core/BFloat16.h"
-#include "weft-rt/Program.h"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <array>
-#include <cstring>
-#include <dlfcn.h>
-#include <vector>
 
 using namespace weft::rt;
-using cuda::Library;
 using testing::AllOf;
 using testing::EndsWith;
 using testing::HasSubstr;
 using testing::StartsWith;
 
 namespace {
-
-// Numbers of the driver and of cuBLASLt.
-constexpr int kInvalidValue = 1, kOutOfMemory = 2, kNoDevice = 100, kNotReady = 600;
-constexpr int kIllegalAddress = 700;
 
 TEST(CudaPlugin, GivesItsTableForItsVersionOnly) {
   ASSERT_TRUE(plugin());
@@ -69,160 +53,6 @@ TEST(CudaPlugin, SaysThatThereIsNoDriver) {
   EXPECT_EQ(device, 0u);
   EXPECT_STREQ(table().name(), "CUDA without a driver");
 }
-
-/// 3x4 by 4x5, with room between the rows.
-Product someProduct() { return {ElementType::F32, false, false, 3, 5, 4, 6, 7, 8}; }
-
-/// One open device.
-class OnDevice : public testing::Test {
-protected:
-  void openDevice(int64_t number) {
-    ASSERT_EQ(textOf(cuda.open(number, &device, &facts)), "success");
-    ASSERT_EQ(textOf(cuda.makeStream(device, &stream)), "success");
-    ASSERT_EQ(textOf(cuda.makeEvent(device, &event)), "success");
-  }
-
-  void TearDown() override {
-    if (!device) {
-      return;
-    }
-    EXPECT_EQ(textOf(cuda.freeEvent(device, event)), "success");
-    EXPECT_EQ(textOf(cuda.freeStream(device, stream)), "success");
-    EXPECT_EQ(textOf(cuda.close(device)), "success");
-  }
-
-  Library::Address allocate(uint64_t bytes) {
-    Library::Address made = 0;
-    EXPECT_EQ(textOf(cuda.allocate(device, bytes, &made)), "success");
-    return made;
-  }
-
-  /// Waits for all that was enqueued.
-  void finish() {
-    EXPECT_EQ(textOf(cuda.record(device, event, stream)), "success");
-    EXPECT_EQ(textOf(cuda.await(device, event)), "success");
-  }
-
-  template <typename T> Library::Address send(const std::vector<T> &values) {
-    size_t bytes = values.size() * sizeof(T);
-    void *place = nullptr;
-    Library::Address made = allocate(bytes);
-    EXPECT_EQ(textOf(cuda.allocatePinned(device, bytes, &place)), "success");
-    std::memcpy(place, values.data(), bytes);
-    EXPECT_EQ(textOf(cuda.copyToDevice(device, stream, made, place, bytes)), "success");
-    finish();
-    EXPECT_EQ(textOf(cuda.freePinned(device, place)), "success");
-    return made;
-  }
-
-  template <typename T> std::vector<T> fetch(Library::Address from, size_t count) {
-    std::vector<T> values(count);
-    size_t bytes = count * sizeof(T);
-    void *place = nullptr;
-    EXPECT_EQ(textOf(cuda.allocatePinned(device, bytes, &place)), "success");
-    EXPECT_EQ(textOf(cuda.copyToHost(device, stream, place, from, bytes)), "success");
-    finish();
-    std::memcpy(values.data(), place, bytes);
-    EXPECT_EQ(textOf(cuda.freePinned(device, place)), "success");
-    return values;
-  }
-
-  /// C, whose room is filled with 9 before the product is run.
-  template <typename T, typename C> std::vector<float> run(const Product &p) {
-    std::vector<T> a(60 * 8), b(60 * 8);
-    for (size_t i = 0; i < a.size(); ++i) {
-      a[i] = T(float(i * 7 % 13) - 6);
-      b[i] = T(float(i * 5 % 11) - 5);
-    }
-    Library::Handle prepared = 0;
-    Library::Address onA = send(a), onB = send(b), onC = send(std::vector<C>(60 * 8, C(9.0f)));
-    EXPECT_EQ(textOf(cuda.prepareProduct(device, &p, 1 << 10, &prepared)), "success");
-    EXPECT_EQ(textOf(cuda.runProduct(device, stream, prepared, onA, onB, onC, 0)), "success");
-    std::vector<float> result;
-    for (C value : fetch<C>(onC, 60 * 8)) {
-      result.push_back(float(value));
-    }
-    EXPECT_EQ(textOf(cuda.freeProduct(device, prepared)), "success");
-    for (Library::Address address : {onA, onB, onC}) {
-      cuda.free(device, address);
-    }
-    return result;
-  }
-
-  /// What `run` is to give: small whole numbers, which all types hold or round in one way.
-  template <typename C> static std::vector<float> expected(const Product &p) {
-    std::vector<float> result(60 * 8, 9);
-    auto a = [](int64_t i) { return float(i * 7 % 13) - 6; };
-    auto b = [](int64_t i) { return float(i * 5 % 11) - 5; };
-    for (int64_t i = 0; i < p.batch; ++i) {
-      for (int64_t row = 0; row < p.m; ++row) {
-        for (int64_t column = 0; column < p.n; ++column) {
-          float &c = result[size_t(i * p.strideC + row * p.ldc + column)];
-          float sum = p.isSum() && i > 0 ? c : 0;
-          for (int64_t k = 0; k < p.k; ++k) {
-            sum += a(i * p.strideA + (p.transposeA ? k * p.lda + row : row * p.lda + k)) *
-                   b(i * p.strideB + (p.transposeB ? column * p.ldb + k : k * p.ldb + column));
-          }
-          c = float(C(sum));
-        }
-      }
-    }
-    return result;
-  }
-
-  void checkProducts() {
-    for (int form = 0; form < 4; ++form) {
-      // One, several, one operand shared, a sum.
-      for (auto [batch, strideA, strideB, strideC] :
-           {std::array<int64_t, 4>{1, 0, 0, 0}, {3, 40, 50, 45}, {3, 40, 0, 30}, {3, 40, 50, 0}}) {
-        Product p = someProduct();
-        p.transposeA = form % 2;
-        p.transposeB = form / 2;
-        p.batch = batch;
-        p.strideA = strideA;
-        p.strideB = strideB;
-        p.strideC = strideC;
-        SCOPED_TRACE(testing::Message() << "form " << form << " batch " << batch << " strides "
-                                        << strideA << " " << strideB << " " << strideC);
-        EXPECT_EQ((run<float, float>(p)), expected<float>(p));
-        p.type = ElementType::BF16;
-        p.isResultF32 = true;
-        EXPECT_EQ((run<BFloat16, float>(p)), expected<float>(p));
-        if (!p.isSum()) {
-          p.isResultF32 = false;
-          EXPECT_EQ((run<BFloat16, BFloat16>(p)), expected<BFloat16>(p));
-        }
-      }
-    }
-  }
-
-  const Library &cuda = table();
-  Library::Handle device = 0, stream = 0, event = 0;
-  cuda::DeviceFacts facts;
-};
-
-/// One of the fake driver's, of which nothing may be left at the end.
-class FakeCuda : public OnDevice {
-protected:
-  void SetUp() override {
-    int64_t count = 0;
-    ASSERT_EQ(textOf(cuda.countDevices(&count)), "success");
-    ASSERT_EQ(count, 2);
-    fail = fake<decltype(fail)>("libcuda.so.1", "weft_fake_fail");
-    leftBefore = fake<decltype(&weft_fake_left)>("libcuda.so.1", "weft_fake_left")();
-    openDevice(1);
-  }
-
-  void TearDown() override {
-    OnDevice::TearDown();
-    EXPECT_EQ(fake<decltype(&weft_fake_left)>("libcuda.so.1", "weft_fake_left")(),
-              leftBefore + lost);
-  }
-
-  decltype(&weft_fake_fail) fail = nullptr;
-  /// What is there before a test, and what it leaves on purpose.
-  int64_t leftBefore = 0, lost = 0;
-};
 
 TEST_F(FakeCuda, TellsWhatADeviceIs) {
   EXPECT_THAT(cuda.name(), StartsWith("CUDA 13.1"));
@@ -344,81 +174,6 @@ TEST_F(FakeCuda, LoadsAndLaunches) {
 }
 
 //===----------------------------------------------------------------------===//
-// Products
-//===----------------------------------------------------------------------===//
-
-class FakeProducts : public FakeCuda {
-protected:
-  /// Of the library, which is loaded when the first product is prepared.
-  void setWays(std::vector<float> milliseconds) {
-    dlopen("libcublasLt.so.13", RTLD_NOW);
-    fake<decltype(&weft_fake_ways)>("libcublasLt.so.13", "weft_fake_ways")(
-        milliseconds.data(), int(milliseconds.size()));
-  }
-  int taken() { return fake<decltype(&weft_fake_taken)>("libcublasLt.so.13", "weft_fake_taken")(); }
-};
-
-TEST_F(FakeProducts, GiveWhatTheHostGives) {
-  setWays({1});
-  checkProducts();
-}
-
-TEST_F(FakeProducts, SumsOfNothingAreZero) {
-  setWays({1});
-  for (bool isF32 : {true, false}) {
-    Product p = someProduct();
-    p.k = 0;
-    p.batch = 2;
-    p.strideC = 40;
-    p.type = isF32 ? ElementType::F32 : ElementType::BF16;
-    EXPECT_EQ((isF32 ? run<float, float>(p) : run<BFloat16, BFloat16>(p)), expected<float>(p));
-    p.m = 0;
-    EXPECT_EQ((isF32 ? run<float, float>(p) : run<BFloat16, BFloat16>(p)), expected<float>(p));
-  }
-}
-
-TEST_F(FakeProducts, TakeTheFastestWayAndOfEqualOnesTheFirst) {
-  Product p = someProduct();
-  setWays({5, 3, 3, 4});
-  run<float, float>(p);
-  EXPECT_EQ(taken(), 1);
-  setWays({5, 3, 2.95f, 4}); // Hardly faster.
-  run<float, float>(p);
-  EXPECT_EQ(taken(), 1);
-  setWays({5, -1, 3, -1}); // Some are refused when they are tried.
-  run<float, float>(p);
-  EXPECT_EQ(taken(), 2);
-  setWays({9, 8, 7, 6, 5, 4, 3, 2, 1}); // Eight are looked at.
-  run<float, float>(p);
-  EXPECT_EQ(taken(), 7);
-}
-
-TEST_F(FakeProducts, SayWhatCannotBeComputed) {
-  Product p = someProduct();
-  p.batch = 2;
-  p.strideC = 40;
-  Library::Handle prepared = 7;
-  setWays({});
-  EXPECT_EQ(textOf(cuda.prepareProduct(device, &p, 1 << 10, &prepared)),
-            "cublasLtMatmulAlgoGetHeuristic for a product of f32 matrices of 3x4 and 4x5, 2 of "
-            "them with a workspace of 1.00 KiB: CUBLAS_STATUS_NOT_SUPPORTED");
-  EXPECT_EQ(prepared, 0u);
-  setWays({-1, -1});
-  EXPECT_EQ(textOf(cuda.prepareProduct(device, &p, 0, &prepared)),
-            "cublasLtMatmul refuses each of the ways that were proposed for a product of f32 "
-            "matrices of 3x4 and 4x5, 2 of them, which are 2");
-  setWays({1, 1});
-  fail("cuMemAlloc_v2", kOutOfMemory);
-  EXPECT_EQ(textOf(cuda.prepareProduct(device, &p, 0, &prepared)),
-            "cuMemAlloc of 64 bytes, to try a product of f32 matrices of 3x4 and 4x5, 2 of them: "
-            "CUDA_ERROR_OUT_OF_MEMORY (in words)");
-  fail("cuEventSynchronize", kIllegalAddress);
-  EXPECT_EQ(textOf(cuda.prepareProduct(device, &p, 0, &prepared)),
-            "cuEventSynchronize, trying a product of f32 matrices of 3x4 and 4x5, 2 of them: "
-            "CUDA_ERROR_ILLEGAL_ADDRESS (in words)");
-}
-
-//===----------------------------------------------------------------------===//
 // With devices
 //===----------------------------------------------------------------------===//
 
@@ -537,7 +292,8 @@ TEST(OldProducts, SayWhichFunctionIsMissing) {
   cuda::DeviceFacts facts;
   ASSERT_EQ(textOf(cuda.open(0, &device, &facts)), "success");
   Product p = someProduct();
-  EXPECT_THAT(textOf(cuda.prepareProduct(device, &p, 0, &prepared)),
+  cuda::ProductWay way = {};
+  EXPECT_THAT(textOf(cuda.prepareProduct(device, &p, &way, &prepared)),
               AllOf(StartsWith("cannot use libcublasLt.so.13, CUDA's library of matrix products: "),
                     EndsWith("undefined symbol: cublasLtGetStatusString")));
   EXPECT_EQ(textOf(cuda.close(device)), "success");

@@ -21,7 +21,7 @@ class CudaRaceTest : public testing::TestWithParam<Misused> {};
 TEST_P(CudaRaceTest, IsFoundWhateverTheSeed) { expectRefused(GetParam()); }
 
 Result runProduct(Bench &bench, Handle stream, Handle product, Address c) {
-  return bench.cuda.runProduct(bench.device, stream, product, bench.a, bench.b, c, bench.blank);
+  return bench.runProduct(stream, product, bench.a, bench.b, c, bench.blank);
 }
 
 const Misused kRaces[] = {

@@ -15,6 +15,7 @@
 
 using namespace weft::rt;
 using namespace weft::rt::cuda;
+using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::StrEq;
@@ -140,9 +141,8 @@ TEST(CudaStandInTest, ProductsAreComputed) {
     std::memcpy(bench.pinned, values, sizeof(values));
     Bench::ok(bench.send(bench.stream, bench.a));
     Handle prepared = 0;
-    Bench::ok(bench.cuda.prepareProduct(bench.device, &product, workspaceBytes, &prepared));
-    Bench::ok(bench.cuda.runProduct(bench.device, bench.stream, prepared, bench.a, bench.a, bench.b,
-                                    bench.blank));
+    Bench::ok(bench.prepare(product, workspaceBytes, &prepared));
+    Bench::ok(bench.runProduct(bench.stream, prepared, bench.a, bench.a, bench.b, bench.blank));
     Bench::ok(bench.fetch(bench.stream, bench.b));
     bench.drain(bench.stream);
     float result[4];
@@ -151,20 +151,62 @@ TEST(CudaStandInTest, ProductsAreComputed) {
   }
 }
 
+/// Of a product of 8 x 8 matrices of ones, whose elements are 8.
+std::vector<float> eights(Bench &bench, const Epilogue &epilogue, ProductPlaces places) {
+  Product product = {
+      .type = ElementType::F32, .m = 8, .n = 8, .k = 8, .lda = 8, .ldb = 8, .ldc = 8};
+  product.epilogue = epilogue;
+  std::vector<float> ones(64, 1);
+  bench.drain(bench.stream);
+  std::memcpy(bench.pinned, ones.data(), 256);
+  Bench::ok(bench.cuda.copyToDevice(bench.device, bench.stream, bench.a, bench.pinned, 256));
+  places.a = places.b = bench.a;
+  places.c = bench.b;
+  ProductWay way = {};
+  Handle prepared = 0;
+  Bench::ok(bench.cuda.prepareProduct(bench.device, &product, &way, &prepared));
+  Bench::ok(bench.cuda.runProduct(bench.device, bench.stream, prepared, &places));
+  bench.drain(bench.stream);
+  Bench::ok(bench.cuda.copyToHost(bench.device, bench.stream, bench.pinned, bench.b, 256));
+  bench.drain(bench.stream);
+  std::memcpy(ones.data(), bench.pinned, 256);
+  return ones;
+}
+
+TEST(CudaStandInTest, EpiloguesAreComputed) {
+  using Activation = Epilogue::Activation;
+  ProductPlaces places = {};
+  {
+    Bench bench(3);
+    places.addend = places.bias = bench.a;
+    EXPECT_THAT(eights(bench, {.hasAddend = true, .hasBias = true}, places), Each(10));
+    places.aux = bench.c;
+    EXPECT_THAT(eights(bench, {.activation = Activation::Gelu, .hasAux = true}, places), Each(8));
+    EXPECT_THAT(eights(bench, {.activation = Activation::GeluGradient, .hasAux = true}, places),
+                Each(8))
+        << "at 8, which the one before has kept, the derivative is 1";
+    places.sums = bench.blank;
+    EXPECT_THAT(eights(bench, {.sums = Epilogue::Sums::OfB}, places), Each(8));
+    Bench::ok(bench.cuda.copyToHost(bench.device, bench.stream, bench.pinned, bench.blank, 32));
+    bench.drain(bench.stream);
+    float sums[8];
+    std::memcpy(sums, bench.pinned, sizeof sums);
+    EXPECT_THAT(sums, Each(8));
+  }
+}
+
 TEST(CudaStandInTest, RowsOfALargerMatrixNeedNotBeWhole) {
   Bench bench(0);
   Product product = kBenchProduct;
   product.lda = 8;
   Handle prepared = 0;
-  Bench::ok(bench.cuda.prepareProduct(bench.device, &product, 0, &prepared));
+  Bench::ok(bench.prepare(product, 0, &prepared));
   for (Address row = bench.blank; row < bench.blank + 4 * 32; row += 32) {
-    EXPECT_THAT(bench.cuda.runProduct(bench.device, bench.stream, prepared, bench.blank, bench.b,
-                                      bench.c, 0),
+    EXPECT_THAT(bench.runProduct(bench.stream, prepared, bench.blank, bench.b, bench.c, 0),
                 HasSubstr("operand A is read, but not all of it was ever written"));
     Bench::ok(bench.cuda.zero(bench.device, bench.stream, row, 16));
   }
-  Bench::ok(bench.cuda.runProduct(bench.device, bench.stream, prepared, bench.blank, bench.b,
-                                  bench.c, 0));
+  Bench::ok(bench.runProduct(bench.stream, prepared, bench.blank, bench.b, bench.c, 0));
   bench.drain(bench.stream);
 }
 

@@ -310,6 +310,18 @@ void runProduct(const Product &product, const float *a, const float *b, float *c
   ASSERT_TRUE(prepared->run(a, b, c, error)) << error;
 }
 
+TEST(Products, OfDevicesAreRefused) {
+  Product product = {ElementType::F64, false, false, 8, 8, 8, 8, 8, 8};
+  std::string error;
+  EXPECT_FALSE(PreparedProduct::make({product, 0, 0, 0}, error));
+  EXPECT_EQ(error, "a product of f64 matrices is for CUDA devices, not for this processor");
+  product.type = ElementType::F32;
+  product.epilogue.hasAddend = true;
+  EXPECT_FALSE(PreparedProduct::make({product, 0, 0, 0}, error));
+  EXPECT_EQ(error, "a product of f32 matrices with an epilogue is for CUDA devices, not for this "
+                   "processor");
+}
+
 /// With strides between the operands of a batch, and with a stride of 0 in one of A, B and C.
 TEST(Products, AreAsDefined) {
   for (int form = 0; form < 16; ++form) {

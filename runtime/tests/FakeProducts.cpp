@@ -9,8 +9,10 @@
 #include "core/BFloat16.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cublasLt.h>
 #include <dlfcn.h>
+#include <type_traits>
 #include <vector>
 
 using weft::rt::BFloat16;
@@ -19,6 +21,17 @@ namespace {
 
 struct Operation {
   cublasOperation_t first = CUBLAS_OP_N, second = CUBLAS_OP_N;
+  bool isF64 = false;
+  uint32_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
+  void *vector = nullptr, *matrix = nullptr;
+  int64_t matrixLd = 0;
+
+  bool has(uint32_t parts) const { return (epilogue & parts) == parts; }
+  bool isWhole() const {
+    bool hasVector = has(CUBLASLT_EPILOGUE_BIAS) || has(CUBLASLT_EPILOGUE_BGRADA) ||
+                     has(CUBLASLT_EPILOGUE_BGRADB);
+    return (vector || !hasVector) && (matrix || !has(128)) && matrixLd % 8 == 0;
+  }
 };
 
 struct Layout {
@@ -37,9 +50,19 @@ struct Layout {
   }
   uint64_t rowsAs(cublasOperation_t as) const { return as == CUBLAS_OP_N ? rows : columns; }
   uint64_t columnsAs(cublasOperation_t as) const { return as == CUBLAS_OP_N ? columns : rows; }
-  float read(const void *data, size_t place) const {
-    return type == CUDA_R_32F ? static_cast<const float *>(data)[place]
-                              : float(static_cast<const BFloat16 *>(data)[place]);
+  double read(const void *data, size_t place) const {
+    return type == CUDA_R_64F   ? static_cast<const double *>(data)[place]
+           : type == CUDA_R_32F ? static_cast<const float *>(data)[place]
+                                : float(static_cast<const BFloat16 *>(data)[place]);
+  }
+  void write(void *data, size_t place, double value) const {
+    if (type == CUDA_R_64F) {
+      static_cast<double *>(data)[place] = value;
+    } else if (type == CUDA_R_32F) {
+      static_cast<float *>(data)[place] = float(value);
+    } else {
+      static_cast<BFloat16 *>(data)[place] = BFloat16(float(value));
+    }
   }
 };
 
@@ -47,6 +70,9 @@ struct Wishes {
   uint64_t workspaceBytes = 0;
   uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_MASK, alignment = 256;
 };
+
+/// In ways that come from here.
+constexpr uint64_t kMark = 77;
 
 std::vector<float> ways = {1};
 int taken = -1;
@@ -62,6 +88,43 @@ template <typename T> cublasStatus_t drop(void *made) {
 
 template <typename T> const T &read(const void *given) { return *static_cast<const T *>(given); }
 
+double gelu(double x) {
+  return 0.5 * x * (1 + std::tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
+}
+/// By differences, which is as exact as tests look.
+double geluGradient(double x) { return (gelu(x + 1e-5) - gelu(x - 1e-5)) / 2e-5; }
+
+/// What an epilogue makes of one element.
+double finish(const Operation &as, const Layout &result, uint64_t row, uint64_t column,
+              double sum) {
+  if (as.has(CUBLASLT_EPILOGUE_BIAS)) {
+    sum += result.read(as.vector, row);
+  }
+  size_t place = size_t(column) * size_t(as.matrixLd) + size_t(row);
+  if (as.epilogue == CUBLASLT_EPILOGUE_DGELU) {
+    return sum * geluGradient(result.read(as.matrix, place));
+  }
+  if (as.has(CUBLASLT_EPILOGUE_GELU_AUX)) {
+    result.write(as.matrix, place, sum);
+  }
+  return as.has(CUBLASLT_EPILOGUE_GELU) ? gelu(sum) : sum;
+}
+
+/// Sums of the rows of the first operand, or the columns of the second.
+void sumUp(const Operation &as, const Layout &of, const Layout &result, const void *data) {
+  bool isFirst = as.epilogue == CUBLASLT_EPILOGUE_BGRADA;
+  cublasOperation_t how = isFirst ? as.first : as.second;
+  uint64_t count = isFirst ? of.rowsAs(how) : of.columnsAs(how);
+  uint64_t k = isFirst ? of.columnsAs(how) : of.rowsAs(how);
+  for (uint64_t i = 0; i < count; ++i) {
+    double sum = 0;
+    for (uint64_t j = 0; j < k; ++j) {
+      sum += of.read(data, isFirst ? of.at(0, i, j, how) : of.at(0, j, i, how));
+    }
+    result.write(as.vector, i, sum);
+  }
+}
+
 } // namespace
 
 void weft_fake_ways(const float *milliseconds, int count) {
@@ -74,22 +137,43 @@ extern "C" {
 const char *cublasLtGetStatusString(cublasStatus_t status) {
   return status == CUBLAS_STATUS_NOT_SUPPORTED ? "CUBLAS_STATUS_NOT_SUPPORTED" : "another status";
 }
+size_t cublasLtGetVersion() { return 130100; }
 cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle) { return give<int>(handle, 0); }
 cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) { return drop<int>(handle); }
 
 cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *made, cublasComputeType_t type,
                                         cudaDataType_t scale) {
-  give(made, Operation());
-  return type == CUBLAS_COMPUTE_32F && scale == CUDA_R_32F ? CUBLAS_STATUS_SUCCESS
-                                                           : CUBLAS_STATUS_INVALID_VALUE;
+  Operation operation;
+  operation.isF64 = type == CUBLAS_COMPUTE_64F;
+  give(made, operation);
+  bool isKnown =
+      operation.isF64 ? scale == CUDA_R_64F : type == CUBLAS_COMPUTE_32F && scale == CUDA_R_32F;
+  return isKnown ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
 }
 cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t operation,
                                               cublasLtMatmulDescAttributes_t attribute,
-                                              const void *value, size_t) {
+                                              const void *value, size_t size) {
   auto &of = *reinterpret_cast<Operation *>(operation);
-  (attribute == CUBLASLT_MATMUL_DESC_TRANSA ? of.first : of.second) =
-      read<cublasOperation_t>(value);
-  return CUBLAS_STATUS_SUCCESS;
+  auto take = [&](auto &field) {
+    field = read<std::remove_reference_t<decltype(field)>>(value);
+    return size == sizeof field ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
+  };
+  switch (attribute) {
+  case CUBLASLT_MATMUL_DESC_TRANSA:
+    return take(of.first);
+  case CUBLASLT_MATMUL_DESC_TRANSB:
+    return take(of.second);
+  case CUBLASLT_MATMUL_DESC_EPILOGUE:
+    return take(of.epilogue);
+  case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
+    return take(of.vector);
+  case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER:
+    return take(of.matrix);
+  case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD:
+    return take(of.matrixLd);
+  default:
+    return CUBLAS_STATUS_INVALID_VALUE;
+  }
 }
 cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t made) {
   return drop<Operation>(made);
@@ -140,12 +224,25 @@ cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t made) 
   return drop<Wishes>(made);
 }
 
-cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t,
+cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t, cublasLtMatmulDesc_t,
+                                       cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
+                                       cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
+                                       const cublasLtMatmulAlgo_t *way,
+                                       cublasLtMatmulHeuristicResult_t *result) {
+  bool isOurs = way->data[7] == kMark && way->data[0] < ways.size();
+  result->workspaceSize = size_t(way->data[0]) << 8;
+  return isOurs ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
+}
+
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t operation,
                                               cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
                                               cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
                                               cublasLtMatmulPreference_t wishes, int most,
                                               cublasLtMatmulHeuristicResult_t found[], int *count) {
   const auto &wished = *reinterpret_cast<Wishes *>(wishes);
+  if (!reinterpret_cast<Operation *>(operation)->isWhole()) {
+    return CUBLAS_STATUS_INVALID_VALUE;
+  }
   if (wished.reductions != CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE || wished.alignment != 64) {
     return CUBLAS_STATUS_INVALID_VALUE;
   }
@@ -153,6 +250,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
   for (int i = 0; i < *count; ++i) {
     found[i].state = CUBLAS_STATUS_SUCCESS;
     found[i].algo.data[0] = uint64_t(i);
+    found[i].algo.data[7] = kMark;
   }
   return CUBLAS_STATUS_SUCCESS;
 }
@@ -169,30 +267,33 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t operation, 
   taken = int(way->data[0]);
   if (left.columnsAs(as.first) != right.rowsAs(as.second) || left.rowsAs(as.first) != result.rows ||
       right.columnsAs(as.second) != result.columns || left.batch != result.batch ||
-      right.batch != result.batch || ways[size_t(taken)] < 0) {
+      right.batch != result.batch || ways[size_t(taken)] < 0 || !as.isWhole()) {
     return CUBLAS_STATUS_NOT_SUPPORTED;
   }
   auto elapse = reinterpret_cast<decltype(&weft_fake_elapse)>(
       dlsym(dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD), "weft_fake_elapse"));
   elapse(ways[size_t(taken)]);
+  auto factor = [&](const void *given) {
+    return as.isF64 ? read<double>(given) : double(read<float>(given));
+  };
   for (int64_t i = 0; i < result.batch; ++i) {
     for (uint64_t row = 0; row < result.rows; ++row) {
       for (uint64_t column = 0; column < result.columns; ++column) {
-        float sum = 0;
+        double sum = 0;
         for (uint64_t k = 0; k < left.columnsAs(as.first); ++k) {
           sum += left.read(a, left.at(i, row, k, as.first)) *
                  right.read(b, right.at(i, k, column, as.second));
         }
         size_t place = result.at(i, row, column, CUBLAS_OP_N);
-        sum *= read<float>(alpha);
-        sum += read<float>(beta) == 0 ? 0 : read<float>(beta) * result.read(c, place);
-        if (result.type == CUDA_R_32F) {
-          static_cast<float *>(d)[place] = sum;
-        } else {
-          static_cast<BFloat16 *>(d)[place] = BFloat16(sum);
-        }
+        sum *= factor(alpha);
+        sum += factor(beta) == 0 ? 0 : factor(beta) * result.read(c, place);
+        result.write(d, place, finish(as, result, row, column, sum));
       }
     }
+  }
+  if (as.epilogue == CUBLASLT_EPILOGUE_BGRADA || as.epilogue == CUBLASLT_EPILOGUE_BGRADB) {
+    bool isFirst = as.epilogue == CUBLASLT_EPILOGUE_BGRADA;
+    sumUp(as, isFirst ? left : right, result, isFirst ? a : b);
   }
   return CUBLAS_STATUS_SUCCESS;
 }

@@ -24,6 +24,34 @@ std::string faultOf(const Program &program) {
   return isWellFormed(program, error) ? "" : error;
 }
 
+TEST(Program, EpiloguesOutliveTheirBytes) {
+  Program program = makeToy(1, 1), read;
+  Product product = {ElementType::BF16, false, true, 8, 16, 24, 24, 24, 16};
+  product.epilogue = {
+      .hasAddend = true, .hasBias = true, .activation = Epilogue::Activation::Gelu, .hasAux = true};
+  product.workspaceBytes = 4096;
+  program.products.push_back(product);
+  product.epilogue = {.activation = Epilogue::Activation::GeluGradient, .hasAux = true};
+  program.products.push_back(product);
+  product.epilogue = {.sums = Epilogue::Sums::OfB};
+  program.products.push_back(product);
+  std::string error;
+  ASSERT_TRUE(deserialize(serialize(program), read, error)) << error;
+  const char *expected[] = {
+      "product bf16 8x16x24 B^T ld 24/24/16 plus bias gelu keeping workspace 4096",
+      "product bf16 8x16x24 B^T ld 24/24/16 gelu-gradient workspace 4096",
+      "product bf16 8x16x24 B^T ld 24/24/16 sums-B workspace 4096"};
+  const size_t operands[] = {7, 5, 5};
+  size_t first = program.products.size() - 3;
+  for (uint32_t i = 0; i < 3; ++i) {
+    Instruction instruction;
+    instruction.opcode = Opcode::Product;
+    instruction.target = uint32_t(first) + i;
+    EXPECT_EQ(targetText(read, instruction), expected[i]);
+    EXPECT_EQ(read.products[first + i].operandCount(), operands[i]);
+  }
+}
+
 TEST(Ranks, AreRowMajorOverTheMesh) {
   Program program;
   EXPECT_EQ(program.rankCount(), 1);
@@ -256,8 +284,46 @@ const Fault kFaults[] = {
        p.step.push_back({Opcode::Product, 0, 0, {{last}, {last}, {last}}, {}});
      },
      "step instruction 10 needs 1024 bytes in buffer 10, which has 512"},
-    {[](Program &p) { p.products = {{ElementType::F64}}; },
-     "product 0 is of type f64, expected f32 or bf16"},
+    {[](Program &p) { p.products = {{ElementType::I32}}; },
+     "product 0 is of type i32, expected f64, f32 or bf16"},
+    {[](Program &p) {
+       p.products = {{ElementType::F32, false, false, 8, 8, 8, 8, 8, 8, 2, 64, 64, 0}};
+       p.products[0].epilogue.hasAddend = true;
+     },
+     "product 0 adds to what is a sum of products already"},
+    {[](Program &p) {
+       p.products = {{ElementType::F64, false, false, 8, 8, 8, 8, 8, 8}};
+       p.products[0].epilogue.hasBias = true;
+     },
+     "product 0 does more than to add, which only one product of f32 or bf16 may"},
+    {[](Program &p) {
+       p.products = {{ElementType::F32, false, false, 8, 8, 8, 8, 8, 8}};
+       p.products[0].epilogue.hasAux = true;
+     },
+     "product 0 has a matrix for an activation, expected one where there is the gradient of one"},
+    {[](Program &p) {
+       p.products = {{ElementType::F32, false, false, 8, 8, 8, 8, 8, 8}};
+       p.products[0].epilogue.activation = Epilogue::Activation::GeluGradient;
+     },
+     "product 0 has no matrix for an activation, expected one where there is the gradient of one"},
+    {[](Program &p) {
+       p.products = {{ElementType::F32, false, false, 8, 8, 8, 8, 8, 8}};
+       p.products[0].epilogue.hasBias = true;
+       p.products[0].epilogue.sums = Epilogue::Sums::OfA;
+     },
+     "product 0 sums an operand and has a bias or an activation, expected one"},
+    {[](Program &p) {
+       p.products = {{ElementType::F32, false, false, 8, 8, 0, 8, 8, 8}};
+       p.products[0].epilogue.hasAddend = true;
+     },
+     "product 0 has an epilogue and nothing to sum"},
+    {[](Program &p) {
+       p.products = {{ElementType::F32, false, false, 8, 8, 8, 8, 8, 8}};
+       p.products[0].epilogue.hasBias = true;
+       p.products[0].workspaceBytes = 100;
+       p.step.push_back({Opcode::Product, 0, 0, {{0}, {0}, {0}, {0}}, {}});
+     },
+     "step instruction 10 has 4 operands, expected 5"},
     {[](Program &p) { p.collectives[0].axes = {9}; }, "collective 0 uses mesh axis 9"},
     {[](Program &p) { p.collectives[0].shape = {-1}; }, "collective 0 has a negative size in [-1]"},
     {[](Program &p) {

@@ -12,11 +12,14 @@
 
 The code that issues work to devices is the same that would run on them; the stand-in does the work on the host,
 in an order that streams and events allow, and refuses what a device may not bear. Losses, gradients and weights
-must have the bits of the host's program. Needs a CUDA toolkit for compiling, and no device. Prints a line for each
+must have the bits of the host's program, or where products have an epilogue that rounds otherwise than the host's
+kernels do (NEAR) be as near as float32 allows. Needs a CUDA toolkit for compiling, and no device. Prints a line for each
 run, then "N passed, N failed"; fails if one failed or none ran.
 """
 
 import argparse
+import array
+import json
 import os
 import re
 import subprocess
@@ -29,6 +32,11 @@ from verify import EXAMPLES
 
 ROOT = Path(__file__).resolve().parents[2]
 STEPS = 2
+# Of GPT-2, GELU and sums of gradients are part of products.
+NEAR = {"gpt2-tiny"}
+# What a number may be off, as a part of the largest in its tensor, of small tensors as a part of that part of the
+# largest of all: gradients of keys' biases are nothing but roundings, from which AdamW makes whole steps.
+PARTS = {"steps": (1e-4, 1e-3), "gradients": (1e-3, 1e-3), "weights": (1e-2, 1)}
 
 
 def run(command, **environment):
@@ -57,6 +65,35 @@ def trained(program, text, **environment):
     return {"steps": steps, "weights": weights.read_bytes(), "gradients": gradients.read_bytes()}
 
 
+def floats_of(file):
+    """The tensors of a safetensors file of float32, by name."""
+    begin = 8 + int.from_bytes(file[:8], "little")
+    header = json.loads(file[8:begin])
+    tensors = {}
+    for name, entry in header.items():
+        if name != "__metadata__":
+            first, last = entry["data_offsets"]
+            assert entry["dtype"] == "F32", entry
+            tensors[name] = array.array("f", file[begin + first:begin + last])
+    return tensors
+
+
+def is_near(what, got, expected):
+    """Whether steps, or the tensors of a file, are the same but for roundings."""
+    if what == "steps":
+        got, expected = ({str(i): [float(number) for number in re.findall(r"[-+0-9.e]*[0-9]", step)]
+                          for i, step in enumerate(steps)} for steps in (got, expected))
+    else:
+        got, expected = floats_of(got), floats_of(expected)
+    part, small = PARTS[what]
+    greatest = {name: max(map(abs, values), default=0) for name, values in expected.items()}
+    least = small * max(greatest.values())
+    return got.keys() == expected.keys() and all(
+        len(got[name]) == len(values) and
+        max(map(abs, map(float.__sub__, got[name], values)), default=0) <= part * max(greatest[name], least)
+        for name, values in expected.items())
+
+
 def plugin_of(options):
     return options.bin.parent / "lib" / "libweft-rt-cuda-stand-in-plugin.so"
 
@@ -76,7 +113,7 @@ def fault_of(options, name, machine, nodes, mesh, seeds):
             for seed in range(seeds):
                 got = trained(device, text, WEFT_RT_CUDA=str(plugin_of(options)), WEFT_STAND_IN_SEED=str(seed))
                 for what, value in expected.items():
-                    if got[what] != value:
+                    if got[what] != value and not (name in NEAR and is_near(what, got[what], value)):
                         return f"seed {seed}: {what} are not the host's"
         except RuntimeError as error:
             return str(error)

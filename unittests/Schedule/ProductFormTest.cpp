@@ -238,6 +238,22 @@ TEST(ProductForm, BF16SharesOperandsToo) {
   EXPECT_EQ(form->product.type, rt::ElementType::BF16);
 }
 
+TEST(ProductForm, WorkspacesAreOfUse) {
+  rt::Product product;
+  product.m = product.n = 128;
+  product.k = 65; // Two parts.
+  EXPECT_EQ(workspaceBytes(product), 2u * 128 * 128 * 4);
+  product.batch = 3;
+  product.strideC = 128 * 128;
+  EXPECT_EQ(workspaceBytes(product), 3u * 2 * 128 * 128 * 4);
+  product.strideC = 0; // A sum has one result.
+  EXPECT_EQ(workspaceBytes(product), 2u * 128 * 128 * 4);
+  product.type = rt::ElementType::F64;
+  EXPECT_EQ(workspaceBytes(product), 2u * 128 * 128 * 8);
+  product.m = product.n = 1 << 20;
+  EXPECT_EQ(workspaceBytes(product), 32u << 20);
+}
+
 TEST(ProductForm, SizesBeyondTheLibrary) {
   Sizes sizes = {{'b', int64_t(1) << 32}, {'s', 2}, {'k', 2}, {'n', 2}};
   EXPECT_FALSE(isProduct("bsk,nk->bsn", sizes));

@@ -343,6 +343,36 @@ TEST(Proof, ProductsFillTheirBuffers) {
   expectRefused(program, "does not fit operand 0: it needs a dense tensor");
 }
 
+TEST(Proof, ProductsHaveWhatTheirEpiloguesNeed) {
+  rt::Program program = makeProgram({});
+  uint32_t target = program.step[findOpcode(program, rt::Opcode::Product)].target;
+  rt::Product &product = program.products[target];
+  product.epilogue.hasBias = true;
+  product.workspaceBytes = 64;
+  for (rt::Instruction &instruction : program.step) {
+    if (instruction.opcode != rt::Opcode::Product || instruction.target != target) {
+      continue;
+    }
+    instruction.operands.push_back({instruction.operands[1].buffer, rt::Access::Read});
+    instruction.operands.push_back({uint32_t(program.buffers.size()), rt::Access::Write});
+    program.buffers.push_back({128, 0, rt::BufferClass::Workspace, false, rt::ElementType::I32});
+  }
+  packArena(program);
+  expectRefused(program, "does not fit operand 3: it needs");
+  product.epilogue.hasBias = false;
+  product.epilogue.hasAddend = true;
+  expectRefused(program, "needs 512 bytes in buffer 0, which has 256");
+  for (rt::Instruction &instruction : program.step) {
+    if (instruction.operands.size() == 5 && instruction.opcode == rt::Opcode::Product) {
+      instruction.operands.erase(instruction.operands.begin() + 3);
+    }
+  }
+  product.epilogue.hasAddend = false;
+  expectRefused(program, "needs a workspace of 64 bytes, the buffer has 128");
+  program.step[findOpcode(program, rt::Opcode::Product)].operands[3].access = rt::Access::Read;
+  expectRefused(program, "has operands or immediates of the wrong number or access");
+}
+
 TEST(Proof, CollectivesFillTheirBuffers) {
   rt::Program program = makeProgram({});
   size_t at = findCollective(program, rt::CollectiveKind::AllGather, 1);

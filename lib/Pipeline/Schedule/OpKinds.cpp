@@ -20,7 +20,7 @@ bool weft::isCommunication(Operation *op) {
 
 bool weft::isProduct(Operation *op) {
   auto contract = dyn_cast<ContractOp>(op);
-  return contract && classifyProduct(contract).has_value();
+  return isa<ProductOp>(op) || (contract && classifyProduct(contract).has_value());
 }
 
 bool weft::isKernelWork(Operation *op) {

@@ -20,7 +20,7 @@ inline bool isKernel(mlir::func::FuncOp function) { return function->hasAttr(kTi
 /// Moves data between ranks: an instruction of its own.
 bool isCommunication(mlir::Operation *op);
 
-/// A contraction that a library's matrix product does: an instruction of its own.
+/// A matrix product that a library does, of a contraction or with more: an instruction of its own.
 bool isProduct(mlir::Operation *op);
 
 /// Computes tensors by code that the compiler generates: becomes a kernel.

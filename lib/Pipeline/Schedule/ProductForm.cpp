@@ -7,11 +7,15 @@
 
 #include "weft/Pipeline/Schedule/ProductForm.h"
 
+#include "weft/Dialect/Weft/IR/AttributeNames.h"
 #include "weft/Dialect/Weft/IR/Weft.h"
 
+#include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/SmallVector.h"
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <string>
 
@@ -216,22 +220,73 @@ std::optional<ProductForm> weft::classifyProduct(llvm::ArrayRef<llvm::StringRef>
   return std::nullopt;
 }
 
-std::optional<ProductForm> weft::classifyProduct(ContractOp op) {
-  mlir::Type element = mlir::getElementTypeOrSelf(op.getInputs().front());
-  if (op.getInputs().size() != 2 || !(element.isF32() || element.isBF16())) {
+/// The product of `lhs` and `rhs`; for devices, where `hasF64`, also of float64.
+static std::optional<ProductForm> classify(llvm::ArrayRef<llvm::StringRef> terms, mlir::Value lhs,
+                                           mlir::Value rhs, mlir::Value output, bool hasF64) {
+  mlir::Type element = mlir::getElementTypeOrSelf(lhs);
+  if (!element.isF32() && !element.isBF16() && !(element.isF64() && hasF64)) {
     return std::nullopt;
   }
-  auto shapeOf = [&](unsigned number) {
-    return llvm::cast<mlir::RankedTensorType>(op.getInputs()[number].getType()).getShape();
+  auto shapeOf = [](mlir::Value value) {
+    return llvm::cast<mlir::RankedTensorType>(value.getType()).getShape();
   };
-  rt::ElementType type = element.isF32() ? rt::ElementType::F32 : rt::ElementType::BF16;
-  std::optional<ProductForm> form = classifyProduct(op.getTerms(), shapeOf(0), shapeOf(1), type);
+  rt::ElementType type = element.isF64()   ? rt::ElementType::F64
+                         : element.isF32() ? rt::ElementType::F32
+                                           : rt::ElementType::BF16;
+  std::optional<ProductForm> form = classifyProduct(terms, shapeOf(lhs), shapeOf(rhs), type);
   if (form) {
     rt::Product &product = form->product;
-    product.isResultF32 = mlir::getElementTypeOrSelf(op.getOutput()) != element;
+    product.isResultF32 = mlir::getElementTypeOrSelf(output) != element;
     if (product.isSum() && product.resultType() == rt::ElementType::BF16) {
       return std::nullopt; // It would be rounded after each term.
     }
   }
   return form;
+}
+
+bool weft::isForDevices(mlir::Operation *op) {
+  auto module = op->getParentOfType<mlir::ModuleOp>();
+  auto target = module ? module->getAttrOfType<mlir::StringAttr>(kTargetAttrName) : nullptr;
+  return target && target.getValue() == "cuda";
+}
+
+std::optional<ProductForm> weft::classifyProduct(ContractOp op) {
+  if (op.getInputs().size() != 2) {
+    return std::nullopt;
+  }
+  return classify(op.getTerms(), op.getInputs()[0], op.getInputs()[1], op.getOutput(),
+                  isForDevices(op));
+}
+
+std::optional<ProductForm> weft::classifyProduct(ProductOp op) {
+  auto [operands, result] = op.getEquation().split("->");
+  auto [lhs, rhs] = operands.split(',');
+  std::optional<ProductForm> form =
+      classify({lhs, rhs, result}, op.getLhs(), op.getRhs(), op.getOutput(), /*hasF64=*/true);
+  bool isOne = form && form->product.batch == 1;
+  if (!isOne || (op.getBias() &&
+                 llvm::cast<mlir::RankedTensorType>(op.getBias().getType()).getNumElements() !=
+                     form->product.n)) {
+    return std::nullopt;
+  }
+  rt::Epilogue &epilogue = form->product.epilogue;
+  epilogue.hasAddend = bool(op.getAddend());
+  epilogue.hasBias = bool(op.getBias());
+  epilogue.hasAux = op.getPreactivation() || op.getKept();
+  epilogue.activation = op.getGelu()            ? rt::Epilogue::Activation::Gelu
+                        : op.getPreactivation() ? rt::Epilogue::Activation::GeluGradient
+                                                : rt::Epilogue::Activation::None;
+  if (op.getSums()) {
+    epilogue.sums = form->isSwapped ? rt::Epilogue::Sums::OfB : rt::Epilogue::Sums::OfA;
+  }
+  return form;
+}
+
+uint64_t weft::workspaceBytes(const rt::Product &product) {
+  constexpr double kMost = double(32 << 20), kTile = 64;
+  double parts = std::ceil(double(product.k) / kTile);
+  double bytes = parts * double(product.m) * double(product.n) *
+                 double(product.isSum() ? 1 : product.batch) *
+                 double(std::max(rt::sizeOf(product.type), sizeof(float)));
+  return uint64_t(std::min(kMost, bytes));
 }

@@ -154,6 +154,12 @@ rt::Cost ProgramTables::costOf(Operation *op) const {
   if (auto launch = dyn_cast<LaunchOp>(op)) {
     op = findWork(launch);
   }
+  if (auto product = dyn_cast<ProductOp>(op)) {
+    std::optional<ProductForm> form = classifyProduct(product);
+    const rt::Product p = form ? form->product : rt::Product();
+    return {2 * double(p.m) * double(p.n) * double(p.k),
+            bytesOf(op->getOperandTypes()) + bytesOf(op->getResultTypes())};
+  }
   if (auto computes = dyn_cast<ShardableOpInterface>(op)) {
     OpCost cost = computes.getCost();
     return {cost.flops.constant, cost.bytes.constant};
@@ -177,7 +183,7 @@ FailureOr<ProgramTables::Target> ProgramTables::makeTarget(Operation *op) {
     return makeCollective(op);
   }
   if (isProduct(op)) {
-    return makeProduct(cast<ContractOp>(op));
+    return makeProduct(op);
   }
   return op->emitOpError("is no instruction; run verify-schedule before");
 }
@@ -193,17 +199,25 @@ ProgramTables::Target ProgramTables::makeKernel(LaunchOp op) {
   return {rt::Opcode::Kernel, it->second};
 }
 
-ProgramTables::Target ProgramTables::makeProduct(ContractOp op) {
-  ProductForm form = *classifyProduct(op);
-  const rt::Product &p = form.product;
-  std::string key =
-      join('p', {static_cast<int64_t>(p.type), p.transposeA, p.transposeB, p.m, p.n, p.k, p.lda,
-                 p.ldb, p.ldc, p.batch, p.strideA, p.strideB, p.strideC, p.isResultF32});
+FailureOr<ProgramTables::Target> ProgramTables::makeProduct(Operation *op) {
+  auto fused = dyn_cast<ProductOp>(op);
+  std::optional<ProductForm> form =
+      fused ? classifyProduct(fused) : classifyProduct(cast<ContractOp>(op));
+  if (!form) {
+    return op->emitOpError("is none that a library does, expected one product of two matrices");
+  }
+  rt::Product &p = form->product;
+  p.workspaceBytes = isForDevices(op) ? workspaceBytes(p) : 0;
+  const rt::Epilogue &e = p.epilogue;
+  std::string key = join(
+      'p', {static_cast<int64_t>(p.type), p.transposeA, p.transposeB, p.m, p.n, p.k, p.lda, p.ldb,
+            p.ldc, p.batch, p.strideA, p.strideB, p.strideC, p.isResultF32, e.hasAddend, e.hasBias,
+            static_cast<int64_t>(e.activation), e.hasAux, static_cast<int64_t>(e.sums)});
   auto [it, isNew] = numbers.try_emplace(key, program.products.size());
   if (isNew) {
     program.products.push_back(p);
   }
-  return {rt::Opcode::Product, it->second, form.isSwapped};
+  return Target{rt::Opcode::Product, it->second, form->isSwapped};
 }
 
 FailureOr<ProgramTables::Target> ProgramTables::makeCollective(Operation *op) {

@@ -51,7 +51,7 @@ private:
   mlir::FailureOr<Target> makeTarget(mlir::Operation *op);
   mlir::FailureOr<Target> makeObservation(ObserveOp op);
   mlir::FailureOr<Target> makeCollective(mlir::Operation *op);
-  Target makeProduct(ContractOp op);
+  mlir::FailureOr<Target> makeProduct(mlir::Operation *op);
   Target makeKernel(LaunchOp op);
   rt::Cost costOf(mlir::Operation *op) const;
   /// The op that the kernel does, which is its last, since before it stands only arithmetic on

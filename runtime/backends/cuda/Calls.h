@@ -68,6 +68,7 @@ namespace weft::rt::cuda {
 
 #define WEFT_PRODUCT_FUNCTIONS(X)                                                                  \
   X(statusText, cublasLtGetStatusString)                                                           \
+  X(version, cublasLtGetVersion)                                                                   \
   X(make, cublasLtCreate)                                                                          \
   X(destroy, cublasLtDestroy)                                                                      \
   X(makeOperation, cublasLtMatmulDescCreate)                                                       \
@@ -80,6 +81,7 @@ namespace weft::rt::cuda {
   X(setWishes, cublasLtMatmulPreferenceSetAttribute)                                               \
   X(freeWishes, cublasLtMatmulPreferenceDestroy)                                                   \
   X(findWays, cublasLtMatmulAlgoGetHeuristic)                                                      \
+  X(checkWay, cublasLtMatmulAlgoCheck)                                                             \
   X(multiply, cublasLtMatmul)
 
 #define WEFT_COMMUNICATION_FUNCTIONS(X)                                                            \

@@ -7,6 +7,7 @@
 
 #include "backends/cuda/CudaExecutor.h"
 
+#include "backends/cuda/PrepareProducts.h"
 #include "core/CheckedMath.h"
 #include "core/MemoryReport.h"
 #include "core/ProgramCheck.h"
@@ -17,9 +18,6 @@
 
 using namespace weft::rt;
 using namespace weft::rt::cuda;
-
-/// For products, beside their operands: what the library's makers recommend for an H100.
-static constexpr uint64_t kWorkspaceBytes = uint64_t(32) << 20;
 
 /// Blocks that a multiprocessor gets of one launch: as many as keep it busy while the last ones
 /// end.
@@ -59,10 +57,8 @@ CudaExecutor::~CudaExecutor() {
   if (arena) {
     communicates ? library.freeShared(device, arena) : library.free(device, arena);
   }
-  for (Address memory : {place, workspace}) {
-    if (memory) {
-      library.free(device, memory);
-    }
+  if (place) {
+    library.free(device, place);
   }
   for (const Pinned &pinned : {lent, words}) {
     if (pinned.place) {
@@ -105,19 +101,16 @@ bool CudaExecutor::open() {
 }
 
 bool CudaExecutor::hasMemory() const {
-  uint64_t forProducts = program.products.empty() ? 0 : kWorkspaceBytes;
-  uint64_t needed = saturatingAdd(program.arenaBytes, forProducts);
-  if (needed <= facts.freeBytes) {
+  if (program.arenaBytes <= facts.freeBytes) {
     return true;
   }
   std::string table = memoryReport(program);
   table.pop_back(); // Who prints it ends the line.
-  return communicator().fail(
-      concat("rank ", rank(), " needs ", bytesText(needed), " of device ", number, ", a ",
-             facts.name, " that has ", bytesText(facts.freeBytes), " free of ",
-             bytesText(facts.memoryBytes), ": ", bytesText(program.arenaBytes),
-             " for its arena and ", bytesText(forProducts), " for products beside it\n", table),
-      ExitCode::OutOfMemory);
+  return communicator().fail(concat("rank ", rank(), " needs ", bytesText(program.arenaBytes),
+                                    " of device ", number, ", a ", facts.name, " that has ",
+                                    bytesText(facts.freeBytes), " free of ",
+                                    bytesText(facts.memoryBytes), "\n", table),
+                             ExitCode::OutOfMemory);
 }
 
 bool CudaExecutor::prepareCollectives() {
@@ -140,8 +133,11 @@ bool CudaExecutor::allocateArena() {
   uint64_t bytes = std::max<uint64_t>(program.arenaBytes, 1);
   auto allocate = communicates ? library.allocateShared : library.allocate;
   // Products are tried with memory that the arena takes after.
-  return open() && prepareProducts() && prepareAttention() &&
-         check(allocate(device, bytes, &arena)) && arena &&
+  return open() &&
+         prepareProducts(
+             {program, library, device, facts, number, rank(), communicator(), options.cacheFile},
+             products) &&
+         prepareAttention() && check(allocate(device, bytes, &arena)) && arena &&
          check(library.zero(device, stream, arena, bytes));
 }
 
@@ -227,27 +223,6 @@ bool CudaExecutor::loadKernels() {
       if (!check(library.entry(device, module, name.c_str(), &entry))) {
         return false;
       }
-    }
-  }
-  return true;
-}
-
-bool CudaExecutor::prepareProducts() {
-  if (program.products.empty()) {
-    return true;
-  }
-  if (!check(library.allocate(device, kWorkspaceBytes, &workspace))) {
-    return false;
-  }
-  if (!workspace) {
-    return communicator().fail(concat("rank ", rank(), " cannot allocate ",
-                                      bytesText(kWorkspaceBytes), " for products beside its arena"),
-                               ExitCode::OutOfMemory);
-  }
-  for (const Product &product : program.products) {
-    Handle &prepared = products.emplace_back();
-    if (!check(library.prepareProduct(device, &product, kWorkspaceBytes, &prepared))) {
-      return false;
     }
   }
   return true;
@@ -415,10 +390,9 @@ Outcome CudaExecutor::runKernel(const Prepared &instruction) {
 }
 
 Outcome CudaExecutor::runProduct(const Prepared &instruction) {
-  void *const *operands = instruction.operands;
-  bool isGood = check(library.runProduct(
-      device, handleOf(instruction.stream), products[instruction.target], addressOf(operands[0]),
-      addressOf(operands[1]), addressOf(operands[2]), workspace));
+  ProductPlaces places = placesOf(program.products[instruction.target], instruction.operands);
+  bool isGood = check(library.runProduct(device, handleOf(instruction.stream),
+                                         products[instruction.target], &places));
   return isGood ? Outcome::Done : Outcome::Stopped;
 }
 

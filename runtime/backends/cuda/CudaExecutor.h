@@ -40,6 +40,8 @@ struct CudaOptions {
   std::chrono::nanoseconds timeout = std::chrono::seconds(60);
   /// Whether libraries are to give the same bits each time, also where that takes longer.
   bool isDeterministic = false;
+  /// Keeps how products are computed; empty for not to.
+  std::string cacheFile = {};
 };
 
 class CudaExecutor : public Executor, BufferLender {
@@ -107,7 +109,6 @@ private:
   bool loadKernels();
   const DeviceImage *chooseImage() const;
   void countOperands();
-  bool prepareProducts();
   bool prepareAttention();
   bool makeStreams();
   Handle handleOf(Stream on) const { return on == Stream::Compute ? stream : side; }
@@ -137,7 +138,7 @@ private:
   /// The communication stream, if the program uses it, and what orders instructions.
   Handle side = 0;
   std::vector<Handle> events;
-  Address arena = 0, place = 0, workspace = 0;
+  Address arena = 0, place = 0;
   std::vector<Entries> entries;
   std::vector<Handle> products;
   std::optional<DeviceCollectives> collectives;

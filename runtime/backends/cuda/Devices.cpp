@@ -7,6 +7,7 @@
 
 #include "backends/cuda/Devices.h"
 
+#include "backends/cuda/AlgorithmCache.h"
 #include "backends/cuda/CudaExecutor.h"
 #include "backends/mpi/Launcher.h"
 #include "core/Text.h"
@@ -73,7 +74,10 @@ MakeExecutor weft::rt::cuda::makeExecutors(const Program &program, const KernelC
   }
   auto timeout = std::chrono::duration_cast<std::chrono::nanoseconds>(
       std::chrono::duration<double>(options.timeoutSeconds));
-  CudaOptions onDevices = {timeout, options.isDeterministic};
+  // In the user's cache folder, but for a stand-in.
+  bool isDefault = options.algorithmCache.empty() && !library->standFor;
+  CudaOptions onDevices = {timeout, options.isDeterministic,
+                           isDefault ? defaultCacheFile() : options.algorithmCache};
   return [=](const Program &program, const KernelCode *kernels, int64_t rank,
              int64_t) -> std::unique_ptr<Executor> {
     return std::make_unique<CudaExecutor>(program, kernels, rank, *library,

@@ -54,6 +54,17 @@ struct WorldId {
   char bytes[128];
 };
 
+/// How a product is computed, as the library of products writes it down: good for one version of
+/// it, on one kind of device. All 0 is none.
+struct ProductWay {
+  uint64_t words[8];
+};
+
+/// Where a product's operands are; 0 for those that it has not.
+struct ProductPlaces {
+  uint64_t a, b, c, addend, bias, aux, sums, workspace;
+};
+
 struct Library {
   /// Changes with this struct.
   static constexpr uint32_t kVersion = 2;
@@ -118,16 +129,18 @@ struct Library {
   Result (*launch)(Handle device, Handle stream, Handle entry, uint32_t blocks, uint32_t threads,
                    const uint64_t *arguments, size_t count);
 
-  /// Chooses how to compute `product`, which belongs to a well-formed program, by trying: with at
-  /// most `workspaceBytes` beside its operands. Until it returns it has memory for operands of its
-  /// own.
-  Result (*prepareProduct)(Handle device, const Product *product, uint64_t workspaceBytes,
+  /// What decides, beside the product and the device, which ways there are to compute it:
+  /// "cuBLASLt 130100, driver 13000". The text lives as long as the library.
+  Result (*nameProducts)(Handle device, const char **name);
+  /// Prepares `product`, which belongs to a well-formed program, to be computed in `way`. If that
+  /// is none, chooses by trying, with memory for operands of its own until it returns, and gives
+  /// its choice there. Fails where the device cannot go this way.
+  Result (*prepareProduct)(Handle device, const Product *product, ProductWay *way,
                            Handle *prepared);
   Result (*freeProduct)(Handle device, Handle prepared);
-  /// Enqueues it. Operands begin at multiples of `kAlignment`, the workspace where an allocation
-  /// does; two that may run at a time need workspaces of their own.
-  Result (*runProduct)(Handle device, Handle stream, Handle prepared, Address a, Address b,
-                       Address c, Address workspace);
+  /// Enqueues it. All operands begin at multiples of `kAlignment`; two that may run at a time need
+  /// workspaces of their own.
+  Result (*runProduct)(Handle device, Handle stream, Handle prepared, const ProductPlaces *places);
 
   /// For one rank to call, and all to bring. Fails where the library of collectives is missing or
   /// of a version that cannot be used.

@@ -9,16 +9,22 @@
 // transposed; so it is asked for the transposed C = the transposed op(B) times the
 // transposed op(A): B comes first, and nothing is moved.
 //
-// All is summed in float32 and rounded once, as on the host; TF32 is not allowed, nor
-// that parts of a sum over k are rounded to bf16 before they are added up.
+// All is summed in float32, float64 in itself, and rounded once, as on the host; TF32 is not
+// allowed, nor that parts of a sum over k are rounded to bf16 before they are added up.
+//
+// A bias is one number for each row of what the library sees, which are our columns, and of its
+// sums of operands those of its B are those of our A.
 //
 //===----------------------------------------------------------------------===//
 
 #include "backends/cuda/Parts.h"
 #include "weft-rt/Program.h"
 
+#include <cstring>
 #include <memory>
 #include <optional>
+#include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -37,7 +43,8 @@ constexpr float kClearlyFaster = 0.97f;
 
 std::string textOf(const Product &p) {
   return concat("a product of ", nameOf(p.type), " matrices of ", p.m, "x", p.k, " and ", p.k, "x",
-                p.n, p.batch == 1 ? "" : concat(", ", p.batch, " of them"));
+                p.n, p.batch == 1 ? "" : concat(", ", p.batch, " of them"),
+                p.epilogue.isAny() ? " with an epilogue" : "");
 }
 
 bool isEmpty(const Product &p) { return p.m == 0 || p.n == 0 || p.k == 0 || p.batch == 0; }
@@ -52,13 +59,13 @@ struct Layout {
 
 struct Prepared {
   Product product;
-  uint64_t workspaceBytes = 0;
   Owned<cublasLtMatmulDescOpaque_t> operation{nullptr, products().freeOperation};
   Owned<cublasLtMatrixLayoutOpaque_t> a{nullptr, products().freeLayout};
   Owned<cublasLtMatrixLayoutOpaque_t> b{nullptr, products().freeLayout};
   Owned<cublasLtMatrixLayoutOpaque_t> c{nullptr, products().freeLayout};
   cublasLtMatmulAlgo_t way = {};
 
+  bool isF64() const { return product.type == ElementType::F64; }
   /// Products that are added up go one after another.
   int64_t rounds() const { return product.isSum() ? product.batch : 1; }
   int64_t batch() const { return product.isSum() ? 1 : product.batch; }
@@ -70,7 +77,9 @@ struct Prepared {
 
 Result describe(const Prepared &prepared, const Layout &layout,
                 Owned<cublasLtMatrixLayoutOpaque_t> &made) {
-  cudaDataType_t type = layout.type == ElementType::F32 ? CUDA_R_32F : CUDA_R_16BF;
+  cudaDataType_t type = layout.type == ElementType::F64   ? CUDA_R_64F
+                        : layout.type == ElementType::F32 ? CUDA_R_32F
+                                                          : CUDA_R_16BF;
   cublasLtMatrixLayout_t raw = nullptr;
   if (Result failed = resultOf(products().makeLayout(&raw, type, uint64_t(layout.rows),
                                                      uint64_t(layout.columns), layout.ld),
@@ -92,22 +101,77 @@ Result describe(const Prepared &prepared, const Layout &layout,
   return resultOf(code, "cublasLtMatrixLayoutSetAttribute for ", textOf(prepared.product));
 }
 
+template <typename T>
+Result setOperation(const Prepared &prepared, cublasLtMatmulDescAttributes_t attribute,
+                    const T &value) {
+  return resultOf(
+      products().setOperation(prepared.operation.get(), attribute, &value, sizeof value),
+      "cublasLtMatmulDescSetAttribute for ", textOf(prepared.product));
+}
+
+uint32_t epilogueOf(const Epilogue &epilogue) {
+  using Activation = Epilogue::Activation;
+  uint32_t bias = epilogue.hasBias ? CUBLASLT_EPILOGUE_BIAS : 0;
+  switch (epilogue.activation) {
+  case Activation::Gelu:
+    return (epilogue.hasAux ? CUBLASLT_EPILOGUE_GELU_AUX : CUBLASLT_EPILOGUE_GELU) | bias;
+  case Activation::GeluGradient:
+    return CUBLASLT_EPILOGUE_DGELU;
+  case Activation::None:
+    break;
+  }
+  switch (epilogue.sums) {
+  case Epilogue::Sums::OfA:
+    return CUBLASLT_EPILOGUE_BGRADB;
+  case Epilogue::Sums::OfB:
+    return CUBLASLT_EPILOGUE_BGRADA;
+  case Epilogue::Sums::None:
+    return bias ? bias : uint32_t(CUBLASLT_EPILOGUE_DEFAULT);
+  }
+  return CUBLASLT_EPILOGUE_DEFAULT;
+}
+
+/// Where the vector and the matrix of an epilogue are, which belongs to the operation.
+Result setPlaces(const Prepared &prepared, const ProductPlaces &at) {
+  const Epilogue &epilogue = prepared.product.epilogue;
+  Result failed = nullptr;
+  if (epilogue.hasBias || epilogue.sums != Epilogue::Sums::None) {
+    auto *vector = fromHandle<void>(epilogue.hasBias ? at.bias : at.sums);
+    failed = setOperation(prepared, CUBLASLT_MATMUL_DESC_BIAS_POINTER, vector);
+  }
+  if (epilogue.hasAux && !failed) {
+    failed =
+        setOperation(prepared, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, fromHandle<void>(at.aux));
+  }
+  return failed;
+}
+
 Result describeOperation(Prepared &prepared) {
   const Product &p = prepared.product;
   cublasLtMatmulDesc_t raw = nullptr;
-  if (Result failed = resultOf(products().makeOperation(&raw, CUBLAS_COMPUTE_32F, CUDA_R_32F),
-                               "cublasLtMatmulDescCreate for ", textOf(p))) {
+  if (Result failed = resultOf(
+          products().makeOperation(&raw, prepared.isF64() ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F,
+                                   prepared.isF64() ? CUDA_R_64F : CUDA_R_32F),
+          "cublasLtMatmulDescCreate for ", textOf(p))) {
     return failed;
   }
   prepared.operation.reset(raw);
-  cublasOperation_t first = p.transposeB ? CUBLAS_OP_T : CUBLAS_OP_N;
-  cublasOperation_t second = p.transposeA ? CUBLAS_OP_T : CUBLAS_OP_N;
-  cublasStatus_t code =
-      products().setOperation(raw, CUBLASLT_MATMUL_DESC_TRANSA, &first, sizeof first);
-  if (code == CUBLAS_STATUS_SUCCESS) {
-    code = products().setOperation(raw, CUBLASLT_MATMUL_DESC_TRANSB, &second, sizeof second);
+  Result failed =
+      setOperation(prepared, CUBLASLT_MATMUL_DESC_TRANSA, p.transposeB ? CUBLAS_OP_T : CUBLAS_OP_N);
+  failed = failed ? failed
+                  : setOperation(prepared, CUBLASLT_MATMUL_DESC_TRANSB,
+                                 p.transposeA ? CUBLAS_OP_T : CUBLAS_OP_N);
+  if (failed || !p.epilogue.isMore()) {
+    return failed;
   }
-  return resultOf(code, "cublasLtMatmulDescSetAttribute for ", textOf(p));
+  failed = setOperation(prepared, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogueOf(p.epilogue));
+  if (p.epilogue.hasAux && !failed) {
+    failed = setOperation(prepared, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, p.ldc);
+  }
+  // Of these the library wants to know now how they are aligned.
+  ProductPlaces aligned = {};
+  aligned.bias = aligned.sums = aligned.aux = kAlignment;
+  return failed ? failed : setPlaces(prepared, aligned);
 }
 
 /// As read by columns: rows and columns of what is stored, the other way round.
@@ -153,7 +217,7 @@ Result findWays(const Device &device, const Prepared &prepared,
     return failed;
   }
   Owned<cublasLtMatmulPreferenceOpaque_t> wishes(raw, products().freeWishes);
-  if (Result failed = setWishes(raw, prepared.workspaceBytes)) {
+  if (Result failed = setWishes(raw, prepared.product.workspaceBytes)) {
     return failed;
   }
   cublasLtMatmulHeuristicResult_t found[kMostWays] = {};
@@ -170,31 +234,43 @@ Result findWays(const Device &device, const Prepared &prepared,
     code = CUBLAS_STATUS_NOT_SUPPORTED;
   }
   return resultOf(code, "cublasLtMatmulAlgoGetHeuristic for ", textOf(prepared.product),
-                  " with a workspace of ", bytesText(prepared.workspaceBytes));
+                  " with a workspace of ", bytesText(prepared.product.workspaceBytes));
 }
 
 //===----------------------------------------------------------------------===//
 // Running
 //===----------------------------------------------------------------------===//
 
-struct Places {
-  Address a = 0, b = 0, c = 0, workspace = 0;
+/// The factors of a product and of what it is added to, as the library takes them.
+struct Factors {
+  float f32[2] = {1, 0};
+  double f64[2] = {1, 0};
+
+  const void *at(bool isF64, int i) const {
+    return isF64 ? static_cast<const void *>(&f64[i]) : &f32[i];
+  }
 };
 
 Result multiply(const Device &device, const Prepared &prepared, const cublasLtMatmulAlgo_t &way,
-                CUstream stream, const Places &at) {
+                CUstream stream, const ProductPlaces &at) {
   const Product &p = prepared.product;
-  const float one = 1, none = 0;
+  const Factors factors;
+  if (Result failed = setPlaces(prepared, at)) {
+    return failed;
+  }
   for (int64_t i = 0; i < prepared.rounds(); ++i) {
     auto place = [&](Address base, int64_t stride) {
       return fromHandle<void>(base + uint64_t(i * stride) * sizeOf(p.type));
     };
-    // A sum has one C, which is float32 (checkProgram): nothing is rounded on the way.
+    // A sum has one C, which is wide (checkProgram): nothing is rounded on the way.
     auto *c = fromHandle<void>(at.c);
+    auto *before = p.epilogue.hasAddend ? fromHandle<void>(at.addend) : c;
+    bool adds = i > 0 || p.epilogue.hasAddend;
     cublasStatus_t code = products().multiply(
-        device.products, prepared.operation.get(), &one, place(at.b, p.strideB), prepared.b.get(),
-        place(at.a, p.strideA), prepared.a.get(), i == 0 ? &none : &one, c, prepared.c.get(), c,
-        prepared.c.get(), &way, fromHandle<void>(at.workspace), prepared.workspaceBytes, stream);
+        device.products, prepared.operation.get(), factors.at(prepared.isF64(), 0),
+        place(at.b, p.strideB), prepared.b.get(), place(at.a, p.strideA), prepared.a.get(),
+        factors.at(prepared.isF64(), adds ? 0 : 1), before, prepared.c.get(), c, prepared.c.get(),
+        &way, fromHandle<void>(at.workspace), p.workspaceBytes, stream);
     if (code != CUBLAS_STATUS_SUCCESS) {
       return resultOf(code, "cublasLtMatmul for ", textOf(p));
     }
@@ -246,10 +322,18 @@ public:
     failed = failed ? failed : resultOf(driver().makeEvent(&end, 0), "cuEventCreate");
     failed = failed ? failed : allocate(bytesOf(layoutOfA(p)), at.a);
     failed = failed ? failed : allocate(bytesOf(layoutOfB(p)), at.b);
-    failed = failed ? failed : allocate(bytesOf(layoutOfC(p)), at.c);
-    if (!failed && prepared.workspaceBytes > 0) {
-      failed = allocate(prepared.workspaceBytes, at.workspace);
-    }
+    const Epilogue &epilogue = p.epilogue;
+    uint64_t c = bytesOf(layoutOfC(p)), size = sizeOf(p.resultType());
+    uint64_t sums = uint64_t(epilogue.sums == Epilogue::Sums::OfA ? p.m : p.n) * size;
+    failed = failed ? failed : allocate(c, at.c);
+    auto more = [&](bool isThere, uint64_t bytes, Address &address) {
+      failed = failed || !isThere ? failed : allocate(bytes, address);
+    };
+    more(epilogue.hasAddend, c, at.addend);
+    more(epilogue.hasBias, uint64_t(p.n) * size, at.bias);
+    more(epilogue.hasAux, c, at.aux);
+    more(epilogue.sums != Epilogue::Sums::None, sums, at.sums);
+    more(p.workspaceBytes > 0, p.workspaceBytes, at.workspace);
     return failed;
   }
 
@@ -306,7 +390,7 @@ private:
   CUstream stream = nullptr;
   CUevent begin = nullptr, end = nullptr;
   std::vector<Address> memory;
-  Places at;
+  ProductPlaces at = {};
 };
 
 Result choose(const Device &device, Prepared &prepared,
@@ -347,8 +431,42 @@ Result openProducts(Device &device) {
   return resultOf(products().make(&device.products), "cublasLtCreate on device ", device.number);
 }
 
-Result prepareProduct(Handle handle, const Product *product, uint64_t workspaceBytes,
-                      Handle *prepared) {
+Result nameProducts(Handle handle, const char **name) {
+  Device *device = nullptr;
+  Result failed = enter(handle, device);
+  failed = failed ? failed : openProducts(*device);
+  int version = 0;
+  failed = failed ? failed : resultOf(driver().version(&version), "cuDriverGetVersion");
+  if (!failed) {
+    static const std::string text = concat("cuBLASLt ", products().version(), ", driver ", version);
+    *name = text.c_str();
+  }
+  return failed;
+}
+
+/// The ways to try: what the library proposes, or the one that is given, if it can be gone.
+Result collectWays(const Device &device, const Prepared &prepared, const ProductWay &given,
+                   std::vector<cublasLtMatmulAlgo_t> &ways) {
+  const ProductWay none = {};
+  if (std::memcmp(&given, &none, sizeof none) == 0) {
+    return findWays(device, prepared, ways);
+  }
+  cublasLtMatmulAlgo_t way;
+  static_assert(sizeof way == sizeof given && std::is_trivially_copyable_v<cublasLtMatmulAlgo_t>);
+  std::memcpy(&way, &given, sizeof way);
+  cublasLtMatmulHeuristicResult_t found = {};
+  cublasStatus_t code =
+      products().checkWay(device.products, prepared.operation.get(), prepared.b.get(),
+                          prepared.a.get(), prepared.c.get(), prepared.c.get(), &way, &found);
+  if (code == CUBLAS_STATUS_SUCCESS && found.workspaceSize > prepared.product.workspaceBytes) {
+    code = CUBLAS_STATUS_NOT_SUPPORTED;
+  }
+  ways.push_back(way);
+  return resultOf(code, "cublasLtMatmulAlgoCheck of a way that was chosen for ",
+                  textOf(prepared.product));
+}
+
+Result prepareProduct(Handle handle, const Product *product, ProductWay *way, Handle *prepared) {
   Device *device = nullptr;
   *prepared = 0;
   if (Result failed = enter(handle, device)) {
@@ -359,15 +477,15 @@ Result prepareProduct(Handle handle, const Product *product, uint64_t workspaceB
   }
   auto made = std::make_unique<Prepared>();
   made->product = *product;
-  made->workspaceBytes = workspaceBytes;
   if (!isEmpty(*product)) {
     std::vector<cublasLtMatmulAlgo_t> ways;
     Result failed = describeAll(*made);
-    failed = failed ? failed : findWays(*device, *made, ways);
+    failed = failed ? failed : collectWays(*device, *made, *way, ways);
     failed = failed ? failed : choose(*device, *made, ways);
     if (failed) {
       return failed;
     }
+    std::memcpy(way, &made->way, sizeof *way);
   }
   *prepared = toHandle(made.release());
   return nullptr;
@@ -378,16 +496,15 @@ Result freeProduct(Handle, Handle prepared) {
   return nullptr;
 }
 
-Result runProduct(Handle handle, Handle stream, Handle prepared, Address a, Address b, Address c,
-                  Address workspace) {
+Result runProduct(Handle handle, Handle stream, Handle prepared, const ProductPlaces *places) {
   Device *device = nullptr;
   if (Result failed = enter(handle, device)) {
     return failed;
   }
   const Prepared &p = *fromHandle<Prepared>(prepared);
   auto *on = fromHandle<CUstream_st>(stream);
-  return isEmpty(p.product) ? clear(p.product, on, c)
-                            : multiply(*device, p, p.way, on, {a, b, c, workspace});
+  return isEmpty(p.product) ? clear(p.product, on, places->c)
+                            : multiply(*device, p, p.way, on, *places);
 }
 
 } // namespace
@@ -398,6 +515,7 @@ Result cuda::closeProducts(Device &device) {
 }
 
 void cuda::addProducts(Library &library) {
+  library.nameProducts = nameProducts;
   library.prepareProduct = prepareProduct;
   library.freeProduct = freeProduct;
   library.runProduct = runProduct;

@@ -159,6 +159,7 @@ const Library kLibrary = {
     .unload = call<"unload", &Device::unload>,
     .entry = call<"entry", &Device::entry>,
     .launch = call<"launch", &Device::launch>,
+    .nameProducts = call<"nameProducts", &Device::nameProducts>,
     .prepareProduct = call<"prepareProduct", &Device::prepareProduct>,
     .freeProduct = call<"freeProduct", &Device::freeProduct>,
     .runProduct = call<"runProduct", &Device::runProduct>,

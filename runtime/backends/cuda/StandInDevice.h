@@ -16,9 +16,9 @@
 #include "backends/cuda/StandIn.h"
 #include "backends/cuda/StandInHandles.h"
 #include "backends/cuda/StandInMemory.h"
+#include "backends/cuda/StandInProduct.h"
 #include "backends/cuda/StandInWork.h"
 #include "backends/cuda/StandInWorld.h"
-#include "core/PreparedProduct.h"
 
 #include <atomic>
 #include <mutex>
@@ -87,10 +87,10 @@ public:
   void launch(Handle stream, Handle entry, uint32_t blocks, uint32_t threads,
               const uint64_t *arguments, size_t count);
 
-  void prepareProduct(const Product *product, uint64_t workspaceBytes, Handle *prepared);
+  void nameProducts(const char **name);
+  void prepareProduct(const Product *product, ProductWay *way, Handle *prepared);
   void freeProduct(Handle prepared);
-  void runProduct(Handle stream, Handle prepared, Address a, Address b, Address c,
-                  Address workspace);
+  void runProduct(Handle stream, Handle prepared, const ProductPlaces *places);
 
   void join(const WorldId *id, int64_t ranks, int64_t rank, Handle *communicator);
   void split(Handle communicator, int64_t color, int64_t key, Handle *made);
@@ -159,8 +159,7 @@ private:
   struct LoadedProduct {
     uint64_t call = 0;
     Product product;
-    uint64_t workspaceBytes = 0;
-    std::vector<std::unique_ptr<PreparedProduct>> pieces = {};
+    StandInProduct code = {};
     Clock uses = {};
   };
 
@@ -229,6 +228,7 @@ private:
   /// Makes of work that is enqueued now what the settings want it to be.
   void drill(std::function<void()> &run, std::function<bool()> &isMet);
   void checkWritten(const Touch &touch);
+  std::vector<Touch> touchProduct(const Product &product, const ProductPlaces &at);
   void checkRowsWritten(const Touch &touch, const Product &product, bool isA);
 
   void runTwin(const Twin &twin, const std::vector<uint64_t> &arguments);

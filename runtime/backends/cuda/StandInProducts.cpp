@@ -7,6 +7,8 @@
 
 #include "backends/cuda/StandInDevice.h"
 
+#include "core/Random.h"
+
 #include <cstring>
 
 using namespace weft::rt;
@@ -62,8 +64,8 @@ static Matrices operandC(const Product &product) {
 }
 
 static void checkProduct(const Product &product) {
-  if (product.type != ElementType::F32 && product.type != ElementType::BF16) {
-    misuse("expected a product of f32 or bf16, got one of ", nameOf(product.type));
+  if (product.type == ElementType::I32 || product.type == ElementType::I64) {
+    misuse("expected a product of f64, f32 or bf16, got one of ", nameOf(product.type));
   }
   for (int64_t size : {product.m, product.n, product.k, product.batch}) {
     if (size < 1) {
@@ -75,21 +77,37 @@ static void checkProduct(const Product &product) {
       misuse("expected rows at least ", matrices.rowBytes, " bytes apart, got ", matrices.pitch);
     }
   }
+  // What the library demands of a matrix for an activation.
+  if (product.epilogue.hasAux && (product.ldc % 8 != 0 || product.batch != 1)) {
+    misuse("expected one product with rows a multiple of 8 elements apart for an activation, got ",
+           product.batch, " with ", product.ldc);
+  }
 }
 
-void Device::prepareProduct(const Product *product, uint64_t workspaceBytes, Handle *prepared) {
+/// The only way of a product; another product has another.
+static ProductWay wayOf(const Product &p) {
+  uint64_t hash = streamOf(concat(nameOf(p.type), p.m, ",", p.n, ",", p.k, ",", p.lda, ",", p.ldb,
+                                  ",", p.ldc, ",", p.batch, ",", p.workspaceBytes));
+  return {{hash | 1, 1, 2, 3, 4, 5, 6, 7}};
+}
+
+void Device::nameProducts(const char **name) {
+  checkOpen("asked for");
+  *name = "products of a stand-in, 1";
+}
+
+void Device::prepareProduct(const Product *product, ProductWay *way, Handle *prepared) {
   checkOpen("prepared");
   checkProduct(*product);
-  LoadedProduct made;
-  made.call = call;
-  made.product = *product;
-  made.workspaceBytes = workspaceBytes;
-  for (const ProductPiece &piece : cutProduct(*product, twins.cores)) {
-    std::string error;
-    made.pieces.push_back(PreparedProduct::make(piece, error));
-    if (!made.pieces.back()) {
-      misuse(error);
-    }
+  ProductWay own = wayOf(*product), none = {};
+  if (std::memcmp(way, &none, sizeof none) != 0 && std::memcmp(way, &own, sizeof own) != 0) {
+    misuse("expected a way to compute this product, got one of another");
+  }
+  *way = own;
+  std::string error;
+  LoadedProduct made = {call, *product, StandInProduct(*product, twins.cores, error)};
+  if (!error.empty()) {
+    misuse(error);
   }
   *prepared = products.add(std::move(made));
 }
@@ -112,30 +130,54 @@ void Device::checkRowsWritten(const Touch &touch, const Product &product, bool i
   });
 }
 
-void Device::runProduct(Handle stream, Handle prepared, Address a, Address b, Address c,
-                        Address workspace) {
-  LoadedProduct &run = products.find(prepared);
+std::vector<Touch> Device::touchProduct(const Product &product, const ProductPlaces &at) {
+  const Epilogue &epilogue = product.epilogue;
   std::vector<Touch> touches = {
-      touchDevice(a, operandA(run.product).bytes(), Access::Read, "operand A"),
-      touchDevice(b, operandB(run.product).bytes(), Access::Read, "operand B"),
-      touchDevice(c, operandC(run.product).bytes(), Access::Write, "operand C")};
-  checkRowsWritten(touches[0], run.product, /*isA=*/true);
-  checkRowsWritten(touches[1], run.product, /*isA=*/false);
-  if (run.workspaceBytes > 0) {
-    touches.push_back(touchDevice(workspace, run.workspaceBytes, Access::Write, "the workspace"));
-  }
-  for (const Touch &touch : touches) {
-    checkAlignment(touch, kProductAlignment);
-  }
-  Place place = enqueue(stream, "runProduct", touches, [=, this, &run] {
-    if (run.workspaceBytes > 0) {
-      std::memset(memory.place(workspace), kPoison, run.workspaceBytes);
-    }
-    std::string error;
-    for (const std::unique_ptr<PreparedProduct> &piece : run.pieces) {
-      if (!piece->run(memory.place(a), memory.place(b), memory.place(c), error)) {
-        misuse(error);
+      touchDevice(at.a, operandA(product).bytes(), Access::Read, "operand A"),
+      touchDevice(at.b, operandB(product).bytes(), Access::Read, "operand B"),
+      touchDevice(at.c, operandC(product).bytes(), Access::Write, "operand C")};
+  checkRowsWritten(touches[0], product, /*isA=*/true);
+  checkRowsWritten(touches[1], product, /*isA=*/false);
+  auto touch = [&](bool isThere, Address address, uint64_t bytes, Access access, const char *what) {
+    if (isThere) {
+      touches.push_back(touchDevice(address, bytes, access, what));
+      if (access == Access::Read) {
+        checkWritten(touches.back());
       }
+    }
+  };
+  uint64_t c = operandC(product).bytes(), size = sizeOf(product.resultType());
+  bool isAuxRead = epilogue.activation == Epilogue::Activation::GeluGradient;
+  int64_t sums = epilogue.sums == Epilogue::Sums::OfA ? product.m : product.n;
+  touch(epilogue.hasAddend, at.addend, c, Access::Read, "the addend");
+  touch(epilogue.hasBias, at.bias, uint64_t(product.n) * size, Access::Read, "the bias");
+  touch(epilogue.hasAux, at.aux, c, isAuxRead ? Access::Read : Access::Write,
+        "the matrix of the activation");
+  touch(epilogue.sums != Epilogue::Sums::None, at.sums, uint64_t(sums) * size, Access::Write,
+        "the sums");
+  touch(product.workspaceBytes > 0, at.workspace, product.workspaceBytes, Access::Write,
+        "the workspace");
+  for (const Touch &touched : touches) {
+    checkAlignment(touched, kProductAlignment);
+  }
+  return touches;
+}
+
+void Device::runProduct(Handle stream, Handle prepared, const ProductPlaces *places) {
+  LoadedProduct &run = products.find(prepared);
+  std::vector<Touch> touches = touchProduct(run.product, *places);
+  Place place = enqueue(stream, "runProduct", touches, [at = *places, this, &run] {
+    if (run.product.workspaceBytes > 0) {
+      std::memset(memory.place(at.workspace), kPoison, run.product.workspaceBytes);
+    }
+    auto find = [&](Address address) -> void * {
+      return address ? memory.place(address) : nullptr;
+    };
+    std::string error;
+    if (!run.code.run({find(at.a), find(at.b), find(at.c), find(at.addend), find(at.bias),
+                       find(at.aux), find(at.sums)},
+                      error)) {
+      misuse(error);
     }
   });
   run.uses.join(place);

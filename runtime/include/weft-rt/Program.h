@@ -152,9 +152,42 @@ struct KernelCode {
   const DevicePhases *device = nullptr;
 };
 
+/// What becomes of the elements of a product before they are rounded, once: the addend is added,
+/// then the bias, then comes the activation, all in float32. What there is, the instruction has
+/// operands for.
+struct Epilogue {
+  enum class Activation : uint8_t {
+    None,
+    /// GELU by tanh.
+    Gelu,
+    /// Times the derivative of that, at the elements of `aux`.
+    GeluGradient,
+  };
+  /// Which operand is also summed over k, one sum for each of its rows, or of B's columns.
+  enum class Sums : uint8_t { None, OfA, OfB };
+
+  /// Lies as C does, of its type.
+  bool hasAddend = false;
+  /// n elements of C's type, for each row the same.
+  bool hasBias = false;
+  Activation activation = Activation::None;
+  /// Lies as C does, of its type: read for a gradient, else what the activation is taken of is
+  /// written there.
+  bool hasAux = false;
+  /// m or n elements of C's type, written.
+  Sums sums = Sums::None;
+
+  /// Whether there is more to do than to add.
+  bool isMore() const {
+    return hasBias || hasAux || activation != Activation::None || sums != Sums::None;
+  }
+  bool isAny() const { return hasAddend || isMore(); }
+};
+
 /// A matrix product for a library: C = op(A) op(B) on row-major matrices, C is
 /// m x n, the sum runs over k; `batch` products whose operands lie `stride*`
-/// elements apart. Operands of the instruction: A, B, C.
+/// elements apart. Operands of the instruction: A, B, C, then, of those that there are, the
+/// epilogue's addend, bias, aux and sums, and the workspace.
 struct Product {
   ElementType type = ElementType::F32;
   bool transposeA = false, transposeB = false;
@@ -166,10 +199,18 @@ struct Product {
   int64_t strideA = 0, strideB = 0, strideC = 0;
   /// Of bf16 only, which is summed in f32: C is f32, not rounded to bf16.
   bool isResultF32 = false;
+  Epilogue epilogue = {};
+  /// Memory that the library's code may use while it runs, nobody else then; 0 for none.
+  uint64_t workspaceBytes = 0;
 
   ElementType resultType() const { return isResultF32 ? ElementType::F32 : type; }
   /// Whether C is the sum of several products.
   bool isSum() const { return batch > 1 && strideC == 0; }
+  /// How many operands an instruction has, and which of them is the workspace, which is last.
+  size_t operandCount() const {
+    return 3 + size_t(epilogue.hasAddend) + size_t(epilogue.hasBias) + size_t(epilogue.hasAux) +
+           size_t(epilogue.sums != Epilogue::Sums::None) + size_t(workspaceBytes > 0);
+  }
 };
 
 enum class CollectiveKind : uint8_t { AllReduce, AllGather, ReduceScatter, AllToAll, Permute };

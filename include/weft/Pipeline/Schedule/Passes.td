@@ -263,6 +263,43 @@ def FuseMapsPass : Pass<"fuse-maps", "::mlir::func::FuncOp"> {
   ];
 }
 
+def FuseEpiloguesPass : Pass<"fuse-epilogues", "::mlir::func::FuncOp"> {
+  let summary = "gives products what is done to their results";
+  let description = [{
+    Before: tensors are local, and maps are merged. Where the module's `weft.target` is "cuda", whose
+    library does more than to multiply, a product takes in the map that reads its result, if that
+    adds a bias, which is rounded to the result's type, or a tensor that is there already, takes GELU
+    by tanh, or multiplies by its derivative. What GELU is taken of is kept where somebody reads it.
+    A sum of products in a wide type becomes a chain of them, each of which adds what the one before
+    it gives. A product of float32 results also sums an operand over what it contracts, where that is
+    asked for, as for the gradient of a bias. After: what is computed is the same, with fewer
+    roundings. Without the target nothing changes.
+
+    ```mlir
+    %0 = weft.contract "bk,nk->bn"(%x, %w)
+        : (tensor<8x32xf32>, tensor<16x32xf32>) -> tensor<8x16xf32>
+    %1 = weft.map ins(%0, %b : tensor<8x16xf32>, tensor<16xf32>)
+        maps [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j)>] -> tensor<8x16xf32> {
+    ^bb0(%a: f32, %c: f32):
+      %2 = arith.addf %a, %c : f32
+      weft.yield %2 : f32
+    }
+    ```
+
+    becomes
+
+    ```mlir
+    %1 = weft.product "bk,nk->bn"(%x, %w) bias %b : tensor<16xf32>
+        : tensor<8x32xf32>, tensor<16x32xf32> -> tensor<8x16xf32>
+    ```
+  }];
+  let statistics = [
+    Statistic<"fused", "fused", "maps that became part of a product">,
+    Statistic<"added", "added", "products that add what is there to their result">,
+    Statistic<"summed", "summed", "sums that a product takes beside its own">,
+  ];
+}
+
 def CopyAssignmentsPass : Pass<"copy-assignments", "::mlir::ModuleOp"> {
   let summary = "copies assigned values that cannot be computed in their variable's place";
   let description = [{

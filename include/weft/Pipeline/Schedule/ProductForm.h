@@ -35,8 +35,13 @@
 
 #include <optional>
 
+namespace mlir {
+class Operation;
+} // namespace mlir
+
 namespace weft {
 class ContractOp;
+class ProductOp;
 
 struct ProductForm {
   /// The product's first operand is the contraction's second.
@@ -52,9 +57,20 @@ std::optional<ProductForm> classifyProduct(llvm::ArrayRef<llvm::StringRef> terms
                                            llvm::ArrayRef<int64_t> lhsShape,
                                            llvm::ArrayRef<int64_t> rhsShape, rt::ElementType type);
 
-/// The product that computes `op`, or nothing: it has one operand, is not of float32 or bf16,
-/// or the above finds none.
+/// Whether the program that `op` is part of is for devices, whose library has more products.
+bool isForDevices(mlir::Operation *op);
+
+/// The product that computes `op`, or nothing: it has one operand, is not of a type that the
+/// library multiplies (float32 or bf16, for devices also float64), or the above finds none.
 std::optional<ProductForm> classifyProduct(ContractOp op);
+
+/// The same with an epilogue. A bias is of n elements, and there is one product, not a batch.
+std::optional<ProductForm> classifyProduct(ProductOp op);
+
+/// What a device's library may use beside the operands: at most what its makers recommend for
+/// sm_90 and sm_100, 32 MiB, and not more than it could fill, where it keeps a C of float32 for
+/// each part of the sum over k and no part is shorter than a tile.
+uint64_t workspaceBytes(const rt::Product &product);
 
 } // namespace weft
 

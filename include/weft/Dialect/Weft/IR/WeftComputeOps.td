@@ -150,6 +150,46 @@ def Weft_ContractOp : Weft_Op<"contract", [Pure, Weft_Additive, Weft_Differentia
   let hasVerifier = 1;
 }
 
+def Weft_ProductOp : Weft_Op<"product", [Pure, AttrSizedOperandSegments,
+                                         AttrSizedResultSegments]> {
+  let summary = "a library's matrix product with what it does to the result in the same go";
+  let description = [{
+    As a `weft.contract` of two operands, but before the result is rounded, once, the library adds
+    to it `plus`, then `bias`, which all rows share, and then takes GELU, the form by tanh, or
+    multiplies by its derivative at what `gelu_gradient` gives. It may also keep what GELU is taken
+    of, and sum `lhs` over what is contracted. Schedule makes it of contractions and maps, for
+    devices whose library has such products; the op does not occur before.
+
+    ```mlir
+    %y, %x = weft.product "bk,nk->bn"(%a, %w) bias %c : tensor<16xbf16> gelu
+        : tensor<8x32xbf16>, tensor<16x32xbf16> -> tensor<8x16xbf16> keeps tensor<8x16xbf16>
+    ```
+
+    **Constraints:**
+    - product_c1: the equation has two operand terms and a result term; each has one lower-case
+      letter for each dimension.
+    - product_c2: what is added, what GELU's derivative is taken at, and what is kept are of the
+      result's type.
+    - product_c3: the bias has the last dimensions of the result, and its element type.
+    - product_c4: it takes GELU or its gradient, not both, and keeps something only of GELU.
+    - product_c5: sums have the dimensions of `lhs` that are not contracted, and the result's
+      element type.
+  }];
+  let arguments = (ins StrAttr:$equation, Weft_FloatTensor:$lhs, Weft_FloatTensor:$rhs,
+                       Optional<Weft_FloatTensor>:$addend, Optional<Weft_FloatTensor>:$bias,
+                       Optional<Weft_FloatTensor>:$preactivation, UnitAttr:$gelu);
+  let results = (outs Weft_FloatTensor:$output, Optional<Weft_FloatTensor>:$kept,
+                      Optional<Weft_FloatTensor>:$sums);
+  let assemblyFormat = [{
+    $equation `(` $lhs `,` $rhs `)` (`plus` $addend^ `:` type($addend))?
+    (`bias` $bias^ `:` type($bias))? (`gelu` $gelu^)?
+    (`gelu_gradient` $preactivation^ `:` type($preactivation))? attr-dict
+    `:` type($lhs) `,` type($rhs) `->` type($output) (`keeps` type($kept)^)?
+    (`sums` type($sums)^)?
+  }];
+  let hasVerifier = 1;
+}
+
 def Weft_IotaOp : Weft_Op<"iota", [Pure, Weft_Positional]> {
   let summary = "the numbers 0, 1, 2, …";
   let arguments = (ins Optional<Index>:$offset);

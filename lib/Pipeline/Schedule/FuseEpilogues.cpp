@@ -1,0 +1,427 @@
+//===- FuseEpilogues.cpp - gives products what is done to their results ---===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What a map computes is found out by computing it: its code, without roundings, is run for some
+// numbers, and compared with what an epilogue would give. So it does not matter how GELU or its
+// derivative were written down, and what differentiation and merging have made of them.
+//
+// A product stays where it is, so that nothing lives longer than before: what it is to add must be
+// there already.
+//
+//===----------------------------------------------------------------------===//
+
+#include "OpKinds.h"
+#include "weft/Dialect/Weft/IR/MapBuilders.h"
+#include "weft/Pipeline/Schedule/Passes.h"
+#include "weft/Pipeline/Schedule/ProductForm.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+#include <cmath>
+#include <numeric>
+
+using namespace mlir;
+
+namespace weft {
+#define GEN_PASS_DEF_FUSEEPILOGUESPASS
+#include "weft/Pipeline/Schedule/Passes.h.inc"
+
+namespace {
+
+//===----------------------------------------------------------------------===//
+// What maps compute
+//===----------------------------------------------------------------------===//
+
+using Numbers = ArrayRef<double>;
+
+double tanhOfGelu(double x) { return std::tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)); }
+
+double gelu(double x) { return 0.5 * x * (1 + tanhOfGelu(x)); }
+
+double geluGradient(double x) {
+  double t = tanhOfGelu(x);
+  return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * 0.7978845608028654 * (1 + 3 * 0.044715 * x * x);
+}
+
+/// The result of one scalar op; nothing if it is none that epilogues consist of.
+std::optional<double> apply(Operation &op, Numbers x) {
+  return TypeSwitch<Operation *, std::optional<double>>(&op)
+      .Case([&](arith::AddFOp) { return x[0] + x[1]; })
+      .Case([&](arith::SubFOp) { return x[0] - x[1]; })
+      .Case([&](arith::MulFOp) { return x[0] * x[1]; })
+      .Case([&](arith::DivFOp) { return x[0] / x[1]; })
+      .Case([&](arith::NegFOp) { return -x[0]; })
+      .Case([&](math::TanhOp) { return std::tanh(x[0]); })
+      .Case<arith::ExtFOp, arith::TruncFOp>([&](Operation *) { return x[0]; })
+      .Case([&](arith::ConstantOp constant) -> std::optional<double> {
+        auto number = dyn_cast<FloatAttr>(constant.getValue());
+        return number ? std::optional(number.getValueAsDouble()) : std::nullopt;
+      })
+      .Default(std::nullopt);
+}
+
+/// What `map` gives for these operands.
+std::optional<double> evaluate(MapOp map, Numbers arguments) {
+  Block &body = map.getBody().front();
+  llvm::DenseMap<Value, double> values;
+  for (auto [argument, number] : llvm::zip_equal(body.getArguments(), arguments)) {
+    values[argument] = number;
+  }
+  for (Operation &op : body.without_terminator()) {
+    SmallVector<double, 2> operands;
+    for (Value operand : op.getOperands()) {
+      operands.push_back(values.lookup(operand));
+    }
+    std::optional<double> value = apply(op, operands);
+    if (!value) {
+      return std::nullopt;
+    }
+    values[op.getResult(0)] = *value;
+  }
+  return values.lookup(body.getTerminator()->getOperand(0));
+}
+
+/// Whether `map` gives the same as `expected`, but for roundings of float32 constants.
+bool computes(MapOp map, llvm::function_ref<double(Numbers)> expected) {
+  constexpr int kSamples = 32;
+  constexpr double kNear = 1e-6;
+  uint32_t state = 1;
+  for (int sample = 0; sample < kSamples; ++sample) {
+    SmallVector<double, 4> arguments;
+    for (unsigned i = 0; i < map.getNumOperands(); ++i) {
+      state = state * 1664525u + 1013904223u;
+      arguments.push_back(double(state >> 8) / (1 << 22) - 2); // From -2 to 2.
+    }
+    std::optional<double> value = evaluate(map, arguments);
+    double wanted = expected(arguments);
+    if (!value || !(std::abs(*value - wanted) <= kNear * (1 + std::abs(wanted)))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+/// A product with what it has been given so far.
+struct Parts {
+  std::string equation;
+  Value lhs, rhs, addend, bias, preactivation;
+  bool isGelu = false;
+  RankedTensorType output, kept, sums;
+};
+
+/// Of a contraction that is a product, or of one with an epilogue.
+Parts partsOf(Operation *op) {
+  Parts parts;
+  if (auto contract = dyn_cast<ContractOp>(op)) {
+    parts.equation = contract.getEquation().str();
+    parts.lhs = contract.getInputs()[0];
+    parts.rhs = contract.getInputs()[1];
+    parts.output = contract.getOutput().getType();
+    return parts;
+  }
+  auto product = cast<ProductOp>(op);
+  parts.equation = product.getEquation().str();
+  parts.lhs = product.getLhs();
+  parts.rhs = product.getRhs();
+  parts.addend = product.getAddend();
+  parts.bias = product.getBias();
+  parts.preactivation = product.getPreactivation();
+  parts.isGelu = product.getGelu();
+  parts.output = cast<RankedTensorType>(product.getOutput().getType());
+  parts.kept = product.getKept() ? parts.output : RankedTensorType();
+  parts.sums =
+      product.getSums() ? cast<RankedTensorType>(product.getSums().getType()) : RankedTensorType();
+  return parts;
+}
+
+/// Puts a product of these parts in the place of `op`, whose result the caller replaces.
+ProductOp replace(Operation *op, const Parts &parts) {
+  OpBuilder builder(op);
+  auto made = ProductOp::create(builder, op->getLoc(), parts.output, parts.kept, parts.sums,
+                                builder.getStringAttr(parts.equation), parts.lhs, parts.rhs,
+                                parts.addend, parts.bias, parts.preactivation,
+                                parts.isGelu ? builder.getUnitAttr() : UnitAttr());
+  if (auto before = dyn_cast<ProductOp>(op); before && before.getSums()) {
+    before.getSums().replaceAllUsesWith(made.getSums());
+  }
+  return made;
+}
+
+std::optional<ProductForm> formOf(Operation *op) {
+  if (auto contract = dyn_cast_or_null<ContractOp>(op)) {
+    return classifyProduct(contract);
+  }
+  auto product = dyn_cast_or_null<ProductOp>(op);
+  return product ? classifyProduct(product) : std::nullopt;
+}
+
+/// One product, whose last result an epilogue can change.
+bool isOpen(Operation *op) {
+  std::optional<ProductForm> form = formOf(op);
+  auto product = dyn_cast_or_null<ProductOp>(op);
+  return form && form->product.batch == 1 &&
+         !(product && (product.getGelu() || product.getPreactivation()));
+}
+
+/// Whether the library does more for it than to add: rows begin at multiples of 16 bytes, and of
+/// 8 elements, as what GELU is taken of has to.
+bool mayDoMore(const rt::Product &p) {
+  auto isAligned = [&](int64_t ld, rt::ElementType type) {
+    return ld % 8 == 0 && ld * int64_t(rt::sizeOf(type)) % 16 == 0;
+  };
+  return p.type != rt::ElementType::F64 && isAligned(p.lda, p.type) && isAligned(p.ldb, p.type) &&
+         isAligned(p.ldc, p.resultType()) && p.n % 8 == 0;
+}
+
+/// Whether `value` is there before `op` is.
+bool isBefore(Value value, Operation *op) {
+  Operation *def = value.getDefiningOp();
+  return !def || def->getBlock() != op->getBlock() || def->isBeforeInBlock(op);
+}
+
+//===----------------------------------------------------------------------===//
+// Maps that products take in
+//===----------------------------------------------------------------------===//
+
+/// What a map does with a product's result.
+struct MapForm {
+  enum class Kind : uint8_t { Sum, Gelu, GeluGradient } kind = Kind::Sum;
+  /// Other operands: of the map's shape, or of its last dimensions.
+  Value whole, spread;
+};
+
+AffineMap mapOf(MapOp map, unsigned number) {
+  return cast<AffineMapAttr>(map.getMaps()[number]).getValue();
+}
+
+/// Whether an operand has the last dimensions of the space.
+bool isTrailing(AffineMap map) {
+  return map ==
+         AffineMap::getMinorIdentityMap(map.getNumDims(), map.getNumResults(), map.getContext());
+}
+
+/// Sorts the operands of `map` but the product, which is number `product`; none if there are two of
+/// a kind, or one that is neither.
+std::optional<MapForm> sortOperands(MapOp map, unsigned product, int64_t columns) {
+  MapForm form;
+  for (auto [number, operand] : llvm::enumerate(map.getInputs())) {
+    if (number == product) {
+      continue;
+    }
+    auto type = cast<RankedTensorType>(operand.getType());
+    bool isWhole = mapOf(map, number).isIdentity() && type == map.getOutputType();
+    bool isSpread = isTrailing(mapOf(map, number)) && type.getNumElements() == columns &&
+                    isa<FloatType>(type.getElementType());
+    Value &place = isWhole ? form.whole : form.spread;
+    if (place || (!isWhole && !isSpread)) {
+      return std::nullopt;
+    }
+    place = operand;
+  }
+  return form;
+}
+
+/// What `map` does with operand `product`, where an epilogue can do it.
+std::optional<MapForm> classifyMap(MapOp map, unsigned product, int64_t columns) {
+  if (map.getNumResults() != 1 || !mapOf(map, product).isIdentity()) {
+    return std::nullopt;
+  }
+  std::optional<MapForm> form = sortOperands(map, product, columns);
+  if (!form) {
+    return std::nullopt;
+  }
+  auto sum = [](Numbers x) { return std::accumulate(x.begin(), x.end(), 0.0); };
+  if (map.getNumOperands() > 1 && computes(map, sum)) {
+    return form;
+  }
+  if (computes(map, [&](Numbers x) { return gelu(sum(x)); })) {
+    form->kind = MapForm::Kind::Gelu;
+    return form;
+  }
+  bool isPair = map.getNumOperands() == 2 && form->whole;
+  if (isPair &&
+      computes(map, [&](Numbers x) { return x[product] * geluGradient(x[1 - product]); })) {
+    form->kind = MapForm::Kind::GeluGradient;
+    return form;
+  }
+  return std::nullopt;
+}
+
+struct FuseEpiloguesPass : impl::FuseEpiloguesPassBase<FuseEpiloguesPass> {
+  void runOnOperation() override {
+    if (!isForDevices(getOperation())) {
+      return;
+    }
+    for (Block &block : getOperation().getBody()) {
+      for (Operation &op : llvm::make_early_inc_range(block)) {
+        if (auto map = dyn_cast<MapOp>(op)) {
+          takeSum(map) || takeMap(map);
+        }
+      }
+      // Listed first: to take one in erases a product, too, which may be the next op.
+      SmallVector<ContractOp> sums;
+      for (auto contract : block.getOps<ContractOp>()) {
+        if (contract.getInputs().size() == 1) {
+          sums.push_back(contract);
+        }
+      }
+      llvm::for_each(sums, [&](ContractOp contract) { takeSums(contract); });
+      eraseDeadOps(block);
+    }
+  }
+
+  bool takeSum(MapOp map);
+  bool takeMap(MapOp map);
+  bool takeInto(Operation *product, MapOp map, const MapForm &form);
+  bool takeSums(ContractOp sums);
+};
+
+/// Products of which `map` is the sum, with at most one thing that is there before: each adds what
+/// the one before it gives.
+bool FuseEpiloguesPass::takeSum(MapOp map) {
+  SmallVector<Value> terms(map.getInputs());
+  bool isWide = !map.getOutputType().getElementType().isBF16();
+  auto isTerm = [&](unsigned number) {
+    return terms[number].getType() == map.getOutputType() && mapOf(map, number).isIdentity();
+  };
+  auto sum = [](Numbers x) { return std::accumulate(x.begin(), x.end(), 0.0); };
+  if (map.getNumResults() != 1 || terms.size() < 2 || !isWide ||
+      !llvm::all_of(llvm::seq<unsigned>(0, terms.size()), isTerm) || !computes(map, sum)) {
+    return false;
+  }
+  auto isProductHere = [&](Value value) {
+    Operation *def = value.getDefiningOp();
+    return def && def->getBlock() == map->getBlock() && value.hasOneUse() && isOpen(def) &&
+           value == def->getResult(0) && !partsOf(def).addend;
+  };
+  llvm::sort(terms, [&](Value a, Value b) {
+    bool isA = isProductHere(a), isB = isProductHere(b);
+    return isA && isB ? a.getDefiningOp()->isBeforeInBlock(b.getDefiningOp()) : !isA && isB;
+  });
+  for (Value term : ArrayRef(terms).drop_front()) {
+    if (!isProductHere(term) || !isBefore(terms[0], term.getDefiningOp())) {
+      return false;
+    }
+  }
+  Value before = terms[0];
+  for (Value term : ArrayRef(terms).drop_front()) {
+    Parts parts = partsOf(term.getDefiningOp());
+    parts.addend = before;
+    before = replace(term.getDefiningOp(), parts).getOutput();
+    ++added;
+  }
+  map.getResult(0).replaceAllUsesWith(before);
+  map.erase();
+  return true;
+}
+
+bool FuseEpiloguesPass::takeMap(MapOp map) {
+  for (auto [number, operand] : llvm::enumerate(map.getInputs())) {
+    Operation *product = operand.getDefiningOp();
+    if (!product || product->getBlock() != map->getBlock() || !isOpen(product) ||
+        operand != product->getResult(0)) {
+      continue;
+    }
+    rt::Product p = formOf(product)->product;
+    std::optional<MapForm> form = classifyMap(map, number, p.n);
+    // What others read, too, has to be kept, which only GELU does.
+    bool isKept = form && !operand.hasOneUse();
+    bool mayKeep = isKept && form->kind == MapForm::Kind::Gelu && !form->whole && !form->spread &&
+                   operand.getType() == map.getOutputType();
+    if (form && (!isKept || mayKeep) && takeInto(product, map, *form)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool FuseEpiloguesPass::takeInto(Operation *product, MapOp map, const MapForm &form) {
+  Parts parts = partsOf(product);
+  rt::Product p = formOf(product)->product;
+  RankedTensorType before = parts.output;
+  parts.output = map.getOutputType();
+  bool isGradient = form.kind == MapForm::Kind::GeluGradient;
+  Type element = parts.output.getElementType();
+  bool isTypeKnown = element == getElementTypeOrSelf(parts.lhs) || element.isF32();
+  bool isAddition = form.kind == MapForm::Kind::Sum && !form.spread;
+  p.isResultF32 = element != getElementTypeOrSelf(parts.lhs);
+  // A narrowed result has been rounded where an addition would not see it.
+  if (!isTypeKnown || (form.spread && parts.bias) || (form.whole && !isGradient && parts.addend) ||
+      (isGradient && (parts.bias || parts.addend)) || (!isAddition && !mayDoMore(p)) ||
+      (form.whole && !isBefore(form.whole, product)) ||
+      (form.spread && !isBefore(form.spread, product))) {
+    return false;
+  }
+  OpBuilder builder(product);
+  parts.bias = form.spread ? createCast(builder, map.getLoc(), form.spread, element) : parts.bias;
+  (isGradient ? parts.preactivation : parts.addend) =
+      form.whole ? form.whole : (isGradient ? parts.preactivation : parts.addend);
+  parts.isGelu = form.kind == MapForm::Kind::Gelu;
+  parts.kept = product->getResult(0).hasOneUse() ? RankedTensorType() : before;
+  ProductOp made = replace(product, parts);
+  map.getResult(0).replaceAllUsesWith(made.getOutput());
+  map.erase();
+  if (made.getKept()) {
+    product->getResult(0).replaceAllUsesWith(made.getKept());
+  }
+  product->erase();
+  ++fused;
+  return true;
+}
+
+/// The sums of an operand of a product over what the product contracts, as of a bias, whose
+/// gradient they are, beside its weights.
+bool FuseEpiloguesPass::takeSums(ContractOp sums) {
+  SmallVector<StringRef> terms = sums.getTerms();
+  Value input = sums.getInputs().front();
+  for (Operation *user : input.getUsers()) {
+    bool isCandidate = user != sums && user->getBlock() == sums->getBlock() && isOpen(user);
+    Parts parts = isCandidate ? partsOf(user) : Parts();
+    if (!isCandidate || parts.sums || parts.bias || parts.lhs == parts.rhs ||
+        (input != parts.lhs && input != parts.rhs) || !mayDoMore(formOf(user)->product) ||
+        parts.output.getElementType() != sums.getOutput().getType().getElementType()) {
+      continue;
+    }
+    auto [operands, result] = StringRef(parts.equation).split("->");
+    auto [lhs, rhs] = operands.split(',');
+    StringRef term = input == parts.lhs ? lhs : rhs;
+    std::string kept;
+    for (auto [own, other] : llvm::zip_equal(term, terms[0])) {
+      if (result.contains(own)) {
+        kept.push_back(other);
+      }
+    }
+    bool isLater = llvm::all_of(sums->getUsers(), [&](Operation *reader) {
+      return reader->getBlock() == user->getBlock() && user->isBeforeInBlock(reader);
+    });
+    if (kept != terms[1] || !isLater) {
+      continue;
+    }
+    if (input == parts.rhs) {
+      parts.equation = (rhs + "," + lhs + "->" + result).str();
+      std::swap(parts.lhs, parts.rhs);
+    }
+    parts.sums = sums.getOutput().getType();
+    ProductOp made = replace(user, parts);
+    user->getResult(0).replaceAllUsesWith(made.getOutput());
+    sums.getOutput().replaceAllUsesWith(made.getSums());
+    user->erase();
+    sums.erase();
+    ++summed;
+    return true;
+  }
+  return false;
+}
+
+} // namespace
+} // namespace weft

@@ -1,0 +1,52 @@
+//===- AlgorithmCache.h - keeps how products are computed, in a file ------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A text: "weft product ways 1", a line for each product on each kind of device, and a checksum of
+// all before. What is damaged or of another version is not used, and replaced. One process writes
+// at a time, and readers see the old file or the new one.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_RT_BACKENDS_CUDA_ALGORITHMCACHE_H
+#define WEFT_RT_BACKENDS_CUDA_ALGORITHMCACHE_H
+
+#include "backends/cuda/Library.h"
+
+#include <map>
+#include <string>
+#include <utility>
+
+namespace weft::rt::cuda {
+
+/// All fields of a product, as text.
+std::string keyOf(const Product &product);
+
+/// "XDG_CACHE_HOME/weft/product-ways", or below HOME/.cache; empty where neither is set.
+std::string defaultCacheFile();
+
+class AlgorithmCache {
+public:
+  /// Adds what is in `file`; nothing if there is none. False, with why in `error`, where there is a
+  /// file that cannot be used.
+  bool read(const std::string &file, std::string &error);
+  /// Writes all to `file`, with what others have put there since.
+  bool write(const std::string &file, std::string &error);
+
+  /// Null if there is none. `kind` is all that decides beside the product.
+  const ProductWay *find(const std::string &kind, const Product &product) const;
+  void set(const std::string &kind, const Product &product, const ProductWay &way);
+
+private:
+  bool parse(const std::string &text);
+  std::string text() const;
+
+  std::map<std::pair<std::string, std::string>, ProductWay> ways;
+};
+
+} // namespace weft::rt::cuda
+
+#endif // WEFT_RT_BACKENDS_CUDA_ALGORITHMCACHE_H

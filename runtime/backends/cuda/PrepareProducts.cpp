@@ -1,0 +1,178 @@
+//===- PrepareProducts.cpp - the same ways for products on all ranks ------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "backends/cuda/PrepareProducts.h"
+
+#include "backends/cuda/AlgorithmCache.h"
+#include "core/Random.h"
+#include "core/Text.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <numeric>
+
+using namespace weft::rt;
+using namespace weft::rt::cuda;
+
+namespace {
+
+class Preparation {
+public:
+  Preparation(const ProductSetup &setup, std::vector<Library::Handle> &products)
+      : setup(setup), products(products), ways(setup.program.products.size()) {}
+
+  bool run() {
+    return nameKind() && findLeader() && (!isLeader() || choose()) && share() &&
+           (isLeader() || follow());
+  }
+
+private:
+  bool isLeader() const { return leader == setup.rank; }
+  bool check(Library::Result result) const {
+    return !result || setup.communicator.fail(
+                          concat("device ", setup.number, " of rank ", setup.rank, ": ", result));
+  }
+  bool nameKind();
+  bool findLeader();
+  bool choose();
+  bool share();
+  bool follow();
+  /// A collective of all ranks.
+  bool run(Collective collective, const char *what, const void *operand, void *result);
+
+  const ProductSetup &setup;
+  std::vector<Library::Handle> &products;
+  std::vector<ProductWay> ways;
+  std::string kind;
+  /// The first rank with such a device, and how many kinds come before it and are there.
+  int64_t leader = 0;
+  size_t ownKind = 0, kinds = 1;
+};
+
+bool Preparation::nameKind() {
+  const char *library = nullptr;
+  if (!check(setup.library.nameProducts(setup.device, &library))) {
+    return false;
+  }
+  kind = concat(setup.facts.name, " sm_", setup.facts.architecture, ", ",
+                setup.facts.multiprocessors, " multiprocessors, ", library);
+  std::replace_if(kind.begin(), kind.end(), [](char c) { return uint8_t(c) < ' '; }, ' ');
+  return true;
+}
+
+bool Preparation::run(Collective collective, const char *what, const void *operand, void *result) {
+  collective.axes.resize(setup.program.mesh.size());
+  std::iota(collective.axes.begin(), collective.axes.end(), 0);
+  return setup.communicator.run(setup.communicator.prepare(collective, {"control", 0, what}),
+                                operand, result);
+}
+
+bool Preparation::findLeader() {
+  auto ranks = size_t(setup.program.rankCount());
+  leader = setup.rank;
+  if (ranks == 1) {
+    return true;
+  }
+  auto own = int64_t(streamOf(kind));
+  std::vector<int64_t> all(ranks);
+  if (!run({.kind = CollectiveKind::AllGather, .type = ElementType::I64, .axes = {}, .shape = {1}},
+           "which ranks have devices of one kind", &own, all.data())) {
+    return false;
+  }
+  leader = std::find(all.begin(), all.end(), own) - all.begin();
+  std::vector<int64_t> seen;
+  for (int64_t one : all) {
+    if (std::find(seen.begin(), seen.end(), one) == seen.end()) {
+      seen.push_back(one);
+    }
+  }
+  kinds = seen.size();
+  ownKind = size_t(std::find(seen.begin(), seen.end(), own) - seen.begin());
+  return true;
+}
+
+/// By the file, where it knows a way that the device still can go, else by trying.
+bool Preparation::choose() {
+  AlgorithmCache cache;
+  std::string error;
+  bool isNew = false;
+  if (!setup.cacheFile.empty() && !cache.read(setup.cacheFile, error)) {
+    std::fprintf(stderr, "warning: how products were computed is not known: %s\n", error.c_str());
+  }
+  for (size_t i = 0; i < ways.size(); ++i) {
+    const Product &product = setup.program.products[i];
+    Library::Handle &prepared = products.emplace_back();
+    const ProductWay *known = cache.find(kind, product);
+    ways[i] = known ? *known : ProductWay();
+    if (known && !setup.library.prepareProduct(setup.device, &product, &ways[i], &prepared)) {
+      continue;
+    }
+    ways[i] = {};
+    if (!check(setup.library.prepareProduct(setup.device, &product, &ways[i], &prepared))) {
+      return false;
+    }
+    cache.set(kind, product, ways[i]);
+    isNew = true;
+  }
+  if (isNew && !setup.cacheFile.empty() && !cache.write(setup.cacheFile, error)) {
+    std::fprintf(stderr, "warning: how products are computed is not kept: %s\n", error.c_str());
+  }
+  return true;
+}
+
+/// What the leaders have chosen: each has a place of its own, where all others have zeros.
+bool Preparation::share() {
+  if (setup.program.rankCount() == 1) {
+    return true;
+  }
+  constexpr size_t kNumbers = sizeof(ProductWay) / sizeof(int32_t);
+  size_t each = ways.size() * kNumbers;
+  std::vector<int32_t> own(kinds * each), all(kinds * each);
+  if (isLeader()) {
+    std::memcpy(own.data() + ownKind * each, ways.data(), each * sizeof(int32_t));
+  }
+  if (!run({.type = ElementType::I32, .axes = {}, .shape = {int64_t(own.size())}},
+           "how products are computed", own.data(), all.data())) {
+    return false;
+  }
+  std::memcpy(ways.data(), all.data() + ownKind * each, each * sizeof(int32_t));
+  return true;
+}
+
+bool Preparation::follow() {
+  for (size_t i = 0; i < ways.size(); ++i) {
+    Library::Handle &prepared = products.emplace_back();
+    if (!check(setup.library.prepareProduct(setup.device, &setup.program.products[i], &ways[i],
+                                            &prepared))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+} // namespace
+
+bool cuda::prepareProducts(const ProductSetup &setup, std::vector<Library::Handle> &products) {
+  return setup.program.products.empty() || Preparation(setup, products).run();
+}
+
+ProductPlaces cuda::placesOf(const Product &product, void *const *operands) {
+  const Epilogue &epilogue = product.epilogue;
+  auto next = [&](bool isThere) {
+    return isThere ? reinterpret_cast<uint64_t>(*operands++) : uint64_t(0);
+  };
+  // Initializers are evaluated in their order.
+  return {next(true),
+          next(true),
+          next(true),
+          next(epilogue.hasAddend),
+          next(epilogue.hasBias),
+          next(epilogue.hasAux),
+          next(epilogue.sums != Epilogue::Sums::None),
+          next(product.workspaceBytes > 0)};
+}
