@@ -185,6 +185,10 @@ Program makeProgram() {
   add(ElementType::F32, 4, Access::Write);
   add(ElementType::I32, 16, Access::Write);
   attend.immediates = {0};
+  for (Instruction &instruction : program.step) { // Their numbers are others now.
+    instruction.stream = Stream::Compute;
+    instruction.waits.clear();
+  }
   program.step.insert(program.step.begin(), attend);
   return program;
 }

@@ -316,7 +316,7 @@ TEST(CudaCommunication, WhoIsAloneIsNotReached) {
   }
   // From another thread, as by one that watches.
   std::thread([&] { Bench::ok(two.cuda.giveUp(two.one.device)); }).join();
-  Bench::ok(two.cuda.await(two.one.device, two.one.event));
+  EXPECT_STREQ(two.cuda.await(two.one.device, two.one.event), "await: device 0 was given up");
 }
 
 /// Both ranks join, of which `changed` is the table; gives what the run ends with.

@@ -185,7 +185,7 @@ TEST_F(CudaExecutorTest, TooLittleMemoryIsSaid) {
   EXPECT_THAT(end.errors,
               testing::MatchesRegex(
                   "error: rank [01] needs [0-9.]+ KiB of device [01], a stand-in that has 4.00 KiB "
-                  "free of 4.00 KiB: [0-9.]+ KiB for its arena and 0 bytes for products beside it\n"
+                  "free of 4.00 KiB\n"
                   "memory of each rank: .* at the peak .*:\n  parameter .*\n"));
   EXPECT_EQ(standIn.calls("allocate") + standIn.calls("allocatePinned"), 0);
 }
@@ -231,7 +231,7 @@ TEST_F(CudaExecutorTest, WhatTheHostHasDoesNotMatter) {
   program.arenaBytes = uint64_t(1) << 50;
   StandIn standIn(settings(), {program, kToyKernels});
   EXPECT_THAT(run(standIn).errors,
-              testing::HasSubstr(" that has 1.00 MiB free of 1.00 MiB: 1.00 PiB for its arena"));
+              testing::ContainsRegex("needs 1.00 PiB of .* that has 1.00 MiB free of 1.00 MiB\n"));
 }
 
 TEST_F(CudaExecutorTest, AnArchitectureWithoutImagesIsSaid) {

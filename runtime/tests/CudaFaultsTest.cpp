@@ -73,6 +73,18 @@ const Called kCalls[] = {
     {"freeProduct", [](Bench &bench) { return bench.cuda.freeProduct(bench.device, 1); }},
     {"runProduct",
      [](Bench &bench) { return bench.runProduct(bench.stream, 1, bench.a, bench.b, bench.c, 0); }},
+    {"prepareAttention",
+     [](Bench &bench) {
+       static const Attention attention;
+       static const AttentionPart part;
+       const char *refusal = nullptr;
+       return bench.cuda.prepareAttention(bench.device, &attention, &part, false, &made, &refusal);
+     }},
+    {"freeAttention", [](Bench &bench) { return bench.cuda.freeAttention(bench.device, 1); }},
+    {"runAttention",
+     [](Bench &bench) {
+       return bench.cuda.runAttention(bench.device, bench.stream, 1, &bench.a, 1);
+     }},
     {"makeWorldId",
      [](Bench &bench) {
        static WorldId id;
