@@ -57,6 +57,9 @@ struct StandInSettings {
   std::chrono::microseconds slowness{0};
   /// Whether memory can be registered as a window.
   bool hasWindows = true;
+  /// Whether all other ranks of a world are out of reach, as in other processes. What they would
+  /// bring is then what a rank brings itself, so numbers mean nothing.
+  bool isAlone = false;
 };
 
 class StandIn {
