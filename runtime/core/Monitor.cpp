@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <set>
 
 using namespace weft::rt;
 
@@ -20,20 +21,35 @@ using namespace weft::rt;
 static constexpr std::chrono::milliseconds kLook(20);
 /// A Monitor that has not looked for so long was stopped, and its devices' work with it, perhaps.
 static constexpr std::chrono::seconds kSleep(1);
+/// By which part of the floor one that waits for other processes lets these speak first.
+static constexpr int kPriority = 6;
 /// How long ranks may take to end by themselves once the run has stopped.
 static constexpr std::chrono::milliseconds kPolite(500);
 
-Monitor::Line::Line(const uint32_t *word, size_t room) : word(word), marks(std::bit_ceil(room)) {}
+Monitor::Line::Line(const uint32_t *word, size_t room, std::shared_ptr<uint32_t> turns)
+    : word(word), turns(std::move(turns)), marks(std::bit_ceil(room)) {}
 
 uint32_t Monitor::Line::issue(uint32_t mark) {
+  *turns += mark == ProgressMarks::kCopy ? 0 : 4;
+  uint32_t turn = *turns + (mark == ProgressMarks::kCopy ? 2 : 0);
   uint32_t value = issued.load(std::memory_order_relaxed) + 1;
-  slot(value).store(mark, std::memory_order_relaxed);
+  marks[slot(value)].store({mark, turn}, std::memory_order_relaxed);
   issued.store(value, std::memory_order_release);
   return value;
 }
 
 uint32_t Monitor::Line::done() const {
   return std::atomic_ref<uint32_t>(const_cast<uint32_t &>(*word)).load(std::memory_order_acquire);
+}
+
+Monitor::Place Monitor::Line::place() const {
+  // In this order: what is done was issued before.
+  uint32_t reached = done();
+  if (issued.load(std::memory_order_acquire) == reached) {
+    return {0, reached, marks[slot(reached)].load(std::memory_order_relaxed).turn + 1};
+  }
+  auto [mark, turn] = marks[slot(reached + 1)].load(std::memory_order_relaxed);
+  return {mark, reached, turn};
 }
 
 Monitor::Monitor(const Program &program, Clock::duration floor)
@@ -64,14 +80,11 @@ Monitor::Line &Monitor::addLine(int64_t rank, const uint32_t *word) {
   // Twice all that there is: what a rank sees of a section's end comes before the next one's.
   Rank &added = ranks.at(rank);
   added.seen.push_back(0);
-  added.lines.push_back(std::make_shared<Line>(word, std::max<size_t>(2 * progress.count(), 1024)));
-  if (added.lines.size() == 1) {
-    // Without the lock here, which is held while others are told of a failure.
-    added.link->tellBy([this, line = added.lines.front()] {
-      bool isIdle = line->isIdle();
-      return concat("; its device ", isIdle ? "has nothing to do" : "is in " + placeText(*line));
-    });
-  }
+  added.lines.push_back(
+      std::make_shared<Line>(word, std::max<size_t>(2 * progress.count(), 1024), added.turns));
+  // Without the lock here, which is held while others are told of a failure.
+  added.link->tellBy(
+      [this, lines = added.lines] { return "; its" + deviceText(frontOf(lines).place); });
   return *added.lines.back();
 }
 
@@ -96,20 +109,18 @@ void Monitor::look(Clock::time_point now) {
   lastLook = now;
   for (auto &[number, rank] : ranks) {
     rank.moved += slept;
+    rank.begun += slept;
     lookAt(number, rank, now);
   }
 }
 
 void Monitor::lookAt(int64_t number, Rank &rank, Clock::time_point now) {
-  const Line *busy = nullptr;
   for (size_t i = 0; i < rank.lines.size(); ++i) {
-    const Line &line = *rank.lines[i];
-    if (uint32_t done = line.done(); done != rank.seen[i]) {
+    if (uint32_t done = rank.lines[i]->done(); done != rank.seen[i]) {
       rank.seen[i] = done;
-      rank.moved = now;
+      rank.moved = rank.begun = now;
       rank.link->moved();
     }
-    busy = busy || line.isIdle() ? busy : &line;
   }
   if (rank.link->stopped()) {
     rank.stopped = rank.stopped.value_or(now);
@@ -118,10 +129,10 @@ void Monitor::lookAt(int64_t number, Rank &rank, Clock::time_point now) {
     }
     return;
   }
-  if (!busy) {
-    rank.moved = now;
-  } else if (now > rank.moved + budget(*busy)) {
-    report(number, rank, *busy, now);
+  if (frontOf(rank.lines).place.isIdle()) {
+    rank.begun = now;
+  } else if (now > rank.begun + budgetOf(rank)) {
+    judge(number, rank, now);
   }
 }
 
@@ -144,8 +155,25 @@ bool Monitor::endsWithin(Clock::duration limit) {
   return helpers->changed.wait_for(lock, limit, [&] { return helpers->running == 0; });
 }
 
-Monitor::Clock::duration Monitor::budget(const Line &line) const {
-  double seconds = kFactor * progress.at(line.next()).seconds;
+Monitor::Front Monitor::frontOf(const Lines &lines) {
+  Front front;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    Place place = lines[i]->place();
+    bool comesFirst = place.isIdle() == front.place.isIdle() &&
+                      place.isBefore(front.place.turn) != place.isIdle();
+    if (i == 0 || comesFirst || (front.place.isIdle() && !place.isIdle())) {
+      front = {i, place};
+    }
+  }
+  return front;
+}
+
+/// Of the longest work that it may be in.
+Monitor::Clock::duration Monitor::budgetOf(const Rank &rank) const {
+  double seconds = 0;
+  for (const auto &line : rank.lines) {
+    seconds = std::max(seconds, kFactor * progress.at(line->place().mark).seconds);
+  }
   return floor +
          std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
 }
@@ -159,55 +187,104 @@ static std::string timeText(double seconds) {
 }
 
 /// "step instruction 3 (product ..., layers.0.mlp), place 812 of its work".
-std::string Monitor::placeText(const Line &line) const {
-  return concat(progress.describe(line.next()), ", place ", line.done() + 1, " of its work");
+std::string Monitor::placeText(const Place &place) const {
+  return concat(progress.describe(place.mark), ", place ", place.done + 1, " of its work");
 }
 
-Monitor::Partners Monitor::partnersOf(int64_t number, const Line &line,
-                                      Clock::time_point now) const {
-  const Instruction *last = progress.instruction(line.next());
+std::string Monitor::deviceText(const Place &place) const {
+  return place.isIdle() ? " device has nothing to do" : " device is in " + placeText(place);
+}
+
+Monitor::Partners Monitor::partnersOf(int64_t number, Clock::time_point now,
+                                      Clock::duration patience) const {
+  Front front = frontOf(ranks.at(number).lines);
+  const Instruction *last = progress.instruction(front.place.mark);
   Partners partners;
-  if (!last || last->opcode != Opcode::Collective) {
+  if (front.place.isIdle() || !last || last->opcode != Opcode::Collective) {
     return partners;
   }
-  Clock::duration patience = budget(line);
+  uint32_t turn = front.place.turn, least = turn;
   for (int64_t other : program.groupOf(number, program.collectives[last->target].axes)) {
     auto found = ranks.find(other);
-    if (found == ranks.end() || found->second.lines.empty()) {
+    if (found == ranks.end() || found->second.lines.size() <= front.line) {
       partners.elsewhere.push_back(other);
       continue;
     }
     const Rank &rank = found->second;
-    const Line &theirs = *rank.lines.front();
-    if (auto ahead = int32_t(theirs.done() - line.done()); ahead >= 0) {
-      const char *text = ahead > 0 ? " has done it" : " waits there too";
+    Front theirs = frontOf(rank.lines);
+    Place there = rank.lines[front.line]->place();
+    bool isThere = theirs.line == front.line && there.turn == turn;
+    if (isThere || (there.turn != turn && !there.isBefore(turn))) {
+      const char *text = isThere ? " waits there too" : " has done it";
       partners.text += other == number ? "" : concat("; rank ", other, text);
       continue;
     }
-    partners.isMissing = true;
-    partners.isSlow = partners.isSlow || isMoving(now - rank.moved, patience);
-    partners.text +=
-        concat("; rank ", other, " is missing: its device ",
-               theirs.isIdle() ? "has nothing to do" : concat("is in ", placeText(theirs)),
-               movedText(now - rank.moved, patience));
+    if (!partners.behind || theirs.place.isBefore(least)) {
+      partners.behind = other;
+      least = theirs.place.turn;
+    }
+    partners.text += concat("; rank ", other, " is missing: its", deviceText(theirs.place),
+                            movedText(now - rank.moved, patience));
   }
   return partners;
 }
 
-void Monitor::report(int64_t number, Rank &rank, const Line &line, Clock::time_point now) {
-  Partners partners = partnersOf(number, line, now);
-  double waited = std::chrono::duration<double>(now - rank.moved).count();
-  double predicted = progress.at(line.next()).seconds;
-  bool waits = partners.isMissing || !partners.elsewhere.empty();
+int64_t Monitor::rootOf(int64_t number) const {
+  std::set<int64_t> seen;
+  while (seen.insert(number).second) {
+    std::optional<int64_t> next = partnersOf(number, {}, {}).behind;
+    Place place = frontOf(ranks.at(number).lines).place;
+    // A rank without work may wait, on the host, for any whose device has some that came before.
+    for (auto other = ranks.begin(); place.isIdle() && other != ranks.end(); ++other) {
+      Place theirs = frontOf(other->second.lines).place;
+      if (!theirs.isIdle() && theirs.isBefore(place.turn)) {
+        next = other->first;
+        place.turn = theirs.turn | 1;
+      }
+    }
+    if (!next) {
+      break;
+    }
+    number = *next;
+  }
+  return number;
+}
+
+void Monitor::judge(int64_t number, Rank &rank, Clock::time_point now) {
+  int64_t root = rootOf(number);
+  const Rank &last = ranks.at(root);
+  Clock::duration patience = std::max(budgetOf(rank), budgetOf(last));
+  bool isIdle = frontOf(last.lines).place.isIdle();
+  bool isSlow = now > rank.begun + patience && isMoving(now - last.moved, patience);
+  // One that has work and is not slow is yet to be late itself.
+  if (root == number || isIdle || isSlow) {
+    report(number, root, now, patience);
+  }
+}
+
+void Monitor::report(int64_t number, int64_t root, Clock::time_point now,
+                     Clock::duration patience) {
+  Rank &rank = ranks.at(number);
+  const Rank &last = ranks.at(root);
+  Partners partners = partnersOf(number, now, patience);
+  Place place = frontOf(rank.lines).place;
+  double waited = std::chrono::duration<double>(now - rank.begun).count();
+  double predicted = progress.at(place.mark).seconds;
+  bool waits = root != number || !partners.elsewhere.empty();
   std::string message = concat(
       "rank ", number, waits ? " waited " : " is stuck: its device has been for ", timeText(waited),
-      " in ", placeText(line),
+      " in ", placeText(place),
       predicted > 0 ? concat(", predicted to take ", timeText(predicted)) : "", partners.text);
-  if (partners.isMissing || partners.elsewhere.empty()) {
-    rank.link->fail(message, partners.isSlow ? ExitCode::Slow : ExitCode::Stuck);
-  } else if (!rank.hasAsked) {
+  if (root != number && root != partners.behind) {
+    message += concat("; rank ", root, " is behind all: its", deviceText(frontOf(last.lines).place),
+                      movedText(now - last.moved, patience));
+  }
+  if (root != number || partners.elsewhere.empty()) {
+    bool isSlow = root != number && isMoving(now - last.moved, patience);
+    rank.link->fail(message, isSlow ? ExitCode::Slow : ExitCode::Stuck);
+  } else if (!rank.hasAsked && now > rank.begun + patience + floor / kPriority) {
     rank.hasAsked = true; // The answers end the run.
-    auto patience = std::chrono::duration_cast<std::chrono::milliseconds>(budget(line));
-    rank.link->failLate(message, partners.elsewhere, patience);
+    auto limit = std::chrono::duration_cast<std::chrono::milliseconds>(patience);
+    rank.link->failLate(message, partners.elsewhere, limit);
   }
 }

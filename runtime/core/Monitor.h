@@ -12,11 +12,15 @@
 // nothing can hold it.
 //
 // A rank is late when it has work and no word of it has changed for ten times as long as the
-// work up to the next mark is predicted to take, and for a floor besides. Then the Monitor
-// stops the run with a report: where the device stands, and where those are that take part
-// in the same collective. Ten, as a prediction may be wrong by two or three, and a
-// machine slower by as much; the floor is for all that nobody predicts, such as the first
-// call of a library.
+// work up to the next mark is predicted to take, and for a floor besides. Ten, as a
+// prediction may be wrong by two or three, and a machine slower by as much; the floor is for
+// all that nobody predicts, such as the first call of a library.
+//
+// A rank that is late in a collective waits for those that are behind it, and these perhaps
+// for others. So whoever is late, the one at the end of that line is judged: if it has come
+// on meanwhile it is slow, and else it is stuck as soon as it is late itself. Then the
+// Monitor stops the run with a report: where the device stands, and where those are that
+// take part in the same collective.
 //
 // Ranks that do not end soon after the run has stopped, whoever has stopped it, have their
 // devices given up, each on a thread of its own, as that may not return either.
@@ -44,12 +48,25 @@ public:
 
   static constexpr double kFactor = 10;
 
+  /// Where a device is in what it does in order.
+  struct Place {
+    /// The mark that it comes to next, and how many came before.
+    uint32_t mark = 0, done = 0;
+    /// Marks behind instructions are counted over all lines of a rank, by fours, so that the same
+    /// mark has one turn on all ranks; copies, which each rank has of its own, come in between. It
+    /// is odd where nothing more is issued, behind what was.
+    uint32_t turn = 1;
+
+    bool isIdle() const { return turn % 2 != 0; }
+    bool isBefore(uint32_t other) const { return int32_t(turn - other) < 0; }
+  };
+
   /// What a device does in order, as one of its streams does.
   class Line {
   public:
     /// `word` is what the device writes, 0 so far. No more than `room` marks are ever issued and
-    /// not reached.
-    Line(const uint32_t *word, size_t room);
+    /// not reached. `turns` is the last turn of all lines of the rank.
+    Line(const uint32_t *word, size_t room, std::shared_ptr<uint32_t> turns);
 
     /// To be called before it is enqueued that the device has come to a mark. Returns what the word
     /// then becomes.
@@ -57,18 +74,19 @@ public:
 
     /// For any thread.
     uint32_t done() const;
-    bool isIdle() const { return issued.load(std::memory_order_acquire) == done(); }
-    /// The mark that the device comes to next. REQUIRES: not idle.
-    uint32_t next() const { return markOf(done() + 1); }
+    Place place() const;
 
   private:
-    std::atomic<uint32_t> &slot(uint32_t value) { return marks[value & (marks.size() - 1)]; }
-    uint32_t markOf(uint32_t value) const { return marks[value & (marks.size() - 1)]; }
+    struct Issued {
+      uint32_t mark = 0, turn = 0;
+    };
+    size_t slot(uint32_t value) const { return value & (marks.size() - 1); }
 
     const uint32_t *const word;
+    const std::shared_ptr<uint32_t> turns;
     std::atomic<uint32_t> issued = 0;
     /// By what the word becomes; as many as a power of 2.
-    std::vector<std::atomic<uint32_t>> marks;
+    std::vector<std::atomic<Issued>> marks;
   };
 
   /// `program` must outlive this; `floor` is what all work may take.
@@ -90,24 +108,34 @@ public:
   bool endsWithin(Clock::duration limit);
 
 private:
+  using Lines = std::vector<std::shared_ptr<Line>>;
+
   struct Rank {
     Communicator *link = nullptr;
     std::function<void()> giveUp;
-    std::vector<std::shared_ptr<Line>> lines = {};
+    Lines lines = {};
+    std::shared_ptr<uint32_t> turns = std::make_shared<uint32_t>(0);
     std::vector<uint32_t> seen = {};
-    /// When it came on last, or had nothing to do.
-    Clock::time_point moved = Clock::now();
+    /// When it came on last, and when it did or had nothing to do.
+    Clock::time_point moved = Clock::now(), begun = moved;
     /// When it was first seen that the run has stopped.
     std::optional<Clock::time_point> stopped = {};
     bool isGivenUp = false;
     /// Whether others have been asked where they are.
     bool hasAsked = false;
   };
-  /// What the others do that take part in the collective in which a line is, if it is in one.
+  /// Of a rank's lines the one that waits for none of the others: of those that have something to
+  /// do the one whose turn comes first.
+  struct Front {
+    size_t line = 0;
+    Place place;
+  };
+  /// What the others do that take part in the collective in which a rank is, if it is in one.
   struct Partners {
     /// Of those in this process: "; rank 0 waits there too".
     std::string text;
-    bool isMissing = false, isSlow = false;
+    /// Of those who have not come to it, the one that is furthest behind.
+    std::optional<int64_t> behind;
     /// Those in other processes.
     std::vector<int64_t> elsewhere;
   };
@@ -122,10 +150,17 @@ private:
   void look(Clock::time_point now);
   void lookAt(int64_t number, Rank &rank, Clock::time_point now);
   void giveUp(Rank &rank);
-  Clock::duration budget(const Line &line) const;
-  std::string placeText(const Line &line) const;
-  void report(int64_t number, Rank &rank, const Line &line, Clock::time_point now);
-  Partners partnersOf(int64_t number, const Line &line, Clock::time_point now) const;
+  static Front frontOf(const Lines &lines);
+  Clock::duration budgetOf(const Rank &rank) const;
+  /// ": its device is in ..." or what else it does.
+  std::string deviceText(const Place &place) const;
+  std::string placeText(const Place &place) const;
+  Partners partnersOf(int64_t number, Clock::time_point now, Clock::duration patience) const;
+  /// For whom a rank waits in the end; itself if that is nobody of this process.
+  int64_t rootOf(int64_t number) const;
+  /// Of a rank that is late.
+  void judge(int64_t number, Rank &rank, Clock::time_point now);
+  void report(int64_t number, int64_t root, Clock::time_point now, Clock::duration patience);
 
   const Program &program;
   const ProgressMarks progress;

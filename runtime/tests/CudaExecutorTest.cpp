@@ -12,6 +12,7 @@
 
 #include "backends/cuda/CudaExecutor.h"
 #include "backends/cuda/StandIn.h"
+#include "core/Text.h"
 #include "core/Trainer.h"
 #include "tests/TemporaryFolder.h"
 #include "tests/Toy.h"
@@ -160,16 +161,17 @@ TEST_F(CudaExecutorTest, AWaitThatIsMissingIsARace) {
   // The sum of losses goes through the host, which then knows that the kernel has ended.
   std::swap(program.step[1], program.step[2]);
   program.step[4].waits = {1};
-  for (size_t number : {1, 4}) {
+  for (auto [number, text] : {std::pair(1, "allReduce: a race: writes the operand, "),
+                              std::pair(4, "launch: a race: reads operand 0, ")}) {
     Program broken = program;
-    ASSERT_EQ(broken.step[number].waits.size(), 1u);
-    broken.step[number].waits.clear();
+    ASSERT_EQ(broken.step[size_t(number)].waits.size(), 1u);
+    broken.step[size_t(number)].waits.clear();
     std::swap(program, broken);
     {
       StandIn standIn(settings(), {program, kToyKernels});
       End end = run(standIn);
       EXPECT_EQ(end.code, 1) << number;
-      EXPECT_THAT(end.errors, testing::ContainsRegex("a race: reads .*no event orders them"))
+      EXPECT_THAT(end.errors, testing::ContainsRegex(concat(text, ".*no event orders them")))
           << number;
     }
     std::swap(program, broken);
@@ -217,13 +219,13 @@ TEST_F(CudaExecutorTest, ADeviceThatIsStuckEndsTheRun) {
 TEST_F(CudaExecutorTest, ADeviceThatIsSlowEndsTheRun) {
   StandInSettings slow = settings();
   slow.slow = {.device = 1, .after = 30};
-  slow.slowness = std::chrono::milliseconds(300);
+  slow.slowness = std::chrono::milliseconds(400);
   StandIn standIn(slow, {program, kToyKernels});
-  End end = run(standIn, {{80, true, "", 1}}, "1");
+  End end = run(standIn, {{80, true, "", 1}}, "2");
   EXPECT_EQ(end.code, int(ExitCode::Slow));
   EXPECT_THAT(end.errors,
-              testing::MatchesRegex("error: rank 0 waited 1 s in .*; rank 1 is missing: it .*, and "
-                                    "still moves, [0-9.]+ s ago for the last time\n"));
+              testing::MatchesRegex("error: rank 0 waited .* m?s in .*; rank 1 is missing: it.*, "
+                                    "and still moves, [0-9.]+ s ago for the last time\n"));
 }
 
 /// It is the device's that counts, not this machine's.

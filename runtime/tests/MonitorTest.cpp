@@ -186,11 +186,69 @@ TEST_F(MonitorTest, NamesPartnersOfACollective) {
     line->issue(mark);
   }
   write(1, 1);
-  std::string message = failure().message;
   EXPECT_EQ(failure().code, ExitCode::Stuck);
-  // Either may be the first to be late.
-  EXPECT_THAT(message, testing::AnyOf(HasSubstr("rank 0 is stuck: its device has been for "),
-                                      HasSubstr("; rank 0 is missing: its device is in step ")));
+  EXPECT_THAT(failure().message, MatchesRegex("rank 0 is stuck: its device has been for .*"));
+}
+
+TEST_F(MonitorTest, NamesPartnersThatAreThereOrHaveNothingToDo) {
+  for (bool isThere : {true, false}) {
+    shared.failure.reset();
+    shared.hasFailed = false;
+    words[0] = words[1] = 0;
+    lines.clear();
+    begin(Milliseconds(150));
+    lines[0]->issue(collectiveMark());
+    if (isThere) {
+      lines[1]->issue(collectiveMark());
+    }
+    EXPECT_EQ(failure().code, ExitCode::Stuck);
+    EXPECT_THAT(failure().message,
+                isThere ? MatchesRegex("rank [01] is stuck: .*; rank [01] waits there too")
+                        : MatchesRegex("rank 0 waited .*; rank 1 is missing: its device has "
+                                       "nothing to do, and has not moved for .*"));
+    monitor.reset();
+  }
+}
+
+/// Work that was issued to another line, and that the collective waits for.
+TEST_F(MonitorTest, JudgesTheLineWhoseTurnComesFirst) {
+  uint32_t others[2] = {};
+  begin(Milliseconds(200));
+  uint32_t mark = collectiveMark();
+  for (size_t rank : {0, 1}) {
+    Monitor::Line &side = monitor->addLine(int64_t(rank), &others[rank]);
+    lines[rank]->issue(ProgressMarks::kCopy);
+    lines[rank]->issue(mark - 1);
+    side.issue(mark);
+    lines[rank]->issue(mark + 1);
+  }
+  write(0, 3); // It waits in the collective only.
+  write(1, 1);
+  EXPECT_THAT(failure().message,
+              MatchesRegex("rank 1 is stuck: its device has been for .*, place 2 of its work"));
+  EXPECT_EQ(failure().code, ExitCode::Stuck);
+  EXPECT_THAT(first.describeDevice(),
+              MatchesRegex("; its device is in step .*all-reduce.*, place 1 of its work"));
+  monitor.reset();
+}
+
+/// Its host may wait for another's device.
+TEST_F(MonitorTest, LooksBehindARankThatHasNothingToDo) {
+  program = makeToy(3, 1);
+  Link third(2, shared);
+  uint32_t word = 0;
+  begin(Milliseconds(200));
+  monitor->begin(2, third, [] {});
+  Monitor::Line &last = monitor->addLine(2, &word);
+  uint32_t mark = collectiveMark();
+  for (Monitor::Line *line : {lines[0], lines[1], &last}) {
+    line->issue(mark - 1);
+  }
+  lines[0]->issue(mark);
+  write(0, 1);
+  write(1, 1);
+  EXPECT_THAT(failure().message, MatchesRegex("rank 2 is stuck: .*, place 1 of its work"));
+  monitor.reset();
 }
 
 TEST_F(MonitorTest, AsksPartnersInOtherProcesses) {

@@ -208,6 +208,7 @@ Device &StandIn::State::find(uint64_t handle) {
 
 StandIn::StandIn(StandInSettings settings, Twins twins) : state(std::make_unique<State>()) {
   state->settings = settings;
+  state->world.isAlone = settings.isAlone;
   state->twins = std::move(twins);
   state->slots.resize(size_t(settings.devices));
   current = state.get();

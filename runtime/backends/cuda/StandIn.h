@@ -59,6 +59,9 @@ struct StandInSettings {
   bool hasWindows = true;
   /// Why it does no attention; does it where this is empty.
   std::string refusesAttention = {};
+  /// Whether all other ranks of a world are out of reach, as in other processes. What they would
+  /// bring is then what a rank brings itself, so numbers mean nothing.
+  bool isAlone = false;
 };
 
 class StandIn {

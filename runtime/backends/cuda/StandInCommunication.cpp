@@ -200,6 +200,21 @@ static std::vector<Touch> merge(std::vector<Touch> touches) {
   return merged;
 }
 
+/// What goes to a peer in one group is one meeting, and what comes from it another.
+static std::vector<std::vector<Exchange>> bundle(const std::vector<Exchange> &exchanges) {
+  std::vector<std::vector<Exchange>> bundles;
+  std::map<std::pair<Exchange::Kind, int64_t>, size_t> places;
+  for (const Exchange &exchange : exchanges) {
+    auto [place, isNew] = places.try_emplace({exchange.kind, exchange.peer}, bundles.size());
+    if (isNew || !exchange.isPair()) {
+      bundles.push_back({exchange});
+    } else {
+      bundles[place->second].push_back(exchange);
+    }
+  }
+  return bundles;
+}
+
 void Device::issue(const Group &issued) {
   Link &link = readyLink(issued.communicator);
   std::vector<Touch> touches;
@@ -211,8 +226,8 @@ void Device::issue(const Group &issued) {
   checkTouches(touches);
   world.checkOrder(link.clique, *this);
   std::vector<std::shared_ptr<Meeting>> meetings;
-  for (const Exchange &exchange : issued.exchanges) {
-    meetings.push_back(world.meet(*link.clique, link.rank, exchange));
+  for (const std::vector<Exchange> &exchanges : bundle(issued.exchanges)) {
+    meetings.push_back(world.meet(*link.clique, link.rank, exchanges));
   }
   auto run = [this, meetings] {
     for (const auto &meeting : meetings) {

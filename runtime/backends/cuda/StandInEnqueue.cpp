@@ -101,9 +101,13 @@ void Device::drill(std::function<void()> &run, std::function<bool()> &isMet) {
     isMet = [this] { return isGivenUp.load(); };
     run = [this] { misuse("it did not end until device ", number, " was given up"); };
   } else if (isSlow) {
-    run = [this, run = std::move(run)] {
-      std::this_thread::sleep_for(settings.slowness);
-      run();
+    // Nobody sleeps for it, as that would be with the lock.
+    using Watch = std::chrono::steady_clock;
+    auto begun = std::make_shared<std::optional<Watch::time_point>>();
+    isMet = [this, begun, isMet = std::move(isMet)] {
+      *begun = begun->value_or(Watch::now());
+      bool isDue = Watch::now() >= **begun + settings.slowness;
+      return isGivenUp || (isDue && (!isMet || isMet()));
     };
   }
 }

@@ -14,6 +14,8 @@
 //   WEFT_STAND_IN_ARCHITECTURE  compute capability times ten
 //   WEFT_STAND_IN_STUCK         D:N: on device D work N, counted from 0, does not end
 //   WEFT_STAND_IN_SLOW          D:N:M: on device D each work from N on takes M milliseconds longer
+//   WEFT_STAND_IN_ALONE         1: devices of other processes are taken to do as this one's does;
+//                               for faults, as numbers mean nothing then
 //   WEFT_STAND_IN_FAIL          F:N: call N of the table's function F fails, counted from 1; F may
 //                               be "work", which fails when it is done
 //   WEFT_STAND_IN_REFUSES_ATTENTION  why it does no attention; does it where this is empty
@@ -61,6 +63,7 @@ static void standFor(const Program *program, const KernelCode *kernels) {
   readNumbers("STUCK", {&settings.stuck.device, &settings.stuck.after});
   readNumbers("SLOW", {&settings.slow.device, &settings.slow.after, &slowness});
   settings.slowness = std::chrono::milliseconds(slowness);
+  settings.isAlone = !variable("ALONE").empty();
   settings.devices = program->rankCount();
   settings.memoryBytes = uint64_t(memory);
   settings.pinnedBytes = uint64_t(1) << 32;

@@ -51,11 +51,11 @@ bool Meeting::isComplete() const {
 }
 
 static void reduce(const std::vector<Meeting::Part> &parts, uint64_t skipped, char *target) {
-  const Exchange &exchange = parts[0].exchange;
+  const Exchange &exchange = parts[0].exchanges[0];
   auto count = int64_t(exchange.count);
   std::vector<char> sum(exchange.count * sizeOf(accumulatorOf(exchange.type)));
   auto operand = [&](size_t rank) {
-    return parts[rank].device->placeOf(parts[rank].exchange.from) + skipped;
+    return parts[rank].device->placeOf(parts[rank].exchanges[0].from) + skipped;
   };
   beginReduction(exchange.type, sum.data(), operand(0), count);
   for (size_t rank = 1; rank < parts.size(); ++rank) {
@@ -64,11 +64,24 @@ static void reduce(const std::vector<Meeting::Part> &parts, uint64_t skipped, ch
   endReduction(exchange.type, target, sum.data(), count);
 }
 
+/// No group reads what it receives, so pieces may be moved one by one.
+static void move(const Meeting::Part &sender, const Meeting::Part &receiver) {
+  for (size_t i = 0; i < sender.exchanges.size(); ++i) {
+    const Exchange &sent = sender.exchanges[i];
+    std::memmove(receiver.device->placeOf(receiver.exchanges[i].to),
+                 sender.device->placeOf(sent.from), sent.count * sizeOf(sent.type));
+  }
+}
+
 void Meeting::hold() {
   if (std::exchange(isHeld, true)) {
     return;
   }
-  const Exchange &first = parts[0].exchange;
+  const Exchange &first = parts[0].exchanges[0];
+  if (first.isPair()) {
+    move(parts[0], parts[1]);
+    return;
+  }
   uint64_t bytes = first.count * sizeOf(first.type);
   // Results apart from operands: an all-reduce may have one place for both.
   std::vector<std::vector<char>> results;
@@ -80,36 +93,36 @@ void Meeting::hold() {
       result.resize(bytes);
       reduce(parts, first.kind == Exchange::Kind::AllReduce ? 0 : rank * bytes, result.data());
       break;
-    case Exchange::Kind::AllGather:
+    default:
       for (const Part &part : parts) {
-        const char *operand = part.device->placeOf(part.exchange.from);
+        const char *operand = part.device->placeOf(part.exchanges[0].from);
         result.insert(result.end(), operand, operand + bytes);
-      }
-      break;
-    case Exchange::Kind::Send:
-    case Exchange::Kind::Receive:
-      if (rank == 1) {
-        const char *operand = parts[0].device->placeOf(parts[0].exchange.from);
-        result.assign(operand, operand + bytes);
       }
       break;
     }
   }
   for (size_t rank = 0; rank < parts.size(); ++rank) {
-    if (!results[rank].empty()) {
-      std::memcpy(parts[rank].device->placeOf(parts[rank].exchange.to), results[rank].data(),
-                  results[rank].size());
-    }
+    std::memcpy(parts[rank].device->placeOf(parts[rank].exchanges[0].to), results[rank].data(),
+                results[rank].size());
   }
 }
 
-static void checkSame(const Exchange &one, size_t rank, const Exchange &other, size_t otherRank,
-                      const Clique &clique) {
-  bool isSame = one.type == other.type && one.count == other.count &&
-                (one.isPair() || (one.kind == other.kind && one.reduction == other.reduction));
-  if (!isSame) {
+static void checkSame(const std::vector<Exchange> &ones, size_t rank,
+                      const std::vector<Exchange> &others, size_t otherRank, const Clique &clique) {
+  auto differ = [&](const std::string &other, const std::string &one) {
     misuse("ranks ", otherRank, " and ", rank, " of communicator ", clique.number,
-           " do not agree: ", textOf(other), " and ", textOf(one));
+           " do not agree: ", other, " and ", one);
+  };
+  for (size_t i = 0; i < std::min(ones.size(), others.size()); ++i) {
+    const Exchange &one = ones[i], &other = others[i];
+    bool isSame = one.type == other.type && one.count == other.count &&
+                  (one.isPair() || (one.kind == other.kind && one.reduction == other.reduction));
+    if (!isSame) {
+      differ(textOf(other), textOf(one));
+    }
+  }
+  if (ones.size() != others.size()) {
+    differ(concat("a group with ", others.size(), " pieces"), concat("one with ", ones.size()));
   }
 }
 
@@ -120,14 +133,35 @@ static std::shared_ptr<Meeting> makeMeeting(size_t parts) {
   return made;
 }
 
-static void fillPart(Meeting &meeting, size_t number, Device *device, const Exchange &exchange) {
+static void fillPart(Meeting &meeting, size_t number, Device *device,
+                     const std::vector<Exchange> &exchanges) {
   meeting.parts[number].device = device;
-  meeting.parts[number].exchange = exchange;
+  meeting.parts[number].exchanges = exchanges;
   --meeting.missing;
 }
 
-std::shared_ptr<Meeting> World::meet(Clique &clique, size_t rank, const Exchange &exchange) {
+/// What others would bring is what it brings itself, and what it would send it keeps.
+static std::shared_ptr<Meeting> meetAlone(size_t parts, Device *device,
+                                          std::vector<Exchange> exchanges) {
+  for (Exchange &exchange : exchanges) {
+    if (exchange.isPair()) {
+      exchange.from = exchange.to = std::max(exchange.from, exchange.to);
+    }
+  }
+  std::shared_ptr<Meeting> meeting = makeMeeting(parts);
+  for (size_t number = 0; number < parts; ++number) {
+    fillPart(*meeting, number, device, exchanges);
+  }
+  return meeting;
+}
+
+std::shared_ptr<Meeting> World::meet(Clique &clique, size_t rank,
+                                     const std::vector<Exchange> &exchanges) {
   Device *device = clique.members[rank];
+  const Exchange &exchange = exchanges[0];
+  if (isAlone) {
+    return meetAlone(exchange.isPair() ? 2 : clique.members.size(), device, exchanges);
+  }
   if (exchange.isPair()) {
     bool sends = exchange.kind == Exchange::Kind::Send;
     auto peer = size_t(exchange.peer);
@@ -136,12 +170,12 @@ std::shared_ptr<Meeting> World::meet(Clique &clique, size_t rank, const Exchange
     // All that wait have the same half.
     if (waiting.empty() || waiting.front()->parts[own].device) {
       waiting.push_back(makeMeeting(2));
-      fillPart(*waiting.back(), own, device, exchange);
+      fillPart(*waiting.back(), own, device, exchanges);
       return waiting.back();
     }
     std::shared_ptr<Meeting> meeting = waiting.front();
-    checkSame(exchange, rank, meeting->parts[1 - own].exchange, peer, clique);
-    fillPart(*meeting, own, device, exchange);
+    checkSame(exchanges, rank, meeting->parts[1 - own].exchanges, peer, clique);
+    fillPart(*meeting, own, device, exchanges);
     waiting.pop_front();
     return meeting;
   }
@@ -152,11 +186,11 @@ std::shared_ptr<Meeting> World::meet(Clique &clique, size_t rank, const Exchange
   }
   for (size_t other = 0; other < meeting->parts.size(); ++other) {
     if (meeting->parts[other].device) {
-      checkSame(exchange, rank, meeting->parts[other].exchange, other, clique);
+      checkSame(exchanges, rank, meeting->parts[other].exchanges, other, clique);
     }
   }
   ++clique.meetingsOf[rank];
-  fillPart(*meeting, rank, device, exchange);
+  fillPart(*meeting, rank, device, exchanges);
   std::shared_ptr<Meeting> found = meeting;
   if (found->missing == 0) {
     clique.meetings.erase(number);
@@ -232,7 +266,7 @@ std::shared_ptr<Clique> World::makeClique(size_t ranks) {
 std::shared_ptr<Clique> World::join(const WorldId &id, size_t ranks, size_t rank, Device &device) {
   uint64_t number = 0;
   std::memcpy(&number, id.bytes, sizeof number);
-  if (number == 0 || number > ids) {
+  if (!isAlone && (number == 0 || number > ids)) {
     misuse("expected an id that was made, got another");
   }
   std::shared_ptr<Clique> &clique = joining[number];
@@ -255,7 +289,7 @@ std::shared_ptr<Round> World::come(Clique &clique, size_t rank, const std::strin
   if (!round) {
     round = std::make_shared<Round>();
     round->what = what;
-    round->missing = clique.members.size();
+    round->missing = isAlone ? 1 : clique.members.size();
     clique.rounds[number] = round;
   }
   if (round->what != what) {
@@ -271,6 +305,9 @@ std::shared_ptr<Round> World::come(Clique &clique, size_t rank, const std::strin
 }
 
 std::shared_ptr<Round> World::split(Clique &clique, size_t rank, int64_t color, int64_t key) {
+  if (isAlone) {
+    misuse("a device that is alone has no ranks to split");
+  }
   std::shared_ptr<Round> round = come(clique, rank, "a split");
   round->colors[color].emplace(key, rank);
   if (round->missing == 0) {
@@ -294,10 +331,10 @@ bool World::helpOthers(const Device &own) {
                      [&](Device *device) { return device != &own && device->advance(); });
 }
 
-bool World::wait() {
+bool World::wait(std::chrono::milliseconds limit) {
   // The caller's call holds it, and gives it back.
   std::unique_lock lock(mutex, std::adopt_lock);
-  bool isNotified = changed.wait_for(lock, std::chrono::seconds(60)) == std::cv_status::no_timeout;
+  bool isNotified = changed.wait_for(lock, limit) == std::cv_status::no_timeout;
   lock.release();
   return isNotified;
 }

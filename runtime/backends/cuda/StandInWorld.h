@@ -19,6 +19,7 @@
 #include "backends/cuda/Library.h"
 #include "backends/cuda/StandInOrder.h"
 
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <map>
@@ -64,12 +65,12 @@ struct Exchange {
 /// "all-reduce sum f32 of 4"
 std::string textOf(const Exchange &exchange);
 
-/// Of all ranks, or of who sends and who receives.
+/// Of all ranks, or of who sends and who receives: all that one group has for the other.
 struct Meeting {
   struct Part {
     Device *device = nullptr;
     Place place = {};
-    Exchange exchange = {};
+    std::vector<Exchange> exchanges = {};
   };
 
   std::vector<Part> parts;
@@ -102,6 +103,8 @@ public:
   std::mutex mutex;
   /// Those that are open.
   std::vector<Device *> devices;
+  /// See StandInSettings.
+  bool isAlone = false;
 
   WorldId makeId();
   /// The clique of all that bring `id`.
@@ -109,8 +112,9 @@ public:
   /// Rank `rank` comes to its next round.
   std::shared_ptr<Round> come(Clique &clique, size_t rank, const std::string &what);
   std::shared_ptr<Round> split(Clique &clique, size_t rank, int64_t color, int64_t key);
-  /// Rank `rank` comes with `exchange`, to be done at `place` of its device.
-  std::shared_ptr<Meeting> meet(Clique &clique, size_t rank, const Exchange &exchange);
+  /// Rank `rank` comes with one exchange, or with all of a group between it and one peer.
+  std::shared_ptr<Meeting> meet(Clique &clique, size_t rank,
+                                const std::vector<Exchange> &exchanges);
   /// Fails where ranks that two cliques have in common issue to them in different orders.
   void checkOrder(const std::shared_ptr<Clique> &clique, Device &device);
 
@@ -118,8 +122,8 @@ public:
   bool helpOthers(const Device &own);
   /// Wakes who waits.
   void notify() { changed.notify_all(); }
-  /// Waits until another thread has called the table; false if none does for long.
-  bool wait();
+  /// Waits until another thread has called the table; false if none does for as long as `limit`.
+  bool wait(std::chrono::milliseconds limit);
 
 private:
   /// What devices of two cliques have issued, as far as not all have.
