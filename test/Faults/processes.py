@@ -332,14 +332,16 @@ def main():
     parser.add_argument("--only", help="one group: same_files, checkpoints, starts or signals")
     parser.add_argument("--backend", choices=("mpi", "tcp"), help="one of both")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        bench = Bench(options.weft, Path(folder))
-        for backend in (options.backend,) if options.backend else ("mpi", "tcp"):
+    passed = failed = 0
+    for backend in (options.backend,) if options.backend else ("mpi", "tcp"):
+        with tempfile.TemporaryDirectory() as folder:
+            bench = Bench(options.weft, Path(folder))
             for group in (same_files, checkpoints, starts, signals):
                 if options.only in (None, group.__name__):
                     group(bench, backend)
-    print(f"{bench.passed} passed, {bench.failed} failed")
-    return 1 if bench.failed or not bench.passed else 0
+            passed, failed = passed + bench.passed, failed + bench.failed
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed or not passed else 0
 
 
 if __name__ == "__main__":
