@@ -246,12 +246,12 @@ void Trainer::runRank(RankState &state, Communicator &communicator) {
       findOverflow(state);
     }
   }
-  monitor.end(communicator.rank());
   // A device is for its rank's thread. After a failure others may still read what this rank has
   // sent, so that its memory stays until all have ended.
   if (!communicator.stopped()) {
     state.executor->end();
   }
+  monitor.end(communicator.rank()); // What ends is watched, too.
   if (!communicator.stopped()) {
     state.executor.reset();
   }
