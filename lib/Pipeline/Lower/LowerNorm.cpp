@@ -61,6 +61,24 @@ struct LowerNorm : HostModel<LowerNorm, NormOp> {
 /// norm lacks the first mean; that of the scale is the sum of g n over rows, and that of the bias
 /// the sum of g.
 struct LowerNormGrad : HostModel<LowerNormGrad, NormGradOp> {
+  /// Of one row: its statistics, mean(g s n) and mean(g s).
+  struct Row {
+    RowStatistics statistics;
+    Num along, mean;
+  };
+
+  static Row computeRow(Code &code, NormGradOp op, Buffer x, Buffer gradient, Buffer scale, Num i) {
+    int64_t columns = x.getSize(1);
+    RowStatistics statistics =
+        computeStatistics(code, op.getKind(), x, i, op.getEpsilon().convertToDouble());
+    Nums totals = code.sums(x.getElementType(), code.index(0), code.index(columns), 2, [&](Num j) {
+      Num scaled = gradient(i, j) * scale(j);
+      return Nums{scaled * statistics.normalize(x(i, j)), scaled};
+    });
+    Num along = totals[0] / columns, mean = totals[1] / columns;
+    return {statistics, along, mean};
+  }
+
   static void lower(Code &code, NormGradOp op, NormGradOp::Adaptor operands, ValueRange results) {
     Buffer x = code.buffer(operands.getInput()).rows();
     Buffer gradient = code.buffer(operands.getGradient()).rows();
@@ -68,7 +86,6 @@ struct LowerNormGrad : HostModel<LowerNormGrad, NormGradOp> {
     Buffer inputGradient = code.buffer(results[0]).rows();
     Buffer scaleGradient = code.buffer(results[1]);
     Buffer biasGradient = code.buffer(results.size() > 2 ? results[2] : Value());
-    Type type = x.getElementType();
     int64_t columns = x.getSize(1);
     bool isLayer = op.getKind() == NormKind::Layer;
     if (code.isForDevice()) {
@@ -81,21 +98,15 @@ struct LowerNormGrad : HostModel<LowerNormGrad, NormGradOp> {
       code.fill(biasGradient, 0);
     }
     code.loop(0, x.getSize(0), [&](Num i) {
-      RowStatistics statistics =
-          computeStatistics(code, op.getKind(), x, i, op.getEpsilon().convertToDouble());
-      Nums totals = code.sums(type, code.index(0), code.index(columns), 2, [&](Num j) {
-        Num scaled = gradient(i, j) * scale(j);
-        return Nums{scaled * statistics.normalize(x(i, j)), scaled};
-      });
-      Num along = totals[0] / columns, mean = totals[1] / columns;
+      Row row = computeRow(code, op, x, gradient, scale, i);
       code.loop(0, columns, [&](Num j) {
-        Num g = gradient(i, j), normalized = statistics.normalize(x(i, j));
+        Num g = gradient(i, j), normalized = row.statistics.normalize(x(i, j));
         scaleGradient.store(scaleGradient(j) + g * normalized, j);
         if (biasGradient) {
           biasGradient.store(biasGradient(j) + g, j);
         }
-        Num rest = g * scale(j) - normalized * along;
-        inputGradient.store((isLayer ? rest - mean : rest) * statistics.factor, i, j);
+        Num rest = g * scale(j) - normalized * row.along;
+        inputGradient.store((isLayer ? rest - row.mean : rest) * row.statistics.factor, i, j);
       });
     });
   }
@@ -126,21 +137,15 @@ struct LowerNormGrad : HostModel<LowerNormGrad, NormGradOp> {
         }
       });
       code.loop(block, code.index(rows), blocks, [&](Num i) {
-        RowStatistics statistics =
-            computeStatistics(code, op.getKind(), x, i, op.getEpsilon().convertToDouble());
-        Nums totals = code.sums(type, code.index(0), code.index(columns), 2, [&](Num j) {
-          Num scaled = gradient(i, j) * scale(j);
-          return Nums{scaled * statistics.normalize(x(i, j)), scaled};
-        });
-        Num along = totals[0] / columns, mean = totals[1] / columns;
+        Row row = computeRow(code, op, x, gradient, scale, i);
         code.across(columns, [&](Num j) {
-          Num g = gradient(i, j), normalized = statistics.normalize(x(i, j));
+          Num g = gradient(i, j), normalized = row.statistics.normalize(x(i, j));
           code.setKept(kept[0], j, code.kept(kept[0], j) + g * normalized);
           if (sums > 1) {
             code.setKept(kept[1], j, code.kept(kept[1], j) + g);
           }
-          Num rest = g * scale(j) - normalized * along;
-          inputGradient.store((isLayer ? rest - mean : rest) * statistics.factor, i, j);
+          Num rest = g * scale(j) - normalized * row.along;
+          inputGradient.store((isLayer ? rest - row.mean : rest) * row.statistics.factor, i, j);
         });
       });
       code.across(columns, [&](Num j) {
