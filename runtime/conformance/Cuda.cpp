@@ -16,8 +16,8 @@
 #include "backends/local/LocalBackend.h"
 #include "conformance/Conformance.h"
 
+#include <algorithm>
 #include <atomic>
-#include <cstring>
 
 using namespace weft::rt;
 using namespace weft::rt::cuda;
@@ -84,7 +84,7 @@ public:
     if (!isGood) {
       return false;
     }
-    std::memcpy(run.operand, operand, run.operandBytes);
+    std::copy_n(static_cast<const char *>(operand), run.operandBytes, run.operand);
     run.target = result;
     // What the one before has written, this one may read.
     isGood = waitForAll() &&
@@ -124,7 +124,7 @@ private:
     for (uint32_t handle : pending) {
       const Prepared &run = prepared[handle];
       if (isGood) {
-        std::memcpy(run.target, run.result, run.resultBytes);
+        std::copy_n(run.result, run.resultBytes, static_cast<char *>(run.target));
       }
     }
     pending.clear();
