@@ -39,6 +39,12 @@ inline const Library &table() { return *plugin()(Library::kVersion); }
 
 inline std::string textOf(Library::Result result) { return result ? result : "success"; }
 
+/// What was made on a device that was given up is left to the end of the process: no leak.
+inline void leaveToTheEnd(std::initializer_list<Library::Handle> left) {
+  static auto &all = *new std::vector<Library::Handle>;
+  all.insert(all.end(), left);
+}
+
 /// The functions of FakeCuda.h, of the library that the plugin has loaded.
 template <typename Function> Function fake(const char *library, const char *name) {
   void *loaded = dlopen(library, RTLD_NOW | RTLD_NOLOAD);

@@ -38,7 +38,12 @@ protected:
   }
 
   void TearDown() override {
-    // Of a device that was given up all is left to the end of the process.
+    if (isGivenUp) {
+      leaveToTheEnd({device, stream});
+    } else if (world) {
+      EXPECT_EQ(textOf(cuda.freeCommunicator(device, world)), "success");
+      EXPECT_THAT(calls(), EndsWith("destroy 1; "));
+    }
     const char *expected = isGivenUp ? "device 1 was given up" : "success";
     EXPECT_EQ(textOf(cuda.freeStream(device, stream)), expected);
     EXPECT_EQ(textOf(cuda.close(device)), expected);

@@ -146,8 +146,8 @@ TEST_F(FakeCuda, DoesNothingOnceItIsGivenUp) {
   EXPECT_EQ(textOf(cuda.giveUp(other)), "success");
   Library::Address address = 0;
   EXPECT_EQ(textOf(cuda.allocate(other, 8, &address)), "device 0 was given up");
-  // Its context is left to the end of the process.
   EXPECT_EQ(textOf(cuda.close(other)), "device 0 was given up");
+  leaveToTheEnd({other});
   lost = 1;
 }
 
