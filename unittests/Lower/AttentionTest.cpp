@@ -256,5 +256,40 @@ TEST_P(AttentionTest, Dropout) {
   check({2, 70, 2, 1, 8, 0.5, 6, 4, 2, 1});
 }
 
+/// Two pieces of a ring, each with a part of its positions early and one late: queries of one, and
+/// keys of its own or the other. What is tested is that blocks of threads do what a host does,
+/// whose results test/Execution/attention.py compares.
+TEST_P(AttentionTest, PiecesInZigzagOrder) {
+  constexpr int64_t kLength = 20, kPiece = 2 * kLength;
+  query = randomArray({1, kPiece, 2, 1, 8}, 1), key = randomArray({1, kPiece, 2, 8}, 2);
+  value = randomArray(key.shape, 3), lse = Array({1, 2, 1, kPiece});
+  q = query.type("$f"), kv = key.type("$f"), l = lse.type("$f");
+  const char *attributes =
+      " scale = 0.5 dropout = 0.0 offsets(%i, %i) of [80, 80] order <4 x 20> turn %t : ";
+  std::string arguments = "%q: " + q + ", %k: " + kv + ", %v: " + kv;
+  for (auto [offset, turn] : {std::pair(0, 0), {kPiece, 0}, {kPiece, 1}}) {
+    KernelCall call;
+    call.operands = {query, key, value};
+    call.results = {Array(query.shape), Array(lse.shape)};
+    call.immediates = {offset, turn};
+    call.text = "func.func private @kernel(" + arguments + ", %i: index, %t: index) -> (" + q +
+                ", " + l + ") attributes {weft.tied = array<i64: -1, -1>} {\n%o, %lse = " +
+                "weft.attention (%q, %k, %v)" + attributes + q + ", " + kv + ", " + kv + " -> " +
+                q + ", " + l + "\nreturn %o, %lse : " + q + ", " + l + "\n}";
+    Outcome outcome = run(call);
+
+    call.operands = {query, key, value, outcome.results[0], outcome.results[1], query};
+    call.results = {Array(query.shape), Array(key.shape), Array(key.shape)};
+    std::string results = q + ", " + kv + ", " + kv;
+    call.text = "func.func private @kernel(" + arguments + ", %o: " + q + ", %lse: " + l +
+                ", %g: " + q + ", %i: index, %t: index) -> (" + results +
+                ") attributes {weft.tied = array<i64: -1, -1, -1>} {\n%y:3 = weft.attention_grad" +
+                " (%q, %k, %v) output(%o, %lse) gradient(%g)" + attributes + results + ", " + q +
+                ", " + l + ", " + q + " -> " + results + "\nreturn %y#0, %y#1, %y#2 : " + results +
+                "\n}";
+    run(call);
+  }
+}
+
 } // namespace
 } // namespace weft::test

@@ -124,6 +124,39 @@ Num RowBlock::countRows(Code &code, int64_t rows) const {
   return code.select(left < rows, left, code.index(rows));
 }
 
+/// A row of which a tile hides all keys gets a sum of garbage there, finite, that the first score
+/// it does see multiplies by zero.
+std::pair<Num, Num> keysSeen(Code &code, const AttentionSizes &sizes, const AttentionPlace &place,
+                             Segment keys, Num firstQuery) {
+  Num end = place.keyAt(firstQuery) + sizes.queryBlock, all = keys.end();
+  Num last = sizes.isBidirectional ? all : code.select(end < all, end, all);
+  if (!sizes.window) {
+    return {keys.begin, last};
+  }
+  Num none = code.index(0);
+  Num first = place.keyAt(firstQuery) + 1 - sizes.window - keys.begin;
+  Num whole = code.select(first < none, none, first) / sizes.keyTile * sizes.keyTile;
+  return {keys.begin + whole, last};
+}
+
+std::pair<Num, Num> queriesSeeing(Code &code, const AttentionSizes &sizes,
+                                  const AttentionPlace &place, Segment queries, Num firstKey) {
+  Num none = code.index(0), begin = queries.begin;
+  if (!sizes.isBidirectional) {
+    Num first = place.queryAt(firstKey) - queries.begin;
+    if (place.isPiece()) {
+      first = code.select(first < none, none, first);
+    }
+    begin = queries.begin + first / sizes.queryBlock * sizes.queryBlock;
+  }
+  Num all = queries.end();
+  if (!sizes.window) {
+    return {begin, all};
+  }
+  Num end = place.queryAt(firstKey) + (sizes.keyTile - 1 + sizes.window);
+  return {begin, code.select(end < all, end, all)};
+}
+
 void packRows(Code &code, const RowBlock &rows, Buffer to, double scale) {
   Num count = rows.countRows(code, to.getSize(0));
   Num zero = code.real(to.getElementType(), 0);

@@ -55,6 +55,8 @@ struct AttentionSizes {
   int64_t querySegment, keySegment;
   /// Queries in a block, and keys in a tile, a multiple of vectorLanes.
   int64_t queryBlock, keyTile;
+  /// Takes others; for devices.
+  void setBlocks(int64_t block) { queryBlock = keyTile = block; }
   /// The feature counts, rounded up to whole vectors.
   int64_t paddedFeatures, paddedValueFeatures;
 
@@ -137,6 +139,13 @@ struct RowBlock {
 private:
   Nums indices(Num row, Num feature) const;
 };
+
+/// Where tiles of keys begin and end that queries of a block see, and blocks of queries that see
+/// keys of a tile.
+std::pair<Num, Num> keysSeen(Code &code, const AttentionSizes &sizes, const AttentionPlace &place,
+                             Segment keys, Num firstQuery);
+std::pair<Num, Num> queriesSeeing(Code &code, const AttentionSizes &sizes,
+                                  const AttentionPlace &place, Segment queries, Num firstKey);
 
 /// Copies rows, times `scale`, to `to` [rows, features or more], with zeros below the last one.
 void packRows(Code &code, const RowBlock &rows, Buffer to, double scale = 1);

@@ -57,7 +57,6 @@ void Code::barrier() { callDevice("weft_device_barrier", {}, {}); }
 
 Num Code::thread() { return threadNumber; }
 
-/// What the thread has whose number differs in the bits of `mask`.
 Num Code::shuffle(Num value, int64_t mask) {
   Type type = value.getType(), i32 = builder.getI32Type();
   Value bits = arith::ConstantIntOp::create(builder, loc, mask, 32);

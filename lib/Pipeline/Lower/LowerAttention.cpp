@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "AttentionBlocks.h"
 #include "AttentionTiles.h"
 #include "Models.h"
 
@@ -56,7 +57,6 @@ private:
   void enterBlock(Num number, int64_t segments, int64_t blocks);
   void emitBlock();
   void emitKeys();
-  Num firstTile();
   void emitScores();
   void emitSoftmax();
   void emitDropout();
@@ -109,9 +109,8 @@ void AttentionEmitter::emitBlock() {
 
 /// Those of a segment that the block's queries see.
 void AttentionEmitter::emitKeys() {
-  Num end = place.keyAt(firstQuery) + sizes.queryBlock, all = keySegment.end();
-  Num last = sizes.isBidirectional ? all : code.select(end < all, end, all);
-  code.loop(firstTile(), last, sizes.keyTile, [&](Num start) {
+  auto [first, last] = keysSeen(code, sizes, place, keySegment, firstQuery);
+  code.loop(first, last, sizes.keyTile, [&](Num start) {
     firstKey = start;
     packColumns(code, {key, {b}, firstKey, {h}, keySegment}, keys);
     packRows(code, {value, {b}, firstKey, {h}, keySegment}, values);
@@ -122,18 +121,6 @@ void AttentionEmitter::emitKeys() {
     }
     emitWeightedSums();
   });
-}
-
-/// The first key of the first tile that a query of the block sees. A row of which a tile hides all
-/// keys gets a sum of garbage there, finite, that the first score it does see multiplies by zero.
-Num AttentionEmitter::firstTile() {
-  if (!sizes.window) {
-    return keySegment.begin;
-  }
-  Num none = code.index(0);
-  Num first = place.keyAt(firstQuery) + 1 - sizes.window - keySegment.begin;
-  Num whole = code.select(first < none, none, first) / sizes.keyTile * sizes.keyTile;
-  return keySegment.begin + whole;
 }
 
 void AttentionEmitter::emitScores() {
@@ -212,6 +199,10 @@ void AttentionEmitter::emitResults() {
 
 struct LowerAttention : HostModel<LowerAttention, AttentionOp> {
   static void lower(Code &code, AttentionOp op, AttentionOp::Adaptor operands, ValueRange results) {
+    if (code.isForDevice()) {
+      lowerAttentionForDevice(code, op, operands, results);
+      return;
+    }
     AttentionEmitter(code, op, operands, results).emit();
   }
 

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "AttentionBlocks.h"
 #include "AttentionTiles.h"
 #include "Models.h"
 
@@ -58,8 +59,6 @@ public:
 
 private:
   void emitTile();
-  Num firstBlock();
-  Num endOfQueries();
   void emitBlock();
   void emitRowValues();
   void emitProduct(int64_t m, Buffer b, int64_t k, function_ref<Num(Num, Num)> a, Buffer to,
@@ -118,7 +117,8 @@ void AttentionGradEmitter::emitTile() {
       if (sizes.order) {
         place.enterQueries(segment.begin);
       }
-      code.loop(firstBlock(), endOfQueries(), sizes.queryBlock, [&](Num start) {
+      auto [first, last] = queriesSeeing(code, sizes, place, segment, firstKey);
+      code.loop(first, last, sizes.queryBlock, [&](Num start) {
         firstQuery = start;
         emitBlock();
       });
@@ -132,29 +132,6 @@ void AttentionGradEmitter::emitTile() {
   };
   unpack(keySums, keyGradient);
   unpack(valueSums, valueGradient);
-}
-
-/// The first query of the first block whose last query sees the tile's first key.
-Num AttentionGradEmitter::firstBlock() {
-  Num none = code.index(0);
-  if (sizes.isBidirectional) {
-    return querySegment.begin;
-  }
-  Num first = place.queryAt(firstKey) - querySegment.begin;
-  if (place.isPiece()) {
-    first = code.select(first < none, none, first);
-  }
-  return querySegment.begin + first / sizes.queryBlock * sizes.queryBlock;
-}
-
-/// The first query that sees no key of the tile any more.
-Num AttentionGradEmitter::endOfQueries() {
-  Num all = querySegment.end();
-  if (!sizes.window) {
-    return all;
-  }
-  Num end = place.queryAt(firstKey) + (sizes.keyTile - 1 + sizes.window);
-  return code.select(end < all, end, all);
 }
 
 void AttentionGradEmitter::emitBlock() {
@@ -233,6 +210,10 @@ void AttentionGradEmitter::addQueryGradients() {
 struct LowerAttentionGrad : HostModel<LowerAttentionGrad, AttentionGradOp> {
   static void lower(Code &code, AttentionGradOp op, AttentionGradOp::Adaptor operands,
                     ValueRange results) {
+    if (code.isForDevice()) {
+      lowerAttentionGradForDevice(code, op, operands, results);
+      return;
+    }
     AttentionGradEmitter(code, op, operands, results).emit();
   }
 };

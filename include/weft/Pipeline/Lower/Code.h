@@ -233,6 +233,9 @@ public:
   Buffer lasting(mlir::Type type, llvm::ArrayRef<int64_t> shape);
   /// No thread of a block goes on before all are here. For devices.
   void barrier();
+  /// What the thread of the same warp has whose number differs in the bits of `mask`, which all
+  /// threads have to ask for. For devices.
+  Num shuffle(Num value, int64_t mask);
   /// Elements of what the kernel takes that a device loads at once.
   int64_t countLanes() const { return lanes; }
   /// Whether code is being built outside of any loop.
@@ -309,7 +312,6 @@ private:
                    llvm::function_ref<Nums(Num, llvm::ArrayRef<Num>)> body);
   /// What `combine` makes of the values of all threads of a block, in one order.
   Nums combineAcross(Nums values, Combine combine);
-  Num shuffle(Num value, int64_t mask);
   /// Memory and place of the same element, as one dimension where elements are taken in order: what
   /// neighbors are is plain then.
   std::pair<mlir::Value, llvm::SmallVector<mlir::Value>> shortest(mlir::Value memref,

@@ -1,0 +1,405 @@
+//===- AttentionBlocks.cpp - attention by blocks of threads ---------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "AttentionBlocks.h"
+#include "BlockProduct.h"
+
+namespace weft::lower {
+
+using namespace mlir;
+
+namespace {
+
+/// What a block of threads needs for any of the products. Made where a block's code is built.
+class AttentionBlock {
+public:
+  template <typename OpTy, typename Adaptor>
+  AttentionBlock(Code &code, OpTy op, Adaptor operands)
+      : code(code), sizes(op, operands, /*block=*/64), place(code, operands, sizes),
+        type(code.buffer(operands.getQuery()).getElementType()), product(code, type),
+        each(product.getEach()), side(product.getSide()), square(product.makeSquare()),
+        scale(op.getScale().convertToDouble()), query(code.buffer(operands.getQuery())),
+        key(code.buffer(operands.getKey())), value(code.buffer(operands.getValue())),
+        dropout(WeightDropout::make(code, op, operands, sizes, place)) {
+    sizes.setBlocks(side);
+  }
+
+protected:
+  int64_t slabsOf(int64_t features) const { return llvm::divideCeil(features, side); }
+  Factor rowsOfQueries(Buffer tensor, double scale = 1) const {
+    return {{tensor, {b}, firstQuery, {h, g}, querySegment}, scale};
+  }
+  Factor rowsOfKeys(Buffer tensor) const { return {{tensor, {b}, firstKey, {h}, keySegment}}; }
+  void enterQueries(Num first, Segment segment);
+  Nums carryKeys(ArrayRef<Num> start, function_ref<Nums(ArrayRef<Num>)> body);
+  Num visible(Num score, int64_t i, int64_t j);
+  Num keepFactor(int64_t i, int64_t j);
+  void addSlabs(const Factor &factor, MutableArrayRef<Num> sums);
+  void storeSlabs(const RowBlock &rows, ArrayRef<Num> sums, function_ref<Num(Num, int64_t)> finish);
+
+  Code &code;
+  AttentionSizes sizes;
+  AttentionPlace place;
+  Type type;
+  BlockProduct product;
+  /// Of the product: sums of a thread along a side, and of the block.
+  int64_t each, side;
+  /// Weights, or gradients of scores.
+  Buffer square;
+  double scale;
+  Buffer query, key, value;
+  std::optional<WeightDropout> dropout;
+  /// Where code is being built.
+  Num b, h, g, firstQuery, firstKey;
+  Segment querySegment, keySegment;
+};
+
+/// How rows are split into pieces of blocks: `count` pieces of each of the segments.
+struct Pieces {
+  Pieces(int64_t rows, int64_t length, int64_t side)
+      : length(length), side(side), perSegment(llvm::divideCeil(length, side)),
+        count(rows / length * perSegment) {}
+
+  int64_t length, side, perSegment, count;
+
+  Segment segmentOf(Num piece) const { return {piece / perSegment * length, length}; }
+  Num firstRow(Code &code, Num piece) const {
+    return segmentOf(piece).begin + code.remainder(piece, perSegment) * side;
+  }
+};
+
+/// `body` for each segment of `length` of `size` rows, which carries values.
+Nums carrySegments(Code &code, int64_t size, int64_t length, ArrayRef<Num> start,
+                   function_ref<Nums(Segment, ArrayRef<Num>)> body) {
+  if (size == length) {
+    return body({code.index(0), length}, start);
+  }
+  return code.carry(
+      code.index(0), code.index(size), length, start,
+      [&](Num begin, ArrayRef<Num> carried) { return body({begin, length}, carried); });
+}
+
+void AttentionBlock::enterQueries(Num first, Segment segment) {
+  firstQuery = first;
+  querySegment = segment;
+  if (sizes.order) {
+    place.enterQueries(segment.begin);
+  }
+}
+
+/// `body` for each tile of keys that the block's queries see.
+Nums AttentionBlock::carryKeys(ArrayRef<Num> start, function_ref<Nums(ArrayRef<Num>)> body) {
+  return carrySegments(
+      code, sizes.keys, sizes.keySegment, start, [&](Segment segment, ArrayRef<Num> carried) {
+        keySegment = segment;
+        if (sizes.order) {
+          place.enterKeys(segment.begin);
+        }
+        auto [first, last] = keysSeen(code, sizes, place, segment, firstQuery);
+        return code.carry(first, last, side, carried, [&](Num start, ArrayRef<Num> carried) {
+          firstKey = start;
+          return body(carried);
+        });
+      });
+}
+
+/// A thread's score, or kUnseen where its query must not see its key.
+Num AttentionBlock::visible(Num score, int64_t i, int64_t j) {
+  Num number = firstKey + product.column(j);
+  Num own = place.keyAt(firstQuery + product.row(i));
+  Num sees;
+  auto also = [&](Num condition) { sees = sees ? sees & condition : condition; };
+  if (!sizes.isBidirectional) {
+    also(number <= own);
+  }
+  if (sizes.window) {
+    also(own < number + sizes.window);
+  }
+  if (keySegment.length % side != 0) {
+    also(number < keySegment.end());
+  }
+  return sees ? code.select(sees, score, code.real(type, kUnseen)) : score;
+}
+
+/// What dropout multiplies the weight by.
+Num AttentionBlock::keepFactor(int64_t i, int64_t j) {
+  return dropout->factor(code, type,
+                         {b, h, g, place.positionOfQuery(firstQuery + product.row(i)),
+                          place.positionOfKey(firstKey + product.column(j))});
+}
+
+/// Adds the products of `square` and the factor, for all features.
+void AttentionBlock::addSlabs(const Factor &factor, MutableArrayRef<Num> sums) {
+  for (int64_t slab = 0; slab < slabsOf(factor.rows.getFeatureCount()); ++slab) {
+    auto own = sums.slice(slab * each * each, each * each);
+    llvm::copy(product.addTimes(square, factor, slab * side, own), own.begin());
+  }
+}
+
+/// Stores what `finish` makes of a thread's sums, and of their row in it, where there are rows and
+/// features for them.
+void AttentionBlock::storeSlabs(const RowBlock &rows, ArrayRef<Num> sums,
+                                function_ref<Num(Num, int64_t)> finish) {
+  Num count = rows.countRows(code, side);
+  int64_t features = rows.getFeatureCount();
+  for (int64_t i = 0; i < each; ++i) {
+    code.when(product.row(i) < count, [&] {
+      for (int64_t slab = 0; slab < slabsOf(features); ++slab) {
+        for (int64_t j = 0; j < each; ++j) {
+          Num feature = product.column(j) + slab * side;
+          Num sum = finish(sums[(slab * each + i) * each + j], i);
+          auto store = [&] { rows.store(sum, product.row(i), feature); };
+          if ((slab + 1) * side <= features) {
+            store();
+          } else {
+            code.when(feature < features, store);
+          }
+        }
+      }
+    });
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Attention
+//===----------------------------------------------------------------------===//
+
+class ForwardBlock : AttentionBlock {
+public:
+  ForwardBlock(Code &code, AttentionOp op, AttentionOp::Adaptor operands, ValueRange results)
+      : AttentionBlock(code, op, operands), output(code.buffer(results[0])),
+        lse(code.buffer(results[1])) {}
+
+  void emit(Num number);
+  static int64_t countBlocks(Type type, const AttentionSizes &sizes) {
+    Pieces pieces(sizes.queries, sizes.querySegment, BlockProduct::getSide(type));
+    return sizes.batch * sizes.kvHeads * sizes.group * pieces.count;
+  }
+
+private:
+  Nums emitTile(ArrayRef<Num> carried);
+  void emitResults(ArrayRef<Num> carried);
+
+  Buffer output, lse;
+};
+
+/// What is carried from tile to tile: of each of a thread's rows the greatest score so far and the
+/// sum of exp(score - greatest), which all threads of the row have, then the sums over values.
+void ForwardBlock::emit(Num number) {
+  Pieces pieces(sizes.queries, sizes.querySegment, side);
+  Nums at = code.placeOf(number, {sizes.batch, sizes.kvHeads, sizes.group, pieces.count});
+  b = at[0], h = at[1], g = at[2];
+  enterQueries(pieces.firstRow(code, at[3]), pieces.segmentOf(at[3]));
+  Nums start(each, code.real(type, kUnseen));
+  start.append(each + slabsOf(sizes.valueFeatures) * each * each, code.real(type, 0));
+  emitResults(carryKeys(start, [&](ArrayRef<Num> carried) { return emitTile(carried); }));
+}
+
+Nums ForwardBlock::emitTile(ArrayRef<Num> carried) {
+  Nums scores = product.timesTransposed(rowsOfQueries(query, scale), rowsOfKeys(key));
+  Nums next(carried);
+  for (int64_t i = 0; i < each; ++i) {
+    Num greatest = carried[i], total = code.real(type, 0);
+    for (int64_t j = 0; j < each; ++j) {
+      Num &score = scores[i * each + j];
+      score = visible(score, i, j);
+      greatest = code.max(greatest, score);
+    }
+    greatest = product.combineRow(greatest, [&](Num a, Num b) { return code.max(a, b); });
+    for (int64_t j = 0; j < each; ++j) {
+      Num weight = code.exp(scores[i * each + j] - greatest);
+      total = total + weight;
+      square.store(dropout ? weight * keepFactor(i, j) : weight, product.column(j), product.row(i));
+    }
+    total = product.combineRow(total, [](Num a, Num b) { return a + b; });
+    Num factor = code.exp(carried[i] - greatest);
+    next[i] = greatest;
+    next[each + i] = carried[each + i] * factor + total;
+    for (size_t n = 2 * each + i * each; n < next.size(); n += each * each) {
+      for (int64_t j = 0; j < each; ++j) {
+        next[n + j] = next[n + j] * factor;
+      }
+    }
+  }
+  addSlabs(rowsOfKeys(value), MutableArrayRef<Num>(next).drop_front(2 * each));
+  return next;
+}
+
+void ForwardBlock::emitResults(ArrayRef<Num> carried) {
+  RowBlock rows = rowsOfQueries(output).rows;
+  Num count = rows.countRows(code, side);
+  Nums factors;
+  for (int64_t i = 0; i < each; ++i) {
+    Num total = carried[each + i];
+    if (place.isPiece()) {
+      // Of keys that are all hidden nothing was added up: the sums are zero, and stay so.
+      total = code.select(total == 0.0, code.real(type, 1), total);
+    }
+    factors.push_back(code.real(type, 1) / total);
+    code.when(product.isFirstOfRow() & (product.row(i) < count), [&] {
+      lse.store(carried[i] + code.log(total), b, h, g, firstQuery + product.row(i));
+    });
+  }
+  storeSlabs(rows, carried.drop_front(2 * each),
+             [&](Num sum, int64_t i) { return sum * factors[i]; });
+}
+
+//===----------------------------------------------------------------------===//
+// Its gradient
+//===----------------------------------------------------------------------===//
+
+class GradientBlock : AttentionBlock {
+public:
+  GradientBlock(Code &code, AttentionGradOp op, AttentionGradOp::Adaptor operands,
+                ValueRange results)
+      : AttentionBlock(code, op, operands), output(code.buffer(operands.getOutput())),
+        lse(code.buffer(operands.getLse())), gradient(code.buffer(operands.getGradient())),
+        queryGradient(code.buffer(results[0])), keyGradient(code.buffer(results[1])),
+        valueGradient(code.buffer(results[2])) {}
+
+  void emitQueries(Num number);
+  void emitKeys(Num number);
+  static int64_t countQueryBlocks(Type type, const AttentionSizes &sizes) {
+    Pieces pieces(sizes.queries, sizes.querySegment, BlockProduct::getSide(type));
+    return sizes.batch * sizes.kvHeads * sizes.group * pieces.count;
+  }
+  static int64_t countKeyBlocks(Type type, const AttentionSizes &sizes) {
+    Pieces pieces(sizes.keys, sizes.keySegment, BlockProduct::getSide(type));
+    return sizes.batch * sizes.kvHeads * pieces.count;
+  }
+
+private:
+  void takeRows();
+  void makeScores();
+  void addQueryBlock(MutableArrayRef<Num> valueSums, MutableArrayRef<Num> keySums);
+
+  Buffer output, lse, gradient;
+  Buffer queryGradient, keyGradient, valueGradient;
+  /// Of each of a thread's rows: lse, and o'·o.
+  Nums rowLse, rowProducts;
+  /// Of each of a thread's scores: its weight times what dropout multiplies it by, and its
+  /// gradient.
+  Nums weights, scoreGradients;
+};
+
+/// Rows after the last query get weights of zero.
+void GradientBlock::takeRows() {
+  RowBlock outputs = rowsOfQueries(output).rows, gradients = rowsOfQueries(gradient).rows;
+  Num count = outputs.countRows(code, side);
+  rowLse.clear();
+  rowProducts.clear();
+  for (int64_t i = 0; i < each; ++i) {
+    Num isRow = product.row(i) < count, row = code.select(isRow, product.row(i), code.index(0));
+    Num own = lse(b, h, g, firstQuery + row);
+    rowLse.push_back(code.select(isRow, own, code.real(type, -kUnseen)));
+    rowProducts.push_back(product.sumRow(sizes.valueFeatures, [&](Num feature) {
+      return outputs.at(row, feature) * gradients.at(row, feature);
+    }));
+  }
+}
+
+void GradientBlock::makeScores() {
+  weights = product.timesTransposed(rowsOfQueries(query, scale), rowsOfKeys(key));
+  scoreGradients = product.timesTransposed(rowsOfQueries(gradient), rowsOfKeys(value));
+  for (int64_t n = 0; n < each * each; ++n) {
+    int64_t i = n / each, j = n % each;
+    Num weight = code.exp(visible(weights[n], i, j) - rowLse[i]);
+    Num factor = dropout ? keepFactor(i, j) : Num();
+    Num weightGradient = factor ? scoreGradients[n] * factor : scoreGradients[n];
+    weights[n] = factor ? weight * factor : weight;
+    scoreGradients[n] = weight * (weightGradient - rowProducts[i]);
+  }
+}
+
+void GradientBlock::emitQueries(Num number) {
+  Pieces pieces(sizes.queries, sizes.querySegment, side);
+  Nums at = code.placeOf(number, {sizes.batch, sizes.kvHeads, sizes.group, pieces.count});
+  b = at[0], h = at[1], g = at[2];
+  enterQueries(pieces.firstRow(code, at[3]), pieces.segmentOf(at[3]));
+  takeRows();
+  Nums start(slabsOf(sizes.features) * each * each, code.real(type, 0));
+  Nums sums = carryKeys(start, [&](ArrayRef<Num> carried) {
+    makeScores();
+    for (int64_t n = 0; n < each * each; ++n) {
+      square.store(scoreGradients[n], product.column(n % each), product.row(n / each));
+    }
+    Nums next(carried);
+    addSlabs(rowsOfKeys(key), next);
+    return next;
+  });
+  storeSlabs(rowsOfQueries(queryGradient).rows, sums,
+             [&](Num sum, int64_t) { return sum * scale; });
+}
+
+void GradientBlock::emitKeys(Num number) {
+  Pieces pieces(sizes.keys, sizes.keySegment, side);
+  Nums at = code.placeOf(number, {sizes.batch, sizes.kvHeads, pieces.count});
+  b = at[0], h = at[1];
+  firstKey = pieces.firstRow(code, at[2]);
+  keySegment = pieces.segmentOf(at[2]);
+  if (sizes.order) {
+    place.enterKeys(keySegment.begin);
+  }
+  int64_t ofValues = slabsOf(sizes.valueFeatures) * each * each;
+  Nums start(ofValues + slabsOf(sizes.features) * each * each, code.real(type, 0));
+  auto addSegment = [&](Segment segment, ArrayRef<Num> carried) {
+    enterQueries(segment.begin, segment);
+    auto [first, last] = queriesSeeing(code, sizes, place, segment, firstKey);
+    return code.carry(first, last, side, carried, [&](Num start, ArrayRef<Num> carried) {
+      firstQuery = start;
+      Nums next(carried);
+      auto sums = MutableArrayRef<Num>(next);
+      addQueryBlock(sums.take_front(ofValues), sums.drop_front(ofValues));
+      return next;
+    });
+  };
+  Nums sums = code.carry(
+      code.index(0), code.index(sizes.group), 1, start, [&](Num head, ArrayRef<Num> carried) {
+        g = head;
+        return carrySegments(code, sizes.queries, sizes.querySegment, carried, addSegment);
+      });
+  auto asItIs = [](Num sum, int64_t) { return sum; };
+  storeSlabs(rowsOfKeys(valueGradient).rows, ArrayRef<Num>(sums).take_front(ofValues), asItIs);
+  storeSlabs(rowsOfKeys(keyGradient).rows, ArrayRef<Num>(sums).drop_front(ofValues), asItIs);
+}
+
+void GradientBlock::addQueryBlock(MutableArrayRef<Num> valueSums, MutableArrayRef<Num> keySums) {
+  takeRows();
+  makeScores();
+  auto addFrom = [&](ArrayRef<Num> numbers, const Factor &factor, MutableArrayRef<Num> sums) {
+    code.barrier();
+    for (int64_t n = 0; n < each * each; ++n) {
+      square.store(numbers[n], product.row(n / each), product.column(n % each));
+    }
+    addSlabs(factor, sums);
+  };
+  addFrom(weights, rowsOfQueries(gradient), valueSums);
+  addFrom(scoreGradients, rowsOfQueries(query, scale), keySums);
+}
+
+} // namespace
+
+void lowerAttentionForDevice(Code &code, AttentionOp op, AttentionOp::Adaptor operands,
+                             ValueRange results) {
+  Type type = code.buffer(operands.getQuery()).getElementType();
+  AttentionSizes sizes(op, operands, BlockProduct::getSide(type));
+  code.blocks(ForwardBlock::countBlocks(type, sizes), rt::kBlockThreads * code.countLanes(),
+              [&](Num number) { ForwardBlock(code, op, operands, results).emit(number); });
+}
+
+void lowerAttentionGradForDevice(Code &code, AttentionGradOp op, AttentionGradOp::Adaptor operands,
+                                 ValueRange results) {
+  Type type = code.buffer(operands.getQuery()).getElementType();
+  AttentionSizes sizes(op, operands, BlockProduct::getSide(type));
+  int64_t width = rt::kBlockThreads * code.countLanes();
+  code.blocks(GradientBlock::countQueryBlocks(type, sizes), width,
+              [&](Num number) { GradientBlock(code, op, operands, results).emitQueries(number); });
+  code.blocks(GradientBlock::countKeyBlocks(type, sizes), width,
+              [&](Num number) { GradientBlock(code, op, operands, results).emitKeys(number); });
+}
+
+} // namespace weft::lower

@@ -1,0 +1,119 @@
+//===- BlockProduct.cpp - products of tiles by a block of threads ---------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "BlockProduct.h"
+
+namespace weft::lower {
+
+using namespace mlir;
+
+BlockProduct::BlockProduct(Code &code, Type type) : code(code), type(type), each(eachOf(type)) {
+  firstRow = code.thread() / kAcross * each;
+  firstColumn = code.remainder(code.thread(), kAcross) * each;
+  left = makeMemory(getDepth());
+  right = makeMemory(getDepth());
+}
+
+/// Rows are 16 bytes longer than they need to be, so that columns lie in different banks.
+Buffer BlockProduct::makeMemory(int64_t rows) const {
+  return code.shared(type, {rows, getSide() + 16 / sizeOf(type)});
+}
+
+Buffer BlockProduct::makeSquare() const { return makeMemory(getSide()); }
+
+Nums BlockProduct::zeros() const { return Nums(each * each, code.real(type, 0)); }
+
+Nums BlockProduct::timesTransposed(const Factor &a, const Factor &b) const {
+  Num end = code.index(a.rows.getFeatureCount());
+  return code.carry(code.index(0), end, getDepth(), zeros(), [&](Num first, ArrayRef<Num> sums) {
+    code.barrier();
+    bringColumns(a, first, left);
+    bringColumns(b, first, right);
+    code.barrier();
+    return multiply(left, code.index(0), right, sums);
+  });
+}
+
+Nums BlockProduct::addTimes(Buffer square, const Factor &b, int64_t firstFeature,
+                            ArrayRef<Num> sums) const {
+  return code.carry(code.index(0), code.index(getSide()), getDepth(), sums,
+                    [&](Num first, ArrayRef<Num> carried) {
+                      code.barrier();
+                      bringRows(b, first, firstFeature, right);
+                      code.barrier();
+                      return multiply(square, first, right, carried);
+                    });
+}
+
+/// Neighboring threads read neighboring features.
+void BlockProduct::bringColumns(const Factor &factor, Num first, Buffer to) const {
+  int64_t depth = getDepth(), side = getSide(), rowsAtOnce = rt::kBlockThreads / depth;
+  Num term = code.remainder(code.thread(), depth), row = code.thread() / depth;
+  bool isInside =
+      factor.rows.segment.length % side == 0 && factor.rows.getFeatureCount() % depth == 0;
+  for (int64_t done = 0; done < side; done += rowsAtOnce) {
+    bring(factor, row + done, first + term, isInside, to, {term, row + done});
+  }
+}
+
+void BlockProduct::bringRows(const Factor &factor, Num first, int64_t firstFeature,
+                             Buffer to) const {
+  int64_t depth = getDepth(), side = getSide(), rowsAtOnce = rt::kBlockThreads / side;
+  Num column = code.remainder(code.thread(), side), term = code.thread() / side;
+  bool isInside = factor.rows.segment.length % side == 0 &&
+                  firstFeature + side <= factor.rows.getFeatureCount();
+  for (int64_t done = 0; done < depth; done += rowsAtOnce) {
+    bring(factor, first + (term + done), column + firstFeature, isInside, to,
+          {term + done, column});
+  }
+}
+
+/// One element, or zero where there is none.
+void BlockProduct::bring(const Factor &factor, Num row, Num feature, bool isInside, Buffer to,
+                         ArrayRef<Num> at) const {
+  auto copy = [&] {
+    Num value = factor.rows.at(row, feature);
+    to.store(factor.scale == 1 ? value : value * factor.scale, at);
+  };
+  if (isInside) {
+    copy();
+    return;
+  }
+  Num isRow = row < factor.rows.countRows(code, getSide());
+  code.when(isRow & (feature < factor.rows.getFeatureCount()), copy,
+            [&] { to.store(code.real(type, 0), at); });
+}
+
+Nums BlockProduct::multiply(Buffer a, Num first, Buffer b, ArrayRef<Num> sums) const {
+  return code.carry(
+      code.index(0), code.index(getDepth()), 1, sums, [&](Num k, ArrayRef<Num> carried) {
+        Nums next, ofRows, ofColumns;
+        for (int64_t i = 0; i < each; ++i) {
+          ofRows.push_back(a(first + k, row(i)));
+          ofColumns.push_back(b(k, column(i)));
+        }
+        for (int64_t i = 0; i < each * each; ++i) {
+          next.push_back(code.multiplyAdd(ofRows[i / each], ofColumns[i % each], carried[i]));
+        }
+        return next;
+      });
+}
+
+Num BlockProduct::combineRow(Num value, function_ref<Num(Num, Num)> combine) const {
+  for (int64_t mask = 1; mask < kAcross; mask *= 2) {
+    value = combine(value, code.shuffle(value, mask));
+  }
+  return value;
+}
+
+Num BlockProduct::sumRow(int64_t size, function_ref<Num(Num)> term) const {
+  Nums own = code.carry(firstColumn / each, code.index(size), kAcross, {code.real(type, 0)},
+                        [&](Num i, ArrayRef<Num> sum) { return Nums{sum[0] + term(i)}; });
+  return combineRow(own[0], [](Num a, Num b) { return a + b; });
+}
+
+} // namespace weft::lower
