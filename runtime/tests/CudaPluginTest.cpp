@@ -151,6 +151,33 @@ TEST_F(FakeCuda, DoesNothingOnceItIsGivenUp) {
   lost = 1;
 }
 
+TEST_F(FakeCuda, ReservesMemoryForThreads) {
+  uint64_t bytes = 0;
+  EXPECT_EQ(textOf(cuda.freeMemory(device, &bytes)), "success");
+  EXPECT_EQ(bytes, uint64_t(79) << 30);
+  Library::Handle module = 0, entry = 0;
+  fail("cuModuleLoadDataEx", kOutOfMemory);
+  EXPECT_EQ(textOf(cuda.load(device, "good", &module)), "success");
+  EXPECT_EQ(module, 0u) << "no memory left is no error";
+  ASSERT_EQ(textOf(cuda.load(device, "good", &module)), "success");
+  ASSERT_EQ(textOf(cuda.entry(device, module, "store", &entry)), "success");
+  EXPECT_EQ(textOf(cuda.localBytes(device, entry, &bytes)), "success");
+  EXPECT_EQ(bytes, 4096u);
+  bool isThere = true;
+  fail("cuCtxSetLimit", kOutOfMemory);
+  EXPECT_EQ(textOf(cuda.reserveLocal(device, 4096, &isThere)), "success");
+  EXPECT_FALSE(isThere);
+  fail("cuCtxSetLimit", kInvalidValue);
+  EXPECT_EQ(textOf(cuda.reserveLocal(device, 4096, &isThere)),
+            "cuCtxSetLimit of 4.00 KiB a thread: CUDA_ERROR_INVALID_VALUE (in words)");
+  EXPECT_EQ(textOf(cuda.reserveLocal(device, 4096, &isThere)), "success");
+  EXPECT_TRUE(isThere);
+  fail("cuCtxSetLimit", kInvalidValue);
+  EXPECT_EQ(textOf(cuda.reserveLocal(device, 2048, &isThere)), "success") << "there is more";
+  fail("", 0);
+  EXPECT_EQ(textOf(cuda.unload(device, module)), "success");
+}
+
 TEST_F(FakeCuda, LoadsAndLaunches) {
   Library::Handle module = 0, entry = 7;
   fail("cuModuleLoadDataEx", kInvalidValue);

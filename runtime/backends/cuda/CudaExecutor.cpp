@@ -101,16 +101,25 @@ bool CudaExecutor::open() {
 }
 
 bool CudaExecutor::hasMemory() const {
-  if (program.arenaBytes <= facts.freeBytes) {
+  uint64_t left = 0;
+  if (!check(library.freeMemory(device, &left))) {
+    return false;
+  }
+  uint64_t beside = communicates ? facts.communicationBytes : 0;
+  if (program.arenaBytes <= left && beside <= left - program.arenaBytes) {
     return true;
   }
   std::string table = memoryReport(program);
   table.pop_back(); // Who prints it ends the line.
-  return communicator().fail(concat("rank ", rank(), " needs ", bytesText(program.arenaBytes),
-                                    " of device ", number, ", a ", facts.name, " that has ",
-                                    bytesText(facts.freeBytes), " free of ",
-                                    bytesText(facts.memoryBytes), "\n", table),
-                             ExitCode::OutOfMemory);
+  uint64_t taken = facts.freeBytes - std::min(left, facts.freeBytes);
+  return communicator().fail(
+      concat("rank ", rank(), " needs ", bytesText(program.arenaBytes),
+             beside > 0 ? concat(", and ", bytesText(beside), " for collectives,") : "",
+             " of device ", number, ", a ", facts.name, " that has ", bytesText(left), " free of ",
+             bytesText(facts.memoryBytes),
+             taken > 0 ? concat(", beside ", bytesText(taken), " that its code has") : "", "\n",
+             table),
+      ExitCode::OutOfMemory);
 }
 
 bool CudaExecutor::prepareCollectives() {
@@ -137,13 +146,14 @@ bool CudaExecutor::allocateArena() {
          prepareProducts(
              {program, library, device, facts, number, rank(), communicator(), options.cacheFile},
              products) &&
-         prepareAttention() && check(allocate(device, bytes, &arena)) && arena &&
+         prepareAttention() && loadKernels() && hasMemory() &&
+         check(allocate(device, bytes, &arena)) && arena &&
          check(library.zero(device, stream, arena, bytes));
 }
 
 bool CudaExecutor::prepareDevice() {
-  return loadKernels() && makeStreams() && grow(lent, viewedBytes()) && watchStreams() &&
-         sendCoordinates() && prepareCollectives() && check(library.seal(device));
+  return makeStreams() && grow(lent, viewedBytes()) && watchStreams() && sendCoordinates() &&
+         prepareCollectives() && check(library.seal(device));
 }
 
 bool CudaExecutor::makeStreams() {
@@ -190,6 +200,7 @@ void CudaExecutor::countOperands() {
         Entries &kernel = entries[instruction.target];
         kernel.buffers = program.kernels[instruction.target].operandCount(instruction);
         kernel.immediates = instruction.immediates.size();
+        kernel.isNeeded |= !attention.find(instruction.target, instruction.immediates.data());
         most = std::max(most, kernel.buffers + kernel.immediates);
       }
     }
@@ -213,17 +224,38 @@ bool CudaExecutor::loadKernels() {
                                       " of sm_", facts.architecture,
                                       ", for which the program has no kernels"));
   }
+  uint64_t localBytes = 0;
+  bool isThere = false;
   if (!check(library.load(device, image->bytes, &module))) {
     return false;
   }
-  for (size_t number = 0; number < program.kernels.size(); ++number) {
-    for (int64_t phase = 0; phase < phasesOf(codeOf(number)).phaseCount; ++phase) {
-      std::string name = concat(program.kernels[number].name, "_phase_", phase);
-      Handle &entry = entries[number].phases.emplace_back();
-      if (!check(library.entry(device, module, name.c_str(), &entry))) {
-        return false;
-      }
+  for (size_t kernel = 0; module && kernel < program.kernels.size(); ++kernel) {
+    if (entries[kernel].isNeeded && !loadEntries(kernel, localBytes)) {
+      return false;
     }
+  }
+  if (module && !check(library.reserveLocal(device, localBytes, &isThere))) {
+    return false;
+  }
+  return isThere ||
+         communicator().fail(concat("device ", number, " of rank ", rank(), ", a ", facts.name,
+                                    ", has too little memory for the program's kernels",
+                                    localBytes > 0 ? concat(", of which one keeps ",
+                                                            bytesText(localBytes), " a thread")
+                                                   : ""),
+                             ExitCode::OutOfMemory);
+}
+
+bool CudaExecutor::loadEntries(size_t kernel, uint64_t &localBytes) {
+  for (int64_t phase = 0; phase < phasesOf(codeOf(kernel)).phaseCount; ++phase) {
+    std::string name = concat(program.kernels[kernel].name, "_phase_", phase);
+    Handle &entry = entries[kernel].phases.emplace_back();
+    uint64_t own = 0;
+    if (!check(library.entry(device, module, name.c_str(), &entry)) ||
+        !check(library.localBytes(device, entry, &own))) {
+      return false;
+    }
+    localBytes = std::max(localBytes, own);
   }
   return true;
 }
