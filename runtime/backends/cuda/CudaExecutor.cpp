@@ -28,6 +28,10 @@ static bool hasGroups(const Program &program) {
                      [&](const Collective &one) { return groupSize(program, one.axes) > 1; });
 }
 
+static Library::Address addressOf(const void *operand) {
+  return reinterpret_cast<Library::Address>(operand);
+}
+
 CudaExecutor::CudaExecutor(const Program &program, const KernelCode *kernels, int64_t rank,
                            const Library &library, int64_t device,
                            std::span<const DeviceImage> images, const CudaOptions &options)
@@ -133,6 +137,40 @@ bool CudaExecutor::prepareCollectives() {
          (!communicates || collectives->registerMemory(arena, program.arenaBytes));
 }
 
+/// Ranks connect, and their library takes memory, when they first do what they do then. That of all
+/// ranks comes first: what is split off it has its buffers of it, and if that came first would make
+/// them too small (NVIDIA/nccl#2430).
+bool CudaExecutor::warmUp() {
+  struct Place {
+    const Instruction *instruction = nullptr;
+    /// So that who waits for whom is known here too.
+    uint32_t mark = 0;
+  };
+  std::vector<Place> first(program.collectives.size());
+  for (auto [name, section] : {std::pair("init", &program.init),
+                               {"step", &program.step},
+                               {"evaluate", &program.evaluate}}) {
+    for (size_t index = 0; index < section->size(); ++index) {
+      const Instruction &one = (*section)[index];
+      if (one.opcode == Opcode::Collective && !first[one.target].instruction) {
+        first[one.target] = {&one, monitor() ? monitor()->marks().behind(name, index) : 0};
+      }
+    }
+  }
+  auto at = [&](const Operand &operand) { return addressOf(address(operand.buffer)); };
+  for (bool isOfWorld : {true, false}) {
+    for (uint32_t number = 0; number < first.size(); ++number) {
+      auto [one, mark] = first[number];
+      if (one && collectives->isOfWorld(number) == isOfWorld &&
+          (!collectives->run(number, stream, at(one->operands[0]), at(one->operands[1])) ||
+           !enqueueMark(Stream::Compute, mark))) {
+        return false;
+      }
+    }
+  }
+  return finish();
+}
+
 void CudaExecutor::end() {
   isEnded = finish() && check(library.unseal(device)) && (!communicates || collectives->end()) &&
             check(library.seal(device));
@@ -153,7 +191,7 @@ bool CudaExecutor::allocateArena() {
 
 bool CudaExecutor::prepareDevice() {
   return makeStreams() && grow(lent, viewedBytes()) && watchStreams() && sendCoordinates() &&
-         prepareCollectives() && check(library.seal(device));
+         prepareCollectives() && warmUp() && check(library.seal(device));
 }
 
 bool CudaExecutor::makeStreams() {
@@ -379,10 +417,6 @@ Communicator::Handle CudaExecutor::prepareCollective(const Collective &, const C
 
 void *CudaExecutor::address(uint32_t buffer) const {
   return reinterpret_cast<void *>(arena + program.buffers[buffer].offset);
-}
-
-static Library::Address addressOf(const void *operand) {
-  return reinterpret_cast<Library::Address>(operand);
 }
 
 Outcome CudaExecutor::runKernel(const Prepared &instruction) {

@@ -23,6 +23,7 @@
 #include <atomic>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <thread>
 
 namespace weft::rt::cuda {
@@ -186,6 +187,8 @@ private:
     uint64_t denials = 0;
     bool isEnded = false;
     uint64_t registrations = 0;
+    /// What was issued on it.
+    std::set<std::string> issued = {};
     Clock uses = {};
   };
   struct Registration {
@@ -225,6 +228,8 @@ private:
   void add(Handle stream, Handle communicator, const Exchange &exchange);
   std::vector<Touch> touchesOf(const Exchange &exchange, size_t ranks);
   void issue(const Group &issued);
+  /// Fails where something is the first of its kind too late.
+  void checkFirst(Handle communicator, const std::string &what);
 
   Touch touchDevice(Address address, uint64_t bytes, Access access, const std::string &what);
   Touch touchPinned(const void *host, uint64_t bytes, Access access);
