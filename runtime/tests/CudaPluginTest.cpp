@@ -268,12 +268,13 @@ TEST_F(CudaDevice, RunsPTX) {
 
 TEST_F(CudaDevice, ComputesProducts) { checkProducts(); }
 
-/// With a driver that says that it is of CUDA 11.8.
+/// With a driver that says that it is of CUDA 12.9.
 TEST(AgedDriver, SaysWhichIsNeeded) {
   int64_t count = 7;
   EXPECT_EQ(
       textOf(table().countDevices(&count)),
-      "cannot use libcuda.so.1, the CUDA driver: it is for CUDA 11.8, expected 12.4 or newer");
+      "cannot use libcuda.so.1, the CUDA driver: it is for CUDA 12.9, expected 13.0 or newer, "
+      "as of driver 580");
   EXPECT_EQ(count, 0);
 }
 
