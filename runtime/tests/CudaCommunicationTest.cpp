@@ -125,6 +125,23 @@ const MisusedPair kMisused[] = {
        Bench::ok(two.cuda.split(two.one.device, two.one.world, 0, 0, &made));
        return two.cuda.end(two.two.device, two.two.world);
      }},
+    {"FirstOnceSealed",
+     "communicator 1 has done no all-reduce sum f32 of 4 before device 0 was sealed, and would "
+     "connect and allocate",
+     [](Two &two) {
+       two.settleAll();
+       Bench::ok(two.sum(two.one, two.one.world, ElementType::F32, 5));
+       two.settle(two.one, two.one.world);
+       Bench::ok(two.cuda.seal(two.one.device));
+       return two.sum(two.one, two.one.world);
+     }},
+    {"ChildBeforeItsParent",
+     "communicator 1 comes after 2, which was split off it and shares its buffers",
+     [](Two &two) {
+       two.settleAll();
+       Bench::ok(two.sum(two.one, two.split().first));
+       return two.sum(two.one, two.one.world);
+     }},
     {"Nothing", "allReduce: expected at least 1 element, got 0",
      [](Two &two) {
        two.settleAll();

@@ -81,6 +81,9 @@ TEST_F(CudaExecutorTest, EveryCallThatFailsEndsTheRun) {
                              "load",
                              "unload",
                              "entry",
+                             "freeMemory",
+                             "localBytes",
+                             "reserveLocal",
                              "launch",
                              "seal",
                              "unseal",
@@ -190,6 +193,45 @@ TEST_F(CudaExecutorTest, TooLittleMemoryIsSaid) {
                   "free of 4.00 KiB\n"
                   "memory of each rank: .* at the peak .*:\n  parameter .*\n"));
   EXPECT_EQ(standIn.calls("allocate") + standIn.calls("allocatePinned"), 0);
+}
+
+/// What code takes is measured, not predicted.
+TEST_F(CudaExecutorTest, MemoryForCodeCounts) {
+  StandInSettings tight = settings();
+  tight.memoryBytes = program.arenaBytes + 8192;
+  EXPECT_EQ(run(StandIn(tight, {program, kToyKernels})).code, 0);
+  for (int kind : {0, 1, 2}) {
+    StandInSettings other = tight;
+    other.moduleBytes = kind == 0 ? 8192 + 256 : 0;
+    other.local = {"phase_0", kind == 1 ? 256u : 0u};
+    other.communicationBytes = kind == 2 ? 16384 : 0;
+    StandIn standIn(other, {program, kToyKernels});
+    End end = run(standIn);
+    EXPECT_EQ(end.code, int(ExitCode::OutOfMemory)) << kind;
+    EXPECT_THAT(end.errors,
+                testing::ContainsRegex(
+                    kind < 2
+                        ? "needs .* of device [01], .* free of .*, beside [0-9.]+ KiB that its "
+                          "code has\nmemory of each rank"
+                        : "needs .*, and 16.0 KiB for collectives, of device"))
+        << kind;
+    EXPECT_EQ(standIn.calls("allocateShared"), 0) << kind;
+  }
+}
+
+TEST_F(CudaExecutorTest, MemoryThatCodeAloneDoesNotFindIsSaid) {
+  for (bool isLocal : {false, true}) {
+    StandInSettings small = settings();
+    small.moduleBytes = isLocal ? 0 : small.memoryBytes + 1;
+    small.local = {"phase_0", isLocal ? small.memoryBytes : 0};
+    StandIn standIn(small, {program, kToyKernels});
+    End end = run(standIn);
+    EXPECT_EQ(end.code, int(ExitCode::OutOfMemory));
+    EXPECT_THAT(end.errors, testing::MatchesRegex(concat(
+                                "error: device [01] of rank [01], a stand-in, has too "
+                                "little memory for the program's kernels",
+                                isLocal ? ", of which one keeps 1.00 MiB a thread" : "", "\n")));
+  }
 }
 
 /// Others may take it in the meantime.

@@ -33,6 +33,7 @@ const Called kCalls[] = {
     {"countDevices", [](Bench &bench) { return bench.cuda.countDevices(&count); }},
     {"open", [](Bench &bench) { return bench.cuda.open(1, &made, &bench.facts); }},
     {"close", [](Bench &bench) { return bench.cuda.close(bench.device); }},
+    {"freeMemory", [](Bench &bench) { return bench.cuda.freeMemory(bench.device, &made); }},
     {"allocate", [](Bench &bench) { return bench.cuda.allocate(bench.device, 64, &made); }},
     {"free", [](Bench &bench) { return bench.cuda.free(bench.device, bench.a); }},
     {"allocatePinned",
@@ -63,6 +64,10 @@ const Called kCalls[] = {
      [](Bench &bench) {
        return bench.cuda.entry(bench.device, bench.module, "scale_phase_0", &made);
      }},
+    {"localBytes",
+     [](Bench &bench) { return bench.cuda.localBytes(bench.device, bench.scale, &made); }},
+    {"reserveLocal",
+     [](Bench &bench) { return bench.cuda.reserveLocal(bench.device, 8, &isReached); }},
     {"launch", [](Bench &bench) { return bench.launch(bench.stream, bench.a, bench.b); }},
     {"nameProducts",
      [](Bench &bench) {

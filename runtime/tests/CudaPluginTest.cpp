@@ -151,6 +151,33 @@ TEST_F(FakeCuda, DoesNothingOnceItIsGivenUp) {
   lost = 1;
 }
 
+TEST_F(FakeCuda, ReservesMemoryForThreads) {
+  uint64_t bytes = 0;
+  EXPECT_EQ(textOf(cuda.freeMemory(device, &bytes)), "success");
+  EXPECT_EQ(bytes, uint64_t(79) << 30);
+  Library::Handle module = 0, entry = 0;
+  fail("cuModuleLoadDataEx", kOutOfMemory);
+  EXPECT_EQ(textOf(cuda.load(device, "good", &module)), "success");
+  EXPECT_EQ(module, 0u) << "no memory left is no error";
+  ASSERT_EQ(textOf(cuda.load(device, "good", &module)), "success");
+  ASSERT_EQ(textOf(cuda.entry(device, module, "store", &entry)), "success");
+  EXPECT_EQ(textOf(cuda.localBytes(device, entry, &bytes)), "success");
+  EXPECT_EQ(bytes, 4096u);
+  bool isThere = true;
+  fail("cuCtxSetLimit", kOutOfMemory);
+  EXPECT_EQ(textOf(cuda.reserveLocal(device, 4096, &isThere)), "success");
+  EXPECT_FALSE(isThere);
+  fail("cuCtxSetLimit", kInvalidValue);
+  EXPECT_EQ(textOf(cuda.reserveLocal(device, 4096, &isThere)),
+            "cuCtxSetLimit of 4.00 KiB a thread: CUDA_ERROR_INVALID_VALUE (in words)");
+  EXPECT_EQ(textOf(cuda.reserveLocal(device, 4096, &isThere)), "success");
+  EXPECT_TRUE(isThere);
+  fail("cuCtxSetLimit", kInvalidValue);
+  EXPECT_EQ(textOf(cuda.reserveLocal(device, 2048, &isThere)), "success") << "there is more";
+  fail("", 0);
+  EXPECT_EQ(textOf(cuda.unload(device, module)), "success");
+}
+
 TEST_F(FakeCuda, LoadsAndLaunches) {
   Library::Handle module = 0, entry = 7;
   fail("cuModuleLoadDataEx", kInvalidValue);
@@ -241,12 +268,13 @@ TEST_F(CudaDevice, RunsPTX) {
 
 TEST_F(CudaDevice, ComputesProducts) { checkProducts(); }
 
-/// With a driver that says that it is of CUDA 11.8.
+/// With a driver that says that it is of CUDA 12.9.
 TEST(AgedDriver, SaysWhichIsNeeded) {
   int64_t count = 7;
   EXPECT_EQ(
       textOf(table().countDevices(&count)),
-      "cannot use libcuda.so.1, the CUDA driver: it is for CUDA 11.8, expected 12.4 or newer");
+      "cannot use libcuda.so.1, the CUDA driver: it is for CUDA 12.9, expected 13.0 or newer, "
+      "as of driver 580");
   EXPECT_EQ(count, 0);
 }
 

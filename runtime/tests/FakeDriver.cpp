@@ -133,6 +133,13 @@ CUresult cuDevicePrimaryCtxRelease(CUdevice) {
 CUresult cuCtxSetCurrent(CUcontext) {
   return answer(__func__, [] {});
 }
+static size_t stackBytes = 1024;
+CUresult cuCtxGetLimit(size_t *value, CUlimit) {
+  return answer(__func__, [&] { *value = stackBytes; });
+}
+CUresult cuCtxSetLimit(CUlimit, size_t value) {
+  return answer(__func__, [&] { stackBytes = value; });
+}
 
 CUresult cuMemAlloc(CUdeviceptr *address, size_t bytes) {
   return answer(__func__, [&] {
@@ -232,6 +239,10 @@ CUresult cuModuleGetFunction(CUfunction *entry, CUmodule, const char *name) {
 }
 CUresult cuFuncLoad(CUfunction) {
   return answer(__func__, [] {});
+}
+CUresult cuFuncGetAttribute(int *value, CUfunction_attribute attribute, CUfunction) {
+  return answer(__func__,
+                [&] { *value = attribute == CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES ? 4096 : 0; });
 }
 
 /// Stores blocks, threads and the second argument where the first one says.

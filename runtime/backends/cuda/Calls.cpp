@@ -29,12 +29,14 @@ bool lookUp(void *library, const char *name, Function &found, std::string &error
   return found || fail(error, dlerror());
 }
 
-/// "12.4".
+/// "13.0".
 std::string versionText(int version) { return concat(version / 1000, ".", version % 1000 / 10); }
 
-/// The CUDA that cuFuncLoad came with. In words of versions, as a function that is missing tells
-/// nobody what to do.
-constexpr int kOldestDriver = 12040;
+/// Machine code that CUDA 13's assembler has made is for drivers of CUDA 13, and headers of it name
+/// functions that those before 12.8 lack. In words of versions, as a function that is missing or an
+/// image that is not taken tells nobody what to do.
+constexpr int kOldestDriver = 13000;
+constexpr const char *kOldestRelease = "580";
 
 bool fill(DriverCalls &calls, void *library, std::string &error) {
   int version = 0;
@@ -43,7 +45,7 @@ bool fill(DriverCalls &calls, void *library, std::string &error) {
   }
   if (calls.version(&version) == CUDA_SUCCESS && version < kOldestDriver) {
     return fail(error, "it is for CUDA ", versionText(version), ", expected ",
-                versionText(kOldestDriver), " or newer");
+                versionText(kOldestDriver), " or newer, as of driver ", kOldestRelease);
   }
   WEFT_DRIVER_FUNCTIONS(WEFT_LOOK_UP)
   return true;

@@ -39,6 +39,8 @@ namespace weft::rt::cuda {
   X(retain, cuDevicePrimaryCtxRetain)                                                              \
   X(release, cuDevicePrimaryCtxRelease)                                                            \
   X(setCurrent, cuCtxSetCurrent)                                                                   \
+  X(limit, cuCtxGetLimit)                                                                          \
+  X(setLimit, cuCtxSetLimit)                                                                       \
   X(allocate, cuMemAlloc)                                                                          \
   X(free, cuMemFree)                                                                               \
   X(allocatePinned, cuMemHostAlloc)                                                                \
@@ -64,6 +66,7 @@ namespace weft::rt::cuda {
   X(unload, cuModuleUnload)                                                                        \
   X(entry, cuModuleGetFunction)                                                                    \
   X(loadEntry, cuFuncLoad)                                                                         \
+  X(entryAttribute, cuFuncGetAttribute)                                                            \
   X(launch, cuLaunchKernel)
 
 #define WEFT_PRODUCT_FUNCTIONS(X)                                                                  \

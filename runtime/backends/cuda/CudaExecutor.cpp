@@ -28,6 +28,10 @@ static bool hasGroups(const Program &program) {
                      [&](const Collective &one) { return groupSize(program, one.axes) > 1; });
 }
 
+static Library::Address addressOf(const void *operand) {
+  return reinterpret_cast<Library::Address>(operand);
+}
+
 CudaExecutor::CudaExecutor(const Program &program, const KernelCode *kernels, int64_t rank,
                            const Library &library, int64_t device,
                            std::span<const DeviceImage> images, const CudaOptions &options)
@@ -101,16 +105,25 @@ bool CudaExecutor::open() {
 }
 
 bool CudaExecutor::hasMemory() const {
-  if (program.arenaBytes <= facts.freeBytes) {
+  uint64_t left = 0;
+  if (!check(library.freeMemory(device, &left))) {
+    return false;
+  }
+  uint64_t beside = communicates ? facts.communicationBytes : 0;
+  if (program.arenaBytes <= left && beside <= left - program.arenaBytes) {
     return true;
   }
   std::string table = memoryReport(program);
   table.pop_back(); // Who prints it ends the line.
-  return communicator().fail(concat("rank ", rank(), " needs ", bytesText(program.arenaBytes),
-                                    " of device ", number, ", a ", facts.name, " that has ",
-                                    bytesText(facts.freeBytes), " free of ",
-                                    bytesText(facts.memoryBytes), "\n", table),
-                             ExitCode::OutOfMemory);
+  uint64_t taken = facts.freeBytes - std::min(left, facts.freeBytes);
+  return communicator().fail(
+      concat("rank ", rank(), " needs ", bytesText(program.arenaBytes),
+             beside > 0 ? concat(", and ", bytesText(beside), " for collectives,") : "",
+             " of device ", number, ", a ", facts.name, " that has ", bytesText(left), " free of ",
+             bytesText(facts.memoryBytes),
+             taken > 0 ? concat(", beside ", bytesText(taken), " that its code has") : "", "\n",
+             table),
+      ExitCode::OutOfMemory);
 }
 
 bool CudaExecutor::prepareCollectives() {
@@ -122,6 +135,40 @@ bool CudaExecutor::prepareCollectives() {
              program.collectives.begin(), program.collectives.end(),
              [&](const Collective &collective) { return collectives->prepare(collective); }) &&
          (!communicates || collectives->registerMemory(arena, program.arenaBytes));
+}
+
+/// Ranks connect, and their library takes memory, when they first do what they do then. That of all
+/// ranks comes first: what is split off it has its buffers of it, and if that came first would make
+/// them too small (NVIDIA/nccl#2430).
+bool CudaExecutor::warmUp() {
+  struct Place {
+    const Instruction *instruction = nullptr;
+    /// So that who waits for whom is known here too.
+    uint32_t mark = 0;
+  };
+  std::vector<Place> first(program.collectives.size());
+  for (auto [name, section] : {std::pair("init", &program.init),
+                               {"step", &program.step},
+                               {"evaluate", &program.evaluate}}) {
+    for (size_t index = 0; index < section->size(); ++index) {
+      const Instruction &one = (*section)[index];
+      if (one.opcode == Opcode::Collective && !first[one.target].instruction) {
+        first[one.target] = {&one, monitor() ? monitor()->marks().behind(name, index) : 0};
+      }
+    }
+  }
+  auto at = [&](const Operand &operand) { return addressOf(address(operand.buffer)); };
+  for (bool isOfWorld : {true, false}) {
+    for (uint32_t number = 0; number < first.size(); ++number) {
+      auto [one, mark] = first[number];
+      if (one && collectives->isOfWorld(number) == isOfWorld &&
+          (!collectives->run(number, stream, at(one->operands[0]), at(one->operands[1])) ||
+           !enqueueMark(Stream::Compute, mark))) {
+        return false;
+      }
+    }
+  }
+  return finish();
 }
 
 void CudaExecutor::end() {
@@ -137,13 +184,14 @@ bool CudaExecutor::allocateArena() {
          prepareProducts(
              {program, library, device, facts, number, rank(), communicator(), options.cacheFile},
              products) &&
-         prepareAttention() && check(allocate(device, bytes, &arena)) && arena &&
+         prepareAttention() && loadKernels() && hasMemory() &&
+         check(allocate(device, bytes, &arena)) && arena &&
          check(library.zero(device, stream, arena, bytes));
 }
 
 bool CudaExecutor::prepareDevice() {
-  return loadKernels() && makeStreams() && grow(lent, viewedBytes()) && watchStreams() &&
-         sendCoordinates() && prepareCollectives() && check(library.seal(device));
+  return makeStreams() && grow(lent, viewedBytes()) && watchStreams() && sendCoordinates() &&
+         prepareCollectives() && warmUp() && check(library.seal(device));
 }
 
 bool CudaExecutor::makeStreams() {
@@ -190,6 +238,7 @@ void CudaExecutor::countOperands() {
         Entries &kernel = entries[instruction.target];
         kernel.buffers = program.kernels[instruction.target].operandCount(instruction);
         kernel.immediates = instruction.immediates.size();
+        kernel.isNeeded |= !attention.find(instruction.target, instruction.immediates.data());
         most = std::max(most, kernel.buffers + kernel.immediates);
       }
     }
@@ -213,17 +262,38 @@ bool CudaExecutor::loadKernels() {
                                       " of sm_", facts.architecture,
                                       ", for which the program has no kernels"));
   }
+  uint64_t localBytes = 0;
+  bool isThere = false;
   if (!check(library.load(device, image->bytes, &module))) {
     return false;
   }
-  for (size_t number = 0; number < program.kernels.size(); ++number) {
-    for (int64_t phase = 0; phase < phasesOf(codeOf(number)).phaseCount; ++phase) {
-      std::string name = concat(program.kernels[number].name, "_phase_", phase);
-      Handle &entry = entries[number].phases.emplace_back();
-      if (!check(library.entry(device, module, name.c_str(), &entry))) {
-        return false;
-      }
+  for (size_t kernel = 0; module && kernel < program.kernels.size(); ++kernel) {
+    if (entries[kernel].isNeeded && !loadEntries(kernel, localBytes)) {
+      return false;
     }
+  }
+  if (module && !check(library.reserveLocal(device, localBytes, &isThere))) {
+    return false;
+  }
+  return isThere ||
+         communicator().fail(concat("device ", number, " of rank ", rank(), ", a ", facts.name,
+                                    ", has too little memory for the program's kernels",
+                                    localBytes > 0 ? concat(", of which one keeps ",
+                                                            bytesText(localBytes), " a thread")
+                                                   : ""),
+                             ExitCode::OutOfMemory);
+}
+
+bool CudaExecutor::loadEntries(size_t kernel, uint64_t &localBytes) {
+  for (int64_t phase = 0; phase < phasesOf(codeOf(kernel)).phaseCount; ++phase) {
+    std::string name = concat(program.kernels[kernel].name, "_phase_", phase);
+    Handle &entry = entries[kernel].phases.emplace_back();
+    uint64_t own = 0;
+    if (!check(library.entry(device, module, name.c_str(), &entry)) ||
+        !check(library.localBytes(device, entry, &own))) {
+      return false;
+    }
+    localBytes = std::max(localBytes, own);
   }
   return true;
 }
@@ -347,10 +417,6 @@ Communicator::Handle CudaExecutor::prepareCollective(const Collective &, const C
 
 void *CudaExecutor::address(uint32_t buffer) const {
   return reinterpret_cast<void *>(arena + program.buffers[buffer].offset);
-}
-
-static Library::Address addressOf(const void *operand) {
-  return reinterpret_cast<Library::Address>(operand);
 }
 
 Outcome CudaExecutor::runKernel(const Prepared &instruction) {

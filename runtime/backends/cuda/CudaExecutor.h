@@ -70,9 +70,10 @@ private:
 
   /// A kernel on the device.
   struct Entries {
-    /// Of each phase.
+    /// Of each phase; none where the library does all that is asked of it.
     std::vector<Handle> phases;
     size_t immediates = 0, buffers = 0;
+    bool isNeeded = false;
   };
 
   /// Host memory that the device reaches.
@@ -98,7 +99,8 @@ private:
   void endDraft(char *memory) override;
 
   bool open();
-  /// Says what the rank needs of the device's memory, unless it is there.
+  /// Says what the rank needs of the device's memory, unless it is there, beside what has been
+  /// taken since the device was opened.
   bool hasMemory() const;
   /// Makes the words by which streams tell how far they have come.
   bool watchStreams();
@@ -106,13 +108,19 @@ private:
     return reinterpret_cast<uint32_t *>(words.place) + size_t(on);
   }
   bool enqueueMark(Stream on, uint32_t mark) const;
+  /// Loads them with all that they need of the device's memory: their code, what modules keep, and
+  /// what entries keep for their threads.
   bool loadKernels();
+  bool loadEntries(size_t kernel, uint64_t &localBytes);
   const DeviceImage *chooseImage() const;
   void countOperands();
   bool prepareAttention();
   bool makeStreams();
   Handle handleOf(Stream on) const { return on == Stream::Compute ? stream : side; }
   bool prepareCollectives();
+  /// Does once, while the arena holds nothing but zeros, what is slow or takes memory when it is
+  /// done first.
+  bool warmUp();
   /// Bytes that sections ask to view while they run.
   uint64_t viewedBytes() const;
   bool sendCoordinates();

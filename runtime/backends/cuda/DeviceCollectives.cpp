@@ -321,6 +321,10 @@ bool DeviceCollectives::call(const Prepared &prepared, const Step &step, Handle 
   return true;
 }
 
+bool DeviceCollectives::isOfWorld(uint32_t number) const {
+  return !made.empty() && prepared[number].communicator == made.front()->communicator;
+}
+
 bool DeviceCollectives::run(uint32_t number, Handle stream, Address operand, Address result) {
   const Prepared &running = prepared[number];
   if (!running.communicator) {

@@ -53,6 +53,8 @@ public:
   /// Lets communicators use memory of `allocateShared` where it lies: to be called once they are
   /// all made. Where the library does not do that it uses memory of its own, and rank 0 says so.
   bool registerMemory(Address at, uint64_t bytes);
+  /// Whether all ranks take part in prepared collective `number`.
+  bool isOfWorld(uint32_t number) const;
   /// Enqueues prepared collective `number` on `stream`. Operand and result are as Program.h says.
   bool run(uint32_t number, Handle stream, Address operand, Address result);
   /// Waits until `event`, which has been recorded, is reached, or the run stops.

@@ -90,6 +90,7 @@ Result readFacts(CUdevice device, DeviceFacts &facts) {
   facts.architecture = uint32_t(major * 10 + minor);
   facts.multiprocessors = uint32_t(multiprocessors);
   facts.memoryBytes = bytes;
+  facts.communicationBytes = kCommunicationBytes;
   return failed;
 }
 
@@ -147,6 +148,18 @@ Result close(Handle handle) {
 //===----------------------------------------------------------------------===//
 // Memory
 //===----------------------------------------------------------------------===//
+
+Result freeMemory(Handle handle, uint64_t *bytes) {
+  Device *device = nullptr;
+  *bytes = 0;
+  if (Result failed = enter(handle, device)) {
+    return failed;
+  }
+  size_t unused = 0, all = 0;
+  Result failed = resultOf(driver().freeMemory(&unused, &all), "cuMemGetInfo");
+  *bytes = unused;
+  return failed;
+}
 
 Result allocate(Handle handle, uint64_t bytes, Address *address) {
   Device *device = nullptr;
@@ -343,6 +356,9 @@ Result load(Handle handle, const void *bytes, Handle *module) {
   void *values[] = {log, reinterpret_cast<void *>(sizeof log - 1)};
   CUmodule made = nullptr;
   CUresult code = driver().load(&made, bytes, 2, options, values);
+  if (code == CUDA_ERROR_OUT_OF_MEMORY) {
+    return nullptr;
+  }
   *module = toHandle(made);
   return resultOf(code, "cuModuleLoadDataEx", *log ? ", of which the assembler says '" : "", log,
                   *log ? "'" : "");
@@ -372,6 +388,40 @@ Result entry(Handle handle, Handle module, const char *name, Handle *found) {
   }
   *found = toHandle(function);
   return nullptr;
+}
+
+Result localBytes(Handle handle, Handle entry, uint64_t *bytes) {
+  Device *device = nullptr;
+  *bytes = 0;
+  if (Result failed = enter(handle, device)) {
+    return failed;
+  }
+  int found = 0;
+  Result failed = resultOf(driver().entryAttribute(&found, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES,
+                                                   fromHandle<CUfunc_st>(entry)),
+                           "cuFuncGetAttribute of local memory");
+  *bytes = uint64_t(std::max(found, 0));
+  return failed;
+}
+
+/// The driver takes as much for a limit as for a kernel that needs it, but at once.
+Result reserveLocal(Handle handle, uint64_t bytes, bool *isThere) {
+  Device *device = nullptr;
+  *isThere = false;
+  if (Result failed = enter(handle, device)) {
+    return failed;
+  }
+  size_t before = 0;
+  Result failed = resultOf(driver().limit(&before, CU_LIMIT_STACK_SIZE), "cuCtxGetLimit");
+  if (failed || bytes <= before) {
+    *isThere = !failed;
+    return failed;
+  }
+  CUresult code = driver().setLimit(CU_LIMIT_STACK_SIZE, bytes);
+  *isThere = code == CUDA_SUCCESS;
+  return code == CUDA_ERROR_OUT_OF_MEMORY
+             ? nullptr
+             : resultOf(code, "cuCtxSetLimit of ", bytesText(bytes), " a thread");
 }
 
 Result launch(Handle handle, Handle stream, Handle entry, uint32_t blocks, uint32_t threads,
@@ -412,6 +462,7 @@ void cuda::addDriver(Library &library) {
   library.countDevices = countDevices;
   library.open = open;
   library.close = close;
+  library.freeMemory = freeMemory;
   library.allocate = allocate;
   library.free = free;
   library.allocatePinned = allocatePinned;
@@ -432,5 +483,7 @@ void cuda::addDriver(Library &library) {
   library.load = load;
   library.unload = unload;
   library.entry = entry;
+  library.localBytes = localBytes;
+  library.reserveLocal = reserveLocal;
   library.launch = launch;
 }

@@ -47,6 +47,8 @@ struct DeviceFacts {
   uint64_t memoryBytes;
   /// Of these, bytes that nobody had when it was opened.
   uint64_t freeBytes;
+  /// What collectives may take of it, beside what they are called with.
+  uint64_t communicationBytes;
 };
 
 /// What all ranks that join one world have to bring.
@@ -67,7 +69,7 @@ struct ProductPlaces {
 
 struct Library {
   /// Changes with this struct.
-  static constexpr uint32_t kVersion = 2;
+  static constexpr uint32_t kVersion = 3;
 
   using Result = const char *;
   /// None of these is ever 0 for a thing that is there.
@@ -84,6 +86,8 @@ struct Library {
   Result (*open)(int64_t device, Handle *opened, DeviceFacts *facts);
   /// To be called last. All that was made on the device must have been freed.
   Result (*close)(Handle device);
+  /// Of the device's memory the bytes that nobody has now.
+  Result (*freeMemory)(Handle device, uint64_t *bytes);
 
   /// Aligned to 256 bytes, of unspecified contents; 0 where there are not so many left.
   Result (*allocate)(Handle device, uint64_t bytes, Address *address);
@@ -119,11 +123,18 @@ struct Library {
   /// Enqueues that `word`, which is pinned and at a multiple of 4 bytes, becomes `value`. What the
   /// stream has written before is then seen by who has seen that. The host may look at any time.
   Result (*writeProgress)(Handle device, Handle stream, uint32_t *word, uint32_t value);
-  /// The machine code in `bytes`, of a cubin or of PTX that ends with a 0.
+  /// The machine code in `bytes`, of a cubin or of PTX that ends with a 0; 0 where the device has
+  /// no memory left for it.
   Result (*load)(Handle device, const void *bytes, Handle *module);
   Result (*unload)(Handle device, Handle module);
   /// The entry of that name; valid as long as the module is.
   Result (*entry)(Handle device, Handle module, const char *name, Handle *found);
+  /// The bytes that an entry keeps for each thread in the device's memory, beside its operands.
+  Result (*localBytes)(Handle device, Handle entry, uint64_t *bytes);
+  /// Takes of the device's memory what entries with up to `bytes` of their own a thread need for
+  /// all threads that may run at a time, unless there is not so much left. Without it the first
+  /// launch of one takes it, and holds up all that is enqueued.
+  Result (*reserveLocal)(Handle device, uint64_t bytes, bool *isThere);
   /// Enqueues an entry on `blocks` blocks of `threads` threads. Each argument has 8 bytes, and is
   /// read before this returns.
   Result (*launch)(Handle device, Handle stream, Handle entry, uint32_t blocks, uint32_t threads,

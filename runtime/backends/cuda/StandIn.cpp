@@ -101,7 +101,8 @@ Result openDevice(int64_t number, Handle *opened, DeviceFacts *facts) {
                                            current->faults, current->world);
     *opened = HandleParts{number, Kind::Device, ++slot.openings}.pack();
     const StandInSettings &settings = current->settings;
-    *facts = {"stand-in", settings.architecture, 4, settings.memoryBytes, settings.memoryBytes};
+    *facts = {"stand-in",           settings.architecture, 4,
+              settings.memoryBytes, settings.memoryBytes,  settings.communicationBytes};
   });
 }
 
@@ -138,6 +139,7 @@ const Library kLibrary = {
     .countDevices = countDevices,
     .open = openDevice,
     .close = closeDevice,
+    .freeMemory = call<"freeMemory", &Device::freeMemory>,
     .allocate = call<"allocate", &Device::allocate>,
     .free = call<"free", &Device::free>,
     .allocatePinned = call<"allocatePinned", &Device::allocatePinned>,
@@ -158,6 +160,8 @@ const Library kLibrary = {
     .load = call<"load", &Device::load>,
     .unload = call<"unload", &Device::unload>,
     .entry = call<"entry", &Device::entry>,
+    .localBytes = call<"localBytes", &Device::localBytes>,
+    .reserveLocal = call<"reserveLocal", &Device::reserveLocal>,
     .launch = call<"launch", &Device::launch>,
     .nameProducts = call<"nameProducts", &Device::nameProducts>,
     .prepareProduct = call<"prepareProduct", &Device::prepareProduct>,

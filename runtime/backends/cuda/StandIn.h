@@ -39,6 +39,12 @@ struct StandInDrill {
   int64_t after = 0;
 };
 
+/// Bytes that entries whose names have `name` in them keep for each thread.
+struct StandInLocal {
+  std::string name;
+  uint64_t bytes = 0;
+};
+
 struct StandInSettings {
   /// Decides the order of work.
   uint64_t seed = 0;
@@ -59,6 +65,11 @@ struct StandInSettings {
   bool hasWindows = true;
   /// Why it does no attention; does it where this is empty.
   std::string refusesAttention = {};
+  /// What code takes of a device's memory: a module that is loaded, and threads of entries.
+  uint64_t moduleBytes = 0;
+  StandInLocal local = {};
+  /// What it says of DeviceFacts::communicationBytes, and does not take.
+  uint64_t communicationBytes = 0;
   /// Whether all other ranks of a world are out of reach, as in other processes. What they would
   /// bring is then what a rank brings itself, so numbers mean nothing.
   bool isAlone = false;
@@ -66,6 +77,9 @@ struct StandInSettings {
 
 class StandIn {
 public:
+  /// How many threads of a device may run at a time.
+  static constexpr uint64_t kThreads = 64;
+
   StandIn(StandInSettings settings, Twins twins);
   ~StandIn();
 

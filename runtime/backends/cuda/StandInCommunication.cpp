@@ -215,8 +215,25 @@ static std::vector<std::vector<Exchange>> bundle(const std::vector<Exchange> &ex
   return bundles;
 }
 
+void Device::checkFirst(Handle communicator, const std::string &what) {
+  const Link &link = links.find(communicator);
+  uint64_t serial = HandleParts::of(communicator).serial;
+  if (isSealed && !link.issued.contains(what)) {
+    misuse("communicator ", serial, " has done no ", what, " before device ", number,
+           " was sealed, and would connect and allocate");
+  }
+  for (const auto &[other, child] : links.things) {
+    if (link.issued.empty() && child.parent == communicator && !child.issued.empty()) {
+      misuse("communicator ", serial, " comes after ", other,
+             ", which was split off it and shares its buffers");
+    }
+  }
+}
+
 void Device::issue(const Group &issued) {
   Link &link = readyLink(issued.communicator);
+  std::string what = textOf(issued.exchanges[0]);
+  checkFirst(issued.communicator, what);
   std::vector<Touch> touches;
   for (const Exchange &exchange : issued.exchanges) {
     auto added = touchesOf(exchange, link.clique->members.size());
@@ -241,7 +258,8 @@ void Device::issue(const Group &issued) {
              return meeting->isHeld || meeting->isComplete();
            });
   };
-  Place place = enqueue(issued.stream, textOf(issued.exchanges[0]), touches, run, isMet);
+  Place place = enqueue(issued.stream, what, touches, run, isMet);
+  link.issued.insert(what);
   for (const auto &meeting : meetings) {
     for (Meeting::Part &part : meeting->parts) {
       if (part.device == this && part.place.index == 0) {

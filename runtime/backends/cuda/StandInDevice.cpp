@@ -65,6 +65,10 @@ void Device::close() {
   if (isSealed) {
     misuse("device ", number, " is sealed");
   }
+  if (localPlace) {
+    memory.free(localPlace);
+    localPlace = 0;
+  }
   std::string left;
   auto note = [&](const auto &...parts) { left += concat(left.empty() ? "" : ", ", parts...); };
   for (const Memory::Block *block : memory.leftovers()) {
@@ -103,6 +107,11 @@ void Device::checkIdle(const std::string &what, const Clock &uses) const {
   if (!host.covers(uses)) {
     misuse(what, " may still be in use: no event was awaited behind the last work that uses it");
   }
+}
+
+void Device::freeMemory(uint64_t *bytes) {
+  checkOpen("asked for memory");
+  *bytes = memory.unused();
 }
 
 void Device::allocate(uint64_t bytes, Address *address) {
@@ -254,12 +263,20 @@ void Device::load(const void *bytes, Handle *module) {
   if (!bytes) {
     misuse("expected machine code, got none");
   }
-  *module = modules.add({call});
+  *module = 0;
+  Address place = settings.moduleBytes > 0 ? memory.allocate(settings.moduleBytes, call) : 0;
+  if (settings.moduleBytes == 0 || place) {
+    *module = modules.add({call, place});
+  }
 }
 
 void Device::unload(Handle module) {
   checkOpen("unloaded");
-  checkIdle("the module", modules.find(module).uses);
+  const Module &unloaded = modules.find(module);
+  checkIdle("the module", unloaded.uses);
+  if (unloaded.place) {
+    memory.free(unloaded.place);
+  }
   std::erase_if(entries.things, [&](const auto &entry) { return entry.second.module == module; });
   modules.remove(module);
 }
@@ -271,7 +288,25 @@ void Device::entry(Handle module, const char *name, Handle *found) {
   if (twin == twins.entries.end()) {
     misuse("the module has no entry '", name, "'");
   }
-  *found = entries.add({module, name, &twin->second});
+  const std::string &named = settings.local.name;
+  bool hasLocal = !named.empty() && twin->first.find(named) != std::string::npos;
+  *found = entries.add({module, name, &twin->second, hasLocal ? settings.local.bytes : 0});
+}
+
+void Device::localBytes(Handle entry, uint64_t *bytes) { *bytes = entries.find(entry).local; }
+
+void Device::reserveLocal(uint64_t bytes, bool *isThere) {
+  checkOpen("reserved");
+  *isThere = true;
+  if (bytes <= local) {
+    return;
+  }
+  if (localPlace) {
+    memory.free(localPlace);
+  }
+  localPlace = memory.allocate(bytes * StandIn::kThreads, call);
+  *isThere = localPlace != 0;
+  local = *isThere ? bytes : 0;
 }
 
 void Device::seal() {

@@ -23,6 +23,7 @@
 #include <atomic>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <thread>
 
 namespace weft::rt::cuda {
@@ -61,6 +62,7 @@ public:
   /// For any thread.
   void giveUp();
 
+  void freeMemory(uint64_t *bytes);
   void allocate(uint64_t bytes, Address *address);
   void free(Address address);
   void allocatePinned(uint64_t bytes, void **place);
@@ -84,6 +86,8 @@ public:
   void load(const void *bytes, Handle *module);
   void unload(Handle module);
   void entry(Handle module, const char *name, Handle *found);
+  void localBytes(Handle entry, uint64_t *bytes);
+  void reserveLocal(uint64_t bytes, bool *isThere);
   void launch(Handle stream, Handle entry, uint32_t blocks, uint32_t threads,
               const uint64_t *arguments, size_t count);
 
@@ -149,12 +153,16 @@ private:
   };
   struct Module {
     uint64_t call = 0;
+    /// Memory for it, if it takes any.
+    Address place = 0;
     Clock uses = {};
   };
   struct Entry {
     Handle module = 0;
     std::string name;
     const Twin *twin = nullptr;
+    /// For each thread.
+    uint64_t local = 0;
   };
   struct LoadedProduct {
     uint64_t call = 0;
@@ -179,6 +187,8 @@ private:
     uint64_t denials = 0;
     bool isEnded = false;
     uint64_t registrations = 0;
+    /// What was issued on it.
+    std::set<std::string> issued = {};
     Clock uses = {};
   };
   struct Registration {
@@ -218,6 +228,8 @@ private:
   void add(Handle stream, Handle communicator, const Exchange &exchange);
   std::vector<Touch> touchesOf(const Exchange &exchange, size_t ranks);
   void issue(const Group &issued);
+  /// Fails where something is the first of its kind too late.
+  void checkFirst(Handle communicator, const std::string &what);
 
   Touch touchDevice(Address address, uint64_t bytes, Access access, const std::string &what);
   Touch touchPinned(const void *host, uint64_t bytes, Access access);
@@ -263,6 +275,9 @@ private:
   Handles<Link> links;
   Handles<Registration> registrations;
   Handles<LoadedAttention> attentions;
+  /// What is reserved for threads: bytes for each, and where.
+  uint64_t local = 0;
+  Address localPlace = 0;
   /// Streams made so far.
   size_t ordinals = 0;
 };

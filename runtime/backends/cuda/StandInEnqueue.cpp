@@ -175,6 +175,10 @@ void Device::launch(Handle stream, Handle entry, uint32_t blocks, uint32_t threa
   if (count != twin.arguments()) {
     misuse("expected ", twin.arguments(), " arguments of '", launched.name, "', got ", count);
   }
+  if (launched.local > local) {
+    misuse("expected ", launched.local, " bytes a thread to be reserved for '", launched.name,
+           "', got ", local);
+  }
   std::vector<Touch> touches;
   auto touch = [&](size_t index, uint64_t bytes, Access access, const std::string &what) {
     touches.push_back(touchDevice(arguments[index], bytes, access, what));

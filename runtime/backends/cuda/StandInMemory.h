@@ -47,6 +47,7 @@ public:
   /// Of the host if `device` is negative. Gives out no more than `limit`.
   Memory(int64_t device, uint64_t limit) : device(device), left(limit) {}
 
+  uint64_t unused() const { return left; }
   /// 0 where not so much is left.
   uint64_t allocate(uint64_t bytes, uint64_t call);
   /// REQUIRES: no work uses it any more.

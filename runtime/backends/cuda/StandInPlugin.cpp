@@ -11,6 +11,7 @@
 //
 //   WEFT_STAND_IN_SEED          the order of work
 //   WEFT_STAND_IN_MEMORY        bytes of each device
+//   WEFT_STAND_IN_LOCAL         N:B: entries with N in their names keep B bytes for each thread
 //   WEFT_STAND_IN_ARCHITECTURE  compute capability times ten
 //   WEFT_STAND_IN_STUCK         D:N: on device D work N, counted from 0, does not end
 //   WEFT_STAND_IN_SLOW          D:N:M: on device D each work from N on takes M milliseconds longer
@@ -68,6 +69,10 @@ static void standFor(const Program *program, const KernelCode *kernels) {
   settings.memoryBytes = uint64_t(memory);
   settings.pinnedBytes = uint64_t(1) << 32;
   settings.refusesAttention = variable("REFUSES_ATTENTION");
+  if (std::string local = variable("LOCAL"); !local.empty()) {
+    size_t colon = local.find(':');
+    settings.local = {local.substr(0, colon), std::strtoull(&local[colon + 1], nullptr, 10)};
+  }
   settings.cutsKernels = false; // To have the bits of the host.
   standIn = std::make_unique<StandIn>(settings, Twins(*program, kernels));
   if (std::string fault = variable("FAIL"); !fault.empty()) {
