@@ -143,7 +143,14 @@ bool CudaExecutor::allocateArena() {
 
 bool CudaExecutor::prepareDevice() {
   return loadKernels() && makeStreams() && grow(lent, viewedBytes()) && watchStreams() &&
-         sendCoordinates() && prepareCollectives() && check(library.seal(device));
+         sendCoordinates() && prepareCollectives() && warmUp() && check(library.seal(device));
+}
+
+bool CudaExecutor::warmUp() {
+  auto addressOf = [&](uint32_t buffer) { return address(buffer); };
+  return check(attention.runEach(device, stream, addressOf)) &&
+         check(library.zero(device, stream, arena, std::max<uint64_t>(program.arenaBytes, 1))) &&
+         finish();
 }
 
 bool CudaExecutor::makeStreams() {

@@ -113,6 +113,9 @@ private:
   bool makeStreams();
   Handle handleOf(Stream on) const { return on == Stream::Compute ? stream : side; }
   bool prepareCollectives();
+  /// Does once what libraries do otherwise the first time: to load code, to allocate. The arena is
+  /// zero before and behind it.
+  bool warmUp();
   /// Bytes that sections ask to view while they run.
   uint64_t viewedBytes() const;
   bool sendCoordinates();
