@@ -20,6 +20,7 @@ ArenaProblem weft::schedule::makeArenaProblem(const rt::Program &program) {
       static_cast<int64_t>(program.init.size() + program.step.size() + program.evaluate.size());
   for (size_t i = 0; i < program.buffers.size(); ++i) {
     problem.buffers[i].bytes = program.buffers[i].bytes;
+    problem.alignment = std::max(problem.alignment, program.buffers[i].alignment());
     if (program.buffers[i].persistent) {
       problem.buffers[i].first = 0;
       problem.buffers[i].last = std::max<int64_t>(end - 1, 0);

@@ -115,8 +115,7 @@ bool weft::rt::checkAttentionOperands(const Program &program, const std::string 
   if (workspaces > 0 && operands.back().access != Access::Write) {
     return fail(error, where, " reads its workspace");
   }
-  uint64_t words = attention.workspaceBytes / 4 + (attention.workspaceBytes % 4 != 0);
-  return (workspaces == 0 ||
-          checkRoom(program, where, operands.back().buffer, ElementType::I32, words, error)) &&
+  return (workspaces == 0 || checkWorkspace(program, where, operands.back().buffer,
+                                            attention.workspaceBytes, error)) &&
          checkImmediates(where, attention, instruction, error);
 }

@@ -202,8 +202,8 @@ bool InstructionChecker::checkProductOperands(const std::string &where,
          holds(epilogue.hasAux, result, c) &&
          holds(epilogue.sums != Epilogue::Sums::None, result,
                uint64_t(isOfA ? product.m : product.n)) &&
-         holds(product.workspaceBytes > 0, ElementType::I32,
-               product.workspaceBytes / 4 + (product.workspaceBytes % 4 != 0));
+         (product.workspaceBytes == 0 ||
+          checkWorkspace(program, where, next->buffer, product.workspaceBytes, error));
 }
 
 bool InstructionChecker::checkCollectiveOperands(const std::string &where,

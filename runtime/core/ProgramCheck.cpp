@@ -78,9 +78,9 @@ bool Checker::checkBuffers() {
   }
   for (size_t i = 0; i < program.buffers.size(); ++i) {
     const Buffer &buffer = program.buffers[i];
-    if (buffer.offset % kAlignment != 0) {
+    if (buffer.offset % buffer.alignment() != 0) {
       return fail(error, "buffer ", i, " lies at offset ", buffer.offset,
-                  ", expected a multiple of ", kAlignment);
+                  ", expected a multiple of ", buffer.alignment());
     }
     if (saturatingAdd(buffer.offset, buffer.bytes) > program.arenaBytes) {
       return fail(error, "buffer ", i, " ends at byte ", saturatingAdd(buffer.offset, buffer.bytes),
@@ -425,6 +425,15 @@ bool weft::rt::checkRoom(const Program &program, const std::string &where, uint3
                 buffer.bytes);
   }
   return true;
+}
+
+bool weft::rt::checkWorkspace(const Program &program, const std::string &where, uint32_t number,
+                              uint64_t bytes, std::string &error) {
+  if (program.buffers[number].kind != BufferClass::Workspace) {
+    return fail(error, where, " has buffer ", number, " as workspace, which is of class ",
+                nameOf(program.buffers[number].kind));
+  }
+  return checkRoom(program, where, number, ElementType::I32, bytes / 4 + (bytes % 4 != 0), error);
 }
 
 bool weft::rt::isWellFormed(const Program &program, std::string &error) {

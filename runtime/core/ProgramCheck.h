@@ -33,6 +33,9 @@ uint64_t groupSize(const Program &program, std::span<const uint32_t> axes);
 /// error. REQUIRES: there is such a buffer.
 bool checkRoom(const Program &program, const std::string &where, uint32_t number, ElementType type,
                uint64_t elements, std::string &error);
+/// The same of a library's workspace.
+bool checkWorkspace(const Program &program, const std::string &where, uint32_t number,
+                    uint64_t bytes, std::string &error);
 
 /// What is said of a kernel called `name`. REQUIRES: the mesh has been checked.
 bool checkAttention(const Program &program, const std::string &name, const Attention &attention,

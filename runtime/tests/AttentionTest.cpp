@@ -173,17 +173,18 @@ Program makeProgram() {
   program.kernels.push_back({"attend", "attention", "", attention});
   Instruction attend;
   attend.target = uint32_t(program.kernels.size() - 1);
-  auto add = [&](ElementType type, uint64_t elements, Access access) {
+  program.arenaBytes = (program.arenaBytes + 255) / 256 * 256;
+  auto add = [&](ElementType type, uint64_t elements, Access access,
+                 BufferClass kind = BufferClass::Activation) {
     attend.operands.push_back({uint32_t(program.buffers.size()), access});
-    program.buffers.push_back(
-        {elements * sizeOf(type), program.arenaBytes, BufferClass::Activation, false, type});
-    program.arenaBytes += (elements * sizeOf(type) + kAlignment - 1) / kAlignment * kAlignment;
+    program.buffers.push_back({elements * sizeOf(type), program.arenaBytes, kind, false, type});
+    program.arenaBytes += 256; // More than each of them takes.
   };
   for (Access access : {Access::Read, Access::Read, Access::Read, Access::Write}) {
     add(ElementType::BF16, 32, access);
   }
   add(ElementType::F32, 4, Access::Write);
-  add(ElementType::I32, 16, Access::Write);
+  add(ElementType::I32, 16, Access::Write, BufferClass::Workspace);
   attend.immediates = {0};
   for (Instruction &instruction : program.step) { // Their numbers are others now.
     instruction.stream = Stream::Compute;
@@ -235,6 +236,10 @@ TEST(AttentionPrograms, FaultsAreFound) {
       {faultAfter([](P &, A &a, I &) { a.keys = 5; }), "needs 80 bytes in buffer"},
       {faultAfter([](P &, A &a, I &) { a.isOutputWide = true; }), "needs f32 in buffer"},
       {faultAfter([](P &, A &a, I &) { a.workspaceBytes = 65; }), "needs 68 bytes in buffer"},
+      {faultAfter([](P &p, A &, I &) { p.buffers.back().kind = BufferClass::Gradient; }),
+       "as workspace, which is of class gradient"},
+      {faultAfter([](P &p, A &, I &) { p.buffers.back().offset -= 64; }),
+       "expected a multiple of 256"},
       {faultAfter([](P &, A &, I &i) { i.operands.back().access = Access::Read; }),
        "reads its workspace"},
       {faultAfter([](P &, A &, I &i) { i.immediates = {}; }),

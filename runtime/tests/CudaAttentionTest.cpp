@@ -104,6 +104,9 @@ TEST_F(CudaAttentionTest, MisuseIsRefused) {
   EXPECT_THAT(bench.cuda.prepareAttention(bench.device, &attention, &part, false, &made, &refusal),
               HasSubstr("prepared"));
   Bench::ok(bench.cuda.unseal(bench.device));
+  operands[5] += kAlignment;
+  EXPECT_THAT(run(prepared), HasSubstr("expected the workspace at a multiple of 256 bytes"));
+  operands[5] -= kAlignment;
   std::swap(operands[3], operands[0]);
   operands[3] = operands[0];
   EXPECT_THAT(run(prepared), HasSubstr("share bytes, and one is written"));
@@ -139,6 +142,75 @@ TEST(CudaAttentionRefusals, AreCountedByReason) {
                               "first: there is none\n");
   asked.free(device);
   EXPECT_EQ(standIn.calls("prepareAttention"), 1);
+}
+
+/// Instructions of one part share what the library has made; it is run once before all.
+TEST(CudaAttentionPlans, AreMadeAndRunOncePerPart) {
+  Bench bench(3);
+  Program program;
+  program.mesh = {{"ring", 4}};
+  Attention attention = makeAttention();
+  attention.firstQuery.strides = attention.firstKey.strides = {4};
+  attention.turn = 0;
+  attention.turns = 4;
+  program.kernels = {{"attend", "attention", "", attention}};
+  program.labels = {"attention"};
+  program.step.resize(4);
+  std::vector<Address> addresses;
+  for (uint32_t i = 0; i < 6; ++i) {
+    addresses.push_back(bench.allocate(1024));
+    Bench::ok(bench.cuda.zero(bench.device, bench.stream, addresses.back(), 1024));
+  }
+  for (size_t turn = 0; turn < 4; ++turn) {
+    program.step[turn].immediates = {int64_t(turn)};
+    for (uint32_t i = 0; i < 6; ++i) {
+      program.step[turn].operands.push_back({i, i < 3 ? Access::Read : Access::Write});
+    }
+  }
+  CudaAttention asked(program, bench.cuda);
+  const int64_t coordinates[] = {2}; // Sees its own keys, and all of two before it.
+  Bench::ok(asked.prepare(bench.device, coordinates, false));
+  EXPECT_EQ(bench.standIn.calls("prepareAttention"), 2);
+  auto find = [&](size_t turn) { return asked.find(0, program.step[turn].immediates.data()); };
+  EXPECT_NE(find(0), find(1));
+  EXPECT_EQ(find(1), find(2));
+  EXPECT_EQ(find(3), 0u);
+  EXPECT_EQ(asked.refusals(), "");
+  Bench::ok(asked.runEach(bench.device, bench.stream, [&](uint32_t buffer) {
+    return reinterpret_cast<void *>(addresses[buffer]);
+  }));
+  EXPECT_EQ(bench.standIn.calls("runAttention"), 2);
+  bench.drain(bench.stream);
+  asked.free(bench.device);
+}
+
+/// Of gradients for which cuDNN is known to give what are no numbers it is not asked.
+TEST(CudaAttentionRefusals, AreOursWhereALibraryIsKnownToBeWrong) {
+  struct Case {
+    bool isBackward, isCausal;
+    int64_t queries, keys;
+    int asked;
+  };
+  const Case cases[] = {{true, false, 64, 192, 0}, {true, false, 64, 128, 1},
+                        {true, true, 192, 192, 1}, {false, false, 64, 192, 1},
+                        {true, true, 1, 1, 0},     {false, true, 1, 1, 1}};
+  for (const Case &one : cases) {
+    Bench bench(3);
+    Program program;
+    Attention attention = makeAttention();
+    attention.isBackward = one.isBackward;
+    attention.isCausal = one.isCausal;
+    attention.queries = one.queries;
+    attention.keys = one.keys;
+    program.kernels = {{"attend", "attention", "", attention}};
+    program.labels = {"attention"};
+    program.step.resize(1);
+    CudaAttention asked(program, bench.cuda);
+    Bench::ok(asked.prepare(bench.device, {}, false));
+    EXPECT_EQ(bench.standIn.calls("prepareAttention"), one.asked) << one.keys;
+    EXPECT_EQ(asked.refusals().empty(), one.asked == 1);
+    asked.free(bench.device);
+  }
 }
 
 } // namespace

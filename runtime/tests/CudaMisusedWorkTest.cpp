@@ -137,6 +137,12 @@ const Misused kProducts[] = {
        return bench.runProduct(bench.stream, bench.prepareProduct(64), bench.a, bench.b, bench.c,
                                0);
      }},
+    {"WorkspaceNotAligned",
+     "runProduct: expected the workspace at a multiple of 256 bytes, got it 64 beyond one",
+     [](Bench &bench) {
+       return bench.runProduct(bench.stream, bench.prepareProduct(64), bench.a, bench.b, bench.c,
+                               bench.blank + 64);
+     }},
     {"WorkspaceTooSmall",
      "runProduct: the workspace: 1024 bytes from byte 0 on end beyond an allocation of 512 bytes",
      [](Bench &bench) {

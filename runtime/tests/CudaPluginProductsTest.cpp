@@ -75,7 +75,7 @@ TEST_F(FakeProducts, SayWhatCannotBeComputed) {
   p.workspaceBytes = 0;
   setWays({-1, -1});
   EXPECT_EQ(textOf(cuda.prepareProduct(device, &p, &way, &prepared)),
-            "cublasLtMatmul refuses each of the ways that were proposed for a product of f32 "
+            "cublasLtMatmul refuses, or computes wrongly in, each of the ways for a product of f32 "
             "matrices of 3x4 and 4x5, 2 of them, which are 2");
   setWays({1, 1});
   fail("cuMemAlloc_v2", kOutOfMemory);
@@ -86,6 +86,47 @@ TEST_F(FakeProducts, SayWhatCannotBeComputed) {
   EXPECT_EQ(textOf(cuda.prepareProduct(device, &p, &way, &prepared)),
             "cuEventSynchronize, trying a product of f32 matrices of 3x4 and 4x5, 2 of them: "
             "CUDA_ERROR_ILLEGAL_ADDRESS (in words)");
+}
+
+TEST_F(FakeProducts, LeaveOutWaysThatLoseTheEndOfASum) {
+  auto setFaults = fake<decltype(&weft_fake_faults)>("libcublasLt.so.13", "weft_fake_faults");
+  Product p = someProduct();
+  setWays({3, 5});
+  setFaults(0, -1);
+  EXPECT_EQ((run<float, float>(p)), expected<float>(p));
+  EXPECT_EQ(taken(), 1);
+  p.type = ElementType::F64;
+  EXPECT_EQ((run<double, double>(p)), expected<double>(p));
+  EXPECT_EQ(taken(), 1);
+  setFaults(-1, 0); // What is rounded might not show it, unless k is read in whole pieces.
+  p.type = ElementType::BF16;
+  run<BFloat16, BFloat16>(p);
+  EXPECT_EQ(taken(), 1);
+  p.isResultF32 = true;
+  run<BFloat16, float>(p);
+  EXPECT_EQ(taken(), 0);
+  p.isResultF32 = false;
+  p.k = p.lda = 8;
+  run<BFloat16, BFloat16>(p);
+  EXPECT_EQ(taken(), 0);
+  setFaults(-1, -1);
+}
+
+TEST_F(FakeProducts, SayHowTheProductsOfASumAreAligned) {
+  auto alignment = [] {
+    return fake<decltype(&weft_fake_alignment)>("libcublasLt.so.13", "weft_fake_alignment")();
+  };
+  setWays({1});
+  Product p = someProduct();
+  p.batch = 3;
+  p.strideA = 40;
+  p.strideB = 50;
+  p.strideC = 45;
+  run<float, float>(p);
+  EXPECT_EQ(alignment(), 64u);
+  p.strideC = 0;
+  run<float, float>(p);
+  EXPECT_EQ(alignment(), 8u);
 }
 
 TEST_F(FakeProducts, GoTheWayThatIsGiven) {

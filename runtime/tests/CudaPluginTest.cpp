@@ -297,7 +297,18 @@ std::string refusalOfAttention() {
 
 #ifdef HAS_ATTENTION
 TEST(FakeAttention, IsTooOld) {
-  EXPECT_EQ(refusalOfAttention(), "libcudnn.so.9 is version 9.1, expected 9.6 or later");
+  EXPECT_EQ(refusalOfAttention(), "libcudnn.so.9 is version 9.1.0, expected 9.15.1 or later");
+}
+
+/// Of CUDA 99, which nobody has, and of one whose compiler says that it is 97.3.
+TEST(FakeAttention, SaysWhichCompilerIsMissing) {
+  setenv("WEFT_FAKE_CUDNN_VERSION", "91900", 1);
+  EXPECT_THAT(refusalOfAttention(),
+              StartsWith("cannot load libnvrtc.so.99, which cuDNN's attention is compiled with: "));
+  setenv("WEFT_FAKE_CUDNN_CUDART", "98010", 1);
+  EXPECT_THAT(refusalOfAttention(), StartsWith("cannot load libnvrtc-builtins.so.97.3, which"));
+  unsetenv("WEFT_FAKE_CUDNN_VERSION");
+  unsetenv("WEFT_FAKE_CUDNN_CUDART");
 }
 
 /// With an empty library in the place of cuDNN.

@@ -1,10 +1,30 @@
-//===- FakeAttention.cpp - a cuDNN that is too old ------------------------===//
+//===- FakeAttention.cpp - a cuDNN of which there is little ---------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// It says what the environment wants it to be, and is also the compiler that it needs.
+//
+//===----------------------------------------------------------------------===//
 
 #include <cstddef>
+#include <cstdlib>
 
-extern "C" size_t cudnnGetVersion() { return 90100; }
+static size_t numberOf(const char *variable, size_t otherwise) {
+  const char *text = std::getenv(variable);
+  return text ? std::strtoull(text, nullptr, 10) : otherwise;
+}
+
+extern "C" {
+
+size_t cudnnGetVersion() { return numberOf("WEFT_FAKE_CUDNN_VERSION", 90100); }
+size_t cudnnGetCudartVersion() { return numberOf("WEFT_FAKE_CUDNN_CUDART", 99000); }
+
+int nvrtcVersion(int *major, int *minor) {
+  *major = 97;
+  *minor = 3;
+  return 0;
+}
+}

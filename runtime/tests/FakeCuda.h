@@ -27,6 +27,10 @@ void weft_fake_elapse(float milliseconds);
 
 /// There are `count` ways to compute a product, which take so long; below 0: it is refused.
 void weft_fake_ways(const float *milliseconds, int count);
+/// Way `wrong` leaves out the last of a sum, and way `split` adds up parts; -1 is none.
+void weft_fake_faults(int wrong, int split);
+/// How operands were said to be aligned, at least, when ways were asked for last.
+uint32_t weft_fake_alignment();
 /// The number of the way that was taken last.
 int weft_fake_taken();
 

@@ -70,12 +70,14 @@ struct Wishes {
   uint64_t workspaceBytes = 0;
   uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_MASK, alignment = 256;
 };
+/// Of the wishes that were heard last.
+uint32_t heardAlignment = 0;
 
 /// In ways that come from here.
 constexpr uint64_t kMark = 77;
 
 std::vector<float> ways = {1};
-int taken = -1;
+int taken = -1, wrong = -1, split = -1;
 
 template <typename T, typename Made> cublasStatus_t give(Made **made, T value) {
   *made = reinterpret_cast<Made *>(new T(value));
@@ -130,6 +132,11 @@ void sumUp(const Operation &as, const Layout &of, const Layout &result, const vo
 void weft_fake_ways(const float *milliseconds, int count) {
   ways.assign(milliseconds, milliseconds + count);
 }
+void weft_fake_faults(int wrongWay, int splitWay) {
+  wrong = wrongWay;
+  split = splitWay;
+}
+uint32_t weft_fake_alignment() { return heardAlignment; }
 int weft_fake_taken() { return taken; }
 
 extern "C" {
@@ -234,6 +241,16 @@ cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t, cublasLtMatmulDesc_t,
   return isOurs ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
 }
 
+cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t *way,
+                                                    cublasLtMatmulAlgoConfigAttributes_t attribute,
+                                                    void *value, size_t size, size_t *written) {
+  int32_t parts = int(way->data[0]) == split ? 4 : 1;
+  *written = sizeof parts;
+  bool isKnown = attribute == CUBLASLT_ALGO_CONFIG_SPLITK_NUM && size == sizeof parts;
+  *static_cast<int32_t *>(value) = isKnown ? parts : 0;
+  return isKnown ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
+}
+
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t operation,
                                               cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
                                               cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
@@ -243,9 +260,10 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
   if (!reinterpret_cast<Operation *>(operation)->isWhole()) {
     return CUBLAS_STATUS_INVALID_VALUE;
   }
-  if (wished.reductions != CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE || wished.alignment != 64) {
+  if (wished.reductions != CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE || wished.alignment > 64) {
     return CUBLAS_STATUS_INVALID_VALUE;
   }
+  heardAlignment = wished.alignment;
   *count = std::min(most, int(ways.size()));
   for (int i = 0; i < *count; ++i) {
     found[i].state = CUBLAS_STATUS_SUCCESS;
@@ -280,7 +298,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t operation, 
     for (uint64_t row = 0; row < result.rows; ++row) {
       for (uint64_t column = 0; column < result.columns; ++column) {
         double sum = 0;
-        for (uint64_t k = 0; k < left.columnsAs(as.first); ++k) {
+        for (uint64_t k = 0; k + (taken == wrong) < left.columnsAs(as.first); ++k) {
           sum += left.read(a, left.at(i, row, k, as.first)) *
                  right.read(b, right.at(i, k, column, as.second));
         }

@@ -373,6 +373,25 @@ TEST(Proof, ProductsHaveWhatTheirEpiloguesNeed) {
   expectRefused(program, "has operands or immediates of the wrong number or access");
 }
 
+TEST(Proof, WorkspacesLieAsLibrariesWantThem) {
+  rt::Program program = makeProgram({});
+  rt::Instruction &run = program.step[findOpcode(program, rt::Opcode::Product)];
+  program.products.push_back(program.products[run.target]);
+  program.products.back().workspaceBytes = 128;
+  run.target = uint32_t(program.products.size() - 1);
+  run.operands.push_back({uint32_t(program.buffers.size()), rt::Access::Write});
+  program.buffers.push_back({128, 0, rt::BufferClass::Workspace, false, rt::ElementType::I32});
+  EXPECT_EQ(makeArenaProblem(program).alignment, rt::kWorkspaceAlignment);
+  packArena(program);
+  EXPECT_TRUE(prove(program).holds());
+  // Where nothing else is.
+  program.buffers.back().offset = program.arenaBytes + rt::kAlignment;
+  program.arenaBytes += 2 * rt::kWorkspaceAlignment;
+  expectRefused(program, "expected a multiple of 256");
+  program.buffers.back().kind = rt::BufferClass::Activation;
+  expectRefused(program, "as workspace, which is of class activation");
+}
+
 TEST(Proof, CollectivesFillTheirBuffers) {
   rt::Program program = makeProgram({});
   size_t at = findCollective(program, rt::CollectiveKind::AllGather, 1);

@@ -42,14 +42,22 @@ struct AttentionLibrary {
   cudnnHandle_t handle = nullptr;
   CUmodule module = nullptr;
   CUfunction widen = nullptr;
+
+  ~AttentionLibrary() {
+    if (module) {
+      driver().unload(module);
+    }
+  }
 };
 
 } // namespace weft::rt::cuda
 
 namespace {
 
-/// The first that clears its sums by itself, and has masks that end at the last key.
-constexpr size_t kOldest = 90600;
+/// The first without what others leave cuDNN out for: gradients that are not numbers, and reads
+/// beyond the keys (TransformerEngine#2344), and padding that has to be masked
+/// (cudnn-frontend#178).
+constexpr size_t kOldest = 91501;
 /// Parts of the workspace begin at multiples of this.
 constexpr uint64_t kPart = 256;
 
@@ -119,8 +127,9 @@ template <typename Options> void setMask(Options &options, const AttentionPart &
   }
 }
 
-void describeForward(Prepared &p) {
+void describeForward(Prepared &p, fe::AttentionImplementation_t implementation) {
   auto options = fe::graph::SDPA_attributes().set_name("attention").set_generate_stats(true);
+  options.set_implementation(implementation);
   options.set_attn_scale(float(p.attention.scale));
   setMask(options, p.part);
   auto [output, lse] = p.graph.sdpa(input(p, Attention::Query), input(p, Attention::Key),
@@ -153,8 +162,9 @@ uint64_t stagedBytes(const Attention &a) {
   return bytes;
 }
 
-/// Builds the plan; why not, else "".
-std::string build(Prepared &p, cudnnHandle_t handle, bool isDeterministic) {
+/// Builds the plan; why not, else "". `implementation` is for the direction that has several.
+std::string build(Prepared &p, cudnnHandle_t handle, bool isDeterministic,
+                  fe::AttentionImplementation_t implementation) {
   uint64_t staged = stagedBytes(p.attention);
   if (staged > p.attention.workspaceBytes) {
     return concat("needs a workspace of more than ", bytesText(p.attention.workspaceBytes));
@@ -163,7 +173,8 @@ std::string build(Prepared &p, cudnnHandle_t handle, bool isDeterministic) {
   p.graph.set_io_data_type(fe::DataType_t::BFLOAT16)
       .set_intermediate_data_type(fe::DataType_t::FLOAT)
       .set_compute_data_type(fe::DataType_t::FLOAT);
-  p.attention.isBackward ? describeBackward(p, isDeterministic) : describeForward(p);
+  p.attention.isBackward ? describeBackward(p, isDeterministic)
+                         : describeForward(p, implementation);
   int64_t needed = 0;
   fe::error_t error = p.graph.validate();
   error = error.is_good() ? p.graph.build_operation_graph(handle) : error;
@@ -306,6 +317,38 @@ struct Run {
 // The table's functions
 //===----------------------------------------------------------------------===//
 
+/// Loads a library that others then find by its name, wherever it lies.
+void *preload(const std::string &file, std::string &error) {
+  void *found = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!found) {
+    fail(error, "cannot load ", file, ", which cuDNN's attention is compiled with: ", dlerror());
+  }
+  return found;
+}
+
+/// What `cudnn` compiles attention with, of the CUDA that it was built for. It would look for these
+/// later, and in fewer places.
+bool loadCompiler(void *cudnn, std::string &error) {
+  auto builtFor =
+      reinterpret_cast<decltype(&cudnnGetCudartVersion)>(dlsym(cudnn, "cudnnGetCudartVersion"));
+  if (!builtFor) {
+    return fail(error, "cannot use libcudnn.so.9, CUDA's library of attention: ", dlerror());
+  }
+  std::string major = std::to_string(builtFor() / 1000);
+  void *compiler = preload("libnvrtc.so." + major, error);
+  if (!compiler) {
+    return false;
+  }
+  using Version = int (*)(int *major, int *minor);
+  auto versionOf = reinterpret_cast<Version>(dlsym(compiler, "nvrtcVersion"));
+  int numbers[2] = {};
+  if (!versionOf || versionOf(&numbers[0], &numbers[1]) != 0) {
+    return fail(error, "cannot use libnvrtc.so.", major, ": it does not say its version");
+  }
+  return preload(concat("libnvrtc-builtins.so.", numbers[0], ".", numbers[1]), error) &&
+         preload("libcudart.so." + major, error);
+}
+
 /// Whether cuDNN is there and new enough is settled by the first success.
 bool findLibrary(std::string &error) {
   static std::mutex mutex;
@@ -322,8 +365,11 @@ bool findLibrary(std::string &error) {
     return fail(error, "cannot use libcudnn.so.9, CUDA's library of attention: ", dlerror());
   }
   if (size_t number = version(); number < kOldest) {
-    return fail(error, "libcudnn.so.9 is version ", number / 10000, ".", number / 100 % 100,
-                ", expected 9.6 or later");
+    return fail(error, "libcudnn.so.9 is version ", number / 10000, ".", number / 100 % 100, ".",
+                number % 100, ", expected 9.15.1 or later");
+  }
+  if (!loadCompiler(found, error)) {
+    return false;
   }
   fe::cudnn_dlhandle = found;
   return true;
@@ -334,16 +380,19 @@ Result openAttention(Device &device) {
     return nullptr;
   }
   auto made = std::make_unique<AttentionLibrary>();
+  Result failed =
+      resultOf(driver().load(&made->module, kWidenPtx, 0, nullptr, nullptr), "cuModuleLoadDataEx");
+  failed = failed ? failed
+                  : resultOf(driver().entry(&made->widen, made->module, "weft_widen"),
+                             "cuModuleGetFunction");
+  if (failed) {
+    return failed;
+  }
   if (cudnnStatus_t code = fe::detail::create_handle(&made->handle); code != CUDNN_STATUS_SUCCESS) {
     return say(concat("cudnnCreate on device ", device.number, ": error ", int(code)));
   }
-  device.attention = made.release();
-  Result failed = resultOf(driver().load(&device.attention->module, kWidenPtx, 0, nullptr, nullptr),
-                           "cuModuleLoadDataEx");
-  return failed ? failed
-                : resultOf(driver().entry(&device.attention->widen, device.attention->module,
-                                          "weft_widen"),
-                           "cuModuleGetFunction");
+  device.attention = made.release(); // Whole, or the next attention begins anew.
+  return nullptr;
 }
 
 /// Runs what may throw.
@@ -372,13 +421,21 @@ Result prepareAttention(Handle handle, const Attention *attention, const Attenti
     if (Result failed = openAttention(*device)) {
       return failed;
     }
-    auto made = std::make_unique<Prepared>(Prepared{*attention, *part, {}, {}});
-    if (std::string reason = build(*made, device->attention->handle, isDeterministic);
-        !reason.empty()) {
-      return say(reason);
+    std::string reason;
+    // The one that it prefers may have no engine for what the other does.
+    for (auto implementation :
+         {fe::AttentionImplementation_t::AUTO, fe::AttentionImplementation_t::COMPOSITE}) {
+      auto made = std::make_unique<Prepared>(Prepared{*attention, *part, {}, {}});
+      reason = build(*made, device->attention->handle, isDeterministic, implementation);
+      if (reason.empty()) {
+        *prepared = toHandle(made.release());
+        return nullptr;
+      }
+      if (attention->isBackward) {
+        break;
+      }
     }
-    *prepared = toHandle(made.release());
-    return nullptr;
+    return say(reason);
   });
   return nullptr;
 }
@@ -411,9 +468,6 @@ Result cuda::closeAttention(Device &device) {
     return nullptr;
   }
   std::unique_ptr<AttentionLibrary> owned(library);
-  if (owned->module) {
-    driver().unload(owned->module);
-  }
   return guarded([&]() -> Result {
     cudnnStatus_t code = fe::detail::destroy_handle(owned->handle);
     return code == CUDNN_STATUS_SUCCESS ? nullptr : say(concat("cudnnDestroy: error ", int(code)));

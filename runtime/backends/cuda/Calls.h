@@ -85,6 +85,7 @@ namespace weft::rt::cuda {
   X(freeWishes, cublasLtMatmulPreferenceDestroy)                                                   \
   X(findWays, cublasLtMatmulAlgoGetHeuristic)                                                      \
   X(checkWay, cublasLtMatmulAlgoCheck)                                                             \
+  X(describeWay, cublasLtMatmulAlgoConfigGetAttribute)                                             \
   X(multiply, cublasLtMatmul)
 
 #define WEFT_COMMUNICATION_FUNCTIONS(X)                                                            \

@@ -17,6 +17,10 @@
 #include "weft-rt/Program.h"
 
 #include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
 
 namespace weft::rt::cuda {
 
@@ -30,6 +34,31 @@ public:
   Library::Result prepare(Library::Handle device, std::span<const int64_t> coordinates,
                           bool isDeterministic);
   void free(Library::Handle device);
+  /// Runs each once, on the operands that `addressOf` gives for a buffer's number: a library
+  /// loads some of its code at the first run. What is in them does not matter, and changes.
+  template <typename AddressOf>
+  Library::Result runEach(Library::Handle device, Library::Handle stream,
+                          const AddressOf &addressOf) const {
+    std::set<Library::Handle> seen = {0};
+    for (const auto *section : {&program.init, &program.step, &program.evaluate}) {
+      for (const Instruction &instruction : *section) {
+        Library::Handle prepared = instruction.opcode == Opcode::Kernel
+                                       ? find(instruction.target, instruction.immediates.data())
+                                       : 0;
+        if (!seen.insert(prepared).second) {
+          continue;
+        }
+        std::vector<void *> operands;
+        for (const Operand &operand : instruction.operands) {
+          operands.push_back(addressOf(operand.buffer));
+        }
+        if (auto failed = run(device, stream, prepared, instruction.target, operands.data())) {
+          return failed;
+        }
+      }
+    }
+    return nullptr;
+  }
 
   /// Of an instruction of that kernel with these immediates, which are the program's own; 0 where
   /// the compiler's code does it.
@@ -43,17 +72,24 @@ public:
   std::string refusals() const;
 
 private:
+  /// What was made; 0 where it was not, and then why, where there is something to do.
+  struct Made {
+    Library::Handle handle = 0;
+    std::string refusal;
+  };
+
   Library::Result prepareOne(Library::Handle device, const Instruction &instruction,
                              std::span<const int64_t> coordinates, bool isDeterministic);
+  Library::Result make(Library::Handle device, const Attention &attention,
+                       const std::optional<AttentionPart> &part, bool isDeterministic, Made &into);
 
   const Program &program;
   const Library &library;
-  /// What was made, by the kernel and the immediates' values; 0 where it was not.
-  std::map<std::pair<uint32_t, std::vector<int64_t>>, Library::Handle> made;
-  /// The same, found without comparing them.
-  std::map<std::pair<uint32_t, const int64_t *>, Library::Handle> known;
-  /// Why not.
-  std::map<std::pair<uint32_t, std::vector<int64_t>>, std::string> reasons;
+  /// By the kernel and the numbers of the part, none where there is no part: the turns of a ring
+  /// are few parts.
+  std::map<std::pair<uint32_t, std::vector<int64_t>>, Made> made;
+  /// The same by the instructions' own immediates.
+  std::map<std::pair<uint32_t, const int64_t *>, const Made *> known;
 };
 
 } // namespace weft::rt::cuda

@@ -140,7 +140,7 @@ bool CudaExecutor::prepareCollectives() {
 /// Ranks connect, and their library takes memory, when they first do what they do then. That of all
 /// ranks comes first: what is split off it has its buffers of it, and if that came first would make
 /// them too small (NVIDIA/nccl#2430).
-bool CudaExecutor::warmUp() {
+bool CudaExecutor::warmUpCollectives() {
   struct Place {
     const Instruction *instruction = nullptr;
     /// So that who waits for whom is known here too.
@@ -168,7 +168,14 @@ bool CudaExecutor::warmUp() {
       }
     }
   }
-  return finish();
+  return true;
+}
+
+bool CudaExecutor::warmUp() {
+  auto addressOf = [&](uint32_t buffer) { return address(buffer); };
+  return warmUpCollectives() && check(attention.runEach(device, stream, addressOf)) &&
+         check(library.zero(device, stream, arena, std::max<uint64_t>(program.arenaBytes, 1))) &&
+         finish();
 }
 
 void CudaExecutor::end() {

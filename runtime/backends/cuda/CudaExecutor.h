@@ -118,9 +118,10 @@ private:
   bool makeStreams();
   Handle handleOf(Stream on) const { return on == Stream::Compute ? stream : side; }
   bool prepareCollectives();
-  /// Does once, while the arena holds nothing but zeros, what is slow or takes memory when it is
-  /// done first.
+  /// Does once what is slow or takes memory when it is done first. The arena is zero before and
+  /// behind it.
   bool warmUp();
+  bool warmUpCollectives();
   /// Bytes that sections ask to view while they run.
   uint64_t viewedBytes() const;
   bool sendCoordinates();

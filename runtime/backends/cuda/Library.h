@@ -149,8 +149,8 @@ struct Library {
   Result (*prepareProduct)(Handle device, const Product *product, ProductWay *way,
                            Handle *prepared);
   Result (*freeProduct)(Handle device, Handle prepared);
-  /// Enqueues it. All operands begin at multiples of `kAlignment`; two that may run at a time need
-  /// workspaces of their own.
+  /// Enqueues it. All operands begin at multiples of `kAlignment`, the workspace at one of
+  /// `kWorkspaceAlignment`; two that may run at a time need workspaces of their own.
   Result (*runProduct)(Handle device, Handle stream, Handle prepared, const ProductPlaces *places);
 
   /// For one rank to call, and all to bring. Fails where the library of collectives is missing or
@@ -217,7 +217,8 @@ struct Library {
                              bool isDeterministic, Handle *prepared, const char **refusal);
   Result (*freeAttention)(Handle device, Handle prepared);
   /// Enqueues it. `operands` are those of the attention's roles in order, each at a multiple of
-  /// `kAlignment`, then the workspace, which two that may run at a time do not share.
+  /// `kAlignment`, then the workspace, at one of `kWorkspaceAlignment`, which two that may run at a
+  /// time do not share.
   Result (*runAttention)(Handle device, Handle stream, Handle prepared, const Address *operands,
                          size_t count);
 

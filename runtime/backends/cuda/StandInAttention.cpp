@@ -212,6 +212,7 @@ void Device::runAttention(Handle stream, Handle prepared, const Address *operand
   if (a.workspaceBytes > 0) {
     touches.push_back(
         touchDevice(operands[a.roles()], a.workspaceBytes, Access::Write, "the workspace"));
+    checkAlignment(touches.back(), kWorkspaceAlignment);
   }
   for (const Touch &touch : touches) {
     checkAlignment(touch, kAlignment);

@@ -157,6 +157,9 @@ std::vector<Touch> Device::touchProduct(const Product &product, const ProductPla
         "the sums");
   touch(product.workspaceBytes > 0, at.workspace, product.workspaceBytes, Access::Write,
         "the workspace");
+  if (product.workspaceBytes > 0) {
+    checkAlignment(touches.back(), kWorkspaceAlignment);
+  }
   for (const Touch &touched : touches) {
     checkAlignment(touched, kProductAlignment);
   }

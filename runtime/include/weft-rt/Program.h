@@ -61,22 +61,28 @@ struct Axis {
   int64_t size = 1;
 };
 
+/// Every buffer starts at a multiple of this many bytes.
+inline constexpr uint64_t kAlignment = 64;
+/// A workspace at one of this many: cuBLASLt and cuDNN ask for it.
+inline constexpr uint64_t kWorkspaceAlignment = 256;
+
 /// A piece of the arena. Persistent buffers (parameters, optimizer state,
 /// inputs) live for the whole run; the others from their first write to their
 /// last use in the section that uses them.
 struct Buffer {
   /// Exactly what the content takes, without padding: everything in it is data.
   uint64_t bytes = 0;
-  /// Byte offset in the arena, a multiple of `kAlignment`.
+  /// Byte offset in the arena, a multiple of `alignment()`.
   uint64_t offset = 0;
   BufferClass kind = BufferClass::Activation;
   bool persistent = false;
   /// Type of every element; says how to look for values that are not finite.
   ElementType type = ElementType::F32;
-};
 
-/// Every buffer starts at a multiple of this many bytes.
-inline constexpr uint64_t kAlignment = 64;
+  uint64_t alignment() const {
+    return kind == BufferClass::Workspace ? kWorkspaceAlignment : kAlignment;
+  }
+};
 
 /// How a tensor that the outside knows by name lies in a rank's buffer: dimension
 /// d of the global tensor is cut over `dimAxes[d]` (axis numbers, major to
