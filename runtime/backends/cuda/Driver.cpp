@@ -136,8 +136,9 @@ Result close(Handle handle) {
   }
   std::unique_ptr<Device> owned(device);
   Result failed = closeProducts(*device);
-  Result also = closeAttention(*device);
-  failed = failed ? failed : also;
+  for (Result also : {closeAttention(*device), closeGraphs(*device)}) {
+    failed = failed ? failed : also;
+  }
   driver().setCurrent(nullptr);
   current = nullptr;
   CUresult code = driver().release(device->device);

@@ -38,6 +38,9 @@ struct Device {
   std::shared_ptr<Communicators> communicators;
   /// Had by the first attention.
   AttentionLibrary *attention = nullptr;
+  /// Had by the first graph: an entry that counts a word up.
+  CUmodule counting = nullptr;
+  CUfunction count = nullptr;
 };
 
 /// The device of a handle, on which the thread's calls of the driver are from here on.
@@ -52,6 +55,8 @@ template <typename T> T *fromHandle(Handle handle) { return reinterpret_cast<T *
 void addDriver(Library &library);
 /// Products.cpp: matrix products.
 void addProducts(Library &library);
+/// Graphs.cpp: graphs, and what they need in place of a write of the host's.
+void addGraphs(Library &library);
 /// Communication.cpp: collectives between devices.
 void addCommunication(Library &library);
 
@@ -64,6 +69,8 @@ void addAttention(Library &library);
 Result closeProducts(Device &device);
 /// The same of cuDNN.
 Result closeAttention(Device &device);
+/// The same of graphs.
+Result closeGraphs(Device &device);
 
 } // namespace weft::rt::cuda
 

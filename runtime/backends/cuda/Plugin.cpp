@@ -19,6 +19,7 @@ static Library makeLibrary() {
   addProducts(library);
   addCommunication(library);
   addAttention(library);
+  addGraphs(library);
   // Nobody is asked to be strict.
   library.seal = library.unseal = [](Library::Handle) -> Library::Result { return nullptr; };
   return library;

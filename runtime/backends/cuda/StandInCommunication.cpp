@@ -101,6 +101,10 @@ void Device::end(Handle communicator) {
     misuse("communicator ", HandleParts::of(communicator).serial, " still has ", link.registrations,
            " registrations");
   }
+  if (link.graphs > 0) {
+    misuse("communicator ", HandleParts::of(communicator).serial, " is still part of ", link.graphs,
+           " graphs");
+  }
   begin(link, world.come(*link.clique, link.rank, "an end"));
   link.isEnded = true;
 }
@@ -217,6 +221,27 @@ static std::vector<std::vector<Exchange>> bundle(const std::vector<Exchange> &ex
 
 void Device::issue(const Group &issued) {
   Link &link = readyLink(issued.communicator);
+  bool isCaptured = captures(issued.stream, [this, issued](Handle on) {
+    Group own = issued;
+    own.stream = on;
+    for (Exchange &exchange : own.exchanges) {
+      exchange.isOfGraph = true;
+    }
+    enqueueGroup(own);
+  });
+  if (isCaptured && capture->graph.communicators.insert(issued.communicator).second) {
+    ++link.graphs;
+  }
+  if (!isCaptured) {
+    enqueueGroup(issued);
+  }
+  link.isReady = false;
+  link.denials = 0;
+  streams.find(issued.stream).unsettled = issued.communicator;
+}
+
+void Device::enqueueGroup(const Group &issued) {
+  Link &link = links.find(issued.communicator);
   std::vector<Touch> touches;
   for (const Exchange &exchange : issued.exchanges) {
     auto added = touchesOf(exchange, link.clique->members.size());
@@ -250,9 +275,6 @@ void Device::issue(const Group &issued) {
     }
   }
   link.uses.join(place);
-  link.isReady = false;
-  link.denials = 0;
-  streams.find(issued.stream).unsettled = issued.communicator;
 }
 
 void Device::allReduce(Handle stream, Handle communicator, ReductionKind reduction,

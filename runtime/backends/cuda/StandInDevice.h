@@ -80,6 +80,7 @@ public:
   void copy(Handle stream, Address to, Address from, uint64_t bytes);
   void zero(Handle stream, Address at, uint64_t bytes);
   void writeProgress(Handle stream, uint32_t *word, uint32_t value);
+  void countProgress(Handle stream, uint32_t *word);
 
   void load(const void *bytes, Handle *module);
   void unload(Handle module);
@@ -120,6 +121,11 @@ public:
   void freeAttention(Handle prepared);
   void runAttention(Handle stream, Handle prepared, const Address *operands, size_t count);
 
+  void beginCapture(Handle stream);
+  void endCapture(Handle stream, Handle *graph);
+  void launchGraph(Handle stream, Handle graph);
+  void freeGraph(Handle graph);
+
   void seal();
   void unseal();
 
@@ -139,6 +145,8 @@ private:
     Clock clock = {};
     /// A communicator that may not have enqueued yet what was issued to it.
     Handle unsettled = 0;
+    /// Whether a graph has it, and not who uses the device.
+    bool isOfGraph = false;
   };
   struct Event {
     uint64_t call = 0;
@@ -146,6 +154,11 @@ private:
     std::optional<Clock> recorded = {};
     /// How often `reached` has said no since.
     uint64_t denials = 0;
+    /// The capture in which that was, counted from 1, and where in it.
+    uint64_t capture = 0;
+    Clock captured = {};
+    /// What a launch keeps there.
+    std::shared_ptr<Clock> launched = {};
   };
   struct Module {
     uint64_t call = 0;
@@ -178,7 +191,7 @@ private:
     bool isReady = false;
     uint64_t denials = 0;
     bool isEnded = false;
-    uint64_t registrations = 0;
+    uint64_t registrations = 0, graphs = 0;
     Clock uses = {};
   };
   struct Registration {
@@ -199,9 +212,42 @@ private:
     Clock uses = {};
   };
 
+  struct Graph {
+    uint64_t call = 0;
+    /// What a launch does, in order.
+    std::vector<std::function<void()>> commands = {};
+    /// Streams of its own for those that were captured, the first for that where it began.
+    std::vector<Handle> lanes = {};
+    std::set<Handle> communicators = {};
+    /// What comes before its end when it was launched last.
+    Clock last = {};
+  };
+  /// A stream that is captured.
+  struct Lane {
+    Handle lane = 0;
+    /// Its last work in the capture, and what comes before the next.
+    Place last;
+    Clock clock = {};
+  };
+  struct Capture {
+    Handle origin = 0;
+    Graph graph;
+    std::map<Handle, Lane> lanes = {};
+  };
+
   void checkOpen(const char *what) const;
+  /// The lane of a stream that is captured; null if it is not.
+  Lane *laneOf(Handle stream);
+  Lane &addLane(Handle stream);
+  /// If `stream` is captured, puts down that a launch does `work` on a stream of its own.
+  bool captures(Handle stream, std::function<void(Handle)> work);
+  void recordCaptured(Event &event, Lane &lane);
+  void waitCaptured(Handle stream, const Event &event);
+  void dropLanes(const Graph &graph);
   /// Fails unless the host knows that all of `uses` is done.
   void checkIdle(const std::string &what, const Clock &uses) const;
+  /// Fails unless the host may ask for the event.
+  void checkSeen(Handle event);
   /// The event, which has been recorded.
   Event &recordedEvent(Handle event);
   /// What the host has seen to be done.
@@ -218,6 +264,7 @@ private:
   void add(Handle stream, Handle communicator, const Exchange &exchange);
   std::vector<Touch> touchesOf(const Exchange &exchange, size_t ranks);
   void issue(const Group &issued);
+  void enqueueGroup(const Group &issued);
 
   Touch touchDevice(Address address, uint64_t bytes, Access access, const std::string &what);
   Touch touchPinned(const void *host, uint64_t bytes, Access access);
@@ -263,6 +310,10 @@ private:
   Handles<Link> links;
   Handles<Registration> registrations;
   Handles<LoadedAttention> attentions;
+  Handles<Graph> graphs;
+  std::optional<Capture> capture;
+  /// Captures so far.
+  uint64_t captureCount = 0;
   /// Streams made so far.
   size_t ordinals = 0;
 };
