@@ -232,3 +232,5 @@ void StandIn::failWorkAt(int64_t n, const std::string &text) {
 }
 
 int64_t StandIn::calls(const std::string &function) const { return state->faults.calls(function); }
+
+std::map<std::string, int64_t> StandIn::allCalls() const { return state->faults.allCalls(); }

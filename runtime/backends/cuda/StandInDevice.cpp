@@ -28,6 +28,11 @@ int64_t Faults::calls(const std::string &function) const {
   return found == counts.end() ? 0 : found->second;
 }
 
+std::map<std::string, int64_t> Faults::allCalls() const {
+  std::lock_guard lock(mutex);
+  return counts;
+}
+
 void weft::rt::cuda::checkAlignment(const Touch &touch, uint64_t alignment) {
   if (touch.begin % alignment != 0) {
     misuse("expected ", touch.what, " at a multiple of ", alignment, " bytes, got it ",
@@ -38,9 +43,10 @@ void weft::rt::cuda::checkAlignment(const Touch &touch, uint64_t alignment) {
 Device::Device(int64_t number, const StandInSettings &settings, const Twins &twins, Faults &faults,
                World &world)
     : number(number), settings(settings), twins(twins), faults(faults), world(world),
-      dice(settings.seed * 64 + uint64_t(number)), memory(number, settings.memoryBytes),
-      pinned(-1, settings.pinnedBytes), streams(number, Kind::Stream), events(number, Kind::Event),
-      modules(number, Kind::Module), entries(number, Kind::Entry), products(number, Kind::Product),
+      dice(settings.seed * 64 + uint64_t(number)),
+      memory(number, settings.memoryBytes, settings.isIdle), pinned(-1, settings.pinnedBytes),
+      streams(number, Kind::Stream), events(number, Kind::Event), modules(number, Kind::Module),
+      entries(number, Kind::Entry), products(number, Kind::Product),
       links(number, Kind::Communicator), registrations(number, Kind::Registration),
       attentions(number, Kind::Attention), graphs(number, Kind::Graph) {
   world.devices.push_back(this);

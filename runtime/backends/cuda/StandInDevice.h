@@ -34,6 +34,7 @@ public:
   /// Counts a call, and fails if it is one that is to.
   void call(const std::string &function);
   int64_t calls(const std::string &function) const;
+  std::map<std::string, int64_t> allCalls() const;
 
 private:
   mutable std::mutex mutex;

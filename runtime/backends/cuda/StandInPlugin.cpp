@@ -18,6 +18,9 @@
 //                               for faults, as numbers mean nothing then
 //   WEFT_STAND_IN_FAIL          F:N: call N of the table's function F fails, counted from 1; F may
 //                               be "work", which fails when it is done
+//   WEFT_STAND_IN_CALLS         FILE: at the end, writes how often each function was called;
+//   nothing
+//                               is computed, so that programs may be as large as they like
 //   WEFT_STAND_IN_REFUSES_ATTENTION  why it does no attention; does it where this is empty
 //
 //===----------------------------------------------------------------------===//
@@ -27,6 +30,7 @@
 #include "core/Text.h"
 
 #include <cstdlib>
+#include <fstream>
 #include <initializer_list>
 #include <sstream>
 
@@ -34,6 +38,16 @@ using namespace weft::rt;
 using namespace weft::rt::cuda;
 
 static std::unique_ptr<StandIn> standIn;
+
+static std::string variable(const char *name);
+
+/// At the end of the process.
+static void writeCalls() {
+  std::ofstream file(variable("CALLS"));
+  for (const auto &[function, count] : standIn->allCalls()) {
+    file << function << " " << count << "\n";
+  }
+}
 
 /// A variable of the environment, after WEFT_STAND_IN_; empty where there is none.
 static std::string variable(const char *name) {
@@ -67,9 +81,13 @@ static void standFor(const Program *program, const KernelCode *kernels) {
   settings.devices = program->rankCount();
   settings.memoryBytes = uint64_t(memory);
   settings.pinnedBytes = uint64_t(1) << 32;
+  settings.isIdle = !variable("CALLS").empty();
   settings.refusesAttention = variable("REFUSES_ATTENTION");
   settings.cutsKernels = false; // To have the bits of the host.
   standIn = std::make_unique<StandIn>(settings, Twins(*program, kernels));
+  if (settings.isIdle) {
+    std::atexit(writeCalls);
+  }
   if (std::string fault = variable("FAIL"); !fault.empty()) {
     size_t colon = fault.find(':');
     standIn->failAt(fault.substr(0, colon), std::atoll(fault.c_str() + colon + 1), "it is lost");
