@@ -42,6 +42,22 @@ TEST_F(FakeGraphs, CountWordsUp) {
             "cuLaunchKernel of 'weft_count': CUDA_ERROR_ILLEGAL_ADDRESS (in words)");
 }
 
+/// As all that a step must not do.
+TEST_F(FakeGraphs, AreNotMadeOnASealedDevice) {
+  Library::Handle graph = capture(), made = 0;
+  Library::Address address = 0;
+  EXPECT_EQ(textOf(cuda.seal(device)), "success");
+  for (const std::string &refused :
+       {textOf(cuda.beginCapture(device, stream)), textOf(cuda.freeGraph(device, graph)),
+        textOf(cuda.makeEvent(device, &made)), textOf(cuda.allocate(device, 8, &address))}) {
+    EXPECT_EQ(refused, "nothing may be made, prepared or freed on a sealed device");
+  }
+  EXPECT_EQ(textOf(cuda.launchGraph(device, stream, graph)), "success");
+  finish();
+  EXPECT_EQ(textOf(cuda.unseal(device)), "success");
+  EXPECT_EQ(textOf(cuda.freeGraph(device, graph)), "success");
+}
+
 TEST_F(FakeGraphs, SayWhatFails) {
   Library::Handle graph = 7;
   for (const char *function : {"cuModuleLoadDataEx", "cuFuncLoad"}) {

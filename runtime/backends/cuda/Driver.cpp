@@ -136,8 +136,12 @@ Result close(Handle handle) {
   }
   std::unique_ptr<Device> owned(device);
   Result failed = closeProducts(*device);
-  for (Result also : {closeAttention(*device), closeGraphs(*device)}) {
-    failed = failed ? failed : also;
+  // The last text is the one that lives.
+  if (Result also = closeAttention(*device)) {
+    failed = also;
+  }
+  if (Result also = closeGraphs(*device)) {
+    failed = also;
   }
   driver().setCurrent(nullptr);
   current = nullptr;

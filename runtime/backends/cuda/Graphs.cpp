@@ -72,8 +72,10 @@ Result endCapture(Handle handle, Handle stream, Handle *graph) {
   }
   CUgraphExec made = nullptr;
   Result failed = resultOf(driver().instantiate(&made, captured, 0), "cuGraphInstantiate");
-  Result freed = resultOf(driver().freeCaptured(captured), "cuGraphDestroy");
-  failed = failed ? failed : freed;
+  // The last text is the one that lives.
+  if (Result also = resultOf(driver().freeCaptured(captured), "cuGraphDestroy")) {
+    failed = also;
+  }
   // Otherwise the first launch would take what this takes.
   failed = failed ? failed : resultOf(driver().upload(made, on), "cuGraphUpload");
   if (failed && made) {

@@ -228,8 +228,8 @@ struct Library {
   /// Communicators that it uses are freed later.
   Result (*freeGraph)(Handle device, Handle graph);
 
-  /// From here on nothing may be made, loaded or prepared, nor waited for but by `await`: a call
-  /// that does fails. The real libraries are not asked; a stand-in is strict.
+  /// From here on nothing may be made, loaded, prepared or freed, nor waited for but by `await`: a
+  /// call that does fails.
   Result (*seal)(Handle device);
   Result (*unseal)(Handle device);
 

@@ -33,6 +33,8 @@ struct Device {
   CUcontext context = nullptr;
   /// Any thread may set it.
   std::atomic<bool> isGivenUp = false;
+  /// See Plugin.cpp.
+  bool isSealed = false;
   /// Had by the first product.
   cublasLtHandle_t products = nullptr;
   std::shared_ptr<Communicators> communicators;

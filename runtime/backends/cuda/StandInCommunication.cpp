@@ -256,7 +256,9 @@ void Device::enqueueGroup(const Group &issued) {
   }
   auto run = [this, meetings] {
     for (const auto &meeting : meetings) {
-      if (!isGivenUp) {
+      if (settings.isIdle) {
+        meeting->isHeld = true;
+      } else if (!isGivenUp) {
         meeting->hold();
       }
     }

@@ -75,10 +75,10 @@ Place Device::enqueue(Handle stream, const std::string &what, const std::vector<
   if (!fault.empty()) {
     run = [fault] { misuse(fault); };
   }
-  // The host is told of progress in any case.
+  // The host is told of progress in any case, and devices meet.
   bool isOfHost = std::all_of(touches.begin(), touches.end(),
                               [&](const Touch &touch) { return &memoryOf(touch) == &pinned; });
-  if (settings.isIdle && !isOfHost && fault.empty()) {
+  if (settings.isIdle && !isOfHost && !isMet && fault.empty()) {
     run = [] {};
   }
   drill(run, isMet);
