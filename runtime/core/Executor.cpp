@@ -38,6 +38,9 @@ bool Executor::prepare(Communicator &communicator, Observer &observer) {
   initCode = prepareSection("init", program.init);
   stepCode = prepareSection("step", program.step);
   evaluateCode = prepareSection("evaluate", program.evaluate);
+  if (recordsParts() && !(record(stepCode) && record(evaluateCode))) {
+    return false;
+  }
 
   std::vector<uint32_t> allAxes(program.mesh.size());
   std::iota(allAxes.begin(), allAxes.end(), 0);
@@ -97,8 +100,55 @@ void Executor::appendCuts(const KernelCode &kernel, bool isSmall) {
   }
 }
 
-std::vector<Executor::Prepared>
-Executor::prepareSection(const char *section, const std::vector<Instruction> &instructions) {
+void Executor::prepareObserve(const Instruction &instruction, Prepared &prepared) const {
+  const Observation &observed = program.observations[instruction.target];
+  prepared.buffer = instruction.operands[0].buffer;
+  prepared.mustBeFinite = decidesRun(observed);
+  prepared.hasLimit = observed.limit > 0;
+  prepared.isSeen =
+      prepared.mustBeFinite || prepared.hasLimit || observed.layout.globalShape.empty();
+}
+
+void Executor::delayLooks(std::vector<Prepared> &code) {
+  bool isLast = true;
+  for (auto instruction = code.rbegin(); instruction != code.rend(); ++instruction) {
+    instruction->isLate = instruction->isSeen && !isLast;
+    isLast = isLast && !instruction->mustBeFinite;
+  }
+}
+
+/// Puts down what is between places where the host looks.
+bool Executor::record(Section &section) {
+  isRecording = true;
+  for (size_t index = 0; index <= section.code.size(); ++index) {
+    size_t begin = section.parts.empty() ? 0 : section.parts.back().end + 1;
+    bool isEnd = index == section.code.size();
+    if (!isEnd && !(section.code[index].isSeen && !section.code[index].isLate)) {
+      continue;
+    }
+    section.parts.push_back({begin, index, partCount++});
+    if (begin == index) {
+      continue;
+    }
+    if (!beginRecording()) {
+      return false;
+    }
+    for (size_t i = begin; i < index; ++i) {
+      if (execute(section.code[i]) != Outcome::Done) {
+        return false;
+      }
+    }
+    if (!endRecording(section.parts.back().number)) {
+      return false;
+    }
+  }
+  isRecording = false;
+  late.clear();
+  return true;
+}
+
+Executor::Section Executor::prepareSection(const char *section,
+                                           const std::vector<Instruction> &instructions) {
   std::vector<Prepared> code;
   code.reserve(instructions.size());
   std::vector<uint32_t> events = numberEvents(instructions);
@@ -131,24 +181,79 @@ Executor::prepareSection(const char *section, const std::vector<Instruction> &in
       prepared.handle = prepareCollective(program.collectives[instruction.target],
                                           {section, index, program.labels[instruction.label]});
       break;
-    case Opcode::Observe: {
-      const Observation &observed = program.observations[instruction.target];
-      prepared.buffer = instruction.operands[0].buffer;
-      prepared.mustBeFinite = decidesRun(observed);
-      prepared.hasLimit = observed.limit > 0;
+    case Opcode::Observe:
+      prepareObserve(instruction, prepared);
       break;
-    }
     }
     code.push_back(prepared);
   }
-  return code;
+  if (looksLate()) {
+    delayLooks(code);
+  }
+  late.reserve(std::max<size_t>(
+      late.capacity(), std::count_if(code.begin(), code.end(), [](const Prepared &instruction) {
+        return instruction.isLate;
+      })));
+  return {std::move(code)};
 }
 
-Outcome Executor::runSection(const std::vector<Prepared> &code, StepTimes *times) {
+Outcome Executor::runSection(const Section &section, StepTimes *times) {
   if (times) {
     times->beginStep(link->waitedSeconds());
   }
   beyond.reset();
+  late.clear();
+  bool isWhole = section.parts.empty() || isMoreWanted(section);
+  Outcome outcome = isWhole ? runEach(section, times) : runParts(section, times);
+  if (outcome != Outcome::Done) {
+    return outcome;
+  }
+  if (times) {
+    times->endStep();
+  }
+  return link->stopped() ? Outcome::Stopped : Outcome::Done;
+}
+
+bool Executor::isMoreWanted(const Section &section) const {
+  return std::any_of(section.code.begin(), section.code.end(), [&](const Prepared &instruction) {
+    return instruction.opcode == Opcode::Observe && !instruction.isSeen &&
+           observer->wants(self, instruction.target);
+  });
+}
+
+Outcome Executor::runParts(const Section &section, StepTimes *times) {
+  const std::vector<Prepared> &code = section.code;
+  for (const Part &part : section.parts) {
+    if (link->stopped() || (part.begin < part.end && !launchPart(part.number))) {
+      return Outcome::Stopped;
+    }
+    for (size_t index = part.begin; index < part.end; ++index) {
+      if (code[index].isLate) {
+        late.push_back(&code[index]);
+      }
+      if (times) { // The first one has it all.
+        times->lap(index, link->waitedSeconds());
+      }
+    }
+    if (part.end == code.size()) {
+      break;
+    }
+    // What it waits for has been waited for by the end of the part.
+    Outcome outcome = dispatch(code[part.end]);
+    if (outcome != Outcome::Done || (code[part.end].mark > 0 && !passMark(code[part.end]))) {
+      notFiniteAt = part.end;
+      return outcome == Outcome::Done ? Outcome::Stopped : outcome;
+    }
+    link->moved();
+    if (times) {
+      times->lap(part.end, link->waitedSeconds());
+    }
+  }
+  return Outcome::Done;
+}
+
+Outcome Executor::runEach(const Section &section, StepTimes *times) {
+  const std::vector<Prepared> &code = section.code;
   if (!forkStreams()) {
     return Outcome::Stopped;
   }
@@ -163,20 +268,14 @@ Outcome Executor::runSection(const std::vector<Prepared> &code, StepTimes *times
       times->lap(index, link->waitedSeconds());
     }
   }
-  if (!joinStreams()) {
-    return Outcome::Stopped;
-  }
-  if (times) {
-    times->endStep();
-  }
-  return link->stopped() ? Outcome::Stopped : Outcome::Done;
+  return joinStreams() ? Outcome::Done : Outcome::Stopped;
 }
 
 Outcome Executor::runStepInstruction(size_t index) {
   if (!forkStreams()) {
     return Outcome::Stopped;
   }
-  Outcome outcome = execute(stepCode[index]);
+  Outcome outcome = execute(stepCode.code[index]);
   return joinStreams() ? outcome : Outcome::Stopped;
 }
 
@@ -213,14 +312,8 @@ void Executor::write(uint32_t buffer, uint64_t begin, std::span<const char> byte
   std::copy(bytes.begin(), bytes.end(), place.bytes().begin());
 }
 
-Outcome Executor::observe(const Prepared &instruction) {
-  bool isWanted = observer->wants(self, instruction.target);
-  if (!isWanted && !instruction.hasLimit && !instruction.mustBeFinite) {
-    return Outcome::Done;
-  }
-  BufferView value = view(instruction.buffer);
-  const void *data = value.data();
-  if (isWanted) {
+bool Executor::look(const Prepared &instruction, const void *data) {
+  if (observer->wants(self, instruction.target)) {
     observer->observe(self, instruction.target, data);
   }
   if (instruction.hasLimit) {
@@ -230,15 +323,36 @@ Outcome Executor::observe(const Prepared &instruction) {
     }
   }
   if (!instruction.mustBeFinite) {
-    return Outcome::Done;
+    return true;
   }
   const Observation &observation = program.observations[instruction.target];
-  double number = observation.layout.type == ElementType::F64 ? *static_cast<const double *>(data)
-                                                              : *static_cast<const float *>(data);
+  return std::isfinite(observation.layout.type == ElementType::F64
+                           ? *static_cast<const double *>(data)
+                           : *static_cast<const float *>(data));
+}
+
+Outcome Executor::observe(const Prepared &instruction) {
+  if (instruction.isLate) {
+    late.push_back(&instruction);
+    return keep(instruction) ? Outcome::Done : Outcome::Stopped;
+  }
+  bool isWanted = !isRecording && observer->wants(self, instruction.target);
+  if (!isWanted && !instruction.hasLimit && !instruction.mustBeFinite) {
+    return Outcome::Done;
+  }
+  BufferView value = view(instruction.buffer);
+  bool isFinite = true;
+  for (const Prepared *before : late) {
+    // As where the host looks at once: what comes behind is not asked for.
+    isFinite = isFinite && look(*before, kept(*before));
+  }
+  late.clear();
+  isFinite = isFinite && look(instruction, value.data());
+  if (!instruction.mustBeFinite) {
+    return Outcome::Done;
+  }
   // What was lost in a buffer may well be why a value is not finite.
-  Outcome own = beyond                   ? Outcome::Overflow
-                : !std::isfinite(number) ? Outcome::NotFinite
-                                         : Outcome::Done;
+  Outcome own = beyond ? Outcome::Overflow : !isFinite ? Outcome::NotFinite : Outcome::Done;
   auto mine = int32_t(own), greatest = int32_t(own);
   if (!link->run(agree, &mine, &greatest)) {
     return Outcome::Stopped;

@@ -18,6 +18,11 @@
 // still at work on a section that has been run: views wait for what they show, and
 // drafts for what still reads what they replace.
 //
+// A device that the host would have to wait for keeps what is observed in memory of the
+// host, and the host looks at all of it at once, at the last Observe of a section that
+// decides whether the run goes on. One that can put instructions down and launch them
+// together is given all between two places where the host looks.
+//
 // An Executor belongs to its rank's thread: only that thread calls it, after
 // `prepare` and as long as the communicator lives. Whatever fails, on the device or
 // in another rank, the communicator knows; a section that is run then ends with
@@ -151,6 +156,9 @@ protected:
     bool mustBeFinite = false;
     /// Likewise: whether it has a limit.
     bool hasLimit = false;
+    /// Likewise: whether the host looks at it, though nobody may want it, and if so only at a later
+    /// Observe.
+    bool isSeen = false, isLate = false;
     /// The mark behind it; 0 for none.
     uint32_t mark = 0;
   };
@@ -189,6 +197,21 @@ protected:
   /// false where it cannot, and the communicator knows.
   virtual bool passMark(const Prepared &) { return true; }
 
+  /// Whether looking at a value means to wait for the device.
+  virtual bool looksLate() const { return false; }
+  /// For such devices: lets an Observe's value be copied to where `kept` finds it after a view that
+  /// comes later. On failure false; the communicator knows.
+  virtual bool keep(const Prepared &) { return true; }
+  virtual const void *kept(const Prepared &) const { return nullptr; }
+
+  /// For devices that put instructions down, to launch them together: whether this one is to. What
+  /// comes between the next two is launched by the number that `endRecording` is given, any number
+  /// of times. On failure false; the communicator knows.
+  virtual bool recordsParts() const { return false; }
+  virtual bool beginRecording() { return true; }
+  virtual bool endRecording(size_t) { return true; }
+  virtual bool launchPart(size_t) { return true; }
+
   /// May be null.
   Monitor *monitor() const { return watcher; }
 
@@ -198,13 +221,31 @@ private:
   void reserve();
   uint64_t operandBytes(const Instruction &instruction) const;
   void appendCuts(const KernelCode &kernel, bool isSmall);
-  std::vector<Prepared> prepareSection(const char *section,
-                                       const std::vector<Instruction> &instructions);
+  /// Instructions from `begin` to before `end`, behind which the host looks or the section ends.
+  struct Part {
+    size_t begin = 0, end = 0, number = 0;
+  };
+  struct Section {
+    std::vector<Prepared> code = {};
+    /// Empty where nothing is recorded.
+    std::vector<Part> parts = {};
+  };
+
+  Section prepareSection(const char *section, const std::vector<Instruction> &instructions);
+  void prepareObserve(const Instruction &instruction, Prepared &prepared) const;
+  static void delayLooks(std::vector<Prepared> &code);
+  bool record(Section &section);
   /// Keeps the times of a step in `times`, unless that is null.
-  Outcome runSection(const std::vector<Prepared> &code, StepTimes *times = nullptr);
+  Outcome runSection(const Section &section, StepTimes *times = nullptr);
+  Outcome runEach(const Section &section, StepTimes *times);
+  Outcome runParts(const Section &section, StepTimes *times);
+  /// Whether somebody wants to see what the host does not look at otherwise.
+  bool isMoreWanted(const Section &section) const;
   Outcome execute(const Prepared &instruction);
   Outcome dispatch(const Prepared &instruction);
   Outcome observe(const Prepared &instruction);
+  /// Returns whether it is finite, if that matters.
+  bool look(const Prepared &instruction, const void *data);
 
   const KernelCode *const kernels;
   const int64_t self;
@@ -221,7 +262,12 @@ private:
   std::vector<uint32_t> waits;
   /// The cuts of all kernels' phases, likewise.
   std::vector<Cut> cuts;
-  std::vector<Prepared> initCode, stepCode, evaluateCode;
+  Section initCode, stepCode, evaluateCode;
+  /// Parts so far, and whether one is being recorded.
+  size_t partCount = 0;
+  bool isRecording = false;
+  /// Observe instructions whose values are kept and not looked at yet.
+  std::vector<const Prepared *> late;
   /// A maximum over all ranks of how their sections end.
   Communicator::Handle agree = 0;
   std::optional<Overflow> beyond;

@@ -145,6 +145,9 @@ const Entry kTable[] = {
     {"Training", "--deterministic", nullptr,
      "on CUDA devices: the same bits each time, where a library is faster without", nullptr,
      applyFlag<&Options::isDeterministic>},
+    {"Training", "--graphs", nullptr,
+     "on CUDA devices: launch what is between two places where the host looks at once", nullptr,
+     applyFlag<&Options::usesGraphs>},
     {"Training", "--algorithm-cache", "FILE",
      "on CUDA devices, where to keep how matrix products are computed, which is found by trying "
      "(default: in the user's cache folder)",

@@ -49,6 +49,8 @@ struct Options {
   std::optional<int64_t> threads;
   /// On devices, which are faster without: the same run has the same bits.
   bool isDeterministic = false;
+  /// On devices, whether steps are launched as graphs.
+  bool usesGraphs = false;
   /// No line for each step; no output at all.
   bool noProgress = false, quiet = false;
   bool curve = false;

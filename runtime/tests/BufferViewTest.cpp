@@ -111,7 +111,7 @@ protected:
     expectSame(host, traces(makeFarExecutor, arguments));
     for (uint64_t seed : {1, 2, 3}) {
       cuda::StandIn standIn({.seed = seed, .devices = 4}, {program, kernels.data()});
-      expectSame(host, traces(onDevices(standIn), arguments));
+      expectSame(host, traces(onDevices(standIn, /*usesGraphs=*/seed == 2), arguments));
     }
     return host;
   }
@@ -123,11 +123,13 @@ protected:
     }
   }
 
-  MakeExecutor onDevices(const cuda::StandIn &standIn) {
+  MakeExecutor onDevices(const cuda::StandIn &standIn, bool usesGraphs) {
     static const DeviceImage image = {80, true, "", 1};
-    return [&standIn](const Program &program, const KernelCode *kernels, int64_t rank, int64_t) {
+    return [&standIn, usesGraphs](const Program &program, const KernelCode *kernels, int64_t rank,
+                                  int64_t) {
       return std::make_unique<cuda::CudaExecutor>(program, kernels, rank, standIn.library(), rank,
-                                                  std::span(&image, 1));
+                                                  std::span(&image, 1),
+                                                  cuda::CudaOptions{.usesGraphs = usesGraphs});
     };
   }
 

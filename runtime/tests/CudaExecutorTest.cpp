@@ -34,9 +34,11 @@ protected:
 
   End run(const StandIn &standIn, std::vector<DeviceImage> images = {{80, true, "", 1}},
           const char *timeout = "5") {
+    CudaOptions how;
+    how.usesGraphs = usesGraphs;
     auto make = [&](const Program &program, const KernelCode *kernels, int64_t rank, int64_t) {
       return std::make_unique<CudaExecutor>(program, kernels, rank, standIn.library(), rank,
-                                            std::span<const DeviceImage>(images));
+                                            std::span<const DeviceImage>(images), how);
     };
     std::vector<const char *> arguments = {"--data", data.c_str(), "--steps",
                                            "2",      "--timeout",  timeout};
@@ -50,14 +52,18 @@ protected:
     return {code, testing::internal::GetCapturedStderr()};
   }
 
+  void everyCallThatFailsEndsTheRun(std::vector<const char *> more);
+
   StandInSettings settings() const { return {.seed = 5, .devices = 2}; }
 
+  bool usesGraphs = false;
   Program program = makeToy(2, 1);
   TemporaryFolder folder;
   std::string data = folder.write("data", std::string(4000, 'x'));
 };
 
-TEST_F(CudaExecutorTest, EveryCallThatFailsEndsTheRun) {
+/// Of those that every program makes, and some more.
+void CudaExecutorTest::everyCallThatFailsEndsTheRun(std::vector<const char *> more) {
   std::map<std::string, int64_t> counts;
   {
     StandIn standIn(settings(), {program, kToyKernels});
@@ -100,13 +106,16 @@ TEST_F(CudaExecutorTest, EveryCallThatFailsEndsTheRun) {
                              "freeShared",
                              "reached",
                              "writeProgress"}) {
+      more.push_back(name);
+    }
+    for (const char *name : more) {
       counts[name] = standIn.calls(name);
       EXPECT_GT(counts[name], 0) << name;
     }
   }
   // What ends a run that has gone well may fail.
   for (const char *name : {"close", "free", "freePinned", "freeStream", "freeEvent", "unload",
-                           "unseal", "seal", "freeShared", "registerMemory"}) {
+                           "unseal", "seal", "freeShared", "registerMemory", "freeGraph"}) {
     counts.erase(name);
   }
   // How often these are asked depends on the time that others take.
@@ -124,6 +133,14 @@ TEST_F(CudaExecutorTest, EveryCallThatFailsEndsTheRun) {
           << name << " " << number;
     }
   }
+}
+
+TEST_F(CudaExecutorTest, EveryCallThatFailsEndsTheRun) { everyCallThatFailsEndsTheRun({}); }
+
+TEST_F(CudaExecutorTest, WithGraphsToo) {
+  usesGraphs = true;
+  everyCallThatFailsEndsTheRun(
+      {"beginCapture", "endCapture", "launchGraph", "freeGraph", "countProgress"});
 }
 
 /// Collectives are slower then.
@@ -213,7 +230,7 @@ TEST_F(CudaExecutorTest, MemoryForCodeCounts) {
                     kind < 2
                         ? "needs .* of device [01], .* free of .*, beside [0-9.]+ KiB that its "
                           "code has\nmemory of each rank"
-                        : "needs .*, and 16.0 KiB for collectives, of device"))
+                        : "needs .*, and 16.. KiB for inputs and collectives, of device"))
         << kind;
     EXPECT_EQ(standIn.calls("allocateShared"), 0) << kind;
   }
@@ -243,8 +260,9 @@ TEST_F(CudaExecutorTest, MemoryThatIsGoneWhenItIsAskedForIsSaid) {
 }
 
 TEST_F(CudaExecutorTest, ADeviceThatIsStuckEndsTheRun) {
-  for (int64_t after : {3, 12, 40}) {
+  for (int64_t after : {3, 12, 40, 25}) {
     StandInSettings stuck = settings();
+    usesGraphs = after == 25;
     stuck.stuck = {.device = 1, .after = after};
     StandIn standIn(stuck, {program, kToyKernels});
     End end = run(standIn, {{80, true, "", 1}}, "2");

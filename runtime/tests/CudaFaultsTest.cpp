@@ -58,6 +58,18 @@ const Called kCalls[] = {
        return bench.cuda.writeProgress(bench.device, bench.stream,
                                        reinterpret_cast<uint32_t *>(bench.pinned), 1);
      }},
+    {"countProgress",
+     [](Bench &bench) {
+       return bench.cuda.countProgress(bench.device, bench.stream,
+                                       reinterpret_cast<uint32_t *>(bench.pinned));
+     }},
+    {"beginCapture",
+     [](Bench &bench) { return bench.cuda.beginCapture(bench.device, bench.stream); }},
+    {"endCapture",
+     [](Bench &bench) { return bench.cuda.endCapture(bench.device, bench.stream, &made); }},
+    {"launchGraph",
+     [](Bench &bench) { return bench.cuda.launchGraph(bench.device, bench.stream, 1); }},
+    {"freeGraph", [](Bench &bench) { return bench.cuda.freeGraph(bench.device, 1); }},
     {"load", [](Bench &bench) { return bench.cuda.load(bench.device, "an image", &made); }},
     {"unload", [](Bench &bench) { return bench.cuda.unload(bench.device, bench.module); }},
     {"entry",

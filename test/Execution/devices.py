@@ -13,8 +13,9 @@
 The code that issues work to devices is the same that would run on them; the stand-in does the work on the host,
 in an order that streams and events allow, and refuses what a device may not bear. Losses, gradients and weights
 must have the bits of the host's program, or where products have an epilogue that rounds otherwise than the host's
-kernels do (NEAR) be as near as float32 allows. Needs a CUDA toolkit for compiling, and no device. Prints a line for each
-run, then "N passed, N failed"; fails if one failed or none ran.
+kernels do (NEAR) be as near as float32 allows; launched as graphs, steps have the same bits as without. Needs a CUDA
+toolkit for compiling, and no device. Prints a line for each run, then "N passed, N failed"; fails if one failed or
+none ran.
 """
 
 import argparse
@@ -54,11 +55,12 @@ def compiled(tools, name, machine, nodes, mesh, target, folder):
     return program
 
 
-def trained(program, text, **environment):
+def trained(program, text, *flags, **environment):
     """What a run says of its steps, and the files that it leaves; raises if it fails."""
     weights, gradients = program.with_suffix(".weights"), program.with_suffix(".gradients")
-    done = run([program, "--data", text, "--steps", STEPS, "--save", weights, "--save-gradients", gradients],
-               **environment)
+    # Gradients are looked at, and so not by graphs, in the last step alone.
+    done = run([program, "--data", text, "--steps", STEPS, "--save", weights, "--save-gradients", gradients,
+                "--gradients-step", STEPS - 1, *flags], **environment)
     if done.returncode != 0:
         raise RuntimeError(done.stderr.strip())
     steps = re.findall(r"^step .*?gradient norm [^ ]+", done.stdout, re.MULTILINE)
@@ -111,10 +113,13 @@ def fault_of(options, name, machine, nodes, mesh, seeds):
             if len(expected["steps"]) != STEPS:
                 return f"expected {STEPS} steps, the host did {expected['steps']}"
             for seed in range(seeds):
-                got = trained(device, text, WEFT_RT_CUDA=str(plugin_of(options)), WEFT_STAND_IN_SEED=str(seed))
+                environment = {"WEFT_RT_CUDA": str(plugin_of(options)), "WEFT_STAND_IN_SEED": str(seed)}
+                got = trained(device, text, **environment)
                 for what, value in expected.items():
                     if got[what] != value and not (name in NEAR and is_near(what, got[what], value)):
                         return f"seed {seed}: {what} are not the host's"
+                if trained(device, text, "--graphs", **environment) != got:
+                    return f"seed {seed}: as graphs, steps do not do the same"
         except RuntimeError as error:
             return str(error)
     return None

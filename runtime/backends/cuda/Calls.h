@@ -67,7 +67,14 @@ namespace weft::rt::cuda {
   X(entry, cuModuleGetFunction)                                                                    \
   X(loadEntry, cuFuncLoad)                                                                         \
   X(entryAttribute, cuFuncGetAttribute)                                                            \
-  X(launch, cuLaunchKernel)
+  X(launch, cuLaunchKernel)                                                                        \
+  X(beginCapture, cuStreamBeginCapture)                                                            \
+  X(endCapture, cuStreamEndCapture)                                                                \
+  X(instantiate, cuGraphInstantiate)                                                               \
+  X(freeCaptured, cuGraphDestroy)                                                                  \
+  X(upload, cuGraphUpload)                                                                         \
+  X(launchGraph, cuGraphLaunch)                                                                    \
+  X(freeGraph, cuGraphExecDestroy)
 
 #define WEFT_PRODUCT_FUNCTIONS(X)                                                                  \
   X(statusText, cublasLtGetStatusString)                                                           \

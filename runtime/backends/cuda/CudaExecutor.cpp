@@ -36,7 +36,8 @@ CudaExecutor::CudaExecutor(const Program &program, const KernelCode *kernels, in
                            const Library &library, int64_t device,
                            std::span<const DeviceImage> images, const CudaOptions &options)
     : Executor(program, kernels, rank), library(library), number(device), images(images),
-      options(options), communicates(hasGroups(program)), attention(program, library) {}
+      options(options), communicates(hasGroups(program)), attention(program, library),
+      stage(program, library), graphs(library) {}
 
 CudaExecutor::~CudaExecutor() {
   // Where devices may still wait for each other this one is only given up: a call that frees may
@@ -52,6 +53,8 @@ CudaExecutor::~CudaExecutor() {
       library.await(device, done);
     }
   }
+  (void)graphs.free(device);
+  stage.free(device);
   for (Handle product : products) {
     if (product) { // The last one may have failed.
       library.freeProduct(device, product);
@@ -64,7 +67,7 @@ CudaExecutor::~CudaExecutor() {
   if (place) {
     library.free(device, place);
   }
-  for (const Pinned &pinned : {lent, words}) {
+  for (const Pinned &pinned : {lent, keeping, words}) {
     if (pinned.place) {
       library.freePinned(device, pinned.place);
     }
@@ -109,7 +112,7 @@ bool CudaExecutor::hasMemory() const {
   if (!check(library.freeMemory(device, &left))) {
     return false;
   }
-  uint64_t beside = communicates ? facts.communicationBytes : 0;
+  uint64_t beside = saturatingAdd(stage.deviceBytes(), communicates ? facts.communicationBytes : 0);
   if (program.arenaBytes <= left && beside <= left - program.arenaBytes) {
     return true;
   }
@@ -118,7 +121,9 @@ bool CudaExecutor::hasMemory() const {
   uint64_t taken = facts.freeBytes - std::min(left, facts.freeBytes);
   return communicator().fail(
       concat("rank ", rank(), " needs ", bytesText(program.arenaBytes),
-             beside > 0 ? concat(", and ", bytesText(beside), " for collectives,") : "",
+             beside > 0 ? concat(", and ", bytesText(beside), " for inputs",
+                                 communicates ? " and collectives" : "", ",")
+                        : "",
              " of device ", number, ", a ", facts.name, " that has ", bytesText(left), " free of ",
              bytesText(facts.memoryBytes),
              taken > 0 ? concat(", beside ", bytesText(taken), " that its code has") : "", "\n",
@@ -179,8 +184,8 @@ bool CudaExecutor::warmUp() {
 }
 
 void CudaExecutor::end() {
-  isEnded = finish() && check(library.unseal(device)) && (!communicates || collectives->end()) &&
-            check(library.seal(device));
+  isEnded = finish() && check(library.unseal(device)) && check(graphs.free(device)) &&
+            (!communicates || collectives->end()) && check(library.seal(device));
 }
 
 bool CudaExecutor::allocateArena() {
@@ -197,7 +202,7 @@ bool CudaExecutor::allocateArena() {
 }
 
 bool CudaExecutor::prepareDevice() {
-  return makeStreams() && grow(lent, viewedBytes()) && watchStreams() && sendCoordinates() &&
+  return makeStreams() && prepareCopies() && watchStreams() && sendCoordinates() &&
          prepareCollectives() && warmUp() && check(library.seal(device));
 }
 
@@ -326,13 +331,45 @@ uint64_t CudaExecutor::viewedBytes() const {
       }
     }
   }
-  for (const NamedTensor &input : program.inputs) {
-    observed = std::max(observed, program.buffers[input.buffer].bytes);
-  }
   return observed;
 }
 
-uint64_t CudaExecutor::hostBytes() const { return viewedBytes(); }
+uint64_t CudaExecutor::hostBytes() const { return viewedBytes() + stage.hostBytes(); }
+
+bool CudaExecutor::prepareCopies() {
+  uint64_t bytes = 0;
+  keepingPlaces.resize(program.observations.size());
+  for (const auto *section : {&program.init, &program.step, &program.evaluate}) {
+    for (const Instruction &instruction : *section) {
+      const Observation *observed = instruction.opcode == Opcode::Observe
+                                        ? &program.observations[instruction.target]
+                                        : nullptr;
+      if (observed && (observed->limit > 0 || observed->layout.globalShape.empty())) {
+        keepingPlaces[instruction.target] = bytes;
+        bytes += (program.buffers[instruction.operands[0].buffer].bytes + 15) / 16 * 16;
+      }
+    }
+  }
+  if (!grow(lent, viewedBytes()) || !grow(keeping, bytes) || !check(stage.prepare(device))) {
+    return false;
+  }
+  return stage.isReady() ||
+         communicator().fail(concat("rank ", rank(), " cannot allocate ",
+                                    bytesText(stage.hostBytes()), " of host memory and ",
+                                    bytesText(stage.deviceBytes()), " of device ", number,
+                                    " for its inputs"),
+                             ExitCode::OutOfMemory);
+}
+
+bool CudaExecutor::keep(const Prepared &instruction) {
+  return check(library.copyToHost(device, stream, keeping.place + keepingPlaces[instruction.target],
+                                  reinterpret_cast<Address>(address(instruction.buffer)),
+                                  program.buffers[instruction.buffer].bytes));
+}
+
+const void *CudaExecutor::kept(const Prepared &instruction) const {
+  return keeping.place + keepingPlaces[instruction.target];
+}
 
 bool CudaExecutor::sendCoordinates() {
   // Kernels take an address even where the mesh has no axes.
@@ -391,11 +428,30 @@ bool CudaExecutor::joinStreams() {
 
 bool CudaExecutor::waitForEvents(const Prepared &instruction) {
   return std::all_of(instruction.waits.begin(), instruction.waits.end(), [&](uint32_t event) {
-    return check(library.wait(device, handleOf(instruction.stream), events[event]));
+    return (graphs.isRecording() && !graphs.hasEvent(event)) ||
+           check(library.wait(device, handleOf(instruction.stream), events[event]));
   });
 }
 
+bool CudaExecutor::beginRecording() {
+  return check(library.unseal(device)) && check(graphs.begin(device, stream)) && forkStreams();
+}
+
+bool CudaExecutor::endRecording(size_t number) {
+  return joinStreams() && check(graphs.end(device, stream, number)) && check(library.seal(device));
+}
+
+bool CudaExecutor::launchPart(size_t number) {
+  for (auto [on, mark] : graphs.marks(number)) {
+    lines[size_t(on)]->issue(mark); // The graph counts the words up.
+  }
+  return check(graphs.launch(device, stream, number));
+}
+
 bool CudaExecutor::recordEvent(const Prepared &instruction) {
+  if (graphs.isRecording()) {
+    graphs.noteEvent(instruction.event);
+  }
   return check(library.record(device, events[instruction.event], handleOf(instruction.stream)));
 }
 
@@ -405,17 +461,27 @@ bool CudaExecutor::enqueueMark(Stream on, uint32_t mark) const {
 }
 
 bool CudaExecutor::passMark(const Prepared &instruction) {
-  return enqueueMark(instruction.stream, instruction.mark);
+  if (!graphs.isRecording()) {
+    return enqueueMark(instruction.stream, instruction.mark);
+  }
+  graphs.noteMark(instruction.stream, instruction.mark);
+  return check(
+      library.countProgress(device, handleOf(instruction.stream), wordOf(instruction.stream)));
 }
 
-bool CudaExecutor::finish() const {
+bool CudaExecutor::finish() {
   if (!enqueueMark(Stream::Compute, ProgressMarks::kCopy) ||
       !check(library.record(device, done, stream))) {
     return false;
   }
   // Another rank may have failed, for which this one's device would wait for ever.
-  return communicates && collectives ? collectives->await(done)
-                                     : check(library.await(device, done));
+  bool isReached =
+      communicates && collectives ? collectives->await(done) : check(library.await(device, done));
+  if (isReached) {
+    stage.notePassed();
+    isLentUnderWay = false;
+  }
+  return isReached;
 }
 
 Communicator::Handle CudaExecutor::prepareCollective(const Collective &, const CallSite &) {
@@ -482,9 +548,8 @@ void CudaExecutor::zero(uint32_t buffer) {
   }
 }
 
-/// Memory to lend. What was drafted there before may still be on its way to the device.
 std::span<char> CudaExecutor::lend(uint64_t bytes, bool &isGood) {
-  isGood = finish();
+  isGood = !isLentUnderWay || finish();
   if (isGood && bytes > lent.bytes) {
     isGood = check(library.unseal(device)) && grow(lent, bytes) && check(library.seal(device));
   }
@@ -501,22 +566,39 @@ BufferView CudaExecutor::view(uint32_t buffer, uint64_t begin, uint64_t count) c
   std::span<char> memory = self.lend(count, isGood);
   if (isGood && count > 0) {
     Address from = addressOf(address(buffer)) + begin;
-    (void)(check(library.copyToHost(device, stream, memory.data(), from, count)) && finish());
+    (void)(check(library.copyToHost(device, stream, memory.data(), from, count)) && self.finish());
   }
   return BufferView(memory, self);
 }
 
 BufferDraft CudaExecutor::draft(uint32_t buffer, uint64_t begin, uint64_t count) {
-  bool isGood = false;
-  std::span<char> memory = lend(count, isGood);
-  drafted = {addressOf(address(buffer)) + begin, isGood ? count : 0};
+  bool isGood = false, isInput = stage.has(buffer);
+  std::span<char> memory;
+  if (isInput) {
+    memory = stage.take(buffer);
+    if (memory.empty() && finish()) {
+      memory = stage.take(buffer);
+    }
+    memory = memory.empty() ? memory : memory.subspan(begin, count);
+    isGood = !memory.empty();
+  }
+  if (!isInput || !isGood) {
+    isInput = false;
+    memory = lend(count, isGood);
+  }
+  drafted = {buffer, begin, isGood ? count : 0, isInput};
   return BufferDraft(memory, *this);
 }
 
 void CudaExecutor::endView(const char *) {}
 
 void CudaExecutor::endDraft(char *memory) {
-  if (auto [to, bytes] = drafted; bytes > 0) {
-    (void)check(library.copyToDevice(device, stream, to, memory, bytes));
+  auto [buffer, begin, bytes, isInput] = drafted;
+  if (bytes == 0) {
+    return;
   }
+  Address to = addressOf(address(buffer)) + begin;
+  (void)check(isInput ? stage.send(device, stream, buffer, begin, bytes, to)
+                      : library.copyToDevice(device, stream, to, memory, bytes));
+  isLentUnderWay = isLentUnderWay || !isInput;
 }

@@ -9,7 +9,8 @@
 // streams, which events order as the program says; the host goes on, until it has to see
 // what the device has come to: a value that is observed. All else that is enqueued is on the
 // compute stream, which at the end of a section is behind the others, as they are behind it
-// at the beginning: so views and drafts come after all.
+// at the beginning: so views and drafts come after all. Inputs have a way of their own
+// (InputStage.h).
 //
 // Collectives go from device to device (DeviceCollectives.h), from and to the arena, which
 // is then memory that other ranks' devices may be given. Views and drafts are host memory
@@ -24,7 +25,9 @@
 #define WEFT_RT_BACKENDS_CUDA_CUDAEXECUTOR_H
 
 #include "backends/cuda/CudaAttention.h"
+#include "backends/cuda/CudaGraphs.h"
 #include "backends/cuda/DeviceCollectives.h"
+#include "backends/cuda/InputStage.h"
 #include "backends/cuda/Library.h"
 #include "core/Executor.h"
 #include "weft-rt/DeviceImage.h"
@@ -42,6 +45,8 @@ struct CudaOptions {
   bool isDeterministic = false;
   /// Keeps how products are computed; empty for not to.
   std::string cacheFile = {};
+  /// Whether what is between two places where the host looks is launched at once.
+  bool usesGraphs = false;
 };
 
 class CudaExecutor : public Executor, BufferLender {
@@ -95,6 +100,13 @@ private:
   Outcome runProduct(const Prepared &instruction) override;
   Outcome runCollective(const Prepared &instruction) override;
   bool passMark(const Prepared &instruction) override;
+  bool looksLate() const override { return true; }
+  bool keep(const Prepared &instruction) override;
+  const void *kept(const Prepared &instruction) const override;
+  bool recordsParts() const override { return options.usesGraphs; }
+  bool beginRecording() override;
+  bool endRecording(size_t number) override;
+  bool launchPart(size_t number) override;
   void endView(const char *memory) override;
   void endDraft(char *memory) override;
 
@@ -125,10 +137,11 @@ private:
   /// Bytes that sections ask to view while they run.
   uint64_t viewedBytes() const;
   bool sendCoordinates();
+  bool prepareCopies();
   /// Has at least `bytes` in `pinned`.
   bool grow(Pinned &pinned, uint64_t bytes);
   /// Waits until all that was enqueued on the compute stream is done.
-  bool finish() const;
+  bool finish();
   std::span<char> lend(uint64_t bytes, bool &isGood);
   /// Tells the communicator of what went wrong, if anything. Returns whether nothing did.
   bool check(Library::Result result) const;
@@ -155,13 +168,25 @@ private:
   std::vector<uint64_t> arguments;
   /// What is lent.
   Pinned lent;
+  /// Whether it still goes to the device.
+  bool isLentUnderWay = false;
+  InputStage stage;
+  /// Values that are observed and looked at later, and where each observation has its own.
+  Pinned keeping;
+  std::vector<uint64_t> keepingPlaces;
+  CudaGraphs graphs;
   /// How far each stream has come, and who looks at it; null where nobody does.
   Pinned words;
   std::array<Monitor::Line *, kStreams> lines = {};
   /// In place of what is lent, when the device has failed.
   std::vector<char> lost;
-  /// Where the draft that is lent goes, and how many bytes of it.
-  std::pair<Address, uint64_t> drafted;
+  /// What the draft that is lent is of; no bytes if it is lost.
+  struct Drafted {
+    uint32_t buffer = 0;
+    uint64_t begin = 0, bytes = 0;
+    bool isInput = false;
+  };
+  Drafted drafted;
 };
 
 } // namespace weft::rt::cuda

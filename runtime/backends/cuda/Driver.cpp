@@ -137,8 +137,13 @@ Result close(Handle handle) {
   }
   std::unique_ptr<Device> owned(device);
   Result failed = closeProducts(*device);
-  Result also = closeAttention(*device);
-  failed = failed ? failed : also;
+  // The last text is the one that lives.
+  if (Result also = closeAttention(*device)) {
+    failed = also;
+  }
+  if (Result also = closeGraphs(*device)) {
+    failed = also;
+  }
   driver().setCurrent(nullptr);
   current = nullptr;
   CUresult code = driver().release(device->device);

@@ -122,7 +122,11 @@ struct Library {
 
   /// Enqueues that `word`, which is pinned and at a multiple of 4 bytes, becomes `value`. What the
   /// stream has written before is then seen by who has seen that. The host may look at any time.
+  /// Not for graphs.
   Result (*writeProgress)(Handle device, Handle stream, uint32_t *word, uint32_t value);
+  /// Enqueues that `word`, likewise, becomes one more than it was; for graphs, which do the same
+  /// each time.
+  Result (*countProgress)(Handle device, Handle stream, uint32_t *word);
   /// The machine code in `bytes`, of a cubin or of PTX that ends with a 0; 0 where the device has
   /// no memory left for it.
   Result (*load)(Handle device, const void *bytes, Handle *module);
@@ -222,8 +226,22 @@ struct Library {
   Result (*runAttention)(Handle device, Handle stream, Handle prepared, const Address *operands,
                          size_t count);
 
-  /// From here on nothing may be made, loaded or prepared, nor waited for but by `await`: a call
-  /// that does fails. The real libraries are not asked; a stand-in is strict.
+  /// What is enqueued on `stream` from here on, by this thread, and on streams that wait for events
+  /// recorded there since, is not done but put down for a graph. Until that is made nothing may be
+  /// allocated, made, loaded, prepared, freed or waited for by the host, and events from before are
+  /// not waited for.
+  Result (*beginCapture)(Handle device, Handle stream);
+  /// Ends it, on the same stream, which waits for all others that have come in. What their events
+  /// say has no meaning from here on: they are to be recorded anew. Makes ready that the graph is
+  /// launched.
+  Result (*endCapture)(Handle device, Handle stream, Handle *graph);
+  /// Enqueues all of a graph, behind its launch before. What it uses must still be there.
+  Result (*launchGraph)(Handle device, Handle stream, Handle graph);
+  /// Communicators that it uses are freed later.
+  Result (*freeGraph)(Handle device, Handle graph);
+
+  /// From here on nothing may be made, loaded, prepared or freed, nor waited for but by `await`: a
+  /// call that does fails.
   Result (*seal)(Handle device);
   Result (*unseal)(Handle device);
 

@@ -33,11 +33,16 @@ struct Device {
   CUcontext context = nullptr;
   /// Any thread may set it.
   std::atomic<bool> isGivenUp = false;
+  /// See Plugin.cpp.
+  bool isSealed = false;
   /// Had by the first product.
   cublasLtHandle_t products = nullptr;
   std::shared_ptr<Communicators> communicators;
   /// Had by the first attention.
   AttentionLibrary *attention = nullptr;
+  /// Had by the first graph: an entry that counts a word up.
+  CUmodule counting = nullptr;
+  CUfunction count = nullptr;
 };
 
 /// The device of a handle, on which the thread's calls of the driver are from here on.
@@ -52,6 +57,8 @@ template <typename T> T *fromHandle(Handle handle) { return reinterpret_cast<T *
 void addDriver(Library &library);
 /// Products.cpp: matrix products.
 void addProducts(Library &library);
+/// Graphs.cpp: graphs, and what they need in place of a write of the host's.
+void addGraphs(Library &library);
 /// Communication.cpp: collectives between devices.
 void addCommunication(Library &library);
 
@@ -68,6 +75,8 @@ void addAttention(Library &library);
 Result closeProducts(Device &device);
 /// The same of cuDNN.
 Result closeAttention(Device &device);
+/// The same of graphs.
+Result closeGraphs(Device &device);
 
 } // namespace weft::rt::cuda
 

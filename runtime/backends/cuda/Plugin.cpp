@@ -13,14 +13,57 @@
 
 using namespace weft::rt::cuda;
 
+/// Without what a sealed device refuses.
+static const Library &plainLibrary() {
+  static const Library library = [] {
+    Library made = {};
+    addDriver(made);
+    addProducts(made);
+    addCommunication(made);
+    addAttention(made);
+    addGraphs(made);
+    return made;
+  }();
+  return library;
+}
+
+/// A function that makes, loads, prepares or frees something, which may take long or wait for the
+/// device. None that a step calls comes through here.
+template <auto function> struct Unsealed;
+template <typename... Arguments, Result (*Library::*function)(Handle, Arguments...)>
+struct Unsealed<function> {
+  static Result run(Handle device, Arguments... arguments) {
+    return fromHandle<Device>(device)->isSealed
+               ? say("nothing may be made, prepared or freed on a sealed device")
+               : (plainLibrary().*function)(device, arguments...);
+  }
+};
+
+template <auto... functions> static void guard(Library &library) {
+  ((library.*functions = &Unsealed<functions>::run), ...);
+}
+
+static Result seal(Handle device) {
+  fromHandle<Device>(device)->isSealed = true;
+  return nullptr;
+}
+
+static Result unseal(Handle device) {
+  fromHandle<Device>(device)->isSealed = false;
+  return nullptr;
+}
+
 static Library makeLibrary() {
-  Library library = {};
-  addDriver(library);
-  addProducts(library);
-  addCommunication(library);
-  addAttention(library);
-  // Nobody is asked to be strict.
-  library.seal = library.unseal = [](Library::Handle) -> Library::Result { return nullptr; };
+  Library library = plainLibrary();
+  guard<&Library::allocate, &Library::free, &Library::allocatePinned, &Library::freePinned,
+        &Library::makeStream, &Library::freeStream, &Library::makeEvent, &Library::freeEvent,
+        &Library::load, &Library::unload, &Library::entry, &Library::prepareProduct,
+        &Library::freeProduct, &Library::join, &Library::split, &Library::end,
+        &Library::freeCommunicator, &Library::allocateShared, &Library::freeShared,
+        &Library::registerMemory, &Library::unregister, &Library::prepareAttention,
+        &Library::freeAttention, &Library::beginCapture, &Library::freeGraph>(library);
+  library.seal = seal;
+  library.unseal = unseal;
   return library;
 }
 

@@ -157,6 +157,7 @@ const Library kLibrary = {
     .copy = call<"copy", &Device::copy>,
     .zero = call<"zero", &Device::zero>,
     .writeProgress = call<"writeProgress", &Device::writeProgress>,
+    .countProgress = call<"countProgress", &Device::countProgress>,
     .load = call<"load", &Device::load>,
     .unload = call<"unload", &Device::unload>,
     .entry = call<"entry", &Device::entry>,
@@ -189,6 +190,10 @@ const Library kLibrary = {
     .prepareAttention = call<"prepareAttention", &Device::prepareAttention>,
     .freeAttention = call<"freeAttention", &Device::freeAttention>,
     .runAttention = call<"runAttention", &Device::runAttention>,
+    .beginCapture = call<"beginCapture", &Device::beginCapture>,
+    .endCapture = call<"endCapture", &Device::endCapture>,
+    .launchGraph = call<"launchGraph", &Device::launchGraph>,
+    .freeGraph = call<"freeGraph", &Device::freeGraph>,
     .seal = call<"seal", &Device::seal>,
     .unseal = call<"unseal", &Device::unseal>,
     .standFor = nullptr,
@@ -231,3 +236,5 @@ void StandIn::failWorkAt(int64_t n, const std::string &text) {
 }
 
 int64_t StandIn::calls(const std::string &function) const { return state->faults.calls(function); }
+
+std::map<std::string, int64_t> StandIn::allCalls() const { return state->faults.allCalls(); }

@@ -28,6 +28,7 @@
 #include "backends/cuda/StandInTwins.h"
 
 #include <chrono>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -73,6 +74,9 @@ struct StandInSettings {
   /// Whether all other ranks of a world are out of reach, as in other processes. What they would
   /// bring is then what a rank brings itself, so numbers mean nothing.
   bool isAlone = false;
+  /// Whether nothing is computed or copied, so that memory is not there before somebody touches it:
+  /// for counting calls, of programs that this machine could not run. What is observed is then 0.
+  bool isIdle = false;
 };
 
 class StandIn {
@@ -91,6 +95,8 @@ public:
   void failWorkAt(int64_t n, const std::string &text);
   /// How often a function was called.
   int64_t calls(const std::string &function) const;
+  /// Of all that were called.
+  std::map<std::string, int64_t> allCalls() const;
 
   struct State;
 

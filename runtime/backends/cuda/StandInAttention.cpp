@@ -188,6 +188,11 @@ void Device::freeAttention(Handle prepared) {
 }
 
 void Device::runAttention(Handle stream, Handle prepared, const Address *operands, size_t count) {
+  if (captures(stream, [=, this, given = std::vector(operands, operands + count)](Handle on) {
+        runAttention(on, prepared, given.data(), count);
+      })) {
+    return;
+  }
   LoadedAttention &run = attentions.find(prepared);
   const Attention &a = run.attention;
   size_t expected = a.roles() + size_t(a.workspaceBytes > 0);

@@ -101,6 +101,10 @@ void Device::end(Handle communicator) {
     misuse("communicator ", HandleParts::of(communicator).serial, " still has ", link.registrations,
            " registrations");
   }
+  if (link.graphs > 0) {
+    misuse("communicator ", HandleParts::of(communicator).serial, " is still part of ", link.graphs,
+           " graphs");
+  }
   begin(link, world.come(*link.clique, link.rank, "an end"));
   link.isEnded = true;
 }
@@ -232,8 +236,29 @@ void Device::checkFirst(Handle communicator, const std::string &what) {
 
 void Device::issue(const Group &issued) {
   Link &link = readyLink(issued.communicator);
+  checkFirst(issued.communicator, textOf(issued.exchanges[0]));
+  bool isCaptured = captures(issued.stream, [this, issued](Handle on) {
+    Group own = issued;
+    own.stream = on;
+    for (Exchange &exchange : own.exchanges) {
+      exchange.isOfGraph = true;
+    }
+    enqueueGroup(own);
+  });
+  if (isCaptured && capture->graph.communicators.insert(issued.communicator).second) {
+    ++link.graphs;
+  }
+  if (!isCaptured) {
+    enqueueGroup(issued);
+  }
+  link.isReady = false;
+  link.denials = 0;
+  streams.find(issued.stream).unsettled = issued.communicator;
+}
+
+void Device::enqueueGroup(const Group &issued) {
+  Link &link = links.find(issued.communicator);
   std::string what = textOf(issued.exchanges[0]);
-  checkFirst(issued.communicator, what);
   std::vector<Touch> touches;
   for (const Exchange &exchange : issued.exchanges) {
     auto added = touchesOf(exchange, link.clique->members.size());
@@ -248,7 +273,9 @@ void Device::issue(const Group &issued) {
   }
   auto run = [this, meetings] {
     for (const auto &meeting : meetings) {
-      if (!isGivenUp) {
+      if (settings.isIdle) {
+        meeting->isHeld = true;
+      } else if (!isGivenUp) {
         meeting->hold();
       }
     }
@@ -268,9 +295,6 @@ void Device::issue(const Group &issued) {
     }
   }
   link.uses.join(place);
-  link.isReady = false;
-  link.denials = 0;
-  streams.find(issued.stream).unsettled = issued.communicator;
 }
 
 void Device::allReduce(Handle stream, Handle communicator, ReductionKind reduction,

@@ -28,6 +28,11 @@ int64_t Faults::calls(const std::string &function) const {
   return found == counts.end() ? 0 : found->second;
 }
 
+std::map<std::string, int64_t> Faults::allCalls() const {
+  std::lock_guard lock(mutex);
+  return counts;
+}
+
 void weft::rt::cuda::checkAlignment(const Touch &touch, uint64_t alignment) {
   if (touch.begin % alignment != 0) {
     misuse("expected ", touch.what, " at a multiple of ", alignment, " bytes, got it ",
@@ -38,11 +43,12 @@ void weft::rt::cuda::checkAlignment(const Touch &touch, uint64_t alignment) {
 Device::Device(int64_t number, const StandInSettings &settings, const Twins &twins, Faults &faults,
                World &world)
     : number(number), settings(settings), twins(twins), faults(faults), world(world),
-      dice(settings.seed * 64 + uint64_t(number)), memory(number, settings.memoryBytes),
-      pinned(-1, settings.pinnedBytes), streams(number, Kind::Stream), events(number, Kind::Event),
-      modules(number, Kind::Module), entries(number, Kind::Entry), products(number, Kind::Product),
+      dice(settings.seed * 64 + uint64_t(number)),
+      memory(number, settings.memoryBytes, settings.isIdle), pinned(-1, settings.pinnedBytes),
+      streams(number, Kind::Stream), events(number, Kind::Event), modules(number, Kind::Module),
+      entries(number, Kind::Entry), products(number, Kind::Product),
       links(number, Kind::Communicator), registrations(number, Kind::Registration),
-      attentions(number, Kind::Attention) {
+      attentions(number, Kind::Attention), graphs(number, Kind::Graph) {
   world.devices.push_back(this);
 }
 
@@ -79,6 +85,11 @@ void Device::close() {
   }
   auto noteAll = [&](const auto &handles, Kind kind) {
     for (const auto &[serial, thing] : handles.things) {
+      if constexpr (requires { thing.isOfGraph; }) {
+        if (thing.isOfGraph) {
+          continue;
+        }
+      }
       note(nameOf(kind), " ", serial, " of call ", thing.call);
     }
   };
@@ -88,6 +99,7 @@ void Device::close() {
   noteAll(products, Kind::Product);
   noteAll(links, Kind::Communicator);
   noteAll(attentions, Kind::Attention);
+  noteAll(graphs, Kind::Graph);
   if (!left.empty()) {
     misuse("expected that all is freed, left are ", left);
   }
@@ -100,6 +112,9 @@ void Device::giveUp() { isGivenUp = true; }
 void Device::checkOpen(const char *what) const {
   if (isSealed) {
     misuse("nothing may be ", what, " on a sealed device");
+  }
+  if (capture) {
+    misuse("nothing may be ", what, " while a stream is captured");
   }
 }
 
@@ -185,7 +200,19 @@ Device::Stream &Device::settledStream(Handle stream) {
 void Device::record(Handle event, Handle stream) {
   Event &recorded = events.find(event);
   recorded.recorded = settledStream(stream).clock;
-  recorded.denials = 0;
+  recorded.denials = recorded.capture = 0;
+  if (Lane *lane = laneOf(stream)) {
+    recordCaptured(recorded, *lane);
+  }
+}
+
+void Device::checkSeen(Handle event) {
+  if (capture) {
+    misuse("nothing may be waited for while a stream is captured");
+  }
+  if (recordedEvent(event).capture > 0) {
+    misuse("event ", HandleParts::of(event).serial, " was recorded last for a graph");
+  }
 }
 
 Device::Event &Device::recordedEvent(Handle event) {
@@ -199,7 +226,12 @@ Device::Event &Device::recordedEvent(Handle event) {
 
 void Device::wait(Handle stream, Handle event) {
   Stream &waiting = settledStream(stream);
-  waiting.clock.join(*recordedEvent(event).recorded);
+  const Event &awaited = recordedEvent(event);
+  if (awaited.capture > 0 || laneOf(stream)) {
+    waitCaptured(stream, awaited);
+    return;
+  }
+  waiting.clock.join(*awaited.recorded);
 }
 
 void Device::learn(const Clock &clock) {
@@ -218,6 +250,7 @@ template <typename Body> void Device::watch(const Body &body) {
 
 void Device::reached(Handle event, bool *isReached) {
   *isReached = false;
+  checkSeen(event);
   Event &asked = recordedEvent(event);
   // Who asks again and again gets there.
   if (asked.denials++ < dice.roll(4)) {
@@ -232,6 +265,7 @@ void Device::reached(Handle event, bool *isReached) {
 }
 
 void Device::await(Handle event) {
+  checkSeen(event);
   const Clock awaited = *recordedEvent(event).recorded;
   bool comesByItself = settings.slow.device >= 0;
   auto limit = comesByItself ? std::chrono::milliseconds(1) : std::chrono::seconds(60);

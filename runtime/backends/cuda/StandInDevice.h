@@ -35,6 +35,7 @@ public:
   /// Counts a call, and fails if it is one that is to.
   void call(const std::string &function);
   int64_t calls(const std::string &function) const;
+  std::map<std::string, int64_t> allCalls() const;
 
 private:
   mutable std::mutex mutex;
@@ -82,6 +83,7 @@ public:
   void copy(Handle stream, Address to, Address from, uint64_t bytes);
   void zero(Handle stream, Address at, uint64_t bytes);
   void writeProgress(Handle stream, uint32_t *word, uint32_t value);
+  void countProgress(Handle stream, uint32_t *word);
 
   void load(const void *bytes, Handle *module);
   void unload(Handle module);
@@ -124,6 +126,11 @@ public:
   void freeAttention(Handle prepared);
   void runAttention(Handle stream, Handle prepared, const Address *operands, size_t count);
 
+  void beginCapture(Handle stream);
+  void endCapture(Handle stream, Handle *graph);
+  void launchGraph(Handle stream, Handle graph);
+  void freeGraph(Handle graph);
+
   void seal();
   void unseal();
 
@@ -143,6 +150,8 @@ private:
     Clock clock = {};
     /// A communicator that may not have enqueued yet what was issued to it.
     Handle unsettled = 0;
+    /// Whether a graph has it, and not who uses the device.
+    bool isOfGraph = false;
   };
   struct Event {
     uint64_t call = 0;
@@ -150,6 +159,11 @@ private:
     std::optional<Clock> recorded = {};
     /// How often `reached` has said no since.
     uint64_t denials = 0;
+    /// The capture in which that was, counted from 1, and where in it.
+    uint64_t capture = 0;
+    Clock captured = {};
+    /// What a launch keeps there.
+    std::shared_ptr<Clock> launched = {};
   };
   struct Module {
     uint64_t call = 0;
@@ -186,7 +200,7 @@ private:
     bool isReady = false;
     uint64_t denials = 0;
     bool isEnded = false;
-    uint64_t registrations = 0;
+    uint64_t registrations = 0, graphs = 0;
     /// What was issued on it.
     std::set<std::string> issued = {};
     Clock uses = {};
@@ -209,9 +223,42 @@ private:
     Clock uses = {};
   };
 
+  struct Graph {
+    uint64_t call = 0;
+    /// What a launch does, in order.
+    std::vector<std::function<void()>> commands = {};
+    /// Streams of its own for those that were captured, the first for that where it began.
+    std::vector<Handle> lanes = {};
+    std::set<Handle> communicators = {};
+    /// What comes before its end when it was launched last.
+    Clock last = {};
+  };
+  /// A stream that is captured.
+  struct Lane {
+    Handle lane = 0;
+    /// Its last work in the capture, and what comes before the next.
+    Place last;
+    Clock clock = {};
+  };
+  struct Capture {
+    Handle origin = 0;
+    Graph graph;
+    std::map<Handle, Lane> lanes = {};
+  };
+
   void checkOpen(const char *what) const;
+  /// The lane of a stream that is captured; null if it is not.
+  Lane *laneOf(Handle stream);
+  Lane &addLane(Handle stream);
+  /// If `stream` is captured, puts down that a launch does `work` on a stream of its own.
+  bool captures(Handle stream, std::function<void(Handle)> work);
+  void recordCaptured(Event &event, Lane &lane);
+  void waitCaptured(Handle stream, const Event &event);
+  void dropLanes(const Graph &graph);
   /// Fails unless the host knows that all of `uses` is done.
   void checkIdle(const std::string &what, const Clock &uses) const;
+  /// Fails unless the host may ask for the event.
+  void checkSeen(Handle event);
   /// The event, which has been recorded.
   Event &recordedEvent(Handle event);
   /// What the host has seen to be done.
@@ -230,6 +277,7 @@ private:
   void issue(const Group &issued);
   /// Fails where something is the first of its kind too late.
   void checkFirst(Handle communicator, const std::string &what);
+  void enqueueGroup(const Group &issued);
 
   Touch touchDevice(Address address, uint64_t bytes, Access access, const std::string &what);
   Touch touchPinned(const void *host, uint64_t bytes, Access access);
@@ -278,6 +326,10 @@ private:
   /// What is reserved for threads: bytes for each, and where.
   uint64_t local = 0;
   Address localPlace = 0;
+  Handles<Graph> graphs;
+  std::optional<Capture> capture;
+  /// Captures so far.
+  uint64_t captureCount = 0;
   /// Streams made so far.
   size_t ordinals = 0;
 };

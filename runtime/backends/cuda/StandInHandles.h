@@ -39,13 +39,14 @@ enum class Kind : uint8_t {
   Product,
   Communicator,
   Registration,
-  Attention
+  Attention,
+  Graph
 };
 
 inline const char *nameOf(Kind kind) {
-  static constexpr const char *names[] = {"device",       "stream",       "event",
-                                          "module",       "entry",        "product",
-                                          "communicator", "registration", "attention"};
+  static constexpr const char *names[] = {"device",    "stream",  "event",        "module",
+                                          "entry",     "product", "communicator", "registration",
+                                          "attention", "graph"};
   return names[size_t(kind)];
 }
 
@@ -71,7 +72,7 @@ struct HandleParts {
 /// Checks that `handle` may be a `kind` of `device`, and gives its serial number.
 inline uint64_t serialOf(uint64_t handle, Kind kind, int64_t device) {
   HandleParts parts = HandleParts::of(handle);
-  if (parts.device < 0 || parts.kind > Kind::Attention || parts.serial == 0) {
+  if (parts.device < 0 || parts.kind > Kind::Graph || parts.serial == 0) {
     misuse("expected a handle of ", articleOf(kind), ", got ", handle, ", which is none");
   }
   if (parts.kind != kind) {

@@ -10,7 +10,9 @@
 #include "backends/cuda/StandInHandles.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <sys/mman.h>
 
 using namespace weft::rt::cuda;
 
@@ -26,23 +28,34 @@ static bool isAll(const char *place, uint64_t bytes, char value) {
   return std::all_of(place, place + bytes, [&](char byte) { return byte == value; });
 }
 
+/// Pages that are there once somebody touches them; null where even their numbers are too many.
+static char *mapLazily(uint64_t bytes) {
+  void *place = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return place == MAP_FAILED ? nullptr : static_cast<char *>(place);
+}
+
 uint64_t Memory::allocate(uint64_t bytes, uint64_t call) {
   if (bytes > left || roundUp(bytes) > left) {
     return 0;
   }
   uint64_t whole = roundUp(bytes) + 2 * kGuardBytes;
-  auto *storage = static_cast<char *>(std::aligned_alloc(kUnit, whole));
+  char *storage = isLazy ? mapLazily(whole) : static_cast<char *>(std::aligned_alloc(kUnit, whole));
   if (!storage) {
     return 0;
   }
   left -= roundUp(bytes);
-  std::memset(storage, kGuard, whole);
+  if (!isLazy) {
+    std::memset(storage, kGuard, whole);
+    std::memset(storage + kGuardBytes, kPoison, bytes);
+  }
   Block block;
   block.bytes = bytes;
   block.call = call;
   block.place = storage + kGuardBytes;
-  block.storage.reset(storage);
-  std::memset(block.place, kPoison, bytes);
+  block.storage = {storage, [whole, isLazy = isLazy](char *place) {
+                     isLazy ? void(munmap(place, whole)) : std::free(place);
+                   }};
   uint64_t address = reinterpret_cast<uint64_t>(block.place) + bias();
   blocks.emplace(address, std::move(block));
   return address;
@@ -51,7 +64,9 @@ uint64_t Memory::allocate(uint64_t bytes, uint64_t call) {
 void Memory::free(uint64_t address) {
   Block &block = at(address);
   checkGuards(address);
-  std::memset(block.place, kPoison, block.bytes);
+  if (!isLazy) {
+    std::memset(block.place, kPoison, block.bytes);
+  }
   block.isFreed = true;
   left += roundUp(block.bytes);
 }
@@ -127,6 +142,9 @@ void Memory::forgetRegistrations() {
 }
 
 void Memory::checkGuards(uint64_t address) {
+  if (isLazy) {
+    return;
+  }
   const Block &block = below(address)->second;
   uint64_t rest = roundUp(block.bytes) - block.bytes;
   if (!isAll(block.place - kGuardBytes, kGuardBytes, kGuard) ||
@@ -151,7 +169,7 @@ std::vector<const Memory::Block *> Memory::leftovers() const {
 
 void Memory::checkFreed() const {
   for (const auto &[address, block] : blocks) {
-    if (block.isFreed && !isAll(block.place, block.bytes, char(kPoison))) {
+    if (!isLazy && block.isFreed && !isAll(block.place, block.bytes, char(kPoison))) {
       misuse("an allocation of ", block.bytes, " bytes was written after it was freed");
     }
   }

@@ -16,7 +16,7 @@
 
 #include "backends/cuda/StandInOrder.h"
 
-#include <cstdlib>
+#include <functional>
 #include <map>
 #include <memory>
 
@@ -41,11 +41,13 @@ public:
     /// Where bytes have been written: ends by begins, which are addresses and apart.
     std::map<uint64_t, uint64_t> written = {};
     char *place = nullptr;
-    std::unique_ptr<char, decltype(&std::free)> storage{nullptr, &std::free};
+    std::unique_ptr<char, std::function<void(char *)>> storage = nullptr;
   };
 
   /// Of the host if `device` is negative. Gives out no more than `limit`.
-  Memory(int64_t device, uint64_t limit) : device(device), left(limit) {}
+  /// What is `lazy` is not poisoned and has no guards.
+  Memory(int64_t device, uint64_t limit, bool isLazy = false)
+      : device(device), isLazy(isLazy), left(limit) {}
 
   uint64_t unused() const { return left; }
   /// 0 where not so much is left.
@@ -78,6 +80,7 @@ private:
   std::map<uint64_t, Block>::iterator below(uint64_t address);
 
   int64_t device;
+  bool isLazy;
   uint64_t left;
   std::map<uint64_t, Block> blocks;
 };

@@ -19,6 +19,9 @@
 //                               for faults, as numbers mean nothing then
 //   WEFT_STAND_IN_FAIL          F:N: call N of the table's function F fails, counted from 1; F may
 //                               be "work", which fails when it is done
+//   WEFT_STAND_IN_CALLS         FILE: at the end, writes how often each function was called;
+//   nothing
+//                               is computed, so that programs may be as large as they like
 //   WEFT_STAND_IN_REFUSES_ATTENTION  why it does no attention; does it where this is empty
 //
 //===----------------------------------------------------------------------===//
@@ -28,6 +31,7 @@
 #include "core/Text.h"
 
 #include <cstdlib>
+#include <fstream>
 #include <initializer_list>
 #include <sstream>
 
@@ -35,6 +39,16 @@ using namespace weft::rt;
 using namespace weft::rt::cuda;
 
 static std::unique_ptr<StandIn> standIn;
+
+static std::string variable(const char *name);
+
+/// At the end of the process.
+static void writeCalls() {
+  std::ofstream file(variable("CALLS"));
+  for (const auto &[function, count] : standIn->allCalls()) {
+    file << function << " " << count << "\n";
+  }
+}
 
 /// A variable of the environment, after WEFT_STAND_IN_; empty where there is none.
 static std::string variable(const char *name) {
@@ -68,6 +82,7 @@ static void standFor(const Program *program, const KernelCode *kernels) {
   settings.devices = program->rankCount();
   settings.memoryBytes = uint64_t(memory);
   settings.pinnedBytes = uint64_t(1) << 32;
+  settings.isIdle = !variable("CALLS").empty();
   settings.refusesAttention = variable("REFUSES_ATTENTION");
   if (std::string local = variable("LOCAL"); !local.empty()) {
     size_t colon = local.find(':');
@@ -75,6 +90,9 @@ static void standFor(const Program *program, const KernelCode *kernels) {
   }
   settings.cutsKernels = false; // To have the bits of the host.
   standIn = std::make_unique<StandIn>(settings, Twins(*program, kernels));
+  if (settings.isIdle) {
+    std::atexit(writeCalls);
+  }
   if (std::string fault = variable("FAIL"); !fault.empty()) {
     size_t colon = fault.find(':');
     standIn->failAt(fault.substr(0, colon), std::atoll(fault.c_str() + colon + 1), "it is lost");

@@ -167,6 +167,9 @@ std::vector<Touch> Device::touchProduct(const Product &product, const ProductPla
 }
 
 void Device::runProduct(Handle stream, Handle prepared, const ProductPlaces *places) {
+  if (captures(stream, [=, this, at = *places](Handle on) { runProduct(on, prepared, &at); })) {
+    return;
+  }
   LoadedProduct &run = products.find(prepared);
   std::vector<Touch> touches = touchProduct(run.product, *places);
   Place place = enqueue(stream, "runProduct", touches, [at = *places, this, &run] {

@@ -33,8 +33,9 @@ std::string cuda::textOf(const Exchange &exchange) {
   bool reduces =
       exchange.kind == Exchange::Kind::AllReduce || exchange.kind == Exchange::Kind::ReduceScatter;
   return concat(
-      names[size_t(exchange.kind)], " ", reduces ? concat(nameOf(exchange.reduction), " ") : "",
-      nameOf(exchange.type), " of ", exchange.count,
+      exchange.isOfGraph ? "a graph's " : "", names[size_t(exchange.kind)], " ",
+      reduces ? concat(nameOf(exchange.reduction), " ") : "", nameOf(exchange.type), " of ",
+      exchange.count,
       exchange.isPair()
           ? concat(exchange.kind == Exchange::Kind::Send ? " to " : " from ", exchange.peer)
           : "");
@@ -116,6 +117,7 @@ static void checkSame(const std::vector<Exchange> &ones, size_t rank,
   for (size_t i = 0; i < std::min(ones.size(), others.size()); ++i) {
     const Exchange &one = ones[i], &other = others[i];
     bool isSame = one.type == other.type && one.count == other.count &&
+                  one.isOfGraph == other.isOfGraph &&
                   (one.isPair() || (one.kind == other.kind && one.reduction == other.reduction));
     if (!isSame) {
       differ(textOf(other), textOf(one));

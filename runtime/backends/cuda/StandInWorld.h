@@ -56,6 +56,8 @@ struct Exchange {
   uint64_t count = 0;
   Library::Address from = 0, to = 0;
   int64_t peer = -1;
+  /// All that meet are, or none.
+  bool isOfGraph = false;
 
   bool isPair() const { return kind == Kind::Send || kind == Kind::Receive; }
   uint64_t readBytes(size_t ranks) const;

@@ -1,0 +1,47 @@
+//===- CudaGraphs.cpp - parts of a program that a device launches at once --===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "backends/cuda/CudaGraphs.h"
+
+#include <algorithm>
+
+using namespace weft::rt;
+using namespace weft::rt::cuda;
+
+Library::Result CudaGraphs::begin(Handle device, Handle stream) {
+  open = {};
+  events.clear();
+  Library::Result failed = library.beginCapture(device, stream);
+  isOpen = !failed;
+  return failed;
+}
+
+Library::Result CudaGraphs::end(Handle device, Handle stream, size_t number) {
+  isOpen = false;
+  graphs.resize(std::max(graphs.size(), number + 1));
+  graphs[number] = std::move(open);
+  return library.endCapture(device, stream, &graphs[number].handle);
+}
+
+bool CudaGraphs::hasEvent(uint32_t event) const {
+  return std::find(events.begin(), events.end(), event) != events.end();
+}
+
+Library::Result CudaGraphs::launch(Handle device, Handle stream, size_t number) const {
+  return library.launchGraph(device, stream, graphs[number].handle);
+}
+
+Library::Result CudaGraphs::free(Handle device) {
+  Library::Result failed = nullptr;
+  for (Graph &graph : graphs) {
+    if (graph.handle && !failed) {
+      failed = library.freeGraph(device, graph.handle);
+      graph.handle = failed ? graph.handle : 0;
+    }
+  }
+  return failed;
+}

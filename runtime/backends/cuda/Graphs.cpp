@@ -1,0 +1,118 @@
+//===- Graphs.cpp - work that is put down once and launched often ---------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "backends/cuda/Count.h"
+#include "backends/cuda/Parts.h"
+
+using namespace weft::rt;
+using namespace weft::rt::cuda;
+
+namespace {
+
+/// Before a capture, in which nothing may be loaded.
+Result loadCount(Device &device) {
+  if (device.count) {
+    return nullptr;
+  }
+  CUfunction found = nullptr;
+  Result failed = nullptr;
+  if (!device.counting) {
+    failed = resultOf(driver().load(&device.counting, kCountPtx, 0, nullptr, nullptr),
+                      "cuModuleLoadDataEx of 'weft_count'");
+  }
+  failed = failed ? failed
+                  : resultOf(driver().entry(&found, device.counting, "weft_count"),
+                             "cuModuleGetFunction of 'weft_count'");
+  failed = failed ? failed : resultOf(driver().loadEntry(found), "cuFuncLoad of 'weft_count'");
+  device.count = failed ? nullptr : found;
+  return failed;
+}
+
+Result countProgress(Handle handle, Handle stream, uint32_t *word) {
+  Device *device = nullptr;
+  if (Result failed = enter(handle, device)) {
+    return failed;
+  }
+  if (!device->count) {
+    return say("expected a capture before words are counted up");
+  }
+  // Where addresses are unified, pinned memory has the same on the device.
+  auto place = reinterpret_cast<CUdeviceptr>(word);
+  void *arguments[] = {&place};
+  return resultOf(driver().launch(device->count, 1, 1, 1, 1, 1, 1, 0,
+                                  fromHandle<CUstream_st>(stream), arguments, nullptr),
+                  "cuLaunchKernel of 'weft_count'");
+}
+
+/// Other threads may go on as they like: those of the process's other devices, and the libraries'.
+Result beginCapture(Handle handle, Handle stream) {
+  Device *device = nullptr;
+  Result failed = enter(handle, device);
+  failed = failed ? failed : loadCount(*device);
+  return failed ? failed
+                : resultOf(driver().beginCapture(fromHandle<CUstream_st>(stream),
+                                                 CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
+                           "cuStreamBeginCapture");
+}
+
+Result endCapture(Handle handle, Handle stream, Handle *graph) {
+  Device *device = nullptr;
+  *graph = 0;
+  if (Result failed = enter(handle, device)) {
+    return failed;
+  }
+  auto *on = fromHandle<CUstream_st>(stream);
+  CUgraph captured = nullptr;
+  if (Result failed = resultOf(driver().endCapture(on, &captured), "cuStreamEndCapture")) {
+    return failed;
+  }
+  CUgraphExec made = nullptr;
+  Result failed = resultOf(driver().instantiate(&made, captured, 0), "cuGraphInstantiate");
+  // The last text is the one that lives.
+  if (Result also = resultOf(driver().freeCaptured(captured), "cuGraphDestroy")) {
+    failed = also;
+  }
+  // Otherwise the first launch would take what this takes.
+  failed = failed ? failed : resultOf(driver().upload(made, on), "cuGraphUpload");
+  if (failed && made) {
+    driver().freeGraph(made);
+    return failed;
+  }
+  *graph = failed ? 0 : toHandle(made);
+  return failed;
+}
+
+Result launchGraph(Handle handle, Handle stream, Handle graph) {
+  Device *device = nullptr;
+  Result failed = enter(handle, device);
+  return failed ? failed
+                : resultOf(driver().launchGraph(fromHandle<CUgraphExec_st>(graph),
+                                                fromHandle<CUstream_st>(stream)),
+                           "cuGraphLaunch");
+}
+
+Result freeGraph(Handle handle, Handle graph) {
+  Device *device = nullptr;
+  Result failed = enter(handle, device);
+  return failed ? failed
+                : resultOf(driver().freeGraph(fromHandle<CUgraphExec_st>(graph)),
+                           "cuGraphExecDestroy");
+}
+
+} // namespace
+
+Result cuda::closeGraphs(Device &device) {
+  return device.counting ? resultOf(driver().unload(device.counting), "cuModuleUnload") : nullptr;
+}
+
+void cuda::addGraphs(Library &library) {
+  library.countProgress = countProgress;
+  library.beginCapture = beginCapture;
+  library.endCapture = endCapture;
+  library.launchGraph = launchGraph;
+  library.freeGraph = freeGraph;
+}
