@@ -11,10 +11,12 @@
     device_code.py --bin bin --full    all examples, each with several meshes
 
 Needs a CUDA toolkit, and no device. On each architecture each phase of each kernel must be an entry that takes
-no more registers, and memory for each thread, than the budget of its kind. Prints a line for each program, then "N passed, N failed"; fails if one failed or none ran.
+no more registers, and memory for each thread, than the budget of its kind; and none may leave large buffers to one
+thread. Prints a line for each program, then "N passed, N failed"; fails if one failed or none ran.
 """
 
 import argparse
+import math
 import re
 import subprocess
 import sys
@@ -35,6 +37,12 @@ BUDGETS = {
     "attention_grad": (128, 256, 768),
 }
 
+# Bytes of a buffer that one thread may go through.
+LEAST_SHARED = 4096
+# Kernels with a phase for each piece, of which some are few bytes.
+PIECES = ("concat", "split")
+BYTES = {"bf16": 2, "f16": 2, "f32": 4, "f64": 8, "i32": 4, "i64": 8}
+
 
 def has_no_toolkit(tools):
     """Why not; empty if there is one."""
@@ -54,6 +62,32 @@ def phases_of(module):
             r"llvm\.func @(kernel_\w+)\([^\n]*weft\.iterations = array<i64: ([^>]*)>", module):
         found[name] = iterations.count(",") + 1
     return found
+
+
+def largest_buffers(kernels):
+    """Bytes of the largest tensor of each kernel, by name."""
+    found = {}
+    for name, signature in re.findall(r"func\.func private @(kernel_\w+)\((.*) attributes", kernels):
+        tensors = re.findall(r"tensor<((?:\d+x)*)(\w+)>", signature)
+        found[name] = max((math.prod(map(int, sizes.split("x")[:-1])) * BYTES[kind] for sizes, kind in tensors),
+                          default=0)
+    return found
+
+
+def lonely_threads(kernels, module):
+    """Phases of one iteration for one thread in kernels of large buffers, a line each."""
+    largest = largest_buffers(kernels)
+    numbers = r"array<i64: ([^>]*)>"
+    for line in module[module.index("module @devices"):].splitlines():
+        kernel = re.search(rf"llvm\.func @(kernel_(\w+)_\d+)\(.*weft\.iterations = {numbers}", line)
+        if not kernel or kernel[2] in PIECES or largest[kernel[1]] <= LEAST_SHARED:
+            continue
+        iterations = kernel[3].split(", ")
+        threads = re.search(rf"weft\.threads = {numbers}", line)
+        threads = threads[1].split(", ") if threads else ["0"] * len(iterations)
+        for phase, shape in enumerate(zip(iterations, threads)):
+            if shape == ("1", "0"):
+                yield f"{kernel[1]}: phase {phase} leaves a buffer of {largest[kernel[1]]} bytes to one thread"
 
 
 def faults_of(module, resources):
@@ -84,11 +118,12 @@ def compile_command(tools, name, machine, nodes, mesh):
 
 def check(tools, name, machine, nodes, mesh, folder):
     """What is wrong, a line each, and what it takes at most."""
-    module, roomy = folder / "module.mlir", folder / "machine.textproto"
+    module, kernels, roomy = folder / "module.mlir", folder / "kernels.mlir", folder / "machine.textproto"
     # Meshes are few ranks for the large ones; it is the kernels that count here.
     text = (ROOT / f"machines/{machine}.textproto").read_text()
     roomy.write_text(re.sub(r"memory_bytes: \S+", "memory_bytes: 1000000000000000", text))
     commands = [
+        [*compile_command(tools, name, roomy, nodes, mesh), "--stop-after", "schedule", "-o", kernels],
         [*compile_command(tools, name, roomy, nodes, mesh), "--target", "cuda", "--stop-after", "lower", "-o", module],
         [tools / "weft-translate", "--kernels-to-resources", module]]
     for command in commands:
@@ -96,7 +131,8 @@ def check(tools, name, machine, nodes, mesh, folder):
         if done.returncode != 0:
             return [done.stderr.strip()], ""
     entries = len(done.stdout.splitlines()) // len(ARCHITECTURES)
-    return list(faults_of(module.read_text(), done.stdout)), f"{entries} entries"
+    faults = [*faults_of(module.read_text(), done.stdout), *lonely_threads(kernels.read_text(), module.read_text())]
+    return faults, f"{entries} entries"
 
 
 def main():

@@ -13,6 +13,11 @@
 // MODULE-NOT: weft.threads
 // MODULE: llvm.func @kernel_norm_0({{.*}}weft.iterations = array<i64: 8192>{{.*}}weft.threads = array<i64: 256>
 // MODULE: llvm.func @kernel_norm_grad_0({{.*}}weft.iterations = array<i64: 264, 64>{{.*}}weft.threads = array<i64: 256, 256>
+// What a host leaves to one thread, many share.
+// MODULE: llvm.func @kernel_copy_0({{.*}}weft.iterations = array<i64: 2097152>
+// MODULE: llvm.func @kernel_partial_0({{.*}}weft.iterations = array<i64: 2097152>
+// MODULE: llvm.func @kernel_contract_0({{.*}}weft.iterations = array<i64: 512>{{.*}}weft.threads = array<i64: 256>
+// MODULE: llvm.func @kernel_contract_1({{.*}}weft.iterations = array<i64: 2097152>
 
 // Eight elements of bf16 at once, also of the operand that has one dimension, and nothing else.
 // CHECK-LABEL: .entry kernel_map_0_phase_0(
@@ -106,4 +111,31 @@ func.func private @kernel_attention_grad_0(%q: tensor<2x4096x8x4x128xf32>, %k: t
     : tensor<2x4096x8x4x128xf32>, tensor<2x4096x8x128xf32>, tensor<2x4096x8x128xf32>, tensor<2x4096x8x4x128xf32>, tensor<2x8x4x4096xf32>, tensor<2x4096x8x4x128xf32>
     -> tensor<2x4096x8x4x128xf32>, tensor<2x4096x8x128xf32>, tensor<2x4096x8x128xf32>
   return %y#0, %y#1, %y#2 : tensor<2x4096x8x4x128xf32>, tensor<2x4096x8x128xf32>, tensor<2x4096x8x128xf32>
+}
+
+func.func private @kernel_copy_0(%x: tensor<8192x2048xbf16>) -> tensor<8192x2048xbf16>
+    attributes {weft.tied = array<i64: -1>} {
+  return %x : tensor<8192x2048xbf16>
+}
+
+func.func private @kernel_partial_0(%i: index, %x: tensor<8192x2048xbf16>) -> tensor<8192x2048xbf16>
+    attributes {weft.tied = array<i64: 1>} {
+  %y = weft.partial %x over ["dp"] of #weft.mesh<"dp"=2> index %i
+    : tensor<8192x2048xbf16> -> tensor<8192x2048xbf16>
+  return %y : tensor<8192x2048xbf16>
+}
+
+// What is summed lies between what is kept.
+func.func private @kernel_contract_0(%x: tensor<8x512x2048xbf16>) -> tensor<8x2048xbf16>
+    attributes {weft.tied = array<i64: -1>} {
+  %y = weft.contract "ijk->ik" (%x) : (tensor<8x512x2048xbf16>) -> tensor<8x2048xbf16>
+  return %y : tensor<8x2048xbf16>
+}
+
+// Nothing is summed.
+func.func private @kernel_contract_1(%x: tensor<8192x2048xbf16>, %y: tensor<8192xbf16>)
+    -> tensor<8192x2048xbf16> attributes {weft.tied = array<i64: -1>} {
+  %z = weft.contract "ij,i->ij" (%x, %y)
+    : (tensor<8192x2048xbf16>, tensor<8192xbf16>) -> tensor<8192x2048xbf16>
+  return %z : tensor<8192x2048xbf16>
 }

@@ -503,6 +503,17 @@ void Code::copy(Buffer from, Buffer to) {
   loop(0, source.getElementCount(), [&](Num i) { target.store(source(i), i); });
 }
 
+void Code::copyWhole(Buffer from, Buffer to) {
+  // A single element may be in a thread's own memory, which each of its phases has.
+  if (!isForDevice() || from.getElementCount() == 1) {
+    copy(from, to);
+    return;
+  }
+  Buffer source = from.flat(), target = to.flat();
+  elements(source.getShape(),
+           [&](ArrayRef<Num> at) { target.storeStored(source.loadStored(at), at); });
+}
+
 int64_t sizeOf(Type type) { return type.getIntOrFloatBitWidth() / 8; }
 
 } // namespace weft::lower

@@ -48,10 +48,10 @@ public:
   void emitStreamed();
   /// The same for any result.
   void emitRounded();
-  /// A transposition.
+  /// What sums nothing, as a transposition.
   void emitPermuted();
-  /// Without reuse, for devices; false where neither what is summed nor what is kept lies together.
-  bool emitByBlocks();
+  /// The same for devices.
+  void emitByBlocks();
 
 private:
   bool isVectorOverOutput() const { return !shape.isReduced(plan->vectorDim); }

@@ -77,16 +77,14 @@ Contraction::Dims Contractor::orderOfLargest() const {
   return order;
 }
 
-bool Contractor::emitByBlocks() {
+void Contractor::emitByBlocks() {
   Contraction::Dims order = orderOfLargest(), kept, summed;
   for (unsigned dim : order) {
     (shape.isReduced(dim) ? summed : kept).push_back(dim);
   }
-  Contraction::Dims rowsFirst(kept), columnsLast(summed);
-  llvm::append_range(rowsFirst, summed);
-  llvm::append_range(columnsLast, kept);
-  if (summed.empty() || (order != rowsFirst && order != columnsLast)) {
-    return false;
+  if (summed.empty()) {
+    emitPermuted();
+    return;
   }
   SmallVector<int64_t> keptSizes(shape.shapeOf(kept)), summedSizes(shape.shapeOf(summed));
   auto moveTo = [&](const Contraction::Dims &dims, ArrayRef<int64_t> sizes, Num number) {
@@ -110,12 +108,11 @@ bool Contractor::emitByBlocks() {
     sumWhole(
         code, sums, count, [&](Num i) { return termAt(zero, i); },
         [&](ArrayRef<Num> totals) { store(zero, totals); });
-  } else if (order == rowsFirst) {
+  } else if (shape.isReduced(order.back())) { // Neighbors are in one sum.
     sumRows(code, sums, rows, count, termAt, store);
   } else {
     sumColumns(code, sums, count, rows, [&](Num i, Num place) { return termAt(place, i); }, store);
   }
-  return true;
 }
 
 /// Follows the largest of operands and result, so that memory is read in order, and adds to the
@@ -237,7 +234,7 @@ void Contractor::emitRounded() {
   });
 }
 
-/// A transposition, in the order of the result.
+/// What sums nothing, in the order of the result.
 void Contractor::emitPermuted() {
   code.elements(shape.shapeOf(shape.output), [&](ArrayRef<Num> place) {
     for (auto [dim, index] : llvm::zip_equal(shape.output, place)) {
@@ -258,8 +255,8 @@ struct LowerContract : HostModel<LowerContract, ContractOp> {
       contractor.emitPermuted();
     } else if (auto plan = makeTilePlan(shape, output.getElementType())) {
       contractor.emitTiled(*plan);
-    } else if (code.isForDevice() && contractor.emitByBlocks()) {
-      return;
+    } else if (code.isForDevice()) {
+      contractor.emitByBlocks();
     } else if (output.rounds()) {
       contractor.emitRounded();
     } else {

@@ -250,7 +250,7 @@ LogicalResult KernelLowering::run() {
   }
   for (auto [value, memref] : llvm::zip_equal(getReturn().getOperands(), results)) {
     if (known.lookup(value) != memref) {
-      code.copy(code.buffer(known.lookup(value)), code.buffer(memref));
+      code.copyWhole(code.buffer(known.lookup(value)), code.buffer(memref));
     }
   }
   func::ReturnOp::create(builder, kernel.getLoc());

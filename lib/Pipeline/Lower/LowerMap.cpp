@@ -163,7 +163,8 @@ struct LowerMapSum : HostModel<LowerMapSum, MapSumOp> {
       outputs.push_back(code.buffer(value).view(scalars.sizesOf(kept)));
     }
     Type type = outputs.front().getElementType();
-    if (code.isForDevice() && sumByBlocks(code, scalars, kept, summed, outputs)) {
+    if (code.isForDevice() && !summed.empty()) {
+      sumByBlocks(code, scalars, kept, summed, outputs);
       return;
     }
     code.parallelAll(scalars.sizesOf(kept), [&](ArrayRef<Num> place) {
@@ -178,8 +179,7 @@ struct LowerMapSum : HostModel<LowerMapSum, MapSumOp> {
     });
   }
 
-  /// Where what is summed and what is kept each lie together; false where they do not.
-  static bool sumByBlocks(Code &code, ScalarCode &scalars, ArrayRef<unsigned> kept,
+  static void sumByBlocks(Code &code, ScalarCode &scalars, ArrayRef<unsigned> kept,
                           ArrayRef<unsigned> summed, ArrayRef<Buffer> outputs) {
     llvm::SmallVector<int64_t> keptSizes = scalars.sizesOf(kept), sizes = scalars.sizesOf(summed);
     BlockSums sums{outputs.front().getElementType(), static_cast<int64_t>(outputs.size())};
@@ -199,22 +199,16 @@ struct LowerMapSum : HostModel<LowerMapSum, MapSumOp> {
       }
     };
     int64_t rows = Code::countOf(keptSizes), count = Code::countOf(sizes);
-    if (summed.empty()) {
-      return false;
-    }
     if (kept.empty()) {
       sumWhole(
           code, sums, count, [&](Num i) { return termsAt(code.index(0), i); },
           [&](ArrayRef<Num> totals) { store(code.index(0), totals); });
-    } else if (kept.back() < summed.front()) {
+    } else if (kept.back() < summed.back()) { // Neighbors are in one sum.
       sumRows(code, sums, rows, count, termsAt, store);
-    } else if (summed.back() < kept.front()) {
+    } else {
       sumColumns(
           code, sums, count, rows, [&](Num i, Num place) { return termsAt(place, i); }, store);
-    } else {
-      return false;
     }
-    return true;
   }
 
   /// Over the loops `summed`, of which the last is a row.

@@ -41,9 +41,16 @@ struct LowerSlice : HostModel<LowerSlice, SliceOp> {
 struct LowerPartial : HostModel<LowerPartial, PartialOp> {
   static void lower(Code &code, PartialOp, PartialOp::Adaptor operands, ValueRange results) {
     Buffer input = code.buffer(operands.getInput()), output = code.buffer(results[0]);
-    code.when(
-        code.num(operands.getIndex()) == int64_t(0), [&] { code.copy(input, output); },
-        [&] { code.fill(output, 0); });
+    Num isFirst = code.num(operands.getIndex()) == int64_t(0);
+    if (code.isForDevice()) {
+      Buffer from = input.flat(), to = output.flat();
+      Num zero = code.real(from.getStoredType(), 0);
+      code.elements(from.getShape(), [&](ArrayRef<Num> at) {
+        to.storeStored(code.select(isFirst, from.loadStored(at), zero), at);
+      });
+      return;
+    }
+    code.when(isFirst, [&] { code.copy(input, output); }, [&] { code.fill(output, 0); });
   }
 
   bool mayReuse(Operation *, unsigned operand, unsigned) const { return operand == 0; }
@@ -52,10 +59,15 @@ struct LowerPartial : HostModel<LowerPartial, PartialOp> {
 struct LowerIota : HostModel<LowerIota, IotaOp> {
   static void lower(Code &code, IotaOp, IotaOp::Adaptor operands, ValueRange results) {
     Buffer output = code.buffer(results[0]);
-    code.loop(0, output.getElementCount(), [&](Num i) {
+    auto count = [&](Num i) {
       Num value = operands.getOffset() ? i + code.num(operands.getOffset()) : i;
       output.store(code.toInt32(value), i);
-    });
+    };
+    if (code.isForDevice()) {
+      code.elements(output.getShape(), [&](ArrayRef<Num> at) { count(at.front()); });
+    } else {
+      code.loop(0, output.getElementCount(), count);
+    }
   }
 };
 

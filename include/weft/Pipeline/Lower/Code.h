@@ -295,6 +295,8 @@ public:
   Buffer scratch(mlir::Type elementType, llvm::ArrayRef<int64_t> shape);
   void fill(Buffer buffer, double value);
   void copy(Buffer from, Buffer to);
+  /// `copy` at the top of a kernel, which threads of a device share.
+  void copyWhole(Buffer from, Buffer to);
   /// `fill`, as a parallel loop.
   void fillParallel(Buffer buffer, double value);
 
