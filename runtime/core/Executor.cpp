@@ -144,12 +144,23 @@ Executor::prepareSection(const char *section, const std::vector<Instruction> &in
   return code;
 }
 
+bool Executor::lap(size_t index, StepTimes *times) {
+  if (times && takesTimes()) {
+    return lapTimes(index);
+  }
+  if (times) {
+    times->lap(index, link->waitedSeconds());
+  }
+  return true;
+}
+
 Outcome Executor::runSection(const std::vector<Prepared> &code, StepTimes *times) {
+  bool isTimed = times && takesTimes();
   if (times) {
     times->beginStep(link->waitedSeconds());
   }
   beyond.reset();
-  if (!forkStreams()) {
+  if (!forkStreams() || (isTimed && !beginTimes())) {
     return Outcome::Stopped;
   }
   for (size_t index = 0; index < code.size(); ++index) {
@@ -159,11 +170,11 @@ Outcome Executor::runSection(const std::vector<Prepared> &code, StepTimes *times
       return joinStreams() ? outcome : Outcome::Stopped;
     }
     link->moved();
-    if (times) {
-      times->lap(index, link->waitedSeconds());
+    if (!lap(index, times)) {
+      return Outcome::Stopped;
     }
   }
-  if (!joinStreams()) {
+  if (!joinStreams() || (isTimed && !recordTimes(*times))) {
     return Outcome::Stopped;
   }
   if (times) {

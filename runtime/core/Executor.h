@@ -97,6 +97,8 @@ public:
   /// From now on keeps the times of steps in `times`, which must outlive this object; null for
   /// not.
   void measure(StepTimes *times) { this->times = times; }
+  /// What is to be known of them, beside that they are the host's: ", ..." or nothing.
+  virtual const char *noteOfTimes() const { return ""; }
 
   /// To be called before `prepare`: lets the device tell `monitor`, which must outlive this object,
   /// how far it has come.
@@ -181,6 +183,14 @@ protected:
   /// Its event comes after what its stream was given so far.
   virtual bool recordEvent(const Prepared &) { return true; }
 
+  /// A device that works behind the host may take the times of steps itself. It is then told when a
+  /// step begins, and when an instruction was issued; at the end it waits until all is done, and
+  /// records what it took. On failure false; the communicator knows.
+  virtual bool takesTimes() const { return false; }
+  virtual bool beginTimes() { return true; }
+  virtual bool lapTimes(size_t /*index*/) { return true; }
+  virtual bool recordTimes(StepTimes &) { return true; }
+
   /// Run one instruction: what those before it have written is there, wherever they still are.
   virtual Outcome runKernel(const Prepared &instruction) = 0;
   virtual Outcome runProduct(const Prepared &instruction) = 0;
@@ -202,6 +212,7 @@ private:
                                        const std::vector<Instruction> &instructions);
   /// Keeps the times of a step in `times`, unless that is null.
   Outcome runSection(const std::vector<Prepared> &code, StepTimes *times = nullptr);
+  bool lap(size_t index, StepTimes *times);
   Outcome execute(const Prepared &instruction);
   Outcome dispatch(const Prepared &instruction);
   Outcome observe(const Prepared &instruction);

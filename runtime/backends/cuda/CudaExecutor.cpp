@@ -32,7 +32,8 @@ CudaExecutor::CudaExecutor(const Program &program, const KernelCode *kernels, in
                            const Library &library, int64_t device,
                            std::span<const DeviceImage> images, const CudaOptions &options)
     : Executor(program, kernels, rank), library(library), number(device), images(images),
-      options(options), communicates(hasGroups(program)), attention(program, library) {}
+      options(options), communicates(hasGroups(program)), attention(program, library),
+      clock(library) {}
 
 CudaExecutor::~CudaExecutor() {
   // Where devices may still wait for each other this one is only given up: a call that frees may
@@ -54,6 +55,7 @@ CudaExecutor::~CudaExecutor() {
     }
   }
   attention.free(device);
+  clock.free();
   if (arena) {
     communicates ? library.freeShared(device, arena) : library.free(device, arena);
   }
@@ -142,7 +144,8 @@ bool CudaExecutor::allocateArena() {
 }
 
 bool CudaExecutor::prepareDevice() {
-  return loadKernels() && makeStreams() && grow(lent, viewedBytes()) && watchStreams() &&
+  return (!options.takesTimes || check(clock.prepare(device, program.step.size()))) &&
+         loadKernels() && makeStreams() && grow(lent, viewedBytes()) && watchStreams() &&
          sendCoordinates() && prepareCollectives() && check(library.seal(device));
 }
 
@@ -150,7 +153,7 @@ bool CudaExecutor::makeStreams() {
   size_t count = 0;
   for (const auto *section : {&program.init, &program.step, &program.evaluate}) {
     for (const Instruction &instruction : *section) {
-      if (instruction.stream != Stream::Compute && !side &&
+      if (instruction.stream != Stream::Compute && !side && !options.takesTimes &&
           !check(library.makeStream(device, &side))) {
         return false;
       }
@@ -320,6 +323,11 @@ bool CudaExecutor::waitForEvents(const Prepared &instruction) {
 
 bool CudaExecutor::recordEvent(const Prepared &instruction) {
   return check(library.record(device, events[instruction.event], handleOf(instruction.stream)));
+}
+
+const char *CudaExecutor::noteOfTimes() const {
+  return options.takesTimes ? ", by the devices' clocks, one after another"
+                            : ", until it was issued: --profile asks the devices";
 }
 
 bool CudaExecutor::enqueueMark(Stream on, uint32_t mark) const {

@@ -24,6 +24,7 @@
 #define WEFT_RT_BACKENDS_CUDA_CUDAEXECUTOR_H
 
 #include "backends/cuda/CudaAttention.h"
+#include "backends/cuda/DeviceClock.h"
 #include "backends/cuda/DeviceCollectives.h"
 #include "backends/cuda/Library.h"
 #include "core/Executor.h"
@@ -42,6 +43,8 @@ struct CudaOptions {
   bool isDeterministic = false;
   /// Keeps how products are computed; empty for not to.
   std::string cacheFile = {};
+  /// Takes the times of steps on the device, for which all is on one stream.
+  bool takesTimes = false;
 };
 
 class CudaExecutor : public Executor, BufferLender {
@@ -57,6 +60,7 @@ public:
 
   uint64_t hostBytes() const override;
   void end() override;
+  const char *noteOfTimes() const override;
 
   using Executor::draft;
   using Executor::view;
@@ -94,6 +98,10 @@ private:
   Outcome runProduct(const Prepared &instruction) override;
   Outcome runCollective(const Prepared &instruction) override;
   bool passMark(const Prepared &instruction) override;
+  bool takesTimes() const override { return options.takesTimes; }
+  bool beginTimes() override { return check(clock.begin(stream)); }
+  bool lapTimes(size_t index) override { return check(clock.lap(index, stream)); }
+  bool recordTimes(StepTimes &times) override { return finish() && check(clock.read(times)); }
   void endView(const char *memory) override;
   void endDraft(char *memory) override;
 
@@ -111,7 +119,7 @@ private:
   void countOperands();
   bool prepareAttention();
   bool makeStreams();
-  Handle handleOf(Stream on) const { return on == Stream::Compute ? stream : side; }
+  Handle handleOf(Stream on) const { return on == Stream::Compute || !side ? stream : side; }
   bool prepareCollectives();
   /// Bytes that sections ask to view while they run.
   uint64_t viewedBytes() const;
@@ -132,10 +140,11 @@ private:
   const bool communicates;
   bool isEnded = false;
   CudaAttention attention;
+  DeviceClock clock;
   DeviceFacts facts = {};
   std::thread::id owner;
   Handle device = 0, stream = 0, done = 0, module = 0;
-  /// The communication stream, if the program uses it, and what orders instructions.
+  /// The communication stream, if this uses it, and what orders instructions.
   Handle side = 0;
   std::vector<Handle> events;
   Address arena = 0, place = 0;

@@ -77,7 +77,8 @@ MakeExecutor weft::rt::cuda::makeExecutors(const Program &program, const KernelC
   // In the user's cache folder, but for a stand-in.
   bool isDefault = options.algorithmCache.empty() && !library->standFor;
   CudaOptions onDevices = {timeout, options.isDeterministic,
-                           isDefault ? defaultCacheFile() : options.algorithmCache};
+                           isDefault ? defaultCacheFile() : options.algorithmCache,
+                           !options.profile.empty()};
   return [=](const Program &program, const KernelCode *kernels, int64_t rank,
              int64_t) -> std::unique_ptr<Executor> {
     return std::make_unique<CudaExecutor>(program, kernels, rank, *library,

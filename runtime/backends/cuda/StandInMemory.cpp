@@ -27,7 +27,7 @@ static bool isAll(const char *place, uint64_t bytes, char value) {
 }
 
 uint64_t Memory::allocate(uint64_t bytes, uint64_t call) {
-  if (bytes > left || roundUp(bytes) > left) {
+  if (bytes > unused || roundUp(bytes) > unused) {
     return 0;
   }
   uint64_t whole = roundUp(bytes) + 2 * kGuardBytes;
@@ -35,7 +35,7 @@ uint64_t Memory::allocate(uint64_t bytes, uint64_t call) {
   if (!storage) {
     return 0;
   }
-  left -= roundUp(bytes);
+  unused -= roundUp(bytes);
   std::memset(storage, kGuard, whole);
   Block block;
   block.bytes = bytes;
@@ -53,7 +53,7 @@ void Memory::free(uint64_t address) {
   checkGuards(address);
   std::memset(block.place, kPoison, block.bytes);
   block.isFreed = true;
-  left += roundUp(block.bytes);
+  unused += roundUp(block.bytes);
 }
 
 /// The last piece that begins at or before `address`.

@@ -45,7 +45,10 @@ public:
   };
 
   /// Of the host if `device` is negative. Gives out no more than `limit`.
-  Memory(int64_t device, uint64_t limit) : device(device), left(limit) {}
+  Memory(int64_t device, uint64_t limit) : device(device), unused(limit) {}
+
+  /// Bytes that are not given out.
+  uint64_t left() const { return unused; }
 
   /// 0 where not so much is left.
   uint64_t allocate(uint64_t bytes, uint64_t call);
@@ -77,7 +80,7 @@ private:
   std::map<uint64_t, Block>::iterator below(uint64_t address);
 
   int64_t device;
-  uint64_t left;
+  uint64_t unused;
   std::map<uint64_t, Block> blocks;
 };
 
