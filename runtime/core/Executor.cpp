@@ -197,6 +197,16 @@ Executor::Section Executor::prepareSection(const char *section,
   return {std::move(code)};
 }
 
+bool Executor::lap(size_t index, StepTimes *times) {
+  if (times && takesTimes()) {
+    return lapTimes(index);
+  }
+  if (times) {
+    times->lap(index, link->waitedSeconds());
+  }
+  return true;
+}
+
 Outcome Executor::runSection(const Section &section, StepTimes *times) {
   if (times) {
     times->beginStep(link->waitedSeconds());
@@ -231,8 +241,8 @@ Outcome Executor::runParts(const Section &section, StepTimes *times) {
       if (code[index].isLate) {
         late.push_back(&code[index]);
       }
-      if (times) { // The first one has it all.
-        times->lap(index, link->waitedSeconds());
+      if (!lap(index, times)) { // The first one has it all.
+        return Outcome::Stopped;
       }
     }
     if (part.end == code.size()) {
@@ -245,8 +255,8 @@ Outcome Executor::runParts(const Section &section, StepTimes *times) {
       return outcome == Outcome::Done ? Outcome::Stopped : outcome;
     }
     link->moved();
-    if (times) {
-      times->lap(part.end, link->waitedSeconds());
+    if (!lap(part.end, times)) {
+      return Outcome::Stopped;
     }
   }
   return Outcome::Done;
@@ -254,7 +264,8 @@ Outcome Executor::runParts(const Section &section, StepTimes *times) {
 
 Outcome Executor::runEach(const Section &section, StepTimes *times) {
   const std::vector<Prepared> &code = section.code;
-  if (!forkStreams()) {
+  bool isTimed = times && takesTimes();
+  if (!forkStreams() || (isTimed && !beginTimes())) {
     return Outcome::Stopped;
   }
   for (size_t index = 0; index < code.size(); ++index) {
@@ -264,11 +275,11 @@ Outcome Executor::runEach(const Section &section, StepTimes *times) {
       return joinStreams() ? outcome : Outcome::Stopped;
     }
     link->moved();
-    if (times) {
-      times->lap(index, link->waitedSeconds());
+    if (!lap(index, times)) {
+      return Outcome::Stopped;
     }
   }
-  return joinStreams() ? Outcome::Done : Outcome::Stopped;
+  return joinStreams() && (!isTimed || recordTimes(*times)) ? Outcome::Done : Outcome::Stopped;
 }
 
 Outcome Executor::runStepInstruction(size_t index) {

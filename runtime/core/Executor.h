@@ -102,6 +102,8 @@ public:
   /// From now on keeps the times of steps in `times`, which must outlive this object; null for
   /// not.
   void measure(StepTimes *times) { this->times = times; }
+  /// What is to be known of them, beside that they are the host's: ", ..." or nothing.
+  virtual const char *noteOfTimes() const { return ""; }
 
   /// To be called before `prepare`: lets the device tell `monitor`, which must outlive this object,
   /// how far it has come.
@@ -189,6 +191,14 @@ protected:
   /// Its event comes after what its stream was given so far.
   virtual bool recordEvent(const Prepared &) { return true; }
 
+  /// A device that works behind the host may take the times of steps itself. It is then told when a
+  /// step begins, and when an instruction was issued; at the end it waits until all is done, and
+  /// records what it took. On failure false; the communicator knows.
+  virtual bool takesTimes() const { return false; }
+  virtual bool beginTimes() { return true; }
+  virtual bool lapTimes(size_t /*index*/) { return true; }
+  virtual bool recordTimes(StepTimes &) { return true; }
+
   /// Run one instruction: what those before it have written is there, wherever they still are.
   virtual Outcome runKernel(const Prepared &instruction) = 0;
   virtual Outcome runProduct(const Prepared &instruction) = 0;
@@ -237,6 +247,7 @@ private:
   bool record(Section &section);
   /// Keeps the times of a step in `times`, unless that is null.
   Outcome runSection(const Section &section, StepTimes *times = nullptr);
+  bool lap(size_t index, StepTimes *times);
   Outcome runEach(const Section &section, StepTimes *times);
   Outcome runParts(const Section &section, StepTimes *times);
   /// Whether somebody wants to see what the host does not look at otherwise.

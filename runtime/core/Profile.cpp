@@ -144,12 +144,12 @@ static std::string lineOf(const std::string &name, const std::string &calls, dou
   return text;
 }
 
-std::string Profile::table() const {
+std::string Profile::table(const std::string &note) const {
   ProfileTimes all = whole();
   double step = all.busy + all.waited;
   std::string text =
       concat("where a step's time went, mean of ", steps, steps == 1 ? " step" : " steps", " on ",
-             ranks, ranks == 1 ? " rank:\n" : " ranks:\n");
+             ranks, ranks == 1 ? " rank" : " ranks", note, ":\n");
   char head[160];
   std::snprintf(head, sizeof head, "  %-20s %6s %14s %14s\n", "", "calls", "predicted", "measured");
   text += head;

@@ -58,7 +58,8 @@ public:
   const std::vector<ProfileEntry> &entries() const { return sorted; }
 
   /// A line for each class, the slowest first, and the memory; for the end of a run.
-  std::string table() const;
+  /// `note` is what is to be known of the times, with a comma before it, or empty.
+  std::string table(const std::string &note = "") const;
 
   /// One JSON object, described in docs/Calibration.md.
   std::string json() const;

@@ -29,16 +29,15 @@ class CudaExecutorTest : public testing::Test {
 protected:
   struct End {
     int code = 0;
-    std::string errors;
+    std::string errors, output = {};
   };
 
   End run(const StandIn &standIn, std::vector<DeviceImage> images = {{80, true, "", 1}},
-          const char *timeout = "5") {
-    CudaOptions how;
-    how.usesGraphs = usesGraphs;
+          const char *timeout = "5", CudaOptions onDevices = {}) {
+    onDevices.usesGraphs |= usesGraphs;
     auto make = [&](const Program &program, const KernelCode *kernels, int64_t rank, int64_t) {
       return std::make_unique<CudaExecutor>(program, kernels, rank, standIn.library(), rank,
-                                            std::span<const DeviceImage>(images), how);
+                                            std::span<const DeviceImage>(images), onDevices);
     };
     std::vector<const char *> arguments = {"--data", data.c_str(), "--steps",
                                            "2",      "--timeout",  timeout};
@@ -48,8 +47,8 @@ protected:
     testing::internal::CaptureStdout();
     testing::internal::CaptureStderr();
     int code = int(train(program, kToyKernels, options, make));
-    testing::internal::GetCapturedStdout();
-    return {code, testing::internal::GetCapturedStderr()};
+    std::string output = testing::internal::GetCapturedStdout();
+    return {code, testing::internal::GetCapturedStderr(), output};
   }
 
   void everyCallThatFailsEndsTheRun(std::vector<const char *> more);
@@ -141,6 +140,38 @@ TEST_F(CudaExecutorTest, WithGraphsToo) {
   usesGraphs = true;
   everyCallThatFailsEndsTheRun(
       {"beginCapture", "endCapture", "launchGraph", "freeGraph", "countProgress"});
+}
+
+TEST_F(CudaExecutorTest, TimesAreTheDevicesWhereTheyAreAskedFor) {
+  int64_t timers = 0, elapsed = 0;
+  {
+    StandIn standIn(settings(), {program, kToyKernels});
+    EXPECT_THAT(
+        run(standIn).output,
+        testing::HasSubstr(" on 2 ranks, until it was issued: --profile asks the devices:"));
+    EXPECT_EQ(standIn.calls("makeTimer"), 0);
+  }
+  {
+    StandIn standIn(settings(), {program, kToyKernels});
+    End end = run(standIn, {{80, true, "", 1}}, "5", {.takesTimes = true});
+    EXPECT_EQ(end.code, 0) << end.errors;
+    EXPECT_THAT(end.output,
+                testing::HasSubstr(" on 2 ranks, by the devices' clocks, one after another:"));
+    timers = standIn.calls("makeTimer");
+    elapsed = standIn.calls("elapsed");
+    EXPECT_EQ(timers, 2 * int64_t(program.step.size() + 1));
+    EXPECT_EQ(elapsed, 2 * 2 * int64_t(program.step.size())); // Two steps.
+  }
+  for (auto [name, number] : {std::pair("makeTimer", int64_t(1)), std::pair("makeTimer", timers),
+                              std::pair("elapsed", int64_t(1)), std::pair("elapsed", elapsed)}) {
+    StandIn standIn(settings(), {program, kToyKernels});
+    standIn.failAt(name, number, "it is lost");
+    End end = run(standIn, {{80, true, "", 1}}, "5", {.takesTimes = true});
+    EXPECT_EQ(end.code, 1) << name << " " << number;
+    EXPECT_THAT(end.errors,
+                testing::ContainsRegex(std::string("error: device [01] of rank [01]: ") + name +
+                                       ".*it is lost"));
+  }
 }
 
 /// Collectives are slower then.

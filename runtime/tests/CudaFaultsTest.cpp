@@ -49,6 +49,21 @@ const Called kCalls[] = {
     {"reached",
      [](Bench &bench) { return bench.cuda.reached(bench.device, bench.event, &isReached); }},
     {"await", [](Bench &bench) { return bench.cuda.await(bench.device, bench.event); }},
+    {"makeTimer",
+     [](Bench &bench) {
+       Handle made = 0;
+       return bench.cuda.makeTimer(bench.device, &made);
+     }},
+    {"elapsed",
+     [](Bench &bench) {
+       double seconds = 0;
+       return bench.cuda.elapsed(bench.device, bench.event, bench.event, &seconds);
+     }},
+    {"countFree",
+     [](Bench &bench) {
+       uint64_t bytes = 0;
+       return bench.cuda.countFree(bench.device, &bytes);
+     }},
     {"copyToDevice", [](Bench &bench) { return bench.send(bench.stream, bench.a); }},
     {"copyToHost", [](Bench &bench) { return bench.fetch(bench.stream, bench.a); }},
     {"copy", [](Bench &bench) { return bench.copy(bench.stream, bench.b, bench.a); }},

@@ -7,6 +7,7 @@
 
 #include "tests/CudaBench.h"
 
+#include <functional>
 #include <thread>
 
 using namespace weft::rt;
@@ -107,6 +108,44 @@ const Misused kHandles[] = {
        Handle product = bench.prepareProduct();
        Bench::ok(bench.cuda.freeProduct(bench.device, product));
        return bench.runProduct(bench.stream, product, bench.a, bench.b, bench.c, 0);
+     }},
+};
+
+/// What `elapsed` says of two timers, one recorded before `between` and one after.
+Result elapsedOver(Bench &bench, const std::function<void(Handle, Handle)> &between) {
+  Handle from = 0, to = 0;
+  double seconds = 0;
+  Bench::ok(bench.cuda.makeTimer(bench.device, &from));
+  Bench::ok(bench.cuda.makeTimer(bench.device, &to));
+  Bench::ok(bench.cuda.record(bench.device, from, bench.stream));
+  between(from, to);
+  return bench.cuda.elapsed(bench.device, from, to, &seconds);
+}
+
+const Misused kTimers[] = {
+    {"TimeOfAnEvent", "elapsed: expected an event of makeTimer, got event 1, which keeps no time",
+     [](Bench &bench) {
+       double seconds = 0;
+       Bench::ok(bench.cuda.record(bench.device, bench.event, bench.stream));
+       bench.drain(bench.stream);
+       return bench.cuda.elapsed(bench.device, bench.event, bench.event, &seconds);
+     }},
+    {"TimerNeverRecorded", "elapsed: expected an event that has been recorded, got event",
+     [](Bench &bench) {
+       return elapsedOver(bench, [&](Handle, Handle) { bench.drain(bench.stream); });
+     }},
+    {"TimerNotAwaited", "elapsed: the timer may still be in use",
+     [](Bench &bench) {
+       return elapsedOver(bench, [&](Handle, Handle to) {
+         bench.drain(bench.stream);
+         Bench::ok(bench.cuda.record(bench.device, to, bench.stream));
+       });
+     }},
+    {"TimerOnASealedDevice", "makeTimer: nothing may be made on a sealed device",
+     [](Bench &bench) {
+       Handle made = 0;
+       Bench::ok(bench.cuda.seal(bench.device));
+       return bench.cuda.makeTimer(bench.device, &made);
      }},
 };
 
@@ -287,5 +326,6 @@ INSTANTIATE_TEST_SUITE_P(Handles, CudaMisuseTest, testing::ValuesIn(kHandles), n
 INSTANTIATE_TEST_SUITE_P(Memory, CudaMisuseTest, testing::ValuesIn(kMemory), nameOfMisused);
 INSTANTIATE_TEST_SUITE_P(Busy, CudaMisuseTest, testing::ValuesIn(kBusy), nameOfMisused);
 INSTANTIATE_TEST_SUITE_P(Events, CudaMisuseTest, testing::ValuesIn(kEvents), nameOfMisused);
+INSTANTIATE_TEST_SUITE_P(Timers, CudaMisuseTest, testing::ValuesIn(kTimers), nameOfMisused);
 
 } // namespace

@@ -115,6 +115,33 @@ TEST_F(FakeCuda, AnEventThatIsNotReachedIsNoError) {
             "cuEventSynchronize: CUDA_ERROR_ILLEGAL_ADDRESS (in words)");
 }
 
+TEST_F(FakeCuda, TakesTimes) {
+  Library::Handle from = 0, to = 0;
+  ASSERT_EQ(textOf(cuda.makeTimer(device, &from)), "success");
+  ASSERT_EQ(textOf(cuda.makeTimer(device, &to)), "success");
+  EXPECT_EQ(textOf(cuda.record(device, from, stream)), "success");
+  fake<decltype(&weft_fake_elapse)>("libcuda.so.1", "weft_fake_elapse")(250);
+  EXPECT_EQ(textOf(cuda.record(device, to, stream)), "success");
+  double seconds = 7;
+  EXPECT_EQ(textOf(cuda.elapsed(device, from, to, &seconds)), "success");
+  EXPECT_DOUBLE_EQ(seconds, 0.25);
+  EXPECT_EQ(textOf(cuda.freeEvent(device, from)), "success");
+  EXPECT_EQ(textOf(cuda.freeEvent(device, to)), "success");
+  fail("cuEventCreate", kInvalidValue);
+  EXPECT_EQ(textOf(cuda.makeTimer(device, &to)),
+            "cuEventCreate: CUDA_ERROR_INVALID_VALUE (in words)");
+  EXPECT_EQ(to, 0u);
+}
+
+TEST_F(FakeCuda, CountsItsMemory) {
+  uint64_t bytes = 7;
+  EXPECT_EQ(textOf(cuda.countFree(device, &bytes)), "success");
+  EXPECT_EQ(bytes, uint64_t(79) << 30);
+  fail("cuMemGetInfo_v2", kIllegalAddress);
+  EXPECT_EQ(textOf(cuda.countFree(device, &bytes)),
+            "cuMemGetInfo: CUDA_ERROR_ILLEGAL_ADDRESS (in words)");
+}
+
 TEST_F(FakeCuda, CopiesAndClears) {
   Library::Address from = send<int>({1, 2, 3, 4}), to = allocate(16);
   EXPECT_EQ(textOf(cuda.copy(device, stream, to, from, 16)), "success");

@@ -107,6 +107,26 @@ TEST(CudaStandInTest, WhoAsksAgainGetsThere) {
   EXPECT_GT(denials, 10u);
 }
 
+TEST(CudaStandInTest, TimersSayWhenTheyWereReached) {
+  for (uint64_t seed = 0; seed < 10; ++seed) {
+    Bench bench({.seed = seed, .slow = {0, 7}, .slowness = std::chrono::milliseconds(3)});
+    Handle from = 0, to = 0;
+    Bench::ok(bench.cuda.makeTimer(bench.device, &from));
+    Bench::ok(bench.cuda.makeTimer(bench.device, &to));
+    Bench::ok(bench.cuda.record(bench.device, from, bench.stream));
+    for (int i = 0; i < 4; ++i) {
+      Bench::ok(bench.zero(bench.stream, bench.a));
+    }
+    Bench::ok(bench.cuda.record(bench.device, to, bench.stream));
+    Bench::ok(bench.cuda.await(bench.device, to));
+    double seconds = 0;
+    Bench::ok(bench.cuda.elapsed(bench.device, from, to, &seconds));
+    EXPECT_GE(seconds, 3e-3);
+    Bench::ok(bench.cuda.elapsed(bench.device, to, from, &seconds));
+    EXPECT_LE(seconds, -3e-3);
+  }
+}
+
 TEST(CudaStandInTest, KernelsAreCutByTheSeed) {
   std::set<std::vector<std::pair<int64_t, int64_t>>> seen;
   for (uint64_t seed = 0; seed < 40; ++seed) {
@@ -238,6 +258,15 @@ TEST(CudaStandInTest, MemoryIsLimited) {
   void *place;
   ASSERT_EQ(cuda.allocatePinned(device, 513, &place), nullptr);
   EXPECT_EQ(place, nullptr);
+}
+
+TEST(CudaStandInTest, CountsWhatIsLeft) {
+  Bench bench(3);
+  uint64_t before = 0, after = 0;
+  Bench::ok(bench.cuda.countFree(bench.device, &before));
+  bench.allocate(4096);
+  Bench::ok(bench.cuda.countFree(bench.device, &after));
+  EXPECT_EQ(before - after, 4096u);
 }
 
 TEST(CudaStandInTest, NamesWhatIsLeft) {

@@ -37,7 +37,7 @@ CudaExecutor::CudaExecutor(const Program &program, const KernelCode *kernels, in
                            std::span<const DeviceImage> images, const CudaOptions &options)
     : Executor(program, kernels, rank), library(library), number(device), images(images),
       options(options), communicates(hasGroups(program)), attention(program, library),
-      stage(program, library), graphs(library) {}
+      clock(library), stage(program, library), graphs(library) {}
 
 CudaExecutor::~CudaExecutor() {
   // Where devices may still wait for each other this one is only given up: a call that frees may
@@ -61,6 +61,7 @@ CudaExecutor::~CudaExecutor() {
     }
   }
   attention.free(device);
+  clock.free();
   if (arena) {
     communicates ? library.freeShared(device, arena) : library.free(device, arena);
   }
@@ -202,7 +203,8 @@ bool CudaExecutor::allocateArena() {
 }
 
 bool CudaExecutor::prepareDevice() {
-  return makeStreams() && prepareCopies() && watchStreams() && sendCoordinates() &&
+  return (!options.takesTimes || check(clock.prepare(device, program.step.size()))) &&
+         makeStreams() && prepareCopies() && watchStreams() && sendCoordinates() &&
          prepareCollectives() && warmUp() && check(library.seal(device));
 }
 
@@ -210,7 +212,7 @@ bool CudaExecutor::makeStreams() {
   size_t count = 0;
   for (const auto *section : {&program.init, &program.step, &program.evaluate}) {
     for (const Instruction &instruction : *section) {
-      if (instruction.stream != Stream::Compute && !side &&
+      if (instruction.stream != Stream::Compute && !side && !options.takesTimes &&
           !check(library.makeStream(device, &side))) {
         return false;
       }
@@ -453,6 +455,11 @@ bool CudaExecutor::recordEvent(const Prepared &instruction) {
     graphs.noteEvent(instruction.event);
   }
   return check(library.record(device, events[instruction.event], handleOf(instruction.stream)));
+}
+
+const char *CudaExecutor::noteOfTimes() const {
+  return options.takesTimes ? ", by the devices' clocks, one after another"
+                            : ", until it was issued: --profile asks the devices";
 }
 
 bool CudaExecutor::enqueueMark(Stream on, uint32_t mark) const {

@@ -26,6 +26,7 @@
 
 #include "backends/cuda/CudaAttention.h"
 #include "backends/cuda/CudaGraphs.h"
+#include "backends/cuda/DeviceClock.h"
 #include "backends/cuda/DeviceCollectives.h"
 #include "backends/cuda/InputStage.h"
 #include "backends/cuda/Library.h"
@@ -47,6 +48,8 @@ struct CudaOptions {
   std::string cacheFile = {};
   /// Whether what is between two places where the host looks is launched at once.
   bool usesGraphs = false;
+  /// Takes the times of steps on the device, for which all is on one stream and nothing a graph.
+  bool takesTimes = false;
 };
 
 class CudaExecutor : public Executor, BufferLender {
@@ -62,6 +65,7 @@ public:
 
   uint64_t hostBytes() const override;
   void end() override;
+  const char *noteOfTimes() const override;
 
   using Executor::draft;
   using Executor::view;
@@ -103,10 +107,14 @@ private:
   bool looksLate() const override { return true; }
   bool keep(const Prepared &instruction) override;
   const void *kept(const Prepared &instruction) const override;
-  bool recordsParts() const override { return options.usesGraphs; }
+  bool recordsParts() const override { return options.usesGraphs && !options.takesTimes; }
   bool beginRecording() override;
   bool endRecording(size_t number) override;
   bool launchPart(size_t number) override;
+  bool takesTimes() const override { return options.takesTimes; }
+  bool beginTimes() override { return check(clock.begin(stream)); }
+  bool lapTimes(size_t index) override { return check(clock.lap(index, stream)); }
+  bool recordTimes(StepTimes &times) override { return finish() && check(clock.read(times)); }
   void endView(const char *memory) override;
   void endDraft(char *memory) override;
 
@@ -128,7 +136,7 @@ private:
   void countOperands();
   bool prepareAttention();
   bool makeStreams();
-  Handle handleOf(Stream on) const { return on == Stream::Compute ? stream : side; }
+  Handle handleOf(Stream on) const { return on == Stream::Compute || !side ? stream : side; }
   bool prepareCollectives();
   /// Does once what is slow or takes memory when it is done first. The arena is zero before and
   /// behind it.
@@ -154,10 +162,11 @@ private:
   const bool communicates;
   bool isEnded = false;
   CudaAttention attention;
+  DeviceClock clock;
   DeviceFacts facts = {};
   std::thread::id owner;
   Handle device = 0, stream = 0, done = 0, module = 0;
-  /// The communication stream, if the program uses it, and what orders instructions.
+  /// The communication stream, if this uses it, and what orders instructions.
   Handle side = 0;
   std::vector<Handle> events;
   Address arena = 0, place = 0;

@@ -78,7 +78,7 @@ MakeExecutor weft::rt::cuda::makeExecutors(const Program &program, const KernelC
   bool isDefault = options.algorithmCache.empty() && !library->standFor;
   CudaOptions onDevices = {timeout, options.isDeterministic,
                            isDefault ? defaultCacheFile() : options.algorithmCache,
-                           options.usesGraphs};
+                           options.usesGraphs, !options.profile.empty()};
   return [=](const Program &program, const KernelCode *kernels, int64_t rank,
              int64_t) -> std::unique_ptr<Executor> {
     return std::make_unique<CudaExecutor>(program, kernels, rank, *library,

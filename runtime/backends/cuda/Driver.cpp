@@ -288,6 +288,43 @@ Result await(Handle handle, Handle event) {
                 : resultOf(driver().await(fromHandle<CUevent_st>(event)), "cuEventSynchronize");
 }
 
+Result makeTimer(Handle handle, Handle *event) {
+  Device *device = nullptr;
+  *event = 0;
+  if (Result failed = enter(handle, device)) {
+    return failed;
+  }
+  CUevent made = nullptr;
+  CUresult code = driver().makeEvent(&made, CU_EVENT_DEFAULT);
+  *event = toHandle(made);
+  return resultOf(code, "cuEventCreate");
+}
+
+Result elapsed(Handle handle, Handle from, Handle to, double *seconds) {
+  Device *device = nullptr;
+  *seconds = 0;
+  if (Result failed = enter(handle, device)) {
+    return failed;
+  }
+  float milliseconds = 0;
+  CUresult code =
+      driver().elapsed(&milliseconds, fromHandle<CUevent_st>(from), fromHandle<CUevent_st>(to));
+  *seconds = double(milliseconds) / 1e3;
+  return resultOf(code, "cuEventElapsedTime");
+}
+
+Result countFree(Handle handle, uint64_t *bytes) {
+  Device *device = nullptr;
+  *bytes = 0;
+  if (Result failed = enter(handle, device)) {
+    return failed;
+  }
+  size_t unused = 0, all = 0;
+  CUresult code = driver().freeMemory(&unused, &all);
+  *bytes = unused;
+  return resultOf(code, "cuMemGetInfo");
+}
+
 //===----------------------------------------------------------------------===//
 // Copies
 //===----------------------------------------------------------------------===//
@@ -480,6 +517,9 @@ void cuda::addDriver(Library &library) {
   library.wait = wait;
   library.reached = reached;
   library.await = await;
+  library.makeTimer = makeTimer;
+  library.elapsed = elapsed;
+  library.countFree = countFree;
   library.copyToDevice = copyToDevice;
   library.copyToHost = copyToHost;
   library.copy = copy;

@@ -199,6 +199,10 @@ Device::Stream &Device::settledStream(Handle stream) {
 
 void Device::record(Handle event, Handle stream) {
   Event &recorded = events.find(event);
+  if (recorded.time) {
+    enqueue(stream, "record", {},
+            [time = recorded.time] { *time = std::chrono::steady_clock::now(); });
+  }
   recorded.recorded = settledStream(stream).clock;
   recorded.denials = recorded.capture = 0;
   if (Lane *lane = laneOf(stream)) {
@@ -238,6 +242,28 @@ void Device::learn(const Clock &clock) {
   host.join(clock);
   races.forget(host);
 }
+
+void Device::makeTimer(Handle *event) {
+  makeEvent(event);
+  events.find(*event).time = std::make_shared<std::chrono::steady_clock::time_point>();
+}
+
+std::chrono::steady_clock::time_point Device::timeOf(Handle timer) {
+  const Event &event = recordedEvent(timer);
+  if (!event.time) {
+    misuse("expected an event of makeTimer, got event ", HandleParts::of(timer).serial,
+           ", which keeps no time");
+  }
+  checkIdle("the timer", *event.recorded);
+  return *event.time;
+}
+
+void Device::elapsed(Handle from, Handle to, double *seconds) {
+  *seconds = 0;
+  *seconds = std::chrono::duration<double>(timeOf(to) - timeOf(from)).count();
+}
+
+void Device::countFree(uint64_t *bytes) { *bytes = memory.unused(); }
 
 template <typename Body> void Device::watch(const Body &body) {
   try {

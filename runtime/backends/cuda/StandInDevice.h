@@ -77,6 +77,9 @@ public:
   void wait(Handle stream, Handle event);
   void reached(Handle event, bool *isReached);
   void await(Handle event);
+  void makeTimer(Handle *event);
+  void elapsed(Handle from, Handle to, double *seconds);
+  void countFree(uint64_t *bytes);
 
   void copyToDevice(Handle stream, Address to, const void *host, uint64_t bytes);
   void copyToHost(Handle stream, void *host, Address from, uint64_t bytes);
@@ -164,6 +167,8 @@ private:
     Clock captured = {};
     /// What a launch keeps there.
     std::shared_ptr<Clock> launched = {};
+    /// Of a timer: when it was reached last.
+    std::shared_ptr<std::chrono::steady_clock::time_point> time = {};
   };
   struct Module {
     uint64_t call = 0;
@@ -261,6 +266,8 @@ private:
   void checkSeen(Handle event);
   /// The event, which has been recorded.
   Event &recordedEvent(Handle event);
+  /// When the timer, which is known to be reached, was.
+  std::chrono::steady_clock::time_point timeOf(Handle timer);
   /// What the host has seen to be done.
   void learn(const Clock &clock);
   /// Runs what does work, and keeps its failure.
