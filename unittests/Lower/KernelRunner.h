@@ -49,6 +49,9 @@ double roundedToBF16(double value);
 Array randomIds(std::vector<int64_t> shape, int64_t least, int64_t most, unsigned salt);
 Array counter(int64_t value);
 
+/// The elements as a kernel sees them.
+std::vector<char> bytesOf(const Array &array, bool isF64);
+
 /// Runs `body` with the indices of each element of `shape`, in row-major order.
 void forEach(const std::vector<int64_t> &shape,
              const std::function<void(const std::vector<int64_t> &)> &body);

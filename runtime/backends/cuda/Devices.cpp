@@ -44,6 +44,13 @@ const Library *weft::rt::cuda::loadLibrary(std::string &error) {
   return table;
 }
 
+/// For checks on machines with few devices: processes take turns at them. Threads cannot, as a
+/// device is its thread's alone.
+static bool sharesDevices() {
+  const char *wish = std::getenv("WEFT_SHARE_DEVICE");
+  return wish && *wish;
+}
+
 MakeExecutor weft::rt::cuda::makeExecutors(const Program &program, const KernelCode *kernels,
                                            std::span<const DeviceImage> images,
                                            const Options &options, std::string &error) {
@@ -67,6 +74,9 @@ MakeExecutor weft::rt::cuda::makeExecutors(const Program &program, const KernelC
     return {};
   }
   int64_t last = isAlone ? program.rankCount() - 1 : *launcher->localRank;
+  if (sharesDevices() && !isAlone && count > 0) { // What is short is only the devices.
+    last %= count;
+  }
   if (last >= count) {
     fail(error, "this program needs a CUDA device for each of its ranks: expected ", last + 1,
          " or more on this machine, got ", count);
@@ -82,6 +92,6 @@ MakeExecutor weft::rt::cuda::makeExecutors(const Program &program, const KernelC
   return [=](const Program &program, const KernelCode *kernels, int64_t rank,
              int64_t) -> std::unique_ptr<Executor> {
     return std::make_unique<CudaExecutor>(program, kernels, rank, *library,
-                                          isAlone ? rank : *launcher->localRank, images, onDevices);
+                                          isAlone ? rank : last, images, onDevices);
   };
 }

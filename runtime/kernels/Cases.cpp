@@ -1,0 +1,191 @@
+//===- Cases.cpp - kernels to be tried on a device ---------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kernels/Cases.h"
+
+#include "core/BFloat16.h"
+#include "core/Json.h"
+#include "core/Text.h"
+
+#include <array>
+#include <cstring>
+#include <dlfcn.h>
+
+using namespace weft::rt;
+using namespace weft::rt::kernels;
+
+namespace {
+
+/// What bytes hold that nobody has written: as a floating-point number it is none.
+constexpr char kPoison = '\xFF';
+
+bool readType(const nlohmann::json &text, ElementType &type) {
+  for (ElementType one : {ElementType::F64, ElementType::F32, ElementType::I64, ElementType::I32,
+                          ElementType::BF16}) {
+    if (text == nameOf(one)) {
+      type = one;
+      return true;
+    }
+  }
+  return false;
+}
+
+CaseBuffer readBuffer(const nlohmann::json &fields, size_t dataBytes) {
+  CaseBuffer buffer;
+  static constexpr std::array accesses = {Access::Read, Access::Write, Access::ReadWrite};
+  buffer.count = fields.at("count");
+  buffer.access = accesses.at(fields.at("access").get<size_t>());
+  buffer.offset = fields.value("offset", int64_t(-1));
+  buffer.seed = fields.value("seed", uint64_t(0));
+  buffer.least = fields.value("least", 0.0);
+  buffer.most = fields.value("most", 0.0);
+  if (!readType(fields.at("type"), buffer.type) ||
+      !readType(fields.at("reference"), buffer.referenceType)) {
+    throw std::out_of_range("a type that there is not");
+  }
+  if (buffer.offset >= 0 && uint64_t(buffer.offset) + buffer.bytes() > dataBytes) {
+    throw std::out_of_range("an operand beyond the end of cases.bin");
+  }
+  return buffer;
+}
+
+Case readCase(const nlohmann::json &fields, size_t kernels, size_t dataBytes) {
+  Case one;
+  one.name = fields.at("name");
+  one.kernel = fields.at("kernel");
+  one.reference = fields.at("reference");
+  one.isLarge = fields.at("large");
+  one.immediates = fields.at("immediates").get<std::vector<int64_t>>();
+  one.coordinates = fields.at("coordinates").get<std::vector<int64_t>>();
+  for (const nlohmann::json &buffer : fields.at("buffers")) {
+    one.buffers.push_back(readBuffer(buffer, dataBytes));
+  }
+  if (one.kernel >= kernels || one.reference >= kernels) {
+    throw std::out_of_range("a kernel that there is not");
+  }
+  return one;
+}
+
+bool readTable(const std::string &folder, Cases &cases, std::string &error) {
+  MappedFile table;
+  nlohmann::json fields;
+  if (!table.open(folder + "/cases.json", error) ||
+      !parseObject(table.bytes(), "cases.json", fields, error) ||
+      !cases.data.open(folder + "/cases.bin", error)) {
+    return false;
+  }
+  try {
+    cases.kernels = fields.at("kernels").get<std::vector<std::string>>();
+    for (const nlohmann::json &one : fields.at("cases")) {
+      cases.cases.push_back(readCase(one, cases.kernels.size(), cases.data.bytes().size()));
+    }
+  } catch (const std::exception &what) {
+    return fail(error, folder, "/cases.json is not what tests of kernels write: ", what.what());
+  }
+  return true;
+}
+
+bool loadCode(const std::string &folder, Cases &cases, std::string &error) {
+  void *handle = dlopen((folder + "/kernels.so").c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!handle) {
+    return fail(error, dlerror());
+  }
+  auto find = [&](const char *name) { return dlsym(handle, name); };
+  cases.code = static_cast<const KernelCode *>(find("weft_kernels"));
+  auto images = static_cast<const DeviceImage *>(find("weft_images"));
+  auto count = static_cast<const uint64_t *>(find("weft_image_count"));
+  if (!cases.code || !images || !count) {
+    return fail(error, folder, "/kernels.so has no kernels for devices");
+  }
+  cases.images = {images, size_t(*count)};
+  return true;
+}
+
+/// The generator of Steele, Lea and Flood: any number gives another one, without a pattern.
+uint64_t mixed(uint64_t value) {
+  value += 0x9E3779B97F4A7C15;
+  value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9;
+  value = (value ^ (value >> 27)) * 0x94D049BB133111EB;
+  return value ^ (value >> 31);
+}
+
+bool isInteger(ElementType type) { return type == ElementType::I64 || type == ElementType::I32; }
+
+void putElement(ElementType type, char *elements, uint64_t index, double value) {
+  auto put = [&](auto element) {
+    std::memcpy(elements + index * sizeof(element), &element, sizeof(element));
+  };
+  switch (type) {
+  case ElementType::F64:
+    return put(value);
+  case ElementType::F32:
+    return put(float(value));
+  case ElementType::I64:
+    return put(int64_t(value));
+  case ElementType::I32:
+    return put(int32_t(value));
+  case ElementType::BF16:
+    return put(BFloat16(float(value)).bits);
+  }
+}
+
+} // namespace
+
+bool weft::rt::kernels::readCases(const std::string &folder, Cases &cases, std::string &error) {
+  return readTable(folder, cases, error) && loadCode(folder, cases, error);
+}
+
+double weft::rt::kernels::elementAt(ElementType type, const char *elements, uint64_t index) {
+  auto get = [&]<typename T>(T element) {
+    std::memcpy(&element, elements + index * sizeof(T), sizeof(T));
+    return double(element);
+  };
+  switch (type) {
+  case ElementType::F64:
+    return get(double());
+  case ElementType::F32:
+    return get(float());
+  case ElementType::I64:
+    return get(int64_t());
+  case ElementType::I32:
+    return get(int32_t());
+  case ElementType::BF16:
+    return get(BFloat16());
+  }
+  return 0;
+}
+
+std::vector<char> weft::rt::kernels::makeOperand(const CaseBuffer &buffer,
+                                                 std::span<const char> data) {
+  std::vector<char> bytes(buffer.bytes(), kPoison);
+  if (buffer.access == Access::Write) {
+    return bytes;
+  }
+  if (buffer.offset >= 0) {
+    std::copy_n(data.data() + buffer.offset, bytes.size(), bytes.data());
+    return bytes;
+  }
+  double span = buffer.most - buffer.least + (isInteger(buffer.type) ? 1 : 0);
+  for (uint64_t i = 0; i < buffer.count; ++i) {
+    double part = double(mixed(buffer.seed * 0x100000001B3 + i) >> 11) * 0x1p-53;
+    putElement(buffer.type, bytes.data(), i, buffer.least + part * span);
+  }
+  return bytes;
+}
+
+std::vector<char> weft::rt::kernels::converted(ElementType from, std::span<const char> elements,
+                                               ElementType to) {
+  if (from == to) {
+    return {elements.begin(), elements.end()};
+  }
+  uint64_t count = elements.size() / sizeOf(from);
+  std::vector<char> result(count * sizeOf(to));
+  for (uint64_t i = 0; i < count; ++i) {
+    putElement(to, result.data(), i, elementAt(from, elements.data(), i));
+  }
+  return result;
+}

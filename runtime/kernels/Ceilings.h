@@ -1,0 +1,34 @@
+//===- Ceilings.h - what a device does at most -------------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_RT_KERNELS_CEILINGS_H
+#define WEFT_RT_KERNELS_CEILINGS_H
+
+#include "backends/cuda/Library.h"
+
+#include <string>
+
+namespace weft::rt::kernels {
+
+struct Ceilings {
+  std::string device, libraries;
+  /// Of a copy within the device's memory: those read and those written.
+  double copiedBytesPerSecond = 0;
+  /// Of a product of bf16 matrices, with float32 sums.
+  double productFlopsPerSecond = 0;
+  uint64_t copiedBytes = 0;
+  int64_t productSize = 0;
+};
+
+/// Measures device 0, by copies of `bytes` and products of matrices with `size` rows and columns,
+/// each for about `seconds`. Returns false and an error if the device fails.
+bool measureCeilings(const cuda::Library &library, uint64_t bytes, int64_t size, double seconds,
+                     Ceilings &ceilings, std::string &error);
+
+} // namespace weft::rt::kernels
+
+#endif // WEFT_RT_KERNELS_CEILINGS_H

@@ -1,0 +1,278 @@
+//===- CheckCases.cpp - runs kernels on a device and judges them -------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kernels/CheckCases.h"
+
+#include "backends/cuda/CudaExecutor.h"
+#include "core/Text.h"
+#include "kernels/LoneRank.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <thread>
+
+using namespace weft::rt;
+using namespace weft::rt::cuda;
+using namespace weft::rt::kernels;
+
+namespace {
+
+/// Bytes behind each operand that nobody may write to, in a buffer of their own.
+constexpr uint64_t kGuardBytes = 256;
+constexpr char kGuard = '\xFF';
+
+/// The operands of one case, on the host.
+using Operands = std::vector<std::vector<char>>;
+
+/// Memory as kernels expect it, of which each buffer begins at a multiple of kAlignment.
+struct Free {
+  void operator()(char *memory) const { std::free(memory); }
+};
+std::unique_ptr<char, Free> alignedCopy(const std::vector<char> &bytes) {
+  uint64_t whole = (bytes.size() / kAlignment + 1) * kAlignment;
+  std::unique_ptr<char, Free> copy(static_cast<char *>(std::aligned_alloc(kAlignment, whole)));
+  std::copy(bytes.begin(), bytes.end(), copy.get());
+  return copy;
+}
+
+/// Runs all of a kernel on the host.
+void runOnHost(const KernelCode &code, const Case &one, Operands &operands, int64_t threads) {
+  std::vector<std::unique_ptr<char, Free>> copies;
+  std::vector<void *> addresses;
+  for (const std::vector<char> &operand : operands) {
+    addresses.push_back(copies.emplace_back(alignedCopy(operand)).get());
+  }
+  for (int64_t phase = 0; phase < code.phaseCount; ++phase) {
+    int64_t iterations = code.iterations[phase];
+    std::vector<std::thread> team;
+    for (int64_t part = 0; part < threads; ++part) {
+      team.emplace_back(
+          [&, begin = iterations * part / threads, end = iterations * (part + 1) / threads] {
+            if (begin < end) {
+              code.function(addresses.data(), one.immediates.data(), one.coordinates.data(), phase,
+                            begin, end);
+            }
+          });
+    }
+    for (std::thread &thread : team) {
+      thread.join();
+    }
+  }
+  for (size_t i = 0; i < operands.size(); ++i) {
+    std::copy_n(copies[i].get(), operands[i].size(), operands[i].begin());
+  }
+}
+
+/// A program whose step has an instruction for each case, in order. Buffer 2 i is an operand, and
+/// buffer 2 i + 1 its guard.
+/// `code` becomes that of its kernels, which are those of the cases.
+Program makeProgram(const Cases &all, std::span<const Case *const> cases,
+                    std::vector<KernelCode> &code) {
+  Program program;
+  std::map<uint32_t, uint32_t> numbers;
+  for (size_t axis = 0; axis < cases[0]->coordinates.size(); ++axis) {
+    program.mesh.push_back({"axis", cases[0]->coordinates[axis] + 1});
+  }
+  auto add = [&](uint64_t bytes, ElementType type) {
+    program.buffers.push_back({bytes, program.arenaBytes, BufferClass::Activation, true, type});
+    program.arenaBytes += (bytes + kGuardBytes - 1) / kGuardBytes * kGuardBytes;
+  };
+  for (const Case *one : cases) {
+    Instruction instruction;
+    auto [number, isNew] = numbers.emplace(one->kernel, uint32_t(code.size()));
+    if (isNew) {
+      program.kernels.push_back({all.kernels[one->kernel]});
+      code.push_back(all.code[one->kernel]);
+    }
+    instruction.target = number->second;
+    instruction.immediates = one->immediates;
+    for (const CaseBuffer &buffer : one->buffers) {
+      instruction.operands.push_back({uint32_t(program.buffers.size()), buffer.access});
+      add(buffer.bytes(), buffer.type);
+      add(kGuardBytes, ElementType::F32);
+    }
+    program.step.push_back(std::move(instruction));
+  }
+  program.labels = {""};
+  return program;
+}
+
+bool isSame(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
+
+/// Elements of an operand in three ways.
+struct Compared {
+  const CaseBuffer &buffer;
+  const char *device, *host, *reference;
+
+  double got(uint64_t i) const { return elementAt(buffer.type, device, i); }
+  double hosts(uint64_t i) const { return elementAt(buffer.type, host, i); }
+  double expected(uint64_t i) const { return elementAt(buffer.referenceType, reference, i); }
+};
+
+/// Of the largest element: further nobody may be, however far the host is.
+constexpr double kMost = 1e-2;
+
+/// Says the first element that is too far, if there is one. A device may be four times as far from
+/// float64 as the host is, and further by a few roundings of the type.
+void compare(size_t operand, const Compared &sides, Verdict &verdict) {
+  ElementType type = sides.buffer.type;
+  double greatest = 1e-30, hostsFurthest = 0;
+  for (uint64_t i = 0; i < sides.buffer.count; ++i) {
+    double expected = sides.expected(i), away = std::abs(sides.hosts(i) - expected);
+    greatest = std::isfinite(expected) ? std::max(greatest, std::abs(expected)) : greatest;
+    hostsFurthest = std::isfinite(away) ? std::max(hostsFurthest, away) : hostsFurthest;
+  }
+  bool isExact = type == ElementType::I32 || type == ElementType::I64;
+  double rounding = type == ElementType::F64 ? 1e-12 : 4e-6;
+  for (uint64_t i = 0; i < sides.buffer.count && verdict.fault.empty(); ++i) {
+    double got = sides.got(i), expected = sides.expected(i);
+    double allowed =
+        isExact ? 0 : std::min(4 * hostsFurthest, kMost * greatest) + rounding * greatest;
+    allowed += type == ElementType::BF16 ? 0x1p-7 * std::abs(expected) : 0;
+    // What is no finite number, or not in this type, is as on the host.
+    bool isFinite = std::isfinite(got) && std::isfinite(expected);
+    bool isRight = isSame(got, expected) || (!isFinite && isSame(got, sides.hosts(i)));
+    double away = isRight ? 0 : got - expected;
+    if (!(std::abs(away) <= allowed)) {
+      verdict.fault = concat("operand ", operand, " element ", i, " is ", got, ", expected ",
+                             expected, " to within ", allowed);
+    }
+    verdict.error = std::max(verdict.error, std::abs(away) / greatest);
+  }
+  verdict.hostError = std::max(verdict.hostError, hostsFurthest / greatest);
+}
+
+/// The cases that run in one program.
+class Round {
+public:
+  Round(const Cases &all, std::span<const Case *const> cases, const CheckSettings &settings)
+      : all(all), cases(cases), settings(settings), program(makeProgram(all, cases, code)) {}
+
+  bool run(const std::function<void(const Verdict &)> &tell, std::string &error) {
+    if (settings.library->standFor) {
+      settings.library->standFor(&program, code.data());
+    }
+    LoneRank rank(program.rankCount() - 1);
+    CudaExecutor executor(program, code.data(), rank.rank(), *settings.library, 0, all.images);
+    if (executor.prepare(rank, rank)) {
+      for (size_t i = 0, buffer = 0; i < cases.size() && !rank.stopped(); ++i) {
+        Verdict verdict = check(executor, i, uint32_t(buffer));
+        if (!rank.stopped()) {
+          tell(verdict);
+        }
+        buffer += 2 * cases[i]->buffers.size();
+      }
+      executor.end();
+    }
+    error = rank.failure();
+    return error.empty();
+  }
+
+private:
+  Verdict check(CudaExecutor &executor, size_t number, uint32_t first) {
+    const Case &one = *cases[number];
+    Operands before, after;
+    for (size_t i = 0; i < one.buffers.size(); ++i) {
+      before.push_back(makeOperand(one.buffers[i], all.data.bytes()));
+      auto at = uint32_t(first + 2 * i);
+      executor.write(at, 0, before[i]);
+      executor.write(at + 1, 0, std::vector<char>(kGuardBytes, kGuard));
+    }
+    executor.runStepInstruction(number);
+    Verdict verdict;
+    verdict.name = one.name;
+    verdict.isLarge = one.isLarge;
+    for (size_t i = 0; i < one.buffers.size(); ++i) {
+      auto at = uint32_t(first + 2 * i);
+      {
+        BufferView view = executor.view(at);
+        after.emplace_back(view.bytes().begin(), view.bytes().end());
+      }
+      BufferView guard = executor.view(at + 1);
+      if (std::any_of(guard.bytes().begin(), guard.bytes().end(),
+                      [](char byte) { return byte != kGuard; })) {
+        verdict.fault = concat("wrote behind operand ", i);
+      }
+    }
+    judge(one, before, after, verdict);
+    if (one.isLarge && settings.repeats > 0 && verdict.fault.empty()) {
+      measure(executor, number, first, verdict);
+    }
+    return verdict;
+  }
+
+  void judge(const Case &one, const Operands &before, const Operands &after,
+             Verdict &verdict) const {
+    Operands host = before, reference;
+    for (size_t i = 0; i < before.size(); ++i) {
+      const CaseBuffer &buffer = one.buffers[i];
+      reference.push_back(buffer.access == Access::Write
+                              ? std::vector<char>(buffer.count * sizeOf(buffer.referenceType))
+                              : converted(buffer.type, before[i], buffer.referenceType));
+    }
+    runOnHost(all.code[one.kernel], one, host, settings.threads);
+    runOnHost(all.code[one.reference], one, reference, settings.threads);
+    for (size_t i = 0; i < before.size() && verdict.fault.empty(); ++i) {
+      if (one.buffers[i].access == Access::Read) {
+        verdict.fault = after[i] == before[i] ? "" : concat("wrote to operand ", i);
+      } else {
+        compare(i, {one.buffers[i], after[i].data(), host[i].data(), reference[i].data()}, verdict);
+      }
+    }
+  }
+
+  /// By the host's clock, from one point where the device is at rest to the next.
+  void measure(CudaExecutor &executor, size_t number, uint32_t first, Verdict &verdict) const {
+    auto timed = [&](int64_t runs) {
+      auto start = std::chrono::steady_clock::now();
+      for (int64_t i = 0; i < runs; ++i) {
+        executor.runStepInstruction(number);
+      }
+      executor.view(first, 0, 1);
+      return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    };
+    timed(2);
+    // What the waiting takes is in both.
+    double few = timed(settings.repeats), many = timed(3 * settings.repeats);
+    verdict.seconds = std::max(many - few, 0.0) / double(2 * settings.repeats);
+    for (const CaseBuffer &buffer : cases[number]->buffers) {
+      verdict.bytes += double(buffer.bytes()) * (buffer.access == Access::ReadWrite ? 2 : 1);
+    }
+  }
+
+  const Cases &all;
+  const std::span<const Case *const> cases;
+  const CheckSettings &settings;
+  std::vector<KernelCode> code;
+  const Program program;
+};
+
+} // namespace
+
+bool weft::rt::kernels::checkCases(const Cases &cases, const CheckSettings &settings,
+                                   const std::function<bool(const Case &)> &wanted,
+                                   const std::function<void(const Verdict &)> &tell,
+                                   std::string &error) {
+  // Small ones of the same place on the mesh together, each large one by itself.
+  std::map<std::vector<int64_t>, std::vector<const Case *>> rounds;
+  std::vector<std::vector<const Case *>> single;
+  for (const Case &one : cases.cases) {
+    if (wanted(one)) {
+      (one.isLarge ? single.emplace_back() : rounds[one.coordinates]).push_back(&one);
+    }
+  }
+  auto run = [&](const std::vector<const Case *> &round) {
+    return Round(cases, round, settings).run(tell, error);
+  };
+  return std::all_of(rounds.begin(), rounds.end(),
+                     [&](const auto &entry) { return run(entry.second); }) &&
+         std::all_of(single.begin(), single.end(), run);
+}

@@ -1,0 +1,156 @@
+//===- Main.cpp - tries kernels on a device, for utils/gpu-check -------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "backends/cuda/Devices.h"
+#include "core/Json.h"
+#include "core/Text.h"
+#include "kernels/Ceilings.h"
+#include "kernels/CheckCases.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <thread>
+
+using namespace weft::rt;
+using namespace weft::rt::kernels;
+
+static const char *const kUsage =
+    "usage: weft-rt-kernels FOLDER [--only TEXT] [--size small|large] [--repeats N] [--ceilings]\n"
+    "                       [--json FILE]\n"
+    "Runs the kernels in FOLDER, which LowerTests writes where WEFT_KERNEL_CASES names it, on\n"
+    "device 0, and compares with float64 on the host: those with TEXT in their name, of one size "
+    "if\n"
+    "asked for, large ones N times to time them. --ceilings first measures what the device copies\n"
+    "and multiplies at most. FILE gets all figures. Exit status: 1 if a kernel or the device "
+    "fails.\n";
+
+namespace {
+
+struct Settings {
+  std::string folder, only, size, json;
+  int64_t repeats = 20;
+  bool ceilings = false;
+};
+
+bool readSettings(std::span<char *const> words, Settings &settings) {
+  for (size_t i = 1; i < words.size(); ++i) {
+    std::string_view word = words[i];
+    std::string *text = word == "--only"   ? &settings.only
+                        : word == "--size" ? &settings.size
+                        : word == "--json" ? &settings.json
+                                           : nullptr;
+    if (word == "--ceilings") {
+      settings.ceilings = true;
+    } else if (!word.starts_with("--") && settings.folder.empty()) {
+      settings.folder = word;
+    } else if (++i == words.size()) {
+      return false;
+    } else if (text) {
+      *text = words[i];
+    } else {
+      std::string_view value = words[i];
+      auto [end, code] =
+          std::from_chars(value.data(), value.data() + value.size(), settings.repeats);
+      if (word != "--repeats" || code != std::errc() || end != value.data() + value.size() ||
+          settings.repeats < 0) {
+        return false;
+      }
+    }
+  }
+  bool isSize = settings.size.empty() || settings.size == "small" || settings.size == "large";
+  return !settings.folder.empty() && isSize;
+}
+
+nlohmann::json toJson(const Verdict &verdict) {
+  return {{"name", verdict.name},       {"fault", verdict.fault},
+          {"error", verdict.error},     {"bytes", verdict.bytes},
+          {"seconds", verdict.seconds}, {"host_error", verdict.hostError},
+          {"large", verdict.isLarge}};
+}
+
+void print(const Verdict &verdict) {
+  std::string speed = verdict.seconds > 0 ? concat(", ", verdict.seconds * 1e6, " us, ",
+                                                   verdict.bytes / verdict.seconds * 1e-9, " GB/s")
+                                          : "";
+  std::printf("%s %s: %s%s\n", verdict.fault.empty() ? "pass" : "FAIL", verdict.name.c_str(),
+              verdict.fault.empty() ? concat("off by ", verdict.error).c_str()
+                                    : verdict.fault.c_str(),
+              speed.c_str());
+}
+
+/// On a stand-in they only show that they can be measured.
+bool runCeilings(const cuda::Library &library, const Cases &cases, nlohmann::json &report,
+                 std::string &error) {
+  static const Program none;
+  bool isReal = !library.standFor;
+  if (!isReal) {
+    library.standFor(&none, cases.code);
+  }
+  Ceilings found;
+  if (!measureCeilings(library, isReal ? uint64_t(1) << 30 : 1 << 16, isReal ? 8192 : 64,
+                       isReal ? 2 : 0.01, found, error)) {
+    return false;
+  }
+  std::printf("%s, %s: copies %.0f GB/s, products of bf16 %.1f TFLOP/s\n", found.device.c_str(),
+              found.libraries.c_str(), found.copiedBytesPerSecond * 1e-9,
+              found.productFlopsPerSecond * 1e-12);
+  report["ceilings"] = {{"device", found.device},
+                        {"libraries", found.libraries},
+                        {"copied_bytes", found.copiedBytes},
+                        {"copied_bytes_per_second", found.copiedBytesPerSecond},
+                        {"product_size", found.productSize},
+                        {"product_flops_per_second", found.productFlopsPerSecond}};
+  return true;
+}
+
+bool writeReport(const std::string &path, const nlohmann::json &report, std::string &error) {
+  std::FILE *file = std::fopen(path.c_str(), "w");
+  std::string text = toJsonText(report) + "\n";
+  bool isGood = file && std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  isGood = (!file || std::fclose(file) == 0) && isGood;
+  return isGood || fail(error, "cannot write '", path, "'");
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  Settings settings;
+  if (!readSettings({argv, size_t(argc)}, settings)) {
+    std::fputs(kUsage, stderr);
+    return 1;
+  }
+  Cases cases;
+  std::string error;
+  const cuda::Library *library = nullptr;
+  nlohmann::json report = {{"cases", nlohmann::json::array()}};
+  size_t passed = 0, failed = 0;
+  auto wanted = [&](const Case &one) {
+    return one.name.find(settings.only) != std::string::npos &&
+           (settings.size.empty() || one.isLarge == (settings.size == "large"));
+  };
+  auto tell = [&](const Verdict &verdict) {
+    print(verdict);
+    std::fflush(stdout);
+    ++(verdict.fault.empty() ? passed : failed);
+    report["cases"].push_back(toJson(verdict));
+  };
+  bool isGood = readCases(settings.folder, cases, error) && (library = cuda::loadLibrary(error)) &&
+                (!settings.ceilings || runCeilings(*library, cases, report, error));
+  if (isGood) {
+    CheckSettings check = {library, std::max<int64_t>(1, std::thread::hardware_concurrency()),
+                           settings.repeats};
+    isGood = checkCases(cases, check, wanted, tell, error);
+  }
+  report["fault"] = error;
+  isGood = (settings.json.empty() || writeReport(settings.json, report, error)) && isGood;
+  if (!error.empty()) {
+    std::fprintf(stderr, "error: %s\n", error.c_str());
+  }
+  std::printf("%zu passed, %zu failed\n", passed, failed);
+  return isGood && failed == 0 && (passed > 0 || settings.ceilings) ? 0 : 1;
+}

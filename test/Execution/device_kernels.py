@@ -1,0 +1,115 @@
+#!/usr/bin/python3
+#===- device_kernels.py - what tries kernels on a device sees their faults -===#
+#
+# Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+#===------------------------------------------------------------------------===#
+"""Lets unit tests write some of their kernels for weft-rt-kernels, and runs these on the stand-in for devices.
+
+    device_kernels.py --bin bin
+
+There all must pass, and what is wrong must be found: a kernel that computes something else, a device that fails,
+files that are damaged. Needs a CUDA toolkit for compiling, and no device. Prints a line for each case, then "N passed, N
+failed"; fails if one failed or none ran.
+"""
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from device_code import has_no_toolkit
+
+# Of both types of float, in bf16, in place, at a place of a mesh, and of numbers that are none.
+TESTS = "*NormTest.RootMeanSquare/*:*BF16Test.Norms*:*FunctionTest.Exp/*:*FunctionTest.Sqrt/*:*SlicesAtThePlace*:*PassesOnWhatIsNotANumber*"
+
+
+class Bench:
+    def __init__(self, binaries, folder):
+        self.binaries, self.folder = binaries, folder
+        self.cases, self.table = folder / "cases", folder / "cases/cases.json"
+        self.passed = self.failed = 0
+
+    def run(self, command, **environment):
+        return subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False,
+                              env={**os.environ, **environment})
+
+    def expect(self, what, status, pattern, *options, **environment):
+        """What weft-rt-kernels says must match, and so must how it ends."""
+        plugin = self.binaries.parent / "lib" / "libweft-rt-cuda-stand-in-plugin.so"
+        done = self.run([self.binaries / "weft-rt-kernels", *(options or [self.cases])],
+                        **{"WEFT_RT_CUDA": str(plugin), **environment})
+        said = done.stdout + done.stderr
+        is_good = done.returncode == status and re.search(pattern, said, re.MULTILINE)
+        self.passed, self.failed = self.passed + bool(is_good), self.failed + (not is_good)
+        print("pass" if is_good else "FAIL", what, "" if is_good else f"{done.returncode}: {said}", flush=True)
+
+    def expect_of(self, what, change, pattern):
+        """Of a table of cases that `change` has changed."""
+        whole = self.table.read_text()
+        table = json.loads(whole)
+        change(table)
+        self.table.write_text(json.dumps(table))
+        self.expect(what, 1, pattern)
+        self.table.write_text(whole)
+
+
+def number_of(table, name):
+    return next(i for i, case in enumerate(table["cases"]) if case["name"].startswith(name))
+
+
+def take_other_reference(table):
+    """The exponential is to be the square root."""
+    exponential, root = (table["cases"][number_of(table, f"FunctionTest.{name}/f32")] for name in ("Exp", "Sqrt"))
+    exponential["reference"] = root["reference"]
+
+
+def faults(bench):
+    bench.expect_of("a kernel that computes something else", take_other_reference,
+                    r"^FAIL FunctionTest\.Exp.*: operand \d element \d+ is .*, expected .* to within .*$")
+    bench.expect("a device that fails", 1, r"^error: device 0 of rank 0: launch: it is lost$",
+                 WEFT_STAND_IN_FAIL="launch:3")
+    bench.expect("no such kernels", 1, r"^0 passed, 0 failed$", bench.cases, "--only", "nothing")
+    bench.expect("no folder", 1, r"^error: .*nowhere/cases\.json.*No such file", "nowhere")
+    bench.expect("no words", 1, r"^usage: weft-rt-kernels FOLDER", "--only")
+    bench.expect_of("a kernel that is missing", lambda table: table["cases"][0].update(kernel=10000),
+                    r"^error: .*cases\.json is not what tests of kernels write: a kernel that there is not$")
+    bench.expect_of("an operand that is missing", lambda table: table["cases"][0]["buffers"][0].update(offset=1 << 40),
+                    r"^error: .*: an operand beyond the end of cases\.bin$")
+    bench.expect_of("a type that is none", lambda table: table["cases"][0]["buffers"][0].update(type="f7"),
+                    r"^error: .*: a type that there is not$")
+    bench.expect_of("a field that is missing", lambda table: table["cases"][0].pop("immediates"),
+                    r"^error: .*cases\.json is not what tests of kernels write: .*immediates.*$")
+    (bench.cases / "kernels.so").write_bytes(b"")
+    bench.expect("code that is damaged", 1, r"^error: .*kernels\.so.*$")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--bin", type=Path, required=True, help="folder of LowerTests and weft-rt-kernels")
+    options = parser.parse_args()
+    if reason := has_no_toolkit(options.bin):
+        print(f"skipped: {reason}")
+        return 77
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(options.bin.resolve(), Path(folder))
+        done = bench.run([bench.binaries / "LowerTests", f"--gtest_filter={TESTS}"],
+                         WEFT_KERNEL_CASES=str(bench.cases))
+        if done.returncode != 0:
+            sys.exit(done.stdout + done.stderr)
+        bench.expect("kernels of tests", 0, r"^\d\d passed, 0 failed$")
+        bench.expect("what a device does at most", 0, r"copies \d+ GB/s, products of bf16 .* TFLOP/s", bench.cases,
+                     "--ceilings", "--only", "nothing", "--json", bench.folder / "json")
+        assert json.loads((bench.folder / "json").read_text())["ceilings"]["copied_bytes_per_second"] > 0
+        faults(bench)
+    print(f"{bench.passed} passed, {bench.failed} failed")
+    return bench.failed > 0 or bench.passed == 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
