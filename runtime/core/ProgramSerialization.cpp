@@ -42,7 +42,7 @@ void fields(auto &visit, Is<NamedTensor> auto &x) { visit(x.name, x.layout, x.bu
 void fields(auto &visit, Is<Kernel> auto &x) { visit(x.name, x.kind, x.detail); }
 void fields(auto &visit, Is<Product> auto &x) {
   visit(x.type, x.transposeA, x.transposeB, x.m, x.n, x.k, x.lda, x.ldb, x.ldc);
-  visit(x.batch, x.strideA, x.strideB, x.strideC, x.isResultF32);
+  visit(x.batch, x.strideA, x.strideB, x.strideC, x.isResultF32, x.isTF32);
 }
 void fields(auto &visit, Is<Collective> auto &x) {
   visit(x.kind, x.reduction, x.type, x.axes, x.shape, x.dim, x.dim2, x.sources);
@@ -63,7 +63,7 @@ void fields(auto &visit, Is<Program> auto &x) {
 }
 
 // The largest legal value of each enumeration.
-constexpr ElementType last(ElementType) { return ElementType::BF16; }
+constexpr ElementType last(ElementType) { return ElementType::F16; }
 constexpr BufferClass last(BufferClass) { return BufferClass::Gradient; }
 constexpr CollectiveKind last(CollectiveKind) { return CollectiveKind::Permute; }
 constexpr ReductionKind last(ReductionKind) { return ReductionKind::Max; }

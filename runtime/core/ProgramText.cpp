@@ -47,10 +47,10 @@ std::string operandsText(const Instruction &instruction) {
 }
 
 std::string productText(const Product &product) {
-  std::string text = concat(nameOf(product.type), product.isResultF32 ? " to f32" : "", " ",
-                            product.m, "x", product.n, "x", product.k,
-                            product.transposeA ? " A^T" : "", product.transposeB ? " B^T" : "",
-                            " ld ", product.lda, "/", product.ldb, "/", product.ldc);
+  std::string text = concat(
+      nameOf(product.type), product.isTF32 ? " as tf32" : "", product.isResultF32 ? " to f32" : "",
+      " ", product.m, "x", product.n, "x", product.k, product.transposeA ? " A^T" : "",
+      product.transposeB ? " B^T" : "", " ld ", product.lda, "/", product.ldb, "/", product.ldc);
   if (product.batch != 1) {
     text += concat(" batch ", product.batch, " strides ", product.strideA, "/", product.strideB,
                    "/", product.strideC);

@@ -67,7 +67,7 @@ Result prepare(Bench &bench, const Product &product) {
 }
 
 const Misused kProducts[] = {
-    {"TypeThatHasNone", "prepareProduct: expected a product of f32 or bf16, got one of f64",
+    {"TypeThatHasNone", "prepareProduct: expected a product of f32, bf16 or f16, got one of f64",
      [](Bench &bench) {
        Product product = kBenchProduct;
        product.type = ElementType::F64;

@@ -32,6 +32,9 @@ using testing::StartsWith;
 
 namespace {
 
+/// The compiler's own.
+__extension__ typedef _Float16 Float16;
+
 // Numbers of the driver and of cuBLASLt.
 constexpr int kInvalidValue = 1, kOutOfMemory = 2, kNoDevice = 100, kNotReady = 600;
 constexpr int kIllegalAddress = 700;
@@ -209,9 +212,30 @@ protected:
         if (!p.isSum()) {
           p.isResultF32 = false;
           EXPECT_EQ((run<BFloat16, BFloat16>(p)), expected<BFloat16>(p));
+          p.type = ElementType::F16;
+          EXPECT_EQ((run<Float16, Float16>(p)), expected<Float16>(p));
         }
+        p.type = ElementType::F16;
+        p.isResultF32 = true;
+        EXPECT_EQ((run<Float16, float>(p)), expected<float>(p));
       }
     }
+  }
+
+  /// The product of two numbers, of which tf32 has no room for one.
+  float multiplySlightlyMoreThanOne(bool isTF32) {
+    Product p = {ElementType::F32, false, false, 1, 1, 1, 1, 1, 1};
+    p.isTF32 = isTF32;
+    Library::Handle prepared = 0;
+    Library::Address a = send<float>({1 + 0x1p-12f}), b = send<float>({1}), c = send<float>({0});
+    EXPECT_EQ(textOf(cuda.prepareProduct(device, &p, 1 << 10, &prepared)), "success");
+    EXPECT_EQ(textOf(cuda.runProduct(device, stream, prepared, a, b, c, 0)), "success");
+    float result = fetch<float>(c, 1).front();
+    EXPECT_EQ(textOf(cuda.freeProduct(device, prepared)), "success");
+    for (Library::Address address : {a, b, c}) {
+      cuda.free(device, address);
+    }
+    return result;
   }
 
   const Library &cuda = table();
@@ -244,6 +268,11 @@ TEST_F(FakeCuda, TellsWhatADeviceIs) {
   EXPECT_EQ(facts.architecture, 121u);
   EXPECT_EQ(facts.multiprocessors, 132u);
   EXPECT_EQ(facts.memoryBytes, uint64_t(80) << 30);
+}
+
+TEST_F(FakeCuda, RoundsToTF32OnlyWhereTheProductSaysSo) {
+  EXPECT_EQ(multiplySlightlyMoreThanOne(false), 1 + 0x1p-12f);
+  EXPECT_EQ(multiplySlightlyMoreThanOne(true), 1);
 }
 
 TEST_F(FakeCuda, CountsNoneWhereThereIsNone) {

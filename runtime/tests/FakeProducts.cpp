@@ -9,6 +9,7 @@
 #include "core/BFloat16.h"
 
 #include <algorithm>
+#include <bit>
 #include <cublasLt.h>
 #include <dlfcn.h>
 #include <vector>
@@ -17,8 +18,12 @@ using weft::rt::BFloat16;
 
 namespace {
 
+/// The compiler's own.
+__extension__ typedef _Float16 Float16;
+
 struct Operation {
   cublasOperation_t first = CUBLAS_OP_N, second = CUBLAS_OP_N;
+  bool isTF32 = false;
 };
 
 struct Layout {
@@ -38,8 +43,18 @@ struct Layout {
   uint64_t rowsAs(cublasOperation_t as) const { return as == CUBLAS_OP_N ? rows : columns; }
   uint64_t columnsAs(cublasOperation_t as) const { return as == CUBLAS_OP_N ? columns : rows; }
   float read(const void *data, size_t place) const {
-    return type == CUDA_R_32F ? static_cast<const float *>(data)[place]
-                              : float(static_cast<const BFloat16 *>(data)[place]);
+    return type == CUDA_R_32F   ? static_cast<const float *>(data)[place]
+           : type == CUDA_R_16F ? float(static_cast<const Float16 *>(data)[place])
+                                : float(static_cast<const BFloat16 *>(data)[place]);
+  }
+  void write(void *data, size_t place, float value) const {
+    if (type == CUDA_R_32F) {
+      static_cast<float *>(data)[place] = value;
+    } else if (type == CUDA_R_16F) {
+      static_cast<Float16 *>(data)[place] = Float16(value);
+    } else {
+      static_cast<BFloat16 *>(data)[place] = BFloat16(value);
+    }
   }
 };
 
@@ -47,6 +62,11 @@ struct Wishes {
   uint64_t workspaceBytes = 0;
   uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_MASK, alignment = 256;
 };
+
+/// As devices that cut off what tf32 has no room for.
+float multiplied(float value, bool isTF32) {
+  return isTF32 ? std::bit_cast<float>(std::bit_cast<uint32_t>(value) & ~0x1fffu) : value;
+}
 
 std::vector<float> ways = {1};
 int taken = -1;
@@ -79,9 +99,12 @@ cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) { return drop<int>(handl
 
 cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *made, cublasComputeType_t type,
                                         cudaDataType_t scale) {
-  give(made, Operation());
-  return type == CUBLAS_COMPUTE_32F && scale == CUDA_R_32F ? CUBLAS_STATUS_SUCCESS
-                                                           : CUBLAS_STATUS_INVALID_VALUE;
+  Operation operation;
+  operation.isTF32 = type == CUBLAS_COMPUTE_32F_FAST_TF32;
+  give(made, operation);
+  return (type == CUBLAS_COMPUTE_32F || operation.isTF32) && scale == CUDA_R_32F
+             ? CUBLAS_STATUS_SUCCESS
+             : CUBLAS_STATUS_INVALID_VALUE;
 }
 cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t operation,
                                               cublasLtMatmulDescAttributes_t attribute,
@@ -180,17 +203,13 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t operation, 
       for (uint64_t column = 0; column < result.columns; ++column) {
         float sum = 0;
         for (uint64_t k = 0; k < left.columnsAs(as.first); ++k) {
-          sum += left.read(a, left.at(i, row, k, as.first)) *
-                 right.read(b, right.at(i, k, column, as.second));
+          sum += multiplied(left.read(a, left.at(i, row, k, as.first)), as.isTF32) *
+                 multiplied(right.read(b, right.at(i, k, column, as.second)), as.isTF32);
         }
         size_t place = result.at(i, row, column, CUBLAS_OP_N);
         sum *= read<float>(alpha);
         sum += read<float>(beta) == 0 ? 0 : read<float>(beta) * result.read(c, place);
-        if (result.type == CUDA_R_32F) {
-          static_cast<float *>(d)[place] = sum;
-        } else {
-          static_cast<BFloat16 *>(d)[place] = BFloat16(sum);
-        }
+        result.write(d, place, sum);
       }
     }
   }

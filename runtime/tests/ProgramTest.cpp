@@ -229,11 +229,20 @@ const Fault kFaults[] = {
        p.products = {{ElementType::F32}};
        p.products[0].isResultF32 = true;
      },
-     "product 0 widens its result, which only one of bf16 may, got f32"},
+     "product 0 widens its result, which only one of bf16 or f16 may, got f32"},
+    {[](Program &p) {
+       p.products = {{ElementType::BF16}};
+       p.products[0].isTF32 = true;
+     },
+     "product 0 rounds to tf32, which only one of f32 may, got bf16"},
     {[](Program &p) {
        p.products = {{ElementType::BF16, false, false, 1, 1, 1, 1, 1, 1, 2, 1, 1, 0}};
      },
      "product 0 adds up products in bf16, expected to in f32"},
+    {[](Program &p) {
+       p.products = {{ElementType::F16, false, false, 1, 1, 1, 1, 1, 1, 2, 1, 1, 0}};
+     },
+     "product 0 adds up products in f16, expected to in f32"},
     {[](Program &p) {
        p.products = {{ElementType::BF16, false, false, 1, 1, 1, 1, 1, 1}};
        p.products[0].isResultF32 = true;
@@ -255,7 +264,7 @@ const Fault kFaults[] = {
      },
      "step instruction 10 needs 1024 bytes in buffer 10, which has 512"},
     {[](Program &p) { p.products = {{ElementType::F64}}; },
-     "product 0 is of type f64, expected f32 or bf16"},
+     "product 0 is of type f64, expected f32, bf16 or f16"},
     {[](Program &p) { p.collectives[0].axes = {9}; }, "collective 0 uses mesh axis 9"},
     {[](Program &p) { p.collectives[0].shape = {-1}; }, "collective 0 has a negative size in [-1]"},
     {[](Program &p) {

@@ -7,6 +7,7 @@
 
 #include "weft/Pipeline/Schedule/ProductForm.h"
 
+#include "weft/Dialect/Weft/IR/ElementTypes.h"
 #include "weft/Dialect/Weft/IR/Weft.h"
 
 #include "llvm/ADT/SmallVector.h"
@@ -218,18 +219,21 @@ std::optional<ProductForm> weft::classifyProduct(llvm::ArrayRef<llvm::StringRef>
 
 std::optional<ProductForm> weft::classifyProduct(ContractOp op) {
   mlir::Type element = mlir::getElementTypeOrSelf(op.getInputs().front());
-  if (op.getInputs().size() != 2 || !(element.isF32() || element.isBF16())) {
+  if (op.getInputs().size() != 2 || !(element.isF32() || isNarrow(element))) {
     return std::nullopt;
   }
   auto shapeOf = [&](unsigned number) {
     return llvm::cast<mlir::RankedTensorType>(op.getInputs()[number].getType()).getShape();
   };
-  rt::ElementType type = element.isF32() ? rt::ElementType::F32 : rt::ElementType::BF16;
+  rt::ElementType type = element.isF32()    ? rt::ElementType::F32
+                         : element.isBF16() ? rt::ElementType::BF16
+                                            : rt::ElementType::F16;
   std::optional<ProductForm> form = classifyProduct(op.getTerms(), shapeOf(0), shapeOf(1), type);
   if (form) {
     rt::Product &product = form->product;
+    product.isTF32 = op.getTf32();
     product.isResultF32 = mlir::getElementTypeOrSelf(op.getOutput()) != element;
-    if (product.isSum() && product.resultType() == rt::ElementType::BF16) {
+    if (product.isSum() && product.resultType() != rt::ElementType::F32) {
       return std::nullopt; // It would be rounded after each term.
     }
   }

@@ -28,6 +28,9 @@ rt::ElementType weft::toElementType(Type type) {
   if (type.isBF16()) {
     return rt::ElementType::BF16;
   }
+  if (type.isF16()) {
+    return rt::ElementType::F16;
+  }
   return type.isInteger(64) ? rt::ElementType::I64 : rt::ElementType::I32;
 }
 
@@ -196,7 +199,7 @@ ProgramTables::Target ProgramTables::makeProduct(ContractOp op) {
   const rt::Product &p = form.product;
   std::string key =
       join('p', {static_cast<int64_t>(p.type), p.transposeA, p.transposeB, p.m, p.n, p.k, p.lda,
-                 p.ldb, p.ldc, p.batch, p.strideA, p.strideB, p.strideC, p.isResultF32});
+                 p.ldb, p.ldc, p.batch, p.strideA, p.strideB, p.strideC, p.isResultF32, p.isTF32});
   auto [it, isNew] = numbers.try_emplace(key, program.products.size());
   if (isNew) {
     program.products.push_back(p);

@@ -9,8 +9,8 @@
 // transposed; so it is asked for the transposed C = the transposed op(B) times the
 // transposed op(A): B comes first, and nothing is moved.
 //
-// All is summed in float32 and rounded once, as on the host; TF32 is not allowed, nor
-// that parts of a sum over k are rounded to bf16 before they are added up.
+// All is summed in float32 and rounded once, as on the host; TF32 is only allowed where
+// the product says so, and parts of a sum over k are never rounded before they are added up.
 //
 //===----------------------------------------------------------------------===//
 
@@ -70,7 +70,9 @@ struct Prepared {
 
 Result describe(const Prepared &prepared, const Layout &layout,
                 Owned<cublasLtMatrixLayoutOpaque_t> &made) {
-  cudaDataType_t type = layout.type == ElementType::F32 ? CUDA_R_32F : CUDA_R_16BF;
+  cudaDataType_t type = layout.type == ElementType::F32    ? CUDA_R_32F
+                        : layout.type == ElementType::BF16 ? CUDA_R_16BF
+                                                           : CUDA_R_16F;
   cublasLtMatrixLayout_t raw = nullptr;
   if (Result failed = resultOf(products().makeLayout(&raw, type, uint64_t(layout.rows),
                                                      uint64_t(layout.columns), layout.ld),
@@ -95,7 +97,8 @@ Result describe(const Prepared &prepared, const Layout &layout,
 Result describeOperation(Prepared &prepared) {
   const Product &p = prepared.product;
   cublasLtMatmulDesc_t raw = nullptr;
-  if (Result failed = resultOf(products().makeOperation(&raw, CUBLAS_COMPUTE_32F, CUDA_R_32F),
+  cublasComputeType_t compute = p.isTF32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+  if (Result failed = resultOf(products().makeOperation(&raw, compute, CUDA_R_32F),
                                "cublasLtMatmulDescCreate for ", textOf(p))) {
     return failed;
   }

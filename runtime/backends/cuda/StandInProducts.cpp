@@ -62,8 +62,8 @@ static Matrices operandC(const Product &product) {
 }
 
 static void checkProduct(const Product &product) {
-  if (product.type != ElementType::F32 && product.type != ElementType::BF16) {
-    misuse("expected a product of f32 or bf16, got one of ", nameOf(product.type));
+  if (product.type != ElementType::F32 && !isNarrow(product.type)) {
+    misuse("expected a product of f32, bf16 or f16, got one of ", nameOf(product.type));
   }
   for (int64_t size : {product.m, product.n, product.k, product.batch}) {
     if (size < 1) {

@@ -397,3 +397,21 @@ func.func @map_sum_narrow(%x: tensor<8x4xbf16>) {
   }
   return
 }
+
+// -----
+
+func.func @sum_of_tf32(%x: tensor<4xf32>) {
+  // contract_c6
+  // expected-error @+1 {{rounds to tf32, expected two operands of f32}}
+  %0 = weft.contract "a->" (%x) tf32 : (tensor<4xf32>) -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @tf32_of_bf16(%x: tensor<4xbf16>) {
+  // contract_c6
+  // expected-error @+1 {{rounds to tf32, expected two operands of f32}}
+  %0 = weft.contract "a,a->" (%x, %x) tf32 : (tensor<4xbf16>, tensor<4xbf16>) -> tensor<f32>
+  return
+}

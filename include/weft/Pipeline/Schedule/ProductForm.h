@@ -52,8 +52,8 @@ std::optional<ProductForm> classifyProduct(llvm::ArrayRef<llvm::StringRef> terms
                                            llvm::ArrayRef<int64_t> lhsShape,
                                            llvm::ArrayRef<int64_t> rhsShape, rt::ElementType type);
 
-/// The product that computes `op`, or nothing: it has one operand, is not of float32 or bf16,
-/// or the above finds none.
+/// The product that computes `op`, or nothing: it has one operand, is not of float32 or a narrow
+/// type, or the above finds none.
 std::optional<ProductForm> classifyProduct(ContractOp op);
 
 } // namespace weft
