@@ -41,9 +41,11 @@ func.func @init() {
 
 // CHECK-LABEL: func.func private @update(
 // CHECK-SAME:      %[[RATE:.*]]: tensor<f64>, %[[N:.*]]: tensor<f32>, %[[W:.*]]: tensor<4xf32>, %{{.*}}: tensor<4xf32>)
-// CHECK:         %[[NEW:.*]] = weft.map
-// CHECK:         weft.map ins(%[[NEW]], %[[W]], %[[N]] :
-// CHECK:           arith.select
+// CHECK-NEXT:    weft.map ins(%[[W]], %{{.*}}, %[[RATE]], %[[N]] :
+// CHECK:           %[[NEW:.*]] = arith.subf
+// CHECK:           %[[FINITE:.*]] = arith.cmpf olt
+// CHECK-NEXT:      %[[KEPT:.*]] = arith.select %[[FINITE]], %[[NEW]],
+// CHECK-NEXT:      weft.yield %[[KEPT]]
 func.func @loss() -> tensor<f32> {
   %w = weft.read @w : tensor<4xf32>
   %0 = weft.contract "a,a->" (%w, %w) : (tensor<4xf32>, tensor<4xf32>) -> tensor<f32>

@@ -216,15 +216,12 @@ void UpdateBuilder::assignGroup(StringRef label, MutableArrayRef<Trained> group,
     SmallVector<Value> updated;
     ValueRange rest = arguments.drop_front(shared);
     for (Trained &trained : group) {
-      SmallVector<Value> before = {rest[0]};
-      llvm::append_range(before, rest.slice(2, trained.states.size()));
-      SmallVector<Value> values = formulas.update(
-          arguments.take_front(schedule.size()), scale ? arguments[schedule.size()] : Value(),
-          rest[0], rest[1], ArrayRef(before).drop_front(), trained.variable);
-      for (auto [value, old] : llvm::zip_equal(values, before)) {
-        updated.push_back(skipNorm ? unlessSkipped(builder, loc, arguments[shared - 1], value, old)
-                                   : value);
-      }
+      llvm::append_range(updated,
+                         formulas.update(arguments.take_front(schedule.size()),
+                                         {scale ? arguments[schedule.size()] : Value(),
+                                          skipNorm ? arguments[shared - 1] : Value()},
+                                         rest[0], rest[1], rest.slice(2, trained.states.size()),
+                                         trained.variable));
       rest = rest.drop_front(2 + trained.states.size());
     }
     return updated;

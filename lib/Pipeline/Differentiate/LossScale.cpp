@@ -33,13 +33,6 @@ Value selectLess(OpBuilder &builder, Location loc, Value x, Value y, Value then,
   return arith::SelectOp::create(builder, loc, less, then, otherwise);
 }
 
-Value selectFinite(OpBuilder &builder, Location loc, Value norm, Value then, Value otherwise) {
-  double infinity = std::numeric_limits<double>::infinity();
-  Value limit =
-      arith::ConstantOp::create(builder, loc, builder.getFloatAttr(norm.getType(), infinity));
-  return selectLess(builder, loc, norm, limit, then, otherwise);
-}
-
 void declare(ModuleOp module, OptimizerOp optimizer, StringRef name, double value) {
   OpBuilder builder(optimizer);
   Location loc = optimizer.getLoc();
@@ -55,6 +48,13 @@ void declare(ModuleOp module, OptimizerOp optimizer, StringRef name, double valu
 }
 
 } // namespace
+
+Value selectFinite(OpBuilder &builder, Location loc, Value norm, Value then, Value otherwise) {
+  double infinity = std::numeric_limits<double>::infinity();
+  Value limit =
+      arith::ConstantOp::create(builder, loc, builder.getFloatAttr(norm.getType(), infinity));
+  return selectLess(builder, loc, norm, limit, then, otherwise);
+}
 
 void declareLossScale(ModuleOp module) {
   auto optimizers = module.getOps<OptimizerOp>();
@@ -118,14 +118,6 @@ void assignLossScale(OpBuilder &builder, Location loc, OptimizerOp optimizer, Va
       });
   AssignOp::create(builder, loc, kScale, next.getResult(0));
   AssignOp::create(builder, loc, kSteps, next.getResult(1));
-}
-
-Value unlessSkipped(OpBuilder &builder, Location loc, Value norm, Value updated, Value before) {
-  return createMap(builder, loc, updated.getType(), {updated, before, norm},
-                   [](OpBuilder &inner, Location at, ValueRange in) {
-                     return SmallVector<Value>{selectFinite(inner, at, in[2], in[0], in[1])};
-                   })
-      .getResult(0);
 }
 
 } // namespace weft

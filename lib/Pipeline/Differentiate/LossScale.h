@@ -36,9 +36,9 @@ mlir::Value observedNorm(mlir::OpBuilder &builder, mlir::Location loc, mlir::Val
 void assignLossScale(mlir::OpBuilder &builder, mlir::Location loc, OptimizerOp optimizer,
                      mlir::Value norm, mlir::Value scale);
 
-/// `updated` where the norm is finite, else `before`.
-mlir::Value unlessSkipped(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value norm,
-                          mlir::Value updated, mlir::Value before);
+/// Of scalars: `then` if `norm` is finite, else `otherwise`.
+mlir::Value selectFinite(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value norm,
+                         mlir::Value then, mlir::Value otherwise);
 
 } // namespace weft
 

@@ -104,7 +104,7 @@ void weft::declareOptimizer(ModelBuilder &builder) {
   if (const auto *given = std::get_if<desc::MuonSpec>(&recipe.optimizer)) {
     muon = *given;
   }
-  desc::LossScaleSpec scale = recipe.lossScale.value_or(desc::LossScaleSpec{});
+  desc::LossScaleSpec scale = recipe.lossScale.value_or(desc::LossScaleSpec{0, 0});
   auto number = [](double value) { return llvm::APFloat(value); };
   OptimizerOp::create(builder.builder, builder.location("optimizer"), numbers.kind,
                       number(recipe.schedule.peakLearningRate), number(numbers.beta1),
@@ -114,8 +114,7 @@ void weft::declareOptimizer(ModelBuilder &builder) {
                       muon.scale == desc::MuonScale::Rms ? MuonScale::RMS : MuonScale::Spectral,
                       number(muon.adamwRate), decayOf(recipe.schedule), recipe.schedule.warmupSteps,
                       recipe.steps, number(recipe.schedule.finalLearningRateFraction),
-                      number(recipe.lossScale ? scale.initial : 0.0), scale.growthInterval,
-                      number(scale.factor));
+                      number(scale.initial), scale.growthInterval, number(scale.factor));
 }
 
 // What a validation looks at is the model as it is used, and its cross-entropy alone.
