@@ -385,7 +385,7 @@ std::string joinBy(const Library &changed) {
     Bench::ok(changed.open(link.rank(), &device, &facts));
     DeviceCollectives collectives(changed, link.rank(), device, link, {{"all", 2}},
                                   std::chrono::milliseconds(50));
-    (void)collectives.join(); // Of one rank it may be good: then the other has failed.
+    (void)collectives.join(); // One may have joined before the other fails.
   });
   return run.failure ? run.failure->message : "";
 }

@@ -219,7 +219,7 @@ TEST(CudaFailureTest, WorkThatIsStuckEndsWhenTheDeviceIsGivenUp) {
   Bench::ok(bench.zero(bench.stream, bench.a));
   Bench::ok(bench.zero(bench.stream, bench.b));
   std::thread other([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
     Bench::ok(bench.cuda.giveUp(bench.device));
   });
   EXPECT_THAT(bench.finish(bench.stream),
