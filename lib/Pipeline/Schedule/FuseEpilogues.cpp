@@ -15,6 +15,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "OpKinds.h"
+#include "weft/Dialect/Weft/IR/ElementTypes.h"
 #include "weft/Dialect/Weft/IR/MapBuilders.h"
 #include "weft/Pipeline/Schedule/Passes.h"
 #include "weft/Pipeline/Schedule/ProductForm.h"
