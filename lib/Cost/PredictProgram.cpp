@@ -21,6 +21,7 @@ namespace {
 desc::Precision precisionOf(rt::ElementType type) {
   return type == rt::ElementType::F64    ? desc::Precision::F64
          : type == rt::ElementType::BF16 ? desc::Precision::BF16
+         : type == rt::ElementType::F16  ? desc::Precision::F16
                                          : desc::Precision::F32;
 }
 
@@ -45,8 +46,10 @@ public:
                               instruction.cost.bytes);
     case rt::Opcode::Product: {
       const rt::Product &product = program.products[instruction.target];
-      return predictor.product(precisionOf(product.type), product.m, product.n, product.k,
-                               product.batch, instruction.cost.bytes);
+      desc::Precision precision =
+          product.isTF32 ? desc::Precision::TF32 : precisionOf(product.type);
+      return predictor.product(precision, product.m, product.n, product.k, product.batch,
+                               instruction.cost.bytes);
     }
     case rt::Opcode::Collective:
       return predictCollective(program.collectives[instruction.target]);

@@ -96,6 +96,10 @@ double Predictor::product(desc::Precision precision, int64_t m, int64_t n, int64
                           double bytes) const {
   double flops = 2.0 * double(m) * double(n) * double(k) * double(batch);
   auto measured = products.find(precision);
+  if (measured == products.end() && !(machine.device.*desc::DeviceSpec::peakOf(precision)) &&
+      (precision == desc::Precision::TF32 || precision == desc::Precision::F16)) {
+    measured = products.find(desc::Precision::F32);
+  }
   double rate = measured == products.end() || flops == 0
                     ? peak(precision)
                     : interpolate(measured->second, {double(m), double(n), double(k)});
@@ -112,9 +116,9 @@ double Predictor::kernel(std::string_view kind, desc::Precision precision, doubl
     return found == kernels.end() ? std::nullopt : std::optional(found->flops);
   };
   std::optional<double> known = measured(precision);
-  if (!known && precision == desc::Precision::BF16) {
+  if (!known && (precision == desc::Precision::BF16 || precision == desc::Precision::F16)) {
     known = measured(desc::Precision::F32);
-    // A machine that does not know float32 is taken to compute in bf16.
+    // A machine that does not know float32 is taken to compute in 16 bits.
     precision = machine.device.peakFlopsF32 ? desc::Precision::F32 : precision;
   }
   double rate = known ? *known : peak(precision);

@@ -115,13 +115,35 @@ static void checkMachine(const proto::Machine &machine, Fields &fields) {
   checkScope(machine, fields, proto::Link::CLUSTER, "nodes", machine.nodes());
 }
 
+std::optional<double> DeviceSpec::*DeviceSpec::peakOf(Precision precision) {
+  switch (precision) {
+  case Precision::F64:
+    return &DeviceSpec::peakFlopsF64;
+  case Precision::F32:
+    return &DeviceSpec::peakFlopsF32;
+  case Precision::BF16:
+    return &DeviceSpec::peakFlopsBF16;
+  case Precision::TF32:
+    return &DeviceSpec::peakFlopsTF32;
+  case Precision::F16:
+    return &DeviceSpec::peakFlopsF16;
+  case Precision::F8:
+    break;
+  }
+  return &DeviceSpec::peakFlopsF8;
+}
+
+std::optional<double> DeviceSpec::peakFlops(Precision precision) const {
+  const std::optional<double> &given = this->*peakOf(precision);
+  bool isByF32 = precision == Precision::TF32 || precision == Precision::F16;
+  return !given && isByF32 ? peakFlopsF32 : given;
+}
+
 static DeviceSpec toSpec(const proto::Device &device) {
   DeviceSpec spec;
   spec.name = device.name();
   for (const proto::PeakFlops &peak : device.peak_flops()) {
-    (peak.precision() == proto::F64   ? spec.peakFlopsF64
-     : peak.precision() == proto::F32 ? spec.peakFlopsF32
-                                      : spec.peakFlopsBF16) = peak.flops();
+    spec.*DeviceSpec::peakOf(Precision(int(peak.precision()))) = peak.flops();
   }
   spec.memoryBytes = device.memory_bytes();
   spec.memoryBandwidth = device.memory_bandwidth_bytes_per_second();

@@ -120,11 +120,7 @@ void checkMeasured(const proto::Measured &measured, Fields fields, int64_t devic
   }
 }
 
-static Precision precisionOf(proto::Precision precision) {
-  return precision == proto::F64   ? Precision::F64
-         : precision == proto::F32 ? Precision::F32
-                                   : Precision::BF16;
-}
+static Precision precisionOf(proto::Precision precision) { return Precision(int(precision)); }
 
 MeasuredSpec toSpec(const proto::Measured &measured) {
   MeasuredSpec spec;

@@ -24,26 +24,16 @@ using detail::Fields;
 static constexpr int64_t maximumBatchTokens = int64_t(1) << 28;
 
 const char *nameOf(Precision precision) {
-  static constexpr const char *names[] = {"F64", "F32", "BF16"};
+  static constexpr const char *names[] = {"F64", "F32", "BF16", "TF32", "F16", "F8"};
   return names[static_cast<int>(precision)];
 }
 
 int bytesOf(Precision precision) {
-  static constexpr int bytes[] = {8, 4, 2};
+  static constexpr int bytes[] = {8, 4, 2, 4, 2, 1};
   return bytes[static_cast<int>(precision)];
 }
 
-static Precision toSpec(proto::Precision precision) {
-  switch (precision) {
-  case proto::F64:
-    return Precision::F64;
-  case proto::F32:
-    return Precision::F32;
-  case proto::BF16:
-    break;
-  }
-  return Precision::BF16;
-}
+static Precision toSpec(proto::Precision precision) { return Precision(int(precision)); }
 
 /// Of a batch that is not given in tokens.
 static int64_t samplesOf(const proto::Recipe &recipe) {
@@ -138,9 +128,47 @@ static void checkSchedule(const proto::Recipe &recipe, Fields fields, bool steps
   }
 }
 
+static bool isPowerOfTwo(double value) {
+  int exponent;
+  return std::frexp(value, &exponent) == 0.5;
+}
+
+static void checkLossScale(const proto::LossScale &scale, Fields fields) {
+  // recipe_r19
+  auto power = [&](const char *field, double value, Bounds bounds) {
+    if (fields.real(field, "recipe_r19", bounds) && !isPowerOfTwo(value)) {
+      fields.error(field, "recipe_r19", "expected a power of two, got " + detail::text(value));
+    }
+  };
+  power("initial", scale.initial(), {.low = 1, .high = 0x1p24});
+  power("factor", scale.factor(), {.low = 2, .high = 1024});
+  fields.integer("growth_interval", "recipe_r19", 0, 1'000'000);
+  if (scale.growth_interval() == 0) {
+    fields.refused("recipe_r19", {"factor"}, "with growth_interval 0");
+  }
+}
+
+static void checkPrecision(const proto::Recipe &recipe, Fields &fields) {
+  std::string with = "with precision " + proto::Precision_Name(recipe.precision());
+  // recipe_r18
+  if (recipe.precision() == proto::F8) {
+    fields.error("precision", "recipe_r18", "expected F64, F32, BF16, TF32 or F16, got F8");
+  }
+  // recipe_r19
+  if (recipe.precision() != proto::F16) {
+    fields.refused("recipe_r19", {"loss_scale"}, with);
+  } else if (recipe.has_loss_scale()) {
+    checkLossScale(recipe.loss_scale(), fields.nested("loss_scale"));
+  }
+  // recipe_r20
+  if (recipe.precision() == proto::F16 && recipe.has_fp8()) {
+    fields.error("fp8", "recipe_r20", "expected a precision with the range of float32, got F16");
+  }
+}
+
 static void checkMixed(const proto::Recipe &recipe, Fields &fields) {
   // recipe_r13
-  if (recipe.precision() != proto::BF16) {
+  if (recipe.precision() != proto::BF16 && recipe.precision() != proto::F16) {
     fields.refused("recipe_r13", {"mixed"},
                    "with precision " + proto::Precision_Name(recipe.precision()));
   }
@@ -157,7 +185,9 @@ static void checkMixed(const proto::Recipe &recipe, Fields &fields) {
   const proto::Mixed &given = recipe.mixed();
   expect("master", given.master(), given.master() == proto::F32, "F32");
   expect("accumulation", given.accumulation(), given.accumulation() == proto::F32, "F32");
-  expect("reduction", given.reduction(), given.reduction() != proto::F64, "F32 or BF16");
+  bool isBF16 = recipe.precision() == proto::BF16 && given.reduction() == proto::BF16;
+  expect("reduction", given.reduction(), given.reduction() == proto::F32 || isBF16,
+         recipe.precision() == proto::BF16 ? "F32 or BF16" : "F32");
 }
 
 static void checkRouting(const proto::Routing &routing, Fields fields) {
@@ -187,6 +217,7 @@ static void checkRecipe(const proto::Recipe &recipe, Fields &fields) {
   if (recipe.has_schedule()) {
     checkSchedule(recipe, fields.nested("schedule"), steps);
   }
+  checkPrecision(recipe, fields);
   checkMixed(recipe, fields);
   // recipe_r12
   fields.real("clip_norm", "recipe_r12", {.low = 0, .high = 1e30, .above = true});
@@ -258,7 +289,11 @@ static RecipeSpec resolve(const proto::Recipe &recipe, Fields &fields) {
                          : samplesOf(recipe);
   spec.precision = toSpec(recipe.precision());
   spec.reduction =
-      spec.precision == Precision::BF16 ? toSpec(recipe.mixed().reduction()) : spec.precision;
+      spec.precision == Precision::F64 ? spec.precision : toSpec(recipe.mixed().reduction());
+  if (spec.precision == Precision::F16) {
+    const proto::LossScale &scale = recipe.loss_scale();
+    spec.lossScale = {scale.initial(), scale.growth_interval(), scale.factor()};
+  }
   if (recipe.has_fp8()) {
     spec.fp8 = {toSpec(recipe.fp8().values()), toSpec(recipe.fp8().gradients())};
   }

@@ -360,6 +360,13 @@ void Shrinker::shrinkRecipe() {
     small.changes.push_back({"precision", desc::nameOf(recipe.precision), "F64"});
     to.precision = desc::Precision::F64;
   }
+  if (recipe.precision == desc::Precision::TF32) {
+    small.notKept.push_back("rounding to tf32 in products: all is compared in float64");
+  }
+  if (recipe.precision == desc::Precision::F16) {
+    small.notKept.push_back("rounding to f16, and the loss scale: all is compared in float64");
+    to.lossScale.reset();
+  }
   if (recipe.precision == desc::Precision::BF16) {
     small.notKept.push_back(
         "rounding to bf16, of activations and between ranks: all is compared in float64");

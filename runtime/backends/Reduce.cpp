@@ -8,6 +8,7 @@
 #include "backends/Reduce.h"
 
 #include "core/BFloat16.h"
+#include "core/Float16.h"
 
 #include <cstring>
 #include <type_traits>
@@ -51,12 +52,15 @@ static void convert(void *target, const void *source, int64_t count) {
 }
 
 ElementType weft::rt::accumulatorOf(ElementType type) {
-  return type == ElementType::BF16 ? ElementType::F32 : type;
+  return isNarrow(type) ? ElementType::F32 : type;
 }
 
 void weft::rt::beginReduction(ElementType type, void *sum, const void *source, int64_t count) {
   if (type == ElementType::BF16) {
     return convert<BFloat16, float>(sum, source, count);
+  }
+  if (type == ElementType::F16) {
+    return convert<Float16, float>(sum, source, count);
   }
   std::memcpy(sum, source, size_t(count) * sizeOf(type));
 }
@@ -64,6 +68,9 @@ void weft::rt::beginReduction(ElementType type, void *sum, const void *source, i
 void weft::rt::endReduction(ElementType type, void *target, const void *sum, int64_t count) {
   if (type == ElementType::BF16) {
     return convert<float, BFloat16>(target, sum, count);
+  }
+  if (type == ElementType::F16) {
+    return convert<float, Float16>(target, sum, count);
   }
   std::memcpy(target, sum, size_t(count) * sizeOf(type));
 }
@@ -73,6 +80,8 @@ void weft::rt::reduceInto(ElementType type, ReductionKind kind, void *sum, const
   switch (type) {
   case ElementType::BF16:
     return reduceTyped<BFloat16, float>(kind, sum, source, count);
+  case ElementType::F16:
+    return reduceTyped<Float16, float>(kind, sum, source, count);
   case ElementType::F64:
     return reduceTyped<double>(kind, sum, source, count);
   case ElementType::F32:

@@ -12,8 +12,8 @@
 
 namespace weft::rt {
 
-/// What `count` elements of `type` are reduced in: bf16 in f32, others in themselves. A reduction
-/// begins with the first operand, takes in the others one by one, and ends in the result.
+/// What `count` elements of `type` are reduced in: bf16 and f16 in f32, others in themselves. A
+/// reduction begins with the first operand, takes in the others one by one, and ends in the result.
 ElementType accumulatorOf(ElementType type);
 
 /// sum[i] = source[i].

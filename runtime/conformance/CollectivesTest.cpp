@@ -79,7 +79,7 @@ protected:
 
 TEST_P(Collectives, AllReduce) {
   for (ElementType type : {ElementType::F64, ElementType::F32, ElementType::I64, ElementType::I32,
-                           ElementType::BF16}) {
+                           ElementType::BF16, ElementType::F16}) {
     for (ReductionKind reduction : {ReductionKind::Sum, ReductionKind::Max}) {
       for (bool inPlace : {false, true}) {
         Collective collective = {CollectiveKind::AllReduce, reduction, type, {0}, {size()}, 0, 0};
@@ -100,7 +100,7 @@ TEST_P(Collectives, AllGather) {
 TEST_P(Collectives, ReduceScatter) {
   for (uint32_t dim : {0u, 1u, 2u}) {
     for (ReductionKind reduction : {ReductionKind::Sum, ReductionKind::Max}) {
-      for (ElementType type : {ElementType::F64, ElementType::BF16}) {
+      for (ElementType type : {ElementType::F64, ElementType::BF16, ElementType::F16}) {
         Collective collective = {
             CollectiveKind::ReduceScatter, reduction, type, {0}, shape({dim}), dim, 0};
         expectAsDefined(collective, line(ranks()), false);
@@ -133,7 +133,8 @@ TEST_P(Collectives, Permute) {
     same.push_back(rank);
   }
   for (const std::vector<uint32_t> &sources : {ring, reverse, same}) {
-    for (ElementType type : {ElementType::F64, ElementType::BF16, ElementType::I32}) {
+    for (ElementType type :
+         {ElementType::F64, ElementType::BF16, ElementType::F16, ElementType::I32}) {
       Collective collective = {
           CollectiveKind::Permute, ReductionKind::Sum, type, {0}, shape({}), 0, 0, sources};
       expectAsDefined(collective, line(ranks()), false);

@@ -125,6 +125,9 @@ struct Half {
   }
 };
 
+/// The compiler's own.
+__extension__ typedef _Float16 Float16;
+
 template <typename T> T elementOf(const std::vector<char> &bytes, uint64_t position) {
   T value;
   std::memcpy(&value, bytes.data() + position * sizeof(T), sizeof(T));
@@ -182,6 +185,8 @@ std::vector<char> conformance::makeOperand(ElementType type, uint64_t elements, 
     return makeTyped<int32_t>(elements, rank);
   case ElementType::BF16:
     return makeTyped<Half>(elements, rank);
+  case ElementType::F16:
+    return makeTyped<Float16>(elements, rank);
   }
   return {};
 }
@@ -199,6 +204,8 @@ Buffers conformance::expectedResults(const Collective &collective, std::span<con
     return expectedTyped<int32_t>(collective, mesh, operands);
   case ElementType::BF16:
     return expectedTyped<Half, float>(collective, mesh, operands);
+  case ElementType::F16:
+    return expectedTyped<Float16, float>(collective, mesh, operands);
   }
   return {};
 }

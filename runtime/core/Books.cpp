@@ -53,6 +53,7 @@ bool Books::open(int64_t firstStep, int64_t endStep, MetricsFile how, std::strin
 void Books::beginStep() {
   loss.reset();
   gradientNorm.reset();
+  lossScale.reset();
   stepBegin = Clock::now();
   if (step == first) {
     runBegin = stepBegin;
@@ -85,7 +86,9 @@ bool Books::endStep(std::string &error) {
   line.step = step;
   line.steps = end;
   line.loss = loss;
-  line.gradientNorm = gradientNorm;
+  line.isSkipped = gradientNorm && *gradientNorm < 0;
+  line.gradientNorm = line.isSkipped ? std::nullopt : gradientNorm;
+  line.lossScale = lossScale;
   line.seconds = secondsBetween(stepBegin, lastEnd);
   line.unit = unitOf(program);
   line.unitsPerSecond = unitsPerStep(program) / line.seconds;

@@ -37,6 +37,7 @@ public:
   /// The step that runs now has come to a loss, a gradient norm.
   void setLoss(double value) { loss = value; }
   void setGradientNorm(double value) { gradientNorm = value; }
+  void setLossScale(double value) { lossScale = value; }
   /// How often a token was dropped, by the number of an observation; others are passed over.
   void setDropped(uint32_t observation, double value);
   bool endStep(std::string &error);
@@ -80,7 +81,7 @@ private:
   const Options &options;
   StreamFile metrics;
   int64_t first = 0, end = 0, step = 0;
-  std::optional<double> loss, gradientNorm;
+  std::optional<double> loss, gradientNorm, lossScale;
   std::vector<double> losses;
   /// Of each layer that counts them.
   std::vector<Drops> drops;

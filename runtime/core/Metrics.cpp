@@ -39,6 +39,9 @@ Line weft::rt::humanLine(const StepMetrics &metrics) {
   if (metrics.gradientNorm) {
     line.append("  gradient norm %.4g", *metrics.gradientNorm);
   }
+  if (metrics.isSkipped) {
+    line.append("  skipped at loss scale %.0f", metrics.lossScale.value_or(0));
+  }
   line.append("  %.1f ms  %.0f %s/s", metrics.seconds * 1e3, metrics.unitsPerSecond, metrics.unit);
   if (metrics.peakShare) {
     line.append("  %.1f%% of peak", *metrics.peakShare * 100);
@@ -73,6 +76,9 @@ Line weft::rt::jsonLine(const StepMetrics &metrics) {
   appendNumber(line, "ms", metrics.seconds * 1e3);
   appendNumber(line, (std::string(metrics.unit) + "_per_second").c_str(), metrics.unitsPerSecond);
   appendNumber(line, "peak_share", metrics.peakShare);
+  if (metrics.lossScale) {
+    appendNumber(line, "loss_scale", metrics.lossScale);
+  }
   if (metrics.dropped) {
     appendNumber(line, "dropped", metrics.dropped);
   }

@@ -32,6 +32,10 @@ struct StepMetrics {
   /// How often a token was dropped at an expert, in all layers together; absent if the program does
   /// not count.
   std::optional<double> dropped = std::nullopt;
+  /// What the loss was multiplied by for the gradients, and whether these were not finite, so that
+  /// nothing was updated; absent and false in programs without a scale.
+  std::optional<double> lossScale = std::nullopt;
+  bool isSkipped = false;
 };
 
 /// How often a token was dropped at an expert of one layer.

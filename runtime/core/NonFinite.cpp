@@ -8,6 +8,7 @@
 #include "core/NonFinite.h"
 
 #include "core/BFloat16.h"
+#include "core/Float16.h"
 #include "core/Text.h"
 
 #include <cmath>
@@ -31,6 +32,8 @@ public:
       lookTyped<float>(instruction, buffer, place.bytes / sizeof(float));
     } else if (place.type == ElementType::BF16) {
       lookTyped<BFloat16>(instruction, buffer, place.bytes / sizeof(BFloat16));
+    } else if (place.type == ElementType::F16) {
+      lookTyped<Float16>(instruction, buffer, place.bytes / sizeof(Float16));
     }
   }
 

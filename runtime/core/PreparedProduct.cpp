@@ -8,9 +8,11 @@
 #include "core/PreparedProduct.h"
 
 #include "core/BFloat16.h"
+#include "core/Float16.h"
 #include "core/Text.h"
 
 #include <atomic>
+#include <bit>
 #include <cstring>
 #include <dnnl.hpp>
 #include <mutex>
@@ -28,7 +30,9 @@ namespace {
 /// One operand: `batch` matrices whose rows, or if `transposed` columns, lie `ld` elements apart.
 memory::desc describe(const Product &product, int64_t rows, int64_t columns, int64_t ld,
                       int64_t stride, bool transposed, ElementType type) {
-  auto element = type == ElementType::F32 ? memory::data_type::f32 : memory::data_type::bf16;
+  auto element = type == ElementType::F32    ? memory::data_type::f32
+                 : type == ElementType::BF16 ? memory::data_type::bf16
+                                             : memory::data_type::f16;
   memory::dims shape = {rows, columns};
   memory::dims strides = {transposed ? 1 : ld, transposed ? ld : 1};
   if (product.batch != 1) {
@@ -172,36 +176,45 @@ size_t extentOf(int64_t rows, int64_t columns, int64_t ld) {
   return rows == 0 || columns == 0 ? 0 : size_t((rows - 1) * ld + columns);
 }
 
-/// One matrix at a time, on float32 copies.
-class WidenedProduct : public PreparedProduct {
+/// To 10 bits of fraction, the nearest, at a tie away from zero; what is not finite stays so.
+float roundToTF32(float value) {
+  auto bits = std::bit_cast<uint32_t>(value);
+  constexpr uint32_t kExponent = 0x7f800000;
+  return (bits & kExponent) == kExponent ? value : std::bit_cast<float>((bits + 0x1000) & ~0x1fffu);
+}
+
+/// One matrix at a time, on float32 copies: widened, or rounded to tf32.
+class CopyingProduct : public PreparedProduct {
 public:
   /// Throws what the library throws.
-  explicit WidenedProduct(const ProductPiece &given)
+  explicit CopyingProduct(const ProductPiece &given)
       : piece(given), product(piece.product), wide(widened(product)) {
     const Product &p = product;
     a.resize(p.transposeA ? extentOf(p.k, p.m, p.lda) : extentOf(p.m, p.k, p.lda));
     b.resize(p.transposeB ? extentOf(p.n, p.k, p.ldb) : extentOf(p.k, p.n, p.ldb));
-    if (!p.isResultF32 || p.isSum()) {
+    if (p.resultType() != ElementType::F32 || p.isSum()) {
       c.resize(extentOf(p.m, p.n, p.ldc));
     }
   }
 
   bool run(const void *dataA, const void *dataB, void *dataC, std::string &error) override {
     for (int64_t i = 0; i < product.batch; ++i) {
-      widen(static_cast<const BFloat16 *>(dataA) + piece.offsetA + i * product.strideA, a);
-      widen(static_cast<const BFloat16 *>(dataB) + piece.offsetB + i * product.strideB, b);
+      takeCopy(dataA, piece.offsetA + i * product.strideA, a);
+      takeCopy(dataB, piece.offsetB + i * product.strideB, b);
       int64_t atC = piece.offsetC + i * product.strideC;
       bool adds = product.isSum() && i > 0;
-      float *given = static_cast<float *>(dataC) + atC;
-      float *wideC = product.isResultF32 && !adds ? given : c.data();
+      bool isWide = product.resultType() == ElementType::F32;
+      float *given = isWide ? static_cast<float *>(dataC) + atC : nullptr;
+      float *wideC = isWide && !adds ? given : c.data();
       if (!wide.run(a.data(), b.data(), wideC, error)) {
         return false;
       }
       if (adds) {
         add(given);
       }
-      if (!product.isResultF32) {
-        round(static_cast<BFloat16 *>(dataC) + atC);
+      if (!isWide) {
+        product.type == ElementType::BF16 ? round(static_cast<BFloat16 *>(dataC) + atC)
+                                          : round(static_cast<Float16 *>(dataC) + atC);
       }
     }
     return true;
@@ -211,20 +224,30 @@ private:
   /// One of the batch in float32, of operands that begin at 0.
   static ProductPiece widened(Product product) {
     product.type = ElementType::F32;
-    product.isResultF32 = false;
+    product.isResultF32 = product.isTF32 = false;
     product.batch = 1;
     return {product, 0, 0, 0};
   }
 
-  static void widen(const BFloat16 *from, std::vector<float> &to) {
+  void takeCopy(const void *data, int64_t offset, std::vector<float> &to) const {
+    if (product.isTF32) {
+      return copy<float>(data, offset, to, roundToTF32);
+    }
+    auto widen = [](auto narrow) { return float(narrow); };
+    return product.type == ElementType::BF16 ? copy<BFloat16>(data, offset, to, widen)
+                                             : copy<Float16>(data, offset, to, widen);
+  }
+  template <typename From, typename Convert>
+  static void copy(const void *data, int64_t offset, std::vector<float> &to, Convert convert) {
+    const From *from = static_cast<const From *>(data) + offset;
     for (size_t i = 0; i < to.size(); ++i) {
-      to[i] = float(from[i]);
+      to[i] = convert(from[i]);
     }
   }
 
   /// What lies between the rows stays as it is.
-  void round(BFloat16 *to) const {
-    forEachOfC([&](size_t at) { to[at] = BFloat16(c[at]); });
+  template <typename To> void round(To *to) const {
+    forEachOfC([&](size_t at) { to[at] = To(c[at]); });
   }
   void add(float *to) const {
     forEachOfC([&](size_t at) { to[at] += c[at]; });
@@ -257,14 +280,17 @@ std::unique_ptr<PreparedProduct> PreparedProduct::make(const ProductPiece &piece
   if (p.m == 0 || p.n == 0 || p.k == 0 || p.batch == 0) {
     return std::make_unique<EmptyProduct>(piece);
   }
+  if (p.isTF32) {
+    return std::make_unique<CopyingProduct>(piece);
+  }
   try {
     return std::make_unique<LibraryProduct>(piece);
   } catch (const dnnl::error &thrown) {
-    if (thrown.status != dnnl_unimplemented || p.type != ElementType::BF16) {
+    if (thrown.status != dnnl_unimplemented || !isNarrow(p.type)) {
       throw;
     }
   }
-  return std::make_unique<WidenedProduct>(piece);
+  return std::make_unique<CopyingProduct>(piece);
 } catch (const std::exception &thrown) {
   const Product &p = piece.product;
   error = concat("cannot prepare a product of ", nameOf(p.type), " matrices of ", p.m, "x", p.k,

@@ -6,8 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // oneDNN makes code for a product when it is prepared, by the processor: AVX2, AVX-512, and for
-// bf16 AVX512-BF16 or AMX. Where it has none for bf16, as on processors with no more than AVX2,
-// operands are widened and multiplied as float32, at its speed. All sum in float32.
+// bf16 AVX512-BF16 or AMX. Where it has none for bf16 or f16, as on processors with no more than
+// AVX2, operands are widened and multiplied as float32, at its speed; those of TF32 are rounded.
+// All sum in float32.
 //
 // A thread that runs products keeps one piece of memory for the library, had at its first run. A
 // PreparedProduct may be run by one thread at a time, from any thread, and only on that one: teams

@@ -10,12 +10,12 @@
 using namespace weft::rt;
 
 size_t weft::rt::sizeOf(ElementType type) {
-  static constexpr size_t bytes[] = {8, 4, 8, 4, 2};
+  static constexpr size_t bytes[] = {8, 4, 8, 4, 2, 2};
   return bytes[size_t(type)];
 }
 
 const char *weft::rt::nameOf(ElementType type) {
-  static constexpr const char *names[] = {"f64", "f32", "i64", "i32", "bf16"};
+  static constexpr const char *names[] = {"f64", "f32", "i64", "i32", "bf16", "f16"};
   return names[size_t(type)];
 }
 

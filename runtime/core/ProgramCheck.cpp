@@ -255,12 +255,16 @@ bool Checker::checkProducts() {
   for (size_t i = 0; i < program.products.size(); ++i) {
     const Product &product = program.products[i];
     std::string name = concat("product ", i);
-    bool isBF16 = product.type == ElementType::BF16;
     if (product.type == ElementType::I32 || product.type == ElementType::I64) {
-      return fail(error, name, " is of type ", nameOf(product.type), ", expected f64, f32 or bf16");
+      return fail(error, name, " is of type ", nameOf(product.type),
+                  ", expected f64, f32, bf16 or f16");
     }
-    if (product.isResultF32 && !isBF16) {
-      return fail(error, name, " widens its result, which only one of bf16 may, got ",
+    if (product.isResultF32 && !isNarrow(product.type)) {
+      return fail(error, name, " widens its result, which only one of bf16 or f16 may, got ",
+                  nameOf(product.type));
+    }
+    if (product.isTF32 && product.type != ElementType::F32) {
+      return fail(error, name, " rounds to tf32, which only one of f32 may, got ",
                   nameOf(product.type));
     }
     for (int64_t size :
@@ -270,8 +274,9 @@ bool Checker::checkProducts() {
         return fail(error, name, " has a size of ", size, ", expected 0 to 2147483647");
       }
     }
-    if (product.isSum() && product.resultType() == ElementType::BF16) {
-      return fail(error, name, " adds up products in bf16, expected to in f32");
+    if (product.isSum() && isNarrow(product.resultType())) {
+      return fail(error, name, " adds up products in ", nameOf(product.type),
+                  ", expected to in f32");
     }
     if (product.strideA < 0 || product.strideB < 0 || product.strideC < 0) {
       return fail(error, name, " has a negative stride");
@@ -372,7 +377,8 @@ bool Checker::checkObservations() {
     if (!checkLayout(name, observation.layout)) {
       return false;
     }
-    bool scalar = decidesRun(observation) || observation.name.starts_with("dropped/");
+    bool scalar = decidesRun(observation) || observation.name.starts_with("dropped/") ||
+                  observation.name == "loss_scale";
     if (!isAmount(observation.limit) || !isAmount(observation.mean) ||
         (observation.limit > 0) != (observation.mean > 0)) {
       return fail(error, name, " has the limit ", observation.limit, " and the mean ",

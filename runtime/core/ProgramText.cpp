@@ -79,10 +79,10 @@ std::string epilogueText(const Epilogue &epilogue) {
 }
 
 std::string productText(const Product &product) {
-  std::string text = concat(nameOf(product.type), product.isResultF32 ? " to f32" : "", " ",
-                            product.m, "x", product.n, "x", product.k,
-                            product.transposeA ? " A^T" : "", product.transposeB ? " B^T" : "",
-                            " ld ", product.lda, "/", product.ldb, "/", product.ldc);
+  std::string text = concat(
+      nameOf(product.type), product.isTF32 ? " as tf32" : "", product.isResultF32 ? " to f32" : "",
+      " ", product.m, "x", product.n, "x", product.k, product.transposeA ? " A^T" : "",
+      product.transposeB ? " B^T" : "", " ld ", product.lda, "/", product.ldb, "/", product.ldc);
   if (product.batch != 1) {
     text += concat(" batch ", product.batch, " strides ", product.strideA, "/", product.strideB,
                    "/", product.strideC);

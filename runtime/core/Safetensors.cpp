@@ -150,7 +150,7 @@ bool readFile(std::span<const char> bytes, SafetensorsFile &file, size_t &header
 } // namespace
 
 const char *weft::rt::safetensorsName(ElementType type) {
-  static constexpr const char *names[] = {"F64", "F32", "I64", "I32", "BF16"};
+  static constexpr const char *names[] = {"F64", "F32", "I64", "I32", "BF16", "F16"};
   return names[size_t(type)];
 }
 

@@ -366,6 +366,8 @@ void Trainer::observe(int64_t rank, uint32_t observation, const void *data) {
       books.setLoss(value);
     } else if (observed.name == "gradient_norm") {
       books.setGradientNorm(value);
+    } else if (observed.name == "loss_scale") {
+      books.setLossScale(value);
     } else if (observed.name == "validation_loss") {
       books.addValidationLoss(value);
     } else {

@@ -1,4 +1,4 @@
-//===- BF16Test.cpp - bf16 numbers and their products -----------------------===//
+//===- BF16Test.cpp - products of few bits -----------------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/BFloat16.h"
+#include "core/Float16.h"
 #include "core/PreparedProduct.h"
 
 #include <cmath>
@@ -50,23 +51,35 @@ TEST(BFloat16, NaNNeverBecomesInfinity) {
   EXPECT_TRUE(std::isnan(float(BFloat16(std::bit_cast<float>(0xFFFFFFFFu)))));
 }
 
-std::vector<BFloat16> randomNumbers(size_t count, unsigned seed) {
+template <typename T = BFloat16> std::vector<T> randomNumbers(size_t count, unsigned seed) {
   std::mt19937 generator(seed);
-  std::vector<BFloat16> numbers(count);
-  for (BFloat16 &number : numbers) {
-    number = BFloat16(float(int32_t(generator())) * 0x1p-31f);
+  std::vector<T> numbers(count);
+  for (T &number : numbers) {
+    number = T(float(int32_t(generator())) * 0x1p-31f);
   }
   return numbers;
 }
 
+/// What is multiplied of a number.
+double multiplied(BFloat16 number, bool) { return double(number); }
+double multiplied(Float16 number, bool) { return double(number); }
+double multiplied(float number, bool isTF32) {
+  if (!isTF32) {
+    return number;
+  }
+  int exponent;
+  double fraction = std::frexp(double(number), &exponent);
+  return std::ldexp(std::round(fraction * 2048), exponent - 11);
+}
+
 /// Runs `product` and compares with sums in float64.
-template <typename C> void expectProduct(const Product &product) {
+template <typename C, typename T = BFloat16> void expectProduct(const Product &product) {
   const Product &p = product;
   auto room = [&](int64_t rows, int64_t ld, int64_t stride) {
     return size_t((p.batch - 1) * stride + rows * ld);
   };
-  auto a = randomNumbers(room(p.transposeA ? p.k : p.m, p.lda, p.strideA), 1);
-  auto b = randomNumbers(room(p.transposeB ? p.n : p.k, p.ldb, p.strideB), 2);
+  auto a = randomNumbers<T>(room(p.transposeA ? p.k : p.m, p.lda, p.strideA), 1);
+  auto b = randomNumbers<T>(room(p.transposeB ? p.n : p.k, p.ldb, p.strideB), 2);
   std::vector<C> c(room(p.m, p.ldc, p.strideC), C(NAN));
   std::string error;
   auto prepared = PreparedProduct::make({product, 0, 0, 0}, error);
@@ -80,7 +93,7 @@ template <typename C> void expectProduct(const Product &product) {
     for (int64_t l = 0; l < p.k; ++l) {
       int64_t atA = which * p.strideA + (p.transposeA ? l * p.lda + row : row * p.lda + l);
       int64_t atB = which * p.strideB + (p.transposeB ? column * p.ldb + l : l * p.ldb + column);
-      double term = double(a[size_t(atA)]) * double(b[size_t(atB)]);
+      double term = multiplied(a[size_t(atA)], p.isTF32) * multiplied(b[size_t(atB)], p.isTF32);
       sum += term;
       size += std::abs(term);
     }
@@ -104,6 +117,39 @@ TEST(BF16Product, IsAsDefined) {
       expectProduct<float>(product);
     }
   }
+}
+
+TEST(F16Product, IsAsDefined) {
+  for (bool transposed : {false, true}) {
+    Product product = {ElementType::F16, transposed, !transposed, 65, 48, 129, 129, 129, 48};
+    expectProduct<Float16, Float16>(product);
+    product.isResultF32 = true;
+    expectProduct<float, Float16>(product);
+    product = {ElementType::F16, transposed, transposed, 3, 4, 5, 7, 8, 6, 2, 40, 50, 30};
+    expectProduct<Float16, Float16>(product);
+  }
+}
+
+TEST(TF32Product, IsAsDefined) {
+  for (bool transposed : {false, true}) {
+    Product product = {ElementType::F32, transposed, !transposed, 65, 48, 129, 129, 129, 48};
+    product.isTF32 = true;
+    expectProduct<float, float>(product);
+    product = {ElementType::F32, transposed, transposed, 3, 4, 5, 7, 8, 6, 2, 40, 50, 30};
+    product.isTF32 = true;
+    expectProduct<float, float>(product);
+  }
+}
+
+TEST(TF32Product, IsNotThatOfFloat32) {
+  float a = 1 + 0x1p-12f, b = 1, c = 0;
+  Product product = {ElementType::F32, false, false, 1, 1, 1, 1, 1, 1};
+  std::string error;
+  EXPECT_TRUE(PreparedProduct::make({product, 0, 0, 0}, error)->run(&a, &b, &c, error));
+  EXPECT_EQ(c, a);
+  product.isTF32 = true;
+  EXPECT_TRUE(PreparedProduct::make({product, 0, 0, 0}, error)->run(&a, &b, &c, error));
+  EXPECT_EQ(c, 1);
 }
 
 TEST(BF16Product, OfOneOperandForAll) {

@@ -73,7 +73,8 @@ Result prepare(Bench &bench, const Product &product) {
 }
 
 const Misused kProducts[] = {
-    {"TypeThatHasNone", "prepareProduct: expected a product of f64, f32 or bf16, got one of i32",
+    {"TypeThatHasNone",
+     "prepareProduct: expected a product of f64, f32, bf16 or f16, got one of i32",
      [](Bench &bench) {
        Product product = kBenchProduct;
        product.type = ElementType::I32;

@@ -25,6 +25,9 @@
 namespace weft::rt {
 using cuda::Library;
 
+/// The compiler's own.
+__extension__ typedef _Float16 Float16;
+
 // Numbers of the driver and of cuBLASLt.
 inline constexpr int kInvalidValue = 1, kOutOfMemory = 2, kNoDevice = 100, kNotReady = 600;
 inline constexpr int kIllegalAddress = 700;
@@ -178,9 +181,32 @@ protected:
         if (!p.isSum()) {
           p.isResultF32 = false;
           EXPECT_EQ((run<BFloat16, BFloat16>(p)), expected<BFloat16>(p));
+          p.type = ElementType::F16;
+          EXPECT_EQ((run<Float16, Float16>(p)), expected<Float16>(p));
         }
+        p.type = ElementType::F16;
+        p.isResultF32 = true;
+        EXPECT_EQ((run<Float16, float>(p)), expected<float>(p));
       }
     }
+  }
+
+  /// The product of two numbers, of which tf32 has no room for one.
+  float multiplySlightlyMoreThanOne(bool isTF32) {
+    Product p = {ElementType::F32, false, false, 1, 1, 1, 1, 1, 1};
+    p.isTF32 = isTF32;
+    Library::Handle prepared = 0;
+    Library::Address a = send<float>({1 + 0x1p-12f}), b = send<float>({1}), c = send<float>({0});
+    cuda::ProductWay way = {};
+    EXPECT_EQ(textOf(cuda.prepareProduct(device, &p, &way, &prepared)), "success");
+    cuda::ProductPlaces places = {a, b, c, 0, 0, 0, 0, 0};
+    EXPECT_EQ(textOf(cuda.runProduct(device, stream, prepared, &places)), "success");
+    float result = fetch<float>(c, 1).front();
+    EXPECT_EQ(textOf(cuda.freeProduct(device, prepared)), "success");
+    for (Library::Address address : {a, b, c}) {
+      cuda.free(device, address);
+    }
+    return result;
   }
 
   const Library &cuda = table();

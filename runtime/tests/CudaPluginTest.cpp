@@ -63,6 +63,11 @@ TEST_F(FakeCuda, TellsWhatADeviceIs) {
   EXPECT_EQ(facts.freeBytes, uint64_t(79) << 30);
 }
 
+TEST_F(FakeCuda, RoundsToTF32OnlyWhereTheProductSaysSo) {
+  EXPECT_EQ(multiplySlightlyMoreThanOne(false), 1 + 0x1p-12f);
+  EXPECT_EQ(multiplySlightlyMoreThanOne(true), 1);
+}
+
 TEST_F(FakeCuda, CountsNoneWhereThereIsNone) {
   int64_t count = 7;
   fail("cuInit", kNoDevice);

@@ -9,6 +9,7 @@
 #include "core/BFloat16.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cublasLt.h>
 #include <dlfcn.h>
@@ -19,8 +20,12 @@ using weft::rt::BFloat16;
 
 namespace {
 
+/// The compiler's own.
+__extension__ typedef _Float16 Float16;
+
 struct Operation {
   cublasOperation_t first = CUBLAS_OP_N, second = CUBLAS_OP_N;
+  bool isTF32 = false;
   bool isF64 = false;
   uint32_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
   void *vector = nullptr, *matrix = nullptr;
@@ -53,6 +58,7 @@ struct Layout {
   double read(const void *data, size_t place) const {
     return type == CUDA_R_64F   ? static_cast<const double *>(data)[place]
            : type == CUDA_R_32F ? static_cast<const float *>(data)[place]
+           : type == CUDA_R_16F ? float(static_cast<const Float16 *>(data)[place])
                                 : float(static_cast<const BFloat16 *>(data)[place]);
   }
   void write(void *data, size_t place, double value) const {
@@ -60,6 +66,8 @@ struct Layout {
       static_cast<double *>(data)[place] = value;
     } else if (type == CUDA_R_32F) {
       static_cast<float *>(data)[place] = float(value);
+    } else if (type == CUDA_R_16F) {
+      static_cast<Float16 *>(data)[place] = Float16(value);
     } else {
       static_cast<BFloat16 *>(data)[place] = BFloat16(float(value));
     }
@@ -72,6 +80,11 @@ struct Wishes {
 };
 /// Of the wishes that were heard last.
 uint32_t heardAlignment = 0;
+
+/// As devices that cut off what tf32 has no room for.
+double multiplied(double value, bool isTF32) {
+  return isTF32 ? std::bit_cast<float>(std::bit_cast<uint32_t>(float(value)) & ~0x1fffu) : value;
+}
 
 /// In ways that come from here.
 constexpr uint64_t kMark = 77;
@@ -152,9 +165,11 @@ cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *made, cublasComput
                                         cudaDataType_t scale) {
   Operation operation;
   operation.isF64 = type == CUBLAS_COMPUTE_64F;
+  operation.isTF32 = type == CUBLAS_COMPUTE_32F_FAST_TF32;
   give(made, operation);
-  bool isKnown =
-      operation.isF64 ? scale == CUDA_R_64F : type == CUBLAS_COMPUTE_32F && scale == CUDA_R_32F;
+  bool isKnown = operation.isF64
+                     ? scale == CUDA_R_64F
+                     : (type == CUBLAS_COMPUTE_32F || operation.isTF32) && scale == CUDA_R_32F;
   return isKnown ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
 }
 cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t operation,
@@ -299,8 +314,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t operation, 
       for (uint64_t column = 0; column < result.columns; ++column) {
         double sum = 0;
         for (uint64_t k = 0; k + (taken == wrong) < left.columnsAs(as.first); ++k) {
-          sum += left.read(a, left.at(i, row, k, as.first)) *
-                 right.read(b, right.at(i, k, column, as.second));
+          sum += multiplied(left.read(a, left.at(i, row, k, as.first)), as.isTF32) *
+                 multiplied(right.read(b, right.at(i, k, column, as.second)), as.isTF32);
         }
         size_t place = result.at(i, row, column, CUBLAS_OP_N);
         sum *= factor(alpha);

@@ -259,11 +259,20 @@ const Fault kFaults[] = {
        p.products = {{ElementType::F32}};
        p.products[0].isResultF32 = true;
      },
-     "product 0 widens its result, which only one of bf16 may, got f32"},
+     "product 0 widens its result, which only one of bf16 or f16 may, got f32"},
+    {[](Program &p) {
+       p.products = {{ElementType::BF16}};
+       p.products[0].isTF32 = true;
+     },
+     "product 0 rounds to tf32, which only one of f32 may, got bf16"},
     {[](Program &p) {
        p.products = {{ElementType::BF16, false, false, 1, 1, 1, 1, 1, 1, 2, 1, 1, 0}};
      },
      "product 0 adds up products in bf16, expected to in f32"},
+    {[](Program &p) {
+       p.products = {{ElementType::F16, false, false, 1, 1, 1, 1, 1, 1, 2, 1, 1, 0}};
+     },
+     "product 0 adds up products in f16, expected to in f32"},
     {[](Program &p) {
        p.products = {{ElementType::BF16, false, false, 1, 1, 1, 1, 1, 1}};
        p.products[0].isResultF32 = true;
@@ -285,7 +294,7 @@ const Fault kFaults[] = {
      },
      "step instruction 10 needs 1024 bytes in buffer 10, which has 512"},
     {[](Program &p) { p.products = {{ElementType::I32}}; },
-     "product 0 is of type i32, expected f64, f32 or bf16"},
+     "product 0 is of type i32, expected f64, f32, bf16 or f16"},
     {[](Program &p) {
        p.products = {{ElementType::F32, false, false, 8, 8, 8, 8, 8, 8, 2, 64, 64, 0}};
        p.products[0].epilogue.hasAddend = true;

@@ -225,6 +225,19 @@ TEST(Lines, TellOfDrops) {
             "{\"step\": 3, \"layer\": \"layers.1\", \"dropped\": 7}\n");
 }
 
+TEST(Lines, TellOfSkippedSteps) {
+  StepMetrics metrics = {3, 100, 0.5, {}, 0.0125, "tokens", 8000, {}, {}, 4096, true};
+  EXPECT_EQ(textOf(humanLine(metrics)),
+            "step   3/100  loss 0.500000  skipped at loss scale 4096  12.5 ms  8000 tokens/s\n");
+  auto json = nlohmann::json::parse(textOf(jsonLine(metrics)));
+  EXPECT_TRUE(json["gradient_norm"].is_null());
+  EXPECT_EQ(json["loss_scale"], 4096);
+  metrics.isSkipped = false;
+  metrics.gradientNorm = 2.5;
+  EXPECT_EQ(textOf(humanLine(metrics)),
+            "step   3/100  loss 0.500000  gradient norm 2.5  12.5 ms  8000 tokens/s\n");
+}
+
 TEST(Lines, SayNothingOfWhatIsNotKnown) {
   StepMetrics metrics = {0, 1, {}, {}, 0.001, "images", 10, {}};
   EXPECT_EQ(textOf(humanLine(metrics)), "step 0/1  1.0 ms  10 images/s\n");

@@ -295,6 +295,8 @@ def recipe_text(case):
     epsilon = "epsilon: 1e-6 " if case.precision != "F64" or case.coarse else ""
     mixed = f"mixed {{ reduction: {case.reduction} }}\n" if case.precision == "BF16" else ""
     mixed += "fp8 {}\n" if case.fp8 else ""
+    if case.precision == "F16":  # Grows three times in 20 steps.
+        mixed += "loss_scale { initial: 1024 growth_interval: 6 }\n"
     mixed += f"loss_chunks: {case.chunks}\n" if case.chunks > 1 else ""
     if case.bounded:
         mixed += BOUNDED
@@ -429,3 +431,13 @@ def bf16_cases():
                    (*ALL_MESHES, "dp=3", "tp=3", "dp=2,zero=1,accumulation=2")),
               Case("llama", "adamw", False, False, "BF16", tuple(ALL_MESHES + SEQUENCE_MESHES))]
     return chosen + [replace(chosen[1], reduction="BF16", meshes=("dp=2", "tp=2", "dp=2,tp=2"))]
+
+
+def short_fraction_cases():
+    """Those of 10 bits of fraction: f16, and products of TF32."""
+    few = ("dp=2", "tp=2", "dp=2,tp=2")
+    return [Case("gpt2", "adamw", True, True, "F16",
+                 (*ALL_MESHES, "dp=3", "dp=2,zero=1,accumulation=2")),
+            Case("llama", "adamw", False, False, "F16", (*few, "cp=2:ring", "dp=2,zero=3")),
+            Case("gpt2", "adamw", True, True, "TF32", few),
+            Case("llama", "adamw", False, False, "TF32", (*few, "cp=2:ring"))]

@@ -12,7 +12,7 @@
     repeat     the same program twice, and once with ranks of three threads: equal to the last bit
     backends   programs with ranks as processes against ranks as threads: equal to the last bit; of
                all cases and meshes a few, which --seed draws, or with --full all
-    precision  bf16 programs for several meshes: no further from the same model in float64 than
+    precision  bf16, f16 and TF32 programs for several meshes: no further from the same model in float64 than
                twice what the program for one rank is; prints how far losses and gradients are
     reference  programs against the NumPy implementation in test/Reference
     whole      models like GPT-2, Llama and Mixtral on 8 and 16 ranks, as threads against one rank, and
@@ -135,17 +135,18 @@ def drawn(chosen, seed, count):
 
 
 def check_precision(compiler, case):
-    """Every mesh of `case`, in bf16, against the same in float64 on one rank."""
+    """Every mesh of `case`, of few bits, against the same in float64 on one rank."""
     exact_case = replace(case, precision="F64", reduction="F32", coarse=True)
     exact = Once(lambda: compiler.run(compiler.program(exact_case, cases.ONE_RANK), cases.ONE_RANK, name="exact"))
     single = Once(lambda: compiler.run(compiler.program(case, cases.ONE_RANK), cases.ONE_RANK, name="precision"))
     yield "loss falls", lambda: learned(single().losses)
-    yield "bf16 is near float64", lambda: (differences.too_far(single(), exact())
-                                           or differences.figures(single(), exact()))
+    short = case.precision
+    yield f"{short.lower()} is near float64", lambda: (
+        differences.too_far(single(), exact(), short) or differences.figures(single(), exact()))
     for mesh in case.meshes:
         def compare(mesh=mesh):
             got = compiler.run(compiler.program(case, mesh), mesh, name="precision")
-            return (differences.further(got, single(), exact())
+            return (differences.further(got, single(), exact(), short)
                     or differences.figures(got, exact()))
 
         yield f"{mesh} is as near as one rank", compare
@@ -225,11 +226,11 @@ def cases_of(kind, options):
     if kind in ("equality", "reference"):
         chosen = chosen + cases.fp8_cases()
     if kind == "precision":
-        chosen = cases.bf16_cases()
+        chosen = cases.bf16_cases() + cases.short_fraction_cases()
     if kind == "repeat":
-        chosen = chosen + cases.bf16_cases()[:1]
+        chosen = chosen + cases.bf16_cases()[:1] + cases.short_fraction_cases()[::2]
     if kind == "backends":
-        chosen = chosen + cases.bf16_cases() + cases.fp8_cases()
+        chosen = chosen + cases.bf16_cases() + cases.fp8_cases() + cases.short_fraction_cases()
         chosen = chosen if options.full else drawn(chosen, options.seed, BACKENDS_SAMPLE)
     if kind == "whole":
         chosen = whole_cases.whole_cases()

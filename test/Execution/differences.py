@@ -72,8 +72,9 @@ def of_runs(got, expected, tolerance, what=tuple(NAMES)):
     return None
 
 
-# Half of the last of the 8 bits of a bf16: what rounding alone may do to a tensor.
-BF16_UNIT = 2.0 ** -9
+# Half of the last bit: what rounding alone may do to a tensor. A bf16 has 8 bits, others have 11.
+UNITS = {"BF16": 2.0 ** -9, "F16": 2.0 ** -12, "TF32": 2.0 ** -12}
+BF16_UNIT = UNITS["BF16"]
 # How far a bf16 program may be from float64. As measured, losses are 2e-4 away and all gradients
 # together 4e-3; five times that is no rounding any more.
 BF16_LIMITS = {"losses": 1e-3, "gradients": 2e-2}
@@ -95,10 +96,11 @@ def errors(got, exact):
     return found
 
 
-def too_far(got, exact):
-    """A sentence about what of a bf16 run is far from float64, or None."""
+def too_far(got, exact, precision="BF16"):
+    """A sentence about what of a run of few bits is far from float64, or None."""
     found = errors(got, exact)
     for part, limit in BF16_LIMITS.items():
+        limit *= UNITS[precision] / BF16_UNIT
         if not found[part] <= limit:
             return f"{part}: relative error {found[part]:.1e} above {limit:.0e}"
     return None
@@ -114,12 +116,12 @@ def figures(got, exact, name="float64"):
     return Figures(f"losses {found['losses']:.1e}, gradients {found['gradients']:.1e} from {name}")
 
 
-def further(got, single, exact):
+def further(got, single, exact, precision="BF16"):
     """A sentence about what of `got` is more than twice as far from float64 as in `single`, the
     program for one rank; or None. Single tensors may be short: they get what rounding can do."""
     found, allowed = errors(got, exact), errors(single, exact)
     for part, error in found.items():
-        least = 0.0 if part in BF16_LIMITS else BF16_UNIT
+        least = 0.0 if part in BF16_LIMITS else UNITS[precision]
         limit = 2 * max(allowed[part], least)
         if not error <= limit:
             return f"{part}: relative error {error:.1e}, twice that of one rank is {limit:.1e}"

@@ -13,7 +13,7 @@ import struct
 import numpy as np
 
 # NumPy has no bf16, the upper half of a float32.
-TYPES = {"F64": np.float64, "F32": np.float32, "I64": np.int64, "I32": np.int32}
+TYPES = {"F64": np.float64, "F32": np.float32, "F16": np.float16, "I64": np.int64, "I32": np.int32}
 
 
 def load(path):

@@ -152,6 +152,13 @@ TEST(Predictor, TakesMeasuredRates) {
   // What reads bf16 computes in float32, unless it was measured.
   EXPECT_DOUBLE_EQ(predictor.kernel("attention", Precision::BF16, 1e6, 1), 0.1 + 1e-5);
   EXPECT_DOUBLE_EQ(predictor.kernel("norm", Precision::BF16, 1e6, 1), 1e-3 + 1e-5);
+  // What is not known of TF32 and F16 takes what float32 does.
+  EXPECT_DOUBLE_EQ(predictor.product(Precision::TF32, 64, 64, 64, 1, 1), flops / 1e8 + 1e-5);
+  EXPECT_DOUBLE_EQ(predictor.product(Precision::F16, 64, 64, 64, 1, 1), flops / 1e8 + 1e-5);
+  EXPECT_DOUBLE_EQ(predictor.kernel("attention", Precision::F16, 1e6, 1), 0.1 + 1e-5);
+  machine.device.peakFlopsTF32 = 4e9;
+  EXPECT_DOUBLE_EQ(Predictor(machine).product(Precision::TF32, 64, 64, 64, 1, 1),
+                   flops / 4e9 + 1e-5);
   machine.device.measured.kernels.push_back({"attention", Precision::BF16, 1e8});
   EXPECT_DOUBLE_EQ(Predictor(machine).kernel("attention", Precision::BF16, 1e6, 1), 1e-2 + 1e-5);
   machine.device.peakFlopsF32.reset();

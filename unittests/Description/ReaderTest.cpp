@@ -127,8 +127,8 @@ TEST(Syntax, UnknownEnumerationValues) {
             "m:1:13: activation: expected one of GELU, GELU_TANH, SWIGLU, got 'RELU'\n");
   EXPECT_EQ(modelErrors("activation: 7"),
             "m:1:13: activation: expected one of GELU, GELU_TANH, SWIGLU, got '7'\n");
-  EXPECT_EQ(errors(parseRecipe("precision: F16", "r")),
-            "r:1:12: precision: expected one of F64, F32, BF16, got 'F16'\n");
+  EXPECT_EQ(errors(parseRecipe("precision: F9", "r")),
+            "r:1:12: precision: expected one of F64, F32, BF16, TF32, F16, F8, got 'F9'\n");
 }
 
 TEST(Syntax, WrongTypes) {

@@ -81,6 +81,60 @@ TEST(Recipe, EveryFieldIsRead) {
   EXPECT_EQ(recipe->schedule.finalLearningRateFraction, 1);
 }
 
+TEST(Recipe, TF32) {
+  auto recipe = parseRecipe(with(recipeText, "version: 1", "version: 1 precision: TF32"), "r");
+  ASSERT_TRUE(bool(recipe)) << errors(recipe);
+  EXPECT_EQ(recipe->precision, Precision::TF32);
+  EXPECT_EQ(recipe->reduction, Precision::F32);
+  EXPECT_STREQ(nameOf(recipe->precision), "TF32");
+  EXPECT_EQ(bytesOf(recipe->precision), 4);
+}
+
+TEST(Recipe, F16HasALossScale) {
+  auto recipe = parseRecipe(with(recipeText, "version: 1", "version: 1 precision: F16"), "r");
+  ASSERT_TRUE(bool(recipe)) << errors(recipe);
+  LossScaleSpec defaults; // The struct and the schema state the same.
+  ASSERT_TRUE(recipe->lossScale.has_value());
+  EXPECT_EQ(recipe->lossScale->initial, defaults.initial);
+  EXPECT_EQ(recipe->lossScale->growthInterval, defaults.growthInterval);
+  EXPECT_EQ(recipe->lossScale->factor, defaults.factor);
+  EXPECT_EQ(recipe->reduction, Precision::F32);
+  recipe = parseRecipe(with(recipeText, "version: 1",
+                            "version: 1 precision: F16 loss_scale { initial: 8 growth_interval: 3 "
+                            "factor: 4 } mixed {}"),
+                       "r");
+  ASSERT_TRUE(bool(recipe)) << errors(recipe);
+  EXPECT_EQ(recipe->lossScale->initial, 8);
+  EXPECT_EQ(recipe->lossScale->growthInterval, 3);
+  EXPECT_EQ(recipe->lossScale->factor, 4);
+}
+
+TEST(Recipe, R18NoProgramsOfEightBits) {
+  EXPECT_EQ(changed("version: 1", "version: 1 precision: F8"),
+            "recipe_r18: r:1:12: precision: expected F64, F32, BF16, TF32 or F16, got F8\n");
+}
+
+TEST(Recipe, R19LossScale) {
+  EXPECT_EQ(changed("version: 1", "version: 1 loss_scale {}"),
+            "recipe_r19: r:1:12: loss_scale: has no effect with precision F32\n");
+  auto scale = [](const std::string &given) {
+    return changed("version: 1", "version: 1 precision: F16 loss_scale { " + given + " }");
+  };
+  EXPECT_EQ(scale("initial: 3"),
+            "recipe_r19: r:1:40: loss_scale.initial: expected a power of two, got 3\n");
+  EXPECT_NE(scale("initial: 0.5"), "");
+  EXPECT_NE(scale("initial: 33554432"), "");
+  EXPECT_NE(scale("factor: 1"), "");
+  EXPECT_NE(scale("growth_interval: -1"), "");
+  EXPECT_EQ(scale("growth_interval: 0"), "");
+  EXPECT_NE(scale("growth_interval: 0 factor: 2"), "");
+}
+
+TEST(Recipe, R20EightBitsLeaveTheRangeOfF16) {
+  EXPECT_EQ(changed("version: 1", "version: 1 precision: F16 fp8 {}"),
+            "recipe_r20: r:1:27: fp8: expected a precision with the range of float32, got F16\n");
+}
+
 TEST(Recipe, R1Version) {
   EXPECT_EQ(changed("version: 1", "version: 0"), "recipe_r1: r:1:1: version: expected 1, got 0\n");
 }

@@ -7,6 +7,8 @@
 
 #include "KernelRunner.h"
 
+#include <cmath>
+
 namespace weft::test {
 namespace {
 
@@ -123,6 +125,78 @@ TEST_P(ContractTest, WithoutReuse) {
 TEST_P(ContractTest, Batched) {
   check("bij,bjk->bik", {{3, 5, 7}, {3, 7, 18}});
   check("bik,bjk->bij", {{3, 5, 19}, {3, 6, 19}});
+}
+
+struct TF32Test : KernelTest {};
+INSTANTIATE_TEST_SUITE_P(Wide, TF32Test, testing::Values("f32"));
+
+/// To 10 bits of fraction, the nearest, at a tie away from zero.
+double roundedToTF32(double value) {
+  int exponent;
+  double fraction = std::frexp(value, &exponent);
+  return std::ldexp(std::round(fraction * 2048), exponent - 11);
+}
+
+/// What is multiplied has few bits, so that products and their sums are exact.
+TEST_P(TF32Test, RoundsWhatItMultiplies) {
+  struct Case {
+    const char *equation, *types;
+    std::vector<int64_t> a, b, result;
+  };
+  const Case cases[] = {
+      {"mk,nk->mn",
+       "(tensor<5x19xf32>, tensor<11x19xf32>) -> tensor<5x11xf32>",
+       {5, 19},
+       {11, 19},
+       {5, 11}}, // Along the sum.
+      {"mk,kn->mn",
+       "(tensor<5x11xf32>, tensor<11x40xf32>) -> tensor<5x40xf32>",
+       {5, 11},
+       {11, 40},
+       {5, 40}}, // Along the result.
+      {"ab,ab->b", "(tensor<70x9xf32>, tensor<70x9xf32>) -> tensor<9xf32>", {70, 9}, {70, 9}, {9}},
+      {"a,b->ab", "(tensor<5xf32>, tensor<7xf32>) -> tensor<5x7xf32>", {5}, {7}, {5, 7}},
+  };
+  for (const Case &one : cases) {
+    KernelCall call;
+    call.operands = {randomArray(one.a, 1), randomArray(one.b, 2)};
+    std::vector<Array> operands = call.operands;
+    for (Array &operand : operands) {
+      for (double &element : operand.data) {
+        element = roundedToTF32(element);
+      }
+    }
+    Array expected = einsum(one.equation, operands);
+    call.results = {Array(expected.shape)};
+    std::string result = expected.type("f32");
+    call.text = "func.func private @kernel(%x: " + call.operands[0].type("f32") +
+                ", %w: " + call.operands[1].type("f32") + ") -> " + result +
+                " attributes {weft.tied = array<i64: -1>} {\n%y = weft.contract \"" + one.equation +
+                "\" (%x, %w) tf32 : " + one.types + "\nreturn %y : " + result + "\n}";
+    expectClose(run(call).results[0], expected);
+    EXPECT_NE(einsum(one.equation, call.operands).data, expected.data);
+  }
+}
+
+TEST_P(TF32Test, TiesGoAwayFromZeroAndWhatIsNotFiniteStays) {
+  KernelCall call;
+  call.operands = {Array({7}), Array({1})};
+  call.operands[0].data = {
+      1 + 0x1p-11, -1 - 0x1p-11, 1 + 0x1p-12, 1 + 0x1.8p-11, -INFINITY, NAN, 0};
+  call.operands[1].data = {1};
+  call.results = {Array({7, 1})};
+  call.text =
+      "func.func private @kernel(%x: tensor<7xf32>, %w: tensor<1xf32>) -> tensor<7x1xf32> "
+      "attributes {weft.tied = array<i64: -1>} {\n%y = weft.contract \"a,b->ab\" (%x, %w) tf32 "
+      ": (tensor<7xf32>, tensor<1xf32>) -> tensor<7x1xf32>\nreturn %y : tensor<7x1xf32>\n}";
+  std::vector<double> got = run(call).results[0].data;
+  EXPECT_EQ(got[0], 1 + 0x1p-10);
+  EXPECT_EQ(got[1], -1 - 0x1p-10);
+  EXPECT_EQ(got[2], 1);
+  EXPECT_EQ(got[3], 1 + 0x1p-10);
+  EXPECT_EQ(got[4], -INFINITY);
+  EXPECT_TRUE(std::isnan(got[5]));
+  EXPECT_EQ(got[6], 0);
 }
 
 } // namespace

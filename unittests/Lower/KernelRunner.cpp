@@ -31,24 +31,27 @@ namespace weft::test {
 
 namespace {
 
-/// One element of bf16.
-struct BF16 {
+/// One element of 16 bits.
+template <const llvm::fltSemantics &(*semantics)()> struct Narrow {
   uint16_t bits;
 
-  explicit BF16(double value) {
+  explicit Narrow(double value) {
     llvm::APFloat number(value);
     bool isInexact = false;
-    number.convert(llvm::APFloat::BFloat(), llvm::APFloat::rmNearestTiesToEven, &isInexact);
+    number.convert(semantics(), llvm::APFloat::rmNearestTiesToEven, &isInexact);
     bits = static_cast<uint16_t>(number.bitcastToAPInt().getZExtValue());
   }
   explicit operator double() const {
-    return llvm::APFloat(llvm::APFloat::BFloat(), llvm::APInt(16, bits)).convertToDouble();
+    return llvm::APFloat(semantics(), llvm::APInt(16, bits)).convertToDouble();
   }
 };
+using BF16 = Narrow<llvm::APFloat::BFloat>;
+using F16 = Narrow<llvm::APFloat::IEEEhalf>;
 
 size_t sizeOf(Kind kind, bool isF64) {
   switch (kind) {
   case Kind::BFloat16:
+  case Kind::Float16:
     return 2;
   case Kind::Float:
     return isF64 ? 8 : 4;
@@ -102,6 +105,8 @@ private:
       body(reinterpret_cast<int64_t *>(start)[i]);
     } else if (array.kind == Kind::BFloat16) {
       body(reinterpret_cast<BF16 *>(start)[i]);
+    } else if (array.kind == Kind::Float16) {
+      body(reinterpret_cast<F16 *>(start)[i]);
     } else if (isF64) {
       body(reinterpret_cast<double *>(start)[i]);
     } else {
@@ -223,9 +228,11 @@ std::string Array::type(const std::string &floatType) const {
   case Kind::Int64:
     return text + "i64>";
   case Kind::BFloat16:
+    return text + "bf16>";
+  case Kind::Float16:
     break;
   }
-  return text + "bf16>";
+  return text + "f16>";
 }
 
 Array randomArray(std::vector<int64_t> shape, unsigned salt) {
@@ -238,6 +245,7 @@ Array randomArray(std::vector<int64_t> shape, unsigned salt) {
 }
 
 double roundedToBF16(double value) { return static_cast<double>(BF16(value)); }
+double roundedToF16(double value) { return static_cast<double>(F16(value)); }
 
 Array randomIds(std::vector<int64_t> shape, int64_t least, int64_t most, unsigned salt) {
   Array array(std::move(shape), Kind::Int32);

@@ -21,11 +21,11 @@
 
 namespace weft::test {
 
-enum class Kind { Float, Int32, Int64, BFloat16 };
+enum class Kind { Float, Int32, Int64, BFloat16, Float16 };
 
 /// A tensor as the tests hold it: row-major, every element a double, which an element of any type
-/// fits in. `Float` is float32 or float64, by the test's parameter. What is written as bf16 is
-/// rounded.
+/// fits in. `Float` is float32 or float64, by the test's parameter. What is written as bf16 or f16
+/// is rounded.
 struct Array {
   std::vector<int64_t> shape;
   std::vector<double> data;
@@ -43,8 +43,9 @@ struct Array {
 
 /// Elements between -1 and 1, the same for the same salt, and exact in float32.
 Array randomArray(std::vector<int64_t> shape, unsigned salt);
-/// `value` rounded to bf16.
+/// `value` rounded to bf16, to f16.
 double roundedToBF16(double value);
+double roundedToF16(double value);
 /// Integers from `least` to `most`.
 Array randomIds(std::vector<int64_t> shape, int64_t least, int64_t most, unsigned salt);
 Array counter(int64_t value);

@@ -77,17 +77,19 @@ struct DeviceSpec {
   std::optional<double> peakFlopsF64;
   std::optional<double> peakFlopsF32;
   std::optional<double> peakFlopsBF16;
+  std::optional<double> peakFlopsTF32;
+  std::optional<double> peakFlopsF16;
+  std::optional<double> peakFlopsF8;
   /// Memory that one rank may use.
   int64_t memoryBytes = 0;
   double memoryBandwidth = 0.0; ///< Bytes per second.
   int64_t cores = 1;
   MeasuredSpec measured;
 
-  std::optional<double> peakFlops(Precision precision) const {
-    return precision == Precision::F64   ? peakFlopsF64
-           : precision == Precision::F32 ? peakFlopsF32
-                                         : peakFlopsBF16;
-  }
+  /// The one of these that is of `precision`.
+  static std::optional<double> DeviceSpec::*peakOf(Precision precision);
+  /// Where TF32 or F16 is not given, that of float32, in which it is then computed.
+  std::optional<double> peakFlops(Precision precision) const;
 };
 
 /// The cost of sending n bytes from one device is latency + n / bandwidth.
@@ -119,8 +121,8 @@ Result<MachineSpec> loadMachine(const std::string &path);
 /// As loadMachine, from text; `file` is only for diagnostics.
 Result<MachineSpec> parseMachine(std::string_view text, const std::string &file = "machine");
 
-/// The same machine, and its text, with as many nodes. Fails where that is no number from 1 to 65536, and where
-/// nodes would have no link between them.
+/// The same machine, and its text, with as many nodes. Fails where that is no number from 1 to
+/// 65536, and where nodes would have no link between them.
 Result<MachineSpec> withNodes(MachineSpec machine, int64_t nodes);
 
 } // namespace weft::desc

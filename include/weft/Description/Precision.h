@@ -10,13 +10,14 @@
 
 namespace weft::desc {
 
-/// A number format: of IEEE 754, or bfloat16.
-enum class Precision { F64, F32, BF16 };
+/// A number format: of IEEE 754, or another. TF32 is float32 of which products take 10 bits of
+/// fraction; F8 is any of eight bits.
+enum class Precision { F64, F32, BF16, TF32, F16, F8 };
 
-/// "F64", "F32" or "BF16", as in a recipe.
+/// "F64", "F32", "BF16", ..., as in a recipe.
 const char *nameOf(Precision precision);
 
-/// Bytes of one element: 8, 4 or 2.
+/// Bytes of one element as it lies in memory.
 int bytesOf(Precision precision);
 
 } // namespace weft::desc

@@ -84,6 +84,14 @@ struct Fp8Spec {
   Float8 gradients = Float8::E5M2;
 };
 
+/// What the loss is multiplied by where gradients have 16 bits with a short exponent.
+struct LossScaleSpec {
+  double initial = 65536;
+  /// Steps without a skip until the scale grows by `factor`; 0 means that it stays.
+  int64_t growthInterval = 2000;
+  double factor = 2;
+};
+
 /// What statistics and capacities of a mixture of experts are of.
 enum class RoutingGroup { Sequence, GlobalBatch };
 
@@ -113,11 +121,13 @@ struct RecipeSpec {
   /// Samples (sequences or images) in one optimizer step, over all ranks. A batch given in tokens
   /// is already divided.
   int64_t globalBatch = 0;
-  /// Of activations, and with F64 and F32 of everything; with BF16 parameters, optimizer state and
-  /// sums are of F32.
+  /// Of activations, and with F64 and F32 of everything; with the others parameters, optimizer
+  /// state and sums are of F32.
   Precision precision = Precision::F32;
   /// Of what ranks exchange to add it up: that of sums, or BF16.
   Precision reduction = Precision::F32;
+  /// Given with F16, and only then.
+  std::optional<LossScaleSpec> lossScale;
   /// None means that products multiply what `precision` says.
   std::optional<Fp8Spec> fp8;
   std::variant<AdamWSpec, SgdSpec, MuonSpec> optimizer;

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "LossScale.h"
 #include "RecomputeCheapValues.h"
 
 #include "weft/Dialect/Weft/IR/MapBuilders.h"
@@ -179,7 +180,9 @@ LogicalResult GradientBuilder::differentiateLoss() {
   auto observed = ObserveOp::create(builder, loss.getLoc(), "loss", value);
   Gradients gradients;
   Type element = cast<RankedTensorType>(value.getType()).getElementType();
-  gradients.add(value, createScalar(builder, loss.getLoc(), element, 1.0));
+  Value scale = readLossScale(module, builder, loss.getLoc());
+  gradients.add(value, scale ? createCast(builder, loss.getLoc(), scale, element)
+                             : createScalar(builder, loss.getLoc(), element, 1.0));
   if (failed(buildBackward(block, builder, gradients))) {
     return failure();
   }
@@ -193,8 +196,9 @@ LogicalResult GradientBuilder::differentiateLoss() {
     }
   }
   for (auto &[name, parts] : ofParameter) {
+    Value sum = createSum(builder, loss.getLoc(), parts);
     ObserveOp::create(builder, loss.getLoc(), ("gradient/" + name).str(),
-                      createSum(builder, loss.getLoc(), parts));
+                      scale ? unscale(builder, loss.getLoc(), sum, scale) : sum);
   }
   func::ReturnOp::create(builder, end->getLoc());
   end->erase();
@@ -388,6 +392,7 @@ void GradientBuilder::buildBackwardOf(CallOp call, OpBuilder &builder, Gradients
 
 struct BuildGradientsPass : impl::BuildGradientsPassBase<BuildGradientsPass> {
   void runOnOperation() override {
+    declareLossScale(getOperation());
     if (failed(GradientBuilder(getOperation()).differentiateLoss())) {
       return signalPassFailure();
     }

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "LossScale.h"
 #include "OptimizerFormulas.h"
 
 #include "weft/Dialect/Weft/IR/ElementTypes.h"
@@ -47,7 +48,7 @@ private:
   Value read(StringRef variable);
   Value squareNorm();
   void assignGroup(StringRef label, MutableArrayRef<Trained> group, ValueRange schedule,
-                   Value scale);
+                   Value scale, Value skipNorm);
   func::FuncOp getFunction(StringRef base, TypeRange operands, TypeRange results,
                            ArrayRef<VariableOp> variables,
                            llvm::function_ref<SmallVector<Value>(ValueRange)> body);
@@ -187,11 +188,14 @@ Value UpdateBuilder::squareNorm() {
   return total;
 }
 
+/// `scale` is that of clipping, `skipNorm` a norm that must be finite; each may be null.
 void UpdateBuilder::assignGroup(StringRef label, MutableArrayRef<Trained> group,
-                                ValueRange schedule, Value scale) {
+                                ValueRange schedule, Value scale, Value skipNorm) {
   SmallVector<Value> operands(schedule);
-  if (scale) {
-    operands.push_back(scale);
+  for (Value number : {scale, skipNorm}) {
+    if (number) {
+      operands.push_back(number);
+    }
   }
   size_t shared = operands.size();
   SmallVector<VariableOp> variables;
@@ -212,10 +216,12 @@ void UpdateBuilder::assignGroup(StringRef label, MutableArrayRef<Trained> group,
     SmallVector<Value> updated;
     ValueRange rest = arguments.drop_front(shared);
     for (Trained &trained : group) {
-      llvm::append_range(
-          updated, formulas.update(arguments.take_front(schedule.size()),
-                                   scale ? arguments[schedule.size()] : Value(), rest[0], rest[1],
-                                   rest.slice(2, trained.states.size()), trained.variable));
+      llvm::append_range(updated,
+                         formulas.update(arguments.take_front(schedule.size()),
+                                         {scale ? arguments[schedule.size()] : Value(),
+                                          skipNorm ? arguments[shared - 1] : Value()},
+                                         rest[0], rest[1], rest.slice(2, trained.states.size()),
+                                         trained.variable));
       rest = rest.drop_front(2 + trained.states.size());
     }
     return updated;
@@ -241,11 +247,19 @@ LogicalResult UpdateBuilder::build() {
     }
   }
   Value norm = formulas.norm(squareNorm());
-  ObserveOp::create(builder, loc, "gradient_norm", norm);
+  Value lossScale = readLossScale(module, builder, loc);
+  ObserveOp::create(builder, loc, "gradient_norm",
+                    lossScale ? observedNorm(builder, loc, norm, lossScale) : norm);
+  if (lossScale) {
+    ObserveOp::create(builder, loc, "loss_scale", lossScale);
+  }
   SmallVector<Value> schedule = formulas.schedule(read("step_number"));
   Value scale = formulas.clipScale(norm);
   for (auto &[label, group] : groups) {
-    assignGroup(label, group, schedule, scale);
+    assignGroup(label, group, schedule, scale, lossScale ? norm : Value());
+  }
+  if (lossScale) {
+    assignLossScale(builder, loc, optimizer, norm, lossScale);
   }
   optimizer.erase();
   return success();

@@ -7,6 +7,7 @@
 
 #include "OptimizerFormulas.h"
 
+#include "LossScale.h"
 #include "Orthogonalize.h"
 #include "weft/Dialect/Weft/IR/MapBuilders.h"
 
@@ -70,6 +71,15 @@ Value scalarMap(OpBuilder &builder, Location loc, ValueRange inputs, Body body) 
                      return SmallVector<Value>{body(a, taken)};
                    })
       .getResult(0);
+}
+
+/// Operands of a map that depends on the norm: the scale, then what is to be finite.
+void addPresent(SmallVector<Value> &inputs, const OptimizerFormulas::ByNorm &byNorm) {
+  for (Value value : {byNorm.scale, byNorm.finite}) {
+    if (value) {
+      inputs.push_back(value);
+    }
+  }
 }
 
 /// m <- beta m + (1 - beta) x
@@ -154,15 +164,14 @@ SmallVector<Value> OptimizerFormulas::schedule(Value step) {
 
 /// The momentum is a map of its own, as is the new weight: the products of the iteration stand
 /// between.
-SmallVector<Value> OptimizerFormulas::updateMatrix(Value rate, Value scale, Value parameter,
-                                                   Value gradient, Value momentum,
+SmallVector<Value> OptimizerFormulas::updateMatrix(Value rate, const ByNorm &byNorm,
+                                                   Value parameter, Value gradient, Value momentum,
                                                    VariableOp variable) {
   double decay = variable.getDecay() ? optimizer.getWeightDecay().convertToDouble() : 0;
   double beta = optimizer.getMomentum().convertToDouble();
-  SmallVector<Value> inputs = {momentum, gradient};
-  if (scale) {
-    inputs.push_back(scale);
-  }
+  auto [scale, finite] = byNorm;
+  SmallVector<Value> inputs = {momentum, gradient}, ofWeight;
+  addPresent(inputs, byNorm);
   Type type = parameter.getType();
   MapOp moved = createMap(
       builder, loc, {type, type}, inputs, [&](OpBuilder &inner, Location at, ValueRange in) {
@@ -171,6 +180,7 @@ SmallVector<Value> OptimizerFormulas::updateMatrix(Value rate, Value scale, Valu
         g = scale ? a.mul(g, a.take(in[2])) : g;
         Value m = a.add(a.mul(a.constant(beta), in[0]), g);
         Value ahead = optimizer.getNesterov() ? a.add(g, a.mul(a.constant(beta), m)) : m;
+        m = finite ? selectFinite(inner, at, in.back(), m, in[0]) : m;
         return SmallVector<Value>{m, ahead};
       });
   MatrixView view(cast<RankedTensorType>(type), *variable.getMatrix());
@@ -179,66 +189,78 @@ SmallVector<Value> OptimizerFormulas::updateMatrix(Value rate, Value scale, Valu
   auto rows = static_cast<double>(view.getRows()), columns = static_cast<double>(view.getColumns());
   double size = optimizer.getScale() == MuonScale::RMS ? 0.2 * std::sqrt(std::max(rows, columns))
                                                        : std::sqrt(std::max(1.0, rows / columns));
-  Value updated = createMap(builder, loc, type, {parameter, orthogonal, rate},
-                            [&](OpBuilder &inner, Location at, ValueRange in) {
-                              Arithmetic a(inner, at, in[0].getType());
-                              Value move = a.mul(a.constant(size), in[1]);
-                              if (decay != 0) {
-                                move = a.add(move, a.mul(a.constant(decay), in[0]));
-                              }
-                              return SmallVector<Value>{a.sub(in[0], a.mul(a.take(in[2]), move))};
-                            })
-                      .getResult(0);
+  ofWeight = {parameter, orthogonal, rate};
+  addPresent(ofWeight, {Value(), finite});
+  Value updated =
+      createMap(builder, loc, type, ofWeight, [&](OpBuilder &inner, Location at, ValueRange in) {
+        Arithmetic a(inner, at, in[0].getType());
+        Value move = a.mul(a.constant(size), in[1]);
+        if (decay != 0) {
+          move = a.add(move, a.mul(a.constant(decay), in[0]));
+        }
+        Value weight = a.sub(in[0], a.mul(a.take(in[2]), move));
+        return SmallVector<Value>{finite ? selectFinite(inner, at, in.back(), weight, in[0])
+                                         : weight};
+      }).getResult(0);
   return {updated, moved.getResult(0)};
 }
 
-SmallVector<Value> OptimizerFormulas::update(ValueRange schedule, Value scale, Value parameter,
-                                             Value gradient, ValueRange states,
-                                             VariableOp variable) {
-  if (isMuonMatrix(variable)) {
-    return updateMatrix(schedule[0], scale, parameter, gradient, states[0], variable);
-  }
-  bool isAdam = optimizer.getKind() != OptimizerKind::SGD;
-  double otherRate = optimizer.getOtherRate().convertToDouble();
-  double weightDecay = variable.getDecay() ? optimizer.getWeightDecay().convertToDouble() : 0;
-  // Operands: parameter, gradient, states, schedule, and the scale if there is one.
-  SmallVector<Value> inputs = {parameter, gradient};
-  llvm::append_range(inputs, states);
-  llvm::append_range(inputs, schedule);
-  if (scale) {
-    inputs.push_back(scale);
-  }
-  SmallVector<Type> outputs(1 + states.size(), parameter.getType());
-  auto body = [&](OpBuilder &inner, Location at, ValueRange in) {
-    Arithmetic a(inner, at, in[0].getType());
-    Value w = in[0], g = a.take(in[1]);
-    ValueRange state = in.slice(2, states.size());
-    SmallVector<Value> rates;
-    for (Value rate : in.slice(2 + states.size(), schedule.size())) {
-      rates.push_back(a.take(rate));
-    }
-    if (scale) {
-      g = a.mul(g, a.take(in.back()));
-    }
-    if (isAdam) {
-      Value m = decayTo(a, state[0], g, optimizer.getBeta1().convertToDouble());
-      Value v = decayTo(a, state[1], a.mul(g, g), optimizer.getBeta2().convertToDouble());
-      Value root =
-          a.add(a.sqrt(a.mul(v, rates[2])), a.constant(optimizer.getEpsilon().convertToDouble()));
-      Value move = a.div(a.mul(m, rates[1]), root);
-      if (weightDecay != 0) {
-        move = a.add(move, a.mul(a.constant(weightDecay), w));
-      }
-      Value rate = otherRate == 1 ? rates[0] : a.mul(a.constant(otherRate), rates[0]);
-      return SmallVector<Value>{a.sub(w, a.mul(rate, move)), m, v};
-    }
+/// The new weight, then the new states, of one element.
+static SmallVector<Value> updateScalars(OptimizerOp optimizer, Arithmetic &a, Value w, Value g,
+                                        ValueRange states, ArrayRef<Value> rates,
+                                        double weightDecay) {
+  if (optimizer.getKind() == OptimizerKind::SGD) {
     Value move = weightDecay != 0 ? a.add(g, a.mul(a.constant(weightDecay), w)) : g;
     if (!states.empty()) {
-      move = a.add(a.mul(a.constant(optimizer.getMomentum().convertToDouble()), state[0]), move);
+      move = a.add(a.mul(a.constant(optimizer.getMomentum().convertToDouble()), states[0]), move);
     }
     SmallVector<Value> results = {a.sub(w, a.mul(rates[0], move))};
     if (!states.empty()) {
       results.push_back(move);
+    }
+    return results;
+  }
+  double otherRate = optimizer.getOtherRate().convertToDouble();
+  Value m = decayTo(a, states[0], g, optimizer.getBeta1().convertToDouble());
+  Value v = decayTo(a, states[1], a.mul(g, g), optimizer.getBeta2().convertToDouble());
+  Value root =
+      a.add(a.sqrt(a.mul(v, rates[2])), a.constant(optimizer.getEpsilon().convertToDouble()));
+  Value move = a.div(a.mul(m, rates[1]), root);
+  if (weightDecay != 0) {
+    move = a.add(move, a.mul(a.constant(weightDecay), w));
+  }
+  Value rate = otherRate == 1 ? rates[0] : a.mul(a.constant(otherRate), rates[0]);
+  return {a.sub(w, a.mul(rate, move)), m, v};
+}
+
+SmallVector<Value> OptimizerFormulas::update(ValueRange schedule, const ByNorm &byNorm,
+                                             Value parameter, Value gradient, ValueRange states,
+                                             VariableOp variable) {
+  if (isMuonMatrix(variable)) {
+    return updateMatrix(schedule[0], byNorm, parameter, gradient, states[0], variable);
+  }
+  double weightDecay = variable.getDecay() ? optimizer.getWeightDecay().convertToDouble() : 0;
+  // Operands: parameter, gradient, states, schedule, and what there is of the norm.
+  SmallVector<Value> inputs = {parameter, gradient};
+  llvm::append_range(inputs, states);
+  llvm::append_range(inputs, schedule);
+  addPresent(inputs, byNorm);
+  SmallVector<Type> outputs(1 + states.size(), parameter.getType());
+  auto body = [&](OpBuilder &inner, Location at, ValueRange in) {
+    Arithmetic a(inner, at, in[0].getType());
+    Value w = in[0], g = a.take(in[1]);
+    ValueRange before = in.slice(2, states.size());
+    SmallVector<Value> rates;
+    for (Value rate : in.slice(2 + states.size(), schedule.size())) {
+      rates.push_back(a.take(rate));
+    }
+    if (byNorm.scale) {
+      g = a.mul(g, a.take(in[2 + states.size() + schedule.size()]));
+    }
+    SmallVector<Value> results = updateScalars(optimizer, a, w, g, before, rates, weightDecay);
+    for (auto [number, result] : llvm::enumerate(results)) {
+      Value old = number == 0 ? w : before[number - 1];
+      result = byNorm.finite ? selectFinite(inner, at, in.back(), result, old) : result;
     }
     return results;
   };

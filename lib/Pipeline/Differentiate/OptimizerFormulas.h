@@ -32,15 +32,22 @@ public:
   /// min(1, clip / (norm + 1e-6)), or null if gradients are not clipped.
   mlir::Value clipScale(mlir::Value norm);
 
-  /// New values of a parameter and its states. `scale` is null or what clipScale gave. Of
-  /// `variable` only its decay and its matrix count.
-  llvm::SmallVector<mlir::Value> update(mlir::ValueRange schedule, mlir::Value scale,
+  /// What the norm of all gradients does to an update; each is null for nothing.
+  struct ByNorm {
+    /// What clipScale gave.
+    mlir::Value scale;
+    /// A norm: where it is not finite, all stays as it was.
+    mlir::Value finite;
+  };
+
+  /// New values of a parameter and its states. Of `variable` only its decay and its matrix count.
+  llvm::SmallVector<mlir::Value> update(mlir::ValueRange schedule, const ByNorm &byNorm,
                                         mlir::Value parameter, mlir::Value gradient,
                                         mlir::ValueRange states, VariableOp variable);
 
 private:
   bool isMuonMatrix(VariableOp variable);
-  llvm::SmallVector<mlir::Value> updateMatrix(mlir::Value rate, mlir::Value scale,
+  llvm::SmallVector<mlir::Value> updateMatrix(mlir::Value rate, const ByNorm &byNorm,
                                               mlir::Value parameter, mlir::Value gradient,
                                               mlir::Value momentum, VariableOp variable);
   mlir::Value learningRate(mlir::Value step);

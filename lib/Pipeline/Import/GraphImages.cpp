@@ -107,9 +107,12 @@ bool GraphBuilder::convolution(const onnx::Node &node) {
     result.isInner = input->isInner;
   }
   std::string name = nameOf(node);
-  Value output = ConvolutionOp::create(
-      ops.builder, ops.location(name), ops.wideType(*shape), ops.round(name, *images),
-      ops.round(name, *weights), window->strides, window->low, window->high, window->dilations);
+  // Several groups, for which there are no products, stay float32.
+  bool isTF32 = groups == 1 && ops.recipe.precision == desc::Precision::TF32;
+  Value output =
+      ConvolutionOp::create(ops.builder, ops.location(name), ops.wideType(*shape),
+                            ops.round(name, *images), ops.round(name, *weights), window->strides,
+                            window->low, window->high, window->dilations, isTF32);
   output = ops.round(name, output);
   bool isInner = result.isInner;
   result = ViewBuilder::whole(output);

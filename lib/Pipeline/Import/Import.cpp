@@ -104,6 +104,7 @@ void weft::declareOptimizer(ModelBuilder &builder) {
   if (const auto *given = std::get_if<desc::MuonSpec>(&recipe.optimizer)) {
     muon = *given;
   }
+  desc::LossScaleSpec scale = recipe.lossScale.value_or(desc::LossScaleSpec{0, 0});
   auto number = [](double value) { return llvm::APFloat(value); };
   OptimizerOp::create(builder.builder, builder.location("optimizer"), numbers.kind,
                       number(recipe.schedule.peakLearningRate), number(numbers.beta1),
@@ -112,7 +113,8 @@ void weft::declareOptimizer(ModelBuilder &builder) {
                       numbers.kind == OptimizerKind::Muon && muon.nesterov, muon.iterations,
                       muon.scale == desc::MuonScale::Rms ? MuonScale::RMS : MuonScale::Spectral,
                       number(muon.adamwRate), decayOf(recipe.schedule), recipe.schedule.warmupSteps,
-                      recipe.steps, number(recipe.schedule.finalLearningRateFraction));
+                      recipe.steps, number(recipe.schedule.finalLearningRateFraction),
+                      number(scale.initial), scale.growthInterval, number(scale.factor));
 }
 
 // What a validation looks at is the model as it is used, and its cross-entropy alone.

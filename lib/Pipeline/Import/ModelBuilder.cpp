@@ -29,7 +29,11 @@ Type ModelBuilder::activationElement() {
     return builder.getF64Type();
   case desc::Precision::F32:
     return builder.getF32Type();
-  case desc::Precision::BF16:
+  case desc::Precision::TF32:
+    return builder.getF32Type();
+  case desc::Precision::F16:
+    return builder.getF16Type();
+  default:
     break;
   }
   return builder.getBF16Type();
@@ -127,6 +131,7 @@ Value ModelBuilder::contract(llvm::StringRef name, llvm::StringRef equation,
   if (isOfLayer && recipe.fp8) {
     product.setGradientFormat(toDialect(recipe.fp8->gradients));
   }
+  product.setTf32(recipe.precision == desc::Precision::TF32 && inputs.size() == 2);
   return product;
 }
 

@@ -185,7 +185,8 @@ Nums Contractor::addProducts(ArrayRef<Num> carried) {
     Nums factors;
     for (auto [input, term] : llvm::zip_equal(inputs, shape.inputs)) {
       bool isVector = lanes != 0 && llvm::is_contained(term, plan->vectorDim);
-      Num value = isVector ? input.loadVector(lanes, indicesOf(term)) : input.load(indicesOf(term));
+      Num value =
+          factor(isVector ? input.loadVector(lanes, indicesOf(term)) : input.load(indicesOf(term)));
       factors.push_back(isVector || lanes == 0 ? value : code.spread(value, lanes));
     }
     sums.push_back(code.multiplyAdd(factors[0], factors[1], carried[sums.size()]));

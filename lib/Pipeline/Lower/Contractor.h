@@ -34,9 +34,10 @@ std::optional<TilePlan> makeTilePlan(const Contraction &shape, mlir::Type type);
 /// Builds the code of one contraction.
 class Contractor {
 public:
-  Contractor(Code &code, const Contraction &shape, mlir::ValueRange operands, mlir::Value result)
+  Contractor(Code &code, const Contraction &shape, mlir::ValueRange operands, mlir::Value result,
+             bool isTF32)
       : code(code), shape(shape), output(code.buffer(result).view(shape.shapeOf(shape.output))),
-        at(shape.sizes.size(), Num()) {
+        isTF32(isTF32), at(shape.sizes.size(), Num()) {
     for (auto [operand, term] : llvm::zip_equal(operands, shape.inputs)) {
       inputs.push_back(code.buffer(operand).view(shape.shapeOf(term)));
     }
@@ -58,6 +59,8 @@ private:
   Nums indicesOf(const Contraction::Dims &term) const {
     return llvm::map_to_vector<4>(term, [&](unsigned dim) { return at[dim]; });
   }
+  /// What is multiplied, of a number or vector that was loaded.
+  Num factor(Num loaded);
   Num productAt();
   Num productsAt(unsigned dim, int64_t width);
 
@@ -80,6 +83,7 @@ private:
   const Contraction &shape;
   llvm::SmallVector<Buffer> inputs;
   Buffer output;
+  bool isTF32;
   /// The index of each dimension at the place where code is being built.
   Nums at;
 

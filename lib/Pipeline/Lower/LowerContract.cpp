@@ -9,17 +9,46 @@
 #include "Contractor.h"
 #include "Models.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
 #include <cmath>
 
 namespace weft::lower {
 
 using namespace mlir;
 
+/// To the nearest number of 10 bits of fraction, at a tie away from zero, as devices convert; what
+/// is not finite stays so.
+Num Contractor::factor(Num loaded) {
+  if (!isTF32) {
+    return loaded;
+  }
+  OpBuilder &builder = code.getBuilder();
+  Location loc = code.getLoc();
+  Type type = loaded.getType(), integers = builder.getI32Type();
+  if (auto vector = dyn_cast<VectorType>(type)) {
+    integers = vector.clone(integers);
+  }
+  auto constant = [&](int32_t value) -> Value {
+    Attribute element = builder.getI32IntegerAttr(value);
+    auto vector = dyn_cast<VectorType>(integers);
+    return code.constant(integers, vector ? DenseElementsAttr::get(vector, element) : element);
+  };
+  Value bits = arith::BitcastOp::create(builder, loc, integers, loaded);
+  Value exponent = arith::AndIOp::create(builder, loc, bits, constant(0x7f800000));
+  Value isFinite =
+      arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, exponent, constant(0x7f800000));
+  Value sum = arith::AddIOp::create(builder, loc, bits, constant(0x1000));
+  Value kept = arith::AndIOp::create(builder, loc, sum, constant(~0x1fff));
+  Value rounded = arith::BitcastOp::create(builder, loc, type, kept);
+  return code.num(arith::SelectOp::create(builder, loc, isFinite, rounded, loaded));
+}
+
 Num Contractor::productAt() {
   Num product;
   for (auto [input, term] : llvm::zip_equal(inputs, shape.inputs)) {
-    Num factor = input.load(indicesOf(term));
-    product = product ? product * factor : factor;
+    Num next = factor(input.load(indicesOf(term)));
+    product = product ? product * next : next;
   }
   return product;
 }
@@ -28,9 +57,10 @@ Num Contractor::productAt() {
 Num Contractor::productsAt(unsigned dim, int64_t width) {
   Num product;
   for (auto [input, term] : llvm::zip_equal(inputs, shape.inputs)) {
-    Num factor = llvm::is_contained(term, dim) ? input.loadVector(width, indicesOf(term))
-                                               : code.spread(input.load(indicesOf(term)), width);
-    product = product ? product * factor : factor;
+    Num next = llvm::is_contained(term, dim)
+                   ? factor(input.loadVector(width, indicesOf(term)))
+                   : code.spread(factor(input.load(indicesOf(term))), width);
+    product = product ? product * next : next;
   }
   return product;
 }
@@ -249,7 +279,7 @@ namespace {
 struct LowerContract : HostModel<LowerContract, ContractOp> {
   static void lower(Code &code, ContractOp op, ContractOp::Adaptor operands, ValueRange results) {
     Contraction shape(op);
-    Contractor contractor(code, shape, operands.getInputs(), results.front());
+    Contractor contractor(code, shape, operands.getInputs(), results.front(), op.getTf32());
     Buffer output = code.buffer(results.front());
     if (op.getInputs().size() == 1 && shape.output.size() == shape.sizes.size()) {
       contractor.emitPermuted();

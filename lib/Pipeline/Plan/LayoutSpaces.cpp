@@ -7,6 +7,7 @@
 
 #include "LayoutSpaces.h"
 
+#include "weft/Dialect/Weft/IR/ElementTypes.h"
 #include "weft/Dialect/Weft/IR/Sharding.h"
 #include "weft/Pipeline/ReshardProblem.h"
 
@@ -54,7 +55,7 @@ bool mayBeCut(VariableOp variable, int64_t dim) {
 
 bool canPend(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
-  return tensor && isa<FloatType>(tensor.getElementType()) && !tensor.getElementType().isBF16();
+  return tensor && isa<FloatType>(tensor.getElementType()) && !isNarrow(tensor.getElementType());
 }
 
 } // namespace weft

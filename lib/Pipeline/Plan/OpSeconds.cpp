@@ -15,19 +15,23 @@ using namespace mlir;
 
 namespace weft {
 
-/// What the op computes in: that of its shortest floating-point operand or result; scalars do not
-/// count.
-static desc::Precision precisionOf(Operation *op) {
+desc::Precision precisionOf(Operation *op) {
+  if (auto product = dyn_cast<ContractOp>(op); product && product.getTf32()) {
+    return desc::Precision::TF32;
+  }
   unsigned bits = 64;
+  bool isF16 = false;
   for (Type type : llvm::concat<const Type>(llvm::to_vector<4>(op->getOperandTypes()),
                                             llvm::to_vector<4>(op->getResultTypes()))) {
     auto tensor = dyn_cast<RankedTensorType>(type);
     if (tensor && isa<FloatType>(tensor.getElementType()) && tensor.getRank() > 0) {
       bits = std::min(bits, tensor.getElementTypeBitWidth());
+      isF16 |= tensor.getElementType().isF16();
     }
   }
   return bits == 64   ? desc::Precision::F64
          : bits == 32 ? desc::Precision::F32
+         : isF16      ? desc::Precision::F16
                       : desc::Precision::BF16;
 }
 

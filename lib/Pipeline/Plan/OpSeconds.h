@@ -14,6 +14,10 @@
 
 namespace weft {
 
+/// What the op computes in: that of its shortest floating-point operand or result, or what it
+/// rounds them to; scalars do not count.
+desc::Precision precisionOf(mlir::Operation *op);
+
 /// Asks `op` for what it costs once, and then prices its options.
 class OpSeconds {
 public:

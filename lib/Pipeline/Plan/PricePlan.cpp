@@ -5,6 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "OpSeconds.h"
+
 #include "weft/Description/Machine.h"
 #include "weft/Dialect/Weft/IR/Sharding.h"
 #include "weft/Pipeline/Plan/Passes.h"
@@ -39,23 +41,6 @@ double localBytes(Type type) {
     }
   }
   return bytes;
-}
-
-desc::Precision precisionOf(Operation *op) {
-  unsigned bits = 64;
-  auto look = [&](TypeRange types) {
-    for (Type type : types) {
-      auto tensor = dyn_cast<RankedTensorType>(type);
-      if (tensor && tensor.getRank() > 0 && isa<FloatType>(tensor.getElementType())) {
-        bits = std::min(bits, tensor.getElementTypeBitWidth());
-      }
-    }
-  };
-  look(op->getOperandTypes());
-  look(op->getResultTypes());
-  return bits == 64   ? desc::Precision::F64
-         : bits == 32 ? desc::Precision::F32
-                      : desc::Precision::BF16;
 }
 
 /// The sides of a product of matrices that a rank computes.

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "weft/Dialect/Weft/IR/ElementTypes.h"
 #include "weft/Dialect/Weft/IR/Weft.h"
 #include "weft/Pipeline/Schedule/Passes.h"
 
@@ -35,7 +36,7 @@ AffineMap makeMap(StringRef term, StringRef result, MLIRContext *context) {
 struct ContractionsToMapsPass : impl::ContractionsToMapsPassBase<ContractionsToMapsPass> {
   void runOnOperation() override {
     getOperation().walk([&](ContractOp op) {
-      if (op.getInputs().size() == 2) {
+      if (op.getInputs().size() == 2 && !op.getTf32()) {
         convert(op);
       }
     });
@@ -47,7 +48,7 @@ struct ContractionsToMapsPass : impl::ContractionsToMapsPassBase<ContractionsToM
     SmallVector<AffineMap> maps;
     for (auto [term, input] : llvm::zip(ArrayRef(terms).drop_back(), op.getInputs())) {
       AffineMap map = makeMap(term, terms.back(), &getContext());
-      if (!map || getElementTypeOrSelf(input) != element || element.isBF16()) {
+      if (!map || getElementTypeOrSelf(input) != element || isNarrow(element)) {
         return; // Rounds in its own way, sums or transposes.
       }
       maps.push_back(map);

@@ -24,7 +24,8 @@ RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getTy
 /// Builds the products that stand for one convolution.
 class ProductBuilder {
 public:
-  explicit ProductBuilder(Operation *op) : builder(op), loc(op->getLoc()) {}
+  template <typename OpTy>
+  explicit ProductBuilder(OpTy op) : builder(op), loc(op.getLoc()), isTF32(op.getTf32()) {}
 
   /// `value` with the dimensions from `first` on as one.
   Value merge(Value value, int64_t first) {
@@ -80,8 +81,10 @@ public:
   /// Sums are wide.
   Value contract(StringRef equation, ArrayRef<int64_t> shape, Value a, Value b) {
     Type element = wideTypeOf(typeOf(a).getElementType());
-    return ContractOp::create(builder, loc, RankedTensorType::get(shape, element), equation,
-                              ValueRange{a, b});
+    auto product = ContractOp::create(builder, loc, RankedTensorType::get(shape, element), equation,
+                                      ValueRange{a, b});
+    product.setTf32(isTF32);
+    return product;
   }
 
 private:
@@ -103,12 +106,13 @@ private:
 
   OpBuilder builder;
   Location loc;
+  bool isTF32;
 };
 
 /// Whether a library has products for a convolution of these tensors.
 bool isForLibrary(Value operand, RankedTensorType input, RankedTensorType kernel) {
   Type element = getElementTypeOrSelf(operand);
-  return (element.isF32() || element.isBF16()) && input.getDimSize(1) == kernel.getDimSize(1);
+  return (element.isF32() || isNarrow(element)) && input.getDimSize(1) == kernel.getDimSize(1);
 }
 
 /// The value that takes the place of the result, or null. Letters: sample n, output channel o,

@@ -15,6 +15,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "OpKinds.h"
+#include "weft/Dialect/Weft/IR/ElementTypes.h"
 #include "weft/Dialect/Weft/IR/MapBuilders.h"
 #include "weft/Pipeline/Schedule/Passes.h"
 #include "weft/Pipeline/Schedule/ProductForm.h"
@@ -115,7 +116,7 @@ bool computes(MapOp map, llvm::function_ref<double(Numbers)> expected) {
 struct Parts {
   std::string equation;
   Value lhs, rhs, addend, bias, preactivation;
-  bool isGelu = false;
+  bool isGelu = false, isTF32 = false;
   RankedTensorType output, kept, sums;
 };
 
@@ -126,6 +127,7 @@ Parts partsOf(Operation *op) {
     parts.equation = contract.getEquation().str();
     parts.lhs = contract.getInputs()[0];
     parts.rhs = contract.getInputs()[1];
+    parts.isTF32 = contract.getTf32();
     parts.output = contract.getOutput().getType();
     return parts;
   }
@@ -137,6 +139,7 @@ Parts partsOf(Operation *op) {
   parts.bias = product.getBias();
   parts.preactivation = product.getPreactivation();
   parts.isGelu = product.getGelu();
+  parts.isTF32 = product.getTf32();
   parts.output = cast<RankedTensorType>(product.getOutput().getType());
   parts.kept = product.getKept() ? parts.output : RankedTensorType();
   parts.sums =
@@ -147,10 +150,10 @@ Parts partsOf(Operation *op) {
 /// Puts a product of these parts in the place of `op`, whose result the caller replaces.
 ProductOp replace(Operation *op, const Parts &parts) {
   OpBuilder builder(op);
-  auto made = ProductOp::create(builder, op->getLoc(), parts.output, parts.kept, parts.sums,
-                                builder.getStringAttr(parts.equation), parts.lhs, parts.rhs,
-                                parts.addend, parts.bias, parts.preactivation,
-                                parts.isGelu ? builder.getUnitAttr() : UnitAttr());
+  auto made =
+      ProductOp::create(builder, op->getLoc(), parts.output, parts.kept, parts.sums,
+                        builder.getStringAttr(parts.equation), parts.lhs, parts.rhs, parts.addend,
+                        parts.bias, parts.preactivation, parts.isGelu, parts.isTF32);
   if (auto before = dyn_cast<ProductOp>(op); before && before.getSums()) {
     before.getSums().replaceAllUsesWith(made.getSums());
   }
@@ -290,7 +293,7 @@ struct FuseEpiloguesPass : impl::FuseEpiloguesPassBase<FuseEpiloguesPass> {
 /// the one before it gives.
 bool FuseEpiloguesPass::takeSum(MapOp map) {
   SmallVector<Value> terms(map.getInputs());
-  bool isWide = !map.getOutputType().getElementType().isBF16();
+  bool isWide = !isNarrow(map.getOutputType().getElementType());
   auto isTerm = [&](unsigned number) {
     return terms[number].getType() == map.getOutputType() && mapOf(map, number).isIdentity();
   };

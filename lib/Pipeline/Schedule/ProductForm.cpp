@@ -8,6 +8,7 @@
 #include "weft/Pipeline/Schedule/ProductForm.h"
 
 #include "weft/Dialect/Weft/IR/AttributeNames.h"
+#include "weft/Dialect/Weft/IR/ElementTypes.h"
 #include "weft/Dialect/Weft/IR/Weft.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -224,20 +225,21 @@ std::optional<ProductForm> weft::classifyProduct(llvm::ArrayRef<llvm::StringRef>
 static std::optional<ProductForm> classify(llvm::ArrayRef<llvm::StringRef> terms, mlir::Value lhs,
                                            mlir::Value rhs, mlir::Value output, bool hasF64) {
   mlir::Type element = mlir::getElementTypeOrSelf(lhs);
-  if (!element.isF32() && !element.isBF16() && !(element.isF64() && hasF64)) {
+  if (!element.isF32() && !isNarrow(element) && !(element.isF64() && hasF64)) {
     return std::nullopt;
   }
   auto shapeOf = [](mlir::Value value) {
     return llvm::cast<mlir::RankedTensorType>(value.getType()).getShape();
   };
-  rt::ElementType type = element.isF64()   ? rt::ElementType::F64
-                         : element.isF32() ? rt::ElementType::F32
-                                           : rt::ElementType::BF16;
+  rt::ElementType type = element.isF64()    ? rt::ElementType::F64
+                         : element.isF32()  ? rt::ElementType::F32
+                         : element.isBF16() ? rt::ElementType::BF16
+                                            : rt::ElementType::F16;
   std::optional<ProductForm> form = classifyProduct(terms, shapeOf(lhs), shapeOf(rhs), type);
   if (form) {
     rt::Product &product = form->product;
     product.isResultF32 = mlir::getElementTypeOrSelf(output) != element;
-    if (product.isSum() && product.resultType() == rt::ElementType::BF16) {
+    if (product.isSum() && rt::isNarrow(product.resultType())) {
       return std::nullopt; // It would be rounded after each term.
     }
   }
@@ -254,8 +256,12 @@ std::optional<ProductForm> weft::classifyProduct(ContractOp op) {
   if (op.getInputs().size() != 2) {
     return std::nullopt;
   }
-  return classify(op.getTerms(), op.getInputs()[0], op.getInputs()[1], op.getOutput(),
-                  isForDevices(op));
+  std::optional<ProductForm> form = classify(op.getTerms(), op.getInputs()[0], op.getInputs()[1],
+                                             op.getOutput(), isForDevices(op));
+  if (form) {
+    form->product.isTF32 = op.getTf32();
+  }
+  return form;
 }
 
 std::optional<ProductForm> weft::classifyProduct(ProductOp op) {
@@ -269,6 +275,7 @@ std::optional<ProductForm> weft::classifyProduct(ProductOp op) {
                      form->product.n)) {
     return std::nullopt;
   }
+  form->product.isTF32 = op.getTf32();
   rt::Epilogue &epilogue = form->product.epilogue;
   epilogue.hasAddend = bool(op.getAddend());
   epilogue.hasBias = bool(op.getBias());

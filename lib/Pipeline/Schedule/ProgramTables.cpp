@@ -29,6 +29,9 @@ rt::ElementType weft::toElementType(Type type) {
   if (type.isBF16()) {
     return rt::ElementType::BF16;
   }
+  if (type.isF16()) {
+    return rt::ElementType::F16;
+  }
   return type.isInteger(64) ? rt::ElementType::I64 : rt::ElementType::I32;
 }
 
@@ -209,10 +212,26 @@ FailureOr<ProgramTables::Target> ProgramTables::makeProduct(Operation *op) {
   rt::Product &p = form->product;
   p.workspaceBytes = isForDevices(op) ? workspaceBytes(p) : 0;
   const rt::Epilogue &e = p.epilogue;
-  std::string key = join(
-      'p', {static_cast<int64_t>(p.type), p.transposeA, p.transposeB, p.m, p.n, p.k, p.lda, p.ldb,
-            p.ldc, p.batch, p.strideA, p.strideB, p.strideC, p.isResultF32, e.hasAddend, e.hasBias,
-            static_cast<int64_t>(e.activation), e.hasAux, static_cast<int64_t>(e.sums)});
+  std::string key = join('p', {static_cast<int64_t>(p.type),
+                               p.transposeA,
+                               p.transposeB,
+                               p.m,
+                               p.n,
+                               p.k,
+                               p.lda,
+                               p.ldb,
+                               p.ldc,
+                               p.batch,
+                               p.strideA,
+                               p.strideB,
+                               p.strideC,
+                               p.isResultF32,
+                               p.isTF32,
+                               e.hasAddend,
+                               e.hasBias,
+                               static_cast<int64_t>(e.activation),
+                               e.hasAux,
+                               static_cast<int64_t>(e.sums)});
   auto [it, isNew] = numbers.try_emplace(key, program.products.size());
   if (isNew) {
     program.products.push_back(p);

@@ -272,6 +272,8 @@ ncclDataType_t typeOf(ElementType type) {
     return ncclInt64;
   case ElementType::I32:
     return ncclInt32;
+  case ElementType::F16:
+    return ncclFloat16;
   case ElementType::BF16:
     break;
   }

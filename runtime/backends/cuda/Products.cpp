@@ -9,8 +9,9 @@
 // transposed; so it is asked for the transposed C = the transposed op(B) times the
 // transposed op(A): B comes first, and nothing is moved.
 //
-// All is summed in float32, float64 in itself, and rounded once, as on the host; TF32 is not
-// allowed, nor that parts of a sum over k are rounded to bf16 before they are added up.
+// All is summed in float32, float64 in itself, and rounded once, as on the host; TF32 is
+// only allowed where the product says so, and parts of a sum over k are never rounded before they
+// are added up.
 //
 // A bias is one number for each row of what the library sees, which are our columns, and of its
 // sums of operands those of its B are those of our A.
@@ -80,9 +81,10 @@ struct Prepared {
 
 Result describe(const Prepared &prepared, const Layout &layout,
                 Owned<cublasLtMatrixLayoutOpaque_t> &made) {
-  cudaDataType_t type = layout.type == ElementType::F64   ? CUDA_R_64F
-                        : layout.type == ElementType::F32 ? CUDA_R_32F
-                                                          : CUDA_R_16BF;
+  cudaDataType_t type = layout.type == ElementType::F64    ? CUDA_R_64F
+                        : layout.type == ElementType::F32  ? CUDA_R_32F
+                        : layout.type == ElementType::BF16 ? CUDA_R_16BF
+                                                           : CUDA_R_16F;
   cublasLtMatrixLayout_t raw = nullptr;
   if (Result failed = resultOf(products().makeLayout(&raw, type, uint64_t(layout.rows),
                                                      uint64_t(layout.columns), layout.ld),
@@ -152,10 +154,12 @@ Result setPlaces(const Prepared &prepared, const ProductPlaces &at) {
 Result describeOperation(Prepared &prepared) {
   const Product &p = prepared.product;
   cublasLtMatmulDesc_t raw = nullptr;
-  if (Result failed = resultOf(
-          products().makeOperation(&raw, prepared.isF64() ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F,
-                                   prepared.isF64() ? CUDA_R_64F : CUDA_R_32F),
-          "cublasLtMatmulDescCreate for ", textOf(p))) {
+  cublasComputeType_t compute = prepared.isF64() ? CUBLAS_COMPUTE_64F
+                                : p.isTF32       ? CUBLAS_COMPUTE_32F_FAST_TF32
+                                                 : CUBLAS_COMPUTE_32F;
+  cudaDataType_t scale = prepared.isF64() ? CUDA_R_64F : CUDA_R_32F;
+  if (Result failed = resultOf(products().makeOperation(&raw, compute, scale),
+                               "cublasLtMatmulDescCreate for ", textOf(p))) {
     return failed;
   }
   prepared.operation.reset(raw);

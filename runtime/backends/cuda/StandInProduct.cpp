@@ -8,6 +8,7 @@
 #include "backends/cuda/StandInProduct.h"
 
 #include "core/BFloat16.h"
+#include "core/Float16.h"
 
 #include <algorithm>
 #include <cmath>
@@ -78,6 +79,18 @@ static void sumOperand(const Product &p, const void *operand, C *sums) {
   }
 }
 
+/// Calls `body` with a number of that type, which a product of the library has.
+template <typename Body> static void withNumber(ElementType type, const Body &body) {
+  switch (type) {
+  case ElementType::BF16:
+    return body(BFloat16());
+  case ElementType::F16:
+    return body(Float16());
+  default:
+    return body(float());
+  }
+}
+
 template <typename C>
 static void finish(const Product &p, const std::vector<float> &wide, const ProductData &at) {
   const C *addend = p.epilogue.hasAddend ? static_cast<const C *>(at.addend) : nullptr;
@@ -102,8 +115,9 @@ static void finish(const Product &p, const std::vector<float> &wide, const Produ
   });
   if (p.epilogue.sums != Sums::None) {
     const void *operand = p.epilogue.sums == Sums::OfA ? at.a : at.b;
-    p.type == ElementType::F32 ? sumOperand<float>(p, operand, static_cast<C *>(at.sums))
-                               : sumOperand<BFloat16>(p, operand, static_cast<C *>(at.sums));
+    withNumber(p.type, [&](auto number) {
+      sumOperand<decltype(number)>(p, operand, static_cast<C *>(at.sums));
+    });
   }
 }
 
@@ -115,7 +129,7 @@ StandInProduct::StandInProduct(const Product &given, int64_t cores, std::string 
   Product form = product;
   if (product.epilogue.isAny()) {
     form.epilogue = {};
-    form.isResultF32 = product.type == ElementType::BF16;
+    form.isResultF32 = isNarrow(product.type);
     form.ldc = std::max<int64_t>(product.n, 1);
     form.strideC = product.m * product.n;
     wide.resize(size_t(product.batch * product.m * product.n));
@@ -140,8 +154,8 @@ bool StandInProduct::run(const ProductData &at, std::string &error) {
     }
   }
   if (!isPlain) {
-    product.resultType() == ElementType::F32 ? finish<float>(product, wide, at)
-                                             : finish<BFloat16>(product, wide, at);
+    withNumber(product.resultType(),
+               [&](auto number) { finish<decltype(number)>(product, wide, at); });
   }
   return true;
 }

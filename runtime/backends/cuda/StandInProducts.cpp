@@ -65,7 +65,7 @@ static Matrices operandC(const Product &product) {
 
 static void checkProduct(const Product &product) {
   if (product.type == ElementType::I32 || product.type == ElementType::I64) {
-    misuse("expected a product of f64, f32 or bf16, got one of ", nameOf(product.type));
+    misuse("expected a product of f64, f32, bf16 or f16, got one of ", nameOf(product.type));
   }
   for (int64_t size : {product.m, product.n, product.k, product.batch}) {
     if (size < 1) {

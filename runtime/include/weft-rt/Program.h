@@ -36,12 +36,16 @@
 namespace weft::rt {
 
 /// Type of one element of a buffer.
-enum class ElementType : uint8_t { F64, F32, I64, I32, BF16 };
+enum class ElementType : uint8_t { F64, F32, I64, I32, BF16, F16 };
 
 /// Bytes that one element takes.
 size_t sizeOf(ElementType type);
-/// "f64", "f32", "i64", "i32" or "bf16".
+/// "f64", "f32", "i64", "i32", "bf16" or "f16".
 const char *nameOf(ElementType type);
+/// Whether values are held so, but computed in f32: bf16 and f16.
+constexpr bool isNarrow(ElementType type) {
+  return type == ElementType::BF16 || type == ElementType::F16;
+}
 
 /// What a buffer is for; memory is reported by this class.
 enum class BufferClass : uint8_t {
@@ -203,8 +207,11 @@ struct Product {
   int64_t batch = 1;
   /// A stride of 0 in A or B: all products share it; in C: it is the sum of the products, in order.
   int64_t strideA = 0, strideB = 0, strideC = 0;
-  /// Of bf16 only, which is summed in f32: C is f32, not rounded to bf16.
+  /// Of bf16 and f16 only, which are summed in f32: C is f32, not rounded.
   bool isResultF32 = false;
+  /// Of f32 only: A and B are rounded to 10 bits of fraction as they are multiplied, to the
+  /// nearest, at a tie away from zero; some devices cut the other bits off.
+  bool isTF32 = false;
   Epilogue epilogue = {};
   /// Memory that the library's code may use while it runs, nobody else then; 0 for none.
   uint64_t workspaceBytes = 0;
@@ -231,8 +238,8 @@ bool changesShape(CollectiveKind kind);
 /// A collective over the ranks that differ only in their coordinates on `axes`;
 /// a rank's index in its group counts those coordinates, first axis major.
 /// `shape` is the local shape of the operand; n is the group's size.
-///   all-reduce      result[..] = reduction over the group, in group order; that of bf16 is
-///                   taken in f32 and rounded once
+///   all-reduce      result[..] = reduction over the group, in group order; that of bf16 and
+///                   f16 is taken in f32 and rounded once
 ///   all-gather      result is n times as long in `dim`, piece i from rank i
 ///   reduce-scatter  result is 1/n as long in `dim`: rank i's piece i, reduced
 ///   all-to-all      operand is cut in n along `dim`, piece i goes to rank i;
@@ -255,7 +262,9 @@ struct Collective {
 /// A value that the outside may look at while the step runs, at the place in the
 /// step where the Observe instruction stands. Names:
 ///   "loss", "gradient_norm"   scalars, printed each step; a value that is not
-///                             finite stops the run
+///                             finite stops the run. A norm of -1: gradients were not finite, and
+///                             the step was skipped
+///   "loss_scale"              scalar, told each step
 ///   "gradient/<parameter>"    before clipping; written out only on request
 ///   "dropped/<layer>"         scalar: how often a token was dropped at an expert of the layer;
 ///                             told each step

@@ -400,6 +400,24 @@ func.func @map_sum_narrow(%x: tensor<8x4xbf16>) {
 
 // -----
 
+func.func @sum_of_tf32(%x: tensor<4xf32>) {
+  // contract_c6
+  // expected-error @+1 {{rounds to tf32, expected two operands of f32}}
+  %0 = weft.contract "a->" (%x) tf32 : (tensor<4xf32>) -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @tf32_of_bf16(%x: tensor<4xbf16>) {
+  // contract_c6
+  // expected-error @+1 {{rounds to tf32, expected two operands of f32}}
+  %0 = weft.contract "a,a->" (%x, %x) tf32 : (tensor<4xbf16>, tensor<4xbf16>) -> tensor<f32>
+  return
+}
+
+// -----
+
 func.func @product_equation(%a: tensor<8x32xf32>, %b: tensor<16x32xf32>) {
   // product_c1
   // expected-error @+1 {{expected an equation with a letter for each dimension of two operands and the result, got "bk,nk->b"}}

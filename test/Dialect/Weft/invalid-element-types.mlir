@@ -5,7 +5,7 @@
 #whole = #weft.sharding<#weft.mesh<"tp"=2>, [{}]>
 func.func @rounding_of_a_pending_sum(%x: tensor<4xf32, #pending>) {
   // sharding_c7
-  // expected-error @+2 {{a tensor of bf16 cannot be unreduced}}
+  // expected-error @+2 {{a tensor of 'bf16' cannot be unreduced}}
   %0 = weft.map ins(%x : tensor<4xf32, #pending>) maps [affine_map<(i) -> (i)>]
       -> tensor<4xbf16, #pending> {
   ^bb0(%a: f32):
@@ -37,7 +37,7 @@ func.func @map_arithmetic(%x: tensor<4xbf16>) {
   %0 = weft.map ins(%x : tensor<4xbf16>) maps [affine_map<(i) -> (i)>] -> tensor<4xbf16> {
   ^bb0(%a: bf16):
     // map_c5
-    // expected-error @+1 {{computes in bf16, expected to in f32}}
+    // expected-error @+1 {{computes in 'bf16', expected to in f32}}
     %1 = arith.addf %a, %a : bf16
     weft.yield %1 : bf16
   }
@@ -203,5 +203,18 @@ func.func @dropout_output(%x: tensor<4xbf16>, %s: tensor<i64>, %l: index) {
 // -----
 
 // variable_c3
-// expected-error @+1 {{cannot be of bf16, expected f32 or f64}}
+// expected-error @+1 {{cannot be of 'bf16', expected f32 or f64}}
 weft.variable parameter @w ["hidden"] : tensor<8xbf16>
+
+// -----
+
+func.func @map_arithmetic_of_f16(%x: tensor<4xf16>) {
+  %0 = weft.map ins(%x : tensor<4xf16>) maps [affine_map<(i) -> (i)>] -> tensor<4xf16> {
+  ^bb0(%a: f16):
+    // map_c5
+    // expected-error @+1 {{computes in 'f16', expected to in f32}}
+    %1 = arith.addf %a, %a : f16
+    weft.yield %1 : f16
+  }
+  return
+}

@@ -71,5 +71,5 @@ func.func private @f(tensor<4xf32, #weft.sharding<#weft.mesh<"tp"=2>, [{}], unre
 // -----
 
 // sharding_c7
-// expected-error @+1 {{a tensor of bf16 cannot be unreduced over ["tp"]: its terms are rounded before they are joined}}
+// expected-error @+1 {{a tensor of 'bf16' cannot be unreduced over ["tp"]: its terms are rounded before they are joined}}
 func.func private @f(tensor<4xbf16, #weft.sharding<#weft.mesh<"tp"=2>, [{}], unreduced = sum{"tp"}>>)

@@ -176,6 +176,12 @@ weft.optimizer muon learning_rate 0.1 decay constant warmup 0 steps 1 final 0.0 
 
 // -----
 
+// optimizer_c4
+// expected-error @+1 {{expected a loss scale of 0, or 1 to 2^24, an interval of at least 0 and a factor of at least 1}}
+weft.optimizer sgd learning_rate 0.1 decay constant warmup 0 steps 1 final 0.0 {loss_scale = 0.5}
+
+// -----
+
 // variable_c4
 // expected-error @+1 {{expected a matrix of a parameter, with rows and columns among its 3 dimensions, got [1, 2] of parameter}}
 weft.variable parameter @no_columns ["experts", "ffn", "hidden"] matrix [1, 2] : tensor<2x4x8xf32>

@@ -477,3 +477,13 @@ func.func @fold_columns(%x: tensor<2x12x9xf32>) {
       : tensor<2x12x9xf32> -> tensor<2x3x5x5xf32>
   return
 }
+
+// -----
+
+func.func @convolution_of_tf32(%x: tensor<2x4x5x5xf64>, %w: tensor<6x4x3x3xf64>) {
+  // convolution_c6
+  // expected-error @+1 {{rounds to tf32, expected operands of f32, got 'f64'}}
+  %0 = weft.convolution %x by %w strides [1, 1] low [0, 0] high [0, 0] dilations [1, 1] tf32
+      : tensor<2x4x5x5xf64>, tensor<6x4x3x3xf64> -> tensor<2x6x3x3xf64>
+  return
+}

@@ -104,8 +104,8 @@ Num operator<(Num a, Literal auto b) { return a < literal(a, b); }
 Num operator<=(Num a, Literal auto b) { return a <= literal(a, b); }
 Num operator==(Num a, Literal auto b) { return a == literal(a, b); }
 
-/// A memref of static shape and identity layout. One of bf16 gives and takes float32: what is
-/// loaded is widened, what is stored is rounded.
+/// A memref of static shape and identity layout. One of a narrow type gives and takes float32: what
+/// is loaded is widened, what is stored is rounded.
 class Buffer {
 public:
   Buffer() = default;

@@ -61,7 +61,8 @@ std::optional<ProductForm> classifyProduct(llvm::ArrayRef<llvm::StringRef> terms
 bool isForDevices(mlir::Operation *op);
 
 /// The product that computes `op`, or nothing: it has one operand, is not of a type that the
-/// library multiplies (float32 or bf16, for devices also float64), or the above finds none.
+/// library multiplies (float32 or a narrow type, for devices also float64), or the above finds
+/// none.
 std::optional<ProductForm> classifyProduct(ContractOp op);
 
 /// The same with an epilogue. A bias is of n elements, and there is one product, not a batch.

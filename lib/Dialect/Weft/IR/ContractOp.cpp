@@ -59,6 +59,10 @@ LogicalResult ContractOp::verify() {
     return emitOpError("quantizes its gradient, but has one operand: expected two");
   }
   Type element = getElementTypeOrSelf(getOutput().getType());
+  if (getTf32() && (getInputs().size() != 2 || !element.isF32() ||
+                    !getElementTypeOrSelf(getInputs().front()).isF32())) { // contract_c6
+    return emitOpError("rounds to tf32, expected two operands of f32");
+  }
   for (Type type : getInputs().getTypes()) { // contract_c4
     Type own = getElementTypeOrSelf(type);
     if (own != element && wideTypeOf(own) != element) {
@@ -158,8 +162,10 @@ LogicalResult ContractOp::buildGradient(OpBuilder &builder, ValueRange resultGra
     }
     Value gradient = outputGradient;
     if (factors.size() == 2 || kept != result) {
-      gradient = ContractOp::create(builder, getLoc(), type.clone(shape, wide),
-                                    equation + "->" + kept, factors);
+      auto product = ContractOp::create(builder, getLoc(), type.clone(shape, wide),
+                                        equation + "->" + kept, factors);
+      product.setTf32(getTf32());
+      gradient = product;
     }
     operandGradients[number] =
         broadcastLike(builder, getLoc(), gradient, kept, operand, terms[number]);

@@ -91,6 +91,10 @@ template <typename OpTy> LogicalResult verifyConvolution(OpTy op) {
       failed(verifyPlaces(op, windowsOf(op, sizes), shape.input, shape.output))) {
     return failure(); // convolution_c3
   }
+  if (op.getTf32() && !getElementTypeOrSelf(op.getOperand(0)).isF32()) { // convolution_c6
+    return op.emitOpError("rounds to tf32, expected operands of f32, got ")
+           << getElementTypeOrSelf(op.getOperand(0));
+  }
   return verifyOperandsOrWide(op); // convolution_c5
 }
 
@@ -129,10 +133,10 @@ LogicalResult ConvolutionOp::buildGradient(OpBuilder &builder, ValueRange result
   };
   operandGradients[0] =
       ConvolutionInputGradOp::create(builder, getLoc(), wideOf(getInput()), gradient, getKernel(),
-                                     getStrides(), getLow(), getHigh(), getDilations());
+                                     getStrides(), getLow(), getHigh(), getDilations(), getTf32());
   operandGradients[1] =
       ConvolutionKernelGradOp::create(builder, getLoc(), wideOf(getKernel()), getInput(), gradient,
-                                      getStrides(), getLow(), getHigh(), getDilations());
+                                      getStrides(), getLow(), getHigh(), getDilations(), getTf32());
   return success();
 }
 

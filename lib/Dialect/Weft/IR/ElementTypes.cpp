@@ -14,8 +14,10 @@ using namespace mlir;
 
 namespace weft {
 
+bool isNarrow(Type element) { return element.isBF16() || element.isF16(); }
+
 Type wideTypeOf(Type element) {
-  return element.isBF16() ? Type(Float32Type::get(element.getContext())) : element;
+  return isNarrow(element) ? Type(Float32Type::get(element.getContext())) : element;
 }
 
 Value castScalar(OpBuilder &builder, Location loc, Value scalar, Type type) {

@@ -69,9 +69,11 @@ static LogicalResult verifyNoNarrowArithmetic(Operation &op) {
   if (isa<arith::ExtFOp, arith::TruncFOp, arith::SelectOp, arith::ConstantOp>(op)) {
     return success();
   }
-  auto isNarrow = [](Type type) { return type.isBF16(); };
-  if (llvm::any_of(op.getOperandTypes(), isNarrow) || llvm::any_of(op.getResultTypes(), isNarrow)) {
-    return op.emitOpError("computes in bf16, expected to in f32");
+  for (Type type : llvm::concat<const Type>(llvm::to_vector<4>(op.getOperandTypes()),
+                                            llvm::to_vector<4>(op.getResultTypes()))) {
+    if (isNarrow(type)) {
+      return op.emitOpError() << "computes in " << type << ", expected to in f32";
+    }
   }
   return success();
 }
@@ -151,7 +153,7 @@ LogicalResult MapSumOp::verify() {
   }
   for (Type type : getResultTypes()) {
     auto tensor = cast<RankedTensorType>(type);
-    if (tensor.getShape() != ArrayRef(sizes) || tensor.getElementType().isBF16()) {
+    if (tensor.getShape() != ArrayRef(sizes) || isNarrow(tensor.getElementType())) {
       return emitOpError() << "must give wide tensors of the sizes that are kept, got " << type;
     }
   }
@@ -280,7 +282,7 @@ LogicalResult MapOp::buildGradient(OpBuilder &builder, ValueRange resultGradient
   for (auto [number, gradient] : llvm::enumerate(resultGradients)) {
     if (gradient) {
       gradientArgument[number] = inputs.size();
-      // Gradients of bf16 values are bf16, except where nothing but the value was rounded: the
+      // Gradients of narrow values are narrow, except where nothing but the value was rounded: the
       // gradient of a parameter passes as exactly as it is known.
       Type element = getOutputType(number).getElementType();
       inputs.push_back(isCast(*this) ? gradient : createCast(builder, getLoc(), gradient, element));

@@ -7,6 +7,8 @@
 
 #include "weft/Dialect/Weft/IR/Sharding.h"
 
+#include "weft/Dialect/Weft/IR/ElementTypes.h"
+
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -210,9 +212,9 @@ LogicalResult ShardingAttr::verifyEncoding(ArrayRef<int64_t> shape, Type element
                          << " pieces, which does not divide it";
     }
   }
-  if (element.isBF16() && !isReduced()) { // sharding_c7
-    return emitError() << "a tensor of bf16 cannot be unreduced over " << getUnreduced()
-                       << ": its terms are rounded before they are joined";
+  if (isNarrow(element) && !isReduced()) { // sharding_c7
+    return emitError() << "a tensor of " << element << " cannot be unreduced over "
+                       << getUnreduced() << ": its terms are rounded before they are joined";
   }
   return success();
 }

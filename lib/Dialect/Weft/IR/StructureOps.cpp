@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "weft/Dialect/Weft/IR/ElementTypes.h"
 #include "weft/Dialect/Weft/IR/Sharding.h"
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -49,8 +50,8 @@ LogicalResult VariableOp::verify() {
     return emitOpError() << "only a parameter may decay, this is "
                          << stringifyVariableRole(getRole());
   }
-  if (getTensorType().getElementType().isBF16()) { // variable_c3
-    return emitOpError("cannot be of bf16, expected f32 or f64");
+  if (Type element = getTensorType().getElementType(); isNarrow(element)) { // variable_c3
+    return emitOpError() << "cannot be of " << element << ", expected f32 or f64";
   }
   if (auto matrix = getMatrix()) { // variable_c4
     bool isSound = matrix->size() == 2 && (*matrix)[0] >= 0 && (*matrix)[1] >= 1 &&
@@ -181,6 +182,13 @@ LogicalResult OptimizerOp::verify() {
   if (auto iterations = static_cast<int64_t>(getIterations());
       iterations < 1 || iterations > 100) { // optimizer_c3
     return emitOpError() << "expected 1 to 100 iterations, got " << iterations;
+  }
+  double scale = getLossScale().convertToDouble();
+  if ((scale != 0 && !(scale >= 1 && scale <= 0x1p24)) ||
+      static_cast<int64_t>(getScaleInterval()) < 0 ||
+      !(getScaleFactor().convertToDouble() >= 1)) { // optimizer_c4
+    return emitOpError("expected a loss scale of 0, or 1 to 2^24, an interval of at least 0 and a "
+                       "factor of at least 1");
   }
   return success();
 }

@@ -14,7 +14,11 @@
 
 namespace weft {
 
-/// What values of the float type `element` are computed in: f32 for bf16, else the type itself.
+/// Whether this is a float type that values are held in, but not computed: bf16 or f16.
+bool isNarrow(mlir::Type element);
+
+/// What values of the float type `element` are computed in: f32 for a narrow one, else the type
+/// itself.
 mlir::Type wideTypeOf(mlir::Type element);
 
 /// `scalar` in the float type `type`: widened or rounded; what it was widened from, if it was

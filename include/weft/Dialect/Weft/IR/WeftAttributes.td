@@ -151,7 +151,7 @@ def Weft_ShardingAttr : Weft_Attr<"Sharding", "sharding",
     - sharding_c5: an operator stands exactly with a non-empty list of unreduced axes
       (without one it is `sum`).
     - sharding_c6: unreduced axes stand in the order of the mesh.
-    - sharding_c7: a tensor of bf16 is not unreduced: its terms would have been rounded before
+    - sharding_c7: a tensor of a narrow type is not unreduced: its terms would have been rounded before
       they are joined.
   }];
   let parameters = (ins "::weft::MeshAttr":$mesh,

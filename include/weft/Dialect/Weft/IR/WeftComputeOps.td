@@ -42,7 +42,7 @@ def Weft_MapOp : Weft_Op<"map", [Pure, Weft_Shardable<["isAdditiveIn", "getCost"
     - map_c3: the region takes one scalar for each operand and yields one for each result,
       of their element types.
     - map_c4: the region holds only scalar ops (see ScalarOpInterface).
-    - map_c5: a bf16 scalar is only converted, chosen or constant: arithmetic is in its wide
+    - map_c5: a narrow scalar is only converted, chosen or constant: arithmetic is in its wide
       type.
   }];
   let arguments = (ins Variadic<Weft_Tensor>:$inputs, AffineMapArrayAttr:$maps);
@@ -98,7 +98,7 @@ def Weft_MapSumOp : Weft_Op<"map_sum", [Pure,
     - map_sum_c2: `kept` are dimensions in rising order, not the last; all results have their sizes.
     - map_sum_c3: the region takes one scalar for each operand and yields one for each result, of
       their element types.
-    - map_sum_c4: the region holds what that of a map may hold, and results are not of bf16.
+    - map_sum_c4: the region holds what that of a map may hold, and results are not narrow.
   }];
   let arguments = (ins Variadic<Weft_Tensor>:$inputs, AffineMapArrayAttr:$maps,
                        DenseI64ArrayAttr:$space, DenseI64ArrayAttr:$kept);
@@ -117,9 +117,10 @@ def Weft_ContractOp : Weft_Op<"contract", [Pure, Weft_Additive, Weft_Differentia
   let description = [{
     `weft.contract "bsk,nk->bsn" (%x, %w)` multiplies elements that agree in the shared
     letters and sums over the letters that the result lacks. With one operand it is a
-    plain sum: `"bsn->n"`. Sums are taken in the wide type; a result of bf16 is rounded once.
+    plain sum: `"bsn->n"`. Sums are taken in the wide type; a narrow result is rounded once.
     With `gradient e5m2`, the gradient of the result is quantized to that format (see
-    `weft.quantize`) before the operands' gradients are computed from it.
+    `weft.quantize`) before the operands' gradients are computed from it. With `tf32`, operands are
+    rounded to 10 bits of fraction as they are multiplied, and so in the products of its gradients.
 
     **Constraints:**
     - contract_c1: the equation has as many operand terms as operands (one or two) and
@@ -129,12 +130,13 @@ def Weft_ContractOp : Weft_Op<"contract", [Pure, Weft_Additive, Weft_Differentia
     - contract_c3: dimensions with the same letter have the same size.
     - contract_c4: all operands have one element type, the result has it or its wide type.
     - contract_c5: only one with two operands quantizes its gradient.
+    - contract_c6: only one with two operands of f32 rounds them to tf32.
   }];
   let arguments = (ins StrAttr:$equation, Variadic<Weft_FloatTensor>:$inputs,
-                       OptionalAttr<Weft_Float8Attr>:$gradient_format);
+                       OptionalAttr<Weft_Float8Attr>:$gradient_format, UnitAttr:$tf32);
   let results = (outs Weft_FloatTensor:$output);
   let assemblyFormat = [{
-    $equation `(` $inputs `)` (`gradient` $gradient_format^)? attr-dict
+    $equation `(` $inputs `)` (`gradient` $gradient_format^)? (`tf32` $tf32^)? attr-dict
     `:` functional-type($inputs, $output)
   }];
   let builders = [
@@ -157,7 +159,7 @@ def Weft_ProductOp : Weft_Op<"product", [Pure, AttrSizedOperandSegments,
     As a `weft.contract` of two operands, but before the result is rounded, once, the library adds
     to it `plus`, then `bias`, which all rows share, and then takes GELU, the form by tanh, or
     multiplies by its derivative at what `gelu_gradient` gives. It may also keep what GELU is taken
-    of, and sum `lhs` over what is contracted. Schedule makes it of contractions and maps, for
+    of, and sum `lhs` over what is contracted. `tf32` is as of `weft.contract`. Schedule makes it of contractions and maps, for
     devices whose library has such products; the op does not occur before.
 
     ```mlir
@@ -177,13 +179,13 @@ def Weft_ProductOp : Weft_Op<"product", [Pure, AttrSizedOperandSegments,
   }];
   let arguments = (ins StrAttr:$equation, Weft_FloatTensor:$lhs, Weft_FloatTensor:$rhs,
                        Optional<Weft_FloatTensor>:$addend, Optional<Weft_FloatTensor>:$bias,
-                       Optional<Weft_FloatTensor>:$preactivation, UnitAttr:$gelu);
+                       Optional<Weft_FloatTensor>:$preactivation, UnitAttr:$gelu, UnitAttr:$tf32);
   let results = (outs Weft_FloatTensor:$output, Optional<Weft_FloatTensor>:$kept,
                       Optional<Weft_FloatTensor>:$sums);
   let assemblyFormat = [{
     $equation `(` $lhs `,` $rhs `)` (`plus` $addend^ `:` type($addend))?
     (`bias` $bias^ `:` type($bias))? (`gelu` $gelu^)?
-    (`gelu_gradient` $preactivation^ `:` type($preactivation))? attr-dict
+    (`gelu_gradient` $preactivation^ `:` type($preactivation))? (`tf32` $tf32^)? attr-dict
     `:` type($lhs) `,` type($rhs) `->` type($output) (`keeps` type($kept)^)?
     (`sums` type($sums)^)?
   }];

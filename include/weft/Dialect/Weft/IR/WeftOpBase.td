@@ -32,11 +32,12 @@ def Weft_AdditivePositional : DeclareOpInterfaceMethods<Weft_ShardableOpInterfac
 class Weft_Shardable<list<string> overrides>
     : DeclareOpInterfaceMethods<Weft_ShardableOpInterface, overrides>;
 
-/// A wide type is what values of a float type are computed in: f32 for bf16, else the type itself.
-def Weft_Float : AnyTypeOf<[F32, F64, BF16]>;
+/// A wide type is what values of a float type are computed in: f32 for those of 16 bits, which are
+/// called narrow, else the type itself.
+def Weft_Float : AnyTypeOf<[F32, F64, BF16, F16]>;
 def Weft_FloatTensor : RankedTensorOf<[Weft_Float]>;
 def Weft_IdTensor : RankedTensorOf<[I32]>;
-def Weft_Tensor : RankedTensorOf<[F32, F64, BF16, I32, I64]>;
+def Weft_Tensor : RankedTensorOf<[F32, F64, BF16, F16, I32, I64]>;
 def Weft_CounterTensor : 0DTensorOf<[I64]>;
 
 #endif // WEFT_OP_BASE_TD

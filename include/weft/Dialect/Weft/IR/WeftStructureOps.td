@@ -30,7 +30,7 @@ def Weft_VariableOp : Weft_Op<"variable", [Symbol]> {
     **Constraints:**
     - variable_c1: one name for each dimension, no name twice.
     - variable_c2: only a parameter may decay.
-    - variable_c3: its element type is not bf16: what outlives a step is held in full.
+    - variable_c3: its element type is not narrow: what outlives a step is held in full.
     - variable_c4: only a parameter has a matrix, of at least one dimension for rows and for columns.
     - variable_c5: `unpadded` has one size for each dimension, from 1 to that of the type, and
       differs from the type's shape.
@@ -191,12 +191,15 @@ def Weft_OptimizerOp : Weft_Op<"optimizer"> {
     At most one in a module; Differentiate replaces it by update functions. The formulas are
     those of `docs/Numerics.md`. `clip` is the global gradient norm to clip to, 0 for none. Muon
     updates the parameters that are matrices by `momentum`, `nesterov`, `iterations` and `scale`, and
-    the others as AdamW does, at `other_rate` times the learning rate.
+    the others as AdamW does, at `other_rate` times the learning rate. `loss_scale` is what the loss
+    is multiplied by in the first step, 0 for nothing; after `scale_interval` steps, 0 for never, that
+    were not skipped it is multiplied by `scale_factor`, and divided by that where one is skipped.
 
     **Constraints:**
     - optimizer_c1: rates and decays are not negative, beta1, beta2 and momentum lie in [0, 1).
     - optimizer_c2: warm-up and total number of steps are not negative.
     - optimizer_c3: Muon has 1 to 100 iterations.
+    - optimizer_c4: a loss scale is 0, or 1 to 2^24; its interval is not negative, its factor at least 1.
   }];
   let arguments = (ins Weft_OptimizerKindAttr:$kind, F64Attr:$learning_rate,
       DefaultValuedAttr<F64Attr, "0.9">:$beta1, DefaultValuedAttr<F64Attr, "0.999">:$beta2,
@@ -206,7 +209,9 @@ def Weft_OptimizerOp : Weft_Op<"optimizer"> {
       DefaultValuedAttr<Weft_MuonScaleAttr, "MuonScale::RMS">:$scale,
       DefaultValuedAttr<F64Attr, "1.0">:$other_rate,
       Weft_DecayKindAttr:$decay, I64Attr:$warmup_steps, I64Attr:$total_steps,
-      F64Attr:$final_fraction);
+      F64Attr:$final_fraction, DefaultValuedAttr<F64Attr, "0.0">:$loss_scale,
+      DefaultValuedAttr<I64Attr, "0">:$scale_interval,
+      DefaultValuedAttr<F64Attr, "2.0">:$scale_factor);
   let assemblyFormat = [{
     `` $kind `learning_rate` $learning_rate `decay` `` $decay `warmup` $warmup_steps
     `steps` $total_steps `final` $final_fraction attr-dict

@@ -17,7 +17,7 @@
 include "weft/Dialect/Weft/IR/WeftOpBase.td"
 
 /// Tensors that image models are computed in.
-def Weft_ImageTensor : RankedTensorOf<[F32, F64, BF16]>;
+def Weft_ImageTensor : RankedTensorOf<[F32, F64, BF16, F16]>;
 /// Statistics and exponentials.
 def Weft_WideTensor : RankedTensorOf<[F32, F64]>;
 
@@ -51,12 +51,15 @@ def Weft_ConvolutionOp : Weft_WindowOp<"convolution", [Weft_Differentiable]> {
     - convolution_c4: the input's channels are a multiple of the kernel's, and the output's of the
       number of groups.
     - convolution_c5: both operands have one element type, the result has it or its wide type.
+    - convolution_c6: only one of f32 rounds to tf32, in the products that Schedule makes of it (see
+      `weft.contract`); Import says so of those with one group.
   }];
-  let arguments = !con((ins Weft_ImageTensor:$input, Weft_ImageTensor:$kernel), window);
+  let arguments = !con((ins Weft_ImageTensor:$input, Weft_ImageTensor:$kernel), window,
+                       (ins UnitAttr:$tf32));
   let results = (outs Weft_ImageTensor:$output);
   let assemblyFormat = [{
-    $input `by` $kernel `strides` $strides `low` $low `high` $high `dilations` $dilations attr-dict
-    `:` type($input) `,` type($kernel) `->` type($output)
+    $input `by` $kernel `strides` $strides `low` $low `high` $high `dilations` $dilations
+    (`tf32` $tf32^)? attr-dict `:` type($input) `,` type($kernel) `->` type($output)
   }];
 }
 
@@ -66,11 +69,12 @@ def Weft_ConvolutionInputGradOp : Weft_WindowOp<"convolution_input_grad"> {
     From the gradient of the output. Output channels are summed over. The constraints are those of
     the convolution.
   }];
-  let arguments = !con((ins Weft_ImageTensor:$gradient, Weft_ImageTensor:$kernel), window);
+  let arguments = !con((ins Weft_ImageTensor:$gradient, Weft_ImageTensor:$kernel), window,
+                       (ins UnitAttr:$tf32));
   let results = (outs Weft_ImageTensor:$output);
   let assemblyFormat = [{
     $gradient `by` $kernel `strides` $strides `low` $low `high` $high `dilations` $dilations
-    attr-dict `:` type($gradient) `,` type($kernel) `->` type($output)
+    (`tf32` $tf32^)? attr-dict `:` type($gradient) `,` type($kernel) `->` type($output)
   }];
 }
 
@@ -80,11 +84,12 @@ def Weft_ConvolutionKernelGradOp : Weft_WindowOp<"convolution_kernel_grad"> {
     From the gradient of the output. Samples are summed over. The constraints are those of the
     convolution.
   }];
-  let arguments = !con((ins Weft_ImageTensor:$input, Weft_ImageTensor:$gradient), window);
+  let arguments = !con((ins Weft_ImageTensor:$input, Weft_ImageTensor:$gradient), window,
+                       (ins UnitAttr:$tf32));
   let results = (outs Weft_ImageTensor:$output);
   let assemblyFormat = [{
     $input `by` $gradient `strides` $strides `low` $low `high` $high `dilations` $dilations
-    attr-dict `:` type($input) `,` type($gradient) `->` type($output)
+    (`tf32` $tf32^)? attr-dict `:` type($input) `,` type($gradient) `->` type($output)
   }];
 }
 
