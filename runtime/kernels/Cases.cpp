@@ -8,6 +8,7 @@
 #include "kernels/Cases.h"
 
 #include "core/BFloat16.h"
+#include "core/Float16.h"
 #include "core/Json.h"
 #include "core/Text.h"
 
@@ -130,6 +131,8 @@ void putElement(ElementType type, char *elements, uint64_t index, double value) 
     return put(int32_t(value));
   case ElementType::BF16:
     return put(BFloat16(float(value)).bits);
+  case ElementType::F16:
+    return put(Float16(float(value)).bits);
   }
 }
 
@@ -155,6 +158,8 @@ double weft::rt::kernels::elementAt(ElementType type, const char *elements, uint
     return get(int32_t());
   case ElementType::BF16:
     return get(BFloat16());
+  case ElementType::F16:
+    return get(Float16());
   }
   return 0;
 }

@@ -33,6 +33,8 @@ const char *nameOf(Kind kind, bool isF64) {
     return "i32";
   case Kind::Int64:
     return "i64";
+  case Kind::Float16:
+    return "f16";
   case Kind::BFloat16:
     break;
   }

@@ -35,6 +35,8 @@ std::string typeOf(const MadeOperand &operand) {
     return text + "$f>";
   case Kind::BFloat16:
     return text + "$a>";
+  case Kind::Float16:
+    return text + "f16>";
   case Kind::Int32:
     return text + "i32>";
   case Kind::Int64:
