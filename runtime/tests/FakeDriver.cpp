@@ -18,12 +18,14 @@ static CUresult failure = CUDA_SUCCESS;
 static int64_t left = 0;
 static float now = 0;
 static char contexts[2];
+static thread_local int current = -1;
 
 void weft_fake_fail(const char *function, int code) {
   failing = function;
   failure = CUresult(code);
 }
 int64_t weft_fake_left() { return left; }
+int weft_fake_current() { return current; }
 void weft_fake_elapse(float milliseconds) { now += milliseconds; }
 
 static bool fails(const char *function) {
@@ -130,8 +132,10 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
 CUresult cuDevicePrimaryCtxRelease(CUdevice) {
   return answer(__func__, [&] { --left; });
 }
-CUresult cuCtxSetCurrent(CUcontext) {
-  return answer(__func__, [] {});
+CUresult cuCtxSetCurrent(CUcontext context) {
+  return answer(__func__, [&] {
+    current = context ? int(reinterpret_cast<char *>(context) - contexts) : -1;
+  });
 }
 static size_t stackBytes = 1024;
 CUresult cuCtxGetLimit(size_t *value, CUlimit) {

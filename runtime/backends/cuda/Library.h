@@ -199,12 +199,13 @@ struct Library {
   Result (*receive)(Handle device, Handle stream, Handle communicator, ElementType type, Address to,
                     uint64_t count, int64_t peer);
 
-  /// As `allocate`, of memory that other ranks' devices may be given.
+  /// As `allocate`, of memory that other ranks' devices may be given; 0 likewise.
   Result (*allocateShared)(Handle device, uint64_t bytes, Address *address);
   Result (*freeShared)(Handle device, Address address);
   /// Lets a communicator use memory of `allocateShared` where it lies. As a window all ranks have
-  /// to register as many bytes, and whether there is one is known once the communicator is ready.
-  /// Fails, and leaves the communicator as it was, where the library does not do it.
+  /// to register as many bytes, and whether there is one is known once the communicator is ready:
+  /// where the library has none for it there is none, and if making one fails the communicator
+  /// does. What fails here leaves the communicator as it was.
   Result (*registerMemory)(Handle device, Handle communicator, Address at, uint64_t bytes,
                            bool asWindow, Handle *registered);
   Result (*isRegistered)(Handle device, Handle registered, bool *is);
