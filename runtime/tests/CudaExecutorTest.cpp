@@ -20,6 +20,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+
 using namespace weft::rt;
 using namespace weft::rt::cuda;
 
@@ -34,8 +36,13 @@ protected:
 
   End run(const StandIn &standIn, std::vector<DeviceImage> images = {{80, true, "", 1}},
           const char *timeout = "5") {
+    return run(standIn.library(), images, timeout);
+  }
+
+  End run(const Library &library, std::vector<DeviceImage> images = {{80, true, "", 1}},
+          const char *timeout = "5") {
     auto make = [&](const Program &program, const KernelCode *kernels, int64_t rank, int64_t) {
-      return std::make_unique<CudaExecutor>(program, kernels, rank, standIn.library(), rank,
+      return std::make_unique<CudaExecutor>(program, kernels, rank, library, rank,
                                             std::span<const DeviceImage>(images));
     };
     std::vector<const char *> arguments = {"--data", data.c_str(), "--steps",
@@ -136,6 +143,55 @@ TEST_F(CudaExecutorTest, MemoryThatIsNotRegisteredIsSaidOnly) {
   EXPECT_EQ(end.code, 0);
   EXPECT_EQ(end.errors, "note: collectives go through memory of their library's: registerMemory: "
                         "it is not supported\n");
+}
+
+/// NCCL has then lost the communicator, so nothing but another run can go without windows.
+TEST_F(CudaExecutorTest, AWindowThatFailsIsSaidWithAWayOut) {
+  StandIn standIn(settings(), {program, kToyKernels});
+  Library library = standIn.library();
+  static std::atomic<bool> isLost;
+  static decltype(library.registerMemory) registerMemory;
+  static decltype(library.ready) ready;
+  isLost = false;
+  registerMemory = library.registerMemory;
+  ready = library.ready;
+  library.registerMemory = [](uint64_t device, uint64_t communicator, uint64_t at, uint64_t bytes,
+                              bool asWindow, uint64_t *registered) {
+    isLost = asWindow;
+    return registerMemory(device, communicator, at, bytes, asWindow, registered);
+  };
+  library.ready = [](uint64_t device, uint64_t communicator, bool *isReady) -> Library::Result {
+    return isLost ? "NCCL: it is lost" : ready(device, communicator, isReady);
+  };
+  End end = run(library);
+  EXPECT_EQ(end.code, 1);
+  EXPECT_THAT(end.errors, testing::HasSubstr("NCCL: it is lost; with NCCL_WIN_ENABLE=0 in the "
+                                             "environment collectives go without windows\n"));
+}
+
+/// While a stream waits for ever for who is lost.
+TEST_F(CudaExecutorTest, APartnerThatIsLostIsNoticedAtOnce) {
+  StandInSettings stuck = settings();
+  stuck.stuck = {.device = 1, .after = 30};
+  StandIn standIn(stuck, {program, kToyKernels});
+  Library library = standIn.library();
+  static std::atomic<int> waits;
+  static decltype(library.reached) reached;
+  static decltype(library.ready) ready;
+  waits = 0;
+  reached = library.reached;
+  ready = library.ready;
+  library.reached = [](uint64_t device, uint64_t event, bool *isReached) {
+    Library::Result result = reached(device, event, isReached);
+    waits = *isReached ? 0 : waits + 1;
+    return result;
+  };
+  library.ready = [](uint64_t device, uint64_t communicator, bool *isReady) -> Library::Result {
+    return waits > 5000 ? "NCCL: it is lost" : ready(device, communicator, isReady);
+  };
+  End end = run(library);
+  EXPECT_EQ(end.code, 1) << "or it took until it is stuck";
+  EXPECT_THAT(end.errors, testing::ContainsRegex("device [01] of rank [01]: NCCL: it is lost\n"));
 }
 
 TEST_F(CudaExecutorTest, WithoutWindowsMemoryIsRegisteredPlainly) {

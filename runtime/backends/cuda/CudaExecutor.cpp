@@ -128,6 +128,7 @@ bool CudaExecutor::hasMemory() const {
 
 bool CudaExecutor::prepareCollectives() {
   collectives.emplace(library, number, device, communicator(), program.mesh, options.timeout);
+  collectives->watchBy([this] { return isBusy(); });
   if (communicates && !collectives->join()) {
     return false;
   }
@@ -395,6 +396,11 @@ bool CudaExecutor::recordEvent(const Prepared &instruction) {
 bool CudaExecutor::enqueueMark(Stream on, uint32_t mark) const {
   Monitor::Line *line = lines[size_t(on)];
   return !line || check(library.writeProgress(device, handleOf(on), wordOf(on), line->issue(mark)));
+}
+
+bool CudaExecutor::isBusy() const {
+  return std::any_of(lines.begin(), lines.end(),
+                     [](const Monitor::Line *line) { return line && !line->place().isIdle(); });
 }
 
 bool CudaExecutor::passMark(const Prepared &instruction) {

@@ -22,23 +22,23 @@ using namespace weft::rt::cuda;
 
 namespace {
 
-/// How often a state is asked for at once before the thread sleeps in between.
-constexpr int kQuickQuestions = 20;
+/// For how long a state is asked for at once before the thread sleeps in between: a call that does
+/// not block goes on in a thread that is made for it, which takes about as long.
+constexpr auto kQuick = std::chrono::microseconds(200);
+/// Not by yielding: where others want the processor it is milliseconds until they give it back,
+/// while who has slept gets it soon.
 constexpr auto kPause = std::chrono::microseconds(20);
+/// How often it is looked at what else may end the wait.
+constexpr auto kLook = std::chrono::milliseconds(1);
+/// A communicator on which a window has failed is lost.
+constexpr const char *kWithoutWindows =
+    "; with NCCL_WIN_ENABLE=0 in the environment collectives go without windows";
 /// How long giving up may take.
 constexpr auto kGrace = std::chrono::seconds(5);
 
 uint64_t product(std::span<const int64_t> sizes) {
   return std::accumulate(sizes.begin(), sizes.end(), uint64_t(1),
                          [](uint64_t count, int64_t size) { return count * uint64_t(size); });
-}
-
-/// Waits between two questions. Not by yielding: where others want the processor it is milliseconds
-/// until they give it back, while who has slept gets it soon.
-void pause(int &questions) {
-  if (++questions >= kQuickQuestions) {
-    std::this_thread::sleep_for(kPause);
-  }
 }
 
 } // namespace
@@ -62,8 +62,33 @@ DeviceCollectives::~DeviceCollectives() {
   isDone->get_future().wait_for(kGrace);
 }
 
-bool DeviceCollectives::check(Library::Result result) const {
-  return !result || link.fail(concat("device ", number, " of rank ", link.rank(), ": ", result));
+bool DeviceCollectives::check(Library::Result result, const char *advice) const {
+  return !result ||
+         link.fail(concat("device ", number, " of rank ", link.rank(), ": ", result, advice));
+}
+
+template <typename Ask, typename Look>
+bool DeviceCollectives::poll(const Ask &ask, const Look &look, const char *advice) const {
+  using Clock = std::chrono::steady_clock;
+  auto begun = Clock::now(), looked = begun;
+  for (bool isDone = false;;) {
+    if (!check(ask(isDone), advice)) {
+      return false;
+    }
+    if (isDone || link.stopped()) {
+      return isDone;
+    }
+    auto now = Clock::now();
+    if (now > looked + kLook) {
+      looked = now;
+      if (!look(now)) {
+        return false;
+      }
+    }
+    if (now > begun + kQuick) {
+      std::this_thread::sleep_for(kPause);
+    }
+  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -81,26 +106,19 @@ bool DeviceCollectives::meet(uint32_t instruction, const std::string &what) {
       &mine, &greatest);
 }
 
-bool DeviceCollectives::settle(const Shared &communicator) {
+bool DeviceCollectives::settle(const Shared &communicator, const char *advice) const {
   auto deadline = std::chrono::steady_clock::now() + timeout;
-  int questions = 0;
-  for (bool isReady = false;;) {
-    if (!check(library.ready(device, communicator.communicator, &isReady))) {
-      return false;
-    }
-    if (isReady) {
-      return true;
-    }
-    if (link.stopped()) {
-      return false;
-    }
-    if (std::chrono::steady_clock::now() > deadline) {
-      return link.fail(
-          concat("rank ", link.rank(), " waited ", std::chrono::duration<double>(timeout).count(),
-                 " s for what began between the devices of ranks ", shapeText(communicator.ranks)));
-    }
-    pause(questions);
-  }
+  return poll(
+      [&](bool &isReady) { return library.ready(device, communicator.communicator, &isReady); },
+      [&](auto now) {
+        deadline = isBusy() ? now + timeout : deadline;
+        return now <= deadline ||
+               link.fail(concat("rank ", link.rank(), " waited ",
+                                std::chrono::duration<double>(timeout).count(),
+                                " s for what began between the devices of ranks ",
+                                shapeText(communicator.ranks)));
+      },
+      advice);
 }
 
 bool DeviceCollectives::join() {
@@ -165,7 +183,8 @@ bool DeviceCollectives::registerWith(const Shared &communicator, Address at, uin
       library.registerMemory(device, communicator.communicator, at, bytes, true, &window);
   if (!refused) {
     registered.push_back(window);
-    if (!settle(communicator) || !check(library.isRegistered(device, window, &isWindow))) {
+    if (!settle(communicator, kWithoutWindows) ||
+        !check(library.isRegistered(device, window, &isWindow))) {
       return false;
     }
   }
@@ -187,7 +206,9 @@ bool DeviceCollectives::registerMemory(Address at, uint64_t bytes) {
 }
 
 bool DeviceCollectives::end() {
-  bool isGood = std::all_of(registered.begin(), registered.end(),
+  // Others may still be in the last collective, or stop in it.
+  bool isGood = meet(uint32_t(made.size()), "end their communicators") &&
+                std::all_of(registered.begin(), registered.end(),
                             [&](Handle one) { return check(library.unregister(device, one)); });
   // The world comes last: others share what it has.
   for (auto shared = made.rbegin(); isGood && shared != made.rend(); ++shared) {
@@ -196,7 +217,8 @@ bool DeviceCollectives::end() {
              check(library.freeCommunicator(device, communicator));
   }
   isEnded = isGood;
-  return isGood;
+  // Who frees what a rank of the same process still has mapped takes it away.
+  return isGood && meet(uint32_t(made.size()) + 1, "free what they shared");
 }
 
 //===----------------------------------------------------------------------===//
@@ -347,15 +369,15 @@ bool DeviceCollectives::run(uint32_t number, Handle stream, Address operand, Add
   return settle(**shared);
 }
 
+/// A partner that is lost shows on a communicator, and not on a stream that waits for it.
+bool DeviceCollectives::areWell() const {
+  bool isReady = false;
+  return std::all_of(made.begin(), made.end(), [&](const Shared *shared) {
+    return check(library.ready(device, shared->communicator, &isReady));
+  });
+}
+
 bool DeviceCollectives::await(Handle event) const {
-  int questions = 0;
-  for (bool isReached = false;;) {
-    if (!check(library.reached(device, event, &isReached))) {
-      return false;
-    }
-    if (isReached || link.stopped()) {
-      return isReached;
-    }
-    pause(questions);
-  }
+  return poll([&](bool &isReached) { return library.reached(device, event, &isReached); },
+              [&](auto) { return areWell(); });
 }

@@ -26,6 +26,7 @@
 #include "weft-rt/Backend.h"
 
 #include <chrono>
+#include <functional>
 #include <map>
 #include <vector>
 
@@ -44,6 +45,10 @@ public:
   /// this is gone, and the device must stay open.
   ~DeviceCollectives();
 
+  /// `isBusy` says whether somebody watches that the device comes on, and it still has something to
+  /// do. What is enqueued then may have to wait for that, so its time is not counted.
+  void watchBy(std::function<bool()> isBusy) { this->isBusy = std::move(isBusy); }
+
   // All tell the communicator of what goes wrong, and return false then.
 
   /// Makes the world. To be called first, by all ranks.
@@ -59,7 +64,8 @@ public:
   bool run(uint32_t number, Handle stream, Address operand, Address result);
   /// Waits until `event`, which has been recorded, is reached, or the run stops.
   bool await(Handle event) const;
-  /// Ends the communicators, of which nothing is under way any more: all ranks do, or none.
+  /// Ends the communicators, of which nothing is under way any more: all ranks do, or none. Once
+  /// it is true no rank uses memory of another's.
   bool end();
 
 private:
@@ -87,11 +93,17 @@ private:
     std::vector<int64_t> ranks;
   };
 
-  bool check(Library::Result result) const;
+  bool check(Library::Result result, const char *advice = "") const;
   /// All ranks come here; who does not is missed by name.
   bool meet(uint32_t instruction, const std::string &what);
+  /// Asks, until `ask` says that it is done, which is true then; false if it fails, as `advice` may
+  /// say why, or `look`, which is called about once a millisecond, or if the run stops.
+  template <typename Ask, typename Look>
+  bool poll(const Ask &ask, const Look &look, const char *advice = "") const;
   /// Waits until what was begun on `communicator` has come to an end.
-  bool settle(const Shared &communicator);
+  bool settle(const Shared &communicator, const char *advice = "") const;
+  /// Whether nothing has failed on any communicator.
+  bool areWell() const;
   /// The communicator of this rank's group over `axes`, in its order.
   const Shared *find(const std::vector<uint32_t> &axes);
   bool registerWith(const Shared &communicator, Address at, uint64_t bytes);
@@ -108,6 +120,7 @@ private:
   Communicator &link;
   const std::vector<Axis> mesh;
   const std::chrono::nanoseconds timeout;
+  std::function<bool()> isBusy = [] { return false; };
   /// By axes that have more than one coordinate; the world is of all, in their order.
   std::map<std::vector<uint32_t>, Shared> communicators;
   /// The order in which they were made.
