@@ -76,6 +76,7 @@ TEST_F(CudaExecutorTest, EveryCallThatFailsEndsTheRun) {
                              "allocatePinned",
                              "freePinned",
                              "makeStream",
+                             "makeUrgentStream",
                              "freeStream",
                              "makeEvent",
                              "freeEvent",
@@ -149,10 +150,9 @@ TEST_F(CudaExecutorTest, MemoryThatIsNotRegisteredIsSaidOnly) {
 TEST_F(CudaExecutorTest, AWindowThatFailsIsSaidWithAWayOut) {
   StandIn standIn(settings(), {program, kToyKernels});
   Library library = standIn.library();
-  static std::atomic<bool> isLost;
+  static thread_local bool isLost = false; // Of each rank.
   static decltype(library.registerMemory) registerMemory;
   static decltype(library.ready) ready;
-  isLost = false;
   registerMemory = library.registerMemory;
   ready = library.ready;
   library.registerMemory = [](uint64_t device, uint64_t communicator, uint64_t at, uint64_t bytes,
@@ -235,6 +235,22 @@ TEST_F(CudaExecutorTest, AWaitThatIsMissingIsARace) {
     }
     std::swap(program, broken);
   }
+}
+
+/// As where a launcher shows all processes the same.
+TEST_F(CudaExecutorTest, OneDeviceForTwoRanksIsSaid) {
+  StandIn standIn(settings(), {program, kToyKernels});
+  Library library = standIn.library();
+  static decltype(library.open) open;
+  open = library.open;
+  library.open = [](int64_t number, uint64_t *device, DeviceFacts *facts) {
+    Library::Result result = open(number, device, facts);
+    std::fill(std::begin(facts->identity), std::end(facts->identity), 7);
+    return result;
+  };
+  End end = run(library);
+  EXPECT_EQ(end.code, 1);
+  EXPECT_EQ(end.errors, "error: ranks 0 and 1 are given one device, expected one for each\n");
 }
 
 TEST_F(CudaExecutorTest, TooLittleMemoryIsSaid) {

@@ -24,6 +24,8 @@ void weft_fake_fail(const char *function, int code);
 int64_t weft_fake_left();
 /// The number of the device whose context the thread has; -1 for none.
 int weft_fake_current();
+/// Of the stream that was made last; the lowest number goes first.
+int weft_fake_priority();
 /// The device's clock goes on.
 void weft_fake_elapse(float milliseconds);
 

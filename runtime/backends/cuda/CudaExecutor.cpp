@@ -129,7 +129,7 @@ bool CudaExecutor::hasMemory() const {
 bool CudaExecutor::prepareCollectives() {
   collectives.emplace(library, number, device, communicator(), program.mesh, options.timeout);
   collectives->watchBy([this] { return isBusy(); });
-  if (communicates && !collectives->join()) {
+  if (communicates && !collectives->join(facts)) {
     return false;
   }
   return std::all_of(
@@ -200,7 +200,7 @@ bool CudaExecutor::makeStreams() {
   for (const auto *section : {&program.init, &program.step, &program.evaluate}) {
     for (const Instruction &instruction : *section) {
       if (instruction.stream != Stream::Compute && !side &&
-          !check(library.makeStream(device, &side))) {
+          !check(library.makeUrgentStream(device, &side))) {
         return false;
       }
     }

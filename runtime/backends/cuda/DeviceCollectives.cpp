@@ -121,7 +121,7 @@ bool DeviceCollectives::settle(const Shared &communicator, const char *advice) c
       advice);
 }
 
-bool DeviceCollectives::join() {
+bool DeviceCollectives::join(const DeviceFacts &facts) {
   std::vector<uint32_t> all;
   int64_t ranks = 1;
   for (uint32_t axis = 0; axis < mesh.size(); ++axis) {
@@ -130,12 +130,18 @@ bool DeviceCollectives::join() {
       all.push_back(axis);
     }
   }
-  constexpr size_t kWords = sizeof(WorldId) / sizeof(int64_t);
-  WorldId id = {};
-  if (link.rank() == 0 && !check(library.makeWorldId(&id))) {
+  struct Member {
+    WorldId id = {};
+    uint8_t identity[sizeof facts.identity] = {};
+  };
+  constexpr size_t kWords = sizeof(Member) / sizeof(int64_t);
+  static_assert(sizeof(Member) % sizeof(int64_t) == 0);
+  Member self;
+  if (link.rank() == 0 && !check(library.makeWorldId(&self.id))) {
     return false;
   }
-  std::vector<char> ids(size_t(ranks) * sizeof id);
+  std::copy(std::begin(facts.identity), std::end(facts.identity), self.identity);
+  std::vector<Member> members(static_cast<size_t>(ranks));
   Collective gather = {CollectiveKind::AllGather,
                        ReductionKind::Sum,
                        ElementType::I64,
@@ -143,14 +149,24 @@ bool DeviceCollectives::join() {
                        {int64_t(kWords)},
                        0,
                        0};
-  if (!link.run(link.prepare(gather, {"devices", 0, "join one world"}), id.bytes, ids.data())) {
+  if (!link.run(link.prepare(gather, {"devices", 0, "join one world"}), &self, members.data())) {
     return false;
   }
-  std::memcpy(id.bytes, ids.data(), sizeof id);
+  auto isSame = [&](const Member &other) {
+    return std::equal(std::begin(self.identity), std::end(self.identity), other.identity);
+  };
+  bool isKnown = std::any_of(std::begin(self.identity), std::end(self.identity),
+                             [](uint8_t byte) { return byte != 0; });
+  auto first = std::find_if(members.begin(), members.end(), isSame) - members.begin();
+  if (isKnown && first != link.rank()) {
+    return link.fail(concat("ranks ", first, " and ", link.rank(),
+                            " are given one device, expected one for each"));
+  }
   Shared &world = communicators[all];
   world.ranks = groupOf(0, all, mesh);
   made.push_back(&world);
-  return check(library.join(device, &id, ranks, link.rank(), &world.communicator)) && settle(world);
+  return check(library.join(device, &members[0].id, ranks, link.rank(), &world.communicator)) &&
+         settle(world);
 }
 
 const DeviceCollectives::Shared *DeviceCollectives::find(const std::vector<uint32_t> &axes) {

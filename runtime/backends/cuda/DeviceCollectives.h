@@ -51,8 +51,9 @@ public:
 
   // All tell the communicator of what goes wrong, and return false then.
 
-  /// Makes the world. To be called first, by all ranks.
-  bool join();
+  /// Makes the world. To be called first, by all ranks, each with a device of its own, which
+  /// `facts` tell from others.
+  bool join(const DeviceFacts &facts = {});
   /// Makes ready number 0, 1 and so on. May make a communicator.
   bool prepare(const Collective &collective);
   /// Lets communicators use memory of `allocateShared` where it lies: to be called once they are

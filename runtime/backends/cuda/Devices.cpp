@@ -66,7 +66,11 @@ MakeExecutor weft::rt::cuda::makeExecutors(const Program &program, const KernelC
          launcher->localRankName);
     return {};
   }
-  int64_t last = isAlone ? program.rankCount() - 1 : *launcher->localRank;
+  // A launcher may show each process but its own, as srun --gpus-per-task does. If it is one that
+  // others see too, ranks say so when they meet.
+  bool isOwn = !isAlone && count == 1;
+  int64_t own = isAlone || isOwn ? 0 : *launcher->localRank;
+  int64_t last = isAlone ? program.rankCount() - 1 : own;
   if (last >= count) {
     fail(error, "this program needs a CUDA device for each of its ranks: expected ", last + 1,
          " or more on this machine, got ", count);
@@ -80,7 +84,7 @@ MakeExecutor weft::rt::cuda::makeExecutors(const Program &program, const KernelC
                            isDefault ? defaultCacheFile() : options.algorithmCache};
   return [=](const Program &program, const KernelCode *kernels, int64_t rank,
              int64_t) -> std::unique_ptr<Executor> {
-    return std::make_unique<CudaExecutor>(program, kernels, rank, *library,
-                                          isAlone ? rank : *launcher->localRank, images, onDevices);
+    return std::make_unique<CudaExecutor>(program, kernels, rank, *library, isAlone ? rank : own,
+                                          images, onDevices);
   };
 }

@@ -41,6 +41,8 @@ namespace weft::rt::cuda {
 /// What a device is.
 struct DeviceFacts {
   char name[64];
+  /// Which one it is of all that there are; all 0 where that is not known.
+  uint8_t identity[16];
   /// Compute capability times ten.
   uint32_t architecture;
   uint32_t multiprocessors;
@@ -99,6 +101,8 @@ struct Library {
 
   /// Work that is enqueued on one stream is done in order; that of different streams in any.
   Result (*makeStream)(Handle device, Handle *stream);
+  /// As `makeStream`; where work of both could begin, that of this stream does.
+  Result (*makeUrgentStream)(Handle device, Handle *stream);
   Result (*freeStream)(Handle device, Handle stream);
   /// An event is a place in a stream: behind all that was enqueued when it was recorded last.
   Result (*makeEvent)(Handle device, Handle *event);
