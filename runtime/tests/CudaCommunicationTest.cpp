@@ -136,11 +136,14 @@ const MisusedPair kMisused[] = {
        return two.sum(two.one, two.one.world);
      }},
     {"ChildBeforeItsParent",
-     "communicator 1 comes after 2, which was split off it and shares its buffers",
+     "communicator 1 came after 2, which was split off it and shares its buffers",
      [](Two &two) {
        two.settleAll();
-       Bench::ok(two.sum(two.one, two.split().first));
-       return two.sum(two.one, two.one.world);
+       Handle child = two.split().first;
+       Bench::ok(two.sum(two.one, child));
+       two.settle(two.one, child);
+       Bench::ok(two.sum(two.one, two.one.world));
+       return two.cuda.seal(two.one.device);
      }},
     {"Nothing", "allReduce: expected at least 1 element, got 0",
      [](Two &two) {
@@ -394,7 +397,8 @@ TEST(CudaCommunication, WhoIsTheWorldBringsForAll) {
 }
 
 /// Both ranks join, of which `changed` is the table; gives what the run ends with.
-std::string joinBy(const Library &changed) {
+std::string
+joinBy(const Library &changed, const std::function<bool()> &isBusy = [] { return false; }) {
   auto backend = makeLocalBackend({{"all", 2}}, {});
   RunResult run = backend->run([&](Communicator &link) {
     Handle device = 0;
@@ -402,6 +406,7 @@ std::string joinBy(const Library &changed) {
     Bench::ok(changed.open(link.rank(), &device, &facts));
     DeviceCollectives collectives(changed, link.rank(), device, link, {{"all", 2}},
                                   std::chrono::milliseconds(50));
+    collectives.watchBy(isBusy);
     (void)collectives.join(); // One may have joined before the other fails.
   });
   return run.failure ? run.failure->message : "";
@@ -417,6 +422,22 @@ TEST(DeviceCollectives, WhatNeverGetsReadyIsSaid) {
   EXPECT_THAT(joinBy(library),
               testing::ContainsRegex("rank [01] waited 0.05 s for what began between the devices "
                                      "of ranks .*0.*1"));
+}
+
+/// Somebody else watches the device that it may wait for.
+TEST(DeviceCollectives, TimeOfADeviceThatIsBusyDoesNotCount) {
+  StandIn standIn({.devices = 2}, {});
+  Library library = standIn.library();
+  library.ready = [](Handle, Handle, bool *isReady) -> Result {
+    *isReady = false;
+    return nullptr;
+  };
+  using Clock = std::chrono::steady_clock;
+  auto begun = Clock::now();
+  std::string message =
+      joinBy(library, [begun] { return Clock::now() < begun + std::chrono::milliseconds(300); });
+  EXPECT_THAT(message, HasSubstr("waited 0.05 s for what began"));
+  EXPECT_GE(Clock::now() - begun, std::chrono::milliseconds(300));
 }
 
 TEST(DeviceCollectives, WhatFailsMeanwhileIsSaid) {

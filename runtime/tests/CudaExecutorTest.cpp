@@ -20,6 +20,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+
 using namespace weft::rt;
 using namespace weft::rt::cuda;
 
@@ -33,10 +35,15 @@ protected:
   };
 
   End run(const StandIn &standIn, std::vector<DeviceImage> images = {{80, true, "", 1}},
+          const char *timeout = "5", const CudaOptions &onDevices = {}) {
+    return run(standIn.library(), images, timeout, onDevices);
+  }
+
+  End run(const Library &library, std::vector<DeviceImage> images = {{80, true, "", 1}},
           const char *timeout = "5", CudaOptions onDevices = {}) {
     onDevices.usesGraphs |= usesGraphs;
     auto make = [&](const Program &program, const KernelCode *kernels, int64_t rank, int64_t) {
-      return std::make_unique<CudaExecutor>(program, kernels, rank, standIn.library(), rank,
+      return std::make_unique<CudaExecutor>(program, kernels, rank, library, rank,
                                             std::span<const DeviceImage>(images), onDevices);
     };
     std::vector<const char *> arguments = {"--data", data.c_str(), "--steps",
@@ -74,6 +81,7 @@ void CudaExecutorTest::everyCallThatFailsEndsTheRun(std::vector<const char *> mo
                              "allocatePinned",
                              "freePinned",
                              "makeStream",
+                             "makeUrgentStream",
                              "freeStream",
                              "makeEvent",
                              "freeEvent",
@@ -186,6 +194,54 @@ TEST_F(CudaExecutorTest, MemoryThatIsNotRegisteredIsSaidOnly) {
                         "it is not supported\n");
 }
 
+/// NCCL has then lost the communicator, so nothing but another run can go without windows.
+TEST_F(CudaExecutorTest, AWindowThatFailsIsSaidWithAWayOut) {
+  StandIn standIn(settings(), {program, kToyKernels});
+  Library library = standIn.library();
+  static thread_local bool isLost = false; // Of each rank.
+  static decltype(library.registerMemory) registerMemory;
+  static decltype(library.ready) ready;
+  registerMemory = library.registerMemory;
+  ready = library.ready;
+  library.registerMemory = [](uint64_t device, uint64_t communicator, uint64_t at, uint64_t bytes,
+                              bool asWindow, uint64_t *registered) {
+    isLost = asWindow;
+    return registerMemory(device, communicator, at, bytes, asWindow, registered);
+  };
+  library.ready = [](uint64_t device, uint64_t communicator, bool *isReady) -> Library::Result {
+    return isLost ? "NCCL: it is lost" : ready(device, communicator, isReady);
+  };
+  End end = run(library);
+  EXPECT_EQ(end.code, 1);
+  EXPECT_THAT(end.errors, testing::HasSubstr("NCCL: it is lost; with NCCL_WIN_ENABLE=0 in the "
+                                             "environment collectives go without windows\n"));
+}
+
+/// While a stream waits for ever for who is lost.
+TEST_F(CudaExecutorTest, APartnerThatIsLostIsNoticedAtOnce) {
+  StandInSettings stuck = settings();
+  stuck.stuck = {.device = 1, .after = 30};
+  StandIn standIn(stuck, {program, kToyKernels});
+  Library library = standIn.library();
+  static std::atomic<int> waits;
+  static decltype(library.reached) reached;
+  static decltype(library.ready) ready;
+  waits = 0;
+  reached = library.reached;
+  ready = library.ready;
+  library.reached = [](uint64_t device, uint64_t event, bool *isReached) {
+    Library::Result result = reached(device, event, isReached);
+    waits = *isReached ? 0 : waits + 1;
+    return result;
+  };
+  library.ready = [](uint64_t device, uint64_t communicator, bool *isReady) -> Library::Result {
+    return waits > 5000 ? "NCCL: it is lost" : ready(device, communicator, isReady);
+  };
+  End end = run(library);
+  EXPECT_EQ(end.code, 1) << "or it took until it is stuck";
+  EXPECT_THAT(end.errors, testing::ContainsRegex("device [01] of rank [01]: NCCL: it is lost\n"));
+}
+
 TEST_F(CudaExecutorTest, WithoutWindowsMemoryIsRegisteredPlainly) {
   StandInSettings plain = settings();
   plain.hasWindows = false;
@@ -227,6 +283,22 @@ TEST_F(CudaExecutorTest, AWaitThatIsMissingIsARace) {
     }
     std::swap(program, broken);
   }
+}
+
+/// As where a launcher shows all processes the same.
+TEST_F(CudaExecutorTest, OneDeviceForTwoRanksIsSaid) {
+  StandIn standIn(settings(), {program, kToyKernels});
+  Library library = standIn.library();
+  static decltype(library.open) open;
+  open = library.open;
+  library.open = [](int64_t number, uint64_t *device, DeviceFacts *facts) {
+    Library::Result result = open(number, device, facts);
+    std::fill(std::begin(facts->identity), std::end(facts->identity), 7);
+    return result;
+  };
+  End end = run(library);
+  EXPECT_EQ(end.code, 1);
+  EXPECT_EQ(end.errors, "error: ranks 0 and 1 are given one device, expected one for each\n");
 }
 
 TEST_F(CudaExecutorTest, TooLittleMemoryIsSaid) {

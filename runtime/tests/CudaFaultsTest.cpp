@@ -40,6 +40,8 @@ const Called kCalls[] = {
      [](Bench &bench) { return bench.cuda.allocatePinned(bench.device, 64, &madePinned); }},
     {"freePinned", [](Bench &bench) { return bench.cuda.freePinned(bench.device, bench.pinned); }},
     {"makeStream", [](Bench &bench) { return bench.cuda.makeStream(bench.device, &made); }},
+    {"makeUrgentStream",
+     [](Bench &bench) { return bench.cuda.makeUrgentStream(bench.device, &made); }},
     {"freeStream", [](Bench &bench) { return bench.cuda.freeStream(bench.device, bench.other); }},
     {"makeEvent", [](Bench &bench) { return bench.cuda.makeEvent(bench.device, &made); }},
     {"freeEvent", [](Bench &bench) { return bench.cuda.freeEvent(bench.device, bench.event); }},

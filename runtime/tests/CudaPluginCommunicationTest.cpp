@@ -83,6 +83,31 @@ TEST_F(FakeCommunication, RefusesVersions) {
   say(kVersion, kSuccess);
 }
 
+TEST_F(FakeCommunication, RefusesToBlock) {
+  for (const char *value : {"1", "2", "0", ""}) {
+    ASSERT_EQ(setenv("NCCL_COMM_BLOCKING", value, 1), 0);
+    bool blocks = *value && *value != '0';
+    EXPECT_EQ(textOf(cuda.makeWorldId(&id)),
+              blocks ? std::string("NCCL_COMM_BLOCKING is '") + value +
+                           "', by which NCCL's calls wait for other ranks without end: expected "
+                           "it to be unset or 0"
+                     : "success");
+  }
+  unsetenv("NCCL_COMM_BLOCKING");
+}
+
+TEST_F(FakeCommunication, NoMemoryLeftIsNoError) {
+  auto fill = fake<decltype(&weft_fake_nccl_full)>("libnccl.so.2", "weft_fake_nccl_full");
+  Library::Address address = 7;
+  fill();
+  EXPECT_EQ(textOf(cuda.allocateShared(device, uint64_t(79) << 30 | 1, &address)), "success");
+  EXPECT_EQ(address, 0u);
+  fill();
+  EXPECT_EQ(textOf(cuda.allocateShared(device, uint64_t(79) << 30, &address)),
+            "ncclMemAlloc of 79.0 GiB: another error; NCCL's last message is 'the cable is cut'");
+  EXPECT_EQ(address, 0u);
+}
+
 TEST_F(FakeCommunication, NothingBlocks) {
   join();
   say(kVersion, kInProgress);
@@ -98,7 +123,7 @@ TEST_F(FakeCommunication, NothingBlocks) {
   bool is = true;
   say(kVersion, kRemoteError);
   EXPECT_EQ(textOf(cuda.ready(device, world, &is)),
-            "NCCL: remote process exited (the cable is cut)");
+            "NCCL: remote process exited; NCCL's last message is 'the cable is cut'");
   EXPECT_FALSE(is);
 }
 
@@ -145,7 +170,12 @@ TEST_F(FakeCommunication, IsGivenUpAtOnceAndOnce) {
   Library::Handle part = 0;
   ASSERT_FALSE(cuda.split(device, world, 0, 0, &part));
   calls();
-  std::thread([&] { EXPECT_FALSE(cuda.giveUp(device)); }).join();
+  auto current = fake<decltype(&weft_fake_current)>("libcuda.so.1", "weft_fake_current");
+  std::thread([&] {
+    EXPECT_EQ(current(), -1);
+    EXPECT_FALSE(cuda.giveUp(device));
+    EXPECT_EQ(current(), 1) << "or another device would be used";
+  }).join();
   isGivenUp = true;
   EXPECT_EQ(calls(), "begin; abort 1; abort 2; end-group; ");
   EXPECT_FALSE(cuda.giveUp(device));

@@ -57,6 +57,7 @@ TEST(CudaPlugin, SaysThatThereIsNoDriver) {
 TEST_F(FakeCuda, TellsWhatADeviceIs) {
   EXPECT_THAT(cuda.name(), StartsWith("CUDA 13.1"));
   EXPECT_STREQ(facts.name, "Fake");
+  EXPECT_THAT(facts.identity, testing::Each(1));
   EXPECT_EQ(facts.architecture, 121u);
   EXPECT_EQ(facts.multiprocessors, 132u);
   EXPECT_EQ(facts.memoryBytes, uint64_t(80) << 30);
@@ -91,6 +92,15 @@ TEST_F(FakeCuda, NoMemoryLeftIsNoError) {
   fail("cuMemHostAlloc", kOutOfMemory);
   EXPECT_EQ(textOf(cuda.allocatePinned(device, 1 << 20, &place)), "success");
   EXPECT_EQ(place, nullptr);
+}
+
+TEST_F(FakeCuda, UrgentStreamsGoFirst) {
+  auto priority = fake<decltype(&weft_fake_priority)>("libcuda.so.1", "weft_fake_priority");
+  EXPECT_EQ(priority(), 0);
+  Library::Handle urgent = 0;
+  ASSERT_EQ(textOf(cuda.makeUrgentStream(device, &urgent)), "success");
+  EXPECT_EQ(priority(), -5);
+  EXPECT_EQ(textOf(cuda.freeStream(device, urgent)), "success");
 }
 
 TEST_F(FakeCuda, SaysWhatWasAskedAndWhatCame) {

@@ -16,7 +16,7 @@ namespace {
 std::string calls;
 int version = NCCL_VERSION_CODE;
 ncclResult_t state = ncclSuccess;
-bool hasWindows = true;
+bool hasWindows = true, isFull = false;
 
 template <typename... Parts> ncclResult_t note(const char *function, Parts... parts) {
   calls += function;
@@ -36,6 +36,7 @@ void weft_fake_nccl(int version, int state, bool hasWindows) {
   ::state = ncclResult_t(state);
   ::hasWindows = hasWindows;
 }
+void weft_fake_nccl_full() { isFull = true; }
 const char *weft_fake_nccl_calls() {
   static std::string given;
   given = calls;
@@ -108,6 +109,10 @@ ncclResult_t ncclRecv(void *, size_t count, ncclDataType_t type, int peer, ncclC
   return note("receive", count, int(type), peer, comm->number);
 }
 ncclResult_t ncclMemAlloc(void **made, size_t bytes) {
+  if (isFull) {
+    isFull = false;
+    return ncclUnhandledCudaError;
+  }
   *made = std::malloc(bytes);
   return ncclSuccess;
 }

@@ -22,6 +22,10 @@ extern "C" {
 void weft_fake_fail(const char *function, int code);
 /// What was made of the driver and not freed.
 int64_t weft_fake_left();
+/// The number of the device whose context the thread has; -1 for none.
+int weft_fake_current();
+/// Of the stream that was made last; the lowest number goes first.
+int weft_fake_priority();
 /// The device's clock goes on.
 void weft_fake_elapse(float milliseconds);
 
@@ -36,6 +40,8 @@ int weft_fake_taken();
 
 /// What NCCL says of its version, of how far communicators are, and whether it makes windows.
 void weft_fake_nccl(int version, int state, bool hasWindows);
+/// The next memory that NCCL is asked for is not there.
+void weft_fake_nccl_full();
 /// What was called since this was asked last, with the numbers that it was given.
 const char *weft_fake_nccl_calls();
 }

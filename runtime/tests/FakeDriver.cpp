@@ -18,12 +18,16 @@ static CUresult failure = CUDA_SUCCESS;
 static int64_t left = 0;
 static float now = 0;
 static char contexts[2];
+static thread_local int current = -1;
+static int lastPriority = 0;
 
 void weft_fake_fail(const char *function, int code) {
   failing = function;
   failure = CUresult(code);
 }
 int64_t weft_fake_left() { return left; }
+int weft_fake_current() { return current; }
+int weft_fake_priority() { return lastPriority; }
 void weft_fake_elapse(float milliseconds) { now += milliseconds; }
 
 static bool fails(const char *function) {
@@ -105,6 +109,11 @@ CUresult cuDeviceGet(CUdevice *device, int number) {
 CUresult cuDeviceGetName(char *name, int, CUdevice) {
   return answer(__func__, [&] { std::strcpy(name, "Fake"); });
 }
+CUresult cuDeviceGetUuid(CUuuid *identity, CUdevice device) {
+  return answer(__func__, [&] {
+    std::fill(std::begin(identity->bytes), std::end(identity->bytes), char(device));
+  });
+}
 CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice) {
   return answer(__func__, [&] {
     *value = attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR   ? 12
@@ -130,8 +139,10 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
 CUresult cuDevicePrimaryCtxRelease(CUdevice) {
   return answer(__func__, [&] { --left; });
 }
-CUresult cuCtxSetCurrent(CUcontext) {
-  return answer(__func__, [] {});
+CUresult cuCtxSetCurrent(CUcontext context) {
+  return answer(__func__, [&] {
+    current = context ? int(reinterpret_cast<char *>(context) - contexts) : -1;
+  });
 }
 static size_t stackBytes = 1024;
 CUresult cuCtxGetLimit(size_t *value, CUlimit) {
@@ -168,6 +179,18 @@ CUresult cuMemFreeHost(void *place) {
 
 CUresult cuStreamCreate(CUstream *stream, unsigned) {
   return answer(__func__, [&] { make(stream); });
+}
+CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest) {
+  return answer(__func__, [&] {
+    *least = 0;
+    *greatest = -5;
+  });
+}
+CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned, int priority) {
+  return answer(__func__, [&] {
+    make(stream);
+    lastPriority = priority;
+  });
 }
 CUresult cuStreamDestroy(CUstream stream) {
   return answer(__func__, [&] { drop(stream); });

@@ -93,6 +93,11 @@ def machines(bench):
         bench.case("too little memory", OUT_OF_MEMORY,
                    r"error: rank \d needs .* of device \d, a stand-in that has 4\.00 KiB free of 4\.00 KiB\n"
                    r"memory of each rank: .*\n  parameter .*, gradient .*", backend, memory="4096")
+    bench.case("too few devices", ERROR, r"error: this program needs a CUDA device for each of its ranks: expected 4 or "
+               r"more on this machine, got 3", devices="3")
+    # That is each process's own.
+    done = bench.call(bench.command("mpi", "--quiet"), WEFT_STAND_IN_DEVICES="1")
+    bench.judge("one device that a process sees, mpi", done.returncode, done.stderr + "\n", (0,), "")
 
 
 def failures(bench):

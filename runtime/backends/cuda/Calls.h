@@ -33,6 +33,7 @@ namespace weft::rt::cuda {
   X(deviceCount, cuDeviceGetCount)                                                                 \
   X(device, cuDeviceGet)                                                                           \
   X(deviceName, cuDeviceGetName)                                                                   \
+  X(deviceIdentity, cuDeviceGetUuid)                                                               \
   X(deviceAttribute, cuDeviceGetAttribute)                                                         \
   X(deviceMemory, cuDeviceTotalMem)                                                                \
   X(freeMemory, cuMemGetInfo)                                                                      \
@@ -46,6 +47,8 @@ namespace weft::rt::cuda {
   X(allocatePinned, cuMemHostAlloc)                                                                \
   X(freePinned, cuMemFreeHost)                                                                     \
   X(makeStream, cuStreamCreate)                                                                    \
+  X(makeUrgentStream, cuStreamCreateWithPriority)                                                  \
+  X(priorities, cuCtxGetStreamPriorityRange)                                                       \
   X(freeStream, cuStreamDestroy)                                                                   \
   X(wait, cuStreamWaitEvent)                                                                       \
   X(makeEvent, cuEventCreate)                                                                      \

@@ -19,6 +19,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -65,14 +66,15 @@ template <typename... Parts> Result resultOf(ncclResult_t code, const Parts &...
   }
   const char *last = communication().lastError(nullptr);
   return say(concat(asked..., ": ", communication().errorText(code),
-                    last && *last ? concat(" (", last, ")") : ""));
+                    // It may be of an earlier call, or of another communicator.
+                    last && *last ? concat("; NCCL's last message is '", last, "'") : ""));
 }
 
 std::string versionText(int version) {
   return concat(version / 10000, ".", version / 100 % 100, ".", version % 100);
 }
 
-/// Finds the library, and fails if it is of a version that is not to be used.
+/// Finds the library, and fails if it is not to be used: by its version, or as it is set up.
 Result findUsable() {
   std::string error;
   if (!findCommunication(error)) {
@@ -92,6 +94,14 @@ Result findUsable() {
                       versionText(kFirstWrong), " to ", versionText(kLastWrong),
                       " are not to be relied on: expected 2.28.9 or later, as of "
                       "nvidia-nccl-cu13"));
+  }
+  // It comes before what communicators ask for. A call that waits would keep the lock that giving
+  // up wants, and no time limit could end it.
+  const char *blocks = std::getenv("NCCL_COMM_BLOCKING");
+  if (blocks && *blocks && std::strcmp(blocks, "0") != 0) {
+    return say(concat("NCCL_COMM_BLOCKING is '", blocks,
+                      "', by which NCCL's calls wait for other ranks without end: expected it to "
+                      "be unset or 0"));
   }
   return nullptr;
 }
@@ -248,11 +258,13 @@ Result abortAll(const Communicators &communicators) {
 
 /// What waits for a kernel that does not end cannot be woken: it goes with the process.
 Result giveUp(Handle handle) {
-  // Not entered: the context is for the device's thread, and the library has its own way to it.
   auto *device = fromHandle<Device>(handle);
   if (device->isGivenUp.exchange(true)) {
     return nullptr;
   }
+  // A thread without one would be given a context of device 0, with memory there. What fails with
+  // it is of no use to anyone, while the abort may still help.
+  (void)driver().setCurrent(device->context);
   std::shared_ptr<Communicators> communicators = device->communicators;
   std::unique_lock lock(communicators->mutex, std::chrono::seconds(1));
   return communicators->all.empty() ? nullptr : abortAll(*communicators);
@@ -350,6 +362,14 @@ Result receive(Handle handle, Handle stream, Handle communicator, ElementType ty
 // Memory
 //===----------------------------------------------------------------------===//
 
+/// Whether the device has not so much left. NCCL has one number for all that fails below it.
+bool isBeyondMemory(uint64_t bytes) {
+  constexpr uint64_t kPage = 2 << 20; // It allocates whole ones.
+  size_t unused = 0, all = 0;
+  return driver().freeMemory(&unused, &all) == CUDA_SUCCESS &&
+         unused / kPage < bytes / kPage + (bytes % kPage > 0);
+}
+
 Result allocateShared(Handle handle, uint64_t bytes, Address *address) {
   *address = 0;
   return held(handle, [&](Device &) {
@@ -357,7 +377,7 @@ Result allocateShared(Handle handle, uint64_t bytes, Address *address) {
     Result failed = resultOf(communication().allocate(&made, std::max<uint64_t>(bytes, 1)),
                              "ncclMemAlloc of ", bytesText(bytes));
     *address = failed ? 0 : reinterpret_cast<Address>(made);
-    return failed;
+    return failed && isBeyondMemory(bytes) ? nullptr : failed;
   });
 }
 

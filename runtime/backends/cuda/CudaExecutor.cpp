@@ -134,7 +134,8 @@ bool CudaExecutor::hasMemory() const {
 
 bool CudaExecutor::prepareCollectives() {
   collectives.emplace(library, number, device, communicator(), program.mesh, options.timeout);
-  if (communicates && !collectives->join()) {
+  collectives->watchBy([this] { return isBusy(); });
+  if (communicates && !collectives->join(facts)) {
     return false;
   }
   return std::all_of(
@@ -213,7 +214,7 @@ bool CudaExecutor::makeStreams() {
   for (const auto *section : {&program.init, &program.step, &program.evaluate}) {
     for (const Instruction &instruction : *section) {
       if (instruction.stream != Stream::Compute && !side && !options.takesTimes &&
-          !check(library.makeStream(device, &side))) {
+          !check(library.makeUrgentStream(device, &side))) {
         return false;
       }
     }
@@ -465,6 +466,11 @@ const char *CudaExecutor::noteOfTimes() const {
 bool CudaExecutor::enqueueMark(Stream on, uint32_t mark) const {
   Monitor::Line *line = lines[size_t(on)];
   return !line || check(library.writeProgress(device, handleOf(on), wordOf(on), line->issue(mark)));
+}
+
+bool CudaExecutor::isBusy() const {
+  return std::any_of(lines.begin(), lines.end(),
+                     [](const Monitor::Line *line) { return line && !line->place().isIdle(); });
 }
 
 bool CudaExecutor::passMark(const Prepared &instruction) {

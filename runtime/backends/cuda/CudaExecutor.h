@@ -128,6 +128,8 @@ private:
     return reinterpret_cast<uint32_t *>(words.place) + size_t(on);
   }
   bool enqueueMark(Stream on, uint32_t mark) const;
+  /// Whether somebody looks at the words, and not all that they are to become has been reached.
+  bool isBusy() const;
   /// Loads them with all that they need of the device's memory: their code, what modules keep, and
   /// what entries keep for their threads.
   bool loadKernels();

@@ -22,23 +22,23 @@ using namespace weft::rt::cuda;
 
 namespace {
 
-/// How often a state is asked for at once before the thread sleeps in between.
-constexpr int kQuickQuestions = 20;
+/// For how long a state is asked for at once before the thread sleeps in between: a call that does
+/// not block goes on in a thread that is made for it, which takes about as long.
+constexpr auto kQuick = std::chrono::microseconds(200);
+/// Not by yielding: where others want the processor it is milliseconds until they give it back,
+/// while who has slept gets it soon.
 constexpr auto kPause = std::chrono::microseconds(20);
+/// How often it is looked at what else may end the wait.
+constexpr auto kLook = std::chrono::milliseconds(1);
+/// A communicator on which a window has failed is lost.
+constexpr const char *kWithoutWindows =
+    "; with NCCL_WIN_ENABLE=0 in the environment collectives go without windows";
 /// How long giving up may take.
 constexpr auto kGrace = std::chrono::seconds(5);
 
 uint64_t product(std::span<const int64_t> sizes) {
   return std::accumulate(sizes.begin(), sizes.end(), uint64_t(1),
                          [](uint64_t count, int64_t size) { return count * uint64_t(size); });
-}
-
-/// Waits between two questions. Not by yielding: where others want the processor it is milliseconds
-/// until they give it back, while who has slept gets it soon.
-void pause(int &questions) {
-  if (++questions >= kQuickQuestions) {
-    std::this_thread::sleep_for(kPause);
-  }
 }
 
 } // namespace
@@ -62,8 +62,33 @@ DeviceCollectives::~DeviceCollectives() {
   isDone->get_future().wait_for(kGrace);
 }
 
-bool DeviceCollectives::check(Library::Result result) const {
-  return !result || link.fail(concat("device ", number, " of rank ", link.rank(), ": ", result));
+bool DeviceCollectives::check(Library::Result result, const char *advice) const {
+  return !result ||
+         link.fail(concat("device ", number, " of rank ", link.rank(), ": ", result, advice));
+}
+
+template <typename Ask, typename Look>
+bool DeviceCollectives::poll(const Ask &ask, const Look &look, const char *advice) const {
+  using Clock = std::chrono::steady_clock;
+  auto begun = Clock::now(), looked = begun;
+  for (bool isDone = false;;) {
+    if (!check(ask(isDone), advice)) {
+      return false;
+    }
+    if (isDone || link.stopped()) {
+      return isDone;
+    }
+    auto now = Clock::now();
+    if (now > looked + kLook) {
+      looked = now;
+      if (!look(now)) {
+        return false;
+      }
+    }
+    if (now > begun + kQuick) {
+      std::this_thread::sleep_for(kPause);
+    }
+  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -81,29 +106,22 @@ bool DeviceCollectives::meet(uint32_t instruction, const std::string &what) {
       &mine, &greatest);
 }
 
-bool DeviceCollectives::settle(const Shared &communicator) {
+bool DeviceCollectives::settle(const Shared &communicator, const char *advice) const {
   auto deadline = std::chrono::steady_clock::now() + timeout;
-  int questions = 0;
-  for (bool isReady = false;;) {
-    if (!check(library.ready(device, communicator.communicator, &isReady))) {
-      return false;
-    }
-    if (isReady) {
-      return true;
-    }
-    if (link.stopped()) {
-      return false;
-    }
-    if (std::chrono::steady_clock::now() > deadline) {
-      return link.fail(
-          concat("rank ", link.rank(), " waited ", std::chrono::duration<double>(timeout).count(),
-                 " s for what began between the devices of ranks ", shapeText(communicator.ranks)));
-    }
-    pause(questions);
-  }
+  return poll(
+      [&](bool &isReady) { return library.ready(device, communicator.communicator, &isReady); },
+      [&](auto now) {
+        deadline = isBusy() ? now + timeout : deadline;
+        return now <= deadline ||
+               link.fail(concat("rank ", link.rank(), " waited ",
+                                std::chrono::duration<double>(timeout).count(),
+                                " s for what began between the devices of ranks ",
+                                shapeText(communicator.ranks)));
+      },
+      advice);
 }
 
-bool DeviceCollectives::join() {
+bool DeviceCollectives::join(const DeviceFacts &facts) {
   std::vector<uint32_t> all;
   int64_t ranks = 1;
   for (uint32_t axis = 0; axis < mesh.size(); ++axis) {
@@ -112,12 +130,18 @@ bool DeviceCollectives::join() {
       all.push_back(axis);
     }
   }
-  constexpr size_t kWords = sizeof(WorldId) / sizeof(int64_t);
-  WorldId id = {};
-  if (link.rank() == 0 && !check(library.makeWorldId(&id))) {
+  struct Member {
+    WorldId id = {};
+    uint8_t identity[sizeof facts.identity] = {};
+  };
+  constexpr size_t kWords = sizeof(Member) / sizeof(int64_t);
+  static_assert(sizeof(Member) % sizeof(int64_t) == 0);
+  Member self;
+  if (link.rank() == 0 && !check(library.makeWorldId(&self.id))) {
     return false;
   }
-  std::vector<char> ids(size_t(ranks) * sizeof id);
+  std::copy(std::begin(facts.identity), std::end(facts.identity), self.identity);
+  std::vector<Member> members(static_cast<size_t>(ranks));
   Collective gather = {CollectiveKind::AllGather,
                        ReductionKind::Sum,
                        ElementType::I64,
@@ -125,14 +149,24 @@ bool DeviceCollectives::join() {
                        {int64_t(kWords)},
                        0,
                        0};
-  if (!link.run(link.prepare(gather, {"devices", 0, "join one world"}), id.bytes, ids.data())) {
+  if (!link.run(link.prepare(gather, {"devices", 0, "join one world"}), &self, members.data())) {
     return false;
   }
-  std::memcpy(id.bytes, ids.data(), sizeof id);
+  auto isSame = [&](const Member &other) {
+    return std::equal(std::begin(self.identity), std::end(self.identity), other.identity);
+  };
+  bool isKnown = std::any_of(std::begin(self.identity), std::end(self.identity),
+                             [](uint8_t byte) { return byte != 0; });
+  auto first = std::find_if(members.begin(), members.end(), isSame) - members.begin();
+  if (isKnown && first != link.rank()) {
+    return link.fail(concat("ranks ", first, " and ", link.rank(),
+                            " are given one device, expected one for each"));
+  }
   Shared &world = communicators[all];
   world.ranks = groupOf(0, all, mesh);
   made.push_back(&world);
-  return check(library.join(device, &id, ranks, link.rank(), &world.communicator)) && settle(world);
+  return check(library.join(device, &members[0].id, ranks, link.rank(), &world.communicator)) &&
+         settle(world);
 }
 
 const DeviceCollectives::Shared *DeviceCollectives::find(const std::vector<uint32_t> &axes) {
@@ -165,7 +199,8 @@ bool DeviceCollectives::registerWith(const Shared &communicator, Address at, uin
       library.registerMemory(device, communicator.communicator, at, bytes, true, &window);
   if (!refused) {
     registered.push_back(window);
-    if (!settle(communicator) || !check(library.isRegistered(device, window, &isWindow))) {
+    if (!settle(communicator, kWithoutWindows) ||
+        !check(library.isRegistered(device, window, &isWindow))) {
       return false;
     }
   }
@@ -187,7 +222,9 @@ bool DeviceCollectives::registerMemory(Address at, uint64_t bytes) {
 }
 
 bool DeviceCollectives::end() {
-  bool isGood = std::all_of(registered.begin(), registered.end(),
+  // Others may still be in the last collective, or stop in it.
+  bool isGood = meet(uint32_t(made.size()), "end their communicators") &&
+                std::all_of(registered.begin(), registered.end(),
                             [&](Handle one) { return check(library.unregister(device, one)); });
   // The world comes last: others share what it has.
   for (auto shared = made.rbegin(); isGood && shared != made.rend(); ++shared) {
@@ -196,7 +233,8 @@ bool DeviceCollectives::end() {
              check(library.freeCommunicator(device, communicator));
   }
   isEnded = isGood;
-  return isGood;
+  // Who frees what a rank of the same process still has mapped takes it away.
+  return isGood && meet(uint32_t(made.size()) + 1, "free what they shared");
 }
 
 //===----------------------------------------------------------------------===//
@@ -347,15 +385,15 @@ bool DeviceCollectives::run(uint32_t number, Handle stream, Address operand, Add
   return settle(**shared);
 }
 
+/// A partner that is lost shows on a communicator, and not on a stream that waits for it.
+bool DeviceCollectives::areWell() const {
+  bool isReady = false;
+  return std::all_of(made.begin(), made.end(), [&](const Shared *shared) {
+    return check(library.ready(device, shared->communicator, &isReady));
+  });
+}
+
 bool DeviceCollectives::await(Handle event) const {
-  int questions = 0;
-  for (bool isReached = false;;) {
-    if (!check(library.reached(device, event, &isReached))) {
-      return false;
-    }
-    if (isReached || link.stopped()) {
-      return isReached;
-    }
-    pause(questions);
-  }
+  return poll([&](bool &isReached) { return library.reached(device, event, &isReached); },
+              [&](auto) { return areWell(); });
 }

@@ -26,6 +26,7 @@
 #include "weft-rt/Backend.h"
 
 #include <chrono>
+#include <functional>
 #include <map>
 #include <vector>
 
@@ -44,10 +45,15 @@ public:
   /// this is gone, and the device must stay open.
   ~DeviceCollectives();
 
+  /// `isBusy` says whether somebody watches that the device comes on, and it still has something to
+  /// do. What is enqueued then may have to wait for that, so its time is not counted.
+  void watchBy(std::function<bool()> isBusy) { this->isBusy = std::move(isBusy); }
+
   // All tell the communicator of what goes wrong, and return false then.
 
-  /// Makes the world. To be called first, by all ranks.
-  bool join();
+  /// Makes the world. To be called first, by all ranks, each with a device of its own, which
+  /// `facts` tell from others.
+  bool join(const DeviceFacts &facts = {});
   /// Makes ready number 0, 1 and so on. May make a communicator.
   bool prepare(const Collective &collective);
   /// Lets communicators use memory of `allocateShared` where it lies: to be called once they are
@@ -59,7 +65,8 @@ public:
   bool run(uint32_t number, Handle stream, Address operand, Address result);
   /// Waits until `event`, which has been recorded, is reached, or the run stops.
   bool await(Handle event) const;
-  /// Ends the communicators, of which nothing is under way any more: all ranks do, or none.
+  /// Ends the communicators, of which nothing is under way any more: all ranks do, or none. Once
+  /// it is true no rank uses memory of another's.
   bool end();
 
 private:
@@ -87,11 +94,17 @@ private:
     std::vector<int64_t> ranks;
   };
 
-  bool check(Library::Result result) const;
+  bool check(Library::Result result, const char *advice = "") const;
   /// All ranks come here; who does not is missed by name.
   bool meet(uint32_t instruction, const std::string &what);
+  /// Asks, until `ask` says that it is done, which is true then; false if it fails, as `advice` may
+  /// say why, or `look`, which is called about once a millisecond, or if the run stops.
+  template <typename Ask, typename Look>
+  bool poll(const Ask &ask, const Look &look, const char *advice = "") const;
   /// Waits until what was begun on `communicator` has come to an end.
-  bool settle(const Shared &communicator);
+  bool settle(const Shared &communicator, const char *advice = "") const;
+  /// Whether nothing has failed on any communicator.
+  bool areWell() const;
   /// The communicator of this rank's group over `axes`, in its order.
   const Shared *find(const std::vector<uint32_t> &axes);
   bool registerWith(const Shared &communicator, Address at, uint64_t bytes);
@@ -108,6 +121,7 @@ private:
   Communicator &link;
   const std::vector<Axis> mesh;
   const std::chrono::nanoseconds timeout;
+  std::function<bool()> isBusy = [] { return false; };
   /// By axes that have more than one coordinate; the world is of all, in their order.
   std::map<std::vector<uint32_t>, Shared> communicators;
   /// The order in which they were made.

@@ -73,10 +73,14 @@ MakeExecutor weft::rt::cuda::makeExecutors(const Program &program, const KernelC
          launcher->localRankName);
     return {};
   }
-  int64_t last = isAlone ? program.rankCount() - 1 : *launcher->localRank;
-  if (sharesDevices() && !isAlone && count > 0) { // What is short is only the devices.
-    last %= count;
+  // A launcher may show each process but its own, as srun --gpus-per-task does. If it is one that
+  // others see too, ranks say so when they meet.
+  bool isOwn = !isAlone && count == 1;
+  int64_t own = isAlone || isOwn ? 0 : *launcher->localRank;
+  if (sharesDevices() && count > 0) { // What is short is only the devices.
+    own %= count;
   }
+  int64_t last = isAlone ? program.rankCount() - 1 : own;
   if (last >= count) {
     fail(error, "this program needs a CUDA device for each of its ranks: expected ", last + 1,
          " or more on this machine, got ", count);
@@ -91,7 +95,7 @@ MakeExecutor weft::rt::cuda::makeExecutors(const Program &program, const KernelC
                            options.usesGraphs, !options.profile.empty()};
   return [=](const Program &program, const KernelCode *kernels, int64_t rank,
              int64_t) -> std::unique_ptr<Executor> {
-    return std::make_unique<CudaExecutor>(program, kernels, rank, *library,
-                                          isAlone ? rank : last, images, onDevices);
+    return std::make_unique<CudaExecutor>(program, kernels, rank, *library, isAlone ? rank : own,
+                                          images, onDevices);
   };
 }

@@ -83,6 +83,11 @@ Result readFacts(CUdevice device, DeviceFacts &facts) {
   size_t bytes = 0;
   Result failed =
       resultOf(driver().deviceName(facts.name, sizeof facts.name, device), "cuDeviceGetName");
+  CUuuid identity = {};
+  failed =
+      failed ? failed : resultOf(driver().deviceIdentity(&identity, device), "cuDeviceGetUuid");
+  static_assert(sizeof facts.identity == sizeof identity.bytes);
+  std::memcpy(facts.identity, identity.bytes, sizeof facts.identity);
   failed = failed ? failed : read(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, major);
   failed = failed ? failed : read(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, minor);
   failed = failed ? failed : read(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, multiprocessors);
@@ -223,6 +228,23 @@ Result makeStream(Handle handle, Handle *stream) {
   CUresult code = driver().makeStream(&made, CU_STREAM_NON_BLOCKING);
   *stream = toHandle(made);
   return resultOf(code, "cuStreamCreate");
+}
+
+Result makeUrgentStream(Handle handle, Handle *stream) {
+  Device *device = nullptr;
+  *stream = 0;
+  if (Result failed = enter(handle, device)) {
+    return failed;
+  }
+  int least = 0, greatest = 0;
+  if (Result failed =
+          resultOf(driver().priorities(&least, &greatest), "cuCtxGetStreamPriorityRange")) {
+    return failed;
+  }
+  CUstream made = nullptr;
+  CUresult code = driver().makeUrgentStream(&made, CU_STREAM_NON_BLOCKING, greatest);
+  *stream = toHandle(made);
+  return resultOf(code, "cuStreamCreateWithPriority");
 }
 
 Result freeStream(Handle handle, Handle stream) {
@@ -510,6 +532,7 @@ void cuda::addDriver(Library &library) {
   library.allocatePinned = allocatePinned;
   library.freePinned = freePinned;
   library.makeStream = makeStream;
+  library.makeUrgentStream = makeUrgentStream;
   library.freeStream = freeStream;
   library.makeEvent = makeEvent;
   library.freeEvent = freeEvent;

@@ -41,6 +41,8 @@ namespace weft::rt::cuda {
 /// What a device is.
 struct DeviceFacts {
   char name[64];
+  /// Which one it is of all that there are; all 0 where that is not known.
+  uint8_t identity[16];
   /// Compute capability times ten.
   uint32_t architecture;
   uint32_t multiprocessors;
@@ -99,6 +101,8 @@ struct Library {
 
   /// Work that is enqueued on one stream is done in order; that of different streams in any.
   Result (*makeStream)(Handle device, Handle *stream);
+  /// As `makeStream`; where work of both could begin, that of this stream does.
+  Result (*makeUrgentStream)(Handle device, Handle *stream);
   Result (*freeStream)(Handle device, Handle stream);
   /// An event is a place in a stream: behind all that was enqueued when it was recorded last.
   Result (*makeEvent)(Handle device, Handle *event);
@@ -209,12 +213,13 @@ struct Library {
   Result (*receive)(Handle device, Handle stream, Handle communicator, ElementType type, Address to,
                     uint64_t count, int64_t peer);
 
-  /// As `allocate`, of memory that other ranks' devices may be given.
+  /// As `allocate`, of memory that other ranks' devices may be given; 0 likewise.
   Result (*allocateShared)(Handle device, uint64_t bytes, Address *address);
   Result (*freeShared)(Handle device, Address address);
   /// Lets a communicator use memory of `allocateShared` where it lies. As a window all ranks have
-  /// to register as many bytes, and whether there is one is known once the communicator is ready.
-  /// Fails, and leaves the communicator as it was, where the library does not do it.
+  /// to register as many bytes, and whether there is one is known once the communicator is ready:
+  /// where the library has none for it there is none, and if making one fails the communicator
+  /// does. What fails here leaves the communicator as it was.
   Result (*registerMemory)(Handle device, Handle communicator, Address at, uint64_t bytes,
                            bool asWindow, Handle *registered);
   Result (*isRegistered)(Handle device, Handle registered, bool *is);

@@ -101,8 +101,15 @@ Result openDevice(int64_t number, Handle *opened, DeviceFacts *facts) {
                                            current->faults, current->world);
     *opened = HandleParts{number, Kind::Device, ++slot.openings}.pack();
     const StandInSettings &settings = current->settings;
-    *facts = {"stand-in",           settings.architecture, 4,
-              settings.memoryBytes, settings.memoryBytes,  settings.communicationBytes};
+    *facts = {.name = "stand-in",
+              .identity = {},
+              .architecture = settings.architecture,
+              .multiprocessors = 4,
+              .memoryBytes = settings.memoryBytes,
+              .freeBytes = settings.memoryBytes,
+              .communicationBytes = settings.communicationBytes};
+    // Devices of other processes may have the same numbers.
+    facts->identity[0] = settings.isAlone ? 0 : uint8_t(1 + number);
   });
 }
 
@@ -145,6 +152,7 @@ const Library kLibrary = {
     .allocatePinned = call<"allocatePinned", &Device::allocatePinned>,
     .freePinned = call<"freePinned", &Device::freePinned>,
     .makeStream = call<"makeStream", &Device::makeStream>,
+    .makeUrgentStream = call<"makeUrgentStream", &Device::makeStream>,
     .freeStream = call<"freeStream", &Device::freeStream>,
     .makeEvent = call<"makeEvent", &Device::makeEvent>,
     .freeEvent = call<"freeEvent", &Device::freeEvent>,

@@ -219,16 +219,19 @@ static std::vector<std::vector<Exchange>> bundle(const std::vector<Exchange> &ex
   return bundles;
 }
 
-void Device::checkFirst(Handle communicator, const std::string &what) {
-  const Link &link = links.find(communicator);
-  uint64_t serial = HandleParts::of(communicator).serial;
+void Device::checkFirst(const Link &link, uint64_t serial, const std::string &what) const {
   if (isSealed && !link.issued.contains(what)) {
     misuse("communicator ", serial, " has done no ", what, " before device ", number,
            " was sealed, and would connect and allocate");
   }
-  for (const auto &[other, child] : links.things) {
-    if (link.issued.empty() && child.parent == communicator && !child.issued.empty()) {
-      misuse("communicator ", serial, " comes after ", other,
+}
+
+void Device::checkOrderOfFirsts() const {
+  for (const auto &[serial, child] : links.things) {
+    auto parent = links.things.find(HandleParts::of(child.parent).serial);
+    if (child.parent && parent != links.things.end() && child.firstCall > 0 &&
+        child.firstCall < parent->second.firstCall) {
+      misuse("communicator ", parent->first, " came after ", serial,
              ", which was split off it and shares its buffers");
     }
   }
@@ -236,7 +239,7 @@ void Device::checkFirst(Handle communicator, const std::string &what) {
 
 void Device::issue(const Group &issued) {
   Link &link = readyLink(issued.communicator);
-  checkFirst(issued.communicator, textOf(issued.exchanges[0]));
+  checkFirst(link, HandleParts::of(issued.communicator).serial, textOf(issued.exchanges[0]));
   bool isCaptured = captures(issued.stream, [this, issued](Handle on) {
     Group own = issued;
     own.stream = on;
@@ -287,6 +290,7 @@ void Device::enqueueGroup(const Group &issued) {
   };
   Place place = enqueue(issued.stream, what, touches, run, isMet);
   link.issued.insert(what);
+  link.firstCall = link.firstCall > 0 ? link.firstCall : call;
   for (const auto &meeting : meetings) {
     for (Meeting::Part &part : meeting->parts) {
       if (part.device == this && part.place.index == 0) {

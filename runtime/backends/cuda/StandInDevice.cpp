@@ -371,6 +371,7 @@ void Device::reserveLocal(uint64_t bytes, bool *isThere) {
 
 void Device::seal() {
   checkOpen("sealed");
+  checkOrderOfFirsts();
   isSealed = true;
 }
 

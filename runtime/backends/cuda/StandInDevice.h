@@ -208,6 +208,8 @@ private:
     uint64_t registrations = 0, graphs = 0;
     /// What was issued on it.
     std::set<std::string> issued = {};
+    /// Which call issued something first; 0 for none.
+    uint64_t firstCall = 0;
     Clock uses = {};
   };
   struct Registration {
@@ -282,8 +284,9 @@ private:
   void add(Handle stream, Handle communicator, const Exchange &exchange);
   std::vector<Touch> touchesOf(const Exchange &exchange, size_t ranks);
   void issue(const Group &issued);
-  /// Fails where something is the first of its kind too late.
-  void checkFirst(Handle communicator, const std::string &what);
+  /// Fail where something is the first of its kind too late.
+  void checkFirst(const Link &link, uint64_t serial, const std::string &what) const;
+  void checkOrderOfFirsts() const;
   void enqueueGroup(const Group &issued);
 
   Touch touchDevice(Address address, uint64_t bytes, Access access, const std::string &what);

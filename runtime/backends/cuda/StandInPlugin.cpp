@@ -10,6 +10,7 @@
 // what it is like:
 //
 //   WEFT_STAND_IN_SEED          the order of work
+//   WEFT_STAND_IN_DEVICES       how many there are, if not one for each rank
 //   WEFT_STAND_IN_MEMORY        bytes of each device
 //   WEFT_STAND_IN_LOCAL         N:B: entries with N in their names keep B bytes for each thread
 //   WEFT_STAND_IN_ARCHITECTURE  compute capability times ten
@@ -80,6 +81,7 @@ static void standFor(const Program *program, const KernelCode *kernels) {
   settings.slowness = std::chrono::milliseconds(slowness);
   settings.isAlone = !variable("ALONE").empty();
   settings.devices = program->rankCount();
+  readNumbers("DEVICES", {&settings.devices});
   settings.memoryBytes = uint64_t(memory);
   settings.pinnedBytes = uint64_t(1) << 32;
   settings.isIdle = !variable("CALLS").empty();
