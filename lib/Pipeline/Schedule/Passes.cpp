@@ -31,6 +31,8 @@ void weft::buildSchedulePipeline(OpPassManager &manager, const ScheduleOptions &
   // Before all that follows, since it decides what a kernel is.
   manager.addNestedPass<func::FuncOp>(createFuseMapsPass());
   if (options.fusesEpilogues) {
+    // Brings to products what they may take in.
+    manager.addPass(createAccumulateInProductsPass());
     // After maps are merged, as what becomes of a product is then in one map that reads it.
     manager.addNestedPass<func::FuncOp>(createFuseEpiloguesPass());
   }
