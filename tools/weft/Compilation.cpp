@@ -251,6 +251,7 @@ LogicalResult Compilation::runPasses(Phase phase) {
   pipelineOptions.narrowReductions =
       recipe.precision == desc::Precision::BF16 && recipe.reduction == desc::Precision::BF16;
   pipelineOptions.target = options.target;
+  pipelineOptions.fusesEpilogues = !options.separateEpilogues;
   pipelineOptions.mutation = options.mutation;
   pipelineOptions.reserve = reserve;
   pipelineOptions.search = &facts.search;

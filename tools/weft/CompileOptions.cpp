@@ -175,6 +175,11 @@ CommandLine weft::declareCompileOptions(CompileOptions &options) {
                    "that it follows beside it as PROGRAM.plan.textproto.");
   declareDescriptionOptions(line, options);
   line.add(targetOption(options.target));
+  line.addSwitch(
+      "--separate-epilogues",
+      "with --target cuda: leave to kernels what is done to the results of matrix products,\n"
+      "as biases and GELU, where the devices' library does not do it",
+      options.separateEpilogues);
   declarePlanOptions(line, options);
   line.addText("--cpu", "NAME",
                "processor to generate code for, by LLVM's name for it\n"
@@ -250,6 +255,9 @@ llvm::Error weft::checkCompileOptions(const CompileOptions &options) {
   }
   if (options.target == TargetKind::Cuda && options.sanitize != Sanitizer::None) {
     return makeError("--sanitize watches what runs on the host, but --target is cuda");
+  }
+  if (options.target != TargetKind::Cuda && options.separateEpilogues) {
+    return makeError("--separate-epilogues is for --target cuda");
   }
   if (!options.makesExecutable() && options.keepObject) {
     return makeError("--keep-object needs phase emit, but --stop-after is " +

@@ -35,6 +35,8 @@ struct CompileOptions {
   /// A plan's file; empty if `pins` or `mesh` say how to split.
   std::string plan;
   TargetKind target = TargetKind::Host;
+  /// Leaves what is done to products' results to kernels.
+  bool separateEpilogues = false;
   /// Processor to compile for, by LLVM's name.
   std::string cpu = "native";
   std::optional<Phase> startAfter, stopAfter;
@@ -64,8 +66,8 @@ struct CompileOptions {
   bool makesExecutable() const { return !stopAfter || *stopAfter == Phase::Emit; }
 };
 
-/// Declares the options that name the model, the machine and the recipe, those that say how to split,
-/// and those that plant mistakes. They go to `options`.
+/// Declares the options that name the model, the machine and the recipe, those that say how to
+/// split, and those that plant mistakes. They go to `options`.
 void declareDescriptionOptions(CommandLine &line, CompileOptions &options);
 void declarePlanOptions(CommandLine &line, CompileOptions &options);
 void declareMutationOptions(CommandLine &line, CompileOptions &options);

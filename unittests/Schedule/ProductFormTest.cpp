@@ -250,6 +250,10 @@ TEST(ProductForm, WorkspacesAreOfUse) {
   EXPECT_EQ(workspaceBytes(product), 2u * 128 * 128 * 4);
   product.type = rt::ElementType::F64;
   EXPECT_EQ(workspaceBytes(product), 2u * 128 * 128 * 8);
+  product.epilogue.hasAddend = true;
+  EXPECT_EQ(workspaceBytes(product), 2u * 128 * 128 * 8);
+  product.epilogue.hasBias = true; // More than to add.
+  EXPECT_EQ(workspaceBytes(product), 4u << 20);
   product.m = product.n = 1 << 20;
   EXPECT_EQ(workspaceBytes(product), 32u << 20);
 }

@@ -30,8 +30,12 @@ void weft::buildSchedulePipeline(OpPassManager &manager, const ScheduleOptions &
   manager.addNestedPass<func::FuncOp>(createNarrowProductsPass());
   // Before all that follows, since it decides what a kernel is.
   manager.addNestedPass<func::FuncOp>(createFuseMapsPass());
-  // After maps are merged, as what becomes of a product is then in one map that reads it.
-  manager.addNestedPass<func::FuncOp>(createFuseEpiloguesPass());
+  if (options.fusesEpilogues) {
+    // Brings to products what they may take in.
+    manager.addPass(createAccumulateInProductsPass());
+    // After maps are merged, as what becomes of a product is then in one map that reads it.
+    manager.addNestedPass<func::FuncOp>(createFuseEpiloguesPass());
+  }
   // A map that works in place is another kernel: places are decided before there are kernels.
   manager.addPass(createCopyAssignmentsPass());
   manager.addPass(createOutlineKernelsPass());

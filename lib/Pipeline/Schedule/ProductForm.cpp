@@ -295,5 +295,7 @@ uint64_t weft::workspaceBytes(const rt::Product &product) {
   double bytes = parts * double(product.m) * double(product.n) *
                  double(product.isSum() ? 1 : product.batch) *
                  double(std::max(rt::sizeOf(product.type), sizeof(float)));
-  return uint64_t(std::min(kMost, bytes));
+  // Its makers recommend this at least, and sums of an operand do not go by C's size.
+  double least = product.epilogue.isMore() ? double(4 << 20) : 0;
+  return uint64_t(std::min(kMost, std::max(least, bytes)));
 }

@@ -18,10 +18,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "backends/cuda/Ones.h"
 #include "backends/cuda/Parts.h"
 #include "weft-rt/Program.h"
 
-#include <bit>
 #include <cmath>
 #include <cstring>
 #include <memory>
@@ -406,7 +406,7 @@ private:
   Result look(bool &isRight) {
     const Product &p = prepared.product;
     Layout layout = layoutOfC(p);
-    if (p.epilogue.activation != Epilogue::Activation::None) {
+    if (p.epilogue.activation != Epilogue::Activation::None || !isReadable(layout.type)) {
       return nullptr;
     }
     double expected = double(p.k) * double(prepared.rounds()) + double(p.epilogue.hasAddend) +
@@ -431,9 +431,7 @@ private:
         resultOf(driver().copyToHost(&bits, place, sizeOf(type), stream), "cuMemcpyDtoHAsync");
     failed = failed ? failed : record(end);
     failed = failed ? failed : resultOf(driver().await(end), "cuEventSynchronize");
-    value = type == ElementType::F64   ? std::bit_cast<double>(bits)
-            : type == ElementType::F32 ? std::bit_cast<float>(uint32_t(bits))
-                                       : std::bit_cast<float>(uint32_t(bits) << 16);
+    value = readNumber(bits, type);
     return failed;
   }
 
@@ -446,17 +444,7 @@ private:
     }
     memory.push_back(made);
     address = made;
-    // Ones: of float64, whose lower half is zero, and of the others, two of 16 bits in a word.
-    uint32_t one = type == ElementType::F64   ? 0x3ff00000
-                   : type == ElementType::F32 ? 0x3f800000
-                                              : 0x3f803f80;
-    bool isWide = type == ElementType::F64;
-    Result failed =
-        resultOf(driver().fill(made, 0, bytes, stream), "cuMemsetD8Async of ", bytesText(bytes));
-    return failed ? failed
-                  : resultOf(driver().fillWords(made + (isWide ? 4 : 0), isWide ? 8 : 4, one, 1,
-                                                bytes / (isWide ? 8 : 4), stream),
-                             "cuMemsetD2D32Async of ", bytesText(bytes));
+    return fillWithOnes(made, bytes, type, stream);
   }
 
   Result record(CUevent event) { return resultOf(driver().record(event, stream), "cuEventRecord"); }

@@ -27,6 +27,8 @@ struct ScheduleOptions {
   /// The machine, as the text of a machine.proto message; without one nothing is joined or packed.
   std::string machine;
   TargetKind target = TargetKind::Host;
+  /// Whether products of devices take in what is done to their results.
+  bool fusesEpilogues = true;
 };
 
 /// Appends the passes of the phase. After them, `flatten` gives the program.

@@ -263,6 +263,53 @@ def FuseMapsPass : Pass<"fuse-maps", "::mlir::func::FuncOp"> {
   ];
 }
 
+def AccumulateInProductsPass : Pass<"accumulate-in-products", "::mlir::ModuleOp"> {
+  let summary = "brings sums over micro-batches to the products whose results they add";
+  let description = [{
+    Before: tensors are local, and maps are merged. Where the module's `weft.target` is "cuda": if all
+    calls of a function add something that is there before, by a map or by a function that does
+    nothing else, to a result that is one product's and not narrow, the function gets that as an
+    argument and adds it. Where a product stands beside a call of a function that only adds, the call
+    becomes a map. After: `fuse-epilogues` finds the sums. Without the target nothing changes.
+
+    ```mlir
+    func.func private @grad(%x: tensor<8x32xf32>, %y: tensor<8x16xf32>) -> tensor<32x16xf32> {
+      %0 = weft.contract "bk,bn->kn"(%x, %y)
+          : (tensor<8x32xf32>, tensor<8x16xf32>) -> tensor<32x16xf32>
+      return %0 : tensor<32x16xf32>
+    }
+    ...
+    %1 = weft.call @grad(%a, %b) label "layer"
+        : (tensor<8x32xf32>, tensor<8x16xf32>) -> tensor<32x16xf32>
+    %2 = weft.call @add(%sum, %1) label "layer"
+        : (tensor<32x16xf32>, tensor<32x16xf32>) -> tensor<32x16xf32>
+    ```
+
+    becomes
+
+    ```mlir
+    func.func private @grad(%x: tensor<8x32xf32>, %y: tensor<8x16xf32>, %before: tensor<32x16xf32>)
+        -> tensor<32x16xf32> {
+      %0 = weft.contract "bk,bn->kn"(%x, %y)
+          : (tensor<8x32xf32>, tensor<8x16xf32>) -> tensor<32x16xf32>
+      %1 = weft.map ins(%before, %0 : tensor<32x16xf32>, tensor<32x16xf32>)
+          maps [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>] -> tensor<32x16xf32> {
+      ^bb0(%s: f32, %p: f32):
+        %2 = arith.addf %s, %p : f32
+        weft.yield %2 : f32
+      }
+      return %1 : tensor<32x16xf32>
+    }
+    ...
+    %2 = weft.call @grad(%a, %b, %sum) label "layer"
+        : (tensor<8x32xf32>, tensor<8x16xf32>, tensor<32x16xf32>) -> tensor<32x16xf32>
+    ```
+  }];
+  let statistics = [
+    Statistic<"moved", "moved", "additions that went to a product">,
+  ];
+}
+
 def FuseEpiloguesPass : Pass<"fuse-epilogues", "::mlir::func::FuncOp"> {
   let summary = "gives products what is done to their results";
   let description = [{

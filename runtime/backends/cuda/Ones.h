@@ -1,0 +1,52 @@
+//===- Ones.h - numbers to try products on ---------------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A sum of ones is known exactly, and unlike zeros they make the device work.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_RT_BACKENDS_CUDA_ONES_H
+#define WEFT_RT_BACKENDS_CUDA_ONES_H
+
+#include "backends/cuda/Calls.h"
+#include "weft-rt/Program.h"
+
+#include <bit>
+
+namespace weft::rt::cuda {
+
+/// Enqueues that all numbers of `type` in `bytes` bytes, a multiple of 8, are 1.
+inline Library::Result fillWithOnes(Library::Address at, uint64_t bytes, ElementType type,
+                                    CUstream stream) {
+  // Of float64 the upper half, as the lower one is zero; of 16 bits there are two in a word.
+  uint32_t one = type == ElementType::F64    ? 0x3ff00000
+                 : type == ElementType::F32  ? 0x3f800000
+                 : type == ElementType::BF16 ? 0x3f803f80
+                                             : 0x3c003c00;
+  uint64_t pitch = type == ElementType::F64 ? 8 : 4;
+  Library::Result failed =
+      resultOf(driver().fill(at, 0, bytes, stream), "cuMemsetD8Async of ", bytesText(bytes));
+  return failed ? failed
+                : resultOf(driver().fillWords(at + pitch - 4, pitch, one, 1, bytes / pitch, stream),
+                           "cuMemsetD2D32Async of ", bytesText(bytes));
+}
+
+/// Whether `readNumber` knows the type.
+inline bool isReadable(ElementType type) {
+  return type == ElementType::F64 || type == ElementType::F32 || type == ElementType::BF16;
+}
+
+/// The number whose bits are the lowest of `bits`.
+inline double readNumber(uint64_t bits, ElementType type) {
+  return type == ElementType::F64   ? std::bit_cast<double>(bits)
+         : type == ElementType::F32 ? std::bit_cast<float>(uint32_t(bits))
+                                    : std::bit_cast<float>(uint32_t(bits) << 16);
+}
+
+} // namespace weft::rt::cuda
+
+#endif // WEFT_RT_BACKENDS_CUDA_ONES_H
