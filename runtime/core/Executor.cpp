@@ -109,11 +109,16 @@ void Executor::prepareObserve(const Instruction &instruction, Prepared &prepared
       prepared.mustBeFinite || prepared.hasLimit || observed.layout.globalShape.empty();
 }
 
-void Executor::delayLooks(std::vector<Prepared> &code) {
+void Executor::delayLooks(const std::vector<Instruction> &instructions,
+                          std::vector<Prepared> &code) const {
   bool isLast = true;
-  for (auto instruction = code.rbegin(); instruction != code.rend(); ++instruction) {
-    instruction->isLate = instruction->isSeen && !isLast;
-    isLast = isLast && !instruction->mustBeFinite;
+  for (size_t index = code.size(); index-- > 0;) {
+    const std::vector<Operand> &operands = instructions[index].operands;
+    bool lasts = std::any_of(operands.begin(), operands.end(), [&](const Operand &operand) {
+      return operand.access != Access::Read && program.buffers[operand.buffer].persistent;
+    });
+    code[index].isLate = code[index].isSeen && !isLast;
+    isLast = (isLast && !code[index].mustBeFinite) || lasts;
   }
 }
 
@@ -188,7 +193,7 @@ Executor::Section Executor::prepareSection(const char *section,
     code.push_back(prepared);
   }
   if (looksLate()) {
-    delayLooks(code);
+    delayLooks(instructions, code);
   }
   late.reserve(std::max<size_t>(
       late.capacity(), std::count_if(code.begin(), code.end(), [](const Prepared &instruction) {

@@ -243,7 +243,8 @@ private:
 
   Section prepareSection(const char *section, const std::vector<Instruction> &instructions);
   void prepareObserve(const Instruction &instruction, Prepared &prepared) const;
-  static void delayLooks(std::vector<Prepared> &code);
+  /// Never beyond a write of what lasts: a step that ends is to have changed nothing.
+  void delayLooks(const std::vector<Instruction> &instructions, std::vector<Prepared> &code) const;
   bool record(Section &section);
   /// Keeps the times of a step in `times`, unless that is null.
   Outcome runSection(const Section &section, StepTimes *times = nullptr);

@@ -16,6 +16,7 @@
 #include "tests/TemporaryFolder.h"
 #include "tests/Toy.h"
 
+#include <algorithm>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <map>
@@ -55,6 +56,9 @@ protected:
       program.arenaBytes += bytes;
       program.inputs.push_back({"step_number", {ElementType::I64, {}, {}}, number});
     }
+    if (updatesEarly) {
+      std::rotate(program.step.begin() + 5, program.step.end() - 1, program.step.end());
+    }
     StandIn standIn({.seed = uint64_t(steps), .devices = ranks}, {program, kToyKernels});
     CudaOptions how;
     how.usesGraphs = GetParam();
@@ -91,6 +95,8 @@ protected:
     return each;
   }
 
+  /// Between the loss and the gradient norm, which both may end the run.
+  bool updatesEarly = false;
   TemporaryFolder folder;
   std::string data = folder.write("data", std::string(4000, 'x'));
 };
@@ -113,6 +119,12 @@ TEST_P(CudaStepsTest, WithOtherRanksToo) {
                    {"record", 2},
                    {"writeProgress", 2}};
   EXPECT_EQ(callsOfAStep(2), GetParam() ? graphs : one);
+}
+
+/// A step that ends because of its loss must not have changed what lasts.
+TEST_P(CudaStepsTest, TheLossIsLookedAtBeforeAnUpdate) {
+  updatesEarly = true;
+  EXPECT_EQ(callsOfAStep(1)["await"], 2);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, CudaStepsTest, testing::Bool(), [](const auto &info) {

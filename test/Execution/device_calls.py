@@ -62,7 +62,8 @@ def calls_of(program, plugin, steps, flags, folder):
     """By function, of all ranks."""
     data, calls = folder / "data", folder / "calls"
     data.write_bytes(bytes(1 << 24))
-    run([program, "--data", data, "--data-format", "bytes", "--steps", steps, *flags], WEFT_RT_CUDA=str(plugin),
+    run([program, "--data", data, "--data-format", "bytes", "--timeout", 600, "--steps", steps,
+         *flags], WEFT_RT_CUDA=str(plugin),
         WEFT_STAND_IN_CALLS=str(calls), WEFT_STAND_IN_MEMORY=str(1 << 38))
     return {name: int(count) for name, count in (line.split() for line in calls.read_text().splitlines())}
 

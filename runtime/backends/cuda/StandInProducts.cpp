@@ -105,7 +105,10 @@ void Device::prepareProduct(const Product *product, ProductWay *way, Handle *pre
   }
   *way = own;
   std::string error;
-  LoadedProduct made = {call, *product, StandInProduct(*product, twins.cores, error)};
+  LoadedProduct made = {call, *product};
+  if (!settings.isIdle) {
+    made.code = StandInProduct(*product, twins.cores, error);
+  }
   if (!error.empty()) {
     misuse(error);
   }
