@@ -224,6 +224,33 @@ TEST_F(CudaExecutorTest, TooLittleMemoryIsSaid) {
   EXPECT_EQ(standIn.calls("allocate") + standIn.calls("allocatePinned"), 0);
 }
 
+/// What is predicted to be taken beside the arena counts; the context is there already.
+TEST_F(CudaExecutorTest, WhatIsBesideTheArenaIsNeededToo) {
+  StandInSettings some = settings();
+  program.deviceUses = {{DevicePart::Context, uint64_t(1) << 40},
+                        {DevicePart::Libraries, 0},
+                        {DevicePart::Communicators, {}},
+                        {DevicePart::Code, {}},
+                        {DevicePart::Stacks, some.memoryBytes - program.arenaBytes - 65536}};
+  {
+    StandIn standIn(some, {program, kToyKernels});
+    EXPECT_EQ(run(standIn).code, 0);
+  }
+  program.deviceUses[1].bytes = 65537;
+  StandIn standIn(some, {program, kToyKernels});
+  End end = run(standIn);
+  EXPECT_EQ(end.code, int(ExitCode::OutOfMemory));
+  EXPECT_THAT(end.errors, testing::HasSubstr("; not known: communicators, code"));
+}
+
+TEST_F(CudaExecutorTest, TellsWhatTheDeviceHasTaken) {
+  StandIn standIn(settings(), {program, kToyKernels});
+  EXPECT_THAT(
+      run(standIn).output,
+      testing::ContainsRegex("device 0 of rank 0: [0-9.]+ KiB of 1.00 MiB taken, by anybody; "
+                             "0 bytes before the run, predicted [0-9.]+ KiB\n"));
+}
+
 /// Others may take it in the meantime.
 TEST_F(CudaExecutorTest, MemoryThatIsGoneWhenItIsAskedForIsSaid) {
   StandInSettings enough = settings();

@@ -92,7 +92,8 @@ def machines(bench):
                    r"program has no kernels", backend, architecture="75")
         bench.case("too little memory", OUT_OF_MEMORY,
                    r"error: rank \d needs .* of device \d, a stand-in that has 4\.00 KiB free of 4\.00 KiB\n"
-                   r"memory of each rank: .*\n  parameter .*, gradient .*", backend, memory="4096")
+                   r"memory of each rank: .*\n  parameter .*, gradient .*\nmemory of each device: .*", backend,
+                   memory="4096")
 
 
 def failures(bench):

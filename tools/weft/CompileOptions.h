@@ -64,11 +64,14 @@ struct CompileOptions {
   bool makesExecutable() const { return !stopAfter || *stopAfter == Phase::Emit; }
 };
 
-/// Declares the options that name the model, the machine and the recipe, those that say how to split,
-/// and those that plant mistakes. They go to `options`.
+/// Declares the options that name the model, the machine and the recipe, those that say how to
+/// split, and those that plant mistakes. They go to `options`.
 void declareDescriptionOptions(CommandLine &line, CompileOptions &options);
 void declarePlanOptions(CommandLine &line, CompileOptions &options);
 void declareMutationOptions(CommandLine &line, CompileOptions &options);
+
+/// `--target`, of what makes programs.
+Option targetOption(TargetKind &target);
 
 /// What no single one of these can see.
 llvm::Error checkDescriptionOptions(const CompileOptions &options);

@@ -69,6 +69,12 @@ struct MeasuredSpec {
   std::optional<double> rendezvousSeconds;
 };
 
+/// What CUDA takes of a device's memory beside what a program asks for; none where the description
+/// gives no number. proto/weft/machine.proto says what each is.
+struct CudaSpec {
+  std::optional<int64_t> multiprocessors, contextBytes, libraryBytes, communicatorBytes;
+};
+
 /// One device; all devices of a machine are alike. One rank runs on one device.
 struct DeviceSpec {
   std::string name;
@@ -82,6 +88,7 @@ struct DeviceSpec {
   double memoryBandwidth = 0.0; ///< Bytes per second.
   int64_t cores = 1;
   MeasuredSpec measured;
+  CudaSpec cuda;
 
   std::optional<double> peakFlops(Precision precision) const {
     return precision == Precision::F64   ? peakFlopsF64
@@ -119,8 +126,8 @@ Result<MachineSpec> loadMachine(const std::string &path);
 /// As loadMachine, from text; `file` is only for diagnostics.
 Result<MachineSpec> parseMachine(std::string_view text, const std::string &file = "machine");
 
-/// The same machine, and its text, with as many nodes. Fails where that is no number from 1 to 65536, and where
-/// nodes would have no link between them.
+/// The same machine, and its text, with as many nodes. Fails where that is no number from 1 to
+/// 65536, and where nodes would have no link between them.
 Result<MachineSpec> withNodes(MachineSpec machine, int64_t nodes);
 
 } // namespace weft::desc

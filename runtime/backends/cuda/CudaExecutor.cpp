@@ -102,13 +102,23 @@ bool CudaExecutor::open() {
          check(library.makeEvent(device, &done));
 }
 
+uint64_t CudaExecutor::neededBytes() const {
+  uint64_t bytes = program.deviceBytes();
+  for (const DeviceUse &use : program.deviceUses) {
+    if (use.part == DevicePart::Context) { // Which is there.
+      bytes -= use.bytes.value_or(0);
+    }
+  }
+  return bytes;
+}
+
 bool CudaExecutor::hasMemory() const {
-  if (program.arenaBytes <= facts.freeBytes) {
+  if (neededBytes() <= facts.freeBytes) {
     return true;
   }
   std::string table = memoryReport(program);
   table.pop_back(); // Who prints it ends the line.
-  return communicator().fail(concat("rank ", rank(), " needs ", bytesText(program.arenaBytes),
+  return communicator().fail(concat("rank ", rank(), " needs ", bytesText(neededBytes()),
                                     " of device ", number, ", a ", facts.name, " that has ",
                                     bytesText(facts.freeBytes), " free of ",
                                     bytesText(facts.memoryBytes), "\n", table),
@@ -328,6 +338,17 @@ bool CudaExecutor::recordEvent(const Prepared &instruction) {
 const char *CudaExecutor::noteOfTimes() const {
   return options.takesTimes ? ", by the devices' clocks, one after another"
                             : ", until it was issued: --profile asks the devices";
+}
+
+std::string CudaExecutor::noteOfMemory() const {
+  uint64_t unused = 0;
+  if (!check(library.countFree(device, &unused))) {
+    return "";
+  }
+  return concat("device ", number, " of rank ", rank(), ": ", bytesText(facts.memoryBytes - unused),
+                " of ", bytesText(facts.memoryBytes), " taken, by anybody; ",
+                bytesText(facts.memoryBytes - facts.freeBytes), " before the run, predicted ",
+                bytesText(program.deviceBytes()), "\n");
 }
 
 bool CudaExecutor::enqueueMark(Stream on, uint32_t mark) const {
