@@ -69,6 +69,7 @@ static void standFor(const Program *program, const KernelCode *kernels) {
   settings.pinnedBytes = uint64_t(1) << 32;
   settings.refusesAttention = variable("REFUSES_ATTENTION");
   settings.cutsKernels = false; // To have the bits of the host.
+  standIn.reset();              // There is one at a time.
   standIn = std::make_unique<StandIn>(settings, Twins(*program, kernels));
   if (std::string fault = variable("FAIL"); !fault.empty()) {
     size_t colon = fault.find(':');
