@@ -121,6 +121,26 @@ void predictProgram(rt::Program &program, const desc::MachineSpec &machine) {
   }
 }
 
+/// Communicators of some of the ranks share what that of all has, which is made where any is.
+static bool communicates(const rt::Program &program) {
+  return std::any_of(program.collectives.begin(), program.collectives.end(),
+                     [&](const rt::Collective &collective) {
+                       return std::any_of(
+                           collective.axes.begin(), collective.axes.end(),
+                           [&](uint32_t axis) { return program.mesh[axis].size > 1; });
+                     });
+}
+
+void predictDevice(rt::Program &program, const desc::CudaSpec &cuda) {
+  std::optional<uint64_t> communicators = cuda.communicatorBytes;
+  program.deviceUses = {
+      {rt::DevicePart::Context, cuda.contextBytes},
+      {rt::DevicePart::Libraries, cuda.libraryBytes},
+      {rt::DevicePart::Communicators, communicates(program) ? communicators : uint64_t(0)},
+      {rt::DevicePart::Code, {}},
+      {rt::DevicePart::Stacks, {}}};
+}
+
 double stepSeconds(const rt::Program &program) { return schedule::predictSeconds(program.step); }
 
 double serialSeconds(const rt::Program &program) {

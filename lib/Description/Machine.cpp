@@ -53,6 +53,13 @@ static void checkDevice(const proto::Device &device, Fields fields) {
   fields.integer("memory_bytes", "machine_r4", int64_t(1) << 20, int64_t(1) << 50);
   fields.real("memory_bandwidth_bytes_per_second", "machine_r4", rate);
   fields.integer("cores", "machine_r4", 1, 4096);
+  if (device.has_cuda()) {
+    Fields inner = fields.nested("cuda");
+    inner.integer("multiprocessors", "machine_r4", 1, 1024);
+    for (const char *name : {"context_bytes", "library_bytes", "communicator_bytes"}) {
+      inner.integer(name, "machine_r4", 0, int64_t(1) << 40);
+    }
+  }
   checkPeaks(device, fields);
 }
 
@@ -139,6 +146,16 @@ std::optional<double> DeviceSpec::peakFlops(Precision precision) const {
   return !given && isByF32 ? peakFlopsF32 : given;
 }
 
+static CudaSpec toSpec(const proto::Cuda &cuda) {
+  CudaSpec spec;
+  auto take = [](bool has, int64_t value) { return has ? std::optional(value) : std::nullopt; };
+  spec.multiprocessors = take(cuda.has_multiprocessors(), cuda.multiprocessors());
+  spec.contextBytes = take(cuda.has_context_bytes(), cuda.context_bytes());
+  spec.libraryBytes = take(cuda.has_library_bytes(), cuda.library_bytes());
+  spec.communicatorBytes = take(cuda.has_communicator_bytes(), cuda.communicator_bytes());
+  return spec;
+}
+
 static DeviceSpec toSpec(const proto::Device &device) {
   DeviceSpec spec;
   spec.name = device.name();
@@ -149,6 +166,7 @@ static DeviceSpec toSpec(const proto::Device &device) {
   spec.memoryBandwidth = device.memory_bandwidth_bytes_per_second();
   spec.cores = device.cores();
   spec.measured = detail::toSpec(device.measured());
+  spec.cuda = toSpec(device.cuda());
   return spec;
 }
 

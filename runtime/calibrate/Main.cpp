@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "calibrate/Measurements.h"
+#include "calibrate/DeviceMeasurements.h"
 
 #include <algorithm>
 #include <charconv>
@@ -20,22 +20,28 @@ template <typename T> static bool readNumber(std::string_view text, T &number) {
   return code == std::errc() && end == text.data() + text.size() && number >= 0;
 }
 
-/// weft-rt-calibrate RANKS SECONDS: measurements as JSON on standard output, progress on standard
-/// error. The ranks share the processors; 0 ranks are one for each processor.
+/// weft-rt-calibrate RANKS SECONDS [cuda]: measurements as JSON on standard output, progress on
+/// standard error. The ranks share the processors; 0 ranks are one for each processor. With cuda
+/// each has a device of its own, and 0 are one for each device.
 int main(int argc, char **argv) {
   Plan plan;
-  if (argc != 3 || !readNumber(argv[1], plan.ranks) || !readNumber(argv[2], plan.seconds) ||
-      plan.ranks > 1024) {
-    std::fprintf(stderr, "usage: weft-rt-calibrate RANKS SECONDS; see weft calibrate\n");
+  bool isOnDevices = argc == 4 && std::string_view(argv[3]) == "cuda";
+  if ((argc != 3 && !isOnDevices) || !readNumber(argv[1], plan.ranks) ||
+      !readNumber(argv[2], plan.seconds) || plan.ranks > 1024) {
+    std::fprintf(stderr, "usage: weft-rt-calibrate RANKS SECONDS [cuda]; see weft calibrate\n");
     return 1;
   }
   int64_t processors = weft::rt::countProcessors();
-  plan.ranks = plan.ranks ? plan.ranks : std::min<int64_t>(processors, 1024);
-  plan.threads = std::max<int64_t>(1, processors / plan.ranks);
+  if (!isOnDevices) {
+    plan.ranks = plan.ranks ? plan.ranks : std::min<int64_t>(processors, 1024);
+    plan.threads = std::max<int64_t>(1, processors / plan.ranks);
+  }
   Measurements measurements;
   std::string error;
   auto tell = [](const std::string &text) { std::fprintf(stderr, "%s\n", text.c_str()); };
-  if (!measure(plan, tell, measurements, error)) {
+  bool isMeasured = isOnDevices ? measureDevices(plan, tell, measurements, error)
+                                : measure(plan, tell, measurements, error);
+  if (!isMeasured) {
     std::fprintf(stderr, "error: %s\n", error.c_str());
     return 1;
   }

@@ -23,24 +23,6 @@ namespace {
 
 /// How the time is shared out.
 constexpr double kProductShare = 0.55, kMemoryShare = 0.2, kCollectiveShare = 0.2;
-/// With less time than this there are fewer cases, and with less than that hardly any.
-constexpr double kFewSeconds = 20, kFewestSeconds = 2;
-
-constexpr CollectiveKind kKinds[] = {CollectiveKind::AllReduce, CollectiveKind::AllGather,
-                                     CollectiveKind::ReduceScatter, CollectiveKind::AllToAll,
-                                     CollectiveKind::Permute};
-
-Product makeProduct(ElementType type, int64_t m, int64_t n, int64_t k) {
-  Product product;
-  product.type = type;
-  product.m = m;
-  product.n = n;
-  product.k = k;
-  product.lda = k;
-  product.ldb = product.ldc = n;
-  return product;
-}
-
 class Run {
 public:
   Run(const Plan &plan, const std::function<void(const std::string &)> &progress,
@@ -61,7 +43,7 @@ public:
     ok = ok && onRanks(
                    1, kMemoryShare * plan.seconds / double(3 * sizes.size()),
                    [&](Sampler &sampler) { memoryTimes(sampler, sizes); }, error);
-    std::vector<int64_t> groups = groupSizes();
+    std::vector<int64_t> groups = groupSizes(plan);
     for (int64_t group : groups) {
       progress(concat("collectives of ", group, " ranks"));
       std::vector<int64_t> bytes = collectiveCases();
@@ -86,13 +68,9 @@ private:
     return !result.failure || fail(error, result.failure->message);
   }
 
-  template <typename T> T byTime(T fewest, T few, T all) const {
-    return plan.seconds < kFewestSeconds ? fewest : plan.seconds < kFewSeconds ? few : all;
-  }
-
   std::vector<Product> productCases() const {
     std::vector<int64_t> sides =
-        byTime<std::vector<int64_t>>({64, 128}, {64, 256, 1024}, {32, 128, 512, 2048});
+        byTime<std::vector<int64_t>>(plan, {64, 128}, {64, 256, 1024}, {32, 128, 512, 2048});
     std::vector<Product> cases;
     for (int64_t m : sides) {
       for (int64_t n : sides) {
@@ -110,26 +88,15 @@ private:
 
   std::vector<int64_t> memoryCases() const {
     std::vector<int64_t> sizes;
-    for (int64_t bytes = 4 << 10; bytes <= byTime(1 << 20, 64 << 20, 256 << 20); bytes *= 4) {
+    for (int64_t bytes = 4 << 10; bytes <= byTime(plan, 1 << 20, 64 << 20, 256 << 20); bytes *= 4) {
       sizes.push_back(bytes);
-    }
-    return sizes;
-  }
-
-  std::vector<int64_t> groupSizes() const {
-    std::vector<int64_t> sizes;
-    for (int64_t size = 2; size <= plan.ranks; ++size) {
-      bool isPower = (size & (size - 1)) == 0;
-      if (plan.ranks % size == 0 && (isPower || size == plan.ranks)) {
-        sizes.push_back(size);
-      }
     }
     return sizes;
   }
 
   std::vector<int64_t> collectiveCases() const {
     std::vector<int64_t> sizes;
-    for (int64_t bytes = 1 << 10; bytes <= byTime(1 << 14, 4 << 20, 16 << 20); bytes *= 16) {
+    for (int64_t bytes = 1 << 10; bytes <= byTime(plan, 1 << 14, 4 << 20, 16 << 20); bytes *= 16) {
       sizes.push_back(bytes);
     }
     return sizes;
@@ -211,19 +178,11 @@ private:
     std::vector<float> result(operand.size() * size_t(group));
     for (int64_t bytes : sizes) {
       for (CollectiveKind kind : kKinds) {
-        Collective collective;
-        collective.kind = kind;
-        collective.axes = {1};
-        collective.shape = {group, bytes / int64_t(sizeof(float)) / group};
-        collective.dim2 = 1;
-        for (int64_t rank = 0; kind == CollectiveKind::Permute && rank < group; ++rank) {
-          collective.sources.push_back(uint32_t((rank + 1) % group));
-        }
+        Collective collective = makeCollective(kind, group, bytes);
         Communicator::Handle handle = link.prepare(collective, {"calibration", 1, nameOf(kind)});
         Timing timing = sampler.measure([&] { link.run(handle, operand.data(), result.data()); });
         if (link.rank() == 0) {
-          int64_t moved = collective.shape[0] * collective.shape[1] * int64_t(sizeof(float));
-          measurements.collectives.push_back({kind, group, moved, timing});
+          measurements.collectives.push_back({kind, group, bytesOf(collective), timing});
         }
       }
     }
@@ -234,16 +193,61 @@ private:
   Measurements &measurements;
 };
 
+uint64_t presentBytes() {
+  return uint64_t(sysconf(_SC_PHYS_PAGES)) * uint64_t(sysconf(_SC_PAGESIZE));
+}
+
 nlohmann::json toJson(const Timing &timing) {
   return {{"seconds", timing.median}, {"spread", timing.spread}};
 }
 
 } // namespace
 
+Product weft::rt::calibrate::makeProduct(ElementType type, int64_t m, int64_t n, int64_t k) {
+  Product product;
+  product.type = type;
+  product.m = m;
+  product.n = n;
+  product.k = k;
+  product.lda = k;
+  product.ldb = product.ldc = n;
+  return product;
+}
+
+std::vector<int64_t> weft::rt::calibrate::groupSizes(const Plan &plan) {
+  std::vector<int64_t> sizes;
+  for (int64_t size = 2; size <= plan.ranks; ++size) {
+    bool isPower = (size & (size - 1)) == 0;
+    if (plan.ranks % size == 0 && (isPower || size == plan.ranks)) {
+      sizes.push_back(size);
+    }
+  }
+  return sizes;
+}
+
+Collective weft::rt::calibrate::makeCollective(CollectiveKind kind, int64_t group, int64_t bytes) {
+  Collective collective;
+  collective.kind = kind;
+  collective.axes = {1};
+  collective.shape = {group, bytes / int64_t(sizeof(float)) / group};
+  collective.dim2 = 1;
+  for (int64_t rank = 0; kind == CollectiveKind::Permute && rank < group; ++rank) {
+    collective.sources.push_back(uint32_t((rank + 1) % group));
+  }
+  return collective;
+}
+
+int64_t weft::rt::calibrate::bytesOf(const Collective &collective) {
+  return collective.shape[0] * collective.shape[1] * int64_t(sizeof(float));
+}
+
 bool weft::rt::calibrate::measure(const Plan &plan,
                                   const std::function<void(const std::string &)> &progress,
                                   Measurements &measurements, std::string &error) {
-  uint64_t present = uint64_t(sysconf(_SC_PHYS_PAGES)) * uint64_t(sysconf(_SC_PAGESIZE));
+  const dnnl_version_t &version = *dnnl::version();
+  measurements.library = concat("oneDNN ", version.major, ".", version.minor, ".", version.patch);
+  uint64_t present = presentBytes();
+  measurements.memoryBytes = present / uint64_t(plan.ranks);
   // The largest case: three matrices of 2048 x 2048, or more for memory.
   uint64_t needed = uint64_t(plan.ranks) * (uint64_t(600) << 20);
   if (needed > present) {
@@ -254,17 +258,22 @@ bool weft::rt::calibrate::measure(const Plan &plan,
 }
 
 std::string weft::rt::calibrate::toJson(const Plan &plan, const Measurements &measurements) {
-  const dnnl_version_t &version = *dnnl::version();
-  nlohmann::json object = {
-      {"ranks", plan.ranks},
-      {"threads", plan.threads},
-      {"memory_bytes", uint64_t(sysconf(_SC_PHYS_PAGES)) * uint64_t(sysconf(_SC_PAGESIZE))},
-      {"library", concat("oneDNN ", version.major, ".", version.minor, ".", version.patch)},
-      {"launch", ::toJson(measurements.launch)},
-      {"rendezvous", ::toJson(measurements.rendezvous)},
-      {"products", nlohmann::json::array()},
-      {"memory", nlohmann::json::array()},
-      {"collectives", nlohmann::json::array()}};
+  nlohmann::json object = {{"ranks", plan.ranks},
+                           {"threads", plan.threads},
+                           {"memory_bytes", measurements.memoryBytes},
+                           {"library", measurements.library},
+                           {"launch", ::toJson(measurements.launch)},
+                           {"rendezvous", ::toJson(measurements.rendezvous)},
+                           {"products", nlohmann::json::array()},
+                           {"memory", nlohmann::json::array()},
+                           {"collectives", nlohmann::json::array()}};
+  if (const std::optional<DeviceNotes> &device = measurements.device) {
+    object["device"] = {{"name", device->name},
+                        {"multiprocessors", device->multiprocessors},
+                        {"context_bytes", device->contextBytes},
+                        {"library_bytes", device->libraryBytes},
+                        {"communicator_bytes", device->communicatorBytes}};
+  }
   for (const ProductTime &entry : measurements.products) {
     const Product &p = entry.product;
     nlohmann::json fields = ::toJson(entry.timing);
@@ -272,10 +281,11 @@ std::string weft::rt::calibrate::toJson(const Plan &plan, const Measurements &me
     object["products"].push_back(std::move(fields));
   }
   for (const MemoryTime &entry : measurements.memory) {
-    object["memory"].push_back({{"bytes", entry.bytes},
-                                {"copy", ::toJson(entry.copy)},
-                                {"add", ::toJson(entry.add)},
-                                {"sum", ::toJson(entry.sum)}});
+    nlohmann::json fields = {{"bytes", entry.bytes}, {"copy", ::toJson(entry.copy)}};
+    if (entry.add.median > 0) {
+      fields.update({{"add", ::toJson(entry.add)}, {"sum", ::toJson(entry.sum)}});
+    }
+    object["memory"].push_back(std::move(fields));
   }
   for (const CollectiveTime &entry : measurements.collectives) {
     nlohmann::json fields = ::toJson(entry.timing);

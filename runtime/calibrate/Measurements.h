@@ -11,6 +11,7 @@
 #include "calibrate/Sampler.h"
 
 #include <functional>
+#include <optional>
 #include <string>
 
 namespace weft::rt::calibrate {
@@ -31,7 +32,8 @@ struct ProductTime {
 /// A kernel that touches `bytes`.
 struct MemoryTime {
   int64_t bytes = 0;
-  /// c = a; c = a + b; the sum of a. Each touches `bytes` in all.
+  /// c = a; c = a + b; the sum of a. Each touches `bytes` in all. Where there is only a copy, the
+  /// others are 0.
   Timing copy, add, sum;
 };
 
@@ -41,19 +43,54 @@ struct CollectiveTime {
   Timing timing;
 };
 
+/// What the ranks' devices are, where they are no parts of this host.
+struct DeviceNotes {
+  std::string name;
+  int64_t multiprocessors = 0;
+  /// What is gone of a device's memory when nothing was allocated; what the library of products
+  /// takes besides; what a communicator of all ranks does, if there are several.
+  uint64_t contextBytes = 0, libraryBytes = 0, communicatorBytes = 0;
+};
+
 struct Measurements {
+  /// Of each rank.
+  uint64_t memoryBytes = 0;
+  /// That of the products, as it calls itself.
+  std::string library;
+  std::optional<DeviceNotes> device = {};
   std::vector<ProductTime> products;
   std::vector<MemoryTime> memory;
   std::vector<CollectiveTime> collectives;
-  /// A team's job without work; all ranks meeting without moving anything (none if there is one).
+  /// A team's job without work, or the smallest work of a device; all ranks meeting without moving
+  /// anything (none if there is one).
   Timing launch, rendezvous;
 };
 
 /// Measures on this machine, and tells `progress` in a few words what it is about to do. Products
-/// are those of `core/PreparedProduct.h`, cut for a team as a program's are; collectives run on the local
-/// backend, between groups of all sizes that divide the number of ranks. Fails if memory is short.
+/// are those of `core/PreparedProduct.h`, cut for a team as a program's are; collectives run on the
+/// local backend, between groups of all sizes that divide the number of ranks. Fails if memory is
+/// short.
 bool measure(const Plan &plan, const std::function<void(const std::string &)> &progress,
              Measurements &measurements, std::string &error);
+
+// What both kinds of ranks are asked for.
+
+inline constexpr CollectiveKind kKinds[] = {CollectiveKind::AllReduce, CollectiveKind::AllGather,
+                                            CollectiveKind::ReduceScatter, CollectiveKind::AllToAll,
+                                            CollectiveKind::Permute};
+
+/// With less time than this there are fewer cases, and with less than that hardly any.
+template <typename T> T byTime(const Plan &plan, T fewest, T few, T all) {
+  return plan.seconds < 2 ? fewest : plan.seconds < 20 ? few : all;
+}
+
+/// Row-major C = A B.
+Product makeProduct(ElementType type, int64_t m, int64_t n, int64_t k);
+/// Powers of 2 that divide the number of ranks, and that itself; not 1.
+std::vector<int64_t> groupSizes(const Plan &plan);
+/// Of the mesh [ranks / group, group], with an operand of `bytes` or a little less.
+Collective makeCollective(CollectiveKind kind, int64_t group, int64_t bytes);
+int64_t bytesOf(const Collective &collective);
 
 /// As one JSON object, for `weft calibrate`.
 std::string toJson(const Plan &plan, const Measurements &measurements);

@@ -104,6 +104,8 @@ public:
   void measure(StepTimes *times) { this->times = times; }
   /// What is to be known of them, beside that they are the host's: ", ..." or nothing.
   virtual const char *noteOfTimes() const { return ""; }
+  /// What the device's memory is taken for now, as a line; empty where that is the host's.
+  virtual std::string noteOfMemory() const { return ""; }
 
   /// To be called before `prepare`: lets the device tell `monitor`, which must outlive this object,
   /// how far it has come.

@@ -62,6 +62,34 @@ MemoryPeak weft::rt::memoryPeak(const Program &program) {
   return peak;
 }
 
+const char *weft::rt::nameOf(DevicePart part) {
+  static constexpr const char *names[] = {"context", "libraries", "communicators", "code",
+                                          "stacks"};
+  return names[size_t(part)];
+}
+
+uint64_t Program::deviceBytes() const {
+  uint64_t bytes = arenaBytes;
+  for (const DeviceUse &use : deviceUses) {
+    bytes += use.bytes.value_or(0);
+  }
+  return bytes;
+}
+
+/// "of its device: 45.10 GiB, beside the arena context 500.00 MiB, ...; not known: libraries"
+static std::string deviceReport(const Program &program) {
+  std::string known, unknown;
+  for (const DeviceUse &use : program.deviceUses) {
+    std::string &text = use.bytes ? known : unknown;
+    text += concat(text.empty() ? " " : ", ", nameOf(use.part));
+    text += use.bytes ? " " + bytesText(*use.bytes) : "";
+  }
+  std::string text = concat("memory of each device: ", bytesText(program.deviceBytes()));
+  text += known.empty() ? "" : ", beside the arena" + known;
+  text += unknown.empty() ? "" : "; not known:" + unknown;
+  return text + "\n";
+}
+
 std::string weft::rt::memoryReport(const Program &program) {
   MemoryPeak peak = memoryPeak(program);
   std::string text = concat("memory of each rank: ", bytesText(program.arenaBytes), ", in use ",
@@ -77,5 +105,6 @@ std::string weft::rt::memoryReport(const Program &program) {
     }
     text += concat(kind ? ", " : " ", nameOf(BufferClass(kind)), " ", bytesText(peak.bytes[kind]));
   }
-  return text + "\n";
+  text += "\n";
+  return program.deviceUses.empty() ? text : text + deviceReport(program);
 }

@@ -26,7 +26,7 @@ struct MemoryPeak {
 
 MemoryPeak memoryPeak(const Program &program);
 
-/// Two or three lines for people.
+/// Two or three lines for people, and one more for devices.
 std::string memoryReport(const Program &program);
 
 } // namespace weft::rt

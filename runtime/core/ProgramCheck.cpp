@@ -34,6 +34,7 @@ public:
 
 private:
   bool checkMesh();
+  bool checkDeviceUses();
   bool checkBuffers();
   bool checkTensors();
   std::vector<int64_t> batchShape() const;
@@ -72,9 +73,31 @@ bool Checker::checkMesh() {
   return true;
 }
 
+bool Checker::checkDeviceUses() {
+  if (!program.deviceUses.empty() && program.deviceUses.size() != kDeviceParts) {
+    return fail(error, "expected ", kDeviceParts, " parts of a device's memory, got ",
+                program.deviceUses.size());
+  }
+  for (size_t i = 0; i < program.deviceUses.size(); ++i) {
+    const DeviceUse &use = program.deviceUses[i];
+    if (size_t(use.part) != i) {
+      return fail(error, "part ", i, " of a device's memory is '", nameOf(use.part),
+                  "', expected '", nameOf(DevicePart(i)), "'");
+    }
+    if (use.bytes.value_or(0) > uint64_t(1) << 50) {
+      return fail(error, "'", nameOf(use.part), "' takes ", *use.bytes,
+                  " bytes of a device, expected at most 2^50");
+    }
+  }
+  return true;
+}
+
 bool Checker::checkBuffers() {
   if (program.arenaBytes > uint64_t(std::numeric_limits<int64_t>::max()) - kAlignment) {
     return fail(error, "the arena is too large: ", program.arenaBytes, " bytes");
+  }
+  if (!checkDeviceUses()) {
+    return false;
   }
   for (size_t i = 0; i < program.buffers.size(); ++i) {
     const Buffer &buffer = program.buffers[i];

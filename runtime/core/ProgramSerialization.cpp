@@ -65,8 +65,9 @@ void fields(auto &visit, Is<Cost> auto &x) { visit(x.flops, x.bytes, x.seconds);
 void fields(auto &visit, Is<Instruction> auto &x) {
   visit(x.opcode, x.target, x.label, x.operands, x.immediates, x.cost, x.stream, x.waits);
 }
+void fields(auto &visit, Is<DeviceUse> auto &x) { visit(x.part, x.bytes); }
 void fields(auto &visit, Is<Program> auto &x) {
-  visit(x.modelName, x.planText, x.planHash, x.mesh, x.buffers, x.arenaBytes);
+  visit(x.modelName, x.planText, x.planHash, x.mesh, x.buffers, x.arenaBytes, x.deviceUses);
   visit(x.parameters, x.optimizerState, x.inputs);
   visit(x.kernels, x.products, x.collectives, x.observations, x.labels, x.init, x.step, x.evaluate);
   visit(x.globalBatch, x.microBatches, x.sequenceLength, x.vocabulary, x.defaultSteps,
@@ -85,6 +86,7 @@ constexpr CollectiveKind last(CollectiveKind) { return CollectiveKind::Permute; 
 constexpr ReductionKind last(ReductionKind) { return ReductionKind::Max; }
 constexpr Opcode last(Opcode) { return Opcode::Observe; }
 constexpr Access last(Access) { return Access::ReadWrite; }
+constexpr DevicePart last(DevicePart) { return DevicePart::Stacks; }
 constexpr Stream last(Stream) { return Stream::Communication; }
 
 class Writer {

@@ -164,6 +164,10 @@ std::string weft::rt::toText(const Program &program) {
       << "\nsteps " << program.defaultSteps << " seed " << program.defaultSeed << " flops "
       << program.stepFlops << " peak " << program.peakFlopsPerRank << "\narena "
       << program.arenaBytes << "\n";
+  for (const DeviceUse &use : program.deviceUses) {
+    out << "beside it " << nameOf(use.part) << " "
+        << (use.bytes ? std::to_string(*use.bytes) : "unknown") << "\n";
+  }
   for (size_t i = 0; i < program.buffers.size(); ++i) {
     const Buffer &buffer = program.buffers[i];
     out << "buffer %" << i << " " << nameOf(buffer.type) << " " << buffer.bytes << " at "

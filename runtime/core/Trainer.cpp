@@ -461,7 +461,7 @@ bool Trainer::writeProfile(RankState &state, std::string &told) {
   }
   std::string error;
   Profile profile(program, times, threads, peaks);
-  told += profile.table(state.executor->noteOfTimes());
+  told += profile.table(state.executor->noteOfTimes()) + state.executor->noteOfMemory();
   return options.profile.empty() || writeFile(options.profile, profile.json(), error) ||
          link.fail(error);
 }

@@ -6,12 +6,15 @@
 //===----------------------------------------------------------------------===//
 
 #include "backends/local/LocalBackend.h"
-#include "calibrate/Measurements.h"
+#include "calibrate/DeviceMeasurements.h"
 #include "calibrate/MemoryKernels.h"
+#include "core/Text.h"
 
 #include <atomic>
+#include <cstdlib>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <tuple>
@@ -87,6 +90,77 @@ TEST(Measurements, CoverTheMachine) {
   EXPECT_EQ(json["ranks"], 2);
   EXPECT_EQ(json["products"].size(), 10u);
   EXPECT_EQ(json["collectives"][0]["kind"], "all-reduce");
+}
+
+/// What one call says that measures devices of the stand-in; empty where all went well.
+std::string measureStandIn(Plan plan, Measurements &measurements) {
+  std::string error;
+  setenv("WEFT_RT_CUDA", STAND_IN, 1);
+  bool isGood = measureDevices(plan, [](const std::string &) {}, measurements, error);
+  EXPECT_EQ(isGood, error.empty());
+  unsetenv("WEFT_RT_CUDA");
+  return error;
+}
+
+TEST(DeviceMeasurements, CoverTheDevices) {
+  Measurements measurements;
+  ASSERT_EQ(measureStandIn({4, 0, 0.1}, measurements), "");
+  std::map<ElementType, int> products;
+  for (const ProductTime &entry : measurements.products) {
+    EXPECT_GT(entry.timing.median, 0);
+    ++products[entry.product.type];
+  }
+  EXPECT_THAT(products, testing::ElementsAre(testing::Pair(ElementType::F64, 2),
+                                             testing::Pair(ElementType::F32, 2),
+                                             testing::Pair(ElementType::BF16, 8)));
+  EXPECT_EQ(measurements.memory.size(), 5u);
+  EXPECT_GT(measurements.memory.back().copy.median, 0);
+  std::set<std::tuple<CollectiveKind, int64_t, int64_t>> cases;
+  for (const CollectiveTime &entry : measurements.collectives) {
+    EXPECT_GT(entry.timing.median, 0);
+    cases.insert({entry.kind, entry.ranks, entry.bytes});
+  }
+  EXPECT_EQ(cases.size(), 20u); // Five kinds, operands of two sizes, groups of two and of four.
+  EXPECT_GT(measurements.launch.median, 0);
+  EXPECT_GT(measurements.rendezvous.median, 0);
+  ASSERT_TRUE(measurements.device);
+  EXPECT_EQ(measurements.device->name, "stand-in");
+  EXPECT_EQ(measurements.device->multiprocessors, 4);
+  auto json = nlohmann::json::parse(toJson({4, 1, 0.1}, measurements));
+  EXPECT_EQ(json["device"]["multiprocessors"], 4);
+  EXPECT_EQ(json["memory_bytes"], int64_t(1) << 32);
+  EXPECT_FALSE(json["memory"][0].contains("add"));
+}
+
+/// Whatever fails, the measurements end and say which call it was.
+TEST(DeviceMeasurements, WhatFailsIsSaid) {
+  for (const char *function :
+       {"open", "makeTimer", "allocate", "allocatePinned", "prepareProduct", "runProduct", "copy",
+        "elapsed", "countFree", "join", "allReduce", "allocateShared", "close", "work"}) {
+    Measurements measurements;
+    setenv("WEFT_STAND_IN_FAIL", concat(function, ":2").c_str(), 1);
+    EXPECT_THAT(
+        measureStandIn({2, 0, 0.05}, measurements),
+        testing::ContainsRegex(concat("device [01].*(", function, "|failed).*: it is lost")));
+  }
+  unsetenv("WEFT_STAND_IN_FAIL");
+  setenv("WEFT_STAND_IN_MEMORY", "65536", 1);
+  Measurements measurements;
+  EXPECT_THAT(
+      measureStandIn({2, 0, 0.05}, measurements),
+      testing::ContainsRegex("device [01], a stand-in, has no .* left of 64.0 KiB to measure "
+                             "with"));
+  unsetenv("WEFT_STAND_IN_MEMORY");
+}
+
+TEST(DeviceMeasurements, NeedALibrary) {
+  setenv("WEFT_RT_CUDA", "/nowhere.so", 1);
+  Plan plan;
+  Measurements measurements;
+  std::string error;
+  EXPECT_FALSE(measureDevices(plan, [](const std::string &) {}, measurements, error));
+  EXPECT_THAT(error, testing::HasSubstr("or WEFT_RT_CUDA: /nowhere.so: cannot open"));
+  unsetenv("WEFT_RT_CUDA");
 }
 
 TEST(Measurements, TooManyRanksAreRefused) {

@@ -330,10 +330,9 @@ TEST_F(CudaExecutorTest, MemoryForCodeCounts) {
     EXPECT_EQ(end.code, int(ExitCode::OutOfMemory)) << kind;
     EXPECT_THAT(end.errors,
                 testing::ContainsRegex(
-                    kind < 2
-                        ? "needs .* of device [01], .* free of .*, beside [0-9.]+ KiB that its "
-                          "code has\nmemory of each rank"
-                        : "needs .*, and 16.. KiB for inputs and collectives, of device"))
+                    kind < 2 ? "needs .* of device [01], .* free of .*, beside [0-9.]+ KiB that "
+                               "its code has\nmemory of each rank"
+                             : "needs 2[0-9.]+ KiB of device"))
         << kind;
     EXPECT_EQ(standIn.calls("allocateShared"), 0) << kind;
   }
@@ -352,6 +351,33 @@ TEST_F(CudaExecutorTest, MemoryThatCodeAloneDoesNotFindIsSaid) {
                                 "little memory for the program's kernels",
                                 isLocal ? ", of which one keeps 1.00 MiB a thread" : "", "\n")));
   }
+}
+
+/// What is predicted to be taken beside the arena counts; the context is there already.
+TEST_F(CudaExecutorTest, WhatIsBesideTheArenaIsNeededToo) {
+  StandInSettings some = settings();
+  program.deviceUses = {{DevicePart::Context, uint64_t(1) << 40},
+                        {DevicePart::Libraries, 0},
+                        {DevicePart::Communicators, {}},
+                        {DevicePart::Code, {}},
+                        {DevicePart::Stacks, some.memoryBytes - program.arenaBytes - 65536}};
+  {
+    StandIn standIn(some, {program, kToyKernels});
+    EXPECT_EQ(run(standIn).code, 0);
+  }
+  program.deviceUses[1].bytes = 65537;
+  StandIn standIn(some, {program, kToyKernels});
+  End end = run(standIn);
+  EXPECT_EQ(end.code, int(ExitCode::OutOfMemory));
+  EXPECT_THAT(end.errors, testing::HasSubstr("; not known: communicators, code"));
+}
+
+TEST_F(CudaExecutorTest, TellsWhatTheDeviceHasTaken) {
+  StandIn standIn(settings(), {program, kToyKernels});
+  EXPECT_THAT(
+      run(standIn).output,
+      testing::ContainsRegex("device 0 of rank 0: [0-9.]+ KiB of 1.00 MiB taken, by anybody; "
+                             "0 bytes before the run, predicted [0-9.]+ KiB\n"));
 }
 
 /// Others may take it in the meantime.

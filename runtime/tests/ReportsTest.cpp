@@ -285,6 +285,21 @@ TEST(Memory, PeakIsWhereMostIsAlive) {
                         "bytes, gradient 1.00 KiB\n"));
 }
 
+TEST(Memory, OfADeviceIsToldWithWhatIsNotKnown) {
+  Program program = makeToy(1, 1);
+  EXPECT_THAT(memoryReport(program), testing::Not(HasSubstr("device")));
+  program.arenaBytes = 4096;
+  program.deviceUses = {{DevicePart::Context, 2048},
+                        {DevicePart::Libraries, {}},
+                        {DevicePart::Communicators, 0},
+                        {DevicePart::Code, {}},
+                        {DevicePart::Stacks, 1024}};
+  EXPECT_THAT(
+      memoryReport(program),
+      testing::EndsWith("\nmemory of each device: 7.00 KiB, beside the arena context 2.00 KiB, "
+                        "communicators 0 bytes, stacks 1.00 KiB; not known: libraries, code\n"));
+}
+
 TEST(Words, Bytes) {
   EXPECT_EQ(bytesText(1), "1 byte");
   EXPECT_EQ(bytesText(1023), "1023 bytes");

@@ -92,7 +92,8 @@ def machines(bench):
                    r"program has no kernels", backend, architecture="75")
         bench.case("too little memory", OUT_OF_MEMORY,
                    r"error: rank \d needs .* of device \d, a stand-in that has 4\.00 KiB free of 4\.00 KiB\n"
-                   r"memory of each rank: .*\n  parameter .*, gradient .*", backend, memory="4096")
+                   r"memory of each rank: .*\n  parameter .*, gradient .*\nmemory of each device: .*", backend,
+                   memory="4096")
     bench.case("too few devices", ERROR, r"error: this program needs a CUDA device for each of its ranks: expected 4 or "
                r"more on this machine, got 3", devices="3")
     # That is each process's own.

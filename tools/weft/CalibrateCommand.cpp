@@ -8,6 +8,7 @@
 #include "ChildProcess.h"
 #include "CommandLine.h"
 #include "Commands.h"
+#include "CompileOptions.h"
 #include "KernelRates.h"
 #include "MachineText.h"
 #include "OutputFile.h"
@@ -30,6 +31,7 @@ constexpr double kSeconds = 60, kQuickSeconds = 8;
 
 struct CalibrateOptions {
   std::string output, name = "calibrated";
+  TargetKind target = TargetKind::Host;
   /// 0 for as many as there are processors.
   int64_t ranks = 0;
   bool quick = false;
@@ -46,8 +48,10 @@ CommandLine declare(CalibrateOptions &options) {
   line.addText("--name", "NAME", "the machine's name in reports (default: calibrated)",
                options.name);
   line.addNumber("--ranks", "N",
-                 "devices to divide the processors into (default: one for each processor)", 1, 1024,
-                 options.ranks);
+                 "devices to divide the processors into, or CUDA devices to measure (default: one\n"
+                 "for each processor, or all)",
+                 1, 1024, options.ranks);
+  line.add(targetOption(options.target));
   line.addSwitch("--quick", "take some seconds instead of a minute or two, with fewer cases",
                  options.quick);
   Option seconds;
@@ -116,6 +120,9 @@ llvm::Expected<HostMeasurements> measureHost(const CalibrateOptions &options) {
   ChildRequest child;
   child.words = {path.str().str(), std::to_string(options.ranks),
                  llvm::formatv("{0:f3}", seconds).str()};
+  if (options.target == TargetKind::Cuda) {
+    child.words.push_back("cuda");
+  }
   child.output = output.getPath().str();
   ChildEnd end = runChild(child);
   if (!end.fault.empty()) {
@@ -173,7 +180,11 @@ llvm::Error calibrate(const CalibrateOptions &options, const Occasion &occasion)
     return machine.takeError();
   }
   llvm::errs() << "kernels\n";
-  auto kernels = measureKernels(*machine, options.seconds ? 3 : options.quick ? 20 : 60);
+  auto kernels = measureKernels(*machine, {options.target,
+                                           options.seconds ? 3
+                                           : options.quick ? 20
+                                                           : 60,
+                                           options.seconds > 0});
   if (!kernels) {
     return kernels.takeError();
   }
@@ -190,8 +201,10 @@ llvm::Error calibrate(const CalibrateOptions &options, const Occasion &occasion)
     return error;
   }
   warnOfSpread(*host);
-  llvm::outs() << options.output << ": " << machine->devicesPerNode << " devices of "
-               << machine->device.cores << " cores, "
+  std::string what = host->deviceName.empty()
+                         ? "of " + std::to_string(machine->device.cores) + " cores"
+                         : host->deviceName;
+  llvm::outs() << options.output << ": " << machine->devicesPerNode << " devices " << what << ", "
                << llvm::formatv("{0:f1} Gflop/s and {1:f1} GB/s each\n",
                                 machine->device.peakFlopsF32.value_or(0) / 1e9,
                                 machine->device.memoryBandwidth / 1e9);

@@ -295,9 +295,9 @@ LogicalResult Compilation::planSmaller() {
   int64_t more = 0;
   for (int round = 0; round < kRounds && mayPlanSmaller(); ++round) {
     std::string before = planHash;
-    double missing = double(program.arenaBytes) - descriptions.machine.device.memoryBytes;
+    double missing = double(program.deviceBytes()) - descriptions.machine.device.memoryBytes;
     more = std::max(2 * more, int64_t(missing));
-    reserve = std::max(reserve, int64_t(double(program.arenaBytes) - facts.search.bytes)) + more;
+    reserve = std::max(reserve, int64_t(double(program.deviceBytes()) - facts.search.bytes)) + more;
     module = unplanned->clone();
     follow(descriptions.plan);
     facts = {};
@@ -379,12 +379,15 @@ LogicalResult Compilation::makeProgram() {
   }
   program = std::move(*flat);
   cost::predictProgram(program, descriptions.machine);
-  // The host has one stream of work.
-  return options.target == TargetKind::Cuda ? useStreams(*module, program) : success();
+  if (options.target != TargetKind::Cuda) {
+    return success(); // The host has one stream of work.
+  }
+  cost::predictDevice(program, descriptions.machine.device.cuda);
+  return useStreams(*module, program);
 }
 
 bool Compilation::fits() const {
-  return program.arenaBytes <= static_cast<uint64_t>(descriptions.machine.device.memoryBytes);
+  return program.deviceBytes() <= static_cast<uint64_t>(descriptions.machine.device.memoryBytes);
 }
 
 LogicalResult Compilation::checkMemory() const {
@@ -392,9 +395,13 @@ LogicalResult Compilation::checkMemory() const {
     return success();
   }
   const desc::DeviceSpec &device = descriptions.machine.device;
-  return fail("the program needs " + rt::bytesText(program.arenaBytes) +
-              " per rank, but a device '" + device.name + "' of machine '" +
-              descriptions.machine.name + "' has " + rt::bytesText(device.memoryBytes) +
+  std::string parts = "";
+  if (!program.deviceUses.empty()) {
+    parts = ", " + rt::bytesText(program.arenaBytes) + " of it for its arena";
+  }
+  return fail("the program needs " + rt::bytesText(program.deviceBytes()) + " per rank" + parts +
+              ", but a device '" + device.name + "' of machine '" + descriptions.machine.name +
+              "' has " + rt::bytesText(device.memoryBytes) +
               "; split it over more ranks, or make the batch smaller");
 }
 
@@ -404,7 +411,8 @@ LogicalResult Compilation::emit(const std::string &objectPath, const std::string
   emitOptions.target = options.target;
   emitOptions.cpu = options.cpu;
   emitOptions.sanitize = options.sanitize;
-  if (failed(emitObject(*module, program, emitOptions, objectPath))) {
+  emitOptions.multiprocessors = descriptions.machine.device.cuda.multiprocessors;
+  if (failed(emitObject(*module, program, emitOptions, objectPath)) || failed(checkMemory())) {
     return failure();
   }
   LinkOptions link;

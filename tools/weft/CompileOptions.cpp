@@ -46,22 +46,6 @@ std::string stopAfterHelp() {
   return help;
 }
 
-Option targetOption(TargetKind &target) {
-  Option option;
-  option.name = "--target";
-  option.valueName = "TARGET";
-  option.help =
-      "what the program runs on: host, this machine's processor, or cuda, devices by CUDA;\n"
-      "for cuda a toolkit is needed, and no device (default: host)";
-  option.set = [&target](llvm::StringRef value) {
-    target = value == "cuda" ? TargetKind::Cuda : TargetKind::Host;
-    return value == "cuda" || value == "host"
-               ? llvm::Error::success()
-               : makeError("option '--target' expects host or cuda, got '" + value + "'");
-  };
-  return option;
-}
-
 Option sanitizeOption(Sanitizer &target) {
   Option option;
   option.name = "--sanitize";
@@ -123,6 +107,22 @@ Option ruleMutationOption(std::optional<RuleMutation> &target) {
 }
 
 } // namespace
+
+Option weft::targetOption(TargetKind &target) {
+  Option option;
+  option.name = "--target";
+  option.valueName = "TARGET";
+  option.help =
+      "what the program runs on: host, this machine's processor, or cuda, devices by CUDA;\n"
+      "for cuda a toolkit is needed, and no device (default: host)";
+  option.set = [&target](llvm::StringRef value) {
+    target = value == "cuda" ? TargetKind::Cuda : TargetKind::Host;
+    return value == "cuda" || value == "host"
+               ? llvm::Error::success()
+               : makeError("option '--target' expects host or cuda, got '" + value + "'");
+  };
+  return option;
+}
 
 void weft::declareDescriptionOptions(CommandLine &line, CompileOptions &options) {
   line.addPositional("MODEL", options.input);

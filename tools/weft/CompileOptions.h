@@ -72,6 +72,9 @@ void declareDescriptionOptions(CommandLine &line, CompileOptions &options);
 void declarePlanOptions(CommandLine &line, CompileOptions &options);
 void declareMutationOptions(CommandLine &line, CompileOptions &options);
 
+/// `--target`, of what makes programs.
+Option targetOption(TargetKind &target);
+
 /// What no single one of these can see.
 llvm::Error checkDescriptionOptions(const CompileOptions &options);
 

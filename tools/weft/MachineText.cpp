@@ -10,6 +10,7 @@
 #include "CommandLine.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/JSON.h"
 
@@ -60,13 +61,19 @@ void readProducts(const Object &object, HostMeasurements &host) {
     desc::ProductRate rate{desc::Precision::F32, side("m"), side("n"), side("k")};
     rate.flops = 2.0 * rate.m * rate.n * rate.k / amount(*entry, "seconds");
     llvm::StringRef type = entry->getString("type").value_or("");
-    rate.precision = type == "bf16" ? desc::Precision::BF16 : desc::Precision::F32;
-    std::optional<double> &peak = type == "bf16" ? device.peakFlopsBF16 : device.peakFlopsF32;
+    rate.precision = type == "bf16"  ? desc::Precision::BF16
+                     : type == "f64" ? desc::Precision::F64
+                                     : desc::Precision::F32;
+    std::optional<double> &peak = type == "bf16"  ? device.peakFlopsBF16
+                                  : type == "f64" ? device.peakFlopsF64
+                                                  : device.peakFlopsF32;
     peak = std::max(peak.value_or(0), rate.flops);
     spreads.push_back(amount(*entry, "spread"));
     device.measured.products.push_back(rate);
   }
-  device.peakFlopsF64 = device.peakFlopsF32.value_or(0) / 2; // A vector has half as many.
+  if (!device.peakFlopsF64) {
+    device.peakFlopsF64 = device.peakFlopsF32.value_or(0) / 2; // A vector has half as many.
+  }
   host.spreadOfProducts = median(std::move(spreads));
 }
 
@@ -74,12 +81,15 @@ void readMemory(const Object &object, HostMeasurements &host) {
   desc::DeviceSpec &device = host.machine.device;
   std::vector<double> spreads;
   for (const Object *entry : entriesOf(object, "memory")) {
-    double bytes = amount(*entry, "bytes"), logarithms = 0;
+    double bytes = amount(*entry, "bytes"), logarithms = 0, count = 0;
     for (llvm::StringRef kernel : {"copy", "add", "sum"}) {
-      logarithms += std::log(bytes / amount(part(*entry, kernel), "seconds")) / 3;
-      spreads.push_back(amount(part(*entry, kernel), "spread"));
+      if (const Object *timing = entry->getObject(kernel)) { // Devices only copy.
+        logarithms += std::log(bytes / amount(*timing, "seconds"));
+        spreads.push_back(amount(*timing, "spread"));
+        ++count;
+      }
     }
-    device.memoryBandwidth = std::exp(logarithms); // The last is the largest.
+    device.memoryBandwidth = std::exp(logarithms / count); // The last is the largest.
     device.measured.memory.push_back({static_cast<int64_t>(bytes), device.memoryBandwidth});
   }
   host.spreadOfMemory = median(std::move(spreads));
@@ -122,19 +132,37 @@ llvm::format_object<double> number(double value) { return llvm::format("%.4g", v
 
 llvm::format_object<double> percent(double share) { return llvm::format("%.0f %%", 100 * share); }
 
+void writeCuda(llvm::raw_ostream &os, const desc::CudaSpec &cuda) {
+  os << "  # What was gone of a device's memory before anything was allocated, what preparing the\n"
+     << "  # products took besides, and what a communicator of all devices did.\n"
+     << "  cuda { multiprocessors: " << cuda.multiprocessors.value_or(1)
+     << " context_bytes: " << cuda.contextBytes.value_or(0)
+     << " library_bytes: " << cuda.libraryBytes.value_or(0);
+  if (cuda.communicatorBytes) {
+    os << " communicator_bytes: " << *cuda.communicatorBytes;
+  }
+  os << " }\n";
+}
+
 void writeDevice(llvm::raw_ostream &os, const HostMeasurements &host) {
   const desc::DeviceSpec &device = host.machine.device;
-  os << "device {\n  name: \"" << device.name << "\"\n"
-     << "  # The best of the products below; F64 is half of F32, as a vector holds half as many.\n"
+  bool isOfHost = host.deviceName.empty();
+  os << "device {\n  name: \"" << device.name << "\"\n  # The best of the products below"
+     << (isOfHost ? "; F64 is half of F32, as a vector holds half as many" : "") << ".\n"
      << "  peak_flops { precision: F32 flops: " << number(device.peakFlopsF32.value_or(0)) << " }\n"
      << "  peak_flops { precision: F64 flops: " << number(device.peakFlopsF64.value_or(0)) << " }\n"
      << "  peak_flops { precision: BF16 flops: " << number(device.peakFlopsBF16.value_or(0))
      << " }\n"
-     << "  # All of this machine's memory, over its devices.\n"
+     << (isOfHost ? "  # All of this machine's memory, over its devices.\n"
+                  : "  # All that a device has.\n")
      << "  memory_bytes: " << device.memoryBytes << "\n"
      << "  # The rate of the largest kernels below.\n"
-     << "  memory_bandwidth_bytes_per_second: " << number(device.memoryBandwidth) << "\n"
-     << "  cores: " << device.cores << "\n";
+     << "  memory_bandwidth_bytes_per_second: " << number(device.memoryBandwidth) << "\n";
+  if (isOfHost) {
+    os << "  cores: " << device.cores << "\n";
+  } else {
+    writeCuda(os, device.cuda);
+  }
 }
 
 void writeMeasured(llvm::raw_ostream &os, const HostMeasurements &host) {
@@ -146,8 +174,10 @@ void writeMeasured(llvm::raw_ostream &os, const HostMeasurements &host) {
     os << "    products { precision: " << desc::nameOf(rate.precision) << " m: " << rate.m
        << " n: " << rate.n << " k: " << rate.k << " flops: " << number(rate.flops) << " }\n";
   }
-  os << "    # The geometric mean of the rates of a copy, an addition and a sum; samples spread by "
-     << percent(host.spreadOfMemory) << ".\n";
+  bool isOfHost = host.deviceName.empty();
+  os << (isOfHost ? "    # The geometric mean of the rates of a copy, an addition and a sum"
+                  : "    # A copy by the driver")
+     << "; samples spread by " << percent(host.spreadOfMemory) << ".\n";
   for (const desc::MemoryRate &rate : measured.memory) {
     os << "    memory { bytes: " << rate.bytes
        << " bytes_per_second: " << number(rate.bytesPerSecond) << " }\n";
@@ -158,21 +188,45 @@ void writeMeasured(llvm::raw_ostream &os, const HostMeasurements &host) {
        << " flops: " << number(rate.flops) << " }\n";
   }
   if (host.machine.nodeLink) {
-    os << "    # One after another between threads, without other work; samples spread by "
-       << percent(host.spreadOfCollectives) << ".\n";
+    os << "    # One after another between " << (isOfHost ? "threads" : "devices")
+       << ", without other work; samples spread by " << percent(host.spreadOfCollectives) << ".\n";
   }
   for (const desc::CollectiveTime &time : measured.collectives) {
     os << "    collectives { kind: " << nameOf(time.kind) << " ranks: " << time.ranks
        << " bytes: " << time.bytes << " seconds: " << number(time.seconds) << " }\n";
   }
-  os << "    # A job of a rank's team that does nothing.\n"
+  os << (isOfHost ? "    # A job of a rank's team that does nothing.\n"
+                  : "    # Writing four bytes, again and again.\n")
      << "    launch_seconds: " << number(measured.launchSeconds) << "\n";
   if (measured.rendezvousSeconds) {
-    os << "    # All ranks, again and again; samples spread by " << percent(host.spreadOfRendezvous)
-       << ".\n"
+    os << "    # All ranks" << (isOfHost ? "" : ", an all-reduce of four bytes each")
+       << ", again and again; samples spread by " << percent(host.spreadOfRendezvous) << ".\n"
        << "    rendezvous_seconds: " << number(*measured.rendezvousSeconds) << "\n";
   }
   os << "  }\n}\n";
+}
+
+/// The letters of `text` that a name may have, with '-' between what others divide.
+std::string labelOf(llvm::StringRef text) {
+  std::string label;
+  for (char letter : text.take_front(64)) {
+    bool isGood = llvm::isAlnum(letter) || llvm::StringRef("._-").contains(letter);
+    label += isGood ? letter : '-';
+  }
+  return label;
+}
+
+void readDevice(const Object &object, HostMeasurements &host) {
+  desc::DeviceSpec &device = host.machine.device;
+  host.deviceName = object.getString("name").value_or("").str();
+  device.name = labelOf(host.deviceName);
+  device.cuda.multiprocessors = object.getInteger("multiprocessors");
+  device.cuda.contextBytes = object.getInteger("context_bytes");
+  device.cuda.libraryBytes = object.getInteger("library_bytes");
+  if (host.machine.devicesPerNode > 1) {
+    device.cuda.communicatorBytes = object.getInteger("communicator_bytes");
+    host.machine.nodeLink->name = "between-devices";
+  }
 }
 
 } // namespace
@@ -194,8 +248,7 @@ llvm::Expected<HostMeasurements> weft::readMeasurements(llvm::StringRef text, ll
   machine.devicesPerNode = object.getInteger("ranks").value_or(1);
   machine.device.cores = object.getInteger("threads").value_or(1);
   machine.device.name = (processor + "-" + llvm::Twine(machine.device.cores) + "-core").str();
-  machine.device.memoryBytes =
-      object.getInteger("memory_bytes").value_or(0) / machine.devicesPerNode;
+  machine.device.memoryBytes = object.getInteger("memory_bytes").value_or(0);
   machine.device.measured.launchSeconds = amount(part(object, "launch"), "seconds");
   if (machine.devicesPerNode > 1) {
     double rendezvous = amount(part(object, "rendezvous"), "seconds");
@@ -204,6 +257,9 @@ llvm::Expected<HostMeasurements> weft::readMeasurements(llvm::StringRef text, ll
     host.spreadOfRendezvous = amount(part(object, "rendezvous"), "spread");
   }
   host.library = object.getString("library").value_or("").str();
+  if (const Object *device = object.getObject("device")) {
+    readDevice(*device, host);
+  }
   readProducts(object, host);
   readMemory(object, host);
   readCollectives(object, host);
@@ -216,8 +272,10 @@ std::string weft::machineText(const HostMeasurements &host, const Occasion &occa
   const desc::MachineSpec &machine = host.machine;
   os << "# proto-file: weft/machine.proto\n# proto-message: Machine\n"
      << "# Measured on " << occasion.date << " by '" << occasion.command << "' on\n# "
-     << occasion.processor << ", " << machine.devicesPerNode << " devices of "
-     << machine.device.cores << " cores that worked all at the same time.\n"
+     << (host.deviceName.empty() ? occasion.processor : host.deviceName) << ", "
+     << machine.devicesPerNode << " devices"
+     << (host.deviceName.empty() ? " of " + std::to_string(machine.device.cores) + " cores" : "")
+     << " that worked all at the same time.\n"
      << "# Every number is the median of its samples. A spread is the distance of the 10th and the "
         "90th\n# of 100 samples over their median, the median of all cases.\n"
      << "version: 1\nname: \"" << machine.name << "\"\n"

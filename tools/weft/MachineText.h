@@ -23,6 +23,8 @@ struct HostMeasurements {
   double spreadOfRendezvous = 0;
   /// The product library, as it calls itself.
   std::string library;
+  /// The devices, as they call themselves; empty where they are parts of this host.
+  std::string deviceName;
 };
 
 /// Where and how it was measured.
@@ -30,8 +32,8 @@ struct Occasion {
   std::string date, processor, command;
 };
 
-/// Reads what weft-rt-calibrate prints. `name` becomes the machine's; the device is named after
-/// `processor` and its number of cores.
+/// Reads what weft-rt-calibrate prints. `name` becomes the machine's; a device that is part of this
+/// host is named after `processor` and its number of cores.
 llvm::Expected<HostMeasurements> readMeasurements(llvm::StringRef text, llvm::StringRef name,
                                                   llvm::StringRef processor);
 

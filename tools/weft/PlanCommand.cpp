@@ -34,6 +34,7 @@ CommandLine declare(PlanOptions &options) {
                    "strategies lose to it.\nIf nothing that was found fits into memory, the exit "
                    "status is 1.");
   line.addPositional("MODEL", compile.input);
+  line.add(targetOption(compile.target));
   declarePlanningOptions(line, compile);
   line.addSwitch("--alone", "do not search for what known strategies take", options.alone);
   line.addText("--output", "FILE", "write the plan into FILE, for 'weft compile --plan'",
@@ -92,7 +93,7 @@ std::string adviseAccumulation(const CompileOptions &options, Descriptions descr
     const rt::Program &program = compilation.getProgram();
     if (compilation.fits()) {
       return llvm::formatv("; with --pin accumulation={0} it takes {1} and {2:F3} s a step", count,
-                           rt::bytesText(program.arenaBytes), cost::stepSeconds(program));
+                           rt::bytesText(program.deviceBytes()), cost::stepSeconds(program));
     }
   }
   return "";
@@ -101,7 +102,7 @@ std::string adviseAccumulation(const CompileOptions &options, Descriptions descr
 /// What needs the memory of the smallest plan that was found.
 llvm::Error refuse(const PlanFacts &facts, const rt::Program &program,
                    const desc::MachineSpec &machine, const std::string &advice) {
-  std::string least = rt::bytesText(program.arenaBytes);
+  std::string least = rt::bytesText(program.deviceBytes());
   return makeError(
       "nothing that was found fits into the " +
       rt::bytesText(uint64_t(machine.device.memoryBytes)) + " of a device '" + machine.device.name +

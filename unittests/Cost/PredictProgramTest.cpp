@@ -60,6 +60,24 @@ TEST(PredictProgram, EveryInstructionGetsItsTime) {
   EXPECT_DOUBLE_EQ(stepSeconds(made), 1e-2 + 2e-6 + 8e-5);
 }
 
+TEST(PredictProgram, WhatADeviceTakesIsTheMachines) {
+  rt::Program made = program();
+  desc::CudaSpec cuda;
+  cuda.contextBytes = 500;
+  cuda.communicatorBytes = 70;
+  predictDevice(made, cuda);
+  std::vector<std::optional<uint64_t>> bytes;
+  for (const rt::DeviceUse &use : made.deviceUses) {
+    bytes.push_back(use.bytes);
+  }
+  std::vector<std::optional<uint64_t>> expected = {500, {}, 70, {}, {}};
+  EXPECT_EQ(bytes, expected);
+  EXPECT_EQ(made.deviceBytes(), 570u);
+  made.mesh = {{"a", 1}, {"b", 1}};
+  predictDevice(made, {});
+  EXPECT_EQ(made.deviceUses[2].bytes, 0u); // Nobody to communicate with.
+}
+
 TEST(PredictProgram, AStepEndsWithItsLastStream) {
   rt::Program made = program();
   predictProgram(made, sheet(1));

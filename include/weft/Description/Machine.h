@@ -69,6 +69,12 @@ struct MeasuredSpec {
   std::optional<double> rendezvousSeconds;
 };
 
+/// What CUDA takes of a device's memory beside what a program asks for; none where the description
+/// gives no number. proto/weft/machine.proto says what each is.
+struct CudaSpec {
+  std::optional<int64_t> multiprocessors, contextBytes, libraryBytes, communicatorBytes;
+};
+
 /// One device; all devices of a machine are alike. One rank runs on one device.
 struct DeviceSpec {
   std::string name;
@@ -85,6 +91,7 @@ struct DeviceSpec {
   double memoryBandwidth = 0.0; ///< Bytes per second.
   int64_t cores = 1;
   MeasuredSpec measured;
+  CudaSpec cuda;
 
   /// The one of these that is of `precision`.
   static std::optional<double> DeviceSpec::*peakOf(Precision precision);

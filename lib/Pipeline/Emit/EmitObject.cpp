@@ -143,7 +143,38 @@ Error writeWhole(StringRef bytes, StringRef path) {
   return Error::success();
 }
 
-Error emit(mlir::ModuleOp module, const rt::Program &program, const EmitOptions &options,
+/// Of a multiprocessor of every architecture that code is made for.
+constexpr uint64_t kThreadsEach = 2048;
+
+/// Of the architecture that takes most. Kernels that a library may do are left out: where it does
+/// them they are not loaded.
+void noteDevice(rt::Program &program, const DeviceImages &images,
+                std::optional<int64_t> multiprocessors) {
+  auto isLeftOut = [&](StringRef entry) {
+    StringRef name = entry.take_front(entry.rfind("_phase_"));
+    return any_of(program.kernels, [&](const rt::Kernel &kernel) {
+      return kernel.attention && name == kernel.name;
+    });
+  };
+  uint64_t code = 0, stack = 0;
+  for (const Cubin &cubin : images.cubins) {
+    code = std::max<uint64_t>(code, cubin.bytes.size());
+    for (const EntryResources &entry : cubin.entries) {
+      if (entry.stackBytes > stack && !isLeftOut(entry.name)) {
+        stack = entry.stackBytes;
+      }
+    }
+  }
+  for (rt::DeviceUse &use : program.deviceUses) {
+    if (use.part == rt::DevicePart::Code) {
+      use.bytes = code;
+    } else if (use.part == rt::DevicePart::Stacks && (multiprocessors || stack == 0)) {
+      use.bytes = stack * kThreadsEach * uint64_t(multiprocessors.value_or(0));
+    }
+  }
+}
+
+Error emit(mlir::ModuleOp module, rt::Program &program, const EmitOptions &options,
            StringRef path) {
   Expected<std::unique_ptr<TargetMachine>> machine = makeTargetMachine(options);
   if (!machine) {
@@ -158,6 +189,16 @@ Error emit(mlir::ModuleOp module, const rt::Program &program, const EmitOptions 
   prepareKernels(**code, options.sanitize);
   bool isForDevices = options.target == TargetKind::Cuda;
   mlir::ModuleOp devices = devicesOf(module);
+  DeviceImages images;
+  if (isForDevices) { // First: the program, which tells what they take, is part of the table.
+    Expected<CudaToolkit> toolkit = findCudaToolkit();
+    Expected<DeviceImages> made = toolkit ? emitImages(module, *toolkit) : toolkit.takeError();
+    if (!made) {
+      return made.takeError();
+    }
+    images = std::move(*made);
+    noteDevice(program, images, options.multiprocessors);
+  }
   if (Error error = addKernelTable(**code, program, iterationsOf(module),
                                    isForDevices ? iterationsOf(devices) : KernelIterations(),
                                    isForDevices ? threadsOf(devices) : KernelIterations())) {
@@ -167,12 +208,7 @@ Error emit(mlir::ModuleOp module, const rt::Program &program, const EmitOptions 
   tuning.LoopVectorization = tuning.SLPVectorization = tuning.LoopInterleaving =
       tuning.LoopUnrolling = options.optLevel >= 2;
   if (isForDevices) {
-    Expected<CudaToolkit> toolkit = findCudaToolkit();
-    Expected<DeviceImages> images = toolkit ? emitImages(module, *toolkit) : toolkit.takeError();
-    if (!images) {
-      return images.takeError();
-    }
-    addImages(**code, *images);
+    addImages(**code, images);
   }
   optimize(**code, **machine, options.optLevel, tuning,
            [&](PassBuilder &builder) { watch(builder, options.sanitize); });
@@ -187,8 +223,8 @@ void registerEmitTranslations(mlir::DialectRegistry &registry) {
   mlir::registerLLVMDialectTranslation(registry);
 }
 
-LogicalResult emitObject(mlir::ModuleOp module, const rt::Program &program,
-                         const EmitOptions &options, StringRef path) {
+LogicalResult emitObject(mlir::ModuleOp module, rt::Program &program, const EmitOptions &options,
+                         StringRef path) {
   if (Error error = emit(module, program, options, path)) {
     return module.emitError("cannot emit '") << path << "': " << toString(std::move(error));
   }

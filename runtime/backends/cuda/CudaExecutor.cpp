@@ -104,30 +104,43 @@ bool CudaExecutor::open() {
     monitor()->begin(rank(), communicator(),
                      [&library = library, device = device] { (void)library.giveUp(device); });
   }
-  return hasMemory() && check(library.makeStream(device, &stream)) &&
+  return hasMemory(/*isLoaded=*/false) && check(library.makeStream(device, &stream)) &&
          check(library.makeEvent(device, &done));
 }
 
-bool CudaExecutor::hasMemory() const {
+/// Of what is predicted the context is there already, and all but buffers of communicators once
+/// code is loaded.
+uint64_t CudaExecutor::neededBytes(bool isLoaded) const {
+  uint64_t bytes = saturatingAdd(program.arenaBytes, stage.deviceBytes());
+  bool isKnown = !communicates;
+  for (const DeviceUse &use : program.deviceUses) {
+    bool isOfRanks = use.part == DevicePart::Communicators;
+    isKnown |= isOfRanks && use.bytes;
+    if (isOfRanks || (use.part != DevicePart::Context && !isLoaded)) {
+      bytes = saturatingAdd(bytes, use.bytes.value_or(0));
+    }
+  }
+  return isKnown ? bytes : saturatingAdd(bytes, facts.communicationBytes);
+}
+
+bool CudaExecutor::hasMemory(bool isLoaded) const {
   uint64_t left = 0;
   if (!check(library.freeMemory(device, &left))) {
     return false;
   }
-  uint64_t beside = saturatingAdd(stage.deviceBytes(), communicates ? facts.communicationBytes : 0);
-  if (program.arenaBytes <= left && beside <= left - program.arenaBytes) {
+  uint64_t needed = neededBytes(isLoaded);
+  if (needed <= left) {
     return true;
   }
   std::string table = memoryReport(program);
   table.pop_back(); // Who prints it ends the line.
   uint64_t taken = facts.freeBytes - std::min(left, facts.freeBytes);
   return communicator().fail(
-      concat("rank ", rank(), " needs ", bytesText(program.arenaBytes),
-             beside > 0 ? concat(", and ", bytesText(beside), " for inputs",
-                                 communicates ? " and collectives" : "", ",")
-                        : "",
-             " of device ", number, ", a ", facts.name, " that has ", bytesText(left), " free of ",
-             bytesText(facts.memoryBytes),
-             taken > 0 ? concat(", beside ", bytesText(taken), " that its code has") : "", "\n",
+      concat("rank ", rank(), " needs ", bytesText(needed), " of device ", number, ", a ",
+             facts.name, " that has ", bytesText(left), " free of ", bytesText(facts.memoryBytes),
+             taken > 0 ? concat(", beside ", bytesText(taken), " that its code has") : "",
+             "
+             ",
              table),
       ExitCode::OutOfMemory);
 }
@@ -198,7 +211,7 @@ bool CudaExecutor::allocateArena() {
          prepareProducts(
              {program, library, device, facts, number, rank(), communicator(), options.cacheFile},
              products) &&
-         prepareAttention() && loadKernels() && hasMemory() &&
+         prepareAttention() && loadKernels() && hasMemory(/*isLoaded=*/true) &&
          check(allocate(device, bytes, &arena)) && arena &&
          check(library.zero(device, stream, arena, bytes));
 }
@@ -461,6 +474,17 @@ bool CudaExecutor::recordEvent(const Prepared &instruction) {
 const char *CudaExecutor::noteOfTimes() const {
   return options.takesTimes ? ", by the devices' clocks, one after another"
                             : ", until it was issued: --profile asks the devices";
+}
+
+std::string CudaExecutor::noteOfMemory() const {
+  uint64_t unused = 0;
+  if (!check(library.countFree(device, &unused))) {
+    return "";
+  }
+  return concat("device ", number, " of rank ", rank(), ": ", bytesText(facts.memoryBytes - unused),
+                " of ", bytesText(facts.memoryBytes), " taken, by anybody; ",
+                bytesText(facts.memoryBytes - facts.freeBytes), " before the run, predicted ",
+                bytesText(program.deviceBytes()), "\n");
 }
 
 bool CudaExecutor::enqueueMark(Stream on, uint32_t mark) const {

@@ -66,6 +66,7 @@ public:
   uint64_t hostBytes() const override;
   void end() override;
   const char *noteOfTimes() const override;
+  std::string noteOfMemory() const override;
 
   using Executor::draft;
   using Executor::view;
@@ -121,7 +122,9 @@ private:
   bool open();
   /// Says what the rank needs of the device's memory, unless it is there, beside what has been
   /// taken since the device was opened.
-  bool hasMemory() const;
+  bool hasMemory(bool isLoaded) const;
+  /// What the run is predicted to take of what is free.
+  uint64_t neededBytes(bool isLoaded) const;
   /// Makes the words by which streams tell how far they have come.
   bool watchStreams();
   uint32_t *wordOf(Stream on) const {

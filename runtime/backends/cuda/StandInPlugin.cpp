@@ -91,7 +91,7 @@ static void standFor(const Program *program, const KernelCode *kernels) {
     settings.local = {local.substr(0, colon), std::strtoull(&local[colon + 1], nullptr, 10)};
   }
   settings.cutsKernels = false; // To have the bits of the host.
-  standIn.reset(); // There is one at a time.
+  standIn.reset();              // There is one at a time.
   standIn = std::make_unique<StandIn>(settings, Twins(*program, kernels));
   if (settings.isIdle) {
     std::atexit(writeCalls);

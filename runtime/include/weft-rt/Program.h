@@ -29,6 +29,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -329,9 +330,31 @@ struct Instruction {
   std::vector<uint32_t> waits = {};
 };
 
+/// What takes a device's memory beside the arena.
+enum class DevicePart : uint8_t {
+  /// What the driver has for a context.
+  Context,
+  /// The code of libraries.
+  Libraries,
+  /// What NCCL has for communicators.
+  Communicators,
+  /// The program's own code.
+  Code,
+  /// The stacks of all threads that may run at a time, each as large as the largest.
+  Stacks,
+};
+inline constexpr size_t kDeviceParts = size_t(DevicePart::Stacks) + 1;
+const char *nameOf(DevicePart part);
+
+/// What one of these is predicted to take; none where nobody has said.
+struct DeviceUse {
+  DevicePart part = DevicePart::Context;
+  std::optional<uint64_t> bytes = {};
+};
+
 struct Program {
   /// Written first, compared by the loader.
-  static constexpr uint32_t kVersion = 7;
+  static constexpr uint32_t kVersion = 8;
 
   std::string modelName;
   /// The plan, as text, and its hash; equal on all ranks.
@@ -341,6 +364,8 @@ struct Program {
   std::vector<Axis> mesh;
   std::vector<Buffer> buffers;
   uint64_t arenaBytes = 0;
+  /// In a program for CUDA devices each part, in order; else empty.
+  std::vector<DeviceUse> deviceUses;
 
   std::vector<NamedTensor> parameters;
   std::vector<NamedTensor> optimizerState;
@@ -377,6 +402,8 @@ struct Program {
   int64_t threadsPerRank = 1;
 
   int64_t rankCount() const;
+  /// All of a rank's memory, as far as it is predicted.
+  uint64_t deviceBytes() const;
   /// Coordinates of `rank`, one for each mesh axis.
   std::vector<int64_t> coordinatesOf(int64_t rank) const;
   /// Ranks of the group of `rank` over `axes`, in group order.

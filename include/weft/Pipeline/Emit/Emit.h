@@ -23,6 +23,7 @@
 #ifndef WEFT_PIPELINE_EMIT_EMIT_H
 #define WEFT_PIPELINE_EMIT_EMIT_H
 
+#include <optional>
 #include <string>
 
 #include "mlir/IR/BuiltinOps.h"
@@ -51,6 +52,8 @@ struct EmitOptions {
   /// 0 to 3, as compilers count. 3 takes half as long again as 2, for code that is no faster.
   unsigned optLevel = 2;
   Sanitizer sanitize = Sanitizer::None;
+  /// Of a device, if that is known: each has stacks for as many threads as may run on it.
+  std::optional<int64_t> multiprocessors = {};
 };
 
 /// Teaches the dialects of a lowered module how to become LLVM IR.
@@ -59,8 +62,9 @@ void registerEmitTranslations(mlir::DialectRegistry &registry);
 /// Writes the object file of `module`, which the Lower phase has made from the kernels of
 /// `program`. Reports on the module what fails: a processor that LLVM does not know, a kernel
 /// without code or with other operands than an instruction gives it, a file that cannot be
-/// written. The file is there whole or not at all.
-llvm::LogicalResult emitObject(mlir::ModuleOp module, const rt::Program &program,
+/// written. The file is there whole or not at all. For devices, gives the program what its code and
+/// the stacks of that take of their memory.
+llvm::LogicalResult emitObject(mlir::ModuleOp module, rt::Program &program,
                                const EmitOptions &options, llvm::StringRef path);
 
 struct LinkOptions {

@@ -1,0 +1,290 @@
+//===- DeviceMeasurements.cpp - what CUDA devices do how fast ---------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "calibrate/DeviceMeasurements.h"
+
+#include "backends/cuda/Devices.h"
+#include "backends/local/LocalBackend.h"
+#include "calibrate/MeasuredDevice.h"
+#include "core/Text.h"
+
+using namespace weft::rt;
+using namespace weft::rt::calibrate;
+
+namespace {
+
+/// How the time is shared out.
+constexpr double kProductShare = 0.6, kMemoryShare = 0.15, kCollectiveShare = 0.2;
+constexpr auto kTimeout = std::chrono::seconds(60);
+
+/// As programs have it (`weft::workspaceBytes`).
+uint64_t workspaceOf(const Product &product) {
+  double bytes = std::ceil(double(product.k) / 64) * double(product.m) * double(product.n) *
+                 double(std::max(sizeOf(product.type), sizeof(float)));
+  return uint64_t(std::min(double(32 << 20), bytes));
+}
+
+class DeviceRun {
+public:
+  DeviceRun(const Plan &plan, const cuda::Library &library,
+            const std::function<void(const std::string &)> &progress, Measurements &measurements)
+      : plan(plan), library(library), progress(progress), measurements(measurements) {}
+
+  bool all(std::string &error) {
+    progress("the smallest work, matrix products and memory");
+    std::vector<Product> products = productCases();
+    std::vector<int64_t> sizes = memoryCases();
+    double each =
+        plan.seconds * (kProductShare + kMemoryShare) / double(1 + products.size() + sizes.size());
+    if (!onRanks(1, each, error, [&](Sampler &sampler, MeasuredDevice &device) {
+          return alone(sampler, device, products, sizes);
+        })) {
+      return false;
+    }
+    std::vector<int64_t> groups = groupSizes(plan), bytes = collectiveCases();
+    for (int64_t group : groups) {
+      progress(concat("collectives of ", group, " ranks"));
+      each = plan.seconds * kCollectiveShare /
+             double(1 + groups.size() * bytes.size() * std::size(kKinds));
+      if (!onRanks(group, each, error, [&](Sampler &sampler, MeasuredDevice &device) {
+            return together(sampler, device, group, bytes);
+          })) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+private:
+  using Body = std::function<bool(Sampler &, MeasuredDevice &)>;
+
+  std::vector<Axis> meshOf(int64_t group) const {
+    return {{"others", plan.ranks / group}, {"group", group}};
+  }
+
+  /// Runs `body` on every rank, with its device.
+  bool onRanks(int64_t group, double secondsPerCase, std::string &error, const Body &body) {
+    Shared shared(plan.ranks);
+    RunResult result = makeLocalBackend(meshOf(group), {})->run([&](Communicator &link) {
+      Sampler sampler(link, plan.ranks, 1, secondsPerCase, shared);
+      MeasuredDevice device(library, link);
+      (void)(device.open() && body(sampler, device) && device.close()); // The result says the rest.
+    });
+    return !result.failure || fail(error, result.failure->message);
+  }
+
+  std::vector<Product> productCases() const {
+    auto sides =
+        byTime<std::vector<int64_t>>(plan, {64, 128}, {512, 2048, 8192}, {128, 512, 2048, 8192});
+    std::vector<Product> cases;
+    for (int64_t m : sides) {
+      for (int64_t n : sides) {
+        for (int64_t k : sides) {
+          cases.push_back(makeProduct(ElementType::BF16, m, n, k));
+        }
+      }
+    }
+    // What is not trained in goes by few.
+    for (ElementType type : {ElementType::F32, ElementType::F64}) {
+      for (int64_t side : sides) {
+        cases.push_back(makeProduct(type, side, side, side));
+      }
+    }
+    return cases;
+  }
+
+  /// To beyond what any device keeps nearer than its memory.
+  std::vector<int64_t> memoryCases() const {
+    std::vector<int64_t> sizes;
+    for (int64_t bytes = 4 << 10; bytes <= byTime(plan, 1 << 20, 256 << 20, 1 << 30); bytes *= 4) {
+      sizes.push_back(bytes);
+    }
+    return sizes;
+  }
+
+  std::vector<int64_t> collectiveCases() const {
+    std::vector<int64_t> sizes;
+    for (int64_t bytes = 1 << 10; bytes <= byTime(plan, 1 << 14, 64 << 20, 256 << 20);
+         bytes *= byTime(plan, 16, 16, 4)) {
+      sizes.push_back(bytes);
+    }
+    return sizes;
+  }
+
+  /// Keeps what one rank of all has found.
+  template <typename Keep> static void onFirst(Sampler &sampler, Keep &&keep) {
+    if (sampler.communicator().rank() == 0) {
+      keep();
+    }
+  }
+
+  /// What a device does by itself, while the others do the same.
+  bool alone(Sampler &sampler, MeasuredDevice &device, const std::vector<Product> &products,
+             const std::vector<int64_t> &sizes) {
+    DeviceNotes notes{device.facts.name, device.facts.multiprocessors,
+                      device.facts.memoryBytes - device.facts.freeBytes, 0, 0};
+    MeasuredDevice::Address little = device.allocate(256);
+    if (!little) {
+      return false;
+    }
+    Timing launch = device.measure(sampler, [&] {
+      return device.check(library.zero(device.device, device.stream, little, 4));
+    });
+    uint64_t before = device.countFree();
+    const char *name = nullptr;
+    if (!device.check(library.nameProducts(device.device, &name)) ||
+        !productTimes(sampler, device, products)) {
+      return false;
+    }
+    notes.libraryBytes = before - std::min(before, device.countFree());
+    onFirst(sampler, [&] {
+      measurements.memoryBytes = device.facts.memoryBytes;
+      measurements.library = name;
+      measurements.launch = launch;
+      measurements.device = notes;
+    });
+    return memoryTimes(sampler, device, sizes);
+  }
+
+  bool productTimes(Sampler &sampler, MeasuredDevice &device, const std::vector<Product> &cases) {
+    uint64_t most = 0, workspace = 0;
+    for (const Product &product : cases) {
+      for (int64_t count : {product.m * product.k, product.k * product.n, product.m * product.n}) {
+        most = std::max(most, uint64_t(count) * sizeOf(product.type));
+      }
+      workspace = std::max(workspace, workspaceOf(product));
+    }
+    cuda::ProductPlaces places = {};
+    places.a = device.allocate(most);
+    places.b = places.a ? device.allocate(most) : 0;
+    places.c = places.b ? device.allocate(most) : 0;
+    places.workspace = places.c ? device.allocate(workspace) : 0;
+    if (!places.workspace) {
+      return false;
+    }
+    for (Product product : cases) {
+      product.workspaceBytes = workspaceOf(product);
+      cuda::ProductWay way = {};
+      MeasuredDevice::Handle prepared = 0;
+      if (!device.check(library.prepareProduct(device.device, &product, &way, &prepared))) {
+        return false;
+      }
+      Timing timing = device.measure(sampler, [&] {
+        return device.check(library.runProduct(device.device, device.stream, prepared, &places));
+      });
+      if (!device.finish() || !device.check(library.freeProduct(device.device, prepared))) {
+        return false;
+      }
+      onFirst(sampler, [&] { measurements.products.push_back({product, timing}); });
+    }
+    return device.free(places.workspace) && device.free(places.c) && device.free(places.b) &&
+           device.free(places.a);
+  }
+
+  bool memoryTimes(Sampler &sampler, MeasuredDevice &device, const std::vector<int64_t> &sizes) {
+    uint64_t half = uint64_t(sizes.back()) / 2;
+    MeasuredDevice::Address from = device.allocate(half), to = from ? device.allocate(half) : 0;
+    if (!to) {
+      return false;
+    }
+    for (int64_t bytes : sizes) {
+      MemoryTime time;
+      time.bytes = bytes;
+      time.copy = device.measure(sampler, [&] {
+        return device.check(
+            library.copy(device.device, device.stream, to, from, uint64_t(bytes) / 2));
+      });
+      onFirst(sampler, [&] { measurements.memory.push_back(time); });
+    }
+    return true;
+  }
+
+  /// Collectives between groups of `group` devices, all groups at the same time.
+  bool together(Sampler &sampler, MeasuredDevice &device, int64_t group,
+                const std::vector<int64_t> &sizes) {
+    Communicator &link = sampler.communicator();
+    uint64_t most = uint64_t(sizes.back());
+    MeasuredDevice::Address operand = device.allocate(most, true);
+    MeasuredDevice::Address result = operand ? device.allocate(most * uint64_t(group), true) : 0;
+    if (!result) {
+      return false;
+    }
+    uint64_t before = device.countFree();
+    cuda::DeviceCollectives collectives(library, link.rank(), device.device, link, meshOf(group),
+                                        kTimeout);
+    if (!collectives.join()) {
+      return false;
+    }
+    device.communicateBy(&collectives);
+    // The smallest first: it stands for meeting.
+    std::vector<Collective> cases = {makeCollective(CollectiveKind::AllReduce, group, 4 * group)};
+    for (int64_t bytes : sizes) {
+      for (CollectiveKind kind : kKinds) {
+        cases.push_back(makeCollective(kind, group, bytes));
+      }
+    }
+    for (const Collective &collective : cases) {
+      if (!collectives.prepare(collective)) {
+        return false;
+      }
+    }
+    for (uint32_t number = 0; number < cases.size(); ++number) {
+      Timing timing = device.measure(
+          sampler, [&] { return collectives.run(number, device.stream, operand, result); });
+      onFirst(sampler, [&] { keep(cases[number], number == 0, group, timing); });
+    }
+    // Of one communicator, where all are in it.
+    onFirst(sampler, [&] {
+      if (group == plan.ranks) {
+        measurements.device->communicatorBytes = before - std::min(before, device.countFree());
+      }
+    });
+    bool isGood = !link.stopped() && device.finish() && collectives.end();
+    device.communicateBy(nullptr);
+    return isGood;
+  }
+
+  void keep(const Collective &collective, bool isMeeting, int64_t group, const Timing &timing) {
+    if (!isMeeting) {
+      measurements.collectives.push_back({collective.kind, group, bytesOf(collective), timing});
+    } else if (group == plan.ranks) {
+      measurements.rendezvous = timing;
+    }
+  }
+
+  const Plan &plan;
+  const cuda::Library &library;
+  const std::function<void(const std::string &)> &progress;
+  Measurements &measurements;
+};
+
+} // namespace
+
+bool weft::rt::calibrate::measureDevices(Plan &plan,
+                                         const std::function<void(const std::string &)> &progress,
+                                         Measurements &measurements, std::string &error) {
+  const cuda::Library *library = cuda::loadLibrary(error);
+  if (!library) {
+    return false;
+  }
+  Program program; // Of which a stand-in needs to know how many ranks it has.
+  program.mesh = {{"devices", std::max<int64_t>(plan.ranks, 1)}};
+  if (library->standFor) {
+    library->standFor(&program, nullptr);
+  }
+  int64_t count = 0;
+  if (cuda::Library::Result reason = library->countDevices(&count)) {
+    return fail(error, "CUDA devices cannot be measured: ", reason);
+  }
+  plan.ranks = plan.ranks ? plan.ranks : count;
+  plan.threads = 1;
+  if (count == 0 || plan.ranks > count) {
+    return fail(error, "expected ", std::max<int64_t>(plan.ranks, 1),
+                " CUDA devices or more on this machine, got ", count);
+  }
+  return DeviceRun(plan, *library, progress, measurements).all(error);
+}
