@@ -92,6 +92,6 @@ bool MeasuredDevice::free(Address address) {
 
 uint64_t MeasuredDevice::countFree() {
   uint64_t bytes = 0;
-  (void)check(library.countFree(device, &bytes));
+  (void)check(library.freeMemory(device, &bytes));
   return bytes;
 }

@@ -136,7 +136,7 @@ TEST(DeviceMeasurements, CoverTheDevices) {
 TEST(DeviceMeasurements, WhatFailsIsSaid) {
   for (const char *function :
        {"open", "makeTimer", "allocate", "allocatePinned", "prepareProduct", "runProduct", "copy",
-        "elapsed", "countFree", "join", "allReduce", "allocateShared", "close", "work"}) {
+        "elapsed", "freeMemory", "join", "allReduce", "allocateShared", "close", "work"}) {
     Measurements measurements;
     setenv("WEFT_STAND_IN_FAIL", concat(function, ":2").c_str(), 1);
     EXPECT_THAT(

@@ -61,11 +61,6 @@ const Called kCalls[] = {
        double seconds = 0;
        return bench.cuda.elapsed(bench.device, bench.event, bench.event, &seconds);
      }},
-    {"countFree",
-     [](Bench &bench) {
-       uint64_t bytes = 0;
-       return bench.cuda.countFree(bench.device, &bytes);
-     }},
     {"copyToDevice", [](Bench &bench) { return bench.send(bench.stream, bench.a); }},
     {"copyToHost", [](Bench &bench) { return bench.fetch(bench.stream, bench.a); }},
     {"copy", [](Bench &bench) { return bench.copy(bench.stream, bench.b, bench.a); }},

@@ -148,15 +148,6 @@ TEST_F(FakeCuda, TakesTimes) {
   EXPECT_EQ(to, 0u);
 }
 
-TEST_F(FakeCuda, CountsItsMemory) {
-  uint64_t bytes = 7;
-  EXPECT_EQ(textOf(cuda.countFree(device, &bytes)), "success");
-  EXPECT_EQ(bytes, uint64_t(79) << 30);
-  fail("cuMemGetInfo_v2", kIllegalAddress);
-  EXPECT_EQ(textOf(cuda.countFree(device, &bytes)),
-            "cuMemGetInfo: CUDA_ERROR_ILLEGAL_ADDRESS (in words)");
-}
-
 TEST_F(FakeCuda, CopiesAndClears) {
   Library::Address from = send<int>({1, 2, 3, 4}), to = allocate(16);
   EXPECT_EQ(textOf(cuda.copy(device, stream, to, from, 16)), "success");

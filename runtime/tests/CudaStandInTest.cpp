@@ -263,9 +263,9 @@ TEST(CudaStandInTest, MemoryIsLimited) {
 TEST(CudaStandInTest, CountsWhatIsLeft) {
   Bench bench(3);
   uint64_t before = 0, after = 0;
-  Bench::ok(bench.cuda.countFree(bench.device, &before));
+  Bench::ok(bench.cuda.freeMemory(bench.device, &before));
   bench.allocate(4096);
-  Bench::ok(bench.cuda.countFree(bench.device, &after));
+  Bench::ok(bench.cuda.freeMemory(bench.device, &after));
   EXPECT_EQ(before - after, 4096u);
 }
 

@@ -148,7 +148,7 @@ bool CudaExecutor::hasMemory(bool isLoaded) const {
 bool CudaExecutor::prepareCollectives() {
   collectives.emplace(library, number, device, communicator(), program.mesh, options.timeout);
   collectives->watchBy([this] { return isBusy(); });
-  if (communicates && !collectives->join(facts)) {
+  if (communicates && !collectives->join(options.sharesDevices ? DeviceFacts() : facts)) {
     return false;
   }
   return std::all_of(
@@ -478,7 +478,7 @@ const char *CudaExecutor::noteOfTimes() const {
 
 std::string CudaExecutor::noteOfMemory() const {
   uint64_t unused = 0;
-  if (!check(library.countFree(device, &unused))) {
+  if (!check(library.freeMemory(device, &unused))) {
     return "";
   }
   return concat("device ", number, " of rank ", rank(), ": ", bytesText(facts.memoryBytes - unused),

@@ -50,6 +50,8 @@ struct CudaOptions {
   bool usesGraphs = false;
   /// Takes the times of steps on the device, for which all is on one stream and nothing a graph.
   bool takesTimes = false;
+  /// For checks: ranks in processes of their own may have the same device.
+  bool sharesDevices = false;
 };
 
 class CudaExecutor : public Executor, BufferLender {

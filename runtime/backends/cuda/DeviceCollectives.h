@@ -52,7 +52,7 @@ public:
   // All tell the communicator of what goes wrong, and return false then.
 
   /// Makes the world. To be called first, by all ranks, each with a device of its own, which
-  /// `facts` tell from others.
+  /// `facts` tell from others; if they do not, that is not looked at.
   bool join(const DeviceFacts &facts = {});
   /// Makes ready number 0, 1 and so on. May make a communicator.
   bool prepare(const Collective &collective);

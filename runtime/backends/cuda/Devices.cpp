@@ -90,9 +90,12 @@ MakeExecutor weft::rt::cuda::makeExecutors(const Program &program, const KernelC
       std::chrono::duration<double>(options.timeoutSeconds));
   // In the user's cache folder, but for a stand-in.
   bool isDefault = options.algorithmCache.empty() && !library->standFor;
-  CudaOptions onDevices = {timeout, options.isDeterministic,
+  CudaOptions onDevices = {timeout,
+                           options.isDeterministic,
                            isDefault ? defaultCacheFile() : options.algorithmCache,
-                           options.usesGraphs, !options.profile.empty()};
+                           options.usesGraphs,
+                           !options.profile.empty(),
+                           sharesDevices()};
   return [=](const Program &program, const KernelCode *kernels, int64_t rank,
              int64_t) -> std::unique_ptr<Executor> {
     return std::make_unique<CudaExecutor>(program, kernels, rank, *library, isAlone ? rank : own,

@@ -335,18 +335,6 @@ Result elapsed(Handle handle, Handle from, Handle to, double *seconds) {
   return resultOf(code, "cuEventElapsedTime");
 }
 
-Result countFree(Handle handle, uint64_t *bytes) {
-  Device *device = nullptr;
-  *bytes = 0;
-  if (Result failed = enter(handle, device)) {
-    return failed;
-  }
-  size_t unused = 0, all = 0;
-  CUresult code = driver().freeMemory(&unused, &all);
-  *bytes = unused;
-  return resultOf(code, "cuMemGetInfo");
-}
-
 //===----------------------------------------------------------------------===//
 // Copies
 //===----------------------------------------------------------------------===//
@@ -542,7 +530,6 @@ void cuda::addDriver(Library &library) {
   library.await = await;
   library.makeTimer = makeTimer;
   library.elapsed = elapsed;
-  library.countFree = countFree;
   library.copyToDevice = copyToDevice;
   library.copyToHost = copyToHost;
   library.copy = copy;

@@ -119,8 +119,6 @@ struct Library {
   Result (*makeTimer)(Handle device, Handle *event);
   /// Seconds from one of these to another, both of which are known to be reached.
   Result (*elapsed)(Handle device, Handle from, Handle to, double *seconds);
-  /// Bytes of the device's memory that nobody has now.
-  Result (*countFree)(Handle device, uint64_t *bytes);
 
   /// Enqueue copies. `host` is pinned, and not touched until the copy is done.
   Result (*copyToDevice)(Handle device, Handle stream, Address to, const void *host,

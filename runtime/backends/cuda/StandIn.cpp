@@ -162,7 +162,6 @@ const Library kLibrary = {
     .await = call<"await", &Device::await>,
     .makeTimer = call<"makeTimer", &Device::makeTimer>,
     .elapsed = call<"elapsed", &Device::elapsed>,
-    .countFree = call<"countFree", &Device::countFree>,
     .copyToDevice = call<"copyToDevice", &Device::copyToDevice>,
     .copyToHost = call<"copyToHost", &Device::copyToHost>,
     .copy = call<"copy", &Device::copy>,

@@ -263,7 +263,6 @@ void Device::elapsed(Handle from, Handle to, double *seconds) {
   *seconds = std::chrono::duration<double>(timeOf(to) - timeOf(from)).count();
 }
 
-void Device::countFree(uint64_t *bytes) { *bytes = memory.unused(); }
 
 template <typename Body> void Device::watch(const Body &body) {
   try {

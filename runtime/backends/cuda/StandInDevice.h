@@ -79,7 +79,6 @@ public:
   void await(Handle event);
   void makeTimer(Handle *event);
   void elapsed(Handle from, Handle to, double *seconds);
-  void countFree(uint64_t *bytes);
 
   void copyToDevice(Handle stream, Address to, const void *host, uint64_t bytes);
   void copyToHost(Handle stream, void *host, Address from, uint64_t bytes);
