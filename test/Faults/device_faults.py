@@ -114,6 +114,12 @@ def failures(bench):
                    backend, stuck="2:60")
     bench.case("device that is slow", SLOW, rf"error: rank \d waited [0-9.]+ s in {PLACE}.*; rank 1 is (?:missing|behind "
                rf"all): its device is in {PLACE}, and still moves, .* ago for the last time.*", slow="1:60:60")
+    # Where ranks meet on devices before training; the others are asked where they are.
+    others = "".join(rf"; rank {rank} is in {WAIT}; its device has nothing to do, and has not moved for [0-9.]+ s"
+                     for rank in (0, 1, 3))
+    bench.case("device that is stuck in a collective", STUCK, r"error: rank 2 waited [0-9.]+ s in step instruction \d+ "
+               r"\((?:all|reduce)-.* over \{dp\}.*\), place \d+ of its work, predicted to take [0-9.]+ [mu]s" + others,
+               "mpi", stuck="2:8")
     # Its world is its own: others wait for it on the host only.
     bench.case("device that is slow", SLOW, rf"error: rank \d waited {PATIENCE} s in {WAIT}.*; rank 1 is missing: it .*, "
                r"and still moves, .* ago for the last time.*", "mpi", slow="1:60:60")
