@@ -50,7 +50,10 @@ public:
   void emitRounded();
   /// What sums nothing, as a transposition.
   void emitPermuted();
-  /// The same for devices.
+  /// A transposition for devices that makes other elements neighbors; false where it does not, or
+  /// where rows or columns are few.
+  bool emitTransposed();
+  /// The same as emitRounded for devices.
   void emitByBlocks();
 
 private:
@@ -58,6 +61,12 @@ private:
   Nums indicesOf(const Contraction::Dims &term) const {
     return llvm::map_to_vector<4>(term, [&](unsigned dim) { return at[dim]; });
   }
+  /// Where something begins in a dimension of `size`.
+  struct Span {
+    Num first;
+    int64_t size;
+  };
+  void overSquare(int64_t side, Span outer, Span inner, llvm::function_ref<void(Num, Num)> body);
   Num productAt();
   Num productsAt(unsigned dim, int64_t width);
 
