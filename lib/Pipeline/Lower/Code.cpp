@@ -7,6 +7,8 @@
 
 #include "weft/Pipeline/Lower/Code.h"
 
+#include "Exponential.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -400,15 +402,15 @@ std::pair<Num, Num> Code::exponentials(Num least, Num from, Num to, function_ref
       greatest = max(greatest, value);
     }
     greatest = max(carried[0], greatest);
-    Num total = carried[1] * exp(carried[0] - greatest);
+    Num total = carried[1] * expOfNegative(carried[0] - greatest);
     for (Num value : values) {
-      total = total + exp(value - greatest);
+      total = total + expOfNegative(value - greatest);
     }
     return Nums{greatest, total};
   };
   Nums own = carryTogether(from, to, {start, real(type, 0)}, next);
   Num greatest = combineAcross({own[0]}, [&](Num a, Num b) { return max(a, b); }).front();
-  return {greatest, sumAcross({own[1] * exp(own[0] - greatest)}).front()};
+  return {greatest, sumAcross({own[1] * expOfNegative(own[0] - greatest)}).front()};
 }
 
 void Code::when(Num condition, function_ref<void()> then, function_ref<void()> otherwise) {

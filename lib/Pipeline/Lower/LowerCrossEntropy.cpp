@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Exponential.h"
 #include "Models.h"
 
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -108,7 +109,7 @@ struct LowerCrossEntropyGrad : HostModel<LowerCrossEntropyGrad, CrossEntropyGrad
                     target =
                         code.toInt32(code.toIndex(code.select(isColumn, target, code.integer(-1))));
                     code.across(none, all, [&](Num v) {
-                      Num value = code.exp(logits(i, v) - rowLse) * rowGradient;
+                      Num value = expOfNegative(logits(i, v) - rowLse) * rowGradient;
                       if (op.getColumns()) {
                         value = code.select(v < columns, value, zero);
                       }
