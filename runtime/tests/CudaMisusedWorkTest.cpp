@@ -27,10 +27,10 @@ const Misused kLaunches[] = {
      [](Bench &bench) { return launchOn(bench, 0, 64); }},
     {"TooManyBlocks", "launch: expected 1 to 2147483647 blocks, got 2147483648",
      [](Bench &bench) { return launchOn(bench, uint32_t(1) << 31, 64); }},
-    {"NoThreads", "launch: expected 1 to 256 threads, got 0",
+    {"NoThreads", "launch: expected 1 to 512 threads, got 0",
      [](Bench &bench) { return launchOn(bench, 1, 0); }},
-    {"TooManyThreads", "launch: expected 1 to 256 threads, got 257",
-     [](Bench &bench) { return launchOn(bench, 1, 257); }},
+    {"TooManyThreads", "launch: expected 1 to 512 threads, got 513",
+     [](Bench &bench) { return launchOn(bench, 1, 513); }},
     {"OtherThreadsThanABlockHas", "launch: expected 64 threads for 'block_phase_0', got 32",
      [](Bench &bench) {
        const uint64_t arguments[] = {bench.c};

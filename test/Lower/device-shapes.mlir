@@ -12,12 +12,15 @@
 // MODULE: llvm.func @kernel_map_0({{.*}}weft.iterations = array<i64: 1048576>
 // MODULE-NOT: weft.threads
 // MODULE: llvm.func @kernel_norm_0({{.*}}weft.iterations = array<i64: 8192>{{.*}}weft.threads = array<i64: 256>
-// MODULE: llvm.func @kernel_norm_grad_0({{.*}}weft.iterations = array<i64: 264, 64>{{.*}}weft.threads = array<i64: 256, 256>
+// MODULE: llvm.func @kernel_norm_grad_0({{.*}}weft.iterations = array<i64: 396, 32>{{.*}}weft.threads = array<i64: 256, 256>
 // What a host leaves to one thread, many share.
 // MODULE: llvm.func @kernel_copy_0({{.*}}weft.iterations = array<i64: 2097152>
 // MODULE: llvm.func @kernel_partial_0({{.*}}weft.iterations = array<i64: 2097152>
-// MODULE: llvm.func @kernel_contract_0({{.*}}weft.iterations = array<i64: 512>{{.*}}weft.threads = array<i64: 256>
+// MODULE: llvm.func @kernel_contract_0({{.*}}weft.iterations = array<i64: 256>{{.*}}weft.threads = array<i64: 256>
 // MODULE: llvm.func @kernel_contract_1({{.*}}weft.iterations = array<i64: 2097152>
+// A block takes 16 rows of 16 chunks.
+// MODULE: llvm.func @kernel_norm_1({{.*}}weft.iterations = array<i64: 4096>{{.*}}weft.threads = array<i64: 256>
+// MODULE: llvm.func @kernel_contract_2({{.*}}weft.iterations = array<i64: 4096>{{.*}}weft.threads = array<i64: 256>
 
 // Eight elements of bf16 at once, also of the operand that has one dimension, and nothing else.
 // CHECK-LABEL: .entry kernel_map_0_phase_0(
@@ -138,4 +141,29 @@ func.func private @kernel_contract_1(%x: tensor<8192x2048xbf16>, %y: tensor<8192
   %z = weft.contract "ij,i->ij" (%x, %y)
     : (tensor<8192x2048xbf16>, tensor<8192xbf16>) -> tensor<8192x2048xbf16>
   return %z : tensor<8192x2048xbf16>
+}
+
+// A row is half a warp's work, which needs no barrier.
+// CHECK-LABEL: .entry kernel_norm_1_phase_0(
+// CHECK-NOT: bar.sync
+// CHECK: shfl.sync.bfly.b32 {{.*}}, 8, 31, -1;
+// CHECK-NOT: bar.sync
+func.func private @kernel_norm_1(%x: tensor<65536x128xbf16>, %s: tensor<128xf32>)
+    -> tensor<65536x128xbf16> attributes {weft.tied = array<i64: -1>} {
+  %y = weft.norm rms %x scale(%s : tensor<128xf32>) epsilon = 1.0e-5
+    : tensor<65536x128xbf16> -> tensor<65536x128xbf16>
+  return %y : tensor<65536x128xbf16>
+}
+
+// Squares go through shared memory: loads and stores are of 16 bytes.
+// CHECK-LABEL: .entry kernel_contract_2_phase_0(
+// CHECK-NOT: ld.global.nc.b16
+// CHECK: ld.global.nc.v4.b32
+// CHECK: bar.sync 0;
+// CHECK-NOT: st.global.b16
+// CHECK: st.global.v4.b32
+func.func private @kernel_contract_2(%x: tensor<8192x2048xbf16>) -> tensor<2048x8192xbf16>
+    attributes {weft.tied = array<i64: -1>} {
+  %y = weft.contract "ij->ji" (%x) : (tensor<8192x2048xbf16>) -> tensor<2048x8192xbf16>
+  return %y : tensor<2048x8192xbf16>
 }

@@ -1,4 +1,5 @@
 // RUN: weft-opt %s -expand-bf16 | FileCheck %s
+// RUN: weft-opt %s -expand-bf16=for-devices=true | FileCheck %s --check-prefix=DEVICES
 
 // CHECK-LABEL: func @widen
 // CHECK:         %[[BITS:.*]] = arith.bitcast %{{.*}} : bf16 to i16
@@ -23,4 +24,15 @@ func.func @widen(%x: bf16) -> f32 {
 func.func @round(%x: vector<16xf32>) -> vector<16xbf16> {
   %y = arith.truncf %x : vector<16xf32> to vector<16xbf16>
   return %y : vector<16xbf16>
+}
+
+// Devices have an instruction for numbers.
+// CHECK-LABEL: func @round_number
+// CHECK-NOT:     arith.truncf
+// DEVICES-LABEL: func @round_number
+// DEVICES:         %[[BITS:.*]] = call @weft_device_round(%{{.*}}) : (f32) -> i16
+// DEVICES:         arith.bitcast %[[BITS]] : i16 to bf16
+func.func @round_number(%x: f32) -> bf16 {
+  %y = arith.truncf %x : f32 to bf16
+  return %y : bf16
 }

@@ -8,6 +8,8 @@
 #include "BlockEmulator.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <gtest/gtest.h>
 #include <memory>
 #include <ucontext.h>
@@ -148,6 +150,16 @@ using weft::test::State;
 int64_t weft_device_thread() { return int64_t(running->current); }
 
 void weft_device_barrier() { running->wait(State::AtBarrier); }
+
+void weft_device_warp_barrier() { (void)weft_device_shuffle(0, 0); }
+
+int16_t weft_device_round(float value) {
+  if (std::isnan(value)) {
+    return 0x7FC0;
+  }
+  auto bits = std::bit_cast<uint32_t>(value);
+  return static_cast<int16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
+}
 
 int32_t weft_device_shuffle(int32_t value, int32_t mask) {
   auto &fiber = running->fibers[running->current];

@@ -29,6 +29,8 @@ void runBlock(int64_t threads, std::mt19937 &dice, const std::function<void()> &
 /// What kernels for devices call, see lower-kernels-to-loops.
 extern "C" int64_t weft_device_thread();
 extern "C" void weft_device_barrier();
+extern "C" void weft_device_warp_barrier();
 extern "C" int32_t weft_device_shuffle(int32_t value, int32_t mask);
+extern "C" int16_t weft_device_round(float value);
 
 #endif // WEFT_UNITTESTS_LOWER_BLOCKEMULATOR_H

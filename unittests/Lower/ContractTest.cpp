@@ -110,6 +110,8 @@ TEST_P(ContractTest, Sums) {
   // By blocks of a device: rows, few and many rows of columns.
   check("ab->a", {{3, 1000}});
   check("ab->b", {{600, 33}});
+  check("ab->b", {{600, 96}});
+  check("ab->a", {{48, 64}});
   check("->", {{}});
 }
 
@@ -120,6 +122,21 @@ TEST_P(ContractTest, WithoutReuse) {
   check("b,ab->ab", {{9}, {6, 9}});
   check("ka,bk->ab", {{6, 9}, {5, 6}});
   check("bij,bj->bi", {{3, 5, 7}, {3, 7}});
+}
+
+/// By squares of a device's block, whole and not.
+TEST_P(ContractTest, Transposes) {
+  check("ab->ba", {{64, 128}});
+  check("ab->ba", {{70, 131}});
+  check("abc->cab", {{3, 20, 72}});
+  check("ab->ba", {{7, 9}});
+}
+
+/// What is summed lies between what is kept, or the other way round.
+TEST_P(ContractTest, SumsOfAlternateDimensions) {
+  check("abc->ac", {{3, 40, 33}});
+  check("abc->b", {{3, 5, 70}});
+  check("abc->ac", {{2, 1100, 8}});
 }
 
 TEST_P(ContractTest, Batched) {

@@ -122,6 +122,37 @@ TEST_P(CrossEntropyTest, RowsOfBlocks) {
 }
 TEST_P(CrossEntropyTest, OneToken) { check(1, 1); }
 
+/// As on the host, which other tests look at: columns that do not count are anywhere in a chunk.
+TEST_P(CrossEntropyTest, ColumnsThatDoNotCount) {
+  for (int64_t offset : {0, 880, 2000}) {
+    KernelCall call;
+    call.operands = {randomArray({3, 1024}, 1), randomIds({3}, 0, 1800, 2)};
+    call.immediates = {offset};
+    call.results = {Array({3}), Array({3})};
+    call.text = R"(
+func.func private @kernel(%o: index, %x: tensor<3x1024x$f>, %t: tensor<3xi32>)
+    -> (tensor<3x$f>, tensor<3x$f>) attributes {weft.tied = array<i64: -1, -1>} {
+  %l, %p = weft.cross_entropy %x[%t] offset %o of [1801]
+      : tensor<3x1024x$f>[tensor<3xi32>] -> tensor<3x$f>, tensor<3x$f>
+  return %l, %p : tensor<3x$f>, tensor<3x$f>
+})";
+    run(call);
+    call.operands.insert(call.operands.end(),
+                         {randomArray({3}, 3), randomArray({3}, 4), randomArray({3}, 5)});
+    call.results = {Array({3, 1024})};
+    call.text = R"(
+func.func private @kernel(%o: index, %x: tensor<3x1024x$f>, %t: tensor<3xi32>, %l: tensor<3x$f>,
+                          %lg: tensor<3x$f>, %pg: tensor<3x$f>) -> tensor<3x1024x$f>
+    attributes {weft.tied = array<i64: -1>} {
+  %y = weft.cross_entropy_grad %x[%t] lse(%l) gradient(%lg, %pg) offset %o of [1801]
+      : tensor<3x1024x$f>[tensor<3xi32>], tensor<3x$f>, tensor<3x$f>, tensor<3x$f>
+      -> tensor<3x1024x$f>
+  return %y : tensor<3x1024x$f>
+})";
+    run(call);
+  }
+}
+
 TEST_P(CrossEntropyTest, PassesOnWhatIsNotANumber) {
   KernelCall call;
   call.operands = {randomArray({2, 40}, 1), randomIds({2}, 0, 39, 2)};

@@ -139,8 +139,11 @@ TEST_P(NormTest, RowsOfBlocks) {
     checkForward(true, false, 2, columns);
     checkGradient(true, 0, 3, columns);
   }
-  // More rows than blocks.
-  checkGradient(false, 0, 270, 33);
+  // More rows than blocks; several rows a block, with and without a rest.
+  checkGradient(false, 0, 540, 260);
+  checkForward(true, true, 16, 64);
+  checkForward(false, false, 9, 16);
+  checkGradient(true, -1, 9, 16);
 }
 
 } // namespace

@@ -45,6 +45,14 @@ void linkBlocks(llvm::Module &module) {
                                    {builder.getInt32(~0u), call.getArgOperand(0),
                                     call.getArgOperand(1), builder.getInt32(31)});
   });
+  replaceCalls(module, "weft_device_round", [](IRBuilder<> &builder, CallInst &call) {
+    Value *rounded = builder.CreateFPTrunc(call.getArgOperand(0), builder.getBFloatTy());
+    return builder.CreateBitCast(rounded, builder.getInt16Ty());
+  });
+  // The threads of a warp wait for each other, and see what the others wrote.
+  replaceCalls(module, "weft_device_warp_barrier", [](IRBuilder<> &builder, CallInst &) {
+    return builder.CreateIntrinsic(Intrinsic::nvvm_bar_warp_sync, {builder.getInt32(~0u)});
+  });
 }
 
 } // namespace weft

@@ -48,7 +48,7 @@ static Function *declareEntry(Function &kernel, unsigned phase, int64_t threads)
     entry->addFnAttr("nvvm.maxntid", std::to_string(rt::kBlockThreads));
   }
   // A multiprocessor has 65,536 registers: 128 for a thread.
-  entry->addFnAttr("nvvm.minctasm", "2");
+  entry->addFnAttr("nvvm.minctasm", threads > rt::kBlockThreads ? "1" : "2");
   entry->setDoesNotThrow();
   return entry;
 }

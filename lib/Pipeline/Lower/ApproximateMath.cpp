@@ -35,6 +35,8 @@ struct SplitFma : OpRewritePattern<math::FmaOp> {
 };
 
 struct ApproximateMathPass : impl::ApproximateMathPassBase<ApproximateMathPass> {
+  using ApproximateMathPassBase::ApproximateMathPassBase;
+
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     patterns.add<SplitFma>(&getContext());
@@ -42,7 +44,17 @@ struct ApproximateMathPass : impl::ApproximateMathPassBase<ApproximateMathPass> 
       return llvm::is_contained({"math.exp", "math.log", "math.tanh", "math.erf"}, name);
     };
     populateMathPolynomialApproximationPatterns(patterns, isApproximated);
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns)))) {
+    SmallVector<Operation *> chosen;
+    getOperation().walk([&](Operation *op) {
+      if (op->getNumResults() == 1 && isApproximated(op->getName().getStringRef()) &&
+          (!forDevices || isa<VectorType>(op->getResult(0).getType()))) {
+        chosen.push_back(op);
+      }
+    });
+    auto config = GreedyRewriteConfig().setStrictness(GreedyRewriteStrictness::ExistingAndNewOps);
+    LogicalResult done = forDevices ? applyOpPatternsGreedily(chosen, std::move(patterns), config)
+                                    : applyPatternsGreedily(getOperation(), std::move(patterns));
+    if (failed(done)) {
       signalPassFailure();
     }
   }

@@ -18,47 +18,67 @@ namespace {
 constexpr int64_t kThreads = rt::kBlockThreads;
 /// Fewer numbers are one block's work.
 constexpr int64_t kLeastPiece = 8192;
-/// Blocks that share a sum, at most.
-constexpr int64_t kMostPieces = 1024;
+/// Blocks that share a sum, at most: eight for each of the multiprocessors that large devices have.
+constexpr int64_t kMostBlocks = 1056;
 /// A row of fewer is one thread's.
-constexpr int64_t kLeastRow = 128;
-/// Neighboring columns of a block, and rows of one of its threads, at most.
-constexpr int64_t kColumns = 32, kMostRows = 512;
+constexpr int64_t kLeastRow = 32;
+/// Chunks of neighboring columns that a block takes, and rows that are few enough for one block.
+constexpr int64_t kColumnChunks = 8, kFewRows = 512;
+/// A block's rows where they are many: four for each of its threads.
+constexpr int64_t kLeastRows = 4 * kThreads / kColumnChunks;
 
-/// All numbers of the columns, which blocks of kColumns columns share; block number `group` is for
-/// the columns from kColumns * group on, and takes the rows from `first` to before `end`.
-void sumGroup(Code &code, BlockSums sums, Num group, Num first, Num end, int64_t columns,
+/// Blocks that share sums of columns: each has kColumnChunks chunks of them, so that its threads
+/// read whole lines of memory.
+struct ColumnGroups {
+  ColumnGroups(Code &code, int64_t columns)
+      : columns(columns), lanes(columns % code.countLanes() == 0 ? code.countLanes() : 1),
+        chunks(lanes == 1 ? 32 : kColumnChunks), count(llvm::divideCeil(columns, chunks * lanes)) {}
+
+  int64_t width() const { return chunks * lanes; }
+  int64_t shares() const { return kThreads / chunks; }
+
+  int64_t columns, lanes, chunks, count;
+};
+
+/// All numbers of the columns of the group numbered `group`, of the rows from `first` to before
+/// `end`.
+void sumGroup(Code &code, BlockSums sums, const ColumnGroups &groups, Num group, Num first, Num end,
               function_ref<Nums(Num, Num)> terms, function_ref<void(Num, ArrayRef<Num>)> finish) {
-  constexpr int64_t kShares = kThreads / kColumns;
-  Num lane = code.remainder(code.thread(), kColumns), share = code.thread() / kColumns;
-  Num column = group * kColumns + lane;
-  Buffer slots = code.shared(sums.type, {sums.count, kShares, kColumns});
-  Nums zeros(sums.count, code.real(sums.type, 0));
+  int64_t lanes = groups.lanes, shares = groups.shares();
+  Num chunk = code.remainder(code.thread(), groups.chunks), share = code.thread() / groups.chunks;
+  Num column = (group * groups.chunks + chunk) * lanes;
+  Buffer slots = code.shared(sums.type, {sums.count, shares, groups.width()});
+  Nums zeros(sums.count * lanes, code.real(sums.type, 0));
   auto number = [&](int64_t value) { return code.index(value); };
-  code.when(column < columns, [&] {
-    Nums own = code.carry(first + share, end, kShares, zeros, [&](Num row, ArrayRef<Num> carried) {
-      Nums next = terms(row, column);
-      for (auto [sum, before] : llvm::zip_equal(next, carried)) {
-        sum = before + sum;
-      }
-      return next;
-    });
+  code.when(column < groups.columns, [&] {
+    Nums own =
+        code.carryByFours(first + share, end, shares, zeros, [&](Num row, ArrayRef<Num> carried) {
+          Nums next;
+          for (int64_t lane = 0; lane < lanes; ++lane) {
+            for (Num term : terms(row, column + lane)) {
+              next.push_back(carried[next.size()] + term);
+            }
+          }
+          return next;
+        });
     for (auto [i, sum] : llvm::enumerate(own)) {
-      slots.store(sum, number(int64_t(i)), share, lane);
+      auto place = static_cast<int64_t>(i);
+      slots.store(sum, number(place % sums.count), share, chunk * lanes + place / sums.count);
     }
   });
   code.barrier();
-  code.when(code.thread() < kColumns, [&] {
-    code.when(column < columns, [&] {
+  code.when(code.thread() < groups.width(), [&] {
+    Num last = group * groups.width() + code.thread();
+    code.when(last < groups.columns, [&] {
       Nums totals;
       for (int64_t i = 0; i < sums.count; ++i) {
-        Num total = slots(number(i), number(0), lane);
-        for (int64_t other = 1; other < kShares; ++other) {
-          total = total + slots(number(i), number(other), lane);
+        Num total = slots(number(i), number(0), code.thread());
+        for (int64_t other = 1; other < shares; ++other) {
+          total = total + slots(number(i), number(other), code.thread());
         }
         totals.push_back(total);
       }
-      finish(column, totals);
+      finish(last, totals);
     });
   });
   // What comes next in this block may use the slots again.
@@ -67,18 +87,19 @@ void sumGroup(Code &code, BlockSums sums, Num group, Num first, Num end, int64_t
 
 } // namespace
 
+/// Blocks take turns at pieces of what their threads load at once; what is no whole piece is added
+/// to the sums of all blocks in the end.
 void sumWhole(Code &code, BlockSums sums, int64_t size, function_ref<Nums(Num)> terms,
               function_ref<void(ArrayRef<Num>)> finish) {
-  int64_t pieces = size < 2 * kLeastPiece ? 0 : std::min(size / kLeastPiece, kMostPieces);
-  int64_t piece =
-      pieces == 0 ? 0
-                  : size / pieces / (kThreads * code.countLanes()) * (kThreads * code.countLanes());
+  int64_t piece = kThreads * code.countLanes(), pieces = size / piece;
+  int64_t blocks = size < 2 * kLeastPiece ? 0 : std::min(size / kLeastPiece, kMostBlocks);
+  int64_t done = blocks == 0 ? 0 : pieces * piece;
   Buffer parts;
-  if (pieces != 0) {
-    parts = code.lasting(sums.type, {sums.count, pieces});
-    code.blocks(pieces, piece, [&](Num number) {
-      Nums own = code.sums(sums.type, code.index(0), code.index(piece), sums.count,
-                           [&](Num i) { return terms(number * piece + i); });
+  if (blocks != 0) {
+    parts = code.lasting(sums.type, {sums.count, blocks});
+    code.blocks(blocks, piece, [&](Num number) {
+      Nums own =
+          code.sumsOfPieces(sums.type, number, code.index(pieces), blocks, sums.count, terms);
       code.once([&] {
         for (auto [i, sum] : llvm::enumerate(own)) {
           parts.store(sum, code.index(int64_t(i)), number);
@@ -86,12 +107,11 @@ void sumWhole(Code &code, BlockSums sums, int64_t size, function_ref<Nums(Num)> 
       });
     });
   }
-  int64_t done = pieces * piece;
-  code.blocks(1, std::max(size - done, pieces), [&](Num) {
+  code.blocks(1, std::max(size - done, blocks), [&](Num) {
     Nums totals = code.sums(sums.type, code.index(0), code.index(size - done), sums.count,
                             [&](Num i) { return terms(i + done); });
-    if (pieces != 0) {
-      Nums before = code.sums(sums.type, code.index(0), code.index(pieces), sums.count, [&](Num i) {
+    if (blocks != 0) {
+      Nums before = code.sums(sums.type, code.index(0), code.index(blocks), sums.count, [&](Num i) {
         Nums values;
         for (int64_t number = 0; number < sums.count; ++number) {
           values.push_back(parts(code.index(number), i));
@@ -116,36 +136,38 @@ void sumRows(Code &code, BlockSums sums, int64_t rows, int64_t columns,
     code.parallel(rows, [&](Num row) { finish(row, sumRow(row)); });
     return;
   }
-  code.blocks(rows, columns, [&](Num row) {
-    Nums totals = sumRow(row);
-    code.once([&] { finish(row, totals); });
-  });
+  code.blocks(rows, columns,
+              [&](Num row) {
+                Nums totals = sumRow(row);
+                code.once([&] { finish(row, totals); });
+              },
+              {.areAlike = true});
 }
 
 void sumColumns(Code &code, BlockSums sums, int64_t rows, int64_t columns,
                 function_ref<Nums(Num, Num)> terms, function_ref<void(Num, ArrayRef<Num>)> finish) {
-  int64_t groups = llvm::divideCeil(columns, kColumns);
+  ColumnGroups groups(code, columns);
   int64_t width = kThreads * code.countLanes();
-  if (rows <= kMostRows) {
-    code.blocks(groups, width, [&](Num group) {
-      sumGroup(code, sums, group, code.index(0), code.index(rows), columns, terms, finish);
+  int64_t pieces = std::min(rows / kLeastRows, kMostBlocks / groups.count);
+  if (rows <= kFewRows || pieces <= 1) {
+    code.blocks(groups.count, width, [&](Num group) {
+      sumGroup(code, sums, groups, group, code.index(0), code.index(rows), terms, finish);
     });
     return;
   }
-  int64_t pieces = std::min<int64_t>(llvm::divideCeil(rows, kMostRows / 2), kMostRows);
   int64_t piece = llvm::divideCeil(rows, pieces);
   Buffer parts = code.lasting(sums.type, {sums.count, pieces, columns});
-  code.blocks(pieces * groups, width, [&](Num block) {
-    Num number = block / groups, group = code.remainder(block, groups);
+  code.blocks(pieces * groups.count, width, [&](Num block) {
+    Num number = block / groups.count, group = code.remainder(block, groups.count);
     Num first = number * piece, end = first + piece;
     end = code.select(end < rows, end, code.index(rows));
-    sumGroup(code, sums, group, first, end, columns, terms, [&](Num column, ArrayRef<Num> totals) {
+    sumGroup(code, sums, groups, group, first, end, terms, [&](Num column, ArrayRef<Num> totals) {
       for (auto [i, total] : llvm::enumerate(totals)) {
         parts.store(total, code.index(int64_t(i)), number, column);
       }
     });
   });
-  code.blocks(groups, width, [&](Num group) {
+  code.blocks(groups.count, width, [&](Num group) {
     auto partOf = [&](Num row, Num column) {
       Nums values;
       for (int64_t i = 0; i < sums.count; ++i) {
@@ -153,7 +175,7 @@ void sumColumns(Code &code, BlockSums sums, int64_t rows, int64_t columns,
       }
       return values;
     };
-    sumGroup(code, sums, group, code.index(0), code.index(pieces), columns, partOf, finish);
+    sumGroup(code, sums, groups, group, code.index(0), code.index(pieces), partOf, finish);
   });
 }
 

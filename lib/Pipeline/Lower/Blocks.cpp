@@ -30,6 +30,9 @@ constexpr int64_t kWarpThreads = 32;
 /// the next loop over the same chunks.
 constexpr int64_t kStraightRounds = 4;
 
+/// Rows of fewer chunks are not worth being cut where memory is aligned.
+constexpr int64_t kLeastPeeled = 64;
+
 /// Address spaces of devices.
 constexpr int64_t kGlobalMemory = 1, kSharedMemory = 3;
 
@@ -113,22 +116,66 @@ Buffer Code::lasting(Type type, ArrayRef<int64_t> shape) {
 // Loops
 //===----------------------------------------------------------------------===//
 
-void Code::blocks(int64_t count, int64_t width, function_ref<void(Num)> body) {
+int64_t Code::countRounds(int64_t width) const {
+  return isForDevice() && llvm::divideCeil(width, width % lanes == 0 ? lanes : 1) <= kWarpThreads
+             ? rt::kBlockThreads / kWarpThreads
+             : 1;
+}
+
+void Code::blocks(int64_t count, int64_t width, function_ref<void(Num)> body, Rounds rounds) {
   if (!isForDevice()) {
     parallel(count, body);
     return;
   }
-  int64_t chunks = width % lanes == 0 ? width / lanes : width;
-  int64_t rounds = llvm::divideCeil(chunks, int64_t(rt::kBlockThreads));
+  bool isRow = rounds.areRows && width % lanes != 0 && width >= kLeastPeeled * lanes;
+  int64_t chunks = width % lanes == 0 || isRow ? width / lanes : width;
+  if (chunks <= kWarpThreads && count > 1) {
+    warps(count, chunks, body, rounds);
+    return;
+  }
+  int64_t most =
+      chunks > 2 * int64_t(rt::kBlockThreads) ? rt::kMostBlockThreads : rt::kBlockThreads;
+  int64_t turns = llvm::divideCeil(chunks, most);
   threads = llvm::alignTo(
-      llvm::divideCeil(std::max<int64_t>(chunks, 1), std::max<int64_t>(rounds, 1)), kWarpThreads);
+      llvm::divideCeil(std::max<int64_t>(chunks, 1), std::max<int64_t>(turns, 1)), kWarpThreads);
   parallel(count, [&](Num i) {
     runner = Runner::Block;
     threadNumber = num(callDevice("weft_device_thread", {builder.getIndexType()}, {}).front());
+    row = isRow ? Row{count, width, i} : Row{};
     body(i);
+    row = {};
     runner = Runner::Thread;
   });
   entry->back().setAttr(kThreadsAttrName, builder.getI64IntegerAttr(threads));
+}
+
+/// Rounds that are a warp's work or less: a block takes several. The rounds of one warp wait for
+/// each other where its threads exchange values.
+void Code::warps(int64_t count, int64_t chunks, function_ref<void(Num)> body, Rounds rounds) {
+  int64_t each = rt::kBlockThreads / int64_t(llvm::PowerOf2Ceil(uint64_t(chunks)));
+  bool isShared = rounds.areAlike && count % each == 0;
+  each = isShared ? each : rt::kBlockThreads / kWarpThreads;
+  threads = rt::kBlockThreads / each;
+  parallel(llvm::divideCeil(count, each), [&](Num block) {
+    Num all = num(callDevice("weft_device_thread", {builder.getIndexType()}, {}).front());
+    threadNumber = remainder(all, threads);
+    Num i = block * each + all / threads;
+    auto run = [&] {
+      runner = Runner::Block;
+      body(i);
+      runner = Runner::Thread;
+    };
+    if (count % each == 0) {
+      run();
+    } else {
+      when(i < count, run);
+    }
+  });
+  entry->back().setAttr(kThreadsAttrName, builder.getI64IntegerAttr(rt::kBlockThreads));
+}
+
+bool Code::keepsLittle(int64_t count) const {
+  return count % lanes == 0 && llvm::divideCeil(count / lanes, threads) <= 2;
 }
 
 /// Runs `body` as code of one thread that has taken a round.
@@ -140,55 +187,120 @@ template <typename Body> auto Code::asRound(Body body) {
 
 Nums Code::carryAcross(Num from, Num to, ArrayRef<Num> start,
                        function_ref<Nums(Num, ArrayRef<Num>)> body) {
+  return carryTogether(from, to, start, [&](ArrayRef<Num> rounds, ArrayRef<Num> carried) {
+    Nums next(carried);
+    for (auto [lane, round] : llvm::enumerate(rounds)) {
+      slot = lane == 0 ? firstSlot : firstSlot + int64_t(lane);
+      next = body(round, next);
+    }
+    return next;
+  });
+}
+
+Nums Code::carryTogether(Num from, Num to, ArrayRef<Num> start, Together body) {
   return asRound([&]() -> Nums {
     std::optional<int64_t> first = getConstantIntValue(Value(from)),
                            end = getConstantIntValue(Value(to));
+    if (row.number && first == int64_t(0) && end == row.columns) {
+      return carryRow(start, body);
+    }
     if (first == int64_t(0) && end && *end % lanes == 0) {
       return carryChunks(*end / lanes, start, body);
     }
     return carry(from + threadNumber, to, threads, start, [&](Num i, ArrayRef<Num> carried) {
-      slot = (i - from - threadNumber) / threads;
-      return body(i, carried);
+      firstSlot = (i - from - threadNumber) / threads;
+      return body(ArrayRef<Num>(i), carried);
     });
   });
 }
 
-Nums Code::carryChunks(int64_t count, ArrayRef<Num> start,
-                       function_ref<Nums(Num, ArrayRef<Num>)> body) {
+Nums Code::carryChunks(int64_t count, ArrayRef<Num> start, Together body) {
   auto chunk = [&](Num number, Num round, ArrayRef<Num> carried) {
-    Nums next(carried);
+    Nums members;
     for (int64_t lane = 0; lane < lanes; ++lane) {
-      slot = round * lanes + lane;
-      next = body(number * lanes + lane, next);
+      members.push_back(number * lanes + lane);
     }
-    return next;
+    firstSlot = round * lanes;
+    return body(members, carried);
   };
-  int64_t rounds = llvm::divideCeil(count, threads);
-  if (rounds > kStraightRounds) {
-    return carry(threadNumber, index(count), threads, start,
-                 [&](Num number, ArrayRef<Num> carried) {
-                   return chunk(number, (number - threadNumber) / threads, carried);
-                 });
-  }
+  int64_t whole = count / threads, rounds = llvm::divideCeil(count, threads), done = 0;
   Nums carried(start);
-  for (int64_t round = 0; round < rounds; ++round) {
+  if (rounds > kStraightRounds) {
+    done = whole / kStraightRounds * kStraightRounds;
+    carried = carry(index(0), index(done), kStraightRounds, carried,
+                    [&](Num first, ArrayRef<Num> before) {
+                      Nums next(before);
+                      for (int64_t i = 0; i < kStraightRounds; ++i) {
+                        Num round = i == 0 ? first : first + i;
+                        next = chunk(round * threads + threadNumber, round, next);
+                      }
+                      return next;
+                    });
+  }
+  for (int64_t round = done; round < rounds; ++round) {
     Num number = threadNumber + round * threads;
-    if ((round + 1) * threads <= count) {
+    if (round < whole) {
       carried = chunk(number, index(round), carried);
-      continue;
-    }
-    auto yield = [&](ArrayRef<Num> values) {
-      scf::YieldOp::create(builder, loc, SmallVector<Value>(values.begin(), values.end()));
-    };
-    auto guarded = scf::IfOp::create(
-        builder, loc, number < count,
-        [&](OpBuilder &, Location) { yield(chunk(number, index(round), carried)); },
-        [&](OpBuilder &, Location) { yield(carried); });
-    for (auto [value, result] : llvm::zip_equal(carried, guarded.getResults())) {
-      value = num(result);
+    } else {
+      carried =
+          carryIf(number < count, carried, [&] { return chunk(number, index(round), carried); });
     }
   }
   return carried;
+}
+
+Nums Code::carryByFours(Num from, Num to, int64_t step, ArrayRef<Num> start,
+                        function_ref<Nums(Num, ArrayRef<Num>)> body) {
+  Nums carried(start);
+  carried.push_back(from);
+  carried = carry(from, to - 3 * step, 4 * step, carried, [&](Num i, ArrayRef<Num> before) {
+    Nums next(before.drop_back());
+    for (int64_t number = 0; number < 4; ++number) {
+      next = body(number == 0 ? i : i + number * step, next);
+    }
+    next.push_back(i + 4 * step);
+    return next;
+  });
+  Num rest = carried.pop_back_val();
+  return carry(rest, to, step, carried, body);
+}
+
+/// What lies before the first and behind the last whole chunk is less than a chunk each, and one
+/// round of some threads.
+Nums Code::carryRow(ArrayRef<Num> start, Together body) {
+  firstSlot = index(0); // Nothing is kept.
+  Num first = row.number * row.columns, end = first + row.columns;
+  Num firstChunk = (first + (lanes - 1)) / lanes, endChunk = end / lanes;
+  auto at = [&](Num number) {
+    Num column = number - first;
+    places.push_back(Element{{row.number, column}, {row.rows, row.columns}, number});
+    return column;
+  };
+  auto chunk = [&](Num number, ArrayRef<Num> before) {
+    Nums members;
+    places.clear();
+    for (int64_t lane = 0; lane < lanes; ++lane) {
+      members.push_back(at(lane == 0 ? number * lanes : number * lanes + lane));
+    }
+    return body(members, before);
+  };
+  Nums carried = carryByFours(firstChunk + threadNumber, endChunk, threads, start, chunk);
+  places.clear();
+  Num isBefore = threadNumber < lanes;
+  Num number = select(isBefore, first + threadNumber, endChunk * lanes + (threadNumber - lanes));
+  Num limit = select(isBefore, firstChunk * lanes, end);
+  return carryIf(number < limit, carried, [&] { return body(number - first, carried); });
+}
+
+/// What `body` gives where `condition` holds, else `carried`.
+Nums Code::carryIf(Num condition, ArrayRef<Num> carried, function_ref<Nums()> body) {
+  auto yield = [&](ArrayRef<Num> values) {
+    scf::YieldOp::create(builder, loc, SmallVector<Value>(values.begin(), values.end()));
+  };
+  auto guarded = scf::IfOp::create(
+      builder, loc, condition, [&](OpBuilder &, Location) { yield(body()); },
+      [&](OpBuilder &, Location) { yield(carried); });
+  return llvm::map_to_vector<4>(guarded.getResults(), [&](Value value) { return num(value); });
 }
 
 void Code::across(Num from, Num to, function_ref<void(Num)> body) {
@@ -208,21 +320,28 @@ void Code::once(function_ref<void()> body) {
     body();
     return;
   }
-  barrier();
+  auto meet = [&] {
+    if (threads <= kWarpThreads) {
+      callDevice("weft_device_warp_barrier", {}, {});
+    } else {
+      barrier();
+    }
+  };
+  meet();
   when(threadNumber == int64_t(0), [&] { asRound(body); });
-  barrier();
+  meet();
 }
 
 /// Each warp by exchanges, in which all its threads come to the same, then the warps in their
 /// order.
 Nums Code::combineAcross(Nums values, Combine combine) {
-  for (int64_t mask = kWarpThreads / 2; mask > 0; mask /= 2) {
+  for (int64_t mask = std::min(threads, kWarpThreads) / 2; mask > 0; mask /= 2) {
     for (Num &value : values) {
       value = combine(value, shuffle(value, mask));
     }
   }
   int64_t warps = threads / kWarpThreads;
-  if (warps == 1) {
+  if (warps <= 1) {
     return values;
   }
   Buffer slots = shared(values.front().getType(), {int64_t(values.size()), warps});
@@ -242,6 +361,32 @@ Nums Code::combineAcross(Nums values, Combine combine) {
     }
   }
   return values;
+}
+
+/// Without contraction: a thread that fused a product of its own into the sum would have other bits
+/// than the one that it exchanges with.
+Nums Code::sumAcross(Nums values) {
+  return combineAcross(std::move(values), [&](Num a, Num b) {
+    return num(arith::AddFOp::create(builder, loc, a, b));
+  });
+}
+
+Nums Code::sumsOfPieces(Type type, Num first, Num end, int64_t step, int64_t count,
+                        function_ref<Nums(Num)> terms) {
+  Nums zeros(count, real(type, 0));
+  Nums own = asRound([&] {
+    return carryByFours(first, end, step, zeros, [&](Num piece, ArrayRef<Num> carried) {
+      Num chunk = (piece * threads + threadNumber) * lanes;
+      Nums next(carried);
+      for (int64_t lane = 0; lane < lanes; ++lane) {
+        for (auto [total, term] : llvm::zip_equal(next, terms(chunk + lane))) {
+          total = addInAnyOrder(total, term);
+        }
+      }
+      return next;
+    });
+  });
+  return sumAcross(own);
 }
 
 //===----------------------------------------------------------------------===//

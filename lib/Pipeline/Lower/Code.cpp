@@ -7,6 +7,8 @@
 
 #include "weft/Pipeline/Lower/Code.h"
 
+#include "Exponential.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -266,20 +268,29 @@ void Code::parallelNest(ArrayRef<int64_t> sizes, function_ref<void(ArrayRef<Num>
 }
 
 void Code::elements(ArrayRef<int64_t> sizes, function_ref<void(ArrayRef<Num>)> body) {
-  if (!isForDevice() || sizes.empty() || (sizes.size() > 1 && sizes.back() % lanes != 0)) {
+  if (!isForDevice() || sizes.empty()) {
     parallelNest(sizes, body);
     return;
   }
-  int64_t whole = sizes.back() / lanes, rest = sizes.back() % lanes;
+  // Chunks of rows where these are whole chunks, else of all elements in order.
+  bool isFlat = sizes.size() > 1 && sizes.back() % lanes != 0;
   SmallVector<int64_t> chunks(sizes);
+  if (isFlat) {
+    chunks = {countOf(sizes)};
+  }
+  int64_t whole = chunks.back() / lanes, rest = chunks.back() % lanes;
   chunks.back() = whole + rest;
   parallel(countOf(chunks), [&](Num number) {
-    Nums at = placeOf(number, chunks), first(at);
+    Nums first = placeOf(number, chunks);
     auto run = [&](Num last, Num place) {
-      at.back() = last;
-      element = {SmallVector<Value>(at.begin(), at.end()), SmallVector<int64_t>(sizes), place};
+      Nums at = isFlat ? placeOf(last, sizes) : first;
+      if (!isFlat) {
+        at.back() = last;
+      }
+      places = {
+          Element{SmallVector<Value>(at.begin(), at.end()), SmallVector<int64_t>(sizes), place}};
       body(at);
-      element = {};
+      places.clear();
     };
     auto chunk = [&] {
       Num last = first.back() * lanes, place = number * lanes;
@@ -300,12 +311,14 @@ void Code::elements(ArrayRef<int64_t> sizes, function_ref<void(ArrayRef<Num>)> b
 }
 
 std::pair<Value, SmallVector<Value>> Code::shortest(Value memref, ArrayRef<Num> indices) {
-  SmallVector<Value> place(indices.begin(), indices.end());
-  if (!element.number || ArrayRef<Value>(place) != ArrayRef<Value>(element.at) ||
-      cast<MemRefType>(memref.getType()).getShape() != ArrayRef<int64_t>(element.sizes)) {
-    return {memref, place};
+  SmallVector<Value> at(indices.begin(), indices.end());
+  ArrayRef<int64_t> shape = cast<MemRefType>(memref.getType()).getShape();
+  for (const Element &place : places) {
+    if (place.at == at && shape == ArrayRef<int64_t>(place.sizes)) {
+      return {Buffer(*this, memref).flat(), {Value(place.number)}};
+    }
   }
-  return {Buffer(*this, memref).flat(), {Value(element.number)}};
+  return {memref, at};
 }
 
 Num Code::remainder(Num a, int64_t b) {
@@ -344,17 +357,21 @@ Num Code::sum(Type type, Num from, Num to, function_ref<Num(Num)> term) {
   return sums(type, from, to, 1, [&](Num i) { return Nums{term(i)}; }).front();
 }
 
+Num Code::addInAnyOrder(Num a, Num b) {
+  return num(arith::AddFOp::create(builder, loc, a, b, kReordered));
+}
+
 Nums Code::sums(Type type, Num from, Num to, int64_t count, function_ref<Nums(Num)> terms) {
   Nums zeros(count, real(type, 0));
   auto add = [&](Num i, ArrayRef<Num> carried) {
     Nums next = terms(i);
     for (auto [total, term] : llvm::zip_equal(carried, next)) {
-      term = num(arith::AddFOp::create(builder, loc, total, term, kReordered));
+      term = addInAnyOrder(total, term);
     }
     return next;
   };
   if (runner == Runner::Block) {
-    return combineAcross(carryAcross(from, to, zeros, add), [](Num a, Num b) { return a + b; });
+    return sumAcross(carryAcross(from, to, zeros, add));
   }
   return carry(from, to, 1, zeros, add);
 }
@@ -376,17 +393,24 @@ std::pair<Num, Num> Code::exponentials(Num least, Num from, Num to, function_ref
     return {greatest, sum(type, from, to, [&](Num i) { return exp(term(i) - greatest); })};
   }
   // Finite, so that it can be subtracted from the least there is.
-  Num start = max(least, real(type, type.isF32() ? -3e38 : -1e308)), one = real(type, 1);
-  Nums own = carryAcross(from, to, {start, real(type, 0)}, [&](Num i, ArrayRef<Num> carried) {
-    Num value = term(i), greatest = carried[0], total = carried[1];
-    Num above = value - greatest;
-    Num isGreater = real(type, 0) < above;
-    Num factor = exp(select(isGreater, -above, above));
-    return Nums{max(greatest, value), select(isGreater, total * factor + one, total + factor)};
-  });
+  Num start = max(least, real(type, type.isF32() ? -3e38 : -1e308));
+  // The greatest of some first, so that no exponential waits for another.
+  auto next = [&](ArrayRef<Num> rounds, ArrayRef<Num> carried) {
+    Nums values = llvm::map_to_vector<4>(rounds, term);
+    Num greatest = values.front();
+    for (Num value : llvm::drop_begin(values)) {
+      greatest = max(greatest, value);
+    }
+    greatest = max(carried[0], greatest);
+    Num total = carried[1] * expOfNegative(carried[0] - greatest);
+    for (Num value : values) {
+      total = total + expOfNegative(value - greatest);
+    }
+    return Nums{greatest, total};
+  };
+  Nums own = carryTogether(from, to, {start, real(type, 0)}, next);
   Num greatest = combineAcross({own[0]}, [&](Num a, Num b) { return max(a, b); }).front();
-  Num share = own[1] * exp(own[0] - greatest);
-  return {greatest, combineAcross({share}, [](Num a, Num b) { return a + b; }).front()};
+  return {greatest, sumAcross({own[1] * expOfNegative(own[0] - greatest)}).front()};
 }
 
 void Code::when(Num condition, function_ref<void()> then, function_ref<void()> otherwise) {

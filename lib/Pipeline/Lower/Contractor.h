@@ -51,7 +51,10 @@ public:
   void emitRounded();
   /// What sums nothing, as a transposition.
   void emitPermuted();
-  /// The same for devices.
+  /// A transposition for devices that makes other elements neighbors; false where it does not, or
+  /// where rows or columns are few.
+  bool emitTransposed();
+  /// The same as emitRounded for devices.
   void emitByBlocks();
 
 private:
@@ -61,6 +64,12 @@ private:
   }
   /// What is multiplied, of a number or vector that was loaded.
   Num factor(Num loaded);
+  /// Where something begins in a dimension of `size`.
+  struct Span {
+    Num first;
+    int64_t size;
+  };
+  void overSquare(int64_t side, Span outer, Span inner, llvm::function_ref<void(Num, Num)> body);
   Num productAt();
   Num productsAt(unsigned dim, int64_t width);
 

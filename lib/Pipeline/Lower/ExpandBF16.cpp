@@ -7,6 +7,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "weft/Pipeline/Lower/Passes.h"
@@ -20,8 +21,38 @@ using namespace mlir;
 
 namespace {
 
+/// What rounds one number, by what devices have for it.
+void roundByCalls(ModuleOp module) {
+  SmallVector<arith::TruncFOp> roundings;
+  module.walk([&](arith::TruncFOp op) {
+    if (op.getType().isBF16() && op.getIn().getType().isF32()) {
+      roundings.push_back(op);
+    }
+  });
+  if (roundings.empty()) {
+    return;
+  }
+  OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
+  Type f32 = builder.getF32Type(), bits = builder.getI16Type();
+  auto round = func::FuncOp::create(builder, module.getLoc(), "weft_device_round",
+                                    builder.getFunctionType({f32}, {bits}));
+  round.setPrivate();
+  for (arith::TruncFOp op : roundings) {
+    builder.setInsertionPoint(op);
+    Value rounded = func::CallOp::create(builder, op.getLoc(), round, op.getIn()).getResult(0);
+    rounded = arith::BitcastOp::create(builder, op.getLoc(), op.getType(), rounded);
+    op.replaceAllUsesWith(rounded);
+    op.erase();
+  }
+}
+
 struct ExpandBF16Pass : impl::ExpandBF16PassBase<ExpandBF16Pass> {
+  using ExpandBF16PassBase::ExpandBF16PassBase;
+
   void runOnOperation() override {
+    if (forDevices) {
+      roundByCalls(getOperation());
+    }
     RewritePatternSet patterns(&getContext());
     arith::populateExpandBFloat16Patterns(patterns);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns)))) {

@@ -274,6 +274,77 @@ void Contractor::emitPermuted() {
   });
 }
 
+/// Blocks take squares, which go through memory that their threads share: those read neighbors of
+/// the operand, and write neighbors of the result.
+bool Contractor::emitTransposed() {
+  constexpr int64_t kSide = 64, kLeast = 16;
+  if (shape.output.size() < 2 || shape.inputs.front().back() == shape.output.back()) {
+    return false;
+  }
+  unsigned from = shape.inputs.front().back(), to = shape.output.back();
+  int64_t columns = shape.sizes[from], rows = shape.sizes[to];
+  if (std::min(columns, rows) < kLeast) {
+    return false;
+  }
+  Contraction::Dims outer;
+  llvm::copy_if(shape.output, std::back_inserter(outer),
+                [&](unsigned dim) { return dim != from && dim != to; });
+  SmallVector<int64_t> sizes = shape.shapeOf(outer);
+  sizes.push_back(llvm::divideCeil(rows, kSide));
+  sizes.push_back(llvm::divideCeil(columns, kSide));
+  Type type = output.getStoredType();
+  code.blocks(Code::countOf(sizes), kSide * kSide, [&](Num block) {
+    Nums place = code.placeOf(block, sizes);
+    for (auto [dim, index] : llvm::zip(outer, place)) {
+      at[dim] = index;
+    }
+    Num firstColumn = place.pop_back_val() * kSide, firstRow = place.pop_back_val() * kSide;
+    // Rows of an odd number of words, so that columns lie in different banks.
+    Buffer square = code.shared(type, {kSide, kSide + std::max<int64_t>(4 / sizeOf(type), 1)});
+    overSquare(kSide, {firstRow, rows}, {firstColumn, columns}, [&](Num row, Num column) {
+      at[to] = firstRow + row;
+      at[from] = firstColumn + column;
+      square.storeStored(inputs.front().loadStored(indicesOf(shape.inputs.front())), {row, column});
+    });
+    code.barrier();
+    overSquare(kSide, {firstColumn, columns}, {firstRow, rows}, [&](Num column, Num row) {
+      at[to] = firstRow + row;
+      at[from] = firstColumn + column;
+      output.storeStored(square.loadStored({row, column}), indicesOf(shape.output));
+    });
+    // The next square may take the same memory.
+    code.barrier();
+  });
+  return true;
+}
+
+/// Runs `body` on the elements of a square that begins where `outer` and `inner` say; threads take
+/// neighbors of `inner`.
+void Contractor::overSquare(int64_t side, Span outer, Span inner,
+                            function_ref<void(Num, Num)> body) {
+  int64_t lanes = inner.size % code.countLanes() == 0 ? code.countLanes() : 1;
+  int64_t chunks = side / lanes, threads = code.countThreads();
+  bool isWhole = outer.size % side == 0 && inner.size % side == 0;
+  int64_t rounds = llvm::divideCeil(side * chunks, threads);
+  for (int64_t round = 0; round < rounds; ++round) {
+    Num number = code.thread() + round * threads;
+    Num row = number / chunks, first = code.remainder(number, chunks) * lanes;
+    auto run = [&] {
+      for (int64_t lane = 0; lane < lanes; ++lane) {
+        body(row, first + lane);
+      }
+    };
+    if (isWhole && (round + 1) * threads <= side * chunks) {
+      run();
+      continue;
+    }
+    code.when(row < side, [&] {
+      code.when(outer.first + row < outer.size,
+                [&] { code.when(inner.first + first < inner.size, run); });
+    });
+  }
+}
+
 namespace {
 
 struct LowerContract : HostModel<LowerContract, ContractOp> {
@@ -282,7 +353,9 @@ struct LowerContract : HostModel<LowerContract, ContractOp> {
     Contractor contractor(code, shape, operands.getInputs(), results.front(), op.getTf32());
     Buffer output = code.buffer(results.front());
     if (op.getInputs().size() == 1 && shape.output.size() == shape.sizes.size()) {
-      contractor.emitPermuted();
+      if (!code.isForDevice() || !contractor.emitTransposed()) {
+        contractor.emitPermuted();
+      }
     } else if (auto plan = makeTilePlan(shape, output.getElementType())) {
       contractor.emitTiled(*plan);
     } else if (code.isForDevice()) {

@@ -5,7 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Exponential.h"
 #include "Models.h"
+
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+
+#include <limits>
 
 namespace weft::lower {
 
@@ -50,19 +55,34 @@ struct LowerCrossEntropy : HostModel<LowerCrossEntropy, CrossEntropyOp> {
     Type type = logits.getElementType();
     Num none = code.index(0);
     Num columns = countColumns(code, op.getColumns(), operands.getOffset(), logits.getSize(1));
-    code.blocks(logits.getSize(0), logits.getSize(1), [&](Num i) {
-      auto [greatest, total] =
-          code.exponentials(logits(i, none), none, columns, [&](Num v) { return logits(i, v); });
-      Num logarithm = greatest + code.log(total);
-      if (op.getColumns()) { // Of no column that counts, it is less than any other rank's.
-        logarithm = code.select(columns < int64_t(1), code.real(type, -1e30), logarithm);
-      }
-      code.once([&] {
-        lse.store(logarithm, i);
-        picked.store(code.real(type, 0), i);
-        atTarget(code, targets, i, operands.getOffset(), logits.getSize(1),
-                 [&](Num v) { picked.store(logits(i, v), i); });
-      });
+    code.blocks(
+        logits.getSize(0), logits.getSize(1),
+        [&](Num i) {
+          auto [greatest, total] = sumExponentials(code, logits, i, none, columns);
+          Num logarithm = greatest + code.log(total);
+          if (op.getColumns()) { // Of no column that counts, it is less than any other rank's.
+            logarithm = code.select(columns < int64_t(1), code.real(type, -1e30), logarithm);
+          }
+          code.once([&] {
+            lse.store(logarithm, i);
+            picked.store(code.real(type, 0), i);
+            atTarget(code, targets, i, operands.getOffset(), logits.getSize(1),
+                     [&](Num v) { picked.store(logits(i, v), i); });
+          });
+        },
+        {.areRows = true});
+  }
+
+  /// On a device all columns, of which those that do not count add nothing, so that it loads
+  /// chunks.
+  static std::pair<Num, Num> sumExponentials(Code &code, Buffer logits, Num i, Num none,
+                                             Num columns) {
+    if (!code.isForDevice() || mlir::getConstantIntValue(Value(columns))) {
+      return code.exponentials(logits(i, none), none, columns, [&](Num v) { return logits(i, v); });
+    }
+    Num nothing = code.real(logits.getElementType(), -std::numeric_limits<double>::infinity());
+    return code.exponentials(logits(i, none), none, code.index(logits.getSize(1)), [&](Num v) {
+      return code.select(v < columns, logits(i, v), nothing);
     });
   }
 };
@@ -80,21 +100,24 @@ struct LowerCrossEntropyGrad : HostModel<LowerCrossEntropyGrad, CrossEntropyGrad
     Num columns = countColumns(code, op.getColumns(), operands.getOffset(), logits.getSize(1));
     if (code.isForDevice()) {
       Num zero = code.real(output.getElementType(), 0);
-      code.blocks(logits.getSize(0), logits.getSize(1), [&](Num i) {
-        Num rowLse = lse(i), rowGradient = lseGradient(i), atTarget = pickedGradient(i);
-        Num target = targetOf(code, targets, i, operands.getOffset());
-        code.across(none, columns, [&](Num v) {
-          Num value = code.exp(logits(i, v) - rowLse) * rowGradient;
-          Num isTarget = code.toInteger(v) == target;
-          output.store(code.select(isTarget, value + atTarget, value), i, v);
-        });
-        if (op.getColumns()) {
-          code.across(columns, all, [&](Num v) {
-            Num isTarget = code.toInteger(v) == target;
-            output.store(code.select(isTarget, atTarget, zero), i, v);
-          });
-        }
-      });
+      code.blocks(logits.getSize(0), logits.getSize(1),
+                  [&](Num i) {
+                    Num rowLse = lse(i), rowGradient = lseGradient(i), atTarget = pickedGradient(i);
+                    Num target = targetOf(code, targets, i, operands.getOffset());
+                    // Comparisons of fewer bits; beyond is a column that there is not.
+                    Num isColumn = code.lessUnsigned(target, code.integer(logits.getSize(1)));
+                    target =
+                        code.toInt32(code.toIndex(code.select(isColumn, target, code.integer(-1))));
+                    code.across(none, all, [&](Num v) {
+                      Num value = expOfNegative(logits(i, v) - rowLse) * rowGradient;
+                      if (op.getColumns()) {
+                        value = code.select(v < columns, value, zero);
+                      }
+                      Num isTarget = code.toInt32(v) == target;
+                      output.store(code.select(isTarget, value + atTarget, value), i, v);
+                    });
+                  },
+                  {.areRows = true});
       return;
     }
     Buffer atPicked = output.rounds() ? code.scratch(output.getElementType(), {}) : Buffer();

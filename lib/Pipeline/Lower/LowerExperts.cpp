@@ -177,12 +177,101 @@ Num forTokens(Code &code, Buffer mask, Num group, Num expert, int64_t slots,
   return used.front();
 }
 
+/// What forTokens finds, in memory of a kernel for devices: threads take pieces of a group's
+/// tokens, an expert each, so that neighbors read neighboring elements of the mask.
+class SlotTable {
+public:
+  SlotTable(Code &code, Buffer mask, int64_t slots)
+      : code(code), mask(mask), slots(slots), groups(mask.getSize(0)), tokens(mask.getSize(1)),
+        experts(mask.getSize(2)), pieces(llvm::divideCeil(tokens, kPiece)),
+        none(code.real(mask.getElementType(), 0)) {
+    Type i32 = code.getBuilder().getI32Type();
+    counts = code.lasting(i32, {groups, pieces, experts});
+    code.parallelAll({groups, pieces, experts}, [&](ArrayRef<Num> at) {
+      Num count = forPiece(at, code.index(0), [](Num, Num, Num) {});
+      counts.store(code.toInt32(count), at);
+    });
+  }
+
+  /// Runs `visit(group, token, expert, slot, isHere)` for all tokens and experts, in a phase; the
+  /// slot is as forTokens says where `isHere` does.
+  void forAll(llvm::function_ref<void(Num, Num, Num, Num, Num)> visit) {
+    code.parallelAll({groups, pieces, experts}, [&](ArrayRef<Num> at) {
+      forPiece(at, countBefore(at[0], at[1], at[2]), [&](Num token, Num goes, Num slot) {
+        Num isHere = code.lessUnsigned(slot, code.select(goes, code.index(slots), code.index(0)));
+        visit(at[0], token, at[2], slot, isHere);
+      });
+    });
+  }
+
+  /// Tokens of a group that go to an expert, in the pieces before `piece`.
+  Num countBefore(Num group, Num piece, Num expert) {
+    return code
+        .carryByFours(code.index(0), piece, 1, {code.index(0)},
+                      [&](Num i, ArrayRef<Num> sum) {
+                        return Nums{sum[0] + code.toIndex(counts(group, i, expert))};
+                      })
+        .front();
+  }
+  /// Tokens of each group that go to each expert.
+  Buffer makeTotals() {
+    Buffer totals = code.lasting(code.getBuilder().getI32Type(), {groups, experts});
+    code.parallelAll({groups, experts}, [&](ArrayRef<Num> at) {
+      totals.store(code.toInt32(countBefore(at[0], code.index(pieces), at[1])), at);
+    });
+    return totals;
+  }
+  /// The slot of each token at each expert, or -1.
+  Buffer makeSlots() {
+    Buffer table = code.lasting(code.getBuilder().getI32Type(), {groups, tokens, experts});
+    forAll([&](Num group, Num token, Num expert, Num slot, Num isHere) {
+      slot = code.select(isHere, slot, code.index(-1));
+      table.store(code.toInt32(slot), group, token, expert);
+    });
+    return table;
+  }
+  /// The token in each slot of an expert that is taken.
+  Buffer makeTokens() {
+    Buffer table = code.lasting(code.getBuilder().getI32Type(), {experts, groups, slots});
+    forAll([&](Num group, Num token, Num expert, Num slot, Num isHere) {
+      code.when(isHere, [&] { table.store(code.toInt32(token), expert, group, slot); });
+    });
+    return table;
+  }
+
+private:
+  static constexpr int64_t kPiece = 64;
+
+  /// The tokens of a piece, of which `first` slots are taken before; returns how many are then.
+  Num forPiece(ArrayRef<Num> at, Num first, llvm::function_ref<void(Num, Num, Num)> visit) {
+    Num from = at[1] * kPiece, end = from + kPiece;
+    end = code.select(end < tokens, end, code.index(tokens));
+    return code
+        .carryByFours(from, end, 1, {first},
+                      [&](Num token, ArrayRef<Num> slot) {
+                        Num goes = none < mask(at[0], token, at[2]);
+                        visit(token, goes, slot[0]);
+                        return Nums{code.select(goes, slot[0] + 1, slot[0])};
+                      })
+        .front();
+  }
+
+  Code &code;
+  Buffer mask, counts;
+  int64_t slots, groups, tokens, experts, pieces;
+  Num none;
+};
+
 struct LowerDispatch : HostModel<LowerDispatch, DispatchOp> {
   static void lower(Code &code, DispatchOp, DispatchOp::Adaptor operands, ValueRange results) {
     Buffer x = code.buffer(operands.getInput()), weights = code.buffer(operands.getWeights());
     Buffer mask = code.buffer(operands.getMask()), y = code.buffer(results[0]);
     int64_t slots = y.getSize(2), hidden = y.getSize(3);
     Num zero = code.real(y.getElementType(), 0);
+    if (code.isForDevice()) {
+      lowerForDevice(code, x, weights, mask, y);
+      return;
+    }
     code.parallelAll({y.getSize(0), y.getSize(1)}, [&](ArrayRef<Num> place) {
       Num expert = place[0], group = place[1];
       Num used = forTokens(code, mask, group, expert, slots, [&](Num token, Num slot) {
@@ -195,6 +284,27 @@ struct LowerDispatch : HostModel<LowerDispatch, DispatchOp> {
       });
     });
   }
+
+  /// A block for each slot.
+  static void lowerForDevice(Code &code, Buffer x, Buffer weights, Buffer mask, Buffer y) {
+    int64_t slots = y.getSize(2), hidden = y.getSize(3);
+    SlotTable table(code, mask, slots);
+    Buffer tokens = table.makeTokens(), totals = table.makeTotals();
+    Num zero = code.real(y.getElementType(), 0);
+    code.blocks(y.rows().getSize(0), hidden, [&](Num row) {
+      Nums at = code.placeOf(row, y.getShape().drop_back());
+      Num expert = at[0], group = at[1], slot = at[2];
+      auto take = [&] {
+        Num token = code.toIndex(tokens(expert, group, slot));
+        Num weight = weights(group, token, expert);
+        code.across(hidden,
+                    [&](Num h) { y.store(x(group, token, h) * weight, expert, group, slot, h); });
+      };
+      code.when(slot < code.toIndex(totals(group, expert)), take, [&] {
+        code.across(hidden, [&](Num h) { y.store(zero, expert, group, slot, h); });
+      });
+    });
+  }
 };
 
 /// Two experts may have one token, so threads share the columns.
@@ -203,6 +313,10 @@ struct LowerCombine : HostModel<LowerCombine, CombineOp> {
     Buffer x = code.buffer(operands.getInput()), weights = code.buffer(operands.getWeights());
     Buffer mask = code.buffer(operands.getMask()), y = code.buffer(results[0]);
     int64_t experts = x.getSize(0), slots = x.getSize(2);
+    if (code.isForDevice()) {
+      lowerForDevice(code, x, weights, mask, y);
+      return;
+    }
     code.fillParallel(y, 0);
     forColumns(code, y.getSize(2), [&](Num from, Num to) {
       code.nest({y.getSize(0), experts}, [&](ArrayRef<Num> place) {
@@ -217,6 +331,29 @@ struct LowerCombine : HostModel<LowerCombine, CombineOp> {
       });
     });
   }
+
+  /// A block for each token, which adds up what experts made of it.
+  static void lowerForDevice(Code &code, Buffer x, Buffer weights, Buffer mask, Buffer y) {
+    int64_t hidden = y.getSize(2);
+    Buffer slots = SlotTable(code, mask, x.getSize(2)).makeSlots();
+    Num zero = code.real(y.getElementType(), 0);
+    code.blocks(y.rows().getSize(0), hidden, [&](Num row) {
+      Nums at = code.placeOf(row, y.getShape().drop_back());
+      Num group = at[0], token = at[1];
+      Kept sums = code.keep(y.getElementType(), hidden);
+      code.across(hidden, [&](Num h) { code.setKept(sums, h, zero); });
+      code.loop(0, x.getSize(0), [&](Num expert) {
+        Num slot = code.toIndex(slots(group, token, expert));
+        code.when(code.index(-1) < slot, [&] {
+          Num weight = weights(group, token, expert);
+          code.across(hidden, [&](Num h) {
+            code.setKept(sums, h, code.kept(sums, h) + weight * x(expert, group, slot, h));
+          });
+        });
+      });
+      code.across(hidden, [&](Num h) { y.store(code.kept(sums, h), group, token, h); });
+    });
+  }
 };
 
 struct LowerSlotProducts : HostModel<LowerSlotProducts, SlotProductsOp> {
@@ -226,6 +363,10 @@ struct LowerSlotProducts : HostModel<LowerSlotProducts, SlotProductsOp> {
     Buffer mask = code.buffer(operands.getMask()), y = code.buffer(results[0]);
     int64_t hidden = x.getSize(2);
     Num zero = code.real(y.getElementType(), 0);
+    if (code.isForDevice()) {
+      lowerForDevice(code, x, slots, mask, y);
+      return;
+    }
     code.parallelAll({slots.getSize(0), slots.getSize(1)}, [&](ArrayRef<Num> place) {
       Num expert = place[0], group = place[1];
       auto multiply = [&](Num token, Num slot) {
@@ -236,6 +377,28 @@ struct LowerSlotProducts : HostModel<LowerSlotProducts, SlotProductsOp> {
       };
       forTokens(code, mask, group, expert, slots.getSize(2), multiply,
                 [&](Num token) { y.store(zero, group, token, expert); });
+    });
+  }
+
+  /// A block for each token.
+  static void lowerForDevice(Code &code, Buffer x, Buffer slots, Buffer mask, Buffer y) {
+    int64_t hidden = x.getSize(2);
+    Buffer table = SlotTable(code, mask, slots.getSize(2)).makeSlots();
+    Num zero = code.real(y.getElementType(), 0);
+    code.blocks(x.rows().getSize(0), hidden, [&](Num row) {
+      Nums at = code.placeOf(row, x.getShape().drop_back());
+      Num group = at[0], token = at[1];
+      code.loop(0, slots.getSize(0), [&](Num expert) {
+        Num slot = code.toIndex(table(group, token, expert));
+        auto multiply = [&] {
+          Num sum = code.sum(y.getElementType(), 0, hidden, [&](Num h) {
+            return x(group, token, h) * slots(expert, group, slot, h);
+          });
+          code.once([&] { y.store(sum, group, token, expert); });
+        };
+        code.when(code.index(-1) < slot, multiply,
+                  [&] { code.once([&] { y.store(zero, group, token, expert); }); });
+      });
     });
   }
 };

@@ -8,6 +8,8 @@
 #include "BlockSums.h"
 #include "Models.h"
 
+#include "weft-rt/DeviceImage.h"
+
 namespace weft::lower {
 
 using namespace mlir;
@@ -38,18 +40,40 @@ RowStatistics computeStatistics(Code &code, NormKind kind, Buffer x, Num row, do
   return statistics;
 }
 
+/// A vector that all rows have. Threads of a device load theirs before they wait for each other.
+class EarlyVector {
+public:
+  EarlyVector(Code &code, Buffer vector) : code(code), vector(vector) {
+    if (vector && code.isForDevice() && code.keepsLittle(vector.getSize(0))) {
+      kept = code.keep(vector.getElementType(), vector.getSize(0));
+      code.across(vector.getSize(0), [&](Num j) { code.setKept(kept, j, vector(j)); });
+    }
+  }
+
+  explicit operator bool() const { return static_cast<bool>(vector); }
+  Num operator()(Num j) const { return kept.memory ? code.kept(kept, j) : vector(j); }
+
+private:
+  Code &code;
+  Buffer vector;
+  Kept kept;
+};
+
 struct LowerNorm : HostModel<LowerNorm, NormOp> {
   static void lower(Code &code, NormOp op, NormOp::Adaptor operands, ValueRange results) {
     Buffer x = code.buffer(operands.getInput()).rows(), y = code.buffer(results[0]).rows();
-    Buffer scale = code.buffer(operands.getScale()), bias = code.buffer(operands.getBias());
+    Buffer scales = code.buffer(operands.getScale()), biases = code.buffer(operands.getBias());
     double epsilon = op.getEpsilon().convertToDouble();
-    code.blocks(x.getSize(0), x.getSize(1), [&](Num i) {
-      RowStatistics statistics = computeStatistics(code, op.getKind(), x, i, epsilon);
-      code.across(x.getSize(1), [&](Num j) {
-        Num scaled = statistics.normalize(x(i, j)) * scale(j);
-        y.store(bias ? scaled + bias(j) : scaled, i, j);
-      });
-    });
+    code.blocks(x.getSize(0), x.getSize(1),
+                [&](Num i) {
+                  EarlyVector scale(code, scales), bias(code, biases);
+                  RowStatistics statistics = computeStatistics(code, op.getKind(), x, i, epsilon);
+                  code.across(x.getSize(1), [&](Num j) {
+                    Num scaled = statistics.normalize(x(i, j)) * scale(j);
+                    y.store(bias ? scaled + bias(j) : scaled, i, j);
+                  });
+                },
+                {.areAlike = true});
   }
 
   /// A row is written after its statistics were taken, element by element.
@@ -111,18 +135,53 @@ struct LowerNormGrad : HostModel<LowerNormGrad, NormGradOp> {
     });
   }
 
+  /// The same with one exchange between threads for each sum over what is known: of a row of x and
+  /// the gradient, both of which are loaded at once, and for a layer norm of their differences.
+  static Row computeRowAtOnce(Code &code, NormGradOp op, Buffer x, Buffer gradient, Buffer scale,
+                              Num i) {
+    Type type = x.getElementType();
+    int64_t columns = x.getSize(1);
+    Row row;
+    auto sumBoth = [&](function_ref<Nums(Num, Num)> terms) {
+      return code.sums(type, code.index(0), code.index(columns), 2,
+                       [&](Num j) { return terms(x(i, j), gradient(i, j) * scale(j)); });
+    };
+    if (op.getKind() == NormKind::Layer) {
+      Nums means = sumBoth([](Num value, Num scaled) { return Nums{value, scaled}; });
+      row.statistics.mean = means[0] / columns;
+      row.mean = means[1] / columns;
+    }
+    Nums totals = sumBoth([&](Num value, Num scaled) {
+      Num distance = row.statistics.mean ? value - row.statistics.mean : value;
+      return Nums{distance * distance, scaled * distance};
+    });
+    Num variance = totals[0] / columns + op.getEpsilon().convertToDouble();
+    row.statistics.factor = code.real(type, 1) / code.sqrt(variance);
+    row.along = totals[1] / columns * row.statistics.factor;
+    return row;
+  }
+
+  /// As many as a device of 132 multiprocessors runs at once, by the registers that the sums of a
+  /// thread's columns take; a block has several where rows are short.
+  static int64_t countBlocks(Code &code, int64_t columns) {
+    constexpr int64_t kThreads = rt::kBlockThreads;
+    int64_t chunks = columns / code.countLanes();
+    int64_t each = chunks <= kThreads ? 3 : chunks <= 2 * kThreads ? 2 : 1;
+    return 132 * each * code.countRounds(columns);
+  }
+
   /// Blocks share the rows. Each keeps its sums for the gradients of scale and bias in registers,
   /// which are added up when all blocks are done.
   static void lowerForDevice(Code &code, NormGradOp op, NormGradOp::Adaptor operands,
                              ValueRange results) {
-    constexpr int64_t kMostBlocks = 264;
     Buffer x = code.buffer(operands.getInput()).rows();
     Buffer gradient = code.buffer(operands.getGradient()).rows();
     Buffer scale = code.buffer(operands.getScale());
     Buffer inputGradient = code.buffer(results[0]).rows();
     Type type = x.getElementType();
     int64_t rows = x.getSize(0), columns = x.getSize(1);
-    int64_t blocks = std::min(rows, kMostBlocks), sums = static_cast<int64_t>(results.size()) - 1;
+    int64_t blocks = std::min(rows, countBlocks(code, columns)),
+            sums = static_cast<int64_t>(results.size()) - 1;
     bool isLayer = op.getKind() == NormKind::Layer;
     Buffer parts = code.lasting(type, {sums, blocks, columns});
 
@@ -137,7 +196,7 @@ struct LowerNormGrad : HostModel<LowerNormGrad, NormGradOp> {
         }
       });
       code.loop(block, code.index(rows), blocks, [&](Num i) {
-        Row row = computeRow(code, op, x, gradient, scale, i);
+        Row row = computeRowAtOnce(code, op, x, gradient, scale, i);
         code.across(columns, [&](Num j) {
           Num g = gradient(i, j), normalized = row.statistics.normalize(x(i, j));
           code.setKept(kept[0], j, code.kept(kept[0], j) + g * normalized);

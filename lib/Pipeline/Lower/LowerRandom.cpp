@@ -48,21 +48,30 @@ struct Piece {
   size_t ordered = 0;
 };
 
+/// How long an element takes.
+enum class Work { Little, Much };
+
 /// Runs `body(indices, i)` over all elements of `piece`; i is the index in the whole tensor.
-void forEachPlaced(Code &code, const Piece &piece, function_ref<void(ArrayRef<Num>, Num)> body) {
+void forEachPlaced(Code &code, const Piece &piece, Work work,
+                   function_ref<void(ArrayRef<Num>, Num)> body) {
   llvm::SmallVector<Value> offsets(piece.offsets.begin(), piece.offsets.end());
   if (piece.order) {
     offsets[piece.ordered] = code.index(0);
   }
   Placement placement(code, piece.shape, offsets, ArrayRef<int64_t>(piece.globalShape));
-  code.parallelNest(piece.shape, [&](ArrayRef<Num> indices) {
+  auto run = [&](ArrayRef<Num> indices) {
     Nums places(indices);
     if (piece.order) {
       Num &place = places[piece.ordered];
       place = positionAt(code, piece.order, place + piece.offsets[piece.ordered]);
     }
     body(indices, placement.globalIndex(places));
-  });
+  };
+  if (work == Work::Little) {
+    code.elements(piece.shape, run);
+  } else {
+    code.parallelNest(piece.shape, run);
+  }
 }
 
 struct LowerDropout : HostModel<LowerDropout, DropoutOp> {
@@ -76,7 +85,7 @@ struct LowerDropout : HostModel<LowerDropout, DropoutOp> {
         code, code.buffer(operands.getSeed())(), code.buffer(operands.getStep())(),
         code.toInteger(code.num(operands.getLayer())), op.getSite());
     Num zero = code.real(x.getElementType(), 0);
-    forEachPlaced(code, piece, [&](ArrayRef<Num> indices, Num i) {
+    forEachPlaced(code, piece, Work::Little, [&](ArrayRef<Num> indices, Num i) {
       Num scaled = x.load(indices) * (1 / (1 - rate));
       y.store(code.select(generator.isKept(i, rate), scaled, zero), indices);
     });
@@ -98,7 +107,7 @@ struct LowerFill : HostModel<LowerFill, FillOp> {
                         code.toInteger(code.num(operands.getStream())));
     Piece piece(code, y.getShape(), operands.getOffsets(), op.getGlobalShape());
     y = y.view(piece.shape);
-    forEachPlaced(code, piece, [&](ArrayRef<Num> indices, Num i) {
+    forEachPlaced(code, piece, Work::Much, [&](ArrayRef<Num> indices, Num i) {
       // The method of Box and Muller. u1 is never zero.
       Num u1 = code.unsignedToReal((generator.bits(i * 2) >> 11) + 1, f64) * 0x1p-53;
       Num u2 = code.unsignedToReal(generator.bits(i * 2 + 1) >> 11, f64) * 0x1p-53;

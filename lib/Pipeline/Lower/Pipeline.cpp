@@ -25,9 +25,9 @@ static void lowerKernels(mlir::OpPassManager &manager, bool forDevices) {
   // Loops are built without care for repeated index arithmetic.
   manager.addPass(mlir::createCSEPass());
   // After the loops, which convert where they load and store.
-  manager.addPass(createExpandBF16Pass());
+  manager.addPass(createExpandBF16Pass({forDevices}));
   // Before the LLVM dialect, where a function would be a call that does not vectorize.
-  manager.addPass(createApproximateMathPass());
+  manager.addPass(createApproximateMathPass({forDevices}));
   manager.addPass(createConvertKernelsToLLVMPass());
 }
 

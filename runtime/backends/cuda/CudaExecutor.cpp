@@ -138,9 +138,7 @@ bool CudaExecutor::hasMemory(bool isLoaded) const {
   return communicator().fail(
       concat("rank ", rank(), " needs ", bytesText(needed), " of device ", number, ", a ",
              facts.name, " that has ", bytesText(left), " free of ", bytesText(facts.memoryBytes),
-             taken > 0 ? concat(", beside ", bytesText(taken), " that its code has") : "",
-             "
-             ",
+             taken > 0 ? concat(", beside ", bytesText(taken), " that its code has") : "", "\n",
              table),
       ExitCode::OutOfMemory);
 }

@@ -202,8 +202,8 @@ void Device::launch(Handle stream, Handle entry, uint32_t blocks, uint32_t threa
   if (blocks == 0 || blocks > INT32_MAX) {
     misuse("expected 1 to ", INT32_MAX, " blocks, got ", blocks);
   }
-  if (threads == 0 || threads > kBlockThreads) {
-    misuse("expected 1 to ", kBlockThreads, " threads, got ", threads);
+  if (threads == 0 || threads > kMostBlockThreads) {
+    misuse("expected 1 to ", kMostBlockThreads, " threads, got ", threads);
   }
   if (twin.threads != 0 && threads != twin.threads) {
     misuse("expected ", twin.threads, " threads for '", launched.name, "', got ", threads);

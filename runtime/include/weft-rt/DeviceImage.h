@@ -20,8 +20,10 @@
 
 namespace weft::rt {
 
-/// The most threads of a block.
+/// The most threads of a block whose threads have iterations of their own.
 inline constexpr uint32_t kBlockThreads = 256;
+/// The most threads of a block that takes an iteration together.
+inline constexpr uint32_t kMostBlockThreads = 512;
 
 struct DeviceImage {
   /// Compute capability times ten of the devices that it is for. Machine code runs on those with

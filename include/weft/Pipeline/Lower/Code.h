@@ -163,6 +163,16 @@ struct Kept {
   Buffer memory;
 };
 
+/// What is known of the rounds of `Code::blocks`.
+struct Rounds {
+  /// Round i is for row i of matrices of as many columns as it is wide, which may be no multiple of
+  /// what is loaded at once: chunks may begin where memory is aligned. Nothing may be kept then.
+  bool areRows = false;
+  /// No loop of a round ends earlier or later than that of another round, so that several rounds
+  /// may be one warp's.
+  bool areAlike = false;
+};
+
 /// Where code is being built: an insertion point inside of a function.
 class Code {
 public:
@@ -211,7 +221,11 @@ public:
   /// rounds of `across` or of a sum. On a device a block takes a round. All its threads run `body`,
   /// which must say by `across` and `once` who writes; `sum`, `sums` and `maximum` are shared by
   /// the threads and give the same to all. On a host it is `parallel`.
-  void blocks(int64_t count, int64_t width, llvm::function_ref<void(Num)> body);
+  void blocks(int64_t count, int64_t width, llvm::function_ref<void(Num)> body, Rounds rounds = {});
+  /// How many rounds of such a loop the threads of a device's block take at once.
+  int64_t countRounds(int64_t width) const;
+  /// Whether what threads keep for `across(count)` in such a loop is in registers, and little.
+  bool keepsLittle(int64_t count) const;
   /// `count` independent rounds, which the threads of a block share. The same thread takes a round
   /// of the same number of each such loop over as many rounds. A loop on a host.
   void across(Num from, Num to, llvm::function_ref<void(Num)> body);
@@ -251,6 +265,13 @@ public:
   Num sum(mlir::Type type, int64_t from, int64_t to, llvm::function_ref<Num(Num)> term) {
     return sum(type, index(from), index(to), term);
   }
+  /// `carry`, in which four rounds stand together, so that they load before they wait.
+  Nums carryByFours(Num from, Num to, int64_t step, llvm::ArrayRef<Num> start,
+                    llvm::function_ref<Nums(Num, llvm::ArrayRef<Num>)> body);
+  /// Sums in a block over the pieces `first`, `first + step`… before `end`, of countThreads() *
+  /// countLanes() numbers each. For devices.
+  Nums sumsOfPieces(mlir::Type type, Num first, Num end, int64_t step, int64_t count,
+                    llvm::function_ref<Nums(Num)> terms);
   /// Several sums in one loop.
   Nums sums(mlir::Type type, Num from, Num to, int64_t count, llvm::function_ref<Nums(Num)> terms);
   /// The greatest, or `least` if that is greater; not a number if any is not a number.
@@ -306,14 +327,24 @@ private:
   /// took a round of `across`.
   enum class Runner { Thread, Block, Round };
   using Combine = llvm::function_ref<Num(Num, Num)>;
+  /// Gets the numbers of some rounds, and what is carried.
+  using Together = llvm::function_ref<Nums(llvm::ArrayRef<Num>, llvm::ArrayRef<Num>)>;
 
   /// A loop that threads of a block share; each carries values of its own.
   Nums carryAcross(Num from, Num to, llvm::ArrayRef<Num> start,
                    llvm::function_ref<Nums(Num, llvm::ArrayRef<Num>)> body);
-  Nums carryChunks(int64_t count, llvm::ArrayRef<Num> start,
-                   llvm::function_ref<Nums(Num, llvm::ArrayRef<Num>)> body);
+  /// The same where `body` takes as many rounds as a thread has at once.
+  Nums carryTogether(Num from, Num to, llvm::ArrayRef<Num> start, Together body);
+  Nums carryChunks(int64_t count, llvm::ArrayRef<Num> start, Together body);
+  /// The same for a row that begins and ends anywhere.
+  Nums carryRow(llvm::ArrayRef<Num> start, Together body);
+  void warps(int64_t count, int64_t chunks, llvm::function_ref<void(Num)> body, Rounds rounds);
   /// What `combine` makes of the values of all threads of a block, in one order.
   Nums combineAcross(Nums values, Combine combine);
+  Nums sumAcross(Nums values);
+  Nums carryIf(Num condition, llvm::ArrayRef<Num> carried, llvm::function_ref<Nums()> body);
+  /// An addition that may be reordered with others.
+  Num addInAnyOrder(Num a, Num b);
   /// Memory and place of the same element, as one dimension where elements are taken in order: what
   /// neighbors are is plain then.
   std::pair<mlir::Value, llvm::SmallVector<mlir::Value>> shortest(mlir::Value memref,
@@ -332,16 +363,21 @@ private:
   /// Of the block that is being built, and the number that a thread of it has.
   int64_t threads = 0;
   Num threadNumber;
-  /// The element that a device's thread is at, and its number among all; null outside of
-  /// `elements`.
+  /// The matrix whose row a round is for, where that is known, and the number of the row.
+  struct Row {
+    int64_t rows = 0, columns = 0;
+    Num number;
+  };
+  Row row;
+  /// The elements that a device's thread is at, and their numbers among all.
   struct Element {
     llvm::SmallVector<mlir::Value> at;
     llvm::SmallVector<int64_t> sizes;
     Num number;
   };
-  Element element;
+  llvm::SmallVector<Element> places;
   /// Which of a thread's rounds is being built.
-  Num slot;
+  Num slot, firstSlot;
   int64_t lanes = 1;
   llvm::DenseMap<std::pair<mlir::Type, mlir::Attribute>, mlir::Value> constants;
 };

@@ -99,7 +99,7 @@ def LowerKernelsToLoopsPass : Pass<"lower-kernels-to-loops", "::mlir::ModuleOp">
     For devices the rounds of a parallel loop are short. Where the attribute `weft.threads` of one
     tells a number, that many threads, a block, take each round together: they know their number by
     `@weft_device_thread`, wait for each other by `@weft_device_barrier`, and the 32 of a warp
-    exchange values by `@weft_device_shuffle`.
+    exchange values by `@weft_device_shuffle` and wait by `@weft_device_warp_barrier`.
   }];
   let options = [
     Option<"forDevices", "for-devices", "bool", /*default=*/"false",
@@ -176,8 +176,13 @@ def ApproximateMathPass : Pass<"approximate-math", "::mlir::ModuleOp"> {
     %1 = math.exp %0 : f64
     ```
 
-    stays.
+    stays. For devices only those on vectors are arithmetic: of numbers the toolkit has functions
+    that take fewer instructions.
   }];
+  let options = [
+    Option<"forDevices", "for-devices", "bool", /*default=*/"false",
+           "whether functions of numbers stay">,
+  ];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
                            "::mlir::vector::VectorDialect"];
 }
@@ -203,8 +208,16 @@ def ExpandBF16Pass : Pass<"expand-bf16", "::mlir::ModuleOp"> {
     %3 = arith.shli %2, %c16 : i32
     %4 = arith.bitcast %3 : i32 to f32
     ```
+
+    Devices round by an instruction, which small numbers survive: for them what rounds a number is
+    a call of `@weft_device_round`.
   }];
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::vector::VectorDialect"];
+  let options = [
+    Option<"forDevices", "for-devices", "bool", /*default=*/"false",
+           "whether devices are to round numbers">,
+  ];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
+                           "::mlir::vector::VectorDialect"];
 }
 
 def ConvertKernelsToLLVMPass : Pass<"convert-kernels-to-llvm", "::mlir::ModuleOp"> {

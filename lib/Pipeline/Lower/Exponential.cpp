@@ -1,0 +1,26 @@
+//===- Exponential.cpp - exponentials of what is not above zero ----------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Exponential.h"
+
+#include <numbers>
+
+#include "mlir/Dialect/Math/IR/Math.h"
+
+namespace weft::lower {
+
+Num expOfNegative(Num a) {
+  Code &code = a.getCode();
+  if (!code.isForDevice() || !a.getType().isF32()) {
+    return code.exp(a);
+  }
+  // An instruction of devices, where the exponential is one and eight around it.
+  return code.num(
+      mlir::math::Exp2Op::create(code.getBuilder(), code.getLoc(), a * std::numbers::log2e));
+}
+
+} // namespace weft::lower
