@@ -90,7 +90,7 @@ MakeExecutor weft::rt::cuda::makeExecutors(const Program &program, const KernelC
                            isDefault ? defaultCacheFile() : options.algorithmCache};
   return [=](const Program &program, const KernelCode *kernels, int64_t rank,
              int64_t) -> std::unique_ptr<Executor> {
-    return std::make_unique<CudaExecutor>(program, kernels, rank, *library,
-                                          isAlone ? rank : last, images, onDevices);
+    return std::make_unique<CudaExecutor>(program, kernels, rank, *library, isAlone ? rank : last,
+                                          images, onDevices);
   };
 }

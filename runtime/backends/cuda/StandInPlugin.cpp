@@ -10,6 +10,7 @@
 // what it is like:
 //
 //   WEFT_STAND_IN_SEED          the order of work
+//   WEFT_STAND_IN_DEVICES       how many there are, in place of one for each rank
 //   WEFT_STAND_IN_MEMORY        bytes of each device
 //   WEFT_STAND_IN_ARCHITECTURE  compute capability times ten
 //   WEFT_STAND_IN_STUCK         D:N: on device D work N, counted from 0, does not end
@@ -65,11 +66,12 @@ static void standFor(const Program *program, const KernelCode *kernels) {
   settings.slowness = std::chrono::milliseconds(slowness);
   settings.isAlone = !variable("ALONE").empty();
   settings.devices = program->rankCount();
+  readNumbers("DEVICES", {&settings.devices});
   settings.memoryBytes = uint64_t(memory);
   settings.pinnedBytes = uint64_t(1) << 32;
   settings.refusesAttention = variable("REFUSES_ATTENTION");
   settings.cutsKernels = false; // To have the bits of the host.
-  standIn.reset(); // There is one at a time.
+  standIn.reset();              // There is one at a time.
   standIn = std::make_unique<StandIn>(settings, Twins(*program, kernels));
   if (std::string fault = variable("FAIL"); !fault.empty()) {
     size_t colon = fault.find(':');
