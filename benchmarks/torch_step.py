@@ -1,15 +1,16 @@
-#===- torch_step.py - a training step by PyTorch on this processor ---------===#
+#===- torch_step.py - a training step by PyTorch -----------------------------===#
 #
 # Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 #===------------------------------------------------------------------------===#
-"""What benchmarks/host-step compares with: the examples' models written the way PyTorch likes them.
+"""What benchmarks/host-step and utils/gpu-check compare with: models written the way PyTorch likes them.
 
 Fused attention, a fused AdamW, clipping by PyTorch's own function, gradients set to none; bf16 by
 autocast with float32 weights; ResNet-50 is torchvision's, on images of 224 x 224, in the order of
 channels that is fastest. Prints one line of JSON: milliseconds of each step after two that warm up, and
-the most memory held during those. With --export, writes the model as ONNX instead, and images.
+the most memory held during those: of the process, or with --device cuda what PyTorch has allocated
+on the device. With --export, writes the model as ONNX instead, and images.
 """
 
 import argparse
@@ -17,18 +18,32 @@ import json
 import math
 import struct
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 from torch import nn
 from torch.nn import functional as F
 
-# The sizes of examples/NAME/model.textproto.
+@dataclass(frozen=True)
+class Sizes:
+    llama: bool
+    vocabulary: int
+    ffn: int
+    layers: int = 12
+    hidden: int = 768
+    heads: int = 12
+    kv_heads: int = 12
+    theta: float = 10000
+
+
+# The sizes of NAME/model.textproto in examples and benchmarks.
 MODELS = {
-    "gpt2-124m": dict(llama=False, vocabulary=50257, ffn=3072),
-    "llama-160m": dict(llama=True, vocabulary=32000, ffn=3072),
+    "gpt2-124m": Sizes(llama=False, vocabulary=50257, ffn=3072),
+    "llama-160m": Sizes(llama=True, vocabulary=32000, ffn=3072),
+    "llama-1b": Sizes(llama=True, vocabulary=32000, ffn=8192, layers=16, hidden=2048, heads=32,
+                      kv_heads=8, theta=500000),
 }
-LAYERS, HIDDEN, HEADS = 12, 768, 12
 IMAGES = "resnet-50"
 SIDE, CLASSES = 224, 1000
 
@@ -39,48 +54,53 @@ def rotate(x, cosine, sine):
 
 
 class Block(nn.Module):
-    def __init__(self, llama, ffn):
+    def __init__(self, sizes):
         super().__init__()
-        self.llama = llama
-        norm = (lambda: nn.RMSNorm(HIDDEN, eps=1e-6)) if llama else (lambda: nn.LayerNorm(HIDDEN))
+        self.sizes = sizes
+        hidden, bias = sizes.hidden, not sizes.llama
+        norm = (lambda: nn.RMSNorm(hidden, eps=1e-6)) if sizes.llama else (lambda: nn.LayerNorm(hidden))
         self.norm1, self.norm2 = norm(), norm()
-        self.qkv = nn.Linear(HIDDEN, 3 * HIDDEN, bias=not llama)
-        self.out = nn.Linear(HIDDEN, HIDDEN, bias=not llama)
-        self.up = nn.Linear(HIDDEN, 2 * ffn if llama else ffn, bias=not llama)
-        self.down = nn.Linear(ffn, HIDDEN, bias=not llama)
+        # Queries, keys and values.
+        self.parts = [hidden, *2 * [hidden // sizes.heads * sizes.kv_heads]]
+        self.qkv = nn.Linear(hidden, sum(self.parts), bias=bias)
+        self.out = nn.Linear(hidden, hidden, bias=bias)
+        self.up = nn.Linear(hidden, 2 * sizes.ffn if sizes.llama else sizes.ffn, bias=bias)
+        self.down = nn.Linear(sizes.ffn, hidden, bias=bias)
 
     def forward(self, x, table):
-        batch, length, _ = x.shape
-        q, k, v = (part.view(batch, length, HEADS, HIDDEN // HEADS).transpose(1, 2)
-                   for part in self.qkv(self.norm1(x)).chunk(3, dim=-1))
-        if self.llama:
-            q, k = rotate(q, *table), rotate(k, *table)
-        mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-        x = x + self.out(mixed.transpose(1, 2).reshape(batch, length, HIDDEN))
+        batch, length, hidden = x.shape
+        size = hidden // self.sizes.heads
+        q, k, v = (part.view(batch, length, -1, size).transpose(1, 2)
+                   for part in self.qkv(self.norm1(x)).split(self.parts, dim=-1))
+        if self.sizes.llama:
+            q, k = rotate(q, *table).to(v.dtype), rotate(k, *table).to(v.dtype)
+        mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True,
+                                               enable_gqa=self.sizes.kv_heads < self.sizes.heads)
+        x = x + self.out(mixed.transpose(1, 2).reshape(batch, length, hidden))
         wide = self.up(self.norm2(x))
-        if self.llama:
+        if self.sizes.llama:
             gate, value = wide.chunk(2, dim=-1)
             return x + self.down(F.silu(gate) * value)
         return x + self.down(F.gelu(wide, approximate="tanh"))
 
 
 class Decoder(nn.Module):
-    def __init__(self, llama, vocabulary, ffn, length):
+    def __init__(self, sizes, length):
         super().__init__()
-        self.llama = llama
-        self.tokens = nn.Embedding(vocabulary, HIDDEN)
-        self.blocks = nn.ModuleList(Block(llama, ffn) for _ in range(LAYERS))
-        self.head = nn.Linear(HIDDEN, vocabulary, bias=False)
-        if llama:
-            self.norm = nn.RMSNorm(HIDDEN, eps=1e-6)
-            size = HIDDEN // HEADS
+        self.llama, hidden = sizes.llama, sizes.hidden
+        self.tokens = nn.Embedding(sizes.vocabulary, hidden)
+        self.blocks = nn.ModuleList(Block(sizes) for _ in range(sizes.layers))
+        self.head = nn.Linear(hidden, sizes.vocabulary, bias=False)
+        if sizes.llama:
+            self.norm = nn.RMSNorm(hidden, eps=1e-6)
+            size = hidden // sizes.heads
             angles = torch.outer(torch.arange(length),
-                                 10000 ** -(torch.arange(0, size, 2) / size)).repeat(1, 2)
+                                 sizes.theta ** -(torch.arange(0, size, 2) / size)).repeat(1, 2)
             self.register_buffer("cosine", angles.cos())
             self.register_buffer("sine", angles.sin())
         else:
-            self.norm = nn.LayerNorm(HIDDEN)
-            self.positions = nn.Parameter(torch.empty(length, HIDDEN))
+            self.norm = nn.LayerNorm(hidden)
+            self.positions = nn.Parameter(torch.empty(length, hidden))
             self.head.weight = self.tokens.weight
         for parameter in self.parameters():
             if parameter.dim() > 1:
@@ -133,20 +153,25 @@ def make(options, steps):
         return model, [(torch.randn(options.batch, 3, SIDE, SIDE).to(
             memory_format=torch.channels_last), torch.randint(CLASSES, (options.batch,)))
             for _ in range(steps)]
-    model = Decoder(**MODELS[options.model], length=options.sequence)
+    model = Decoder(MODELS[options.model], options.sequence)
     ids = torch.randint(256, (steps, options.batch, options.sequence + 1))
     return model, [(ids[step, :, :-1], ids[step, :, 1:]) for step in range(steps)]
 
 
-def peak_of_steps():
-    """Bytes of resident memory at most since the peak was last cleared."""
+def peak_of_steps(device):
+    """Bytes of memory at most since the peak was last cleared."""
+    if device == "cuda":
+        return torch.cuda.max_memory_allocated()
     with open("/proc/self/status") as status:
         return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM"))
 
 
-def clear_peak():
+def clear_peak(device):
+    if device == "cuda":
+        return torch.cuda.reset_peak_memory_stats()
     with open("/proc/self/clear_refs", "w") as file:
         file.write("5")
+    return None
 
 
 def main():
@@ -156,6 +181,7 @@ def main():
     parser.add_argument("--mode", choices=("eager", "compile"), required=True)
     for name in ("--sequence", "--batch", "--steps", "--threads"):
         parser.add_argument(name, type=int, required=True)
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--export", type=Path, help="a folder for model.onnx and images.safetensors")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
@@ -165,6 +191,8 @@ def main():
         export(options.export, 8 * options.batch)
         return
     model, batches = make(options, options.steps + 2)
+    model = model.to(options.device)
+    batches = [tuple(tensor.to(options.device) for tensor in batch) for batch in batches]
     decayed = [p for p in model.parameters() if p.dim() > 1]
     spared = [p for p in model.parameters() if p.dim() <= 1]
     optimizer = torch.optim.AdamW([{"params": decayed, "weight_decay": 0.1},
@@ -175,9 +203,9 @@ def main():
     times = []
     for step in range(options.steps + 2):
         if step == 2:
-            clear_peak()
+            clear_peak(options.device)
         start = time.perf_counter()
-        with torch.autocast("cpu", torch.bfloat16, enabled=options.precision == "bf16"):
+        with torch.autocast(options.device, torch.bfloat16, enabled=options.precision == "bf16"):
             loss = call(*batches[step])
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -185,7 +213,7 @@ def main():
         optimizer.zero_grad(set_to_none=True)
         assert math.isfinite(loss.item())
         times.append((time.perf_counter() - start) * 1e3)
-    print(json.dumps({"ms": times[2:], "peak": peak_of_steps(), "torch": torch.__version__}))
+    print(json.dumps({"ms": times[2:], "peak": peak_of_steps(options.device), "torch": torch.__version__}))
 
 
 if __name__ == "__main__":

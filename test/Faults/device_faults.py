@@ -101,6 +101,15 @@ def machines(bench):
     bench.judge("one device that a process sees, mpi", done.returncode, done.stderr + "\n", (0,), "")
 
 
+def few_devices(bench):
+    """Fewer devices than ranks, which share them only if they are told to, and not as threads."""
+    short = r"error: this program needs a CUDA device for each of its ranks: expected 4 or more on this machine, got 3"
+    bench.case("too few devices", ERROR, short, "mpi", devices="3")
+    bench.case("too few devices for threads", ERROR, short, devices="3", WEFT_SHARE_DEVICE="1")
+    done = bench.call(bench.command("mpi", "--quiet", "--steps", "2"), WEFT_STAND_IN_DEVICES="3", WEFT_SHARE_DEVICE="1")
+    bench.tell("ranks that share devices, mpi", done.stderr if done.returncode else None)
+
+
 def failures(bench):
     """Devices that fail, that are stuck and that are slow, in the midst of a step."""
     for backend in ("local", "mpi"):
@@ -137,14 +146,14 @@ def signals(bench):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--bin", type=Path, required=True, help="folder of weft and weft-translate")
-    parser.add_argument("--only", help="one group: libraries, machines, failures or signals")
+    parser.add_argument("--only", help="one group: libraries, machines, few_devices, failures or signals")
     options = parser.parse_args()
     if reason := has_no_toolkit(options.bin):
         print(f"skipped: {reason}")
         return 77
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(options.bin.resolve(), Path(folder))
-        for group in (libraries, machines, failures, signals):
+        for group in (libraries, machines, few_devices, failures, signals):
             if options.only in (None, group.__name__):
                 group(bench)
     print(f"{bench.passed} passed, {bench.failed} failed")
