@@ -8,7 +8,7 @@
 """Counts the calls that a rank makes in a step of a program for CUDA devices, one by one and as graphs.
 
     device_calls.py --bin bin           a small example
-    device_calls.py --bin bin --full    GPT-2 124M and a Llama of 1.2B, which takes minutes
+    device_calls.py --bin bin --full    GPT-2 124M and a Llama of 1.5B, which takes minutes
 
 The programs run on the stand-in for devices, which computes nothing then and only counts, so that any machine will do.
 What a step calls is the difference of two runs. Needs a CUDA toolkit for compiling, and no device. Prints a table, of
