@@ -1,0 +1,99 @@
+#!/usr/bin/python3
+#===- gpu_check.py - utils/gpu-check, without a GPU --------------------------===#
+#
+# Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+#===------------------------------------------------------------------------===#
+"""Runs utils/gpu-check on the stand-in for devices: from a build, and from a pack that a build has made.
+
+    gpu_check.py --bin bin
+
+What a stand-in shows must pass, what it does not must be skipped, and what is wrong must fail. Needs a CUDA toolkit for
+compiling, and no device. Prints a line for each case, then "N passed, N failed"; fails if one failed or none ran.
+"""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import tempfile
+from pathlib import Path
+
+from device_code import has_no_toolkit
+
+CHECK = Path(__file__).resolve().parents[2] / "utils/gpu-check"
+KERNELS = "*FunctionTest.Sqrt/*"
+
+
+class Bench:
+    def __init__(self, binaries):
+        self.build = binaries.parent
+        self.plugin = self.build / "lib" / "libweft-rt-cuda-stand-in-plugin.so"
+        self.passed = self.failed = 0
+
+    def expect(self, what, status, patterns, *options, **environment):
+        """All patterns must be in what gpu-check prints."""
+        done = subprocess.run([str(word) for word in (CHECK, *options)], capture_output=True, text=True, check=False,
+                              env={**os.environ, **environment})
+        said = done.stdout + done.stderr
+        is_good = done.returncode == status and all(re.search(one, said, re.MULTILINE) for one in patterns)
+        self.passed, self.failed = self.passed + is_good, self.failed + (not is_good)
+        print("pass" if is_good else "FAIL", what, "" if is_good else f"{done.returncode}: {said}", flush=True)
+
+    def expect_here(self, what, status, patterns, *options, **environment):
+        self.expect(what, status, patterns, "--build", self.build, "--library", self.plugin, *options, **environment)
+
+
+def from_build(bench):
+    bench.expect("no device", 0, [r"^gpu-check: there is no CUDA device here", r"^unproven remain:$"], PATH="/usr/bin:/bin")
+    bench.expect_here("losses", 0, [r"^pass gpt2-tiny: losses up to .* from the host's in 20 steps, .* tokens/s$",
+                                    r"^1 passed, 0 failed$"], "--only", "gpt2-tiny")
+    bench.expect_here("drills", 0, [r"^pass drill: rank 1 gets SIGKILL: exit status 5 after",
+                                    r"^pass drill: rank 1 gets SIGSTOP: exit status 6 after"], "--only", "drill")
+    bench.expect_here("what needs a device", 1, [r"^skipped shared device: llama-tiny dp=2: this needs a device",
+                                                 r"^0 passed, 0 failed$"], "--only", "llama-tiny dp=2")
+    bench.expect_here("no time", 1, [r"^not begun gpt2-tiny: the time is over$"], "--only", "gpt2-tiny", "--seconds", "0")
+    bench.expect_here("a device that fails", 1, [r"^FAIL gpt2-tiny: error: device 0 of rank 0: launch: it is lost$"],
+                      "--only", "gpt2-tiny", WEFT_STAND_IN_FAIL="launch:30")
+
+
+def from_pack(bench, folder):
+    pack = folder / "gpu.tar.xz"
+    bench.expect("a pack", 0, [r"^gpu-check: .*gpu\.tar\.xz, [\d.]+ MiB$"], "--build", bench.build, "--pack", pack,
+                 "--only", "gpt2-tiny", "--kernels", KERNELS)
+    with tarfile.open(pack) as archive:
+        names = {name.removeprefix("./") for name in archive.getnames()}
+    missing = {"gpt2-tiny-cuda", "gpt2-tiny-host", "gpt2-tiny-cuda.txt", "weft-rt-kernels", "libweft-rt-cuda.so.1",
+               "weft-rt-cuda-plugin-test", "kernels-0/kernels.so", "kernels-0/cases.json"} - names
+    if missing or not any(name.startswith("libdnnl") for name in names):
+        sys.exit(f"the pack lacks {sorted(missing)}, and has {sorted(names)}")
+    bench.expect("losses from a pack", 0, [r"^pass gpt2-tiny: losses up to"], "--from", pack, "--library", bench.plugin,
+                 "--only", "gpt2-tiny")
+    bench.expect("kernels from a pack", 0, [r"^pass kernels, small: 2 kernels, off from float64 by at most",
+                                            r"^skipped kernels, large", r"^1 skipped, which shows nothing$"],
+                 "--from", pack, "--library", bench.plugin, "--only", "kernels")
+    bench.expect("what a pack lacks", 1, [r"^FAIL mixtral-tiny: mixtral-tiny-cuda is neither in a build nor in the pack$"],
+                 "--from", pack, "--library", bench.plugin, "--only", "mixtral-tiny")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--bin", type=Path, required=True, help="folder of weft, LowerTests and weft-rt-kernels")
+    options = parser.parse_args()
+    if reason := has_no_toolkit(options.bin):
+        print(f"skipped: {reason}")
+        return 77
+    bench = Bench(options.bin.resolve())
+    from_build(bench)
+    if (bench.build / "lib/libweft-rt-cuda.so.1").exists():
+        with tempfile.TemporaryDirectory() as folder:
+            from_pack(bench, Path(folder))
+    print(f"{bench.passed} passed, {bench.failed} failed")
+    return bench.failed > 0 or bench.passed == 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,89 @@
+#===- gpu_ranks.py - several ranks for utils/gpu-check ------------------------===#
+#
+# Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+#===------------------------------------------------------------------------===#
+"""Ranks as processes that share one device, as torchrun would start them, and what becomes of them when one is gone.
+
+NCCL takes two ranks on one device for a mistake, unless they seem to be on hosts of their own: so each has another
+NCCL_HOSTID, and they talk by sockets, with few channels since they share the device's multiprocessors.
+"""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "runtime/tests"))
+import torchrun  # noqa: E402  pylint: disable=wrong-import-position
+
+# Exit statuses of docs/Running.md.
+DEAD, STUCK = 5, 6
+
+
+def environments(count, base):
+    """One for each rank, and the socket that has to stay open meanwhile."""
+    store, port = torchrun.take_port("127.0.0.1")
+    shared = {**base, "WEFT_SHARE_DEVICE": "1", "NCCL_MAX_NCHANNELS": "2", "NCCL_IB_DISABLE": "1",
+              "NCCL_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "2"}
+    return store, [{**shared, **own, "NCCL_HOSTID": f"weft-{rank}"}
+                   for rank, own in enumerate(torchrun.variables(count, port))]
+
+
+@contextlib.contextmanager
+def started(command, count, base):
+    """Processes of all ranks; none is left behind."""
+    store, places = environments(count, base)
+    running = [subprocess.Popen([str(word) for word in command], env=place, text=True, stdout=subprocess.DEVNULL,
+                                stderr=subprocess.PIPE) for place in places]
+    try:
+        yield running
+    finally:
+        for process in running:
+            if process.poll() is None:
+                process.kill()
+            process.communicate()
+        store.close()
+
+
+def run(command, count, base, seconds):
+    """Waits for all ranks; raises with what they say if one fails or it takes too long."""
+    end = time.monotonic() + seconds
+    with started(command, count, base) as running:
+        said = []
+        for process in running:
+            try:
+                said.append(process.communicate(timeout=max(end - time.monotonic(), 0.1))[1])
+            except subprocess.TimeoutExpired:
+                raise RuntimeError(f"not finished after {seconds:.0f} s") from None
+        if any(process.returncode for process in running):
+            raise RuntimeError("".join(said).strip()[-2000:])
+
+
+def drill(command, number, base, metrics, seconds):
+    """Sends a signal to rank 1 of two once steps are done; says how the rank that is left ends."""
+    end = time.monotonic() + seconds
+    expected = {signal.SIGKILL: DEAD, signal.SIGSTOP: STUCK}[number]
+    with started(command, 2, base) as running:
+        while not (metrics.exists() and metrics.read_bytes().count(b"\n") >= 3):
+            if any(process.poll() is not None for process in running) or time.monotonic() > end:
+                raise RuntimeError("does not come to its third step: " + ended(running))
+            time.sleep(0.05)
+        start = time.monotonic()
+        os.kill(running[1].pid, number)
+        try:
+            said = running[0].communicate(timeout=max(end - start, 1))[1]
+        except subprocess.TimeoutExpired:
+            raise RuntimeError("the other rank does not end") from None
+        if running[0].returncode != expected:
+            raise RuntimeError(f"expected exit status {expected}, got {running[0].returncode}: {said[-1000:]}")
+        return f"exit status {expected} after {time.monotonic() - start:.1f} s: {said.strip().splitlines()[0][:160]}"
+
+
+def ended(running):
+    """What those say that have ended."""
+    return "".join(process.communicate()[1] for process in running if process.poll() is not None)[-1000:] or "time is over"
