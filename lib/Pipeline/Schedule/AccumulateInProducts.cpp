@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "OpKinds.h"
+#include "weft/Dialect/Weft/IR/ElementTypes.h"
 #include "weft/Dialect/Weft/IR/MapBuilders.h"
 #include "weft/Pipeline/Schedule/Passes.h"
 #include "weft/Pipeline/Schedule/ProductForm.h"
@@ -62,7 +63,7 @@ bool isProductToAddTo(Value value) {
   auto contract = value.getDefiningOp<ContractOp>();
   std::optional<ProductForm> form = contract ? classifyProduct(contract) : std::nullopt;
   return form && form->product.batch == 1 && value.hasOneUse() &&
-         !getElementTypeOrSelf(value).isBF16() &&
+         !isNarrow(getElementTypeOrSelf(value)) &&
          (*value.user_begin())->getBlock() == contract->getBlock();
 }
 

@@ -476,7 +476,9 @@ const char *CudaExecutor::noteOfTimes() const {
 
 std::string CudaExecutor::noteOfMemory() const {
   uint64_t unused = 0;
-  if (!check(library.freeMemory(device, &unused))) {
+  // Where no step is under way.
+  if (!check(library.unseal(device)) || !check(library.freeMemory(device, &unused)) ||
+      !check(library.seal(device))) {
     return "";
   }
   return concat("device ", number, " of rank ", rank(), ": ", bytesText(facts.memoryBytes - unused),
