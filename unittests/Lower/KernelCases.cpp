@@ -73,6 +73,12 @@ public:
     return begin;
   }
 
+  /// Whether it is a kernel, as not all are with float64.
+  bool lowers(const std::string &text) {
+    mlir::ScopedDiagnosticHandler ignore(context.get(), [](mlir::Diagnostic &) {});
+    return bool(lower(*context, text, /*devices=*/true));
+  }
+
   /// Of the arguments of a kernel that are tensors, then of its results that are not tied.
   llvm::json::Array accesses(int64_t kernel);
 
@@ -239,7 +245,7 @@ void recordKernel(const KernelCall &call, const std::string &floatType) {
   Recorder &recorder = Recorder::get();
   bool isF64 = floatType == "f64";
   std::string text = withTypes(call.text, "", floatType), wide = withTypes(call.text, "", "f64");
-  bool hasWide = wide != text;
+  bool hasWide = wide != text && recorder.lowers(wide);
   llvm::json::Array buffers;
   for (const auto *arrays : {&call.operands, &call.results}) {
     for (const Array &array : *arrays) {
@@ -252,7 +258,8 @@ void recordKernel(const KernelCall &call, const std::string &floatType) {
       buffers.push_back(std::move(buffer));
     }
   }
-  int64_t kernel = recorder.addKernel(text), reference = recorder.addKernel(wide);
+  int64_t kernel = recorder.addKernel(text),
+          reference = hasWide ? recorder.addKernel(wide) : kernel;
   addCase(testName() + " " + std::to_string(recorder.count()), kernel, reference, false,
           call.immediates, call.coordinates, std::move(buffers));
 }
