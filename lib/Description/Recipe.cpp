@@ -164,6 +164,15 @@ static void checkPrecision(const proto::Recipe &recipe, Fields &fields) {
   if (recipe.precision() == proto::F16 && recipe.has_fp8()) {
     fields.error("fp8", "recipe_r20", "expected a precision with the range of float32, got F16");
   }
+  // recipe_r21
+  if (recipe.has_fp8()) {
+    Fields fp8 = fields.nested("fp8");
+    if (recipe.fp8().scaling() != proto::Fp8::DELAYED) {
+      fp8.refused("recipe_r21", {"history"}, "with scaling CURRENT");
+    } else {
+      fp8.integer("history", "recipe_r21", 1, 65536);
+    }
+  }
 }
 
 static void checkMixed(const proto::Recipe &recipe, Fields &fields) {
@@ -295,7 +304,9 @@ static RecipeSpec resolve(const proto::Recipe &recipe, Fields &fields) {
     spec.lossScale = {scale.initial(), scale.growth_interval(), scale.factor()};
   }
   if (recipe.has_fp8()) {
-    spec.fp8 = {toSpec(recipe.fp8().values()), toSpec(recipe.fp8().gradients())};
+    const proto::Fp8 &fp8 = recipe.fp8();
+    spec.fp8 = {toSpec(fp8.values()), toSpec(fp8.gradients()),
+                fp8.scaling() == proto::Fp8::DELAYED ? fp8.history() : 0};
   }
   if (recipe.has_adamw()) {
     const proto::AdamW &adamw = recipe.adamw();

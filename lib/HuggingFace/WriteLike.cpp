@@ -7,6 +7,7 @@
 
 #include "Weights.h"
 #include "core/Elements.h"
+#include "core/OptimizerState.h"
 #include "core/OutputFile.h"
 #include "core/Text.h"
 
@@ -97,7 +98,7 @@ bool LikeWriter::checkOthers() {
   for (const auto &[name, tensor] : parameters.tensors) {
     // Optimizer state is called "adam_m/<parameter>".
     StringRef parameter = StringRef(name).contains('/') ? StringRef(name).split('/').second : name;
-    if (!known.count(parameter)) {
+    if (!known.count(parameter) && !rt::isOfNoParameter(name)) {
       return refuse(inFile(source, readable(name),
                            "the model of '" + folder.getPath() + "' has no such parameter"));
     }

@@ -9,6 +9,7 @@
 
 #include "core/CheckedMath.h"
 #include "core/Elements.h"
+#include "core/OptimizerState.h"
 #include "core/OutputFile.h"
 #include "core/Pieces.h"
 #include "core/Text.h"
@@ -169,7 +170,8 @@ bool Checkpoint::checkNames(const Program &program, std::string &error) {
     }
     // "adam_m/<parameter>" in a program with another optimizer.
     size_t slash = name.find('/');
-    if (slash == std::string::npos || !parameters.count(name.substr(slash + 1))) {
+    bool isState = slash != std::string::npos && parameters.count(name.substr(slash + 1));
+    if (!isState && !isOfNoParameter(name)) {
       return fail(error, "'", path, "' has the tensor '", name, "', which the model does not have");
     }
     ++passedOver;

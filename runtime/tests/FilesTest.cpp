@@ -248,6 +248,14 @@ TEST_F(Checkpoints, WithoutOptimizerStateBeginAtZero) {
 TEST_F(Checkpoints, PassOverAnotherOptimizersState) {
   EXPECT_EQ(openError({table, {"adam_m/table", ElementType::F64, {256}}}), "");
   EXPECT_THAT(checkpoint->note(), HasSubstr("passed over 1 tensors of optimizer state"));
+  EXPECT_EQ(openError({table,
+                       {"loss_scale", ElementType::F32, {}},
+                       {"loss_scale_steps", ElementType::F32, {}},
+                       {"amax/layers.0.mlp_norm", ElementType::F32, {16}}}),
+            "");
+  EXPECT_THAT(checkpoint->note(), HasSubstr("passed over 3 tensors of optimizer state"));
+  EXPECT_EQ(openError({table, {"adam_m/other", ElementType::F64, {256}}}),
+            "'F' has the tensor 'adam_m/other', which the model does not have");
 }
 
 struct Deaf : Observer {

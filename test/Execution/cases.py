@@ -92,6 +92,7 @@ class Case:
     attention_biases: bool = True  # of families that have any
     reduction: str = "F32"  # what ranks add up in, with precision BF16
     fp8: bool = False  # products of layers multiply numbers of eight bits
+    delayed: bool = False  # whose scales are those of 3 steps before
     routing: bool = True  # of families with experts: with losses and capacities
     bounded: bool = False  # of families with experts: buffers of a bounded size, and nothing dropped
     coarse: bool = False  # takes AdamW's epsilon of the narrower precisions
@@ -104,7 +105,7 @@ class Case:
         parts = [self.family, self.optimizer, "dropout" if self.dropout else "plain",
                  "tied" if self.tied else "untied", self.precision.lower()]
         parts += [] if self.attention_biases else ["nobias"]
-        parts += ["fp8"] if self.fp8 else []
+        parts += [("delayed" if self.delayed else "") + "fp8"] if self.fp8 else []
         parts += [] if self.routing else ["dropless"]
         parts += ["bounded"] if self.bounded else []
         parts += [f"chunks{self.chunks}"] if self.chunks > 1 else []
@@ -294,7 +295,8 @@ def recipe_text(case):
     """The recipe of `case` as a description."""
     epsilon = "epsilon: 1e-6 " if case.precision != "F64" or case.coarse else ""
     mixed = f"mixed {{ reduction: {case.reduction} }}\n" if case.precision == "BF16" else ""
-    mixed += "fp8 {}\n" if case.fp8 else ""
+    scaling = "scaling: DELAYED history: 3" if case.delayed else ""
+    mixed += f"fp8 {{ {scaling} }}\n" if case.fp8 else ""
     if case.precision == "F16":  # Grows three times in 20 steps.
         mixed += "loss_scale { initial: 1024 growth_interval: 6 }\n"
     mixed += f"loss_chunks: {case.chunks}\n" if case.chunks > 1 else ""
@@ -417,8 +419,10 @@ def fp8_cases():
     """Each family with products of eight bits. In float64, where what ranks do differently is too
     small to move a number to another one of eight bits."""
     meshes = ("dp=2", "tp=2", "dp=2,tp=2", "dp=3", "tp=3", "cp=3:ring")
-    return [Case("gpt2", "adamw", True, True, fp8=True, meshes=meshes),
-            Case("llama", "sgd", False, False, fp8=True, meshes=meshes)]
+    few = ("dp=2", "tp=2", "dp=2,tp=2", "dp=2,zero=1", "cp=3:ring")
+    chosen = [Case("gpt2", "adamw", True, True, fp8=True, meshes=meshes),
+              Case("llama", "sgd", False, False, fp8=True, meshes=meshes)]
+    return chosen + [replace(case, delayed=True, meshes=few) for case in chosen]
 
 
 def bf16_cases():

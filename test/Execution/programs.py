@@ -209,5 +209,6 @@ def reference_run(compiler, case, weights, steps):
         model, run.weights, map(data.batch_in_order, range(cases.VALIDATION_STEPS)), recipe.fp8)]
     tokens = data.batch_in_order(0)[0]
     run.logits = {"logits": reference.logits(model, run.weights, tokens, recipe.fp8)}
-    run.initial_logits = {"logits": reference.logits(model, run.initial, tokens, recipe.fp8)}
+    run.initial_logits = {"logits": reference.logits(
+        model, run.initial, tokens, recipe.fp8 and recipe.fp8.fresh())}
     return run

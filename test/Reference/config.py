@@ -14,6 +14,7 @@ import numpy as np
 
 import experts
 import generator
+import layers
 import text_format
 
 
@@ -196,7 +197,7 @@ class Recipe:
     clip_norm: float = math.inf
     z_loss: float = 0.0
     routing: "experts.Routing" = None
-    fp8: tuple = None  # formats of values and of gradients, see layers.quantize
+    fp8: layers.EightBits = None
     seed: int = 0
 
 
@@ -265,8 +266,10 @@ def parse_recipe(text):
         "schedule", "fp8", "routing"))
     values = {name: fields[name] for name in plain if name in fields}
     if "fp8" in fields:
-        fp8 = _known(fields["fp8"], "fp8", ("values", "gradients"))
-        values["fp8"] = (fp8.get("values", "E4M3"), fp8.get("gradients", "E5M2"))
+        fp8 = _known(fields["fp8"], "fp8", ("values", "gradients", "scaling", "history"))
+        is_delayed = fp8.get("scaling") == "DELAYED"
+        values["fp8"] = layers.EightBits(fp8.get("values", "E4M3"), fp8.get("gradients", "E5M2"),
+                                         fp8.get("history", 1024) if is_delayed else 0)
     if "routing" in fields:
         values["routing"] = experts.Routing(**_known(fields["routing"], "routing", [
             field.name for field in dataclasses.fields(experts.Routing)]))

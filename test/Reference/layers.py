@@ -39,17 +39,50 @@ def linear_backward(dy, x, weight):
 FLOAT8 = {"E4M3": (3, -6, 448.0), "E5M2": (2, -14, 57344.0)}
 
 
-def quantize(x, name):
+def quantize(x, name, amax=None):
     """The nearest numbers of the format `name`, at ties the even ones, after x was scaled by the
-    greatest power of two that leaves it in range; scaled back."""
+    greatest power of two that leaves `amax`, x's own without one, in range; scaled back."""
     bits, least, greatest = FLOAT8[name]
-    amax = np.abs(x).max()
+    amax = np.abs(x).max() if amax is None else amax
     if amax == 0.0:
         return x
     scale = 2.0 ** math.floor(math.log2(greatest / amax))
-    _, exponent = np.frexp(x * scale)
+    scaled = np.clip(x * scale, -greatest, greatest)
+    _, exponent = np.frexp(scaled)
     unit = 2.0 ** (np.maximum(exponent - 1, least) - bits)
-    return np.rint(x * scale / unit) * unit / scale
+    return np.rint(scaled / unit) * unit / scale
+
+
+class EightBits:
+    """What products of eight bits multiply: formats of values and of gradients, and for how many
+    steps a tensor's greatest absolute values are kept to scale by; 0: by its own."""
+
+    def __init__(self, values, gradients, history=0):
+        self.formats, self.history = (values, gradients), history
+        self.kept, self.own = {}, {}
+
+    def fresh(self):
+        """The same before the first step."""
+        return EightBits(*self.formats, self.history)
+
+    def values(self, x, name):
+        return self._quantize(x, name, self.formats[0])
+
+    def gradient(self, x, name):
+        return self._quantize(x, name + ".gradient", self.formats[1])
+
+    def end_step(self):
+        """What the step's tensors were scales those of the next."""
+        for name, amax in self.own.items():
+            self.kept[name] = (self.kept.get(name, []) + [amax])[-max(self.history, 1):]
+        self.own = {}
+
+    def _quantize(self, x, name, number_format):
+        if self.history == 0:
+            return quantize(x, number_format)
+        self.own[name] = np.abs(x).max()
+        amax = max(self.kept.get(name, [0.0]))
+        return quantize(x, number_format, amax if amax > 0.0 else FLOAT8[number_format][2])
 
 
 def layer_norm(x, weight, bias, epsilon):

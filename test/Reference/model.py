@@ -139,12 +139,12 @@ class Transformer:
         flat = weight.reshape(-1, h.shape[-1])
         has_bias = bias in weights
         if fp8:
-            h, flat = layers.quantize(h, fp8[0]), layers.quantize(flat, fp8[0])
+            h, flat = fp8.values(h, name + ".input"), fp8.values(flat, name)
 
         def backward(d, gradients):
             dx, dw, db = layers.linear_backward(d, h, flat)
             if fp8:
-                dx, dw, _ = layers.linear_backward(layers.quantize(d, fp8[1]), h, flat)
+                dx, dw, _ = layers.linear_backward(fp8.gradient(d, name), h, flat)
             gradients.add(name, dw.reshape(weight.shape))
             if has_bias:
                 gradients.add(bias, db.reshape(weights[bias].shape))

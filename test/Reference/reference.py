@@ -55,6 +55,8 @@ def train(model, recipe, weights, batch, steps, seed):
         yield Step(step, loss, norm, optimizer.learning_rate(recipe, step), gradients,
                    dict(transformer.dropped))
         transformer.move_biases(weights)
+        if recipe.fp8:
+            recipe.fp8.end_step()
         scale = optimizer.clip_scale(recipe, norm)
         update.update(weights, {name: g * scale for name, g in gradients.items()}, step)
 

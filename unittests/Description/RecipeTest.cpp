@@ -44,6 +44,9 @@ TEST(Recipe, Fp8) {
   EXPECT_EQ(fp8("fp8 {}").gradients, Float8::E5M2);
   EXPECT_EQ(fp8("precision: F64 fp8 { values: E5M2 gradients: E4M3 }").values, Float8::E5M2);
   EXPECT_EQ(fp8("precision: BF16 fp8 { values: E5M2 gradients: E4M3 }").gradients, Float8::E4M3);
+  EXPECT_EQ(fp8("fp8 {}").history, 0);
+  EXPECT_EQ(fp8("fp8 { scaling: DELAYED }").history, 1024);
+  EXPECT_EQ(fp8("fp8 { scaling: DELAYED history: 16 }").history, 16);
   EXPECT_EQ(changed("steps: 100", "steps: 100 fp8 { values: E3M4 }"),
             "r:6:26: values: expected one of E4M3, E5M2, got 'E3M4'\n");
 }
@@ -133,6 +136,17 @@ TEST(Recipe, R19LossScale) {
 TEST(Recipe, R20EightBitsLeaveTheRangeOfF16) {
   EXPECT_EQ(changed("version: 1", "version: 1 precision: F16 fp8 {}"),
             "recipe_r20: r:1:27: fp8: expected a precision with the range of float32, got F16\n");
+}
+
+TEST(Recipe, R21HistoriesOfDelayedScales) {
+  auto fp8 = [](const std::string &given) {
+    return changed("version: 1", "version: 1 fp8 { " + given + " }");
+  };
+  EXPECT_EQ(fp8("history: 8"),
+            "recipe_r21: r:1:18: fp8.history: has no effect with scaling CURRENT\n");
+  EXPECT_EQ(fp8("scaling: DELAYED history: 65536"), "");
+  EXPECT_NE(fp8("scaling: DELAYED history: 0"), "");
+  EXPECT_NE(fp8("scaling: DELAYED history: 65537"), "");
 }
 
 TEST(Recipe, R1Version) {

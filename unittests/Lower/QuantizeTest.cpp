@@ -147,6 +147,20 @@ TEST_P(QuantizeTest, WhatIsNotFiniteStaysSo) {
   }
 }
 
+TEST_P(QuantizeTest, WhatIsBeyondTheGreatestBecomesIt) {
+  for (const Format &format : kFormats) {
+    double far = isF64() ? 1e300 : 1e38;
+    EXPECT_EQ(quantize(format, {1.75, 1.76, -2, far, -far, 0.5}, 1.75),
+              std::vector<double>({1.75, 1.75, -1.75, 1.75, -1.75, 0.5}));
+    // As a scale that follows a tensor of zeros has it.
+    EXPECT_EQ(quantize(format, {1, -far}, 0x1p-100),
+              std::vector<double>({0x1.cp-100, -0x1.cp-100}));
+    for (double value : quantize(format, {kInfinity, -kInfinity, kNaN}, 1)) {
+      EXPECT_FALSE(std::isfinite(value)) << format.name;
+    }
+  }
+}
+
 TEST_P(QuantizeTest, FitsBF16) {
   if (isF64()) {
     return; // bf16 is narrower than f32 only.

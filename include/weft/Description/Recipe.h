@@ -82,6 +82,8 @@ struct Fp8Spec {
   Float8 values = Float8::E4M3;
   /// Of gradients of the products' results.
   Float8 gradients = Float8::E5M2;
+  /// Steps that scales look back; 0 where a scale is that of the tensor itself.
+  int64_t history = 0;
 };
 
 /// What the loss is multiplied by where gradients have 16 bits with a short exponent.

@@ -129,6 +129,8 @@ struct VerifyDifferentiatePass : impl::VerifyDifferentiatePassBase<VerifyDiffere
 void buildDifferentiatePipeline(OpPassManager &manager) {
   // The step up to the gradients: what a layer's backward needs is decided here.
   manager.addPass(createBuildGradientsPass());
+  // Gradients have scales, too.
+  manager.addPass(createDelayScalingPass());
   // Needs every gradient, for their common norm.
   manager.addPass(createBuildUpdatesPass());
   manager.addPass(createVerifyDifferentiatePass());

@@ -107,8 +107,15 @@ static Float8 toDialect(desc::Float8 format) {
 
 Value ModelBuilder::quantize(llvm::StringRef name, Value value) {
   return recipe.fp8 ? createQuantize(builder, location(name), toDialect(recipe.fp8->values), value,
-                                     activationElement())
+                                     activationElement(), history(name))
                     : round(name, value);
+}
+
+HistoryAttr ModelBuilder::history(const llvm::Twine &name) {
+  return recipe.fp8->history > 0
+             ? HistoryAttr::get(builder.getContext(), builder.getStringAttr(name),
+                                recipe.fp8->history)
+             : HistoryAttr();
 }
 
 Value ModelBuilder::contract(llvm::StringRef name, llvm::StringRef equation,
@@ -130,6 +137,9 @@ Value ModelBuilder::contract(llvm::StringRef name, llvm::StringRef equation,
   auto product = ContractOp::create(builder, location(name), wideType(shape), equation, inputs);
   if (isOfLayer && recipe.fp8) {
     product.setGradientFormat(toDialect(recipe.fp8->gradients));
+    if (HistoryAttr kept = history(name + ".gradient")) {
+      product.setGradientHistoryAttr(kept);
+    }
   }
   product.setTf32(recipe.precision == desc::Precision::TF32 && inputs.size() == 2);
   return product;

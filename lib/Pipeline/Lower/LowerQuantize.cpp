@@ -38,6 +38,11 @@ public:
     return code.num(
         arith::ShLIOp::create(builder(), code.getLoc(), exponent, integer(mantissaBits)));
   }
+  /// What 1.75 times a power of two is.
+  Num largest(int64_t exponent) const {
+    return integer(((exponent + bias) << mantissaBits) | (int64_t(3) << (mantissaBits - 2)));
+  }
+  Num infinity() const { return integer((2 * bias + 1) << mantissaBits); }
   /// Without the sign.
   Num magnitude(Num bits) const { return bits & integer(~signBit()); }
   Num sign(Num bits) const { return bits & integer(signBit()); }
@@ -111,13 +116,16 @@ struct LowerQuantize : HostModel<LowerQuantize, QuantizeOp> {
     Num inverse = bits.toReal(bits.powerOf(bits.integer(2 * bits.getBias()) - exponent));
     Num least = bits.integer(format.leastExponent + bits.getBias());
     Num dropped = bits.integer(bits.getMantissaBits() - format.mantissaBits);
+    Num largest = bits.largest(format.greatestExponent), infinity = bits.infinity();
     code.parallel(x.getElementCount(), [&](Num i) {
-      Num scaled = bits.of(x(i) * scale);
+      Num given = bits.of(x(i)), magnitude = bits.magnitude(bits.of(x(i) * scale));
+      Num isFinite = bits.magnitude(given) < infinity;
+      Num scaled = code.select(isFinite, bits.min(magnitude, largest), magnitude);
       // A power of two so great that the sum has no more bits than the format: adding it rounds.
       Num power = bits.powerOf(bits.max(bits.exponentOf(scaled), least) + dropped);
       Num rounding = bits.toReal(power);
-      Num rounded = (bits.toReal(bits.magnitude(scaled)) + rounding) - rounding;
-      y.store(bits.toReal(bits.of(rounded * inverse) ^ bits.sign(scaled)), i);
+      Num rounded = (bits.toReal(scaled) + rounding) - rounding;
+      y.store(bits.toReal(bits.of(rounded * inverse) ^ bits.sign(given)), i);
     });
   }
 

@@ -85,3 +85,22 @@ func.func @amax_of_a_piece_is_not_that_of_all(%x: tensor<4xf32, #cut>) {
   %m = weft.amax %x : tensor<4xf32, #cut> -> tensor<f32, #whole>
   return
 }
+
+// -----
+
+func.func @history_of_no_steps(%x: tensor<4xf32>) {
+  // history_c1
+  // expected-error @+1 {{expected a name and at least one step, got 'x' of 0}}
+  %0 = weft.amax %x {history = #weft.history<"x" of 0>} : tensor<4xf32> -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @history_without_a_format(%x: tensor<2x4xf32>, %w: tensor<3x4xf32>) {
+  // contract_c7
+  // expected-error @+1 {{keeps a history of its gradient, which is not quantized}}
+  %0 = weft.contract "bk,nk->bn" (%x, %w) {gradient_history = #weft.history<"y" of 2>}
+      : (tensor<2x4xf32>, tensor<3x4xf32>) -> tensor<2x3xf32>
+  return
+}

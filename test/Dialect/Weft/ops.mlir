@@ -183,6 +183,8 @@ func.func @rotary(%x: tensor<?x4x2x8xf32>, %i: index) {
 func.func @quantize(%x: tensor<?x4xf32>, %w: tensor<3x4xf32>) {
   // CHECK: %[[AMAX:.*]] = weft.amax %{{.*}} : tensor<?x4xf32> -> tensor<f32>
   %0 = weft.amax %x : tensor<?x4xf32> -> tensor<f32>
+  // CHECK: weft.amax %{{.*}} {history = #weft.history<"x" of 16>} :
+  %h = weft.amax %x {history = #weft.history<"x" of 16>} : tensor<?x4xf32> -> tensor<f32>
   // CHECK: weft.quantize e4m3 %{{.*}} by %[[AMAX]] : tensor<?x4xf32>, tensor<f32> -> tensor<?x4xbf16>
   %1 = weft.quantize e4m3 %x by %0 : tensor<?x4xf32>, tensor<f32> -> tensor<?x4xbf16>
   // CHECK: weft.quantize e5m2 %{{.*}} by %{{.*}} : tensor<?x4xbf16>, tensor<f32> -> tensor<?x4xbf16>

@@ -49,6 +49,41 @@ def BuildGradientsPass : Pass<"build-gradients", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::func::FuncDialect"];
 }
 
+def DelayScalingPass : Pass<"delay-scaling", "::mlir::ModuleOp"> {
+  let summary = "scales numbers of eight bits by what they were in the steps before";
+  let description = [{
+    Before: a `weft.amax` may name a history. After: none does. What it gave is now the greatest of
+    a variable that holds its values of the steps before, step s at s modulo their number; as long
+    as that is 0 it is the greatest number of the format, for a scale of 1. `@step` puts its own
+    value there, which nothing waits for; `@evaluate` reads only. Functions that are called take the
+    greatest and give the value for each of theirs; their variables are named by the label of the
+    call, without " backward".
+
+    ```mlir
+    func.func @step() {
+      %w = weft.read @w : tensor<4xf32>
+      %0 = weft.amax %w {history = #weft.history<"w" of 8>} : tensor<4xf32> -> tensor<f32>
+      %1 = weft.quantize e4m3 %w by %0 : …
+    ```
+
+    becomes
+
+    ```mlir
+    weft.variable optimizer @"amax/w" ["history"] : tensor<8xf32>
+    func.func @step() {
+      %w = weft.read @w : tensor<4xf32>
+      %0 = weft.amax %w : tensor<4xf32> -> tensor<f32>
+      %h = weft.read @"amax/w" : tensor<8xf32>
+      %m = weft.amax %h : tensor<8xf32> -> tensor<f32>
+      %s = weft.map ins(%m : …) … { … arith.select … 448.0 … }
+      %n = weft.map ins(%h, %0, … : …) … { … arith.select … }
+      weft.assign @"amax/w", %n : tensor<8xf32>
+      %1 = weft.quantize e4m3 %w by %s : …
+    ```
+  }];
+  let dependentDialects = ["::mlir::func::FuncDialect", "::mlir::arith::ArithDialect"];
+}
+
 def BuildUpdatesPass : Pass<"build-updates", "::mlir::ModuleOp"> {
   let summary = "lets parameters follow their gradients, by the module's optimizer";
   let description = [{

@@ -58,6 +58,9 @@ LogicalResult ContractOp::verify() {
   if (getGradientFormat() && getInputs().size() != 2) { // contract_c5
     return emitOpError("quantizes its gradient, but has one operand: expected two");
   }
+  if (getGradientHistory() && !getGradientFormat()) { // contract_c7
+    return emitOpError("keeps a history of its gradient, which is not quantized");
+  }
   Type element = getElementTypeOrSelf(getOutput().getType());
   if (getTf32() && (getInputs().size() != 2 || !element.isF32() ||
                     !getElementTypeOrSelf(getInputs().front()).isF32())) { // contract_c6
@@ -121,10 +124,10 @@ static Value broadcastLike(OpBuilder &builder, Location loc, Value value, String
 
 /// A wide gradient is rounded once, to the format.
 static Value quantizeGradient(OpBuilder &builder, Location loc, Float8 format, Value gradient,
-                              Type element) {
+                              Type element, HistoryAttr history) {
   bool isWider = wideTypeOf(element) == getElementTypeOrSelf(gradient);
   Value source = isWider ? gradient : createCast(builder, loc, gradient, element);
-  return createQuantize(builder, loc, format, source, element);
+  return createQuantize(builder, loc, format, source, element, history);
 }
 
 LogicalResult ContractOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
@@ -134,8 +137,8 @@ LogicalResult ContractOp::buildGradient(OpBuilder &builder, ValueRange resultGra
   Type element = getElementTypeOrSelf(getInputs().front());
   Value outputGradient = resultGradients[0];
   if (getGradientFormat()) {
-    outputGradient =
-        quantizeGradient(builder, getLoc(), *getGradientFormat(), outputGradient, element);
+    outputGradient = quantizeGradient(builder, getLoc(), *getGradientFormat(), outputGradient,
+                                      element, getGradientHistoryAttr());
   } else if (getInputs().size() == 2) {
     outputGradient = createCast(builder, getLoc(), outputGradient, element);
   }

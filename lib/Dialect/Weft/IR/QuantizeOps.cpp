@@ -17,6 +17,15 @@ static std::string dimsOf(Value value) {
 
 // Ranks and sizes are those of the factor rules.
 
+LogicalResult HistoryAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
+                                  StringAttr name, int64_t steps) {
+  if (!name || name.empty() || steps < 1) { // history_c1
+    return emitError() << "expected a name and at least one step, got '"
+                       << (name ? name.getValue() : "") << "' of " << steps;
+  }
+  return success();
+}
+
 LogicalResult AmaxOp::verify() { // amax_c1
   return verifyElementType(*this, "output", getOutput(),
                            wideTypeOf(getElementTypeOrSelf(getInput())));
@@ -57,9 +66,9 @@ LogicalResult QuantizeOp::buildGradient(OpBuilder &, ValueRange resultGradients,
 }
 
 Value weft::createQuantize(OpBuilder &builder, Location loc, Float8 format, Value tensor,
-                           Type element) {
+                           Type element, HistoryAttr history) {
   auto type = cast<RankedTensorType>(tensor.getType());
   Type wide = wideTypeOf(type.getElementType());
-  Value amax = AmaxOp::create(builder, loc, RankedTensorType::get({}, wide), tensor);
+  Value amax = AmaxOp::create(builder, loc, RankedTensorType::get({}, wide), tensor, history);
   return QuantizeOp::create(builder, loc, type.clone(element), format, tensor, amax);
 }

@@ -37,10 +37,10 @@ mlir::Value lookThroughCast(mlir::Value value);
 /// itself if it is one.
 mlir::Value createSum(mlir::OpBuilder &builder, mlir::Location loc, mlir::ValueRange tensors);
 
-/// `tensor` as numbers of `format`, scaled by its greatest absolute value, with elements of type
-/// `element`: its own or, of a wide tensor, a narrower one.
+/// `tensor` as numbers of `format`, scaled by its greatest absolute value or that of its history,
+/// with elements of type `element`: its own or, of a wide tensor, a narrower one.
 mlir::Value createQuantize(mlir::OpBuilder &builder, mlir::Location loc, Float8 format,
-                           mlir::Value tensor, mlir::Type element);
+                           mlir::Value tensor, mlir::Type element, HistoryAttr history = {});
 
 /// A tensor without dimensions that holds `value`.
 mlir::Value createScalar(mlir::OpBuilder &builder, mlir::Location loc, mlir::Type element,

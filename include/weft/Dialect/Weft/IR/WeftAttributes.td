@@ -76,6 +76,21 @@ def Weft_Float8 : Weft_Enum<"Float8", "floating point format of eight bits", [
 ]>;
 def Weft_Float8Attr : EnumAttr<Weft_Dialect, Weft_Float8, "float8">;
 
+def Weft_HistoryAttr : Weft_Attr<"History", "history"> {
+  let summary = "a tensor whose greatest absolute values of some steps are kept";
+  let description = [{
+    `#weft.history<"attention_norm" of 1024>`: those of the last 1024 steps. The name is the
+    tensor's in its function; with the label of a call before it, it is that of one tensor of the
+    step.
+
+    **Constraints:**
+    - history_c1: the name is not empty, and there is at least one step.
+  }];
+  let parameters = (ins "::mlir::StringAttr":$name, "int64_t":$steps);
+  let assemblyFormat = "`<` $name `of` $steps `>`";
+  let genVerifyDecl = 1;
+}
+
 def Weft_ZigzagAttr : Weft_Attr<"Zigzag", "zigzag"> {
   let summary = "an order of positions in which every piece has as many before it as after";
   let description = [{

@@ -119,7 +119,8 @@ def Weft_ContractOp : Weft_Op<"contract", [Pure, Weft_Additive, Weft_Differentia
     letters and sums over the letters that the result lacks. With one operand it is a
     plain sum: `"bsn->n"`. Sums are taken in the wide type; a narrow result is rounded once.
     With `gradient e5m2`, the gradient of the result is quantized to that format (see
-    `weft.quantize`) before the operands' gradients are computed from it. With `tf32`, operands are
+    `weft.quantize`) before the operands' gradients are computed from it, by the scale of
+    `gradient_history`, if there is one. With `tf32`, operands are
     rounded to 10 bits of fraction as they are multiplied, and so in the products of its gradients.
 
     **Constraints:**
@@ -131,9 +132,11 @@ def Weft_ContractOp : Weft_Op<"contract", [Pure, Weft_Additive, Weft_Differentia
     - contract_c4: all operands have one element type, the result has it or its wide type.
     - contract_c5: only one with two operands quantizes its gradient.
     - contract_c6: only one with two operands of f32 rounds them to tf32.
+    - contract_c7: only a quantized gradient has a history.
   }];
   let arguments = (ins StrAttr:$equation, Variadic<Weft_FloatTensor>:$inputs,
-                       OptionalAttr<Weft_Float8Attr>:$gradient_format, UnitAttr:$tf32);
+                       OptionalAttr<Weft_Float8Attr>:$gradient_format, UnitAttr:$tf32,
+                       OptionalAttr<Weft_HistoryAttr>:$gradient_history);
   let results = (outs Weft_FloatTensor:$output);
   let assemblyFormat = [{
     $equation `(` $inputs `)` (`gradient` $gradient_format^)? (`tf32` $tf32^)? attr-dict
@@ -142,7 +145,8 @@ def Weft_ContractOp : Weft_Op<"contract", [Pure, Weft_Additive, Weft_Differentia
   let builders = [
     OpBuilder<(ins "::mlir::Type":$output, "::llvm::StringRef":$equation,
         "::mlir::ValueRange":$inputs), [{
-      build($_builder, $_state, output, equation, inputs, /*gradient_format=*/{});
+      build($_builder, $_state, output, equation, inputs, /*gradient_format=*/{}, /*tf32=*/false,
+            /*gradient_history=*/{});
     }]>,
   ];
   let extraClassDeclaration = [{

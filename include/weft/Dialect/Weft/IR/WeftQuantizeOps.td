@@ -16,10 +16,13 @@ def Weft_AmaxOp : Weft_Op<"amax", [Pure, Weft_Shardable<["isNothingBeyond"]>]> {
     0 for a tensor without elements; not a number if an element is not. Of a tensor that is cut,
     each rank has the greatest of its piece: the result is unreduced, a maximum.
 
+    With a `history`, Differentiate puts in its place the greatest of the steps before, and keeps
+    the tensor's own for those that follow; the attribute does not occur after.
+
     **Constraints:**
     - amax_c1: the result has no dimensions and the input's wide type.
   }];
-  let arguments = (ins Weft_FloatTensor:$input);
+  let arguments = (ins Weft_FloatTensor:$input, OptionalAttr<Weft_HistoryAttr>:$history);
   let results = (outs Weft_FloatTensor:$output);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($output)";
   let hasVerifier = 1;
@@ -32,7 +35,8 @@ def Weft_QuantizeOp : Weft_Op<"quantize", [Pure, Weft_Differentiable,
     `output = round(input * scale) / scale`: scale is the greatest power of two with which `amax`,
     the greatest absolute value of the whole input, is at most the greatest number of the format;
     rounding is to the nearest number of the format, at a tie to that with an even mantissa. What
-    is not finite stays so. The result is wide again, and exact: the format's 3 or 4 significant
+    is beyond the greatest, where `amax` is of something else, becomes it; what is not finite stays
+    so. The result is wide again, and exact: the format's 3 or 4 significant
     bits times a power of two.
 
     Its derivative is taken as 1, though the function is one of steps ("straight-through").
