@@ -122,9 +122,10 @@ def check(tools, name, machine, nodes, mesh, folder):
     # Meshes are few ranks for the large ones; it is the kernels that count here.
     text = (ROOT / f"machines/{machine}.textproto").read_text()
     roomy.write_text(re.sub(r"memory_bytes: \S+", "memory_bytes: 1000000000000000", text))
+    compiling = [*compile_command(tools, name, roomy, nodes, mesh), "--target", "cuda"]
     commands = [
-        [*compile_command(tools, name, roomy, nodes, mesh), "--stop-after", "schedule", "-o", kernels],
-        [*compile_command(tools, name, roomy, nodes, mesh), "--target", "cuda", "--stop-after", "lower", "-o", module],
+        [*compiling, "--stop-after", "schedule", "-o", kernels],
+        [*compiling, "--stop-after", "lower", "-o", module],
         [tools / "weft-translate", "--kernels-to-resources", module]]
     for command in commands:
         done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
