@@ -121,6 +121,16 @@ private:
   void endView(const char *memory) override;
   void endDraft(char *memory) override;
 
+  static Library::Address addressOf(const void *operand) {
+    return reinterpret_cast<Library::Address>(operand);
+  }
+  /// The phases that a device runs.
+  static DevicePhases phasesOf(const KernelCode &code) {
+    return code.device ? *code.device : DevicePhases{code.phaseCount, code.iterations, nullptr};
+  }
+
+  // See CudaStart.cpp.
+
   bool open();
   /// Says what the rank needs of the device's memory, unless it is there, beside what has been
   /// taken since the device was opened.

@@ -1,0 +1,257 @@
+//===- CudaStart.cpp - readies a device for a rank's program ---------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What a CudaExecutor does before the device is sealed, in the order of allocateArena and
+// prepareDevice.
+//
+//===----------------------------------------------------------------------===//
+
+#include "backends/cuda/CudaExecutor.h"
+
+#include "backends/cuda/PrepareProducts.h"
+#include "core/CheckedMath.h"
+#include "core/MemoryReport.h"
+#include "core/Text.h"
+
+#include <algorithm>
+
+using namespace weft::rt;
+using namespace weft::rt::cuda;
+
+bool CudaExecutor::open() {
+  if (!check(library.open(number, &device, &facts))) {
+    return false;
+  }
+  owner = std::this_thread::get_id();
+  if (monitor()) {
+    monitor()->begin(rank(), communicator(),
+                     [&library = library, device = device] { (void)library.giveUp(device); });
+  }
+  return hasMemory(/*isLoaded=*/false) && check(library.makeStream(device, &stream)) &&
+         check(library.makeEvent(device, &done));
+}
+
+/// Of what is predicted the context is there already, and all but buffers of communicators once
+/// code is loaded.
+uint64_t CudaExecutor::neededBytes(bool isLoaded) const {
+  uint64_t bytes = saturatingAdd(program.arenaBytes, stage.deviceBytes());
+  bool isKnown = !communicates;
+  for (const DeviceUse &use : program.deviceUses) {
+    bool isOfRanks = use.part == DevicePart::Communicators;
+    isKnown |= isOfRanks && use.bytes;
+    if (isOfRanks || (use.part != DevicePart::Context && !isLoaded)) {
+      bytes = saturatingAdd(bytes, use.bytes.value_or(0));
+    }
+  }
+  return isKnown ? bytes : saturatingAdd(bytes, facts.communicationBytes);
+}
+
+bool CudaExecutor::hasMemory(bool isLoaded) const {
+  uint64_t left = 0;
+  if (!check(library.freeMemory(device, &left))) {
+    return false;
+  }
+  uint64_t needed = neededBytes(isLoaded);
+  if (needed <= left) {
+    return true;
+  }
+  std::string table = memoryReport(program);
+  table.pop_back(); // Who prints it ends the line.
+  uint64_t taken = facts.freeBytes - std::min(left, facts.freeBytes);
+  return communicator().fail(
+      concat("rank ", rank(), " needs ", bytesText(needed), " of device ", number, ", a ",
+             facts.name, " that has ", bytesText(left), " free of ", bytesText(facts.memoryBytes),
+             taken > 0 ? concat(", beside ", bytesText(taken), " that its code has") : "", "\n",
+             table),
+      ExitCode::OutOfMemory);
+}
+
+bool CudaExecutor::prepareCollectives() {
+  collectives.emplace(library, number, device, communicator(), program.mesh, options.timeout);
+  collectives->watchBy([this] { return isBusy(); });
+  if (communicates && !collectives->join(options.sharesDevices ? DeviceFacts() : facts)) {
+    return false;
+  }
+  return std::all_of(
+             program.collectives.begin(), program.collectives.end(),
+             [&](const Collective &collective) { return collectives->prepare(collective); }) &&
+         (!communicates || collectives->registerMemory(arena, program.arenaBytes));
+}
+
+/// Ranks connect, and their library takes memory, when they first do what they do then. That of all
+/// ranks comes first: what is split off it has its buffers of it, and if that came first would make
+/// them too small (NVIDIA/nccl#2430).
+bool CudaExecutor::warmUpCollectives() {
+  struct Place {
+    const Instruction *instruction = nullptr;
+    /// So that who waits for whom is known here too.
+    uint32_t mark = 0;
+  };
+  std::vector<Place> first(program.collectives.size());
+  for (auto [name, section] : {std::pair("init", &program.init),
+                               {"step", &program.step},
+                               {"evaluate", &program.evaluate}}) {
+    for (size_t index = 0; index < section->size(); ++index) {
+      const Instruction &one = (*section)[index];
+      if (one.opcode == Opcode::Collective && !first[one.target].instruction) {
+        first[one.target] = {&one, monitor() ? monitor()->marks().behind(name, index) : 0};
+      }
+    }
+  }
+  auto at = [&](const Operand &operand) { return addressOf(address(operand.buffer)); };
+  for (bool isOfWorld : {true, false}) {
+    for (uint32_t number = 0; number < first.size(); ++number) {
+      auto [one, mark] = first[number];
+      if (one && collectives->isOfWorld(number) == isOfWorld &&
+          (!collectives->run(number, stream, at(one->operands[0]), at(one->operands[1])) ||
+           !enqueueMark(Stream::Compute, mark))) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+bool CudaExecutor::warmUp() {
+  auto addressOf = [&](uint32_t buffer) { return address(buffer); };
+  return warmUpCollectives() && check(attention.runEach(device, stream, addressOf)) &&
+         check(library.zero(device, stream, arena, std::max<uint64_t>(program.arenaBytes, 1))) &&
+         finish();
+}
+
+void CudaExecutor::end() {
+  isEnded = finish() && check(library.unseal(device)) && check(graphs.free(device)) &&
+            (!communicates || collectives->end()) && check(library.seal(device));
+}
+
+bool CudaExecutor::allocateArena() {
+  uint64_t bytes = std::max<uint64_t>(program.arenaBytes, 1);
+  auto allocate = communicates ? library.allocateShared : library.allocate;
+  // Products are tried with memory that the arena takes after.
+  return open() &&
+         prepareProducts(
+             {program, library, device, facts, number, rank(), communicator(), options.cacheFile},
+             products) &&
+         prepareAttention() && loadKernels() && hasMemory(/*isLoaded=*/true) &&
+         check(allocate(device, bytes, &arena)) && arena &&
+         check(library.zero(device, stream, arena, bytes));
+}
+
+bool CudaExecutor::prepareDevice() {
+  return (!options.takesTimes || check(clock.prepare(device, program.step.size()))) &&
+         makeStreams() && prepareCopies() && watchStreams() && sendCoordinates() &&
+         prepareCollectives() && warmUp() && check(library.seal(device));
+}
+
+bool CudaExecutor::makeStreams() {
+  size_t count = 0;
+  for (const auto *section : {&program.init, &program.step, &program.evaluate}) {
+    for (const Instruction &instruction : *section) {
+      if (instruction.stream != Stream::Compute && !side && !options.takesTimes &&
+          !check(library.makeUrgentStream(device, &side))) {
+        return false;
+      }
+    }
+    std::vector<uint32_t> numbers = numberEvents(*section);
+    auto isOne = [](uint32_t number) { return number != kNoEvent; };
+    count = std::max(count, size_t(std::count_if(numbers.begin(), numbers.end(), isOne)));
+  }
+  for (size_t i = 0; i < count; ++i) {
+    if (!check(library.makeEvent(device, &events.emplace_back()))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// The newest machine code that runs there; else the newest PTX.
+const DeviceImage *CudaExecutor::chooseImage() const {
+  const DeviceImage *best = nullptr;
+  for (const DeviceImage &image : images) {
+    bool isOlder = image.architecture <= facts.architecture;
+    bool runs = isOlder && (image.isPtx || image.architecture / 10 == facts.architecture / 10);
+    auto rank = [](const DeviceImage &one) { return std::pair(!one.isPtx, one.architecture); };
+    if (runs && (!best || rank(*best) < rank(image))) {
+      best = &image;
+    }
+  }
+  return best;
+}
+
+void CudaExecutor::countOperands() {
+  entries.resize(program.kernels.size());
+  size_t most = 0;
+  for (const auto *section : {&program.init, &program.step, &program.evaluate}) {
+    for (const Instruction &instruction : *section) {
+      if (instruction.opcode == Opcode::Kernel) {
+        Entries &kernel = entries[instruction.target];
+        kernel.buffers = program.kernels[instruction.target].operandCount(instruction);
+        kernel.immediates = instruction.immediates.size();
+        kernel.isNeeded |= !attention.find(instruction.target, instruction.immediates.data());
+        most = std::max(most, kernel.buffers + kernel.immediates);
+      }
+    }
+  }
+  arguments.reserve(1 + most);
+}
+
+bool CudaExecutor::loadKernels() {
+  countOperands();
+  if (program.kernels.empty()) {
+    return true;
+  }
+  const DeviceImage *image = chooseImage();
+  if (!image) {
+    return communicator().fail(concat("device ", number, " of rank ", rank(), " is a ", facts.name,
+                                      " of sm_", facts.architecture,
+                                      ", for which the program has no kernels"));
+  }
+  uint64_t localBytes = 0;
+  bool isThere = false;
+  if (!check(library.load(device, image->bytes, &module))) {
+    return false;
+  }
+  for (size_t kernel = 0; module && kernel < program.kernels.size(); ++kernel) {
+    if (entries[kernel].isNeeded && !loadEntries(kernel, localBytes)) {
+      return false;
+    }
+  }
+  if (module && !check(library.reserveLocal(device, localBytes, &isThere))) {
+    return false;
+  }
+  return isThere ||
+         communicator().fail(concat("device ", number, " of rank ", rank(), ", a ", facts.name,
+                                    ", has too little memory for the program's kernels",
+                                    localBytes > 0 ? concat(", of which one keeps ",
+                                                            bytesText(localBytes), " a thread")
+                                                   : ""),
+                             ExitCode::OutOfMemory);
+}
+
+bool CudaExecutor::loadEntries(size_t kernel, uint64_t &localBytes) {
+  for (int64_t phase = 0; phase < phasesOf(codeOf(kernel)).phaseCount; ++phase) {
+    std::string name = concat(program.kernels[kernel].name, "_phase_", phase);
+    Handle &entry = entries[kernel].phases.emplace_back();
+    uint64_t own = 0;
+    if (!check(library.entry(device, module, name.c_str(), &entry)) ||
+        !check(library.localBytes(device, entry, &own))) {
+      return false;
+    }
+    localBytes = std::max(localBytes, own);
+  }
+  return true;
+}
+
+bool CudaExecutor::prepareAttention() {
+  if (!check(attention.prepare(device, coordinates(), options.isDeterministic))) {
+    return false;
+  }
+  if (std::string refusals = attention.refusals(); rank() == 0 && !refusals.empty()) {
+    std::fputs(refusals.c_str(), stderr); // Slow, but right.
+  }
+  return true;
+}
