@@ -86,12 +86,12 @@ class Bench:
             raise RuntimeError((done.stderr or done.stdout).strip()[-2000:])
         return done.stdout
 
-    def train(self, training, target, steps, seconds):
-        """What a run of one rank says of its steps."""
+    def train(self, training, target, steps, seconds, *more):
+        """What a run of one rank, with `more` on its command line, says of its steps."""
         metrics = self.folder / "metrics"
         metrics.unlink(missing_ok=True)
-        self.run([self.kit.program(training, target), "--data", self.text, "--steps", steps, "--metrics", metrics],
-                 seconds)
+        self.run([self.kit.program(training, target), "--data", self.text, "--steps", steps, "--metrics", metrics,
+                  *more], seconds)
         return read_steps(metrics)
 
     def only_real(self):
@@ -232,9 +232,13 @@ def speed(training, batch, sequence):
         left = lambda: max(end - time.monotonic(), 1)  # noqa: E731
         with MemoryWatch() as watch:
             steps = bench.train(training, "cuda", 12, left())
+        by_graphs = bench.train(training, "cuda", 12, left(), "--graphs")
+        if not furthest(by_graphs, steps) <= SHARED_MOST:  # Gradients of attention may differ in last bits.
+            raise RuntimeError(f"losses with --graphs are up to {furthest(by_graphs, steps):.1e} from those without")
         taken = batch * sequence / median_speed(steps) * 1e3
         time_told, memory_told = bench.kit.predicted(training)
         said = [f"{median_speed(steps):,.0f} tokens/s, {taken:.1f} ms a step, predicted {time_told:.1f}",
+                f"with --graphs {median_speed(by_graphs):,.0f} tokens/s",
                 f"{watch.gib:.1f} GiB of the device, predicted {memory_told:.1f} beside context and libraries"]
         for mode in ("eager", "compile"):
             said.append(f"PyTorch {mode} " + by_torch(bench, training, mode, batch, sequence, left()))
