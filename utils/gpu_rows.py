@@ -44,6 +44,8 @@ SHARED = tuple(Training(model, mesh=mesh) for model, mesh in (
     ("mixtral-tiny", "ep=2"), ("llama-tiny", "dp=2,zero=1"), ("llama-tiny", "dp=2,zero=2"), ("llama-tiny", "cp=2:gather"),
     ("llama-tiny", "dp=2,tp=2,sp=true")))
 SHARED_STEPS, SHARED_MOST = 10, 1e-4
+# Gradients of attention by cuDNN may differ in last bits from run to run.
+GRAPHS_MOST = 1e-3
 # Kernels that are enough for a sanitizer, which makes them slow.
 SANITIZED = ("NormTest", "MapTest", "EmbeddingTest", "CrossEntropyTest", "BF16Test")
 
@@ -233,7 +235,7 @@ def speed(training, batch, sequence):
         with MemoryWatch() as watch:
             steps = bench.train(training, "cuda", 12, left())
         by_graphs = bench.train(training, "cuda", 12, left(), "--graphs")
-        if not furthest(by_graphs, steps) <= SHARED_MOST:  # Gradients of attention may differ in last bits.
+        if not furthest(by_graphs, steps) <= GRAPHS_MOST:
             raise RuntimeError(f"losses with --graphs are up to {furthest(by_graphs, steps):.1e} from those without")
         taken = batch * sequence / median_speed(steps) * 1e3
         time_told, memory_told = bench.kit.predicted(training)
