@@ -63,7 +63,7 @@ TEST_F(AlgorithmCacheTest, GivesBackWhatWasWritten) {
 }
 
 TEST_F(AlgorithmCacheTest, EveryFieldOfAProductCounts) {
-  std::vector<Product> products(20, productOf(8));
+  std::vector<Product> products(21, productOf(8));
   products[1].type = ElementType::BF16;
   products[2].transposeA = true;
   products[3].transposeB = true;
@@ -83,6 +83,7 @@ TEST_F(AlgorithmCacheTest, EveryFieldOfAProductCounts) {
   products[17].epilogue.hasAux = true;
   products[18].epilogue.activation = Epilogue::Activation::Gelu;
   products[19].epilogue.sums = Epilogue::Sums::OfA;
+  products[20].isTF32 = true;
   products.push_back(products[1]);
   products.back().isResultF32 = true;
   std::set<std::string> keys;

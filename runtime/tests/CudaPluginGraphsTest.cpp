@@ -46,10 +46,15 @@ TEST_F(FakeGraphs, CountWordsUp) {
 TEST_F(FakeGraphs, AreNotMadeOnASealedDevice) {
   Library::Handle graph = capture(), made = 0;
   Library::Address address = 0;
+  uint64_t bytes = 0;
+  bool isThere = false;
   EXPECT_EQ(textOf(cuda.seal(device)), "success");
   for (const std::string &refused :
        {textOf(cuda.beginCapture(device, stream)), textOf(cuda.freeGraph(device, graph)),
-        textOf(cuda.makeEvent(device, &made)), textOf(cuda.allocate(device, 8, &address))}) {
+        textOf(cuda.makeEvent(device, &made)), textOf(cuda.makeTimer(device, &made)),
+        textOf(cuda.makeUrgentStream(device, &made)), textOf(cuda.freeMemory(device, &bytes)),
+        textOf(cuda.reserveLocal(device, 8, &isThere)),
+        textOf(cuda.allocate(device, 8, &address))}) {
     EXPECT_EQ(refused, "nothing may be made, prepared or freed on a sealed device");
   }
   EXPECT_EQ(textOf(cuda.launchGraph(device, stream, graph)), "success");

@@ -278,7 +278,10 @@ CUresult cuStreamBeginCapture_v2(CUstream, CUstreamCaptureMode mode) {
 CUresult cuStreamEndCapture(CUstream, CUgraph *graph) {
   return answer(__func__, [&] { make(graph); });
 }
-CUresult cuGraphInstantiateWithFlags(CUgraphExec *made, CUgraph, unsigned long long) {
+CUresult cuGraphInstantiateWithFlags(CUgraphExec *made, CUgraph, unsigned long long flags) {
+  if (flags != CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
   return answer(__func__, [&] { make(made); });
 }
 CUresult cuGraphDestroy(CUgraph graph) {

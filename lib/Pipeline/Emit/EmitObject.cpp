@@ -145,6 +145,8 @@ Error writeWhole(StringRef bytes, StringRef path) {
 
 /// Of a multiprocessor of every architecture that code is made for.
 constexpr uint64_t kThreadsEach = 2048;
+/// Of a thread's stack, what a context has from its start: the default of its limit.
+constexpr uint64_t kContextStackBytes = 1024;
 
 /// Of the architecture that takes most. Kernels that a library may do are left out: where it does
 /// them they are not loaded.
@@ -168,8 +170,10 @@ void noteDevice(rt::Program &program, const DeviceImages &images,
   for (rt::DeviceUse &use : program.deviceUses) {
     if (use.part == rt::DevicePart::Code) {
       use.bytes = code;
-    } else if (use.part == rt::DevicePart::Stacks && (multiprocessors || stack == 0)) {
-      use.bytes = stack * kThreadsEach * uint64_t(multiprocessors.value_or(0));
+    } else if (use.part == rt::DevicePart::Stacks &&
+               (multiprocessors || stack <= kContextStackBytes)) {
+      use.bytes = (std::max(stack, kContextStackBytes) - kContextStackBytes) * kThreadsEach *
+                  uint64_t(multiprocessors.value_or(0));
     }
   }
 }

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A text: "weft product ways 1", a line for each product on each kind of device, and a checksum of
+// A text: "weft product ways 2", a line for each product on each kind of device, and a checksum of
 // all before. What is damaged or of another version is not used, and replaced. One process writes
 // at a time, and readers see the old file or the new one.
 //

@@ -231,9 +231,8 @@ const char *CudaExecutor::noteOfTimes() const {
 
 std::string CudaExecutor::noteOfMemory() const {
   uint64_t unused = 0;
-  // Where no step is under way.
-  if (!check(library.unseal(device)) || !check(library.freeMemory(device, &unused)) ||
-      !check(library.seal(device))) {
+  bool isGood = check(library.unseal(device)) && check(library.freeMemory(device, &unused));
+  if (!check(library.seal(device)) || !isGood) {
     return "";
   }
   return concat("device ", number, " of rank ", rank(), ": ", bytesText(facts.memoryBytes - unused),
@@ -243,6 +242,7 @@ std::string CudaExecutor::noteOfMemory() const {
 }
 
 bool CudaExecutor::enqueueMark(Stream on, uint32_t mark) const {
+  on = side ? on : Stream::Compute; // Where all is on one.
   Monitor::Line *line = lines[size_t(on)];
   return !line || check(library.writeProgress(device, handleOf(on), wordOf(on), line->issue(mark)));
 }
@@ -341,7 +341,8 @@ void CudaExecutor::zero(uint32_t buffer) {
 }
 
 std::span<char> CudaExecutor::lend(uint64_t bytes, bool &isGood) {
-  isGood = !isLentUnderWay || finish();
+  // Pinned memory is not made beside collectives: that may wait for the devices of all of them.
+  isGood = (!isLentUnderWay && bytes <= lent.bytes) || finish();
   if (isGood && bytes > lent.bytes) {
     isGood = check(library.unseal(device)) && grow(lent, bytes) && check(library.seal(device));
   }

@@ -118,9 +118,11 @@ bool CudaExecutor::warmUpCollectives() {
 
 bool CudaExecutor::warmUp() {
   auto addressOf = [&](uint32_t buffer) { return address(buffer); };
-  return warmUpCollectives() && check(attention.runEach(device, stream, addressOf)) &&
+  // Loading code may wait for the device, and so for ranks that load theirs: not beside
+  // collectives, and ranks go on together.
+  return warmUpCollectives() && finish() && check(attention.runEach(device, stream, addressOf)) &&
          check(library.zero(device, stream, arena, std::max<uint64_t>(program.arenaBytes, 1))) &&
-         finish();
+         finish() && (!communicates || collectives->meet(0, "are ready for steps"));
 }
 
 void CudaExecutor::end() {

@@ -63,6 +63,8 @@ public:
   bool isOfWorld(uint32_t number) const;
   /// Enqueues prepared collective `number` on `stream`. Operand and result are as Program.h says.
   bool run(uint32_t number, Handle stream, Address operand, Address result);
+  /// All ranks come here, on the host; who does not is missed by name.
+  bool meet(uint32_t instruction, const std::string &what);
   /// Waits until `event`, which has been recorded, is reached, or the run stops.
   bool await(Handle event) const;
   /// Ends the communicators, of which nothing is under way any more: all ranks do, or none. Once
@@ -95,8 +97,6 @@ private:
   };
 
   bool check(Library::Result result, const char *advice = "") const;
-  /// All ranks come here; who does not is missed by name.
-  bool meet(uint32_t instruction, const std::string &what);
   /// Asks, until `ask` says that it is done, which is true then; false if it fails, as `advice` may
   /// say why, or `look`, which is called about once a millisecond, or if the run stops.
   template <typename Ask, typename Look>

@@ -48,7 +48,7 @@ const Library *weft::rt::cuda::loadLibrary(std::string &error) {
 /// device is its thread's alone.
 static bool sharesDevices() {
   const char *wish = std::getenv("WEFT_SHARE_DEVICE");
-  return wish && *wish;
+  return wish && std::string_view(wish) == "1";
 }
 
 MakeExecutor weft::rt::cuda::makeExecutors(const Program &program, const KernelCode *kernels,

@@ -71,7 +71,10 @@ Result endCapture(Handle handle, Handle stream, Handle *graph) {
     return failed;
   }
   CUgraphExec made = nullptr;
-  Result failed = resultOf(driver().instantiate(&made, captured, 0), "cuGraphInstantiate");
+  // Else the priority of the stream that launches would be everybody's.
+  Result failed =
+      resultOf(driver().instantiate(&made, captured, CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY),
+               "cuGraphInstantiate");
   // The last text is the one that lives.
   if (Result also = resultOf(driver().freeCaptured(captured), "cuGraphDestroy")) {
     failed = also;

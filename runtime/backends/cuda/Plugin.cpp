@@ -61,7 +61,9 @@ static Library makeLibrary() {
         &Library::freeProduct, &Library::join, &Library::split, &Library::end,
         &Library::freeCommunicator, &Library::allocateShared, &Library::freeShared,
         &Library::registerMemory, &Library::unregister, &Library::prepareAttention,
-        &Library::freeAttention, &Library::beginCapture, &Library::freeGraph>(library);
+        &Library::freeAttention, &Library::beginCapture, &Library::freeGraph,
+        &Library::makeUrgentStream, &Library::makeTimer, &Library::reserveLocal,
+        &Library::freeMemory, &Library::nameProducts>(library);
   library.seal = seal;
   library.unseal = unseal;
   return library;

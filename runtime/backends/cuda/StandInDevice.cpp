@@ -263,7 +263,6 @@ void Device::elapsed(Handle from, Handle to, double *seconds) {
   *seconds = std::chrono::duration<double>(timeOf(to) - timeOf(from)).count();
 }
 
-
 template <typename Body> void Device::watch(const Body &body) {
   try {
     body();
