@@ -89,6 +89,25 @@ std::string castKernel(int64_t count, const char *from, const char *to, const ch
                 1);
 }
 
+/// As the gradient of what was rounded is; on devices by squares.
+TEST_P(BF16Test, TransposesToFloat32) {
+  KernelCall call;
+  call.operands = {randomBF16({3, 40, 70}, 1)};
+  call.results = {Array({3, 70, 40})};
+  call.text = kernel("%x: tensor<3x40x70xbf16>", "tensor<3x70x40xf32>",
+                     "weft.contract \"abc->acb\" (%x) : (tensor<3x40x70xbf16>) -> "
+                     "tensor<3x70x40xf32>",
+                     1);
+  Outcome outcome = run(call);
+  for (int64_t a = 0; a < 3; ++a) {
+    for (int64_t b = 0; b < 40; ++b) {
+      for (int64_t c = 0; c < 70; ++c) {
+        ASSERT_EQ(outcome.results[0]({a, c, b}), call.operands[0]({a, b, c}));
+      }
+    }
+  }
+}
+
 /// Every finite bf16, what lies half way to the next, and what lies just beside that.
 TEST_P(BF16Test, RoundsToTheNearestAndToEven) {
   constexpr int64_t codes = 0x7F80;

@@ -49,10 +49,14 @@ Nums BlockProduct::addTimes(Buffer square, const Factor &b, int64_t firstFeature
                     });
 }
 
-/// Neighboring threads read neighboring features.
+/// A warp takes eight neighboring features of four rows, which are in different banks.
 void BlockProduct::bringColumns(const Factor &factor, Num first, Buffer to) const {
+  constexpr int64_t kTerms = 8, kRows = 4;
   int64_t depth = getDepth(), side = getSide(), rowsAtOnce = rt::kBlockThreads / depth;
-  Num term = code.remainder(code.thread(), depth), row = code.thread() / depth;
+  Num warp = code.thread() / (kTerms * kRows);
+  Num lane = code.remainder(code.thread(), kTerms * kRows);
+  Num term = code.remainder(warp, depth / kTerms) * kTerms + code.remainder(lane, kTerms);
+  Num row = warp / (depth / kTerms) * kRows + lane / kTerms;
   bool isInside =
       factor.rows.segment.length % side == 0 && factor.rows.getFeatureCount() % depth == 0;
   for (int64_t done = 0; done < side; done += rowsAtOnce) {
@@ -88,19 +92,31 @@ void BlockProduct::bring(const Factor &factor, Num row, Num feature, bool isInsi
             [&] { to.store(code.real(type, 0), at); });
 }
 
+/// Factors as one dimension, in which what is neighbors is plain. Some terms stand together, as the
+/// assembler leaves loops as they are.
 Nums BlockProduct::multiply(Buffer a, Num first, Buffer b, ArrayRef<Num> sums) const {
-  return code.carry(
-      code.index(0), code.index(getDepth()), 1, sums, [&](Num k, ArrayRef<Num> carried) {
-        Nums next, ofRows, ofColumns;
-        for (int64_t i = 0; i < each; ++i) {
-          ofRows.push_back(a(first + k, row(i)));
-          ofColumns.push_back(b(k, column(i)));
-        }
-        for (int64_t i = 0; i < each * each; ++i) {
-          next.push_back(code.multiplyAdd(ofRows[i / each], ofColumns[i % each], carried[i]));
-        }
-        return next;
-      });
+  constexpr int64_t kTogether = 4;
+  int64_t pitch = a.getSize(-1);
+  Buffer flatA = a.flat(), flatB = b.flat();
+  auto addTerm = [&](Num atA, Num atB, Nums &all) {
+    Nums ofRows, ofColumns;
+    for (int64_t i = 0; i < each; ++i) {
+      ofRows.push_back(flatA(atA + i));
+      ofColumns.push_back(flatB(atB + i));
+    }
+    for (int64_t i = 0; i < each * each; ++i) {
+      all[i] = code.multiplyAdd(ofRows[i / each], ofColumns[i % each], all[i]);
+    }
+  };
+  return code.carry(code.index(0), code.index(getDepth()), kTogether, sums,
+                    [&](Num k, ArrayRef<Num> carried) {
+                      Num atA = (first + k) * pitch + firstRow, atB = k * pitch + firstColumn;
+                      Nums next(carried);
+                      for (int64_t term = 0; term < kTogether; ++term) {
+                        addTerm(atA + term * pitch, atB + term * pitch, next);
+                      }
+                      return next;
+                    });
 }
 
 Num BlockProduct::combineRow(Num value, function_ref<Num(Num, Num)> combine) const {

@@ -160,7 +160,8 @@ Buffer Buffer::view(ArrayRef<int64_t> shape) const {
   for (int64_t i = static_cast<int64_t>(shape.size()) - 2; i >= 0; --i) {
     strides[i] = strides[i + 1] * shape[i + 1];
   }
-  auto type = MemRefType::get(shape, getStoredType());
+  auto type = MemRefType::get(shape, getStoredType(), MemRefLayoutAttrInterface(),
+                              getType().getMemorySpace());
   return Buffer(*code, memref::ReinterpretCastOp::create(code->getBuilder(), code->getLoc(), type,
                                                          memref, /*offset=*/0, shape, strides));
 }

@@ -292,7 +292,8 @@ bool Contractor::emitTransposed() {
   SmallVector<int64_t> sizes = shape.shapeOf(outer);
   sizes.push_back(llvm::divideCeil(rows, kSide));
   sizes.push_back(llvm::divideCeil(columns, kSide));
-  Type type = output.getStoredType();
+  Type type = inputs.front().getStoredType();
+  bool isSame = type == output.getStoredType();
   code.blocks(Code::countOf(sizes), kSide * kSide, [&](Num block) {
     Nums place = code.placeOf(block, sizes);
     for (auto [dim, index] : llvm::zip(outer, place)) {
@@ -310,7 +311,11 @@ bool Contractor::emitTransposed() {
     overSquare(kSide, {firstColumn, columns}, {firstRow, rows}, [&](Num column, Num row) {
       at[to] = firstRow + row;
       at[from] = firstColumn + column;
-      output.storeStored(square.loadStored({row, column}), indicesOf(shape.output));
+      if (isSame) {
+        output.storeStored(square.loadStored({row, column}), indicesOf(shape.output));
+      } else { // Wider.
+        output.store(square.load({row, column}), indicesOf(shape.output));
+      }
     });
     // The next square may take the same memory.
     code.barrier();

@@ -84,6 +84,10 @@ struct LowerAmax : HostModel<LowerAmax, AmaxOp> {
   static void lower(Code &code, AmaxOp, AmaxOp::Adaptor operands, ValueRange results) {
     Buffer x = code.buffer(operands.getInput()).flat(), output = code.buffer(results[0]);
     Bits bits(code, x.getElementType());
+    if (code.isForDevice()) {
+      lowerForDevice(code, x, output);
+      return;
+    }
     // Without their signs, floats are in the order of their bits, and what is no number is last.
     Num greatest =
         code.carry(code.index(0), code.index(x.getElementCount()), 1, {bits.integer(0)},
@@ -92,6 +96,29 @@ struct LowerAmax : HostModel<LowerAmax, AmaxOp> {
                    })
             .front();
     output.store(bits.toReal(greatest));
+  }
+
+  /// Blocks take pieces, then one takes what they found. What is no number stays so.
+  static void lowerForDevice(Code &code, Buffer x, Buffer output) {
+    constexpr int64_t kLeastPiece = 8192, kMostPieces = 1024;
+    Bits bits(code, x.getElementType());
+    int64_t size = x.getElementCount();
+    int64_t pieces = std::clamp<int64_t>(size / kLeastPiece, 1, kMostPieces);
+    int64_t piece = llvm::divideCeil(size, pieces);
+    Num none = code.real(x.getElementType(), 0);
+    Buffer parts = code.lasting(x.getElementType(), {pieces});
+    code.blocks(pieces, piece, [&](Num number) {
+      Num first = number * piece, end = first + piece, last = code.index(size);
+      Num greatest = code.maximum(none, first, code.select(end < last, end, last), [&](Num i) {
+        return bits.toReal(bits.magnitude(bits.of(x(i))));
+      });
+      code.once([&] { parts.store(greatest, number); });
+    });
+    code.blocks(1, pieces, [&](Num) {
+      Num greatest = code.maximum(none, code.index(0), code.index(pieces),
+                                  [&](Num number) { return parts(number); });
+      code.once([&] { output.store(greatest); });
+    });
   }
 };
 
@@ -117,7 +144,8 @@ struct LowerQuantize : HostModel<LowerQuantize, QuantizeOp> {
     Num least = bits.integer(format.leastExponent + bits.getBias());
     Num dropped = bits.integer(bits.getMantissaBits() - format.mantissaBits);
     Num largest = bits.largest(format.greatestExponent), infinity = bits.infinity();
-    code.parallel(x.getElementCount(), [&](Num i) {
+    code.elements({x.getElementCount()}, [&](ArrayRef<Num> at) {
+      Num i = at.front();
       Num given = bits.of(x(i)), magnitude = bits.magnitude(bits.of(x(i) * scale));
       Num isFinite = bits.magnitude(given) < infinity;
       Num scaled = code.select(isFinite, bits.min(magnitude, largest), magnitude);
