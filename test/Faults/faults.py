@@ -217,9 +217,9 @@ def descriptions(bench):
     bench.write("rate.textproto", RECIPE.replace("1e-2", "1e30"))
     bench.compile("absurd learning rate", r"rate\.textproto:5:12: schedule\.peak_learning_rate: "
                   r"expected a number above 0 to 100, got 1e\+30", recipe="rate.textproto")
-    bench.write("f16.textproto", RECIPE.replace("F64", "F16"))
-    bench.compile("unknown precision", r"f16\.textproto:7:12: precision: expected one of .*, "
-                  r"got 'F16'", recipe="f16.textproto")
+    bench.write("f12.textproto", RECIPE.replace("F64", "F12"))
+    bench.compile("unknown precision", r"f12\.textproto:7:12: precision: expected one of .*, "
+                  r"got 'F12'", recipe="f12.textproto")
 
 
 def plans(bench):
