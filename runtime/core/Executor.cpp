@@ -105,8 +105,7 @@ void Executor::prepareObserve(const Instruction &instruction, Prepared &prepared
   prepared.buffer = instruction.operands[0].buffer;
   prepared.mustBeFinite = decidesRun(observed);
   prepared.hasLimit = observed.limit > 0;
-  prepared.isSeen =
-      prepared.mustBeFinite || prepared.hasLimit || observed.layout.globalShape.empty();
+  prepared.isSeen = isSeen(observed);
 }
 
 void Executor::delayLooks(const std::vector<Instruction> &instructions,

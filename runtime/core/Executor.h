@@ -171,10 +171,12 @@ protected:
   /// `program.kernels[i]`. The program must be well-formed.
   Executor(const Program &program, const KernelCode *kernels, int64_t rank);
 
-  /// Has `program.arenaBytes` of the device's memory, all zero; false if there are not so many.
+  /// Has `program.arenaBytes` of the device's memory, all zero, and what has to be made ready before
+  /// that is taken. False if something fails, of which the communicator is told, or if there are not
+  /// so many, which the caller tells if nothing was told.
   virtual bool allocateArena() = 0;
-  /// Makes ready what the device runs instructions by, its products among them; comes after the
-  /// arena. On failure tells the communicator and returns false.
+  /// Makes ready what else the device runs instructions by; comes after the arena. On failure tells
+  /// the communicator and returns false.
   virtual bool prepareDevice() = 0;
   virtual Communicator::Handle prepareCollective(const Collective &collective,
                                                  const CallSite &site) = 0;

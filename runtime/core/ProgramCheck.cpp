@@ -433,6 +433,10 @@ bool weft::rt::decidesRun(const Observation &observation) {
          observation.name == "validation_loss";
 }
 
+bool weft::rt::isSeen(const Observation &observation) {
+  return decidesRun(observation) || observation.limit > 0 || observation.layout.globalShape.empty();
+}
+
 uint64_t weft::rt::groupSize(const Program &program, std::span<const uint32_t> axes) {
   uint64_t size = 1;
   for (uint32_t axis : axes) {

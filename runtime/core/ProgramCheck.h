@@ -25,6 +25,8 @@ bool isAmount(double number);
 
 /// Whether all ranks agree behind this observation to go on or not.
 bool decidesRun(const Observation &observation);
+/// Whether the host looks at it in each step: what decides, what has a limit, and single numbers.
+bool isSeen(const Observation &observation);
 
 /// Ranks in each group over these axes, which the mesh has.
 uint64_t groupSize(const Program &program, std::span<const uint32_t> axes);

@@ -235,9 +235,9 @@ TEST_F(CudaExecutorTest, APartnerThatIsLostIsNoticedAtOnce) {
     return result;
   };
   library.ready = [](uint64_t device, uint64_t communicator, bool *isReady) -> Library::Result {
-    return waits > 5000 ? "NCCL: it is lost" : ready(device, communicator, isReady);
+    return waits > 500 ? "NCCL: it is lost" : ready(device, communicator, isReady);
   };
-  End end = run(library);
+  End end = run(library, {{80, true, "", 1}}, "60");
   EXPECT_EQ(end.code, 1) << "or it took until it is stuck";
   EXPECT_THAT(end.errors, testing::ContainsRegex("device [01] of rank [01]: NCCL: it is lost\n"));
 }

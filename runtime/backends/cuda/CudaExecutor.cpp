@@ -113,7 +113,7 @@ bool CudaExecutor::prepareCopies() {
       const Observation *observed = instruction.opcode == Opcode::Observe
                                         ? &program.observations[instruction.target]
                                         : nullptr;
-      if (observed && (observed->limit > 0 || observed->layout.globalShape.empty())) {
+      if (observed && isSeen(*observed)) {
         keepingPlaces[instruction.target] = bytes;
         bytes += (program.buffers[instruction.operands[0].buffer].bytes + 15) / 16 * 16;
       }
