@@ -25,13 +25,15 @@ Sampler::Sampler(Communicator &link, int64_t ranks, int64_t threads, double seco
   barrier = link.prepare(collective, {"calibration", 0, "barrier"});
 }
 
-void Sampler::meet() {
+bool Sampler::meet() {
   int32_t nothing = 0, result = 0;
-  link.run(barrier, &nothing, &result);
+  return link.run(barrier, &nothing, &result);
 }
 
-void Sampler::decide(double seconds) {
-  meet();
+bool Sampler::decide(double seconds) {
+  if (!meet()) {
+    return false;
+  }
   if (link.rank() == 0) {
     double once = std::max(seconds, 1e-9);
     shared.repetitions = std::max<int64_t>(1, int64_t(std::ceil(kSampleSeconds / once)));
@@ -39,7 +41,7 @@ void Sampler::decide(double seconds) {
     begin = std::chrono::steady_clock::now();
   }
   mine().clear();
-  meet();
+  return meet();
 }
 
 bool Sampler::isOver(int64_t sample) const {
@@ -48,8 +50,10 @@ bool Sampler::isOver(int64_t sample) const {
 }
 
 Timing Sampler::collect() {
-  meet();
   Timing timing;
+  if (!meet()) {
+    return timing;
+  }
   if (link.rank() == 0) {
     std::vector<double> all;
     for (const std::vector<double> &samples : shared.samples) {

@@ -53,7 +53,7 @@ public:
           Shared &shared);
 
   /// Runs `work` on all ranks, again and again; every rank must call this with the same work.
-  /// Gives the timing on rank 0, and nothing on the others.
+  /// Gives the timing on rank 0, and nothing on the others, or if the run has failed.
   template <typename Work> Timing measure(Work &&work) {
     return measureBy([&](int64_t repetitions) { return timed(repetitions, work); });
   }
@@ -62,12 +62,16 @@ public:
   /// seconds of all.
   template <typename Timed> Timing measureBy(Timed &&timed) {
     timed(1); // Pages, caches and helpers.
-    decide(timed(1));
+    if (!decide(timed(1))) {
+      return {};
+    }
     for (int64_t sample = 0;; ++sample) {
       if (isOver(sample)) {
         shared.end = sample;
       }
-      meet();
+      if (!meet()) {
+        return {};
+      }
       if (sample >= shared.end) {
         break;
       }
@@ -78,8 +82,9 @@ public:
 
   Team &team() { return threads; }
   Communicator &communicator() { return link; }
-  /// Waits for all ranks.
-  void meet();
+  /// Waits for all ranks. False if the run has failed: others may not be here then, and nothing
+  /// that is shared may be touched any more.
+  bool meet();
 
 private:
   template <typename Work> static double timed(int64_t repetitions, Work &work) {
@@ -92,7 +97,7 @@ private:
 
   std::vector<double> &mine() { return shared.samples[size_t(link.rank())]; }
   /// Rank 0 chooses how often to repeat, from the time of one repetition.
-  void decide(double seconds);
+  bool decide(double seconds);
   /// Whether this is rank 0, and no sample after those before `sample` is wanted.
   bool isOver(int64_t sample) const;
   Timing collect();
