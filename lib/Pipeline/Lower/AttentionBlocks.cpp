@@ -14,18 +14,56 @@ using namespace mlir;
 
 namespace {
 
+/// How rows are split into pieces of blocks: `count` pieces of each of the segments.
+struct Pieces {
+  Pieces(int64_t rows, int64_t length, int64_t side)
+      : length(length), side(side), perSegment(llvm::divideCeil(length, side)),
+        count(rows / length * perSegment) {}
+
+  int64_t length, side, perSegment, count;
+
+  Segment segmentOf(Num piece) const { return {piece / perSegment * length, length}; }
+  Num firstRow(Code &code, Num piece) const {
+    return segmentOf(piece).begin + code.remainder(piece, perSegment) * side;
+  }
+};
+
+Pieces piecesOfQueries(const AttentionSizes &sizes) {
+  return {sizes.queries, sizes.querySegment, sizes.queryBlock};
+}
+
+Pieces piecesOfKeys(const AttentionSizes &sizes) {
+  return {sizes.keys, sizes.keySegment, sizes.keyTile};
+}
+
+/// Blocks that share the queries of an attention, or the keys.
+int64_t countQueryBlocks(const AttentionSizes &sizes) {
+  return sizes.batch * sizes.kvHeads * sizes.group * piecesOfQueries(sizes).count;
+}
+
+int64_t countKeyBlocks(const AttentionSizes &sizes) {
+  return sizes.batch * sizes.kvHeads * piecesOfKeys(sizes).count;
+}
+
 /// What a block of threads needs for any of the products. Made where a block's code is built.
 class AttentionBlock {
 public:
   template <typename OpTy, typename Adaptor>
   AttentionBlock(Code &code, OpTy op, Adaptor operands)
-      : code(code), sizes(op, operands, /*block=*/64), place(code, operands, sizes),
+      : code(code), sizes(sizesFor(code, op, operands)), place(code, operands, sizes),
         type(code.buffer(operands.getQuery()).getElementType()), product(code, type),
         each(product.getEach()), side(product.getSide()), square(product.makeSquare()),
         scale(op.getScale().convertToDouble()), query(code.buffer(operands.getQuery())),
         key(code.buffer(operands.getKey())), value(code.buffer(operands.getValue())),
-        dropout(WeightDropout::make(code, op, operands, sizes, place)) {
+        dropout(WeightDropout::make(code, op, operands, sizes, place)) {}
+
+  /// Those of an attention whose blocks are squares of a block of threads.
+  template <typename OpTy, typename Adaptor>
+  static AttentionSizes sizesFor(Code &code, OpTy op, Adaptor operands) {
+    int64_t side = BlockProduct::getSide(code.buffer(operands.getQuery()).getElementType());
+    AttentionSizes sizes(op, operands, side);
     sizes.setBlocks(side);
+    return sizes;
   }
 
 protected:
@@ -35,6 +73,7 @@ protected:
   }
   Factor rowsOfKeys(Buffer tensor) const { return {{tensor, {b}, firstKey, {h}, keySegment}}; }
   void enterQueries(Num first, Segment segment);
+  void enterQueryBlock(Num number);
   Nums carryKeys(ArrayRef<Num> start, function_ref<Nums(ArrayRef<Num>)> body);
   Num visible(Num score, int64_t i, int64_t j);
   Num keepFactor(int64_t i, int64_t j);
@@ -58,20 +97,6 @@ protected:
   Segment querySegment, keySegment;
 };
 
-/// How rows are split into pieces of blocks: `count` pieces of each of the segments.
-struct Pieces {
-  Pieces(int64_t rows, int64_t length, int64_t side)
-      : length(length), side(side), perSegment(llvm::divideCeil(length, side)),
-        count(rows / length * perSegment) {}
-
-  int64_t length, side, perSegment, count;
-
-  Segment segmentOf(Num piece) const { return {piece / perSegment * length, length}; }
-  Num firstRow(Code &code, Num piece) const {
-    return segmentOf(piece).begin + code.remainder(piece, perSegment) * side;
-  }
-};
-
 /// `body` for each segment of `length` of `size` rows, which carries values.
 Nums carrySegments(Code &code, int64_t size, int64_t length, ArrayRef<Num> start,
                    function_ref<Nums(Segment, ArrayRef<Num>)> body) {
@@ -89,6 +114,14 @@ void AttentionBlock::enterQueries(Num first, Segment segment) {
   if (sizes.order) {
     place.enterQueries(segment.begin);
   }
+}
+
+/// Block `number` of all blocks of queries.
+void AttentionBlock::enterQueryBlock(Num number) {
+  Pieces pieces = piecesOfQueries(sizes);
+  Nums at = code.placeOf(number, {sizes.batch, sizes.kvHeads, sizes.group, pieces.count});
+  b = at[0], h = at[1], g = at[2];
+  enterQueries(pieces.firstRow(code, at[3]), pieces.segmentOf(at[3]));
 }
 
 /// `body` for each tile of keys that the block's queries see.
@@ -175,10 +208,6 @@ public:
         lse(code.buffer(results[1])) {}
 
   void emit(Num number);
-  static int64_t countBlocks(Type type, const AttentionSizes &sizes) {
-    Pieces pieces(sizes.queries, sizes.querySegment, BlockProduct::getSide(type));
-    return sizes.batch * sizes.kvHeads * sizes.group * pieces.count;
-  }
 
 private:
   Nums emitTile(ArrayRef<Num> carried);
@@ -190,10 +219,7 @@ private:
 /// What is carried from tile to tile: of each of a thread's rows the greatest score so far and the
 /// sum of exp(score - greatest), which all threads of the row have, then the sums over values.
 void ForwardBlock::emit(Num number) {
-  Pieces pieces(sizes.queries, sizes.querySegment, side);
-  Nums at = code.placeOf(number, {sizes.batch, sizes.kvHeads, sizes.group, pieces.count});
-  b = at[0], h = at[1], g = at[2];
-  enterQueries(pieces.firstRow(code, at[3]), pieces.segmentOf(at[3]));
+  enterQueryBlock(number);
   Nums start(each, code.real(type, kUnseen));
   start.append(each + slabsOf(sizes.valueFeatures) * each * each, code.real(type, 0));
   emitResults(carryKeys(start, [&](ArrayRef<Num> carried) { return emitTile(carried); }));
@@ -263,14 +289,6 @@ public:
 
   void emitQueries(Num number);
   void emitKeys(Num number);
-  static int64_t countQueryBlocks(Type type, const AttentionSizes &sizes) {
-    Pieces pieces(sizes.queries, sizes.querySegment, BlockProduct::getSide(type));
-    return sizes.batch * sizes.kvHeads * sizes.group * pieces.count;
-  }
-  static int64_t countKeyBlocks(Type type, const AttentionSizes &sizes) {
-    Pieces pieces(sizes.keys, sizes.keySegment, BlockProduct::getSide(type));
-    return sizes.batch * sizes.kvHeads * pieces.count;
-  }
 
 private:
   void takeRows();
@@ -316,10 +334,7 @@ void GradientBlock::makeScores() {
 }
 
 void GradientBlock::emitQueries(Num number) {
-  Pieces pieces(sizes.queries, sizes.querySegment, side);
-  Nums at = code.placeOf(number, {sizes.batch, sizes.kvHeads, sizes.group, pieces.count});
-  b = at[0], h = at[1], g = at[2];
-  enterQueries(pieces.firstRow(code, at[3]), pieces.segmentOf(at[3]));
+  enterQueryBlock(number);
   takeRows();
   Nums start(slabsOf(sizes.features) * each * each, code.real(type, 0));
   Nums sums = carryKeys(start, [&](ArrayRef<Num> carried) {
@@ -336,7 +351,7 @@ void GradientBlock::emitQueries(Num number) {
 }
 
 void GradientBlock::emitKeys(Num number) {
-  Pieces pieces(sizes.keys, sizes.keySegment, side);
+  Pieces pieces = piecesOfKeys(sizes);
   Nums at = code.placeOf(number, {sizes.batch, sizes.kvHeads, pieces.count});
   b = at[0], h = at[1];
   firstKey = pieces.firstRow(code, at[2]);
@@ -385,20 +400,18 @@ void GradientBlock::addQueryBlock(MutableArrayRef<Num> valueSums, MutableArrayRe
 
 void lowerAttentionForDevice(Code &code, AttentionOp op, AttentionOp::Adaptor operands,
                              ValueRange results) {
-  Type type = code.buffer(operands.getQuery()).getElementType();
-  AttentionSizes sizes(op, operands, BlockProduct::getSide(type));
-  code.blocks(ForwardBlock::countBlocks(type, sizes), rt::kBlockThreads * code.countLanes(),
+  AttentionSizes sizes = AttentionBlock::sizesFor(code, op, operands);
+  code.blocks(countQueryBlocks(sizes), rt::kBlockThreads * code.countLanes(),
               [&](Num number) { ForwardBlock(code, op, operands, results).emit(number); });
 }
 
 void lowerAttentionGradForDevice(Code &code, AttentionGradOp op, AttentionGradOp::Adaptor operands,
                                  ValueRange results) {
-  Type type = code.buffer(operands.getQuery()).getElementType();
-  AttentionSizes sizes(op, operands, BlockProduct::getSide(type));
+  AttentionSizes sizes = AttentionBlock::sizesFor(code, op, operands);
   int64_t width = rt::kBlockThreads * code.countLanes();
-  code.blocks(GradientBlock::countQueryBlocks(type, sizes), width,
+  code.blocks(countQueryBlocks(sizes), width,
               [&](Num number) { GradientBlock(code, op, operands, results).emitQueries(number); });
-  code.blocks(GradientBlock::countKeyBlocks(type, sizes), width,
+  code.blocks(countKeyBlocks(sizes), width,
               [&](Num number) { GradientBlock(code, op, operands, results).emitKeys(number); });
 }
 
