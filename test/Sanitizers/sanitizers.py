@@ -7,6 +7,8 @@
 #===------------------------------------------------------------------------===#
 """Builds the runtime with one sanitizer, runs its tests, and trains a compiled program on it.
 
+That of addresses watches for undefined behaviour, too.
+
 The program is that of an example, in float64 so that its products are generated code too, on four
 ranks. What it prints must be what the program without a sanitizer prints, and no report may come.
 """
@@ -67,7 +69,7 @@ def losses(weft, folder, name, options):
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("sanitizer", choices=["address", "undefined", "thread"])
+    parser.add_argument("sanitizer", choices=["address", "thread"])
     parser.add_argument("--weft", required=True, type=Path, help="the compiler")
     parser.add_argument("--build", required=True, type=Path, help="folder for the runtime's build")
     options = parser.parse_args()

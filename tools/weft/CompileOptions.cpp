@@ -50,17 +50,16 @@ Option sanitizeOption(Sanitizer &target) {
   Option option;
   option.name = "--sanitize";
   option.valueName = "SANITIZER";
-  option.help = "build the program with a sanitizer, address, undefined or thread; the library of\n"
-                "--runtime must have been built with the same one";
+  option.help = "build the program with a sanitizer, address or thread; the library of --runtime\n"
+                "must have been built with the same one";
   option.set = [&target](llvm::StringRef value) -> llvm::Error {
-    for (Sanitizer sanitizer : {Sanitizer::Address, Sanitizer::Undefined, Sanitizer::Thread}) {
+    for (Sanitizer sanitizer : {Sanitizer::Address, Sanitizer::Thread}) {
       if (value == nameOf(sanitizer)) {
         target = sanitizer;
         return llvm::Error::success();
       }
     }
-    return makeError("option '--sanitize' expects address, undefined or thread, got '" + value +
-                     "'");
+    return makeError("option '--sanitize' expects address or thread, got '" + value + "'");
   };
   return option;
 }

@@ -61,8 +61,10 @@ SmallVector<std::string> makeArguments(const LinkOptions &options, StringRef com
   if (!sys::fs::make_absolute(folder)) {
     arguments.push_back(("-Wl,--enable-new-dtags,-rpath,$ORIGIN:" + folder).str());
   }
-  if (options.sanitize != Sanitizer::None) {
-    arguments.push_back(("-fsanitize=" + nameOf(options.sanitize)).str());
+  if (options.sanitize == Sanitizer::Address) {
+    arguments.push_back("-fsanitize=address,undefined");
+  } else if (options.sanitize == Sanitizer::Thread) {
+    arguments.push_back("-fsanitize=thread");
   }
   return arguments;
 }
@@ -77,7 +79,7 @@ std::string firstLines(StringRef path) {
 } // namespace
 
 StringRef nameOf(Sanitizer sanitizer) {
-  static constexpr StringLiteral names[] = {"none", "address", "undefined", "thread"};
+  static constexpr StringLiteral names[] = {"none", "address", "thread"};
   return names[static_cast<size_t>(sanitizer)];
 }
 

@@ -33,11 +33,11 @@
 
 namespace weft {
 
-/// What watches the program while it runs. Undefined behaviour is watched in the runtime alone: the
-/// code of kernels has none that could be instrumented.
-enum class Sanitizer { None, Address, Undefined, Thread };
+/// What watches the program while it runs. Address watches for undefined behaviour, too, in the
+/// runtime alone: the code of kernels has none that could be instrumented.
+enum class Sanitizer { None, Address, Thread };
 
-/// "address", "undefined", "thread", or "none".
+/// "address", "thread", or "none".
 llvm::StringRef nameOf(Sanitizer sanitizer);
 
 struct EmitOptions {
