@@ -7,6 +7,7 @@
 
 #include "weft/Cost/PredictProgram.h"
 
+#include "core/ProgramCheck.h"
 #include "weft/Cost/Predictor.h"
 #include "weft/Schedule/Timeline.h"
 
@@ -121,24 +122,26 @@ void predictProgram(rt::Program &program, const desc::MachineSpec &machine) {
   }
 }
 
-/// Communicators of some of the ranks share what that of all has, which is made where any is.
-static bool communicates(const rt::Program &program) {
-  return std::any_of(program.collectives.begin(), program.collectives.end(),
-                     [&](const rt::Collective &collective) {
-                       return std::any_of(
-                           collective.axes.begin(), collective.axes.end(),
-                           [&](uint32_t axis) { return program.mesh[axis].size > 1; });
-                     });
-}
-
 void predictDevice(rt::Program &program, const desc::CudaSpec &cuda) {
   std::optional<uint64_t> communicators = cuda.communicatorBytes;
   program.deviceUses = {
       {rt::DevicePart::Context, cuda.contextBytes},
       {rt::DevicePart::Libraries, cuda.libraryBytes},
-      {rt::DevicePart::Communicators, communicates(program) ? communicators : uint64_t(0)},
+      // Those of some of the ranks share what that of all has, which is made where any is.
+      {rt::DevicePart::Communicators, program.communicates() ? communicators : uint64_t(0)},
+      {rt::DevicePart::Inputs, program.stagedBytes()},
       {rt::DevicePart::Code, {}},
       {rt::DevicePart::Stacks, {}}};
+  for (auto *section : {&program.init, &program.step, &program.evaluate}) {
+    std::vector<bool> later = rt::areSeenLater(program, *section);
+    for (size_t i = 0; i < section->size(); ++i) {
+      rt::Instruction &instruction = (*section)[i];
+      if (instruction.opcode == rt::Opcode::Observe &&
+          (later[i] || !rt::decidesRun(program.observations[instruction.target]))) {
+        instruction.cost.seconds = 0;
+      }
+    }
+  }
 }
 
 double stepSeconds(const rt::Program &program) { return schedule::predictSeconds(program.step); }

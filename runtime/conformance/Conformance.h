@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // The suite is compiled once. A backend is tested by linking it with a file that
-// defines `makeBackendUnderTest` and, if hardware may be missing, skips aloud.
+// defines `makeBackendUnderTest` and `isExact` and, if hardware may be missing, skips aloud.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,6 +24,11 @@ namespace weft::rt::conformance {
 std::unique_ptr<Backend> makeBackendUnderTest(std::vector<Axis> mesh,
                                               std::chrono::milliseconds timeout);
 
+/// Whether the backend adds up as Program.h says, in group order and rounding once where elements
+/// are narrow, and its maxima keep what is not a number. What adds up in an order of its own may
+/// round at each addition.
+bool isExact();
+
 /// What each rank brings or gets: bytes by rank.
 using Buffers = std::vector<std::vector<char>>;
 
@@ -33,6 +38,13 @@ std::vector<char> makeOperand(ElementType type, uint64_t elements, int64_t rank)
 /// What each rank must get, computed element by element from the definition in Program.h.
 Buffers expectedResults(const Collective &collective, std::span<const Axis> mesh,
                         const Buffers &operands);
+
+/// How far a result that is added up in any order may be from that, for each of its elements.
+std::vector<std::vector<double>> marginsOf(const Collective &collective, std::span<const Axis> mesh,
+                                           const Buffers &operands);
+/// Whether all elements of a result are no farther from what is expected than their margins.
+bool isNear(ElementType type, const std::vector<char> &expected, const std::vector<char> &result,
+            std::span<const double> margins);
 
 /// Elements of the result.
 uint64_t resultElements(const Collective &collective, std::span<const Axis> mesh);

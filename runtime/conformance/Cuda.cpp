@@ -6,18 +6,22 @@
 //===----------------------------------------------------------------------===//
 //
 // Operands are copied to a device and results back. The devices are those of a stand-in:
-// what is tested is which calls of the library make up a collective. What goes wrong
-// between ranks is the host's to find, and tested with its backends.
+// what is tested is which calls of the library make up a collective. With WEFT_RT_CUDA they
+// are those of that library, one for each rank, and sums are in an order of its own. What
+// goes wrong between ranks is the host's to find, and tested with its backends.
 //
 //===----------------------------------------------------------------------===//
 
 #include "backends/cuda/DeviceCollectives.h"
+#include "backends/cuda/Devices.h"
 #include "backends/cuda/StandIn.h"
 #include "backends/local/LocalBackend.h"
 #include "conformance/Conformance.h"
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
+#include <gtest/gtest.h>
 
 using namespace weft::rt;
 using namespace weft::rt::cuda;
@@ -142,16 +146,43 @@ private:
   bool isGood = false;
 };
 
+/// What WEFT_RT_CUDA names, and how many devices it has; null without.
+const Library *findLibrary(int64_t &devices) {
+  static const char *named = std::getenv("WEFT_RT_CUDA");
+  if (!named || !*named) {
+    return nullptr;
+  }
+  static std::string error;
+  static Program eight;
+  static const Library *library = [] {
+    const Library *loaded = loadLibrary(error);
+    if (loaded && loaded->standFor) {
+      eight.mesh = {{"all", 8}};
+      loaded->standFor(&eight, nullptr);
+    }
+    return loaded;
+  }();
+  Library::Result failed = library ? library->countDevices(&devices) : error.c_str();
+  EXPECT_EQ(failed, nullptr) << failed;
+  return failed ? nullptr : library;
+}
+
 class CudaBackend : public Backend {
 public:
-  CudaBackend(std::vector<Axis> mesh, LocalOptions options)
+  /// On devices of `found`, or of a stand-in.
+  CudaBackend(std::vector<Axis> mesh, LocalOptions options, const Library *found)
       : mesh(mesh), ranks(makeLocalBackend(std::move(mesh), options)) {
+    library = found;
+    if (library) {
+      return;
+    }
     static std::atomic<uint64_t> seed = 0;
     StandInSettings settings;
     settings.seed = ++seed;
     settings.devices = ranks->rankCount();
     settings.memoryBytes = settings.pinnedBytes = 64 << 20;
     standIn.emplace(settings, Twins());
+    library = &standIn->library();
   }
 
   int64_t rankCount() const override { return ranks->rankCount(); }
@@ -161,7 +192,7 @@ public:
   bool agree(std::string &text, std::string &error) override { return ranks->agree(text, error); }
   RunResult run(const std::function<void(Communicator &)> &body) override {
     return ranks->run([&](Communicator &link) {
-      OnDevice rank(link, standIn->library(), mesh);
+      OnDevice rank(link, *library, mesh);
       body(rank);
     });
   }
@@ -170,13 +201,26 @@ private:
   std::vector<Axis> mesh;
   std::unique_ptr<Backend> ranks;
   std::optional<StandIn> standIn;
+  const Library *library = nullptr;
 };
 
 } // namespace
+
+bool conformance::isExact() {
+  int64_t devices = 0;
+  return !findLibrary(devices);
+}
 
 std::unique_ptr<Backend> conformance::makeBackendUnderTest(std::vector<Axis> mesh,
                                                            std::chrono::milliseconds timeout) {
   LocalOptions options;
   options.timeout = timeout;
-  return std::make_unique<CudaBackend>(std::move(mesh), options);
+  int64_t devices = 0;
+  const Library *found = findLibrary(devices);
+  auto backend = std::make_unique<CudaBackend>(std::move(mesh), options, found);
+  if (found && backend->rankCount() > devices) {
+    [&] { GTEST_SKIP() << backend->rankCount() << " ranks on " << devices << " devices"; }();
+    return nullptr;
+  }
+  return backend;
 }

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 using namespace weft::rt;
 using namespace weft::rt::conformance;
@@ -208,6 +209,88 @@ Buffers conformance::expectedResults(const Collective &collective, std::span<con
     return expectedTyped<Float16, float>(collective, mesh, operands);
   }
   return {};
+}
+
+/// The narrowest part of 1 that a sum of that type keeps.
+static double roundoffOf(ElementType type) {
+  switch (type) {
+  case ElementType::F64:
+    return 0x1p-53;
+  case ElementType::F32:
+    return 0x1p-24;
+  case ElementType::BF16:
+    return 0x1p-8;
+  case ElementType::F16:
+    return 0x1p-11;
+  case ElementType::I64:
+  case ElementType::I32:
+    break;
+  }
+  return 0;
+}
+
+static double valueOf(ElementType type, const std::vector<char> &bytes, uint64_t position) {
+  switch (type) {
+  case ElementType::F64:
+    return elementOf<double>(bytes, position);
+  case ElementType::F32:
+    return elementOf<float>(bytes, position);
+  case ElementType::I64:
+    return double(elementOf<int64_t>(bytes, position));
+  case ElementType::I32:
+    return elementOf<int32_t>(bytes, position);
+  case ElementType::BF16:
+    return elementOf<Half>(bytes, position);
+  case ElementType::F16:
+    return double(elementOf<Float16>(bytes, position));
+  }
+  return 0;
+}
+
+/// N. Higham, Accuracy and Stability of Numerical Algorithms, 4.2: a sum of n numbers in any order
+/// is as far off as n - 1 times the roundoff times the sum of their magnitudes. What is expected
+/// was rounded too.
+std::vector<std::vector<double>> conformance::marginsOf(const Collective &collective,
+                                                        std::span<const Axis> mesh,
+                                                        const Buffers &operands) {
+  auto members = double(groupOf(0, collective.axes, mesh).size());
+  double each = 1.01 * members * roundoffOf(collective.type); // Beyond the first order.
+  Buffers magnitudes;
+  for (const std::vector<char> &operand : operands) {
+    std::vector<char> &wide = magnitudes.emplace_back(countOf(collective.shape) * sizeof(double));
+    for (uint64_t i = 0; i < countOf(collective.shape); ++i) {
+      double magnitude = std::abs(valueOf(collective.type, operand, i));
+      std::memcpy(wide.data() + i * sizeof magnitude, &magnitude, sizeof magnitude);
+    }
+  }
+  Collective ofMagnitudes = collective;
+  ofMagnitudes.type = ElementType::F64;
+  std::vector<std::vector<double>> margins;
+  for (const std::vector<char> &sums : expectedResults(ofMagnitudes, mesh, magnitudes)) {
+    std::vector<double> &ofRank = margins.emplace_back(sums.size() / sizeof(double));
+    for (uint64_t i = 0; i < ofRank.size(); ++i) {
+      auto sum = elementOf<double>(sums, i);
+      // Some of them may be more than the format has.
+      bool mayOverflow = collective.type == ElementType::F16 && sum > 65504;
+      ofRank[i] = mayOverflow ? std::numeric_limits<double>::infinity() : each * sum;
+    }
+  }
+  return margins;
+}
+
+bool conformance::isNear(ElementType type, const std::vector<char> &expected,
+                         const std::vector<char> &result, std::span<const double> margins) {
+  if (result.size() != expected.size() || result.size() != margins.size() * sizeOf(type)) {
+    return false;
+  }
+  for (uint64_t i = 0; i < margins.size(); ++i) {
+    double wanted = valueOf(type, expected, i), got = valueOf(type, result, i);
+    // Not `>`, which what is not a number would pass. Infinite is what narrow sums may become.
+    if (wanted != got && !(std::abs(wanted - got) <= margins[i])) {
+      return false;
+    }
+  }
+  return true;
 }
 
 uint64_t conformance::resultElements(const Collective &collective, std::span<const Axis> mesh) {

@@ -108,22 +108,19 @@ void Executor::prepareObserve(const Instruction &instruction, Prepared &prepared
   prepared.isSeen = isSeen(observed);
 }
 
-void Executor::delayLooks(const std::vector<Instruction> &instructions,
-                          std::vector<Prepared> &code) const {
-  bool isLast = true;
-  for (size_t index = code.size(); index-- > 0;) {
-    const std::vector<Operand> &operands = instructions[index].operands;
-    bool lasts = std::any_of(operands.begin(), operands.end(), [&](const Operand &operand) {
-      return operand.access != Access::Read && program.buffers[operand.buffer].persistent;
-    });
-    code[index].isLate = code[index].isSeen && !isLast;
-    isLast = (isLast && !code[index].mustBeFinite) || lasts;
+bool Executor::record(Section &section) {
+  isRecording = true;
+  bool isGood = recordParts(section);
+  if (!isGood) {
+    dropRecording();
   }
+  isRecording = false;
+  late.clear();
+  return isGood;
 }
 
 /// Puts down what is between places where the host looks.
-bool Executor::record(Section &section) {
-  isRecording = true;
+bool Executor::recordParts(Section &section) {
   for (size_t index = 0; index <= section.code.size(); ++index) {
     size_t begin = section.parts.empty() ? 0 : section.parts.back().end + 1;
     bool isEnd = index == section.code.size();
@@ -146,8 +143,6 @@ bool Executor::record(Section &section) {
       return false;
     }
   }
-  isRecording = false;
-  late.clear();
   return true;
 }
 
@@ -192,7 +187,10 @@ Executor::Section Executor::prepareSection(const char *section,
     code.push_back(prepared);
   }
   if (looksLate()) {
-    delayLooks(instructions, code);
+    std::vector<bool> later = areSeenLater(program, instructions);
+    for (size_t index = 0; index < code.size(); ++index) {
+      code[index].isLate = later[index];
+    }
   }
   late.reserve(std::max<size_t>(
       late.capacity(), std::count_if(code.begin(), code.end(), [](const Prepared &instruction) {

@@ -171,9 +171,9 @@ protected:
   /// `program.kernels[i]`. The program must be well-formed.
   Executor(const Program &program, const KernelCode *kernels, int64_t rank);
 
-  /// Has `program.arenaBytes` of the device's memory, all zero, and what has to be made ready before
-  /// that is taken. False if something fails, of which the communicator is told, or if there are not
-  /// so many, which the caller tells if nothing was told.
+  /// Has `program.arenaBytes` of the device's memory, all zero, and what has to be made ready
+  /// before that is taken. False if something fails, of which the communicator is told, or if there
+  /// are not so many, which the caller tells if nothing was told.
   virtual bool allocateArena() = 0;
   /// Makes ready what else the device runs instructions by; comes after the arena. On failure tells
   /// the communicator and returns false.
@@ -224,6 +224,8 @@ protected:
   virtual bool recordsParts() const { return false; }
   virtual bool beginRecording() { return true; }
   virtual bool endRecording(size_t) { return true; }
+  /// Forgets what was put down since, if that is not ended.
+  virtual void dropRecording() {}
   virtual bool launchPart(size_t) { return true; }
 
   /// May be null.
@@ -247,9 +249,8 @@ private:
 
   Section prepareSection(const char *section, const std::vector<Instruction> &instructions);
   void prepareObserve(const Instruction &instruction, Prepared &prepared) const;
-  /// Never beyond a write of what lasts: a step that ends is to have changed nothing.
-  void delayLooks(const std::vector<Instruction> &instructions, std::vector<Prepared> &code) const;
   bool record(Section &section);
+  bool recordParts(Section &section);
   /// Keeps the times of a step in `times`, unless that is null.
   Outcome runSection(const Section &section, StepTimes *times = nullptr);
   bool lap(size_t index, StepTimes *times);

@@ -63,8 +63,8 @@ MemoryPeak weft::rt::memoryPeak(const Program &program) {
 }
 
 const char *weft::rt::nameOf(DevicePart part) {
-  static constexpr const char *names[] = {"context", "libraries", "communicators", "code",
-                                          "stacks"};
+  static constexpr const char *names[] = {"context", "libraries", "communicators",
+                                          "inputs",  "code",      "stacks"};
   return names[size_t(part)];
 }
 

@@ -7,6 +7,9 @@
 
 #include "weft-rt/Program.h"
 
+#include <algorithm>
+#include <numeric>
+
 using namespace weft::rt;
 
 size_t weft::rt::sizeOf(ElementType type) {
@@ -78,6 +81,26 @@ int64_t Program::rankCount() const {
     count *= axis.size;
   }
   return count;
+}
+
+bool Program::communicates() const {
+  return std::any_of(collectives.begin(), collectives.end(), [&](const Collective &collective) {
+    return std::any_of(collective.axes.begin(), collective.axes.end(),
+                       [&](uint32_t axis) { return mesh[axis].size > 1; });
+  });
+}
+
+uint64_t weft::rt::stagedBytes(const Buffer &input) {
+  // So many are copied faster than streams can take turns.
+  static constexpr uint64_t kSmallBytes = 1 << 16;
+  return input.bytes > kSmallBytes ? (input.bytes + kAlignment - 1) / kAlignment * kAlignment : 0;
+}
+
+uint64_t Program::stagedBytes() const {
+  return std::accumulate(inputs.begin(), inputs.end(), uint64_t(0),
+                         [&](uint64_t sum, const NamedTensor &input) {
+                           return sum + rt::stagedBytes(buffers[input.buffer]);
+                         });
 }
 
 std::vector<int64_t> Program::coordinatesOf(int64_t rank) const {

@@ -437,6 +437,24 @@ bool weft::rt::isSeen(const Observation &observation) {
   return decidesRun(observation) || observation.limit > 0 || observation.layout.globalShape.empty();
 }
 
+std::vector<bool> weft::rt::areSeenLater(const Program &program,
+                                         const std::vector<Instruction> &section) {
+  std::vector<bool> later(section.size());
+  bool isLast = true;
+  for (size_t index = section.size(); index-- > 0;) {
+    const Instruction &instruction = section[index];
+    const Observation *observed =
+        instruction.opcode == Opcode::Observe ? &program.observations[instruction.target] : nullptr;
+    bool lasts = std::any_of(
+        instruction.operands.begin(), instruction.operands.end(), [&](const Operand &operand) {
+          return operand.access != Access::Read && program.buffers[operand.buffer].persistent;
+        });
+    later[index] = observed && isSeen(*observed) && !isLast;
+    isLast = (isLast && !(observed && decidesRun(*observed))) || lasts;
+  }
+  return later;
+}
+
 uint64_t weft::rt::groupSize(const Program &program, std::span<const uint32_t> axes) {
   uint64_t size = 1;
   for (uint32_t axis : axes) {

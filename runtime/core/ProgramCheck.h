@@ -27,6 +27,10 @@ bool isAmount(double number);
 bool decidesRun(const Observation &observation);
 /// Whether the host looks at it in each step: what decides, what has a limit, and single numbers.
 bool isSeen(const Observation &observation);
+/// Which instructions of a section are an Observe of such that a host which would have to wait for
+/// its device looks at only with a later one: never beyond a write of what lasts, since a step that
+/// ends is to have changed nothing.
+std::vector<bool> areSeenLater(const Program &program, const std::vector<Instruction> &section);
 
 /// Ranks in each group over these axes, which the mesh has.
 uint64_t groupSize(const Program &program, std::span<const uint32_t> axes);

@@ -13,6 +13,7 @@
 #include "core/Checkpoint.h"
 #include "core/Checkpoints.h"
 #include "core/ErrorOutput.h"
+#include "core/MemoryReport.h"
 #include "core/NonFinite.h"
 #include "core/ObservedTensors.h"
 #include "core/OutputFile.h"
@@ -503,7 +504,12 @@ bool Trainer::writeOutputs(RankState &state) {
 ExitCode Trainer::endAfter(const RunResult &result) {
   if (result.failure) {
     if (backend.speaks()) {
-      printError(result.failure->message);
+      std::string table = "";
+      if (result.failure->code == ExitCode::OutOfMemory) {
+        table = "\n" + memoryReport(program);
+        table.pop_back(); // Who prints it ends the line.
+      }
+      printError(result.failure->message + table);
     }
     checkpoints.cleanUp();
     if (result.abandoned || !prefetcher.endsWithin(kGrace) || !monitor.endsWithin(kGrace)) {

@@ -62,6 +62,13 @@ protected:
 
   StandInSettings settings() const { return {.seed = 5, .devices = 2}; }
 
+  /// Of which communicators, code and stacks are not known.
+  static std::vector<DeviceUse> deviceUses(uint64_t context) {
+    return {{DevicePart::Context, context},  {DevicePart::Libraries, 0},
+            {DevicePart::Communicators, {}}, {DevicePart::Inputs, 0},
+            {DevicePart::Code, {}},          {DevicePart::Stacks, {}}};
+  }
+
   bool usesGraphs = false;
   Program program = makeToy(2, 1);
   TemporaryFolder folder;
@@ -161,6 +168,14 @@ TEST_F(CudaExecutorTest, TimesAreTheDevicesWhereTheyAreAskedFor) {
   }
   {
     StandIn standIn(settings(), {program, kToyKernels});
+    CudaOptions both = {.usesGraphs = true, .takesTimes = true};
+    End end = run(standIn, {{80, true, "", 1}}, "5", both);
+    EXPECT_EQ(end.errors, "note: --profile takes times on the devices, one after another, so there "
+                          "are no graphs\n");
+    EXPECT_EQ(standIn.calls("beginCapture"), 0);
+  }
+  {
+    StandIn standIn(settings(), {program, kToyKernels});
     End end = run(standIn, {{80, true, "", 1}}, "5", {.takesTimes = true});
     EXPECT_EQ(end.code, 0) << end.errors;
     EXPECT_THAT(end.output,
@@ -239,7 +254,7 @@ TEST_F(CudaExecutorTest, APartnerThatIsLostIsNoticedAtOnce) {
   };
   End end = run(library, {{80, true, "", 1}}, "60");
   EXPECT_EQ(end.code, 1) << "or it took until it is stuck";
-  EXPECT_THAT(end.errors, testing::ContainsRegex("device [01] of rank [01]: NCCL: it is lost\n"));
+  EXPECT_THAT(end.errors, testing::ContainsRegex("device [01] of rank [01]: NCCL: it is lost"));
 }
 
 TEST_F(CudaExecutorTest, WithoutWindowsMemoryIsRegisteredPlainly) {
@@ -346,21 +361,19 @@ TEST_F(CudaExecutorTest, MemoryThatCodeAloneDoesNotFindIsSaid) {
     StandIn standIn(small, {program, kToyKernels});
     End end = run(standIn);
     EXPECT_EQ(end.code, int(ExitCode::OutOfMemory));
-    EXPECT_THAT(end.errors, testing::MatchesRegex(concat(
-                                "error: device [01] of rank [01], a stand-in, has too "
-                                "little memory for the program's kernels",
-                                isLocal ? ", of which one keeps 1.00 MiB a thread" : "", "\n")));
+    EXPECT_THAT(end.errors, testing::MatchesRegex(
+                                concat("error: device [01] of rank [01], a stand-in, has too "
+                                       "little memory for the program's kernels",
+                                       isLocal ? ", of which one keeps 1.00 MiB a thread" : "",
+                                       "\nmemory of each rank: .*\n  parameter .*\n")));
   }
 }
 
 /// What is predicted to be taken beside the arena counts; the context is there already.
 TEST_F(CudaExecutorTest, WhatIsBesideTheArenaIsNeededToo) {
   StandInSettings some = settings();
-  program.deviceUses = {{DevicePart::Context, uint64_t(1) << 40},
-                        {DevicePart::Libraries, 0},
-                        {DevicePart::Communicators, {}},
-                        {DevicePart::Code, {}},
-                        {DevicePart::Stacks, some.memoryBytes - program.arenaBytes - 65536}};
+  program.deviceUses = deviceUses(uint64_t(1) << 40);
+  program.deviceUses.back().bytes = some.memoryBytes - program.arenaBytes - 65536;
   {
     StandIn standIn(some, {program, kToyKernels});
     EXPECT_EQ(run(standIn).code, 0);
@@ -372,12 +385,57 @@ TEST_F(CudaExecutorTest, WhatIsBesideTheArenaIsNeededToo) {
   EXPECT_THAT(end.errors, testing::HasSubstr("; not known: communicators, code"));
 }
 
+/// What is predicted of the context is not of what comes after it.
 TEST_F(CudaExecutorTest, TellsWhatTheDeviceHasTaken) {
+  program.deviceUses = deviceUses(uint64_t(1) << 40);
+  program.deviceUses[1].bytes = 4096;
   StandIn standIn(settings(), {program, kToyKernels});
-  EXPECT_THAT(
-      run(standIn).output,
-      testing::ContainsRegex("device 0 of rank 0: [0-9.]+ KiB of 1.00 MiB taken, by anybody; "
-                             "0 bytes before the run, predicted [0-9.]+ KiB\n"));
+  EXPECT_THAT(run(standIn).output,
+              testing::ContainsRegex(concat(
+                  "device 0 of rank 0: ([0-9.]+ KiB) of 1.00 MiB taken, by anybody; 0 bytes before "
+                  "the run and by its context, [0-9.]+ KiB since then, predicted ",
+                  bytesText(program.arenaBytes + 4096), "\n")));
+}
+
+/// Once all has been counted, what a library takes may be more than there is.
+TEST_F(CudaExecutorTest, MemoryThatIsMissingLateIsSaidWithTheTable) {
+  for (const char *function : {"endCapture", "join", "registerMemory", "allReduce", "launch"}) {
+    usesGraphs = function == std::string("endCapture");
+    StandInSettings tight = settings();
+    tight.taking = {function, tight.memoryBytes};
+    StandIn standIn(tight, {program, kToyKernels});
+    End end = run(standIn);
+    bool isRefused = function == std::string("registerMemory"); // And done without.
+    EXPECT_EQ(end.code, isRefused ? 0 : int(ExitCode::OutOfMemory)) << function << end.errors;
+    EXPECT_THAT(end.errors,
+                testing::ContainsRegex(concat(function,
+                                              ": of [0-9]+ bytes that nobody has 1048576 "
+                                              "are wanted",
+                                              isRefused ? "" : "\nmemory of each rank: ")));
+  }
+}
+
+TEST_F(CudaExecutorTest, ARecordingThatFailsIsEnded) {
+  usesGraphs = true;
+  program = makeToy(1, 1);
+  std::map<std::string, int64_t> counts;
+  {
+    StandIn standIn(settings(), {program, kToyKernels});
+    ASSERT_EQ(run(standIn).code, 0);
+    counts = standIn.allCalls();
+  }
+  for (const char *name : {"beginCapture", "countProgress", "endCapture"}) {
+    for (int64_t number = 1; number <= counts[name]; ++number) {
+      StandIn standIn(settings(), {program, kToyKernels});
+      standIn.failAt(name, number, "it is lost");
+      End end = run(standIn);
+      EXPECT_EQ(end.code, 1) << name << " " << number;
+      EXPECT_THAT(end.errors, testing::HasSubstr("it is lost"));
+      bool isBegun = name != std::string("beginCapture");
+      EXPECT_EQ(standIn.calls("endCapture"), standIn.calls("beginCapture") - (isBegun ? 0 : 1))
+          << name << " " << number;
+    }
+  }
 }
 
 /// Others may take it in the meantime.

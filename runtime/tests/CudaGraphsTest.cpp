@@ -57,6 +57,15 @@ TEST(CudaGraphs, AreDoneAtEachLaunchAndNotBefore) {
   }
 }
 
+TEST(CudaGraphs, MayBeForgotten) {
+  Bench bench(6);
+  Bench::ok(bench.cuda.beginCapture(bench.device, bench.stream));
+  Bench::ok(bench.zero(bench.stream, bench.a));
+  Bench::ok(bench.cuda.endCapture(bench.device, bench.stream, nullptr));
+  EXPECT_THAT(bench.cuda.close(bench.device),
+              testing::Not(testing::HasSubstr("graph"))); // Of what else is left it tells.
+}
+
 TEST(CudaGraphs, CountWordsUp) {
   Bench bench(3);
   auto *word = reinterpret_cast<uint32_t *>(bench.pinned);

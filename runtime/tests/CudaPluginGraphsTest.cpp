@@ -30,6 +30,16 @@ TEST_F(FakeGraphs, AreLaunchedAsOftenAsOneLikes) {
   EXPECT_EQ(textOf(cuda.freeGraph(device, graph)), "success");
 }
 
+TEST_F(FakeGraphs, MayBeForgotten) {
+  EXPECT_EQ(textOf(cuda.beginCapture(device, stream)), "success");
+  EXPECT_EQ(textOf(cuda.endCapture(device, stream, nullptr)), "success");
+  EXPECT_EQ(textOf(cuda.freeGraph(device, capture())), "success"); // Another may come.
+  EXPECT_EQ(textOf(cuda.beginCapture(device, stream)), "success");
+  fail("cuStreamEndCapture", kInvalidValue);
+  EXPECT_EQ(textOf(cuda.endCapture(device, stream, nullptr)),
+            "cuStreamEndCapture: CUDA_ERROR_INVALID_VALUE (in words)");
+}
+
 TEST_F(FakeGraphs, CountWordsUp) {
   uint32_t word = 41;
   EXPECT_EQ(textOf(cuda.countProgress(device, stream, &word)),

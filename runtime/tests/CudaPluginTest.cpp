@@ -94,6 +94,15 @@ TEST_F(FakeCuda, NoMemoryLeftIsNoError) {
   EXPECT_EQ(place, nullptr);
 }
 
+TEST_F(FakeCuda, WhatElseLacksMemoryIsKnown) {
+  Library::Handle made = 0;
+  for (auto [code, isMemory] : {std::pair(kOutOfMemory, true), {kInvalidValue, false}}) {
+    fail("cuEventCreate", code);
+    EXPECT_NE(cuda.makeEvent(device, &made), nullptr);
+    EXPECT_EQ(cuda.lacksMemory(), isMemory);
+  }
+}
+
 TEST_F(FakeCuda, UrgentStreamsGoFirst) {
   auto priority = fake<decltype(&weft_fake_priority)>("libcuda.so.1", "weft_fake_priority");
   EXPECT_EQ(priority(), 0);

@@ -49,7 +49,7 @@ protected:
   Counts run(int64_t ranks, int64_t steps) {
     Program program = makeToy(ranks, 1);
     auto number = uint32_t(program.buffers.size());
-    uint64_t bytes = 2 * InputStage::kSmallBytes;
+    uint64_t bytes = 1 << 17;
     if (ranks == 1) {
       program.buffers.push_back(
           {bytes, program.arenaBytes, BufferClass::Input, true, ElementType::I64});

@@ -124,7 +124,7 @@ TEST(Bytes, OtherVersionsAreRefused) {
   Program read;
   std::string error;
   EXPECT_FALSE(deserialize(bytes, read, error));
-  EXPECT_EQ(error, "the program has version 99, this runtime reads version 8");
+  EXPECT_EQ(error, "the program has version 99, this runtime reads version 9");
 }
 
 /// Damage that the checksum does not show must be noticed by the content, or do no harm.
@@ -157,11 +157,9 @@ TEST(Bytes, DamageUnderARightChecksumDoesNoHarm) {
 
 /// All parts, of which libraries and code are not known.
 std::vector<DeviceUse> someDeviceUses() {
-  return {{DevicePart::Context, 1000},
-          {DevicePart::Libraries, {}},
-          {DevicePart::Communicators, 300},
-          {DevicePart::Code, {}},
-          {DevicePart::Stacks, 0}};
+  return {{DevicePart::Context, 1000},      {DevicePart::Libraries, {}},
+          {DevicePart::Communicators, 300}, {DevicePart::Inputs, 20},
+          {DevicePart::Code, {}},           {DevicePart::Stacks, 0}};
 }
 
 TEST(Bytes, DeviceUsesArriveAsTheyWere) {
@@ -170,21 +168,22 @@ TEST(Bytes, DeviceUsesArriveAsTheyWere) {
   std::string error;
   ASSERT_TRUE(deserialize(serialize(program), read, error)) << error;
   EXPECT_EQ(toText(read), toText(program));
-  EXPECT_THAT(toText(read), HasSubstr("\nbeside it context 1000\nbeside it libraries unknown\n"
-                                      "beside it communicators 300\nbeside it code unknown\n"
-                                      "beside it stacks 0\n"));
-  EXPECT_EQ(read.deviceBytes(), read.arenaBytes + 1300);
+  EXPECT_THAT(toText(read),
+              HasSubstr("\nbeside it context 1000\nbeside it libraries unknown\n"
+                        "beside it communicators 300\nbeside it inputs 20\nbeside it code unknown\n"
+                        "beside it stacks 0\n"));
+  EXPECT_EQ(read.deviceBytes(), read.arenaBytes + 1320);
 }
 
 TEST(WellFormed, EachPartOfADevicesMemoryStandsOnce) {
   Program program = makeToy(1, 1);
   program.deviceUses = {{DevicePart::Context, 1}};
-  EXPECT_EQ(faultOf(program), "expected 5 parts of a device's memory, got 1");
+  EXPECT_EQ(faultOf(program), "expected 6 parts of a device's memory, got 1");
   program.deviceUses = someDeviceUses();
   program.deviceUses[1].part = DevicePart::Code;
   EXPECT_EQ(faultOf(program), "part 1 of a device's memory is 'code', expected 'libraries'");
   program.deviceUses = someDeviceUses();
-  program.deviceUses[4].bytes = (uint64_t(1) << 50) + 1;
+  program.deviceUses[5].bytes = (uint64_t(1) << 50) + 1;
   EXPECT_EQ(faultOf(program),
             "'stacks' takes 1125899906842625 bytes of a device, expected at most 2^50");
 }

@@ -289,15 +289,14 @@ TEST(Memory, OfADeviceIsToldWithWhatIsNotKnown) {
   Program program = makeToy(1, 1);
   EXPECT_THAT(memoryReport(program), testing::Not(HasSubstr("device")));
   program.arenaBytes = 4096;
-  program.deviceUses = {{DevicePart::Context, 2048},
-                        {DevicePart::Libraries, {}},
-                        {DevicePart::Communicators, 0},
-                        {DevicePart::Code, {}},
-                        {DevicePart::Stacks, 1024}};
+  program.deviceUses = {{DevicePart::Context, 2048},    {DevicePart::Libraries, {}},
+                        {DevicePart::Communicators, 0}, {DevicePart::Inputs, 1024},
+                        {DevicePart::Code, {}},         {DevicePart::Stacks, 1024}};
   EXPECT_THAT(
       memoryReport(program),
-      testing::EndsWith("\nmemory of each device: 7.00 KiB, beside the arena context 2.00 KiB, "
-                        "communicators 0 bytes, stacks 1.00 KiB; not known: libraries, code\n"));
+      testing::EndsWith(
+          "\nmemory of each device: 8.00 KiB, beside the arena context 2.00 KiB, "
+          "communicators 0 bytes, inputs 1.00 KiB, stacks 1.00 KiB; not known: libraries, code\n"));
 }
 
 TEST(Words, Bytes) {

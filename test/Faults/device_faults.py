@@ -94,6 +94,11 @@ def machines(bench):
                    r"error: rank \d needs .* of device \d, a stand-in that has 4\.00 KiB free of 4\.00 KiB\n"
                    r"memory of each rank: .*\n  parameter .*, gradient .*\nmemory of each device: .*", backend,
                    memory="4096")
+        # Once all is counted that the program takes by itself.
+        bench.case("too little memory for a library", OUT_OF_MEMORY,
+                   r"error: device \d of rank \d: allReduce: of \d+ bytes that nobody has 1099511627776 are wanted\n"
+                   r"memory of each rank: .*\n  parameter .*, gradient .*\nmemory of each device: .*", backend,
+                   takes="allReduce:1099511627776")
     bench.case("too few devices", ERROR, r"error: this program needs a CUDA device for each of its ranks: expected 4 or "
                r"more on this machine, got 3", devices="3")
     # That is each process's own.

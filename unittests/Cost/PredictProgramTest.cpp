@@ -70,12 +70,38 @@ TEST(PredictProgram, WhatADeviceTakesIsTheMachines) {
   for (const rt::DeviceUse &use : made.deviceUses) {
     bytes.push_back(use.bytes);
   }
-  std::vector<std::optional<uint64_t>> expected = {500, {}, 70, {}, {}};
+  std::vector<std::optional<uint64_t>> expected = {500, {}, 70, 0, {}, {}};
   EXPECT_EQ(bytes, expected);
   EXPECT_EQ(made.deviceBytes(), 570u);
   made.mesh = {{"a", 1}, {"b", 1}};
   predictDevice(made, {});
   EXPECT_EQ(made.deviceUses[2].bytes, 0u); // Nobody to communicate with.
+}
+
+TEST(PredictProgram, RanksWithDevicesAgreeOnceForAllThatTheHostLooksAt) {
+  rt::Program made = program();
+  made.observations.push_back({"gradient_norm", {rt::ElementType::F32, {}, {}}});
+  made.observations.push_back({"loss_scale", {rt::ElementType::F32, {}, {}}});
+  desc::MachineSpec machine = sheet(1);
+  machine.device.measured.rendezvousSeconds = 1e-5;
+  for (uint32_t target : {0, 1, 2}) {
+    made.step.push_back({rt::Opcode::Observe, target, 0, {{1, rt::Access::Read}}, {}, {}});
+  }
+  made.step.erase(made.step.begin() + 4);
+  predictProgram(made, machine);
+  EXPECT_EQ(made.step[4].cost.seconds, 1e-5); // As on the host.
+  EXPECT_EQ(made.step[5].cost.seconds, 1e-5);
+  predictDevice(made, {});
+  EXPECT_EQ(made.step[4].cost.seconds, 0);
+  EXPECT_EQ(made.step[5].cost.seconds, 1e-5);
+  EXPECT_EQ(made.step[6].cost.seconds, 0);
+  // Behind the loss there is a write of what lasts.
+  made.buffers[0].persistent = true;
+  made.step.insert(made.step.begin() + 5, made.step[0]);
+  predictProgram(made, machine);
+  predictDevice(made, {});
+  EXPECT_EQ(made.step[4].cost.seconds, 1e-5);
+  EXPECT_EQ(made.step[6].cost.seconds, 1e-5);
 }
 
 TEST(PredictProgram, AStepEndsWithItsLastStream) {

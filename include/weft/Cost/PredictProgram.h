@@ -18,8 +18,9 @@ namespace weft::cost {
 /// as many ranks as the machine has devices.
 void predictProgram(rt::Program &program, const desc::MachineSpec &machine);
 
-/// Gives the program what the machine's file and its own collectives say of a device's memory
-/// beside the arena; its code and the stacks of that are not known before they are emitted.
+/// Gives the program what the machine's file, its own collectives and its inputs say of a device's
+/// memory beside the arena; its code and the stacks of that are not known before they are emitted.
+/// Where ranks agree to go on they do so once for all that the host of a device looks at together.
 void predictDevice(rt::Program &program, const desc::CudaSpec &cuda);
 
 /// What a step takes one rank: the sum over its instructions, but for what runs beside other things

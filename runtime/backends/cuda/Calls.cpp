@@ -116,8 +116,16 @@ const DriverCalls &cuda::driver() { return loadedDriver.calls; }
 const ProductCalls &cuda::products() { return loadedProducts.calls; }
 const CommunicationCalls &cuda::communication() { return loadedCommunication.calls; }
 
+static thread_local std::string told;
+
 Library::Result cuda::say(std::string text) {
-  static thread_local std::string last;
-  last = std::move(text);
-  return last.c_str();
+  told = std::move(text);
+  return told.c_str();
+}
+
+/// By the text, for NCCL has no code for it, and cuDNN's comes as text.
+bool cuda::lacksMemory() {
+  auto isIn = [](const char *words) { return told.find(words) != std::string::npos; };
+  return isIn("CUDA_ERROR_OUT_OF_MEMORY") || isIn("CUBLAS_STATUS_ALLOC_FAILED") ||
+         isIn("ALLOCATION_FAILED") || isIn("out of memory");
 }

@@ -147,6 +147,8 @@ const CommunicationCalls &communication();
 
 /// Keeps the text for the thread until its next.
 Library::Result say(std::string text);
+/// Whether that tells of memory that was missing.
+bool lacksMemory();
 
 /// "cuMemAlloc of 7.40 GiB: CUDA_ERROR_OUT_OF_MEMORY (out of memory)"; null for success.
 template <typename... Parts> Library::Result resultOf(CUresult code, const Parts &...asked) {

@@ -7,6 +7,7 @@
 
 #include "backends/cuda/CudaExecutor.h"
 
+#include "backends/cuda/Check.h"
 #include "backends/cuda/PrepareProducts.h"
 #include "core/ProgramCheck.h"
 #include "core/Text.h"
@@ -21,17 +22,29 @@ using namespace weft::rt::cuda;
 /// end.
 static constexpr uint64_t kBlocksEach = 16;
 
-static bool hasGroups(const Program &program) {
-  return std::any_of(program.collectives.begin(), program.collectives.end(),
-                     [&](const Collective &one) { return groupSize(program, one.axes) > 1; });
+/// Where each observation that the host looks at has its value, and the bytes of all of them.
+static std::vector<uint64_t> placeKept(const Program &program, uint64_t &bytes) {
+  std::vector<uint64_t> places(program.observations.size());
+  bytes = 0;
+  for (const auto *section : {&program.init, &program.step, &program.evaluate}) {
+    for (const Instruction &instruction : *section) {
+      if (instruction.opcode == Opcode::Observe &&
+          isSeen(program.observations[instruction.target])) {
+        places[instruction.target] = bytes;
+        bytes += (program.buffers[instruction.operands[0].buffer].bytes + 15) / 16 * 16;
+      }
+    }
+  }
+  return places;
 }
 
 CudaExecutor::CudaExecutor(const Program &program, const KernelCode *kernels, int64_t rank,
                            const Library &library, int64_t device,
                            std::span<const DeviceImage> images, const CudaOptions &options)
     : Executor(program, kernels, rank), library(library), number(device), images(images),
-      options(options), communicates(hasGroups(program)), attention(program, library),
-      clock(library), stage(program, library), graphs(library) {}
+      options(options), communicates(program.communicates()), attention(program, library),
+      clock(library), stage(program, library), keepingPlaces(placeKept(program, keepingBytes)),
+      graphs(library) {}
 
 CudaExecutor::~CudaExecutor() {
   // Where devices may still wait for each other this one is only given up: a call that frees may
@@ -85,8 +98,7 @@ CudaExecutor::~CudaExecutor() {
 }
 
 bool CudaExecutor::check(Library::Result result) const {
-  return !result ||
-         communicator().fail(concat("device ", number, " of rank ", rank(), ": ", result));
+  return cuda::check(library, number, communicator(), result);
 }
 
 uint64_t CudaExecutor::viewedBytes() const {
@@ -103,29 +115,18 @@ uint64_t CudaExecutor::viewedBytes() const {
   return observed;
 }
 
-uint64_t CudaExecutor::hostBytes() const { return viewedBytes() + stage.hostBytes(); }
+uint64_t CudaExecutor::hostBytes() const {
+  return viewedBytes() + keepingBytes + kWordBytes + stage.hostBytes();
+}
 
 bool CudaExecutor::prepareCopies() {
-  uint64_t bytes = 0;
-  keepingPlaces.resize(program.observations.size());
-  for (const auto *section : {&program.init, &program.step, &program.evaluate}) {
-    for (const Instruction &instruction : *section) {
-      const Observation *observed = instruction.opcode == Opcode::Observe
-                                        ? &program.observations[instruction.target]
-                                        : nullptr;
-      if (observed && isSeen(*observed)) {
-        keepingPlaces[instruction.target] = bytes;
-        bytes += (program.buffers[instruction.operands[0].buffer].bytes + 15) / 16 * 16;
-      }
-    }
-  }
-  if (!grow(lent, viewedBytes()) || !grow(keeping, bytes) || !check(stage.prepare(device))) {
+  if (!grow(lent, viewedBytes()) || !grow(keeping, keepingBytes) || !check(stage.prepare(device))) {
     return false;
   }
   return stage.isReady() ||
          communicator().fail(concat("rank ", rank(), " cannot allocate ",
                                     bytesText(stage.hostBytes()), " of host memory and ",
-                                    bytesText(stage.deviceBytes()), " of device ", number,
+                                    bytesText(program.stagedBytes()), " of device ", number,
                                     " for its inputs"),
                              ExitCode::OutOfMemory);
 }
@@ -176,7 +177,7 @@ bool CudaExecutor::watchStreams() {
   if (!monitor()) {
     return true;
   }
-  if (!grow(words, kStreams * sizeof(uint32_t))) {
+  if (!grow(words, kWordBytes)) {
     return false;
   }
   for (size_t i = 0; i < (side ? kStreams : 1); ++i) {
@@ -235,10 +236,15 @@ std::string CudaExecutor::noteOfMemory() const {
   if (!check(library.seal(device)) || !isGood) {
     return "";
   }
-  return concat("device ", number, " of rank ", rank(), ": ", bytesText(facts.memoryBytes - unused),
-                " of ", bytesText(facts.memoryBytes), " taken, by anybody; ",
-                bytesText(facts.memoryBytes - facts.freeBytes), " before the run, predicted ",
-                bytesText(program.deviceBytes()), "\n");
+  uint64_t taken = facts.memoryBytes - unused, before = facts.memoryBytes - facts.freeBytes;
+  uint64_t context = 0; // Which was there when it was first asked what is free.
+  for (const DeviceUse &use : program.deviceUses) {
+    context += use.part == DevicePart::Context ? use.bytes.value_or(0) : 0;
+  }
+  return concat("device ", number, " of rank ", rank(), ": ", bytesText(taken), " of ",
+                bytesText(facts.memoryBytes), " taken, by anybody; ", bytesText(before),
+                " before the run and by its context, ", bytesText(taken - std::min(taken, before)),
+                " since then, predicted ", bytesText(program.deviceBytes() - context), "\n");
 }
 
 bool CudaExecutor::enqueueMark(Stream on, uint32_t mark) const {

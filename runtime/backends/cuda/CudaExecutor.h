@@ -113,6 +113,7 @@ private:
   bool recordsParts() const override { return options.usesGraphs && !options.takesTimes; }
   bool beginRecording() override;
   bool endRecording(size_t number) override;
+  void dropRecording() override { graphs.drop(device, stream); }
   bool launchPart(size_t number) override;
   bool takesTimes() const override { return options.takesTimes; }
   bool beginTimes() override { return check(clock.begin(stream)); }
@@ -199,8 +200,10 @@ private:
   InputStage stage;
   /// Values that are observed and looked at later, and where each observation has its own.
   Pinned keeping;
-  std::vector<uint64_t> keepingPlaces;
+  uint64_t keepingBytes = 0;
+  const std::vector<uint64_t> keepingPlaces;
   CudaGraphs graphs;
+  static constexpr uint64_t kWordBytes = kStreams * sizeof(uint32_t);
   /// How far each stream has come, and who looks at it; null where nobody does.
   Pinned words;
   std::array<Monitor::Line *, kStreams> lines = {};

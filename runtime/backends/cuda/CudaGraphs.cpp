@@ -27,6 +27,13 @@ Library::Result CudaGraphs::end(Handle device, Handle stream, size_t number) {
   return library.endCapture(device, stream, &graphs[number].handle);
 }
 
+void CudaGraphs::drop(Handle device, Handle stream) {
+  if (isOpen) {
+    isOpen = false;
+    (void)library.endCapture(device, stream, nullptr); // What fails has failed before.
+  }
+}
+
 bool CudaGraphs::hasEvent(uint32_t event) const {
   return std::find(events.begin(), events.end(), event) != events.end();
 }

@@ -32,6 +32,8 @@ public:
   Library::Result begin(Handle device, Handle stream);
   /// Under this number; the same streams come together before.
   Library::Result end(Handle device, Handle stream, size_t number);
+  /// Forgets what was recorded, if it is not ended.
+  void drop(Handle device, Handle stream);
 
   /// While one is recorded: that a stream comes to a mark, or an event is recorded, and whether
   /// that was.

@@ -14,10 +14,10 @@
 
 #include "backends/cuda/PrepareProducts.h"
 #include "core/CheckedMath.h"
-#include "core/MemoryReport.h"
 #include "core/Text.h"
 
 #include <algorithm>
+#include <cstdio>
 
 using namespace weft::rt;
 using namespace weft::rt::cuda;
@@ -35,15 +35,16 @@ bool CudaExecutor::open() {
          check(library.makeEvent(device, &done));
 }
 
-/// Of what is predicted the context is there already, and all but buffers of communicators once
-/// code is loaded.
+/// Of what is predicted the context is there already, and all but buffers of communicators and
+/// inputs once code is loaded.
 uint64_t CudaExecutor::neededBytes(bool isLoaded) const {
-  uint64_t bytes = saturatingAdd(program.arenaBytes, stage.deviceBytes());
+  uint64_t bytes = saturatingAdd(program.arenaBytes, program.stagedBytes());
   bool isKnown = !communicates;
   for (const DeviceUse &use : program.deviceUses) {
     bool isOfRanks = use.part == DevicePart::Communicators;
+    bool isCounted = use.part == DevicePart::Context || use.part == DevicePart::Inputs;
     isKnown |= isOfRanks && use.bytes;
-    if (isOfRanks || (use.part != DevicePart::Context && !isLoaded)) {
+    if (isOfRanks || (!isCounted && !isLoaded)) {
       bytes = saturatingAdd(bytes, use.bytes.value_or(0));
     }
   }
@@ -59,14 +60,11 @@ bool CudaExecutor::hasMemory(bool isLoaded) const {
   if (needed <= left) {
     return true;
   }
-  std::string table = memoryReport(program);
-  table.pop_back(); // Who prints it ends the line.
   uint64_t taken = facts.freeBytes - std::min(left, facts.freeBytes);
   return communicator().fail(
       concat("rank ", rank(), " needs ", bytesText(needed), " of device ", number, ", a ",
              facts.name, " that has ", bytesText(left), " free of ", bytesText(facts.memoryBytes),
-             taken > 0 ? concat(", beside ", bytesText(taken), " that its code has") : "", "\n",
-             table),
+             taken > 0 ? concat(", beside ", bytesText(taken), " that its code has") : ""),
       ExitCode::OutOfMemory);
 }
 
@@ -144,6 +142,11 @@ bool CudaExecutor::allocateArena() {
 }
 
 bool CudaExecutor::prepareDevice() {
+  if (options.usesGraphs && options.takesTimes && rank() == 0) {
+    std::fputs("note: --profile takes times on the devices, one after another, so there are no "
+               "graphs\n",
+               stderr);
+  }
   return (!options.takesTimes || check(clock.prepare(device, program.step.size()))) &&
          makeStreams() && prepareCopies() && watchStreams() && sendCoordinates() &&
          prepareCollectives() && warmUp() && check(library.seal(device));

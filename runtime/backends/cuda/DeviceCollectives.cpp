@@ -7,6 +7,7 @@
 
 #include "backends/cuda/DeviceCollectives.h"
 
+#include "backends/cuda/Check.h"
 #include "core/Text.h"
 
 #include <algorithm>
@@ -63,8 +64,7 @@ DeviceCollectives::~DeviceCollectives() {
 }
 
 bool DeviceCollectives::check(Library::Result result, const char *advice) const {
-  return !result ||
-         link.fail(concat("device ", number, " of rank ", link.rank(), ": ", result, advice));
+  return cuda::check(library, number, link, result, advice);
 }
 
 template <typename Ask, typename Look>

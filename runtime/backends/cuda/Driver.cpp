@@ -217,17 +217,13 @@ Result freePinned(Handle handle, void *place) {
 // Streams and events
 //===----------------------------------------------------------------------===//
 
-Result makeStream(Handle handle, Handle *stream) {
-  Device *device = nullptr;
-  *stream = 0;
-  if (Result failed = enter(handle, device)) {
-    return failed;
-  }
+Result makeStream(Handle device, Handle *stream) {
   CUstream made = nullptr;
   // Otherwise what any library enqueues on the default stream would hold all others up.
-  CUresult code = driver().makeStream(&made, CU_STREAM_NON_BLOCKING);
+  Result failed =
+      callDriver<&DriverCalls::makeStream>(device, "cuStreamCreate", &made, CU_STREAM_NON_BLOCKING);
   *stream = toHandle(made);
-  return resultOf(code, "cuStreamCreate");
+  return failed;
 }
 
 Result makeUrgentStream(Handle handle, Handle *stream) {
@@ -247,49 +243,34 @@ Result makeUrgentStream(Handle handle, Handle *stream) {
   return resultOf(code, "cuStreamCreateWithPriority");
 }
 
-Result freeStream(Handle handle, Handle stream) {
-  Device *device = nullptr;
-  Result failed = enter(handle, device);
-  return failed ? failed
-                : resultOf(driver().freeStream(fromHandle<CUstream_st>(stream)), "cuStreamDestroy");
+Result freeStream(Handle device, Handle stream) {
+  return callDriver<&DriverCalls::freeStream>(device, "cuStreamDestroy",
+                                              fromHandle<CUstream_st>(stream));
 }
 
-Result makeEvent(Handle handle, Handle *event) {
-  Device *device = nullptr;
-  *event = 0;
-  if (Result failed = enter(handle, device)) {
-    return failed;
-  }
+Result makeEvent(Handle device, Handle *event) {
   CUevent made = nullptr;
   // Times would make recording slower.
-  CUresult code = driver().makeEvent(&made, CU_EVENT_DISABLE_TIMING);
+  Result failed =
+      callDriver<&DriverCalls::makeEvent>(device, "cuEventCreate", &made, CU_EVENT_DISABLE_TIMING);
   *event = toHandle(made);
-  return resultOf(code, "cuEventCreate");
+  return failed;
 }
 
-Result freeEvent(Handle handle, Handle event) {
-  Device *device = nullptr;
-  Result failed = enter(handle, device);
-  return failed ? failed
-                : resultOf(driver().freeEvent(fromHandle<CUevent_st>(event)), "cuEventDestroy");
+Result freeEvent(Handle device, Handle event) {
+  return callDriver<&DriverCalls::freeEvent>(device, "cuEventDestroy",
+                                             fromHandle<CUevent_st>(event));
 }
 
-Result record(Handle handle, Handle event, Handle stream) {
-  Device *device = nullptr;
-  Result failed = enter(handle, device);
-  return failed ? failed
-                : resultOf(driver().record(fromHandle<CUevent_st>(event),
-                                           fromHandle<CUstream_st>(stream)),
-                           "cuEventRecord");
+Result record(Handle device, Handle event, Handle stream) {
+  return callDriver<&DriverCalls::record>(device, "cuEventRecord", fromHandle<CUevent_st>(event),
+                                          fromHandle<CUstream_st>(stream));
 }
 
-Result wait(Handle handle, Handle stream, Handle event) {
-  Device *device = nullptr;
-  Result failed = enter(handle, device);
-  return failed ? failed
-                : resultOf(driver().wait(fromHandle<CUstream_st>(stream),
-                                         fromHandle<CUevent_st>(event), 0),
-                           "cuStreamWaitEvent");
+Result wait(Handle device, Handle stream, Handle event) {
+  return callDriver<&DriverCalls::wait>(device, "cuStreamWaitEvent",
+                                        fromHandle<CUstream_st>(stream),
+                                        fromHandle<CUevent_st>(event), 0);
 }
 
 Result reached(Handle handle, Handle event, bool *isReached) {
@@ -303,23 +284,17 @@ Result reached(Handle handle, Handle event, bool *isReached) {
   return code == CUDA_ERROR_NOT_READY ? nullptr : resultOf(code, "cuEventQuery");
 }
 
-Result await(Handle handle, Handle event) {
-  Device *device = nullptr;
-  Result failed = enter(handle, device);
-  return failed ? failed
-                : resultOf(driver().await(fromHandle<CUevent_st>(event)), "cuEventSynchronize");
+Result await(Handle device, Handle event) {
+  return callDriver<&DriverCalls::await>(device, "cuEventSynchronize",
+                                         fromHandle<CUevent_st>(event));
 }
 
-Result makeTimer(Handle handle, Handle *event) {
-  Device *device = nullptr;
-  *event = 0;
-  if (Result failed = enter(handle, device)) {
-    return failed;
-  }
+Result makeTimer(Handle device, Handle *event) {
   CUevent made = nullptr;
-  CUresult code = driver().makeEvent(&made, CU_EVENT_DEFAULT);
+  Result failed =
+      callDriver<&DriverCalls::makeEvent>(device, "cuEventCreate", &made, CU_EVENT_DEFAULT);
   *event = toHandle(made);
-  return resultOf(code, "cuEventCreate");
+  return failed;
 }
 
 Result elapsed(Handle handle, Handle from, Handle to, double *seconds) {
@@ -416,11 +391,8 @@ Result load(Handle handle, const void *bytes, Handle *module) {
                   *log ? "'" : "");
 }
 
-Result unload(Handle handle, Handle module) {
-  Device *device = nullptr;
-  Result failed = enter(handle, device);
-  return failed ? failed
-                : resultOf(driver().unload(fromHandle<CUmod_st>(module)), "cuModuleUnload");
+Result unload(Handle device, Handle module) {
+  return callDriver<&DriverCalls::unload>(device, "cuModuleUnload", fromHandle<CUmod_st>(module));
 }
 
 Result entry(Handle handle, Handle module, const char *name, Handle *found) {
@@ -510,6 +482,7 @@ Result cuda::enter(Handle handle, Device *&device) {
 }
 
 void cuda::addDriver(Library &library) {
+  library.lacksMemory = lacksMemory;
   library.name = name;
   library.countDevices = countDevices;
   library.open = open;

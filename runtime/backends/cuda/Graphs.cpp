@@ -59,9 +59,21 @@ Result beginCapture(Handle handle, Handle stream) {
                            "cuStreamBeginCapture");
 }
 
+/// Makes ready that what was captured is launched.
+Result instantiate(CUstream on, CUgraph captured, CUgraphExec &made) {
+  // Else the priority of the stream that launches would be everybody's.
+  Result failed =
+      resultOf(driver().instantiate(&made, captured, CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY),
+               "cuGraphInstantiate");
+  // Otherwise the first launch would take what this takes.
+  return failed ? failed : resultOf(driver().upload(made, on), "cuGraphUpload");
+}
+
 Result endCapture(Handle handle, Handle stream, Handle *graph) {
   Device *device = nullptr;
-  *graph = 0;
+  if (graph) {
+    *graph = 0;
+  }
   if (Result failed = enter(handle, device)) {
     return failed;
   }
@@ -71,39 +83,26 @@ Result endCapture(Handle handle, Handle stream, Handle *graph) {
     return failed;
   }
   CUgraphExec made = nullptr;
-  // Else the priority of the stream that launches would be everybody's.
-  Result failed =
-      resultOf(driver().instantiate(&made, captured, CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY),
-               "cuGraphInstantiate");
-  // The last text is the one that lives.
-  if (Result also = resultOf(driver().freeCaptured(captured), "cuGraphDestroy")) {
-    failed = also;
-  }
-  // Otherwise the first launch would take what this takes.
-  failed = failed ? failed : resultOf(driver().upload(made, on), "cuGraphUpload");
+  Result failed = graph ? instantiate(on, captured, made) : nullptr;
+  // One text lives at a time: what fails first is told.
+  CUresult code = driver().freeCaptured(captured);
+  failed = failed ? failed : resultOf(code, "cuGraphDestroy");
   if (failed && made) {
     driver().freeGraph(made);
-    return failed;
+  } else if (graph) {
+    *graph = toHandle(made);
   }
-  *graph = failed ? 0 : toHandle(made);
   return failed;
 }
 
-Result launchGraph(Handle handle, Handle stream, Handle graph) {
-  Device *device = nullptr;
-  Result failed = enter(handle, device);
-  return failed ? failed
-                : resultOf(driver().launchGraph(fromHandle<CUgraphExec_st>(graph),
-                                                fromHandle<CUstream_st>(stream)),
-                           "cuGraphLaunch");
+Result launchGraph(Handle device, Handle stream, Handle graph) {
+  return callDriver<&DriverCalls::launchGraph>(
+      device, "cuGraphLaunch", fromHandle<CUgraphExec_st>(graph), fromHandle<CUstream_st>(stream));
 }
 
-Result freeGraph(Handle handle, Handle graph) {
-  Device *device = nullptr;
-  Result failed = enter(handle, device);
-  return failed ? failed
-                : resultOf(driver().freeGraph(fromHandle<CUgraphExec_st>(graph)),
-                           "cuGraphExecDestroy");
+Result freeGraph(Handle device, Handle graph) {
+  return callDriver<&DriverCalls::freeGraph>(device, "cuGraphExecDestroy",
+                                             fromHandle<CUgraphExec_st>(graph));
 }
 
 } // namespace

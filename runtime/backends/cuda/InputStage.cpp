@@ -30,17 +30,9 @@ uint64_t InputStage::hostBytes() const {
   return bytes;
 }
 
-uint64_t InputStage::deviceBytes() const {
-  uint64_t bytes = 0;
-  for (size_t i = 0; i < program.inputs.size(); ++i) {
-    bytes += isLarge(i) ? aligned(bytesOf(i)) : 0;
-  }
-  return bytes;
-}
-
 Library::Result InputStage::prepare(Handle device) {
   void *place = nullptr;
-  uint64_t onHost = hostBytes(), onDevice = deviceBytes(), offset = 0, staged = 0;
+  uint64_t onHost = hostBytes(), onDevice = program.stagedBytes(), offset = 0, staged = 0;
   Library::Result failed = nullptr;
   if (onHost > 0) {
     failed = library.allocatePinned(device, onHost, &place);
@@ -57,9 +49,9 @@ Library::Result InputStage::prepare(Handle device) {
       slot.offset = offset;
       offset += aligned(bytesOf(i));
     }
-    if (isLarge(i)) {
+    if (stagedOf(i) > 0) {
       input.staged = staged;
-      staged += aligned(bytesOf(i));
+      staged += stagedOf(i);
       failed = library.makeEvent(device, &input.came);
       failed = failed ? failed : library.makeEvent(device, &input.gone);
     }
@@ -86,7 +78,7 @@ Library::Result InputStage::send(Handle device, Handle compute, uint32_t buffer,
   slot = {slot.offset, passed, true};
   input.turn = 1 - input.turn;
   const char *from = pinned + slot.offset + begin;
-  if (!isLarge(number)) {
+  if (stagedOf(number) == 0) {
     return library.copyToDevice(device, compute, to, from, count);
   }
   Address between = staging + input.staged + begin;

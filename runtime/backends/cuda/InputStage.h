@@ -35,14 +35,10 @@ public:
   using Handle = Library::Handle;
   using Address = Library::Address;
 
-  /// Inputs of so many bytes are copied faster than streams can take turns.
-  static constexpr uint64_t kSmallBytes = 1 << 16;
-
   InputStage(const Program &program, const Library &library) : program(program), library(library) {}
 
-  /// What `prepare` allocates of the host's memory and of the device's.
+  /// What `prepare` allocates of the host's memory; of the device's it is `Program::stagedBytes`.
   uint64_t hostBytes() const;
-  uint64_t deviceBytes() const;
 
   /// Fails without an error where memory is missing, which `isReady` tells.
   Library::Result prepare(Handle device);
@@ -82,7 +78,9 @@ private:
   uint64_t bytesOf(size_t number) const {
     return program.buffers[program.inputs[number].buffer].bytes;
   }
-  bool isLarge(size_t number) const { return bytesOf(number) > kSmallBytes; }
+  uint64_t stagedOf(size_t number) const {
+    return stagedBytes(program.buffers[program.inputs[number].buffer]);
+  }
 
   const Program &program;
   const Library &library;

@@ -71,13 +71,16 @@ struct ProductPlaces {
 
 struct Library {
   /// Changes with this struct.
-  static constexpr uint32_t kVersion = 3;
+  static constexpr uint32_t kVersion = 4;
 
   using Result = const char *;
   /// None of these is ever 0 for a thing that is there.
   using Handle = uint64_t;
   /// In a device's memory.
   using Address = uint64_t;
+
+  /// Whether what this thread was told last to have gone wrong is that memory was missing.
+  bool (*lacksMemory)();
 
   /// "CUDA 13.0, driver 580.159".
   const char *(*name)();
@@ -242,7 +245,7 @@ struct Library {
   Result (*beginCapture)(Handle device, Handle stream);
   /// Ends it, on the same stream, which waits for all others that have come in. What their events
   /// say has no meaning from here on: they are to be recorded anew. Makes ready that the graph is
-  /// launched.
+  /// launched; if `graph` is null what was put down is forgotten. Has ended it also if it fails.
   Result (*endCapture)(Handle device, Handle stream, Handle *graph);
   /// Enqueues all of a graph, behind its launch before. What it uses must still be there.
   Result (*launchGraph)(Handle device, Handle stream, Handle graph);

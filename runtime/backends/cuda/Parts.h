@@ -53,6 +53,14 @@ template <typename T> Handle toHandle(T *pointer) {
 }
 template <typename T> T *fromHandle(Handle handle) { return reinterpret_cast<T *>(handle); }
 
+/// What a function of the driver gives on the device of a handle; `name` is the driver's for it.
+template <auto function, typename... Arguments>
+Result callDriver(Handle handle, const char *name, Arguments... arguments) {
+  Device *device = nullptr;
+  Result failed = enter(handle, device);
+  return failed ? failed : resultOf((driver().*function)(arguments...), name);
+}
+
 /// Driver.cpp: devices, memory, streams, events, copies, modules and launches.
 void addDriver(Library &library);
 /// Products.cpp: matrix products.

@@ -8,6 +8,7 @@
 #include "backends/cuda/PrepareProducts.h"
 
 #include "backends/cuda/AlgorithmCache.h"
+#include "backends/cuda/Check.h"
 #include "core/Random.h"
 #include "core/Text.h"
 
@@ -34,8 +35,7 @@ public:
 private:
   bool isLeader() const { return leader == setup.rank; }
   bool check(Library::Result result) const {
-    return !result || setup.communicator.fail(
-                          concat("device ", setup.number, " of rank ", setup.rank, ": ", result));
+    return cuda::check(setup.library, setup.number, setup.communicator, result);
   }
   bool nameKind();
   bool findLeader();

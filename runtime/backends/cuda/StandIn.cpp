@@ -47,9 +47,13 @@ template <size_t size> struct Name {
   constexpr Name(const char (&name)[size]) { std::copy_n(name, size, text); }
 };
 
+/// What a thread was told last.
+thread_local Misuse told;
+
+bool lacksMemory() { return told.lacksMemory; }
+
 /// Runs a function of the table, which throws what is wrong.
 template <typename Body> Result answer(const char *name, const Body &body) {
-  thread_local std::string text;
   try {
     if (!current) {
       misuse("there is no stand-in");
@@ -59,8 +63,8 @@ template <typename Body> Result answer(const char *name, const Body &body) {
     current->world.notify();
     return nullptr;
   } catch (const Misuse &fault) {
-    text = concat(name, ": ", fault.text);
-    return text.c_str();
+    told = {concat(name, ": ", fault.text), fault.lacksMemory};
+    return told.text.c_str();
   }
 }
 
@@ -72,7 +76,7 @@ struct Call<name, method> {
     return answer(name.text, [&] {
       Device &device = current->find(handle);
       device.enter();
-      current->faults.call(name.text);
+      device.begin(name.text);
       (device.*method)(arguments...);
     });
   }
@@ -142,6 +146,7 @@ Result giveUp(Handle handle) {
 template <Name name, auto method> constexpr auto call = &Call<name, method>::run;
 
 const Library kLibrary = {
+    .lacksMemory = lacksMemory,
     .name = nameOfLibrary,
     .countDevices = countDevices,
     .open = openDevice,

@@ -46,6 +46,12 @@ struct StandInLocal {
   uint64_t bytes = 0;
 };
 
+/// Bytes that each call of a function takes of the device's memory, beside what it is for.
+struct StandInTaking {
+  std::string function;
+  uint64_t bytes = 0;
+};
+
 struct StandInSettings {
   /// Decides the order of work.
   uint64_t seed = 0;
@@ -69,6 +75,7 @@ struct StandInSettings {
   /// What code takes of a device's memory: a module that is loaded, and threads of entries.
   uint64_t moduleBytes = 0;
   StandInLocal local = {};
+  StandInTaking taking = {};
   /// What it says of DeviceFacts::communicationBytes, and does not take.
   uint64_t communicationBytes = 0;
   /// Whether all other ranks of a world are out of reach, as in other processes. What they would

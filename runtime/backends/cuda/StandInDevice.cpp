@@ -67,6 +67,22 @@ void Device::enter() {
   }
 }
 
+void Device::begin(const std::string &function) {
+  try {
+    faults.call(function);
+    if (function == settings.taking.function && !memory.take(settings.taking.bytes)) {
+      throw Misuse{concat("of ", memory.unused(), " bytes that nobody has ", settings.taking.bytes,
+                          " are wanted"),
+                   /*lacksMemory=*/true};
+    }
+  } catch (const Misuse &) {
+    if (function == "endCapture") {
+      dropCapture();
+    }
+    throw;
+  }
+}
+
 void Device::close() {
   if (isSealed) {
     misuse("device ", number, " is sealed");

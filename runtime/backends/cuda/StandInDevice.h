@@ -58,6 +58,9 @@ public:
   /// To be called before each function: counts calls, and fails where the device has failed or
   /// another thread has opened it.
   void enter();
+  /// To be called then: takes what calls of the function are set to take, and fails where they are
+  /// to.
+  void begin(const std::string &function);
   /// Fails if anything is left.
   void close();
   /// For any thread.
@@ -261,6 +264,7 @@ private:
   void recordCaptured(Event &event, Lane &lane);
   void waitCaptured(Handle stream, const Event &event);
   void dropLanes(const Graph &graph);
+  void dropCapture();
   /// Fails unless the host knows that all of `uses` is done.
   void checkIdle(const std::string &what, const Clock &uses) const;
   /// Fails unless the host may ask for the event.

@@ -87,6 +87,12 @@ void Device::dropLanes(const Graph &graph) {
   }
 }
 
+void Device::dropCapture() {
+  if (capture) {
+    dropLanes(std::exchange(capture, std::nullopt)->graph);
+  }
+}
+
 void Device::endCapture(Handle stream, Handle *graph) {
   if (!capture) {
     misuse("no capture was begun");
@@ -107,6 +113,10 @@ void Device::endCapture(Handle stream, Handle *graph) {
              " does not wait for the last work of stream ", HandleParts::of(captured).serial,
              ", which has come into the capture");
     }
+  }
+  if (!graph) {
+    dropLanes(ended.graph);
+    return;
   }
   *graph = graphs.add(std::move(ended.graph));
 }

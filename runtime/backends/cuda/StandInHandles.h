@@ -24,6 +24,7 @@ namespace weft::rt::cuda {
 /// What is wrong with a call, or with work that is being done. Leaves no function of the table.
 struct Misuse {
   std::string text;
+  bool lacksMemory = false;
 };
 
 template <typename... Parts> [[noreturn]] void misuse(const Parts &...parts) {

@@ -35,6 +35,12 @@ static char *mapLazily(uint64_t bytes) {
   return place == MAP_FAILED ? nullptr : static_cast<char *>(place);
 }
 
+bool Memory::take(uint64_t bytes) {
+  bool isThere = bytes <= left;
+  left -= isThere ? bytes : 0;
+  return isThere;
+}
+
 uint64_t Memory::allocate(uint64_t bytes, uint64_t call) {
   if (bytes > left || roundUp(bytes) > left) {
     return 0;

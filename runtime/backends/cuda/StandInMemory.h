@@ -50,6 +50,8 @@ public:
       : device(device), isLazy(isLazy), left(limit) {}
 
   uint64_t unused() const { return left; }
+  /// Has so many less to give out from here on, unless there are not so many.
+  bool take(uint64_t bytes);
   /// 0 where not so much is left.
   uint64_t allocate(uint64_t bytes, uint64_t call);
   /// REQUIRES: no work uses it any more.

@@ -13,6 +13,7 @@
 //   WEFT_STAND_IN_DEVICES       how many there are, if not one for each rank
 //   WEFT_STAND_IN_MEMORY        bytes of each device
 //   WEFT_STAND_IN_LOCAL         N:B: entries with N in their names keep B bytes for each thread
+//   WEFT_STAND_IN_TAKES         F:B: each call of the table's F takes B bytes of its device
 //   WEFT_STAND_IN_ARCHITECTURE  compute capability times ten
 //   WEFT_STAND_IN_STUCK         D:N: on device D work N, counted from 0, does not end
 //   WEFT_STAND_IN_SLOW          D:N:M: on device D each work from N on takes M milliseconds longer
@@ -21,8 +22,7 @@
 //   WEFT_STAND_IN_FAIL          F:N: call N of the table's function F fails, counted from 1; F may
 //                               be "work", which fails when it is done
 //   WEFT_STAND_IN_CALLS         FILE: at the end, writes how often each function was called;
-//   nothing
-//                               is computed, so that programs may be as large as they like
+//                               nothing is computed, so that programs may be as large as they like
 //   WEFT_STAND_IN_REFUSES_ATTENTION  why it does no attention; does it where this is empty
 //
 //===----------------------------------------------------------------------===//
@@ -68,6 +68,15 @@ static void readNumbers(const char *name, std::initializer_list<int64_t *> numbe
   }
 }
 
+/// A name and a number with a colon between them, likewise.
+static void readNamed(const char *variableName, std::string &name, uint64_t &number) {
+  std::string text = variable(variableName);
+  if (size_t colon = text.find(':'); colon != std::string::npos) {
+    name = text.substr(0, colon);
+    number = std::strtoull(&text[colon + 1], nullptr, 10);
+  }
+}
+
 static void standFor(const Program *program, const KernelCode *kernels) {
   StandInSettings settings;
   int64_t seed = 0, memory = int64_t(1) << 32, architecture = 90, slowness = 0;
@@ -86,19 +95,19 @@ static void standFor(const Program *program, const KernelCode *kernels) {
   settings.pinnedBytes = uint64_t(1) << 32;
   settings.isIdle = !variable("CALLS").empty();
   settings.refusesAttention = variable("REFUSES_ATTENTION");
-  if (std::string local = variable("LOCAL"); !local.empty()) {
-    size_t colon = local.find(':');
-    settings.local = {local.substr(0, colon), std::strtoull(&local[colon + 1], nullptr, 10)};
-  }
+  readNamed("LOCAL", settings.local.name, settings.local.bytes);
+  readNamed("TAKES", settings.taking.function, settings.taking.bytes);
   settings.cutsKernels = false; // To have the bits of the host.
   standIn.reset();              // There is one at a time.
   standIn = std::make_unique<StandIn>(settings, Twins(*program, kernels));
   if (settings.isIdle) {
     std::atexit(writeCalls);
   }
-  if (std::string fault = variable("FAIL"); !fault.empty()) {
-    size_t colon = fault.find(':');
-    standIn->failAt(fault.substr(0, colon), std::atoll(fault.c_str() + colon + 1), "it is lost");
+  std::string fault;
+  uint64_t call = 0;
+  readNamed("FAIL", fault, call);
+  if (call > 0) {
+    standIn->failAt(fault, int64_t(call), "it is lost");
   }
 }
 

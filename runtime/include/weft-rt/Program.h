@@ -338,6 +338,8 @@ enum class DevicePart : uint8_t {
   Libraries,
   /// What NCCL has for communicators.
   Communicators,
+  /// Inputs on their way.
+  Inputs,
   /// The program's own code.
   Code,
   /// The stacks of all threads that may run at a time, each as large as the largest.
@@ -354,7 +356,7 @@ struct DeviceUse {
 
 struct Program {
   /// Written first, compared by the loader.
-  static constexpr uint32_t kVersion = 8;
+  static constexpr uint32_t kVersion = 9;
 
   std::string modelName;
   /// The plan, as text, and its hash; equal on all ranks.
@@ -404,11 +406,18 @@ struct Program {
   int64_t rankCount() const;
   /// All of a rank's memory, as far as it is predicted.
   uint64_t deviceBytes() const;
+  /// Of that what inputs take beside the arena, on their way to a device.
+  uint64_t stagedBytes() const;
+  /// Whether any of its collectives is between several ranks.
+  bool communicates() const;
   /// Coordinates of `rank`, one for each mesh axis.
   std::vector<int64_t> coordinatesOf(int64_t rank) const;
   /// Ranks of the group of `rank` over `axes`, in group order.
   std::vector<int64_t> groupOf(int64_t rank, std::span<const uint32_t> axes) const;
 };
+
+/// What one input takes so: small ones go to the arena right away, and take nothing.
+uint64_t stagedBytes(const Buffer &input);
 
 /// The same for a mesh alone: ranks that differ from `rank` only on `axes`, in group order.
 std::vector<int64_t> groupOf(int64_t rank, std::span<const uint32_t> axes,

@@ -1,0 +1,28 @@
+//===- Check.h - what a call of the table has come to ---------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_RT_BACKENDS_CUDA_CHECK_H
+#define WEFT_RT_BACKENDS_CUDA_CHECK_H
+
+#include "backends/cuda/Library.h"
+#include "core/Text.h"
+#include "weft-rt/Backend.h"
+
+namespace weft::rt::cuda {
+
+/// Tells `link` what this thread's last call on device `number` says of what went wrong, and
+/// `advice`. Returns whether nothing did.
+inline bool check(const Library &library, int64_t number, Communicator &link,
+                  Library::Result result, const char *advice = "") {
+  return !result ||
+         link.fail(concat("device ", number, " of rank ", link.rank(), ": ", result, advice),
+                   library.lacksMemory() ? ExitCode::OutOfMemory : ExitCode::Error);
+}
+
+} // namespace weft::rt::cuda
+
+#endif // WEFT_RT_BACKENDS_CUDA_CHECK_H
