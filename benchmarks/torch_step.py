@@ -6,11 +6,15 @@
 #===------------------------------------------------------------------------===#
 """What benchmarks/host-step and utils/gpu-check compare with: models written the way PyTorch likes them.
 
+    torch_step.py --model MODEL.textproto --recipe RECIPE.textproto --data TEXT --steps 4 [--mode compile]
+
 Fused attention, a fused AdamW, clipping by PyTorch's own function, gradients set to none; bf16 by
-autocast with float32 weights; ResNet-50 is torchvision's, on images of 224 x 224, in the order of
-channels that is fastest. Prints one line of JSON: milliseconds of each step after two that warm up, and
-the most memory held during those: of the process, or with --device cuda what PyTorch has allocated
-on the device. With --export, writes the model as ONNX instead, and images.
+autocast with float32 weights. Weights, samples and rates are those of a program with the same files
+(torch_model.py), so losses can be compared. `--model resnet-50` is torchvision's instead, on random
+images of 224 x 224, in the order of channels that is fastest. Prints one line of JSON: losses of all
+steps, milliseconds of each after two that warm up, and the most memory held during those: of the process,
+or with --device cuda what PyTorch has allocated on the device. With --export, writes the images' model
+as ONNX instead, and images.
 """
 
 import argparse
@@ -25,98 +29,56 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-@dataclass(frozen=True)
-class Sizes:
-    llama: bool
-    vocabulary: int
-    ffn: int
-    layers: int = 12
-    hidden: int = 768
-    heads: int = 12
-    kv_heads: int = 12
-    theta: float = 10000
+from torch_model import Decoder, Samples, Sizes, fields
 
-
-# The sizes of NAME/model.textproto in examples and benchmarks.
-MODELS = {
-    "gpt2-124m": Sizes(llama=False, vocabulary=50257, ffn=3072),
-    "llama-160m": Sizes(llama=True, vocabulary=32000, ffn=3072),
-    "llama-1b": Sizes(llama=True, vocabulary=32000, ffn=8192, layers=16, hidden=2048, heads=32,
-                      kv_heads=8, theta=500000),
-}
 IMAGES = "resnet-50"
+# Steps that warm up.
+WARM = 2
 SIDE, CLASSES = 224, 1000
 
 
-def rotate(x, cosine, sine):
-    first, second = x.chunk(2, dim=-1)
-    return x * cosine + torch.cat((-second, first), dim=-1) * sine
+@dataclass(frozen=True)
+class Recipe:
+    """What a recipe says; the fields are those of proto/weft/recipe.proto."""
+    sequence: int
+    batch: int
+    precision: str
+    adamw: dict
+    schedule: dict
+    steps: int
+    clip_norm: float
+    z_loss: float
+    seed: int
 
+    @classmethod
+    def of(cls, path):
+        said = fields(path, "version", "sequence_length", "global_batch_sequences", "global_batch_tokens",
+                      "global_batch_samples", "precision", "adamw", "schedule", "clip_norm", "z_loss", "loss_chunks",
+                      "steps", "seed")
+        sequence = said.get("sequence_length", 1)
+        batch = said.get("global_batch_sequences") or said.get("global_batch_samples")
+        plain = {part: {name: values[-1] for name, values in said[part].items()} for part in ("adamw", "schedule")}
+        return cls(sequence, batch or said["global_batch_tokens"] // sequence, said.get("precision", "F32"), **plain,
+                   steps=said["steps"], clip_norm=said.get("clip_norm", math.inf), z_loss=said.get("z_loss", 0),
+                   seed=said.get("seed", 0))
 
-class Block(nn.Module):
-    def __init__(self, sizes):
-        super().__init__()
-        self.sizes = sizes
-        hidden, bias = sizes.hidden, not sizes.llama
-        norm = (lambda: nn.RMSNorm(hidden, eps=1e-6)) if sizes.llama else (lambda: nn.LayerNorm(hidden))
-        self.norm1, self.norm2 = norm(), norm()
-        # Queries, keys and values.
-        self.parts = [hidden, *2 * [hidden // sizes.heads * sizes.kv_heads]]
-        self.qkv = nn.Linear(hidden, sum(self.parts), bias=bias)
-        self.out = nn.Linear(hidden, hidden, bias=bias)
-        self.up = nn.Linear(hidden, 2 * sizes.ffn if sizes.llama else sizes.ffn, bias=bias)
-        self.down = nn.Linear(sizes.ffn, hidden, bias=bias)
+    def rate(self, step):
+        """docs/Numerics.md, The optimizer, 4."""
+        peak, warmup = self.schedule["peak_learning_rate"], self.schedule.get("warmup_steps", 0)
+        if step < warmup:
+            return peak * (step + 1) / warmup
+        left = self.steps - warmup
+        way, end = min(1, (step - warmup) / left) if left else 1, self.schedule.get("final_learning_rate_fraction", 0.1)
+        return peak * {"CONSTANT": 1, "LINEAR": 1 - (1 - end) * way,
+                       "COSINE": end + (1 - end) * (1 + math.cos(math.pi * way)) / 2}[self.schedule.get("decay", "COSINE")]
 
-    def forward(self, x, table):
-        batch, length, hidden = x.shape
-        size = hidden // self.sizes.heads
-        q, k, v = (part.view(batch, length, -1, size).transpose(1, 2)
-                   for part in self.qkv(self.norm1(x)).split(self.parts, dim=-1))
-        if self.sizes.llama:
-            q, k = rotate(q, *table).to(v.dtype), rotate(k, *table).to(v.dtype)
-        mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True,
-                                               enable_gqa=self.sizes.kv_heads < self.sizes.heads)
-        x = x + self.out(mixed.transpose(1, 2).reshape(batch, length, hidden))
-        wide = self.up(self.norm2(x))
-        if self.sizes.llama:
-            gate, value = wide.chunk(2, dim=-1)
-            return x + self.down(F.silu(gate) * value)
-        return x + self.down(F.gelu(wide, approximate="tanh"))
-
-
-class Decoder(nn.Module):
-    def __init__(self, sizes, length):
-        super().__init__()
-        self.llama, hidden = sizes.llama, sizes.hidden
-        self.tokens = nn.Embedding(sizes.vocabulary, hidden)
-        self.blocks = nn.ModuleList(Block(sizes) for _ in range(sizes.layers))
-        self.head = nn.Linear(hidden, sizes.vocabulary, bias=False)
-        if sizes.llama:
-            self.norm = nn.RMSNorm(hidden, eps=1e-6)
-            size = hidden // sizes.heads
-            angles = torch.outer(torch.arange(length),
-                                 sizes.theta ** -(torch.arange(0, size, 2) / size)).repeat(1, 2)
-            self.register_buffer("cosine", angles.cos())
-            self.register_buffer("sine", angles.sin())
-        else:
-            self.norm = nn.LayerNorm(hidden)
-            self.positions = nn.Parameter(torch.empty(length, hidden))
-            self.head.weight = self.tokens.weight
-        for parameter in self.parameters():
-            if parameter.dim() > 1:
-                nn.init.normal_(parameter, std=0.02)
-
-    def forward(self, ids, targets):
-        x = self.tokens(ids)
-        table = None
-        if self.llama:
-            table = self.cosine, self.sine
-        else:
-            x = x + self.positions
-        for block in self.blocks:
-            x = block(x, table)
-        logits = self.head(self.norm(x))
-        return F.cross_entropy(logits.flatten(0, 1), targets.flatten())
+    def optimizer(self, model):
+        said = self.adamw
+        decayed = [p for p in model.parameters() if p.dim() > 1]
+        spared = [p for p in model.parameters() if p.dim() <= 1]
+        return torch.optim.AdamW([{"params": decayed, "weight_decay": said.get("weight_decay", 0.1)},
+                                  {"params": spared, "weight_decay": 0}], lr=self.rate(0), eps=said.get("epsilon", 1e-8),
+                                 betas=(said.get("beta1", 0.9), said.get("beta2", 0.95)), fused=True)
 
 
 class Classifier(nn.Module):
@@ -146,16 +108,16 @@ def export(folder, count):
         file.write(images.numpy().tobytes() + labels.numpy().tobytes())
 
 
-def make(options, steps):
+def make(options, recipe, steps):
     """The model, and what it takes in each step."""
     if options.model == IMAGES:
-        model = Classifier().to(memory_format=torch.channels_last)
-        return model, [(torch.randn(options.batch, 3, SIDE, SIDE).to(
-            memory_format=torch.channels_last), torch.randint(CLASSES, (options.batch,)))
+        model = Classifier().to(options.device, memory_format=torch.channels_last)
+        return model, [(torch.randn(recipe.batch, 3, SIDE, SIDE).to(
+            memory_format=torch.channels_last), torch.randint(CLASSES, (recipe.batch,)))
             for _ in range(steps)]
-    model = Decoder(MODELS[options.model], options.sequence)
-    ids = torch.randint(256, (steps, options.batch, options.sequence + 1))
-    return model, [(ids[step, :, :-1], ids[step, :, 1:]) for step in range(steps)]
+    model = Decoder(Sizes.of(options.model), recipe.sequence, recipe.z_loss, recipe.seed, options.device)
+    samples = Samples(options.data, recipe.sequence, recipe.batch, recipe.seed)
+    return model, [samples.of_step(step) for step in range(steps)]
 
 
 def peak_of_steps(device):
@@ -174,46 +136,51 @@ def clear_peak(device):
     return None
 
 
+def train(model, batches, recipe, options):
+    """Losses, milliseconds, and bytes at most, of steps that batches are for."""
+    optimizer, losses, times = recipe.optimizer(model), [], []
+    call = torch.compile(model) if options.mode == "compile" else model
+    for step, batch in enumerate(batches):
+        if step == WARM:
+            clear_peak(options.device)
+        start = time.perf_counter()
+        for group in optimizer.param_groups:
+            group["lr"] = recipe.rate(step)
+        with torch.autocast(options.device, torch.bfloat16, enabled=recipe.precision == "BF16"):
+            loss = call(*batch)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), recipe.clip_norm)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        losses.append(loss.item())
+        assert math.isfinite(losses[-1])
+        times.append((time.perf_counter() - start) * 1e3)
+    return {"losses": losses, "ms": times[WARM:], "peak": peak_of_steps(options.device), "torch": torch.__version__}
+
+
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--model", choices=(*MODELS, IMAGES), required=True)
-    parser.add_argument("--precision", choices=("f32", "bf16"), required=True)
-    parser.add_argument("--mode", choices=("eager", "compile"), required=True)
-    for name in ("--sequence", "--batch", "--steps", "--threads"):
-        parser.add_argument(name, type=int, required=True)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", required=True, help=f"a description, or {IMAGES}")
+    parser.add_argument("--recipe", type=Path, required=True, help="of F32, F64 or BF16, and AdamW")
+    parser.add_argument("--data", type=Path, help="a file whose bytes are tokens")
+    parser.add_argument("--mode", choices=("eager", "compile"), default="eager")
+    parser.add_argument("--steps", type=int, required=True, help=f"besides {WARM} that warm up")
+    parser.add_argument("--threads", type=int, required=True)
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--export", type=Path, help="a folder for model.onnx and images.safetensors")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     torch.manual_seed(1)
-
+    recipe = Recipe.of(options.recipe)
+    if recipe.precision not in ("F32", "F64", "BF16"):
+        raise ValueError(f"expected precision F32, F64 or BF16, got {recipe.precision}")
+    if recipe.precision == "F64":
+        torch.set_default_dtype(torch.float64)
     if options.export:
-        export(options.export, 8 * options.batch)
-        return
-    model, batches = make(options, options.steps + 2)
-    model = model.to(options.device)
+        return export(options.export, 8 * recipe.batch)
+    model, batches = make(options, recipe, options.steps + WARM)
     batches = [tuple(tensor.to(options.device) for tensor in batch) for batch in batches]
-    decayed = [p for p in model.parameters() if p.dim() > 1]
-    spared = [p for p in model.parameters() if p.dim() <= 1]
-    optimizer = torch.optim.AdamW([{"params": decayed, "weight_decay": 0.1},
-                                   {"params": spared, "weight_decay": 0}],
-                                  lr=3e-4, betas=(0.9, 0.95), fused=True)
-    call = torch.compile(model) if options.mode == "compile" else model
-
-    times = []
-    for step in range(options.steps + 2):
-        if step == 2:
-            clear_peak(options.device)
-        start = time.perf_counter()
-        with torch.autocast(options.device, torch.bfloat16, enabled=options.precision == "bf16"):
-            loss = call(*batches[step])
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
-        assert math.isfinite(loss.item())
-        times.append((time.perf_counter() - start) * 1e3)
-    print(json.dumps({"ms": times[2:], "peak": peak_of_steps(options.device), "torch": torch.__version__}))
+    return print(json.dumps(train(model, batches, recipe, options)))
 
 
 if __name__ == "__main__":

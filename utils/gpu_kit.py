@@ -10,6 +10,7 @@ A pack is one .tar.xz of a flat folder: programs, what the compiler said of each
 runtime's libraries, and those that programs are linked with and that a bare machine may lack.
 """
 
+import json
 import os
 import re
 import shutil
@@ -21,50 +22,66 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 # What programs are linked with, besides what every machine with a C++ compiler has.
 LINKED = re.compile(r"^\s*(lib(?:dnnl|OpenCL|gomp)\.so\S*) => (\S+)", re.MULTILINE)
+# What models are trained on: bytes that are no text, but can be learned.
+TEXT = bytes(i * i % 101 for i in range(1 << 21))
 # Shards of the unit tests, which write one folder of kernels each.
 SHARDS = 4
 
 
 @dataclass(frozen=True)
 class Training:
-    """A model, lines in place of some of its recipe's, and how it is split."""
+    """A model, lines in place of some of its recipe's, how it is split, and whether it drops nothing, as PyTorch's side
+    of a comparison does."""
     model: str
     lines: str = ""
     mesh: str = ""
+    plain: bool = False
 
     def name(self, target):
-        return re.sub(r"[^A-Za-z0-9.]+", "-", " ".join([self.model, self.lines, self.mesh, target])).strip("-")
+        words = [self.model, "plain" if self.plain else "", self.lines, self.mesh, target]
+        return re.sub(r"[^A-Za-z0-9.]+", "-", " ".join(words)).strip("-")
 
-    def description(self):
-        folder = ROOT / ("benchmarks" if (ROOT / "benchmarks" / self.model).is_dir() else "examples") / self.model
-        return folder / "model.textproto", folder / "recipe.textproto"
+    def describe(self, folder):
+        """Files of the model and the recipe, written into `folder` where they are not those of the tree."""
+        place = ROOT / ("benchmarks" if (ROOT / "benchmarks" / self.model).is_dir() else "examples") / self.model
+        model, recipe = place / "model.textproto", folder / f"{self.name('any')}.recipe"
+        replaced = re.findall(r"(\w+):", self.lines)
+        recipe.write_text(without(place / "recipe.textproto", replaced) + self.lines + "\n")
+        if self.plain:
+            changed = folder / f"{self.model}.model"
+            changed.write_text(without(model, ("dropout", "attention_dropout")))
+            model = changed
+        return model, recipe
+
+
+def without(path, fields):
+    """The text of a description without the lines of these fields."""
+    lines = path.read_text().splitlines(keepends=True)
+    return "".join(line for line in lines if line.split(":")[0] not in fields)
 
 
 class Kit:
     """Everything lies in `folder`, made when it is asked for where there is a build."""
 
-    def __init__(self, folder, build):
-        self.folder, self.build = folder, build
+    def __init__(self, folder, build, python="python3"):
+        self.folder, self.build, self.python = folder, build, python
 
     def environment(self):
-        """For what is in the kit, and only for that: libraries beside it, then those of PyTorch's packages."""
+        """For what is in the kit, and only for that: libraries beside it, then those of PyTorch's packages, then those of a
+        toolkit where it mostly is."""
         places = [str(self.folder)]
-        for site in {Path(path) for path in torch_sites()}:
+        for site in map(Path, dict.fromkeys(torch_sites(self.python))):
             places += sorted(map(str, [*site.glob("nvidia/*/lib"), *site.glob("nvidia/lib")]))
         before = os.environ.get("LD_LIBRARY_PATH")
-        return {"LD_LIBRARY_PATH": ":".join([*places, before] if before else places)}
+        return {"LD_LIBRARY_PATH": ":".join([*places, *([before] if before else []), "/usr/local/cuda/lib64"])}
 
     def program(self, training, target):
         """The executable; raises RuntimeError where it cannot be made."""
         path = self.folder / training.name(target)
         if path.exists() or not self.build:
             return path if path.exists() else self.missing(path)
-        model, recipe = training.description()
-        changed = path.with_suffix(".recipe")
-        fields = re.findall(r"(\w+):", training.lines)
-        kept = [line for line in recipe.read_text().splitlines() if not any(line.startswith(f"{f}:") for f in fields)]
-        changed.write_text("\n".join([*kept, training.lines, ""]))
-        done = subprocess.run([self.build / "bin/weft", "compile", model, "--recipe", changed, "--machine",
+        model, recipe = training.describe(self.folder)
+        done = subprocess.run([self.build / "bin/weft", "compile", model, "--recipe", recipe, "--machine",
                                ROOT / "machines/h100-8.textproto", "--target", target, "--cpu", "x86-64-v3",
                                *(["--pin", training.mesh] if training.mesh else []),
                                "-o", path], capture_output=True, text=True, check=False)
@@ -106,16 +123,35 @@ class Kit:
             raise RuntimeError("unit tests do not write their kernels: " + "".join(failures)[-2000:])
         return sorted(self.folder.glob("kernels-*"))
 
+    def commit(self):
+        """Of which everything was built, as far as is known; a pack has that in a file."""
+        told = self.folder / "commit"
+        if told.exists():
+            return told.read_text()
+        try:
+            done = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty"], capture_output=True, text=True,
+                                  check=False)
+        except OSError:
+            return "unknown"
+        return done.stdout.strip() or "unknown"
+
     @staticmethod
     def missing(path):
         raise RuntimeError(f"{path.name} is neither in a build nor in the pack")
 
 
-def torch_sites():
+def read_steps(metrics):
+    return [line for line in map(json.loads, metrics.read_text().splitlines()) if "loss" in line]
+
+
+def torch_sites(python):
     """Folders of Python packages, where a PyTorch may keep CUDA's libraries."""
-    done = subprocess.run(["python3", "-c", "import site; print('\\n'.join(site.getsitepackages()))"],
-                          capture_output=True, text=True, check=False)
-    return done.stdout.split()
+    try:
+        done = subprocess.run([python, "-c", "import sys; print('\\n'.join(path for path in sys.path if path))"],
+                              capture_output=True, text=True, check=False)
+    except OSError:
+        return []
+    return done.stdout.splitlines()
 
 
 def linked_libraries(program):
@@ -133,7 +169,8 @@ def pack(kit, trainings, tools, path, only=None):
     for name, file in linked_libraries(kit.folder / "weft-rt-kernels"):
         shutil.copy(Path(file).resolve(), kit.folder / name)
     kit.kernels(only)
-    for left in [*kit.folder.glob("*.recipe"), *kit.folder.glob("*.textproto")]:
+    (kit.folder / "commit").write_text(kit.commit())
+    for left in [path for end in ("recipe", "model", "textproto") for path in kit.folder.glob(f"*.{end}")]:
         left.unlink()
     for program in [*programs, *map(kit.folder.joinpath, tools)]:
         subprocess.run(["strip", program], check=False)

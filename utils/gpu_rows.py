@@ -10,6 +10,7 @@ A row passes, fails, or is skipped with a reason: then it shows nothing. What on
 the stand-in.
 """
 
+import itertools
 import json
 import os
 import re
@@ -21,13 +22,14 @@ import time
 from dataclasses import dataclass
 
 import gpu_ranks
-from gpu_kit import ROOT, Training
+import gpu_torch
+from gpu_kit import TEXT, Training, read_steps
 
 TOOLS = ("weft-rt-kernels", "weft-rt-cuda-plugin-test")
 UNPROVEN = ("the driver's and the libraries' functions as the runtime calls them",
             "kernels on a device: none has run on one",
             "collectives by NCCL, between ranks that share a device and between devices",
-            "losses of a program on a device against the host's",
+            "losses of a program on a device against the host's and PyTorch's",
             "speed and memory on a device, how near predictions come, and how far PyTorch is",
             "what becomes of ranks on a device when one is killed or stopped")
 
@@ -35,9 +37,16 @@ UNPROVEN = ("the driver's and the libraries' functions as the runtime calls them
 SMALL = ((Training("llama-tiny"), 20, 1e-4), (Training("gpt2-tiny"), 20, 1e-4), (Training("mixtral-tiny"), 20, 1e-4),
          (Training("deepseek-tiny"), 20, 1e-4), (Training("llama-tiny", "precision: BF16"), 20, 2e-2),
          (Training("llama-tiny", "precision: F16"), 20, 2e-3), (Training("llama-tiny", "precision: TF32"), 20, 2e-3))
-# With the batch and the sequence that PyTorch gets too.
-LARGE = ((Training("gpt2-124m", "precision: BF16 global_batch_tokens: 16384"), 16, 1024),
-         (Training("llama-1b", "precision: BF16"), 4, 4096))
+# With steps whose losses are compared with PyTorch's.
+TORCH = ((Training("gpt2-tiny", plain=True), 20), (Training("llama-tiny"), 20), (Training("llama-tiny", "precision: BF16"), 20),
+         (Training("gpt2-124m", "global_batch_tokens: 4096", plain=True), 6))
+# With the tokens of a step, for speed.
+LARGE = ((Training("gpt2-124m", "precision: BF16 global_batch_tokens: 16384", plain=True), 16384),
+         (Training("llama-1b", "precision: BF16"), 16384))
+LARGE_STEPS = 12
+# With few steps, as the host takes its time.
+HOST = ((Training("gpt2-124m", "global_batch_tokens: 4096", plain=True), 3, 1e-4),
+        (Training("llama-1b", "sequence_length: 512 global_batch_tokens: 512"), 2, 1e-4))
 # Ranks that share the device; losses may be this far from one rank's.
 SHARED = tuple(Training(model, mesh=mesh) for model, mesh in (
     ("llama-tiny", "dp=2"), ("llama-tiny", "tp=2,sp=true"), ("llama-tiny", "dp=2,zero=3"), ("llama-tiny", "cp=2:ring"),
@@ -68,12 +77,13 @@ class Bench:
     def __init__(self, kit, options, folder):
         self.kit, self.options, self.folder = kit, options, folder
         self.is_real = not options.library
-        self.environment = {**os.environ, **kit.environment()}
+        # What is found out about products is kept for all rows, where a home may be none's to write to.
+        self.environment = {**os.environ, **kit.environment(), "XDG_CACHE_HOME": str(folder / "cache")}
         self.ceilings = {}
         if options.library:
             self.environment["WEFT_RT_CUDA"] = str(options.library)
         self.text = folder / "text"
-        self.text.write_bytes(bytes(i * i % 101 for i in range(1 << 21)))
+        self.text.write_bytes(TEXT)
 
     def run(self, command, seconds, environment=None, statuses=(0,)):
         """What it prints; raises with that if it fails or takes too long."""
@@ -101,10 +111,6 @@ class Bench:
             raise Skip("this needs a device, and not its stand-in")
 
 
-def read_steps(metrics):
-    return [line for line in map(json.loads, metrics.read_text().splitlines()) if "loss" in line]
-
-
 def furthest(got, expected):
     return max(abs(a["loss"] / b["loss"] - 1) for a, b in zip(got, expected, strict=True))
 
@@ -118,15 +124,14 @@ def versions(bench, seconds):
     bench.only_real()
     said = [bench.run(["nvidia-smi", "--query-gpu=name,driver_version,memory.total,clocks.max.sm", "--format=csv,noheader"],
                       seconds).strip()]
-    ask = "import torch; print('PyTorch', torch.__version__, 'NCCL', torch.cuda.nccl.version(), 'cuDNN', " \
-          "torch.backends.cudnn.version())"
-    done = subprocess.run(["python3", "-c", ask], capture_output=True, text=True, check=False)
-    return ", ".join([*said, done.stdout.strip() or "no PyTorch"])
+    found, reason = gpu_torch.ask(bench.options.python, "'PyTorch', torch.__version__, 'NCCL', torch.cuda.nccl.version(), "
+                                                        "'cuDNN', torch.backends.cudnn.version()")
+    return ", ".join([*said, found or f"no PyTorch: {reason}"])
 
 
 def functions(bench, seconds):
     bench.only_real()
-    command, environment = [bench.kit.tool("weft-rt-cuda-plugin-test"), "--gtest_filter=Cuda*.*"], {}
+    command, environment = [bench.kit.tool("weft-rt-cuda-plugin-test"), "--gtest_filter=Cuda*.*-*.SaysThatThereIsNoDriver"], {}
     packed = bench.kit.folder / "libweft-rt-cuda.so.1"
     if packed.exists():
         environment["WEFT_RT_CUDA"] = str(packed)
@@ -189,13 +194,45 @@ def large_kernels(bench, seconds):
 
 def losses(training, steps, most):
     def measure(bench, seconds):
+        if training.model in (large.model for large, _ in LARGE):
+            bench.only_real()
+        end = time.monotonic() + seconds
         device = bench.train(training, "cuda", steps, seconds)
-        host = bench.train(training, "host", steps, seconds)
+        host = bench.train(training, "host", steps, max(end - time.monotonic(), 1))
         away = furthest(device, host)
         if not away <= most:
             raise RuntimeError(f"losses are up to {away:.1e} from the host's, expected at most {most:.0e}")
         return f"losses up to {away:.1e} from the host's in {steps} steps, {median_speed(device):,.0f} tokens/s"
     return measure
+
+
+def beside_torch(training, steps):
+    """Losses of PyTorch eager: on the device, or on the processor where there is a stand-in for that."""
+    def measure(bench, seconds):
+        end = time.monotonic() + seconds
+        version, reason = gpu_torch.ask(bench.options.python)
+        if not version:
+            raise Skip(f"there is no PyTorch: {reason}")
+        device = bench.train(training, "cuda", steps, seconds)
+        return compared(bench, training, device, by_torch(bench, training, "eager", steps, end))
+    return measure
+
+
+def by_torch(bench, training, mode, steps, end):
+    try:
+        return gpu_torch.train(bench.options.python, training, bench.folder, bench.text, "cuda" if bench.is_real else "cpu",
+                               mode, steps, max(end - time.monotonic(), 1))
+    except gpu_torch.Fails as reason:
+        raise Skip(f"PyTorch {mode} {reason}") from None
+
+
+def compared(bench, training, ours, theirs):
+    """How far losses are from PyTorch's; raises if that is too far."""
+    precision = re.search(r"precision: (\w+)", training.lines)
+    away, most = gpu_torch.furthest(ours, theirs), gpu_torch.MOST[precision[1] if precision else "F32"]
+    if not away <= most:
+        raise RuntimeError(f"losses are up to {away:.1e} from PyTorch's {theirs['torch']}, expected at most {most:.0e}")
+    return f"losses up to {away:.1e} from PyTorch's in {len(ours)} steps"
 
 
 class MemoryWatch:
@@ -227,41 +264,32 @@ class MemoryWatch:
         return self.most - self.before
 
 
-def speed(training, batch, sequence):
+def speed(training, tokens):
     def measure(bench, seconds):
         bench.only_real()
         end = time.monotonic() + seconds
         left = lambda: max(end - time.monotonic(), 1)  # noqa: E731
         with MemoryWatch() as watch:
-            steps = bench.train(training, "cuda", 12, left())
-        by_graphs = bench.train(training, "cuda", 12, left(), "--graphs")
+            steps = bench.train(training, "cuda", LARGE_STEPS, left())
+        by_graphs = bench.train(training, "cuda", LARGE_STEPS, left(), "--graphs")
         if not furthest(by_graphs, steps) <= GRAPHS_MOST:
             raise RuntimeError(f"losses with --graphs are up to {furthest(by_graphs, steps):.1e} from those without")
-        taken = batch * sequence / median_speed(steps) * 1e3
+        taken = tokens / median_speed(steps) * 1e3
         time_told, memory_told = bench.kit.predicted(training)
         said = [f"{median_speed(steps):,.0f} tokens/s, {taken:.1f} ms a step, predicted {time_told:.1f}",
                 f"with --graphs {median_speed(by_graphs):,.0f} tokens/s",
                 f"{watch.gib:.1f} GiB of the device, predicted {memory_told:.1f} beside context and libraries"]
         for mode in ("eager", "compile"):
-            said.append(f"PyTorch {mode} " + by_torch(bench, training, mode, batch, sequence, left()))
+            try:
+                found = by_torch(bench, training, mode, LARGE_STEPS, end)
+            except Skip as reason:
+                said.append(str(reason))
+                continue
+            middle = sorted(found["ms"])[len(found["ms"]) // 2]
+            said.append(f"PyTorch {mode} {tokens / middle * 1e3:,.0f} tokens/s, {found['peak'] / (1 << 30):.1f} GiB, "
+                        + compared(bench, training, steps, found))
         return "; ".join(said)
     return measure
-
-
-def by_torch(bench, training, mode, batch, sequence, seconds):
-    """What PyTorch does with the same sizes; a failure is told and is not ours."""
-    command = ["python3", ROOT / "benchmarks/torch_step.py", "--device", "cuda", "--model", training.model, "--precision",
-               "bf16", "--mode", mode, "--sequence", sequence, "--batch", batch, "--steps", 10, "--threads", 8]
-    try:
-        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False,
-                              timeout=seconds)
-    except subprocess.TimeoutExpired:
-        return "is not finished in time"
-    if done.returncode != 0:
-        return "fails: " + (done.stderr.strip().splitlines() or ["without a word"])[-1][:200]
-    found = json.loads(done.stdout.strip().splitlines()[-1])
-    middle = sorted(found["ms"])[len(found["ms"]) // 2]
-    return f"{batch * sequence / middle * 1e3:,.0f} tokens/s, {found['peak'] / (1 << 30):.1f} GiB"
 
 
 def shared(training):
@@ -327,6 +355,21 @@ def calibrate(bench, seconds):
     return " ".join(file.read_text().split())[:600]
 
 
+def speed_rows():
+    for training, tokens in LARGE:
+        yield Row(" ".join([training.model, *training.lines.split()]), 180, speed(training, tokens))
+
+
+def shared_rows():
+    for training in SHARED:
+        yield Row(f"shared device: {training.model} {training.mesh}", 60, shared(training))
+
+
+def drill_rows():
+    for number in (signal.SIGKILL, signal.SIGSTOP):
+        yield Row(f"drill: rank 1 gets {number.name}", 60, drill(number))
+
+
 def rows():
     """All of them, what is worth most first."""
     yield Row("versions", 60, versions)
@@ -334,14 +377,19 @@ def rows():
     yield Row("kernels, small", 180, small_kernels)
     for training, steps, most in SMALL:
         yield Row(" ".join([training.model, *training.lines.split()]), 60, losses(training, steps, most))
+    for training, steps in TORCH:
+        yield Row("beside PyTorch: " + " ".join([training.model, *training.lines.split()]), 60, beside_torch(training, steps))
     yield Row("ceilings", 60, ceilings)
     yield Row("kernels, large", 180, large_kernels)
-    for training, batch, sequence in LARGE:
-        yield Row(" ".join([training.model, *training.lines.split()]), 240, speed(training, batch, sequence))
-    for training in SHARED:
-        yield Row(f"shared device: {training.model} {training.mesh}", 60, shared(training))
-    for number in (signal.SIGKILL, signal.SIGSTOP):
-        yield Row(f"drill: rank 1 gets {number.name}", 60, drill(number))
+    # One of each kind before more of the same, as time may be over.
+    speeds, sharing, drills = speed_rows(), shared_rows(), drill_rows()
+    yield next(speeds)
+    yield from itertools.islice(sharing, 4)
+    yield next(drills)
+    for more in (speeds, sharing, drills):
+        yield from more
+    for training, steps, most in HOST:
+        yield Row(" ".join([training.model, *training.lines.split()]), 120, losses(training, steps, most))
     for tool in ("memcheck", "racecheck", "synccheck"):
         yield Row(f"compute-sanitizer {tool}", 60, sanitized(tool))
     yield Row("weft calibrate", 120, calibrate)
@@ -349,8 +397,8 @@ def rows():
 
 def programs(only=""):
     """What a pack has to hold: pairs of training and target."""
-    found = {(training, target): None for training, _, _ in SMALL for target in ("cuda", "host")}
-    found |= {(training, "cuda"): None for training in (*(large[0] for large in LARGE), *SHARED)}
+    found = {(training, target): None for training, *_ in (*SMALL, *HOST) for target in ("cuda", "host")}
+    found |= {(training, "cuda"): None for training in (*(row[0] for row in (*TORCH, *LARGE)), *SHARED)}
     return [pair for pair in found if only in pair[0].model]
 
 
@@ -363,13 +411,15 @@ def measured(row, bench, seconds):
         return "pass", row.measure(bench, min(seconds, row.seconds) if bench.is_real else seconds)
     except Skip as reason:
         return "skipped", str(reason)
-    except (RuntimeError, OSError, ValueError, KeyError) as error:
-        return "FAIL", f"{type(error).__name__}: {error}" if not isinstance(error, RuntimeError) else str(error)
+    except RuntimeError as error:
+        return "FAIL", str(error)
+    except Exception as error:  # pylint: disable=broad-exception-caught  # Other rows are worth their time.
+        return "FAIL", f"{type(error).__name__}: {error}"
 
 
-def run(kit, options, folder):
-    """Tries the rows that options name; tells each."""
-    bench, done, end = Bench(kit, options, folder), [], time.monotonic() + options.seconds
+def run(kit, options, folder, end):
+    """Tries the rows that options name, until `end`; gives all so far after each, and tells it."""
+    bench, done = Bench(kit, options, folder), []
     for row in rows():
         if options.only not in row.what:
             continue
@@ -377,4 +427,4 @@ def run(kit, options, folder):
         state, result = measured(row, bench, end - start)
         done.append({"what": row.what, "state": state, "result": result, "seconds": round(time.monotonic() - start, 1)})
         print(f"{state} {row.what}: {result}", flush=True)
-    return done
+        yield done

@@ -26,6 +26,15 @@ from device_code import has_no_toolkit
 
 CHECK = Path(__file__).resolve().parents[2] / "utils/gpu-check"
 KERNELS = "*FunctionTest.Sqrt/*"
+# In place of a Python with PyTorch: its losses are those of the run before, FACTOR times.
+FAKE_TORCH = """#!/usr/bin/python3
+import json, os, sys
+if "-c" in sys.argv:
+    sys.exit(print("9.9"))
+text = sys.argv[sys.argv.index("--data") + 1]
+lines = map(json.loads, open(os.path.join(os.path.dirname(text), "metrics")))
+print(json.dumps({"torch": "9.9", "ms": [1, 2], "peak": 1, "losses": [line["loss"] * FACTOR for line in lines if "loss" in line]}))
+"""
 
 
 class Bench:
@@ -44,12 +53,14 @@ class Bench:
         print("pass" if is_good else "FAIL", what, "" if is_good else f"{done.returncode}: {said}", flush=True)
 
     def expect_here(self, what, status, patterns, *options, **environment):
-        self.expect(what, status, patterns, "--build", self.build, "--library", self.plugin, *options, **environment)
+        self.expect(what, status, patterns, "--build", self.build, "--library", self.plugin, "--python", "/no/python",
+                    *options, **environment)
 
 
 def from_build(bench):
     bench.expect("no device", 0, [r"^gpu-check: there is no CUDA device here", r"^unproven remain:$"], PATH="/usr/bin:/bin")
     bench.expect_here("losses", 0, [r"^pass gpt2-tiny: losses up to .* from the host's in 20 steps, .* tokens/s$",
+                                    r"^skipped beside PyTorch: gpt2-tiny: there is no PyTorch: .*/no/python",
                                     r"^1 passed, 0 failed$"], "--only", "gpt2-tiny")
     bench.expect_here("drills", 0, [r"^pass drill: rank 1 gets SIGKILL: exit status 5 after",
                                     r"^pass drill: rank 1 gets SIGSTOP: exit status 6 after"], "--only", "drill")
@@ -66,12 +77,21 @@ def from_pack(bench, folder):
                  "--only", "gpt2-tiny", "--kernels", KERNELS)
     with tarfile.open(pack) as archive:
         names = {name.removeprefix("./") for name in archive.getnames()}
-    missing = {"gpt2-tiny-cuda", "gpt2-tiny-host", "gpt2-tiny-cuda.txt", "weft-rt-kernels", "libweft-rt-cuda.so.1",
+    missing = {"gpt2-tiny-cuda", "gpt2-tiny-plain-cuda", "commit", "gpt2-tiny-host", "gpt2-tiny-cuda.txt", "weft-rt-kernels", "libweft-rt-cuda.so.1",
                "weft-rt-cuda-plugin-test", "kernels-0/kernels.so", "kernels-0/cases.json"} - names
     if missing or not any(name.startswith("libdnnl") for name in names):
         sys.exit(f"the pack lacks {sorted(missing)}, and has {sorted(names)}")
     bench.expect("losses from a pack", 0, [r"^pass gpt2-tiny: losses up to"], "--from", pack, "--library", bench.plugin,
                  "--only", "gpt2-tiny")
+    for what, factor, status, pattern in (
+            ("PyTorch's losses", 1, 0, r"^pass beside PyTorch: gpt2-tiny: losses up to 0.0e\+00 from PyTorch's in 20 steps$"),
+            ("losses that are not PyTorch's", 1.001, 1, r"^FAIL beside PyTorch: gpt2-tiny: losses are up to 1.0e-03 from "
+                                                        r"PyTorch's 9.9, expected at most 1e-05$")):
+        fake = folder / f"python-{factor}"
+        fake.write_text(FAKE_TORCH.replace("FACTOR", str(factor)))
+        fake.chmod(0o755)
+        bench.expect(what, status, [pattern], "--from", pack, "--library", bench.plugin, "--python", fake,
+                     "--only", "beside PyTorch: gpt2-tiny")
     bench.expect("kernels from a pack", 0, [r"^pass kernels, small: 2 kernels, off from float64 by at most",
                                             r"^skipped kernels, large", r"^1 skipped, which shows nothing$"],
                  "--from", pack, "--library", bench.plugin, "--only", "kernels")

@@ -7,7 +7,7 @@
 //
 // Too large to run here: that they compile is tested, and a device is given them to be timed
 // (KernelCases.h). Activations are bf16 and the rest float32, as in most training; each has some
-// 64 MB to read or to write.
+// 64 MB to read or to write, but for attention, which the host takes seconds for as it is.
 //
 //===----------------------------------------------------------------------===//
 
@@ -112,13 +112,45 @@ LargeKernel narrowMap(const std::string &name, int64_t count, int operands,
   return kernel;
 }
 
-std::vector<LargeKernel> elementwise() {
+std::vector<LargeKernel> activationFunctions() {
   std::vector<LargeKernel> kernels;
-  kernels.push_back(narrowMap("Residual", 2 * kMany, 2, "%y = arith.addf %a, %b : $f\n"));
   kernels.push_back(narrowMap("SwiGlu", 2 * kMany, 2,
                               "%n = arith.negf %a : $f\n%e = math.exp %n : $f\n"
                               "%one = arith.constant 1.0 : $f\n%d = arith.addf %one, %e : $f\n"
                               "%s = arith.divf %a, %d : $f\n%y = arith.mulf %s, %b : $f\n"));
+  kernels.push_back(narrowMap("SwiGluGrad", kMany, 3,
+                              "%n = arith.negf %a : $f\n%e = math.exp %n : $f\n"
+                              "%one = arith.constant 1.0 : $f\n%d = arith.addf %one, %e : $f\n"
+                              "%s = arith.divf %one, %d : $f\n%r = arith.subf %one, %s : $f\n"
+                              "%x = arith.mulf %a, %r : $f\n%p = arith.addf %one, %x : $f\n"
+                              "%q = arith.mulf %s, %p : $f\n%t0 = arith.mulf %q, %b : $f\n"
+                              "%y = arith.mulf %t0, %c : $f\n"));
+  const std::string tanh =
+      "%k = arith.constant 0.044715 : $f\n%w = arith.constant 0.7978845608 : $f\n"
+      "%one = arith.constant 1.0 : $f\n%half = arith.constant 0.5 : $f\n"
+      "%sq = arith.mulf %a, %a : $f\n%cu = arith.mulf %sq, %k : $f\n"
+      "%in = arith.addf %one, %cu : $f\n%aw = arith.mulf %a, %w : $f\n"
+      "%arg = arith.mulf %aw, %in : $f\n%th = math.tanh %arg : $f\n"
+      "%up = arith.addf %one, %th : $f\n%h = arith.mulf %half, %a : $f\n";
+  kernels.push_back(narrowMap("Gelu", 2 * kMany, 1, tanh + "%y = arith.mulf %h, %up : $f\n"));
+  kernels.push_back(
+      narrowMap("GeluGrad", 2 * kMany, 2,
+                tanh + "%tt = arith.mulf %th, %th : $f\n%re = arith.subf %one, %tt : $f\n"
+                       "%three = arith.constant 3.0 : $f\n%c3 = arith.mulf %three, %cu : $f\n"
+                       "%di = arith.addf %one, %c3 : $f\n%dw = arith.mulf %w, %di : $f\n"
+                       "%hr = arith.mulf %h, %re : $f\n%g0 = arith.mulf %hr, %dw : $f\n"
+                       "%g1 = arith.mulf %half, %up : $f\n%g2 = arith.addf %g0, %g1 : $f\n"
+                       "%y = arith.mulf %g2, %b : $f\n"));
+  return kernels;
+}
+
+std::vector<LargeKernel> elementwise() {
+  std::vector<LargeKernel> kernels;
+  kernels.push_back(narrowMap("Residual", 2 * kMany, 2, "%y = arith.addf %a, %b : $f\n"));
+  kernels.push_back(
+      kernelOf("Cast", {numbers({kMany})}, {activations({kMany})},
+               mapText(1, "R0", "%a: $f", "%t = arith.truncf %a : $f to $a\nweft.yield %t : $a")));
+  kernels.back().referenceActivation = "f32";
   kernels.push_back(kernelOf(
       "AdamW", {numbers({kMany}), numbers({kMany}), numbers({kMany}), numbers({kMany}, 0, 1)}, {},
       mapText(4, "R0, R1, R2", "%p: $f, %g: $f, %m: $f, %v: $f",
@@ -138,8 +170,19 @@ std::vector<LargeKernel> elementwise() {
       "weft.dropout %0 rate = 0.1 site = 1 key(%1, %2, %zero : T1, T2) : T0 -> R0"));
   std::string &dropout = kernels.back().text;
   dropout.insert(dropout.find("%r:"), "%zero = arith.constant 0 : index\n");
+  return kernels;
+}
+
+std::vector<LargeKernel> movements() {
+  std::vector<LargeKernel> kernels;
   kernels.push_back(kernelOf("Transpose", {activations({8192, 4096})}, {activations({4096, 8192})},
                              "weft.contract \"ij->ji\"(%0) : (T0) -> R0"));
+  kernels.push_back(kernelOf("Heads", {activations({8, 2048, 16, 128})},
+                             {activations({8, 16, 2048, 128})},
+                             "weft.contract \"bshd->bhsd\"(%0) : (T0) -> R0"));
+  kernels.push_back(kernelOf("Concat", {activations({8192, 2048}), activations({8192, 2048})},
+                             {activations({8192, 4096})},
+                             "weft.concat %0, %1 dim 1 : T0, T1 -> R0"));
   kernels.push_back(kernelOf("Rotary", {activations({4, 2048, 32, 128}), numbers({2, 2048, 64})},
                              {activations({4, 2048, 32, 128})},
                              "weft.rotary %0 table(%1 : T1) : T0 -> R0"));
@@ -204,6 +247,36 @@ std::vector<LargeKernel> sumsOfMore() {
   return kernels;
 }
 
+std::vector<LargeKernel> routing() {
+  // An eighth of all tokens goes to each expert; some find no slot.
+  MadeOperand tokens = activations({4, 4096, 512}), slots = activations({32, 4, 512, 512});
+  MadeOperand weights = numbers({4, 4096, 32}), mask = numbers({4, 4096, 32}, -7, 1);
+  std::vector<LargeKernel> kernels;
+  kernels.push_back(kernelOf("Dispatch", {tokens, weights, mask}, {slots},
+                             "weft.dispatch %0 by %1 at %2 : T0, T1, T2 -> R0"));
+  kernels.push_back(kernelOf("Combine", {slots, weights, mask}, {numbers({4, 4096, 512})},
+                             "weft.combine %0 by %1 at %2 : T0, T1, T2 -> R0"));
+  kernels.push_back(kernelOf("SlotProducts", {tokens, slots, mask}, {weights},
+                             "weft.slot_products %0, %1 at %2 : T0, T1, T2 -> R0"));
+  return kernels;
+}
+
+std::vector<LargeKernel> attention() {
+  MadeOperand q = activations({1, 2048, 4, 2, 64}), k = activations({1, 2048, 4, 64});
+  MadeOperand lse = numbers({1, 4, 2, 2048}, 7, 8);
+  std::vector<LargeKernel> kernels;
+  kernels.push_back(kernelOf(
+      "Attention", {q, k, k}, {q, numbers({1, 4, 2, 2048})},
+      "weft.attention(%0, %1, %2) scale = 0.125 dropout = 0.0 : T0, T1, T2 -> R0, R1", {-1, -1}));
+  kernels.push_back(kernelOf(
+      "AttentionGrad", {q, k, k, q, lse, q},
+      {numbers({1, 2048, 4, 2, 64}), numbers({1, 2048, 4, 64}), numbers({1, 2048, 4, 64})},
+      "weft.attention_grad(%0, %1, %2) output(%3, %4) gradient(%5) scale = 0.125 dropout = 0.0 : "
+      "T0, T1, T2, T3, T4, T5 -> R0, R1, R2",
+      {-1, -1, -1}));
+  return kernels;
+}
+
 void check(const std::vector<LargeKernel> &kernels) {
   for (const LargeKernel &kernel : kernels) {
     if (recordsKernels()) {
@@ -219,8 +292,12 @@ void check(const std::vector<LargeKernel> &kernels) {
 }
 
 TEST(LargeKernels, Elementwise) { check(elementwise()); }
+TEST(LargeKernels, ActivationFunctions) { check(activationFunctions()); }
+TEST(LargeKernels, Movements) { check(movements()); }
 TEST(LargeKernels, SumsOfRows) { check(sumsOfRows()); }
 TEST(LargeKernels, SumsOfMore) { check(sumsOfMore()); }
+TEST(LargeKernels, Routing) { check(routing()); }
+TEST(LargeKernels, Attention) { check(attention()); }
 
 } // namespace
 } // namespace weft::test
