@@ -88,11 +88,15 @@ private:
         }
       }
     }
-    // What is not trained in goes by few.
-    for (ElementType type : {ElementType::F32, ElementType::F64}) {
+    // What is seldom trained in goes by few.
+    for (ElementType type : {ElementType::F32, ElementType::F64, ElementType::F16}) {
       for (int64_t side : sides) {
         cases.push_back(makeProduct(type, side, side, side));
       }
+    }
+    for (int64_t side : sides) {
+      cases.push_back(makeProduct(ElementType::F32, side, side, side));
+      cases.back().isTF32 = true;
     }
     return cases;
   }
@@ -125,10 +129,9 @@ private:
   /// What a device does by itself, while the others do the same.
   bool alone(Sampler &sampler, MeasuredDevice &device, const std::vector<Product> &products,
              const std::vector<int64_t> &sizes) {
-    DeviceNotes notes{device.facts.name, device.facts.multiprocessors,
-                      device.facts.memoryBytes - device.facts.freeBytes, 0, 0};
+    DeviceNotes notes{device.facts.name, device.facts.multiprocessors, 0, 0, 0};
     MeasuredDevice::Address little = device.allocate(256);
-    if (!little) {
+    if (!little || !leastTaken(sampler.communicator(), device, notes.contextBytes)) {
       return false;
     }
     Timing launch = device.measure(sampler, [&] {
@@ -148,6 +151,19 @@ private:
       measurements.device = notes;
     });
     return memoryTimes(sampler, device, sizes);
+  }
+
+  /// On rank 0 what was gone of a device when it was opened: of those of all ranks the least, since
+  /// what others have there only adds to it.
+  static bool leastTaken(Communicator &link, const MeasuredDevice &device, uint64_t &least) {
+    uint64_t taken = device.facts.memoryBytes - device.facts.freeBytes;
+    least = taken;
+    std::span<const char> own(reinterpret_cast<const char *>(&taken), sizeof taken);
+    return link.collect(own, [&](int64_t, std::span<const char> bytes) {
+      uint64_t other = 0;
+      std::copy(bytes.begin(), bytes.end(), reinterpret_cast<char *>(&other));
+      least = std::min(least, other);
+    });
   }
 
   bool productTimes(Sampler &sampler, MeasuredDevice &device, const std::vector<Product> &cases) {
@@ -231,6 +247,10 @@ private:
       if (!collectives.prepare(collective)) {
         return false;
       }
+    }
+    if (!collectives.registerMemory(operand, most) ||
+        !collectives.registerMemory(result, most * uint64_t(group))) {
+      return false;
     }
     for (uint32_t number = 0; number < cases.size(); ++number) {
       Timing timing = device.measure(

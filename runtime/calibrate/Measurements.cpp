@@ -277,7 +277,8 @@ std::string weft::rt::calibrate::toJson(const Plan &plan, const Measurements &me
   for (const ProductTime &entry : measurements.products) {
     const Product &p = entry.product;
     nlohmann::json fields = ::toJson(entry.timing);
-    fields.update({{"type", nameOf(p.type)}, {"m", p.m}, {"n", p.n}, {"k", p.k}});
+    fields.update(
+        {{"type", p.isTF32 ? "tf32" : nameOf(p.type)}, {"m", p.m}, {"n", p.n}, {"k", p.k}});
     object["products"].push_back(std::move(fields));
   }
   for (const MemoryTime &entry : measurements.memory) {

@@ -47,8 +47,9 @@ struct CollectiveTime {
 struct DeviceNotes {
   std::string name;
   int64_t multiprocessors = 0;
-  /// What is gone of a device's memory when nothing was allocated; what the library of products
-  /// takes besides; what a communicator of all ranks does, if there are several.
+  /// What is gone of a device's memory when nothing was allocated, of the one where that is least;
+  /// what the library of products takes besides; what a communicator of all ranks does, if there
+  /// are several. What others take meanwhile is in them.
   uint64_t contextBytes = 0, libraryBytes = 0, communicatorBytes = 0;
 };
 

@@ -105,14 +105,15 @@ std::string measureStandIn(Plan plan, Measurements &measurements) {
 TEST(DeviceMeasurements, CoverTheDevices) {
   Measurements measurements;
   ASSERT_EQ(measureStandIn({4, 0, 0.1}, measurements), "");
-  std::map<ElementType, int> products;
+  std::map<std::string, int> products;
   for (const ProductTime &entry : measurements.products) {
     EXPECT_GT(entry.timing.median, 0);
-    ++products[entry.product.type];
+    ++products[concat(nameOf(entry.product.type), entry.product.isTF32 ? " by TF32" : "")];
   }
-  EXPECT_THAT(products, testing::ElementsAre(testing::Pair(ElementType::F64, 2),
-                                             testing::Pair(ElementType::F32, 2),
-                                             testing::Pair(ElementType::BF16, 8)));
+  EXPECT_THAT(products,
+              testing::UnorderedElementsAre(testing::Pair("f64", 2), testing::Pair("f32", 2),
+                                            testing::Pair("f32 by TF32", 2),
+                                            testing::Pair("f16", 2), testing::Pair("bf16", 8)));
   EXPECT_EQ(measurements.memory.size(), 5u);
   EXPECT_GT(measurements.memory.back().copy.median, 0);
   std::set<std::tuple<CollectiveKind, int64_t, int64_t>> cases;
@@ -134,9 +135,9 @@ TEST(DeviceMeasurements, CoverTheDevices) {
 
 /// Whatever fails, the measurements end and say which call it was.
 TEST(DeviceMeasurements, WhatFailsIsSaid) {
-  for (const char *function :
-       {"open", "makeTimer", "allocate", "allocatePinned", "prepareProduct", "runProduct", "copy",
-        "elapsed", "freeMemory", "join", "allReduce", "allocateShared", "close", "work"}) {
+  for (const char *function : {"open", "makeTimer", "allocate", "allocatePinned", "prepareProduct",
+                               "runProduct", "copy", "elapsed", "freeMemory", "join",
+                               "isRegistered", "allReduce", "allocateShared", "close", "work"}) {
     Measurements measurements;
     setenv("WEFT_STAND_IN_FAIL", concat(function, ":2").c_str(), 1);
     EXPECT_THAT(

@@ -141,3 +141,36 @@ func.func @host(%a: tensor<8x32xf32>, %b: tensor<8x16xf32>, %sum: tensor<32x16xf
       : (tensor<32x16xf32>, tensor<32x16xf32>) -> tensor<32x16xf32>
   return %1 : tensor<32x16xf32>
 }
+
+// -----
+
+#id = affine_map<(e, i, j) -> (e, i, j)>
+
+module attributes {weft.target = "cuda"} {
+
+// Each expert has a product of its own, which adds to what is its.
+// CHECK-LABEL: func.func private @grad_of_experts(
+// CHECK:         weft.contract "eck,ecn->ekn"
+// CHECK-NEXT:    weft.map
+// FUSED-LABEL: func.func private @grad_of_experts(
+// FUSED-SAME:    %[[X:[^:]*]]: {{[^,]*}}, %[[Y:[^:]*]]: {{[^,]*}}, %[[BEFORE:[^:]*]]: tensor<4x32x16xf32>)
+// FUSED-NEXT:    %[[S:.*]] = weft.product "eck,ecn->ekn"(%[[X]], %[[Y]]) plus %[[BEFORE]]
+// FUSED-NEXT:    return %[[S]]
+func.func private @grad_of_experts(%x: tensor<4x8x32xf32>, %y: tensor<4x8x16xf32>) -> tensor<4x32x16xf32> {
+  %0 = weft.contract "eck,ecn->ekn"(%x, %y)
+      : (tensor<4x8x32xf32>, tensor<4x8x16xf32>) -> tensor<4x32x16xf32>
+  return %0 : tensor<4x32x16xf32>
+}
+func.func @experts(%a: tensor<4x8x32xf32>, %b: tensor<4x8x16xf32>, %sum: tensor<4x32x16xf32>)
+    -> tensor<4x32x16xf32> {
+  %0 = weft.call @grad_of_experts(%a, %b) label "one"
+      : (tensor<4x8x32xf32>, tensor<4x8x16xf32>) -> tensor<4x32x16xf32>
+  %1 = weft.map ins(%sum, %0 : tensor<4x32x16xf32>, tensor<4x32x16xf32>) maps [#id, #id]
+      -> tensor<4x32x16xf32> {
+  ^bb0(%s: f32, %p: f32):
+    %2 = arith.addf %s, %p : f32
+    weft.yield %2 : f32
+  }
+  return %1 : tensor<4x32x16xf32>
+}
+}

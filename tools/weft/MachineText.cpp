@@ -53,6 +53,18 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
+/// What is multiplied, in the order of machines' files.
+struct Format {
+  llvm::StringRef type;
+  desc::Precision precision;
+  std::optional<double> desc::DeviceSpec::*peak;
+};
+constexpr Format kFormats[] = {{"f32", desc::Precision::F32, &desc::DeviceSpec::peakFlopsF32},
+                               {"f64", desc::Precision::F64, &desc::DeviceSpec::peakFlopsF64},
+                               {"bf16", desc::Precision::BF16, &desc::DeviceSpec::peakFlopsBF16},
+                               {"tf32", desc::Precision::TF32, &desc::DeviceSpec::peakFlopsTF32},
+                               {"f16", desc::Precision::F16, &desc::DeviceSpec::peakFlopsF16}};
+
 void readProducts(const Object &object, HostMeasurements &host) {
   desc::DeviceSpec &device = host.machine.device;
   std::vector<double> spreads;
@@ -60,13 +72,14 @@ void readProducts(const Object &object, HostMeasurements &host) {
     auto side = [&](llvm::StringRef name) { return entry->getInteger(name).value_or(0); };
     desc::ProductRate rate{desc::Precision::F32, side("m"), side("n"), side("k")};
     rate.flops = 2.0 * rate.m * rate.n * rate.k / amount(*entry, "seconds");
-    llvm::StringRef type = entry->getString("type").value_or("");
-    rate.precision = type == "bf16"  ? desc::Precision::BF16
-                     : type == "f64" ? desc::Precision::F64
-                                     : desc::Precision::F32;
-    std::optional<double> &peak = type == "bf16"  ? device.peakFlopsBF16
-                                  : type == "f64" ? device.peakFlopsF64
-                                                  : device.peakFlopsF32;
+    const Format *format = llvm::find_if(kFormats, [&](const Format &one) {
+      return one.type == entry->getString("type").value_or("");
+    });
+    if (format == std::end(kFormats)) {
+      continue; // Of a newer tool.
+    }
+    rate.precision = format->precision;
+    std::optional<double> &peak = device.*format->peak;
     peak = std::max(peak.value_or(0), rate.flops);
     spreads.push_back(amount(*entry, "spread"));
     device.measured.products.push_back(rate);
@@ -133,8 +146,9 @@ llvm::format_object<double> number(double value) { return llvm::format("%.4g", v
 llvm::format_object<double> percent(double share) { return llvm::format("%.0f %%", 100 * share); }
 
 void writeCuda(llvm::raw_ostream &os, const desc::CudaSpec &cuda) {
-  os << "  # What was gone of a device's memory before anything was allocated, what preparing the\n"
-     << "  # products took besides, and what a communicator of all devices did.\n"
+  os << "  # What was gone of the least used device's memory before anything was allocated, what\n"
+     << "  # preparing the products took besides, and what a communicator of all devices did: at\n"
+     << "  # most, if others used the devices.\n"
      << "  cuda { multiprocessors: " << cuda.multiprocessors.value_or(1)
      << " context_bytes: " << cuda.contextBytes.value_or(0)
      << " library_bytes: " << cuda.libraryBytes.value_or(0);
@@ -148,12 +162,14 @@ void writeDevice(llvm::raw_ostream &os, const HostMeasurements &host) {
   const desc::DeviceSpec &device = host.machine.device;
   bool isOfHost = host.deviceName.empty();
   os << "device {\n  name: \"" << device.name << "\"\n  # The best of the products below"
-     << (isOfHost ? "; F64 is half of F32, as a vector holds half as many" : "") << ".\n"
-     << "  peak_flops { precision: F32 flops: " << number(device.peakFlopsF32.value_or(0)) << " }\n"
-     << "  peak_flops { precision: F64 flops: " << number(device.peakFlopsF64.value_or(0)) << " }\n"
-     << "  peak_flops { precision: BF16 flops: " << number(device.peakFlopsBF16.value_or(0))
-     << " }\n"
-     << (isOfHost ? "  # All of this machine's memory, over its devices.\n"
+     << (isOfHost ? "; F64 is half of F32, as a vector holds half as many" : "") << ".\n";
+  for (const Format &format : kFormats) {
+    if (std::optional<double> peak = device.*format.peak) {
+      os << "  peak_flops { precision: " << desc::nameOf(format.precision)
+         << " flops: " << number(*peak) << " }\n";
+    }
+  }
+  os << (isOfHost ? "  # All of this machine's memory, over its devices.\n"
                   : "  # All that a device has.\n")
      << "  memory_bytes: " << device.memoryBytes << "\n"
      << "  # The rate of the largest kernels below.\n"

@@ -58,11 +58,12 @@ bool isSumOfTwo(func::FuncOp function) {
          body.getTerminator()->getOperand(0) == map->getResult(0);
 }
 
-/// Whether `value` is of one product, wide, and has one reader, in its block.
+/// Whether `value` is of one product, or of a batch that is no sum, wide, and has one reader, in
+/// its block.
 bool isProductToAddTo(Value value) {
   auto contract = value.getDefiningOp<ContractOp>();
   std::optional<ProductForm> form = contract ? classifyProduct(contract) : std::nullopt;
-  return form && form->product.batch == 1 && value.hasOneUse() &&
+  return form && !form->product.isSum() && value.hasOneUse() &&
          !isNarrow(getElementTypeOrSelf(value)) &&
          (*value.user_begin())->getBlock() == contract->getBlock();
 }

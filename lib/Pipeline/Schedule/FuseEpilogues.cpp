@@ -168,13 +168,16 @@ std::optional<ProductForm> formOf(Operation *op) {
   return product ? classifyProduct(product) : std::nullopt;
 }
 
-/// One product, whose last result an epilogue can change.
-bool isOpen(Operation *op) {
+/// One product, or a batch of them, to whose last result an epilogue can add.
+bool takesAddend(Operation *op) {
   std::optional<ProductForm> form = formOf(op);
   auto product = dyn_cast_or_null<ProductOp>(op);
-  return form && form->product.batch == 1 &&
+  return form && !form->product.isSum() &&
          !(product && (product.getGelu() || product.getPreactivation()));
 }
+
+/// One product, whose last result an epilogue can change.
+bool isOpen(Operation *op) { return takesAddend(op) && formOf(op)->product.batch == 1; }
 
 /// Whether the library does more for it than to add: rows begin at multiples of 16 bytes, and of
 /// 8 elements, as what GELU is taken of has to.
@@ -304,7 +307,7 @@ bool FuseEpiloguesPass::takeSum(MapOp map) {
   }
   auto isProductHere = [&](Value value) {
     Operation *def = value.getDefiningOp();
-    return def && def->getBlock() == map->getBlock() && value.hasOneUse() && isOpen(def) &&
+    return def && def->getBlock() == map->getBlock() && value.hasOneUse() && takesAddend(def) &&
            value == def->getResult(0) && !partsOf(def).addend;
   };
   llvm::sort(terms, [&](Value a, Value b) {

@@ -269,10 +269,12 @@ std::optional<ProductForm> weft::classifyProduct(ProductOp op) {
   auto [lhs, rhs] = operands.split(',');
   std::optional<ProductForm> form =
       classify({lhs, rhs, result}, op.getLhs(), op.getRhs(), op.getOutput(), /*hasF64=*/true);
-  bool isOne = form && form->product.batch == 1;
-  if (!isOne || (op.getBias() &&
-                 llvm::cast<mlir::RankedTensorType>(op.getBias().getType()).getNumElements() !=
-                     form->product.n)) {
+  // The library adds to each product of a batch, and does more for a single one.
+  bool isMore = op.getBias() || op.getPreactivation() || op.getGelu() || op.getSums();
+  bool isOpen = form && !form->product.isSum() && (form->product.batch == 1 || !isMore);
+  if (!isOpen || (op.getBias() &&
+                  llvm::cast<mlir::RankedTensorType>(op.getBias().getType()).getNumElements() !=
+                      form->product.n)) {
     return std::nullopt;
   }
   form->product.isTF32 = op.getTf32();

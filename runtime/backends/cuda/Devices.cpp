@@ -7,13 +7,12 @@
 
 #include "backends/cuda/Devices.h"
 
+#include "backends/LoadTable.h"
 #include "backends/cuda/AlgorithmCache.h"
 #include "backends/cuda/CudaExecutor.h"
 #include "backends/mpi/Launcher.h"
-#include "core/Text.h"
 
 #include <cstdlib>
-#include <dlfcn.h>
 
 using namespace weft::rt;
 using namespace weft::rt::cuda;
@@ -21,8 +20,7 @@ using namespace weft::rt::cuda;
 static const char *const kFile = "libweft-rt-cuda.so.1";
 
 const Library *weft::rt::cuda::loadLibrary(std::string &error) {
-  const char *chosen = std::getenv("WEFT_RT_CUDA");
-  const char *file = chosen && *chosen ? chosen : kFile;
+  const char *file = chosenFile("WEFT_RT_CUDA", kFile);
   void *handle = dlopen(file, RTLD_NOW);
   if (!handle) {
     fail(error, "a program for CUDA devices needs ", kFile,
@@ -31,17 +29,7 @@ const Library *weft::rt::cuda::loadLibrary(std::string &error) {
          dlerror());
     return nullptr;
   }
-  auto entry = reinterpret_cast<decltype(&weft_rt_cuda)>(dlsym(handle, "weft_rt_cuda"));
-  if (!entry) {
-    fail(error, "'", file, "' is not the library that programs for CUDA devices need: ", dlerror());
-    return nullptr;
-  }
-  const Library *table = entry(Library::kVersion);
-  if (!table) {
-    fail(error, "'", file, "' is of another version than this program, which needs ",
-         uint32_t(Library::kVersion), "; compile again");
-  }
-  return table;
+  return findTable<Library>(handle, file, "weft_rt_cuda", "programs for CUDA devices need", error);
 }
 
 /// For checks on machines with few devices: processes take turns at them. Threads cannot, as a

@@ -7,12 +7,10 @@
 
 #include "backends/mpi/World.h"
 
+#include "backends/LoadTable.h"
 #include "backends/tcp/Tcp.h"
-#include "core/Text.h"
 
-#include <cstdlib>
 #include <cstring>
-#include <dlfcn.h>
 
 using namespace weft::rt;
 using namespace weft::rt::mpi;
@@ -20,8 +18,7 @@ using namespace weft::rt::mpi;
 static const char *const kFile = "libweft-rt-mpi.so.1";
 
 bool World::load(std::string &error) {
-  const char *chosen = std::getenv("WEFT_RT_MPI");
-  const char *file = chosen && *chosen ? chosen : kFile;
+  const char *file = chosenFile("WEFT_RT_MPI", kFile);
   // Open MPI's own plugins look for its symbols among the global ones.
   void *handle = dlopen(file, RTLD_NOW | RTLD_GLOBAL);
   if (!handle) {
@@ -34,13 +31,8 @@ bool World::load(std::string &error) {
                 "LD_LIBRARY_PATH says, or WEFT_RT_MPI: ",
                 reason);
   }
-  auto entry = reinterpret_cast<decltype(&weft_rt_mpi)>(dlsym(handle, "weft_rt_mpi"));
-  if (!entry) {
-    return fail(error, "'", file, "' is not the library that --backend mpi needs: ", dlerror());
-  }
-  table = entry(Library::kVersion);
-  return table || fail(error, "'", file, "' is of another version than this program, which needs ",
-                       uint32_t(Library::kVersion), "; compile again");
+  table = findTable<Library>(handle, file, "weft_rt_mpi", "--backend mpi needs", error);
+  return table;
 }
 
 std::unique_ptr<World> World::start(std::string &error, std::chrono::nanoseconds patience) {

@@ -268,8 +268,8 @@ def AccumulateInProductsPass : Pass<"accumulate-in-products", "::mlir::ModuleOp"
   let description = [{
     Before: tensors are local, and maps are merged. Where the module's `weft.target` is "cuda": if all
     calls of a function add something that is there before, by a map or by a function that does
-    nothing else, to a result that is one product's and not narrow, the function gets that as an
-    argument and adds it. Where a product stands beside a call of a function that only adds, the call
+    nothing else, to a result that is one product's, or one batch's, and not narrow, the function
+    gets that as an argument and adds it. Where a product stands beside a call of a function that only adds, the call
     becomes a map. After: `fuse-epilogues` finds the sums. Without the target nothing changes.
 
     ```mlir

@@ -1,0 +1,50 @@
+//===- LoadTable.h - tables of functions in shared libraries ---------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What needs MPI or CUDA is in libraries that are loaded when they are asked for. Each gives a
+// table of functions, which has a version.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_RT_BACKENDS_LOADTABLE_H
+#define WEFT_RT_BACKENDS_LOADTABLE_H
+
+#include "core/Text.h"
+
+#include <cstdlib>
+#include <dlfcn.h>
+
+namespace weft::rt {
+
+/// The file that the environment's `variable` names, else `file`.
+inline const char *chosenFile(const char *variable, const char *file) {
+  const char *chosen = std::getenv(variable);
+  return chosen && *chosen ? chosen : file;
+}
+
+/// The table that `library`, which was loaded from `file`, gives by its function `name`. Null and
+/// an error if there is none, or one of another version; `user` is who needs it: "--backend mpi
+/// needs".
+template <typename Table>
+const Table *findTable(void *library, const char *file, const char *name, const char *user,
+                       std::string &error) {
+  auto entry = reinterpret_cast<const Table *(*)(uint32_t)>(dlsym(library, name));
+  if (!entry) {
+    fail(error, "'", file, "' is not the library that ", user, ": ", dlerror());
+    return nullptr;
+  }
+  const Table *table = entry(Table::kVersion);
+  if (!table) {
+    fail(error, "'", file, "' is of another version than this program, which needs ",
+         uint32_t(Table::kVersion), "; compile again");
+  }
+  return table;
+}
+
+} // namespace weft::rt
+
+#endif // WEFT_RT_BACKENDS_LOADTABLE_H
