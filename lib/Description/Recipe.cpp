@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 namespace weft::desc {
@@ -241,6 +242,11 @@ static void checkRecipe(const proto::Recipe &recipe, Fields &fields) {
   if (recipe.has_routing()) {
     checkRouting(recipe.routing(), fields.nested("routing"));
   }
+  if (recipe.has_documents()) { // recipe_r22
+    Fields documents = fields.nested("documents");
+    documents.required("recipe_r22", {"end"});
+    documents.integer("end", "recipe_r22", 0, std::numeric_limits<int32_t>::max());
+  }
 }
 
 static Float8 toSpec(proto::Fp8::Format format) {
@@ -325,6 +331,10 @@ static RecipeSpec resolve(const proto::Recipe &recipe, Fields &fields) {
   spec.routing = toSpec(recipe.routing());
   if (recipe.has_routing()) {
     spec.routingLocation = fields.locationOf("routing");
+  }
+  if (recipe.has_documents()) {
+    spec.documentEnd = recipe.documents().end();
+    spec.documentsLocation = fields.locationOf("documents");
   }
   spec.lossChunks = recipe.loss_chunks();
   spec.lossChunksLocation = fields.locationOf("loss_chunks");

@@ -61,6 +61,25 @@ std::optional<int64_t> dimensionSize(const ModelSpec &model, const RecipeSpec &r
   return std::nullopt;
 }
 
+/// together_r9.
+static void checkDocuments(const ModelSpec &model, const RecipeSpec &recipe,
+                           Diagnostics &diagnostics) {
+  if (!recipe.documentEnd) {
+    return;
+  }
+  auto error = [&](const char *field, const std::string &message) {
+    diagnostics.push_back({recipe.documentsLocation, field, "together_r9", message});
+  };
+  if (model.graph) {
+    error("documents", "has no effect, as model " + model.name +
+                           " is a graph, which says itself what attention sees");
+  } else if (*recipe.documentEnd >= model.vocabulary) {
+    error("documents.end", "expected a token of model " + model.name + ", 0 to " +
+                               detail::text(model.vocabulary - 1) + ", got " +
+                               detail::text(*recipe.documentEnd));
+  }
+}
+
 Diagnostics validateTogether(const ModelSpec &model, const RecipeSpec &recipe,
                              const MachineSpec &machine) {
   Diagnostics diagnostics;
@@ -108,6 +127,7 @@ Diagnostics validateTogether(const ModelSpec &model, const RecipeSpec &recipe,
                            "expected adamw or sgd, as model " + model.name +
                                " is a graph, which does not say what its matrices are"});
   }
+  checkDocuments(model, recipe, diagnostics);
   // together_r2
   if (!machine.device.peakFlops(recipe.precision)) {
     std::string precision = nameOf(recipe.precision);

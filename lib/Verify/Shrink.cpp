@@ -321,6 +321,10 @@ void Shrinker::shrinkLengths() {
     set("attention_window", to.attentionWindow,
         std::clamp<int64_t>(sequence * 2 / 3, 1, model.attentionWindow));
   }
+  if (std::optional<int64_t> &end = small.recipe.documentEnd) {
+    // Of made-up data, in which small numbers are frequent: documents end within a small sequence.
+    set("documents.end", *end, std::min<int64_t>(*end, 1));
+  }
   shrinkBuffers();
 }
 

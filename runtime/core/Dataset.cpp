@@ -19,7 +19,8 @@ using namespace weft::rt;
 static constexpr size_t kChunk = 1024;
 
 bool Dataset::open(const std::string &path, std::optional<DataFormat> format,
-                   int64_t sequenceLength, int64_t vocabulary, std::string &error) {
+                   int64_t sequenceLength, int64_t vocabulary, std::string &error,
+                   std::optional<int64_t> documentEnd) {
   tokens = openTokens(path, format, error);
   if (!tokens) {
     return false;
@@ -32,6 +33,7 @@ bool Dataset::open(const std::string &path, std::optional<DataFormat> format,
   this->path = path;
   this->sequenceLength = sequenceLength;
   this->vocabulary = vocabulary;
+  this->documentEnd = documentEnd;
   samples = (count - 1) / uint64_t(sequenceLength);
   return count > kCheckedAtOpen || checkAll(error);
 }
@@ -76,6 +78,22 @@ bool Dataset::read(uint64_t sample, int64_t first, std::span<int32_t> out,
   return true;
 }
 
+void Dataset::readStarts(uint64_t sample, int64_t first, std::span<int32_t> out) const {
+  std::array<int64_t, kChunk> chunk;
+  int64_t end = first + int64_t(out.size()), start = 0;
+  for (int64_t place = 0; place < end; place += int64_t(kChunk)) {
+    auto some = std::span(chunk).first(size_t(std::min(end - place, int64_t(kChunk))));
+    tokens->read(sample * uint64_t(sequenceLength) + uint64_t(place), some);
+    for (size_t i = 0; i < some.size(); ++i) {
+      int64_t at = place + int64_t(i);
+      if (at >= first) {
+        out[size_t(at - first)] = int32_t(start);
+      }
+      start = some[i] == documentEnd ? at + 1 : start;
+    }
+  }
+}
+
 std::string Dataset::describe() const {
   return concat("'", path, "', ", nameOf(tokens->format()), ": ", tokens->tokenCount(), " tokens, ",
                 samples, " samples");
@@ -92,8 +110,17 @@ uint64_t Sampler::sampleAt(uint64_t index) const {
 
 bool Dataset::readRow(uint64_t sample, const InputPiece &piece, char *out,
                       std::string &error) const {
-  int64_t shift = piece.field == DataField::Targets ? 1 : 0;
   auto *ids = reinterpret_cast<int32_t *>(out);
+  if (piece.field == DataField::DocumentStarts) {
+    std::span<int32_t> row(ids, size_t(piece.shape[1]));
+    int64_t last = std::min(piece.offset[1] + piece.shape[1], sequenceLength) - 1;
+    int64_t first = std::min(piece.offset[1], last);
+    auto read = row.first(size_t(last - first + 1));
+    readStarts(sample, first, read);
+    std::fill(row.begin() + int64_t(read.size()), row.end(), read.back());
+    return true;
+  }
+  int64_t shift = piece.field == DataField::Targets ? 1 : 0;
   return read(sample, piece.offset[1] + shift, {ids, size_t(piece.filled[1])}, error);
 }
 

@@ -7,8 +7,8 @@
 //
 // With sequence length S, sample i of a file is its tokens i*S to i*S + S inclusive:
 // the first S are its tokens, the last S, one further, its targets. n tokens make
-// (n - 1) / S samples. Documents play no role: a sample may begin in one and end in
-// the next.
+// (n - 1) / S samples. Where documents begin plays no role: a sample may begin in one
+// and end in the next. A token that ends documents tells them apart within a sample.
 //
 // A Sampler takes batches from some of the samples: in the order of the file, or
 // shuffled. Shuffled, row b of batch s is the global sample g = s * batch + b. It
@@ -39,7 +39,7 @@ public:
   /// Fails if the file cannot be read, is not of the format (see `openTokens`), holds no whole
   /// sample, or holds a token beyond the vocabulary, as far as that is checked here.
   bool open(const std::string &path, std::optional<DataFormat> format, int64_t sequenceLength,
-            int64_t vocabulary, std::string &error);
+            int64_t vocabulary, std::string &error, std::optional<int64_t> documentEnd = {});
 
   uint64_t sampleCount() const override { return samples; }
   const char *formatName() const override { return nameOf(tokens->format()); }
@@ -49,10 +49,15 @@ public:
   /// unless it fails.
   bool read(uint64_t sample, int64_t first, std::span<int32_t> out, std::string &error) const;
 
+  /// Writes for each place of `sample` from `first` on where its document begins in the sample: at
+  /// 0, or behind the last token before it that ends documents. Allocates nothing.
+  void readStarts(uint64_t sample, int64_t first, std::span<int32_t> out) const;
+
   /// "'corpus.txt', bytes: 1000 tokens, 124 samples".
   std::string describe() const override;
 
-  /// Tokens or targets, which are one token further.
+  /// Tokens, targets, which are one token further, or starts of documents. Padding of starts goes
+  /// on with the last document, so that they never fall along a sequence.
   bool readRow(uint64_t sample, const InputPiece &piece, char *out,
                std::string &error) const override;
 
@@ -63,6 +68,8 @@ private:
   std::string path;
   std::unique_ptr<TokenSource> tokens;
   int64_t sequenceLength = 0, vocabulary = 0;
+  /// None where nobody asks for starts of documents.
+  std::optional<int64_t> documentEnd;
   uint64_t samples = 0;
 };
 

@@ -234,12 +234,17 @@ bool Checker::checkInputs() {
     }
   }
   for (const NamedTensor &input : program.inputs) {
-    bool ofTokens = input.name == "tokens" || input.name == "targets";
+    bool ofDocuments = input.name == "document_starts";
+    bool ofTokens = input.name == "tokens" || input.name == "targets" || ofDocuments;
     bool ofImages = input.name == "images" || input.name == "labels";
     bool isScalar = input.name == "step_number" || input.name == "seed";
     if (!ofTokens && !ofImages && !isScalar) {
       return fail(error, "input '", input.name,
-                  "' is not known, expected tokens, targets, images, labels, step or seed");
+                  "' is not known, expected tokens, targets, document_starts, images, labels, step "
+                  "or seed");
+    }
+    if (ofDocuments && !program.documentEnd) {
+      return fail(error, "input '", input.name, "' needs a token that ends documents");
     }
     if (input.name == "images") {
       if (!checkImages(input)) {

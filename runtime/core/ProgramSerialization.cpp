@@ -71,7 +71,7 @@ void fields(auto &visit, Is<Program> auto &x) {
   visit(x.parameters, x.optimizerState, x.inputs);
   visit(x.kernels, x.products, x.collectives, x.observations, x.labels, x.init, x.step, x.evaluate);
   visit(x.globalBatch, x.microBatches, x.sequenceLength, x.vocabulary, x.defaultSteps,
-        x.defaultSeed);
+        x.defaultSeed, x.documentEnd);
   visit(x.stepFlops, x.peakFlopsPerRank, x.memoryBandwidthPerRank, x.threadsPerRank);
 }
 

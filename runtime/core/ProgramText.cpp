@@ -160,8 +160,11 @@ std::string weft::rt::toText(const Program &program) {
   if (program.microBatches > 1) {
     out << " in " << program.microBatches << " micro-batches";
   }
-  out << " sequence " << program.sequenceLength << " vocabulary " << program.vocabulary
-      << "\nsteps " << program.defaultSteps << " seed " << program.defaultSeed << " flops "
+  out << " sequence " << program.sequenceLength << " vocabulary " << program.vocabulary;
+  if (program.documentEnd) {
+    out << " documents end with " << *program.documentEnd;
+  }
+  out << "\nsteps " << program.defaultSteps << " seed " << program.defaultSeed << " flops "
       << program.stepFlops << " peak " << program.peakFlopsPerRank << "\narena "
       << program.arenaBytes << "\n";
   for (const DeviceUse &use : program.deviceUses) {

@@ -55,7 +55,8 @@ std::unique_ptr<SampleSource> RunData::openFile(const std::string &path, const O
                : nullptr;
   }
   auto tokens = std::make_unique<Dataset>();
-  return tokens->open(path, options.dataFormat, program->sequenceLength, program->vocabulary, error)
+  return tokens->open(path, options.dataFormat, program->sequenceLength, program->vocabulary, error,
+                      program->documentEnd)
              ? std::move(tokens)
              : nullptr;
 }

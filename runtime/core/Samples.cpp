@@ -12,10 +12,12 @@
 using namespace weft::rt;
 
 std::optional<DataField> weft::rt::dataField(std::string_view name) {
-  constexpr std::pair<std::string_view, DataField> fields[] = {{"tokens", DataField::Tokens},
-                                                               {"targets", DataField::Targets},
-                                                               {"images", DataField::Images},
-                                                               {"labels", DataField::Labels}};
+  constexpr std::pair<std::string_view, DataField> fields[] = {
+      {"tokens", DataField::Tokens},
+      {"targets", DataField::Targets},
+      {"document_starts", DataField::DocumentStarts},
+      {"images", DataField::Images},
+      {"labels", DataField::Labels}};
   for (const auto &[known, field] : fields) {
     if (known == name) {
       return field;

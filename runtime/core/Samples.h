@@ -8,8 +8,8 @@
 // The inputs of a step have one row for each sample of the batch. A source of
 // samples writes such rows, or the part of them that a rank has:
 //
-//   tokens, targets   of a file of tokens          Dataset.h
-//   images, labels    of a file of images          ImageFile.h
+//   tokens, targets, document_starts   of a file of tokens   Dataset.h
+//   images, labels                     of a file of images   ImageFile.h
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +25,7 @@
 namespace weft::rt {
 
 /// An input that the data gives.
-enum class DataField : uint8_t { Tokens, Targets, Images, Labels };
+enum class DataField : uint8_t { Tokens, Targets, DocumentStarts, Images, Labels };
 
 /// The field of the input `name`; none where the input is no data.
 std::optional<DataField> dataField(std::string_view name);

@@ -146,6 +146,38 @@ TEST_F(Data, PaddingIsCopiesOfTheLastSample) {
   EXPECT_EQ(piece[5], -1);
 }
 
+TEST_F(Data, DocumentsBeginBehindTheTokenThatEndsThem) {
+  std::string error;
+  // Of the second sample the first token ends a document that began in the first.
+  ASSERT_TRUE(
+      data.open(folder.write("data", "ab.cd..e.fg.hi.jk"), std::nullopt, 8, 256, error, '.'))
+      << error;
+  auto starts = [&](uint64_t sample, std::vector<int64_t> shape, std::vector<int64_t> offset,
+                    std::vector<int64_t> filled) {
+    InputPiece piece{DataField::DocumentStarts, ElementType::I32, shape, offset, filled};
+    std::vector<int32_t> out(size_t(shape[1]), -1);
+    EXPECT_TRUE(data.readRow(sample, piece, reinterpret_cast<char *>(out.data()), error));
+    return out;
+  };
+  EXPECT_THAT(starts(0, {1, 8}, {0, 0}, {1, 8}), ElementsAre(0, 0, 0, 3, 3, 3, 6, 7));
+  EXPECT_THAT(starts(1, {1, 8}, {0, 0}, {1, 8}), ElementsAre(0, 1, 1, 1, 4, 4, 4, 7));
+  EXPECT_THAT(starts(0, {1, 3}, {0, 4}, {1, 3}), ElementsAre(3, 3, 6));
+  // Padding goes on with the last document, even where there is nothing else.
+  EXPECT_THAT(starts(1, {1, 5}, {0, 5}, {1, 3}), ElementsAre(4, 4, 7, 7, 7));
+  EXPECT_THAT(starts(1, {1, 2}, {0, 10}, {1, 0}), ElementsAre(7, 7));
+}
+
+TEST_F(Data, DocumentsMayBeLongerThanWhatIsReadAtOnce) {
+  std::string content(5000, 'a'), error;
+  content[100] = content[3000] = '.';
+  ASSERT_TRUE(data.open(folder.write("data", content), std::nullopt, 4096, 256, error, '.'));
+  std::vector<int32_t> starts(2);
+  for (auto [place, start] : {std::pair(100, 0), {101, 101}, {2047, 101}, {4094, 3001}}) {
+    data.readStarts(0, place, starts);
+    EXPECT_EQ(starts[0], start) << place;
+  }
+}
+
 TEST_F(Data, RefusesFilesThatCannotBeTrainedOn) {
   EXPECT_EQ(openError(folder.file("none"), 4),
             "cannot read '" + folder.file("none") + "': No such file or directory");

@@ -276,7 +276,17 @@ const Fault kFaults[] = {
     {[](Program &p) { p.parameters[0].layout.type = ElementType::F32; },
      "tensor 'table' needs f32 in buffer 0, which holds f64"},
     {[](Program &p) { p.inputs[0].name = "letters"; },
-     "input 'letters' is not known, expected tokens, targets, images, labels, step or seed"},
+     "input 'letters' is not known, expected tokens, targets, document_starts, images, labels, "
+     "step "
+     "or seed"},
+    {[](Program &p) { p.inputs[1].name = "document_starts"; },
+     "input 'document_starts' needs a token that ends documents"},
+    {[](Program &p) {
+       p.documentEnd = 0;
+       p.sequenceLength = 15;
+       p.inputs[0].name = "document_starts";
+     },
+     "input 'document_starts' is i32 [8, 16], expected i32 [8, 15]"},
     {[](Program &p) { p.sequenceLength = 15; }, "is i32 [8, 16], expected i32 [8, 15]"},
     {[](Program &p) { p.microBatches = 2; }, "is i32 [8, 16], expected i32 [2, 4, 16]"},
     {[](Program &p) { p.microBatches = 3; }, "the batch of 8 does not divide into 3 micro-batches"},

@@ -113,6 +113,23 @@ ATTENTIONS = [
     attention("window of a tile", 1, 200, window=64, heads=1, batch=1),
     attention("window of tiles", 1, 300, window=150, heads=1, batch=1),
     attention("window with dropout", 2, 100, dropout=0.2, window=30, heads=1, batch=1),
+    # Documents of three positions.
+    Case("attention/documents",
+         {"q": "batch=2 s=8 kv_heads=1 group=2 head=2",
+          **dict.fromkeys("kv", "batch=2 s=8 kv_heads=1 head=2")},
+         {"z": "batch=2 s=8 kv_heads=1 group=2 head=2"}, """
+        %places = weft.iota : tensor<8xi32>
+        %starts = weft.map ins(%places : tensor<8xi32>) maps [affine_map<(b, s) -> (s)>]
+            -> tensor<2x8xi32> {
+        ^bb0(%p: i32):
+          %three = arith.constant 3 : i32
+          %past = arith.remsi %p, %three : i32
+          %start = arith.subi %p, %past : i32
+          weft.yield %start : i32
+        }
+        %z, %lse = weft.attention(%q, %k, %v) scale = 0.6 dropout = 0.0
+            starts(%starts : tensor<2x8xi32>) : !q, !k, !v -> !z, !lse""",
+         types={"lse": "batch=2 kv_heads=1 group=2 s=8"}),
     Case("attention/values of other sizes",
          {"q": "batch=2 s=4 kv_heads=2 group=1 head=6", "k": "batch=2 s=4 kv_heads=2 head=6",
           "v": "batch=2 s=4 kv_heads=2 ffn=3"}, {"z": "batch=2 s=4 kv_heads=2 group=1 ffn=3"}, """

@@ -150,6 +150,18 @@ def layers(n):
                    f"""
             %z, %lse = weft.attention(%q, %k, %v) scale = 0.6 {how}
                 : !q, !k, !v -> !z, !lse""", types={"lse": shape(*[n] * 4)})
+    yield case("attention/square, documents", n,
+               {"q": cube, **dict.fromkeys("kv", shape(*[n] * 4, names="bsgd"))}, {"z": cube}, f"""
+            %places = weft.iota : tensor<{n}xi32>
+            %starts = weft.map ins(%places : tensor<{n}xi32>) maps [#to_j] -> !ids {{
+            ^bb0(%p: i32):
+              %two = arith.constant 2 : i32
+              %past = arith.remsi %p, %two : i32
+              %start = arith.subi %p, %past : i32
+              weft.yield %start : i32
+            }}
+            %z, %lse = weft.attention(%q, %k, %v) scale = 0.6 dropout = 0.0
+                starts(%starts : !ids) : !q, !k, !v -> !z, !lse""", types={"lse": shape(*[n] * 4)})
     yield case("cross_entropy/both", n, {"x": f"batch={n} s={n} vocab={n}"},
                {"y": square, "z": square}, """
         %y, %z = weft.cross_entropy %x[%targets] : !x[!ids] -> !y, !z""")

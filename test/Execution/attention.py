@@ -11,7 +11,8 @@
 
 Queries are cut over the sequence, with whole keys, with keys that go round all ranks that share
 the queries or some of them, or exchanged for heads; together with cuts of the batch and of heads,
-by position or in zigzag order. Each with grouped queries: causal, in windows, bidirectional, with dropout. The expected values are
+by position or in zigzag order. Each with grouped queries: causal, in windows, within documents,
+bidirectional, with dropout. The expected values are
 computed by test/Reference, from whole tensors, in float64.
 
 Prints a line for each layout, then "N passed, N failed"; fails if one failed or none ran.
@@ -57,13 +58,16 @@ class Variant:
     window: int = 0
     bidirectional: bool = False
     dropout: float = 0.0
+    documents: bool = False
 
-    def attributes(self, chunks):
+    def attributes(self, layout):
+        chunks = layout.chunks
         text = f"scale = {SCALE!r} dropout = {self.dropout!r}"
         text += f" window = {self.window}" if self.window else ""
         text += " bidirectional" if self.bidirectional else ""
         scalar = kind("", {})
         text += f" key(%seed, %step, %layer : {scalar}, {scalar})" if self.dropout else ""
+        text += f" starts(%starts : {layout.starts})" if self.documents else ""
         # Without both, an attention has no use for positions.
         asks = chunks and (self.dropout or not self.bidirectional)
         return text + (f" order <{chunks} x {LENGTH // chunks}>" if asks else "")
@@ -71,7 +75,10 @@ class Variant:
 
 VARIANTS = (Variant(), Variant(window=3), Variant(window=70), Variant(bidirectional=True),
             Variant(dropout=0.3), Variant(window=100, dropout=0.3),
-            Variant(bidirectional=True, dropout=0.3))
+            Variant(bidirectional=True, dropout=0.3), Variant(documents=True),
+            Variant(window=40, dropout=0.3, documents=True))
+# Tokens of a document in the first sequence; in each that follows one less.
+DOCUMENT = 51
 
 
 @dataclass(frozen=True)
@@ -87,6 +94,10 @@ class Layout:
 
     def of(self, letter):
         return dict(self.cuts).get(letter, "")
+
+    @property
+    def starts(self):
+        return kind("bs", dict(self.cuts), element="i32")
 
 
 LAYOUTS = (
@@ -151,8 +162,26 @@ class Module:
             self.variables[name] = (letters, self.home(letters))
             self.lines.append(f"%{name}.home = weft.read @{name} : {self.home(letters)}")
             self.move(f"{name}.home", name, self.home(letters), self.type(letters))
+        self.find_starts()
         for number, variant in enumerate(VARIANTS):
             self.compute(number, variant)
+
+    def find_starts(self):
+        """That of position p in sequence b is p - p % (DOCUMENT - b)."""
+        cuts, chunks = dict(self.layout.cuts), self.layout.chunks
+        rows, places = (kind(letter, cuts, element="i32") for letter in "bs")
+        whole = kind("s", {}, element="i32") if chunks else places
+        self.lines += [f"%rows = weft.iota : {rows}", f"%positions = weft.iota : {whole}"]
+        if chunks:
+            self.lines.append(f"%places = weft.reorder %positions dim 0 "
+                              f"order <{chunks} x {LENGTH // chunks}> : {whole} -> {places}")
+        self.lines += [
+            f"%starts = weft.map ins(%rows, {'%places' if chunks else '%positions'} : {rows}, {places})",
+            "maps [affine_map<(b, s) -> (b)>, affine_map<(b, s) -> (s)>]",
+            f"-> {self.layout.starts} {{", "^bb0(%b: i32, %p: i32):",
+            f"%most = arith.constant {DOCUMENT} : i32", "%length = arith.subi %most, %b : i32",
+            "%past = arith.remsi %p, %length : i32", "%start = arith.subi %p, %past : i32",
+            "weft.yield %start : i32", "}"]
 
     def type(self, letters, pending=""):
         return kind(letters, dict(self.layout.cuts), pending)
@@ -179,10 +208,10 @@ class Module:
         types, name = self.results(), f"v{number}"
         q, k, lse = self.type(QUERY), self.type(KEY), self.type(LSE)
         self.lines += [
-            f"%{name}.o, %{name}.l = weft.attention(%q, %k, %v) {variant.attributes(self.layout.chunks)} : "
+            f"%{name}.o, %{name}.l = weft.attention(%q, %k, %v) {variant.attributes(self.layout)} : "
             f"{q}, {k}, {k} -> {q}, {lse}",
             f"%{name}.dq, %{name}.dk, %{name}.dv = weft.attention_grad(%q, %k, %v) "
-            f"output(%{name}.o, %{name}.l) gradient(%g) {variant.attributes(self.layout.chunks)} : "
+            f"output(%{name}.o, %{name}.l) gradient(%g) {variant.attributes(self.layout)} : "
             f"{q}, {k}, {k}, {q}, {lse}, {q} -> {q}, {types['dk']}, {types['dv']}"]
         for output, letters in OUTPUTS.items():
             variable = f"{name}.{output}"
@@ -235,6 +264,10 @@ BATCH, HEADS, GROUP, LENGTH, LENGTH), variant.dropout, SEED,
     scores = np.einsum("bkgqh,bksh->bkgqs", q, k) * SCALE
     distance = np.arange(LENGTH)[:, None] - np.arange(LENGTH)
     seen = (distance >= 0) & (distance < (variant.window or LENGTH)) | variant.bidirectional
+    if variant.documents:
+        places = np.arange(LENGTH)
+        starts = np.stack([places - places % (DOCUMENT - row) for row in range(BATCH)])
+        seen = (seen & (places >= starts[..., None]))[:, None, None]
     scores = np.where(seen, scores, -np.inf)
     probabilities = layers.softmax(scores)
     kept = probabilities if mask is None else probabilities * mask

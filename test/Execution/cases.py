@@ -99,6 +99,7 @@ class Case:
     chunks: int = 1  # of each sequence, whose logits follow one another
     few_heads: bool = False  # of families with groups: 8 query heads on 2 key heads
     six_experts: bool = False  # of families with experts: in the place of 8 or 16
+    documents: bool = False  # that words are
 
     @property
     def name(self):
@@ -111,6 +112,7 @@ class Case:
         parts += [f"chunks{self.chunks}"] if self.chunks > 1 else []
         parts += ["few"] if self.few_heads else []
         parts += ["six"] if self.six_experts else []
+        parts += ["documents"] if self.documents else []
         parts += ["narrow"] if self.reduction == "BF16" else []
         return "-".join(parts + (["coarse"] if self.coarse else []))
 
@@ -299,6 +301,7 @@ def recipe_text(case):
     mixed += f"fp8 {{ {scaling} }}\n" if case.fp8 else ""
     if case.precision == "F16":  # Grows three times in 20 steps.
         mixed += "loss_scale { initial: 1024 growth_interval: 6 }\n"
+    mixed += f"documents {{ end: {ord(' ')} }}\n" if case.documents else ""
     mixed += f"loss_chunks: {case.chunks}\n" if case.chunks > 1 else ""
     if case.bounded:
         mixed += BOUNDED
@@ -413,6 +416,20 @@ def default_cases():
         (chosen[12], ("ep=4", "ep=4,tp=2")))]
     return chosen + [replace(case, precision="F32", meshes=("dp=2,tp=2",))
                      for case in (chosen[1], chosen[2])]
+
+
+def document_cases():
+    """Sequences of several documents: positions that are learned and that are rotated, windows, every
+    way to cut attention, and micro-batches."""
+    return [Case("gpt2", "adamw", True, True, documents=True,
+                 meshes=("dp=2", "tp=2", "cp=2", "cp=4:ring", "cp=4:gather", "cp=4:all-to-all", "cp=3:ring",
+                         "cp=3:gather", "dp=3", "dp=2,accumulation=2")),
+            Case("llama", "sgd", False, False, documents=True,
+                 meshes=("cp=4:ring", "cp=2:all-to-all,tp=2", "dp=2,tp=2,sp=true,zero=3",
+                         "cp=2:ring,accumulation=2")),
+            Case("qwen", "adamw", False, True, documents=True,
+                 meshes=("cp=4:ring", "cp=2:gather", "dp=2,tp=2")),
+            Case("deepseek", "adamw", False, True, documents=True, meshes=("cp=2:ring", "ep=2,tp=2"))]
 
 
 def fp8_cases():

@@ -224,7 +224,7 @@ def cases_of(kind, options):
     """What to compare: every case, or those that `kind` needs by default."""
     chosen = cases.all_cases() if options.full else cases.default_cases()
     if kind in ("equality", "reference"):
-        chosen = chosen + cases.fp8_cases()
+        chosen = chosen + cases.fp8_cases() + cases.document_cases()
     if kind == "precision":
         chosen = cases.bf16_cases() + cases.short_fraction_cases()
     if kind == "repeat":

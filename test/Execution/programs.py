@@ -206,9 +206,11 @@ def reference_run(compiler, case, weights, steps):
             run.dropped += step.dropped.values()
     data = dataset.Dataset(compiler.validation_data, recipe.sequence_length, recipe.global_batch, 0)
     run.validation = [reference.validation_loss(
-        model, run.weights, map(data.batch_in_order, range(cases.VALIDATION_STEPS)), recipe.fp8)]
+        model, run.weights, map(data.batch_in_order, range(cases.VALIDATION_STEPS)), recipe.fp8,
+        recipe.document_end)]
     tokens = data.batch_in_order(0)[0]
-    run.logits = {"logits": reference.logits(model, run.weights, tokens, recipe.fp8)}
+    run.logits = {"logits": reference.logits(model, run.weights, tokens, recipe.fp8,
+                                             recipe.document_end)}
     run.initial_logits = {"logits": reference.logits(
-        model, run.initial, tokens, recipe.fp8 and recipe.fp8.fresh())}
+        model, run.initial, tokens, recipe.fp8 and recipe.fp8.fresh(), recipe.document_end)}
     return run

@@ -21,6 +21,21 @@ func.func private @kernel_attention_0(%q: tensor<2x4096x8x4x128xbf16>, %k: tenso
   return %o, %l : tensor<2x4096x8x4x128xbf16>, tensor<2x8x4x4096xf32>
 }
 
+// Where documents begin is looked up, not stored.
+// CHECK-LABEL: .entry kernel_attention_1_phase_0(
+// CHECK-NOT: .local
+// CHECK: ld.global{{.*}}b32
+// CHECK-NOT: kernel_attention_1_phase_1(
+func.func private @kernel_attention_1(%q: tensor<2x4096x8x4x128xbf16>, %k: tensor<2x4096x8x128xbf16>,
+                                      %v: tensor<2x4096x8x128xbf16>, %s: tensor<2x4096xi32>)
+    -> (tensor<2x4096x8x4x128xbf16>, tensor<2x8x4x4096xf32>)
+    attributes {weft.tied = array<i64: -1, -1>} {
+  %o, %l = weft.attention (%q, %k, %v) scale = 0.125 dropout = 0.0 starts(%s : tensor<2x4096xi32>)
+    : tensor<2x4096x8x4x128xbf16>, tensor<2x4096x8x128xbf16>, tensor<2x4096x8x128xbf16>
+    -> tensor<2x4096x8x4x128xbf16>, tensor<2x8x4x4096xf32>
+  return %o, %l : tensor<2x4096x8x4x128xbf16>, tensor<2x8x4x4096xf32>
+}
+
 // First the gradients of queries, then those of keys and values, each by one block in one order.
 // CHECK-LABEL: .entry kernel_attention_grad_0_phase_0(
 // CHECK-NOT: atom

@@ -198,6 +198,7 @@ class Recipe:
     z_loss: float = 0.0
     routing: "experts.Routing" = None
     fp8: layers.EightBits = None
+    document_end: int = None
     seed: int = 0
 
 
@@ -263,7 +264,7 @@ def parse_recipe(text):
     # In how many parts logits are made changes no result.
     fields = _known(text_format.parse(text), "recipe", plain + (
         "version", "loss_chunks", "global_batch_sequences", "global_batch_tokens", "adamw", "sgd", "muon",
-        "schedule", "fp8", "routing"))
+        "schedule", "fp8", "routing", "documents"))
     values = {name: fields[name] for name in plain if name in fields}
     if "fp8" in fields:
         fp8 = _known(fields["fp8"], "fp8", ("values", "gradients", "scaling", "history"))
@@ -273,6 +274,8 @@ def parse_recipe(text):
     if "routing" in fields:
         values["routing"] = experts.Routing(**_known(fields["routing"], "routing", [
             field.name for field in dataclasses.fields(experts.Routing)]))
+    if "documents" in fields:
+        values["document_end"] = _known(fields["documents"], "documents", ("end",))["end"]
     if "global_batch_tokens" in fields:
         values["global_batch"] = fields["global_batch_tokens"] // fields["sequence_length"]
     else:

@@ -210,10 +210,11 @@ def softmax(x):
     return e / e.sum(axis=-1, keepdims=True)
 
 
-def attention(q, k, v, mask, window=0):
+def attention(q, k, v, mask, window=0, starts=None):
     """Causal attention (Vaswani et al. 2017); `mask` multiplies the probabilities, or is None.
 
-    With a window, only that many keys up to the query's own count (Beltagy et al. 2020).
+    With a window, only that many keys up to the query's own count (Beltagy et al. 2020); with
+    starts, [batch, sequence], only those from the start of the query's document on.
 
     q is [batch, kv_heads, group, sequence, head]; k and v are [batch, kv_heads, sequence, head].
     Returns the mixed values, shaped as q, and the probabilities before the mask.
@@ -222,6 +223,8 @@ def attention(q, k, v, mask, window=0):
     length = q.shape[-2]
     distance = np.arange(length)[:, None] - np.arange(length)
     seen = (distance >= 0) & (distance < (window or length))
+    if starts is not None:
+        seen = (seen & (np.arange(length) >= starts[..., None]))[:, None, None]
     probabilities = softmax(np.where(seen, scores, -np.inf))
     kept = probabilities if mask is None else probabilities * mask
     return np.einsum("bkgqs,bksh->bkgqh", kept, v), probabilities

@@ -16,6 +16,13 @@ import generator
 import layers
 
 
+def document_starts(tokens, end):
+    """Where in its row the document of each of tokens [batch, sequence] begins; `end` ends one."""
+    places = np.arange(tokens.shape[1])
+    behind = np.where(tokens[:, :-1] == end, places[1:], 0)
+    return np.pad(np.maximum.accumulate(behind, axis=1), ((0, 0), (1, 0)))
+
+
 class Gradients(dict):
     """Gradients by parameter name; a parameter used twice (tied weights) gets the sum."""
 
@@ -27,8 +34,9 @@ class Transformer:
     """Computes loss and gradients for the `Model` of config.py, with `fp8` and `routing` as in its
     `Recipe`. `dropped` says how often the last batch lost a token at an expert, by layer."""
 
-    def __init__(self, model, fp8=None, routing=None):
+    def __init__(self, model, fp8=None, routing=None, document_end=None):
         self.model, self.fp8, self.routing = model, fp8, routing or experts.Routing()
+        self.document_end, self.starts = document_end, None
         self.dropped, self.routing_loss, self.picks = {}, 0.0, {}
         if model.experts and fp8:
             raise ValueError("the reference has no experts with products of eight bits")
@@ -63,6 +71,8 @@ class Transformer:
             return self._dropout(h, self.model.dropout, (seed, step, layer, site), saved)
 
         self.dropped, self.routing_loss = {}, 0.0
+        self.starts = None if self.document_end is None else document_starts(
+            tokens, self.document_end)
         h = dropout(self._embed(weights, tokens, saved), 0, generator.SITE_EMBEDDING)
         for layer in range(self.model.layers):
             for block, key in ((self._attention_block, (seed, step, layer)),
@@ -84,10 +94,12 @@ class Transformer:
                     counts.mean() - counts)
 
     def _embed(self, weights, tokens, saved):
-        length = tokens.shape[1]
+        places = np.broadcast_to(np.arange(tokens.shape[1]), tokens.shape)
+        if self.starts is not None:
+            places = places - self.starts
         h = weights["embed.tokens.weight"][tokens]
         if self.model.positions == "LEARNED":
-            h = h + weights["embed.positions.weight"][:length]
+            h = h + weights["embed.positions.weight"][places]
 
         def backward(d, gradients):
             table = np.zeros_like(weights["embed.tokens.weight"])
@@ -95,7 +107,7 @@ class Transformer:
             gradients.add("embed.tokens.weight", table)
             if self.model.positions == "LEARNED":
                 table = np.zeros_like(weights["embed.positions.weight"])
-                table[:length] = d.sum(axis=0)
+                np.add.at(table, places, d)
                 gradients.add("embed.positions.weight", table)
 
         saved.append(backward)
@@ -180,7 +192,8 @@ class Transformer:
                 for t in (k, v))
         q, k = self._turn(q, layers.rotate) * model.score_scale, self._turn(k, layers.rotate)
         mask = self._attention_mask(batch, length, key)
-        mixed, probabilities = layers.attention(q, k, v, mask, model.attention_window)
+        mixed, probabilities = layers.attention(q, k, v, mask, model.attention_window,
+                                                 self.starts)
 
         def backward(d, gradients):
             d = d.reshape(batch, length, model.kv_heads, model.group, model.head_size)
@@ -238,7 +251,8 @@ class Transformer:
         k = np.concatenate([turned, plain], axis=-1)
         q = self._turn(q, layers.rotate) * model.score_scale
         mask = self._attention_mask(batch, length, key)
-        mixed, probabilities = layers.attention(q, k, v, mask, model.attention_window)
+        mixed, probabilities = layers.attention(q, k, v, mask, model.attention_window,
+                                                 self.starts)
 
         def backward(d, gradients):
             d = d.reshape(batch, length, heads, 1, -1).transpose(0, 2, 3, 1, 4)

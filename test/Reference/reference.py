@@ -45,7 +45,7 @@ def train(model, recipe, weights, batch, steps, seed):
 
     `batch(step)` gives tokens and targets of that step, each [global_batch, sequence_length].
     """
-    transformer = Transformer(model, recipe.fp8, recipe.routing)
+    transformer = Transformer(model, recipe.fp8, recipe.routing, recipe.document_end)
     update = optimizer.optimizer_for(recipe, weights)
     for step in range(steps):
         tokens, targets = batch(step)
@@ -61,20 +61,21 @@ def train(model, recipe, weights, batch, steps, seed):
         update.update(weights, {name: g * scale for name, g in gradients.items()}, step)
 
 
-def validation_loss(model, weights, batches, fp8=None):
+def validation_loss(model, weights, batches, fp8=None, document_end=None):
     """Mean of the cross-entropy over `batches` of (tokens, targets), with nothing dropped."""
-    transformer = without_dropout(model, fp8)
+    transformer = without_dropout(model, fp8, document_end)
     return float(np.mean([transformer.loss(weights, tokens, targets, 0.0, 0, 0)
                           for tokens, targets in batches]))
 
 
-def logits(model, weights, tokens, fp8=None):
+def logits(model, weights, tokens, fp8=None, document_end=None):
     """The logits of `tokens`, with nothing dropped."""
-    return without_dropout(model, fp8).logits(weights, tokens, 0, 0, [])
+    return without_dropout(model, fp8, document_end).logits(weights, tokens, 0, 0, [])
 
 
-def without_dropout(model, fp8):
-    return Transformer(replace(model, dropout=0.0, attention_dropout=0.0), fp8)
+def without_dropout(model, fp8, document_end):
+    return Transformer(replace(model, dropout=0.0, attention_dropout=0.0), fp8,
+                       document_end=document_end)
 
 
 def main():

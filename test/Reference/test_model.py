@@ -10,7 +10,7 @@ import unittest
 import numpy as np
 
 from config import Model
-from model import Transformer
+from model import Transformer, document_starts
 
 SMALL = dict(vocabulary=11, hidden=8, layers=2, heads=4, kv_heads=2, head_size=4, ffn=12,
              maximum_length=9, tied_embeddings=True, attention_biases=True, mlp_biases=True,
@@ -45,6 +45,8 @@ VARIANTS = {
     "learned and swiglu": dict(SMALL, activation="SWIGLU", norm="RMS_NORM", norm_bias=False),
     "dropout": dict(SMALL, dropout=0.2),
     "attention dropout": dict(LLAMA, attention_dropout=0.3),
+    "documents": dict(SMALL, document_end=0),
+    "documents in a window": dict(LLAMA, attention_window=3, document_end=0),
     "both dropouts": dict(LLAMA, dropout=0.1, attention_dropout=0.1),
 }
 
@@ -63,9 +65,13 @@ def shaken(model):
 
 class Gradients(unittest.TestCase):
     def check(self, options):
+        options = dict(options)
+        end = options.pop("document_end", None)
         model = Model(**options)
-        transformer = Transformer(model)
+        transformer = Transformer(model, document_end=end)
         weights, (tokens, targets) = shaken(model), batch(model)
+        if end is not None:
+            tokens[:, 2] = end
         rest = (tokens, targets, 1e-2, 9, 4)
         loss, gradients = transformer.loss_and_gradients(weights, *rest)
         self.assertEqual(loss, transformer.loss(weights, *rest))
@@ -125,6 +131,27 @@ class Forward(unittest.TestCase):
         a, b = (transformer.logits(weights, t, 1, 0, []) for t in (tokens, changed))
         moved = np.abs(a - b).max(axis=(0, 2)) > 0.0
         self.assertEqual(moved.tolist(), [False, True, True, True, False, False, False])
+
+    def test_documents_are_alone(self):
+        # Of four tokens each, as three sequences of two documents and as six of one.
+        for options in (SMALL, LLAMA):
+            model = Model(**options)
+            weights = shaken(model)
+            random = np.random.default_rng(7)
+            tokens, targets = random.integers(1, model.vocabulary, size=(2, 3, 8))
+            tokens[:, 3] = tokens[:, 7] = 0
+            together, alone = Transformer(model, document_end=0), Transformer(model)
+            shape = (6, 4)
+            a = together.loss_and_gradients(weights, tokens, targets, 1e-2, 1, 0)
+            b = alone.loss_and_gradients(weights, tokens.reshape(shape), targets.reshape(shape), 1e-2,
+                                         1, 0)
+            self.assertAlmostEqual(a[0], b[0], delta=1e-14)
+            for name in weights:
+                np.testing.assert_allclose(a[1][name], b[1][name], rtol=1e-10, atol=1e-13)
+
+    def test_where_documents_begin(self):
+        starts = document_starts(np.array([[1, 0, 2, 3, 0, 0, 4], [0, 1, 1, 1, 1, 1, 0]]), 0)
+        self.assertEqual(starts.tolist(), [[0, 0, 2, 2, 2, 5, 6], [0, 1, 1, 1, 1, 1, 1]])
 
     def test_group_shares_its_key_head(self):
         # With the key and value heads repeated, multi-head attention gives the grouped result.

@@ -27,6 +27,9 @@ void weft::registerProgramTranslation() {
         info.microBatches = sizes.microBatches;
         info.sequenceLength = sizes.sequence;
         info.vocabulary = sizes.vocabulary;
+        if (module.lookupSymbol("document_starts")) {
+          info.documentEnd = 0; // Which token it is, only the recipe says.
+        }
         FailureOr<rt::Program> program = flatten(module, info);
         if (failed(program)) {
           return failure();

@@ -365,6 +365,7 @@ LogicalResult Compilation::makeProgram() {
   info.microBatches = descriptions.plan.accumulation;
   info.sequenceLength = recipe.sequenceLength;
   info.vocabulary = classes > 0 ? classes : sizesOf(*module).vocabulary;
+  info.documentEnd = recipe.documentEnd;
   info.defaultSteps = recipe.steps;
   info.defaultSeed = recipe.seed;
   info.stepFlops = stepFlops;

@@ -138,6 +138,17 @@ TEST(Recipe, R20EightBitsLeaveTheRangeOfF16) {
             "recipe_r20: r:1:27: fp8: expected a precision with the range of float32, got F16\n");
 }
 
+TEST(Recipe, R22DocumentsEndWithAToken) {
+  auto documents = [](const std::string &given) {
+    return changed("version: 1", "version: 1 documents { " + given + " }");
+  };
+  EXPECT_EQ(documents("end: 0"), "");
+  EXPECT_EQ(documents("end: 2147483647"), "");
+  EXPECT_NE(documents("end: 2147483648").find("recipe_r22"), std::string::npos);
+  EXPECT_NE(documents("end: -1").find("recipe_r22"), std::string::npos);
+  EXPECT_NE(documents("").find("recipe_r22"), std::string::npos);
+}
+
 TEST(Recipe, R21HistoriesOfDelayedScales) {
   auto fp8 = [](const std::string &given) {
     return changed("version: 1", "version: 1 fp8 { " + given + " }");

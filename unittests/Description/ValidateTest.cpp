@@ -111,6 +111,21 @@ TEST_F(Validate, TogetherR7MuonNeedsMatrices) {
             "what its matrices are\n");
 }
 
+TEST_F(Validate, TogetherR9DocumentsEndWithATokenOfTheModel) {
+  recipe = *parseRecipe(with(recipeText, "steps: 100", "steps: 100 documents { end: 255 }"), "r");
+  EXPECT_EQ(recipe.documentEnd, 255);
+  model.vocabulary = 256;
+  EXPECT_EQ(lines(validateTogether(model, recipe, machine)), "");
+  model.vocabulary = 255;
+  EXPECT_EQ(lines(validateTogether(model, recipe, machine)),
+            "together_r9: r:6:12: documents.end: expected a token of model m, 0 to 254, got 255\n");
+  model.graph.emplace();
+  EXPECT_EQ(
+      lines(validateTogether(model, recipe, machine)),
+      "together_r9: r:6:12: documents: has no effect, as model m is a graph, which says itself "
+      "what attention sees\n");
+}
+
 TEST_F(Validate, LegalPlans) {
   EXPECT_EQ(pins("dp=1"), "");
   EXPECT_EQ(pins("dp=2,tp=4"), "");

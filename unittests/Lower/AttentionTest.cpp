@@ -24,9 +24,23 @@ struct Shape {
   /// 0 for none.
   int64_t window = 0;
   bool isBidirectional = false;
+  /// Lengths that documents have in turn; sequence b begins with that of number b. None: there are
+  /// no documents.
+  std::vector<int64_t> documents = {};
 
-  int64_t firstKey(int64_t query) const {
-    return window ? std::max<int64_t>(query - window + 1, 0) : 0;
+  int64_t startOf(int64_t b, int64_t query) const {
+    int64_t start = 0;
+    for (size_t i = size_t(b); !documents.empty(); ++i) {
+      int64_t next = start + documents[i % documents.size()];
+      if (next > query) {
+        break;
+      }
+      start = next;
+    }
+    return start;
+  }
+  int64_t firstKey(int64_t b, int64_t query) const {
+    return std::max(window ? query - window + 1 : 0, startOf(b, query));
   }
   int64_t lastKey(int64_t query) const { return isBidirectional ? positions - 1 : query; }
 };
@@ -68,6 +82,21 @@ struct AttentionTest : KernelTest {
     }
   }
 
+  /// Adds the operand of documents; returns what says so behind the text of dropout.
+  static std::string addDocuments(const Shape &shape, KernelCall &call, std::string &arguments) {
+    if (shape.documents.empty()) {
+      return "";
+    }
+    Array starts({shape.batch, shape.positions}, Kind::Int32);
+    forEach(starts.shape, [&](const std::vector<int64_t> &at) {
+      starts({at[0], at[1]}) = double(shape.startOf(at[0], at[1]));
+    });
+    std::string type = starts.type("$f");
+    call.operands.push_back(starts);
+    arguments += ", %starts: " + type;
+    return " starts(%starts : " + type + ")";
+  }
+
   void check(const Shape &shape);
   void checkForward(const Shape &shape, bool inPlace);
   void checkGradient(const Shape &shape);
@@ -76,17 +105,17 @@ struct AttentionTest : KernelTest {
   double softmax(const Shape &shape, int64_t b, int64_t h, int64_t g, int64_t q,
                  std::vector<double> &weights) {
     double greatest = -INFINITY, total = 0;
-    for (int64_t k = shape.firstKey(q); k <= shape.lastKey(q); ++k) {
+    for (int64_t k = shape.firstKey(b, q); k <= shape.lastKey(q); ++k) {
       weights[k] = 0;
       for (int64_t f = 0; f < shape.features; ++f) {
         weights[k] += scale(shape) * query({b, q, h, g, f}) * key({b, k, h, f});
       }
       greatest = std::max(greatest, weights[k]);
     }
-    for (int64_t k = shape.firstKey(q); k <= shape.lastKey(q); ++k) {
+    for (int64_t k = shape.firstKey(b, q); k <= shape.lastKey(q); ++k) {
       total += std::exp(weights[k] - greatest);
     }
-    for (int64_t k = shape.firstKey(q); k <= shape.lastKey(q); ++k) {
+    for (int64_t k = shape.firstKey(b, q); k <= shape.lastKey(q); ++k) {
       weights[k] = std::exp(weights[k] - greatest) / total;
     }
     return greatest + std::log(total);
@@ -107,7 +136,8 @@ struct AttentionTest : KernelTest {
 
 /// Computes the expected output into `output` and `lse`, and compares both ops.
 void AttentionTest::check(const Shape &shape) {
-  auto [batch, positions, kvHeads, group, features, rate, gb, gh, ob, oh, window, all] = shape;
+  auto [batch, positions, kvHeads, group, features, rate, gb, gh, ob, oh, window, all, some] =
+      shape;
   query = randomArray({batch, positions, kvHeads, group, features}, 1);
   key = randomArray({batch, positions, kvHeads, features}, 2);
   value = randomArray({batch, positions, kvHeads, features}, 3);
@@ -119,7 +149,7 @@ void AttentionTest::check(const Shape &shape) {
   forEach(lse.shape, [&](const std::vector<int64_t> &at) {
     int64_t b = at[0], h = at[1], g = at[2], i = at[3];
     lse({b, h, g, i}) = softmax(shape, b, h, g, i, weights);
-    for (int64_t k = shape.firstKey(i); k <= shape.lastKey(i); ++k) {
+    for (int64_t k = shape.firstKey(b, i); k <= shape.lastKey(i); ++k) {
       for (int64_t f = 0; f < shape.features; ++f) {
         output({b, i, h, g, f}) +=
             weights[k] * keepFactor(shape, b, h, g, i, k) * value({b, k, h, f});
@@ -140,7 +170,9 @@ void AttentionTest::checkForward(const Shape &shape, bool inPlace) {
     call.results.insert(call.results.begin(), Array(query.shape));
   }
   std::string arguments = "%q: " + q + ", %k: " + kv + ", %v: " + kv, text;
+  std::string starts = addDocuments(shape, call, arguments);
   addDropout(shape, call, arguments, text);
+  text += starts;
   call.text = "func.func private @kernel(" + arguments + ") -> (" + q + ", " + l +
               ") attributes {weft.tied = array<i64: " + (inPlace ? "0" : "-1") +
               ", -1>} {\n%o, %lse = weft.attention (%q, %k, %v)" + attributes(shape) + text +
@@ -161,7 +193,7 @@ void AttentionTest::checkGradient(const Shape &shape) {
     for (int64_t f = 0; f < shape.features; ++f) {
       product += gradient({b, i, h, g, f}) * output({b, i, h, g, f});
     }
-    for (int64_t k = shape.firstKey(i); k <= shape.lastKey(i); ++k) {
+    for (int64_t k = shape.firstKey(b, i); k <= shape.lastKey(i); ++k) {
       double factor = keepFactor(shape, b, h, g, i, k), weightGradient = 0;
       for (int64_t f = 0; f < shape.features; ++f) {
         weightGradient += factor * gradient({b, i, h, g, f}) * value({b, k, h, f});
@@ -181,7 +213,9 @@ void AttentionTest::checkGradient(const Shape &shape) {
   std::string arguments =
       "%q: " + q + ", %k: " + kv + ", %v: " + kv + ", %o: " + q + ", %lse: " + l + ", %g: " + q;
   std::string text, results = q + ", " + kv + ", " + kv;
+  std::string starts = addDocuments(shape, call, arguments);
   addDropout(shape, call, arguments, text);
+  text += starts;
   call.text = "func.func private @kernel(" + arguments + ") -> (" + results +
               ") attributes {weft.tied = array<i64: -1, -1, -1>} {\n%y:3 = weft.attention_grad"
               " (%q, %k, %v) output(%o, %lse) gradient(%g)" +
@@ -249,6 +283,38 @@ TEST_P(AttentionTest, WindowWithDropout) {
          .features = 8,
          .rate = 0.3,
          .window = 20});
+}
+
+TEST_P(AttentionTest, Documents) {
+  // Several in a block, some of one position, some longer than a block and its neighbors.
+  for (const std::vector<int64_t> &lengths :
+       {std::vector<int64_t>{3, 1, 9}, std::vector<int64_t>{70, 130, 1, 7}}) {
+    check({.batch = 2,
+           .positions = 197,
+           .kvHeads = 1,
+           .group = 2,
+           .features = 8,
+           .documents = lengths});
+  }
+  check({.batch = 1,
+         .positions = 70,
+         .kvHeads = 2,
+         .group = 1,
+         .features = 20,
+         .documents = {17, 2}});
+}
+
+TEST_P(AttentionTest, DocumentsWithWindowsAndDropout) {
+  for (int64_t window : {20, 100}) {
+    check({.batch = 2,
+           .positions = 150,
+           .kvHeads = 1,
+           .group = 1,
+           .features = 8,
+           .rate = window == 20 ? 0.3 : 0,
+           .window = window,
+           .documents = {40, 90, 3}});
+  }
 }
 
 TEST_P(AttentionTest, Dropout) {

@@ -233,6 +233,12 @@ TEST(ShrinkTest, PaddingThatASmallerAxisCannotHaveIsTold) {
   EXPECT_EQ(std::count(small.notKept.begin(), small.notKept.end(), told), 1);
 }
 
+TEST(ShrinkTest, DocumentsEndWithATokenThatIsThere) {
+  Shrunk small = shrink(modelOf(), recipeOf("adamw {} documents { end: 50256 }"), planOf("dp=2"));
+  EXPECT_EQ(small.recipe.documentEnd, 1);
+  EXPECT_FALSE(shrunkOf("dp=2").recipe.documentEnd.has_value());
+}
+
 TEST(ShrinkTest, TwoMicroBatchesAndTwoChunksOfManyStay) {
   Shrunk small =
       shrink(modelOf(), recipeOf("adamw {} loss_chunks: 16"), planOf("dp=2,cp=4,accumulation=8"));

@@ -141,12 +141,15 @@ struct RecipeSpec {
   RoutingSpec routing;
   /// Parts of each sequence whose logits are in memory one after the other.
   int64_t lossChunks = 1;
+  /// The token that documents end with; none where they play no role.
+  std::optional<int64_t> documentEnd;
   int64_t steps = 0;
   uint64_t seed = 0;
   /// Where these were written, for what is wrong only together with a model or machine.
   Location sequenceLengthLocation;
   Location precisionLocation;
   Location lossChunksLocation;
+  Location documentsLocation;
   Location optimizerLocation;
   /// None where no routing was written.
   std::optional<Location> routingLocation;

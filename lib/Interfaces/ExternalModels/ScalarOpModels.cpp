@@ -255,6 +255,7 @@ void registerArith(MLIRContext *context, arith::ArithDialect *) {
   arith::CmpFOp::attachInterface<NoGradient<arith::CmpFOp>>(*context);
   arith::CmpIOp::attachInterface<NoGradient<arith::CmpIOp>>(*context);
   arith::SIToFPOp::attachInterface<NoGradient<arith::SIToFPOp>>(*context);
+  arith::SubIOp::attachInterface<NoGradient<arith::SubIOp>>(*context);
   arith::RemSIOp::attachInterface<NoGradient<arith::RemSIOp>>(*context);
   arith::TruncIOp::attachInterface<NoGradient<arith::TruncIOp>>(*context);
 }

@@ -62,6 +62,8 @@ private:
   LayerKind kind;
   RandomKey key;
   Value rotaryTable;
+  /// Of documents; null where they play no role.
+  Value starts;
   /// By their names inside the layer. A parameter that the model does not have is null.
   llvm::StringMap<Value> parameters;
   /// What the layer gives besides the stream.
@@ -75,6 +77,9 @@ Value LayerBuilder::startFunction(llvm::StringRef name) {
   }
   if (model.positions == desc::PositionKind::Rotary) {
     types.push_back(builder.rotaryTableType());
+  }
+  if (builder.hasDocuments()) {
+    types.push_back(builder.idType());
   }
   types.push_back(builder.streamType());
   llvm::SmallVector<Parameter> declared = layerParameters(model, kind == LayerKind::Experts);
@@ -92,6 +97,9 @@ Value LayerBuilder::startFunction(llvm::StringRef name) {
   }
   if (model.positions == desc::PositionKind::Rotary) {
     rotaryTable = *argument++;
+  }
+  if (builder.hasDocuments()) {
+    starts = *argument++;
   }
   Value stream = *argument++;
   for (const Parameter &parameter : declared) {
@@ -142,7 +150,7 @@ Value LayerBuilder::attend(Value query, Value keys, Value values) {
   auto attention = AttentionOp::create(
       builder.builder, builder.location("attention"), queryType.clone(shape), lse, query, keys,
       values, drops ? key.seed : Value{}, drops ? key.step : Value{}, drops ? key.layer : Value{},
-      /*offsets=*/ValueRange{}, /*turn=*/Value{}, llvm::APFloat(scale),
+      starts, /*offsets=*/ValueRange{}, /*turn=*/Value{}, llvm::APFloat(scale),
       llvm::APFloat(model.attentionDropout),
       hasWindow ? builder.builder.getI64IntegerAttr(model.attentionWindow) : IntegerAttr{},
       /*bidirectional=*/false,

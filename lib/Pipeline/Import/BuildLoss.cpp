@@ -62,8 +62,11 @@ private:
   Value embed();
   /// The table of positions plus what is there already.
   Value addPositions(Value stream);
+  /// Positions in documents.
+  Value countFromStarts(Value positions, Value starts);
   Value callLayers(Value stream);
-  Value callLayer(int64_t number, Value rotaryTable, Value stream);
+  /// `constants` are what all layers get the same of.
+  Value callLayer(int64_t number, ValueRange constants, Value stream);
   /// Takes what a layer with experts gives besides the stream.
   void useRouting(llvm::StringRef name, ValueRange more);
   Value applyFinalNorm(Value stream);
@@ -74,11 +77,7 @@ private:
   void callHeads(Value normed, Value head);
   llvm::SmallVector<Value> deal(llvm::StringRef name, Value whole);
 
-  Value readIds(llvm::StringRef variable) {
-    auto type = RankedTensorType::get({ShapedType::kDynamic, builder.recipe.sequenceLength},
-                                      builder.builder.getI32Type());
-    return builder.read(variable, type);
-  }
+  Value readIds(llvm::StringRef variable) { return builder.read(variable, builder.idType()); }
 
   Value readTokenTable() {
     return builder.read("embed.tokens.weight", builder.parameterType({"vocab", "hidden"}));
@@ -116,33 +115,50 @@ Value LossBuilder::addPositions(Value stream) {
       RankedTensorType::get({builder.recipe.sequenceLength}, builder.builder.getI32Type());
   Value positions =
       IotaOp::create(builder.builder, builder.location(name), numbers, /*offset=*/Value{});
+  if (builder.hasDocuments()) {
+    positions = countFromStarts(positions, readIds("document_starts"));
+  }
   Value table =
       builder.read("embed.positions.weight", builder.parameterType({"positions", "hidden"}));
   return builder.add(name, stream, builder.embedding(name, table, positions));
 }
 
+Value LossBuilder::countFromStarts(Value positions, Value starts) {
+  AffineMap whole = builder.builder.getMultiDimIdentityMap(2);
+  return MapOp::create(
+             builder.builder, builder.location("embed.positions"), TypeRange{builder.idType()},
+             ValueRange{starts, positions}, {whole, whole.getMinorSubMap(1)},
+             [](OpBuilder &inner, Location at, ValueRange in) {
+               return llvm::SmallVector<Value>{arith::SubIOp::create(inner, at, in[1], in[0])};
+             })
+      .getResult(0);
+}
+
+/// With documents rotary tables stay as they are: rotations tell a key and a query apart by how far
+/// they are from each other, which is the same counted from anywhere.
 Value LossBuilder::callLayers(Value stream) {
-  Value rotaryTable;
+  llvm::SmallVector<Value> constants;
   if (model.positions == desc::PositionKind::Rotary) {
-    rotaryTable = RotaryTableOp::create(
+    constants.push_back(RotaryTableOp::create(
         builder.builder, builder.location("rotary_table"), builder.rotaryTableType(),
-        builder.builder.getF64ArrayAttr(desc::rotaryFrequencies(model)), /*offset=*/Value{});
+        builder.builder.getF64ArrayAttr(desc::rotaryFrequencies(model)), /*offset=*/Value{}));
+  }
+  if (builder.hasDocuments()) {
+    constants.push_back(readIds("document_starts"));
   }
   for (int64_t number = 0; number < model.layers; ++number) {
-    stream = callLayer(number, rotaryTable, stream);
+    stream = callLayer(number, constants, stream);
   }
   return stream;
 }
 
-Value LossBuilder::callLayer(int64_t number, Value rotaryTable, Value stream) {
+Value LossBuilder::callLayer(int64_t number, ValueRange constants, Value stream) {
   std::string name = layerName(number);
   llvm::SmallVector<Value> operands{builder.index(name, number)};
   if (builder.hasDropout()) {
     operands.append({key.seed, key.step});
   }
-  if (rotaryTable) {
-    operands.push_back(rotaryTable);
-  }
+  llvm::append_range(operands, constants);
   operands.push_back(stream);
   LayerKind kind = model.hasExperts(number) ? LayerKind::Experts : LayerKind::Plain;
   for (const Parameter &parameter : layerParameters(model, kind == LayerKind::Experts)) {

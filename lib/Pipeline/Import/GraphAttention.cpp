@@ -272,8 +272,9 @@ std::optional<View> GraphBuilder::attention(const onnx::Node &node, const Scores
   auto attention = AttentionOp::create(
       ops.builder, ops.location(name), query->getType(),
       ops.wideType({shape[0], shape[2], shape[3], shape[1]}), *query, *key, *value,
-      /*seed=*/Value{}, /*step=*/Value{}, /*layer=*/Value{}, /*offsets=*/ValueRange{},
-      /*turn=*/Value{}, llvm::APFloat(product.scale), llvm::APFloat(0.0), /*window=*/IntegerAttr{},
+      /*seed=*/Value{}, /*step=*/Value{}, /*layer=*/Value{}, /*starts=*/Value{},
+      /*offsets=*/ValueRange{}, /*turn=*/Value{}, llvm::APFloat(product.scale), llvm::APFloat(0.0),
+      /*window=*/IntegerAttr{},
       /*bidirectional=*/!isCausal,
       /*global_shape=*/DenseI64ArrayAttr{}, /*order=*/ZigzagAttr{}, /*mesh=*/MeshAttr{},
       /*axes=*/ArrayAttr{}, /*turns=*/IntegerAttr{});

@@ -45,10 +45,13 @@ void declareVariables(ModelBuilder &builder) {
                     parameter.name, parameter.dimensions, parameter.decays(),
                     builder.heldType(parameter), matrixOf(builder, parameter));
   }
-  auto ids = RankedTensorType::get({ShapedType::kDynamic, builder.recipe.sequenceLength},
-                                   builder.builder.getI32Type());
-  for (llvm::StringRef name : {"tokens", "targets"}) {
-    declareVariable(builder, VariableRole::Input, name, {"batch", "sequence"}, false, ids);
+  llvm::SmallVector<llvm::StringRef> inputs{"tokens", "targets"};
+  if (builder.hasDocuments()) {
+    inputs.push_back("document_starts");
+  }
+  for (llvm::StringRef name : inputs) {
+    declareVariable(builder, VariableRole::Input, name, {"batch", "sequence"}, false,
+                    builder.idType());
   }
   declareCounters(builder);
 }

@@ -48,6 +48,10 @@ RankedTensorType ModelBuilder::streamType() {
                                activationElement());
 }
 
+RankedTensorType ModelBuilder::idType() {
+  return RankedTensorType::get({ShapedType::kDynamic, recipe.sequenceLength}, builder.getI32Type());
+}
+
 RankedTensorType ModelBuilder::counterType() {
   return RankedTensorType::get({}, builder.getI64Type());
 }

@@ -47,6 +47,8 @@ public:
   mlir::RankedTensorType wideType(llvm::ArrayRef<int64_t> shape);
   /// The residual stream, [batch, sequence, hidden].
   mlir::RankedTensorType streamType();
+  /// Whole numbers, one for each token: [batch, sequence].
+  mlir::RankedTensorType idType();
   /// The counters of a step.
   mlir::RankedTensorType counterType();
   /// Cosines and sines, [2, sequence, pairs that are rotated].
@@ -64,6 +66,8 @@ public:
 
   mlir::Value index(llvm::StringRef name, int64_t value);
   mlir::Value read(llvm::StringRef variable, mlir::RankedTensorType type);
+  /// Whether documents play a role.
+  bool hasDocuments() const { return recipe.documentEnd.has_value(); }
   /// Whether the model draws random numbers while it runs.
   bool hasDropout() const { return model.dropout > 0.0 || model.attentionDropout > 0.0; }
 
@@ -124,11 +128,11 @@ uint64_t streamOf(llvm::StringRef name);
 /// Which layers a function stands for.
 enum class LayerKind { Plain, Experts };
 
-/// Adds `func private @NAME(%layer, [%seed, %step], [%rotary_table], %x, parameters…) -> %x`: one
-/// block of the model. Of a block with experts further results are the loss of its routing, if the
-/// recipe has any, how many times a token was dropped at an expert, if it has a capacity, the
-/// tokens of each sequence that each expert got, if its buffer is bounded, and the new selection
-/// bias, if the recipe moves it.
+/// Adds `func private @NAME(%layer, [%seed, %step], [%rotary_table], [%starts], %x, parameters…)
+/// -> %x`: one block of the model, %starts being those of documents. Of a block with experts
+/// further results are the loss of its routing, if the recipe has any, how many times a token was
+/// dropped at an expert, if it has a capacity, the tokens of each sequence that each expert got, if
+/// its buffer is bounded, and the new selection bias, if the recipe moves it.
 void buildLayer(ModelBuilder &builder, LayerKind kind, llvm::StringRef name);
 
 /// Adds `func @loss() -> tensor<fXX>`, and the functions @layer, @layer_experts and, where the

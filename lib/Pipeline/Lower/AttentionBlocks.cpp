@@ -51,10 +51,11 @@ public:
   template <typename OpTy, typename Adaptor>
   AttentionBlock(Code &code, OpTy op, Adaptor operands)
       : code(code), sizes(sizesFor(code, op, operands)), place(code, operands, sizes),
-        type(code.buffer(operands.getQuery()).getElementType()), product(code, type),
-        each(product.getEach()), side(product.getSide()), square(product.makeSquare()),
-        scale(op.getScale().convertToDouble()), query(code.buffer(operands.getQuery())),
-        key(code.buffer(operands.getKey())), value(code.buffer(operands.getValue())),
+        reach(code, operands, sizes), type(code.buffer(operands.getQuery()).getElementType()),
+        product(code, type), each(product.getEach()), side(product.getSide()),
+        square(product.makeSquare()), scale(op.getScale().convertToDouble()),
+        query(code.buffer(operands.getQuery())), key(code.buffer(operands.getKey())),
+        value(code.buffer(operands.getValue())),
         dropout(WeightDropout::make(code, op, operands, sizes, place)) {}
 
   /// Those of an attention whose blocks are squares of a block of threads.
@@ -74,6 +75,7 @@ protected:
   Factor rowsOfKeys(Buffer tensor) const { return {{tensor, {b}, firstKey, {h}, keySegment}}; }
   void enterQueries(Num first, Segment segment);
   void enterQueryBlock(Num number);
+  void takeReach();
   Nums carryKeys(ArrayRef<Num> start, function_ref<Nums(ArrayRef<Num>)> body);
   Num visible(Num score, int64_t i, int64_t j);
   Num keepFactor(int64_t i, int64_t j);
@@ -83,6 +85,7 @@ protected:
   Code &code;
   AttentionSizes sizes;
   AttentionPlace place;
+  AttentionReach reach;
   Type type;
   BlockProduct product;
   /// Of the product: sums of a thread along a side, and of the block.
@@ -95,6 +98,8 @@ protected:
   /// Where code is being built.
   Num b, h, g, firstQuery, firstKey;
   Segment querySegment, keySegment;
+  /// Of each of a thread's rows; null where nothing limits them.
+  Nums rowReach;
 };
 
 /// `body` for each segment of `length` of `size` rows, which carries values.
@@ -124,6 +129,14 @@ void AttentionBlock::enterQueryBlock(Num number) {
   enterQueries(pieces.firstRow(code, at[3]), pieces.segmentOf(at[3]));
 }
 
+/// That of rows, once the block of queries is known.
+void AttentionBlock::takeReach() {
+  rowReach.clear();
+  for (int64_t i = 0; i < each; ++i) {
+    rowReach.push_back(reach.of(place, querySegment, b, firstQuery + product.row(i)));
+  }
+}
+
 /// `body` for each tile of keys that the block's queries see.
 Nums AttentionBlock::carryKeys(ArrayRef<Num> start, function_ref<Nums(ArrayRef<Num>)> body) {
   return carrySegments(
@@ -132,7 +145,8 @@ Nums AttentionBlock::carryKeys(ArrayRef<Num> start, function_ref<Nums(ArrayRef<N
         if (sizes.order) {
           place.enterKeys(segment.begin);
         }
-        auto [first, last] = keysSeen(code, sizes, place, segment, firstQuery);
+        auto [first, last] = keysSeen(code, sizes, place, segment, firstQuery,
+                                      reach.of(place, querySegment, b, firstQuery));
         return code.carry(first, last, side, carried, [&](Num start, ArrayRef<Num> carried) {
           firstKey = start;
           return body(carried);
@@ -149,8 +163,8 @@ Num AttentionBlock::visible(Num score, int64_t i, int64_t j) {
   if (!sizes.isBidirectional) {
     also(number <= own);
   }
-  if (sizes.window) {
-    also(own < number + sizes.window);
+  if (rowReach[i]) {
+    also(own < number + rowReach[i]);
   }
   if (keySegment.length % side != 0) {
     also(number < keySegment.end());
@@ -220,6 +234,7 @@ private:
 /// sum of exp(score - greatest), which all threads of the row have, then the sums over values.
 void ForwardBlock::emit(Num number) {
   enterQueryBlock(number);
+  takeReach();
   Nums start(each, code.real(type, kUnseen));
   start.append(each + slabsOf(sizes.valueFeatures) * each * each, code.real(type, 0));
   emitResults(carryKeys(start, [&](ArrayRef<Num> carried) { return emitTile(carried); }));
@@ -308,6 +323,7 @@ private:
 void GradientBlock::takeRows() {
   RowBlock outputs = rowsOfQueries(output).rows, gradients = rowsOfQueries(gradient).rows;
   Num count = outputs.countRows(code, side);
+  takeReach();
   rowLse.clear();
   rowProducts.clear();
   for (int64_t i = 0; i < each; ++i) {
@@ -363,7 +379,7 @@ void GradientBlock::emitKeys(Num number) {
   Nums start(ofValues + slabsOf(sizes.features) * each * each, code.real(type, 0));
   auto addSegment = [&](Segment segment, ArrayRef<Num> carried) {
     enterQueries(segment.begin, segment);
-    auto [first, last] = queriesSeeing(code, sizes, place, segment, firstKey);
+    auto [first, last] = queriesSeeing(code, sizes, place, reach, segment, b, firstKey);
     return code.carry(first, last, side, carried, [&](Num start, ArrayRef<Num> carried) {
       firstQuery = start;
       Nums next(carried);

@@ -98,6 +98,29 @@ void AttentionPlace::updateDistance() {
   }
 }
 
+Num AttentionReach::startOf(Num b, Num query) const { return code.toIndex(starts(b, query)); }
+
+Num AttentionReach::of(const AttentionPlace &place, Segment queries, Num b, Num query) const {
+  Num width = window ? code.index(window) : Num();
+  if (!starts) {
+    return width;
+  }
+  Num last = queries.end() - 1;
+  Num start = startOf(b, code.select(query < last, query, last));
+  Num ofDocument = place.positionOfQuery(query) - start + 1;
+  return width ? code.select(width < ofDocument, width, ofDocument) : ofDocument;
+}
+
+/// Starts never fall, so that no block after the first that sees nothing sees anything.
+Num AttentionReach::endOfSeeing(const AttentionPlace &place, Segment queries, Num b, Num begin,
+                                int64_t block, Num lastKey) const {
+  Num end = begin, position = place.positionOfKey(lastKey);
+  return code.carry(begin, queries.end(), block, end, [&](Num query, ArrayRef<Num> carried) {
+    Num sees = startOf(b, query) <= position;
+    return Nums{code.select(sees, query + block, carried[0])};
+  })[0];
+}
+
 Nums RowBlock::indices(Num row, Num feature) const {
   Nums all = before;
   all.push_back(first + row);
@@ -127,20 +150,21 @@ Num RowBlock::countRows(Code &code, int64_t rows) const {
 /// A row of which a tile hides all keys gets a sum of garbage there, finite, that the first score
 /// it does see multiplies by zero.
 std::pair<Num, Num> keysSeen(Code &code, const AttentionSizes &sizes, const AttentionPlace &place,
-                             Segment keys, Num firstQuery) {
+                             Segment keys, Num firstQuery, Num reach) {
   Num end = place.keyAt(firstQuery) + sizes.queryBlock, all = keys.end();
   Num last = sizes.isBidirectional ? all : code.select(end < all, end, all);
-  if (!sizes.window) {
+  if (!reach) {
     return {keys.begin, last};
   }
   Num none = code.index(0);
-  Num first = place.keyAt(firstQuery) + 1 - sizes.window - keys.begin;
+  Num first = place.keyAt(firstQuery) + 1 - reach - keys.begin;
   Num whole = code.select(first < none, none, first) / sizes.keyTile * sizes.keyTile;
   return {keys.begin + whole, last};
 }
 
 std::pair<Num, Num> queriesSeeing(Code &code, const AttentionSizes &sizes,
-                                  const AttentionPlace &place, Segment queries, Num firstKey) {
+                                  const AttentionPlace &place, const AttentionReach &reach,
+                                  Segment queries, Num b, Num firstKey) {
   Num none = code.index(0), begin = queries.begin;
   if (!sizes.isBidirectional) {
     Num first = place.queryAt(firstKey) - queries.begin;
@@ -150,6 +174,10 @@ std::pair<Num, Num> queriesSeeing(Code &code, const AttentionSizes &sizes,
     begin = queries.begin + first / sizes.queryBlock * sizes.queryBlock;
   }
   Num all = queries.end();
+  if (reach.hasDocuments()) {
+    all = reach.endOfSeeing(place, queries, b, begin, sizes.queryBlock,
+                            firstKey + (sizes.keyTile - 1));
+  }
   if (!sizes.window) {
     return {begin, all};
   }
@@ -213,7 +241,7 @@ Buffer zeroScratch(Code &code, Type type, int64_t rows, int64_t columns) {
 }
 
 void hideKeys(Code &code, const AttentionSizes &sizes, const AttentionPlace &place, Segment keys,
-              Buffer scores, Num row, Num query, Num firstKey) {
+              Buffer scores, Num row, Num query, Num firstKey, Num reach) {
   bool fills = keys.length % sizes.keyTile == 0;
   if (sizes.isBidirectional && fills) {
     return;
@@ -228,8 +256,8 @@ void hideKeys(Code &code, const AttentionSizes &sizes, const AttentionPlace &pla
   Num hidden = code.real(scores.getElementType(), kUnseen);
   auto hide = [&](Num j) { scores.store(hidden, row, j); };
   code.loop(code.select(seen < none, none, seen), all, hide);
-  if (sizes.window) {
-    Num before = next - firstKey - sizes.window;
+  if (reach) {
+    Num before = next - firstKey - reach;
     code.loop(none, code.select(before < all, before, all), hide);
   }
 }

@@ -119,6 +119,32 @@ private:
   Num distance;
 };
 
+/// How far back queries see, where something keeps them from seeing all keys before them.
+class AttentionReach {
+public:
+  /// `operands` is an adaptor of one of the two ops.
+  template <typename Adaptor>
+  AttentionReach(Code &code, Adaptor operands, const AttentionSizes &sizes)
+      : code(code), starts(code.buffer(operands.getStarts())), window(sizes.window) {}
+
+  bool hasDocuments() const { return bool(starts); }
+  /// How many keys up to its own position query `query` of `queries` in sequence `b` sees; null
+  /// where nothing limits it. Rows after the last of `queries` count as of its document.
+  Num of(const AttentionPlace &place, Segment queries, Num b, Num query) const;
+  /// The end of the blocks from `begin` on whose queries may see key `lastKey` or one before it, as
+  /// far as documents say. REQUIRES: there are documents.
+  Num endOfSeeing(const AttentionPlace &place, Segment queries, Num b, Num begin, int64_t block,
+                  Num lastKey) const;
+
+private:
+  Num startOf(Num b, Num query) const;
+
+  Code &code;
+  /// Of documents, [batch, query]; null where there are none.
+  Buffer starts;
+  int64_t window;
+};
+
 /// Which rows of a tensor [batch, position, KV head, …, feature] are meant: those at these
 /// indices, from position `first` on.
 struct RowBlock {
@@ -142,10 +168,12 @@ private:
 
 /// Where tiles of keys begin and end that queries of a block see, and blocks of queries that see
 /// keys of a tile.
+/// `reach` is that of the first query; `b` is the sequence.
 std::pair<Num, Num> keysSeen(Code &code, const AttentionSizes &sizes, const AttentionPlace &place,
-                             Segment keys, Num firstQuery);
+                             Segment keys, Num firstQuery, Num reach);
 std::pair<Num, Num> queriesSeeing(Code &code, const AttentionSizes &sizes,
-                                  const AttentionPlace &place, Segment queries, Num firstKey);
+                                  const AttentionPlace &place, const AttentionReach &reach,
+                                  Segment queries, Num b, Num firstKey);
 
 /// Copies rows, times `scale`, to `to` [rows, features or more], with zeros below the last one.
 void packRows(Code &code, const RowBlock &rows, Buffer to, double scale = 1);
@@ -160,9 +188,9 @@ inline constexpr double kUnseen = -1e30;
 
 /// Sets to kUnseen the scores in row `row`, which is that of query `query` with keys from
 /// `firstKey` of `keys` on, of keys after the query (where that matters), of those after the last
-/// of `keys`, and of those before the query's window.
+/// of `keys`, and of those further back than `reach`, if there is one.
 void hideKeys(Code &code, const AttentionSizes &sizes, const AttentionPlace &place, Segment keys,
-              Buffer scores, Num row, Num query, Num firstKey);
+              Buffer scores, Num row, Num query, Num firstKey, Num reach);
 
 /// The random choice of attention weights to keep.
 class WeightDropout {

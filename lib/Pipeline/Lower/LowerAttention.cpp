@@ -26,7 +26,7 @@ class AttentionEmitter {
 public:
   AttentionEmitter(Code &code, AttentionOp op, AttentionOp::Adaptor operands, ValueRange results)
       : code(code), sizes(op, operands, kBlock), place(code, operands, sizes),
-        type(code.buffer(operands.getQuery()).getElementType()),
+        reach(code, operands, sizes), type(code.buffer(operands.getQuery()).getElementType()),
         scale(op.getScale().convertToDouble()), query(code.buffer(operands.getQuery())),
         key(code.buffer(operands.getKey())), value(code.buffer(operands.getValue())),
         output(code.buffer(results[0])), lse(code.buffer(results[1])),
@@ -66,6 +66,7 @@ private:
   Code &code;
   AttentionSizes sizes;
   AttentionPlace place;
+  AttentionReach reach;
   Type type;
   double scale;
   Buffer query, key, value, output, lse;
@@ -109,7 +110,8 @@ void AttentionEmitter::emitBlock() {
 
 /// Those of a segment that the block's queries see.
 void AttentionEmitter::emitKeys() {
-  auto [first, last] = keysSeen(code, sizes, place, keySegment, firstQuery);
+  auto [first, last] = keysSeen(code, sizes, place, keySegment, firstQuery,
+                                reach.of(place, querySegment, b, firstQuery));
   code.loop(first, last, sizes.keyTile, [&](Num start) {
     firstKey = start;
     packColumns(code, {key, {b}, firstKey, {h}, keySegment}, keys);
@@ -137,7 +139,8 @@ void AttentionEmitter::emitScores() {
 /// From scores to exp(score - greatest).
 void AttentionEmitter::emitSoftmax() {
   code.loop(0, sizes.queryBlock, [&](Num r) {
-    hideKeys(code, sizes, place, keySegment, scores, r, firstQuery + r, firstKey);
+    hideKeys(code, sizes, place, keySegment, scores, r, firstQuery + r, firstKey,
+             reach.of(place, querySegment, b, firstQuery + r));
     Num none = code.index(0), columns = code.index(sizes.keyTile);
     Num before = greatest(r);
     Num now = code.maximum(before, none, columns, [&](Num j) { return scores(r, j); });

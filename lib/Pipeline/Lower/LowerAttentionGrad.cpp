@@ -33,7 +33,7 @@ public:
   AttentionGradEmitter(Code &code, AttentionGradOp op, AttentionGradOp::Adaptor operands,
                        ValueRange results)
       : code(code), sizes(op, operands, kBlock), place(code, operands, sizes),
-        type(code.buffer(operands.getQuery()).getElementType()),
+        reach(code, operands, sizes), type(code.buffer(operands.getQuery()).getElementType()),
         scale(op.getScale().convertToDouble()), query(code.buffer(operands.getQuery())),
         key(code.buffer(operands.getKey())), value(code.buffer(operands.getValue())),
         output(code.buffer(operands.getOutput())), lse(code.buffer(operands.getLse())),
@@ -69,6 +69,7 @@ private:
   Code &code;
   AttentionSizes sizes;
   AttentionPlace place;
+  AttentionReach reach;
   Type type;
   double scale;
   Buffer query, key, value, output, lse, gradient;
@@ -117,7 +118,7 @@ void AttentionGradEmitter::emitTile() {
       if (sizes.order) {
         place.enterQueries(segment.begin);
       }
-      auto [first, last] = queriesSeeing(code, sizes, place, segment, firstKey);
+      auto [first, last] = queriesSeeing(code, sizes, place, reach, segment, b, firstKey);
       code.loop(first, last, sizes.queryBlock, [&](Num start) {
         firstQuery = start;
         emitBlock();
@@ -181,7 +182,8 @@ void AttentionGradEmitter::emitProduct(int64_t m, Buffer b, int64_t k,
 /// From scores in `weights` and o'·v in `scoreGradients` to what these hold in the end.
 void AttentionGradEmitter::emitScoreGradients() {
   code.loop(0, sizes.queryBlock, [&](Num r) {
-    hideKeys(code, sizes, place, keySegment, weights, r, firstQuery + r, firstKey);
+    hideKeys(code, sizes, place, keySegment, weights, r, firstQuery + r, firstKey,
+             reach.of(place, querySegment, b, firstQuery + r));
     Num rowTotal = rowLse(r), rowProduct = rowProducts(r);
     code.loop(0, sizes.keyTile, [&](Num j) {
       Num weight = code.exp(weights(r, j) - rowTotal), weightGradient = scoreGradients(r, j);

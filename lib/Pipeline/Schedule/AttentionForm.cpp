@@ -43,7 +43,7 @@ bool addTo(rt::AttentionOffset &offset, Value value, int64_t factor, MeshAttr me
 }
 
 template <typename OpTy> bool setPositions(rt::Attention &form, OpTy op, MeshAttr mesh) {
-  if (op.getAxes() || !op.getDropout().isZero()) {
+  if (op.getAxes() || op.getStarts() || !op.getDropout().isZero()) {
     return false;
   }
   int64_t keys = op.getGlobalShape() ? op.getGlobalShape()->back() : form.keys;

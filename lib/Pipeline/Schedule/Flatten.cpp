@@ -273,6 +273,7 @@ rt::Program makeProgram(const ProgramInfo &info, MeshAttr mesh) {
   program.microBatches = info.microBatches;
   program.sequenceLength = info.sequenceLength;
   program.vocabulary = info.vocabulary;
+  program.documentEnd = info.documentEnd;
   program.defaultSteps = info.defaultSteps;
   program.defaultSeed = info.defaultSeed;
   program.stepFlops = info.stepFlops;

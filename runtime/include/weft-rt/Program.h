@@ -110,6 +110,8 @@ struct TensorLayout {
 /// A parameter, an optimizer state or a step input, by name.
 /// Inputs that the runtime fills before each step and each evaluation, where the program has them:
 ///   "tokens", "targets"  i32 [batch, sequence]
+///   "document_starts"    i32 [batch, sequence]   of the document that each token is of, the place
+///                        in the sequence of its first token
 ///   "images"             f32 or f64 [batch, ...], cut by the batch only
 ///   "labels"             i32 [batch]
 ///   "step_number"        i64 []   0 for the first step
@@ -387,6 +389,8 @@ struct Program {
   /// Samples in the global batch, tokens in a sequence (0 for images), number of token values or
   /// classes.
   int64_t globalBatch = 0, sequenceLength = 0, vocabulary = 0;
+  /// The token that ends documents, where there is "document_starts".
+  std::optional<int64_t> documentEnd = {};
   /// Parts of the batch that a step takes one after the other. Where there are several, inputs of
   /// samples have two dimensions for the batch: the part and the sample in it.
   int64_t microBatches = 1;

@@ -192,6 +192,29 @@ func.func @attention_bidirectional_window(%q: tensor<2x4x2x3x8xf32>, %k: tensor<
 
 // -----
 
+func.func @attention_bidirectional_starts(%q: tensor<2x4x2x3x8xf32>, %k: tensor<2x4x2x8xf32>,
+                                          %s: tensor<2x4xi32>) {
+  // attention_c6
+  // expected-error @+1 {{a bidirectional attention has no starts}}
+  %0:2 = weft.attention(%q, %k, %k) scale = 0.5 dropout = 0.0 bidirectional starts(%s : tensor<2x4xi32>)
+      : tensor<2x4x2x3x8xf32>, tensor<2x4x2x8xf32>, tensor<2x4x2x8xf32>
+      -> tensor<2x4x2x3x8xf32>, tensor<2x2x3x4xf32>
+  return
+}
+
+// -----
+
+func.func @attention_starts(%q: tensor<2x4x2x3x8xf32>, %k: tensor<2x4x2x8xf32>, %s: tensor<2x8xi32>) {
+  // attention_c1
+  // expected-error @+1 {{operand #3 dimension 1 has size 8, expected 4 as operand #0 dimension 1}}
+  %0:2 = weft.attention(%q, %k, %k) scale = 0.5 dropout = 0.0 starts(%s : tensor<2x8xi32>)
+      : tensor<2x4x2x3x8xf32>, tensor<2x4x2x8xf32>, tensor<2x4x2x8xf32>
+      -> tensor<2x4x2x3x8xf32>, tensor<2x2x3x4xf32>
+  return
+}
+
+// -----
+
 func.func @attention_key(%q: tensor<2x4x2x3x8xf32>, %k: tensor<2x4x2x8xf32>) {
   // attention_c2
   // expected-error @+1 {{seed, step and layer are given exactly when there is dropout}}

@@ -259,6 +259,23 @@ func.func @attention_window(%q: tensor<2x4x2x3x8xf32>, %k: tensor<2x4x2x8xf32>,
   return
 }
 
+// CHECK-LABEL: @attention_documents
+func.func @attention_documents(%q: tensor<2x4x2x3x8xf32>, %k: tensor<2x4x2x8xf32>,
+                               %s: tensor<2x4xi32>) {
+  // CHECK: weft.attention(%{{.*}}, %{{.*}}, %{{.*}}) scale = 5.000000e-01 dropout = 0.000000e+00 starts(%{{.*}} : tensor<2x4xi32>) :
+  %0:2 = weft.attention(%q, %k, %k) scale = 0.5 dropout = 0.0 starts(%s : tensor<2x4xi32>)
+      : tensor<2x4x2x3x8xf32>, tensor<2x4x2x8xf32>, tensor<2x4x2x8xf32>
+      -> tensor<2x4x2x3x8xf32>, tensor<2x2x3x4xf32>
+  // CHECK: weft.attention_grad
+  // CHECK-SAME: window = 3 starts(%{{.*}} : tensor<2x4xi32>) :
+  %1:3 = weft.attention_grad(%q, %k, %k) output(%0#0, %0#1) gradient(%0#0)
+      scale = 0.5 dropout = 0.0 window = 3 starts(%s : tensor<2x4xi32>)
+      : tensor<2x4x2x3x8xf32>, tensor<2x4x2x8xf32>, tensor<2x4x2x8xf32>, tensor<2x4x2x3x8xf32>,
+        tensor<2x2x3x4xf32>, tensor<2x4x2x3x8xf32>
+      -> tensor<2x4x2x3x8xf32>, tensor<2x4x2x8xf32>, tensor<2x4x2x8xf32>
+  return
+}
+
 #cp = #weft.mesh<"cp"=2>
 
 // CHECK-LABEL: @attention_pieces

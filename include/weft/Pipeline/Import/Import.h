@@ -8,7 +8,8 @@
 // The first phase: a model and a recipe become a module of the weft dialect.
 //
 //   weft.variable …              parameters in model order, then the inputs of a
-//                                step: tokens, targets, seed, step_number
+//                                step: tokens, targets, document_starts if the recipe has
+//                                documents, seed, step_number
 //   weft.optimizer …             how parameters follow their gradients
 //   func private @layer(…)       one block of the model; all layers call it
 //   func @loss() -> tensor<fXX>  the loss of one batch

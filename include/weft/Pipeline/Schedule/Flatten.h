@@ -21,6 +21,7 @@ namespace weft {
 struct ProgramInfo {
   std::string modelName, planText, planHash;
   int64_t globalBatch = 0, microBatches = 1, sequenceLength = 0, vocabulary = 0;
+  std::optional<int64_t> documentEnd;
   int64_t defaultSteps = 0;
   uint64_t defaultSeed = 0;
   double stepFlops = 0, peakFlopsPerRank = 0, memoryBandwidthPerRank = 0;

@@ -20,6 +20,7 @@ constexpr const char *kKey = "btgd";
 constexpr const char *kValue = "btgf";
 constexpr const char *kOutput = "bsgrf";
 constexpr const char *kLse = "bgrs";
+constexpr const char *kStarts = "bs";
 
 /// Numbers of the factors, which the query and then the key bring in.
 enum AttentionFactor : unsigned { kBatch, kQueries, kHeads, kGroup, kFeatures, kKeys };
@@ -30,6 +31,18 @@ FactorRule attentionRule(Operation *op, ArrayRef<std::string> operands,
   rule.factors[kKeys].kind = FactorKind::Permutation;
   rule.factors[kKeys].partner = kQueries;
   return rule;
+}
+
+/// The dimensions of operands; none of those beyond tensors.
+template <typename OpTy> std::vector<std::string> attentionOperands(OpTy op) {
+  std::vector<std::string> operands(op.getNumOperands());
+  operands[0] = kQuery;
+  operands[1] = kKey;
+  operands[2] = kValue;
+  for (OpOperand &starts : MutableOperandRange(op.getStartsMutable())) {
+    operands[starts.getOperandNumber()] = kStarts;
+  }
+  return operands;
 }
 
 /// With dropout the number of a weight counts all these.
@@ -132,8 +145,9 @@ template <typename OpTy> static LogicalResult verifyAttention(OpTy op) {
     return op.emitOpError() << "the window must be at least 1, got "
                             << static_cast<int64_t>(*op.getWindow());
   }
-  if (op.getWindow() && op.getBidirectional()) { // attention_c6
-    return op.emitOpError("a bidirectional attention has no window");
+  if (op.getBidirectional() && (op.getWindow() || op.getStarts())) { // attention_c6
+    return op.emitOpError() << "a bidirectional attention has no "
+                            << (op.getWindow() ? "window" : "starts");
   }
   if (failed(verifyPosition(op, op.getOffsets(), op.getGlobalShape()))) { // attention_c3
     return failure();
@@ -181,11 +195,7 @@ LogicalResult AttentionGradOp::verify() {
 }
 
 FactorRule AttentionOp::getFactorRule() {
-  std::vector<std::string> operands(getNumOperands());
-  operands[0] = kQuery;
-  operands[1] = kKey;
-  operands[2] = kValue;
-  return attentionRule(*this, operands, {kOutput, kLse});
+  return attentionRule(*this, attentionOperands(*this), {kOutput, kLse});
 }
 
 OpCost AttentionOp::getCost() { return attentionCost(*this, 1, 1); }
@@ -287,9 +297,9 @@ LogicalResult AttentionOp::buildGradient(OpBuilder &builder, ValueRange resultGr
   auto gradient = AttentionGradOp::create(
       builder, getLoc(), queryType.clone(wide), getKey().getType().clone(wide),
       getValue().getType().clone(wide), getQuery(), getKey(), getValue(), getOutput(), getLse(),
-      outputGradient, getSeed(), getStep(), getLayer(), getOffsets(), getTurn(), getScale(),
-      getDropout(), getWindowAttr(), getBidirectional(), getGlobalShapeAttr(), getOrderAttr(),
-      getMeshAttr(), getAxesAttr(), getTurnsAttr());
+      outputGradient, getSeed(), getStep(), getLayer(), getStarts(), getOffsets(), getTurn(),
+      getScale(), getDropout(), getWindowAttr(), getBidirectional(), getGlobalShapeAttr(),
+      getOrderAttr(), getMeshAttr(), getAxesAttr(), getTurnsAttr());
   operandGradients[0] = gradient.getQueryGradient();
   operandGradients[1] = gradient.getKeyGradient();
   operandGradients[2] = gradient.getValueGradient();
@@ -297,10 +307,7 @@ LogicalResult AttentionOp::buildGradient(OpBuilder &builder, ValueRange resultGr
 }
 
 FactorRule AttentionGradOp::getFactorRule() {
-  std::vector<std::string> operands(getNumOperands());
-  operands[0] = kQuery;
-  operands[1] = kKey;
-  operands[2] = kValue;
+  std::vector<std::string> operands = attentionOperands(*this);
   operands[3] = operands[5] = kOutput;
   operands[4] = kLse;
   return attentionRule(*this, operands, {kQuery, kKey, kValue});

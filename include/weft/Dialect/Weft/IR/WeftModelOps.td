@@ -158,6 +158,10 @@ def Weft_AttentionOp : Weft_Op<"attention", [Pure, Weft_Differentiable, Weft_Per
     With a window of w, only the w keys up to the query's own position count. A bidirectional
     attention has no order of positions: each query sees all keys.
 
+    `starts`, [batch, position], are the first positions of queries' documents: keys before them
+    do not count. They count positions of the whole, never fall along a sequence, and are no later
+    than the query's own position.
+
     With a dropout rate above zero, weights are dropped by the generator of
     `docs/Numerics.md` from seed, step and layer (site 3), and the others scaled by
     1 / (1 - rate).
@@ -182,7 +186,7 @@ def Weft_AttentionOp : Weft_Op<"attention", [Pure, Weft_Differentiable, Weft_Per
     - attention_c4: a window is at least 1.
     - attention_c5: query, key and value have one element type, the output that or its wide type,
       lse its wide type.
-    - attention_c6: a bidirectional attention has no window.
+    - attention_c6: a bidirectional attention has neither a window nor starts.
     - attention_c7: unless it is bidirectional, the whole has as many queries as keys.
     - attention_c9: an order is one of as many positions as the whole has, its padding included.
     - attention_c8: `over` names distinct axes of the mesh, and there is no turn with it; a turn
@@ -190,7 +194,8 @@ def Weft_AttentionOp : Weft_Op<"attention", [Pure, Weft_Differentiable, Weft_Per
   }];
   let arguments = (ins Weft_FloatTensor:$query, Weft_FloatTensor:$key, Weft_FloatTensor:$value,
                        Optional<Weft_CounterTensor>:$seed, Optional<Weft_CounterTensor>:$step,
-                       Optional<Index>:$layer, Variadic<Index>:$offsets, Optional<Index>:$turn,
+                       Optional<Index>:$layer, Optional<Weft_IdTensor>:$starts,
+                       Variadic<Index>:$offsets, Optional<Index>:$turn,
                        F64Attr:$scale, F64Attr:$dropout, OptionalAttr<I64Attr>:$window,
                        UnitAttr:$bidirectional,
                        OptionalAttr<DenseI64ArrayAttr>:$global_shape,
@@ -202,6 +207,7 @@ def Weft_AttentionOp : Weft_Op<"attention", [Pure, Weft_Differentiable, Weft_Per
   let assemblyFormat = [{
     `(` $query `,` $key `,` $value `)` `scale` `=` $scale `dropout` `=` $dropout
     (`window` `=` $window^)? (`bidirectional` $bidirectional^)? (`key` `(` $seed^ `,` $step `,` $layer `:` type($seed) `,` type($step) `)`)?
+    (`starts` `(` $starts^ `:` type($starts) `)`)?
     (`offsets` `(` $offsets^ `)`)? (`of` $global_shape^)? (`order` $order^)? (`turn` $turn^)?
     (`turns` $turns^)?
     (`over` $axes^ `of` $mesh)? attr-dict
@@ -227,7 +233,8 @@ def Weft_AttentionGradOp : Weft_Op<"attention_grad", [Pure, Weft_Permutation,
                        Weft_FloatTensor:$output, Weft_FloatTensor:$lse,
                        Weft_FloatTensor:$gradient,
                        Optional<Weft_CounterTensor>:$seed, Optional<Weft_CounterTensor>:$step,
-                       Optional<Index>:$layer, Variadic<Index>:$offsets, Optional<Index>:$turn,
+                       Optional<Index>:$layer, Optional<Weft_IdTensor>:$starts,
+                       Variadic<Index>:$offsets, Optional<Index>:$turn,
                        F64Attr:$scale, F64Attr:$dropout, OptionalAttr<I64Attr>:$window,
                        UnitAttr:$bidirectional,
                        OptionalAttr<DenseI64ArrayAttr>:$global_shape,
@@ -241,6 +248,7 @@ def Weft_AttentionGradOp : Weft_Op<"attention_grad", [Pure, Weft_Permutation,
     `(` $query `,` $key `,` $value `)` `output` `(` $output `,` $lse `)`
     `gradient` `(` $gradient `)` `scale` `=` $scale `dropout` `=` $dropout
     (`window` `=` $window^)? (`bidirectional` $bidirectional^)? (`key` `(` $seed^ `,` $step `,` $layer `:` type($seed) `,` type($step) `)`)?
+    (`starts` `(` $starts^ `:` type($starts) `)`)?
     (`offsets` `(` $offsets^ `)`)? (`of` $global_shape^)? (`order` $order^)? (`turn` $turn^)?
     (`turns` $turns^)?
     (`over` $axes^ `of` $mesh)? attr-dict
