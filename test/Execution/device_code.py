@@ -34,7 +34,7 @@ SMALL = ("gpt2-tiny", "llama-tiny", "mixtral-tiny", "deepseek-tiny")
 # in registers, which is more than fits where heads have 128 features.
 BUDGET = (128, 64, 0)
 BUDGETS = {
-    "attention_grad": (128, 256, 768),
+    "attention_grad": (128, 240, 512),
 }
 
 # Bytes of a buffer that one thread may go through.

@@ -7,6 +7,7 @@
 // CHECK: .reqntid 256
 // CHECK-NOT: .local
 // CHECK-DAG: ld.shared.v4.b32
+// CHECK-DAG: st.shared.v4.b32
 // CHECK-DAG: fma.rn.f32
 // CHECK-DAG: shfl.sync.bfly.b32 {{.*}}, 8, 31, -1;
 // CHECK-NOT: atom
@@ -36,7 +37,7 @@ func.func private @kernel_attention_1(%q: tensor<2x4096x8x4x128xbf16>, %k: tenso
   return %o, %l : tensor<2x4096x8x4x128xbf16>, tensor<2x8x4x4096xf32>
 }
 
-// First the gradients of queries, then those of keys and values, each by one block in one order.
+// First the gradients of queries, and o'·o of each for what comes then: those of keys and values, each by one block in one order.
 // CHECK-LABEL: .entry kernel_attention_grad_0_phase_0(
 // CHECK-NOT: atom
 // CHECK-LABEL: .entry kernel_attention_grad_0_phase_1(

@@ -95,6 +95,28 @@ func.func private @own_memory(%x: memref<4xf32>) {
 
 // -----
 
+// What a loop leaves in the kernel's own memory would be lost: nothing is shared.
+// CHECK-LABEL: func.func private @own_memory_of_a_phase
+// CHECK-SAME: weft.iterations = array<i64: 1>
+// CHECK-NOT: scf.parallel
+func.func private @own_memory_of_a_phase(%x: memref<4xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %zero = arith.constant 0.0 : f32
+  %own = memref.alloca() : memref<f32>
+  scf.parallel (%i) = (%c0) to (%c1) step (%c1) {
+    memref.store %zero, %own[] : memref<f32>
+  }
+  scf.parallel (%i) = (%c0) to (%c4) step (%c1) {
+    %value = memref.load %own[] : memref<f32>
+    memref.store %value, %x[%i] : memref<4xf32>
+  }
+  return
+}
+
+// -----
+
 // The sum is read before all parts, but must be read after the first loop.
 // CHECK-LABEL: func.func private @reads_what_a_loop_wrote
 // CHECK-SAME: weft.iterations = array<i64: 1>

@@ -5,6 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include <algorithm>
+
 #include "KernelRunner.h"
 
 namespace weft::test {
@@ -93,6 +95,74 @@ TEST_P(ExpertsTest, MultipliesSlots) {
   });
   expectClose(runOp("weft.slot_products %a, %b at %c", {tokens, slots, mask}, Array(mask.shape)),
               expected);
+}
+
+/// Some numbers twice, so that the order of equal ones counts.
+Array scoresOf(std::vector<int64_t> shape) {
+  Array scores = randomIds(std::move(shape), -8, 8, 5);
+  scores.kind = Kind::Float;
+  return scores;
+}
+
+/// Marks the `count` greatest of the elements that `isCandidate` names, of equal
+/// ones the first.
+void markGreatest(Array &marks, const Array &scores, int64_t row, int64_t columns, int64_t count,
+                  const std::function<bool(int64_t)> &isCandidate) {
+  for (int64_t round = 0; round < count; ++round) {
+    int64_t best = -1;
+    for (int64_t i = 0; i < columns; ++i) {
+      bool isOpen = isCandidate(i) && marks({row, i}) == 0;
+      if (isOpen && (best < 0 || scores({row, best}) < scores({row, i}))) {
+        best = i;
+      }
+    }
+    marks({row, best}) = 1;
+  }
+}
+
+TEST_P(ExpertsTest, PicksTheGreatest) {
+  for (int64_t columns : {3, 8, 40, 300}) {
+    Array scores = scoresOf({5, columns}), expected(scores.shape);
+    for (int64_t row = 0; row < 5; ++row) {
+      markGreatest(expected, scores, row, columns, 3, [](int64_t) { return true; });
+    }
+    expectClose(runOp("weft.top_k 3 of %a", {scores}, Array(scores.shape)), expected);
+  }
+}
+
+/// Of 18 elements the last two are padding; the groups of four whose two greatest have the greatest
+/// sums take part.
+TEST_P(ExpertsTest, PicksFromTheBestGroups) {
+  Array scores = scoresOf({6, 18}), expected(scores.shape);
+  for (int64_t row = 0; row < 6; ++row) {
+    Array sums({6, 4}), kept(sums.shape);
+    for (int64_t group = 0; group < 4; ++group) {
+      std::vector<double> own(&scores({row, group * 4}), &scores({row, group * 4}) + 4);
+      std::sort(own.begin(), own.end());
+      sums({row, group}) = own[3] + own[2];
+    }
+    markGreatest(kept, sums, row, 4, 2, [](int64_t) { return true; });
+    markGreatest(expected, scores, row, 16, 5, [&](int64_t i) { return kept({row, i / 4}) != 0; });
+  }
+  std::string op = "weft.top_k 5 of %a columns [16] {groups = 4 : i64, kept_groups = 2 : i64}";
+  expectClose(runOp(op, {scores}, Array(scores.shape)), expected);
+}
+
+TEST_P(ExpertsTest, AddsUpWhatIsBefore) {
+  for (int64_t count : {5, 150}) {
+    Array x = randomArray({2, count, 3}, 7), before(x.shape), behind(x.shape);
+    for (int64_t outer = 0; outer < 2; ++outer) {
+      for (int64_t inner = 0; inner < 3; ++inner) {
+        for (int64_t i = 1; i < count; ++i) {
+          before({outer, i, inner}) = before({outer, i - 1, inner}) + x({outer, i - 1, inner});
+          int64_t at = count - 1 - i;
+          behind({outer, at, inner}) = behind({outer, at + 1, inner}) + x({outer, at + 1, inner});
+        }
+      }
+    }
+    expectClose(runOp("weft.cumulative_sum %a along 1", {x}, Array(x.shape)), before, 8);
+    expectClose(runOp("weft.cumulative_sum reverse %a along 1", {x}, Array(x.shape)), behind, 8);
+  }
 }
 
 } // namespace

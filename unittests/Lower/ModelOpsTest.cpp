@@ -60,6 +60,33 @@ func.func private @kernel(%offset: index, %i: tensor<2x20xi32>, %g: tensor<2x20x
   expectClose(run(call).results[0], expected);
 }
 
+/// Rows of ranges, and of so many tokens that they are summed in parts.
+TEST_P(EmbeddingTest, AddsGradientsOfRowsThatMostTokensName) {
+  constexpr int64_t kTokens = 600, kRows = 700, kFeatures = 5;
+  KernelCall call;
+  call.operands = {randomIds({kTokens}, -2, kRows + 1, 2), randomArray({kTokens, kFeatures}, 1)};
+  for (int64_t i = 0; i < kTokens; ++i) {
+    if (i % 3 != 0) {
+      call.operands[0].data[i] = i % 3 == 1 ? 331 : 699;
+    }
+  }
+  call.results = {Array({kRows, kFeatures})};
+  call.text = R"(
+func.func private @kernel(%i: tensor<600xi32>, %g: tensor<600x5x$f>) -> tensor<700x5x$f>
+    attributes {weft.tied = array<i64: -1>} {
+  %y = weft.embedding_grad %g[%i] : tensor<600x5x$f>[tensor<600xi32>] -> tensor<700x5x$f>
+  return %y : tensor<700x5x$f>
+})";
+  Array expected({kRows, kFeatures});
+  for (int64_t i = 0; i < kTokens; ++i) {
+    int64_t row = static_cast<int64_t>(call.operands[0].data[i]);
+    for (int64_t h = 0; h < kFeatures && row >= 0 && row < kRows; ++h) {
+      expected({row, h}) += call.operands[1]({i, h});
+    }
+  }
+  expectClose(run(call).results[0], expected, 8);
+}
+
 struct CrossEntropyTest : KernelTest {
   void check(int64_t columns, double magnitude);
 };

@@ -121,12 +121,14 @@ void AttentionBlock::enterQueries(Num first, Segment segment) {
   }
 }
 
-/// Block `number` of all blocks of queries.
+/// Block `number` of all blocks of queries. The last queries of a head come first: where they see
+/// what is before them, they take longest, and no device ends with such a block alone.
 void AttentionBlock::enterQueryBlock(Num number) {
   Pieces pieces = piecesOfQueries(sizes);
   Nums at = code.placeOf(number, {sizes.batch, sizes.kvHeads, sizes.group, pieces.count});
   b = at[0], h = at[1], g = at[2];
-  enterQueries(pieces.firstRow(code, at[3]), pieces.segmentOf(at[3]));
+  Num piece = sizes.isBidirectional ? at[3] : code.index(pieces.count - 1) - at[3];
+  enterQueries(pieces.firstRow(code, piece), pieces.segmentOf(piece));
 }
 
 /// That of rows, once the block of queries is known.
@@ -254,9 +256,9 @@ Nums ForwardBlock::emitTile(ArrayRef<Num> carried) {
     for (int64_t j = 0; j < each; ++j) {
       Num weight = code.exp(scores[i * each + j] - greatest);
       total = total + weight;
-      square.store(dropout ? weight * keepFactor(i, j) : weight, product.column(j), product.row(i));
+      scores[i * each + j] = weight;
     }
-    total = product.combineRow(total, [](Num a, Num b) { return a + b; });
+    total = product.sumOfRow(total);
     Num factor = code.exp(carried[i] - greatest);
     next[i] = greatest;
     next[each + i] = carried[each + i] * factor + total;
@@ -266,6 +268,10 @@ Nums ForwardBlock::emitTile(ArrayRef<Num> carried) {
       }
     }
   }
+  product.putTransposed(square, [&](int64_t i, int64_t j) {
+    Num weight = scores[i * each + j];
+    return dropout ? weight * keepFactor(i, j) : weight;
+  });
   addSlabs(rowsOfKeys(value), MutableArrayRef<Num>(next).drop_front(2 * each));
   return next;
 }
@@ -295,23 +301,26 @@ void ForwardBlock::emitResults(ArrayRef<Num> carried) {
 
 class GradientBlock : AttentionBlock {
 public:
+  /// `products` is memory for o'·o of each row of lse, which `emitQueries` makes.
   GradientBlock(Code &code, AttentionGradOp op, AttentionGradOp::Adaptor operands,
-                ValueRange results)
+                ValueRange results, Buffer products)
       : AttentionBlock(code, op, operands), output(code.buffer(operands.getOutput())),
         lse(code.buffer(operands.getLse())), gradient(code.buffer(operands.getGradient())),
         queryGradient(code.buffer(results[0])), keyGradient(code.buffer(results[1])),
-        valueGradient(code.buffer(results[2])) {}
+        valueGradient(code.buffer(results[2])), products(products) {}
 
   void emitQueries(Num number);
   void emitKeys(Num number);
 
 private:
-  void takeRows();
+  using RowProduct = function_ref<Num(Num row, Num isRow)>;
+  void takeRows(RowProduct productOf);
+  Num makeProduct(Num row, Num isRow);
   void makeScores();
   void addQueryBlock(MutableArrayRef<Num> valueSums, MutableArrayRef<Num> keySums);
 
   Buffer output, lse, gradient;
-  Buffer queryGradient, keyGradient, valueGradient;
+  Buffer queryGradient, keyGradient, valueGradient, products;
   /// Of each of a thread's rows: lse, and o'·o.
   Nums rowLse, rowProducts;
   /// Of each of a thread's scores: its weight times what dropout multiplies it by, and its
@@ -320,9 +329,8 @@ private:
 };
 
 /// Rows after the last query get weights of zero.
-void GradientBlock::takeRows() {
-  RowBlock outputs = rowsOfQueries(output).rows, gradients = rowsOfQueries(gradient).rows;
-  Num count = outputs.countRows(code, side);
+void GradientBlock::takeRows(RowProduct productOf) {
+  Num count = rowsOfQueries(output).rows.countRows(code, side);
   takeReach();
   rowLse.clear();
   rowProducts.clear();
@@ -330,10 +338,18 @@ void GradientBlock::takeRows() {
     Num isRow = product.row(i) < count, row = code.select(isRow, product.row(i), code.index(0));
     Num own = lse(b, h, g, firstQuery + row);
     rowLse.push_back(code.select(isRow, own, code.real(type, -kUnseen)));
-    rowProducts.push_back(product.sumRow(sizes.valueFeatures, [&](Num feature) {
-      return outputs.at(row, feature) * gradients.at(row, feature);
-    }));
+    rowProducts.push_back(productOf(row, isRow));
   }
+}
+
+Num GradientBlock::makeProduct(Num row, Num isRow) {
+  RowBlock outputs = rowsOfQueries(output).rows, gradients = rowsOfQueries(gradient).rows;
+  Num sum = product.sumRow(sizes.valueFeatures, [&](Num feature) {
+    return outputs.at(row, feature) * gradients.at(row, feature);
+  });
+  code.when(product.isFirstOfRow() & isRow,
+            [&] { products.store(sum, b, h, g, firstQuery + row); });
+  return sum;
 }
 
 void GradientBlock::makeScores() {
@@ -351,13 +367,12 @@ void GradientBlock::makeScores() {
 
 void GradientBlock::emitQueries(Num number) {
   enterQueryBlock(number);
-  takeRows();
+  takeRows([&](Num row, Num isRow) { return makeProduct(row, isRow); });
   Nums start(slabsOf(sizes.features) * each * each, code.real(type, 0));
   Nums sums = carryKeys(start, [&](ArrayRef<Num> carried) {
     makeScores();
-    for (int64_t n = 0; n < each * each; ++n) {
-      square.store(scoreGradients[n], product.column(n % each), product.row(n / each));
-    }
+    product.putTransposed(square,
+                          [&](int64_t i, int64_t j) { return scoreGradients[i * each + j]; });
     Nums next(carried);
     addSlabs(rowsOfKeys(key), next);
     return next;
@@ -399,13 +414,11 @@ void GradientBlock::emitKeys(Num number) {
 }
 
 void GradientBlock::addQueryBlock(MutableArrayRef<Num> valueSums, MutableArrayRef<Num> keySums) {
-  takeRows();
+  takeRows([&](Num row, Num) { return products(b, h, g, firstQuery + row); });
   makeScores();
   auto addFrom = [&](ArrayRef<Num> numbers, const Factor &factor, MutableArrayRef<Num> sums) {
     code.barrier();
-    for (int64_t n = 0; n < each * each; ++n) {
-      square.store(numbers[n], product.row(n / each), product.column(n % each));
-    }
+    product.put(square, [&](int64_t i, int64_t j) { return numbers[i * each + j]; });
     addSlabs(factor, sums);
   };
   addFrom(weights, rowsOfQueries(gradient), valueSums);
@@ -425,10 +438,15 @@ void lowerAttentionGradForDevice(Code &code, AttentionGradOp op, AttentionGradOp
                                  ValueRange results) {
   AttentionSizes sizes = AttentionBlock::sizesFor(code, op, operands);
   int64_t width = rt::kBlockThreads * code.countLanes();
-  code.blocks(countQueryBlocks(sizes), width,
-              [&](Num number) { GradientBlock(code, op, operands, results).emitQueries(number); });
-  code.blocks(countKeyBlocks(sizes), width,
-              [&](Num number) { GradientBlock(code, op, operands, results).emitKeys(number); });
+  Buffer lse = code.buffer(operands.getLse());
+  Buffer products = code.lasting(lse.getElementType(), lse.getShape());
+  auto run = [&](int64_t count, void (GradientBlock::*emit)(Num)) {
+    code.blocks(count, width, [&](Num number) {
+      (GradientBlock(code, op, operands, results, products).*emit)(number);
+    });
+  };
+  run(countQueryBlocks(sizes), &GradientBlock::emitQueries);
+  run(countKeyBlocks(sizes), &GradientBlock::emitKeys);
 }
 
 } // namespace weft::lower

@@ -25,6 +25,26 @@ Buffer BlockProduct::makeMemory(int64_t rows) const {
 
 Buffer BlockProduct::makeSquare() const { return makeMemory(getSide()); }
 
+void BlockProduct::put(Buffer square, NumberAt number) const {
+  putRows(square, number, firstRow, firstColumn);
+}
+
+void BlockProduct::putTransposed(Buffer square, NumberAt number) const {
+  putRows(square, [&](int64_t i, int64_t j) { return number(j, i); }, firstColumn, firstRow);
+}
+
+/// Neighbors together, 16 bytes of them at places that differ from row to row, so that threads
+/// whose rows follow each other write to different banks, too.
+void BlockProduct::putRows(Buffer square, NumberAt number, Num firstRow, Num firstPlace) const {
+  Buffer flat = square.flat();
+  Num place = swizzled(firstRow, firstPlace);
+  for (int64_t i = 0; i < each; ++i) {
+    for (int64_t j = 0; j < each; ++j) {
+      flat.store(number(i, j), (firstRow + i) * square.getSize(-1) + place + j);
+    }
+  }
+}
+
 Nums BlockProduct::zeros() const { return Nums(each * each, code.real(type, 0)); }
 
 Nums BlockProduct::timesTransposed(const Factor &a, const Factor &b) const {
@@ -34,7 +54,7 @@ Nums BlockProduct::timesTransposed(const Factor &a, const Factor &b) const {
     bringColumns(a, first, left);
     bringColumns(b, first, right);
     code.barrier();
-    return multiply(left, code.index(0), right, sums);
+    return multiply(left, code.index(0), right, sums, [&](Num) { return firstRow; });
   });
 }
 
@@ -45,7 +65,8 @@ Nums BlockProduct::addTimes(Buffer square, const Factor &b, int64_t firstFeature
                       code.barrier();
                       bringRows(b, first, firstFeature, right);
                       code.barrier();
-                      return multiply(square, first, right, carried);
+                      return multiply(square, first, right, carried,
+                                      [&](Num k) { return swizzled(k, firstRow); });
                     });
 }
 
@@ -94,7 +115,8 @@ void BlockProduct::bring(const Factor &factor, Num row, Num feature, bool isInsi
 
 /// Factors as one dimension, in which what is neighbors is plain. Some terms stand together, as the
 /// assembler leaves loops as they are.
-Nums BlockProduct::multiply(Buffer a, Num first, Buffer b, ArrayRef<Num> sums) const {
+Nums BlockProduct::multiply(Buffer a, Num first, Buffer b, ArrayRef<Num> sums,
+                            function_ref<Num(Num)> place) const {
   constexpr int64_t kTogether = 4;
   int64_t pitch = a.getSize(-1);
   Buffer flatA = a.flat(), flatB = b.flat();
@@ -110,9 +132,11 @@ Nums BlockProduct::multiply(Buffer a, Num first, Buffer b, ArrayRef<Num> sums) c
   };
   return code.carry(code.index(0), code.index(getDepth()), kTogether, sums,
                     [&](Num k, ArrayRef<Num> carried) {
-                      Num atA = (first + k) * pitch + firstRow, atB = k * pitch + firstColumn;
+                      Num rowA = (first + k) * pitch, atB = k * pitch + firstColumn;
                       Nums next(carried);
                       for (int64_t term = 0; term < kTogether; ++term) {
+                        // The same for all rows that one thread has put.
+                        Num atA = rowA + place(first + k + term / each * each);
                         addTerm(atA + term * pitch, atB + term * pitch, next);
                       }
                       return next;
@@ -126,10 +150,14 @@ Num BlockProduct::combineRow(Num value, function_ref<Num(Num, Num)> combine) con
   return value;
 }
 
+Num BlockProduct::sumOfRow(Num value) const {
+  return combineRow(value, [&](Num a, Num b) { return code.addUnfused(a, b); });
+}
+
 Num BlockProduct::sumRow(int64_t size, function_ref<Num(Num)> term) const {
   Nums own = code.carry(firstColumn / each, code.index(size), kAcross, {code.real(type, 0)},
                         [&](Num i, ArrayRef<Num> sum) { return Nums{sum[0] + term(i)}; });
-  return combineRow(own[0], [](Num a, Num b) { return a + b; });
+  return sumOfRow(own[0]);
 }
 
 } // namespace weft::lower

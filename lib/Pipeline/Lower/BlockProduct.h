@@ -43,17 +43,22 @@ public:
   /// As many as a thread has, row by row.
   Nums zeros() const;
 
-  /// Memory for a square, to be factor of `addTimes`.
+  /// Memory for a square, to be factor of `addTimes`; `put` and `addTimes` know how it lies there.
   Buffer makeSquare() const;
+  /// square[row(i), column(j)] = number(i, j), or transposed.
+  using NumberAt = llvm::function_ref<Num(int64_t, int64_t)>;
+  void put(Buffer square, NumberAt number) const;
+  void putTransposed(Buffer square, NumberAt number) const;
 
   /// sums[r, c] = a[r]·b[c], over all features.
   Nums timesTransposed(const Factor &a, const Factor &b) const;
-  /// sums[r, c] += sum over k of square[k, r] b[k, firstFeature + c]. What threads have stored in
-  /// `square` is seen; they may store there again after the next call on this object.
+  /// sums[r, c] += sum over k of square[k, r] b[k, firstFeature + c]. What threads have put in
+  /// `square` is seen; they may put something there again after the next call on this object.
   Nums addTimes(Buffer square, const Factor &b, int64_t firstFeature,
                 llvm::ArrayRef<Num> sums) const;
-  /// What `combine` makes of the values of the threads of the same rows.
+  /// What `combine` makes of the values of the threads of the same rows, and their sum.
   Num combineRow(Num value, llvm::function_ref<Num(Num, Num)> combine) const;
+  Num sumOfRow(Num value) const;
   /// The sum of `term(i)` over [0, size), which threads of the same rows share.
   Num sumRow(int64_t size, llvm::function_ref<Num(Num)> term) const;
 
@@ -72,8 +77,13 @@ private:
   void bringRows(const Factor &factor, Num first, int64_t firstFeature, Buffer to) const;
   void bring(const Factor &factor, Num row, Num feature, bool isInside, Buffer to,
              llvm::ArrayRef<Num> at) const;
-  /// sums[r, c] += sum over k of a[first + k, r] b[k, c].
-  Nums multiply(Buffer a, Num first, Buffer b, llvm::ArrayRef<Num> sums) const;
+  /// Where neighbors from `place` on are in row `k` of a square.
+  Num swizzled(Num k, Num place) const { return place ^ (k & code.index(7 * each)); }
+  void putRows(Buffer square, NumberAt number, Num firstRow, Num firstPlace) const;
+  /// sums[r, c] += sum over k of a[first + k, r] b[k, c], where `place(k)` is that of row(0) in row
+  /// k of `a`.
+  Nums multiply(Buffer a, Num first, Buffer b, llvm::ArrayRef<Num> sums,
+                llvm::function_ref<Num(Num)> place) const;
 
   Code &code;
   mlir::Type type;

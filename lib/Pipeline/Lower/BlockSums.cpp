@@ -18,7 +18,7 @@ namespace {
 constexpr int64_t kThreads = rt::kBlockThreads;
 /// Fewer numbers are one block's work.
 constexpr int64_t kLeastPiece = 8192;
-/// Blocks that share a sum, at most: eight for each of the multiprocessors that large devices have.
+/// Blocks that share sums, at most: eight for each of the multiprocessors that large devices have.
 constexpr int64_t kMostBlocks = 1056;
 /// A row of fewer is one thread's.
 constexpr int64_t kLeastRow = 32;
@@ -55,7 +55,7 @@ void sumGroup(Code &code, BlockSums sums, const ColumnGroups &groups, Num group,
         code.carryByFours(first + share, end, shares, zeros, [&](Num row, ArrayRef<Num> carried) {
           Nums next;
           for (int64_t lane = 0; lane < lanes; ++lane) {
-            for (Num term : terms(row, column + lane)) {
+            for (Num term : terms(row, lanes == 1 ? column : code.neighbor(column, lane))) {
               next.push_back(carried[next.size()] + term);
             }
           }
@@ -85,45 +85,54 @@ void sumGroup(Code &code, BlockSums sums, const ColumnGroups &groups, Num group,
   code.barrier();
 }
 
-} // namespace
+/// Blocks that share a row, where rows are so few that devices would be idle; 0 if one has it.
+int64_t countSharing(int64_t rows, int64_t columns) {
+  int64_t blocks = std::min(columns / kLeastPiece, kMostBlocks / rows);
+  return blocks < 2 ? 0 : blocks;
+}
 
 /// Blocks take turns at pieces of what their threads load at once; what is no whole piece is added
 /// to the sums of all blocks in the end.
+void sumLongRows(Code &code, BlockSums sums, int64_t rows, int64_t columns,
+                 function_ref<Nums(Num, Num)> terms,
+                 function_ref<void(Num, ArrayRef<Num>)> finish) {
+  int64_t piece = kThreads * code.countLanes(), pieces = columns / piece, done = pieces * piece;
+  int64_t blocks = countSharing(rows, columns);
+  Buffer parts = code.lasting(sums.type, {sums.count, rows, blocks});
+  code.blocks(rows * blocks, piece, [&](Num block) {
+    Num row = block / blocks, number = code.remainder(block, blocks);
+    Nums own = code.sumsOfPieces(sums.type, number, code.index(pieces), blocks, sums.count,
+                                 [&](Num i) { return terms(row, i); });
+    code.once([&] {
+      for (auto [i, sum] : llvm::enumerate(own)) {
+        parts.store(sum, code.index(int64_t(i)), row, number);
+      }
+    });
+  });
+  code.blocks(rows, std::max(columns - done, blocks), [&](Num row) {
+    Nums totals = code.sums(sums.type, code.index(0), code.index(columns - done), sums.count,
+                            [&](Num i) { return terms(row, i + done); });
+    Nums before = code.sums(sums.type, code.index(0), code.index(blocks), sums.count, [&](Num i) {
+      Nums values;
+      for (int64_t number = 0; number < sums.count; ++number) {
+        values.push_back(parts(code.index(number), row, i));
+      }
+      return values;
+    });
+    for (auto [total, sum] : llvm::zip_equal(totals, before)) {
+      total = total + sum;
+    }
+    code.once([&] { finish(row, totals); });
+  });
+}
+
+} // namespace
+
 void sumWhole(Code &code, BlockSums sums, int64_t size, function_ref<Nums(Num)> terms,
               function_ref<void(ArrayRef<Num>)> finish) {
-  int64_t piece = kThreads * code.countLanes(), pieces = size / piece;
-  int64_t blocks = size < 2 * kLeastPiece ? 0 : std::min(size / kLeastPiece, kMostBlocks);
-  int64_t done = blocks == 0 ? 0 : pieces * piece;
-  Buffer parts;
-  if (blocks != 0) {
-    parts = code.lasting(sums.type, {sums.count, blocks});
-    code.blocks(blocks, piece, [&](Num number) {
-      Nums own =
-          code.sumsOfPieces(sums.type, number, code.index(pieces), blocks, sums.count, terms);
-      code.once([&] {
-        for (auto [i, sum] : llvm::enumerate(own)) {
-          parts.store(sum, code.index(int64_t(i)), number);
-        }
-      });
-    });
-  }
-  code.blocks(1, std::max(size - done, blocks), [&](Num) {
-    Nums totals = code.sums(sums.type, code.index(0), code.index(size - done), sums.count,
-                            [&](Num i) { return terms(i + done); });
-    if (blocks != 0) {
-      Nums before = code.sums(sums.type, code.index(0), code.index(blocks), sums.count, [&](Num i) {
-        Nums values;
-        for (int64_t number = 0; number < sums.count; ++number) {
-          values.push_back(parts(code.index(number), i));
-        }
-        return values;
-      });
-      for (auto [total, sum] : llvm::zip_equal(totals, before)) {
-        total = total + sum;
-      }
-    }
-    code.once([&] { finish(totals); });
-  });
+  sumRows(
+      code, sums, 1, size, [&](Num, Num i) { return terms(i); },
+      [&](Num, ArrayRef<Num> totals) { finish(totals); });
 }
 
 void sumRows(Code &code, BlockSums sums, int64_t rows, int64_t columns,
@@ -134,6 +143,10 @@ void sumRows(Code &code, BlockSums sums, int64_t rows, int64_t columns,
   };
   if (columns < kLeastRow) {
     code.parallel(rows, [&](Num row) { finish(row, sumRow(row)); });
+    return;
+  }
+  if (countSharing(rows, columns) != 0) {
+    sumLongRows(code, sums, rows, columns, terms, finish);
     return;
   }
   code.blocks(rows, columns,

@@ -216,9 +216,10 @@ Nums Code::carryTogether(Num from, Num to, ArrayRef<Num> start, Together body) {
 
 Nums Code::carryChunks(int64_t count, ArrayRef<Num> start, Together body) {
   auto chunk = [&](Num number, Num round, ArrayRef<Num> carried) {
+    Num first = number * lanes;
     Nums members;
     for (int64_t lane = 0; lane < lanes; ++lane) {
-      members.push_back(number * lanes + lane);
+      members.push_back(neighbor(first, lane));
     }
     firstSlot = round * lanes;
     return body(members, carried);
@@ -363,12 +364,10 @@ Nums Code::combineAcross(Nums values, Combine combine) {
   return values;
 }
 
-/// Without contraction: a thread that fused a product of its own into the sum would have other bits
-/// than the one that it exchanges with.
+Num Code::addUnfused(Num a, Num b) { return num(arith::AddFOp::create(builder, loc, a, b)); }
+
 Nums Code::sumAcross(Nums values) {
-  return combineAcross(std::move(values), [&](Num a, Num b) {
-    return num(arith::AddFOp::create(builder, loc, a, b));
-  });
+  return combineAcross(std::move(values), [&](Num a, Num b) { return addUnfused(a, b); });
 }
 
 Nums Code::sumsOfPieces(Type type, Num first, Num end, int64_t step, int64_t count,
@@ -379,7 +378,7 @@ Nums Code::sumsOfPieces(Type type, Num first, Num end, int64_t step, int64_t cou
       Num chunk = (piece * threads + threadNumber) * lanes;
       Nums next(carried);
       for (int64_t lane = 0; lane < lanes; ++lane) {
-        for (auto [total, term] : llvm::zip_equal(next, terms(chunk + lane))) {
+        for (auto [total, term] : llvm::zip_equal(next, terms(neighbor(chunk, lane)))) {
           total = addInAnyOrder(total, term);
         }
       }

@@ -235,7 +235,21 @@ int64_t Code::countOf(ArrayRef<int64_t> sizes) {
   return count;
 }
 
+Num Code::neighbor(Num first, int64_t lane) {
+  Num number = lane == 0 ? first : first + lane;
+  neighbors[Value(number)] = {Value(first), lane};
+  return number;
+}
+
 Nums Code::placeOf(Num i, ArrayRef<int64_t> sizes) {
+  auto known = neighbors.find(Value(i));
+  if (known != neighbors.end() && known->second.second != 0 && sizes.size() > 1 &&
+      sizes.back() % lanes == 0) {
+    auto [first, lane] = known->second;
+    Nums place = placeOf(num(first), sizes);
+    place.back() = place.back() + lane;
+    return place;
+  }
   Nums indices(sizes.size());
   for (size_t dim = sizes.size(); dim-- > 1; i = i / sizes[dim]) {
     indices[dim] = remainder(i, sizes[dim]);

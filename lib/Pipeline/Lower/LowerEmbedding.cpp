@@ -7,6 +7,7 @@
 
 #include "Models.h"
 #include "Tiles.h"
+#include "TokenLists.h"
 
 namespace weft::lower {
 
@@ -51,11 +52,11 @@ struct LowerEmbeddingGrad : HostModel<LowerEmbeddingGrad, EmbeddingGradOp> {
     Buffer ids = code.buffer(operands.getIds()).flat();
     Buffer gradient = code.buffer(operands.getGradient()).rows();
     Buffer output = code.buffer(results[0]);
-    code.fillParallel(output, 0);
     if (code.isForDevice()) {
-      addByTokens(code, ids, gradient, output, operands.getOffset());
+      addByRows(code, ids, gradient, output, operands.getOffset());
       return;
     }
+    code.fillParallel(output, 0);
     // Two tokens may be one row, so threads share the columns: each sees all tokens, in order.
     forColumns(code, output.getSize(1), [&](Num from, Num to) {
       code.loop(0, ids.getElementCount(), [&](Num i) {
@@ -68,37 +69,50 @@ struct LowerEmbeddingGrad : HostModel<LowerEmbeddingGrad, EmbeddingGradOp> {
     });
   }
 
-  /// A block for each token. That of a row's first one adds up the gradients of all, in order.
-  static void addByTokens(Code &code, Buffer ids, Buffer gradient, Buffer output, Value offset) {
-    int64_t tokens = ids.getElementCount(), features = output.getSize(1);
-    Type f32 = code.getBuilder().getF32Type();
-    Num none = code.real(f32, 0), one = code.real(f32, 1);
-    code.blocks(tokens, std::max(features, kLeastWidth), [&](Num i) {
-      auto [row, isHere] = rowOf(code, ids, i, offset, output.getSize(0));
-      Num id = ids(i);
-      Nums same = code.sums(f32, code.index(0), code.index(tokens), 2, [&](Num j) {
-        Num isSame = code.select(ids(j) == id, one, none);
-        return Nums{code.select(j < i, isSame, none), code.select(i < j, isSame, none)};
+  /// A block for each row of the table, whose tokens are listed before. Where they are many, the
+  /// lists are cut at multiples of kPart, and what is behind the first cut is summed before.
+  static void addByRows(Code &code, Buffer ids, Buffer gradient, Buffer output, Value offset) {
+    int64_t tokens = ids.getElementCount(), rows = output.getSize(0), features = output.getSize(1);
+    int64_t cuts = llvm::divideCeil(tokens, kPart);
+    Type type = output.getElementType();
+    TokenLists lists(code, tokens, rows,
+                     [&](Num i) { return rowOf(code, ids, i, offset, rows).first; });
+    Buffer parts = code.lasting(type, {cuts, features});
+    auto sum = [&](Num from, Num to, function_ref<Num(Num, Num)> term, const Kept &sums) {
+      code.carryByFours(from, to, 1, {}, [&](Num place, ArrayRef<Num>) {
+        code.across(features,
+                    [&](Num h) { code.setKept(sums, h, code.kept(sums, h) + term(place, h)); });
+        return Nums();
       });
-      code.when(isHere & (same[0] == none), [&, row = row] {
-        Kept sums = code.keep(output.getElementType(), features);
-        auto add = [&](Num token) {
-          code.across(features, [&](Num h) {
-            code.setKept(sums, h, code.kept(sums, h) + gradient(token, h));
-          });
-        };
-        code.across(features, [&](Num h) { code.setKept(sums, h, gradient(i, h)); });
-        code.when(none < same[1], [&] {
-          code.loop(i + 1, code.index(tokens),
-                    [&](Num j) { code.when(ids(j) == id, [&] { add(j); }); });
+    };
+    auto ofToken = [&](Num place, Num h) { return gradient(lists.tokenAt(place), h); };
+    auto makeSums = [&] {
+      Kept sums = code.keep(type, features);
+      code.across(features, [&](Num h) { code.setKept(sums, h, code.real(type, 0)); });
+      return sums;
+    };
+    code.blocks(cuts, features, [&](Num cut) {
+      Num first = cut * kPart;
+      code.when(first < lists.countAll(), [&] {
+        Num row = lists.rowAt(first), end = lists.end(row), next = first + kPart;
+        code.when(lists.begin(row) < first, [&] {
+          Kept sums = makeSums();
+          sum(first, code.select(end < next, end, next), ofToken, sums);
+          code.across(features, [&](Num h) { parts.store(code.kept(sums, h), cut, h); });
         });
-        code.across(features, [&](Num h) { output.store(code.kept(sums, h), row, h); });
       });
+    });
+    code.blocks(rows, features, [&](Num row) {
+      Num begin = lists.begin(row), end = lists.end(row), cut = begin / kPart + 1;
+      Num firstEnd = code.select(end < cut * kPart, end, cut * kPart);
+      Kept sums = makeSums();
+      sum(begin, firstEnd, ofToken, sums);
+      sum(cut, (end + (kPart - 1)) / kPart, [&](Num part, Num h) { return parts(part, h); }, sums);
+      code.across(features, [&](Num h) { output.store(code.kept(sums, h), row, h); });
     });
   }
 
-  /// A block looks at all tokens, however short rows are.
-  static constexpr int64_t kLeastWidth = 1024;
+  static constexpr int64_t kPart = 64;
 };
 
 } // namespace

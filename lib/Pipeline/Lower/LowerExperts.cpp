@@ -8,152 +8,11 @@
 #include "Models.h"
 #include "Tiles.h"
 
-#include <limits>
-
 namespace weft::lower {
 
 using namespace mlir;
 
 namespace {
-
-//===----------------------------------------------------------------------===//
-// TopK
-//===----------------------------------------------------------------------===//
-
-// While a row is worked on, its output says of each element what became of it.
-constexpr double kRefused = -1, kOpen = 0, kPicked = 1;
-
-/// One row of a top-k.
-struct TopKRow {
-  TopKRow(Code &code, TopKOp op, TopKOp::Adaptor operands, Buffer output, Num row)
-      : code(code), op(op), input(code.buffer(operands.getInput()).rows()),
-        bias(code.buffer(operands.getBias())), output(output), row(row) {}
-
-  void run() {
-    bool hasGroups = op.getKeptGroups() < op.getGroups();
-    mark(code.index(0), code.index(size()), hasGroups ? kRefused : kOpen);
-    if (op.getColumns()) {
-      mark(code.index(size()), code.index(input.getSize(1)), kOpen);
-    }
-    if (hasGroups) {
-      openGroups();
-    }
-    code.loop(0, op.getCount(), [&](Num) {
-      Num place = findGreatest(size(), [&](Num i) { return state(i, kOpen, score(i)); });
-      output.store(constant(kPicked), row, place);
-    });
-    if (hasGroups) {
-      Num zero = constant(0);
-      code.loop(0, size(), [&](Num i) {
-        Num mark = output(row, i);
-        output.store(code.select(mark < zero, zero, mark), row, i);
-      });
-    }
-  }
-
-private:
-  /// Without padding, of which nothing is picked.
-  int64_t size() { return op.getColumns() ? op.getColumns()->front() : input.getSize(1); }
-  Num constant(double value) { return code.real(output.getElementType(), value); }
-  Num least() { return constant(-std::numeric_limits<double>::infinity()); }
-
-  Num score(Num i) {
-    Num value = input(row, i);
-    return bias ? value + bias(i) : value;
-  }
-
-  /// `value` where element `i` is marked so, else less than anything.
-  Num state(Num i, double marked, Num value) {
-    return code.select(output(row, i) == marked, value, least());
-  }
-
-  void mark(Num from, Num to, double value) {
-    Num element = constant(value);
-    code.loop(from, to, [&](Num i) { output.store(element, row, i); });
-  }
-
-  /// The lowest index below `count` of a greatest value; 0 if there is none.
-  Num findGreatest(int64_t count, llvm::function_ref<Num(Num)> value) {
-    Nums found = code.carry(code.index(0), code.index(count), 1, {least(), code.index(0)},
-                            [&](Num i, ArrayRef<Num> best) {
-                              Num candidate = value(i), isGreater = best[0] < candidate;
-                              return Nums{code.select(isGreater, candidate, best[0]),
-                                          code.select(isGreater, i, best[1])};
-                            });
-    return found[1];
-  }
-
-  /// Opens the elements of the groups that are kept.
-  void openGroups() {
-    int64_t length = size() / op.getGroups();
-    code.loop(0, op.getKeptGroups(), [&](Num) {
-      Num group = findGreatest(op.getGroups(), [&](Num g) {
-        return state(g * length, kRefused, sumOfTwo(g * length, length));
-      });
-      mark(group * length, group * length + length, kOpen);
-    });
-  }
-
-  /// The sum of the two greatest scores from `first` on; of a group of one, its score.
-  Num sumOfTwo(Num first, int64_t length) {
-    if (length == 1) {
-      return score(first);
-    }
-    Nums two =
-        code.carry(first, first + length, 1, {least(), least()}, [&](Num i, ArrayRef<Num> best) {
-          Num value = score(i), isFirst = best[0] < value;
-          Num rest = code.select(isFirst, best[0], value);
-          return Nums{code.select(isFirst, value, best[0]),
-                      code.select(best[1] < rest, rest, best[1])};
-        });
-    return two[0] + two[1];
-  }
-
-  Code &code;
-  TopKOp op;
-  Buffer input, bias, output;
-  Num row;
-};
-
-struct LowerTopK : HostModel<LowerTopK, TopKOp> {
-  static void lower(Code &code, TopKOp op, TopKOp::Adaptor operands, ValueRange results) {
-    Buffer output = code.buffer(results[0]).rows();
-    code.parallel(output.getSize(0),
-                  [&](Num row) { TopKRow(code, op, operands, output, row).run(); });
-  }
-};
-
-//===----------------------------------------------------------------------===//
-// CumulativeSum
-//===----------------------------------------------------------------------===//
-
-struct LowerCumulativeSum : HostModel<LowerCumulativeSum, CumulativeSumOp> {
-  static void lower(Code &code, CumulativeSumOp op, CumulativeSumOp::Adaptor operands,
-                    ValueRange results) {
-    Buffer whole = code.buffer(operands.getInput());
-    ArrayRef<int64_t> shape = whole.getShape();
-    int64_t count = shape[op.getDimension()], inner = 1;
-    for (int64_t size : shape.drop_front(op.getDimension() + 1)) {
-      inner *= size;
-    }
-    int64_t outer = whole.getElementCount() / (count * inner);
-    Buffer x = whole.view({outer, count, inner});
-    Buffer y = code.buffer(results[0]).view({outer, count, inner});
-    Num last = code.index(count - 1);
-    code.parallelNest({outer, inner}, [&](ArrayRef<Num> place) {
-      code.carry(code.index(0), code.index(count), 1, {code.real(x.getElementType(), 0)},
-                 [&](Num i, ArrayRef<Num> sum) {
-                   Num at = op.getReverse() ? last - i : i;
-                   // Read before it is written, for it may be the same place.
-                   Num next = sum[0] + x(place[0], at, place[1]);
-                   y.store(sum[0], place[0], at, place[1]);
-                   return Nums{next};
-                 });
-    });
-  }
-
-  bool mayReuse(Operation *, unsigned, unsigned) const { return true; }
-};
 
 //===----------------------------------------------------------------------===//
 // Slots
@@ -406,8 +265,6 @@ struct LowerSlotProducts : HostModel<LowerSlotProducts, SlotProductsOp> {
 } // namespace
 
 void attachExpertModels(MLIRContext &context) {
-  TopKOp::attachInterface<LowerTopK>(context);
-  CumulativeSumOp::attachInterface<LowerCumulativeSum>(context);
   DispatchOp::attachInterface<LowerDispatch>(context);
   CombineOp::attachInterface<LowerCombine>(context);
   SlotProductsOp::attachInterface<LowerSlotProducts>(context);

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Exponential.h"
 #include "Models.h"
 #include "WindowLoops.h"
 
@@ -132,6 +133,10 @@ struct LowerSoftmax : HostModel<LowerSoftmax, SoftmaxOp> {
     Buffer x = code.buffer(operands.getInput()).rows(), y = code.buffer(results[0]).rows();
     Type type = x.getElementType();
     int64_t count = op.getColumns() ? op.getColumns()->front() : x.getSize(1);
+    if (code.isForDevice()) {
+      lowerForDevice(code, x, y, count);
+      return;
+    }
     code.parallel(x.getSize(0), [&](Num i) {
       Num none = code.index(0), columns = code.index(count);
       Num greatest = code.maximum(leastOf(code, x), none, columns, [&](Num j) { return x(i, j); });
@@ -144,6 +149,25 @@ struct LowerSoftmax : HostModel<LowerSoftmax, SoftmaxOp> {
         code.loop(columns, code.index(x.getSize(1)), [&](Num j) { y.store(zero, i, j); });
       }
     });
+  }
+
+  /// A block for a row, or several rows a block; `count` of the columns have probabilities.
+  static void lowerForDevice(Code &code, Buffer x, Buffer y, int64_t count) {
+    Type type = x.getElementType();
+    Num none = code.index(0), columns = code.index(count), zero = code.real(type, 0);
+    code.blocks(
+        x.getSize(0), count,
+        [&](Num i) {
+          auto [greatest, total] =
+              code.exponentials(leastOf(code, x), none, columns, [&](Num j) { return x(i, j); });
+          Num most = greatest, factor = code.real(type, 1) / total;
+          code.across(none, columns,
+                      [&](Num j) { y.store(expOfNegative(x(i, j) - most) * factor, i, j); });
+          if (count < x.getSize(1)) {
+            code.across(columns, code.index(x.getSize(1)), [&](Num j) { y.store(zero, i, j); });
+          }
+        },
+        {.areAlike = true});
   }
 
   /// An element is read before it is written.

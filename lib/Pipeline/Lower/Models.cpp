@@ -21,6 +21,7 @@ void weft::registerHostLoweringModels(mlir::DialectRegistry &registry) {
     lower::attachCrossEntropyModels(*context);
     lower::attachRandomModels(*context);
     lower::attachRotaryModels(*context);
+    lower::attachRoutingModels(*context);
     lower::attachMovementModels(*context);
     lower::attachOrderModels(*context);
     lower::attachShapeModels(*context);

@@ -35,6 +35,7 @@ void attachExpertModels(mlir::MLIRContext &context);
 void attachCrossEntropyModels(mlir::MLIRContext &context);
 void attachRandomModels(mlir::MLIRContext &context);
 void attachRotaryModels(mlir::MLIRContext &context);
+void attachRoutingModels(mlir::MLIRContext &context);
 void attachMovementModels(mlir::MLIRContext &context);
 void attachOrderModels(mlir::MLIRContext &context);
 void attachShapeModels(mlir::MLIRContext &context);

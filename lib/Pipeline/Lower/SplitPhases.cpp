@@ -22,16 +22,22 @@ using namespace mlir;
 
 namespace {
 
+/// What ops read or write, as memrefs.
+struct Touched {
+  llvm::SmallPtrSet<Value, 8> read, written;
+
+  void add(const Touched &other) {
+    read.insert_range(other.read);
+    written.insert_range(other.written);
+  }
+};
+
 /// Ops of a kernel's entry block that run together: one parallel loop, or several ops that one
 /// thread runs once.
 struct PhaseOps {
   scf::ParallelOp loop;
   SmallVector<Operation *> serial;
-};
-
-/// What a phase reads or writes, as memrefs.
-struct Touched {
-  llvm::SmallPtrSet<Value, 8> read, written;
+  Touched touched;
 };
 
 /// Turns a parallel loop into one that goes through [from, to).
@@ -58,6 +64,7 @@ private:
   Touched touchedBy(Operation *op) const;
   bool findPhases();
   bool canSplit() const;
+  bool passesOnOwnMemory() const;
   SmallVector<int64_t> threadsOfPhases();
   void addArguments();
   void wrap(const PhaseOps &phase, unsigned number, int64_t &iterations);
@@ -65,8 +72,8 @@ private:
   func::FuncOp kernel;
   Block &entry;
   SmallVector<PhaseOps> phases;
-  /// Memrefs that are read before all phases, and those that a phase writes.
-  llvm::SmallPtrSet<Value, 8> readFirst, writtenByPhases;
+  /// Memrefs that are read before all phases.
+  llvm::SmallPtrSet<Value, 8> readFirst;
   /// The arguments that say what to run.
   Value phaseNumber, begin, end;
 };
@@ -106,11 +113,11 @@ bool PhaseSplitter::findPhases() {
       readFirst.insert_range(touched.read);
       continue;
     }
-    writtenByPhases.insert_range(touched.written);
     if (loop || phases.empty() || phases.back().loop) {
       phases.emplace_back();
       phases.back().loop = loop;
     }
+    phases.back().touched.add(touched);
     if (!loop) {
       phases.back().serial.push_back(&op);
     }
@@ -118,13 +125,31 @@ bool PhaseSplitter::findPhases() {
   return canSplit();
 }
 
-/// Whether every op that all threads run gives the same before all phases as where it stands, and
-/// no phase needs a value that another one makes.
-bool PhaseSplitter::canSplit() const {
-  for (Value memref : readFirst) {
-    if (writtenByPhases.contains(memref)) {
-      return false;
+/// Whether a phase reads what another one writes into memory of the kernel's own, of which each
+/// phase has one.
+bool PhaseSplitter::passesOnOwnMemory() const {
+  for (const PhaseOps &phase : phases) {
+    for (Value memref : phase.touched.written) {
+      bool isReadElsewhere = llvm::any_of(phases, [&](const PhaseOps &other) {
+        return &other != &phase && other.touched.read.contains(memref);
+      });
+      if (isOwnMemory(memref) && isReadElsewhere) {
+        return true;
+      }
     }
+  }
+  return false;
+}
+
+/// Whether every op that all threads run gives the same before all phases as where it stands, and
+/// no phase needs what another one leaves in a value or in memory of the kernel's own.
+bool PhaseSplitter::canSplit() const {
+  auto isWritten = [&](Value memref) {
+    return llvm::any_of(
+        phases, [&](const PhaseOps &phase) { return phase.touched.written.contains(memref); });
+  };
+  if (llvm::any_of(readFirst, isWritten) || passesOnOwnMemory()) {
+    return false;
   }
   for (const PhaseOps &phase : phases) {
     for (Operation *op : phase.serial) {

@@ -250,6 +250,8 @@ public:
   /// What the thread of the same warp has whose number differs in the bits of `mask`, which all
   /// threads have to ask for. For devices.
   Num shuffle(Num value, int64_t mask);
+  /// a + b, into which no product is fused: threads that exchange values come to the same bits.
+  Num addUnfused(Num a, Num b);
   /// Elements of what the kernel takes that a device loads at once.
   int64_t countLanes() const { return lanes; }
   /// Whether code is being built outside of any loop.
@@ -285,6 +287,9 @@ public:
   static int64_t countOf(llvm::ArrayRef<int64_t> sizes);
   /// The indices of element `i` of a nest.
   Nums placeOf(Num i, llvm::ArrayRef<int64_t> sizes);
+  /// first + lane, where `first` is a multiple of countLanes() and `lane` is less than that: where
+  /// rows are whole chunks, placeOf divides once for all neighbors of a chunk.
+  Num neighbor(Num first, int64_t lane);
   /// What is left of an index that is not negative after division.
   Num remainder(Num a, int64_t b);
   /// For unsigned integers.
@@ -376,6 +381,8 @@ private:
     Num number;
   };
   llvm::SmallVector<Element> places;
+  /// What `neighbor` has made, and of what.
+  llvm::DenseMap<mlir::Value, std::pair<mlir::Value, int64_t>> neighbors;
   /// Which of a thread's rounds is being built.
   Num slot, firstSlot;
   int64_t lanes = 1;

@@ -121,9 +121,9 @@ def SplitPhasesPass : Pass<"split-phases", "::mlir::ModuleOp"> {
     phase and the first and the end of its iterations, and does just that part; the attribute
     `weft.iterations` tells how many iterations each phase has. A phase is one parallel loop of
     the entry block, or what stands between two of them, which is one iteration. What writes
-    nothing outside of the function is done for every part. Where a value from one phase is used
-    in another, or memory is read before the phase that writes it is over, the function is one
-    phase of one iteration. The attribute `weft.threads` of a loop, how many threads take a round
+    nothing outside of the function is done for every part. Where one phase uses what
+    another leaves in a value or in memory of the function's own, or memory is read before the phase
+    that writes it is over, the function is one phase of one iteration. The attribute `weft.threads` of a loop, how many threads take a round
     together, becomes the function's, with a number for each phase, 0 for one thread.
 
     ```mlir

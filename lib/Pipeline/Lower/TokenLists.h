@@ -1,0 +1,59 @@
+//===- TokenLists.h - the tokens of each row of a table -------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// For devices only. Tokens are sorted by the rows that they name, each row's in their order: by
+// ranges of rows first, of which threads count what pieces of the tokens have, then in each range
+// by its rows. What is read and written is a few numbers for each token and row, in some phases.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_LIB_PIPELINE_LOWER_TOKENLISTS_H
+#define WEFT_LIB_PIPELINE_LOWER_TOKENLISTS_H
+
+#include "weft/Pipeline/Lower/Code.h"
+
+namespace weft::lower {
+
+class TokenLists {
+public:
+  /// Builds the phases. `rowOf(token)` is an index of `rows` or more where the table lacks the row,
+  /// taken as a number without sign.
+  TokenLists(Code &code, int64_t tokens, int64_t rows, llvm::function_ref<Num(Num)> rowOf);
+
+  /// Where the tokens of a row begin in `tokenAt`, and where they end.
+  Num begin(Num row) const;
+  Num end(Num row) const;
+  /// How many tokens name a row that there is.
+  Num countAll() const;
+  Num tokenAt(Num place) const;
+  Num rowAt(Num place) const;
+
+private:
+  using RowOf = llvm::function_ref<Num(Num)>;
+  using Visit = llvm::function_ref<void(Num token, Num row, Num place)>;
+
+  void countPieces(RowOf rowOf);
+  void addPieces();
+  void sortByRanges(RowOf rowOf);
+  void sortByRows();
+  Num forPiece(RowOf rowOf, Num piece, Num range, Num first, Visit visit);
+  Num sumBefore(Num count, llvm::function_ref<Num(Num)> term);
+
+  Code &code;
+  int64_t tokens, rows;
+  /// Tokens of a piece and rows of a range, and how many there are of each.
+  int64_t piece, width, pieces, ranges;
+  /// Of [piece, range], of ranges, and where ranges begin.
+  Buffer counts, totals, starts;
+  /// Sorted by ranges, and by rows.
+  Buffer rangeTokens, rangeRows, rowTokens, sortedRows;
+  Buffer begins, ends;
+};
+
+} // namespace weft::lower
+
+#endif // WEFT_LIB_PIPELINE_LOWER_TOKENLISTS_H
