@@ -95,5 +95,35 @@ TEST_P(ExpertsTest, MultipliesSlots) {
               expected);
 }
 
+TEST_P(ExpertsTest, PicksTheGreatest) {
+  Array expected(mask.shape);
+  forEach({kGroups, kTokens}, [&](const std::vector<int64_t> &at) {
+    for (int64_t e = 0; e < kExperts; ++e) {
+      int64_t before = 0;
+      for (int64_t other = 0; other < kExperts; ++other) {
+        double here = weights({at[0], at[1], e}), there = weights({at[0], at[1], other});
+        before += there > here || (there == here && other < e);
+      }
+      expected({at[0], at[1], e}) = before < 2;
+    }
+  });
+  expectClose(runOp("weft.top_k 2 of %a", {weights}, Array(mask.shape)), expected);
+}
+
+TEST_P(ExpertsTest, SumsWhatIsBefore) {
+  Array before(mask.shape), behind(mask.shape);
+  forEach({kGroups, kExperts}, [&](const std::vector<int64_t> &at) {
+    for (int64_t t = 1; t < kTokens; ++t) {
+      before({at[0], t, at[1]}) = before({at[0], t - 1, at[1]}) + weights({at[0], t - 1, at[1]});
+      int64_t last = kTokens - 1 - t;
+      behind({at[0], last, at[1]}) =
+          behind({at[0], last + 1, at[1]}) + weights({at[0], last + 1, at[1]});
+    }
+  });
+  expectClose(runOp("weft.cumulative_sum %a along 1", {weights}, Array(mask.shape)), before, 8);
+  expectClose(runOp("weft.cumulative_sum reverse %a along 1", {weights}, Array(mask.shape)), behind,
+              8);
+}
+
 } // namespace
 } // namespace weft::test
