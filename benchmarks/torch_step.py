@@ -68,9 +68,10 @@ class Recipe:
         if step < warmup:
             return peak * (step + 1) / warmup
         left = self.steps - warmup
-        way, end = min(1, (step - warmup) / left) if left else 1, self.schedule.get("final_learning_rate_fraction", 0.1)
+        way = min(1, (step - warmup) / left) if left else 1
+        end, decay = self.schedule.get("final_learning_rate_fraction", 0.1), self.schedule.get("decay", "COSINE")
         return peak * {"CONSTANT": 1, "LINEAR": 1 - (1 - end) * way,
-                       "COSINE": end + (1 - end) * (1 + math.cos(math.pi * way)) / 2}[self.schedule.get("decay", "COSINE")]
+                       "COSINE": end + (1 - end) * (1 + math.cos(math.pi * way)) / 2}[decay]
 
     def optimizer(self, model):
         said = self.adamw

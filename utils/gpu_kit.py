@@ -67,8 +67,8 @@ class Kit:
         self.folder, self.build, self.python = folder, build, python
 
     def environment(self):
-        """For what is in the kit, and only for that: libraries beside it, then those of PyTorch's packages, then those of a
-        toolkit where it mostly is."""
+        """For what is in the kit, and only for that: libraries beside it, then those of PyTorch's packages, then those
+        of a toolkit where it mostly is."""
         places = [str(self.folder)]
         for site in map(Path, dict.fromkeys(torch_sites(self.python))):
             places += sorted(map(str, [*site.glob("nvidia/*/lib"), *site.glob("nvidia/lib")]))
@@ -129,8 +129,8 @@ class Kit:
         if told.exists():
             return told.read_text()
         try:
-            done = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty"], capture_output=True, text=True,
-                                  check=False)
+            done = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty"], capture_output=True,
+                                  text=True, check=False)
         except OSError:
             return "unknown"
         return done.stdout.strip() or "unknown"
@@ -162,18 +162,18 @@ def linked_libraries(program):
 
 def pack(kit, trainings, tools, path, only=None):
     """Writes a pack with these programs, pairs of training and target, and kernels; returns its size."""
-    programs = [kit.program(training, target) for training, target in trainings]
-    for tool in tools:
-        shutil.copy(kit.tool(tool), kit.folder / tool)
-    shutil.copy((kit.build / "lib/libweft-rt-cuda.so.1").resolve(), kit.folder / "libweft-rt-cuda.so.1")
-    for name, file in linked_libraries(kit.folder / "weft-rt-kernels"):
-        shutil.copy(Path(file).resolve(), kit.folder / name)
-    kit.kernels(only)
+    carried = [kit.program(training, target) for training, target in trainings]
+    copied = [*((tool, kit.tool(tool)) for tool in tools), *linked_libraries(kit.tool("weft-rt-kernels")),
+              ("libweft-rt-cuda.so.1", kit.build / "lib/libweft-rt-cuda.so.1")]
+    for name, file in copied:
+        carried.append(kit.folder / name)
+        shutil.copy(Path(file).resolve(), carried[-1])
+    carried += [folder / "kernels.so" for folder in kit.kernels(only)]
+    for file in carried:
+        subprocess.run(["strip", file], check=False)
     (kit.folder / "commit").write_text(kit.commit())
     for left in [path for end in ("recipe", "model", "textproto") for path in kit.folder.glob(f"*.{end}")]:
         left.unlink()
-    for program in [*programs, *map(kit.folder.joinpath, tools)]:
-        subprocess.run(["strip", program], check=False)
     with tarfile.open(path, "w:xz", preset=1) as archive:
         archive.add(kit.folder, ".")
     return path.stat().st_size

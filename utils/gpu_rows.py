@@ -38,7 +38,8 @@ SMALL = ((Training("llama-tiny"), 20, 1e-4), (Training("gpt2-tiny"), 20, 1e-4), 
          (Training("deepseek-tiny"), 20, 1e-4), (Training("llama-tiny", "precision: BF16"), 20, 2e-2),
          (Training("llama-tiny", "precision: F16"), 20, 2e-3), (Training("llama-tiny", "precision: TF32"), 20, 2e-3))
 # With steps whose losses are compared with PyTorch's.
-TORCH = ((Training("gpt2-tiny", plain=True), 20), (Training("llama-tiny"), 20), (Training("llama-tiny", "precision: BF16"), 20),
+TORCH = ((Training("gpt2-tiny", plain=True), 20), (Training("llama-tiny"), 20),
+         (Training("llama-tiny", "precision: BF16"), 20),
          (Training("gpt2-124m", "global_batch_tokens: 4096", plain=True), 6))
 # With the tokens of a step, for speed.
 LARGE = ((Training("gpt2-124m", "precision: BF16 global_batch_tokens: 16384", plain=True), 16384),
@@ -124,14 +125,16 @@ def versions(bench, seconds):
     bench.only_real()
     said = [bench.run(["nvidia-smi", "--query-gpu=name,driver_version,memory.total,clocks.max.sm", "--format=csv,noheader"],
                       seconds).strip()]
-    found, reason = gpu_torch.ask(bench.options.python, "'PyTorch', torch.__version__, 'NCCL', torch.cuda.nccl.version(), "
-                                                        "'cuDNN', torch.backends.cudnn.version()")
+    found, reason = gpu_torch.ask(
+        bench.options.python, "'PyTorch', torch.__version__, 'NCCL', torch.cuda.nccl.version(), 'cuDNN', "
+                              "torch.backends.cudnn.version()")
     return ", ".join([*said, found or f"no PyTorch: {reason}"])
 
 
 def functions(bench, seconds):
     bench.only_real()
-    command, environment = [bench.kit.tool("weft-rt-cuda-plugin-test"), "--gtest_filter=Cuda*.*-*.SaysThatThereIsNoDriver"], {}
+    command = [bench.kit.tool("weft-rt-cuda-plugin-test"), "--gtest_filter=Cuda*.*-*.SaysThatThereIsNoDriver"]
+    environment = {}
     packed = bench.kit.folder / "libweft-rt-cuda.so.1"
     if packed.exists():
         environment["WEFT_RT_CUDA"] = str(packed)
@@ -220,8 +223,8 @@ def beside_torch(training, steps):
 
 def by_torch(bench, training, mode, steps, end):
     try:
-        return gpu_torch.train(bench.options.python, training, bench.folder, bench.text, "cuda" if bench.is_real else "cpu",
-                               mode, steps, max(end - time.monotonic(), 1))
+        return gpu_torch.train(bench.options.python, training, bench.folder, bench.text,
+                               "cuda" if bench.is_real else "cpu", mode, steps, max(end - time.monotonic(), 1))
     except gpu_torch.Fails as reason:
         raise Skip(f"PyTorch {mode} {reason}") from None
 
@@ -279,17 +282,28 @@ def speed(training, tokens):
         said = [f"{median_speed(steps):,.0f} tokens/s, {taken:.1f} ms a step, predicted {time_told:.1f}",
                 f"with --graphs {median_speed(by_graphs):,.0f} tokens/s",
                 f"{watch.gib:.1f} GiB of the device, predicted {memory_told:.1f} beside context and libraries"]
-        for mode in ("eager", "compile"):
-            try:
-                found = by_torch(bench, training, mode, LARGE_STEPS, end)
-            except Skip as reason:
-                said.append(str(reason))
-                continue
-            middle = sorted(found["ms"])[len(found["ms"]) // 2]
-            said.append(f"PyTorch {mode} {tokens / middle * 1e3:,.0f} tokens/s, {found['peak'] / (1 << 30):.1f} GiB, "
-                        + compared(bench, training, steps, found))
+        faults = [fault for mode in ("eager", "compile")
+                  if (fault := say_of_torch(said, bench, training, mode, tokens, steps, end))]
+        if faults:
+            raise RuntimeError("; ".join([*faults, *said]))
         return "; ".join(said)
     return measure
+
+
+def say_of_torch(said, bench, training, mode, tokens, steps, end):
+    """Adds to `said` how fast PyTorch is; what is wrong with the losses, which leaves the rest worth telling."""
+    try:
+        found = by_torch(bench, training, mode, LARGE_STEPS, end)
+    except Skip as reason:
+        said.append(str(reason))
+        return None
+    middle = sorted(found["ms"])[len(found["ms"]) // 2]
+    said.append(f"PyTorch {mode} {tokens / middle * 1e3:,.0f} tokens/s, {found['peak'] / (1 << 30):.1f} GiB")
+    try:
+        said.append(compared(bench, training, steps, found))
+        return None
+    except RuntimeError as error:
+        return f"PyTorch {mode}: {error}"
 
 
 def shared(training):
@@ -378,7 +392,8 @@ def rows():
     for training, steps, most in SMALL:
         yield Row(" ".join([training.model, *training.lines.split()]), 60, losses(training, steps, most))
     for training, steps in TORCH:
-        yield Row("beside PyTorch: " + " ".join([training.model, *training.lines.split()]), 60, beside_torch(training, steps))
+        what = "beside PyTorch: " + " ".join([training.model, *training.lines.split()])
+        yield Row(what, 60, beside_torch(training, steps))
     yield Row("ceilings", 60, ceilings)
     yield Row("kernels, large", 180, large_kernels)
     # One of each kind before more of the same, as time may be over.

@@ -4,7 +4,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 #===------------------------------------------------------------------------===#
-"""Runs benchmarks/torch_step.py, which begins with a program's weights and sees its samples, as a process of its own."""
+"""Runs benchmarks/torch_step.py, which begins with a program's weights and sees its samples, in a process of its own.
+"""
 
 import json
 import os
@@ -43,8 +44,8 @@ def last_line(text):
 def train(python, training, folder, text, device, mode, steps, seconds):
     """What torch_step.py says; `steps` are all."""
     model, recipe = training.describe(folder)
-    command = [python, "-W", "ignore", ROOT / "benchmarks/torch_step.py", "--model", model, "--recipe", recipe, "--data",
-               text, "--device", device, "--mode", mode, "--steps", steps - WARM, "--threads",
+    command = [python, "-W", "ignore", ROOT / "benchmarks/torch_step.py", "--model", model, "--recipe", recipe,
+               "--data", text, "--device", device, "--mode", mode, "--steps", steps - WARM, "--threads",
                min(len(os.sched_getaffinity(0)), 8)]
     try:
         done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False,
