@@ -73,7 +73,7 @@ struct LowerNorm : HostModel<LowerNorm, NormOp> {
                     y.store(bias ? scaled + bias(j) : scaled, i, j);
                   });
                 },
-                {.areAlike = true});
+                {.areRows = true, .areAlike = true});
   }
 
   /// A row is written after its statistics were taken, element by element.
