@@ -216,16 +216,16 @@ struct LowerCombine : HostModel<LowerCombine, CombineOp> {
     Num zero = code.real(y.getElementType(), 0);
     forTokenBlocks(code, y, [&](Num group, Num token) {
       Kept sums = code.keep(y.getElementType(), hidden);
-      code.across(hidden, [&](Num h) { code.setKept(sums, h, zero); });
+      code.across(hidden, [&](Num) { code.setKept(sums, zero); });
       forExperts(code, slots, group, token, [&](Num expert, Num slot, Num hasSlot) {
         code.when(hasSlot, [&] {
           Num weight = weights(group, token, expert);
           code.across(hidden, [&](Num h) {
-            code.setKept(sums, h, code.kept(sums, h) + weight * x(expert, group, slot, h));
+            code.setKept(sums, code.kept(sums) + weight * x(expert, group, slot, h));
           });
         });
       });
-      code.across(hidden, [&](Num h) { y.store(code.kept(sums, h), group, token, h); });
+      code.across(hidden, [&](Num h) { y.store(code.kept(sums), group, token, h); });
     });
   }
 };
