@@ -11,6 +11,7 @@
 
 #include "KernelRunner.h"
 #include "mlir/IR/Diagnostics.h"
+#include "weft/Pipeline/Emit/DeviceCode.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
@@ -153,6 +154,30 @@ TEST_F(EmitTest, WatchesMemoryAndThreads) {
   EXPECT_NE(read("kernels.o").find("__asan_init"), std::string::npos);
   ASSERT_TRUE(emit({.sanitize = Sanitizer::Thread}));
   EXPECT_NE(read("kernels.o").find("__tsan_init"), std::string::npos);
+}
+
+/// The sums of a norm's gradients, of 132 blocks for each column.
+TEST_F(EmitTest, CountsWhatKernelsKeepOnDevices) {
+  llvm::Expected<CudaToolkit> toolkit = findCudaToolkit();
+  if (!toolkit) {
+    GTEST_SKIP() << llvm::toString(toolkit.takeError());
+  }
+  module = lower(*context, R"(
+func.func private @kernel(%x: tensor<132x65536xf32>, %s: tensor<65536xf32>,
+                          %g: tensor<132x65536xf32>)
+    -> (tensor<132x65536xf32>, tensor<65536xf32>) attributes {weft.tied = array<i64: -1, -1>} {
+  %y:2 = weft.norm_grad rms %x scale(%s : tensor<65536xf32>)
+    gradient(%g : tensor<132x65536xf32>) epsilon = 1.0e-5
+    : tensor<132x65536xf32> -> tensor<132x65536xf32>, tensor<65536xf32>
+  return %y#0, %y#1 : tensor<132x65536xf32>, tensor<65536xf32>
+})",
+                 /*devices=*/true);
+  ASSERT_TRUE(module);
+  program.deviceUses = {{rt::DevicePart::Code, {}}};
+  ASSERT_TRUE(emit({.target = TargetKind::Cuda})) << message;
+  uint64_t kept = uint64_t(132) * 65536 * 4;
+  EXPECT_GT(program.deviceUses[0].bytes.value_or(0), kept);
+  EXPECT_LT(program.deviceUses[0].bytes.value_or(0), kept + (1 << 20));
 }
 
 TEST_F(EmitTest, LinksPrograms) {

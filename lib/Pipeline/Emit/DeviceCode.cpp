@@ -146,15 +146,16 @@ private:
     return text ? (*text)->getBuffer().str() : "";
   }
 
-  /// What -v says of each entry: its name, then what it takes.
+  /// What -v says of all entries together, and of each: its name, then what it takes.
   void readResources(StringRef said) {
     static const Regex entry("Compiling entry function '([^']+)'");
     static const Regex memory("([0-9]+) bytes stack frame, ([0-9]+) bytes spill stores, "
                               "([0-9]+) bytes spill loads");
     static const Regex used("Used ([0-9]+) registers");
     static const Regex shared("([0-9]+) bytes smem");
+    static const Regex kept("([0-9]+) bytes gmem");
     auto number = [](StringRef digits) {
-      unsigned value = 0;
+      uint64_t value = 0;
       (void)digits.getAsInteger(10, value);
       return value;
     };
@@ -163,19 +164,22 @@ private:
       if (entry.match(line, &found)) {
         cubin.entries.push_back({found[1].str()});
       }
+      if (kept.match(line, &found)) {
+        cubin.keptBytes = number(found[1]);
+      }
       if (cubin.entries.empty()) {
         continue;
       }
       EntryResources &last = cubin.entries.back();
       if (memory.match(line, &found)) {
-        last.stackBytes = number(found[1]);
-        last.spillBytes = number(found[2]) + number(found[3]);
+        last.stackBytes = unsigned(number(found[1]));
+        last.spillBytes = unsigned(number(found[2]) + number(found[3]));
       }
       if (used.match(line, &found)) {
-        last.registers = number(found[1]);
+        last.registers = unsigned(number(found[1]));
       }
       if (shared.match(line, &found)) {
-        last.sharedBytes = number(found[1]);
+        last.sharedBytes = unsigned(number(found[1]));
       }
     }
     sort(cubin.entries, [](const auto &a, const auto &b) { return a.name < b.name; });

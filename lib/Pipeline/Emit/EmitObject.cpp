@@ -160,7 +160,7 @@ void noteDevice(rt::Program &program, const DeviceImages &images,
   };
   uint64_t code = 0, stack = 0;
   for (const Cubin &cubin : images.cubins) {
-    code = std::max<uint64_t>(code, cubin.bytes.size());
+    code = std::max<uint64_t>(code, cubin.bytes.size() + cubin.keptBytes);
     for (const EntryResources &entry : cubin.entries) {
       if (entry.stackBytes > stack && !isLeftOut(entry.name)) {
         stack = entry.stackBytes;

@@ -393,20 +393,13 @@ Nums Code::sumsOfPieces(Type type, Num first, Num end, int64_t step, int64_t cou
 //===----------------------------------------------------------------------===//
 
 Kept Code::keep(Type type, int64_t count) {
-  if (!isForDevice()) {
-    return {scratch(type, {count})};
-  }
   int64_t width = count % lanes == 0 ? lanes : 1;
   int64_t rounds = llvm::divideCeil(count / width, threads);
   return {scratch(type, {rounds * width})};
 }
 
-Num Code::kept(const Kept &memory, Num round) {
-  return memory.memory(isForDevice() ? slot : round);
-}
+Num Code::kept(const Kept &memory) { return memory.memory(slot); }
 
-void Code::setKept(const Kept &memory, Num round, Num value) {
-  memory.memory.store(value, isForDevice() ? slot : round);
-}
+void Code::setKept(const Kept &memory, Num value) { memory.memory.store(value, slot); }
 
 } // namespace weft::lower

@@ -15,10 +15,10 @@ namespace weft::lower {
 
 Num expOfNegative(Num a) {
   Code &code = a.getCode();
-  if (!code.isForDevice() || !a.getType().isF32()) {
+  if (!a.getType().isF32()) {
     return code.exp(a);
   }
-  // An instruction of devices, where the exponential is one and eight around it.
+  // An instruction, where the exponential is one and eight around it.
   return code.num(
       mlir::math::Exp2Op::create(code.getBuilder(), code.getLoc(), a * std::numbers::log2e));
 }

@@ -12,8 +12,8 @@
 
 namespace weft::lower {
 
-/// The exponential of a number that is about zero or less, as of a logit less the greatest. On a
-/// device that of a float32 is off by |a| units of the last place: little, where it counts.
+/// The exponential of a number that is about zero or less, as of a logit less the greatest. For
+/// devices: that of a float32 is off by |a| units of the last place, little where it counts.
 Num expOfNegative(Num a);
 
 } // namespace weft::lower

@@ -80,15 +80,14 @@ struct LowerEmbeddingGrad : HostModel<LowerEmbeddingGrad, EmbeddingGradOp> {
     Buffer parts = code.lasting(type, {cuts, features});
     auto sum = [&](Num from, Num to, function_ref<Num(Num, Num)> term, const Kept &sums) {
       code.carryByFours(from, to, 1, {}, [&](Num place, ArrayRef<Num>) {
-        code.across(features,
-                    [&](Num h) { code.setKept(sums, h, code.kept(sums, h) + term(place, h)); });
+        code.across(features, [&](Num h) { code.setKept(sums, code.kept(sums) + term(place, h)); });
         return Nums();
       });
     };
     auto ofToken = [&](Num place, Num h) { return gradient(lists.tokenAt(place), h); };
     auto makeSums = [&] {
       Kept sums = code.keep(type, features);
-      code.across(features, [&](Num h) { code.setKept(sums, h, code.real(type, 0)); });
+      code.across(features, [&](Num) { code.setKept(sums, code.real(type, 0)); });
       return sums;
     };
     code.blocks(cuts, features, [&](Num cut) {
@@ -98,7 +97,7 @@ struct LowerEmbeddingGrad : HostModel<LowerEmbeddingGrad, EmbeddingGradOp> {
         code.when(lists.begin(row) < first, [&] {
           Kept sums = makeSums();
           sum(first, code.select(end < next, end, next), ofToken, sums);
-          code.across(features, [&](Num h) { parts.store(code.kept(sums, h), cut, h); });
+          code.across(features, [&](Num h) { parts.store(code.kept(sums), cut, h); });
         });
       });
     });
@@ -108,7 +107,7 @@ struct LowerEmbeddingGrad : HostModel<LowerEmbeddingGrad, EmbeddingGradOp> {
       Kept sums = makeSums();
       sum(begin, firstEnd, ofToken, sums);
       sum(cut, (end + (kPart - 1)) / kPart, [&](Num part, Num h) { return parts(part, h); }, sums);
-      code.across(features, [&](Num h) { output.store(code.kept(sums, h), row, h); });
+      code.across(features, [&](Num h) { output.store(code.kept(sums), row, h); });
     });
   }
 

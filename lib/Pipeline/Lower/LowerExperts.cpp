@@ -166,7 +166,25 @@ struct LowerDispatch : HostModel<LowerDispatch, DispatchOp> {
   }
 };
 
-/// Two experts may have one token, so threads share the columns.
+/// A block for each token of `tokens` [group, token, hidden]; for devices.
+void forTokenBlocks(Code &code, Buffer tokens, llvm::function_ref<void(Num, Num)> body) {
+  code.blocks(tokens.rows().getSize(0), tokens.getSize(2), [&](Num row) {
+    Nums at = code.placeOf(row, tokens.getShape().drop_back());
+    body(at[0], at[1]);
+  });
+}
+
+/// Runs `body(expert, slot, hasSlot)` for each expert in order, by what SlotTable::makeSlots says
+/// of a token.
+void forExperts(Code &code, Buffer slots, Num group, Num token,
+                llvm::function_ref<void(Num, Num, Num)> body) {
+  code.loop(0, slots.getSize(2), [&](Num expert) {
+    Num slot = code.toIndex(slots(group, token, expert));
+    body(expert, slot, code.index(-1) < slot);
+  });
+}
+
+/// Two experts may have one token, so threads of a host share the columns.
 struct LowerCombine : HostModel<LowerCombine, CombineOp> {
   static void lower(Code &code, CombineOp, CombineOp::Adaptor operands, ValueRange results) {
     Buffer x = code.buffer(operands.getInput()), weights = code.buffer(operands.getWeights());
@@ -191,26 +209,23 @@ struct LowerCombine : HostModel<LowerCombine, CombineOp> {
     });
   }
 
-  /// A block for each token, which adds up what experts made of it.
+  /// Each token adds up what experts made of it.
   static void lowerForDevice(Code &code, Buffer x, Buffer weights, Buffer mask, Buffer y) {
     int64_t hidden = y.getSize(2);
     Buffer slots = SlotTable(code, mask, x.getSize(2)).makeSlots();
     Num zero = code.real(y.getElementType(), 0);
-    code.blocks(y.rows().getSize(0), hidden, [&](Num row) {
-      Nums at = code.placeOf(row, y.getShape().drop_back());
-      Num group = at[0], token = at[1];
+    forTokenBlocks(code, y, [&](Num group, Num token) {
       Kept sums = code.keep(y.getElementType(), hidden);
-      code.across(hidden, [&](Num h) { code.setKept(sums, h, zero); });
-      code.loop(0, x.getSize(0), [&](Num expert) {
-        Num slot = code.toIndex(slots(group, token, expert));
-        code.when(code.index(-1) < slot, [&] {
+      code.across(hidden, [&](Num) { code.setKept(sums, zero); });
+      forExperts(code, slots, group, token, [&](Num expert, Num slot, Num hasSlot) {
+        code.when(hasSlot, [&] {
           Num weight = weights(group, token, expert);
           code.across(hidden, [&](Num h) {
-            code.setKept(sums, h, code.kept(sums, h) + weight * x(expert, group, slot, h));
+            code.setKept(sums, code.kept(sums) + weight * x(expert, group, slot, h));
           });
         });
       });
-      code.across(hidden, [&](Num h) { y.store(code.kept(sums, h), group, token, h); });
+      code.across(hidden, [&](Num h) { y.store(code.kept(sums), group, token, h); });
     });
   }
 };
@@ -239,23 +254,19 @@ struct LowerSlotProducts : HostModel<LowerSlotProducts, SlotProductsOp> {
     });
   }
 
-  /// A block for each token.
   static void lowerForDevice(Code &code, Buffer x, Buffer slots, Buffer mask, Buffer y) {
     int64_t hidden = x.getSize(2);
     Buffer table = SlotTable(code, mask, slots.getSize(2)).makeSlots();
     Num zero = code.real(y.getElementType(), 0);
-    code.blocks(x.rows().getSize(0), hidden, [&](Num row) {
-      Nums at = code.placeOf(row, x.getShape().drop_back());
-      Num group = at[0], token = at[1];
-      code.loop(0, slots.getSize(0), [&](Num expert) {
-        Num slot = code.toIndex(table(group, token, expert));
+    forTokenBlocks(code, x, [&](Num group, Num token) {
+      forExperts(code, table, group, token, [&](Num expert, Num slot, Num hasSlot) {
         auto multiply = [&] {
           Num sum = code.sum(y.getElementType(), 0, hidden, [&](Num h) {
             return x(group, token, h) * slots(expert, group, slot, h);
           });
           code.once([&] { y.store(sum, group, token, expert); });
         };
-        code.when(code.index(-1) < slot, multiply,
+        code.when(hasSlot, multiply,
                   [&] { code.once([&] { y.store(zero, group, token, expert); }); });
       });
     });

@@ -145,7 +145,8 @@ struct LowerMap : HostModel<LowerMap, MapOp> {
   }
 };
 
-/// Threads share what is kept; a sum is one thread's, in rows that are added up one by one.
+/// On a host threads share what is kept; a sum is one thread's, in rows that are added up one by
+/// one.
 struct LowerMapSum : HostModel<LowerMapSum, MapSumOp> {
   static void lower(Code &code, MapSumOp op, MapSumOp::Adaptor operands, ValueRange results) {
     ScalarCode scalars(code, makeIterationSpace(op.getSpace(), op.getMaps(), op.getKept()),

@@ -46,12 +46,12 @@ public:
   EarlyVector(Code &code, Buffer vector) : code(code), vector(vector) {
     if (vector && code.isForDevice() && code.keepsLittle(vector.getSize(0))) {
       kept = code.keep(vector.getElementType(), vector.getSize(0));
-      code.across(vector.getSize(0), [&](Num j) { code.setKept(kept, j, vector(j)); });
+      code.across(vector.getSize(0), [&](Num j) { code.setKept(kept, vector(j)); });
     }
   }
 
   explicit operator bool() const { return static_cast<bool>(vector); }
-  Num operator()(Num j) const { return kept.memory ? code.kept(kept, j) : vector(j); }
+  Num operator()(Num j) const { return kept.memory ? code.kept(kept) : vector(j); }
 
 private:
   Code &code;
@@ -73,7 +73,7 @@ struct LowerNorm : HostModel<LowerNorm, NormOp> {
                     y.store(bias ? scaled + bias(j) : scaled, i, j);
                   });
                 },
-                {.areAlike = true});
+                {.areRows = true, .areAlike = true});
   }
 
   /// A row is written after its statistics were taken, element by element.
@@ -190,18 +190,18 @@ struct LowerNormGrad : HostModel<LowerNormGrad, NormGradOp> {
       for (int64_t i = 0; i < sums; ++i) {
         kept.push_back(code.keep(type, columns));
       }
-      code.across(columns, [&](Num j) {
+      code.across(columns, [&](Num) {
         for (const Kept &sum : kept) {
-          code.setKept(sum, j, code.real(type, 0));
+          code.setKept(sum, code.real(type, 0));
         }
       });
       code.loop(block, code.index(rows), blocks, [&](Num i) {
         Row row = computeRowAtOnce(code, op, x, gradient, scale, i);
         code.across(columns, [&](Num j) {
           Num g = gradient(i, j), normalized = row.statistics.normalize(x(i, j));
-          code.setKept(kept[0], j, code.kept(kept[0], j) + g * normalized);
+          code.setKept(kept[0], code.kept(kept[0]) + g * normalized);
           if (sums > 1) {
-            code.setKept(kept[1], j, code.kept(kept[1], j) + g);
+            code.setKept(kept[1], code.kept(kept[1]) + g);
           }
           Num rest = g * scale(j) - normalized * row.along;
           inputGradient.store((isLayer ? rest - row.mean : rest) * row.statistics.factor, i, j);
@@ -209,7 +209,7 @@ struct LowerNormGrad : HostModel<LowerNormGrad, NormGradOp> {
       });
       code.across(columns, [&](Num j) {
         for (auto [number, sum] : llvm::enumerate(kept)) {
-          parts.store(code.kept(sum, j), code.index(static_cast<int64_t>(number)), block, j);
+          parts.store(code.kept(sum), code.index(static_cast<int64_t>(number)), block, j);
         }
       });
     });

@@ -130,21 +130,21 @@ public:
     code.across(size, [&](Num i) {
       Num score = bias ? input(row, i) + bias(i) : input(row, i);
       // As the least, what is not a number is never greater than another.
-      code.setKept(scores, i, code.select(score == score, score, least));
-      code.setKept(marks, i, zero);
+      code.setKept(scores, code.select(score == score, score, least));
+      code.setKept(marks, zero);
     });
     if (op.getKeptGroups() < op.getGroups()) {
       openGroups();
     }
     code.loop(0, op.getCount(), [&](Num) {
-      Num place = findGreatest([&](Num i) { return code.kept(scores, i); }).second;
+      Num place = findGreatest([&](Num) { return code.kept(scores); }).second;
       code.across(size, [&](Num i) {
         Num isIt = numberOf(i) == place;
-        code.setKept(scores, i, code.select(isIt, least, code.kept(scores, i)));
-        code.setKept(marks, i, code.select(isIt, one, code.kept(marks, i)));
+        code.setKept(scores, code.select(isIt, least, code.kept(scores)));
+        code.setKept(marks, code.select(isIt, one, code.kept(marks)));
       });
     });
-    code.across(size, [&](Num i) { output.store(code.kept(marks, i), row, i); });
+    code.across(size, [&](Num i) { output.store(code.kept(marks), row, i); });
     if (size < input.getSize(1)) {
       code.across(code.index(size), code.index(input.getSize(1)),
                   [&](Num i) { output.store(zero, row, i); });
@@ -171,7 +171,7 @@ private:
 
   /// The sum of the two greatest scores of a group; of a group of one, its score.
   Num sumOfTwo(int64_t group) {
-    auto ofGroup = [&](Num i) { return code.select(isOf(group, i), code.kept(scores, i), least); };
+    auto ofGroup = [&](Num i) { return code.select(isOf(group, i), code.kept(scores), least); };
     auto [greatest, place] = findGreatest(ofGroup);
     if (groups == size) {
       return greatest;
@@ -206,7 +206,7 @@ private:
       for (int64_t group = 0; group < groups; ++group) {
         taken = code.select(isOf(group, i), isOpen[group], taken);
       }
-      code.setKept(scores, i, code.select(taken == one, code.kept(scores, i), least));
+      code.setKept(scores, code.select(taken == one, code.kept(scores), least));
     });
   }
 

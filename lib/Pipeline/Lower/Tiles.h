@@ -41,14 +41,10 @@ inline void forPieces(Code &code, int64_t size, int64_t width,
   }
 }
 
-/// Calls `body` with pieces of [0, columns) that threads may share: enough neighbours for whole
-/// cache lines.
+/// Calls `body` with pieces of [0, columns) that threads of a host may share: enough neighbours for
+/// whole cache lines.
 inline void forColumns(Code &code, int64_t columns, llvm::function_ref<void(Num, Num)> body) {
   constexpr int64_t kPiece = 64;
-  if (code.isForDevice()) { // Neighboring threads touch neighboring memory.
-    code.parallel(columns, [&](Num column) { body(column, column + int64_t(1)); });
-    return;
-  }
   if (columns <= kPiece) {
     body(code.index(0), code.index(columns));
     return;

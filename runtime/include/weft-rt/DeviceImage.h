@@ -9,7 +9,7 @@
 // the entry `<name>_phase_<p>`. It takes the address of the rank's coordinates, the
 // addresses of the instruction's operands, and its immediates; each is 8 bytes. Its
 // threads, on any number of blocks of up to kBlockThreads, share the phase's
-// iterations.
+// iterations; or blocks do, each of as many threads as the table of kernels says.
 //
 //===----------------------------------------------------------------------===//
 

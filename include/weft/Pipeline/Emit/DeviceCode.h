@@ -53,6 +53,8 @@ struct EntryResources {
 struct Cubin {
   unsigned architecture = 0;
   std::string bytes;
+  /// What kernels keep in a device's memory from phase to phase.
+  uint64_t keptBytes = 0;
   /// In the order of their names.
   std::vector<EntryResources> entries;
 };

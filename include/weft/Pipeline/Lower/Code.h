@@ -157,8 +157,8 @@ private:
 /// What code is made for.
 enum class Processor { Host, Device };
 
-/// Memory of each round of an `across` over as many rounds as it was made for; on a device these
-/// are registers of the thread that takes the round.
+/// Memory of each round of an `across` over as many rounds as it was made for: registers of the
+/// thread that takes the round.
 struct Kept {
   Buffer memory;
 };
@@ -218,9 +218,10 @@ public:
   void parallelAll(llvm::ArrayRef<int64_t> sizes,
                    llvm::function_ref<void(llvm::ArrayRef<Num>)> body);
   /// A parallel loop at the top of a kernel, each of whose rounds is work for many threads: `width`
-  /// rounds of `across` or of a sum. On a device a block takes a round. All its threads run `body`,
-  /// which must say by `across` and `once` who writes; `sum`, `sums` and `maximum` are shared by
-  /// the threads and give the same to all. On a host it is `parallel`.
+  /// rounds of `across` or of a sum. On a device a block takes a round, or a warp or a part of one
+  /// where that is wide enough. All its threads run `body`, which must say by `across` and `once`
+  /// who writes; `sum`, `sums` and `maximum` are shared by the threads and give the same to all. On
+  /// a host it is `parallel`.
   void blocks(int64_t count, int64_t width, llvm::function_ref<void(Num)> body, Rounds rounds = {});
   /// How many rounds of such a loop the threads of a device's block take at once.
   int64_t countRounds(int64_t width) const;
@@ -234,10 +235,11 @@ public:
   }
   /// `body` by one thread of a block, when all have come that far; none goes on before it is done.
   void once(llvm::function_ref<void()> body);
-  /// Memory for each round of `across(count)`, and what is in that of the round being built.
+  /// Memory for each round of `across(count)`, and what is in that of the round being built. For
+  /// devices.
   Kept keep(mlir::Type type, int64_t count);
-  Num kept(const Kept &memory, Num round);
-  void setKept(const Kept &memory, Num round, Num value);
+  Num kept(const Kept &memory);
+  void setKept(const Kept &memory, Num value);
   /// The number of this thread in its block, and how many there are. For devices.
   Num thread();
   int64_t countThreads() const { return threads; }
