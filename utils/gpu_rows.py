@@ -64,6 +64,10 @@ class Skip(Exception):
     """Nothing can be shown here; says why."""
 
 
+class Late(RuntimeError):
+    """It takes longer than it may."""
+
+
 @dataclass
 class Row:
     """`seconds` is what it may take at most; `measure(bench, seconds)` returns what to say."""
@@ -92,7 +96,7 @@ class Bench:
             done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False,
                                   env={**self.environment, **(environment or {})}, timeout=seconds)
         except subprocess.TimeoutExpired:
-            raise RuntimeError(f"not finished after {seconds:.0f} s") from None
+            raise Late(f"not finished after {seconds:.0f} s") from None
         except OSError as error:
             raise Skip(f"{command[0]}: {error.strerror}") from None
         if done.returncode not in statuses:
@@ -421,12 +425,15 @@ def measured(row, bench, seconds):
     """The state and what there is to say."""
     if seconds <= 0:
         return "not begun", "the time is over"
+    # A stand-in takes its time.
+    own = min(seconds, row.seconds) if bench.is_real else seconds
     try:
-        # A stand-in takes its time.
-        return "pass", row.measure(bench, min(seconds, row.seconds) if bench.is_real else seconds)
+        return "pass", row.measure(bench, own)
     except Skip as reason:
         return "skipped", str(reason)
     except RuntimeError as error:
+        if isinstance(error, Late) and own == seconds:
+            return "cut off", "the time is over"
         return "FAIL", str(error)
     except Exception as error:  # pylint: disable=broad-exception-caught  # Other rows are worth their time.
         return "FAIL", f"{type(error).__name__}: {error}"
