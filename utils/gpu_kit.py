@@ -28,6 +28,10 @@ TEXT = bytes(i * i % 101 for i in range(1 << 21))
 SHARDS = 4
 
 
+class Late(RuntimeError):
+    """It takes longer than it may."""
+
+
 @dataclass(frozen=True)
 class Training:
     """A model, lines in place of some of its recipe's, how it is split, and whether it drops nothing, as PyTorch's side

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 import gpu_ranks
 import gpu_torch
-from gpu_kit import TEXT, Training, read_steps
+from gpu_kit import TEXT, Late, Training, read_steps
 
 TOOLS = ("weft-rt-kernels", "weft-rt-cuda-plugin-test")
 UNPROVEN = ("the driver's and the libraries' functions as the runtime calls them",
@@ -62,10 +62,6 @@ SANITIZED = ("NormTest", "MapTest", "EmbeddingTest", "CrossEntropyTest", "BF16Te
 
 class Skip(Exception):
     """Nothing can be shown here; says why."""
-
-
-class Late(RuntimeError):
-    """It takes longer than it may."""
 
 
 @dataclass
