@@ -28,6 +28,10 @@ TEXT = bytes(i * i % 101 for i in range(1 << 21))
 SHARDS = 4
 
 
+class Late(RuntimeError):
+    """It takes longer than it may."""
+
+
 @dataclass(frozen=True)
 class Training:
     """A model, lines in place of some of its recipe's, how it is split, and whether it drops nothing, as PyTorch's side
@@ -68,12 +72,13 @@ class Kit:
 
     def environment(self):
         """For what is in the kit, and only for that: libraries beside it, then those of PyTorch's packages, then those
-        of a toolkit where it mostly is."""
+        of a toolkit and a driver where these mostly are."""
         places = [str(self.folder)]
         for site in map(Path, dict.fromkeys(torch_sites(self.python))):
             places += sorted(map(str, [*site.glob("nvidia/*/lib"), *site.glob("nvidia/lib")]))
-        before = os.environ.get("LD_LIBRARY_PATH")
-        return {"LD_LIBRARY_PATH": ":".join([*places, *([before] if before else []), "/usr/local/cuda/lib64"])}
+        if before := os.environ.get("LD_LIBRARY_PATH"):
+            places.append(before)
+        return {"LD_LIBRARY_PATH": ":".join([*places, "/usr/local/cuda/lib64", "/usr/local/nvidia/lib64"])}
 
     def program(self, training, target):
         """The executable; raises RuntimeError where it cannot be made."""

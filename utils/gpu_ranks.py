@@ -20,6 +20,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "runtime/tests"))
 import torchrun  # noqa: E402  pylint: disable=wrong-import-position
+from gpu_kit import Late  # noqa: E402  pylint: disable=wrong-import-position
 
 # Exit statuses of docs/Running.md.
 DEAD, STUCK = 5, 6
@@ -59,7 +60,7 @@ def run(command, count, base, seconds):
             try:
                 said.append(process.communicate(timeout=max(end - time.monotonic(), 0.1))[1])
             except subprocess.TimeoutExpired:
-                raise RuntimeError(f"not finished after {seconds:.0f} s") from None
+                raise Late(f"not finished after {seconds:.0f} s") from None
         if any(process.returncode for process in running):
             raise RuntimeError("".join(said).strip()[-2000:])
 

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 import gpu_ranks
 import gpu_torch
-from gpu_kit import TEXT, Training, read_steps
+from gpu_kit import TEXT, Late, Training, read_steps
 
 TOOLS = ("weft-rt-kernels", "weft-rt-cuda-plugin-test")
 UNPROVEN = ("the driver's and the libraries' functions as the runtime calls them",
@@ -92,7 +92,7 @@ class Bench:
             done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False,
                                   env={**self.environment, **(environment or {})}, timeout=seconds)
         except subprocess.TimeoutExpired:
-            raise RuntimeError(f"not finished after {seconds:.0f} s") from None
+            raise Late(f"not finished after {seconds:.0f} s") from None
         except OSError as error:
             raise Skip(f"{command[0]}: {error.strerror}") from None
         if done.returncode not in statuses:
@@ -421,12 +421,15 @@ def measured(row, bench, seconds):
     """The state and what there is to say."""
     if seconds <= 0:
         return "not begun", "the time is over"
+    # A stand-in takes its time.
+    own = min(seconds, row.seconds) if bench.is_real else seconds
     try:
-        # A stand-in takes its time.
-        return "pass", row.measure(bench, min(seconds, row.seconds) if bench.is_real else seconds)
+        return "pass", row.measure(bench, own)
     except Skip as reason:
         return "skipped", str(reason)
     except RuntimeError as error:
+        if isinstance(error, Late) and own == seconds:
+            return "cut off", "the time is over"
         return "FAIL", str(error)
     except Exception as error:  # pylint: disable=broad-exception-caught  # Other rows are worth their time.
         return "FAIL", f"{type(error).__name__}: {error}"
