@@ -180,7 +180,8 @@ def ceilings(bench, seconds):
     bench.ceilings = json.loads(report.read_text())["ceilings"]
     report.unlink()
     return (f"copies {bench.ceilings['copied_bytes_per_second'] * 1e-9:,.0f} GB/s, products of bf16 "
-            f"{bench.ceilings['product_flops_per_second'] * 1e-12:,.1f} TFLOP/s ({bench.ceilings['libraries']})")
+            f"{bench.ceilings['product_flops_per_second'] * 1e-12:,.1f} TFLOP/s, of eight bits "
+            f"{bench.ceilings['byte_product_flops_per_second'] * 1e-12:,.1f} ({bench.ceilings['libraries']})")
 
 
 def large_kernels(bench, seconds):

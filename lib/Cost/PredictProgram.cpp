@@ -23,6 +23,7 @@ desc::Precision precisionOf(rt::ElementType type) {
   return type == rt::ElementType::F64    ? desc::Precision::F64
          : type == rt::ElementType::BF16 ? desc::Precision::BF16
          : type == rt::ElementType::F16  ? desc::Precision::F16
+         : rt::isEightBit(type)          ? desc::Precision::F8
                                          : desc::Precision::F32;
 }
 

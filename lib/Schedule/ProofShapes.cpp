@@ -132,9 +132,9 @@ private:
       bool isRead = p.epilogue.activation == rt::Epilogue::Activation::GeluGradient;
       accesses.push_back(isRead ? rt::Access::Read : rt::Access::Write);
     }
-    accesses.insert(accesses.end(),
-                    (p.epilogue.sums != rt::Epilogue::Sums::None) + (p.workspaceBytes > 0),
-                    rt::Access::Write);
+    accesses.insert(accesses.end(), p.epilogue.sums != rt::Epilogue::Sums::None, rt::Access::Write);
+    accesses.insert(accesses.end(), p.isOfEightBits() ? 2 : 0, rt::Access::Read);
+    accesses.insert(accesses.end(), p.workspaceBytes > 0, rt::Access::Write);
     return accesses;
   }
 
@@ -153,6 +153,9 @@ private:
     expect(p.epilogue.hasAux, c);
     expect(p.epilogue.sums != rt::Epilogue::Sums::None,
            p.epilogue.sums == rt::Epilogue::Sums::OfA ? p.m : p.n);
+    for (int factor = 0; factor < (p.isOfEightBits() ? 2 : 0); ++factor) {
+      expectElements(instruction, operand++, rt::ElementType::F32, 1);
+    }
     uint64_t bytes = operand < instruction.operands.size()
                          ? program.buffers[instruction.operands[operand].buffer].bytes
                          : 0;
@@ -174,7 +177,7 @@ private:
         instruction, 0, p.type,
         countIfDense({{{batchOf(p.strideA), p.strideA}, {rowsA, p.lda}, {columnsA, 1}}}));
     expectElements(
-        instruction, 1, p.type,
+        instruction, 1, p.typeOfB(),
         countIfDense({{{batchOf(p.strideB), p.strideB}, {rowsB, p.ldb}, {columnsB, 1}}}));
     expectElements(instruction, 2, p.resultType(),
                    countIfDense({{{batchOf(p.strideC), p.strideC}, {p.m, p.ldc}, {p.n, 1}}}));

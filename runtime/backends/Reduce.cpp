@@ -90,5 +90,8 @@ void weft::rt::reduceInto(ElementType type, ReductionKind kind, void *sum, const
     return reduceTyped<int64_t>(kind, sum, source, count);
   case ElementType::I32:
     return reduceTyped<int32_t>(kind, sum, source, count);
+  case ElementType::F8E4M3:
+  case ElementType::F8E5M2:
+    break; // Of no collective of a well-formed program.
   }
 }

@@ -188,6 +188,9 @@ std::vector<char> conformance::makeOperand(ElementType type, uint64_t elements, 
     return makeTyped<Half>(elements, rank);
   case ElementType::F16:
     return makeTyped<Float16>(elements, rank);
+  case ElementType::F8E4M3:
+  case ElementType::F8E5M2:
+    break;
   }
   return {};
 }
@@ -207,6 +210,9 @@ Buffers conformance::expectedResults(const Collective &collective, std::span<con
     return expectedTyped<Half, float>(collective, mesh, operands);
   case ElementType::F16:
     return expectedTyped<Float16, float>(collective, mesh, operands);
+  case ElementType::F8E4M3:
+  case ElementType::F8E5M2:
+    break;
   }
   return {};
 }

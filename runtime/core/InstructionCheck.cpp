@@ -196,12 +196,14 @@ bool InstructionChecker::checkProductOperands(const std::string &where,
   };
   ElementType result = product.resultType();
   bool isOfA = epilogue.sums == Epilogue::Sums::OfA;
-  return holds(true, product.type, a) && holds(true, product.type, b) && holds(true, result, c) &&
-         holds(epilogue.hasAddend, result, c) &&
+  return holds(true, product.type, a) && holds(true, product.typeOfB(), b) &&
+         holds(true, result, c) && holds(epilogue.hasAddend, result, c) &&
          holds(epilogue.hasBias, result, uint64_t(product.n)) &&
          holds(epilogue.hasAux, result, c) &&
          holds(epilogue.sums != Epilogue::Sums::None, result,
                uint64_t(isOfA ? product.m : product.n)) &&
+         holds(product.isOfEightBits(), ElementType::F32, 1) &&
+         holds(product.isOfEightBits(), ElementType::F32, 1) &&
          (product.workspaceBytes == 0 ||
           checkWorkspace(program, where, next->buffer, product.workspaceBytes, error));
 }

@@ -9,6 +9,7 @@
 
 #include "core/BFloat16.h"
 #include "core/Float16.h"
+#include "core/Float8.h"
 #include "core/Text.h"
 
 #include <cmath>
@@ -34,6 +35,10 @@ public:
       lookTyped<BFloat16>(instruction, buffer, place.bytes / sizeof(BFloat16));
     } else if (place.type == ElementType::F16) {
       lookTyped<Float16>(instruction, buffer, place.bytes / sizeof(Float16));
+    } else if (place.type == ElementType::F8E4M3) {
+      lookTyped<Float8E4M3>(instruction, buffer, place.bytes);
+    } else if (place.type == ElementType::F8E5M2) {
+      lookTyped<Float8E5M2>(instruction, buffer, place.bytes);
     }
   }
 

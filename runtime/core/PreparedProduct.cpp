@@ -271,7 +271,7 @@ private:
 std::unique_ptr<PreparedProduct> PreparedProduct::make(const ProductPiece &piece,
                                                        std::string &error) try {
   const Product &p = piece.product;
-  if (p.type == ElementType::F64 || p.epilogue.isAny()) {
+  if (p.type == ElementType::F64 || p.isOfEightBits() || p.epilogue.isAny()) {
     error = concat("a product of ", nameOf(p.type), " matrices",
                    p.epilogue.isAny() ? " with an epilogue" : "",
                    " is for CUDA devices, not for this processor");

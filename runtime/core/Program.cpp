@@ -13,12 +13,13 @@
 using namespace weft::rt;
 
 size_t weft::rt::sizeOf(ElementType type) {
-  static constexpr size_t bytes[] = {8, 4, 8, 4, 2, 2};
+  static constexpr size_t bytes[] = {8, 4, 8, 4, 2, 2, 1, 1};
   return bytes[size_t(type)];
 }
 
 const char *weft::rt::nameOf(ElementType type) {
-  static constexpr const char *names[] = {"f64", "f32", "i64", "i32", "bf16", "f16"};
+  static constexpr const char *names[] = {"f64",  "f32", "i64",    "i32",
+                                          "bf16", "f16", "f8e4m3", "f8e5m2"};
   return names[size_t(type)];
 }
 
@@ -26,6 +27,15 @@ const char *weft::rt::nameOf(BufferClass kind) {
   static constexpr const char *names[] = {"parameter",  "optimizer", "input",
                                           "activation", "gradient",  "workspace"};
   return names[size_t(kind)];
+}
+
+bool weft::rt::isForEightBits(const Product &p) {
+  constexpr int64_t kMultiple = 16;
+  bool areWhole = true;
+  for (int64_t size : {p.m, p.n, p.k, p.lda, p.ldb, p.ldc}) {
+    areWhole &= size % kMultiple == 0;
+  }
+  return areWhole && !p.transposeA && p.transposeB && p.batch == 1;
 }
 
 const char *weft::rt::nameOf(CollectiveKind kind) {

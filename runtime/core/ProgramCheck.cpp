@@ -42,6 +42,7 @@ private:
   bool checkInputs();
   bool checkKernels();
   bool checkProducts();
+  bool checkEightBits(const std::string &name, const Product &product);
   bool checkEpilogue(const std::string &name, const Product &product);
   bool checkCollectives();
   bool checkSources(const std::string &name, const Collective &collective);
@@ -136,6 +137,10 @@ static bool isPadding(const std::vector<int64_t> &outer, const std::vector<int64
 }
 
 bool Checker::checkLayout(const std::string &name, const TensorLayout &layout) {
+  if (isEightBit(layout.type)) {
+    return fail(error, name, " is of type ", nameOf(layout.type),
+                ", expected one that is not for products alone");
+  }
   if (layout.dimAxes.size() != layout.globalShape.size()) {
     return fail(error, name, " has ", layout.globalShape.size(), " dimensions but axes for ",
                 layout.dimAxes.size());
@@ -285,11 +290,11 @@ bool Checker::checkProducts() {
     std::string name = concat("product ", i);
     if (product.type == ElementType::I32 || product.type == ElementType::I64) {
       return fail(error, name, " is of type ", nameOf(product.type),
-                  ", expected f64, f32, bf16 or f16");
+                  ", expected f64, f32, bf16, f16 or one of eight bits");
     }
-    if (product.isResultF32 && !isNarrow(product.type)) {
-      return fail(error, name, " widens its result, which only one of bf16 or f16 may, got ",
-                  nameOf(product.type));
+    if (product.isResultF32 && !isNarrow(product.type) && !product.isOfEightBits()) {
+      return fail(error, name, " widens its result, which only one of bf16, f16 or eight bits may",
+                  ", got ", nameOf(product.type));
     }
     if (product.isTF32 && product.type != ElementType::F32) {
       return fail(error, name, " rounds to tf32, which only one of f32 may, got ",
@@ -316,9 +321,31 @@ bool Checker::checkProducts() {
         product.ldc < std::max<int64_t>(product.n, 1)) {
       return fail(error, name, " has rows closer together than they are long");
     }
-    if (!checkEpilogue(name, product)) {
+    if (!checkEightBits(name, product) || !checkEpilogue(name, product)) {
       return false;
     }
+  }
+  return true;
+}
+
+/// What devices do with matrices of eight bits: see `Product`.
+bool Checker::checkEightBits(const std::string &name, const Product &product) {
+  if (!product.isOfEightBits()) {
+    return true;
+  }
+  ElementType a = product.type, b = product.eightBitB;
+  if (!isEightBit(b) || (a == ElementType::F8E5M2 && b == a)) {
+    return fail(error, name, " is of ", nameOf(a), " and ", nameOf(b),
+                ", expected eight bits, and one of them f8e4m3");
+  }
+  if (!isForEightBits(product)) {
+    return fail(error, name, " is of eight bits, ", product.m, "x", product.n, "x", product.k,
+                ", expected one, B alone transposed, sizes and distances multiples of 16");
+  }
+  const Epilogue &epilogue = product.epilogue;
+  if (epilogue.hasAux || epilogue.activation != Epilogue::Activation::None ||
+      epilogue.sums != Epilogue::Sums::None) {
+    return fail(error, name, " of eight bits does more than to add");
   }
   return true;
 }
@@ -359,6 +386,10 @@ bool Checker::checkCollectives() {
       if (size < 0) {
         return fail(error, name, " has a negative size in ", shapeText(collective.shape));
       }
+    }
+    if (isEightBit(collective.type)) {
+      return fail(error, name, " is of type ", nameOf(collective.type),
+                  ", expected one that is not for products alone");
     }
     if (!checkSources(name, collective)) {
       return false;

@@ -53,8 +53,8 @@ void fields(auto &visit, Is<Epilogue> auto &x) {
 }
 void fields(auto &visit, Is<Product> auto &x) {
   visit(x.type, x.transposeA, x.transposeB, x.m, x.n, x.k, x.lda, x.ldb, x.ldc);
-  visit(x.batch, x.strideA, x.strideB, x.strideC, x.isResultF32, x.isTF32, x.epilogue);
-  visit(x.workspaceBytes);
+  visit(x.batch, x.strideA, x.strideB, x.strideC, x.isResultF32, x.isTF32, x.eightBitB);
+  visit(x.epilogue, x.workspaceBytes);
 }
 void fields(auto &visit, Is<Collective> auto &x) {
   visit(x.kind, x.reduction, x.type, x.axes, x.shape, x.dim, x.dim2, x.sources);
@@ -76,7 +76,7 @@ void fields(auto &visit, Is<Program> auto &x) {
 }
 
 // The largest legal value of each enumeration.
-constexpr ElementType last(ElementType) { return ElementType::F16; }
+constexpr ElementType last(ElementType) { return ElementType::F8E5M2; }
 constexpr BufferClass last(BufferClass) { return BufferClass::Workspace; }
 constexpr Epilogue::Activation last(Epilogue::Activation) {
   return Epilogue::Activation::GeluGradient;

@@ -80,9 +80,11 @@ std::string epilogueText(const Epilogue &epilogue) {
 
 std::string productText(const Product &product) {
   std::string text = concat(
-      nameOf(product.type), product.isTF32 ? " as tf32" : "", product.isResultF32 ? " to f32" : "",
-      " ", product.m, "x", product.n, "x", product.k, product.transposeA ? " A^T" : "",
-      product.transposeB ? " B^T" : "", " ld ", product.lda, "/", product.ldb, "/", product.ldc);
+      nameOf(product.type),
+      product.isOfEightBits() ? concat(" by ", nameOf(product.eightBitB)) : "",
+      product.isTF32 ? " as tf32" : "", product.isResultF32 ? " to f32" : "", " ", product.m, "x",
+      product.n, "x", product.k, product.transposeA ? " A^T" : "", product.transposeB ? " B^T" : "",
+      " ld ", product.lda, "/", product.ldb, "/", product.ldc);
   if (product.batch != 1) {
     text += concat(" batch ", product.batch, " strides ", product.strideA, "/", product.strideB,
                    "/", product.strideC);

@@ -9,6 +9,7 @@
 
 #include "core/BFloat16.h"
 #include "core/Float16.h"
+#include "core/Float8.h"
 #include "core/Json.h"
 #include "core/Text.h"
 
@@ -26,7 +27,7 @@ constexpr char kPoison = '\xFF';
 
 bool readType(const nlohmann::json &text, ElementType &type) {
   for (ElementType one : {ElementType::F64, ElementType::F32, ElementType::I64, ElementType::I32,
-                          ElementType::BF16}) {
+                          ElementType::BF16, ElementType::F8E4M3, ElementType::F8E5M2}) {
     if (text == nameOf(one)) {
       type = one;
       return true;
@@ -133,6 +134,9 @@ void putElement(ElementType type, char *elements, uint64_t index, double value) 
     return put(BFloat16(float(value)).bits);
   case ElementType::F16:
     return put(Float16(float(value)).bits);
+  case ElementType::F8E4M3:
+  case ElementType::F8E5M2:
+    return put(encodeF8(type, float(value)));
   }
 }
 
@@ -160,6 +164,9 @@ double weft::rt::kernels::elementAt(ElementType type, const char *elements, uint
     return get(BFloat16());
   case ElementType::F16:
     return get(Float16());
+  case ElementType::F8E4M3:
+  case ElementType::F8E5M2:
+    return double(decodeF8(type, uint8_t(elements[index])));
   }
   return 0;
 }

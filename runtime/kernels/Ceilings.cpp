@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <functional>
 #include <vector>
 
@@ -102,9 +103,23 @@ void measureCopies(Bench &bench, uint64_t bytes, double seconds, Ceilings &ceili
   }
 }
 
-/// Of numbers that are not all zero, which a device multiplies faster.
-void measureProducts(Bench &bench, int64_t size, double seconds, Ceilings &ceilings) {
-  Product product = {.type = ElementType::BF16,
+/// Numbers from 0.5 to 1, of both signs: zeros a device multiplies faster.
+void fillWithNumbers(ElementType type, void *to, uint64_t bytes) {
+  uint32_t state = 1;
+  auto next = [&] { return (state = state * 1664525 + 1013904223) >> 16; };
+  for (uint64_t i = 0; i < bytes / sizeOf(type); ++i) {
+    if (isEightBit(type)) {
+      static_cast<uint8_t *>(to)[i] = uint8_t(0x30 | (next() & 0x87)); // E4M3.
+    } else {
+      static_cast<uint16_t *>(to)[i] = uint16_t(0x3F00 | (next() & 0x807F));
+    }
+  }
+}
+
+/// Operations a second of a product of square matrices of `type`, bf16 or F8E4M3.
+double measureProduct(Bench &bench, ElementType type, int64_t size, double seconds) {
+  Product product = {.type = type,
+                     .transposeB = isEightBit(type),
                      .m = size,
                      .n = size,
                      .k = size,
@@ -113,37 +128,42 @@ void measureProducts(Bench &bench, int64_t size, double seconds, Ceilings &ceili
                      .ldc = size};
   product.workspaceBytes = uint64_t(32) << 20;
   const Library &library = bench.library;
-  uint64_t bytes = uint64_t(size * size) * sizeOf(product.type);
+  uint64_t bytes = uint64_t(size * size) * sizeOf(product.resultType());
+  uint64_t read = uint64_t(size * size) * sizeOf(type);
   ProductPlaces places = {};
   void *pinned = nullptr;
   for (Library::Address *place : {&places.a, &places.b, &places.c}) {
     *place = bench.text.empty() ? bench.allocate(bytes) : 0;
   }
   places.workspace = bench.text.empty() ? bench.allocate(product.workspaceBytes) : 0;
+  places.factorA = places.factorB = bench.text.empty() ? bench.allocate(sizeof(float)) : 0;
   if (!bench.text.empty() || !bench.check(library.allocatePinned(bench.device, bytes, &pinned)) ||
       !pinned) {
-    return;
+    return 0;
   }
-  auto numbers = static_cast<uint16_t *>(pinned);
-  uint32_t state = 1;
-  for (int64_t i = 0; i < size * size; ++i) {
-    state = state * 1664525 + 1013904223;
-    numbers[i] = uint16_t(0x3F00 | (state >> 16 & 0x807F)); // 0.5 to 1, of both signs
-  }
-  bench.check(library.copyToDevice(bench.device, bench.stream, places.a, pinned, bytes));
-  bench.check(library.copyToDevice(bench.device, bench.stream, places.b, pinned, bytes));
-  bench.check(library.record(bench.device, bench.event, bench.stream));
-  bench.check(library.await(bench.device, bench.event));
+  auto send = [&](Library::Address to, uint64_t count) {
+    bench.check(library.copyToDevice(bench.device, bench.stream, to, pinned, count));
+    bench.check(library.record(bench.device, bench.event, bench.stream));
+    bench.check(library.await(bench.device, bench.event));
+  };
+  const float factor = 1;
+  std::memcpy(pinned, &factor, sizeof factor);
+  send(places.factorA, sizeof factor);
+  fillWithNumbers(type, pinned, read);
+  send(places.a, read);
+  send(places.b, read);
   ProductWay way = {};
   Library::Handle prepared = 0;
+  double rate = 0;
   if (bench.text.empty() &&
       bench.check(library.prepareProduct(bench.device, &product, &way, &prepared))) {
     double each = bench.time(
         seconds, [&] { return library.runProduct(bench.device, bench.stream, prepared, &places); });
-    ceilings.productFlopsPerSecond = 2 * double(size) * double(size) * double(size) / each;
+    rate = 2 * double(size) * double(size) * double(size) / each;
     bench.check(library.freeProduct(bench.device, prepared));
   }
   bench.check(library.freePinned(bench.device, pinned));
+  return rate;
 }
 
 } // namespace
@@ -159,7 +179,11 @@ bool weft::rt::kernels::measureCeilings(const Library &library, uint64_t bytes, 
     measureCopies(bench, bytes, seconds, ceilings);
   }
   if (bench.text.empty()) {
-    measureProducts(bench, size, seconds, ceilings);
+    ceilings.productFlopsPerSecond = measureProduct(bench, ElementType::BF16, size, seconds);
+  }
+  constexpr uint32_t kFirstWithBytes = 89;
+  if (bench.text.empty() && bench.facts.architecture >= kFirstWithBytes) {
+    ceilings.byteProductFlopsPerSecond = measureProduct(bench, ElementType::F8E4M3, size, seconds);
   }
   error = bench.text;
   return error.empty();

@@ -20,6 +20,8 @@ struct Ceilings {
   double copiedBytesPerSecond = 0;
   /// Of a product of bf16 matrices, with float32 sums.
   double productFlopsPerSecond = 0;
+  /// The same of E4M3 matrices; 0 where the device has no such products.
+  double byteProductFlopsPerSecond = 0;
   uint64_t copiedBytes = 0;
   int64_t productSize = 0;
 };

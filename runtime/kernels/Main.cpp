@@ -96,15 +96,16 @@ bool runCeilings(const cuda::Library &library, const Cases &cases, nlohmann::jso
                        isReal ? 2 : 0.01, found, error)) {
     return false;
   }
-  std::printf("%s, %s: copies %.0f GB/s, products of bf16 %.1f TFLOP/s\n", found.device.c_str(),
-              found.libraries.c_str(), found.copiedBytesPerSecond * 1e-9,
-              found.productFlopsPerSecond * 1e-12);
+  std::printf("%s, %s: copies %.0f GB/s, products of bf16 %.1f TFLOP/s, of eight bits %.1f\n",
+              found.device.c_str(), found.libraries.c_str(), found.copiedBytesPerSecond * 1e-9,
+              found.productFlopsPerSecond * 1e-12, found.byteProductFlopsPerSecond * 1e-12);
   report["ceilings"] = {{"device", found.device},
                         {"libraries", found.libraries},
                         {"copied_bytes", found.copiedBytes},
                         {"copied_bytes_per_second", found.copiedBytesPerSecond},
                         {"product_size", found.productSize},
-                        {"product_flops_per_second", found.productFlopsPerSecond}};
+                        {"product_flops_per_second", found.productFlopsPerSecond},
+                        {"byte_product_flops_per_second", found.byteProductFlopsPerSecond}};
   return true;
 }
 

@@ -86,6 +86,11 @@ TEST_F(AlgorithmCacheTest, EveryFieldOfAProductCounts) {
   products[20].isTF32 = true;
   products.push_back(products[1]);
   products.back().isResultF32 = true;
+  for (ElementType b : {ElementType::F8E4M3, ElementType::F8E5M2}) {
+    products.push_back(productOf(8));
+    products.back().type = ElementType::F8E4M3;
+    products.back().eightBitB = b;
+  }
   std::set<std::string> keys;
   for (const Product &product : products) {
     keys.insert(keyOf(product));

@@ -497,4 +497,27 @@ TEST_F(CudaExecutorTest, AnArchitectureWithoutImagesIsSaid) {
   EXPECT_EQ(run(standIn, {{100, true, "", 1}, {90, false, "", 0}}).code, 0);
 }
 
+TEST_F(CudaExecutorTest, ADeviceWithoutProductsOfEightBitsIsSaid) {
+  program.products.push_back({.type = ElementType::F8E4M3,
+                              .transposeB = true,
+                              .m = 16,
+                              .n = 16,
+                              .k = 16,
+                              .lda = 16,
+                              .ldb = 16,
+                              .ldc = 16});
+  {
+    StandInSettings old = settings();
+    old.architecture = 80;
+    StandIn standIn(old, {program, kToyKernels});
+    EXPECT_THAT(run(standIn, {{80, true, "", 1}}).errors,
+                testing::ContainsRegex(
+                    "error: device [01] of rank [01], a stand-in of sm_80, has no products of "
+                    "eight bits, which sm_89 and later have: compile for a machine that has no "
+                    "peak_flops of F8\n"));
+  }
+  StandIn standIn(settings(), {program, kToyKernels});
+  EXPECT_EQ(run(standIn).code, 0);
+}
+
 } // namespace

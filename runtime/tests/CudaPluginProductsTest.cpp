@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CudaPlugin.h"
+#include "core/Float8.h"
 
 #include <cmath>
 
@@ -127,6 +128,100 @@ TEST_F(FakeProducts, SayHowTheProductsOfASumAreAligned) {
   p.strideC = 0;
   run<float, float>(p);
   EXPECT_EQ(alignment(), 8u);
+}
+
+/// C of bytes, of which A's factor is 1/2 and B's 8; with an addend or a bias if `epilogue` says
+/// so.
+class FakeBytes : public FakeProducts {
+protected:
+  static constexpr int64_t kM = 16, kN = 32, kK = 48;
+
+  template <typename A, typename B, typename C> void check(Product p) {
+    std::vector<A> a;
+    std::vector<B> b;
+    for (int64_t i = 0; i < kM * kK; ++i) {
+      a.push_back(A(float(i * 7 % 13 - 6)));
+    }
+    for (int64_t i = 0; i < kN * kK; ++i) {
+      b.push_back(B(float(i * 5 % 7 - 3)));
+    }
+    std::vector<C> addend(kM * kN, C(16.0f)), bias(kN, C(-4.0f));
+    cuda::ProductPlaces at;
+    at.a = send(a);
+    at.b = send(b);
+    at.c = allocate(addend.size() * sizeof(C));
+    at.addend = send(addend);
+    at.bias = send(bias);
+    at.factorA = send<float>({0.5f});
+    at.factorB = send<float>({8});
+    cuda::ProductWay way = {};
+    Library::Handle prepared = 0;
+    ASSERT_EQ(textOf(cuda.prepareProduct(device, &p, &way, &prepared)), "success");
+    EXPECT_EQ(textOf(cuda.runProduct(device, stream, prepared, &at)), "success");
+    std::vector<C> got = fetch<C>(at.c, addend.size());
+    for (int64_t i = 0; i < kM * kN; ++i) {
+      float sum = 0;
+      for (int64_t k = 0; k < kK; ++k) {
+        sum += float(a[size_t(i / kN * kK + k)]) * float(b[size_t(i % kN * kK + k)]);
+      }
+      float more = (p.epilogue.hasAddend ? 16.0f : 0) - (p.epilogue.hasBias ? 4.0f : 0);
+      EXPECT_EQ(float(got[size_t(i)]), float(C(4 * sum + more))) << i;
+    }
+    EXPECT_EQ(textOf(cuda.freeProduct(device, prepared)), "success");
+    for (Library::Address address :
+         {at.a, at.b, at.c, at.addend, at.bias, at.factorA, at.factorB}) {
+      cuda.free(device, address);
+    }
+  }
+
+  static Product product(ElementType a, ElementType b) {
+    return {.type = a,
+            .transposeB = true,
+            .m = kM,
+            .n = kN,
+            .k = kK,
+            .lda = kK,
+            .ldb = kK,
+            .ldc = kN,
+            .eightBitB = b};
+  }
+};
+
+TEST_F(FakeBytes, AreMultipliedWithTheirFactors) {
+  setWays({3, 2});
+  Product p = product(ElementType::F8E4M3, ElementType::F8E4M3);
+  check<Float8E4M3, Float8E4M3, BFloat16>(p);
+  EXPECT_EQ(taken(), 1);
+  p.epilogue = {.hasAddend = true, .hasBias = true};
+  check<Float8E4M3, Float8E4M3, BFloat16>(p);
+  p = product(ElementType::F8E5M2, ElementType::F8E4M3);
+  p.isResultF32 = true;
+  check<Float8E5M2, Float8E4M3, float>(p);
+  p.epilogue.hasAddend = true;
+  check<Float8E5M2, Float8E4M3, float>(p);
+  p = product(ElementType::F8E4M3, ElementType::F8E5M2);
+  check<Float8E4M3, Float8E5M2, BFloat16>(p);
+}
+
+TEST_F(FakeBytes, AreNotMultipliedInWaysThatLoseTheEndOfASum) {
+  auto setFaults = fake<decltype(&weft_fake_faults)>("libcublasLt.so.13", "weft_fake_faults");
+  setWays({2, 3});
+  setFaults(0, -1);
+  Product p = product(ElementType::F8E5M2, ElementType::F8E4M3);
+  p.isResultF32 = true;
+  check<Float8E5M2, Float8E4M3, float>(p);
+  EXPECT_EQ(taken(), 1);
+  setFaults(-1, -1);
+}
+
+TEST_F(FakeBytes, AreNamedWhereTheLibraryRefuses) {
+  setWays({1});
+  Product p = product(ElementType::F8E5M2, ElementType::F8E5M2);
+  cuda::ProductWay way = {};
+  Library::Handle prepared = 0;
+  EXPECT_THAT(textOf(cuda.prepareProduct(device, &p, &way, &prepared)),
+              StartsWith("cublasLtMatmulAlgoGetHeuristic for a product of f8e5m2 matrices of "
+                         "16x48 and 48x32"));
 }
 
 TEST_F(FakeProducts, GoTheWayThatIsGiven) {

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "core/BFloat16.h"
 #include "tests/CudaBench.h"
 #include "tests/Toy.h"
 
@@ -168,6 +169,47 @@ TEST(CudaStandInTest, ProductsAreComputed) {
     float result[4];
     std::memcpy(result, bench.pinned, sizeof(result));
     EXPECT_THAT(result, ElementsAre(7, 10, 15, 22));
+  }
+}
+
+TEST(CudaStandInTest, ProductsOfBytesAreComputed) {
+  Bench bench(3);
+  Product product = {.type = ElementType::F8E5M2,
+                     .transposeB = true,
+                     .m = 16,
+                     .n = 16,
+                     .k = 16,
+                     .lda = 16,
+                     .ldb = 16,
+                     .ldc = 16,
+                     .eightBitB = ElementType::F8E4M3};
+  auto send = [&](Address to, const void *data, size_t bytes) {
+    std::memcpy(bench.pinned, data, bytes);
+    Bench::ok(bench.cuda.copyToDevice(bench.device, bench.stream, to, bench.pinned, bytes));
+    bench.drain(bench.stream);
+  };
+  const std::vector<uint8_t> halves(256, 0x38), twos(256, 0x40); // Of E5M2 and of E4M3.
+  const float factors[] = {4};
+  ProductPlaces places;
+  places.a = bench.a;
+  places.b = bench.b;
+  places.c = bench.c;
+  places.factorA = places.factorB = bench.blank;
+  bench.drain(bench.stream);
+  send(bench.a, halves.data(), 256);
+  send(bench.b, twos.data(), 256);
+  send(bench.blank, factors, 4);
+  ProductWay way = {};
+  Handle prepared = 0;
+  Bench::ok(bench.cuda.prepareProduct(bench.device, &product, &way, &prepared));
+  Bench::ok(bench.cuda.runProduct(bench.device, bench.stream, prepared, &places));
+  bench.drain(bench.stream);
+  Bench::ok(bench.cuda.copyToHost(bench.device, bench.stream, bench.pinned, bench.c, 512));
+  bench.drain(bench.stream);
+  BFloat16 got[256];
+  std::memcpy(got, bench.pinned, sizeof got);
+  for (BFloat16 value : got) {
+    EXPECT_EQ(float(value), 16 * 0.5f * 2 * 4 * 4);
   }
 }
 

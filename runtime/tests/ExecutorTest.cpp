@@ -315,6 +315,9 @@ TEST(Products, OfDevicesAreRefused) {
   std::string error;
   EXPECT_FALSE(PreparedProduct::make({product, 0, 0, 0}, error));
   EXPECT_EQ(error, "a product of f64 matrices is for CUDA devices, not for this processor");
+  product.type = ElementType::F8E4M3;
+  EXPECT_FALSE(PreparedProduct::make({product, 0, 0, 0}, error));
+  EXPECT_EQ(error, "a product of f8e4m3 matrices is for CUDA devices, not for this processor");
   product.type = ElementType::F32;
   product.epilogue.hasAddend = true;
   EXPECT_FALSE(PreparedProduct::make({product, 0, 0, 0}, error));

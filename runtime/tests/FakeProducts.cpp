@@ -7,6 +7,7 @@
 
 #include "FakeCuda.h"
 #include "core/BFloat16.h"
+#include "core/Float8.h"
 
 #include <algorithm>
 #include <bit>
@@ -17,6 +18,8 @@
 #include <vector>
 
 using weft::rt::BFloat16;
+using weft::rt::Float8E4M3;
+using weft::rt::Float8E5M2;
 
 namespace {
 
@@ -30,6 +33,9 @@ struct Operation {
   uint32_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
   void *vector = nullptr, *matrix = nullptr;
   int64_t matrixLd = 0;
+  const float *firstFactor = nullptr, *secondFactor = nullptr;
+  /// By default the library does what nobody has said.
+  int8_t isFast = 1;
 
   bool has(uint32_t parts) const { return (epilogue & parts) == parts; }
   bool isWhole() const {
@@ -56,11 +62,14 @@ struct Layout {
   uint64_t rowsAs(cublasOperation_t as) const { return as == CUBLAS_OP_N ? rows : columns; }
   uint64_t columnsAs(cublasOperation_t as) const { return as == CUBLAS_OP_N ? columns : rows; }
   double read(const void *data, size_t place) const {
-    return type == CUDA_R_64F   ? static_cast<const double *>(data)[place]
-           : type == CUDA_R_32F ? static_cast<const float *>(data)[place]
-           : type == CUDA_R_16F ? float(static_cast<const Float16 *>(data)[place])
-                                : float(static_cast<const BFloat16 *>(data)[place]);
+    return type == CUDA_R_64F       ? static_cast<const double *>(data)[place]
+           : type == CUDA_R_32F     ? static_cast<const float *>(data)[place]
+           : type == CUDA_R_16F     ? float(static_cast<const Float16 *>(data)[place])
+           : type == CUDA_R_8F_E4M3 ? float(static_cast<const Float8E4M3 *>(data)[place])
+           : type == CUDA_R_8F_E5M2 ? float(static_cast<const Float8E5M2 *>(data)[place])
+                                    : float(static_cast<const BFloat16 *>(data)[place]);
   }
+  bool isOfEightBits() const { return type == CUDA_R_8F_E4M3 || type == CUDA_R_8F_E5M2; }
   void write(void *data, size_t place, double value) const {
     if (type == CUDA_R_64F) {
       static_cast<double *>(data)[place] = value;
@@ -73,6 +82,21 @@ struct Layout {
     }
   }
 };
+
+/// What the library demands of matrices of eight bits, and that only these have factors.
+bool areTaken(const Operation &as, const Layout &a, const Layout &b, const Layout &c) {
+  if (!a.isOfEightBits() && !b.isOfEightBits()) {
+    return !as.firstFactor && !as.secondFactor;
+  }
+  bool areWhole = true;
+  for (const Layout *layout : {&a, &b, &c}) {
+    areWhole &= layout->rows % 16 == 0 && layout->columns % 16 == 0 && layout->ld % 16 == 0;
+  }
+  return a.isOfEightBits() && b.isOfEightBits() && areWhole && as.firstFactor && as.secondFactor &&
+         !as.isFast && as.first == CUBLAS_OP_T && as.second == CUBLAS_OP_N &&
+         (a.type == CUDA_R_8F_E4M3 || b.type == CUDA_R_8F_E4M3) &&
+         (c.type == CUDA_R_16BF || c.type == CUDA_R_32F);
+}
 
 struct Wishes {
   uint64_t workspaceBytes = 0;
@@ -193,6 +217,12 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t operation,
     return take(of.matrix);
   case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD:
     return take(of.matrixLd);
+  case CUBLASLT_MATMUL_DESC_A_SCALE_POINTER:
+    return take(of.firstFactor);
+  case CUBLASLT_MATMUL_DESC_B_SCALE_POINTER:
+    return take(of.secondFactor);
+  case CUBLASLT_MATMUL_DESC_FAST_ACCUM:
+    return take(of.isFast);
   default:
     return CUBLAS_STATUS_INVALID_VALUE;
   }
@@ -267,12 +297,14 @@ cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t *
 }
 
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t operation,
-                                              cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
-                                              cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
+                                              cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                                              cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t,
                                               cublasLtMatmulPreference_t wishes, int most,
                                               cublasLtMatmulHeuristicResult_t found[], int *count) {
   const auto &wished = *reinterpret_cast<Wishes *>(wishes);
-  if (!reinterpret_cast<Operation *>(operation)->isWhole()) {
+  const auto &as = *reinterpret_cast<Operation *>(operation);
+  if (!as.isWhole() || !areTaken(as, *reinterpret_cast<Layout *>(a), *reinterpret_cast<Layout *>(b),
+                                 *reinterpret_cast<Layout *>(c))) {
     return CUBLAS_STATUS_INVALID_VALUE;
   }
   if (wished.reductions != CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE || wished.alignment > 64) {
@@ -300,7 +332,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t operation, 
   taken = int(way->data[0]);
   if (left.columnsAs(as.first) != right.rowsAs(as.second) || left.rowsAs(as.first) != result.rows ||
       right.columnsAs(as.second) != result.columns || left.batch != result.batch ||
-      right.batch != result.batch || ways[size_t(taken)] < 0 || !as.isWhole()) {
+      right.batch != result.batch || ways[size_t(taken)] < 0 || !as.isWhole() ||
+      !areTaken(as, left, right, result)) {
     return CUBLAS_STATUS_NOT_SUPPORTED;
   }
   auto elapse = reinterpret_cast<decltype(&weft_fake_elapse)>(
@@ -318,6 +351,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t operation, 
                  multiplied(right.read(b, right.at(i, k, column, as.second)), as.isTF32);
         }
         size_t place = result.at(i, row, column, CUBLAS_OP_N);
+        sum *= as.firstFactor ? double(*as.firstFactor) * double(*as.secondFactor) : 1;
         sum *= factor(alpha);
         sum += factor(beta) == 0 ? 0 : factor(beta) * result.read(c, place);
         result.write(d, place, finish(as, result, row, column, sum));

@@ -19,6 +19,18 @@ using testing::HasSubstr;
 
 namespace {
 
+/// A product of bytes, 16 of each.
+Product eightBits() {
+  return {.type = ElementType::F8E4M3,
+          .transposeB = true,
+          .m = 16,
+          .n = 16,
+          .k = 16,
+          .lda = 16,
+          .ldb = 16,
+          .ldc = 16};
+}
+
 std::string faultOf(const Program &program) {
   std::string error;
   return isWellFormed(program, error) ? "" : error;
@@ -35,15 +47,27 @@ TEST(Program, EpiloguesOutliveTheirBytes) {
   program.products.push_back(product);
   product.epilogue = {.sums = Epilogue::Sums::OfB};
   program.products.push_back(product);
+  program.products.push_back({.type = ElementType::F8E5M2,
+                              .transposeB = true,
+                              .m = 16,
+                              .n = 32,
+                              .k = 48,
+                              .lda = 48,
+                              .ldb = 48,
+                              .ldc = 32,
+                              .isResultF32 = true,
+                              .eightBitB = ElementType::F8E4M3,
+                              .epilogue = {.hasAddend = true}});
   std::string error;
   ASSERT_TRUE(deserialize(serialize(program), read, error)) << error;
   const char *expected[] = {
       "product bf16 8x16x24 B^T ld 24/24/16 plus bias gelu keeping workspace 4096",
       "product bf16 8x16x24 B^T ld 24/24/16 gelu-gradient workspace 4096",
-      "product bf16 8x16x24 B^T ld 24/24/16 sums-B workspace 4096"};
-  const size_t operands[] = {7, 5, 5};
-  size_t first = program.products.size() - 3;
-  for (uint32_t i = 0; i < 3; ++i) {
+      "product bf16 8x16x24 B^T ld 24/24/16 sums-B workspace 4096",
+      "product f8e5m2 by f8e4m3 to f32 16x32x48 B^T ld 48/48/32 plus"};
+  const size_t operands[] = {7, 5, 5, 6};
+  size_t first = program.products.size() - 4;
+  for (uint32_t i = 0; i < 4; ++i) {
     Instruction instruction;
     instruction.opcode = Opcode::Product;
     instruction.target = uint32_t(first) + i;
@@ -302,7 +326,7 @@ const Fault kFaults[] = {
        p.products = {{ElementType::F32}};
        p.products[0].isResultF32 = true;
      },
-     "product 0 widens its result, which only one of bf16 or f16 may, got f32"},
+     "product 0 widens its result, which only one of bf16, f16 or eight bits may, got f32"},
     {[](Program &p) {
        p.products = {{ElementType::BF16}};
        p.products[0].isTF32 = true;
@@ -337,7 +361,44 @@ const Fault kFaults[] = {
      },
      "step instruction 10 needs 1024 bytes in buffer 10, which has 512"},
     {[](Program &p) { p.products = {{ElementType::I32}}; },
-     "product 0 is of type i32, expected f64, f32, bf16 or f16"},
+     "product 0 is of type i32, expected f64, f32, bf16, f16 or one of eight bits"},
+    {[](Program &p) {
+       p.products = {eightBits()};
+       p.products[0].type = p.products[0].eightBitB = ElementType::F8E5M2;
+     },
+     "product 0 is of f8e5m2 and f8e5m2, expected eight bits, and one of them f8e4m3"},
+    {[](Program &p) {
+       p.products = {eightBits()};
+       p.products[0].eightBitB = ElementType::BF16;
+     },
+     "product 0 is of f8e4m3 and bf16, expected eight bits, and one of them f8e4m3"},
+    {[](Program &p) {
+       p.products = {eightBits()};
+       p.products[0].transposeB = false;
+     },
+     "product 0 is of eight bits, 16x16x16, expected one, B alone transposed, sizes and distances "
+     "multiples of 16"},
+    {[](Program &p) {
+       p.products = {eightBits()};
+       p.products[0].m = 8;
+     },
+     "product 0 is of eight bits, 8x16x16, expected one"},
+    {[](Program &p) {
+       p.products = {eightBits()};
+       p.products[0].epilogue.sums = Epilogue::Sums::OfA;
+     },
+     "product 0 of eight bits does more than to add"},
+    {[](Program &p) {
+       p.products = {eightBits()};
+       p.buffers.push_back({256, 0, BufferClass::Activation, false, ElementType::F8E4M3});
+       auto last = uint32_t(p.buffers.size() - 1);
+       p.step.push_back({Opcode::Product, 0, 0, {{last}, {last}, {last}, {last}, {last}}, {}});
+     },
+     "needs bf16 in buffer 10, which holds f8e4m3"},
+    {[](Program &p) { p.collectives[0].type = ElementType::F8E5M2; },
+     "collective 0 is of type f8e5m2, expected one that is not for products alone"},
+    {[](Program &p) { p.parameters[0].layout.type = ElementType::F8E4M3; },
+     "is of type f8e4m3, expected one that is not for products alone"},
     {[](Program &p) {
        p.products = {{ElementType::F32, false, false, 8, 8, 8, 8, 8, 8, 2, 64, 64, 0}};
        p.products[0].epilogue.hasAddend = true;

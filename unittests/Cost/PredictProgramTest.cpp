@@ -132,6 +132,15 @@ TEST(PredictProgram, AKernelIsOfTheFormatThatItReads) {
   EXPECT_DOUBLE_EQ(secondsOf({}), 1e-3);
 }
 
+TEST(PredictProgram, ProductsOfBytesGoByTheirRate) {
+  rt::Program made = program();
+  made.products[0].type = rt::ElementType::F8E4M3;
+  desc::MachineSpec machine = sheet(1);
+  machine.device.peakFlopsF8 = 4e9;
+  predictProgram(made, machine);
+  EXPECT_DOUBLE_EQ(made.step[1].cost.seconds, 5e-7);
+}
+
 TEST(PredictProgram, GroupsOfSeveralNodesGoByTheirLink) {
   rt::Program made = program();
   predictProgram(made, sheet(2));

@@ -35,6 +35,10 @@ const char *nameOf(Kind kind, bool isF64) {
     return "i64";
   case Kind::Float16:
     return "f16";
+  case Kind::E4M3:
+    return "f8e4m3";
+  case Kind::E5M2:
+    return "f8e5m2";
   case Kind::BFloat16:
     break;
   }

@@ -31,25 +31,30 @@ namespace weft::test {
 
 namespace {
 
-/// One element of 16 bits.
-template <const llvm::fltSemantics &(*semantics)()> struct Narrow {
-  uint16_t bits;
+/// One element of fewer bits.
+template <const llvm::fltSemantics &(*semantics)(), typename Bits = uint16_t> struct Narrow {
+  Bits bits;
 
   explicit Narrow(double value) {
     llvm::APFloat number(value);
     bool isInexact = false;
     number.convert(semantics(), llvm::APFloat::rmNearestTiesToEven, &isInexact);
-    bits = static_cast<uint16_t>(number.bitcastToAPInt().getZExtValue());
+    bits = static_cast<Bits>(number.bitcastToAPInt().getZExtValue());
   }
   explicit operator double() const {
-    return llvm::APFloat(semantics(), llvm::APInt(16, bits)).convertToDouble();
+    return llvm::APFloat(semantics(), llvm::APInt(8 * sizeof(Bits), bits)).convertToDouble();
   }
 };
 using BF16 = Narrow<llvm::APFloat::BFloat>;
 using F16 = Narrow<llvm::APFloat::IEEEhalf>;
+using E4M3 = Narrow<llvm::APFloat::Float8E4M3FN, uint8_t>;
+using E5M2 = Narrow<llvm::APFloat::Float8E5M2, uint8_t>;
 
 size_t sizeOf(Kind kind, bool isF64) {
   switch (kind) {
+  case Kind::E4M3:
+  case Kind::E5M2:
+    return 1;
   case Kind::BFloat16:
   case Kind::Float16:
     return 2;
@@ -107,6 +112,10 @@ private:
       body(reinterpret_cast<BF16 *>(start)[i]);
     } else if (array.kind == Kind::Float16) {
       body(reinterpret_cast<F16 *>(start)[i]);
+    } else if (array.kind == Kind::E4M3) {
+      body(reinterpret_cast<E4M3 *>(start)[i]);
+    } else if (array.kind == Kind::E5M2) {
+      body(reinterpret_cast<E5M2 *>(start)[i]);
     } else if (isF64) {
       body(reinterpret_cast<double *>(start)[i]);
     } else {
@@ -229,6 +238,10 @@ std::string Array::type(const std::string &floatType) const {
     return text + "i64>";
   case Kind::BFloat16:
     return text + "bf16>";
+  case Kind::E4M3:
+    return text + "f8E4M3FN>";
+  case Kind::E5M2:
+    return text + "f8E5M2>";
   case Kind::Float16:
     break;
   }

@@ -21,11 +21,11 @@
 
 namespace weft::test {
 
-enum class Kind { Float, Int32, Int64, BFloat16, Float16 };
+enum class Kind { Float, Int32, Int64, BFloat16, Float16, E4M3, E5M2 };
 
 /// A tensor as the tests hold it: row-major, every element a double, which an element of any type
-/// fits in. `Float` is float32 or float64, by the test's parameter. What is written as bf16 or f16
-/// is rounded.
+/// fits in. `Float` is float32 or float64, by the test's parameter. What is written as another
+/// float type is rounded.
 struct Array {
   std::vector<int64_t> shape;
   std::vector<double> data;

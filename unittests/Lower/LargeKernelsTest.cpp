@@ -37,6 +37,10 @@ std::string typeOf(const MadeOperand &operand) {
     return text + "$a>";
   case Kind::Float16:
     return text + "f16>";
+  case Kind::E4M3:
+    return text + "f8E4M3FN>";
+  case Kind::E5M2:
+    return text + "f8E5M2>";
   case Kind::Int32:
     return text + "i32>";
   case Kind::Int64:

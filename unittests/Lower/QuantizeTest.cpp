@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -168,6 +169,128 @@ TEST_P(QuantizeTest, FitsBF16) {
   for (const Format &format : kFormats) {
     std::vector<double> values = randomArray({300}, 8).data;
     EXPECT_EQ(quantize(format, values, 1, Kind::BFloat16), quantize(format, values, 1));
+  }
+}
+
+/// What a kernel makes of `values`, which are of float32, as bytes and the factor.
+struct Bytes {
+  std::vector<double> rows, turned;
+  double factor = 0;
+};
+
+struct EncodeTest : KernelTest {
+  /// With `lead` of `shape` turned; rows too if `hasRows`.
+  Bytes encode(const Format &format, std::vector<int64_t> shape, const std::vector<double> &values,
+               double amax, int64_t lead, bool hasRows, const std::string &from = "f32") {
+    Kind kind = &format == kFormats ? Kind::E4M3 : Kind::E5M2;
+    Array input(shape, from == "f32" ? Kind::Float : Kind::BFloat16),
+        scale((std::vector<int64_t>()));
+    input.data = values;
+    scale.data = {amax};
+    Array rows(shape, kind);
+    std::rotate(shape.begin(), shape.begin() + lead, shape.end());
+    Array turned(shape, kind);
+    std::string types = hasRows ? rows.type("") : "", names = hasRows ? "%b" : "";
+    std::string results = hasRows ? "rows " + rows.type("") : "";
+    if (lead > 0) {
+      types += (hasRows ? ", " : "") + turned.type("");
+      names += std::string(hasRows ? ", " : "") + "%t";
+      results += " turned " + turned.type("");
+    }
+    KernelCall call;
+    call.text = "func.func private @kernel(%x: " + input.type("$f") + ", %m: tensor<$f>) -> (" +
+                types + ", tensor<$f>) attributes {weft.tied = array<i64: " +
+                (lead > 0 && hasRows ? "-1, -1, -1" : "-1, -1") + ">} {\n" + names +
+                ", %f = weft.encode " + format.name + " %x by %m lead " + std::to_string(lead) +
+                " : " + input.type("$f") + " -> " + results + "\nreturn " + names +
+                ", %f : " + types + ", tensor<$f>\n}";
+    call.operands = {input, scale};
+    if (hasRows) {
+      call.results.push_back(rows);
+    }
+    if (lead > 0) {
+      call.results.push_back(turned);
+    }
+    call.results.push_back(scale);
+    std::vector<Array> got = run(call).results;
+    Bytes bytes;
+    bytes.factor = got.back().data[0];
+    bytes.turned = lead > 0 ? got[got.size() - 2].data : bytes.turned;
+    bytes.rows = hasRows ? got[0].data : bytes.rows;
+    return bytes;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Float, EncodeTest, testing::Values("f32"));
+
+TEST_P(EncodeTest, BytesAreTheNearestNumbers) {
+  for (const Format &format : kFormats) {
+    std::vector<double> values = numbersAndHalves(format);
+    values.resize(values.size() / 16 * 16);
+    Bytes got = encode(format, {16, static_cast<int64_t>(values.size()) / 16}, values,
+                       format.greatest, 0, true);
+    EXPECT_EQ(got.factor, 1);
+    for (size_t i = 0; i < values.size(); ++i) {
+      ASSERT_EQ(got.rows[i], format.round(values[i])) << format.name << " of " << values[i];
+      ASSERT_EQ(std::signbit(got.rows[i]), std::signbit(values[i])) << values[i];
+    }
+  }
+}
+
+/// What is multiplied is what weft.quantize gives, also of what that has rounded already.
+TEST_P(EncodeTest, BytesTimesTheFactorAreWhatQuantizeGives) {
+  for (const Format &format : kFormats) {
+    for (double amax : {1.75 * (1 + 0x1p-23), 1e-9}) {
+      amax = rounded(amax);
+      std::vector<double> values = randomArray({48 * 80}, 7).data, quantized;
+      for (double &value : values) {
+        value = rounded(value * value * value * amax);
+        quantized.push_back(format.quantize(value, amax));
+      }
+      for (const auto &given : {values, quantized}) {
+        Bytes got = encode(format, {48, 80}, given, amax, 1, true);
+        for (int64_t row = 0; row < 48; ++row) {
+          for (int64_t column = 0; column < 80; ++column) {
+            size_t place = static_cast<size_t>(row * 80 + column);
+            ASSERT_EQ(got.rows[place] * got.factor, quantized[place]) << format.name << amax;
+            ASSERT_EQ(got.turned[static_cast<size_t>(column * 48 + row)], got.rows[place]);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_P(EncodeTest, SomeOfSeveralDimensionsAreTurned) {
+  for (const char *from : {"f32", "bf16"}) {
+    std::vector<double> values;
+    for (int i = 0; i < 2 * 72 * 4 * 32; ++i) {
+      values.push_back(i * 7 % 13 - 6);
+    }
+    Bytes got = encode(kFormats[1], {2, 72, 4, 32}, values, 57344, 2, false, from);
+    for (int64_t row = 0; row < 144; ++row) {
+      for (int64_t column = 0; column < 128; ++column) {
+        ASSERT_EQ(got.turned[static_cast<size_t>(column * 144 + row)],
+                  values[static_cast<size_t>(row * 128 + column)]);
+      }
+    }
+    EXPECT_EQ(got.factor, 1);
+  }
+}
+
+TEST_P(EncodeTest, WhatIsBeyondTheRange) {
+  for (const Format &format : kFormats) {
+    std::vector<double> values(32, 0.0);
+    values[0] = 1e38;
+    values[1] = -1e38;
+    values[2] = kInfinity;
+    values[3] = kNaN;
+    values[4] = -0.0;
+    Bytes got = encode(format, {2, 16}, values, format.greatest, 0, true);
+    EXPECT_EQ(got.rows[0], format.greatest);
+    EXPECT_EQ(got.rows[1], -format.greatest);
+    EXPECT_TRUE(std::isnan(got.rows[2])) << format.name;
+    EXPECT_TRUE(std::isnan(got.rows[3])) << format.name;
+    EXPECT_TRUE(got.rows[4] == 0 && std::signbit(got.rows[4]));
   }
 }
 

@@ -64,12 +64,6 @@ private:
   }
   /// What is multiplied, of a number or vector that was loaded.
   Num factor(Num loaded);
-  /// Where something begins in a dimension of `size`.
-  struct Span {
-    Num first;
-    int64_t size;
-  };
-  void overSquare(int64_t side, Span outer, Span inner, llvm::function_ref<void(Num, Num)> body);
   Num productAt();
   Num productsAt(unsigned dim, int64_t width);
 

@@ -8,6 +8,7 @@
 #include "BlockSums.h"
 #include "Contractor.h"
 #include "Models.h"
+#include "Squares.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -277,7 +278,7 @@ void Contractor::emitPermuted() {
 /// Blocks take squares, which go through memory that their threads share: those read neighbors of
 /// the operand, and write neighbors of the result.
 bool Contractor::emitTransposed() {
-  constexpr int64_t kSide = 64, kLeast = 16;
+  constexpr int64_t kSide = kSquareSide, kLeast = 16;
   if (shape.output.size() < 2 || shape.inputs.front().back() == shape.output.back()) {
     return false;
   }
@@ -300,15 +301,14 @@ bool Contractor::emitTransposed() {
       at[dim] = index;
     }
     Num firstColumn = place.pop_back_val() * kSide, firstRow = place.pop_back_val() * kSide;
-    // Rows of an odd number of words, so that columns lie in different banks.
-    Buffer square = code.shared(type, {kSide, kSide + std::max<int64_t>(4 / sizeOf(type), 1)});
-    overSquare(kSide, {firstRow, rows}, {firstColumn, columns}, [&](Num row, Num column) {
+    Buffer square = sharedSquare(code, type);
+    overSquare(code, {firstRow, rows}, {firstColumn, columns}, [&](Num row, Num column) {
       at[to] = firstRow + row;
       at[from] = firstColumn + column;
       square.storeStored(inputs.front().loadStored(indicesOf(shape.inputs.front())), {row, column});
     });
     code.barrier();
-    overSquare(kSide, {firstColumn, columns}, {firstRow, rows}, [&](Num column, Num row) {
+    overSquare(code, {firstColumn, columns}, {firstRow, rows}, [&](Num column, Num row) {
       at[to] = firstRow + row;
       at[from] = firstColumn + column;
       if (isSame) {
@@ -321,33 +321,6 @@ bool Contractor::emitTransposed() {
     code.barrier();
   });
   return true;
-}
-
-/// Runs `body` on the elements of a square that begins where `outer` and `inner` say; threads take
-/// neighbors of `inner`.
-void Contractor::overSquare(int64_t side, Span outer, Span inner,
-                            function_ref<void(Num, Num)> body) {
-  int64_t lanes = inner.size % code.countLanes() == 0 ? code.countLanes() : 1;
-  int64_t chunks = side / lanes, threads = code.countThreads();
-  bool isWhole = outer.size % side == 0 && inner.size % side == 0;
-  int64_t rounds = llvm::divideCeil(side * chunks, threads);
-  for (int64_t round = 0; round < rounds; ++round) {
-    Num number = code.thread() + round * threads;
-    Num row = number / chunks, first = code.remainder(number, chunks) * lanes;
-    auto run = [&] {
-      for (int64_t lane = 0; lane < lanes; ++lane) {
-        body(row, first + lane);
-      }
-    };
-    if (isWhole && (round + 1) * threads <= side * chunks) {
-      run();
-      continue;
-    }
-    code.when(row < side, [&] {
-      code.when(outer.first + row < outer.size,
-                [&] { code.when(inner.first + first < inner.size, run); });
-    });
-  }
 }
 
 namespace {

@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "Models.h"
+#include "Squares.h"
+#include "weft/Dialect/Weft/IR/EightBitOps.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -133,27 +135,72 @@ Num scaleExponent(const Bits &bits, const Format &format, Num amax) {
                   bits.integer(2 * bias - 1));
 }
 
+/// Rounds what was scaled, and takes it back.
+class Rounding {
+public:
+  Rounding(Code &code, Bits bits, Float8 name, Num amax)
+      : code(code), bits(bits), format(formatOf(name)),
+        exponent(scaleExponent(bits, format, bits.of(amax))),
+        scale(bits.toReal(bits.powerOf(exponent))),
+        inverse(bits.toReal(bits.powerOf(bits.integer(2 * bits.getBias()) - exponent))),
+        least(bits.integer(format.leastExponent + bits.getBias())),
+        dropped(bits.integer(bits.getMantissaBits() - format.mantissaBits)),
+        largest(bits.largest(format.greatestExponent)), infinity(bits.infinity()) {}
+
+  /// 1 / scale.
+  Num factor() const { return inverse; }
+
+  Num quantized(Num x) const {
+    Num given = bits.of(x);
+    return bits.toReal(bits.of(rounded(x) * inverse) ^ bits.sign(given));
+  }
+
+  /// In eight bits of an integer, of f32.
+  Num encoded(Num x) const {
+    // Below the normal numbers there are as many steps as the sum with this has last places.
+    int64_t shift = bits.getMantissaBits() - format.mantissaBits;
+    int64_t ofFormat = (int64_t(1) << (7 - format.mantissaBits - 1)) - 1;
+    Num power = bits.powerOf(least + dropped), given = bits.of(x), number = rounded(x);
+    Num small = bits.of(number + bits.toReal(power)) - power;
+    Num normal = (bits.of(number) >> shift) -
+                 bits.integer((bits.getBias() - ofFormat) << format.mantissaBits);
+    Num isSmall = bits.of(number) < bits.powerOf(least);
+    Num magnitude = code.select(isSmall, small, normal);
+    constexpr int64_t kNoNumber = 0x7F;
+    Num isFinite = bits.magnitude(given) < infinity;
+    magnitude = code.select(isFinite, magnitude, bits.integer(kNoNumber));
+    Num byte = magnitude ^ (bits.sign(given) >> (kWord - kByte));
+    OpBuilder &builder = code.getBuilder();
+    return code.num(arith::TruncIOp::create(builder, code.getLoc(), builder.getI8Type(), byte));
+  }
+
+private:
+  static constexpr int64_t kByte = 8, kWord = 32;
+
+  /// The magnitude in the format's own scale.
+  Num rounded(Num x) const {
+    Num given = bits.of(x), magnitude = bits.magnitude(bits.of(x * scale));
+    Num isFinite = bits.magnitude(given) < infinity;
+    Num scaled = code.select(isFinite, bits.min(magnitude, largest), magnitude);
+    // A power of two so great that the sum has no more bits than the format: adding it rounds.
+    Num power = bits.powerOf(bits.max(bits.exponentOf(scaled), least) + dropped);
+    Num rounding = bits.toReal(power);
+    return (bits.toReal(scaled) + rounding) - rounding;
+  }
+
+  Code &code;
+  Bits bits;
+  Format format;
+  Num exponent, scale, inverse, least, dropped, largest, infinity;
+};
+
 struct LowerQuantize : HostModel<LowerQuantize, QuantizeOp> {
   static void lower(Code &code, QuantizeOp op, QuantizeOp::Adaptor operands, ValueRange results) {
     Buffer x = code.buffer(operands.getInput()).flat(), y = code.buffer(results[0]).flat();
-    Bits bits(code, x.getElementType());
-    Format format = formatOf(op.getFormat());
-    Num exponent = scaleExponent(bits, format, bits.of(code.buffer(operands.getAmax())()));
-    Num scale = bits.toReal(bits.powerOf(exponent));
-    Num inverse = bits.toReal(bits.powerOf(bits.integer(2 * bits.getBias()) - exponent));
-    Num least = bits.integer(format.leastExponent + bits.getBias());
-    Num dropped = bits.integer(bits.getMantissaBits() - format.mantissaBits);
-    Num largest = bits.largest(format.greatestExponent), infinity = bits.infinity();
+    Rounding rounding(code, Bits(code, x.getElementType()), op.getFormat(),
+                      code.buffer(operands.getAmax())());
     code.elements({x.getElementCount()}, [&](ArrayRef<Num> at) {
-      Num i = at.front();
-      Num given = bits.of(x(i)), magnitude = bits.magnitude(bits.of(x(i) * scale));
-      Num isFinite = bits.magnitude(given) < infinity;
-      Num scaled = code.select(isFinite, bits.min(magnitude, largest), magnitude);
-      // A power of two so great that the sum has no more bits than the format: adding it rounds.
-      Num power = bits.powerOf(bits.max(bits.exponentOf(scaled), least) + dropped);
-      Num rounding = bits.toReal(power);
-      Num rounded = (bits.toReal(scaled) + rounding) - rounding;
-      y.store(bits.toReal(bits.of(rounded * inverse) ^ bits.sign(given)), i);
+      y.store(rounding.quantized(x(at.front())), at.front());
     });
   }
 
@@ -163,11 +210,92 @@ struct LowerQuantize : HostModel<LowerQuantize, QuantizeOp> {
   }
 };
 
+struct LowerEncode : HostModel<LowerEncode, EncodeOp> {
+  static void lower(Code &code, EncodeOp op, EncodeOp::Adaptor operands, ValueRange results) {
+    Buffer x = code.buffer(operands.getInput());
+    Rounding rounding(code, Bits(code, x.getElementType()), op.getFormat(),
+                      code.buffer(operands.getAmax())());
+    int64_t count = x.getElementCount(), first = 1;
+    for (int64_t size : x.getShape().take_front(op.getLead())) {
+      first *= size;
+    }
+    auto next = results.begin();
+    Buffer rows = op.getRows() ? code.buffer(*next++) : Buffer();
+    Buffer turned = op.getTurned() ? code.buffer(*next++) : Buffer();
+    Type type = op.getRows() ? rows.getStoredType() : turned.getStoredType();
+    auto store = [&](Buffer to, Num byte, ArrayRef<Num> at) {
+      Value bits = arith::BitcastOp::create(code.getBuilder(), code.getLoc(), type, byte);
+      to.storeStored(code.num(bits), at);
+    };
+    Buffer factor = code.buffer(*next);
+    auto storeFactor = [&](Num round) {
+      Num isFirst = round == int64_t(0);
+      auto write = [&] { factor.store(rounding.factor()); };
+      code.when(isFirst, [&] {
+        code.isForDevice() ? code.when(code.thread() == int64_t(0), write) : write();
+      });
+    };
+    if (!turned) {
+      Buffer from = x.rows(), to = rows.rows();
+      code.blocks(from.getSize(0), from.getSize(1), [&](Num i) {
+        code.across(from.getSize(1),
+                    [&](Num j) { store(to, rounding.encoded(from(i, j)), {i, j}); });
+        storeFactor(i);
+      });
+      return;
+    }
+    Buffer from = x.view({first, count / first}), to = turned.view({count / first, first});
+    rows = rows ? rows.view({first, count / first}) : rows;
+    auto encode = [&](Num i, Num j) {
+      Num byte = rounding.encoded(from(i, j));
+      if (rows) {
+        store(rows, byte, {i, j});
+      }
+      return byte;
+    };
+    auto put = [&](Num byte, Num i, Num j) { store(to, byte, {j, i}); };
+    turn(code, from, encode, put, storeFactor);
+  }
+
+private:
+  /// Makes bytes of what lies in order, and puts them where neighbors are those of a column.
+  static void turn(Code &code, Buffer from, function_ref<Num(Num, Num)> encode,
+                   function_ref<void(Num, Num, Num)> put, function_ref<void(Num)> storeFactor) {
+    int64_t rows = from.getSize(0), columns = from.getSize(1);
+    if (!code.isForDevice()) {
+      code.blocks(rows, columns, [&](Num i) {
+        code.across(columns, [&](Num j) { put(encode(i, j), i, j); });
+        storeFactor(i);
+      });
+      return;
+    }
+    constexpr int64_t kSide = kSquareSide;
+    int64_t squares[] = {int64_t(llvm::divideCeil(rows, kSide)),
+                         int64_t(llvm::divideCeil(columns, kSide))};
+    code.blocks(Code::countOf(squares), kSide * kSide, [&](Num block) {
+      Nums place = code.placeOf(block, squares);
+      Num firstRow = place[0] * kSide, firstColumn = place[1] * kSide;
+      Buffer square = sharedSquare(code, code.getBuilder().getI8Type());
+      overSquare(code, {firstRow, rows}, {firstColumn, columns}, [&](Num row, Num column) {
+        square.storeStored(encode(firstRow + row, firstColumn + column), {row, column});
+      });
+      code.barrier();
+      overSquare(code, {firstColumn, columns}, {firstRow, rows}, [&](Num column, Num row) {
+        put(square.loadStored({row, column}), firstRow + row, firstColumn + column);
+      });
+      storeFactor(block);
+      // The next square may take the same memory.
+      code.barrier();
+    });
+  }
+};
+
 } // namespace
 
 void attachQuantizeModels(MLIRContext &context) {
   AmaxOp::attachInterface<LowerAmax>(context);
   QuantizeOp::attachInterface<LowerQuantize>(context);
+  EncodeOp::attachInterface<LowerEncode>(context);
 }
 
 } // namespace weft::lower

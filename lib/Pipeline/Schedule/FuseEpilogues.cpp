@@ -15,6 +15,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "OpKinds.h"
+#include "weft/Dialect/Weft/IR/EightBitOps.h"
 #include "weft/Dialect/Weft/IR/ElementTypes.h"
 #include "weft/Dialect/Weft/IR/MapBuilders.h"
 #include "weft/Pipeline/Schedule/Passes.h"
@@ -116,6 +117,8 @@ bool computes(MapOp map, llvm::function_ref<double(Numbers)> expected) {
 struct Parts {
   std::string equation;
   Value lhs, rhs, addend, bias, preactivation;
+  /// Of one of bytes.
+  Value lhsFactor, rhsFactor;
   bool isGelu = false, isTF32 = false;
   RankedTensorType output, kept, sums;
 };
@@ -129,6 +132,17 @@ Parts partsOf(Operation *op) {
     parts.rhs = contract.getInputs()[1];
     parts.isTF32 = contract.getTf32();
     parts.output = contract.getOutput().getType();
+    return parts;
+  }
+  if (auto product = dyn_cast<ByteProductOp>(op)) {
+    parts.equation = product.getEquation().str();
+    parts.lhs = product.getLhs();
+    parts.rhs = product.getRhs();
+    parts.addend = product.getAddend();
+    parts.bias = product.getBias();
+    parts.lhsFactor = product.getLhsFactor();
+    parts.rhsFactor = product.getRhsFactor();
+    parts.output = cast<RankedTensorType>(product.getOutput().getType());
     return parts;
   }
   auto product = cast<ProductOp>(op);
@@ -148,8 +162,13 @@ Parts partsOf(Operation *op) {
 }
 
 /// Puts a product of these parts in the place of `op`, whose result the caller replaces.
-ProductOp replace(Operation *op, const Parts &parts) {
+Operation *replace(Operation *op, const Parts &parts) {
   OpBuilder builder(op);
+  if (parts.lhsFactor) {
+    return ByteProductOp::create(builder, op->getLoc(), parts.output, parts.equation, parts.lhs,
+                                 parts.rhs, parts.addend, parts.bias, parts.lhsFactor,
+                                 parts.rhsFactor);
+  }
   auto made =
       ProductOp::create(builder, op->getLoc(), parts.output, parts.kept, parts.sums,
                         builder.getStringAttr(parts.equation), parts.lhs, parts.rhs, parts.addend,
@@ -163,6 +182,9 @@ ProductOp replace(Operation *op, const Parts &parts) {
 std::optional<ProductForm> formOf(Operation *op) {
   if (auto contract = dyn_cast_or_null<ContractOp>(op)) {
     return classifyProduct(contract);
+  }
+  if (auto product = dyn_cast_or_null<ByteProductOp>(op)) {
+    return classifyProduct(product);
   }
   auto product = dyn_cast_or_null<ProductOp>(op);
   return product ? classifyProduct(product) : std::nullopt;
@@ -185,8 +207,8 @@ bool mayDoMore(const rt::Product &p) {
   auto isAligned = [&](int64_t ld, rt::ElementType type) {
     return ld % 8 == 0 && ld * int64_t(rt::sizeOf(type)) % 16 == 0;
   };
-  return p.type != rt::ElementType::F64 && isAligned(p.lda, p.type) && isAligned(p.ldb, p.type) &&
-         isAligned(p.ldc, p.resultType()) && p.n % 8 == 0;
+  return p.type != rt::ElementType::F64 && !p.isOfEightBits() && isAligned(p.lda, p.type) &&
+         isAligned(p.ldb, p.type) && isAligned(p.ldc, p.resultType()) && p.n % 8 == 0;
 }
 
 /// Whether `value` is there before `op` is.
@@ -323,7 +345,7 @@ bool FuseEpiloguesPass::takeSum(MapOp map) {
   for (Value term : ArrayRef(terms).drop_front()) {
     Parts parts = partsOf(term.getDefiningOp());
     parts.addend = before;
-    before = replace(term.getDefiningOp(), parts).getOutput();
+    before = replace(term.getDefiningOp(), parts)->getResult(0);
     ++added;
   }
   map.getResult(0).replaceAllUsesWith(before);
@@ -358,12 +380,17 @@ bool FuseEpiloguesPass::takeInto(Operation *product, MapOp map, const MapForm &f
   parts.output = map.getOutputType();
   bool isGradient = form.kind == MapForm::Kind::GeluGradient;
   Type element = parts.output.getElementType();
-  bool isTypeKnown = element == getElementTypeOrSelf(parts.lhs) || element.isF32();
-  bool isAddition = form.kind == MapForm::Kind::Sum && !form.spread;
-  p.isResultF32 = element != getElementTypeOrSelf(parts.lhs);
+  // Bytes give bf16 as well, and of what is more than to add the library adds a bias to that.
+  Type narrow =
+      p.isOfEightBits() ? OpBuilder(product).getBF16Type() : getElementTypeOrSelf(parts.lhs);
+  bool isTypeKnown = element == narrow || element.isF32();
+  bool isSum = form.kind == MapForm::Kind::Sum;
+  bool isAddition = isSum && !form.spread;
+  p.isResultF32 = element != narrow;
+  bool mayBeDone = isAddition || (p.isOfEightBits() ? isSum && element == narrow : mayDoMore(p));
   // A narrowed result has been rounded where an addition would not see it.
   if (!isTypeKnown || (form.spread && parts.bias) || (form.whole && !isGradient && parts.addend) ||
-      (isGradient && (parts.bias || parts.addend)) || (!isAddition && !mayDoMore(p)) ||
+      (isGradient && (parts.bias || parts.addend)) || !mayBeDone ||
       (form.whole && !isBefore(form.whole, product)) ||
       (form.spread && !isBefore(form.spread, product))) {
     return false;
@@ -374,11 +401,11 @@ bool FuseEpiloguesPass::takeInto(Operation *product, MapOp map, const MapForm &f
       form.whole ? form.whole : (isGradient ? parts.preactivation : parts.addend);
   parts.isGelu = form.kind == MapForm::Kind::Gelu;
   parts.kept = product->getResult(0).hasOneUse() ? RankedTensorType() : before;
-  ProductOp made = replace(product, parts);
-  map.getResult(0).replaceAllUsesWith(made.getOutput());
+  Operation *made = replace(product, parts);
+  map.getResult(0).replaceAllUsesWith(made->getResult(0));
   map.erase();
-  if (made.getKept()) {
-    product->getResult(0).replaceAllUsesWith(made.getKept());
+  if (parts.kept) {
+    product->getResult(0).replaceAllUsesWith(cast<ProductOp>(made).getKept());
   }
   product->erase();
   ++fused;
@@ -418,7 +445,7 @@ bool FuseEpiloguesPass::takeSums(ContractOp sums) {
       std::swap(parts.lhs, parts.rhs);
     }
     parts.sums = sums.getOutput().getType();
-    ProductOp made = replace(user, parts);
+    auto made = cast<ProductOp>(replace(user, parts));
     user->getResult(0).replaceAllUsesWith(made.getOutput());
     sums.getOutput().replaceAllUsesWith(made.getSums());
     user->erase();

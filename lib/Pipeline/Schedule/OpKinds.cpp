@@ -7,6 +7,7 @@
 
 #include "OpKinds.h"
 
+#include "weft/Dialect/Weft/IR/EightBitOps.h"
 #include "weft/Pipeline/Schedule/ProductForm.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -20,7 +21,7 @@ bool weft::isCommunication(Operation *op) {
 
 bool weft::isProduct(Operation *op) {
   auto contract = dyn_cast<ContractOp>(op);
-  return isa<ProductOp>(op) || (contract && classifyProduct(contract).has_value());
+  return isa<ProductOp, ByteProductOp>(op) || (contract && classifyProduct(contract).has_value());
 }
 
 bool weft::isKernelWork(Operation *op) {

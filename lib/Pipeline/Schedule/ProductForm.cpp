@@ -7,9 +7,10 @@
 
 #include "weft/Pipeline/Schedule/ProductForm.h"
 
+#include "ProgramTables.h"
 #include "weft/Dialect/Weft/IR/AttributeNames.h"
+#include "weft/Dialect/Weft/IR/EightBitOps.h"
 #include "weft/Dialect/Weft/IR/ElementTypes.h"
-#include "weft/Dialect/Weft/IR/Weft.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/SmallVector.h"
@@ -225,20 +226,24 @@ std::optional<ProductForm> weft::classifyProduct(llvm::ArrayRef<llvm::StringRef>
 static std::optional<ProductForm> classify(llvm::ArrayRef<llvm::StringRef> terms, mlir::Value lhs,
                                            mlir::Value rhs, mlir::Value output, bool hasF64) {
   mlir::Type element = mlir::getElementTypeOrSelf(lhs);
-  if (!element.isF32() && !isNarrow(element) && !(element.isF64() && hasF64)) {
+  bool isOfEightBits = element.getIntOrFloatBitWidth() == 8;
+  if (!element.isF32() && !isNarrow(element) && !isOfEightBits && !(element.isF64() && hasF64)) {
     return std::nullopt;
   }
   auto shapeOf = [](mlir::Value value) {
     return llvm::cast<mlir::RankedTensorType>(value.getType()).getShape();
   };
-  rt::ElementType type = element.isF64()    ? rt::ElementType::F64
-                         : element.isF32()  ? rt::ElementType::F32
-                         : element.isBF16() ? rt::ElementType::BF16
-                                            : rt::ElementType::F16;
+  rt::ElementType type = toElementType(element);
   std::optional<ProductForm> form = classifyProduct(terms, shapeOf(lhs), shapeOf(rhs), type);
   if (form) {
     rt::Product &product = form->product;
-    product.isResultF32 = mlir::getElementTypeOrSelf(output) != element;
+    mlir::Type result = mlir::getElementTypeOrSelf(output);
+    product.isResultF32 = isOfEightBits ? result.isF32() : result != element;
+    if (isOfEightBits) {
+      mlir::Value a = form->isSwapped ? rhs : lhs, b = form->isSwapped ? lhs : rhs;
+      product.type = toElementType(mlir::getElementTypeOrSelf(a));
+      product.eightBitB = toElementType(mlir::getElementTypeOrSelf(b));
+    }
     if (product.isSum() && rt::isNarrow(product.resultType())) {
       return std::nullopt; // It would be rounded after each term.
     }
@@ -288,6 +293,19 @@ std::optional<ProductForm> weft::classifyProduct(ProductOp op) {
   if (op.getSums()) {
     epilogue.sums = form->isSwapped ? rt::Epilogue::Sums::OfB : rt::Epilogue::Sums::OfA;
   }
+  return form;
+}
+
+std::optional<ProductForm> weft::classifyProduct(ByteProductOp op) {
+  auto [operands, result] = op.getEquation().split("->");
+  auto [lhs, rhs] = operands.split(',');
+  std::optional<ProductForm> form =
+      classify({lhs, rhs, result}, op.getLhs(), op.getRhs(), op.getOutput(), /*hasF64=*/false);
+  if (!form || !rt::isForEightBits(form->product)) {
+    return std::nullopt;
+  }
+  form->product.epilogue.hasAddend = bool(op.getAddend());
+  form->product.epilogue.hasBias = bool(op.getBias());
   return form;
 }
 

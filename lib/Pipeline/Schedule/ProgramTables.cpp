@@ -9,6 +9,7 @@
 
 #include "AttentionForm.h"
 #include "OpKinds.h"
+#include "weft/Dialect/Weft/IR/EightBitOps.h"
 #include "weft/Dialect/Weft/IR/Sharding.h"
 #include "weft/Pipeline/Schedule/ProductForm.h"
 
@@ -31,6 +32,12 @@ rt::ElementType weft::toElementType(Type type) {
   }
   if (type.isF16()) {
     return rt::ElementType::F16;
+  }
+  if (isa<Float8E4M3FNType>(type)) {
+    return rt::ElementType::F8E4M3;
+  }
+  if (isa<Float8E5M2Type>(type)) {
+    return rt::ElementType::F8E5M2;
   }
   return type.isInteger(64) ? rt::ElementType::I64 : rt::ElementType::I32;
 }
@@ -76,6 +83,11 @@ double bytesOf(TypeRange types) {
     }
   }
   return bytes;
+}
+
+std::optional<ProductForm> formOf(Operation *op) {
+  return llvm::TypeSwitch<Operation *, std::optional<ProductForm>>(op)
+      .Case<ContractOp, ProductOp, ByteProductOp>([](auto op) { return classifyProduct(op); });
 }
 
 /// The name that a location carries, or "".
@@ -157,11 +169,17 @@ rt::Cost ProgramTables::costOf(Operation *op) const {
   if (auto launch = dyn_cast<LaunchOp>(op)) {
     op = findWork(launch);
   }
-  if (auto product = dyn_cast<ProductOp>(op)) {
-    std::optional<ProductForm> form = classifyProduct(product);
+  if (isa<ProductOp, ByteProductOp>(op)) {
+    std::optional<ProductForm> form = formOf(op);
     const rt::Product p = form ? form->product : rt::Product();
     return {2 * double(p.m) * double(p.n) * double(p.k),
             bytesOf(op->getOperandTypes()) + bytesOf(op->getResultTypes())};
+  }
+  if (auto encode = dyn_cast<EncodeOp>(op)) {
+    constexpr double kOfQuantize = 6;
+    double elements =
+        static_cast<double>(cast<RankedTensorType>(encode.getInput().getType()).getNumElements());
+    return {kOfQuantize * elements, bytesOf(op->getOperandTypes()) + bytesOf(op->getResultTypes())};
   }
   if (auto computes = dyn_cast<ShardableOpInterface>(op)) {
     OpCost cost = computes.getCost();
@@ -203,9 +221,7 @@ ProgramTables::Target ProgramTables::makeKernel(LaunchOp op) {
 }
 
 FailureOr<ProgramTables::Target> ProgramTables::makeProduct(Operation *op) {
-  auto fused = dyn_cast<ProductOp>(op);
-  std::optional<ProductForm> form =
-      fused ? classifyProduct(fused) : classifyProduct(cast<ContractOp>(op));
+  std::optional<ProductForm> form = formOf(op);
   if (!form) {
     return op->emitOpError("is none that a library does, expected one product of two matrices");
   }
@@ -227,6 +243,7 @@ FailureOr<ProgramTables::Target> ProgramTables::makeProduct(Operation *op) {
                                p.strideC,
                                p.isResultF32,
                                p.isTF32,
+                               static_cast<int64_t>(p.eightBitB),
                                e.hasAddend,
                                e.hasBias,
                                static_cast<int64_t>(e.activation),

@@ -28,17 +28,17 @@
 using namespace weft::rt;
 using namespace weft::rt::cuda;
 
-static constexpr char kHeader[] = "weft product ways 2\n";
+static constexpr char kHeader[] = "weft product ways 3\n";
 /// What is larger is no file of ours.
 static constexpr std::uintmax_t kMostBytes = 64 << 20;
 
 std::string cuda::keyOf(const Product &p) {
   const Epilogue &e = p.epilogue;
-  return concat(nameOf(p.type), p.isTF32 ? " by tf32" : "", p.isResultF32 ? " to f32 " : " ", p.m,
-                "x", p.n, "x", p.k, " ", int(p.transposeA), int(p.transposeB), " ", p.lda, "/",
-                p.ldb, "/", p.ldc, " ", p.batch, " ", p.strideA, "/", p.strideB, "/", p.strideC,
-                " ", int(e.hasAddend), int(e.hasBias), int(e.activation), int(e.hasAux),
-                int(e.sums), " ", p.workspaceBytes);
+  return concat(nameOf(p.type), "/", nameOf(p.typeOfB()), p.isTF32 ? " by tf32" : "",
+                p.isResultF32 ? " to f32 " : " ", p.m, "x", p.n, "x", p.k, " ", int(p.transposeA),
+                int(p.transposeB), " ", p.lda, "/", p.ldb, "/", p.ldc, " ", p.batch, " ", p.strideA,
+                "/", p.strideB, "/", p.strideC, " ", int(e.hasAddend), int(e.hasBias),
+                int(e.activation), int(e.hasAux), int(e.sums), " ", p.workspaceBytes);
 }
 
 std::string cuda::defaultCacheFile() {

@@ -286,6 +286,10 @@ ncclDataType_t typeOf(ElementType type) {
     return ncclInt32;
   case ElementType::F16:
     return ncclFloat16;
+  case ElementType::F8E4M3:
+    return ncclFloat8e4m3;
+  case ElementType::F8E5M2:
+    return ncclFloat8e5m2;
   case ElementType::BF16:
     break;
   }

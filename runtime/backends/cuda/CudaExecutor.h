@@ -135,6 +135,7 @@ private:
   bool open();
   /// Says what the rank needs of the device's memory, unless it is there, beside what has been
   /// taken since the device was opened.
+  bool canMultiply() const;
   bool hasMemory(bool isLoaded) const;
   /// What the run is predicted to take of what is free.
   uint64_t neededBytes(bool isLoaded) const;

@@ -68,6 +68,18 @@ bool CudaExecutor::hasMemory(bool isLoaded) const {
       ExitCode::OutOfMemory);
 }
 
+/// What has no products of eight bits would refuse the first that it is to prepare, in other words.
+bool CudaExecutor::canMultiply() const {
+  constexpr uint32_t kFirst = 89;
+  bool isAsked = std::any_of(program.products.begin(), program.products.end(),
+                             [](const Product &product) { return product.isOfEightBits(); });
+  return !isAsked || facts.architecture >= kFirst ||
+         communicator().fail(
+             concat("device ", number, " of rank ", rank(), ", a ", facts.name, " of sm_",
+                    facts.architecture, ", has no products of eight bits, which sm_", kFirst,
+                    " and later have: compile for a machine that has no peak_flops of F8"));
+}
+
 bool CudaExecutor::prepareCollectives() {
   collectives.emplace(library, number, device, communicator(), program.mesh, options.timeout);
   collectives->watchBy([this] { return isBusy(); });
@@ -132,7 +144,7 @@ bool CudaExecutor::allocateArena() {
   uint64_t bytes = std::max<uint64_t>(program.arenaBytes, 1);
   auto allocate = communicates ? library.allocateShared : library.allocate;
   // Products are tried with memory that the arena takes after.
-  return open() &&
+  return open() && canMultiply() &&
          prepareProducts(
              {program, library, device, facts, number, rank(), communicator(), options.cacheFile},
              products) &&

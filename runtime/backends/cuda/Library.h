@@ -66,7 +66,9 @@ struct ProductWay {
 
 /// Where a product's operands are; 0 for those that it has not.
 struct ProductPlaces {
-  uint64_t a, b, c, addend, bias, aux, sums, workspace;
+  uint64_t a = 0, b = 0, c = 0, addend = 0, bias = 0, aux = 0, sums = 0, workspace = 0;
+  /// What A and B of eight bits are multiplied by.
+  uint64_t factorA = 0, factorB = 0;
 };
 
 struct Library {

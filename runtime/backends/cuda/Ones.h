@@ -13,6 +13,7 @@
 #define WEFT_RT_BACKENDS_CUDA_ONES_H
 
 #include "backends/cuda/Calls.h"
+#include "core/Float8.h"
 #include "weft-rt/Program.h"
 
 #include <bit>
@@ -22,10 +23,11 @@ namespace weft::rt::cuda {
 /// Enqueues that all numbers of `type` in `bytes` bytes, a multiple of 8, are 1.
 inline Library::Result fillWithOnes(Library::Address at, uint64_t bytes, ElementType type,
                                     CUstream stream) {
-  // Of float64 the upper half, as the lower one is zero; of 16 bits there are two in a word.
+  // Of float64 the upper half, as the lower one is zero; of fewer bits there are several in a word.
   uint32_t one = type == ElementType::F64    ? 0x3ff00000
                  : type == ElementType::F32  ? 0x3f800000
                  : type == ElementType::BF16 ? 0x3f803f80
+                 : isEightBit(type)          ? oneF8(type) * 0x01010101u
                                              : 0x3c003c00;
   uint64_t pitch = type == ElementType::F64 ? 8 : 4;
   Library::Result failed =

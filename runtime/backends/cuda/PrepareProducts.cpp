@@ -166,13 +166,16 @@ ProductPlaces cuda::placesOf(const Product &product, void *const *operands) {
   auto next = [&](bool isThere) {
     return isThere ? reinterpret_cast<uint64_t>(*operands++) : uint64_t(0);
   };
-  // Initializers are evaluated in their order.
-  return {next(true),
-          next(true),
-          next(true),
-          next(epilogue.hasAddend),
-          next(epilogue.hasBias),
-          next(epilogue.hasAux),
-          next(epilogue.sums != Epilogue::Sums::None),
-          next(product.workspaceBytes > 0)};
+  ProductPlaces at;
+  at.a = next(true);
+  at.b = next(true);
+  at.c = next(true);
+  at.addend = next(epilogue.hasAddend);
+  at.bias = next(epilogue.hasBias);
+  at.aux = next(epilogue.hasAux);
+  at.sums = next(epilogue.sums != Epilogue::Sums::None);
+  at.factorA = next(product.isOfEightBits());
+  at.factorB = next(product.isOfEightBits());
+  at.workspace = next(product.workspaceBytes > 0);
+  return at;
 }

@@ -11,13 +11,14 @@
 //
 // All is summed in float32, float64 in itself, and rounded once, as on the host; TF32 is
 // only allowed where the product says so, and parts of a sum over k are never rounded before they
-// are added up.
+// are added up. Of eight bits each operand has a factor in memory.
 //
 // A bias is one number for each row of what the library sees, which are our columns, and of its
 // sums of operands those of its B are those of our A.
 //
 //===----------------------------------------------------------------------===//
 
+#include "backends/cuda/DataTypes.h"
 #include "backends/cuda/Ones.h"
 #include "backends/cuda/Parts.h"
 #include "weft-rt/Program.h"
@@ -46,8 +47,10 @@ constexpr int kTimedRuns = 3;
 constexpr float kClearlyFaster = 0.97f;
 
 std::string textOf(const Product &p) {
-  return concat("a product of ", nameOf(p.type), " matrices of ", p.m, "x", p.k, " and ", p.k, "x",
-                p.n, p.batch == 1 ? "" : concat(", ", p.batch, " of them"),
+  return concat("a product of ", nameOf(p.type),
+                p.typeOfB() == p.type ? "" : concat(" by ", nameOf(p.typeOfB())), " matrices of ",
+                p.m, "x", p.k, " and ", p.k, "x", p.n,
+                p.batch == 1 ? "" : concat(", ", p.batch, " of them"),
                 p.epilogue.isAny() ? " with an epilogue" : "");
 }
 
@@ -81,14 +84,11 @@ struct Prepared {
 
 Result describe(const Prepared &prepared, const Layout &layout,
                 Owned<cublasLtMatrixLayoutOpaque_t> &made) {
-  cudaDataType_t type = layout.type == ElementType::F64    ? CUDA_R_64F
-                        : layout.type == ElementType::F32  ? CUDA_R_32F
-                        : layout.type == ElementType::BF16 ? CUDA_R_16BF
-                                                           : CUDA_R_16F;
   cublasLtMatrixLayout_t raw = nullptr;
-  if (Result failed = resultOf(products().makeLayout(&raw, type, uint64_t(layout.rows),
-                                                     uint64_t(layout.columns), layout.ld),
-                               "cublasLtMatrixLayoutCreate for ", textOf(prepared.product))) {
+  if (Result failed =
+          resultOf(products().makeLayout(&raw, dataTypeOf(layout.type), uint64_t(layout.rows),
+                                         uint64_t(layout.columns), layout.ld),
+                   "cublasLtMatrixLayoutCreate for ", textOf(prepared.product))) {
     return failed;
   }
   made.reset(raw);
@@ -136,7 +136,7 @@ uint32_t epilogueOf(const Epilogue &epilogue) {
   return CUBLASLT_EPILOGUE_DEFAULT;
 }
 
-/// Where the vector and the matrix of an epilogue are, which belongs to the operation.
+/// Where factors, and the vector and the matrix of an epilogue are, which belongs to the operation.
 Result setPlaces(const Prepared &prepared, const ProductPlaces &at) {
   const Epilogue &epilogue = prepared.product.epilogue;
   Result failed = nullptr;
@@ -147,6 +147,13 @@ Result setPlaces(const Prepared &prepared, const ProductPlaces &at) {
   if (epilogue.hasAux && !failed) {
     failed =
         setOperation(prepared, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, fromHandle<void>(at.aux));
+  }
+  if (prepared.product.isOfEightBits() && !failed) {
+    failed =
+        setOperation(prepared, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, fromHandle<void>(at.factorB));
+    failed = failed ? failed
+                    : setOperation(prepared, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER,
+                                   fromHandle<void>(at.factorA));
   }
   return failed;
 }
@@ -168,16 +175,18 @@ Result describeOperation(Prepared &prepared) {
   failed = failed ? failed
                   : setOperation(prepared, CUBLASLT_MATMUL_DESC_TRANSB,
                                  p.transposeA ? CUBLAS_OP_T : CUBLAS_OP_N);
-  if (failed || !p.epilogue.isMore()) {
-    return failed;
+  if (p.isOfEightBits() && !failed) {
+    failed = setOperation(prepared, CUBLASLT_MATMUL_DESC_FAST_ACCUM, int8_t(0));
   }
-  failed = setOperation(prepared, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogueOf(p.epilogue));
+  if (p.epilogue.isMore() && !failed) {
+    failed = setOperation(prepared, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogueOf(p.epilogue));
+  }
   if (p.epilogue.hasAux && !failed) {
     failed = setOperation(prepared, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, p.ldc);
   }
-  // Of these the library wants to know now how they are aligned.
+  // Of these the library wants to know now that they are there, and how they are aligned.
   ProductPlaces aligned = {};
-  aligned.bias = aligned.sums = aligned.aux = kAlignment;
+  aligned.bias = aligned.sums = aligned.aux = aligned.factorA = aligned.factorB = kAlignment;
   return failed ? failed : setPlaces(prepared, aligned);
 }
 
@@ -186,7 +195,7 @@ Layout layoutOfA(const Product &p) {
   return {p.type, p.transposeA ? p.m : p.k, p.transposeA ? p.k : p.m, p.lda, p.strideA};
 }
 Layout layoutOfB(const Product &p) {
-  return {p.type, p.transposeB ? p.k : p.n, p.transposeB ? p.n : p.k, p.ldb, p.strideB};
+  return {p.typeOfB(), p.transposeB ? p.k : p.n, p.transposeB ? p.n : p.k, p.ldb, p.strideB};
 }
 Layout layoutOfC(const Product &p) { return {p.resultType(), p.n, p.m, p.ldc, p.strideC}; }
 
@@ -349,7 +358,7 @@ public:
     failed = failed ? failed : resultOf(driver().makeEvent(&begin, 0), "cuEventCreate");
     failed = failed ? failed : resultOf(driver().makeEvent(&end, 0), "cuEventCreate");
     failed = failed ? failed : allocate(bytesOf(layoutOfA(p)), p.type, at.a);
-    failed = failed ? failed : allocate(bytesOf(layoutOfB(p)), p.type, at.b);
+    failed = failed ? failed : allocate(bytesOf(layoutOfB(p)), p.typeOfB(), at.b);
     const Epilogue &epilogue = p.epilogue;
     uint64_t c = bytesOf(layoutOfC(p)), size = sizeOf(p.resultType());
     uint64_t sums = uint64_t(epilogue.sums == Epilogue::Sums::OfA ? p.m : p.n) * size;
@@ -357,6 +366,10 @@ public:
     auto more = [&](bool isThere, uint64_t bytes, Address &address) {
       failed = failed || !isThere ? failed : allocate(bytes, p.resultType(), address);
     };
+    if (p.isOfEightBits()) {
+      failed = failed ? failed : allocate(sizeof(float), ElementType::F32, at.factorA);
+      failed = failed ? failed : allocate(sizeof(float), ElementType::F32, at.factorB);
+    }
     more(epilogue.hasAddend, c, at.addend);
     more(epilogue.hasBias, uint64_t(p.n) * size, at.bias);
     more(epilogue.hasAux, c, at.aux);

@@ -7,8 +7,8 @@
 
 #include "backends/cuda/StandInProduct.h"
 
-#include "core/BFloat16.h"
 #include "core/Float16.h"
+#include "core/Float8.h"
 
 #include <algorithm>
 #include <cmath>
@@ -127,9 +127,15 @@ StandInProduct::StandInProduct(const Product &given, int64_t cores, std::string 
     return;
   }
   Product form = product;
+  if (product.isOfEightBits()) {
+    // Bytes times a power of two are exact in bf16.
+    form.type = ElementType::BF16;
+    a.resize(size_t((product.m - 1) * product.lda + product.k));
+    b.resize(size_t((product.n - 1) * product.ldb + product.k));
+  }
   if (product.epilogue.isAny()) {
     form.epilogue = {};
-    form.isResultF32 = isNarrow(product.type);
+    form.isResultF32 = isNarrow(form.type);
     form.ldc = std::max<int64_t>(product.n, 1);
     form.strideC = product.m * product.n;
     wide.resize(size_t(product.batch * product.m * product.n));
@@ -142,14 +148,33 @@ StandInProduct::StandInProduct(const Product &given, int64_t cores, std::string 
   }
 }
 
+static void widenBytes(ElementType type, const void *bytes, const void *factor,
+                       std::vector<BFloat16> &to) {
+  float numbers[256];
+  for (int bits = 0; bits < 256; ++bits) {
+    numbers[bits] = decodeF8(type, uint8_t(bits)) * *static_cast<const float *>(factor);
+  }
+  const auto *from = static_cast<const uint8_t *>(bytes);
+  for (BFloat16 &number : to) {
+    number = BFloat16(numbers[*from++]);
+  }
+}
+
 bool StandInProduct::run(const ProductData &at, std::string &error) {
   if (product.type == ElementType::F64) {
     multiply(product, at);
     return true;
   }
   bool isPlain = !product.epilogue.isAny();
+  const void *lhs = at.a, *rhs = at.b;
+  if (product.isOfEightBits()) {
+    widenBytes(product.type, at.a, at.factorA, a);
+    widenBytes(product.typeOfB(), at.b, at.factorB, b);
+    lhs = a.data();
+    rhs = b.data();
+  }
   for (const std::unique_ptr<PreparedProduct> &piece : pieces) {
-    if (!piece->run(at.a, at.b, isPlain ? at.c : wide.data(), error)) {
+    if (!piece->run(lhs, rhs, isPlain ? at.c : wide.data(), error)) {
       return false;
     }
   }

@@ -14,6 +14,7 @@
 #ifndef WEFT_RT_BACKENDS_CUDA_STANDINPRODUCT_H
 #define WEFT_RT_BACKENDS_CUDA_STANDINPRODUCT_H
 
+#include "core/BFloat16.h"
 #include "core/PreparedProduct.h"
 
 #include <vector>
@@ -26,6 +27,7 @@ struct ProductData {
   void *c;
   const void *addend, *bias;
   void *aux, *sums;
+  const void *factorA, *factorB;
 };
 
 class StandInProduct {
@@ -42,6 +44,8 @@ private:
   std::vector<std::unique_ptr<PreparedProduct>> pieces;
   /// Before the epilogue, its rows without distance.
   std::vector<float> wide;
+  /// What is multiplied, of matrices of eight bits.
+  std::vector<BFloat16> a, b;
 };
 
 } // namespace weft::rt::cuda

@@ -56,7 +56,7 @@ static Matrices operandA(const Product &product) {
 static Matrices operandB(const Product &product) {
   auto [rows, columns] =
       product.transposeB ? std::pair(product.n, product.k) : std::pair(product.k, product.n);
-  return {rows, columns, product.ldb, product.strideB, product, product.type};
+  return {rows, columns, product.ldb, product.strideB, product, product.typeOfB()};
 }
 
 static Matrices operandC(const Product &product) {
@@ -65,7 +65,8 @@ static Matrices operandC(const Product &product) {
 
 static void checkProduct(const Product &product) {
   if (product.type == ElementType::I32 || product.type == ElementType::I64) {
-    misuse("expected a product of f64, f32, bf16 or f16, got one of ", nameOf(product.type));
+    misuse("expected a product of f64, f32, bf16, f16 or eight bits, got one of ",
+           nameOf(product.type));
   }
   for (int64_t size : {product.m, product.n, product.k, product.batch}) {
     if (size < 1) {
@@ -77,6 +78,11 @@ static void checkProduct(const Product &product) {
       misuse("expected rows at least ", matrices.rowBytes, " bytes apart, got ", matrices.pitch);
     }
   }
+  // What devices before sm_100 demand.
+  bool isTurned = product.transposeA || !product.transposeB;
+  if (product.isOfEightBits() && (isTurned || product.batch != 1)) {
+    misuse("expected one product of eight bits with B alone transposed");
+  }
   // What the library demands of a matrix for an activation.
   if (product.epilogue.hasAux && (product.ldc % 8 != 0 || product.batch != 1)) {
     misuse("expected one product with rows a multiple of 8 elements apart for an activation, got ",
@@ -86,8 +92,9 @@ static void checkProduct(const Product &product) {
 
 /// The only way of a product; another product has another.
 static ProductWay wayOf(const Product &p) {
-  uint64_t hash = streamOf(concat(nameOf(p.type), p.m, ",", p.n, ",", p.k, ",", p.lda, ",", p.ldb,
-                                  ",", p.ldc, ",", p.batch, ",", p.workspaceBytes));
+  uint64_t hash =
+      streamOf(concat(nameOf(p.type), nameOf(p.typeOfB()), p.m, ",", p.n, ",", p.k, ",", p.lda, ",",
+                      p.ldb, ",", p.ldc, ",", p.batch, ",", p.workspaceBytes));
   return {{hash | 1, 1, 2, 3, 4, 5, 6, 7}};
 }
 
@@ -158,6 +165,8 @@ std::vector<Touch> Device::touchProduct(const Product &product, const ProductPla
         "the matrix of the activation");
   touch(epilogue.sums != Epilogue::Sums::None, at.sums, uint64_t(sums) * size, Access::Write,
         "the sums");
+  touch(product.isOfEightBits(), at.factorA, sizeof(float), Access::Read, "the factor of A");
+  touch(product.isOfEightBits(), at.factorB, sizeof(float), Access::Read, "the factor of B");
   touch(product.workspaceBytes > 0, at.workspace, product.workspaceBytes, Access::Write,
         "the workspace");
   if (product.workspaceBytes > 0) {
@@ -184,7 +193,7 @@ void Device::runProduct(Handle stream, Handle prepared, const ProductPlaces *pla
     };
     std::string error;
     if (!run.code.run({find(at.a), find(at.b), find(at.c), find(at.addend), find(at.bias),
-                       find(at.aux), find(at.sums)},
+                       find(at.aux), find(at.sums), find(at.factorA), find(at.factorB)},
                       error)) {
       misuse(error);
     }

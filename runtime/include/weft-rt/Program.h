@@ -37,15 +37,19 @@
 namespace weft::rt {
 
 /// Type of one element of a buffer.
-enum class ElementType : uint8_t { F64, F32, I64, I32, BF16, F16 };
+enum class ElementType : uint8_t { F64, F32, I64, I32, BF16, F16, F8E4M3, F8E5M2 };
 
 /// Bytes that one element takes.
 size_t sizeOf(ElementType type);
-/// "f64", "f32", "i64", "i32", "bf16" or "f16".
+/// "f64", "f32", "i64", "i32", "bf16", "f16", "f8e4m3" or "f8e5m2".
 const char *nameOf(ElementType type);
 /// Whether values are held so, but computed in f32: bf16 and f16.
 constexpr bool isNarrow(ElementType type) {
   return type == ElementType::BF16 || type == ElementType::F16;
+}
+/// Whether only kernels that round to it and products know it.
+constexpr bool isEightBit(ElementType type) {
+  return type == ElementType::F8E4M3 || type == ElementType::F8E5M2;
 }
 
 /// What a buffer is for; memory is reported by this class.
@@ -200,8 +204,13 @@ struct Epilogue {
 /// A matrix product for a library: C = op(A) op(B) on row-major matrices, C is
 /// m x n, the sum runs over k; `batch` products whose operands lie `stride*`
 /// elements apart. Operands of the instruction: A, B, C, then, of those that there are, the
-/// epilogue's addend, bias, aux and sums, and the workspace.
+/// epilogue's addend, bias, aux and sums, the factors of A and of B, and the workspace.
+///
+/// Of eight bits what is multiplied are A and B times a factor each, one f32 in memory. In all
+/// of these A lies by rows and B by columns, so that what is summed lies together, and sizes and
+/// distances are multiples of 16: it is what all devices that have such products do.
 struct Product {
+  /// A's type, and B's, unless these are of eight bits.
   ElementType type = ElementType::F32;
   bool transposeA = false, transposeB = false;
   int64_t m = 0, n = 0, k = 0;
@@ -210,24 +219,34 @@ struct Product {
   int64_t batch = 1;
   /// A stride of 0 in A or B: all products share it; in C: it is the sum of the products, in order.
   int64_t strideA = 0, strideB = 0, strideC = 0;
-  /// Of bf16 and f16 only, which are summed in f32: C is f32, not rounded.
+  /// Of 16 and eight bits only, which are summed in f32: C is f32, not rounded.
   bool isResultF32 = false;
   /// Of f32 only: A and B are rounded to 10 bits of fraction as they are multiplied, to the
   /// nearest, at a tie away from zero; some devices cut the other bits off.
   bool isTF32 = false;
+  /// Of eight bits only: the type of B. That of C is bf16 or f32.
+  ElementType eightBitB = ElementType::F8E4M3;
   Epilogue epilogue = {};
   /// Memory that the library's code may use while it runs, nobody else then; 0 for none.
   uint64_t workspaceBytes = 0;
 
-  ElementType resultType() const { return isResultF32 ? ElementType::F32 : type; }
+  bool isOfEightBits() const { return isEightBit(type); }
+  ElementType typeOfB() const { return isOfEightBits() ? eightBitB : type; }
+  ElementType resultType() const {
+    return isResultF32 ? ElementType::F32 : isOfEightBits() ? ElementType::BF16 : type;
+  }
   /// Whether C is the sum of several products.
   bool isSum() const { return batch > 1 && strideC == 0; }
   /// How many operands an instruction has, and which of them is the workspace, which is last.
   size_t operandCount() const {
     return 3 + size_t(epilogue.hasAddend) + size_t(epilogue.hasBias) + size_t(epilogue.hasAux) +
-           size_t(epilogue.sums != Epilogue::Sums::None) + size_t(workspaceBytes > 0);
+           size_t(epilogue.sums != Epilogue::Sums::None) + (isOfEightBits() ? 2 : 0) +
+           size_t(workspaceBytes > 0);
   }
 };
+
+/// Whether matrices lie so that all devices with products of eight bits take them.
+bool isForEightBits(const Product &product);
 
 enum class CollectiveKind : uint8_t { AllReduce, AllGather, ReduceScatter, AllToAll, Permute };
 enum class ReductionKind : uint8_t { Sum, Max };

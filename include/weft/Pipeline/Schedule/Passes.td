@@ -215,6 +215,43 @@ def NarrowProductsPass : Pass<"narrow-products", "::mlir::func::FuncOp"> {
   ];
 }
 
+def EncodeProductsPass : Pass<"encode-products", "::mlir::ModuleOp"> {
+  let summary = "lets products of numbers of eight bits multiply bytes";
+  let description = [{
+    Before: tensors are local, and `narrow-products` has run. Where the module's `weft.target` is
+    "cuda", a product whose operands were both quantized, here or in another function, and since
+    only moved, multiplies their bytes, and a factor for each, which are made in front of it.
+    Functions get arguments and results for what operands were scaled by. Bytes of both operands
+    lie so that what is summed comes last, as all devices have such products; so they may have to
+    be turned, and sizes have to be multiples of 16. What stays as it was is said by a warning;
+    nothing becomes one of bytes where `machine` has no rate for F8. After: where all that read what
+    was quantized make bytes of it, that is not computed. Without the target nothing changes.
+
+    ```mlir
+    %x = weft.quantize e4m3 %a by %m : tensor<32x64xf32>, tensor<f32> -> tensor<32x64xbf16>
+    %d = weft.quantize e5m2 %b by %n : tensor<32x16xf32>, tensor<f32> -> tensor<32x16xbf16>
+    %0 = weft.contract "bn,bk->nk"(%d, %x)
+        : (tensor<32x16xbf16>, tensor<32x64xbf16>) -> tensor<16x64xf32>
+    ```
+
+    becomes
+
+    ```mlir
+    %d, %e = weft.encode e5m2 %b by %n lead 1 : tensor<32x16xf32> -> turned tensor<16x32xf8E5M2>
+    %x, %f = weft.encode e4m3 %a by %m lead 1 : tensor<32x64xf32> -> turned tensor<64x32xf8E4M3FN>
+    %0 = weft.byte_product "nb,kb->nk"(%d, %x) factors(%e, %f)
+        : tensor<16x32xf8E5M2>, tensor<64x32xf8E4M3FN> -> tensor<16x64xf32>
+    ```
+  }];
+  let options = [
+    Option<"machine", "machine", "std::string", "",
+           "the machine, as the text of a machine.proto message">,
+  ];
+  let statistics = [
+    Statistic<"encoded", "encoded", "products that multiply bytes">,
+  ];
+}
+
 def FuseMapsPass : Pass<"fuse-maps", "::mlir::func::FuncOp"> {
   let summary = "merges elementwise work with what reads it";
   let description = [{

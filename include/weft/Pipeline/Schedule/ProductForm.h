@@ -40,6 +40,7 @@ class Operation;
 } // namespace mlir
 
 namespace weft {
+class ByteProductOp;
 class ContractOp;
 class ProductOp;
 
@@ -67,6 +68,9 @@ std::optional<ProductForm> classifyProduct(ContractOp op);
 
 /// The same with an epilogue. A bias is of n elements, and there is one product, not a batch.
 std::optional<ProductForm> classifyProduct(ProductOp op);
+
+/// The same of bytes, if all devices that have such products do it: see rt::Product.
+std::optional<ProductForm> classifyProduct(ByteProductOp op);
 
 /// What a device's library may use beside the operands: at most what its makers recommend for
 /// sm_90 and sm_100, 32 MiB, and not more than it could fill, where it keeps a C of float32 for

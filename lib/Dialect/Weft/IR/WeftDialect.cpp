@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "weft/Dialect/Weft/IR/Weft.h"
+#include "weft/Dialect/Weft/IR/EightBitOps.h"
 
 using namespace mlir;
 using namespace weft;
@@ -35,6 +35,10 @@ void WeftDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "weft/Dialect/Weft/IR/WeftOps.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "weft/Dialect/Weft/IR/WeftEightBitOps.cpp.inc"
       >();
   registerAttributes();
   addInterfaces<MeshAlias>();

@@ -39,5 +39,8 @@ def Weft_FloatTensor : RankedTensorOf<[Weft_Float]>;
 def Weft_IdTensor : RankedTensorOf<[I32]>;
 def Weft_Tensor : RankedTensorOf<[F32, F64, BF16, F16, I32, I64]>;
 def Weft_CounterTensor : 0DTensorOf<[I64]>;
+def Weft_EightBitTensor : RankedTensorOf<[F8E4M3FN, F8E5M2]>;
+/// What kernels give: also bytes, for products of devices.
+def Weft_KernelTensor : AnyTypeOf<[Weft_Tensor, Weft_EightBitTensor]>;
 
 #endif // WEFT_OP_BASE_TD

@@ -179,7 +179,7 @@ def Weft_LaunchOp : Weft_Op<"launch", [DeclareOpInterfaceMethods<SymbolUserOpInt
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<AnyType>:$operands,
                        DenseI64ArrayAttr:$tied);
-  let results = (outs Variadic<Weft_Tensor>:$outputs);
+  let results = (outs Variadic<Weft_KernelTensor>:$outputs);
   let assemblyFormat = [{
     $kernel `(` $operands `)` `tied` $tied attr-dict `:` functional-type($operands, $outputs)
   }];

@@ -1,0 +1,311 @@
+//===- EncodeProducts.cpp - products that multiply bytes ------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Where a product stands, what was quantized may have come from another function, and through a
+// collective. What it was scaled by has to come along: an argument or a result of its own.
+//
+//===----------------------------------------------------------------------===//
+
+#include "OpKinds.h"
+#include "QuantizedValues.h"
+#include "weft/Description/Machine.h"
+#include "weft/Dialect/Weft/IR/AttributeNames.h"
+#include "weft/Dialect/Weft/IR/EightBitOps.h"
+#include "weft/Pipeline/Schedule/Passes.h"
+#include "weft/Pipeline/Schedule/ProductForm.h"
+
+#include "mlir/IR/TypeUtilities.h"
+
+#include <array>
+#include <string>
+#include <vector>
+
+using namespace mlir;
+
+namespace weft {
+#define GEN_PASS_DEF_ENCODEPRODUCTSPASS
+#include "weft/Pipeline/Schedule/Passes.h.inc"
+
+namespace {
+
+/// An operand as bytes, so that what is summed comes last.
+struct Side {
+  Value value;
+  Float8 format = Float8::E4M3;
+  /// How many dimensions go behind the others.
+  int64_t lead = 0;
+  /// As it lies then.
+  std::string term;
+  SmallVector<int64_t> shape;
+};
+
+/// A product of quantized operands, or why it is none of bytes.
+struct Candidate {
+  ContractOp contract;
+  Side lhs, rhs;
+  std::string refusal;
+};
+
+/// Turns `side` where what `result` lacks comes first, and not last; false if it is neither.
+bool turn(Side &side, StringRef result) {
+  StringRef term = side.term;
+  size_t first = term.find_if([&](char letter) { return !result.contains(letter); });
+  size_t end = term.find_if([&](char letter) { return result.contains(letter); }, first);
+  if (first == StringRef::npos) {
+    return false;
+  }
+  if (end == StringRef::npos) {
+    return true;
+  }
+  if (first != 0 || term.drop_front(end).find_if(
+                        [&](char letter) { return !result.contains(letter); }) != StringRef::npos) {
+    return false;
+  }
+  side.lead = static_cast<int64_t>(end);
+  std::rotate(side.term.begin(), side.term.begin() + end, side.term.end());
+  std::rotate(side.shape.begin(), side.shape.begin() + end, side.shape.end());
+  return true;
+}
+
+/// Why a product of these is none for devices; "" if it is one.
+std::string refuse(Side &lhs, Side &rhs, StringRef result) {
+  if (lhs.format == Float8::E5M2 && rhs.format == Float8::E5M2) {
+    return "both operands are of e5m2";
+  }
+  if (!turn(lhs, result) || !turn(rhs, result)) {
+    return "what is summed does not lie together";
+  }
+  std::optional<ProductForm> form =
+      classifyProduct({lhs.term, rhs.term, result}, lhs.shape, rhs.shape, rt::ElementType::F8E4M3);
+  if (!form || form->product.batch != 1) {
+    return "it is a batch of products";
+  }
+  return rt::isForEightBits(form->product) ? "" : "expected sizes that are multiples of 16";
+}
+
+/// What stands where bytes are needed.
+class Encoder {
+public:
+  explicit Encoder(QuantizedValues &values) : values(values) {}
+
+  void need(const Side &side, Operation *user) {
+    Needs &one = needs[{side.value, user->getBlock()}];
+    one.format = side.format;
+    one.hasRows |= side.lead == 0;
+    if (side.lead > 0 && !llvm::is_contained(one.leads, side.lead)) {
+      one.leads.push_back(side.lead);
+    }
+    one.first = !one.first || user->isBeforeInBlock(one.first) ? user : one.first;
+  }
+
+  void encode() {
+    for (auto &[place, one] : needs) {
+      Value amax = values.amaxOf(place.first);
+      one.leads.resize(std::max<size_t>(one.leads.size(), 1)); // 0 for rows alone.
+      for (int64_t lead : one.leads) {
+        one.made.push_back(create(place.first, amax, one, lead));
+      }
+    }
+  }
+
+  /// The bytes of `side` in `block`, and their factor.
+  std::pair<Value, Value> get(const Side &side, Block *block) {
+    for (EncodeOp made : needs.find({side.value, block})->second.made) {
+      Value bytes = side.lead == 0                                      ? made.getRows()
+                    : static_cast<int64_t>(made.getLead()) == side.lead ? made.getTurned()
+                                                                        : Value();
+      if (bytes) {
+        return {bytes, made.getFactor()};
+      }
+    }
+    llvm_unreachable("bytes that nobody has asked for");
+  }
+
+  /// Lets bytes be made of what was quantized, where nobody else reads that.
+  void foldQuantizations();
+
+private:
+  struct Needs {
+    Float8 format = Float8::E4M3;
+    bool hasRows = false;
+    SmallVector<int64_t> leads;
+    Operation *first = nullptr;
+    SmallVector<EncodeOp> made;
+  };
+
+  EncodeOp create(Value value, Value amax, const Needs &one, int64_t lead) {
+    OpBuilder builder(one.first);
+    auto type = cast<RankedTensorType>(value.getType());
+    RankedTensorType bytes = type.clone(elementTypeOf(builder.getContext(), one.format));
+    SmallVector<int64_t> shape(type.getShape());
+    std::rotate(shape.begin(), shape.begin() + lead, shape.end());
+    bool hasRows = one.hasRows && one.made.empty();
+    return EncodeOp::create(builder, value.getLoc(), hasRows ? bytes : RankedTensorType(),
+                            lead > 0 ? bytes.clone(shape) : RankedTensorType(),
+                            scalarType(builder.getContext()), one.format, value, amax, lead);
+  }
+
+  QuantizedValues &values;
+  llvm::MapVector<std::pair<Value, Block *>, Needs> needs;
+};
+
+/// Whether only ops that make bytes read `value`, or views of it.
+bool isForBytesAlone(Value value) {
+  return llvm::all_of(value.getUsers(), [](Operation *user) {
+    return isa<EncodeOp>(user) || (isa<ReshapeOp>(user) && isForBytesAlone(user->getResult(0)));
+  });
+}
+
+/// `value`, which is `quantize` or a view of it, of what that reads.
+Value viewInput(Value value, QuantizeOp quantize) {
+  auto reshape = value.getDefiningOp<ReshapeOp>();
+  if (!reshape) {
+    return quantize.getInput();
+  }
+  Value input = viewInput(reshape->getOperand(0), quantize);
+  OpBuilder builder(reshape);
+  Operation *view = builder.clone(*reshape);
+  view->setOperand(0, input);
+  view->getResult(0).setType(
+      cast<RankedTensorType>(value.getType()).clone(getElementTypeOrSelf(input)));
+  return view->getResult(0);
+}
+
+void Encoder::foldQuantizations() {
+  for (auto &[place, one] : needs) {
+    Value source = place.first;
+    while (auto reshape = source.getDefiningOp<ReshapeOp>()) {
+      source = reshape->getOperand(0);
+    }
+    auto quantize = source.getDefiningOp<QuantizeOp>();
+    if (!quantize || !isForBytesAlone(source)) {
+      continue;
+    }
+    Value input = viewInput(place.first, quantize);
+    for (EncodeOp made : one.made) {
+      made.getInputMutable().assign(input);
+    }
+  }
+}
+
+struct EncodeProductsPass : impl::EncodeProductsPassBase<EncodeProductsPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    auto target = module->getAttrOfType<StringAttr>(kTargetAttrName);
+    if (!target || target.getValue() != "cuda") {
+      return markAllAnalysesPreserved();
+    }
+    FailureOr<bool> isThere = hasProducts();
+    if (failed(isThere)) {
+      return signalPassFailure();
+    }
+    QuantizedValues values(module);
+    std::vector<Candidate> candidates = collect(values);
+    for (Candidate &one : candidates) {
+      one.refusal = *isThere ? one.refusal : "the machine has no rate for F8";
+    }
+    report(candidates);
+    std::erase_if(candidates, [](const Candidate &one) { return !one.refusal.empty(); });
+    if (candidates.empty()) {
+      return;
+    }
+    for (const Candidate &one : candidates) {
+      values.bring(one.lhs.value);
+      values.bring(one.rhs.value);
+    }
+    values.materialize();
+    replace(candidates, values);
+  }
+
+  FailureOr<bool> hasProducts();
+  std::vector<Candidate> collect(QuantizedValues &values);
+  void report(ArrayRef<Candidate> candidates);
+  void replace(ArrayRef<Candidate> candidates, QuantizedValues &values);
+};
+
+/// Whether the machine has products of eight bits; one of which nothing is known has.
+FailureOr<bool> EncodeProductsPass::hasProducts() {
+  if (machine.empty()) {
+    return true;
+  }
+  auto spec = desc::parseMachine(machine);
+  if (!spec) {
+    return getOperation().emitError() << getArgument() << ": " << desc::str(spec.diagnostics());
+  }
+  return spec->device.peakFlopsF8.has_value();
+}
+
+std::vector<Candidate> EncodeProductsPass::collect(QuantizedValues &values) {
+  std::vector<Candidate> candidates;
+  getOperation().walk([&](ContractOp contract) {
+    std::optional<ProductForm> form = classifyProduct(contract);
+    if (!form) {
+      return;
+    }
+    Candidate one{contract, {}, {}, {}};
+    for (auto [number, side] : llvm::enumerate(std::array{&one.lhs, &one.rhs})) {
+      Value value = contract.getInputs()[number];
+      std::optional<Float8> format = values.formatOf(value);
+      if (!format) {
+        return;
+      }
+      *side = {value, *format, 0, contract.getTerms()[number].str(),
+               SmallVector<int64_t>(cast<RankedTensorType>(value.getType()).getShape())};
+    }
+    one.refusal = refuse(one.lhs, one.rhs, contract.getTerms()[2]);
+    candidates.push_back(one);
+  });
+  return candidates;
+}
+
+/// Nothing stays what it was unsaid.
+void EncodeProductsPass::report(ArrayRef<Candidate> candidates) {
+  llvm::MapVector<StringRef, SmallVector<ContractOp>> refused;
+  for (const Candidate &one : candidates) {
+    if (!one.refusal.empty()) {
+      refused[one.refusal].push_back(one.contract);
+    }
+  }
+  for (auto &[reason, contracts] : refused) {
+    contracts.front().emitWarning("encode-products: ")
+        << contracts.size() << " of " << candidates.size()
+        << " products of numbers of eight bits are done in 16 or 32 bits, of which this is the "
+           "first: "
+        << reason;
+  }
+}
+
+void EncodeProductsPass::replace(ArrayRef<Candidate> candidates, QuantizedValues &values) {
+  Encoder encoder(values);
+  for (const Candidate &one : candidates) {
+    encoder.need(one.lhs, one.contract);
+    encoder.need(one.rhs, one.contract);
+  }
+  encoder.encode();
+  for (const Candidate &one : candidates) {
+    ContractOp contract = one.contract;
+    OpBuilder builder(contract);
+    auto [lhs, lhsFactor] = encoder.get(one.lhs, contract->getBlock());
+    auto [rhs, rhsFactor] = encoder.get(one.rhs, contract->getBlock());
+    std::string equation = one.lhs.term + "," + one.rhs.term + "->" + contract.getTerms()[2].str();
+    auto product =
+        ByteProductOp::create(builder, contract.getLoc(), contract.getOutput().getType(), equation,
+                              lhs, rhs, /*addend=*/Value(), /*bias=*/Value(), lhsFactor, rhsFactor);
+    contract.getOutput().replaceAllUsesWith(product.getOutput());
+    contract.erase();
+    ++encoded;
+  }
+  encoder.foldQuantizations();
+  for (func::FuncOp function : getOperation().getOps<func::FuncOp>()) {
+    eraseDeadOps(function);
+  }
+}
+
+} // namespace
+} // namespace weft

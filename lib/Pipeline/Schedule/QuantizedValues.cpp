@@ -1,0 +1,162 @@
+//===- QuantizedValues.cpp - what values were scaled by -------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "QuantizedValues.h"
+
+#include "OpKinds.h"
+
+#include "mlir/IR/TypeUtilities.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace weft;
+
+/// Where `value` comes from in its function, if it has only been moved. What was joined and is
+/// taken apart again, as collectives that became one are, is the part that it was.
+static Value findSource(Value value) {
+  SmallVector<unsigned> parts;
+  while (Operation *op = value.getDefiningOp()) {
+    Value next = llvm::TypeSwitch<Operation *, Value>(op)
+                     .Case<ReshapeOp, AllGatherOp, AllToAllOp, PermuteOp, SliceOp>(
+                         [](Operation *op) { return op->getOperand(0); })
+                     .Case([&](SplitOp split) {
+                       parts.push_back(cast<OpResult>(value).getResultNumber());
+                       return split->getOperand(0);
+                     })
+                     .Case([&](ConcatOp concat) {
+                       return parts.empty() ? Value() : concat->getOperand(parts.pop_back_val());
+                     })
+                     .Case([](ContractOp contract) {
+                       bool isMoved = contract.getInputs().size() == 1 && isRearrangement(contract);
+                       return isMoved ? contract.getInputs().front() : Value();
+                     })
+                     .Default(Value());
+    if (!next) {
+      break;
+    }
+    value = next;
+  }
+  return parts.empty() ? value : Value();
+}
+
+QuantizedValues::QuantizedValues(ModuleOp module) : module(module), symbols(module) { findCalls(); }
+
+void QuantizedValues::findCalls() {
+  calls.clear();
+  module.walk([&](CallOp call) { calls[symbols.lookup(call.getCallee())].push_back(call); });
+}
+
+std::optional<QuantizedValues::Port> QuantizedValues::argumentOf(Value value) const {
+  auto argument = dyn_cast_or_null<BlockArgument>(value);
+  auto function =
+      argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()) : func::FuncOp();
+  return function && calls.contains(function)
+             ? std::optional(Port(function, argument.getArgNumber()))
+             : std::nullopt;
+}
+
+std::optional<QuantizedValues::Port> QuantizedValues::resultOf(Value value) const {
+  auto call = value ? value.getDefiningOp<CallOp>() : CallOp();
+  auto function = call ? symbols.lookup<func::FuncOp>(call.getCallee()) : func::FuncOp();
+  return function && !function.isExternal()
+             ? std::optional(Port(function, cast<OpResult>(value).getResultNumber()))
+             : std::nullopt;
+}
+
+static Value returned(func::FuncOp function, unsigned number) {
+  return function.front().getTerminator()->getOperand(number);
+}
+
+std::optional<Float8> QuantizedValues::formatOf(Value value) const {
+  Value source = findSource(value);
+  if (auto quantize = source ? source.getDefiningOp<QuantizeOp>() : QuantizeOp()) {
+    bool isWide = getElementTypeOrSelf(quantize.getAmax()).isF32();
+    return isWide ? std::optional(quantize.getFormat()) : std::nullopt;
+  }
+  if (std::optional<Port> result = resultOf(source)) {
+    return formatOf(returned(result->first, result->second));
+  }
+  std::optional<Float8> format;
+  if (std::optional<Port> argument = argumentOf(source)) {
+    for (CallOp call : calls.find(argument->first)->second) {
+      std::optional<Float8> own = formatOf(call.getOperands()[argument->second]);
+      if (!own || (format && format != own)) {
+        return std::nullopt;
+      }
+      format = own;
+    }
+  }
+  return format;
+}
+
+void QuantizedValues::bring(Value value) {
+  Value source = findSource(value);
+  if (std::optional<Port> result = resultOf(source)) {
+    if (results.try_emplace(*result).second) {
+      bring(returned(result->first, result->second));
+    }
+  } else if (std::optional<Port> argument = argumentOf(source)) {
+    if (arguments.try_emplace(*argument).second) {
+      for (CallOp call : calls.find(argument->first)->second) {
+        bring(call.getOperands()[argument->second]);
+      }
+    }
+  }
+}
+
+Value QuantizedValues::amaxOf(Value value) const {
+  Value source = findSource(value);
+  if (auto quantize = source.getDefiningOp<QuantizeOp>()) {
+    return quantize.getAmax();
+  }
+  if (std::optional<Port> result = resultOf(source)) {
+    return source.getDefiningOp()->getResult(results.lookup(*result));
+  }
+  std::optional<Port> argument = argumentOf(source);
+  return argument->first.getArgument(arguments.lookup(*argument));
+}
+
+void QuantizedValues::materialize() {
+  Type scalar = RankedTensorType::get({}, Float32Type::get(module.getContext()));
+  for (auto &[port, number] : arguments) {
+    func::FuncOp function = port.first;
+    number = function.getNumArguments();
+    // It has as many arguments as its type says, and none has attributes.
+    (void)function.insertArgument(number, scalar, {}, function.getLoc());
+  }
+  llvm::MapVector<Operation *, unsigned> more;
+  for (auto &[port, number] : results) {
+    number = port.first.getNumResults() + more[port.first]++;
+  }
+  // Calls first, as one may give what another is to get.
+  for (auto [function, count] : more) {
+    for (CallOp call : calls.find(function)->second) {
+      SmallVector<Type> types(call.getResultTypes());
+      types.append(count, scalar);
+      OpBuilder builder(call);
+      auto made = CallOp::create(builder, call.getLoc(), types, call.getCalleeAttr(),
+                                 call.getLabelAttr(), call.getOperands());
+      call->replaceAllUsesWith(made->getResults().drop_back(count));
+      call.erase();
+    }
+  }
+  findCalls();
+  for (const auto &[port, number] : results) {
+    Operation *end = func::FuncOp(port.first).front().getTerminator();
+    end->insertOperands(number, amaxOf(end->getOperand(port.second)));
+  }
+  for (auto [function, count] : more) {
+    auto grown = cast<func::FuncOp>(function);
+    grown.setFunctionType(FunctionType::get(module.getContext(), grown.getArgumentTypes(),
+                                            grown.front().getTerminator()->getOperandTypes()));
+  }
+  for (const auto &[port, number] : arguments) {
+    for (CallOp call : calls.find(port.first)->second) {
+      call->insertOperands(number, amaxOf(call.getOperands()[port.second]));
+    }
+  }
+}
