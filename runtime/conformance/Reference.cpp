@@ -230,6 +230,8 @@ static double roundoffOf(ElementType type) {
     return 0x1p-11;
   case ElementType::I64:
   case ElementType::I32:
+  case ElementType::F8E4M3: // No collective has these.
+  case ElementType::F8E5M2:
     break;
   }
   return 0;
@@ -249,6 +251,9 @@ static double valueOf(ElementType type, const std::vector<char> &bytes, uint64_t
     return elementOf<Half>(bytes, position);
   case ElementType::F16:
     return double(elementOf<Float16>(bytes, position));
+  case ElementType::F8E4M3:
+  case ElementType::F8E5M2:
+    break;
   }
   return 0;
 }
