@@ -19,7 +19,8 @@ static void warn(const std::string &text) { std::fprintf(stderr, "warning: %s\n"
 
 Checkpoints::Checkpoints(const Program &program, const Options &options, RankRange ranks)
     : program(program), options(options), leads(ranks.has(0)),
-      run{program.modelName, options.seed, program.globalBatch, program.sequenceLength, {}},
+      run{program.modelName,      options.seed,        program.globalBatch,
+          program.sequenceLength, program.documentEnd, {}},
       readers(ranks.count), writers(size_t(program.rankCount())) {}
 
 bool Checkpoints::open(Backend &backend, std::string &error) {

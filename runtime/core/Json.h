@@ -43,6 +43,7 @@ public:
   /// The elements of an array, or null after an error.
   const nlohmann::json *array(const char *name);
   const nlohmann::json *object(const char *name);
+  bool has(const char *name) const { return find(name) != nullptr; }
   /// Whether the field is there, as null.
   bool isNull(const char *name) const;
 

@@ -31,6 +31,8 @@ std::string weft::rt::differences(const RunIdentity &saved, const RunIdentity &n
   compare("seed", saved.seed, now.seed);
   compare("global batch", saved.globalBatch, now.globalBatch);
   compare("sequence length", saved.sequenceLength, now.sequenceLength);
+  auto endText = [](std::optional<int64_t> end) { return end ? std::to_string(*end) : "nowhere"; };
+  compare("documents end at", endText(saved.documentEnd), endText(now.documentEnd));
   if (saved.data && now.data) {
     compare("data format", saved.data->format, now.data->format);
     compare("samples", saved.data->samples, now.data->samples);
@@ -85,6 +87,7 @@ std::string weft::rt::toText(const Manifest &manifest) {
   add("sample", std::to_string(manifest.step * run.globalBatch));
   add("global_batch", std::to_string(run.globalBatch));
   add("sequence_length", std::to_string(run.sequenceLength));
+  add("document_end", run.documentEnd ? std::to_string(*run.documentEnd) : "null");
   add("seed", std::to_string(run.seed));
   add("data", toJsonText(dataJson(run.data)));
   add("plan_hash", toJsonText(manifest.planHash));
@@ -155,14 +158,22 @@ private:
     if (!fields.text("model", run.model) || !fields.count("step", manifest.step) ||
         !fields.count("sample", sample) || !fields.count("global_batch", run.globalBatch) ||
         !fields.count("sequence_length", run.sequenceLength) || !fields.bits("seed", run.seed) ||
-        !readData(fields) || !fields.text("plan_hash", manifest.planHash) ||
-        !fields.text("plan", manifest.planText)) {
+        !readDocuments(fields) || !readData(fields) ||
+        !fields.text("plan_hash", manifest.planHash) || !fields.text("plan", manifest.planText)) {
       return false;
     }
     uint64_t expected = saturatingMul(uint64_t(manifest.step), uint64_t(run.globalBatch));
     return uint64_t(sample) == expected ||
            fail(error, "its sample is ", sample, ", expected ", expected, ", step ", manifest.step,
                 " of batches of ", run.globalBatch);
+  }
+
+  /// Checkpoints were without before there were documents.
+  bool readDocuments(JsonFields &fields) {
+    if (!fields.has("document_end") || fields.isNull("document_end")) {
+      return true;
+    }
+    return fields.count("document_end", manifest.run.documentEnd.emplace());
   }
 
   bool readData(JsonFields &fields) {

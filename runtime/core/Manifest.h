@@ -35,6 +35,8 @@ struct RunIdentity {
   std::string model;
   uint64_t seed = 0;
   int64_t globalBatch = 0, sequenceLength = 0;
+  /// Of `Program`, which attention depends on.
+  std::optional<int64_t> documentEnd;
   /// Absent if the run reads none.
   std::optional<DataIdentity> data;
 };

@@ -38,6 +38,7 @@ private:
   bool checkBuffers();
   bool checkTensors();
   std::vector<int64_t> batchShape() const;
+  bool checkDocuments();
   bool checkImages(const NamedTensor &input);
   bool checkInputs();
   bool checkKernels();
@@ -223,6 +224,8 @@ bool Checker::checkImages(const NamedTensor &input) {
   return true;
 }
 
+static bool isOfDocuments(const NamedTensor &input) { return input.name == "document_starts"; }
+
 bool Checker::checkInputs() {
   if (program.globalBatch < 0 || program.sequenceLength < 0 || program.vocabulary < 0 ||
       program.defaultSteps < 0) {
@@ -239,17 +242,13 @@ bool Checker::checkInputs() {
     }
   }
   for (const NamedTensor &input : program.inputs) {
-    bool ofDocuments = input.name == "document_starts";
-    bool ofTokens = input.name == "tokens" || input.name == "targets" || ofDocuments;
+    bool ofTokens = input.name == "tokens" || input.name == "targets" || isOfDocuments(input);
     bool ofImages = input.name == "images" || input.name == "labels";
     bool isScalar = input.name == "step_number" || input.name == "seed";
     if (!ofTokens && !ofImages && !isScalar) {
       return fail(error, "input '", input.name,
                   "' is not known, expected tokens, targets, document_starts, images, labels, step "
                   "or seed");
-    }
-    if (ofDocuments && !program.documentEnd) {
-      return fail(error, "input '", input.name, "' needs a token that ends documents");
     }
     if (input.name == "images") {
       if (!checkImages(input)) {
@@ -273,6 +272,23 @@ bool Checker::checkInputs() {
     if (!isScalar && (program.globalBatch < 1 || (ofTokens && program.sequenceLength < 1))) {
       return fail(error, "input '", input.name, "' is empty");
     }
+  }
+  return checkDocuments();
+}
+
+bool Checker::checkDocuments() {
+  bool hasStarts = std::any_of(program.inputs.begin(), program.inputs.end(), isOfDocuments);
+  if (hasStarts && !program.documentEnd) {
+    return fail(error, "input 'document_starts' needs a token that ends documents");
+  }
+  if (program.documentEnd && !hasStarts) {
+    return fail(error, "documents end with token ", *program.documentEnd,
+                ", but there is no input 'document_starts'");
+  }
+  if (program.documentEnd &&
+      (*program.documentEnd < 0 || *program.documentEnd >= program.vocabulary)) {
+    return fail(error, "documents end with token ", *program.documentEnd, ", the vocabulary is ",
+                program.vocabulary);
   }
   return true;
 }

@@ -140,7 +140,7 @@ protected:
   std::string error;
   /// Of the table.
   int64_t length = kToyVocabulary;
-  const RunIdentity run = {"toy", 3, kToyBatch, kToySequence, DataIdentity{"bytes", 4000}};
+  const RunIdentity run = {"toy", 3, kToyBatch, kToySequence, {}, DataIdentity{"bytes", 4000}};
 };
 
 TEST_F(Checkpointing, AnyMeshReadsWhatAnyOtherWrote) {
@@ -388,13 +388,14 @@ TEST_F(Checkpointing, OtherTensorsAreRefused) {
 }
 
 TEST(RunIdentities, TellWhatDiffers) {
-  RunIdentity saved = {"a", 1, 2, 3, DataIdentity{"bytes", 10}}, now = saved;
+  RunIdentity saved = {"a", 1, 2, 3, {}, DataIdentity{"bytes", 10}}, now = saved;
   EXPECT_EQ(differences(saved, now), "");
   now.data.reset();
   EXPECT_EQ(differences(saved, now), "");
-  now = {"b", 2, 4, 5, DataIdentity{"words", 11}};
+  now = {"b", 2, 4, 5, 6, DataIdentity{"words", 11}};
   EXPECT_EQ(differences(saved, now),
             "model a, now b; seed 1, now 2; global batch 2, now 4; sequence length 3, now 5; "
+            "documents end at nowhere, now 6; "
             "data format bytes, now words; samples 10, now 11");
 }
 

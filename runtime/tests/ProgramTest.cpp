@@ -305,6 +305,13 @@ const Fault kFaults[] = {
      "or seed"},
     {[](Program &p) { p.inputs[1].name = "document_starts"; },
      "input 'document_starts' needs a token that ends documents"},
+    {[](Program &p) { p.documentEnd = 0; },
+     "documents end with token 0, but there is no input 'document_starts'"},
+    {[](Program &p) {
+       p.inputs[1].name = "document_starts";
+       p.documentEnd = p.vocabulary;
+     },
+     ", the vocabulary is "},
     {[](Program &p) {
        p.documentEnd = 0;
        p.sequenceLength = 15;

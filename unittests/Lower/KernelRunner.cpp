@@ -152,8 +152,12 @@ const rt::KernelCode *compile(mlir::ModuleOp module, const EmitOptions &options)
   rt::Program program;
   program.kernels = {{"kernel"}};
   llvm::SmallString<128> object, library;
-  (void)llvm::sys::fs::createTemporaryFile("weft-kernel", "o", object);
-  (void)llvm::sys::fs::createTemporaryFile("weft-kernel", "so", library);
+  // The loader would take a library of the same path for one that it has already, though that is
+  // gone.
+  static int number = 0;
+  std::string name = "weft-kernel-" + std::to_string(number++);
+  (void)llvm::sys::fs::createTemporaryFile(name, "o", object);
+  (void)llvm::sys::fs::createTemporaryFile(name, "so", library);
   llvm::FileRemover removeObject(object), removeLibrary(library);
   if (failed(emitObject(module, program, options, object))) {
     return nullptr;
