@@ -111,14 +111,19 @@ Num AttentionReach::of(const AttentionPlace &place, Segment queries, Num b, Num 
   return width ? code.select(width < ofDocument, width, ofDocument) : ofDocument;
 }
 
-/// Starts never fall, so that no block after the first that sees nothing sees anything.
+/// Starts never fall, so that no block after the first that sees nothing sees anything: how many
+/// see is found bit by bit.
 Num AttentionReach::endOfSeeing(const AttentionPlace &place, Segment queries, Num b, Num begin,
                                 int64_t block, Num lastKey) const {
-  Num end = begin, position = place.positionOfKey(lastKey);
-  return code.carry(begin, queries.end(), block, end, [&](Num query, ArrayRef<Num> carried) {
-    Num sees = startOf(b, query) <= position;
-    return Nums{code.select(sees, query + block, carried[0])};
-  })[0];
+  Num seen = code.index(0), end = queries.end(), position = place.positionOfKey(lastKey);
+  auto most = uint64_t(llvm::divideCeil(queries.length, block));
+  for (auto more = int64_t(llvm::bit_floor(most)); more > 0; more /= 2) {
+    Num next = seen + more, query = begin + (next - 1) * block;
+    Num isThere = query < end;
+    Num sees = startOf(b, code.select(isThere, query, end - 1)) <= position;
+    seen = code.select(isThere & sees, next, seen);
+  }
+  return begin + seen * block;
 }
 
 Nums RowBlock::indices(Num row, Num feature) const {

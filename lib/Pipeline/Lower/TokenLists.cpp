@@ -41,10 +41,10 @@ Num TokenLists::countAll() const { return end(code.index(rows - 1)); }
 Num TokenLists::tokenAt(Num place) const { return code.toIndex(rowTokens(place)); }
 Num TokenLists::rowAt(Num place) const { return code.toIndex(sortedRows(place)); }
 
-Num TokenLists::sumBefore(Num count, function_ref<Num(Num)> term) {
+Num TokenLists::sumBefore(Num count, function_ref<Num(Num, Num)> term) {
   return code
       .carryByFours(code.index(0), count, 1, {code.index(0)},
-                    [&](Num i, ArrayRef<Num> sum) { return Nums{sum[0] + term(i)}; })
+                    [&](Num i, ArrayRef<Num> sum) { return Nums{sum[0] + term(i, sum[0])}; })
       .front();
 }
 
@@ -74,20 +74,23 @@ void TokenLists::countPieces(RowOf rowOf) {
 
 void TokenLists::addPieces() {
   code.parallel(ranges, [&](Num range) {
-    Num total = sumBefore(code.index(pieces),
-                          [&](Num number) { return code.toIndex(counts(number, range)); });
+    // Of each piece it is asked how many come before it from here on.
+    Num total = sumBefore(code.index(pieces), [&](Num number, Num before) {
+      Num own = code.toIndex(counts(number, range));
+      counts.store(code.toInt32(before), number, range);
+      return own;
+    });
     totals.store(code.toInt32(total), range);
   });
   code.parallel(ranges, [&](Num range) {
-    Num start = sumBefore(range, [&](Num other) { return code.toIndex(totals(other)); });
+    Num start = sumBefore(range, [&](Num other, Num) { return code.toIndex(totals(other)); });
     starts.store(code.toInt32(start), range);
   });
 }
 
 void TokenLists::sortByRanges(RowOf rowOf) {
   code.parallelAll({pieces, ranges}, [&](ArrayRef<Num> at) {
-    Num before = sumBefore(at[0], [&](Num number) { return code.toIndex(counts(number, at[1])); });
-    Num first = code.toIndex(starts(at[1])) + before;
+    Num first = code.toIndex(starts(at[1])) + code.toIndex(counts(at[0], at[1]));
     forPiece(rowOf, at[0], at[1], first, [&](Num token, Num row, Num place) {
       code.when(code.index(-1) < place, [&] {
         rangeTokens.store(code.toInt32(token), place);

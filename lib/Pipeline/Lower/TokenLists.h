@@ -41,7 +41,8 @@ private:
   void sortByRanges(RowOf rowOf);
   void sortByRows();
   Num forPiece(RowOf rowOf, Num piece, Num range, Num first, Visit visit);
-  Num sumBefore(Num count, llvm::function_ref<Num(Num)> term);
+  /// Of `term(i, sum of those before)`.
+  Num sumBefore(Num count, llvm::function_ref<Num(Num, Num)> term);
 
   Code &code;
   int64_t tokens, rows;
