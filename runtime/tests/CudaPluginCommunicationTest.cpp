@@ -27,7 +27,8 @@ namespace {
 /// One rank.
 class FakeCommunication : public testing::Test {
 protected:
-  static constexpr int kVersion = 22809, kSuccess = 0, kRemoteError = 6, kInProgress = 7;
+  static constexpr int kVersion = 22809, kSuccess = 0, kUnhandledCudaError = 1, kRemoteError = 6,
+                       kInProgress = 7;
 
   void SetUp() override {
     cuda::DeviceFacts facts;
@@ -106,6 +107,21 @@ TEST_F(FakeCommunication, NoMemoryLeftIsNoError) {
   EXPECT_EQ(textOf(cuda.allocateShared(device, uint64_t(79) << 30, &address)),
             "ncclMemAlloc of 79.0 GiB: another error; NCCL's last message is 'the cable is cut'");
   EXPECT_EQ(address, 0u);
+}
+
+/// What NCCL said last may be of a call that was done without.
+TEST_F(FakeCommunication, OldMessagesAreNotOfMemory) {
+  join();
+  auto lastly = fake<decltype(&weft_fake_nccl_says)>("libnccl.so.2", "weft_fake_nccl_says");
+  lastly("Cuda failure 2 'out of memory'");
+  for (auto [state, isMemory] : {std::pair(kRemoteError, false), {kUnhandledCudaError, true}}) {
+    bool is = true;
+    say(kVersion, state);
+    EXPECT_NE(cuda.ready(device, world, &is), nullptr);
+    EXPECT_EQ(cuda.lacksMemory(), isMemory);
+  }
+  lastly("the cable is cut");
+  say(kVersion, kSuccess);
 }
 
 TEST_F(FakeCommunication, NothingBlocks) {

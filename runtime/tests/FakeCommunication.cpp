@@ -17,6 +17,7 @@ std::string calls;
 int version = NCCL_VERSION_CODE;
 ncclResult_t state = ncclSuccess;
 bool hasWindows = true, isFull = false;
+const char *lastMessage = "the cable is cut";
 
 template <typename... Parts> ncclResult_t note(const char *function, Parts... parts) {
   calls += function;
@@ -37,6 +38,7 @@ void weft_fake_nccl(int version, int state, bool hasWindows) {
   ::hasWindows = hasWindows;
 }
 void weft_fake_nccl_full() { isFull = true; }
+void weft_fake_nccl_says(const char *message) { lastMessage = message; }
 const char *weft_fake_nccl_calls() {
   static std::string given;
   given = calls;
@@ -53,7 +55,7 @@ ncclResult_t ncclGetVersion(int *given) {
 const char *ncclGetErrorString(ncclResult_t code) {
   return code == ncclRemoteError ? "remote process exited" : "another error";
 }
-const char *ncclGetLastError(ncclComm_t) { return "the cable is cut"; }
+const char *ncclGetLastError(ncclComm_t) { return lastMessage; }
 ncclResult_t ncclGetUniqueId(ncclUniqueId *id) {
   id->internal[0] = 42;
   return ncclSuccess;

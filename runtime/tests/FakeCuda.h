@@ -42,6 +42,8 @@ int weft_fake_taken();
 void weft_fake_nccl(int version, int state, bool hasWindows);
 /// The next memory that NCCL is asked for is not there.
 void weft_fake_nccl_full();
+/// What its last message is from here on.
+void weft_fake_nccl_says(const char *message);
 /// What was called since this was asked last, with the numbers that it was given.
 const char *weft_fake_nccl_calls();
 }

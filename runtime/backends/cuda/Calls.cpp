@@ -117,15 +117,17 @@ const ProductCalls &cuda::products() { return loadedProducts.calls; }
 const CommunicationCalls &cuda::communication() { return loadedCommunication.calls; }
 
 static thread_local std::string told;
+static thread_local bool mayTellOfMemory = false;
 
-Library::Result cuda::say(std::string text) {
+Library::Result cuda::say(std::string text, bool mayLackMemory) {
   told = std::move(text);
+  mayTellOfMemory = mayLackMemory;
   return told.c_str();
 }
 
 /// By the text, for NCCL has no code for it, and cuDNN's comes as text.
 bool cuda::lacksMemory() {
   auto isIn = [](const char *words) { return told.find(words) != std::string::npos; };
-  return isIn("CUDA_ERROR_OUT_OF_MEMORY") || isIn("CUBLAS_STATUS_ALLOC_FAILED") ||
-         isIn("ALLOCATION_FAILED") || isIn("out of memory");
+  return mayTellOfMemory && (isIn("CUDA_ERROR_OUT_OF_MEMORY") || isIn("ALLOC_FAILED") ||
+                             isIn("ALLOCATION_FAILED") || isIn("out of memory"));
 }

@@ -145,8 +145,9 @@ const DriverCalls &driver();
 const ProductCalls &products();
 const CommunicationCalls &communication();
 
-/// Keeps the text for the thread until its next.
-Library::Result say(std::string text);
+/// Keeps the text for the thread until its next. Only if `mayLackMemory` do its words tell whether
+/// memory was missing.
+Library::Result say(std::string text, bool mayLackMemory = true);
 /// Whether that tells of memory that was missing.
 bool lacksMemory();
 

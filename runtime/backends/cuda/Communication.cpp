@@ -67,7 +67,8 @@ template <typename... Parts> Result resultOf(ncclResult_t code, const Parts &...
   const char *last = communication().lastError(nullptr);
   return say(concat(asked..., ": ", communication().errorText(code),
                     // It may be of an earlier call, or of another communicator.
-                    last && *last ? concat("; NCCL's last message is '", last, "'") : ""));
+                    last && *last ? concat("; NCCL's last message is '", last, "'") : ""),
+             code == ncclUnhandledCudaError);
 }
 
 std::string versionText(int version) {
