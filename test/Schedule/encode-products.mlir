@@ -94,6 +94,30 @@ func.func @step(%x: tensor<32x64xf32>, %half: tensor<8x64xf32>, %other: tensor<8
 
 // -----
 
+module attributes {weft.target = "cuda"} {
+
+func.func private @quantize(%x: tensor<32x64xf32>) -> tensor<32x64xbf16> {
+  %m = weft.amax %x : tensor<32x64xf32> -> tensor<f32>
+  %q = weft.quantize e4m3 %x by %m : tensor<32x64xf32>, tensor<f32> -> tensor<32x64xbf16>
+  return %q : tensor<32x64xbf16>
+}
+
+// A product reads what a call gives, which becomes another call.
+// CHECK-LABEL: @called(
+// CHECK:         %[[Y:.*]]:2 = weft.call @quantize(%{{.*}}) label "a"
+// CHECK:         weft.encode e4m3 %[[Y]]#0 by %[[Y]]#1 lead 0
+func.func @called(%x: tensor<32x64xf32>, %w: tensor<16x64xf32>, %m: tensor<f32>)
+    -> tensor<32x16xf32> {
+  %v = weft.quantize e4m3 %w by %m : tensor<16x64xf32>, tensor<f32> -> tensor<16x64xbf16>
+  %y = weft.call @quantize(%x) label "a" : (tensor<32x64xf32>) -> tensor<32x64xbf16>
+  %0 = weft.contract "bk,nk->bn"(%y, %v)
+      : (tensor<32x64xbf16>, tensor<16x64xbf16>) -> tensor<32x16xf32>
+  return %0 : tensor<32x16xf32>
+}
+}
+
+// -----
+
 #id = affine_map<(i, j) -> (i, j)>
 #row = affine_map<(i, j) -> (j)>
 

@@ -226,7 +226,7 @@ struct EncodeProductsPass : impl::EncodeProductsPassBase<EncodeProductsPass> {
   FailureOr<bool> hasProducts();
   std::vector<Candidate> collect(QuantizedValues &values);
   void report(ArrayRef<Candidate> candidates);
-  void replace(ArrayRef<Candidate> candidates, QuantizedValues &values);
+  void replace(MutableArrayRef<Candidate> candidates, QuantizedValues &values);
 };
 
 /// Whether the machine has products of eight bits; one of which nothing is known has.
@@ -281,9 +281,12 @@ void EncodeProductsPass::report(ArrayRef<Candidate> candidates) {
   }
 }
 
-void EncodeProductsPass::replace(ArrayRef<Candidate> candidates, QuantizedValues &values) {
+void EncodeProductsPass::replace(MutableArrayRef<Candidate> candidates, QuantizedValues &values) {
   Encoder encoder(values);
-  for (const Candidate &one : candidates) {
+  for (Candidate &one : candidates) {
+    // Results of calls are others by now.
+    one.lhs.value = one.contract.getInputs()[0];
+    one.rhs.value = one.contract.getInputs()[1];
     encoder.need(one.lhs, one.contract);
     encoder.need(one.rhs, one.contract);
   }

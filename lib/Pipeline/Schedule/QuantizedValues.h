@@ -34,8 +34,8 @@ public:
 
   /// Notes that `amaxOf` will be asked of a quantized value.
   void bring(mlir::Value value);
-  /// Gives functions the arguments and results that all this needs. Calls become others; values
-  /// stay.
+  /// Gives functions the arguments and results that all this needs. Calls become others, and so do
+  /// their results: whoever has kept one asks for it again.
   void materialize();
   /// What a value that was brought is scaled by, where it is.
   mlir::Value amaxOf(mlir::Value value) const;
