@@ -188,6 +188,54 @@ func.func @refused(%a: tensor<32x64xf32>, %b: tensor<24x64xf32>, %c: tensor<4x16
 
 // -----
 
+#mesh = #weft.mesh<"dp" = 2>
+
+module attributes {weft.mesh = #mesh, weft.target = "cuda"} {
+
+// Both halves of what was scaled once have that scale.
+// CHECK-LABEL: @halves(
+// CHECK:         weft.encode e4m3 %{{.*}}#0 by %[[M:.*]] lead 0
+// CHECK:         weft.byte_product
+// CHECK:         weft.encode e4m3 %{{.*}}#1 by %[[M]] lead 0
+// CHECK:         weft.byte_product
+func.func @halves(%x: tensor<32x64xf32>, %m: tensor<f32>)
+    -> (tensor<32x16xf32>, tensor<32x16xf32>) {
+  %q = weft.quantize e4m3 %x by %m : tensor<32x64xf32>, tensor<f32> -> tensor<32x64xbf16>
+  %s:2 = weft.split %q dim 0 : tensor<32x64xbf16> -> tensor<16x64xbf16>, tensor<16x64xbf16>
+  %0 = weft.contract "bk,nk->bn"(%q, %s#0)
+      : (tensor<32x64xbf16>, tensor<16x64xbf16>) -> tensor<32x16xf32>
+  %1 = weft.contract "bk,nk->bn"(%q, %s#1)
+      : (tensor<32x64xbf16>, tensor<16x64xbf16>) -> tensor<32x16xf32>
+  return %0, %1 : tensor<32x16xf32>, tensor<32x16xf32>
+}
+
+// What was joined, and is taken apart where ranks' parts meet, where other sizes are, or after rows
+// became columns, has several scales.
+// CHECK-LABEL: @joined(
+// CHECK-NOT:     weft.encode
+// CHECK:         return
+func.func @joined(%x: tensor<32x64xf32>, %a: tensor<32x64xf32>, %m: tensor<f32>, %n: tensor<f32>)
+    -> (tensor<32x64xf32>, tensor<32x48xf32>, tensor<32x32xf32>) {
+  %q = weft.quantize e4m3 %x by %m : tensor<32x64xf32>, tensor<f32> -> tensor<32x64xbf16>
+  %v = weft.quantize e4m3 %a by %n : tensor<32x64xf32>, tensor<f32> -> tensor<32x64xbf16>
+  %c = weft.concat %q, %v dim 0 : tensor<32x64xbf16>, tensor<32x64xbf16> -> tensor<64x64xbf16>
+  %g = weft.all_gather %c dim 0 over ["dp"] of #mesh : tensor<64x64xbf16> -> tensor<128x64xbf16>
+  %s:2 = weft.split %g dim 0 : tensor<128x64xbf16> -> tensor<64x64xbf16>, tensor<64x64xbf16>
+  %0 = weft.contract "bk,nk->bn"(%q, %s#1)
+      : (tensor<32x64xbf16>, tensor<64x64xbf16>) -> tensor<32x64xf32>
+  %t:2 = weft.split %c dim 0 : tensor<64x64xbf16> -> tensor<16x64xbf16>, tensor<48x64xbf16>
+  %1 = weft.contract "bk,nk->bn"(%q, %t#1)
+      : (tensor<32x64xbf16>, tensor<48x64xbf16>) -> tensor<32x48xf32>
+  %p = weft.contract "ij->ji"(%c) : (tensor<64x64xbf16>) -> tensor<64x64xbf16>
+  %u:2 = weft.split %p dim 0 : tensor<64x64xbf16> -> tensor<32x64xbf16>, tensor<32x64xbf16>
+  %2 = weft.contract "bk,nk->bn"(%q, %u#1)
+      : (tensor<32x64xbf16>, tensor<32x64xbf16>) -> tensor<32x32xf32>
+  return %0, %1, %2 : tensor<32x64xf32>, tensor<32x48xf32>, tensor<32x32xf32>
+}
+}
+
+// -----
+
 // Other targets have no such products, nor has float64.
 // CHECK-LABEL: @host
 // CHECK:         weft.contract

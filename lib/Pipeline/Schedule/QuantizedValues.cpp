@@ -15,32 +15,75 @@
 using namespace mlir;
 using namespace weft;
 
-/// Where `value` comes from in its function, if it has only been moved. What was joined and is
-/// taken apart again, as collectives that became one are, is the part that it was.
+namespace {
+
+/// A result of a split, whose counterpart among what was joined is looked for.
+struct Part {
+  unsigned number;
+  int64_t dim;
+  SmallVector<int64_t> sizes;
+};
+
+} // namespace
+
+static SmallVector<int64_t> sizesOf(ValueRange values, int64_t dim) {
+  return llvm::map_to_vector(
+      values, [&](Value value) { return cast<RankedTensorType>(value.getType()).getDimSize(dim); });
+}
+
+/// What `op` gives on, whole or a part of it, moved and nothing else; null if it does more.
+static Value findMoved(Operation *op) {
+  auto contract = dyn_cast<ContractOp>(op);
+  bool isMoved = isa<ReshapeOp, AllGatherOp, AllToAllOp, PermuteOp, SliceOp, SplitOp>(op) ||
+                 (contract && contract.getInputs().size() == 1 && isRearrangement(contract));
+  return isMoved ? op->getOperand(0) : Value();
+}
+
+/// Whether along dimension `dim` what `op` gives has the elements that it gets, in their places.
+static bool keepsDim(Operation *op, int64_t dim) {
+  return llvm::TypeSwitch<Operation *, bool>(op)
+      .Case<AllGatherOp, SliceOp>([&](auto op) { return int64_t(op.getDim()) != dim; })
+      .Case([&](AllToAllOp op) {
+        return int64_t(op.getSplit()) != dim && int64_t(op.getConcat()) != dim;
+      })
+      .Case([&](ContractOp op) {
+        return op.getTerms()[0].find(op.getTerms()[1][dim]) == size_t(dim);
+      })
+      .Case<PermuteOp>([](Operation *) { return true; })
+      .Default(false);
+}
+
+/// The operand of `concat` that `part` is, or null: it is taken apart in another way.
+static Value findPart(ConcatOp concat, const Part &part) {
+  bool isSame =
+      int64_t(concat.getDim()) == part.dim && sizesOf(concat.getInputs(), part.dim) == part.sizes;
+  return isSame ? concat.getInputs()[part.number] : Value();
+}
+
+/// Where `value`, or what it is a part of, comes from in its function, if it has only been moved.
+/// What was joined and is taken apart again, as collectives that became one are, is the part that
+/// it was; what is joined otherwise comes from nowhere else.
 static Value findSource(Value value) {
-  SmallVector<unsigned> parts;
+  SmallVector<Part> parts;
+  bool arePlacesKnown = true;
   while (Operation *op = value.getDefiningOp()) {
-    Value next = llvm::TypeSwitch<Operation *, Value>(op)
-                     .Case<ReshapeOp, AllGatherOp, AllToAllOp, PermuteOp, SliceOp>(
-                         [](Operation *op) { return op->getOperand(0); })
-                     .Case([&](SplitOp split) {
-                       parts.push_back(cast<OpResult>(value).getResultNumber());
-                       return split->getOperand(0);
-                     })
-                     .Case([&](ConcatOp concat) {
-                       return parts.empty() ? Value() : concat->getOperand(parts.pop_back_val());
-                     })
-                     .Case([](ContractOp contract) {
-                       bool isMoved = contract.getInputs().size() == 1 && isRearrangement(contract);
-                       return isMoved ? contract.getInputs().front() : Value();
-                     })
-                     .Default(Value());
+    Value next = findMoved(op);
+    if (auto split = dyn_cast<SplitOp>(op)) {
+      auto dim = int64_t(split.getDim());
+      parts.push_back(
+          {cast<OpResult>(value).getResultNumber(), dim, sizesOf(split.getOutputs(), dim)});
+    } else if (auto concat = dyn_cast<ConcatOp>(op); concat && arePlacesKnown && !parts.empty()) {
+      next = findPart(concat, parts.pop_back_val());
+    } else {
+      arePlacesKnown &=
+          llvm::all_of(parts, [&](const Part &part) { return keepsDim(op, part.dim); });
+    }
     if (!next) {
       break;
     }
     value = next;
   }
-  return parts.empty() ? value : Value();
+  return value;
 }
 
 QuantizedValues::QuantizedValues(ModuleOp module) : module(module), symbols(module) { findCalls(); }
