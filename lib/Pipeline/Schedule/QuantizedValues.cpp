@@ -10,6 +10,7 @@
 #include "OpKinds.h"
 
 #include "mlir/IR/TypeUtilities.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -94,7 +95,7 @@ void QuantizedValues::findCalls() {
 }
 
 std::optional<QuantizedValues::Port> QuantizedValues::argumentOf(Value value) const {
-  auto argument = dyn_cast_or_null<BlockArgument>(value);
+  auto argument = dyn_cast<BlockArgument>(value);
   auto function =
       argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()) : func::FuncOp();
   return function && calls.contains(function)
@@ -103,7 +104,7 @@ std::optional<QuantizedValues::Port> QuantizedValues::argumentOf(Value value) co
 }
 
 std::optional<QuantizedValues::Port> QuantizedValues::resultOf(Value value) const {
-  auto call = value ? value.getDefiningOp<CallOp>() : CallOp();
+  auto call = value.getDefiningOp<CallOp>();
   auto function = call ? symbols.lookup<func::FuncOp>(call.getCallee()) : func::FuncOp();
   return function && !function.isExternal()
              ? std::optional(Port(function, cast<OpResult>(value).getResultNumber()))
@@ -114,9 +115,19 @@ static Value returned(func::FuncOp function, unsigned number) {
   return function.front().getTerminator()->getOperand(number);
 }
 
-std::optional<Float8> QuantizedValues::formatOf(Value value) const {
-  Value source = findSource(value);
-  if (auto quantize = source ? source.getDefiningOp<QuantizeOp>() : QuantizeOp()) {
+std::optional<Float8> QuantizedValues::formatOf(Value value) {
+  // What goes around in calls has none while it is asked for, and so none at all.
+  auto [known, isNew] = formats.try_emplace(value);
+  if (!isNew) {
+    return known->second;
+  }
+  std::optional<Float8> format = findFormat(findSource(value));
+  formats[value] = format;
+  return format;
+}
+
+std::optional<Float8> QuantizedValues::findFormat(Value source) {
+  if (auto quantize = source.getDefiningOp<QuantizeOp>()) {
     bool isWide = getElementTypeOrSelf(quantize.getAmax()).isF32();
     return isWide ? std::optional(quantize.getFormat()) : std::nullopt;
   }
@@ -134,6 +145,34 @@ std::optional<Float8> QuantizedValues::formatOf(Value value) const {
     }
   }
   return format;
+}
+
+bool QuantizedValues::isAnyQuantized(Value value) const {
+  SmallVector<Value> open = {value};
+  llvm::DenseSet<Value> seen;
+  while (!open.empty()) {
+    Value next = open.pop_back_val();
+    if (!seen.insert(next).second) {
+      continue;
+    }
+    Operation *op = next.getDefiningOp();
+    if (auto quantize = dyn_cast_or_null<QuantizeOp>(op);
+        quantize && getElementTypeOrSelf(quantize.getAmax()).isF32()) {
+      return true;
+    }
+    if (auto concat = dyn_cast_or_null<ConcatOp>(op)) {
+      llvm::append_range(open, concat.getInputs());
+    } else if (Value moved = op ? findMoved(op) : Value()) {
+      open.push_back(moved);
+    } else if (std::optional<Port> result = resultOf(next)) {
+      open.push_back(returned(result->first, result->second));
+    } else if (std::optional<Port> argument = argumentOf(next)) {
+      for (CallOp call : calls.find(argument->first)->second) {
+        open.push_back(call.getOperands()[argument->second]);
+      }
+    }
+  }
+  return false;
 }
 
 void QuantizedValues::bring(Value value) {
@@ -164,6 +203,7 @@ Value QuantizedValues::amaxOf(Value value) const {
 }
 
 void QuantizedValues::materialize() {
+  formats.clear();
   Type scalar = RankedTensorType::get({}, Float32Type::get(module.getContext()));
   for (auto &[port, number] : arguments) {
     func::FuncOp function = port.first;
