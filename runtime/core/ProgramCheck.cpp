@@ -363,6 +363,9 @@ bool Checker::checkEightBits(const std::string &name, const Product &product) {
       epilogue.sums != Epilogue::Sums::None) {
     return fail(error, name, " of eight bits does more than to add");
   }
+  if (epilogue.hasBias && product.isResultF32) {
+    return fail(error, name, " of eight bits adds a bias to a result of f32, expected bf16");
+  }
   return true;
 }
 

@@ -95,7 +95,7 @@ bool areTaken(const Operation &as, const Layout &a, const Layout &b, const Layou
   return a.isOfEightBits() && b.isOfEightBits() && areWhole && as.firstFactor && as.secondFactor &&
          !as.isFast && as.first == CUBLAS_OP_T && as.second == CUBLAS_OP_N &&
          (a.type == CUDA_R_8F_E4M3 || b.type == CUDA_R_8F_E4M3) &&
-         (c.type == CUDA_R_16BF || c.type == CUDA_R_32F);
+         (c.type == CUDA_R_16BF || (c.type == CUDA_R_32F && !as.has(CUBLASLT_EPILOGUE_BIAS)));
 }
 
 struct Wishes {

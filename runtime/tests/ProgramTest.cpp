@@ -397,6 +397,12 @@ const Fault kFaults[] = {
      "product 0 of eight bits does more than to add"},
     {[](Program &p) {
        p.products = {eightBits()};
+       p.products[0].isResultF32 = true;
+       p.products[0].epilogue.hasBias = true;
+     },
+     "product 0 of eight bits adds a bias to a result of f32, expected bf16"},
+    {[](Program &p) {
+       p.products = {eightBits()};
        p.buffers.push_back({256, 0, BufferClass::Activation, false, ElementType::F8E4M3});
        auto last = uint32_t(p.buffers.size() - 1);
        p.step.push_back({Opcode::Product, 0, 0, {{last}, {last}, {last}, {last}, {last}}, {}});

@@ -94,6 +94,30 @@ func.func @step(%x: tensor<32x64xf32>, %half: tensor<8x64xf32>, %other: tensor<8
 
 // -----
 
+module attributes {weft.target = "cuda"} {
+
+func.func private @quantize(%x: tensor<32x64xf32>) -> tensor<32x64xbf16> {
+  %m = weft.amax %x : tensor<32x64xf32> -> tensor<f32>
+  %q = weft.quantize e4m3 %x by %m : tensor<32x64xf32>, tensor<f32> -> tensor<32x64xbf16>
+  return %q : tensor<32x64xbf16>
+}
+
+// A product reads what a call gives, which becomes another call.
+// CHECK-LABEL: @called(
+// CHECK:         %[[Y:.*]]:2 = weft.call @quantize(%{{.*}}) label "a"
+// CHECK:         weft.encode e4m3 %[[Y]]#0 by %[[Y]]#1 lead 0
+func.func @called(%x: tensor<32x64xf32>, %w: tensor<16x64xf32>, %m: tensor<f32>)
+    -> tensor<32x16xf32> {
+  %v = weft.quantize e4m3 %w by %m : tensor<16x64xf32>, tensor<f32> -> tensor<16x64xbf16>
+  %y = weft.call @quantize(%x) label "a" : (tensor<32x64xf32>) -> tensor<32x64xbf16>
+  %0 = weft.contract "bk,nk->bn"(%y, %v)
+      : (tensor<32x64xbf16>, tensor<16x64xbf16>) -> tensor<32x16xf32>
+  return %0 : tensor<32x16xf32>
+}
+}
+
+// -----
+
 #id = affine_map<(i, j) -> (i, j)>
 #row = affine_map<(i, j) -> (j)>
 
@@ -136,15 +160,17 @@ func.func @epilogues(%a: tensor<32x64xf32>, %b: tensor<16x64xf32>, %m: tensor<f3
 
 module attributes {weft.target = "cuda"} {
 
-// What stays is said, of each kind once.
-// SAID: warning: encode-products: 2 of 4 products of numbers of eight bits are done in 16 or 32 bits, of which this is the first: expected sizes that are multiples of 16
-// SAID: warning: encode-products: 1 of 4 products {{.*}}: it is a batch of products
-// SAID: warning: encode-products: 1 of 4 products {{.*}}: both operands are of e5m2
+// What stays is said, of each kind once. A batch is one before all else.
+// SAID: warning: encode-products: 2 of 6 products of numbers of eight bits are done in 16 or 32 bits, of which this is the first: expected sizes that are multiples of 16
+// SAID: warning: encode-products: 2 of 6 products {{.*}}: it is a batch of products
+// SAID: warning: encode-products: 1 of 6 products {{.*}}: both operands are of e5m2
+// SAID: warning: encode-products: 1 of 6 products {{.*}}: what is summed does not lie together
 // CHECK-LABEL: @refused
 // CHECK-NOT:   weft.encode
 func.func @refused(%a: tensor<32x64xf32>, %b: tensor<24x64xf32>, %c: tensor<4x16x64xf32>,
                    %d: tensor<16x64xf32>, %m: tensor<f32>)
-    -> (tensor<32x24xf32>, tensor<24x32xf32>, tensor<4x16x16xf32>, tensor<16x16xf32>) {
+    -> (tensor<32x24xf32>, tensor<24x32xf32>, tensor<4x16x16xf32>, tensor<16x16xf32>,
+        tensor<4x64x64xf32>, tensor<1x64x64xf32>) {
   %x = weft.quantize e4m3 %a by %m : tensor<32x64xf32>, tensor<f32> -> tensor<32x64xbf16>
   %w = weft.quantize e4m3 %b by %m : tensor<24x64xf32>, tensor<f32> -> tensor<24x64xbf16>
   %0 = weft.contract "bk,nk->bn"(%x, %w)
@@ -157,8 +183,98 @@ func.func @refused(%a: tensor<32x64xf32>, %b: tensor<24x64xf32>, %c: tensor<4x16
   %g = weft.quantize e5m2 %d by %m : tensor<16x64xf32>, tensor<f32> -> tensor<16x64xbf16>
   %3 = weft.contract "bk,nk->bn"(%g, %g)
       : (tensor<16x64xbf16>, tensor<16x64xbf16>) -> tensor<16x16xf32>
-  return %0, %1, %2, %3
-      : tensor<32x24xf32>, tensor<24x32xf32>, tensor<4x16x16xf32>, tensor<16x16xf32>
+  %4 = weft.contract "enk,enj->ekj"(%e, %e)
+      : (tensor<4x16x64xbf16>, tensor<4x16x64xbf16>) -> tensor<4x64x64xf32>
+  %z = weft.quantize e4m3 %d by %m : tensor<16x64xf32>, tensor<f32> -> tensor<16x64xbf16>
+  %h = weft.reshape %z [[0, 1], [2]] : tensor<16x64xbf16> -> tensor<1x16x64xbf16>
+  %5 = weft.contract "akb,kn->abn"(%h, %z)
+      : (tensor<1x16x64xbf16>, tensor<16x64xbf16>) -> tensor<1x64x64xf32>
+  return %0, %1, %2, %3, %4, %5
+      : tensor<32x24xf32>, tensor<24x32xf32>, tensor<4x16x16xf32>, tensor<16x16xf32>,
+        tensor<4x64x64xf32>, tensor<1x64x64xf32>
+}
+}
+
+// -----
+
+#mesh = #weft.mesh<"dp" = 2>
+
+module attributes {weft.mesh = #mesh, weft.target = "cuda"} {
+
+// Both halves of what was scaled once have that scale.
+// CHECK-LABEL: @halves(
+// CHECK:         weft.encode e4m3 %{{.*}}#0 by %[[M:.*]] lead 0
+// CHECK:         weft.byte_product
+// CHECK:         weft.encode e4m3 %{{.*}}#1 by %[[M]] lead 0
+// CHECK:         weft.byte_product
+func.func @halves(%x: tensor<32x64xf32>, %m: tensor<f32>)
+    -> (tensor<32x16xf32>, tensor<32x16xf32>) {
+  %q = weft.quantize e4m3 %x by %m : tensor<32x64xf32>, tensor<f32> -> tensor<32x64xbf16>
+  %s:2 = weft.split %q dim 0 : tensor<32x64xbf16> -> tensor<16x64xbf16>, tensor<16x64xbf16>
+  %0 = weft.contract "bk,nk->bn"(%q, %s#0)
+      : (tensor<32x64xbf16>, tensor<16x64xbf16>) -> tensor<32x16xf32>
+  %1 = weft.contract "bk,nk->bn"(%q, %s#1)
+      : (tensor<32x64xbf16>, tensor<16x64xbf16>) -> tensor<32x16xf32>
+  return %0, %1 : tensor<32x16xf32>, tensor<32x16xf32>
+}
+
+// What was joined, and is taken apart where ranks' parts meet, where other sizes are, or after rows
+// became columns, has several scales, which is said.
+// SAID: warning: encode-products: 5 of 7 products {{.*}}: what an operand was scaled by is not known
+// CHECK-LABEL: @joined(
+// CHECK-NOT:     weft.encode
+// CHECK:         return
+func.func @joined(%x: tensor<32x64xf32>, %a: tensor<32x64xf32>, %w: tensor<32x64xbf16>,
+                  %m: tensor<f32>, %n: tensor<f32>)
+    -> (tensor<32x64xf32>, tensor<32x48xf32>, tensor<32x32xf32>, tensor<64x64xf32>,
+        tensor<32x32xf32>) {
+  %q = weft.quantize e4m3 %x by %m : tensor<32x64xf32>, tensor<f32> -> tensor<32x64xbf16>
+  %v = weft.quantize e4m3 %a by %n : tensor<32x64xf32>, tensor<f32> -> tensor<32x64xbf16>
+  %c = weft.concat %q, %v dim 0 : tensor<32x64xbf16>, tensor<32x64xbf16> -> tensor<64x64xbf16>
+  %g = weft.all_gather %c dim 0 over ["dp"] of #mesh : tensor<64x64xbf16> -> tensor<128x64xbf16>
+  %s:2 = weft.split %g dim 0 : tensor<128x64xbf16> -> tensor<64x64xbf16>, tensor<64x64xbf16>
+  %0 = weft.contract "bk,nk->bn"(%q, %s#1)
+      : (tensor<32x64xbf16>, tensor<64x64xbf16>) -> tensor<32x64xf32>
+  %t:2 = weft.split %c dim 0 : tensor<64x64xbf16> -> tensor<16x64xbf16>, tensor<48x64xbf16>
+  %1 = weft.contract "bk,nk->bn"(%q, %t#1)
+      : (tensor<32x64xbf16>, tensor<48x64xbf16>) -> tensor<32x48xf32>
+  %p = weft.contract "ij->ji"(%c) : (tensor<64x64xbf16>) -> tensor<64x64xbf16>
+  %u:2 = weft.split %p dim 0 : tensor<64x64xbf16> -> tensor<32x64xbf16>, tensor<32x64xbf16>
+  %2 = weft.contract "bk,nk->bn"(%q, %u#1)
+      : (tensor<32x64xbf16>, tensor<32x64xbf16>) -> tensor<32x32xf32>
+  // Neither operand has one scale, or one has none.
+  %3 = weft.contract "bk,nk->bn"(%c, %c)
+      : (tensor<64x64xbf16>, tensor<64x64xbf16>) -> tensor<64x64xf32>
+  %4 = weft.contract "bk,nk->bn"(%q, %w)
+      : (tensor<32x64xbf16>, tensor<32x64xbf16>) -> tensor<32x32xf32>
+  return %0, %1, %2, %3, %4 : tensor<32x64xf32>, tensor<32x48xf32>, tensor<32x32xf32>,
+                              tensor<64x64xf32>, tensor<32x32xf32>
+}
+}
+
+// -----
+
+module attributes {weft.target = "cuda"} {
+
+// What a call gets may be what another has given.
+// SAID: warning: encode-products: 1 of 1 products {{.*}}: what an operand was scaled by is not known
+// CHECK-LABEL: func.func private @passed(
+// CHECK:         weft.contract
+func.func private @passed(%x: tensor<32x64xbf16>, %w: tensor<16x64xbf16>)
+    -> (tensor<32x16xf32>, tensor<32x64xbf16>) {
+  %0 = weft.contract "bk,nk->bn"(%x, %w)
+      : (tensor<32x64xbf16>, tensor<16x64xbf16>) -> tensor<32x16xf32>
+  return %0, %x : tensor<32x16xf32>, tensor<32x64xbf16>
+}
+func.func @twice(%a: tensor<32x64xf32>, %b: tensor<16x64xf32>, %m: tensor<f32>)
+    -> tensor<32x16xf32> {
+  %x = weft.quantize e4m3 %a by %m : tensor<32x64xf32>, tensor<f32> -> tensor<32x64xbf16>
+  %w = weft.quantize e4m3 %b by %m : tensor<16x64xf32>, tensor<f32> -> tensor<16x64xbf16>
+  %y:2 = weft.call @passed(%x, %w) label "a" : (tensor<32x64xbf16>, tensor<16x64xbf16>)
+      -> (tensor<32x16xf32>, tensor<32x64xbf16>)
+  %z:2 = weft.call @passed(%y#1, %w) label "b" : (tensor<32x64xbf16>, tensor<16x64xbf16>)
+      -> (tensor<32x16xf32>, tensor<32x64xbf16>)
+  return %z#0 : tensor<32x16xf32>
 }
 }
 

@@ -71,8 +71,11 @@ bool turn(Side &side, StringRef result) {
   return true;
 }
 
-/// Why a product of these is none for devices; "" if it is one.
-std::string refuse(Side &lhs, Side &rhs, StringRef result) {
+/// Why a product of these is none for devices; "" if it is one. In 16 bits it is `wide`.
+std::string refuse(const rt::Product &wide, Side &lhs, Side &rhs, StringRef result) {
+  if (wide.batch != 1) {
+    return "it is a batch of products";
+  }
   if (lhs.format == Float8::E5M2 && rhs.format == Float8::E5M2) {
     return "both operands are of e5m2";
   }
@@ -81,8 +84,8 @@ std::string refuse(Side &lhs, Side &rhs, StringRef result) {
   }
   std::optional<ProductForm> form =
       classifyProduct({lhs.term, rhs.term, result}, lhs.shape, rhs.shape, rt::ElementType::F8E4M3);
-  if (!form || form->product.batch != 1) {
-    return "it is a batch of products";
+  if (!form) {
+    return "it is no product of two matrices";
   }
   return rt::isForEightBits(form->product) ? "" : "expected sizes that are multiples of 16";
 }
@@ -226,7 +229,7 @@ struct EncodeProductsPass : impl::EncodeProductsPassBase<EncodeProductsPass> {
   FailureOr<bool> hasProducts();
   std::vector<Candidate> collect(QuantizedValues &values);
   void report(ArrayRef<Candidate> candidates);
-  void replace(ArrayRef<Candidate> candidates, QuantizedValues &values);
+  void replace(MutableArrayRef<Candidate> candidates, QuantizedValues &values);
 };
 
 /// Whether the machine has products of eight bits; one of which nothing is known has.
@@ -249,16 +252,22 @@ std::vector<Candidate> EncodeProductsPass::collect(QuantizedValues &values) {
       return;
     }
     Candidate one{contract, {}, {}, {}};
+    bool areKnown = true;
     for (auto [number, side] : llvm::enumerate(std::array{&one.lhs, &one.rhs})) {
       Value value = contract.getInputs()[number];
       std::optional<Float8> format = values.formatOf(value);
-      if (!format) {
-        return;
-      }
-      *side = {value, *format, 0, contract.getTerms()[number].str(),
+      areKnown &= format.has_value();
+      *side = {value, format.value_or(Float8::E4M3), 0, contract.getTerms()[number].str(),
                SmallVector<int64_t>(cast<RankedTensorType>(value.getType()).getShape())};
     }
-    one.refusal = refuse(one.lhs, one.rhs, contract.getTerms()[2]);
+    if (areKnown) {
+      one.refusal = refuse(form->product, one.lhs, one.rhs, contract.getTerms()[2]);
+    } else if (llvm::any_of(contract.getInputs(),
+                            [&](Value value) { return values.isAnyQuantized(value); })) {
+      one.refusal = "what an operand was scaled by is not known";
+    } else {
+      return;
+    }
     candidates.push_back(one);
   });
   return candidates;
@@ -281,9 +290,12 @@ void EncodeProductsPass::report(ArrayRef<Candidate> candidates) {
   }
 }
 
-void EncodeProductsPass::replace(ArrayRef<Candidate> candidates, QuantizedValues &values) {
+void EncodeProductsPass::replace(MutableArrayRef<Candidate> candidates, QuantizedValues &values) {
   Encoder encoder(values);
-  for (const Candidate &one : candidates) {
+  for (Candidate &one : candidates) {
+    // Results of calls are others by now.
+    one.lhs.value = one.contract.getInputs()[0];
+    one.rhs.value = one.contract.getInputs()[1];
     encoder.need(one.lhs, one.contract);
     encoder.need(one.rhs, one.contract);
   }

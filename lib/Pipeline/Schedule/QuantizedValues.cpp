@@ -10,37 +10,81 @@
 #include "OpKinds.h"
 
 #include "mlir/IR/TypeUtilities.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace weft;
 
-/// Where `value` comes from in its function, if it has only been moved. What was joined and is
-/// taken apart again, as collectives that became one are, is the part that it was.
+namespace {
+
+/// A result of a split, whose counterpart among what was joined is looked for.
+struct Part {
+  unsigned number;
+  int64_t dim;
+  SmallVector<int64_t> sizes;
+};
+
+} // namespace
+
+static SmallVector<int64_t> sizesOf(ValueRange values, int64_t dim) {
+  return llvm::map_to_vector(
+      values, [&](Value value) { return cast<RankedTensorType>(value.getType()).getDimSize(dim); });
+}
+
+/// What `op` gives on, whole or a part of it, moved and nothing else; null if it does more.
+static Value findMoved(Operation *op) {
+  auto contract = dyn_cast<ContractOp>(op);
+  bool isMoved = isa<ReshapeOp, AllGatherOp, AllToAllOp, PermuteOp, SliceOp, SplitOp>(op) ||
+                 (contract && contract.getInputs().size() == 1 && isRearrangement(contract));
+  return isMoved ? op->getOperand(0) : Value();
+}
+
+/// Whether along dimension `dim` what `op` gives has the elements that it gets, in their places.
+static bool keepsDim(Operation *op, int64_t dim) {
+  return llvm::TypeSwitch<Operation *, bool>(op)
+      .Case<AllGatherOp, SliceOp>([&](auto op) { return int64_t(op.getDim()) != dim; })
+      .Case([&](AllToAllOp op) {
+        return int64_t(op.getSplit()) != dim && int64_t(op.getConcat()) != dim;
+      })
+      .Case([&](ContractOp op) {
+        return op.getTerms()[0].find(op.getTerms()[1][dim]) == size_t(dim);
+      })
+      .Case<PermuteOp>([](Operation *) { return true; })
+      .Default(false);
+}
+
+/// The operand of `concat` that `part` is, or null: it is taken apart in another way.
+static Value findPart(ConcatOp concat, const Part &part) {
+  bool isSame =
+      int64_t(concat.getDim()) == part.dim && sizesOf(concat.getInputs(), part.dim) == part.sizes;
+  return isSame ? concat.getInputs()[part.number] : Value();
+}
+
+/// Where `value`, or what it is a part of, comes from in its function, if it has only been moved.
+/// What was joined and is taken apart again, as collectives that became one are, is the part that
+/// it was; what is joined otherwise comes from nowhere else.
 static Value findSource(Value value) {
-  SmallVector<unsigned> parts;
+  SmallVector<Part> parts;
+  bool arePlacesKnown = true;
   while (Operation *op = value.getDefiningOp()) {
-    Value next = llvm::TypeSwitch<Operation *, Value>(op)
-                     .Case<ReshapeOp, AllGatherOp, AllToAllOp, PermuteOp, SliceOp>(
-                         [](Operation *op) { return op->getOperand(0); })
-                     .Case([&](SplitOp split) {
-                       parts.push_back(cast<OpResult>(value).getResultNumber());
-                       return split->getOperand(0);
-                     })
-                     .Case([&](ConcatOp concat) {
-                       return parts.empty() ? Value() : concat->getOperand(parts.pop_back_val());
-                     })
-                     .Case([](ContractOp contract) {
-                       bool isMoved = contract.getInputs().size() == 1 && isRearrangement(contract);
-                       return isMoved ? contract.getInputs().front() : Value();
-                     })
-                     .Default(Value());
+    Value next = findMoved(op);
+    if (auto split = dyn_cast<SplitOp>(op)) {
+      auto dim = int64_t(split.getDim());
+      parts.push_back(
+          {cast<OpResult>(value).getResultNumber(), dim, sizesOf(split.getOutputs(), dim)});
+    } else if (auto concat = dyn_cast<ConcatOp>(op); concat && arePlacesKnown && !parts.empty()) {
+      next = findPart(concat, parts.pop_back_val());
+    } else {
+      arePlacesKnown &=
+          llvm::all_of(parts, [&](const Part &part) { return keepsDim(op, part.dim); });
+    }
     if (!next) {
       break;
     }
     value = next;
   }
-  return parts.empty() ? value : Value();
+  return value;
 }
 
 QuantizedValues::QuantizedValues(ModuleOp module) : module(module), symbols(module) { findCalls(); }
@@ -51,7 +95,7 @@ void QuantizedValues::findCalls() {
 }
 
 std::optional<QuantizedValues::Port> QuantizedValues::argumentOf(Value value) const {
-  auto argument = dyn_cast_or_null<BlockArgument>(value);
+  auto argument = dyn_cast<BlockArgument>(value);
   auto function =
       argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()) : func::FuncOp();
   return function && calls.contains(function)
@@ -60,7 +104,7 @@ std::optional<QuantizedValues::Port> QuantizedValues::argumentOf(Value value) co
 }
 
 std::optional<QuantizedValues::Port> QuantizedValues::resultOf(Value value) const {
-  auto call = value ? value.getDefiningOp<CallOp>() : CallOp();
+  auto call = value.getDefiningOp<CallOp>();
   auto function = call ? symbols.lookup<func::FuncOp>(call.getCallee()) : func::FuncOp();
   return function && !function.isExternal()
              ? std::optional(Port(function, cast<OpResult>(value).getResultNumber()))
@@ -71,9 +115,19 @@ static Value returned(func::FuncOp function, unsigned number) {
   return function.front().getTerminator()->getOperand(number);
 }
 
-std::optional<Float8> QuantizedValues::formatOf(Value value) const {
-  Value source = findSource(value);
-  if (auto quantize = source ? source.getDefiningOp<QuantizeOp>() : QuantizeOp()) {
+std::optional<Float8> QuantizedValues::formatOf(Value value) {
+  // What goes around in calls has none while it is asked for, and so none at all.
+  auto [known, isNew] = formats.try_emplace(value);
+  if (!isNew) {
+    return known->second;
+  }
+  std::optional<Float8> format = findFormat(findSource(value));
+  formats[value] = format;
+  return format;
+}
+
+std::optional<Float8> QuantizedValues::findFormat(Value source) {
+  if (auto quantize = source.getDefiningOp<QuantizeOp>()) {
     bool isWide = getElementTypeOrSelf(quantize.getAmax()).isF32();
     return isWide ? std::optional(quantize.getFormat()) : std::nullopt;
   }
@@ -91,6 +145,34 @@ std::optional<Float8> QuantizedValues::formatOf(Value value) const {
     }
   }
   return format;
+}
+
+bool QuantizedValues::isAnyQuantized(Value value) const {
+  SmallVector<Value> open = {value};
+  llvm::DenseSet<Value> seen;
+  while (!open.empty()) {
+    Value next = open.pop_back_val();
+    if (!seen.insert(next).second) {
+      continue;
+    }
+    Operation *op = next.getDefiningOp();
+    if (auto quantize = dyn_cast_or_null<QuantizeOp>(op);
+        quantize && getElementTypeOrSelf(quantize.getAmax()).isF32()) {
+      return true;
+    }
+    if (auto concat = dyn_cast_or_null<ConcatOp>(op)) {
+      llvm::append_range(open, concat.getInputs());
+    } else if (Value moved = op ? findMoved(op) : Value()) {
+      open.push_back(moved);
+    } else if (std::optional<Port> result = resultOf(next)) {
+      open.push_back(returned(result->first, result->second));
+    } else if (std::optional<Port> argument = argumentOf(next)) {
+      for (CallOp call : calls.find(argument->first)->second) {
+        open.push_back(call.getOperands()[argument->second]);
+      }
+    }
+  }
+  return false;
 }
 
 void QuantizedValues::bring(Value value) {
@@ -121,6 +203,7 @@ Value QuantizedValues::amaxOf(Value value) const {
 }
 
 void QuantizedValues::materialize() {
+  formats.clear();
   Type scalar = RankedTensorType::get({}, Float32Type::get(module.getContext()));
   for (auto &[port, number] : arguments) {
     func::FuncOp function = port.first;

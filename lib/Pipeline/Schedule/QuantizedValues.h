@@ -19,6 +19,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/SymbolTable.h"
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/MapVector.h"
 
 #include <optional>
@@ -29,13 +30,16 @@ class QuantizedValues {
 public:
   explicit QuantizedValues(mlir::ModuleOp module);
 
-  /// The format of a value that is quantized by what is of float32; nothing for others.
-  std::optional<Float8> formatOf(mlir::Value value) const;
+  /// The format of a value that is quantized by what is of float32; nothing for others, nor where
+  /// it cannot be told what a value was scaled by.
+  std::optional<Float8> formatOf(mlir::Value value);
+  /// Whether anything that is quantized by what is of float32 is in `value`.
+  bool isAnyQuantized(mlir::Value value) const;
 
   /// Notes that `amaxOf` will be asked of a quantized value.
   void bring(mlir::Value value);
-  /// Gives functions the arguments and results that all this needs. Calls become others; values
-  /// stay.
+  /// Gives functions the arguments and results that all this needs. Calls become others, and so do
+  /// their results: whoever has kept one asks for it again.
   void materialize();
   /// What a value that was brought is scaled by, where it is.
   mlir::Value amaxOf(mlir::Value value) const;
@@ -47,10 +51,13 @@ private:
   std::optional<Port> resultOf(mlir::Value value) const;
   std::optional<Port> argumentOf(mlir::Value value) const;
   void findCalls();
+  std::optional<Float8> findFormat(mlir::Value source);
 
   mlir::ModuleOp module;
   mlir::SymbolTable symbols;
   llvm::MapVector<mlir::Operation *, llvm::SmallVector<CallOp>> calls;
+  /// What is known of values before calls become others.
+  llvm::DenseMap<mlir::Value, std::optional<Float8>> formats;
   /// Of these the number of the argument or result that says what they are scaled by.
   llvm::MapVector<Port, unsigned> arguments, results;
 };
