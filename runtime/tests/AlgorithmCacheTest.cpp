@@ -188,8 +188,9 @@ protected:
 TEST_F(PrepareProductsTest, KeepWhatTheyHaveChosen) {
   EXPECT_EQ(run(), "");
   std::string first = contentOf(file);
-  EXPECT_THAT(first, HasSubstr("stand-in sm_90, 4 multiprocessors, products of a stand-in, 1\tf32 "
-                               "8x4x4 00 4/4/4 1 0/0/0 00000 0\t"));
+  EXPECT_THAT(first,
+              HasSubstr("stand-in sm_90, 4 multiprocessors, products of a stand-in, 1\tf32/f32 "
+                        "8x4x4 00 4/4/4 1 0/0/0 00000 0\t"));
   std::filesystem::last_write_time(file, std::filesystem::file_time_type());
   auto before = std::filesystem::last_write_time(file);
   EXPECT_EQ(run(), "");

@@ -74,7 +74,7 @@ Result prepare(Bench &bench, const Product &product) {
 
 const Misused kProducts[] = {
     {"TypeThatHasNone",
-     "prepareProduct: expected a product of f64, f32, bf16 or f16, got one of i32",
+     "prepareProduct: expected a product of f64, f32, bf16, f16 or eight bits, got one of i32",
      [](Bench &bench) {
        Product product = kBenchProduct;
        product.type = ElementType::I32;
