@@ -12,15 +12,19 @@ Fused attention, a fused AdamW, clipping by PyTorch's own function, gradients se
 autocast with float32 weights. Weights, samples and rates are those of a program with the same files
 (torch_model.py), so losses can be compared. `--model resnet-50` is torchvision's instead, on random
 images of 224 x 224, in the order of channels that is fastest. Prints one line of JSON: losses of all
-steps, milliseconds of each after two that warm up, and the most memory held during those: of the process,
-or with --device cuda what PyTorch has allocated on the device. With --export, writes the images' model
-as ONNX instead, and images.
+steps, milliseconds of each after those that warm up, and the most memory held during those, of the process.
+With --device cuda milliseconds are the mean of these steps, between which nothing waits for the device, and
+memory is what PyTorch has allocated and reserved there; in bf16 attention has to be fused. With --export,
+writes the images' model as ONNX instead, and images.
 """
 
 import argparse
+import contextlib
 import json
 import math
+import os
 import struct
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,12 +32,11 @@ from pathlib import Path
 import torch
 from torch import nn
 from torch.nn import functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from torch_model import Decoder, Samples, Sizes, fields
 
 IMAGES = "resnet-50"
-# Steps that warm up.
-WARM = 2
 SIDE, CLASSES = 224, 1000
 
 
@@ -124,9 +127,9 @@ def make(options, recipe, steps):
 def peak_of_steps(device):
     """Bytes of memory at most since the peak was last cleared."""
     if device == "cuda":
-        return torch.cuda.max_memory_allocated()
+        return {"peak": torch.cuda.max_memory_allocated(), "reserved": torch.cuda.max_memory_reserved()}
     with open("/proc/self/status") as status:
-        return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM"))
+        return {"peak": next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM"))}
 
 
 def clear_peak(device):
@@ -137,26 +140,51 @@ def clear_peak(device):
     return None
 
 
+def attention(options, recipe):
+    """Of what is not fused nothing can be learned; in float32 no kernel that is has grouped queries."""
+    if options.device == "cuda" and recipe.precision == "BF16":
+        return sdpa_kernel([SDPBackend.FLASH_ATTENTION, SDPBackend.CUDNN_ATTENTION])
+    return contextlib.nullcontext()
+
+
+def now(device):
+    """Seconds, once the device is done."""
+    if device == "cuda":
+        torch.cuda.synchronize()
+    return time.perf_counter()
+
+
 def train(model, batches, recipe, options):
     """Losses, milliseconds, and bytes at most, of steps that batches are for."""
     optimizer, losses, times = recipe.optimizer(model), [], []
     call = torch.compile(model) if options.mode == "compile" else model
     for step, batch in enumerate(batches):
-        if step == WARM:
+        if step == options.warm:
             clear_peak(options.device)
-        start = time.perf_counter()
+        if step == options.warm or options.device == "cpu":
+            times.append(now(options.device))
         for group in optimizer.param_groups:
             group["lr"] = recipe.rate(step)
-        with torch.autocast(options.device, torch.bfloat16, enabled=recipe.precision == "BF16"):
+        with attention(options, recipe), torch.autocast(options.device, torch.bfloat16,
+                                                        enabled=recipe.precision == "BF16"):
             loss = call(*batch)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), recipe.clip_norm)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
-        losses.append(loss.item())
-        assert math.isfinite(losses[-1])
-        times.append((time.perf_counter() - start) * 1e3)
-    return {"losses": losses, "ms": times[WARM:], "peak": peak_of_steps(options.device), "torch": torch.__version__}
+        losses.append(loss.detach())
+    times.append(now(options.device))
+    losses = [loss.item() for loss in losses]
+    assert all(map(math.isfinite, losses))
+    return {"losses": losses, "ms": milliseconds(times, options), "torch": torch.__version__,
+            **peak_of_steps(options.device)}
+
+
+def milliseconds(times, options):
+    """Of each step that counts, or their mean."""
+    if options.device == "cuda":
+        return [(times[1] - times[0]) * 1e3 / options.steps]
+    return [(end - start) * 1e3 for start, end in zip(times[options.warm:], times[options.warm + 1:])]
 
 
 def main():
@@ -165,7 +193,8 @@ def main():
     parser.add_argument("--recipe", type=Path, required=True, help="of F32, F64 or BF16, and AdamW")
     parser.add_argument("--data", type=Path, help="a file whose bytes are tokens")
     parser.add_argument("--mode", choices=("eager", "compile"), default="eager")
-    parser.add_argument("--steps", type=int, required=True, help=f"besides {WARM} that warm up")
+    parser.add_argument("--steps", type=int, required=True, help="besides those that warm up")
+    parser.add_argument("--warm", type=int, default=2, help="steps that warm up (2)")
     parser.add_argument("--threads", type=int, required=True)
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--export", type=Path, help="a folder for model.onnx and images.safetensors")
@@ -179,10 +208,12 @@ def main():
         torch.set_default_dtype(torch.float64)
     if options.export:
         return export(options.export, 8 * recipe.batch)
-    model, batches = make(options, recipe, options.steps + WARM)
+    model, batches = make(options, recipe, options.steps + options.warm)
     batches = [tuple(tensor.to(options.device) for tensor in batch) for batch in batches]
-    return print(json.dumps(train(model, batches, recipe, options)))
+    print(json.dumps(train(model, batches, recipe, options)), flush=True)
+    # What has compiled may make the interpreter's end wait for 300 seconds (pytorch#162199).
+    return os._exit(0)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -96,13 +96,13 @@ class Kit:
         return path
 
     def predicted(self, training):
-        """What the compiler says of a program for devices: milliseconds of a step, and GiB."""
+        """What the compiler says of a program for devices: milliseconds of a step, GiB of the arena, and of the device
+        with what else is known. None is what it does not say."""
         self.program(training, "cuda")
         text = (self.folder / training.name("cuda")).with_suffix(".txt").read_text()
         time = re.search(r"predicted: ([\d.,]+) ms", text)
-        memory = re.search(r"memory of each rank: ([\d.]+) ([KMG])iB", text)
         return (float(time[1].replace(",", "")) if time else None,
-                float(memory[1]) / {"K": 1 << 20, "M": 1 << 10, "G": 1}[memory[2]] if memory else None)
+                *(gib(re.search(rf"memory of each {whose}: ([\d.]+) ([KMGT])iB", text)) for whose in ("rank", "device")))
 
     def tool(self, name):
         """An executable of the runtime."""
@@ -143,6 +143,10 @@ class Kit:
     @staticmethod
     def missing(path):
         raise RuntimeError(f"{path.name} is neither in a build nor in the pack")
+
+
+def gib(found):
+    return float(found[1]) / {"K": 1 << 20, "M": 1 << 10, "G": 1, "T": 1 / 1024}[found[2]] if found else None
 
 
 def read_steps(metrics):

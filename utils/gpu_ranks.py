@@ -13,7 +13,6 @@ NCCL_HOSTID, and they talk by sockets, with few channels since they share the de
 import contextlib
 import os
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -21,6 +20,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "runtime/tests"))
 import torchrun  # noqa: E402  pylint: disable=wrong-import-position
 from gpu_kit import Late  # noqa: E402  pylint: disable=wrong-import-position
+from gpu_process import Process  # noqa: E402  pylint: disable=wrong-import-position
 
 # Exit statuses of docs/Running.md.
 DEAD, STUCK = 5, 6
@@ -39,30 +39,28 @@ def environments(count, base):
 def started(command, count, base):
     """Processes of all ranks; none is left behind."""
     store, places = environments(count, base)
-    running = [subprocess.Popen([str(word) for word in command], env=place, text=True, stdout=subprocess.DEVNULL,
-                                stderr=subprocess.PIPE) for place in places]
-    try:
-        yield running
-    finally:
-        for process in running:
-            if process.poll() is None:
+    with contextlib.closing(store), contextlib.ExitStack() as stack:
+        running = [stack.enter_context(Process(command, place)) for place in places]
+        try:
+            yield running
+        finally:
+            # All, before one is waited for.
+            for process in running:
                 process.kill()
-            process.communicate()
-        store.close()
 
 
 def run(command, count, base, seconds):
     """Waits for all ranks; raises with what they say if one fails or it takes too long."""
     end = time.monotonic() + seconds
     with started(command, count, base) as running:
-        said = []
-        for process in running:
-            try:
-                said.append(process.communicate(timeout=max(end - time.monotonic(), 0.1))[1])
-            except subprocess.TimeoutExpired:
-                raise Late(f"not finished after {seconds:.0f} s") from None
-        if any(process.returncode for process in running):
-            raise RuntimeError("".join(said).strip()[-2000:])
+        while any(process.status is None for process in running):
+            if any(process.status for process in running):
+                break
+            if time.monotonic() > end:
+                raise Late(f"not finished after {seconds:.0f} s")
+            time.sleep(0.05)
+        if any(process.status for process in running):
+            raise RuntimeError(ended(running))
 
 
 def drill(command, number, base, metrics, seconds):
@@ -71,20 +69,22 @@ def drill(command, number, base, metrics, seconds):
     expected = {signal.SIGKILL: DEAD, signal.SIGSTOP: STUCK}[number]
     with started(command, 2, base) as running:
         while not (metrics.exists() and metrics.read_bytes().count(b"\n") >= 3):
-            if any(process.poll() is not None for process in running) or time.monotonic() > end:
+            if any(process.status is not None for process in running):
                 raise RuntimeError("does not come to its third step: " + ended(running))
+            if time.monotonic() > end:
+                raise Late(f"does not come to its third step in {seconds:.0f} s")
             time.sleep(0.05)
         start = time.monotonic()
-        os.kill(running[1].pid, number)
-        try:
-            said = running[0].communicate(timeout=max(end - start, 1))[1]
-        except subprocess.TimeoutExpired:
-            raise RuntimeError("the other rank does not end") from None
-        if running[0].returncode != expected:
-            raise RuntimeError(f"expected exit status {expected}, got {running[0].returncode}: {said[-1000:]}")
-        return f"exit status {expected} after {time.monotonic() - start:.1f} s: {said.strip().splitlines()[0][:160]}"
+        os.kill(running[1].running.pid, number)
+        if not running[0].wait(max(end - start, 1)):
+            raise Late("the other rank does not end")
+        said = running[0].errors.strip()
+        if running[0].status != expected:
+            raise RuntimeError(f"expected exit status {expected}, got {running[0].status}: {said[-1000:]}")
+        return f"exit status {expected} after {time.monotonic() - start:.1f} s: {(said.splitlines() or [''])[0][:160]}"
 
 
 def ended(running):
-    """What those say that have ended."""
-    return "".join(process.communicate()[1] for process in running if process.poll() is not None)[-1000:] or "time is over"
+    """What those say that have ended, the first to fail among them."""
+    return "; ".join(f"rank {rank} ends with status {process.status}: {process.errors.strip()[-1000:]}"
+                     for rank, process in enumerate(running) if process.status is not None)

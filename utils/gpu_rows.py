@@ -7,7 +7,7 @@
 """The rows of gpu-check's table, in the order of their worth, and how each is measured.
 
 A row passes, fails, or is skipped with a reason: then it shows nothing. What only a real device can show is skipped on
-the stand-in.
+the stand-in. What a row has measured stays in the table, however it ends.
 """
 
 import itertools
@@ -16,7 +16,7 @@ import os
 import re
 import shutil
 import signal
-import subprocess
+import statistics
 import threading
 import time
 from dataclasses import dataclass
@@ -24,6 +24,7 @@ from dataclasses import dataclass
 import gpu_ranks
 import gpu_torch
 from gpu_kit import TEXT, Late, Training, read_steps
+from gpu_process import Process, query_device
 
 TOOLS = ("weft-rt-kernels", "weft-rt-cuda-plugin-test")
 UNPROVEN = ("the driver's and the libraries' functions as the runtime calls them",
@@ -41,10 +42,12 @@ SMALL = ((Training("llama-tiny"), 20, 1e-4), (Training("gpt2-tiny"), 20, 1e-4), 
 TORCH = ((Training("gpt2-tiny", plain=True), 20), (Training("llama-tiny"), 20),
          (Training("llama-tiny", "precision: BF16"), 20),
          (Training("gpt2-124m", "global_batch_tokens: 4096", plain=True), 6))
-# With the tokens of a step, for speed.
-LARGE = ((Training("gpt2-124m", "precision: BF16 global_batch_tokens: 16384", plain=True), 16384),
-         (Training("llama-1b", "precision: BF16"), 16384))
-LARGE_STEPS = 12
+# With the tokens of a step and steps that are timed, for speed.
+LARGE = ((Training("gpt2-124m", "precision: BF16 global_batch_tokens: 16384", plain=True), 16384, 50),
+         (Training("llama-1b", "precision: BF16"), 16384, 20))
+# Steps before those: on both sides what is looked for is then found. Steps whose losses are compared, and steps of runs
+# in which memory is watched, which nothing is timed in.
+WARM, COMPARED, WATCHED = 5, 12, 6
 # With few steps, as the host takes its time.
 HOST = ((Training("gpt2-124m", "global_batch_tokens: 4096", plain=True), 3, 1e-4),
         (Training("llama-1b", "sequence_length: 512 global_batch_tokens: 512"), 2, 1e-4))
@@ -66,10 +69,12 @@ class Skip(Exception):
 
 @dataclass
 class Row:
-    """`seconds` is what it may take at most; `measure(bench, seconds)` returns what to say."""
+    """`seconds` is what it may take at most; `measure(bench, seconds)` returns what to say. Its success shows something,
+    or is only told."""
     what: str
     seconds: float
     measure: object
+    success: str = "pass"
 
 
 class Bench:
@@ -80,7 +85,9 @@ class Bench:
         self.is_real = not options.library
         # What is found out about products is kept for all rows, where a home may be none's to write to.
         self.environment = {**os.environ, **kit.environment(), "XDG_CACHE_HOME": str(folder / "cache")}
-        self.ceilings = {}
+        self.ceilings, self.asked = {}, None
+        # What the row at hand has measured so far.
+        self.said = []
         if options.library:
             self.environment["WEFT_RT_CUDA"] = str(options.library)
         self.text = folder / "text"
@@ -89,15 +96,18 @@ class Bench:
     def run(self, command, seconds, environment=None, statuses=(0,)):
         """What it prints; raises with that if it fails or takes too long."""
         try:
-            done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False,
-                                  env={**self.environment, **(environment or {})}, timeout=seconds)
-        except subprocess.TimeoutExpired:
-            raise Late(f"not finished after {seconds:.0f} s") from None
-        except OSError as error:
+            with Process(command, {**self.environment, **(environment or {})}) as process:
+                if not process.wait(seconds):
+                    raise Late(f"not finished after {seconds:.0f} s")
+                if process.status not in statuses:
+                    raise RuntimeError((process.errors or process.output).strip()[-2000:]
+                                       or f"{command[0]} ends with status {process.status}")
+                return process.output
+        except FileNotFoundError as error:
+            # What is looked for in PATH is not the kit's.
+            if "/" in str(command[0]):
+                raise
             raise Skip(f"{command[0]}: {error.strerror}") from None
-        if done.returncode not in statuses:
-            raise RuntimeError((done.stderr or done.stdout).strip()[-2000:])
-        return done.stdout
 
     def train(self, training, target, steps, seconds, *more):
         """What a run of one rank, with `more` on its command line, says of its steps."""
@@ -106,6 +116,16 @@ class Bench:
         self.run([self.kit.program(training, target), "--data", self.text, "--steps", steps, "--metrics", metrics,
                   *more], seconds)
         return read_steps(metrics)
+
+    def ask_torch(self, seconds):
+        """What PyTorch says of itself, as it said when it was first asked."""
+        self.asked = self.asked or gpu_torch.ask(self.options.python, max(min(60, seconds), 1))
+        found, reason = self.asked
+        if not found:
+            raise Skip(f"there is no PyTorch: {reason}")
+        if self.is_real and not found["device"]:
+            raise Skip(f"PyTorch {found['torch']} sees no device")
+        return found
 
     def only_real(self):
         if not self.is_real:
@@ -118,17 +138,21 @@ def furthest(got, expected):
 
 def median_speed(steps):
     """Tokens per second, without the first step."""
-    return sorted(step["tokens_per_second"] for step in steps[1:])[len(steps[1:]) // 2]
+    return statistics.median(step["tokens_per_second"] for step in steps[1:])
 
 
 def versions(bench, seconds):
     bench.only_real()
-    said = [bench.run(["nvidia-smi", "--query-gpu=name,driver_version,memory.total,clocks.max.sm", "--format=csv,noheader"],
-                      seconds).strip()]
-    found, reason = gpu_torch.ask(
-        bench.options.python, "'PyTorch', torch.__version__, 'NCCL', torch.cuda.nccl.version(), 'cuDNN', "
-                              "torch.backends.cudnn.version()")
-    return ", ".join([*said, found or f"no PyTorch: {reason}"])
+    end = time.monotonic() + seconds
+    device, reason = query_device("name,driver_version,memory.total,clocks.max.sm")
+    if not device:
+        raise RuntimeError(reason)
+    bench.said.append(device)
+    try:
+        found = bench.ask_torch(end - time.monotonic())
+        bench.said.append(f"PyTorch {found['torch']}, NCCL {found['nccl']}, cuDNN {found['cudnn']}")
+    except Skip as none:
+        bench.said.append(str(none))
 
 
 def functions(bench, seconds):
@@ -143,6 +167,8 @@ def functions(bench, seconds):
     passed = sum(map(int, re.findall(r"\[  PASSED  \] (\d+)", output)))
     if skipped:
         raise RuntimeError(f"{skipped} tests were skipped: " + output[-1000:])
+    if not passed:
+        raise RuntimeError("no test has run: " + output[-1000:])
     return f"{passed} tests"
 
 
@@ -198,7 +224,7 @@ def large_kernels(bench, seconds):
 
 def losses(training, steps, most):
     def measure(bench, seconds):
-        if training.model in (large.model for large, _ in LARGE):
+        if training.model in (large.model for large, *_ in LARGE):
             bench.only_real()
         end = time.monotonic() + seconds
         device = bench.train(training, "cuda", steps, seconds)
@@ -214,38 +240,41 @@ def beside_torch(training, steps):
     """Losses of PyTorch eager: on the device, or on the processor where there is a stand-in for that."""
     def measure(bench, seconds):
         end = time.monotonic() + seconds
-        version, reason = gpu_torch.ask(bench.options.python)
-        if not version:
-            raise Skip(f"there is no PyTorch: {reason}")
-        device = bench.train(training, "cuda", steps, seconds)
-        return compared(bench, training, device, by_torch(bench, training, "eager", steps, end))
+        bench.ask_torch(seconds)
+        device = bench.train(training, "cuda", steps, max(end - time.monotonic(), 1))
+        return compared(training, device, by_torch(bench, training, "eager", steps, end))
     return measure
 
 
-def by_torch(bench, training, mode, steps, end):
+def by_torch(bench, training, mode, steps, end, *warm):
     try:
         return gpu_torch.train(bench.options.python, training, bench.folder, bench.text,
-                               "cuda" if bench.is_real else "cpu", mode, steps, max(end - time.monotonic(), 1))
-    except gpu_torch.Fails as reason:
-        raise Skip(f"PyTorch {mode} {reason}") from None
+                               "cuda" if bench.is_real else "cpu", mode, steps, max(end - time.monotonic(), 1), *warm)
+    except gpu_torch.Unable as reason:
+        raise Skip(str(reason)) from None
 
 
-def compared(bench, training, ours, theirs):
+def compared(training, ours, theirs):
     """How far losses are from PyTorch's; raises if that is too far."""
-    precision = re.search(r"precision: (\w+)", training.lines)
-    away, most = gpu_torch.furthest(ours, theirs), gpu_torch.MOST[precision[1] if precision else "F32"]
+    away, most = gpu_torch.furthest(ours, theirs), gpu_torch.MOST[precision(training)]
     if not away <= most:
         raise RuntimeError(f"losses are up to {away:.1e} from PyTorch's {theirs['torch']}, expected at most {most:.0e}")
     return f"losses up to {away:.1e} from PyTorch's in {len(ours)} steps"
+
+
+def precision(training):
+    found = re.search(r"precision: (\w+)", training.lines)
+    return found[1] if found else "F32"
 
 
 class MemoryWatch:
     """The most memory of the device in use meanwhile, in GiB, beyond what was in use before."""
 
     def __enter__(self):
-        self.before = self.most = self.used()
+        self.seen, self.fault = [], ""
+        self.look()
         self.ends = threading.Event()
-        self.thread = threading.Thread(target=self.look)
+        self.thread = threading.Thread(target=self.watch)
         self.thread.start()
         return self
 
@@ -253,58 +282,91 @@ class MemoryWatch:
         self.ends.set()
         self.thread.join()
 
-    @staticmethod
-    def used():
-        done = subprocess.run(["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits"],
-                              capture_output=True, text=True, check=False)
-        return float(done.stdout.split()[0]) / 1024 if done.returncode == 0 else 0.0
-
     def look(self):
+        found, reason = query_device("memory.used", "csv,noheader,nounits")
+        if found and found.strip().isdecimal():
+            self.seen.append(int(found) / 1024)
+        else:
+            self.fault = reason or f"nvidia-smi tells no memory: {found}"
+
+    def watch(self):
         while not self.ends.wait(0.2):
-            self.most = max(self.most, self.used())
+            self.look()
 
-    @property
     def gib(self):
-        return self.most - self.before
+        """One figure that is missing may have been the largest."""
+        if self.fault:
+            raise RuntimeError(f"memory is not known: {self.fault}")
+        return max(self.seen) - self.seen[0]
 
 
-def speed(training, tokens):
+def told(number, unit, digits=1):
+    return f"{number:,.{digits}f} {unit}" if number is not None else "nothing"
+
+
+def speed(training, tokens, timed):
+    """Both sides are warm, then timed over a block of steps, then run again, briefly, to watch the device's memory."""
     def measure(bench, seconds):
         bench.only_real()
         end = time.monotonic() + seconds
-        left = lambda: max(end - time.monotonic(), 1)  # noqa: E731
-        with MemoryWatch() as watch:
-            steps = bench.train(training, "cuda", LARGE_STEPS, left())
-        by_graphs = bench.train(training, "cuda", LARGE_STEPS, left(), "--graphs")
-        if not furthest(by_graphs, steps) <= GRAPHS_MOST:
-            raise RuntimeError(f"losses with --graphs are up to {furthest(by_graphs, steps):.1e} from those without")
-        taken = tokens / median_speed(steps) * 1e3
-        time_told, memory_told = bench.kit.predicted(training)
-        said = [f"{median_speed(steps):,.0f} tokens/s, {taken:.1f} ms a step, predicted {time_told:.1f}",
-                f"with --graphs {median_speed(by_graphs):,.0f} tokens/s",
-                f"{watch.gib:.1f} GiB of the device, predicted {memory_told:.1f} beside context and libraries"]
-        faults = [fault for mode in ("eager", "compile")
-                  if (fault := say_of_torch(said, bench, training, mode, tokens, steps, end))]
+        steps = train_timed(bench, training, tokens, timed, end)
+        faults = []
+        try:
+            for mode in ("eager", "compile"):
+                faults += say_of_torch(bench, training, mode, (tokens, timed), steps, end)
+        except Late:
+            if not faults:
+                raise
         if faults:
-            raise RuntimeError("; ".join([*faults, *said]))
-        return "; ".join(said)
+            raise RuntimeError("; ".join(faults))
     return measure
 
 
-def say_of_torch(said, bench, training, mode, tokens, steps, end):
-    """Adds to `said` how fast PyTorch is; what is wrong with the losses, which leaves the rest worth telling."""
+def train_timed(bench, training, tokens, timed, end):
+    """Steps of ours, once all that concerns them is said."""
+    def mean(*options):
+        steps = bench.train(training, "cuda", WARM + timed, max(end - time.monotonic(), 1), *options)
+        return steps, statistics.fmean(step["ms"] for step in steps[WARM:])
+
+    milliseconds, arena, whole = bench.kit.predicted(training)
+    steps, taken = mean()
+    bench.said.append(f"{tokens / taken * 1e3:,.0f} tokens/s, {taken:.1f} ms a step in the mean of {timed} after {WARM}, "
+                      f"predicted {told(milliseconds, 'ms')}")
+    by_graphs, taken = mean("--graphs")
+    bench.said.append(f"with --graphs {tokens / taken * 1e3:,.0f} tokens/s")
+    away = furthest(by_graphs[:COMPARED], steps[:COMPARED])
+    if not away <= GRAPHS_MOST:
+        raise RuntimeError(f"losses with --graphs are up to {away:.1e} from those without")
+    with MemoryWatch() as watch:
+        bench.train(training, "cuda", WATCHED, max(end - time.monotonic(), 1))
+    bench.said.append(f"{watch.gib():.1f} GiB of the device, predicted {told(whole, 'GiB')} beside context and libraries, "
+                      f"arena {told(arena, 'GiB')}")
+    return steps
+
+
+def say_of_torch(bench, training, mode, sizes, steps, end):
+    """Says how fast PyTorch is, and what it takes; returns what is wrong with the losses, which leaves the rest worth
+    telling."""
+    tokens, timed = sizes
     try:
-        found = by_torch(bench, training, mode, LARGE_STEPS, end)
+        bench.ask_torch(end - time.monotonic())
+        found = by_torch(bench, training, mode, WARM + timed, end, WARM)
+        speed_told = tokens / statistics.fmean(found["ms"]) * 1e3
+        bench.said.append(f"PyTorch {mode} {speed_told:,.0f} tokens/s, allocated {found['peak'] / (1 << 30):.1f} GiB, "
+                          f"reserved {found['reserved'] / (1 << 30):.1f} GiB")
+        with MemoryWatch() as watch:
+            by_torch(bench, training, mode, WATCHED, end, WARM)
+        bench.said.append(f"{watch.gib():.1f} GiB of the device")
     except Skip as reason:
-        said.append(str(reason))
-        return None
-    middle = sorted(found["ms"])[len(found["ms"]) // 2]
-    said.append(f"PyTorch {mode} {tokens / middle * 1e3:,.0f} tokens/s, {found['peak'] / (1 << 30):.1f} GiB")
+        bench.said.append(str(reason))
+        return []
+    if precision(training) == "BF16":
+        bench.said.append("autocast keeps a residual of float32 where ours is bf16, its attention is flash or cuDNN's")
     try:
-        said.append(compared(bench, training, steps, found))
-        return None
+        bench.said.append(compared(training, steps[:COMPARED], {**found, "losses": found["losses"][:COMPARED]}))
+        return []
     except RuntimeError as error:
-        return f"PyTorch {mode}: {error}"
+        return [f"PyTorch {mode}: {error}"]
 
 
 def shared(training):
@@ -344,18 +406,26 @@ def sanitized(tool):
         if not program:
             raise Skip("there is no compute-sanitizer")
         end, tried = time.monotonic() + seconds, 0
-        for only in SANITIZED:
-            for folder in bench.kit.kernels(bench.options.kernels)[:1]:
-                output = bench.run([program, "--tool", tool, "--error-exitcode", 9, bench.kit.tool("weft-rt-kernels"),
-                                    folder, "--size", "small", "--only", only], max(end - time.monotonic(), 1),
-                                   statuses=(0, 1, 9))
-                if "not supported" in output:
-                    raise Skip("compute-sanitizer does not support this device here")
-                if not re.search(r"ERROR SUMMARY: 0 errors|RACECHECK SUMMARY: 0 hazards", output):
-                    raise RuntimeError(output[-1500:])
-                tried += sum(map(int, re.findall(r"^(\d+) passed", output, re.MULTILINE)))
+        for folder, only in itertools.product(bench.kit.kernels(bench.options.kernels), SANITIZED):
+            output = bench.run([program, "--tool", tool, "--error-exitcode", 9, bench.kit.tool("weft-rt-kernels"), folder,
+                                "--size", "small", "--only", only], max(end - time.monotonic(), 1), statuses=(0, 1, 9))
+            tried += count_sanitized(output)
+        if not tried:
+            raise RuntimeError("no kernel has run")
         return f"{tried} kernels without errors"
     return measure
+
+
+def count_sanitized(output):
+    """Kernels that a sanitizer has nothing against, of which a folder may have none; raises if there is one that it has,
+    or that is wrong."""
+    if "not supported" in output:
+        raise Skip("compute-sanitizer does not support this device here")
+    counts = re.search(r"^(\d+) passed, (\d+) failed$", output, re.MULTILINE)
+    if (not counts or int(counts[2])
+            or not re.search(r"ERROR SUMMARY: 0 errors|RACECHECK SUMMARY: 0 hazards", output)):
+        raise RuntimeError(output[-1500:])
+    return int(counts[1])
 
 
 def calibrate(bench, seconds):
@@ -371,8 +441,8 @@ def calibrate(bench, seconds):
 
 
 def speed_rows():
-    for training, tokens in LARGE:
-        yield Row(" ".join([training.model, *training.lines.split()]), 180, speed(training, tokens))
+    for training, tokens, timed in LARGE:
+        yield Row(" ".join([training.model, *training.lines.split()]), 240, speed(training, tokens, timed))
 
 
 def shared_rows():
@@ -387,7 +457,7 @@ def drill_rows():
 
 def rows():
     """All of them, what is worth most first."""
-    yield Row("versions", 60, versions)
+    yield Row("versions", 80, versions, "told")
     yield Row("functions of CUDA", 90, functions)
     yield Row("kernels, small", 180, small_kernels)
     for training, steps, most in SMALL:
@@ -407,7 +477,7 @@ def rows():
     for training, steps, most in HOST:
         yield Row(" ".join([training.model, *training.lines.split()]), 120, losses(training, steps, most))
     for tool in ("memcheck", "racecheck", "synccheck"):
-        yield Row(f"compute-sanitizer {tool}", 60, sanitized(tool))
+        yield Row(f"compute-sanitizer {tool}", 150, sanitized(tool))
     yield Row("weft calibrate", 120, calibrate)
 
 
@@ -424,13 +494,19 @@ def measured(row, bench, seconds):
         return "not begun", "the time is over"
     # A stand-in takes its time.
     own = min(seconds, row.seconds) if bench.is_real else seconds
+    bench.said = []
+    state, result = tried(row, bench, own, own == seconds)
+    return state, "; ".join([*([result] if result else []), *bench.said])
+
+
+def tried(row, bench, seconds, is_last):
     try:
-        return "pass", row.measure(bench, own)
+        return row.success, row.measure(bench, seconds)
     except Skip as reason:
         return "skipped", str(reason)
+    except Late as late:
+        return ("cut off", "the time is over") if is_last else ("FAIL", str(late))
     except RuntimeError as error:
-        if isinstance(error, Late) and own == seconds:
-            return "cut off", "the time is over"
         return "FAIL", str(error)
     except Exception as error:  # pylint: disable=broad-exception-caught  # Other rows are worth their time.
         return "FAIL", f"{type(error).__name__}: {error}"

@@ -9,55 +9,72 @@
 
 import json
 import os
-import subprocess
+import re
 
-from gpu_kit import ROOT
+from gpu_kit import ROOT, Late
+from gpu_process import Process
 
 # How far losses may be from PyTorch's, relatively. In float32 they are the means of numbers with last bits of 6e-8, and
 # up to 1.5e-7 apart on processors in 20 steps; a device's sums are in other orders. In bf16 PyTorch's autocast keeps
 # the residual stream in float32, which ours rounds: there they were up to 5e-4 apart.
 MOST = {"F32": 1e-5, "BF16": 5e-3}
-# Steps of torch_step.py that it does not measure.
-WARM = 2
+# What PyTorch says of itself, as JSON.
+ASKED = """
+import json, torch
+device = torch.cuda.is_available()
+print(json.dumps({"torch": torch.__version__, "device": device, "cudnn": device and torch.backends.cudnn.version(),
+                  "nccl": device and torch.cuda.nccl.version()}))
+"""
+SHORT = re.compile(r"^torch\.(?:cuda\.)?OutOfMemoryError: .*", re.MULTILINE)
+REFUSED = re.compile(r"^(?:torch\._(?:dynamo|inductor)\.exc\.|RuntimeError: .*torch\.compile).*", re.MULTILINE)
+ERROR = re.compile(r"^[\w.]+(?:Error|Exception): .*", re.MULTILINE)
 
 
-class Fails(Exception):
-    """PyTorch does not do it, which is not ours; says why."""
+class Unable(Exception):
+    """PyTorch cannot do it here, which is no fault; says why."""
 
 
-def ask(python, expression="torch.__version__"):
+def ask(python, seconds=60):
     """What PyTorch says of itself, or None and why it says nothing."""
     try:
-        done = subprocess.run([python, "-c", f"import torch; print({expression})"], capture_output=True, text=True,
-                              check=False, timeout=60)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return None, str(error)
-    if done.returncode != 0:
-        return None, last_line(done.stderr)
-    return done.stdout.strip(), ""
+        with Process([python, "-c", ASKED], None) as asked:
+            if not asked.wait(seconds):
+                return None, f"{python} does not answer in {seconds:.0f} s"
+            if asked.status != 0:
+                return None, last_line(asked.errors)
+            return json.loads(last_line(asked.output)), ""
+    except OSError as error:
+        return None, f"{python}: {error.strerror}"
 
 
 def last_line(text):
-    return (text.strip().splitlines() or ["without a word"])[-1][:200]
+    return (text.strip().splitlines() or ["without a word"])[-1]
 
 
-def train(python, training, folder, text, device, mode, steps, seconds):
-    """What torch_step.py says; `steps` are all."""
+def train(python, training, folder, text, device, mode, steps, seconds, warm=2):
+    """What torch_step.py says of `steps`, the first of which warm it up."""
     model, recipe = training.describe(folder)
     command = [python, "-W", "ignore", ROOT / "benchmarks/torch_step.py", "--model", model, "--recipe", recipe,
-               "--data", text, "--device", device, "--mode", mode, "--steps", steps - WARM, "--threads",
+               "--data", text, "--device", device, "--mode", mode, "--warm", warm, "--steps", steps - warm, "--threads",
                min(len(os.sched_getaffinity(0)), 8)]
-    try:
-        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False,
-                              timeout=seconds, env={**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(folder / "inductor"),
-                                                    "TRITON_CACHE_DIR": str(folder / "triton")})
-    except subprocess.TimeoutExpired:
-        raise Fails("is not finished in time") from None
-    except OSError as error:
-        raise Fails(f"does not start: {error.strerror}") from None
-    if done.returncode != 0:
-        raise Fails("fails: " + last_line(done.stderr))
-    return json.loads(done.stdout.strip().splitlines()[-1])
+    with Process(command, {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(folder / "inductor"),
+                           "TRITON_CACHE_DIR": str(folder / "triton")}) as trained:
+        in_time = trained.wait(seconds)
+        # It may say all, and then not end.
+        if trained.output.endswith("\n") and trained.status in (None, 0):
+            return json.loads(last_line(trained.output))
+        if not in_time:
+            raise Late(f"PyTorch {mode} is not finished after {seconds:.0f} s")
+        raise why(mode, trained.errors)
+
+
+def why(mode, errors):
+    """What to raise for what it says as it fails."""
+    for unable in (SHORT, REFUSED) if mode == "compile" else (SHORT,):
+        if found := unable.search(errors):
+            return Unable(f"PyTorch {mode} cannot: {found[0][:200]}")
+    found = ERROR.findall(errors)
+    return RuntimeError(f"PyTorch {mode} fails: {(found[-1] if found else last_line(errors))[:200]}")
 
 
 def furthest(ours, theirs):

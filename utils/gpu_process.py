@@ -1,0 +1,83 @@
+#===- gpu_process.py - processes of utils/gpu-check --------------------------===#
+#
+# Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+#===------------------------------------------------------------------------===#
+"""Processes that leave nothing behind: what they start ends with them, and what they say is kept however they end."""
+
+import os
+import signal
+import subprocess
+import tempfile
+
+
+class Process:
+    """A command in a session of its own. What it prints lies in files, as a pipe would wait for all that it starts."""
+
+    def __init__(self, command, environment):
+        self.files = [tempfile.TemporaryFile() for _ in range(2)]
+        try:
+            self.running = subprocess.Popen([str(word) for word in command], env=environment, stdout=self.files[0],
+                                            stderr=self.files[1], start_new_session=True)
+        except OSError:
+            self.close()
+            raise
+
+    @property
+    def status(self):
+        """None while it runs."""
+        return self.running.poll()
+
+    @property
+    def output(self):
+        return self.said(0)
+
+    @property
+    def errors(self):
+        return self.said(1)
+
+    def said(self, file):
+        # With a seek, what it prints next would go elsewhere.
+        number = self.files[file].fileno()
+        return os.pread(number, os.fstat(number).st_size, 0).decode(errors="replace")
+
+    def wait(self, seconds):
+        """Whether it ends in time."""
+        try:
+            self.running.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def kill(self):
+        """Ends it and all that it started."""
+        try:
+            os.killpg(self.running.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+    def close(self):
+        for file in self.files:
+            file.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.kill()
+        self.running.wait()
+        self.close()
+
+
+def query_device(fields, form="csv,noheader"):
+    """What nvidia-smi says of the first device, or None and why it says nothing."""
+    try:
+        with Process(["nvidia-smi", f"--query-gpu={fields}", f"--format={form}"], None) as asked:
+            in_time = asked.wait(10)
+            lines, errors, status = asked.output.strip().splitlines(), asked.errors.strip(), asked.status
+    except OSError as error:
+        return None, f"nvidia-smi: {error.strerror}"
+    if not in_time:
+        return None, "nvidia-smi: does not answer"
+    return (lines[0], "") if status == 0 and lines else (None, errors or "\n".join(lines) or f"nvidia-smi: status {status}")
