@@ -168,7 +168,7 @@ module attributes {weft.target = "cuda"} {
 // CHECK-LABEL: @refused
 // CHECK-NOT:   weft.encode
 func.func @refused(%a: tensor<32x64xf32>, %b: tensor<24x64xf32>, %c: tensor<4x16x64xf32>,
-                   %d: tensor<16x64xf32>, %m: tensor<f32>)
+                   %d: tensor<16x64xf32>, %f: tensor<4x16x64xbf16>, %m: tensor<f32>)
     -> (tensor<32x24xf32>, tensor<24x32xf32>, tensor<4x16x16xf32>, tensor<16x16xf32>,
         tensor<4x64x64xf32>, tensor<1x64x64xf32>) {
   %x = weft.quantize e4m3 %a by %m : tensor<32x64xf32>, tensor<f32> -> tensor<32x64xbf16>
@@ -183,7 +183,7 @@ func.func @refused(%a: tensor<32x64xf32>, %b: tensor<24x64xf32>, %c: tensor<4x16
   %g = weft.quantize e5m2 %d by %m : tensor<16x64xf32>, tensor<f32> -> tensor<16x64xbf16>
   %3 = weft.contract "bk,nk->bn"(%g, %g)
       : (tensor<16x64xbf16>, tensor<16x64xbf16>) -> tensor<16x16xf32>
-  %4 = weft.contract "enk,enj->ekj"(%e, %e)
+  %4 = weft.contract "enk,enj->ekj"(%e, %f)
       : (tensor<4x16x64xbf16>, tensor<4x16x64xbf16>) -> tensor<4x64x64xf32>
   %z = weft.quantize e4m3 %d by %m : tensor<16x64xf32>, tensor<f32> -> tensor<16x64xbf16>
   %h = weft.reshape %z [[0, 1], [2]] : tensor<16x64xbf16> -> tensor<1x16x64xbf16>

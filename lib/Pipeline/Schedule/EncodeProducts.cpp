@@ -71,11 +71,8 @@ bool turn(Side &side, StringRef result) {
   return true;
 }
 
-/// Why a product of these is none for devices; "" if it is one. In 16 bits it is `wide`.
-std::string refuse(const rt::Product &wide, Side &lhs, Side &rhs, StringRef result) {
-  if (wide.batch != 1) {
-    return "it is a batch of products";
-  }
+/// Why a product of these is none for devices; "" if it is one.
+std::string refuse(Side &lhs, Side &rhs, StringRef result) {
   if (lhs.format == Float8::E5M2 && rhs.format == Float8::E5M2) {
     return "both operands are of e5m2";
   }
@@ -260,14 +257,13 @@ std::vector<Candidate> EncodeProductsPass::collect(QuantizedValues &values) {
       *side = {value, format.value_or(Float8::E4M3), 0, contract.getTerms()[number].str(),
                SmallVector<int64_t>(cast<RankedTensorType>(value.getType()).getShape())};
     }
-    if (areKnown) {
-      one.refusal = refuse(form->product, one.lhs, one.rhs, contract.getTerms()[2]);
-    } else if (llvm::any_of(contract.getInputs(),
-                            [&](Value value) { return values.isAnyQuantized(value); })) {
-      one.refusal = "what an operand was scaled by is not known";
-    } else {
+    if (!areKnown && llvm::none_of(contract.getInputs(),
+                                   [&](Value value) { return values.isAnyQuantized(value); })) {
       return;
     }
+    one.refusal = form->product.batch != 1 ? "it is a batch of products"
+                  : !areKnown              ? "what an operand was scaled by is not known"
+                                           : refuse(one.lhs, one.rhs, contract.getTerms()[2]);
     candidates.push_back(one);
   });
   return candidates;
