@@ -498,14 +498,7 @@ TEST_F(CudaExecutorTest, AnArchitectureWithoutImagesIsSaid) {
 }
 
 TEST_F(CudaExecutorTest, ADeviceWithoutProductsOfEightBitsIsSaid) {
-  program.products.push_back({.type = ElementType::F8E4M3,
-                              .transposeB = true,
-                              .m = 16,
-                              .n = 16,
-                              .k = 16,
-                              .lda = 16,
-                              .ldb = 16,
-                              .ldc = 16});
+  program.products.push_back(kToyBytes);
   {
     StandInSettings old = settings();
     old.architecture = 80;

@@ -172,17 +172,21 @@ TEST(CudaStandInTest, ProductsAreComputed) {
   }
 }
 
+/// Computes a product, whose result's first `bytes` the bench's pinned memory then has.
+void multiply(Bench &bench, const Product &product, const ProductPlaces &places, size_t bytes) {
+  ProductWay way = {};
+  Handle prepared = 0;
+  Bench::ok(bench.cuda.prepareProduct(bench.device, &product, &way, &prepared));
+  Bench::ok(bench.cuda.runProduct(bench.device, bench.stream, prepared, &places));
+  bench.drain(bench.stream);
+  Bench::ok(bench.cuda.copyToHost(bench.device, bench.stream, bench.pinned, places.c, bytes));
+  bench.drain(bench.stream);
+}
+
 TEST(CudaStandInTest, ProductsOfBytesAreComputed) {
   Bench bench(3);
-  Product product = {.type = ElementType::F8E5M2,
-                     .transposeB = true,
-                     .m = 16,
-                     .n = 16,
-                     .k = 16,
-                     .lda = 16,
-                     .ldb = 16,
-                     .ldc = 16,
-                     .eightBitB = ElementType::F8E4M3};
+  Product product = kToyBytes;
+  product.type = ElementType::F8E5M2;
   auto send = [&](Address to, const void *data, size_t bytes) {
     std::memcpy(bench.pinned, data, bytes);
     Bench::ok(bench.cuda.copyToDevice(bench.device, bench.stream, to, bench.pinned, bytes));
@@ -199,13 +203,7 @@ TEST(CudaStandInTest, ProductsOfBytesAreComputed) {
   send(bench.a, halves.data(), 256);
   send(bench.b, twos.data(), 256);
   send(bench.blank, factors, 4);
-  ProductWay way = {};
-  Handle prepared = 0;
-  Bench::ok(bench.cuda.prepareProduct(bench.device, &product, &way, &prepared));
-  Bench::ok(bench.cuda.runProduct(bench.device, bench.stream, prepared, &places));
-  bench.drain(bench.stream);
-  Bench::ok(bench.cuda.copyToHost(bench.device, bench.stream, bench.pinned, bench.c, 512));
-  bench.drain(bench.stream);
+  multiply(bench, product, places, 512);
   BFloat16 got[256];
   std::memcpy(got, bench.pinned, sizeof got);
   for (BFloat16 value : got) {
@@ -224,13 +222,7 @@ std::vector<float> eights(Bench &bench, const Epilogue &epilogue, ProductPlaces 
   Bench::ok(bench.cuda.copyToDevice(bench.device, bench.stream, bench.a, bench.pinned, 256));
   places.a = places.b = bench.a;
   places.c = bench.b;
-  ProductWay way = {};
-  Handle prepared = 0;
-  Bench::ok(bench.cuda.prepareProduct(bench.device, &product, &way, &prepared));
-  Bench::ok(bench.cuda.runProduct(bench.device, bench.stream, prepared, &places));
-  bench.drain(bench.stream);
-  Bench::ok(bench.cuda.copyToHost(bench.device, bench.stream, bench.pinned, bench.b, 256));
-  bench.drain(bench.stream);
+  multiply(bench, product, places, 256);
   std::memcpy(ones.data(), bench.pinned, 256);
   return ones;
 }

@@ -19,18 +19,6 @@ using testing::HasSubstr;
 
 namespace {
 
-/// A product of bytes, 16 of each.
-Product eightBits() {
-  return {.type = ElementType::F8E4M3,
-          .transposeB = true,
-          .m = 16,
-          .n = 16,
-          .k = 16,
-          .lda = 16,
-          .ldb = 16,
-          .ldc = 16};
-}
-
 std::string faultOf(const Program &program) {
   std::string error;
   return isWellFormed(program, error) ? "" : error;
@@ -370,39 +358,39 @@ const Fault kFaults[] = {
     {[](Program &p) { p.products = {{ElementType::I32}}; },
      "product 0 is of type i32, expected f64, f32, bf16, f16 or one of eight bits"},
     {[](Program &p) {
-       p.products = {eightBits()};
+       p.products = {kToyBytes};
        p.products[0].type = p.products[0].eightBitB = ElementType::F8E5M2;
      },
      "product 0 is of f8e5m2 and f8e5m2, expected eight bits, and one of them f8e4m3"},
     {[](Program &p) {
-       p.products = {eightBits()};
+       p.products = {kToyBytes};
        p.products[0].eightBitB = ElementType::BF16;
      },
      "product 0 is of f8e4m3 and bf16, expected eight bits, and one of them f8e4m3"},
     {[](Program &p) {
-       p.products = {eightBits()};
+       p.products = {kToyBytes};
        p.products[0].transposeB = false;
      },
      "product 0 is of eight bits, 16x16x16, expected one, B alone transposed, sizes and distances "
      "multiples of 16"},
     {[](Program &p) {
-       p.products = {eightBits()};
+       p.products = {kToyBytes};
        p.products[0].m = 8;
      },
      "product 0 is of eight bits, 8x16x16, expected one"},
     {[](Program &p) {
-       p.products = {eightBits()};
+       p.products = {kToyBytes};
        p.products[0].epilogue.sums = Epilogue::Sums::OfA;
      },
      "product 0 of eight bits does more than to add"},
     {[](Program &p) {
-       p.products = {eightBits()};
+       p.products = {kToyBytes};
        p.products[0].isResultF32 = true;
        p.products[0].epilogue.hasBias = true;
      },
      "product 0 of eight bits adds a bias to a result of f32, expected bf16"},
     {[](Program &p) {
-       p.products = {eightBits()};
+       p.products = {kToyBytes};
        p.buffers.push_back({256, 0, BufferClass::Activation, false, ElementType::F8E4M3});
        auto last = uint32_t(p.buffers.size() - 1);
        p.step.push_back({Opcode::Product, 0, 0, {{last}, {last}, {last}, {last}, {last}}, {}});

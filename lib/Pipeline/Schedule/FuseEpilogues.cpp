@@ -126,6 +126,14 @@ struct Parts {
 /// Of a contraction that is a product, or of one with an epilogue.
 Parts partsOf(Operation *op) {
   Parts parts;
+  auto takeCommon = [&](auto product) {
+    parts.equation = product.getEquation().str();
+    parts.lhs = product.getLhs();
+    parts.rhs = product.getRhs();
+    parts.addend = product.getAddend();
+    parts.bias = product.getBias();
+    parts.output = cast<RankedTensorType>(product.getOutput().getType());
+  };
   if (auto contract = dyn_cast<ContractOp>(op)) {
     parts.equation = contract.getEquation().str();
     parts.lhs = contract.getInputs()[0];
@@ -135,26 +143,16 @@ Parts partsOf(Operation *op) {
     return parts;
   }
   if (auto product = dyn_cast<ByteProductOp>(op)) {
-    parts.equation = product.getEquation().str();
-    parts.lhs = product.getLhs();
-    parts.rhs = product.getRhs();
-    parts.addend = product.getAddend();
-    parts.bias = product.getBias();
+    takeCommon(product);
     parts.lhsFactor = product.getLhsFactor();
     parts.rhsFactor = product.getRhsFactor();
-    parts.output = cast<RankedTensorType>(product.getOutput().getType());
     return parts;
   }
   auto product = cast<ProductOp>(op);
-  parts.equation = product.getEquation().str();
-  parts.lhs = product.getLhs();
-  parts.rhs = product.getRhs();
-  parts.addend = product.getAddend();
-  parts.bias = product.getBias();
+  takeCommon(product);
   parts.preactivation = product.getPreactivation();
   parts.isGelu = product.getGelu();
   parts.isTF32 = product.getTf32();
-  parts.output = cast<RankedTensorType>(product.getOutput().getType());
   parts.kept = product.getKept() ? parts.output : RankedTensorType();
   parts.sums =
       product.getSums() ? cast<RankedTensorType>(product.getSums().getType()) : RankedTensorType();
