@@ -17,7 +17,7 @@ using namespace weft::rt;
 
 size_t Attention::operandCount() const {
   auto last = std::max_element(operands.begin(), operands.end());
-  return last == operands.end() ? 0 : size_t(*last) + 1;
+  return last == operands.end() ? 0 : size_t(std::max(*last, starts.value_or(0))) + 1;
 }
 
 std::vector<int64_t> Attention::shapeOf(size_t role) const {
@@ -122,6 +122,21 @@ void setKeys(AttentionPart &part, const Seen &first, const Seen &last) {
   part.keys = last.end - first.begin;
 }
 
+/// The part's keys by position; false if they are more than two runs, or do not ascend.
+bool setRuns(AttentionPart &part, const Attention &attention, int64_t firstKey) {
+  int64_t stored = firstKey + part.firstKey, end = stored + part.keys;
+  for (KeyRun &run : part.runs) {
+    int64_t chunk = attention.chunks == 0 ? end : attention.chunkLength;
+    run = {positionAt(attention, stored), std::min(end - stored, chunk - stored % chunk)};
+    stored += run.keys;
+    if (stored == end) {
+      break;
+    }
+  }
+  const auto &[first, second] = part.runs;
+  return stored == end && (second.keys == 0 || first.position + first.keys <= second.position);
+}
+
 Seen expected(const AttentionPart &part, int64_t query) {
   if (!part.isCausal) {
     return {part.firstKey, part.firstKey + part.keys};
@@ -173,7 +188,8 @@ std::optional<AttentionPart> weft::rt::attentionPart(const Attention &attention,
       return std::nullopt;
     }
   }
-  return part;
+  return attention.starts && !setRuns(part, attention, firstKey) ? std::nullopt
+                                                                 : std::optional(part);
 }
 
 uint64_t weft::rt::attentionWorkspace(const Attention &attention) {
@@ -196,10 +212,10 @@ uint64_t weft::rt::attentionWorkspace(const Attention &attention) {
     return bytes;
   }
   // cudnn_frontend 1.32, scaled_dot_product_flash_attention.h: the sum of gradient times output for
-  // each query, gradients of queries in f32; where heads share keys, those of keys and values for
-  // each head, in bf16.
+  // each query, gradients of queries in f32, of which cuDNN 9.19 takes as much again on sm_80
+  // (CudnnPlansTest); where heads share keys, those of keys and values for each head, in bf16.
   add(elementCount(attention.shapeOf(Attention::Lse)), 4);
-  add(elementCount(attention.shapeOf(Attention::Query)), 4);
+  add(elementCount(attention.shapeOf(Attention::Query)), 8);
   for (auto role : {Attention::Key, Attention::Value}) {
     uint64_t shared = attention.group > 1 ? uint64_t(attention.group) : 0;
     add(saturatingMul(elementCount(attention.shapeOf(role)), shared), 2);
@@ -216,6 +232,7 @@ std::string weft::rt::textOf(const Attention &attention) {
   text += attention.valueFeatures == attention.features ? "" : concat("/", attention.valueFeatures);
   text += attention.isCausal ? " causal" : "";
   text += attention.window > 0 ? concat(" window ", attention.window) : "";
+  text += attention.starts ? " documents" : "";
   text += attention.chunks > 0 ? concat(" zigzag ", attention.chunks) : "";
   return text + (attention.turn ? concat(" turns ", attention.turns) : "");
 }

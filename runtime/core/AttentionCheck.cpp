@@ -38,6 +38,9 @@ bool weft::rt::checkAttention(const Program &program, const std::string &name,
     return fail(error, name, " has a window of ", attention.window, ", expected none",
                 attention.isCausal ? " or a positive one" : " where all keys are seen");
   }
+  if (attention.starts && !attention.isCausal) {
+    return fail(error, name, " has documents, expected none where all keys are seen");
+  }
   bool isOrdered = attention.chunks != 0 || attention.chunkLength != 0;
   if (isOrdered &&
       (!isSize(attention.chunks) || !isSize(attention.chunkLength) || attention.chunks % 2 != 0)) {
@@ -109,6 +112,17 @@ bool weft::rt::checkAttentionOperands(const Program &program, const std::string 
     ElementType type = attention.isWide(role) ? ElementType::F32 : ElementType::BF16;
     if (!checkRoom(program, where, operands[number].buffer, type,
                    elementCount(attention.shapeOf(role)), error)) {
+      return false;
+    }
+  }
+  if (attention.starts) {
+    const Operand &starts = operands[*attention.starts];
+    if (starts.access != Access::Read) {
+      return fail(error, where, " does not only read operand ", *attention.starts,
+                  ", where its documents begin");
+    }
+    if (!checkRoom(program, where, starts.buffer, ElementType::I32,
+                   saturatingMul(uint64_t(attention.batch), uint64_t(attention.queries)), error)) {
       return false;
     }
   }

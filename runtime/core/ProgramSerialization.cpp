@@ -45,7 +45,7 @@ void fields(auto &visit, Is<AttentionOffset> auto &x) { visit(x.strides, x.immed
 void fields(auto &visit, Is<Attention> auto &x) {
   visit(x.isBackward, x.isOutputWide, x.batch, x.queries, x.keys, x.keyHeads, x.group);
   visit(x.features, x.valueFeatures, x.scale, x.isCausal, x.window, x.chunks, x.chunkLength);
-  visit(x.firstQuery, x.firstKey, x.turn, x.turns, x.operands, x.workspaceBytes);
+  visit(x.firstQuery, x.firstKey, x.turn, x.turns, x.operands, x.starts, x.workspaceBytes);
 }
 void fields(auto &visit, Is<Kernel> auto &x) { visit(x.name, x.kind, x.detail, x.attention); }
 void fields(auto &visit, Is<Epilogue> auto &x) {

@@ -157,7 +157,7 @@ TEST(AttentionWorkspaces, AreWhatALibraryWrites) {
   backward.isBackward = true;
   backward.operands = {0, 1, 2, 3, 4, 5, 6, 7, 8};
   EXPECT_EQ(attentionWorkspace(backward),
-            kMore + 3 * (64 * 8 * 2 + 256) + (64 * 4 + 256) + (64 * 8 * 4 + 256) + 2 * 256);
+            kMore + 3 * (64 * 8 * 2 + 256) + (64 * 4 + 256) + (64 * 8 * 8 + 256) + 2 * 256);
 }
 
 //===----------------------------------------------------------------------===//

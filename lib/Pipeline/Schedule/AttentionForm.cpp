@@ -43,7 +43,7 @@ bool addTo(rt::AttentionOffset &offset, Value value, int64_t factor, MeshAttr me
 }
 
 template <typename OpTy> bool setPositions(rt::Attention &form, OpTy op, MeshAttr mesh) {
-  if (op.getAxes() || op.getStarts() || !op.getDropout().isZero()) {
+  if (op.getAxes() || !op.getDropout().isZero()) {
     return false;
   }
   int64_t keys = op.getGlobalShape() ? op.getGlobalShape()->back() : form.keys;
@@ -75,7 +75,7 @@ template <typename OpTy> bool setPositions(rt::Attention &form, OpTy op, MeshAtt
 }
 
 /// Where an instruction has the tensors of `op`, roles in order.
-bool setOperands(rt::Attention &form, func::FuncOp kernel, Operation *op) {
+bool setOperands(rt::Attention &form, func::FuncOp kernel, Operation *op, Value starts) {
   int64_t numbers = llvm::count_if(kernel.getArgumentTypes(), llvm::IsaPred<IndexType>);
   unsigned inputs = form.isBackward ? rt::Attention::QueryGradient : rt::Attention::Output;
   for (Value operand : op->getOperands().take_front(inputs)) {
@@ -84,6 +84,13 @@ bool setOperands(rt::Attention &form, func::FuncOp kernel, Operation *op) {
       return false;
     }
     form.operands.push_back(argument.getArgNumber() - numbers);
+  }
+  if (starts) {
+    auto argument = dyn_cast<BlockArgument>(starts);
+    if (!argument) {
+      return false;
+    }
+    form.starts = argument.getArgNumber() - numbers;
   }
   auto tied = kernel->getAttrOfType<DenseI64ArrayAttr>(kTiedAttrName);
   int64_t next = kernel.getNumArguments() - numbers;
@@ -116,7 +123,7 @@ std::optional<rt::Attention> classify(OpTy op, bool isBackward, func::FuncOp ker
   form.valueFeatures = cast<RankedTensorType>(op.getValue().getType()).getDimSize(3);
   form.scale = op.getScale().convertToDouble();
   if (query.getNumElements() == 0 || form.keys == 0 || form.valueFeatures == 0 ||
-      !setPositions(form, op, mesh) || !setOperands(form, kernel, op)) {
+      !setPositions(form, op, mesh) || !setOperands(form, kernel, op, op.getStarts())) {
     return std::nullopt;
   }
   bool isForDevices = kernel->template getParentOfType<ModuleOp>()->hasAttr(kTargetAttrName);

@@ -9,6 +9,7 @@
 
 #include "core/Text.h"
 
+#include <algorithm>
 #include <array>
 
 using namespace weft::rt;
@@ -46,6 +47,9 @@ Library::Result CudaAttention::prepareOne(Library::Handle device, const Instruct
   if (part) {
     numbers = {part->isCausal, part->window,   part->firstQuery,
                part->queries,  part->firstKey, part->keys};
+    for (const KeyRun &run : part->runs) {
+      numbers.insert(numbers.end(), {run.position, run.keys});
+    }
   }
   auto [it, isNew] = made.try_emplace(std::pair(instruction.target, numbers));
   known[{instruction.target, instruction.immediates.data()}] = &it->second;
@@ -89,15 +93,18 @@ Library::Result CudaAttention::run(Library::Handle device, Library::Handle strea
                                    Library::Handle prepared, uint32_t kernel,
                                    void *const *operands) const {
   const Attention &attention = *program.kernels[kernel].attention;
-  std::array<Library::Address, Attention::ValueGradient + 2> addresses = {};
-  size_t count = 0;
-  for (; count < attention.roles(); ++count) {
-    addresses[count] = reinterpret_cast<Library::Address>(operands[attention.operands[count]]);
+  std::vector<uint32_t> numbers = attention.operands;
+  if (attention.starts) {
+    numbers.push_back(*attention.starts);
   }
   if (attention.workspaceBytes > 0) {
-    addresses[count++] = reinterpret_cast<Library::Address>(operands[attention.operandCount()]);
+    numbers.push_back(uint32_t(attention.operandCount()));
   }
-  return library.runAttention(device, stream, prepared, addresses.data(), count);
+  std::array<Library::Address, Attention::ValueGradient + 3> addresses = {};
+  std::transform(numbers.begin(), numbers.end(), addresses.begin(), [&](uint32_t number) {
+    return reinterpret_cast<Library::Address>(operands[number]);
+  });
+  return library.runAttention(device, stream, prepared, addresses.data(), numbers.size());
 }
 
 std::string CudaAttention::refusals() const {

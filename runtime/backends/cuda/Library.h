@@ -73,7 +73,7 @@ struct ProductPlaces {
 
 struct Library {
   /// Changes with this struct.
-  static constexpr uint32_t kVersion = 4;
+  static constexpr uint32_t kVersion = 5;
 
   using Result = const char *;
   /// None of these is ever 0 for a thing that is there.
@@ -234,9 +234,9 @@ struct Library {
   Result (*prepareAttention)(Handle device, const Attention *attention, const AttentionPart *part,
                              bool isDeterministic, Handle *prepared, const char **refusal);
   Result (*freeAttention)(Handle device, Handle prepared);
-  /// Enqueues it. `operands` are those of the attention's roles in order, each at a multiple of
-  /// `kAlignment`, then the workspace, at one of `kWorkspaceAlignment`, which two that may run at a
-  /// time do not share.
+  /// Enqueues it. `operands` are those of the attention's roles in order, then where documents
+  /// start, if there are any, each at a multiple of `kAlignment`, then the workspace, at one of
+  /// `kWorkspaceAlignment`, which two that may run at a time do not share.
   Result (*runAttention)(Handle device, Handle stream, Handle prepared, const Address *operands,
                          size_t count);
 

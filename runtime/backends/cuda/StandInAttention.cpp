@@ -14,6 +14,7 @@
 #include "core/BFloat16.h"
 #include "core/CheckedMath.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -27,7 +28,7 @@ static constexpr float kUnseen = -1e30f;
 namespace {
 
 /// Where the operands are, by roles.
-using Places = std::array<char *, Attention::ValueGradient + 2>;
+using Places = std::array<char *, Attention::ValueGradient + 3>;
 
 uint64_t bytesOf(const Attention &attention, size_t role) {
   return elementCount(attention.shapeOf(role)) * (attention.isWide(role) ? 4 : 2);
@@ -83,10 +84,21 @@ private:
     return sum;
   }
 
+  /// How many of the part's keys lie before the query's document.
+  int64_t unseenKeys(int64_t b, int64_t query) const {
+    int32_t start = 0;
+    std::memcpy(&start, places[a.roles()] + (b * a.queries + query) * 4, 4);
+    int64_t count = 0;
+    for (const KeyRun &run : part.runs) {
+      count += std::clamp<int64_t>(start - run.position, 0, run.keys);
+    }
+    return count;
+  }
+
   /// Calls `visit` with the keys that a query sees.
-  template <typename Visit> void forEachKey(int64_t query, const Visit &visit) const {
+  template <typename Visit> void forEachKey(int64_t b, int64_t query, const Visit &visit) const {
     int64_t last = query - part.firstQuery + part.keys - part.queries;
-    for (int64_t key = 0; key < part.keys; ++key) {
+    for (int64_t key = a.starts ? unseenKeys(b, query) : 0; key < part.keys; ++key) {
       bool isInWindow = part.window == 0 || key > last - part.window;
       if (!part.isCausal || (key <= last && isInWindow)) {
         visit(part.firstKey + key);
@@ -100,13 +112,16 @@ private:
 
   void forward(int64_t b, int64_t h, int64_t query) {
     float greatest = kUnseen, total = 0;
-    forEachKey(query, [&](int64_t key) {
+    forEachKey(b, query, [&](int64_t key) {
       weights[size_t(key)] = score(b, h, query, key);
       greatest = std::max(greatest, weights[size_t(key)]);
     });
-    forEachKey(query, [&](int64_t key) { total += std::exp(weights[size_t(key)] - greatest); });
+    forEachKey(b, query, [&](int64_t key) { total += std::exp(weights[size_t(key)] - greatest); });
+    if (total == 0) { // None is in the query's document.
+      return;
+    }
     float *row = &results[Attention::Output][size_t(queryRow(b, h, query) * a.valueFeatures)];
-    forEachKey(query, [&](int64_t key) {
+    forEachKey(b, query, [&](int64_t key) {
       float weight = std::exp(weights[size_t(key)] - greatest) / total;
       for (int64_t f = 0; f < a.valueFeatures; ++f) {
         row[f] += weight * narrow(Attention::Value, keyRow(b, h, key) * a.valueFeatures + f);
@@ -126,7 +141,7 @@ private:
         results[role][size_t(row * length + i)] += factor * narrow(from, rowFrom * length + i);
       }
     };
-    forEachKey(query, [&](int64_t key) {
+    forEachKey(b, query, [&](int64_t key) {
       int64_t other = keyRow(b, h, key);
       float weight = std::exp(score(b, h, query, key) - lse);
       float slope = dot(Attention::Gradient, own, Attention::Value, other, a.valueFeatures);
@@ -195,7 +210,8 @@ void Device::runAttention(Handle stream, Handle prepared, const Address *operand
   }
   LoadedAttention &run = attentions.find(prepared);
   const Attention &a = run.attention;
-  size_t expected = a.roles() + size_t(a.workspaceBytes > 0);
+  size_t inputs = a.roles() + size_t(a.starts.has_value());
+  size_t expected = inputs + size_t(a.workspaceBytes > 0);
   if (count != expected) {
     misuse("expected ", expected, " operands, got ", count);
   }
@@ -214,9 +230,14 @@ void Device::runAttention(Handle stream, Handle prepared, const Address *operand
       checkWritten(touches.back());
     }
   }
+  if (a.starts) {
+    touches.push_back(touchDevice(operands[a.roles()], uint64_t(a.batch * a.queries) * 4,
+                                  Access::Read, "the starts of documents"));
+    checkWritten(touches.back());
+  }
   if (a.workspaceBytes > 0) {
     touches.push_back(
-        touchDevice(operands[a.roles()], a.workspaceBytes, Access::Write, "the workspace"));
+        touchDevice(operands[inputs], a.workspaceBytes, Access::Write, "the workspace"));
     checkAlignment(touches.back(), kWorkspaceAlignment);
   }
   for (const Touch &touch : touches) {
@@ -229,7 +250,7 @@ void Device::runAttention(Handle stream, Handle prepared, const Address *operand
       places[i] = memory.place(given[i]);
     }
     if (run.attention.workspaceBytes > 0) {
-      std::memset(places[run.attention.roles()], kPoison, run.attention.workspaceBytes);
+      std::memset(places[given.size() - 1], kPoison, run.attention.workspaceBytes);
     }
     Computation(run.attention, run.part, places).run();
   });

@@ -15,6 +15,7 @@
 #ifndef WEFT_RT_ATTENTION_H
 #define WEFT_RT_ATTENTION_H
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -74,6 +75,10 @@ struct Attention {
   /// For each role, as many as the direction has, the number of the instruction's operand. An
   /// output may take the place of the query.
   std::vector<uint32_t> operands = {};
+  /// Of sequences of documents, the number of the operand [batch, queries] of i32 with the position
+  /// where each query's document begins: it sees no key before. Positions are those of the whole
+  /// sequence, and do not fall from a query to the next.
+  std::optional<uint32_t> starts = std::nullopt;
   /// Of the instruction's last operand, which the kernel's code does not get: what a library may
   /// use beside the others. 0 where there is none, as on the host.
   uint64_t workspaceBytes = 0;
@@ -91,6 +96,11 @@ struct Attention {
   bool isStaged(size_t role) const;
 };
 
+/// Keys that follow each other in position too, and the first's.
+struct KeyRun {
+  int64_t position = 0, keys = 0;
+};
+
 /// Which queries see which keys, of one piece of each: those from `firstQuery` on see some of the
 /// keys from `firstKey` on, others see none.
 struct AttentionPart {
@@ -99,6 +109,9 @@ struct AttentionPart {
   bool isCausal = false;
   int64_t window = 0;
   int64_t firstQuery = 0, queries = 0, firstKey = 0, keys = 0;
+  /// Of documents: the keys, in the order of positions. A query whose document begins at s does not
+  /// see as many of the first as have positions below s.
+  std::array<KeyRun, 2> runs = {};
 };
 
 /// The part of a rank at `coordinates` in an instruction with these immediates. Nothing if it is

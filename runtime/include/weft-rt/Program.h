@@ -377,7 +377,7 @@ struct DeviceUse {
 
 struct Program {
   /// Written first, compared by the loader.
-  static constexpr uint32_t kVersion = 9;
+  static constexpr uint32_t kVersion = 10;
 
   std::string modelName;
   /// The plan, as text, and its hash; equal on all ranks.
