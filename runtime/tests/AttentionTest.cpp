@@ -134,6 +134,47 @@ TEST(AttentionParts, WindowsAreRightOrNone) {
   EXPECT_LT(found, 7 * 9);
 }
 
+/// Of the part's keys those with positions below a document's start are the first of its runs.
+TEST(AttentionParts, OfDocumentsSayWhereTheirKeysAre) {
+  for (bool isZigzag : {false, true}) {
+    Attention documents = makeRing(4, 8, isZigzag);
+    documents.starts = 5;
+    for (int64_t rank = 0; rank < 4; ++rank) {
+      for (int64_t turn = 0; turn < 4; ++turn) {
+        auto part = attentionPart(documents, std::vector{rank}, std::vector{turn});
+        ASSERT_TRUE(part);
+        int64_t key = (rank - turn + 4) % 4 * 8 + part->firstKey;
+        for (const KeyRun &run : part->runs) {
+          for (int64_t i = 0; i < run.keys; ++i, ++key) {
+            EXPECT_EQ(zigzag(documents.chunks, documents.chunkLength, key), run.position + i);
+          }
+        }
+        EXPECT_EQ(part->runs[0].keys + part->runs[1].keys, part->keys);
+      }
+    }
+  }
+}
+
+/// The last four of 32 positions see chunks 1, 6 and 2, or 6 and 2, of which the later is first.
+TEST(AttentionParts, OfDocumentsAreTwoAscendingRunsOrNone) {
+  Attention all = makeRing(1, 4, false);
+  all.turn.reset();
+  all.chunks = 8;
+  all.chunkLength = 4;
+  all.firstQuery.strides = {4};
+  auto isThere = [&](int64_t firstKey, int64_t keys, bool hasDocuments) {
+    all.firstKey.strides = {firstKey};
+    all.keys = keys;
+    all.starts = hasDocuments ? std::optional<uint32_t>(5) : std::nullopt;
+    return attentionPart(all, std::vector<int64_t>{1}, {}).has_value();
+  };
+  EXPECT_TRUE(isThere(8, 12, false));
+  EXPECT_FALSE(isThere(8, 12, true));
+  EXPECT_TRUE(isThere(12, 8, false));
+  EXPECT_FALSE(isThere(12, 8, true));
+  EXPECT_TRUE(isThere(8, 8, true));
+}
+
 TEST(AttentionParts, WithoutOrderAllIsSeen) {
   Attention all = makeRing(1, 8, false);
   all.isCausal = false;
@@ -207,6 +248,7 @@ TEST(AttentionPrograms, AreWrittenAndRead) {
   ASSERT_TRUE(deserialize(serialize(program), read, error)) << error;
   EXPECT_EQ(serialize(read), serialize(program));
   EXPECT_EQ(read.kernels.back().attention->chunks, 0);
+  EXPECT_EQ(read.kernels.back().attention->starts, std::nullopt);
   EXPECT_EQ(read.kernels.back().operandCount(read.step.front()), 5u);
   EXPECT_THAT(toText(read), HasSubstr("kernel @attend attention bf16 1x4x4 heads 1/1 of 8 causal "
                                       "turns 1 "));
@@ -222,6 +264,12 @@ TEST(AttentionPrograms, FaultsAreFound) {
       {faultAfter([](P &, A &a, I &) { a.scale = 1 / 0.0; }), "expected a finite one"},
       {faultAfter([](P &, A &a, I &) { a.isCausal = false, a.window = 3; }),
        "has a window of 3, expected none where all keys are seen"},
+      {faultAfter([](P &, A &a, I &) { a.starts = 6; }), "has 6 operands, its attention has 8"},
+      {faultAfter([](P &, A &a, I &) { a.starts = 4; }),
+       "does not only read operand 4, where its documents begin"},
+      {faultAfter([](P &, A &a, I &) { a.starts = 0; }), "needs i32 in buffer"},
+      {faultAfter([](P &, A &a, I &) { a.isCausal = false, a.starts = 0; }),
+       "has documents, expected none where all keys are seen"},
       {faultAfter([](P &, A &a, I &) { a.chunks = 3, a.chunkLength = 2; }),
        "is stored in 3 chunks of 2, expected an even number of some positions"},
       {faultAfter([](P &, A &a, I &) { a.firstKey.strides = {1}; }),

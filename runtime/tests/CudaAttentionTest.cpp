@@ -7,6 +7,7 @@
 
 #include "backends/cuda/CudaAttention.h"
 #include "core/BFloat16.h"
+#include "tests/AttentionTrial.h"
 #include "tests/CudaBench.h"
 
 #include <cmath>
@@ -88,6 +89,41 @@ TEST_F(CudaAttentionTest, QueriesThatSeeNothingSaySo) {
   std::vector<float> lse = fetch<float>(operands[Attention::Lse], 4);
   EXPECT_FLOAT_EQ(lse[1], -1e30f);
   EXPECT_FLOAT_EQ(lse[2], std::log(3.0f));
+}
+
+TEST(CudaAttention, IsWhatItsFormulasSay) {
+  for (const AttentionCase &tried : attentionCases()) {
+    for (bool isBackward : {false, true}) {
+      SCOPED_TRACE(testing::Message() << tried.name << (isBackward ? " backward" : ""));
+      StandIn standIn({.seed = 5, .memoryBytes = 16 << 20}, {});
+      Handle device = 0;
+      DeviceFacts facts;
+      Bench::ok(standIn.library().open(0, &device, &facts));
+      EXPECT_EQ(AttentionTrial(standIn.library(), device, tried, isBackward).run(false), "");
+      Bench::ok(standIn.library().close(device));
+    }
+  }
+}
+
+/// Of the keys at positions 4, 5, 9 and 10 queries see those from where their documents begin.
+TEST_F(CudaAttentionTest, QueriesSeeTheirDocuments) {
+  attention.starts = 5;
+  Address starts = bench.allocate(1024);
+  const int32_t values[] = {4, 5, 8, 12};
+  std::memcpy(bench.pinned, values, sizeof values);
+  Bench::ok(
+      bench.cuda.copyToDevice(bench.device, bench.stream, starts, bench.pinned, sizeof values));
+  bench.drain(bench.stream);
+  operands.insert(operands.begin() + 5, starts);
+  AttentionPart part = {false, 0, 0, 4, 0, 4, {{{4, 2}, {9, 2}}}};
+  Handle prepared = prepare(part);
+  ASSERT_EQ(run(prepared, 7), "");
+  std::vector<float> lse = fetch<float>(operands[Attention::Lse], 4);
+  EXPECT_FLOAT_EQ(lse[0], std::log(4.0f));
+  EXPECT_FLOAT_EQ(lse[1], std::log(3.0f));
+  EXPECT_FLOAT_EQ(lse[2], std::log(2.0f));
+  EXPECT_FLOAT_EQ(lse[3], -1e30f);
+  EXPECT_THAT(run(prepared, 6), HasSubstr("expected 7 operands, got 6"));
 }
 
 TEST_F(CudaAttentionTest, MisuseIsRefused) {

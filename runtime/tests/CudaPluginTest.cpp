@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CudaPlugin.h"
+#include "AttentionTrial.h"
 
 using namespace weft::rt;
 using testing::AllOf;
@@ -309,6 +310,23 @@ TEST_F(CudaDevice, RunsPTX) {
 }
 
 TEST_F(CudaDevice, ComputesProducts) { checkProducts(); }
+
+/// Where cuDNN refuses, it says why.
+TEST_F(CudaDevice, ComputesAttention) {
+  for (const cuda::AttentionCase &tried : cuda::attentionCases()) {
+    for (bool isBackward : {false, true}) {
+      for (bool isDeterministic : {false, true}) {
+        SCOPED_TRACE(testing::Message() << tried.name << (isBackward ? " backward" : "")
+                                        << (isDeterministic ? " deterministic" : ""));
+        std::string refusal =
+            cuda::AttentionTrial(cuda, device, tried, isBackward).run(isDeterministic);
+        std::cout << tried.name << (isBackward ? " backward" : "")
+                  << (isDeterministic ? " deterministic" : "") << ": "
+                  << (refusal.empty() ? "done" : refusal) << std::endl;
+      }
+    }
+  }
+}
 
 /// With a driver that says that it is of CUDA 12.9.
 TEST(AgedDriver, SaysWhichIsNeeded) {

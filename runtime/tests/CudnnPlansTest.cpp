@@ -13,6 +13,7 @@
 
 #include "backends/cuda/AttentionGraph.h"
 #include "core/Text.h"
+#include "tests/AttentionTrial.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -210,6 +211,20 @@ TEST_F(CudnnPlans, OfDocumentsAreThere) {
   EXPECT_EQ(refusalOf(kA100, llama1B(), /*isBackward=*/false, /*hasDocuments=*/true), "");
   EXPECT_THAT(refusalOf(kA100, llama1B(), /*isBackward=*/true, /*hasDocuments=*/true),
               HasSubstr("Only 2 sq broadcasted vectors are supported on SM80"));
+}
+
+/// What a device is compared in, see AttentionTrial.h.
+TEST_F(CudnnPlans, OfTrialsAreThere) {
+  for (const AttentionCase &tried : attentionCases()) {
+    for (bool isBackward : {false, true}) {
+      Attention a = complete(tried.attention, isBackward, !tried.starts.empty());
+      a.isOutputWide = a.isOutputWide && !isBackward;
+      std::string refusal;
+      EXPECT_TRUE(AttentionGraph::make(a, tried.part, {nullptr, propertiesOf(kH200), 90}, false,
+                                       a.workspaceBytes - stagedBytes(a), refusal))
+          << tried.name << ": " << refusal;
+    }
+  }
 }
 
 /// Of which queries by keys has to fit, on B200 alone it need not.

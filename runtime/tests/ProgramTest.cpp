@@ -136,7 +136,7 @@ TEST(Bytes, OtherVersionsAreRefused) {
   Program read;
   std::string error;
   EXPECT_FALSE(deserialize(bytes, read, error));
-  EXPECT_EQ(error, "the program has version 99, this runtime reads version 9");
+  EXPECT_EQ(error, "the program has version 99, this runtime reads version 10");
 }
 
 /// Damage that the checksum does not show must be noticed by the content, or do no harm.

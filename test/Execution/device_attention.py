@@ -25,6 +25,9 @@ from device_code import ROOT, has_no_toolkit
 from devices import plugin_of, run
 
 MESHES = ("dp=2", "cp=2:ring", "cp=4:ring", "cp=2:all-to-all", "cp=2:gather")
+# With several documents in a sequence, of at most 11 tokens each.
+DOCUMENTS = "documents { end: 4 }\n"
+CASES = [(mesh, "") for mesh in MESHES] + [(mesh, DOCUMENTS) for mesh in ("dp=2", "cp=4:ring", "cp=2:all-to-all")]
 # More than there is, in bytes of each thread.
 GREEDY = {"WEFT_STAND_IN_LOCAL": "attention:100000000"}
 # Of a loss near 5.5 in bf16.
@@ -49,13 +52,14 @@ def losses(program, text, *options, **environment):
     return re.findall(r"^step .*? loss (\S+)", done.stdout, re.MULTILINE), done.stderr
 
 
-def fault_of(options, mesh, folder):
+def fault_of(options, mesh, documents, folder):
     """What is wrong; None if nothing is."""
     recipe, text = folder / "recipe", folder / "text"
     source = (ROOT / "examples/llama-tiny/recipe.textproto").read_text()
     source = source.replace("sequence_length: 128", "sequence_length: 32")
-    recipe.write_text(source.replace("global_batch_sequences: 16", "global_batch_sequences: 4") + "precision: BF16\n")
-    text.write_bytes(bytes(i * i % 101 for i in range(1 << 14)))
+    recipe.write_text(source.replace("global_batch_sequences: 16", "global_batch_sequences: 4") +
+                      "precision: BF16\n" + documents)
+    text.write_bytes(bytes(i * i % 101 if i % 11 or not documents else 4 for i in range(1 << 14)))
     host, device = (compiled(options.bin, recipe, mesh, target, folder) for target in ("host", "cuda"))
     library = {"WEFT_RT_CUDA": str(plugin_of(options))}
     expected, _ = losses(host, text)
@@ -86,15 +90,15 @@ def main():
         print(f"skipped: {reason}")
         return 77
     failed = 0
-    for mesh in MESHES:
+    for mesh, documents in CASES:
         with tempfile.TemporaryDirectory() as folder:
             try:
-                fault = fault_of(options, mesh, Path(folder))
+                fault = fault_of(options, mesh, documents, Path(folder))
             except RuntimeError as error:
                 fault = str(error)
         failed += bool(fault)
-        print("FAIL" if fault else "pass", mesh, fault or "", flush=True)
-    print(f"{len(MESHES) - failed} passed, {failed} failed")
+        print("FAIL" if fault else "pass", mesh, documents.strip(), fault or "", flush=True)
+    print(f"{len(CASES) - failed} passed, {failed} failed")
     return failed > 0
 
 
