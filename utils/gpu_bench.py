@@ -120,6 +120,11 @@ class Bench:
         if not self.is_real:
             raise Skip("this needs a device, and not its stand-in")
 
+    def only_real_if_large(self):
+        """Of a large model."""
+        if not self.options.reduced:
+            self.only_real()
+
 
 def furthest(got, expected):
     return max(abs(a["loss"] / b["loss"] - 1) for a, b in zip(got, expected, strict=True))

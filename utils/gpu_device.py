@@ -34,21 +34,25 @@ def versions(bench, seconds):
         bench.said.append(str(none))
 
 
-def count_tests(output):
-    """Tests that have passed, and that were skipped."""
-    return (sum(map(int, re.findall(r"\[  PASSED  \] (\d+)", output))),
-            len(re.findall(r"\[  SKIPPED \] \S+ \(", output)))
+def run_tests(bench, seconds, tool, *words):
+    """Tests that have passed, and that were skipped; raises with those that fail, and what the first of them says."""
+    output = bench.run([bench.kit.tool(tool), *words], seconds, {"WEFT_RT_CUDA": str(bench.plugin())}, statuses=(0, 1))
+    passed, failed, skipped = (list(dict.fromkeys(re.findall(rf"^\[ +{state} +\] (\S+\.[^\s,]+)", output, re.MULTILINE)))
+                               for state in ("OK", "FAILED", "SKIPPED"))
+    if failed:
+        said = re.search(r"^\S+: Failure\n(?s:.*?)(?=^\S+: Failure|^\[|\Z)", output, re.MULTILINE)
+        raise RuntimeError(f"{len(failed)} tests fail: {', '.join(failed)[:500]}: {said[0][:600] if said else output[-600:]}")
+    if not passed:
+        raise RuntimeError("no test has passed: " + output[-600:])
+    return len(passed), len(skipped)
 
 
 def functions(bench, seconds):
     bench.only_real()
-    output = bench.run([bench.kit.tool("weft-rt-cuda-plugin-test"), "--gtest_filter=Cuda*.*-*.SaysThatThereIsNoDriver"],
-                       seconds, {"WEFT_RT_CUDA": str(bench.plugin())})
-    passed, skipped = count_tests(output)
+    passed, skipped = run_tests(bench, seconds, "weft-rt-cuda-plugin-test",
+                                "--gtest_filter=Cuda*.*-*.SaysThatThereIsNoDriver")
     if skipped:
-        raise RuntimeError(f"{skipped} tests were skipped: " + output[-1000:])
-    if not passed:
-        raise RuntimeError("no test has run: " + output[-1000:])
+        raise RuntimeError(f"{skipped} tests were skipped")
     return f"{passed} tests"
 
 
@@ -56,10 +60,7 @@ def conformance(bench, seconds):
     """Of more ranks than devices nothing is tried."""
     # A stand-in has many devices, and takes minutes for all.
     some = [] if bench.is_real else ["--gtest_filter=*Collectives.AllReduce/1*"]
-    passed, skipped = count_tests(bench.run([bench.kit.tool("weft-rt-conformance-cuda"), *some], seconds,
-                                            {"WEFT_RT_CUDA": str(bench.plugin())}))
-    if not passed:
-        raise RuntimeError("no test has run")
+    passed, skipped = run_tests(bench, seconds, "weft-rt-conformance-cuda", *some)
     return f"{passed} tests, {skipped} skipped, as those of more ranks than devices"
 
 
@@ -79,6 +80,8 @@ def try_kernels(bench, seconds, *words):
     if not reports:
         raise Skip("the pack has no kernels")
     cases = [case for report in reports for case in report["cases"]]
+    if not cases:
+        raise Skip("none is among the kernels of the pack")
     wrong = [f"{case['name']}: {case['fault']}" for case in cases if case["fault"]]
     if wrong:
         raise RuntimeError(f"{len(wrong)} of {len(cases)} kernels are wrong: " + "; ".join(wrong[:8]))

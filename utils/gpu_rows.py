@@ -139,7 +139,7 @@ def loss_rows(models):
     for training in SHARED:
         yield Row(f"shared device: {training.model} {training.mesh}", 8, shared(training), beside=True)
     for training, steps, most in models.host:
-        yield Row(named(training), 30, losses(training, steps, most), beside=True)
+        yield Row(named(training), 30, losses(training, steps, most, is_large=True), beside=True)
 
 
 def rows(is_reduced=False):
@@ -241,7 +241,7 @@ def run(kit, options, folder, end):
             with concurrent.futures.ThreadPoolExecutor(workers if is_beside else 1) as pool:
                 for row in pool.map(one, numbers):
                     done.append(row)
-                    print(f"{row['state']} {row['what']}: {row['result']}", flush=True)
+                    print(row["state"], row["what"] + ":", *row["result"].split(), flush=True)
                     yield done
     finally:
         bench.close()

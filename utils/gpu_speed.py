@@ -47,8 +47,10 @@ class Run:
     arena: float
 
 
-def losses(training, steps, most):
+def losses(training, steps, most, is_large=False):
     def measure(bench, seconds):
+        if is_large:
+            bench.only_real_if_large()
         end = time.monotonic() + seconds
         device = bench.train(training, "cuda", steps, seconds)
         bench.found.steps[training] = device
@@ -109,6 +111,7 @@ def wanted(is_met, what):
 def speed(case):
     """Ours: steps are warm, then timed, once as they are issued and once as graphs."""
     def measure(bench, seconds):
+        bench.only_real_if_large()
         end = time.monotonic() + seconds
 
         def mean(*options):
@@ -148,6 +151,7 @@ def taken_memory(printed):
 def torch_speed(case, mode):
     """PyTorch's in the same way, and how far losses are from its."""
     def measure(bench, seconds):
+        bench.only_real_if_large()
         end = time.monotonic() + seconds
         bench.ask_torch(seconds)
         theirs = by_torch(bench, case.training, mode, WARM + case.timed, end, WARM)
@@ -174,6 +178,7 @@ def attention(plain, documents):
     """Milliseconds of the same attention: as it is, within documents, and by the compiler's kernels, since what is in
     place of cuDNN there is no library."""
     def measure(bench, seconds):
+        bench.only_real_if_large()
         end = time.monotonic() + seconds
         hidden = bench.folder / "hidden"
         hidden.mkdir()
@@ -186,7 +191,8 @@ def attention(plain, documents):
                                             ("by the compiler's kernels", plain, without)):
             times[what] = attention_times(bench, training, end - time.monotonic(), environment)
             bench.said.append(f"{what} {times[what][0]:.3f} ms forward, {times[what][1]:.3f} ms backward")
-        return f"of {DOCUMENT} tokens each, documents take {sum(times['within documents']) / sum(times['as it is']):.2f} times as long"
+        ratio = sum(times["within documents"]) / sum(times["as it is"])
+        return f"within documents of {DOCUMENT} tokens it takes {ratio:.2f} times as long"
     return measure
 
 
