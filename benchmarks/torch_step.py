@@ -14,7 +14,7 @@ autocast with float32 weights. Weights, samples and rates are those of a program
 images of 224 x 224, in the order of channels that is fastest. Prints one line of JSON: losses of all
 steps, milliseconds of each after those that warm up, and the most memory held during those, of the process.
 With --device cuda milliseconds are the mean of these steps, between which nothing waits for the device, and
-memory is what PyTorch has allocated and reserved there; in bf16 attention has to be fused. With --export,
+memory is what PyTorch has allocated and reserved there, and what all have taken of the device; in bf16 attention has to be fused. With --export,
 writes the images' model as ONNX instead, and images.
 """
 
@@ -127,7 +127,9 @@ def make(options, recipe, steps):
 def peak_of_steps(device):
     """Bytes of memory at most since the peak was last cleared."""
     if device == "cuda":
-        return {"peak": torch.cuda.max_memory_allocated(), "reserved": torch.cuda.max_memory_reserved()}
+        free, whole = torch.cuda.mem_get_info()
+        return {"peak": torch.cuda.max_memory_allocated(), "reserved": torch.cuda.max_memory_reserved(),
+                "device": whole - free}
     with open("/proc/self/status") as status:
         return {"peak": next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM"))}
 

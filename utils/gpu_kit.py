@@ -34,15 +34,16 @@ class Late(RuntimeError):
 
 @dataclass(frozen=True)
 class Training:
-    """A model, lines in place of some of its recipe's, how it is split, and whether it drops nothing, as PyTorch's side
-    of a comparison does."""
+    """A model, lines in place of some of its recipe's, how it is split, whether it drops nothing, as PyTorch's side of a
+    comparison does, and lines in place of some of its own."""
     model: str
     lines: str = ""
     mesh: str = ""
     plain: bool = False
+    sizes: str = ""
 
     def name(self, target):
-        words = [self.model, "plain" if self.plain else "", self.lines, self.mesh, target]
+        words = [self.model, "plain" if self.plain else "", self.sizes, self.lines, self.mesh, target]
         return re.sub(r"[^A-Za-z0-9.]+", "-", " ".join(words)).strip("-")
 
     def describe(self, folder):
@@ -51,9 +52,10 @@ class Training:
         model, recipe = place / "model.textproto", folder / f"{self.name('any')}.recipe"
         replaced = re.findall(r"(\w+):", self.lines)
         recipe.write_text(without(place / "recipe.textproto", replaced) + self.lines + "\n")
-        if self.plain:
-            changed = folder / f"{self.model}.model"
-            changed.write_text(without(model, ("dropout", "attention_dropout")))
+        if self.plain or self.sizes:
+            changed = folder / f"{self.name('any')}.model"
+            dropped = ("dropout", "attention_dropout") if self.plain else ()
+            changed.write_text(without(model, (*dropped, *re.findall(r"(\w+):", self.sizes))) + self.sizes + "\n")
             model = changed
         return model, recipe
 
@@ -146,7 +148,8 @@ class Kit:
 
 
 def gib(found):
-    return float(found[1]) / {"K": 1 << 20, "M": 1 << 10, "G": 1, "T": 1 / 1024}[found[2]] if found else None
+    """Of a match of a number and a unit."""
+    return float(found[1]) / {"b": 1 << 30, "K": 1 << 20, "M": 1 << 10, "G": 1, "T": 1 / 1024}[found[2][0]] if found else None
 
 
 def read_steps(metrics):
@@ -157,8 +160,8 @@ def torch_sites(python):
     """Folders of Python packages, where a PyTorch may keep CUDA's libraries."""
     try:
         done = subprocess.run([python, "-c", "import sys; print('\\n'.join(path for path in sys.path if path))"],
-                              capture_output=True, text=True, check=False)
-    except OSError:
+                              capture_output=True, text=True, check=False, timeout=30)
+    except (OSError, subprocess.TimeoutExpired):
         return []
     return done.stdout.splitlines()
 

@@ -7,8 +7,10 @@
 """Processes that leave nothing behind: what they start ends with them, and what they say is kept however they end."""
 
 import os
+import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 
 
@@ -70,10 +72,42 @@ class Process:
         self.close()
 
 
+# What the driver itself says of the first device.
+DRIVER = """
+import ctypes, sys
+driver, count, version = ctypes.CDLL("libcuda.so.1"), ctypes.c_int(), ctypes.c_int()
+size, name = ctypes.c_size_t(), ctypes.create_string_buffer(96)
+def call(function, *arguments):
+    if status := getattr(driver, function)(*arguments):
+        sys.exit(f"{function}: error {status}")
+call("cuInit", 0)
+call("cuDeviceGetCount", ctypes.byref(count))
+if not count.value:
+    sys.exit("cuDeviceGetCount: no device")
+call("cuDriverGetVersion", ctypes.byref(version))
+call("cuDeviceGetName", name, len(name), 0)
+call("cuDeviceTotalMem_v2", ctypes.byref(size), 0)
+print(f"{name.value.decode()}, CUDA {version.value // 1000}.{version.value % 1000 // 10}, {size.value >> 20} MiB")
+"""
+
+
+def find_device(environment):
+    """What nvidia-smi, or else the driver, says of the first device, or None and why they say nothing."""
+    found, reason = query_device("name,driver_version,memory.total")
+    if found:
+        return found, ""
+    with Process([sys.executable, "-c", DRIVER], environment) as asked:
+        if not asked.wait(20):
+            return None, f"{reason}; the driver does not answer"
+        last = (asked.errors.strip().splitlines() or [f"status {asked.status}"])[-1]
+        return (asked.output.strip(), "") if asked.status == 0 else (None, f"{reason}; {last}")
+
+
 def query_device(fields, form="csv,noheader"):
     """What nvidia-smi says of the first device, or None and why it says nothing."""
+    program = shutil.which("nvidia-smi", path=os.environ.get("PATH", "") + ":/usr/local/nvidia/bin") or "nvidia-smi"
     try:
-        with Process(["nvidia-smi", f"--query-gpu={fields}", f"--format={form}"], None) as asked:
+        with Process([program, f"--query-gpu={fields}", f"--format={form}"], None) as asked:
             in_time = asked.wait(10)
             lines, errors, status = asked.output.strip().splitlines(), asked.errors.strip(), asked.status
     except OSError as error:

@@ -7,9 +7,11 @@
 """Runs benchmarks/torch_step.py, which begins with a program's weights and sees its samples, in a process of its own.
 """
 
+import contextlib
 import json
 import os
 import re
+import threading
 
 from gpu_kit import ROOT, Late
 from gpu_process import Process
@@ -34,17 +36,41 @@ class Unable(Exception):
     """PyTorch cannot do it here, which is no fault; says why."""
 
 
+class Asked:
+    """Asks an interpreter for its PyTorch meanwhile; may be told to several threads."""
+
+    def __init__(self, python):
+        self.python, self.lock, self.told, self.process = python, threading.Lock(), None, None
+        try:
+            self.process = Process([python, "-c", ASKED], None)
+        except OSError as error:
+            self.told = None, f"{python}: {error.strerror}"
+
+    def answer(self, seconds):
+        """What PyTorch says of itself, or None and why it says nothing, so far."""
+        with self.lock:
+            if not self.told and not self.process.wait(seconds):
+                return None, f"{self.python} does not answer in {seconds:.0f} s"
+            self.told = self.told or self.read()
+            return self.told
+
+    def read(self):
+        if self.process.status != 0:
+            return None, last_line(self.process.errors)
+        try:
+            return json.loads(last_line(self.process.output)), ""
+        except ValueError:
+            return None, f"{self.python} says: {last_line(self.process.output)[:200]}"
+
+    def close(self):
+        if self.process:
+            self.process.__exit__()
+
+
 def ask(python, seconds=60):
     """What PyTorch says of itself, or None and why it says nothing."""
-    try:
-        with Process([python, "-c", ASKED], None) as asked:
-            if not asked.wait(seconds):
-                return None, f"{python} does not answer in {seconds:.0f} s"
-            if asked.status != 0:
-                return None, last_line(asked.errors)
-            return json.loads(last_line(asked.output)), ""
-    except OSError as error:
-        return None, f"{python}: {error.strerror}"
+    with contextlib.closing(Asked(python)) as asked:
+        return asked.answer(seconds)
 
 
 def last_line(text):

@@ -26,8 +26,9 @@ namespace {
 constexpr char kPoison = '\xFF';
 
 bool readType(const nlohmann::json &text, ElementType &type) {
-  for (ElementType one : {ElementType::F64, ElementType::F32, ElementType::I64, ElementType::I32,
-                          ElementType::BF16, ElementType::F8E4M3, ElementType::F8E5M2}) {
+  for (ElementType one :
+       {ElementType::F64, ElementType::F32, ElementType::I64, ElementType::I32, ElementType::BF16,
+        ElementType::F16, ElementType::F8E4M3, ElementType::F8E5M2}) {
     if (text == nameOf(one)) {
       type = one;
       return true;

@@ -120,6 +120,23 @@ struct Compared {
 /// Of the largest element: further nobody may be, however far the host is.
 constexpr double kMost = 1e-2;
 
+/// The distance to the next number of a type, as a share of a number, where a sum that is off by
+/// its last bit may be rounded to the next.
+double spacing(ElementType type) {
+  switch (type) {
+  case ElementType::BF16:
+    return 0x1p-7;
+  case ElementType::F16:
+    return 0x1p-10;
+  case ElementType::F8E4M3:
+    return 0x1p-3;
+  case ElementType::F8E5M2:
+    return 0x1p-2;
+  default:
+    return 0;
+  }
+}
+
 /// Says the first element that is too far, if there is one. A device may be four times as far from
 /// float64 as the host is, and further by a few roundings of the type.
 void compare(size_t operand, const Compared &sides, Verdict &verdict) {
@@ -136,7 +153,7 @@ void compare(size_t operand, const Compared &sides, Verdict &verdict) {
     double got = sides.got(i), expected = sides.expected(i);
     double allowed =
         isExact ? 0 : std::min(4 * hostsFurthest, kMost * greatest) + rounding * greatest;
-    allowed += type == ElementType::BF16 ? 0x1p-7 * std::abs(expected) : 0;
+    allowed += std::isfinite(expected) ? spacing(type) * std::abs(expected) : 0;
     // What is no finite number, or not in this type, is as on the host.
     bool isFinite = std::isfinite(got) && std::isfinite(expected);
     bool isRight = isSame(got, expected) || (!isFinite && isSame(got, sides.hosts(i)));

@@ -20,10 +20,10 @@ using namespace weft::rt;
 using namespace weft::rt::kernels;
 
 static const char *const kUsage =
-    "usage: weft-rt-kernels FOLDER [--only TEXT] [--size small|large] [--repeats N] [--ceilings]\n"
-    "                       [--json FILE]\n"
+    "usage: weft-rt-kernels FOLDER [--only TEXT[,TEXT]...] [--size small|large] [--repeats N]\n"
+    "                       [--ceilings] [--json FILE]\n"
     "Runs the kernels in FOLDER, which LowerTests writes where WEFT_KERNEL_CASES names it, on\n"
-    "device 0, and compares with float64 on the host: those with TEXT in their name, of one size "
+    "device 0, and compares with float64 on the host: those with a TEXT in their name, of one size "
     "if\n"
     "asked for, large ones N times to time them. --ceilings first measures what the device copies\n"
     "and multiplies at most. FILE gets all figures. Exit status: 1 if a kernel or the device "
@@ -64,6 +64,20 @@ bool readSettings(std::span<char *const> words, Settings &settings) {
   }
   bool isSize = settings.size.empty() || settings.size == "small" || settings.size == "large";
   return !settings.folder.empty() && isSize;
+}
+
+/// Whether one of the texts that commas part, of which an empty one is in each, is in `name`.
+bool hasOneOf(std::string_view texts, std::string_view name) {
+  for (;;) {
+    size_t end = std::min(texts.find(','), texts.size());
+    if (name.find(texts.substr(0, end)) != std::string_view::npos) {
+      return true;
+    }
+    if (end == texts.size()) {
+      return false;
+    }
+    texts.remove_prefix(end + 1);
+  }
 }
 
 nlohmann::json toJson(const Verdict &verdict) {
@@ -131,7 +145,7 @@ int main(int argc, char **argv) {
   nlohmann::json report = {{"cases", nlohmann::json::array()}};
   size_t passed = 0, failed = 0;
   auto wanted = [&](const Case &one) {
-    return one.name.find(settings.only) != std::string::npos &&
+    return hasOneOf(settings.only, one.name) &&
            (settings.size.empty() || one.isLarge == (settings.size == "large"));
   };
   auto tell = [&](const Verdict &verdict) {

@@ -25,8 +25,9 @@ from pathlib import Path
 
 from device_code import has_no_toolkit
 
-# Of both types of float, in bf16, in place, at a place of a mesh, and of numbers that are none.
-TESTS = "*NormTest.RootMeanSquare/*:*BF16Test.Norms*:*FunctionTest.Exp/*:*FunctionTest.Sqrt/*:*SlicesAtThePlace*:*PassesOnWhatIsNotANumber*"
+# Of both types of float, in bf16 and f16, in place, at a place of a mesh, and of numbers that are none.
+TESTS = ("*NormTest.RootMeanSquare/*:*BF16Test.Norms*:*FunctionTest.Exp/*:*FunctionTest.Sqrt/*:*SlicesAtThePlace*:"
+         "*PassesOnWhatIsNotANumber*:*WidensExactlyAndKeepsNaN*:*F16Test*")
 
 
 class Bench:
@@ -105,6 +106,7 @@ def main():
         bench.expect("kernels of tests", 0, r"^\d\d passed, 0 failed$")
         bench.expect("what a device does at most", 0, r"copies \d+ GB/s, products of bf16 .* TFLOP/s", bench.cases,
                      "--ceilings", "--only", "nothing", "--json", bench.folder / "json")
+        bench.expect("kernels of several names", 0, r"^[46] passed, 0 failed$", bench.cases, "--only", "Sqrt,Exp")
         assert json.loads((bench.folder / "json").read_text())["ceilings"]["copied_bytes_per_second"] > 0
         faults(bench)
     print(f"{bench.passed} passed, {bench.failed} failed")

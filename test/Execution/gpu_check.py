@@ -28,13 +28,14 @@ CHECK = Path(__file__).resolve().parents[2] / "utils/gpu-check"
 KERNELS = "*FunctionTest.Sqrt/*"
 # In place of a Python with PyTorch: its losses are those of the run before, FACTOR times.
 FAKE_TORCH = """#!/usr/bin/python3
-import json, os, sys
+import glob, json, os, sys
 if "-c" in sys.argv:
     sys.exit(print(json.dumps({"torch": "9.9", "device": False, "nccl": None, "cudnn": None})))
 text = sys.argv[sys.argv.index("--data") + 1]
-lines = map(json.loads, open(os.path.join(os.path.dirname(text), "metrics")))
+files = sorted(glob.glob(os.path.dirname(text) + "/*/metrics"), key=os.path.getmtime)
+lines = map(json.loads, open(files[-1])) if files else []
 losses = [line["loss"] * FACTOR for line in lines if "loss" in line]
-print(json.dumps({"torch": "9.9", "ms": [1, 2], "peak": 1, "losses": losses}))
+print(json.dumps({"torch": "9.9", "ms": [1, 2], "peak": 1 << 30, "reserved": 2 << 30, "device": 3 << 30, "losses": losses}))
 """
 
 
@@ -67,8 +68,8 @@ def from_build(bench):
                                     r"^pass drill: rank 1 gets SIGSTOP: exit status 6 after"], "--only", "drill")
     bench.expect_here("what needs a device", 1, [r"^skipped shared device: llama-tiny dp=2: this needs a device",
                                                  r"^0 passed, 0 failed$"], "--only", "llama-tiny dp=2")
-    bench.expect_here("no time", 1, [r"^not begun gpt2-tiny: the time is over$"], "--only", "gpt2-tiny", "--seconds", "0")
-    bench.expect_here("not enough time", 1, [r"^cut off gpt2-tiny: the time is over$", r"^0 passed, 0 failed$"], "--only",
+    bench.expect_here("no time", 1, [r"^not run gpt2-tiny: 0 s left, needs 8$"], "--only", "gpt2-tiny", "--seconds", "0")
+    bench.expect_here("not enough time", 1, [r"^cut off gpt2-tiny: not finished after . s$", r"^0 passed, 0 failed$"], "--only",
                       "gpt2-tiny", "--seconds", "2", WEFT_STAND_IN_SLOW="0:0:50")
     bench.expect_here("a device that fails", 1, [r"^FAIL gpt2-tiny: error: device 0 of rank 0: launch: it is lost$"],
                       "--only", "gpt2-tiny", WEFT_STAND_IN_FAIL="launch:30")
@@ -116,6 +117,53 @@ def from_pack(bench, folder):
                  "--from", pack, "--library", bench.plugin, "--only", "mixtral-tiny")
 
 
+def large_models(bench, folder):
+    """The path of large models, with small ones: programs, speed and memory, PyTorch, and attention."""
+    pack, fake = folder / "reduced.tar.xz", folder / "python-1"
+    bench.expect("a reduced pack", 0, [r"^gpu-check: .*reduced\.tar\.xz"], "--build", bench.build, "--pack", pack, "--reduced",
+                 "--only", "llama-1b", "--kernels", KERNELS)
+    there = ("--from", pack, "--library", bench.plugin, "--reduced", "--python", fake, "--only")
+    told = (r"llama-1b .*: losses up to 0\.0e\+00 from PyTorch's in 12 steps; PyTorch 9\.9 {}: 170,667 tokens/s, at most "
+            r"1\.00 GiB, reserved 2\.00 GiB, of the device 3\.00 GiB; ours is .* times as fast{}, its arena")
+    bench.expect("large models", 0, [
+        r"^pass llama-1b .*: [\d,]+ tokens/s, .* of the peak .*\(wanted 50%: MISSED\); a step takes .* ms, predicted .* ms "
+        r"\(\+.*%\), .*; arena .* GiB; of the device .* GiB, .* predicted .* GiB .*; with --graphs [\d,]+ tokens/s$",
+        "^pass PyTorch eager: " + told.format("eager", ""),
+        "^pass PyTorch compile: " + told.format("compile", r" \(wanted 1\.05: MISSED\)"),
+        r"^pass llama-1b .*: losses up to .* from the host's in 2 steps", "^4 passed, 0 failed$"], *there, "llama-1b")
+    bench.expect("attention", 0, [r"^pass attention within documents: within documents of 1021 tokens it takes .*; as it is .* ms "
+                                  r"forward, .*; within documents .*; by the compiler's kernels .* ms backward$"],
+                 *there, "attention within")
+    bench.expect("a large model that is not reduced", 1, [r"^skipped llama-1b precision: BF16: this needs a device"],
+                 *there[:4], "--only", "llama-1b precision", "--python", "/no/python")
+    bench.expect("no compiled PyTorch of a run that there is not", 1,
+                 [r"^skipped PyTorch compile: llama-1b .*: there is no run of ours to compare with; PyTorch 9\.9 compile: "],
+                 *there, "PyTorch compile")
+
+
+def elsewhere(bench, folder):
+    """What a machine may lack, or have of another kind."""
+    pack = folder / "gpu.tar.xz"
+    broken = folder / "broken.tar.xz"
+    broken.write_bytes(pack.read_bytes()[:100000])
+    for what, file in (("a pack that is cut off", broken), ("no pack", folder / "nowhere")):
+        bench.expect(what, 1, [r"^gpu-check: cannot unpack "], "--from", file, "--library", bench.plugin)
+    bench.expect("collectives from a pack", 0, [r"^pass conformance: \d+ tests, 0 skipped"], "--from", pack, "--library",
+                 bench.plugin, "--only", "conformance")
+    # A driver, and neither nvidia-smi nor a place to write to.
+    fakes = bench.build / "runtime/fake-cuda"
+    bench.expect("a device that only the driver tells", 1, [
+        r"^told versions: nothing by nvidia-smi .*; there is no PyTorch: ", r"^gpu-check: cannot write into /proc/nowhere: "],
+        "--from", pack, "--only", "versions", "--python", "/no/python", "--out", "/proc/nowhere", PATH="/usr/bin:/bin",
+        LD_LIBRARY_PATH=str(fakes))
+    bench.expect("kernels that a device does not run", 1, [
+        r"^FAIL kernels, small: device 0 of rank 0: cuModuleGetFunction", "^skipped kernels, large: none is among "],
+        "--from", pack, "--only", "kernels", "--out", folder / "fake", PATH="/usr/bin:/bin", LD_LIBRARY_PATH=str(fakes))
+    bench.expect("functions that a driver does not have", 1, [
+        r"^FAIL functions of CUDA: 2 tests fail: CudaDevice.HasNoRoomForMoreThanItHas, CudaDevice.RunsPTX: \S*: Failure "],
+        "--from", pack, "--only", "functions", "--out", folder / "fake", PATH="/usr/bin:/bin", LD_LIBRARY_PATH=str(fakes))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--bin", type=Path, required=True, help="folder of weft, LowerTests and weft-rt-kernels")
@@ -129,6 +177,8 @@ def main():
         on_a_device(bench, Path(folder))
         if (bench.build / "lib/libweft-rt-cuda.so.1").exists():
             from_pack(bench, Path(folder))
+            elsewhere(bench, Path(folder))
+            large_models(bench, Path(folder))
     print(f"{bench.passed} passed, {bench.failed} failed")
     return bench.failed > 0 or bench.passed == 0
 

@@ -19,8 +19,11 @@ from pathlib import Path
 from types import SimpleNamespace
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "utils"))
+import gpu_device  # noqa: E402  pylint: disable=wrong-import-position
+import gpu_process  # noqa: E402  pylint: disable=wrong-import-position
 import gpu_ranks  # noqa: E402  pylint: disable=wrong-import-position
 import gpu_rows  # noqa: E402  pylint: disable=wrong-import-position
+import gpu_speed  # noqa: E402  pylint: disable=wrong-import-position
 import gpu_torch  # noqa: E402  pylint: disable=wrong-import-position
 from gpu_kit import Late, Training  # noqa: E402  pylint: disable=wrong-import-position
 from gpu_process import Process  # noqa: E402  pylint: disable=wrong-import-position
@@ -32,6 +35,8 @@ SAID = '{"losses": [1], "ms": [1]}'
 OUT_OF_MEMORY = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB"
 REFUSED = "torch._dynamo.exc.Unsupported: a call"
 CRASH = "RuntimeError: CUDA error: an illegal memory access was encountered\\nSearch for it"
+TAKEN = ("device 0 of rank 0: 4.00 GiB of 79.2 GiB taken, by anybody; 1024 MiB before the run and by its context, "
+         "3.00 GiB since then, predicted 2.50 GiB\n")
 SANITIZED = "{} passed, {} failed\n========= ERROR SUMMARY: {} errors\n"
 
 
@@ -89,19 +94,19 @@ def torch(bench):
 
 
 def tools(bench):
-    bench.expect("kernels without errors", lambda: gpu_rows.count_sanitized(SANITIZED.format(3, 0, 0)), int, "3")
-    bench.expect("kernels with errors", lambda: gpu_rows.count_sanitized(SANITIZED.format(3, 0, 2)), RuntimeError, "2 errors")
-    bench.expect("kernels that are wrong", lambda: gpu_rows.count_sanitized(SANITIZED.format(2, 1, 0)), RuntimeError, "1 fai")
+    bench.expect("kernels without errors", lambda: gpu_device.count_sanitized(SANITIZED.format(3, 0, 0)), int, "3")
+    bench.expect("kernels with errors", lambda: gpu_device.count_sanitized(SANITIZED.format(3, 0, 2)), RuntimeError, "2 errors")
+    bench.expect("kernels that are wrong", lambda: gpu_device.count_sanitized(SANITIZED.format(2, 1, 0)), RuntimeError, "1 fai")
 
-    def watched():
-        with gpu_rows.MemoryWatch() as watch:
-            pass
-        return watch.gib()
-
-    bench.script("nvidia-smi", "echo 1024")
-    bench.expect("memory", watched, float, "0.0")
+    bench.expect("a device that is not supported", lambda: gpu_device.count_sanitized("Error: Device not supported"),
+                 gpu_rows.Skip, "does not support")
+    bench.script("nvidia-smi", "echo NVIDIA T1, 580.159.03, 81559 MiB")
+    bench.expect("a device", lambda: gpu_process.find_device({}), tuple, "('NVIDIA T1, 580.159.03, 81559 MiB', '')")
     bench.script("nvidia-smi", "echo no device >&2; exit 9")
-    bench.expect("memory that is not told", watched, RuntimeError, "memory is not known: no device")
+    bench.expect("no device", lambda: gpu_process.find_device({}), tuple, "(None, 'no device; ")
+    bench.expect("memory", lambda: gpu_speed.taken_memory(TAKEN), str, "of the device 4.00 GiB, of these 1.00 before it and by "
+                 "its context, then 3.00 GiB, predicted 2.50 GiB (+20.0%)")
+    bench.expect("memory that is not told", lambda: gpu_speed.taken_memory("memory: 1 KiB"), RuntimeError, "does not say")
     bench.script("stays", "sleep 60 & echo $!; wait")
 
     def left():
@@ -121,26 +126,41 @@ def tools(bench):
 
 def states(bench):
     """How a row ends that has measured something before."""
-    def raises(error):
+    def raises(error, left):
         def measure(own, _):
             own.said.append("half of it")
             raise error
-        return lambda: gpu_rows.measured(gpu_rows.Row("row", 5, measure),
-                                         SimpleNamespace(is_real=True, said=[]), seconds)
+        row_bench = SimpleNamespace(is_real=True, for_row=lambda: SimpleNamespace(said=[]))
+        return lambda: gpu_rows.measured(gpu_rows.Row("row", 5, measure), row_bench, [], left)
 
-    seconds = 3
-    bench.expect("the end of all time", raises(Late("late")), tuple, "('cut off', 'the time is over; half of it')")
-    seconds = 30
-    bench.expect("the end of a row's time", raises(Late("late")), tuple, "('FAIL', 'late; half of it')")
-    bench.expect("a tool that the kit lacks", raises(OSError(13, "denied")), tuple, "('FAIL', 'PermissionError: ")
-    bench.expect("what cannot be shown", raises(gpu_rows.Skip("none")), tuple, "('skipped', 'none; half of it')")
+    bench.expect("the end of all time", raises(Late("late"), 6), tuple, "('cut off', 'late; half of it')")
+    bench.expect("the end of a row's time", raises(Late("late"), 30), tuple, "('FAIL', 'late; half of it')")
+    bench.expect("a tool that the kit lacks", raises(OSError(13, "denied"), 30), tuple, "('FAIL', 'PermissionError: ")
+    bench.expect("what cannot be shown", raises(gpu_rows.Skip("none"), 30), tuple, "('skipped', 'none; half of it')")
+    bench.expect("no time for it", raises(Late("late"), 4), tuple, "('not run', '4 s left, needs 5')")
+
+
+def seconds(bench):
+    """What rows may take of what is left."""
+    row, needed = gpu_rows.Row("row", 10, None), gpu_rows.Row("needed", 20, None, needed=True)
+    for what, later, left, expected in (
+            ("enough for all", [row, needed], 100, (20, False)), ("nothing to spare", [row, needed], 30, (10, True)),
+            ("some to spare", [needed, row], 35, (15, True)), ("rows that nobody needs", [row, row], 20, (20, False)),
+            ("not enough for what is needed later", [needed], 25, (20, False)), ("not enough", [], 9, (0, True))):
+        bench.expect(f"seconds: {what}", lambda given=(row, later, left): gpu_rows.allowed(*given), tuple, str(expected))
+    for is_reduced in (False, True):
+        whole = gpu_rows.START + sum(map(gpu_rows.planned, gpu_rows.rows(is_reduced)))
+        bench.expect("seconds of all rows", lambda left=gpu_rows.SECONDS - whole: left >= 0, bool, "True")
+    order = [row.needed for row in gpu_rows.rows()]
+    bench.expect("what is needed comes first", lambda: order == sorted(order, reverse=True), bool, "True")
+    bench.expect("what --help says", gpu_rows.plan, str, "compute-sanitizer memcheck\n")
 
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
         os.environ["PATH"] = f"{folder}:{os.environ['PATH']}"
         bench = Bench(Path(folder))
-        for part in (ranks, torch, tools, states):
+        for part in (ranks, torch, tools, states, seconds):
             part(bench)
     print(f"{bench.passed} passed, {bench.failed} failed")
     return bench.failed > 0
