@@ -28,6 +28,7 @@ void buildPlan(OpPassManager &manager, const PipelineOptions &options) {
   SearchShardingsPassOptions search;
   search.machine = options.machine;
   search.reserve = options.reserve;
+  search.byteProducts = options.target == TargetKind::Cuda && options.encodesProducts;
   buildPlanPipeline(manager, parts, plan, search,
                     {options.writtenPlan, options.search, options.question});
 }

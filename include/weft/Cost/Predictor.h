@@ -104,6 +104,8 @@ public:
 
   int64_t devicesPerNode() const { return machine.devicesPerNode; }
   double memoryBytes() const { return double(machine.device.memoryBytes); }
+  /// Whether there is a rate for products of eight bits.
+  bool multipliesBytes() const { return machine.device.peakFlopsF8.has_value(); }
 
 private:
   void addBytesByBF16();

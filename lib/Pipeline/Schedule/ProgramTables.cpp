@@ -11,6 +11,7 @@
 #include "OpKinds.h"
 #include "weft/Dialect/Weft/IR/EightBitOps.h"
 #include "weft/Dialect/Weft/IR/Sharding.h"
+#include "weft/Pipeline/Schedule/ByteProducts.h"
 #include "weft/Pipeline/Schedule/ProductForm.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -176,10 +177,10 @@ rt::Cost ProgramTables::costOf(Operation *op) const {
             bytesOf(op->getOperandTypes()) + bytesOf(op->getResultTypes())};
   }
   if (auto encode = dyn_cast<EncodeOp>(op)) {
-    constexpr double kOfQuantize = 6;
     double elements =
         static_cast<double>(cast<RankedTensorType>(encode.getInput().getType()).getNumElements());
-    return {kOfQuantize * elements, bytesOf(op->getOperandTypes()) + bytesOf(op->getResultTypes())};
+    return {kEncodeFlops * elements,
+            bytesOf(op->getOperandTypes()) + bytesOf(op->getResultTypes())};
   }
   if (auto computes = dyn_cast<ShardableOpInterface>(op)) {
     OpCost cost = computes.getCost();
