@@ -59,6 +59,7 @@ Predictor::Predictor(const desc::MachineSpec &machine) : machine(machine) {
     products[rate.precision].push_back(
         {{double(rate.m), double(rate.n), double(rate.k)}, rate.flops});
   }
+  addBytesByBF16();
   for (const desc::MemoryRate &rate : measured.memory) {
     memory.push_back({double(rate.bytes), rate.bytesPerSecond});
   }
@@ -78,6 +79,20 @@ Predictor::Predictor(const desc::MachineSpec &machine) : machine(machine) {
                 [](const Point &a, const Point &b) { return a.x < b.x; });
     }
   }
+}
+
+/// A peak beside rates that were reached would make more of eight bits than they are.
+void Predictor::addBytesByBF16() {
+  const auto &bytes = machine.device.peakFlopsF8, &numbers = machine.device.peakFlopsBF16;
+  auto measured = products.find(desc::Precision::BF16);
+  if (measured == products.end() || !bytes || !numbers || products.count(desc::Precision::F8)) {
+    return;
+  }
+  std::vector<ShapePoint> points = measured->second;
+  for (ShapePoint &point : points) {
+    point.y *= *bytes / *numbers;
+  }
+  products[desc::Precision::F8] = std::move(points);
 }
 
 double Predictor::peak(desc::Precision precision) const {

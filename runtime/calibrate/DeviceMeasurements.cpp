@@ -36,12 +36,12 @@ public:
 
   bool all(std::string &error) {
     progress("the smallest work, matrix products and memory");
-    std::vector<Product> products = productCases();
+    std::vector<Product> products = productCases(), ofBytes = byteCases();
     std::vector<int64_t> sizes = memoryCases();
-    double each =
-        plan.seconds * (kProductShare + kMemoryShare) / double(1 + products.size() + sizes.size());
+    double each = plan.seconds * (kProductShare + kMemoryShare) /
+                  double(1 + products.size() + ofBytes.size() + sizes.size());
     if (!onRanks(1, each, error, [&](Sampler &sampler, MeasuredDevice &device) {
-          return alone(sampler, device, products, sizes);
+          return alone(sampler, device, products, ofBytes, sizes);
         })) {
       return false;
     }
@@ -77,17 +77,26 @@ private:
     return !result.failure || fail(error, result.failure->message);
   }
 
-  std::vector<Product> productCases() const {
-    auto sides =
-        byTime<std::vector<int64_t>>(plan, {64, 128}, {512, 2048, 8192}, {128, 512, 2048, 8192});
+  std::vector<int64_t> sidesOfProducts() const {
+    return byTime<std::vector<int64_t>>(plan, {64, 128}, {512, 2048, 8192}, {128, 512, 2048, 8192});
+  }
+
+  std::vector<Product> casesOfAllSides(ElementType type) const {
+    std::vector<int64_t> sides = sidesOfProducts();
     std::vector<Product> cases;
     for (int64_t m : sides) {
       for (int64_t n : sides) {
         for (int64_t k : sides) {
-          cases.push_back(makeProduct(ElementType::BF16, m, n, k));
+          cases.push_back(makeProduct(type, m, n, k));
         }
       }
     }
+    return cases;
+  }
+
+  std::vector<Product> productCases() const {
+    std::vector<Product> cases = casesOfAllSides(ElementType::BF16);
+    std::vector<int64_t> sides = sidesOfProducts();
     // What is seldom trained in goes by few.
     for (ElementType type : {ElementType::F32, ElementType::F64, ElementType::F16}) {
       for (int64_t side : sides) {
@@ -97,6 +106,15 @@ private:
     for (int64_t side : sides) {
       cases.push_back(makeProduct(ElementType::F32, side, side, side));
       cases.back().isTF32 = true;
+    }
+    return cases;
+  }
+
+  std::vector<Product> byteCases() const {
+    std::vector<Product> cases = casesOfAllSides(ElementType::F8E4M3);
+    for (Product &product : cases) {
+      product.transposeB = true;
+      product.ldb = product.k;
     }
     return cases;
   }
@@ -128,7 +146,7 @@ private:
 
   /// What a device does by itself, while the others do the same.
   bool alone(Sampler &sampler, MeasuredDevice &device, const std::vector<Product> &products,
-             const std::vector<int64_t> &sizes) {
+             const std::vector<Product> &ofBytes, const std::vector<int64_t> &sizes) {
     DeviceNotes notes{device.facts.name, device.facts.multiprocessors, 0, 0, 0};
     MeasuredDevice::Address little = device.allocate(256);
     if (!little || !leastTaken(sampler.communicator(), device, notes.contextBytes)) {
@@ -141,6 +159,10 @@ private:
     const char *name = nullptr;
     if (!device.check(library.nameProducts(device.device, &name)) ||
         !productTimes(sampler, device, products)) {
+      return false;
+    }
+    if (allMultiplyBytes(sampler.communicator(), device) &&
+        !productTimes(sampler, device, ofBytes)) {
       return false;
     }
     notes.libraryBytes = before - std::min(before, device.countFree());
@@ -166,11 +188,21 @@ private:
     });
   }
 
+  /// Whether each rank's device has products of eight bits: all measure the same.
+  static bool allMultiplyBytes(Communicator &link, const MeasuredDevice &device) {
+    auto lacks = int32_t(!device.facts.multipliesBytes()), any = int32_t(0);
+    Communicator::Handle agreement =
+        link.prepare({.type = ElementType::I32, .axes = {0, 1}, .shape = {}, .sources = {}},
+                     {"calibration", 2, "who has products of eight bits"});
+    return link.run(agreement, &lacks, &any) && any == 0;
+  }
+
+  /// All of `cases` read eight bits, or none does.
   bool productTimes(Sampler &sampler, MeasuredDevice &device, const std::vector<Product> &cases) {
     uint64_t most = 0, workspace = 0;
     for (const Product &product : cases) {
       for (int64_t count : {product.m * product.k, product.k * product.n, product.m * product.n}) {
-        most = std::max(most, uint64_t(count) * sizeOf(product.type));
+        most = std::max(most, uint64_t(count) * sizeOf(product.resultType()));
       }
       workspace = std::max(workspace, workspaceOf(product));
     }
@@ -178,8 +210,14 @@ private:
     places.a = device.allocate(most);
     places.b = places.a ? device.allocate(most) : 0;
     places.c = places.b ? device.allocate(most) : 0;
-    places.workspace = places.c ? device.allocate(workspace) : 0;
+    places.factorA = places.c ? device.allocate(256) : 0; // Numbers of f32, as any there are.
+    places.factorB = places.factorA;
+    places.workspace = places.factorA ? device.allocate(workspace) : 0;
     if (!places.workspace) {
+      return false;
+    }
+    if (cases.front().isOfEightBits() &&
+        !(device.fillWithBytes(places.a, most) && device.fillWithBytes(places.b, most))) {
       return false;
     }
     for (Product product : cases) {
@@ -197,8 +235,8 @@ private:
       }
       onFirst(sampler, [&] { measurements.products.push_back({product, timing}); });
     }
-    return device.free(places.workspace) && device.free(places.c) && device.free(places.b) &&
-           device.free(places.a);
+    return device.free(places.workspace) && device.free(places.factorA) && device.free(places.c) &&
+           device.free(places.b) && device.free(places.a);
   }
 
   bool memoryTimes(Sampler &sampler, MeasuredDevice &device, const std::vector<int64_t> &sizes) {

@@ -24,18 +24,24 @@ bool MeasuredDevice::open() {
   if (!check(library.open(link.rank(), &device, &facts)) ||
       !check(library.makeStream(device, &stream)) || !check(library.makeTimer(device, &begin)) ||
       !check(library.makeTimer(device, &end)) ||
-      !check(library.allocatePinned(device, kPatternBytes, &pattern))) {
+      !check(library.allocatePinned(device, 2 * kPatternBytes, &pattern))) {
     return false;
   }
   if (!pattern) {
     return link.fail(concat("device ", link.rank(), " reaches no memory of this host"));
   }
-  // As bf16 from 1 to 2, with either sign; as wider formats of an exponent near that.
   uint64_t state = 1;
-  std::generate_n(static_cast<uint16_t *>(pattern), kPatternBytes / sizeof(uint16_t), [&] {
+  auto draw = [&] {
     state = state * 6364136223846793005u + 1442695040888963407u; // By D. Knuth.
-    return uint16_t(0x3F80 | (state >> 33 & 0x807F));
-  });
+    return state >> 33;
+  };
+  // As bf16 from 1 to 2, with either sign; as wider formats of an exponent near that.
+  std::generate_n(static_cast<uint16_t *>(pattern), kPatternBytes / sizeof(uint16_t),
+                  [&] { return uint16_t(0x3F80 | (draw() & 0x807F)); });
+  // As E4M3 from 1 to 2, with either sign.
+  auto *bytes = static_cast<uint8_t *>(pattern) + kPatternBytes;
+  std::generate_n(bytes, kPatternBytes, [&] { return uint8_t(0x38 | (draw() & 0x87)); });
+  bytePattern = bytes;
   return true;
 }
 
@@ -56,10 +62,10 @@ bool MeasuredDevice::await(Handle event) {
 
 bool MeasuredDevice::finish() { return check(library.record(device, end, stream)) && await(end); }
 
-bool MeasuredDevice::fill(Address at, uint64_t bytes) {
+bool MeasuredDevice::fill(Address at, uint64_t bytes, const void *with) {
   for (uint64_t begin = 0; begin < bytes; begin += kPatternBytes) {
     uint64_t count = std::min(kPatternBytes, bytes - begin);
-    if (!check(library.copyToDevice(device, stream, at + begin, pattern, count))) {
+    if (!check(library.copyToDevice(device, stream, at + begin, with, count))) {
       return false;
     }
   }
@@ -78,7 +84,7 @@ MeasuredDevice::Address MeasuredDevice::allocate(uint64_t bytes, bool isShared) 
     return 0;
   }
   allocations.push_back({made, isShared});
-  return fill(made, bytes) ? made : 0;
+  return fill(made, bytes, pattern) ? made : 0;
 }
 
 bool MeasuredDevice::free(Address address) {

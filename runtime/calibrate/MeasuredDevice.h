@@ -34,6 +34,8 @@ public:
   /// `allocate`. 0 where there is none.
   Address allocate(uint64_t bytes, bool isShared = false);
   bool free(Address address);
+  /// Lets there be numbers of E4M3 that are neither 0 nor large.
+  bool fillWithBytes(Address at, uint64_t bytes) { return fill(at, bytes, bytePattern); }
   /// Bytes that nobody has.
   uint64_t countFree();
 
@@ -64,7 +66,7 @@ private:
     return std::max(seconds, 1e-9);
   }
   bool await(Handle event);
-  bool fill(Address at, uint64_t bytes);
+  bool fill(Address at, uint64_t bytes, const void *with);
 
   struct Allocation {
     Address at = 0;
@@ -76,8 +78,8 @@ private:
   const cuda::DeviceCollectives *collectives = nullptr;
   /// Timers around a sample.
   Handle begin = 0, end = 0;
-  /// What memory is filled with.
-  void *pattern = nullptr;
+  /// What memory is filled with, beside each other: numbers of most types, and of eight bits.
+  void *pattern = nullptr, *bytePattern = nullptr;
   std::vector<Allocation> allocations;
 };
 

@@ -92,9 +92,8 @@ bool Books::endStep(std::string &error) {
   line.seconds = secondsBetween(stepBegin, lastEnd);
   line.unit = unitOf(program);
   line.unitsPerSecond = unitsPerStep(program) / line.seconds;
-  if (program.peakFlopsPerRank > 0) {
-    line.peakShare =
-        program.stepFlops / (line.seconds * program.peakFlopsPerRank * double(program.rankCount()));
+  if (stepPeak > 0) {
+    line.peakShare = program.stepFlops / (line.seconds * stepPeak * double(program.rankCount()));
   }
   for (const Drops &layer : drops) {
     line.dropped = line.dropped.value_or(0) + layer.count;

@@ -25,7 +25,8 @@ namespace weft::rt {
 
 class Books {
 public:
-  Books(const Program &program, const Options &options) : program(program), options(options) {}
+  Books(const Program &program, const Options &options)
+      : program(program), options(options), stepPeak(program.stepPeakFlopsPerRank()) {}
 
   /// Whether a metrics file that is there is begun anew, or keeps what it tells of earlier steps.
   enum class MetricsFile : uint8_t { Anew, Continued };
@@ -79,6 +80,7 @@ private:
 
   const Program &program;
   const Options &options;
+  const double stepPeak;
   StreamFile metrics;
   int64_t first = 0, end = 0, step = 0;
   std::optional<double> loss, gradientNorm, lossScale;

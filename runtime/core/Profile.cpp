@@ -50,6 +50,7 @@ static std::string placeOf(const Program &program, const Instruction &instructio
 static ProfileEntry makeEntry(const Program &program, const Instruction &instruction) {
   ProfileEntry entry;
   entry.kind = classOf(program, instruction);
+  entry.peakFlops = program.peakFlopsOf(instruction);
   entry.name = targetText(program, instruction);
   if (instruction.opcode == Opcode::Kernel) {
     entry.name = program.kernels[instruction.target].name;
@@ -197,6 +198,7 @@ std::string Profile::json() const {
     fields["name"] = entry.name;
     fields["detail"] = entry.detail;
     fields["places"] = entry.places;
+    fields["peak_flops_per_rank"] = entry.peakFlops;
     fields["least_seconds_of_call"] = entry.least;
     fields["median_seconds_of_call"] = entry.median;
     object["entries"].push_back(std::move(fields));

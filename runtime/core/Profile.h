@@ -42,6 +42,8 @@ struct ProfileEntry {
   /// Labels of its instructions with '*' for numbers of layers, each once.
   std::vector<std::string> places;
   ProfileTimes times;
+  /// Of a rank's device, per second, in what it multiplies.
+  double peakFlops = 0;
   /// Seconds of a single call without waiting, over ranks, instructions and steps; the median is 0
   /// where single times were not kept.
   double least = 0, median = 0;

@@ -100,6 +100,24 @@ bool Program::communicates() const {
   });
 }
 
+double Program::peakFlopsOf(const Instruction &instruction) const {
+  bool isOfBytes =
+      instruction.opcode == Opcode::Product && products[instruction.target].isOfEightBits();
+  return isOfBytes ? peakByteFlopsPerRank : peakFlopsPerRank;
+}
+
+double Program::stepPeakFlopsPerRank() const {
+  if (peakFlopsPerRank == 0 || peakByteFlopsPerRank == 0) {
+    return peakFlopsPerRank;
+  }
+  double flops = 0, seconds = 0;
+  for (const Instruction &instruction : step) {
+    flops += instruction.cost.flops;
+    seconds += instruction.cost.flops / peakFlopsOf(instruction);
+  }
+  return seconds > 0 ? flops / seconds : peakFlopsPerRank;
+}
+
 uint64_t weft::rt::stagedBytes(const Buffer &input) {
   // So many are copied faster than streams can take turns.
   static constexpr uint64_t kSmallBytes = 1 << 16;

@@ -235,8 +235,8 @@ bool Checker::checkInputs() {
     return fail(error, "the batch of ", program.globalBatch, " does not divide into ",
                 program.microBatches, " micro-batches");
   }
-  for (double rate :
-       {program.stepFlops, program.peakFlopsPerRank, program.memoryBandwidthPerRank}) {
+  for (double rate : {program.stepFlops, program.peakFlopsPerRank, program.peakByteFlopsPerRank,
+                      program.memoryBandwidthPerRank}) {
     if (!isAmount(rate)) {
       return fail(error, "operations and rates must be finite and not negative, got ", rate);
     }

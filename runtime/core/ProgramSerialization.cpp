@@ -72,7 +72,8 @@ void fields(auto &visit, Is<Program> auto &x) {
   visit(x.kernels, x.products, x.collectives, x.observations, x.labels, x.init, x.step, x.evaluate);
   visit(x.globalBatch, x.microBatches, x.sequenceLength, x.vocabulary, x.defaultSteps,
         x.defaultSeed, x.documentEnd);
-  visit(x.stepFlops, x.peakFlopsPerRank, x.memoryBandwidthPerRank, x.threadsPerRank);
+  visit(x.stepFlops, x.peakFlopsPerRank, x.peakByteFlopsPerRank, x.memoryBandwidthPerRank,
+        x.threadsPerRank);
 }
 
 // The largest legal value of each enumeration.

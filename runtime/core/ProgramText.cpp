@@ -167,8 +167,11 @@ std::string weft::rt::toText(const Program &program) {
     out << " documents end with " << *program.documentEnd;
   }
   out << "\nsteps " << program.defaultSteps << " seed " << program.defaultSeed << " flops "
-      << program.stepFlops << " peak " << program.peakFlopsPerRank << "\narena "
-      << program.arenaBytes << "\n";
+      << program.stepFlops << " peak " << program.peakFlopsPerRank;
+  if (program.peakByteFlopsPerRank > 0) {
+    out << " of bytes " << program.peakByteFlopsPerRank;
+  }
+  out << "\narena " << program.arenaBytes << "\n";
   for (const DeviceUse &use : program.deviceUses) {
     out << "beside it " << nameOf(use.part) << " "
         << (use.bytes ? std::to_string(*use.bytes) : "unknown") << "\n";

@@ -181,8 +181,7 @@ bool weft::rt::kernels::measureCeilings(const Library &library, uint64_t bytes, 
   if (bench.text.empty()) {
     ceilings.productFlopsPerSecond = measureProduct(bench, ElementType::BF16, size, seconds);
   }
-  constexpr uint32_t kFirstWithBytes = 89;
-  if (bench.text.empty() && bench.facts.architecture >= kFirstWithBytes) {
+  if (bench.text.empty() && bench.facts.multipliesBytes()) {
     ceilings.byteProductFlopsPerSecond = measureProduct(bench, ElementType::F8E4M3, size, seconds);
   }
   error = bench.text;

@@ -109,11 +109,12 @@ TEST(DeviceMeasurements, CoverTheDevices) {
   for (const ProductTime &entry : measurements.products) {
     EXPECT_GT(entry.timing.median, 0);
     ++products[concat(nameOf(entry.product.type), entry.product.isTF32 ? " by TF32" : "")];
+    EXPECT_EQ(entry.product.isOfEightBits(), isForEightBits(entry.product));
   }
   EXPECT_THAT(products,
-              testing::UnorderedElementsAre(testing::Pair("f64", 2), testing::Pair("f32", 2),
-                                            testing::Pair("f32 by TF32", 2),
-                                            testing::Pair("f16", 2), testing::Pair("bf16", 8)));
+              testing::UnorderedElementsAre(
+                  testing::Pair("f64", 2), testing::Pair("f32", 2), testing::Pair("f32 by TF32", 2),
+                  testing::Pair("f16", 2), testing::Pair("bf16", 8), testing::Pair("f8e4m3", 8)));
   EXPECT_EQ(measurements.memory.size(), 5u);
   EXPECT_GT(measurements.memory.back().copy.median, 0);
   std::set<std::tuple<CollectiveKind, int64_t, int64_t>> cases;
@@ -131,6 +132,17 @@ TEST(DeviceMeasurements, CoverTheDevices) {
   EXPECT_EQ(json["device"]["multiprocessors"], 4);
   EXPECT_EQ(json["memory_bytes"], int64_t(1) << 32);
   EXPECT_FALSE(json["memory"][0].contains("add"));
+}
+
+TEST(DeviceMeasurements, LeaveOutWhatADeviceLacks) {
+  setenv("WEFT_STAND_IN_ARCHITECTURE", "80", 1);
+  Measurements measurements;
+  ASSERT_EQ(measureStandIn({1, 0, 0.05}, measurements), "");
+  unsetenv("WEFT_STAND_IN_ARCHITECTURE");
+  EXPECT_EQ(measurements.products.size(), 16u);
+  for (const ProductTime &entry : measurements.products) {
+    EXPECT_FALSE(entry.product.isOfEightBits());
+  }
 }
 
 /// Whatever fails, the measurements end and say which call it was.

@@ -214,6 +214,21 @@ TEST_F(FakeBytes, AreNotMultipliedInWaysThatLoseTheEndOfASum) {
   setFaults(-1, -1);
 }
 
+TEST_F(FakeBytes, AreNotMultipliedInWaysThatForgetAFactor) {
+  auto setForgets = fake<decltype(&weft_fake_forgets)>("libcublasLt.so.13", "weft_fake_forgets");
+  setWays({1, 2, 3});
+  Product p = product(ElementType::F8E4M3, ElementType::F8E4M3);
+  for (auto [first, second] : {std::pair(0, 1), {1, 0}}) {
+    setForgets(first, second);
+    check<Float8E4M3, Float8E4M3, BFloat16>(p);
+    EXPECT_EQ(taken(), 2);
+  }
+  setForgets(0, 0);
+  check<Float8E4M3, Float8E4M3, BFloat16>(p);
+  EXPECT_EQ(taken(), 1);
+  setForgets(-1, -1);
+}
+
 TEST_F(FakeBytes, AreNamedWhereTheLibraryRefuses) {
   setWays({1});
   Product p = product(ElementType::F8E5M2, ElementType::F8E5M2);

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/BFloat16.h"
+#include "core/Float8.h"
 #include "tests/CudaBench.h"
 #include "tests/Toy.h"
 
@@ -183,32 +184,86 @@ void multiply(Bench &bench, const Product &product, const ProductPlaces &places,
   bench.drain(bench.stream);
 }
 
-TEST(CudaStandInTest, ProductsOfBytesAreComputed) {
-  Bench bench(3);
-  Product product = kToyBytes;
-  product.type = ElementType::F8E5M2;
-  auto send = [&](Address to, const void *data, size_t bytes) {
-    std::memcpy(bench.pinned, data, bytes);
-    Bench::ok(bench.cuda.copyToDevice(bench.device, bench.stream, to, bench.pinned, bytes));
-    bench.drain(bench.stream);
+/// What a stand-in makes of bytes of E5M2 in A and of E4M3 in B, C of `C`, where no size and no
+/// distance is that of another.
+template <typename C> void checkBytes(float factorA, float factorB) {
+  StandIn standIn({}, {});
+  const Library &cuda = standIn.library();
+  Handle device = 0, stream = 0, event = 0, prepared = 0;
+  DeviceFacts facts;
+  Bench::ok(cuda.open(0, &device, &facts));
+  Bench::ok(cuda.makeStream(device, &stream));
+  Bench::ok(cuda.makeEvent(device, &event));
+  const Product product = {.type = ElementType::F8E5M2,
+                           .transposeB = true,
+                           .m = 16,
+                           .n = 32,
+                           .k = 48,
+                           .lda = 64,
+                           .ldb = 80,
+                           .ldc = 96,
+                           .isResultF32 = std::is_same_v<C, float>,
+                           .eightBitB = ElementType::F8E4M3};
+  auto wait = [&] {
+    Bench::ok(cuda.record(device, event, stream));
+    Bench::ok(cuda.await(device, event));
   };
-  const std::vector<uint8_t> halves(256, 0x38), twos(256, 0x40); // Of E5M2 and of E4M3.
-  const float factors[] = {4};
-  ProductPlaces places;
-  places.a = bench.a;
-  places.b = bench.b;
-  places.c = bench.c;
-  places.factorA = places.factorB = bench.blank;
-  bench.drain(bench.stream);
-  send(bench.a, halves.data(), 256);
-  send(bench.b, twos.data(), 256);
-  send(bench.blank, factors, 4);
-  multiply(bench, product, places, 512);
-  BFloat16 got[256];
-  std::memcpy(got, bench.pinned, sizeof got);
-  for (BFloat16 value : got) {
-    EXPECT_EQ(float(value), 16 * 0.5f * 2 * 4 * 4);
+  void *pinned = nullptr;
+  Bench::ok(cuda.allocatePinned(device, 1 << 16, &pinned));
+  auto send = [&](const auto &values) {
+    uint64_t bytes = values.size() * sizeof values[0];
+    Address place = 0;
+    Bench::ok(cuda.allocate(device, bytes, &place));
+    std::memcpy(pinned, values.data(), bytes);
+    Bench::ok(cuda.copyToDevice(device, stream, place, pinned, bytes));
+    wait();
+    return place;
+  };
+  // Between rows lies what is no number.
+  Float8E5M2 nothing;
+  nothing.bits = 0x7F;
+  Float8E4M3 none;
+  none.bits = 0x7F;
+  std::vector<Float8E5M2> a(size_t(product.m * product.lda), nothing);
+  std::vector<Float8E4M3> b(size_t(product.n * product.ldb), none);
+  for (int64_t k = 0; k < product.k; ++k) {
+    for (int64_t row = 0; row < product.m; ++row) {
+      a[size_t(row * product.lda + k)] = Float8E5M2(float((3 * row + 5 * k) % 9 - 4));
+    }
+    for (int64_t column = 0; column < product.n; ++column) {
+      b[size_t(column * product.ldb + k)] = Float8E4M3(float((7 * column + 2 * k) % 13 - 6));
+    }
   }
+  std::vector<C> c(size_t(product.m * product.ldc), C(-1.0f));
+  ProductPlaces places;
+  places.a = send(a);
+  places.b = send(b);
+  places.c = send(c);
+  places.factorA = send(std::vector<float>{factorA});
+  places.factorB = send(std::vector<float>{factorB});
+  ProductWay way = {};
+  Bench::ok(cuda.prepareProduct(device, &product, &way, &prepared));
+  Bench::ok(cuda.runProduct(device, stream, prepared, &places));
+  Bench::ok(cuda.copyToHost(device, stream, pinned, places.c, c.size() * sizeof(C)));
+  wait();
+  std::memcpy(c.data(), pinned, c.size() * sizeof(C));
+  for (int64_t row = 0; row < product.m; ++row) {
+    for (int64_t column = 0; column < product.n; ++column) {
+      float sum = 0;
+      for (int64_t k = 0; k < product.k; ++k) {
+        sum += float((3 * row + 5 * k) % 9 - 4) * float((7 * column + 2 * k) % 13 - 6);
+      }
+      ASSERT_EQ(float(c[size_t(row * product.ldc + column)]), float(C(factorA * factorB * sum)))
+          << row << ' ' << column;
+    }
+    ASSERT_EQ(float(c[size_t(row * product.ldc + product.n)]), -1) << "what lies between rows";
+  }
+}
+
+TEST(CudaStandInTest, ProductsOfBytesAreComputed) {
+  checkBytes<BFloat16>(0.25f, 2);
+  checkBytes<float>(8, 0.125f);
+  checkBytes<BFloat16>(0.5f, 16);
 }
 
 /// Of a product of 8 x 8 matrices of ones, whose elements are 8.

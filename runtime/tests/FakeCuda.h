@@ -33,6 +33,9 @@ void weft_fake_elapse(float milliseconds);
 void weft_fake_ways(const float *milliseconds, int count);
 /// Way `wrong` leaves out the last of a sum, and way `split` adds up parts; -1 is none.
 void weft_fake_faults(int wrong, int split);
+/// Ways `first` and `second` do not look at the factor of that operand, as the library has them; -1
+/// is none.
+void weft_fake_forgets(int first, int second);
 /// How operands were said to be aligned, at least, when ways were asked for last.
 uint32_t weft_fake_alignment();
 /// The number of the way that was taken last.

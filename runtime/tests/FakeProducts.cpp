@@ -114,7 +114,7 @@ double multiplied(double value, bool isTF32) {
 constexpr uint64_t kMark = 77;
 
 std::vector<float> ways = {1};
-int taken = -1, wrong = -1, split = -1;
+int taken = -1, wrong = -1, split = -1, forgetsFirst = -1, forgetsSecond = -1;
 
 template <typename T, typename Made> cublasStatus_t give(Made **made, T value) {
   *made = reinterpret_cast<Made *>(new T(value));
@@ -172,6 +172,10 @@ void weft_fake_ways(const float *milliseconds, int count) {
 void weft_fake_faults(int wrongWay, int splitWay) {
   wrong = wrongWay;
   split = splitWay;
+}
+void weft_fake_forgets(int first, int second) {
+  forgetsFirst = first;
+  forgetsSecond = second;
 }
 uint32_t weft_fake_alignment() { return heardAlignment; }
 int weft_fake_taken() { return taken; }
@@ -351,7 +355,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t operation, 
                  multiplied(right.read(b, right.at(i, k, column, as.second)), as.isTF32);
         }
         size_t place = result.at(i, row, column, CUBLAS_OP_N);
-        sum *= as.firstFactor ? double(*as.firstFactor) * double(*as.secondFactor) : 1;
+        sum *= as.firstFactor && taken != forgetsFirst ? double(*as.firstFactor) : 1;
+        sum *= as.secondFactor && taken != forgetsSecond ? double(*as.secondFactor) : 1;
         sum *= factor(alpha);
         sum += factor(beta) == 0 ? 0 : factor(beta) * result.read(c, place);
         result.write(d, place, finish(as, result, row, column, sum));

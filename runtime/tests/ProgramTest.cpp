@@ -24,6 +24,30 @@ std::string faultOf(const Program &program) {
   return isWellFormed(program, error) ? "" : error;
 }
 
+TEST(Program, TheShareOfPeakIsOfWhatEachMultiplies) {
+  Program program = makeToy(1, 1);
+  EXPECT_EQ(program.stepPeakFlopsPerRank(), 1e9);
+  program.products = {kToyBytes, {}};
+  Instruction bytes, numbers;
+  bytes.opcode = numbers.opcode = Opcode::Product;
+  numbers.target = 1;
+  bytes.cost.flops = 3e6;
+  numbers.cost.flops = 1e6;
+  program.step = {bytes, numbers};
+  program.peakFlopsPerRank = 100e6;
+  program.peakByteFlopsPerRank = 200e6;
+  EXPECT_EQ(program.peakFlopsOf(bytes), 200e6);
+  EXPECT_EQ(program.peakFlopsOf(numbers), 100e6);
+  // 15 ms and 10 ms.
+  EXPECT_DOUBLE_EQ(program.stepPeakFlopsPerRank(), 4e6 / 25e-3);
+  program.step = {bytes};
+  EXPECT_DOUBLE_EQ(program.stepPeakFlopsPerRank(), 200e6);
+  program.step = {};
+  EXPECT_EQ(program.stepPeakFlopsPerRank(), 100e6);
+  program.peakFlopsPerRank = 0;
+  EXPECT_EQ(program.stepPeakFlopsPerRank(), 0);
+}
+
 TEST(Program, EpiloguesOutliveTheirBytes) {
   Program program = makeToy(1, 1), read;
   Product product = {ElementType::BF16, false, true, 8, 16, 24, 24, 24, 16};
@@ -100,6 +124,7 @@ TEST(Bytes, RoundTrip) {
   program.products.push_back(
       {ElementType::BF16, true, false, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, true});
   program.step[0].cost = {3, 4, 5};
+  program.peakByteFlopsPerRank = 6;
   program.kernels[0].kind = "fill";
   std::vector<char> bytes = serialize(program);
   Program read;
@@ -490,6 +515,7 @@ const Fault kFaults[] = {
      },
      "step instruction 2 waits for instruction 0 after 1, expected ascending numbers"},
     {[](Program &p) { p.peakFlopsPerRank = -1; }, "finite and not negative, got -1"},
+    {[](Program &p) { p.peakByteFlopsPerRank = -2; }, "finite and not negative, got -2"},
     {[](Program &p) { p.step[0].target = 99; }, "step instruction 0 names kernel 99"},
     {[](Program &p) { p.init[0].operands[0].buffer = 99; }, "init instruction 0 names buffer 99"},
     {[](Program &p) { p.step[1].operands.pop_back(); },

@@ -252,6 +252,7 @@ LogicalResult Compilation::runPasses(Phase phase) {
       recipe.precision == desc::Precision::BF16 && recipe.reduction == desc::Precision::BF16;
   pipelineOptions.target = options.target;
   pipelineOptions.fusesEpilogues = !options.separateEpilogues;
+  pipelineOptions.encodesProducts = !options.wideProducts;
   pipelineOptions.mutation = options.mutation;
   pipelineOptions.reserve = reserve;
   pipelineOptions.search = &facts.search;
@@ -379,6 +380,11 @@ LogicalResult Compilation::makeProgram() {
     return failure();
   }
   program = std::move(*flat);
+  if (stepFlops > 0 && llvm::any_of(program.products, [](const rt::Product &product) {
+        return product.isOfEightBits();
+      })) {
+    program.peakByteFlopsPerRank = descriptions.machine.device.peakFlopsF8.value_or(0);
+  }
   cost::predictProgram(program, descriptions.machine);
   if (options.target != TargetKind::Cuda) {
     return success(); // The host has one stream of work.

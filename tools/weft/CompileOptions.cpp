@@ -179,6 +179,11 @@ CommandLine weft::declareCompileOptions(CompileOptions &options) {
       "with --target cuda: leave to kernels what is done to the results of matrix products,\n"
       "as biases and GELU, where the devices' library does not do it",
       options.separateEpilogues);
+  line.addSwitch(
+      "--wide-products",
+      "with --target cuda: multiply numbers of eight bits in the recipe's precision, as\n"
+      "the host does, and not as bytes",
+      options.wideProducts);
   declarePlanOptions(line, options);
   line.addText("--cpu", "NAME",
                "processor to generate code for, by LLVM's name for it\n"
@@ -257,6 +262,9 @@ llvm::Error weft::checkCompileOptions(const CompileOptions &options) {
   }
   if (options.target != TargetKind::Cuda && options.separateEpilogues) {
     return makeError("--separate-epilogues is for --target cuda");
+  }
+  if (options.target != TargetKind::Cuda && options.wideProducts) {
+    return makeError("--wide-products is for --target cuda");
   }
   if (!options.makesExecutable() && options.keepObject) {
     return makeError("--keep-object needs phase emit, but --stop-after is " +

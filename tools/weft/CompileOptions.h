@@ -37,6 +37,8 @@ struct CompileOptions {
   TargetKind target = TargetKind::Host;
   /// Leaves what is done to products' results to kernels.
   bool separateEpilogues = false;
+  /// Multiplies numbers of eight bits in the recipe's precision.
+  bool wideProducts = false;
   /// Processor to compile for, by LLVM's name.
   std::string cpu = "native";
   std::optional<Phase> startAfter, stopAfter;

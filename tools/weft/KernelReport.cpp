@@ -47,6 +47,7 @@ bool readRow(const llvm::json::Value &value, KernelRow &row) {
   if (!places || !readText(*object, "class", row.kind) || !readText(*object, "name", row.name) ||
       !readText(*object, "detail", row.detail) || !readCount(*object, "calls", row.calls) ||
       !readAmount(*object, "flops", row.flops) || !readAmount(*object, "bytes", row.bytes) ||
+      !readAmount(*object, "peak_flops_per_rank", row.peakFlops) ||
       !readAmount(*object, "predicted_seconds", row.predicted) ||
       !readAmount(*object, "seconds", row.measured) ||
       !readAmount(*object, "waiting_seconds", row.waited) ||
@@ -65,14 +66,13 @@ bool readRow(const llvm::json::Value &value, KernelRow &row) {
 }
 
 bool readReport(const llvm::json::Object &object, KernelReport &report) {
-  double peak = 0, bandwidth = 0;
+  double bandwidth = 0;
   const llvm::json::Object *step = object.getObject("step");
   const llvm::json::Array *entries = object.getArray("entries");
   if (object.getInteger("version") != 1 || !step || !entries ||
       !readText(object, "plan", report.planHash) || !readCount(object, "ranks", report.ranks) ||
       !readCount(object, "threads_per_rank", report.threads) ||
       !readCount(object, "steps", report.steps) ||
-      !readAmount(object, "peak_flops_per_rank", peak) ||
       !readAmount(object, "memory_bandwidth_per_rank", bandwidth) ||
       !readAmount(*step, "seconds", report.stepSeconds) ||
       !readAmount(*step, "waiting_seconds", report.waitingSeconds) ||
@@ -86,7 +86,7 @@ bool readReport(const llvm::json::Object &object, KernelReport &report) {
       return false;
     }
     if (row.measured > 0) {
-      row.shareOfFlops = peak > 0 ? row.flops / (row.measured * peak) : 0;
+      row.shareOfFlops = row.peakFlops > 0 ? row.flops / (row.measured * row.peakFlops) : 0;
       row.shareOfBandwidth = bandwidth > 0 ? row.bytes / (row.measured * bandwidth) : 0;
     }
   }

@@ -25,6 +25,8 @@ struct KernelRow {
   std::vector<std::string> places;
   int64_t calls = 0;
   double flops = 0, bytes = 0;
+  /// Of what it multiplies, per second.
+  double peakFlops = 0;
   /// Seconds; 0 where nobody has said.
   double predicted = 0, measured = 0, waited = 0;
   /// Of a single call.

@@ -63,7 +63,8 @@ constexpr Format kFormats[] = {{"f32", desc::Precision::F32, &desc::DeviceSpec::
                                {"f64", desc::Precision::F64, &desc::DeviceSpec::peakFlopsF64},
                                {"bf16", desc::Precision::BF16, &desc::DeviceSpec::peakFlopsBF16},
                                {"tf32", desc::Precision::TF32, &desc::DeviceSpec::peakFlopsTF32},
-                               {"f16", desc::Precision::F16, &desc::DeviceSpec::peakFlopsF16}};
+                               {"f16", desc::Precision::F16, &desc::DeviceSpec::peakFlopsF16},
+                               {"f8e4m3", desc::Precision::F8, &desc::DeviceSpec::peakFlopsF8}};
 
 void readProducts(const Object &object, HostMeasurements &host) {
   desc::DeviceSpec &device = host.machine.device;
@@ -182,10 +183,14 @@ void writeDevice(llvm::raw_ostream &os, const HostMeasurements &host) {
 }
 
 void writeMeasured(llvm::raw_ostream &os, const HostMeasurements &host) {
-  const desc::MeasuredSpec &measured = host.machine.device.measured;
+  const desc::DeviceSpec &device = host.machine.device;
+  const desc::MeasuredSpec &measured = device.measured;
   os << "  measured {\n"
      << "    # Row-major C = A B by " << host.library << "; samples spread by "
-     << percent(host.spreadOfProducts) << ".\n";
+     << percent(host.spreadOfProducts)
+     << (device.peakFlopsF8
+             ? ".\n    # Of F8 both are of E4M3, C is of bf16, and B lies transposed.\n"
+             : ".\n");
   for (const desc::ProductRate &rate : measured.products) {
     os << "    products { precision: " << desc::nameOf(rate.precision) << " m: " << rate.m
        << " n: " << rate.n << " k: " << rate.k << " flops: " << number(rate.flops) << " }\n";

@@ -81,7 +81,7 @@ void printSpeed(llvm::raw_ostream &os, const rt::Program &program, const desc::R
   } else {
     os << ", " << groupedText(double(recipe.globalBatch) / seconds) << " samples/s";
   }
-  double peak = program.peakFlopsPerRank * double(program.rankCount());
+  double peak = program.stepPeakFlopsPerRank() * double(program.rankCount());
   if (peak > 0) {
     os << llvm::format(", MFU %.1f %%", 100 * program.stepFlops / seconds / peak);
   }

@@ -168,6 +168,28 @@ TEST(Predictor, TakesMeasuredRates) {
   EXPECT_DOUBLE_EQ(predictor.kernel("map", Precision::F32, 0, 1e3), 1e-7 + 1e-5);
 }
 
+TEST(Predictor, TakesBytesForAsMuchFasterAsTheyAreAtBest) {
+  desc::MachineSpec machine = sheet();
+  machine.device.peakFlopsBF16 = 1000e9;
+  machine.device.peakFlopsF8 = 2000e9;
+  double flops = 2.0 * 64 * 64 * 64;
+  auto seconds = [&](Precision precision, int64_t side) {
+    return Predictor(machine).product(precision, side, side, side, 1, 1);
+  };
+  EXPECT_DOUBLE_EQ(seconds(Precision::F8, 64), flops / 2000e9);
+  machine.device.measured.products = {{Precision::BF16, 64, 64, 64, 700e9},
+                                      {Precision::BF16, 128, 128, 128, 800e9}};
+  EXPECT_DOUBLE_EQ(seconds(Precision::F8, 64), flops / 1400e9) << "twice 700e9, not 2000e9";
+  EXPECT_DOUBLE_EQ(seconds(Precision::F8, 128), 8 * flops / 1600e9);
+  EXPECT_NEAR(seconds(Precision::F8, 96) / seconds(Precision::BF16, 96), 0.5, 1e-12);
+  machine.device.measured.products.push_back({Precision::F8, 64, 64, 64, 1100e9});
+  EXPECT_DOUBLE_EQ(seconds(Precision::F8, 64), flops / 1100e9);
+  EXPECT_DOUBLE_EQ(seconds(Precision::F8, 128), 8 * flops / 1100e9);
+  machine.device.measured.products.pop_back();
+  machine.device.peakFlopsBF16.reset();
+  EXPECT_DOUBLE_EQ(seconds(Precision::F8, 64), flops / 2000e9);
+}
+
 TEST(Predictor, TakesMeasuredCollectives) {
   desc::MachineSpec machine = sheet();
   machine.device.measured.collectives = {{CollectiveKind::AllReduce, 2, 1000, 1e-5},

@@ -10,7 +10,8 @@
 // taken, where not, the data sheet's numbers:
 //
 //   product      operations / rate(m, n, k), where the rate is interpolated between
-//                measured shapes, else the peak; at least bytes / memory rate
+//                measured shapes, else the peak; at least bytes / memory rate. Of eight bits,
+//                where only bf16 was measured, that rate times the ratio of their peaks
 //   kernel       the larger of operations / rate(kind, what it reads), where that was
 //                measured, else the peak, and bytes / memory rate(bytes); what reads
 //                bf16 computes in float32, unless it was measured
@@ -103,8 +104,11 @@ public:
 
   int64_t devicesPerNode() const { return machine.devicesPerNode; }
   double memoryBytes() const { return double(machine.device.memoryBytes); }
+  /// Whether there is a rate for products of eight bits.
+  bool multipliesBytes() const { return machine.device.peakFlopsF8.has_value(); }
 
 private:
+  void addBytesByBF16();
   double memorySeconds(double bytes) const;
   double peak(desc::Precision precision) const;
   double byLinks(desc::CollectiveKind kind, Group group, double bytes) const;

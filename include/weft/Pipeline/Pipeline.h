@@ -44,6 +44,8 @@ struct PipelineOptions {
   TargetKind target = TargetKind::Host;
   /// Whether products of devices take in what is done to their results.
   bool fusesEpilogues = true;
+  /// Whether, where they can, they multiply numbers of eight bits as bytes.
+  bool encodesProducts = true;
   /// Receives what the search of Plan has come to, where it is not null; see Plan/Passes.h.
   SearchReport *search = nullptr;
   /// The same plan as `plan`, that knows where entries were written; null where nothing does.

@@ -36,8 +36,9 @@ desc::Precision precisionOf(Operation *op) {
 }
 
 OpSeconds::OpSeconds(ShardableOpInterface op, const FactorRule &rule, LayoutSpaces &spaces,
-                     const cost::Predictor *machine)
-    : machine(machine), kind(op->getName().stripDialect()), rule(rule), precision(precisionOf(op)) {
+                     const cost::Predictor *machine, ByteSeconds *byteSeconds)
+    : op(op), machine(machine), byteSeconds(byteSeconds), kind(op->getName().stripDialect()),
+      rule(rule), precision(precisionOf(op)) {
   double whole = 0;
   auto valueOf = [&](Type type) -> std::optional<Value> {
     auto tensor = dyn_cast<RankedTensorType>(type);
@@ -98,9 +99,15 @@ double OpSeconds::of(const OpOption &option) const {
   if (!sides) {
     return machine->kernel(kind, precision, flops / parts, bytes);
   }
+  SmallVector<int64_t> pieces;
   std::array<int64_t, 4> sizes = {1, 1, 1, 1};
   for (auto [factor, side] : llvm::enumerate(*sides)) {
-    sizes[size_t(side)] *= rule.factors[factor].size / option.parts[factor];
+    pieces.push_back(rule.factors[factor].size / option.parts[factor]);
+    sizes[size_t(side)] *= pieces.back();
+  }
+  if (std::optional<double> seconds =
+          byteSeconds ? byteSeconds->of(op, rule, pieces) : std::nullopt) {
+    return *seconds;
   }
   auto [batch, m, n, k] = sizes;
   return machine->product(precision, m, n, k, batch, bytes);

@@ -8,6 +8,7 @@
 #ifndef WEFT_LIB_PIPELINE_PLAN_OPSECONDS_H
 #define WEFT_LIB_PIPELINE_PLAN_OPSECONDS_H
 
+#include "ByteSeconds.h"
 #include "OpOptions.h"
 
 #include "weft/Cost/Predictor.h"
@@ -21,9 +22,10 @@ desc::Precision precisionOf(mlir::Operation *op);
 /// Asks `op` for what it costs once, and then prices its options.
 class OpSeconds {
 public:
-  /// Without a machine, options are ordered by what they compute and touch.
+  /// Without a machine, options are ordered by what they compute and touch; without `byteSeconds`
+  /// no product is one of bytes.
   OpSeconds(ShardableOpInterface op, const FactorRule &rule, LayoutSpaces &spaces,
-            const cost::Predictor *machine);
+            const cost::Predictor *machine, ByteSeconds *byteSeconds);
 
   double of(const OpOption &option) const;
 
@@ -35,7 +37,9 @@ private:
 
   double touched(const OpOption &option) const;
 
+  mlir::Operation *op;
   const cost::Predictor *machine;
+  ByteSeconds *byteSeconds;
   llvm::StringRef kind;
   FactorRule rule;
   desc::Precision precision = desc::Precision::F32;

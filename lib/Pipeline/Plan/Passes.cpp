@@ -41,6 +41,7 @@ void weft::buildPlanPipeline(OpPassManager &manager, const AccumulateMicroBatche
     // What the search has summed up is what it has written.
     PricePlanPassOptions price;
     price.machine = search.machine;
+    price.byteProducts = search.byteProducts;
     manager.addPass(createPricePlanPass(price, context.report));
   }
 }

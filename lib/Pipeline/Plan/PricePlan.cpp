@@ -56,9 +56,10 @@ struct Instant {
 
 class Pricing {
 public:
-  Pricing(ModuleOp module, const cost::Predictor *machine)
-      : mesh(getMesh(module)), symbols(module), machine(machine), prices(mesh.getSizes(), machine) {
-  }
+  /// Both may be null.
+  Pricing(ModuleOp module, const cost::Predictor *machine, ByteSeconds *byteSeconds)
+      : mesh(getMesh(module)), symbols(module), machine(machine), byteSeconds(byteSeconds),
+        prices(mesh.getSizes(), machine) {}
 
   PlanPrice run(func::FuncOp root, ModuleOp module) {
     countCalls(root, 1);
@@ -177,6 +178,12 @@ private:
       return 1e-9 * (flops + bytes);
     }
     if (std::optional<Product> product = asProduct(op, rule, axesOf)) {
+      auto sizes = llvm::map_to_vector(llvm::zip_equal(rule.factors, axesOf), [&](auto pair) {
+        return std::get<0>(pair).size / mesh.getSize(std::get<1>(pair));
+      });
+      if (auto seconds = byteSeconds ? byteSeconds->of(op, rule, sizes) : std::nullopt) {
+        return *seconds;
+      }
       auto [batch, m, n, k] = *product;
       return machine->product(precisionOf(op), m, n, k, batch, bytes);
     }
@@ -281,6 +288,7 @@ private:
   const MeshAttr mesh;
   SymbolTable symbols;
   const cost::Predictor *machine;
+  ByteSeconds *byteSeconds;
   planner::Prices prices;
   /// How often each function runs, and how often a value goes from one type to another.
   llvm::MapVector<Operation *, double> calls;
@@ -300,13 +308,14 @@ double PlanPrice::bytes() const {
   return sum;
 }
 
-/// Of `@step`, or without one of the first public function. `machine` may be null.
-static PlanPrice pricePlan(ModuleOp module, const cost::Predictor *machine) {
+/// Of `@step`, or without one of the first public function. `machine` may be null, and the other.
+static PlanPrice pricePlan(ModuleOp module, const cost::Predictor *machine,
+                           ByteSeconds *byteSeconds) {
   auto root = module.lookupSymbol<func::FuncOp>("step");
   for (auto function : module.getOps<func::FuncOp>()) {
     root = root || function.isPrivate() ? root : function;
   }
-  return root ? Pricing(module, machine).run(root, module) : PlanPrice();
+  return root ? Pricing(module, machine, byteSeconds).run(root, module) : PlanPrice();
 }
 
 namespace {
@@ -323,7 +332,9 @@ struct PricePlanPass : impl::PricePlanPassBase<PricePlanPass> {
       return signalPassFailure();
     }
     markAllAnalysesPreserved();
-    PlanPrice price = pricePlan(module, predictor->get());
+    std::unique_ptr<ByteSeconds> byteSeconds =
+        ByteSeconds::make(byteProducts, module, predictor->get());
+    PlanPrice price = pricePlan(module, predictor->get(), byteSeconds.get());
     if (report) {
       seconds = report->seconds;
       bytes = report->bytes;

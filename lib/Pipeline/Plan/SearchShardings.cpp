@@ -170,7 +170,10 @@ struct SearchShardingsPass : impl::SearchShardingsPassBase<SearchShardingsPass> 
   }
 
   LogicalResult decide(func::FuncOp root, ReshardTables &tables) {
-    ShardingProblem shardings(getOperation(), tables);
+    // Anew for each root, as those before have changed what reads what.
+    std::unique_ptr<ByteSeconds> byteSeconds =
+        ByteSeconds::make(byteProducts, getOperation(), tables.machine);
+    ShardingProblem shardings(getOperation(), tables, byteSeconds.get());
     if (failed(shardings.build(root))) {
       return failure();
     }

@@ -55,9 +55,10 @@ static std::string sourceOf(Value value) {
               : "";
 }
 
-ShardingProblem::ShardingProblem(ModuleOp module, ReshardTables &reshardTables)
-    : module(module), reshardTables(reshardTables), spaces(reshardTables.spaces), symbols(module),
-      places(symbols) {}
+ShardingProblem::ShardingProblem(ModuleOp module, ReshardTables &reshardTables,
+                                 ByteSeconds *byteSeconds)
+    : module(module), reshardTables(reshardTables), byteSeconds(byteSeconds),
+      spaces(reshardTables.spaces), symbols(module), places(symbols) {}
 
 LogicalResult ShardingProblem::build(func::FuncOp root) {
   if (failed(countCalls(root, 1))) {
@@ -235,7 +236,7 @@ void ShardingProblem::visitShardable(ShardableOpInterface op) {
 OpNode ShardingProblem::addOp(ShardableOpInterface op) {
   std::vector<OpOption> options = enumerateOptions(op, spaces);
   FactorRule rule = op.getFactorRule();
-  OpSeconds seconds(op, rule, spaces, reshardTables.machine);
+  OpSeconds seconds(op, rule, spaces, reshardTables.machine, byteSeconds);
   double times = timesOf(op);
   OpNode made;
   std::vector<planner::Option> priced;

@@ -32,6 +32,7 @@
 #ifndef WEFT_LIB_PIPELINE_PLAN_SHARDINGPROBLEM_H
 #define WEFT_LIB_PIPELINE_PLAN_SHARDINGPROBLEM_H
 
+#include "ByteSeconds.h"
 #include "OpOptions.h"
 #include "ReshardTables.h"
 #include "ValuePlaces.h"
@@ -82,8 +83,8 @@ struct ValueRoute {
 
 class ShardingProblem {
 public:
-  /// Both arguments must outlive this.
-  ShardingProblem(mlir::ModuleOp module, ReshardTables &reshardTables);
+  /// All arguments must outlive this; without `byteSeconds` no product is one of bytes.
+  ShardingProblem(mlir::ModuleOp module, ReshardTables &reshardTables, ByteSeconds *byteSeconds);
 
   /// Makes the problem of `function` and all that it calls, but for layers that have shardings
   /// already, as variables may have. Fails, with an error, where an op says nothing of how it may
@@ -137,6 +138,7 @@ private:
 
   mlir::ModuleOp module;
   ReshardTables &reshardTables;
+  ByteSeconds *byteSeconds;
   LayoutSpaces &spaces;
   mlir::SymbolTable symbols;
   /// Addresses of ends are kept.

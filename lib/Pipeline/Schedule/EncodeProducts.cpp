@@ -11,12 +11,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "OpKinds.h"
-#include "QuantizedValues.h"
 #include "weft/Description/Machine.h"
 #include "weft/Dialect/Weft/IR/AttributeNames.h"
 #include "weft/Dialect/Weft/IR/EightBitOps.h"
+#include "weft/Pipeline/Schedule/ByteProducts.h"
 #include "weft/Pipeline/Schedule/Passes.h"
 #include "weft/Pipeline/Schedule/ProductForm.h"
+#include "weft/Pipeline/Schedule/QuantizedValues.h"
 
 #include "mlir/IR/TypeUtilities.h"
 
@@ -32,15 +33,9 @@ namespace weft {
 
 namespace {
 
-/// An operand as bytes, so that what is summed comes last.
-struct Side {
+/// An operand, and how it is as bytes.
+struct Side : ByteOperand {
   Value value;
-  Float8 format = Float8::E4M3;
-  /// How many dimensions go behind the others.
-  int64_t lead = 0;
-  /// As it lies then.
-  std::string term;
-  SmallVector<int64_t> shape;
 };
 
 /// A product of quantized operands, or why it is none of bytes.
@@ -49,43 +44,6 @@ struct Candidate {
   Side lhs, rhs;
   std::string refusal;
 };
-
-/// Turns `side` where what `result` lacks comes first, and not last; false if it is neither.
-bool turn(Side &side, StringRef result) {
-  StringRef term = side.term;
-  size_t first = term.find_if([&](char letter) { return !result.contains(letter); });
-  size_t end = term.find_if([&](char letter) { return result.contains(letter); }, first);
-  if (first == StringRef::npos) {
-    return false;
-  }
-  if (end == StringRef::npos) {
-    return true;
-  }
-  if (first != 0 || term.drop_front(end).find_if(
-                        [&](char letter) { return !result.contains(letter); }) != StringRef::npos) {
-    return false;
-  }
-  side.lead = static_cast<int64_t>(end);
-  std::rotate(side.term.begin(), side.term.begin() + end, side.term.end());
-  std::rotate(side.shape.begin(), side.shape.begin() + end, side.shape.end());
-  return true;
-}
-
-/// Why a product of these is none for devices; "" if it is one.
-std::string refuse(Side &lhs, Side &rhs, StringRef result) {
-  if (lhs.format == Float8::E5M2 && rhs.format == Float8::E5M2) {
-    return "both operands are of e5m2";
-  }
-  if (!turn(lhs, result) || !turn(rhs, result)) {
-    return "what is summed does not lie together";
-  }
-  std::optional<ProductForm> form =
-      classifyProduct({lhs.term, rhs.term, result}, lhs.shape, rhs.shape, rt::ElementType::F8E4M3);
-  if (!form) {
-    return "it is no product of two matrices";
-  }
-  return rt::isForEightBits(form->product) ? "" : "expected sizes that are multiples of 16";
-}
 
 /// What stands where bytes are needed.
 class Encoder {
@@ -254,16 +212,17 @@ std::vector<Candidate> EncodeProductsPass::collect(QuantizedValues &values) {
       Value value = contract.getInputs()[number];
       std::optional<Float8> format = values.formatOf(value);
       areKnown &= format.has_value();
-      *side = {value, format.value_or(Float8::E4M3), 0, contract.getTerms()[number].str(),
-               SmallVector<int64_t>(cast<RankedTensorType>(value.getType()).getShape())};
+      *side = {{format.value_or(Float8::E4M3), 0, contract.getTerms()[number].str(),
+                SmallVector<int64_t>(cast<RankedTensorType>(value.getType()).getShape())},
+               value};
     }
     if (!areKnown && llvm::none_of(contract.getInputs(),
                                    [&](Value value) { return values.isAnyQuantized(value); })) {
       return;
     }
     one.refusal = form->product.batch != 1 ? "it is a batch of products"
-                  : !areKnown              ? "what an operand was scaled by is not known"
-                                           : refuse(one.lhs, one.rhs, contract.getTerms()[2]);
+                  : !areKnown ? "what an operand was scaled by is not known"
+                              : formByteProduct(one.lhs, one.rhs, contract.getTerms()[2]).refusal;
     candidates.push_back(one);
   });
   return candidates;

@@ -28,10 +28,12 @@ void weft::buildSchedulePipeline(OpPassManager &manager, const ScheduleOptions &
   manager.addNestedPass<func::FuncOp>(createContractionsToSumsPass());
   // Before a rounding becomes part of a map that does more.
   manager.addNestedPass<func::FuncOp>(createNarrowProductsPass());
-  // Behind it: what is a product of bytes does not change its result's type any more.
-  EncodeProductsPassOptions encoding;
-  encoding.machine = options.machine;
-  manager.addPass(createEncodeProductsPass(encoding));
+  if (options.encodesProducts) {
+    // Behind it: what is a product of bytes does not change its result's type any more.
+    EncodeProductsPassOptions encoding;
+    encoding.machine = options.machine;
+    manager.addPass(createEncodeProductsPass(encoding));
+  }
   // Before all that follows, since it decides what a kernel is.
   manager.addNestedPass<func::FuncOp>(createFuseMapsPass());
   if (options.fusesEpilogues) {

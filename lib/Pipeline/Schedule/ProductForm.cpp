@@ -7,7 +7,6 @@
 
 #include "weft/Pipeline/Schedule/ProductForm.h"
 
-#include "ProgramTables.h"
 #include "weft/Dialect/Weft/IR/AttributeNames.h"
 #include "weft/Dialect/Weft/IR/EightBitOps.h"
 #include "weft/Dialect/Weft/IR/ElementTypes.h"
@@ -220,6 +219,28 @@ std::optional<ProductForm> weft::classifyProduct(llvm::ArrayRef<llvm::StringRef>
     }
   }
   return std::nullopt;
+}
+
+rt::ElementType weft::toElementType(mlir::Type type) {
+  if (type.isF64()) {
+    return rt::ElementType::F64;
+  }
+  if (type.isF32()) {
+    return rt::ElementType::F32;
+  }
+  if (type.isBF16()) {
+    return rt::ElementType::BF16;
+  }
+  if (type.isF16()) {
+    return rt::ElementType::F16;
+  }
+  if (llvm::isa<mlir::Float8E4M3FNType>(type)) {
+    return rt::ElementType::F8E4M3;
+  }
+  if (llvm::isa<mlir::Float8E5M2Type>(type)) {
+    return rt::ElementType::F8E5M2;
+  }
+  return type.isInteger(64) ? rt::ElementType::I64 : rt::ElementType::I32;
 }
 
 /// The product of `lhs` and `rhs`; for devices, where `hasF64`, also of float64.

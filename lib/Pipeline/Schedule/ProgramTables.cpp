@@ -11,7 +11,7 @@
 #include "OpKinds.h"
 #include "weft/Dialect/Weft/IR/EightBitOps.h"
 #include "weft/Dialect/Weft/IR/Sharding.h"
-#include "weft/Pipeline/Schedule/ProductForm.h"
+#include "weft/Pipeline/Schedule/ByteProducts.h"
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -19,28 +19,6 @@
 
 using namespace mlir;
 using namespace weft;
-
-rt::ElementType weft::toElementType(Type type) {
-  if (type.isF64()) {
-    return rt::ElementType::F64;
-  }
-  if (type.isF32()) {
-    return rt::ElementType::F32;
-  }
-  if (type.isBF16()) {
-    return rt::ElementType::BF16;
-  }
-  if (type.isF16()) {
-    return rt::ElementType::F16;
-  }
-  if (isa<Float8E4M3FNType>(type)) {
-    return rt::ElementType::F8E4M3;
-  }
-  if (isa<Float8E5M2Type>(type)) {
-    return rt::ElementType::F8E5M2;
-  }
-  return type.isInteger(64) ? rt::ElementType::I64 : rt::ElementType::I32;
-}
 
 namespace {
 
@@ -176,10 +154,10 @@ rt::Cost ProgramTables::costOf(Operation *op) const {
             bytesOf(op->getOperandTypes()) + bytesOf(op->getResultTypes())};
   }
   if (auto encode = dyn_cast<EncodeOp>(op)) {
-    constexpr double kOfQuantize = 6;
     double elements =
         static_cast<double>(cast<RankedTensorType>(encode.getInput().getType()).getNumElements());
-    return {kOfQuantize * elements, bytesOf(op->getOperandTypes()) + bytesOf(op->getResultTypes())};
+    return {kEncodeFlops * elements,
+            bytesOf(op->getOperandTypes()) + bytesOf(op->getResultTypes())};
   }
   if (auto computes = dyn_cast<ShardableOpInterface>(op)) {
     OpCost cost = computes.getCost();

@@ -10,13 +10,11 @@
 
 #include "Linearize.h"
 #include "weft-rt/Program.h"
+#include "weft/Pipeline/Schedule/ProductForm.h"
 
 #include "llvm/ADT/StringMap.h"
 
 namespace weft {
-
-/// `type` as the runtime calls it. REQUIRES: an element type of a weft tensor.
-rt::ElementType toElementType(mlir::Type type);
 
 /// How a whole value, of the shape `unpadded` where `type` is padded, lies on `mesh`. Fails with an
 /// error at `op` if `type` has no sharding on it, or is pending.

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "QuantizedValues.h"
+#include "weft/Pipeline/Schedule/QuantizedValues.h"
 
 #include "OpKinds.h"
 
@@ -35,8 +35,9 @@ static SmallVector<int64_t> sizesOf(ValueRange values, int64_t dim) {
 /// What `op` gives on, whole or a part of it, moved and nothing else; null if it does more.
 static Value findMoved(Operation *op) {
   auto contract = dyn_cast<ContractOp>(op);
-  bool isMoved = isa<ReshapeOp, AllGatherOp, AllToAllOp, PermuteOp, SliceOp, SplitOp>(op) ||
-                 (contract && contract.getInputs().size() == 1 && isRearrangement(contract));
+  bool isMoved =
+      isa<ReshapeOp, ReshardOp, AllGatherOp, AllToAllOp, PermuteOp, SliceOp, SplitOp>(op) ||
+      (contract && contract.getInputs().size() == 1 && isRearrangement(contract));
   return isMoved ? op->getOperand(0) : Value();
 }
 

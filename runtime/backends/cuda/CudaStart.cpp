@@ -70,13 +70,13 @@ bool CudaExecutor::hasMemory(bool isLoaded) const {
 
 /// What has no products of eight bits would refuse the first that it is to prepare, in other words.
 bool CudaExecutor::canMultiply() const {
-  constexpr uint32_t kFirst = 89;
   bool isAsked = std::any_of(program.products.begin(), program.products.end(),
                              [](const Product &product) { return product.isOfEightBits(); });
-  return !isAsked || facts.architecture >= kFirst ||
+  return !isAsked || facts.multipliesBytes() ||
          communicator().fail(
              concat("device ", number, " of rank ", rank(), ", a ", facts.name, " of sm_",
-                    facts.architecture, ", has no products of eight bits, which sm_", kFirst,
+                    facts.architecture, ", has no products of eight bits, which sm_",
+                    DeviceFacts::kFirstWithBytes,
                     " and later have: compile for a machine that has no peak_flops of F8"));
 }
 

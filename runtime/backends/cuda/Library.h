@@ -40,6 +40,9 @@ namespace weft::rt::cuda {
 
 /// What a device is.
 struct DeviceFacts {
+  /// The first architecture that multiplies numbers of eight bits.
+  static constexpr uint32_t kFirstWithBytes = 89;
+
   char name[64];
   /// Which one it is of all that there are; all 0 where that is not known.
   uint8_t identity[16];
@@ -51,6 +54,8 @@ struct DeviceFacts {
   uint64_t freeBytes;
   /// What collectives may take of it, beside what they are called with.
   uint64_t communicationBytes;
+
+  bool multipliesBytes() const { return architecture >= kFirstWithBytes; }
 };
 
 /// What all ranks that join one world have to bring.

@@ -17,6 +17,7 @@
 #include "weft-rt/Program.h"
 
 #include <bit>
+#include <cmath>
 
 namespace weft::rt::cuda {
 
@@ -35,6 +36,30 @@ inline Library::Result fillWithOnes(Library::Address at, uint64_t bytes, Element
   return failed ? failed
                 : resultOf(driver().fillWords(at + pitch - 4, pitch, one, 1, bytes / pitch, stream),
                            "cuMemsetD2D32Async of ", bytesText(bytes));
+}
+
+/// What operands of eight bits are multiplied by: the result without one of them, or both, is
+/// another.
+inline constexpr float kTrialFactorA = 4, kTrialFactorB = 0.5;
+
+/// Enqueues that the number of f32 there is `factor`.
+inline Library::Result fillWithFactor(Library::Address at, float factor, CUstream stream) {
+  auto bits = std::bit_cast<uint32_t>(factor);
+  return resultOf(driver().fillWords(at, sizeof bits, bits, 1, 1, stream),
+                  "cuMemsetD2D32Async of a factor");
+}
+
+/// Whether an element of a product may be `value`: of ones it is k, of bytes times the factors, and
+/// what is added.
+inline bool isOfOnes(const Product &p, double value) {
+  double factor = p.isOfEightBits() ? double(kTrialFactorA * kTrialFactorB) : 1;
+  double expected = factor * double(p.k) * double(p.isSum() ? p.batch : 1) +
+                    double(p.epilogue.hasAddend) + double(p.epilogue.hasBias);
+  // Float32 holds what it adds up here; half as much as a number of 8 bits is off.
+  double allowed = p.resultType() == ElementType::BF16 ? expected / 256
+                   : expected < (1 << 24)              ? 0
+                                                       : expected / 1024;
+  return std::abs(value - expected) <= allowed;
 }
 
 /// Whether `readNumber` knows the type.

@@ -23,7 +23,6 @@
 #include "backends/cuda/Parts.h"
 #include "weft-rt/Program.h"
 
-#include <cmath>
 #include <cstring>
 #include <memory>
 #include <numeric>
@@ -367,8 +366,8 @@ public:
       failed = failed || !isThere ? failed : allocate(bytes, p.resultType(), address);
     };
     if (p.isOfEightBits()) {
-      failed = failed ? failed : allocate(sizeof(float), ElementType::F32, at.factorA);
-      failed = failed ? failed : allocate(sizeof(float), ElementType::F32, at.factorB);
+      failed = failed ? failed : allocateFactor(kTrialFactorA, at.factorA);
+      failed = failed ? failed : allocateFactor(kTrialFactorB, at.factorB);
     }
     more(epilogue.hasAddend, c, at.addend);
     more(epilogue.hasBias, uint64_t(p.n) * size, at.bias);
@@ -415,25 +414,19 @@ private:
            sizeOf(layout.type);
   }
 
-  /// Whether the first and the last element are right: of ones they are k, and what is added.
+  /// Whether the first and the last element are right.
   Result look(bool &isRight) {
     const Product &p = prepared.product;
     Layout layout = layoutOfC(p);
     if (p.epilogue.activation != Epilogue::Activation::None || !isReadable(layout.type)) {
       return nullptr;
     }
-    double expected = double(p.k) * double(prepared.rounds()) + double(p.epilogue.hasAddend) +
-                      double(p.epilogue.hasBias);
-    // Float32 holds what it adds up here; half as much as a number of 8 bits is off.
-    double allowed = p.resultType() == ElementType::BF16 ? expected / 256
-                     : expected < (1 << 24)              ? 0
-                                                         : expected / 1024;
     for (Address place : {at.c, at.c + bytesOf(layout) - sizeOf(layout.type)}) {
       double value = 0;
       if (Result failed = fetch(place, layout.type, value)) {
         return failed;
       }
-      isRight = isRight && std::abs(value - expected) <= allowed;
+      isRight = isRight && isOfOnes(p, value);
     }
     return nullptr;
   }
@@ -458,6 +451,11 @@ private:
     memory.push_back(made);
     address = made;
     return fillWithOnes(made, bytes, type, stream);
+  }
+
+  Result allocateFactor(float factor, Address &address) {
+    Result failed = allocate(sizeof factor, ElementType::F32, address);
+    return failed ? failed : fillWithFactor(address, factor, stream);
   }
 
   Result record(CUevent event) { return resultOf(driver().record(event, stream), "cuEventRecord"); }

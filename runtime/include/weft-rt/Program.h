@@ -418,8 +418,10 @@ struct Program {
   uint64_t defaultSeed = 0;
   /// Floating-point operations of one step, all ranks together, by the model's
   /// ops (recomputation not counted), and the peak of one rank's device per
-  /// second; their ratio is the share of peak that is printed.
+  /// second, in the recipe's precision.
   double stepFlops = 0, peakFlopsPerRank = 0;
+  /// The same peak of products of eight bits, in programs with such; else 0.
+  double peakByteFlopsPerRank = 0;
   /// Bytes per second that one rank's device reads or writes in its memory; 0 if nobody has said.
   double memoryBandwidthPerRank = 0;
   /// Processor cores that a rank's device has: what kernels and products are cut for, and the
@@ -427,6 +429,11 @@ struct Program {
   int64_t threadsPerRank = 1;
 
   int64_t rankCount() const;
+  /// The peak in what `instruction` multiplies; 0 if it is not known.
+  double peakFlopsOf(const Instruction &instruction) const;
+  /// That of a rank's step, whose operations may have several: all of them over the seconds that
+  /// they take at the peak, each at its own. Of it a share is printed.
+  double stepPeakFlopsPerRank() const;
   /// All of a rank's memory, as far as it is predicted.
   uint64_t deviceBytes() const;
   /// Of that what inputs take beside the arena, on their way to a device.

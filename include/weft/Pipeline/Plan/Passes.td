@@ -233,6 +233,8 @@ def SearchShardingsPass : Pass<"search-shardings", "::mlir::ModuleOp"> {
   let options = [
     Option<"machine", "machine", "std::string", "",
            "the machine, as the text of a machine.proto message">,
+    Option<"byteProducts", "byte-products", "bool", "false",
+           "price products of quantized numbers as of bytes, where the machine has such">,
     Option<"why", "why", "bool", "false",
            "say of ops, variables and arguments why they are sharded as they are, as `weft.why`">,
     Option<"reserve", "reserve", "int64_t", "0",
@@ -300,6 +302,8 @@ def PricePlanPass : Pass<"price-plan", "::mlir::ModuleOp"> {
   let options = [
     Option<"machine", "machine", "std::string", "",
            "the machine, as the text of a machine.proto message">,
+    Option<"byteProducts", "byte-products", "bool", "false",
+           "price products of quantized numbers as of bytes, where the machine has such">,
     Option<"seconds", "seconds", "double", "-1", "what a step shall take; less than 0 for anything">,
     Option<"bytes", "bytes", "double", "-1", "what a rank shall hold; less than 0 for anything">,
   ];

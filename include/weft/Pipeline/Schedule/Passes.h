@@ -29,6 +29,8 @@ struct ScheduleOptions {
   TargetKind target = TargetKind::Host;
   /// Whether products of devices take in what is done to their results.
   bool fusesEpilogues = true;
+  /// Whether, where they can, they multiply numbers of eight bits as bytes.
+  bool encodesProducts = true;
 };
 
 /// Appends the passes of the phase. After them, `flatten` gives the program.

@@ -37,12 +37,16 @@
 
 namespace mlir {
 class Operation;
+class Type;
 } // namespace mlir
 
 namespace weft {
 class ByteProductOp;
 class ContractOp;
 class ProductOp;
+
+/// `type` as the runtime calls it. REQUIRES: an element type of a weft tensor.
+rt::ElementType toElementType(mlir::Type type);
 
 struct ProductForm {
   /// The product's first operand is the contraction's second.

@@ -6,13 +6,13 @@
 //===----------------------------------------------------------------------===//
 //
 // A value is quantized if a `weft.quantize` gives it, or if it is nothing but such values moved: by
-// reshapes, permutations and collectives that add nothing, into functions that are called and out
-// of them.
+// reshapes, permutations, reshards and collectives that add nothing, into functions that are called
+// and out of them. Modules may be of Plan, or of Partition and later.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef WEFT_LIB_PIPELINE_SCHEDULE_QUANTIZEDVALUES_H
-#define WEFT_LIB_PIPELINE_SCHEDULE_QUANTIZEDVALUES_H
+#ifndef WEFT_PIPELINE_SCHEDULE_QUANTIZEDVALUES_H
+#define WEFT_PIPELINE_SCHEDULE_QUANTIZEDVALUES_H
 
 #include "weft/Dialect/Weft/IR/Weft.h"
 
@@ -64,4 +64,4 @@ private:
 
 } // namespace weft
 
-#endif // WEFT_LIB_PIPELINE_SCHEDULE_QUANTIZEDVALUES_H
+#endif // WEFT_PIPELINE_SCHEDULE_QUANTIZEDVALUES_H

@@ -1,0 +1,50 @@
+//===- ByteProducts.h - which products multiply bytes ---------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What encode-products makes of products whose operands are quantized, and what Plan takes them
+// for before they are.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_PIPELINE_SCHEDULE_BYTEPRODUCTS_H
+#define WEFT_PIPELINE_SCHEDULE_BYTEPRODUCTS_H
+
+#include "weft-rt/Program.h"
+#include "weft/Dialect/Weft/IR/Weft.h"
+
+#include "llvm/ADT/SmallVector.h"
+
+#include <string>
+
+namespace weft {
+
+/// Operations for each number that becomes a byte: those of `weft.quantize`.
+inline constexpr double kEncodeFlops = 6;
+
+/// A quantized operand of a product, as its bytes lie.
+struct ByteOperand {
+  Float8 format = Float8::E4M3;
+  /// How many dimensions go behind the others.
+  int64_t lead = 0;
+  /// One letter for each dimension, and their sizes.
+  std::string term;
+  llvm::SmallVector<int64_t> shape;
+};
+
+/// A product of bytes, or why there is none.
+struct ByteProductForm {
+  std::string refusal;
+  rt::Product product;
+};
+
+/// The product of two operands that lie as terms and shapes say. Turns both so that what is summed,
+/// which `result` lacks, comes last.
+ByteProductForm formByteProduct(ByteOperand &lhs, ByteOperand &rhs, llvm::StringRef result);
+
+} // namespace weft
+
+#endif // WEFT_PIPELINE_SCHEDULE_BYTEPRODUCTS_H
