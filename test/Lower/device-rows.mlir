@@ -11,7 +11,7 @@
 // 4096 numbers in a line are 64 pieces.
 // MODULE: llvm.func @kernel_cumulative_sum_0({{.*}}weft.iterations = array<i64: 262144, 262144>
 // Tokens are sorted by rows, then there is a block for 64 of them, and one for each row.
-// MODULE: llvm.func @kernel_embedding_grad_0({{.*}}weft.iterations = array<i64: 32512, 508, 508, 32512, 50257, 512, 50257>{{.*}}weft.threads = array<i64: 0, 0, 0, 0, 0, 96, 96>
+// MODULE: llvm.func @kernel_embedding_grad_0({{.*}}weft.iterations = array<i64: 32512, 508, 508, 32512, 6237, 50257, 6237, 512, 50257>{{.*}}weft.threads = array<i64: 0, 0, 0, 0, 0, 0, 0, 96, 96>
 // 16 blocks share each of 64 sums.
 // MODULE: llvm.func @kernel_contract_0({{.*}}weft.iterations = array<i64: 1024, 8>{{.*}}weft.threads = array<i64: 256, 256>
 // MODULE: llvm.func @kernel_norm_0({{.*}}weft.iterations = array<i64: 8192>{{.*}}weft.threads = array<i64: 256>
@@ -50,7 +50,7 @@ func.func private @kernel_cumulative_sum_0(%x: tensor<32x4096x128xf32>) -> tenso
 
 // CHECK-LABEL: .entry kernel_embedding_grad_0_phase_0(
 // CHECK-NOT: atom
-// CHECK-LABEL: .entry kernel_embedding_grad_0_phase_6(
+// CHECK-LABEL: .entry kernel_embedding_grad_0_phase_8(
 // CHECK-NOT: ld.local
 // CHECK-DAG: ld.global.nc.v4.b32
 // CHECK-DAG: st.global.v4.b32

@@ -325,35 +325,124 @@ TEST_P(AttentionTest, Dropout) {
 /// Two pieces of a ring, each with a part of its positions early and one late: queries of one, and
 /// keys of its own or the other. What is tested is that blocks of threads do what a host does,
 /// whose results test/Execution/attention.py compares.
-TEST_P(AttentionTest, PiecesInZigzagOrder) {
-  constexpr int64_t kLength = 20, kPiece = 2 * kLength;
-  query = randomArray({1, kPiece, 2, 1, 8}, 1), key = randomArray({1, kPiece, 2, 8}, 2);
-  value = randomArray(key.shape, 3), lse = Array({1, 2, 1, kPiece});
-  q = query.type("$f"), kv = key.type("$f"), l = lse.type("$f");
-  const char *attributes =
-      " scale = 0.5 dropout = 0.0 offsets(%i, %i) of [80, 80] order <4 x 20> turn %t : ";
-  std::string arguments = "%q: " + q + ", %k: " + kv + ", %v: " + kv;
-  for (auto [offset, turn] : {std::pair(0, 0), {kPiece, 0}, {kPiece, 1}}) {
-    KernelCall call;
-    call.operands = {query, key, value};
-    call.results = {Array(query.shape), Array(lse.shape)};
-    call.immediates = {offset, turn};
-    call.text = "func.func private @kernel(" + arguments + ", %i: index, %t: index) -> (" + q +
-                ", " + l + ") attributes {weft.tied = array<i64: -1, -1>} {\n%o, %lse = " +
-                "weft.attention (%q, %k, %v)" + attributes + q + ", " + kv + ", " + kv + " -> " +
-                q + ", " + l + "\nreturn %o, %lse : " + q + ", " + l + "\n}";
-    Outcome outcome = run(call);
+struct AttentionPiecesTest : KernelTest {
+  struct Pieces {
+    int64_t length;
+    /// What is said of them before the offsets.
+    std::string attributes = "dropout = 0.0";
+    /// Positions of a document; 0 if there are none.
+    int64_t document = 0;
+    bool isBF16 = false;
+  };
 
-    call.operands = {query, key, value, outcome.results[0], outcome.results[1], query};
-    call.results = {Array(query.shape), Array(key.shape), Array(key.shape)};
-    std::string results = q + ", " + kv + ", " + kv;
-    call.text = "func.func private @kernel(" + arguments + ", %o: " + q + ", %lse: " + l +
-                ", %g: " + q + ", %i: index, %t: index) -> (" + results +
-                ") attributes {weft.tied = array<i64: -1, -1, -1>} {\n%y:3 = weft.attention_grad" +
-                " (%q, %k, %v) output(%o, %lse) gradient(%g)" + attributes + results + ", " + q +
-                ", " + l + ", " + q + " -> " + results + "\nreturn %y#0, %y#1, %y#2 : " + results +
-                "\n}";
-    run(call);
+  /// The position in the whole of the query `i` of the piece at `offset`.
+  static int64_t positionOf(const Pieces &pieces, int64_t offset, int64_t i) {
+    constexpr int64_t kChunks[] = {0, 3, 1, 2};
+    int64_t stored = offset + i;
+    return kChunks[stored / pieces.length] * pieces.length + stored % pieces.length;
+  }
+
+  static Array startsOf(const Pieces &pieces, int64_t offset) {
+    Array starts({1, 2 * pieces.length}, Kind::Int32);
+    for (int64_t i = 0; i < starts.size(); ++i) {
+      int64_t position = positionOf(pieces, offset, i);
+      starts.data[size_t(i)] = double(position - position % pieces.document);
+    }
+    return starts;
+  }
+
+  Outcome runOp(const std::string &op, const Pieces &pieces, int64_t offset, int64_t turn,
+                std::vector<Array> operands, std::vector<Array> results);
+  void check(const Pieces &pieces);
+  /// A query that sees none of these keys has an lse by which nothing of its output counts, and
+  /// in the gradient the lse of all keys.
+  static void settle(Outcome &outcome);
+};
+WEFT_INSTANTIATE_FOR_FLOATS(AttentionPiecesTest);
+
+void AttentionPiecesTest::settle(Outcome &outcome) {
+  auto &output = outcome.results.front(), &lse = outcome.results.back();
+  forEach(lse.shape, [&](const std::vector<int64_t> &at) {
+    if (lse({0, at[1], 0, at[3]}) > -1e20) {
+      return;
+    }
+    lse({0, at[1], 0, at[3]}) = 1;
+    for (int64_t f = 0; f < output.shape.back(); ++f) {
+      EXPECT_TRUE(std::isfinite(output({0, at[3], at[1], 0, f})));
+      output({0, at[3], at[1], 0, f}) = 0;
+    }
+  });
+}
+
+/// `op` with names for the operands, of which the last are starts if there are documents.
+Outcome AttentionPiecesTest::runOp(const std::string &op, const Pieces &pieces, int64_t offset,
+                                   int64_t turn, std::vector<Array> operands,
+                                   std::vector<Array> results) {
+  std::string arguments, types, resultTypes, names, tied, length = std::to_string(pieces.length);
+  for (size_t i = 0; i < operands.size(); ++i) {
+    std::string type = operands[i].type("$f");
+    arguments += "%" + std::to_string(i) + ": " + type + ", ";
+    types += (i ? ", " : "") + type;
+  }
+  for (size_t i = 0; i < results.size(); ++i) {
+    std::string comma = i ? ", " : "";
+    resultTypes += comma + results[i].type("$f");
+    names += comma + "%r#" + std::to_string(i);
+    tied += comma + "-1";
+  }
+  std::string starts, whole = std::to_string(4 * pieces.length);
+  KernelCall call;
+  if (pieces.document) {
+    Array array = startsOf(pieces, offset);
+    starts = " starts(%starts : " + array.type("$f") + ")";
+    arguments += "%starts: " + array.type("$f") + ", ";
+    operands.push_back(std::move(array));
+  }
+  call.operands = std::move(operands), call.results = std::move(results);
+  call.immediates = {offset, turn};
+  if (op.starts_with("attention (")) {
+    call.settle = settle;
+  }
+  call.text = "func.func private @kernel(" + arguments + "%i: index, %t: index) -> (" +
+              resultTypes + ") attributes {weft.tied = array<i64: " + tied +
+              ">} {\n%r:" + std::to_string(call.results.size()) + " = weft." + op +
+              " scale = 0.5 " + pieces.attributes + starts + " offsets(%i, %i) of [" + whole +
+              ", " + whole + "] order <4 x " + length + "> turn %t : " + types + " -> " +
+              resultTypes + "\nreturn " + names + " : " + resultTypes + "\n}";
+  return run(call);
+}
+
+void AttentionPiecesTest::check(const Pieces &pieces) {
+  int64_t piece = 2 * pieces.length;
+  Array query = randomArray({1, piece, 2, 1, 8}, 1), key = randomArray({1, piece, 2, 8}, 2);
+  Array value = randomArray(key.shape, 3), lse({1, 2, 1, piece});
+  for (Array *array : {&query, &key, &value}) {
+    array->kind = pieces.isBF16 ? Kind::BFloat16 : Kind::Float;
+  }
+  Array output(query.shape, query.kind), ofQueries(query.shape), ofKeys(key.shape);
+  for (auto [offset, turn] : {std::pair<int64_t, int64_t>(0, 0), {piece, 0}, {piece, 1}}) {
+    SCOPED_TRACE("offset " + std::to_string(offset) + ", turn " + std::to_string(turn));
+    Outcome outcome =
+        runOp("attention (%0, %1, %2)", pieces, offset, turn, {query, key, value}, {output, lse});
+    runOp("attention_grad (%0, %1, %2) output(%3, %4) gradient(%5)", pieces, offset, turn,
+          {query, key, value, outcome.results[0], outcome.results[1], query},
+          {ofQueries, ofKeys, ofKeys});
+  }
+}
+
+TEST_P(AttentionPiecesTest, InZigzagOrder) { check({.length = 20}); }
+
+/// Documents end within a piece, between its two parts, and in the other one.
+TEST_P(AttentionPiecesTest, Documents) {
+  check({.length = 20, .document = 7});
+  check({.length = 50, .document = 33});
+  check({.length = 20, .attributes = "dropout = 0.0 window = 9", .document = 27});
+}
+
+TEST_P(AttentionPiecesTest, InBF16) {
+  if (!isF64()) { // Whose wide type is float32.
+    check({.length = 20, .isBF16 = true});
+    check({.length = 50, .document = 33, .isBF16 = true});
   }
 }
 

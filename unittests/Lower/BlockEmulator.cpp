@@ -7,11 +7,13 @@
 
 #include "BlockEmulator.h"
 
+#include "GuardedMemory.h"
+#include "RaceWatch.h"
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <gtest/gtest.h>
-#include <memory>
 #include <ucontext.h>
 #include <vector>
 
@@ -33,11 +35,17 @@ struct Fiber {
 
 /// Stacks of the threads, kept from block to block.
 char *stackOf(size_t thread) {
-  static std::vector<std::unique_ptr<char[]>> stacks;
-  while (stacks.size() <= thread) {
-    stacks.push_back(std::make_unique_for_overwrite<char[]>(kStackBytes));
+  static auto *stacks = new std::vector<GuardedMemory>;
+  while (stacks->size() <= thread) {
+    stacks->emplace_back("the stack of thread " + std::to_string(stacks->size()), kStackBytes, 16,
+                         Place::AtBegin, 0);
   }
-  return stacks[thread].get();
+  return (*stacks)[thread].get();
+}
+
+RaceWatch &sharedMemory() {
+  static RaceWatch watch;
+  return watch;
 }
 
 class Block {
@@ -47,6 +55,7 @@ public:
 
   void run();
   void wait(State state);
+  Moment now() const;
 
   std::vector<Fiber> fibers;
   size_t current = 0;
@@ -59,6 +68,9 @@ private:
   }
   bool exchange();
 
+  /// How often the threads of any block have waited for each other, and those of each warp.
+  static inline int64_t blockWaits = 0;
+  std::vector<int64_t> warpWaits = std::vector<int64_t>(fibers.size() / kWarpThreads);
   ucontext_t scheduler;
   std::mt19937 &dice;
   const std::function<void()> &body;
@@ -76,6 +88,11 @@ void Block::wait(State state) {
   swapcontext(&fibers[current].context, &scheduler);
 }
 
+Moment Block::now() const {
+  size_t warp = current / kWarpThreads;
+  return {int32_t(current), int32_t(warp), blockWaits, warpWaits[warp]};
+}
+
 /// Lets the warps go on that have all come to a shuffle; false if there is none.
 bool Block::exchange() {
   bool moved = false;
@@ -91,12 +108,14 @@ bool Block::exchange() {
       fibers[warp + lane].value = values[lane];
       fibers[warp + lane].state = State::Ready;
     }
+    ++warpWaits[warp / kWarpThreads];
     moved = true;
   }
   return moved;
 }
 
 void Block::run() {
+  ++blockWaits;
   for (size_t thread = 0; thread < fibers.size(); ++thread) {
     Fiber &fiber = fibers[thread];
     getcontext(&fiber.context);
@@ -126,6 +145,7 @@ void Block::run() {
       ADD_FAILURE() << "threads of a block wait for others that do not come";
       return;
     }
+    ++blockWaits;
     for (Fiber &fiber : fibers) {
       fiber.state = State::Ready;
     }
@@ -141,6 +161,12 @@ void runBlock(int64_t threads, std::mt19937 &dice, const std::function<void()> &
   block.run();
   running = nullptr;
 }
+
+void watchShared(const char *start, size_t bytes, size_t elementBytes) {
+  sharedMemory().watch(start, bytes, elementBytes);
+}
+
+void forgetShared() { sharedMemory().forgetAll(); }
 
 } // namespace weft::test
 
@@ -159,6 +185,10 @@ int16_t weft_device_round(float value) {
   }
   auto bits = std::bit_cast<uint32_t>(value);
   return static_cast<int16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
+}
+
+void weft_test_touch(const char *at, int64_t bytes, int64_t isWrite) {
+  weft::test::sharedMemory().touch(at, size_t(bytes), isWrite != 0, running->now());
 }
 
 int32_t weft_device_shuffle(int32_t value, int32_t mask) {

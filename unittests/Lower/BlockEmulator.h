@@ -7,13 +7,15 @@
 //
 // Runs code that was made for the threads of a block, each as a fiber, in an order that is drawn: a
 // thread runs until it waits for others. Whoever reads before it has waited for the one that writes
-// reads something else in another order. A wait that never ends fails the test.
+// reads something else in another order, and fails the test where the memory is watched. So does a
+// wait that never ends, and a thread that needs more stack than it has.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef WEFT_UNITTESTS_LOWER_BLOCKEMULATOR_H
 #define WEFT_UNITTESTS_LOWER_BLOCKEMULATOR_H
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <random>
@@ -24,6 +26,11 @@ namespace weft::test {
 /// not throw. One block at a time.
 void runBlock(int64_t threads, std::mt19937 &dice, const std::function<void()> &body);
 
+/// From now on threads must wait for each other before they touch an element that one of them
+/// writes. Who touches it says so by `weft_test_touch`.
+void watchShared(const char *start, size_t bytes, size_t elementBytes);
+void forgetShared();
+
 } // namespace weft::test
 
 /// What kernels for devices call, see lower-kernels-to-loops.
@@ -32,5 +39,7 @@ extern "C" void weft_device_barrier();
 extern "C" void weft_device_warp_barrier();
 extern "C" int32_t weft_device_shuffle(int32_t value, int32_t mask);
 extern "C" int16_t weft_device_round(float value);
+/// What tests put into them.
+extern "C" void weft_test_touch(const char *at, int64_t bytes, int64_t isWrite);
 
 #endif // WEFT_UNITTESTS_LOWER_BLOCKEMULATOR_H

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "BlockEmulator.h"
+#include "GuardedMemory.h"
 
 #include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>
@@ -60,6 +61,72 @@ TEST(BlockEmulatorTest, AWaitThatNeverEndsFails) {
         });
       },
       "wait for others that do not come");
+}
+
+/// Each thread writes an element and reads that of `thread ^ mask`, between which it does `wait`.
+void exchange(size_t mask, const std::function<void()> &wait) {
+  std::mt19937 dice(1);
+  std::vector<float> shared(64);
+  auto *start = reinterpret_cast<const char *>(shared.data());
+  watchShared(start, 64 * sizeof(float), sizeof(float));
+  runBlock(64, dice, [&] {
+    auto self = static_cast<size_t>(weft_device_thread());
+    weft_test_touch(start + self * sizeof(float), sizeof(float), /*isWrite=*/1);
+    wait();
+    weft_test_touch(start + (self ^ mask) * sizeof(float), sizeof(float), /*isWrite=*/0);
+  });
+  forgetShared();
+}
+
+TEST(BlockEmulatorTest, WhoReadsMustWaitForWhoWrites) {
+  exchange(40, [] { weft_device_barrier(); });
+  exchange(9, [] { weft_device_warp_barrier(); });
+  EXPECT_NONFATAL_FAILURE(exchange(9, [] {}), "neither waits for the other");
+  // Of another warp.
+  EXPECT_NONFATAL_FAILURE(exchange(40, [] { weft_device_warp_barrier(); }),
+                          "and written by thread");
+}
+
+TEST(BlockEmulatorTest, WhoWritesMustWaitForWhoReads) {
+  char shared[2] = {};
+  auto run = [&](bool waits) {
+    std::mt19937 dice(1);
+    watchShared(shared, 2, 1);
+    runBlock(64, dice, [&] {
+      weft_test_touch(shared, 1, /*isWrite=*/0);
+      if (waits) {
+        weft_device_barrier();
+      }
+      if (weft_device_thread() == 33) {
+        weft_test_touch(shared, 2, /*isWrite=*/1);
+      }
+    });
+    forgetShared();
+  };
+  run(/*waits=*/true);
+  EXPECT_NONFATAL_FAILURE(run(/*waits=*/false), "neither waits for the other");
+}
+
+/// Takes more than a thread has.
+[[gnu::noinline]] void takeStack() {
+  volatile char most[80 << 10];
+  for (size_t i = sizeof(most); i-- > 0;) {
+    most[i] = 0;
+  }
+}
+
+TEST(BlockEmulatorTest, AStackHasAnEnd) {
+  EXPECT_NONFATAL_FAILURE(
+      {
+        std::mt19937 dice(1);
+        runBlock(32, dice, [] {
+          if (weft_device_thread() == 7) {
+            takeStack();
+          }
+        });
+        expectNoTouches();
+      },
+      "the stack of thread 7 was touched");
 }
 
 } // namespace

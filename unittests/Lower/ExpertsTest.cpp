@@ -148,6 +148,32 @@ TEST_P(ExpertsTest, PicksFromTheBestGroups) {
   expectClose(runOp(op, {scores}, Array(scores.shape)), expected);
 }
 
+/// With one bias for all rows, and padding that is greater than all else.
+TEST_P(ExpertsTest, PicksTheGreatestWithBias) {
+  using Sizes = std::pair<int64_t, int64_t>;
+  for (auto [columns, padded] : {Sizes{3, 3}, {16, 18}, {40, 40}, {100, 128}, {300, 301}}) {
+    Array scores = scoresOf({5, padded}), sums = scores, expected(scores.shape);
+    Array bias = randomIds({padded}, -3, 3, 6);
+    bias.kind = Kind::Float;
+    forEach(scores.shape, [&](const std::vector<int64_t> &at) {
+      scores({at[0], at[1]}) = at[1] < columns ? scores({at[0], at[1]}) : 100;
+      sums({at[0], at[1]}) = scores({at[0], at[1]}) + bias({at[1]});
+    });
+    for (int64_t row = 0; row < 5; ++row) {
+      markGreatest(expected, sums, row, columns, 3, [](int64_t) { return true; });
+    }
+    std::string op = "weft.top_k 3 of %a";
+    op += columns < padded ? " columns [" + std::to_string(columns) + "]" : "";
+    KernelCall call;
+    call.operands = {scores, bias}, call.results = {Array(scores.shape)};
+    std::string x = scores.type("$f"), b = bias.type("$f");
+    call.text = "func.func private @kernel(%a: " + x + ", %b: " + b + ") -> " + x +
+                " attributes {weft.tied = array<i64: -1>} {\n%y = " + op + " bias(%b : " + b +
+                ") : " + x + " -> " + x + "\nreturn %y : " + x + "\n}";
+    expectClose(run(call).results[0], expected);
+  }
+}
+
 TEST_P(ExpertsTest, AddsUpWhatIsBefore) {
   for (int64_t count : {5, 150}) {
     Array x = randomArray({2, count, 3}, 7), before(x.shape), behind(x.shape);

@@ -194,20 +194,28 @@ TEST_P(ImageTest, MeansOverGroups) {
 }
 
 TEST_P(ImageTest, Softmax) {
-  Array x = randomArray({3, 37}, 1), expected(x.shape);
-  for (double &value : x.data) {
-    value *= 200; // Whose exponentials overflow.
-  }
-  for (int64_t i = 0; i < 3; ++i) {
-    double greatest = *std::max_element(&x({i, 0}), &x({i, 0}) + 37), sum = 0;
-    for (int64_t j = 0; j < 37; ++j) {
-      sum += std::exp(x({i, j}) - greatest);
+  // Of a part of a warp, and padded so that threads of a warp, of several rows, or whole warps of a
+  // block have nothing of it.
+  using Sizes = std::pair<int64_t, int64_t>;
+  for (auto [columns, padded] :
+       {Sizes{37, 37}, {16, 18}, {5, 64}, {64, 200}, {300, 1024}, {1, 9}}) {
+    Array x = randomArray({9, padded}, 1), expected(x.shape);
+    for (double &value : x.data) {
+      value *= 200; // Whose exponentials overflow.
     }
-    for (int64_t j = 0; j < 37; ++j) {
-      expected({i, j}) = std::exp(x({i, j}) - greatest) / sum;
+    for (int64_t i = 0; i < 9; ++i) {
+      double greatest = *std::max_element(&x({i, 0}), &x({i, 0}) + columns), sum = 0;
+      for (int64_t j = 0; j < columns; ++j) {
+        sum += std::exp(x({i, j}) - greatest);
+      }
+      for (int64_t j = 0; j < columns; ++j) {
+        expected({i, j}) = std::exp(x({i, j}) - greatest) / sum;
+      }
     }
+    std::string op = "softmax %a";
+    op += columns < padded ? " columns [" + std::to_string(columns) + "]" : "";
+    expectClose(runOn({x}, expected, op), expected, 64);
   }
-  expectClose(runOn({x}, expected, "softmax %a"), expected, 64);
 }
 
 TEST_P(ImageTest, Concatenations) {

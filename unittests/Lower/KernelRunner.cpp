@@ -8,12 +8,15 @@
 #include "KernelRunner.h"
 
 #include "BlockEmulator.h"
+#include "GuardedMemory.h"
 #include "KernelCases.h"
+#include "ModuleMemory.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <cstring>
 #include <dlfcn.h>
+#include <numeric>
 #include <random>
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -68,21 +71,17 @@ size_t sizeOf(Kind kind, bool isF64) {
   return 0;
 }
 
-/// Memory of one array as a kernel sees it, with a guard behind it.
-class Memory {
-public:
-  Memory(const Array &array, bool isF64)
-      : array(array), isF64(isF64), bytes(array.data.size() * sizeOf(array.kind, isF64)) {
-    size_t whole = (bytes + kGuard + 63) / 64 * 64;
-    start = static_cast<char *>(std::aligned_alloc(64, whole));
-    std::memset(start, 0xFF, whole); // not a number, for results
-  }
-  Memory(Memory &&other) noexcept
-      : array(std::move(other.array)), isF64(other.isF64), bytes(other.bytes),
-        start(std::exchange(other.start, nullptr)) {}
-  ~Memory() { std::free(start); }
+/// Every buffer begins at a multiple of this, so nobody has what is left of the last one. A device
+/// asks for 16 bytes at once.
+constexpr size_t kHostAlignment = rt::kAlignment, kDeviceAlignment = 16;
 
-  void *get() const { return start; }
+/// Memory of one array as a kernel sees it.
+class Memory : public GuardedMemory {
+public:
+  Memory(const std::string &name, const Array &array, bool isF64, size_t alignment = kHostAlignment,
+         Place place = Place::AtEnd, char fill = kNoNumber)
+      : GuardedMemory(name, array.data.size() * sizeOf(array.kind, isF64), alignment, place, fill),
+        array(array), isF64(isF64) {}
 
   void write() {
     for (size_t i = 0; i < array.data.size(); ++i) {
@@ -94,39 +93,33 @@ public:
     for (size_t i = 0; i < array.data.size(); ++i) {
       visit(i, [&](auto &element) { array.data[i] = static_cast<double>(element); });
     }
-    for (size_t i = bytes; i < bytes + kGuard; ++i) {
-      EXPECT_EQ(start[i], '\xFF') << "byte " << i - bytes << " behind a buffer was written";
-    }
+    expectWithin();
     return array;
   }
 
 private:
-  static constexpr size_t kGuard = 128;
-
   template <typename Body> void visit(size_t i, Body body) {
     if (array.kind == Kind::Int32) {
-      body(reinterpret_cast<int32_t *>(start)[i]);
+      body(reinterpret_cast<int32_t *>(get())[i]);
     } else if (array.kind == Kind::Int64) {
-      body(reinterpret_cast<int64_t *>(start)[i]);
+      body(reinterpret_cast<int64_t *>(get())[i]);
     } else if (array.kind == Kind::BFloat16) {
-      body(reinterpret_cast<BF16 *>(start)[i]);
+      body(reinterpret_cast<BF16 *>(get())[i]);
     } else if (array.kind == Kind::Float16) {
-      body(reinterpret_cast<F16 *>(start)[i]);
+      body(reinterpret_cast<F16 *>(get())[i]);
     } else if (array.kind == Kind::E4M3) {
-      body(reinterpret_cast<E4M3 *>(start)[i]);
+      body(reinterpret_cast<E4M3 *>(get())[i]);
     } else if (array.kind == Kind::E5M2) {
-      body(reinterpret_cast<E5M2 *>(start)[i]);
+      body(reinterpret_cast<E5M2 *>(get())[i]);
     } else if (isF64) {
-      body(reinterpret_cast<double *>(start)[i]);
+      body(reinterpret_cast<double *>(get())[i]);
     } else {
-      body(reinterpret_cast<float *>(start)[i]);
+      body(reinterpret_cast<float *>(get())[i]);
     }
   }
 
   Array array;
   bool isF64;
-  size_t bytes;
-  char *start;
 };
 
 /// How many threads of a device take an iteration of each phase, see kThreadsAttrName.
@@ -147,8 +140,13 @@ bool hasOwnShape(mlir::ModuleOp host, mlir::ModuleOp devices) {
                                                      mlir::OperationEquivalence::IgnoreLocations);
 }
 
+struct Library {
+  void *handle = nullptr;
+  const rt::KernelCode *kernel = nullptr;
+};
+
 /// The kernel of `module`, loaded from an object file that the compiler wrote.
-const rt::KernelCode *compile(mlir::ModuleOp module, const EmitOptions &options) {
+Library compile(mlir::ModuleOp module, const EmitOptions &options) {
   rt::Program program;
   program.kernels = {{"kernel"}};
   llvm::SmallString<128> object, library;
@@ -160,18 +158,19 @@ const rt::KernelCode *compile(mlir::ModuleOp module, const EmitOptions &options)
   (void)llvm::sys::fs::createTemporaryFile(name, "so", library);
   llvm::FileRemover removeObject(object), removeLibrary(library);
   if (failed(emitObject(module, program, options, object))) {
-    return nullptr;
+    return {};
   }
-  std::string command = "c++ -shared -o " + library.str().str() + " " + object.str().str() + " -lm";
+  // No compiler's driver, which would take as long as a compilation: what kernels call is here.
+  std::string command = "ld -shared -o " + library.str().str() + " " + object.str().str();
   if (std::system(command.c_str()) != 0) {
-    return nullptr;
+    return {};
   }
   void *handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!handle) {
     ADD_FAILURE() << dlerror();
-    return nullptr;
+    return {};
   }
-  return static_cast<const rt::KernelCode *>(dlsym(handle, "weft_kernels"));
+  return {handle, static_cast<const rt::KernelCode *>(dlsym(handle, "weft_kernels"))};
 }
 
 /// Runs the iterations of each phase in uneven ranges, the last ones first: no phase may care.
@@ -274,7 +273,7 @@ Array randomIds(std::vector<int64_t> shape, int64_t least, int64_t most, unsigne
 }
 
 std::vector<char> bytesOf(const Array &array, bool isF64) {
-  Memory memory(array, isF64);
+  Memory memory("an array", array, isF64);
   memory.write();
   auto begin = static_cast<const char *>(memory.get());
   return {begin, begin + array.data.size() * sizeOf(array.kind, isF64)};
@@ -303,23 +302,36 @@ void forEach(const std::vector<int64_t> &shape,
 
 namespace {
 
+/// What may be around memory, and in it before it is written: no kernel may care.
+struct Surroundings {
+  Place place;
+  char fill;
+};
+constexpr Surroundings kFirst = {Place::AtEnd, kNoNumber}, kSecond = {Place::AtBegin, kSmallNumber};
+
 /// Calls `run(buffers)` with memory of the operands and results of `call`.
-Outcome withMemory(const KernelCall &call, bool isF64,
+Outcome withMemory(const KernelCall &call, bool isF64, size_t alignment,
+                   const Surroundings &surroundings,
                    const std::function<void(void *const *)> &run) {
   Outcome outcome{call.operands, call.results};
   std::vector<Memory> memory;
   memory.reserve(call.operands.size() + call.results.size());
-  for (const Array &operand : call.operands) {
-    memory.emplace_back(operand, isF64).write();
+  auto add = [&](const char *what, size_t number, const Array &array) -> Memory & {
+    return memory.emplace_back(what + std::to_string(number), array, isF64, alignment,
+                               surroundings.place, surroundings.fill);
+  };
+  for (size_t i = 0; i < call.operands.size(); ++i) {
+    add("operand ", i, call.operands[i]).write();
   }
-  for (const Array &result : call.results) {
-    memory.emplace_back(result, isF64);
+  for (size_t i = 0; i < call.results.size(); ++i) {
+    add("result ", i, call.results[i]);
   }
   std::vector<void *> buffers;
   for (const Memory &piece : memory) {
     buffers.push_back(piece.get());
   }
   run(buffers.data());
+  expectNoTouches();
   for (size_t i = 0; i < memory.size(); ++i) {
     bool isOperand = i < call.operands.size();
     (isOperand ? outcome.operands[i] : outcome.results[i - call.operands.size()]) =
@@ -328,14 +340,28 @@ Outcome withMemory(const KernelCall &call, bool isF64,
   return outcome;
 }
 
-/// As a device would: a block for an iteration where threads share it.
+Outcome runOnHost(const KernelCall &call, bool isF64, const rt::KernelCode &kernel,
+                  const Surroundings &surroundings) {
+  return withMemory(call, isF64, kHostAlignment, surroundings, [&](void *const *buffers) {
+    runInPieces(kernel, [&](int64_t phase, int64_t begin, int64_t end) {
+      kernel.function(buffers, call.immediates.data(), call.coordinates.data(), phase, begin, end);
+    });
+  });
+}
+
+/// As a device would, in an order that is drawn: a block for an iteration where threads share it.
 Outcome runOnDevice(const KernelCall &call, bool isF64, const rt::KernelCode &kernel,
-                    const std::vector<int64_t> &threads, unsigned seed) {
+                    const std::vector<int64_t> &threads, const GuardedModule &module, unsigned seed,
+                    const Surroundings &surroundings) {
   std::mt19937 dice(seed);
-  return withMemory(call, isF64, [&](void *const *buffers) {
+  module.fill(/*isShared=*/false, surroundings.fill);
+  return withMemory(call, isF64, kDeviceAlignment, surroundings, [&](void *const *buffers) {
     for (int64_t phase = 0; phase < kernel.phaseCount; ++phase) {
       int64_t together = threads.empty() ? 0 : threads[size_t(phase)];
-      for (int64_t i = kernel.iterations[phase]; i-- > 0;) {
+      std::vector<int64_t> order(size_t(kernel.iterations[phase]));
+      std::iota(order.begin(), order.end(), 0);
+      std::shuffle(order.begin(), order.end(), dice);
+      for (int64_t i : order) {
         auto body = [&] {
           kernel.function(buffers, call.immediates.data(), call.coordinates.data(), phase, i,
                           i + 1);
@@ -343,11 +369,29 @@ Outcome runOnDevice(const KernelCall &call, bool isF64, const rt::KernelCode &ke
         if (together == 0) {
           body();
         } else {
+          module.fill(/*isShared=*/true, surroundings.fill);
           runBlock(together, dice, body);
         }
       }
     }
+    module.expectWithin();
   });
+}
+
+/// The same bits, or both not a number.
+void expectSame(const std::vector<Array> &got, const std::vector<Array> &expected) {
+  for (size_t i = 0; i < expected.size(); ++i) {
+    for (size_t j = 0; j < expected[i].data.size(); ++j) {
+      double one = got[i].data[j], other = expected[i].data[j];
+      ASSERT_TRUE(one == other || (std::isnan(one) && std::isnan(other)))
+          << "element " << j << " differs from run to run: " << other << ", then " << one;
+    }
+  }
+}
+
+void expectSame(const Outcome &got, const Outcome &expected) {
+  expectSame(got.operands, expected.operands);
+  expectSame(got.results, expected.results);
 }
 
 /// Sums are made in another order, so that last bits differ.
@@ -373,16 +417,16 @@ Outcome KernelTest::run(const KernelCall &call) {
   std::string text = withTypes(call.text, "", GetParam());
   std::unique_ptr<mlir::MLIRContext> context = makeContext();
   mlir::OwningOpRef<mlir::ModuleOp> module = lower(*context, text, /*devices=*/true);
-  const rt::KernelCode *kernel = module ? compile(*module, call.options) : nullptr;
+  const rt::KernelCode *kernel = module ? compile(*module, call.options).kernel : nullptr;
   if (!kernel) {
     ADD_FAILURE() << "does not compile: " << call.text;
     return outcome;
   }
-  outcome = withMemory(call, isF64(), [&](void *const *buffers) {
-    runInPieces(*kernel, [&](int64_t phase, int64_t begin, int64_t end) {
-      kernel->function(buffers, call.immediates.data(), call.coordinates.data(), phase, begin, end);
-    });
-  });
+  outcome = runOnHost(call, isF64(), *kernel, kFirst);
+  expectSame(runOnHost(call, isF64(), *kernel, kSecond), outcome);
+  if (call.settle) {
+    call.settle(outcome);
+  }
   if (recordsKernels()) { // To be judged by what a device does.
     recordKernel(call, GetParam());
     return outcome;
@@ -397,23 +441,25 @@ Outcome KernelTest::run(const KernelCall &call) {
 void KernelTest::checkOnDevice(const KernelCall &call, mlir::ModuleOp devices,
                                const Outcome &host) {
   std::vector<int64_t> threads = threadsOf(devices);
-  const rt::KernelCode *kernel = compile(devices, call.options);
-  ASSERT_NE(kernel, nullptr) << "does not compile for devices: " << call.text;
-  Outcome first = runOnDevice(call, isF64(), *kernel, threads, 1);
-  Outcome second = threads.empty() ? first : runOnDevice(call, isF64(), *kernel, threads, 2);
-  auto check = [&](const auto &got, const auto &again, const auto &expected) {
+  std::vector<ModuleMemory> pieces = guardMemory(devices, kDeviceAlignment);
+  Library library = compile(devices, call.options);
+  ASSERT_NE(library.kernel, nullptr) << "does not compile for devices: " << call.text;
+  GuardedModule memory(library.handle, std::move(pieces));
+  auto run = [&](unsigned seed, const Surroundings &surroundings) {
+    return runOnDevice(call, isF64(), *library.kernel, threads, memory, seed, surroundings);
+  };
+  Outcome first = run(1, kFirst);
+  expectSame(run(2, kSecond), first);
+  if (call.settle) {
+    call.settle(first);
+  }
+  auto check = [&](const auto &got, const auto &expected) {
     for (size_t i = 0; i < expected.size(); ++i) {
       expectAlike(got[i], expected[i], isF64());
-      // What threads do in another order must not change a bit.
-      for (size_t j = 0; j < got[i].data.size(); ++j) {
-        double one = got[i].data[j], other = again[i].data[j];
-        ASSERT_TRUE(one == other || (std::isnan(one) && std::isnan(other)))
-            << "element " << j << " differs from run to run";
-      }
     }
   };
-  check(first.operands, second.operands, host.operands);
-  check(first.results, second.results, host.results);
+  check(first.operands, host.operands);
+  check(first.results, host.results);
 }
 
 void KernelTest::expectClose(const Array &actual, const Array &expected, double slack) {

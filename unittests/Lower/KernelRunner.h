@@ -57,6 +57,11 @@ std::vector<char> bytesOf(const Array &array, bool isF64);
 void forEach(const std::vector<int64_t> &shape,
              const std::function<void(const std::vector<int64_t> &)> &body);
 
+/// Results of a run; `operands` as they are after it.
+struct Outcome {
+  std::vector<Array> operands, results;
+};
+
 /// What a test gives a kernel. `text` is a module with a kernel @kernel, in which `$f` stands for
 /// the float type.
 struct KernelCall {
@@ -67,6 +72,9 @@ struct KernelCall {
   std::vector<int64_t> immediates;
   std::vector<int64_t> coordinates;
   EmitOptions options;
+  /// Puts the same in the place of what a host and a device may leave as they like, if there is
+  /// such.
+  std::function<void(Outcome &)> settle = {};
 };
 
 /// A context that has all that kernels and their lowering need.
@@ -75,18 +83,15 @@ std::unique_ptr<mlir::MLIRContext> makeContext();
 mlir::OwningOpRef<mlir::ModuleOp> lower(mlir::MLIRContext &context, const std::string &text,
                                         bool devices = false);
 
-/// Results of a run; `operands` as they are after it.
-struct Outcome {
-  std::vector<Array> operands, results;
-};
-
 /// A test for "f64" and for "f32".
 class KernelTest : public testing::TestWithParam<std::string> {
 protected:
-  /// Compiles to an object by the Lower and Emit phases, loads and runs it. Results hold garbage
-  /// before; a write beyond the end of a buffer fails the test. So does what a device would make of
-  /// it, whose blocks are emulated (BlockEmulator.h), if it differs by more than rounding, or with
-  /// the order of threads.
+  /// Compiles to an object by the Lower and Emit phases, loads and runs it, and does the same with
+  /// what a device would run, whose blocks are emulated (BlockEmulator.h). The test fails if a
+  /// kernel touches what is beside its memory (GuardedMemory.h), if its result depends on what
+  /// results held before, on what memory of a block or a module held (ModuleMemory.h), or on the
+  /// order of threads and blocks, and if the device's differs from the host's by more than
+  /// rounding.
   Outcome run(const KernelCall &call);
 
   bool isF64() const { return GetParam() == "f64"; }

@@ -60,31 +60,52 @@ func.func private @kernel(%offset: index, %i: tensor<2x20xi32>, %g: tensor<2x20x
   expectClose(run(call).results[0], expected);
 }
 
+struct ManyTokensTest : KernelTest {
+  /// The gradient of a table of which `rowOf(token)` are taken, or none where that is no row of it.
+  void check(int64_t tokens, int64_t rows, const std::function<int64_t(int64_t)> &rowOf) {
+    constexpr int64_t kFeatures = 5;
+    KernelCall call;
+    call.operands = {Array({tokens}, Kind::Int32), randomArray({tokens, kFeatures}, 1)};
+    Array expected({rows, kFeatures});
+    for (int64_t i = 0; i < tokens; ++i) {
+      int64_t row = rowOf(i);
+      call.operands[0].data[i] = double(row);
+      for (int64_t h = 0; h < kFeatures && row >= 0 && row < rows; ++h) {
+        expected({row, h}) += call.operands[1]({i, h});
+      }
+    }
+    call.results = {Array(expected.shape)};
+    std::string i = call.operands[0].type("$f"), g = call.operands[1].type("$f");
+    std::string table = expected.type("$f");
+    call.text =
+        "func.func private @kernel(%i: " + i + ", %g: " + g + ") -> " + table +
+        " attributes {weft.tied = array<i64: -1>} {\n%y = weft.embedding_grad %g[%i] : " + g + "[" +
+        i + "] -> " + table + "\nreturn %y : " + table + "\n}";
+    expectClose(run(call).results[0], expected, 32);
+  }
+};
+WEFT_INSTANTIATE_FOR_FLOATS(ManyTokensTest);
+
 /// Rows of ranges, and of so many tokens that they are summed in parts.
-TEST_P(EmbeddingTest, AddsGradientsOfRowsThatMostTokensName) {
-  constexpr int64_t kTokens = 600, kRows = 700, kFeatures = 5;
-  KernelCall call;
-  call.operands = {randomIds({kTokens}, -2, kRows + 1, 2), randomArray({kTokens, kFeatures}, 1)};
-  for (int64_t i = 0; i < kTokens; ++i) {
-    if (i % 3 != 0) {
-      call.operands[0].data[i] = i % 3 == 1 ? 331 : 699;
-    }
-  }
-  call.results = {Array({kRows, kFeatures})};
-  call.text = R"(
-func.func private @kernel(%i: tensor<600xi32>, %g: tensor<600x5x$f>) -> tensor<700x5x$f>
-    attributes {weft.tied = array<i64: -1>} {
-  %y = weft.embedding_grad %g[%i] : tensor<600x5x$f>[tensor<600xi32>] -> tensor<700x5x$f>
-  return %y : tensor<700x5x$f>
-})";
-  Array expected({kRows, kFeatures});
-  for (int64_t i = 0; i < kTokens; ++i) {
-    int64_t row = static_cast<int64_t>(call.operands[0].data[i]);
-    for (int64_t h = 0; h < kFeatures && row >= 0 && row < kRows; ++h) {
-      expected({row, h}) += call.operands[1]({i, h});
-    }
-  }
-  expectClose(run(call).results[0], expected, 8);
+TEST_P(ManyTokensTest, AddsGradientsOfRowsThatMostTokensName) {
+  Array ids = randomIds({600}, -2, 701, 2);
+  check(600, 700, [&](int64_t i) {
+    return i % 3 == 0 ? int64_t(ids.data[i]) : i % 3 == 1 ? 331 : 699;
+  });
+}
+
+/// On devices, ranges are cut into pieces of 512 places: one that begins where a piece does, and
+/// some that begin or end within one.
+TEST_P(ManyTokensTest, AddsGradientsOfRangesOfManyTokens) {
+  check(1400, 700, [](int64_t) { return 331; });
+  check(1300, 1100, [](int64_t i) { return i < 10 ? 2 : i % 7 == 0 ? 1099 : 5 - i % 3; });
+  check(1536, 1025, [](int64_t i) { return i < 512 ? 0 : i % 2 ? 3 : 1024; });
+}
+
+/// A range for each row.
+TEST_P(ManyTokensTest, AddsGradientsOfFewRows) {
+  check(1100, 20, [](int64_t i) { return i % 50 == 0 ? i % 20 : 7; });
+  check(600, 1, [](int64_t) { return 0; });
 }
 
 struct CrossEntropyTest : KernelTest {

@@ -27,18 +27,28 @@ TokenLists::TokenLists(Code &code, int64_t tokens, int64_t rows, RowOf rowOf)
   counts = code.lasting(i32, {pieces, ranges});
   totals = code.lasting(i32, {ranges}), starts = code.lasting(i32, {ranges});
   rangeTokens = code.lasting(i32, {tokens}), rangeRows = code.lasting(i32, {tokens});
-  rowTokens = code.lasting(i32, {tokens}), sortedRows = code.lasting(i32, {tokens});
-  begins = code.lasting(i32, {rows}), ends = code.lasting(i32, {rows});
   countPieces(rowOf);
   addPieces();
   sortByRanges(rowOf);
+  if (width == 1) {
+    rowTokens = rangeTokens, sortedRows = rangeRows, begins = starts, sizes = totals;
+    return;
+  }
+  rowTokens = code.lasting(i32, {tokens}), sortedRows = code.lasting(i32, {tokens});
+  begins = code.lasting(i32, {rows}), sizes = code.lasting(i32, {rows});
+  if (pieces > 1) {
+    fewer = code.lasting(i32, {pieces - 1, width}), own = code.lasting(i32, {pieces - 1, width});
+  }
   sortByRows();
 }
 
 Num TokenLists::begin(Num row) const { return code.toIndex(begins(row)); }
-Num TokenLists::end(Num row) const { return code.toIndex(ends(row)); }
-Num TokenLists::countAll() const { return end(code.index(rows - 1)); }
+Num TokenLists::end(Num row) const { return begin(row) + code.toIndex(sizes(row)); }
+Num TokenLists::countAll() const { return endOf(code.index(ranges - 1)); }
 Num TokenLists::tokenAt(Num place) const { return code.toIndex(rowTokens(place)); }
+Num TokenLists::endOf(Num range) const {
+  return code.toIndex(starts(range)) + code.toIndex(totals(range));
+}
 Num TokenLists::rowAt(Num place) const { return code.toIndex(sortedRows(place)); }
 
 Num TokenLists::sumBefore(Num count, function_ref<Num(Num, Num)> term) {
@@ -100,29 +110,83 @@ void TokenLists::sortByRanges(RowOf rowOf) {
   });
 }
 
-/// A thread for each row goes through its range twice.
-void TokenLists::sortByRows() {
-  Num none = code.index(0);
-  code.parallel(rows, [&](Num row) {
-    Num range = row / width, own = code.toInt32(row);
-    Num first = code.toIndex(starts(range)), end = first + code.toIndex(totals(range));
-    Nums found = code.carryByFours(first, end, 1, {first, none}, [&](Num i, ArrayRef<Num> before) {
-      Num other = rangeRows(i);
-      return Nums{code.select(other < own, before[0] + 1, before[0]),
-                  code.select(other == own, before[1] + 1, before[1])};
+/// How many tokens of a range's places are of rows before `row`, and of `row`.
+Nums TokenLists::countOf(Num row, Num from, Num end) {
+  Num none = code.index(0), number = code.toInt32(row);
+  return code.carryByFours(from, end, 1, {none, none}, [&](Num i, ArrayRef<Num> before) {
+    Num other = rangeRows(i);
+    return Nums{code.select(other < number, before[0] + 1, before[0]),
+                code.select(other == number, before[1] + 1, before[1])};
+  });
+}
+
+/// Lists the tokens of `row` among a range's places, the first one at `place`.
+void TokenLists::list(Num row, Num from, Num end, Num place) {
+  Num number = code.toInt32(row);
+  code.carryByFours(from, end, 1, {place}, [&](Num i, ArrayRef<Num> next) {
+    Num isOwn = rangeRows(i) == number;
+    code.when(isOwn, [&] {
+      rowTokens.store(rangeTokens(i), next[0]);
+      sortedRows.store(number, next[0]);
     });
-    begins.store(code.toInt32(found[0]), row);
-    ends.store(code.toInt32(found[0] + found[1]), row);
-    code.when(none < found[1], [&] {
-      code.carryByFours(first, end, 1, {found[0]}, [&](Num i, ArrayRef<Num> place) {
-        Num isOwn = rangeRows(i) == own;
-        code.when(isOwn, [&] {
-          rowTokens.store(rangeTokens(i), place[0]);
-          sortedRows.store(own, place[0]);
-        });
-        return Nums{code.select(isOwn, place[0] + 1, place[0])};
+    return Nums{code.select(isOwn, next[0] + 1, next[0])};
+  });
+}
+
+/// A phase with a thread for each piece of the places but the first, and row of the range that the
+/// piece cuts: visits what the piece has of that range. Where a range begins the piece, there is
+/// nothing to do.
+void TokenLists::forCuts(function_ref<void(ArrayRef<Num>, Num, Num, Num)> body) {
+  if (pieces == 1) {
+    return;
+  }
+  code.parallelAll({pieces - 1, width}, [&](ArrayRef<Num> at) {
+    Num from = (at[0] + 1) * piece, next = from + piece;
+    code.when(from < countAll(), [&] {
+      Num range = code.toIndex(rangeRows(from)) / width, row = range * width + at[1];
+      Num isCut = (code.toIndex(starts(range)) < from) & (row < rows);
+      code.when(isCut, [&] {
+        Num end = endOf(range);
+        body(at, row, from, code.select(end < next, end, next));
       });
     });
+  });
+}
+
+/// A thread for each row goes through its range up to the first cut, and adds up what others have
+/// counted behind that.
+void TokenLists::sortFirstPieces() {
+  code.parallel(rows, [&](Num row) {
+    Num range = row / width, first = code.toIndex(starts(range)), end = endOf(range);
+    Num cut = first / piece, next = (cut + 1) * piece;
+    Num firstEnd = code.select(end < next, end, next);
+    Nums here = countOf(row, first, firstEnd), found = here;
+    if (pieces > 1) {
+      Num column = code.remainder(row, width), lastCut = (end + (piece - 1)) / piece - 1;
+      found = code.carryByFours(cut, lastCut, 1, found, [&](Num i, ArrayRef<Num> before) {
+        Nums sum = {before[0] + code.toIndex(fewer(i, column)),
+                    before[1] + code.toIndex(own(i, column))};
+        // From here on it is how many of the row come before the piece.
+        own.store(code.toInt32(before[1]), i, column);
+        return sum;
+      });
+    }
+    Num begin = first + found[0];
+    begins.store(code.toInt32(begin), row);
+    sizes.store(code.toInt32(found[1]), row);
+    code.when(code.index(0) < here[1], [&] { list(row, first, firstEnd, begin); });
+  });
+}
+
+void TokenLists::sortByRows() {
+  forCuts([&](ArrayRef<Num> at, Num row, Num from, Num end) {
+    Nums found = countOf(row, from, end);
+    fewer.store(code.toInt32(found[0]), at);
+    own.store(code.toInt32(found[1]), at);
+  });
+  sortFirstPieces();
+  forCuts([&](ArrayRef<Num> at, Num row, Num from, Num end) {
+    list(row, from, end, begin(row) + code.toIndex(own(at[0], at[1])));
   });
 }
 

@@ -7,7 +7,8 @@
 //
 // For devices only. Tokens are sorted by the rows that they name, each row's in their order: by
 // ranges of rows first, of which threads count what pieces of the tokens have, then in each range
-// by its rows. What is read and written is a few numbers for each token and row, in some phases.
+// by its rows. Where all tokens are of one range, this is cut into pieces, too: no thread goes
+// through more than a few. What is read and written is a few numbers for each token and row.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,6 +41,11 @@ private:
   void addPieces();
   void sortByRanges(RowOf rowOf);
   void sortByRows();
+  void forCuts(llvm::function_ref<void(llvm::ArrayRef<Num>, Num row, Num from, Num end)> body);
+  void sortFirstPieces();
+  Nums countOf(Num row, Num from, Num end);
+  void list(Num row, Num from, Num end, Num place);
+  Num endOf(Num range) const;
   Num forPiece(RowOf rowOf, Num piece, Num range, Num first, Visit visit);
   /// Of `term(i, sum of those before)`.
   Num sumBefore(Num count, llvm::function_ref<Num(Num, Num)> term);
@@ -52,7 +58,10 @@ private:
   Buffer counts, totals, starts;
   /// Sorted by ranges, and by rows.
   Buffer rangeTokens, rangeRows, rowTokens, sortedRows;
-  Buffer begins, ends;
+  /// Of rows: where they begin, and how many tokens they have.
+  Buffer begins, sizes;
+  /// Of [cut, row of its range]: tokens of rows before it and of its own, see forCuts.
+  Buffer fewer, own;
 };
 
 } // namespace weft::lower

@@ -1,0 +1,60 @@
+//===- GuardedMemoryTest.cpp - what guards see ------------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "GuardedMemory.h"
+
+#include <gtest/gtest-spi.h>
+#include <gtest/gtest.h>
+
+namespace weft::test {
+namespace {
+
+/// So that no compiler knows what is touched.
+void touch(volatile char *byte) { *byte = *byte; }
+
+TEST(GuardedMemoryTest, LiesAsItIsAskedFor) {
+  GuardedMemory end("a", 20, 16, Place::AtEnd, kNoNumber);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(end.get() + 32) % roundToPages(1), 0u);
+  GuardedMemory begin("b", 20, 16, Place::AtBegin, kNoNumber);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(begin.get()) % roundToPages(1), 0u);
+  for (int64_t i = 0; i < 20; ++i) {
+    EXPECT_EQ(begin.get()[i], kNoNumber);
+    touch(&end.get()[i]);
+  }
+  expectNoTouches();
+  end.expectWithin();
+}
+
+TEST(GuardedMemoryTest, TellsWhatWasTouched) {
+  GuardedMemory end("operand 3", 20, 4, Place::AtEnd, 0);
+  GuardedMemory begin("operand 4", 20, 4, Place::AtBegin, 0);
+  touch(end.get() + 20);
+  EXPECT_NONFATAL_FAILURE(expectNoTouches(), "operand 3 was touched at byte 20");
+  touch(begin.get() - 1);
+  EXPECT_NONFATAL_FAILURE(expectNoTouches(), "operand 4 was touched at byte -1");
+  // Closed again.
+  touch(begin.get() - 8);
+  EXPECT_NONFATAL_FAILURE(expectNoTouches(), "operand 4 was touched at byte -8");
+}
+
+TEST(GuardedMemoryTest, TellsWhatWasTouchedOfMemoryThatGoes) {
+  EXPECT_NONFATAL_FAILURE(
+      {
+        GuardedMemory memory("operand 0", 64, 64, Place::AtEnd, 0);
+        touch(memory.get() + 64);
+      },
+      "operand 0 was touched at byte 64");
+}
+
+TEST(GuardedMemoryTest, TellsWhatWasWrittenWithoutAGuard) {
+  GuardedMemory memory("result 1", 20, 16, Place::AtEnd, kNoNumber);
+  memory.get()[21] = 0;
+  EXPECT_NONFATAL_FAILURE(memory.expectWithin(), "result 1 was written at byte 21");
+}
+
+} // namespace
+} // namespace weft::test

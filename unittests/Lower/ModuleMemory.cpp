@@ -1,0 +1,170 @@
+//===- ModuleMemory.cpp - what kernels for devices keep in their module ---===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ModuleMemory.h"
+
+#include "BlockEmulator.h"
+#include "GuardedMemory.h"
+
+#include <cstring>
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+
+namespace weft::test {
+
+namespace {
+
+using namespace mlir;
+
+/// The address space of what threads of a block share.
+constexpr unsigned kSharedMemory = 3;
+constexpr size_t kPageAlignment = 4096;
+
+/// From its start to the guard behind it.
+size_t roundUp(const ModuleMemory &memory) { return llvm::alignTo(memory.bytes, memory.alignment); }
+
+/// Where it begins, from the guard before it on.
+size_t startOf(const ModuleMemory &memory) {
+  return kGuardBytes + roundToPages(memory.bytes) - roundUp(memory);
+}
+
+ModuleMemory describe(LLVM::GlobalOp global, size_t alignment) {
+  size_t count = 1;
+  Type type = global.getGlobalType();
+  while (auto array = dyn_cast<LLVM::LLVMArrayType>(type)) {
+    count *= array.getNumElements();
+    type = array.getElementType();
+  }
+  size_t each = type.getIntOrFloatBitWidth() / 8;
+  return {global.getSymName().str(), count * each, each, alignment,
+          global.getAddrSpace() == kSharedMemory};
+}
+
+/// Memory with guards in the place of `global`, under its name for all to see, and who asks for it
+/// gets what is between them.
+void addGuards(LLVM::GlobalOp global, const ModuleMemory &memory) {
+  OpBuilder builder(global);
+  auto type =
+      LLVM::LLVMArrayType::get(builder.getI8Type(), 2 * kGuardBytes + roundToPages(memory.bytes));
+  auto guarded = LLVM::GlobalOp::create(builder, global.getLoc(), type, /*isConstant=*/false,
+                                        LLVM::Linkage::External, memory.name, Attribute(),
+                                        kPageAlignment, global.getAddrSpace());
+  builder.createBlock(&guarded.getInitializerRegion());
+  Value zero = LLVM::ZeroOp::create(builder, global.getLoc(), type);
+  LLVM::ReturnOp::create(builder, global.getLoc(), zero);
+  global.erase();
+}
+
+void moveBehindGuard(LLVM::AddressOfOp address, size_t start) {
+  OpBuilder builder(address);
+  builder.setInsertionPointAfter(address);
+  auto moved = LLVM::GEPOp::create(builder, address.getLoc(), address.getType(),
+                                   builder.getI8Type(), address, {LLVM::GEPArg(int32_t(start))});
+  address.getResult().replaceAllUsesExcept(moved, moved);
+}
+
+/// Tells before each access of shared memory what it touches.
+void announceAccesses(ModuleOp devices) {
+  OpBuilder builder = OpBuilder::atBlockBegin(devices.getBody());
+  Type i64 = builder.getI64Type();
+  auto pointer = LLVM::LLVMPointerType::get(devices.getContext(), kSharedMemory);
+  auto none = LLVM::LLVMVoidType::get(devices.getContext());
+  auto touch = LLVM::LLVMFuncOp::create(builder, devices.getLoc(), "weft_test_touch",
+                                        LLVM::LLVMFunctionType::get(none, {pointer, i64, i64}));
+  auto announce = [&](Operation *op, Value address, Type type, bool isWrite) {
+    if (address.getType() != pointer) {
+      return;
+    }
+    builder.setInsertionPoint(op);
+    auto constant = [&](int64_t value) -> Value {
+      return LLVM::ConstantOp::create(builder, op->getLoc(), i64, value);
+    };
+    int64_t bytes = int64_t(DataLayout::closest(op).getTypeSize(type).getFixedValue());
+    LLVM::CallOp::create(builder, op->getLoc(), touch,
+                         ValueRange{address, constant(bytes), constant(isWrite)});
+  };
+  devices.walk([&](Operation *op) {
+    if (auto load = dyn_cast<LLVM::LoadOp>(op)) {
+      announce(op, load.getAddr(), load.getType(), false);
+    } else if (auto store = dyn_cast<LLVM::StoreOp>(op)) {
+      announce(op, store.getAddr(), store.getValue().getType(), true);
+    }
+  });
+}
+
+} // namespace
+
+std::vector<ModuleMemory> guardMemory(ModuleOp devices, size_t alignment) {
+  std::vector<ModuleMemory> pieces;
+  std::vector<LLVM::GlobalOp> globals(devices.getOps<LLVM::GlobalOp>().begin(),
+                                      devices.getOps<LLVM::GlobalOp>().end());
+  for (LLVM::GlobalOp global : globals) {
+    if (global.getAddrSpace() != 0) {
+      pieces.push_back(describe(global, alignment));
+      addGuards(global, pieces.back());
+    }
+  }
+  devices.walk([&](LLVM::AddressOfOp address) {
+    for (const ModuleMemory &piece : pieces) {
+      if (address.getGlobalName() == piece.name) {
+        moveBehindGuard(address, startOf(piece));
+      }
+    }
+  });
+  for (auto kernel : devices.getOps<LLVM::LLVMFuncOp>()) {
+    for (unsigned i = 0; i < kernel.getNumArguments(); ++i) {
+      if (kernel.getArgAttr(i, LLVM::LLVMDialect::getAlignAttrName())) {
+        kernel.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
+                          OpBuilder(kernel).getI64IntegerAttr(int64_t(alignment)));
+      }
+    }
+  }
+  announceAccesses(devices);
+  return pieces;
+}
+
+GuardedModule::GuardedModule(void *library, std::vector<ModuleMemory> given)
+    : pieces(std::move(given)) {
+  for (const ModuleMemory &piece : pieces) {
+    auto *guarded = static_cast<char *>(dlsym(library, piece.name.c_str()));
+    char *start = guarded + startOf(piece);
+    starts.push_back(start);
+    closeGuard(piece.name, guarded, start);
+    closeGuard(piece.name, start + roundUp(piece), start);
+    if (piece.isShared) {
+      watchShared(start, piece.bytes, piece.elementBytes);
+    }
+  }
+}
+
+GuardedModule::~GuardedModule() {
+  forgetShared();
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    dropGuard(starts[i] - startOf(pieces[i]));
+    dropGuard(starts[i] + roundUp(pieces[i]));
+  }
+}
+
+void GuardedModule::fill(bool isShared, char byte) const {
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    if (pieces[i].isShared == isShared) {
+      std::memset(starts[i], byte, pieces[i].bytes);
+    }
+  }
+}
+
+void GuardedModule::expectWithin() const {
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    const char *start = starts[i], *pages = start - startOf(pieces[i]) + kGuardBytes;
+    expectFilled(pieces[i].name, pages, start, start, 0);
+    expectFilled(pieces[i].name, start + pieces[i].bytes, start + roundUp(pieces[i]), start, 0);
+  }
+}
+
+} // namespace weft::test

@@ -1,0 +1,53 @@
+//===- ModuleMemory.h - what kernels for devices keep in their module -----===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Memory that the threads of a block share, and that which lasts from phase to phase: before it is
+// compiled a module gets guards around it, and calls in front of what touches shared memory.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_UNITTESTS_LOWER_MODULEMEMORY_H
+#define WEFT_UNITTESTS_LOWER_MODULEMEMORY_H
+
+#include "mlir/IR/BuiltinOps.h"
+
+#include <string>
+#include <vector>
+
+namespace weft::test {
+
+struct ModuleMemory {
+  std::string name;
+  size_t bytes, elementBytes, alignment;
+  bool isShared;
+};
+
+/// Changes `devices`, a module after the Lower phase, such that a GuardedModule can be made of it.
+/// Its memory, and what its kernels are given, begins at multiples of `alignment`.
+std::vector<ModuleMemory> guardMemory(mlir::ModuleOp devices, size_t alignment);
+
+/// Memory of a module that was compiled and loaded.
+class GuardedModule {
+public:
+  /// `library` is what dlopen has given.
+  GuardedModule(void *library, std::vector<ModuleMemory> pieces);
+  ~GuardedModule();
+  GuardedModule(const GuardedModule &) = delete;
+
+  /// All that is shared, or all that lasts, as if nobody had written it.
+  void fill(bool isShared, char byte) const;
+  /// Fails the test if what lies beside a piece was written.
+  void expectWithin() const;
+
+private:
+  std::vector<ModuleMemory> pieces;
+  std::vector<char *> starts;
+};
+
+} // namespace weft::test
+
+#endif // WEFT_UNITTESTS_LOWER_MODULEMEMORY_H
