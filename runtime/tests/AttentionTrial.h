@@ -52,6 +52,10 @@ inline std::vector<AttentionCase> attentionCases() {
     }
     return starts;
   };
+  Attention one = sized(128, 128), sharp = sized(192, 192);
+  one.keyHeads = 1;
+  one.group = 4;
+  sharp.scale = 16; // Scores are as low as -120.
   Attention whole = sized(128, 128), last = sized(96, 160), wide = sized(128, 128);
   wide.valueFeatures = 32;
   wide.isOutputWide = true;
@@ -79,6 +83,15 @@ inline std::vector<AttentionCase> attentionCases() {
        whole,
        {false, 0, 64, 64, 0, 128, {{{96, 64}, {192, 64}}}},
        startsFrom(192, 128)},
+      {"documents of some queries, of one key head",
+       one,
+       {true, 0, 31, 97, 0, 97, {{{0, 97}}}},
+       startsFrom(0, 128)},
+      {"low scores", sharp, {true, 0, 0, 192, 0, 192}},
+      {"documents with low scores",
+       sharp,
+       {true, 0, 0, 192, 0, 192, {{{0, 192}}}},
+       startsFrom(0, 192)},
       {"documents to f32", wide, {true, 0, 0, 128, 0, 128, {{{0, 128}}}}, startsFrom(0, 128)},
   };
 }

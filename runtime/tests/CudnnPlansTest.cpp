@@ -18,6 +18,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <dlfcn.h>
 #include <iomanip>
 #include <iostream>
 #include <vector>
@@ -134,6 +135,12 @@ protected:
     std::string error;
     if (!findCudnn(error)) {
       GTEST_SKIP() << error;
+    }
+    // Others may do more, or less.
+    void *library = dlopen("libcudnn.so.9", RTLD_NOW | RTLD_NOLOAD);
+    auto version = reinterpret_cast<size_t (*)()>(dlsym(library, "cudnnGetVersion"));
+    if (version() / 100 != 919) {
+      GTEST_SKIP() << "expected cuDNN 9.19, found " << version();
     }
   }
 

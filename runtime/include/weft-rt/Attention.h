@@ -38,7 +38,7 @@ struct AttentionOffset {
 ///   value   [batch, keys, keyHeads, valueFeatures]
 ///   output  [batch, queries, keyHeads, group, valueFeatures], which may be f32
 ///   lse     [batch, keyHeads, group, queries] of f32: the natural logarithm of the sum of
-///           exponentials; -1e30, and an output that counts nothing, where no key is seen
+///           exponentials; -1e30 or less, and an output that counts nothing, where no key is seen
 /// The gradients are of query, key and value by what the output is and by its gradient, which is of
 /// bf16; they are f32. With the lse of more keys than are given, so are they those of a part of it.
 struct Attention {
