@@ -180,13 +180,14 @@ def plan():
 
 
 def programs(only="", is_reduced=False):
-    """What a pack has to hold: pairs of training and target."""
+    """What a pack has to hold: pairs of training and target, and of which of these times are predicted."""
     models = Models(is_reduced)
     found = {(training, target): None for training, *_ in (*SMALL, *models.host) for target in ("cuda", "host")}
     found |= {(training, "cuda"): None for training in (*(row[0] for row in models.torch),
                                                        *(case.training for case in models.large), *models.attention,
                                                        *SHARED)}
-    return [pair for pair in found if only in pair[0].model]
+    return ([pair for pair in found if only in pair[0].model],
+            [case.training for case in models.large if only in case.training.model])
 
 
 def allowed(row, later, left):
