@@ -207,7 +207,7 @@ def measured(row, bench, later, left):
     # A stand-in takes its time.
     seconds, is_short = allowed(row, later, left) if bench.is_real else (left, True)
     if seconds <= 0:
-        return "not run", f"{max(left, 0):.0f} s left, needs {row.seconds:.0f}"
+        return "not run", f"{int(max(left, 0))} s left, needs {row.seconds:.0f}"
     own = bench.for_row()
     state, result = tried(row, own, seconds, is_short)
     return state, "; ".join([*([result] if result else []), *own.said])
