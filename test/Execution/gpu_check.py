@@ -165,7 +165,7 @@ def elsewhere(bench, folder):
         r"^FAIL kernels, small: device 0 of rank 0: cuModuleGetFunction", "^skipped kernels, large: none is among "],
         "--from", pack, "--only", "kernels", "--out", folder / "fake", PATH="/usr/bin:/bin", LD_LIBRARY_PATH=str(fakes))
     bench.expect("functions that a driver does not have", 1, [
-        r"^FAIL functions of CUDA: 2 tests fail: CudaDevice.HasNoRoomForMoreThanItHas, CudaDevice.RunsPTX: \S*: Failure "],
+        r"^FAIL functions of CUDA: \d tests fail: .*CudaDevice.RunsPTX: \S*: Failure "],
         "--from", pack, "--only", "functions", "--out", folder / "fake", PATH="/usr/bin:/bin", LD_LIBRARY_PATH=str(fakes))
 
 
