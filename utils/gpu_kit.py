@@ -10,6 +10,7 @@ A pack is one .tar.xz of a flat folder: programs, what the compiler said of each
 runtime's libraries, and those that programs are linked with and that a bare machine may lack.
 """
 
+import itertools
 import json
 import os
 import re
@@ -24,6 +25,8 @@ ROOT = Path(__file__).resolve().parents[1]
 LINKED = re.compile(r"^\s*(lib(?:dnnl|OpenCL|gomp)\.so\S*) => (\S+)", re.MULTILINE)
 # What models are trained on: bytes that are no text, but can be learned.
 TEXT = bytes(i * i % 101 for i in range(1 << 21))
+# Whose file programs are made by, and those of other devices by which times are predicted.
+MACHINE, OTHERS = "h100-8", {"H200": "h200-4"}
 # Shards of the unit tests, which write one folder of kernels each.
 SHARDS = 4
 
@@ -82,14 +85,17 @@ class Kit:
             places.append(before)
         return {"LD_LIBRARY_PATH": ":".join([*places, "/usr/local/cuda/lib64", "/usr/local/nvidia/lib64"])}
 
-    def program(self, training, target):
+    def path(self, training, target, machine):
+        return self.folder / (training.name(target) + ("" if machine == MACHINE else f"-{machine}"))
+
+    def program(self, training, target, machine=MACHINE):
         """The executable; raises RuntimeError where it cannot be made."""
-        path = self.folder / training.name(target)
+        path = self.path(training, target, machine)
         if path.exists() or not self.build:
             return path if path.exists() else self.missing(path)
         model, recipe = training.describe(self.folder)
         done = subprocess.run([self.build / "bin/weft", "compile", model, "--recipe", recipe, "--machine",
-                               ROOT / "machines/h100-8.textproto", "--target", target, "--cpu", "x86-64-v3",
+                               ROOT / f"machines/{machine}.textproto", "--target", target, "--cpu", "x86-64-v3",
                                *(["--pin", training.mesh] if training.mesh else []),
                                "-o", path], capture_output=True, text=True, check=False)
         if done.returncode != 0:
@@ -97,14 +103,18 @@ class Kit:
         path.with_suffix(".txt").write_text(done.stderr + done.stdout)
         return path
 
-    def predicted(self, training):
-        """What the compiler says of a program for devices: milliseconds of a step, GiB of the arena, and of the device
-        with what else is known. None is what it does not say."""
-        self.program(training, "cuda")
-        text = (self.folder / training.name("cuda")).with_suffix(".txt").read_text()
+    def predicted(self, training, device=""):
+        """What the compiler says of a program for devices: milliseconds of a step, by the machine with this device if there
+        is one, GiB of the arena, and of the device with what else is known. None is what it does not say."""
+        machine = next((file for name, file in OTHERS.items() if name in device), MACHINE)
+        path = self.path(training, "cuda", machine).with_suffix(".txt")
+        if not path.exists():
+            self.program(training, "cuda", machine)
+        text = path.read_text()
         time = re.search(r"predicted: ([\d.,]+) ms", text)
         return (float(time[1].replace(",", "")) if time else None,
-                *(gib(re.search(rf"memory of each {whose}: ([\d.]+) ([KMGT])iB", text)) for whose in ("rank", "device")))
+                *(gib(re.search(rf"memory of each {whose}: ([\d.]+) ([KMGT])iB", text)) for whose in ("rank", "device")),
+                machine)
 
     def tool(self, name):
         """An executable of the runtime."""
@@ -172,8 +182,11 @@ def linked_libraries(program):
     return LINKED.findall(done.stdout)
 
 
-def pack(kit, trainings, tools, path, only=None):
-    """Writes a pack with these programs, pairs of training and target, and kernels; returns its size."""
+def pack(kit, trainings, timed, tools, path, only=None):
+    """Writes a pack with these programs, pairs of training and target, and kernels; returns its size. Of `timed` ones there
+    is what is predicted of them on other devices."""
+    for training, machine in itertools.product(timed, OTHERS.values()):
+        kit.program(training, "cuda", machine).unlink()
     carried = [kit.program(training, target) for training, target in trainings]
     copied = [*((tool, kit.tool(tool)) for tool in tools), *linked_libraries(kit.tool("weft-rt-kernels")),
               ("libweft-rt-cuda.so.1", kit.build / "lib/libweft-rt-cuda.so.1")]

@@ -180,13 +180,14 @@ def plan():
 
 
 def programs(only="", is_reduced=False):
-    """What a pack has to hold: pairs of training and target."""
+    """What a pack has to hold: pairs of training and target, and of which of these times are predicted."""
     models = Models(is_reduced)
     found = {(training, target): None for training, *_ in (*SMALL, *models.host) for target in ("cuda", "host")}
     found |= {(training, "cuda"): None for training in (*(row[0] for row in models.torch),
                                                        *(case.training for case in models.large), *models.attention,
                                                        *SHARED)}
-    return [pair for pair in found if only in pair[0].model]
+    return ([pair for pair in found if only in pair[0].model],
+            [case.training for case in models.large if only in case.training.model])
 
 
 def allowed(row, later, left):
@@ -206,7 +207,7 @@ def measured(row, bench, later, left):
     # A stand-in takes its time.
     seconds, is_short = allowed(row, later, left) if bench.is_real else (left, True)
     if seconds <= 0:
-        return "not run", f"{max(left, 0):.0f} s left, needs {row.seconds:.0f}"
+        return "not run", f"{int(max(left, 0))} s left, needs {row.seconds:.0f}"
     own = bench.for_row()
     state, result = tried(row, own, seconds, is_short)
     return state, "; ".join([*([result] if result else []), *own.said])

@@ -118,16 +118,16 @@ def speed(case):
             steps = bench.train(case.training, "cuda", WARM + case.timed, end - time.monotonic(), "--no-progress", *options)
             return steps, statistics.fmean(step["ms"] for step in steps[WARM:])
 
-        milliseconds, arena, _ = bench.kit.predicted(case.training)
+        milliseconds, arena, _, machine = bench.kit.predicted(case.training, bench.options.device)
         steps, taken = mean()
         per_second = case.tokens / taken * 1e3
         bench.found.speeds[case] = Run(steps, per_second, arena)
         share = steps[-1].get("peak_share", 0) * steps[-1]["ms"] / taken
         bench.said.append(f"{per_second:,.0f} tokens/s"
                           + wanted(per_second >= case.per_second, case.per_second and f"{case.per_second:,.0f}")
-                          + f", {share:.1%} of the peak that the machine's file says"
+                          + f", {share:.1%} of the peak that the program's machine has"
                           + wanted(share >= case.share, case.share and f"{case.share:.0%}"))
-        bench.said.append(f"a step takes {beside(taken, milliseconds, 'ms')}, in the mean of {case.timed} after {WARM}")
+        bench.said.append(f"a step takes {beside(taken, milliseconds, 'ms')} by {machine}, in the mean of {case.timed} after {WARM}")
         bench.said.append(f"arena {told(arena, 'GiB', 2)}; {taken_memory(bench.printed)}")
         by_graphs, taken = mean("--graphs")
         bench.said.append(f"with --graphs {case.tokens / taken * 1e3:,.0f} tokens/s")

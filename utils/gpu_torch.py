@@ -12,6 +12,7 @@ import json
 import os
 import re
 import threading
+import time
 
 from gpu_kit import ROOT, Late
 from gpu_process import Process
@@ -20,7 +21,8 @@ from gpu_process import Process
 # up to 1.5e-7 apart on processors in 20 steps; a device's sums are in other orders. In bf16 PyTorch's autocast keeps
 # the residual stream in float32, which ours rounds: there they were up to 5e-4 apart.
 MOST = {"F32": 1e-5, "BF16": 5e-3}
-# What PyTorch says of itself, as JSON.
+# Seconds after which rows no longer wait for what PyTorch says of itself, as JSON.
+PATIENCE = 90
 ASKED = """
 import json, torch
 device = torch.cuda.is_available()
@@ -41,6 +43,7 @@ class Asked:
 
     def __init__(self, python):
         self.python, self.lock, self.told, self.process = python, threading.Lock(), None, None
+        self.end = time.monotonic() + PATIENCE
         try:
             self.process = Process([python, "-c", ASKED], None)
         except OSError as error:
@@ -49,6 +52,7 @@ class Asked:
     def answer(self, seconds):
         """What PyTorch says of itself, or None and why it says nothing, so far."""
         with self.lock:
+            seconds = max(min(seconds, self.end - time.monotonic()), 0.1)
             if not self.told and not self.process.wait(seconds):
                 return None, f"{self.python} does not answer in {seconds:.0f} s"
             self.told = self.told or self.read()
