@@ -308,7 +308,7 @@ double PlanPrice::bytes() const {
   return sum;
 }
 
-/// Of `@step`, or without one of the first public function. `machine` may be null, and the other.
+/// Of `@step`, or without one of the first public function. Both pointers may be null.
 static PlanPrice pricePlan(ModuleOp module, const cost::Predictor *machine,
                            ByteSeconds *byteSeconds) {
   auto root = module.lookupSymbol<func::FuncOp>("step");
