@@ -50,8 +50,8 @@ RaceWatch &sharedMemory() {
 
 class Block {
 public:
-  Block(int64_t threads, std::mt19937 &dice, const std::function<void()> &body)
-      : fibers(size_t(threads)), dice(dice), body(body) {}
+  Block(int64_t threads, std::mt19937 &dice, const std::function<void()> &body, bool watches)
+      : fibers(size_t(threads)), watches(watches), dice(dice), body(body) {}
 
   void run();
   void wait(State state);
@@ -59,6 +59,7 @@ public:
 
   std::vector<Fiber> fibers;
   size_t current = 0;
+  const bool watches;
 
 private:
   static void start();
@@ -154,9 +155,10 @@ void Block::run() {
 
 } // namespace
 
-void runBlock(int64_t threads, std::mt19937 &dice, const std::function<void()> &body) {
+void runBlock(int64_t threads, std::mt19937 &dice, const std::function<void()> &body,
+              bool watches) {
   ASSERT_TRUE(threads > 0 && threads % kWarpThreads == 0) << threads << " threads";
-  Block block(threads, dice, body);
+  Block block(threads, dice, body, watches);
   running = &block;
   block.run();
   running = nullptr;
@@ -188,7 +190,9 @@ int16_t weft_device_round(float value) {
 }
 
 void weft_test_touch(const char *at, int64_t bytes, int64_t isWrite) {
-  weft::test::sharedMemory().touch(at, size_t(bytes), isWrite != 0, running->now());
+  if (running->watches) {
+    weft::test::sharedMemory().touch(at, size_t(bytes), isWrite != 0, running->now());
+  }
 }
 
 int32_t weft_device_shuffle(int32_t value, int32_t mask) {

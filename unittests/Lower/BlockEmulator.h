@@ -23,8 +23,10 @@
 namespace weft::test {
 
 /// Runs `body` on `threads` threads, a multiple of 32. It may call the functions below, and must
-/// not throw. One block at a time.
-void runBlock(int64_t threads, std::mt19937 &dice, const std::function<void()> &body);
+/// not throw. One block at a time. Unless it `watches`, which takes several times as long, nobody
+/// looks at what is touched.
+void runBlock(int64_t threads, std::mt19937 &dice, const std::function<void()> &body,
+              bool watches = true);
 
 /// From now on threads must wait for each other before they touch an element that one of them
 /// writes. Who touches it says so by `weft_test_touch`.

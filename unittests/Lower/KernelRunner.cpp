@@ -71,16 +71,20 @@ size_t sizeOf(Kind kind, bool isF64) {
   return 0;
 }
 
-/// Every buffer begins at a multiple of this, so nobody has what is left of the last one. A device
-/// asks for 16 bytes at once.
-constexpr size_t kHostAlignment = rt::kAlignment, kDeviceAlignment = 16;
+/// Every buffer begins at a multiple of kAlignment, so that nobody has what is behind one up to the
+/// next: a host's kernel might read it. A device's has no need to.
+enum class Rounding { ToAlignment, None };
 
 /// Memory of one array as a kernel sees it.
 class Memory : public GuardedMemory {
 public:
-  Memory(const std::string &name, const Array &array, bool isF64, size_t alignment = kHostAlignment,
-         Place place = Place::AtEnd, char fill = kNoNumber)
-      : GuardedMemory(name, array.data.size() * sizeOf(array.kind, isF64), alignment, place, fill),
+  Memory(const std::string &name, const Array &array, bool isF64,
+         Rounding rounding = Rounding::ToAlignment, Place place = Place::AtEnd,
+         char fill = kNoNumber)
+      : GuardedMemory(name, array.data.size() * sizeOf(array.kind, isF64),
+                      rounding == Rounding::None ? sizeOf(array.kind, isF64)
+                                                 : size_t(rt::kAlignment),
+                      place, fill),
         array(array), isF64(isF64) {}
 
   void write() {
@@ -310,14 +314,14 @@ struct Surroundings {
 constexpr Surroundings kFirst = {Place::AtEnd, kNoNumber}, kSecond = {Place::AtBegin, kSmallNumber};
 
 /// Calls `run(buffers)` with memory of the operands and results of `call`.
-Outcome withMemory(const KernelCall &call, bool isF64, size_t alignment,
+Outcome withMemory(const KernelCall &call, bool isF64, Rounding rounding,
                    const Surroundings &surroundings,
                    const std::function<void(void *const *)> &run) {
   Outcome outcome{call.operands, call.results};
   std::vector<Memory> memory;
   memory.reserve(call.operands.size() + call.results.size());
   auto add = [&](const char *what, size_t number, const Array &array) -> Memory & {
-    return memory.emplace_back(what + std::to_string(number), array, isF64, alignment,
+    return memory.emplace_back(what + std::to_string(number), array, isF64, rounding,
                                surroundings.place, surroundings.fill);
   };
   for (size_t i = 0; i < call.operands.size(); ++i) {
@@ -342,12 +346,16 @@ Outcome withMemory(const KernelCall &call, bool isF64, size_t alignment,
 
 Outcome runOnHost(const KernelCall &call, bool isF64, const rt::KernelCode &kernel,
                   const Surroundings &surroundings) {
-  return withMemory(call, isF64, kHostAlignment, surroundings, [&](void *const *buffers) {
+  return withMemory(call, isF64, Rounding::ToAlignment, surroundings, [&](void *const *buffers) {
     runInPieces(kernel, [&](int64_t phase, int64_t begin, int64_t end) {
       kernel.function(buffers, call.immediates.data(), call.coordinates.data(), phase, begin, end);
     });
   });
 }
+
+/// How many blocks of each phase and run are watched, of all in an order that is drawn: most are
+/// alike.
+constexpr int64_t kWatchedBlocks = 2;
 
 /// As a device would, in an order that is drawn: a block for an iteration where threads share it.
 Outcome runOnDevice(const KernelCall &call, bool isF64, const rt::KernelCode &kernel,
@@ -355,12 +363,13 @@ Outcome runOnDevice(const KernelCall &call, bool isF64, const rt::KernelCode &ke
                     const Surroundings &surroundings) {
   std::mt19937 dice(seed);
   module.fill(/*isShared=*/false, surroundings.fill);
-  return withMemory(call, isF64, kDeviceAlignment, surroundings, [&](void *const *buffers) {
+  return withMemory(call, isF64, Rounding::None, surroundings, [&](void *const *buffers) {
     for (int64_t phase = 0; phase < kernel.phaseCount; ++phase) {
       int64_t together = threads.empty() ? 0 : threads[size_t(phase)];
       std::vector<int64_t> order(size_t(kernel.iterations[phase]));
       std::iota(order.begin(), order.end(), 0);
       std::shuffle(order.begin(), order.end(), dice);
+      int64_t watched = kWatchedBlocks;
       for (int64_t i : order) {
         auto body = [&] {
           kernel.function(buffers, call.immediates.data(), call.coordinates.data(), phase, i,
@@ -370,7 +379,7 @@ Outcome runOnDevice(const KernelCall &call, bool isF64, const rt::KernelCode &ke
           body();
         } else {
           module.fill(/*isShared=*/true, surroundings.fill);
-          runBlock(together, dice, body);
+          runBlock(together, dice, body, watched-- > 0);
         }
       }
     }
@@ -441,7 +450,7 @@ Outcome KernelTest::run(const KernelCall &call) {
 void KernelTest::checkOnDevice(const KernelCall &call, mlir::ModuleOp devices,
                                const Outcome &host) {
   std::vector<int64_t> threads = threadsOf(devices);
-  std::vector<ModuleMemory> pieces = guardMemory(devices, kDeviceAlignment);
+  std::vector<ModuleMemory> pieces = guardMemory(devices);
   Library library = compile(devices, call.options);
   ASSERT_NE(library.kernel, nullptr) << "does not compile for devices: " << call.text;
   GuardedModule memory(library.handle, std::move(pieces));

@@ -25,16 +25,18 @@ using namespace mlir;
 /// The address space of what threads of a block share.
 constexpr unsigned kSharedMemory = 3;
 constexpr size_t kPageAlignment = 4096;
+/// Of what is loaded as a vector.
+constexpr size_t kVectorAlignment = 16;
 
 /// From its start to the guard behind it.
-size_t roundUp(const ModuleMemory &memory) { return llvm::alignTo(memory.bytes, memory.alignment); }
+size_t roundUp(const ModuleMemory &memory) { return llvm::alignTo(memory.bytes, kVectorAlignment); }
 
 /// Where it begins, from the guard before it on.
 size_t startOf(const ModuleMemory &memory) {
   return kGuardBytes + roundToPages(memory.bytes) - roundUp(memory);
 }
 
-ModuleMemory describe(LLVM::GlobalOp global, size_t alignment) {
+ModuleMemory describe(LLVM::GlobalOp global) {
   size_t count = 1;
   Type type = global.getGlobalType();
   while (auto array = dyn_cast<LLVM::LLVMArrayType>(type)) {
@@ -42,8 +44,7 @@ ModuleMemory describe(LLVM::GlobalOp global, size_t alignment) {
     type = array.getElementType();
   }
   size_t each = type.getIntOrFloatBitWidth() / 8;
-  return {global.getSymName().str(), count * each, each, alignment,
-          global.getAddrSpace() == kSharedMemory};
+  return {global.getSymName().str(), count * each, each, global.getAddrSpace() == kSharedMemory};
 }
 
 /// Memory with guards in the place of `global`, under its name for all to see, and who asks for it
@@ -100,13 +101,13 @@ void announceAccesses(ModuleOp devices) {
 
 } // namespace
 
-std::vector<ModuleMemory> guardMemory(ModuleOp devices, size_t alignment) {
+std::vector<ModuleMemory> guardMemory(ModuleOp devices) {
   std::vector<ModuleMemory> pieces;
   std::vector<LLVM::GlobalOp> globals(devices.getOps<LLVM::GlobalOp>().begin(),
                                       devices.getOps<LLVM::GlobalOp>().end());
   for (LLVM::GlobalOp global : globals) {
     if (global.getAddrSpace() != 0) {
-      pieces.push_back(describe(global, alignment));
+      pieces.push_back(describe(global));
       addGuards(global, pieces.back());
     }
   }
@@ -119,10 +120,7 @@ std::vector<ModuleMemory> guardMemory(ModuleOp devices, size_t alignment) {
   });
   for (auto kernel : devices.getOps<LLVM::LLVMFuncOp>()) {
     for (unsigned i = 0; i < kernel.getNumArguments(); ++i) {
-      if (kernel.getArgAttr(i, LLVM::LLVMDialect::getAlignAttrName())) {
-        kernel.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
-                          OpBuilder(kernel).getI64IntegerAttr(int64_t(alignment)));
-      }
+      kernel.removeArgAttr(i, LLVM::LLVMDialect::getAlignAttrName());
     }
   }
   announceAccesses(devices);

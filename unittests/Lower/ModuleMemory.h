@@ -22,13 +22,13 @@ namespace weft::test {
 
 struct ModuleMemory {
   std::string name;
-  size_t bytes, elementBytes, alignment;
+  size_t bytes, elementBytes;
   bool isShared;
 };
 
 /// Changes `devices`, a module after the Lower phase, such that a GuardedModule can be made of it.
-/// Its memory, and what its kernels are given, begins at multiples of `alignment`.
-std::vector<ModuleMemory> guardMemory(mlir::ModuleOp devices, size_t alignment);
+/// What its kernels are given may begin anywhere then, as far as the host's processor cares.
+std::vector<ModuleMemory> guardMemory(mlir::ModuleOp devices);
 
 /// Memory of a module that was compiled and loaded.
 class GuardedModule {

@@ -52,6 +52,30 @@ TEST_P(ShapeTest, JoinsAndTakesApart) {
   expectClose(parts[1], second);
 }
 
+/// Pieces of whole chunks, with a rest, and of less than a chunk.
+TEST_P(ShapeTest, JoinsAndTakesApartManyPieces) {
+  for (int64_t inner : {1, 8}) {
+    const int64_t lengths[] = {8, 1, 5, 16};
+    Array whole = randomArray({3, 30, inner}, 1);
+    std::vector<Array> pieces, results;
+    for (int64_t done = 0; int64_t length : lengths) {
+      Array piece({3, length, inner});
+      forEach(piece.shape, [&](const std::vector<int64_t> &at) {
+        piece({at[0], at[1], at[2]}) = whole({at[0], done + at[1], at[2]});
+      });
+      done += length;
+      results.emplace_back(piece.shape);
+      pieces.push_back(std::move(piece));
+    }
+    std::string names = "%0, %1, %2, %3";
+    expectClose(runOp("weft.concat " + names + " dim 1", pieces, {Array(whole.shape)})[0], whole);
+    std::vector<Array> parts = runOp("weft.split %0 dim 1", {whole}, results);
+    for (size_t i = 0; i < pieces.size(); ++i) {
+      expectClose(parts[i], pieces[i]);
+    }
+  }
+}
+
 TEST_P(ShapeTest, SelectsAnIndex) {
   Array whole = randomArray({4, 3, 7}, 1), part({3, 7});
   forEach(part.shape,
