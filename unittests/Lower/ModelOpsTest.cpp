@@ -60,7 +60,7 @@ func.func private @kernel(%offset: index, %i: tensor<2x20xi32>, %g: tensor<2x20x
   expectClose(run(call).results[0], expected);
 }
 
-struct ManyTokensTest : KernelTest {
+struct ManyTokensEmbeddingTest : KernelTest {
   /// The gradient of a table of which `rowOf(token)` are taken, or none where that is no row of it.
   void check(int64_t tokens, int64_t rows, const std::function<int64_t(int64_t)> &rowOf) {
     constexpr int64_t kFeatures = 5;
@@ -84,10 +84,10 @@ struct ManyTokensTest : KernelTest {
     expectClose(run(call).results[0], expected, 32);
   }
 };
-WEFT_INSTANTIATE_FOR_FLOATS(ManyTokensTest);
+WEFT_INSTANTIATE_FOR_FLOATS(ManyTokensEmbeddingTest);
 
 /// Rows of ranges, and of so many tokens that they are summed in parts.
-TEST_P(ManyTokensTest, AddsGradientsOfRowsThatMostTokensName) {
+TEST_P(ManyTokensEmbeddingTest, AddsGradientsOfRowsThatMostTokensName) {
   Array ids = randomIds({600}, -2, 701, 2);
   check(600, 700, [&](int64_t i) {
     return i % 3 == 0 ? int64_t(ids.data[i]) : i % 3 == 1 ? 331 : 699;
@@ -96,14 +96,14 @@ TEST_P(ManyTokensTest, AddsGradientsOfRowsThatMostTokensName) {
 
 /// On devices, ranges are cut into pieces of 512 places: one that begins where a piece does, and
 /// some that begin or end within one.
-TEST_P(ManyTokensTest, AddsGradientsOfRangesOfManyTokens) {
+TEST_P(ManyTokensEmbeddingTest, AddsGradientsOfRangesOfManyTokens) {
   check(1400, 700, [](int64_t) { return 331; });
   check(1300, 1100, [](int64_t i) { return i < 10 ? 2 : i % 7 == 0 ? 1099 : 5 - i % 3; });
   check(1536, 1025, [](int64_t i) { return i < 512 ? 0 : i % 2 ? 3 : 1024; });
 }
 
 /// A range for each row.
-TEST_P(ManyTokensTest, AddsGradientsOfFewRows) {
+TEST_P(ManyTokensEmbeddingTest, AddsGradientsOfFewRows) {
   check(1100, 20, [](int64_t i) { return i % 50 == 0 ? i % 20 : 7; });
   check(600, 1, [](int64_t) { return 0; });
 }
