@@ -58,6 +58,12 @@ template <typename Body> std::string guarded(const Body &body) {
 // Scores that count
 //===----------------------------------------------------------------------===//
 
+/// The last query sees the last key.
+fe::DiagonalAlignment_t alignmentOf(const AttentionPart &part) {
+  return part.keys == part.queries ? fe::DiagonalAlignment_t::TOP_LEFT
+                                   : fe::DiagonalAlignment_t::BOTTOM_RIGHT;
+}
+
 /// Hides scores, which cuDNN computes in squares of queries by keys.
 class Mask {
 public:
@@ -123,13 +129,6 @@ private:
         graph, scores, alignmentOf(part), left, 0, part.queries, part.keys, nullptr, nullptr);
   }
 
-public:
-  static fe::DiagonalAlignment_t alignmentOf(const AttentionPart &part) {
-    return part.keys == part.queries ? fe::DiagonalAlignment_t::TOP_LEFT
-                                     : fe::DiagonalAlignment_t::BOTTOM_RIGHT;
-  }
-
-private:
   const AttentionPart &part;
   Graph graph;
   Tensor starts, hidden;
@@ -204,7 +203,7 @@ template <typename Options> void CudnnGraph::setMask(Options &options) {
   if (!part.isCausal) {
     return;
   }
-  options.set_diagonal_alignment(Mask::alignmentOf(part));
+  options.set_diagonal_alignment(alignmentOf(part));
   options.set_diagonal_band_right_bound(0);
   if (part.window > 0) {
     options.set_diagonal_band_left_bound(int(part.window));
