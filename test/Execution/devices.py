@@ -129,7 +129,9 @@ def fault_of(options, name, machine, nodes, mesh, seeds, lines=""):
             if of_bytes and not re.search("product f8e4m3 by f8e4m3", run([device, "--print-program"]).stdout):
                 return "no product multiplies bytes"
             for seed in range(seeds):
-                environment = {"WEFT_RT_CUDA": str(plugin_of(options)), "WEFT_STAND_IN_SEED": str(seed)}
+                # A library's attention has other roundings: device_attention.py.
+                environment = {"WEFT_RT_CUDA": str(plugin_of(options)), "WEFT_STAND_IN_SEED": str(seed),
+                               "WEFT_STAND_IN_REFUSES_ATTENTION": "not here"}
                 got = trained(device, text, **environment)
                 for what, value in expected.items():
                     if got[what] != value and not (isnt_exact and is_near(what, got[what], value)):
