@@ -50,6 +50,21 @@ TEST(BlockEmulatorTest, ThreadsOfAWarpExchange) {
   }
 }
 
+TEST(BlockEmulatorTest, AShuffleMeetsNoWarpBarrier) {
+  EXPECT_NONFATAL_FAILURE(
+      {
+        std::mt19937 dice(1);
+        runBlock(32, dice, [] {
+          if (weft_device_thread() % 2 == 0) {
+            weft_device_warp_barrier();
+          } else {
+            (void)weft_device_shuffle(0, 0);
+          }
+        });
+      },
+      "wait for others that do not come");
+}
+
 TEST(BlockEmulatorTest, AWaitThatNeverEndsFails) {
   EXPECT_NONFATAL_FAILURE(
       {
@@ -82,6 +97,9 @@ TEST(BlockEmulatorTest, WhoReadsMustWaitForWhoWrites) {
   exchange(40, [] { weft_device_barrier(); });
   exchange(9, [] { weft_device_warp_barrier(); });
   EXPECT_NONFATAL_FAILURE(exchange(9, [] {}), "neither waits for the other");
+  // Of values only, no memory.
+  EXPECT_NONFATAL_FAILURE(exchange(9, [] { (void)weft_device_shuffle(0, 9); }),
+                          "neither waits for the other");
   // Of another warp.
   EXPECT_NONFATAL_FAILURE(exchange(40, [] { weft_device_warp_barrier(); }),
                           "and written by thread");

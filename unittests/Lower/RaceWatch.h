@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Two threads of a block may touch the same element, one of them to write it, only if one waited
-// for the other in between: both came to a barrier, or exchanged values in their warp. Threads that
+// for the other in between: both came to a barrier, of their block or of their warp. Threads that
 // run one after another on a host would not show it if they happened to come in the right order.
 //
 //===----------------------------------------------------------------------===//
