@@ -181,6 +181,8 @@ void watchShared(const char *start, size_t bytes, size_t elementBytes) {
 
 void forgetShared() { sharedMemory().forgetAll(); }
 
+bool wasSharedTouched() { return sharedMemory().wasTouched(); }
+
 } // namespace weft::test
 
 using weft::test::running;
@@ -201,6 +203,7 @@ int16_t weft_device_round(float value) {
 }
 
 void weft_test_touch(const char *at, int64_t bytes, int64_t isWrite) {
+  ASSERT_NE(running, nullptr) << "shared memory is touched where there is no block";
   if (running->watches) {
     weft::test::sharedMemory().touch(at, size_t(bytes), isWrite != 0, running->now());
   }

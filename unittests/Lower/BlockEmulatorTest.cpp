@@ -125,6 +125,22 @@ TEST(BlockEmulatorTest, WhoWritesMustWaitForWhoReads) {
   EXPECT_NONFATAL_FAILURE(run(/*waits=*/false), "neither waits for the other");
 }
 
+TEST(BlockEmulatorTest, NobodyTouchesWhatIsNotShared) {
+  char shared[4] = {};
+  auto run = [&](int64_t at, int64_t bytes) {
+    std::mt19937 dice(1);
+    watchShared(shared + 1, 2, 1);
+    runBlock(32, dice, [&] { weft_test_touch(shared + at, bytes, /*isWrite=*/0); });
+    EXPECT_TRUE(wasSharedTouched());
+    forgetShared();
+    EXPECT_FALSE(wasSharedTouched());
+  };
+  run(1, 2);
+  EXPECT_NONFATAL_FAILURE(run(0, 1), "reads what is no shared memory");
+  EXPECT_NONFATAL_FAILURE(run(2, 2), "reads what is no shared memory");
+  EXPECT_FATAL_FAILURE(weft_test_touch(nullptr, 1, 0), "where there is no block");
+}
+
 /// Takes more than a thread has.
 [[gnu::noinline]] void takeStack() {
   volatile char most[80 << 10];

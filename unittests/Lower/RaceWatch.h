@@ -29,11 +29,12 @@ struct Moment {
 class RaceWatch {
 public:
   void watch(const char *start, size_t bytes, size_t elementBytes);
-  void forgetAll() { pieces.clear(); }
+  void forgetAll();
 
-  /// What is before memory that is watched, or behind it, is not looked at. Fails the test at the
-  /// first race, and is silent from then on.
+  /// Fails the test at the first race, or touch of what is not watched, and is silent from then on.
   void touch(const char *at, size_t bytes, bool isWrite, const Moment &now);
+  /// Since all was forgotten.
+  bool wasTouched() const { return isTouched; }
 
 private:
   /// The last one of some warp that has read an element, or several of it, and the same of another.
@@ -49,7 +50,7 @@ private:
   void touch(Element &element, bool isWrite, const Moment &now, ptrdiff_t number);
 
   std::vector<Piece> pieces;
-  bool isSilent = false;
+  bool isSilent = false, isTouched = false;
 };
 
 } // namespace weft::test
