@@ -363,7 +363,7 @@ WEFT_INSTANTIATE_FOR_FLOATS(AttentionPiecesTest);
 void AttentionPiecesTest::settle(Outcome &outcome) {
   auto &output = outcome.results.front(), &lse = outcome.results.back();
   forEach(lse.shape, [&](const std::vector<int64_t> &at) {
-    if (lse({0, at[1], 0, at[3]}) > -1e20) {
+    if (!(lse({0, at[1], 0, at[3]}) <= -1e20)) { // A NaN is left to be seen.
       return;
     }
     lse({0, at[1], 0, at[3]}) = 1;
@@ -421,6 +421,9 @@ void AttentionPiecesTest::check(const Pieces &pieces) {
   }
   Array output(query.shape, query.kind), ofQueries(query.shape), ofKeys(key.shape);
   for (auto [offset, turn] : {std::pair<int64_t, int64_t>(0, 0), {piece, 0}, {piece, 1}}) {
+    if (pieces.document && offset == 0) {
+      continue; // Its parts are far apart, those of the other meet.
+    }
     SCOPED_TRACE("offset " + std::to_string(offset) + ", turn " + std::to_string(turn));
     Outcome outcome =
         runOp("attention (%0, %1, %2)", pieces, offset, turn, {query, key, value}, {output, lse});
@@ -434,15 +437,15 @@ TEST_P(AttentionPiecesTest, InZigzagOrder) { check({.length = 20}); }
 
 /// Documents end within a piece, between its two parts, and in the other one.
 TEST_P(AttentionPiecesTest, Documents) {
-  check({.length = 20, .document = 7});
-  check({.length = 50, .document = 33});
-  check({.length = 20, .attributes = "dropout = 0.0 window = 9", .document = 27});
+  if (!isF64()) { // Each takes seconds.
+    check({.length = 36, .document = 25});
+    check({.length = 20, .attributes = "dropout = 0.0 window = 9", .document = 27});
+  }
 }
 
 TEST_P(AttentionPiecesTest, InBF16) {
   if (!isF64()) { // Whose wide type is float32.
-    check({.length = 20, .isBF16 = true});
-    check({.length = 50, .document = 33, .isBF16 = true});
+    check({.length = 20, .document = 7, .isBF16 = true});
   }
 }
 

@@ -24,7 +24,7 @@ namespace {
 constexpr int64_t kWarpThreads = 32;
 constexpr size_t kStackBytes = size_t(64) << 10;
 
-enum class State { Ready, AtBarrier, AtShuffle, Done };
+enum class State { Ready, AtBarrier, AtWarpBarrier, AtShuffle, Done };
 
 struct Fiber {
   ucontext_t context;
@@ -68,8 +68,10 @@ private:
                        [&](const Fiber &fiber) { return fiber.state == state; });
   }
   bool exchange();
+  void exchangeValues(size_t warp);
 
-  /// How often the threads of any block have waited for each other, and those of each warp.
+  /// How often the threads of any block have waited for each other, and those of each warp. A
+  /// shuffle does not count: it orders no memory.
   static inline int64_t blockWaits = 0;
   std::vector<int64_t> warpWaits = std::vector<int64_t>(fibers.size() / kWarpThreads);
   ucontext_t scheduler;
@@ -94,25 +96,34 @@ Moment Block::now() const {
   return {int32_t(current), int32_t(warp), blockWaits, warpWaits[warp]};
 }
 
-/// Lets the warps go on that have all come to a shuffle; false if there is none.
+/// Lets the warps go on that have all come to a shuffle, or to a barrier of theirs; false if there
+/// is none.
 bool Block::exchange() {
   bool moved = false;
   for (size_t warp = 0; warp < fibers.size(); warp += kWarpThreads) {
-    if (!isAll(State::AtShuffle, warp, kWarpThreads)) {
+    if (isAll(State::AtShuffle, warp, kWarpThreads)) {
+      exchangeValues(warp);
+    } else if (isAll(State::AtWarpBarrier, warp, kWarpThreads)) {
+      ++warpWaits[warp / kWarpThreads];
+    } else {
       continue;
     }
-    std::vector<int32_t> values;
     for (size_t lane = 0; lane < size_t(kWarpThreads); ++lane) {
-      values.push_back(fibers[warp + (lane ^ size_t(fibers[warp + lane].mask))].value);
-    }
-    for (size_t lane = 0; lane < size_t(kWarpThreads); ++lane) {
-      fibers[warp + lane].value = values[lane];
       fibers[warp + lane].state = State::Ready;
     }
-    ++warpWaits[warp / kWarpThreads];
     moved = true;
   }
   return moved;
+}
+
+void Block::exchangeValues(size_t warp) {
+  std::vector<int32_t> values;
+  for (size_t lane = 0; lane < size_t(kWarpThreads); ++lane) {
+    values.push_back(fibers[warp + (lane ^ size_t(fibers[warp + lane].mask))].value);
+  }
+  for (size_t lane = 0; lane < size_t(kWarpThreads); ++lane) {
+    fibers[warp + lane].value = values[lane];
+  }
 }
 
 void Block::run() {
@@ -170,6 +181,8 @@ void watchShared(const char *start, size_t bytes, size_t elementBytes) {
 
 void forgetShared() { sharedMemory().forgetAll(); }
 
+bool wasSharedTouched() { return sharedMemory().wasTouched(); }
+
 } // namespace weft::test
 
 using weft::test::running;
@@ -179,7 +192,7 @@ int64_t weft_device_thread() { return int64_t(running->current); }
 
 void weft_device_barrier() { running->wait(State::AtBarrier); }
 
-void weft_device_warp_barrier() { (void)weft_device_shuffle(0, 0); }
+void weft_device_warp_barrier() { running->wait(State::AtWarpBarrier); }
 
 int16_t weft_device_round(float value) {
   if (std::isnan(value)) {
@@ -190,6 +203,7 @@ int16_t weft_device_round(float value) {
 }
 
 void weft_test_touch(const char *at, int64_t bytes, int64_t isWrite) {
+  ASSERT_NE(running, nullptr) << "shared memory is touched where there is no block";
   if (running->watches) {
     weft::test::sharedMemory().touch(at, size_t(bytes), isWrite != 0, running->now());
   }

@@ -32,6 +32,8 @@ void runBlock(int64_t threads, std::mt19937 &dice, const std::function<void()> &
 /// writes. Who touches it says so by `weft_test_touch`.
 void watchShared(const char *start, size_t bytes, size_t elementBytes);
 void forgetShared();
+/// Whether anyone has touched it in a block that watches, since it was forgotten.
+bool wasSharedTouched();
 
 } // namespace weft::test
 

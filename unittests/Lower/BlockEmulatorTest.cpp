@@ -50,6 +50,21 @@ TEST(BlockEmulatorTest, ThreadsOfAWarpExchange) {
   }
 }
 
+TEST(BlockEmulatorTest, AShuffleMeetsNoWarpBarrier) {
+  EXPECT_NONFATAL_FAILURE(
+      {
+        std::mt19937 dice(1);
+        runBlock(32, dice, [] {
+          if (weft_device_thread() % 2 == 0) {
+            weft_device_warp_barrier();
+          } else {
+            (void)weft_device_shuffle(0, 0);
+          }
+        });
+      },
+      "wait for others that do not come");
+}
+
 TEST(BlockEmulatorTest, AWaitThatNeverEndsFails) {
   EXPECT_NONFATAL_FAILURE(
       {
@@ -82,6 +97,9 @@ TEST(BlockEmulatorTest, WhoReadsMustWaitForWhoWrites) {
   exchange(40, [] { weft_device_barrier(); });
   exchange(9, [] { weft_device_warp_barrier(); });
   EXPECT_NONFATAL_FAILURE(exchange(9, [] {}), "neither waits for the other");
+  // Of values only, no memory.
+  EXPECT_NONFATAL_FAILURE(exchange(9, [] { (void)weft_device_shuffle(0, 9); }),
+                          "neither waits for the other");
   // Of another warp.
   EXPECT_NONFATAL_FAILURE(exchange(40, [] { weft_device_warp_barrier(); }),
                           "and written by thread");
@@ -105,6 +123,22 @@ TEST(BlockEmulatorTest, WhoWritesMustWaitForWhoReads) {
   };
   run(/*waits=*/true);
   EXPECT_NONFATAL_FAILURE(run(/*waits=*/false), "neither waits for the other");
+}
+
+TEST(BlockEmulatorTest, NobodyTouchesWhatIsNotShared) {
+  char shared[4] = {};
+  auto run = [&](int64_t at, int64_t bytes) {
+    std::mt19937 dice(1);
+    watchShared(shared + 1, 2, 1);
+    runBlock(32, dice, [&] { weft_test_touch(shared + at, bytes, /*isWrite=*/0); });
+    EXPECT_TRUE(wasSharedTouched());
+    forgetShared();
+    EXPECT_FALSE(wasSharedTouched());
+  };
+  run(1, 2);
+  EXPECT_NONFATAL_FAILURE(run(0, 1), "reads what is no shared memory");
+  EXPECT_NONFATAL_FAILURE(run(2, 2), "reads what is no shared memory");
+  EXPECT_FATAL_FAILURE(weft_test_touch(nullptr, 1, 0), "where there is no block");
 }
 
 /// Takes more than a thread has.

@@ -8,6 +8,7 @@
 #include "GuardedMemory.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <gtest/gtest.h>
@@ -34,6 +35,11 @@ std::map<char *, Guard> &guards() {
 
 struct sigaction previous;
 
+std::string &running() {
+  static auto *what = new std::string;
+  return *what;
+}
+
 /// Runs where the code stands that touched something, which goes on behind it.
 void noteTouch(int signal, siginfo_t *info, void *) {
   auto *address = static_cast<char *>(info->si_addr);
@@ -42,11 +48,19 @@ void noteTouch(int signal, siginfo_t *info, void *) {
     auto &[pages, guard] = *std::prev(behind);
     if (address < pages + kGuardBytes && !guard.touched) {
       guard.touched = address;
-      mprotect(pages, kGuardBytes, PROT_READ | PROT_WRITE);
-      return;
+      if (mprotect(pages, kGuardBytes, PROT_READ | PROT_WRITE) == 0) {
+        return;
+      }
     }
   }
+  (void)!write(STDERR_FILENO, running().data(), running().size());
   sigaction(signal, &previous, nullptr); // Not ours: it happens again, and ends the process.
+}
+
+void close(char *pages, const Guard &guard) {
+  if (mprotect(pages, kGuardBytes, PROT_NONE) != 0) {
+    ADD_FAILURE() << guard.name << " has no guard: " << std::strerror(errno);
+  }
 }
 
 /// A fiber that has no stack left can take no signal on it.
@@ -90,8 +104,9 @@ size_t roundToPages(size_t bytes) {
 
 void closeGuard(std::string name, char *pages, const char *start) {
   watch();
-  guards()[pages] = {std::move(name), start};
-  mprotect(pages, kGuardBytes, PROT_NONE);
+  Guard &guard = guards()[pages];
+  guard = {std::move(name), start};
+  close(pages, guard);
 }
 
 void dropGuard(char *pages) {
@@ -100,10 +115,15 @@ void dropGuard(char *pages) {
   guards().erase(place);
 }
 
+void nameRunning(std::string what) {
+  watch();
+  running() = what.empty() ? "" : "memory that is nobody's was touched by " + what + "\n";
+}
+
 void expectNoTouches() {
   for (auto &[pages, guard] : guards()) {
     if (report(guard)) {
-      mprotect(pages, kGuardBytes, PROT_NONE);
+      close(pages, guard);
     }
   }
 }

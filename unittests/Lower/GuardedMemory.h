@@ -23,6 +23,13 @@ namespace weft::test {
 /// What memory holds before anyone writes it: what is no number in any float type, or numbers so
 /// small that a sum hardly shows them. What code makes of the two differs, if it reads them.
 inline constexpr char kNoNumber = '\xFF', kSmallNumber = '\xA5';
+/// In the place of small numbers where integers are held: an index of what there is.
+inline constexpr char kSmallIndex = 0;
+
+/// By what memory holds.
+struct Fill {
+  char floats, integers;
+};
 
 /// Bytes of a guard, a multiple of the system's pages.
 inline constexpr size_t kGuardBytes = size_t(64) << 10;
@@ -31,10 +38,14 @@ inline constexpr size_t kGuardBytes = size_t(64) << 10;
 size_t roundToPages(size_t bytes);
 
 /// Closes the `kGuardBytes` at `pages`. What touches them is told by `name`, and by how far it is
-/// from `start`.
+/// from `start`. Fails the test where the system does not close them.
 void closeGuard(std::string name, char *pages, const char *start);
 /// Whoever takes back the pages drops their guard first, which fails the test if it was touched.
 void dropGuard(char *pages);
+
+/// What runs from now on, nothing if it is empty: told before a touch of what is no guard ends the
+/// process.
+void nameRunning(std::string what);
 
 /// Fails the test for each guard that was touched since the last call, and closes it again.
 void expectNoTouches();

@@ -9,6 +9,7 @@
 
 #include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 namespace weft::test {
 namespace {
@@ -48,6 +49,27 @@ TEST(GuardedMemoryTest, TellsWhatWasTouchedOfMemoryThatGoes) {
         touch(memory.get() + 64);
       },
       "operand 0 was touched at byte 64");
+}
+
+TEST(GuardedMemoryTest, TellsWhatTheSystemDoesNotGuard) {
+  GuardedMemory memory("result 0", 64, 64, Place::AtBegin, 0);
+  // Pages begin elsewhere.
+  EXPECT_NONFATAL_FAILURE(closeGuard("result 2", memory.get() + 1, memory.get()),
+                          "result 2 has no guard: Invalid argument");
+  dropGuard(memory.get() + 1);
+}
+
+TEST(GuardedMemoryTest, TellsWhatRanWhenTheProcessEnds) {
+  size_t bytes = roundToPages(1);
+  void *nobodys = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(nobodys, MAP_FAILED);
+  EXPECT_DEATH(
+      {
+        nameRunning("kernel 7");
+        touch(static_cast<char *>(nobodys));
+      },
+      "nobody's was touched by kernel 7");
+  munmap(nobodys, bytes);
 }
 
 TEST(GuardedMemoryTest, TellsWhatWasWrittenWithoutAGuard) {

@@ -8,6 +8,7 @@
 #include "KernelRunner.h"
 
 #include "BlockEmulator.h"
+#include "DeviceRunner.h"
 #include "GuardedMemory.h"
 #include "KernelCases.h"
 #include "ModuleMemory.h"
@@ -145,6 +146,16 @@ bool hasOwnShape(mlir::ModuleOp host, mlir::ModuleOp devices) {
 }
 
 struct Library {
+  Library() = default;
+  Library(void *handle, const rt::KernelCode *kernel) : handle(handle), kernel(kernel) {}
+  Library(Library &&other) noexcept
+      : handle(std::exchange(other.handle, nullptr)), kernel(other.kernel) {}
+  ~Library() {
+    if (handle) {
+      dlclose(handle);
+    }
+  }
+
   void *handle = nullptr;
   const rt::KernelCode *kernel = nullptr;
 };
@@ -306,12 +317,15 @@ void forEach(const std::vector<int64_t> &shape,
 
 namespace {
 
-/// What may be around memory, and in it before it is written: no kernel may care.
+/// What may be around memory, in it before it is written, and which block comes first: no kernel
+/// may care.
 struct Surroundings {
   Place place;
-  char fill;
+  Fill fill;
+  bool isReversed;
 };
-constexpr Surroundings kFirst = {Place::AtEnd, kNoNumber}, kSecond = {Place::AtBegin, kSmallNumber};
+constexpr Surroundings kFirst = {Place::AtEnd, {kNoNumber, kNoNumber}, false};
+constexpr Surroundings kSecond = {Place::AtBegin, {kSmallNumber, kSmallIndex}, true};
 
 /// Calls `run(buffers)` with memory of the operands and results of `call`.
 Outcome withMemory(const KernelCall &call, bool isF64, Rounding rounding,
@@ -321,8 +335,10 @@ Outcome withMemory(const KernelCall &call, bool isF64, Rounding rounding,
   std::vector<Memory> memory;
   memory.reserve(call.operands.size() + call.results.size());
   auto add = [&](const char *what, size_t number, const Array &array) -> Memory & {
+    bool isInteger = array.kind == Kind::Int32 || array.kind == Kind::Int64;
     return memory.emplace_back(what + std::to_string(number), array, isF64, rounding,
-                               surroundings.place, surroundings.fill);
+                               surroundings.place,
+                               isInteger ? surroundings.fill.integers : surroundings.fill.floats);
   };
   for (size_t i = 0; i < call.operands.size(); ++i) {
     add("operand ", i, call.operands[i]).write();
@@ -334,7 +350,9 @@ Outcome withMemory(const KernelCall &call, bool isF64, Rounding rounding,
   for (const Memory &piece : memory) {
     buffers.push_back(piece.get());
   }
+  nameRunning(call.text);
   run(buffers.data());
+  nameRunning("");
   expectNoTouches();
   for (size_t i = 0; i < memory.size(); ++i) {
     bool isOperand = i < call.operands.size();
@@ -353,23 +371,38 @@ Outcome runOnHost(const KernelCall &call, bool isF64, const rt::KernelCode &kern
   });
 }
 
-/// How many blocks of each phase and run are watched, of all in an order that is drawn: most are
-/// alike.
-constexpr int64_t kWatchedBlocks = 2;
+/// A phase's iterations as they come: drawn, or the other way around, so that of each two either
+/// is the first one once.
+std::vector<int64_t> orderOf(int64_t phase, int64_t count, bool isReversed) {
+  std::vector<int64_t> order(static_cast<size_t>(count));
+  std::iota(order.begin(), order.end(), 0);
+  std::mt19937 dice(static_cast<unsigned>(phase));
+  std::shuffle(order.begin(), order.end(), dice);
+  if (isReversed) {
+    std::reverse(order.begin(), order.end());
+  }
+  return order;
+}
 
-/// As a device would, in an order that is drawn: a block for an iteration where threads share it.
+/// Most blocks are alike, and to watch one takes several times as long. So these are the ones at
+/// both ends, of which causal attention's with the most turns is one, and two that are drawn in the
+/// second run.
+bool isWatched(int64_t iteration, const std::vector<int64_t> &order, bool isSecond) {
+  return isSecond ? iteration == order.front() || iteration == order.back()
+                  : iteration == 0 || iteration == static_cast<int64_t>(order.size()) - 1;
+}
+
+/// As a device would: a block for an iteration where threads share it.
 Outcome runOnDevice(const KernelCall &call, bool isF64, const rt::KernelCode &kernel,
-                    const std::vector<int64_t> &threads, const GuardedModule &module, unsigned seed,
+                    const std::vector<int64_t> &threads, GuardedModule &module, unsigned seed,
                     const Surroundings &surroundings) {
   std::mt19937 dice(seed);
-  module.fill(/*isShared=*/false, surroundings.fill);
+  module.fill(surroundings.fill);
   return withMemory(call, isF64, Rounding::None, surroundings, [&](void *const *buffers) {
     for (int64_t phase = 0; phase < kernel.phaseCount; ++phase) {
       int64_t together = threads.empty() ? 0 : threads[size_t(phase)];
-      std::vector<int64_t> order(size_t(kernel.iterations[phase]));
-      std::iota(order.begin(), order.end(), 0);
-      std::shuffle(order.begin(), order.end(), dice);
-      int64_t watched = kWatchedBlocks;
+      bool isReversed = surroundings.isReversed;
+      std::vector<int64_t> order = orderOf(phase, kernel.iterations[phase], isReversed);
       for (int64_t i : order) {
         auto body = [&] {
           kernel.function(buffers, call.immediates.data(), call.coordinates.data(), phase, i,
@@ -378,8 +411,8 @@ Outcome runOnDevice(const KernelCall &call, bool isF64, const rt::KernelCode &ke
         if (together == 0) {
           body();
         } else {
-          module.fill(/*isShared=*/true, surroundings.fill);
-          runBlock(together, dice, body, watched-- > 0);
+          module.fillShared();
+          runBlock(together, dice, body, isWatched(i, order, isReversed));
         }
       }
     }
@@ -426,7 +459,8 @@ Outcome KernelTest::run(const KernelCall &call) {
   std::string text = withTypes(call.text, "", GetParam());
   std::unique_ptr<mlir::MLIRContext> context = makeContext();
   mlir::OwningOpRef<mlir::ModuleOp> module = lower(*context, text, /*devices=*/true);
-  const rt::KernelCode *kernel = module ? compile(*module, call.options).kernel : nullptr;
+  Library library = module ? compile(*module, call.options) : Library();
+  const rt::KernelCode *kernel = library.kernel;
   if (!kernel) {
     ADD_FAILURE() << "does not compile: " << call.text;
     return outcome;
@@ -449,22 +483,27 @@ Outcome KernelTest::run(const KernelCall &call) {
 
 void KernelTest::checkOnDevice(const KernelCall &call, mlir::ModuleOp devices,
                                const Outcome &host) {
+  runOnBlocks(call, isF64(), devices, host);
+}
+
+void runOnBlocks(const KernelCall &call, bool isF64, mlir::ModuleOp devices, const Outcome &host) {
   std::vector<int64_t> threads = threadsOf(devices);
   std::vector<ModuleMemory> pieces = guardMemory(devices);
   Library library = compile(devices, call.options);
   ASSERT_NE(library.kernel, nullptr) << "does not compile for devices: " << call.text;
   GuardedModule memory(library.handle, std::move(pieces));
   auto run = [&](unsigned seed, const Surroundings &surroundings) {
-    return runOnDevice(call, isF64(), *library.kernel, threads, memory, seed, surroundings);
+    return runOnDevice(call, isF64, *library.kernel, threads, memory, seed, surroundings);
   };
   Outcome first = run(1, kFirst);
   expectSame(run(2, kSecond), first);
+  memory.expectWatched();
   if (call.settle) {
     call.settle(first);
   }
   auto check = [&](const auto &got, const auto &expected) {
     for (size_t i = 0; i < expected.size(); ++i) {
-      expectAlike(got[i], expected[i], isF64());
+      expectAlike(got[i], expected[i], isF64);
     }
   };
   check(first.operands, host.operands);

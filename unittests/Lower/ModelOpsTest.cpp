@@ -100,6 +100,13 @@ TEST_P(ManyTokensEmbeddingTest, AddsGradientsOfRangesOfManyTokens) {
   check(1400, 700, [](int64_t) { return 331; });
   check(1300, 1100, [](int64_t i) { return i < 10 ? 2 : i % 7 == 0 ? 1099 : 5 - i % 3; });
   check(1536, 1025, [](int64_t i) { return i < 512 ? 0 : i % 2 ? 3 : 1024; });
+  if (!isF64()) { // More cuts than are added up together.
+    check(3200, 513, [](int64_t i) { return i < 100 ? 0 : i % 5 == 0 ? 2 : 3; });
+  }
+}
+
+TEST_P(ManyTokensEmbeddingTest, AddsNothingWithoutTokens) {
+  check(0, 700, [](int64_t) { return 0; });
 }
 
 /// A range for each row.

@@ -8,7 +8,6 @@
 #include "ModuleMemory.h"
 
 #include "BlockEmulator.h"
-#include "GuardedMemory.h"
 
 #include <cstring>
 #include <dlfcn.h>
@@ -24,7 +23,6 @@ using namespace mlir;
 
 /// The address space of what threads of a block share.
 constexpr unsigned kSharedMemory = 3;
-constexpr size_t kPageAlignment = 4096;
 /// Of what is loaded as a vector.
 constexpr size_t kVectorAlignment = 16;
 
@@ -43,8 +41,9 @@ ModuleMemory describe(LLVM::GlobalOp global) {
     count *= array.getNumElements();
     type = array.getElementType();
   }
-  size_t each = type.getIntOrFloatBitWidth() / 8;
-  return {global.getSymName().str(), count * each, each, global.getAddrSpace() == kSharedMemory};
+  size_t each = llvm::divideCeil(type.getIntOrFloatBitWidth(), 8);
+  return {global.getSymName().str(), count * each, each, global.getAddrSpace() == kSharedMemory,
+          type.isInteger()};
 }
 
 /// Memory with guards in the place of `global`, under its name for all to see, and who asks for it
@@ -55,7 +54,7 @@ void addGuards(LLVM::GlobalOp global, const ModuleMemory &memory) {
       LLVM::LLVMArrayType::get(builder.getI8Type(), 2 * kGuardBytes + roundToPages(memory.bytes));
   auto guarded = LLVM::GlobalOp::create(builder, global.getLoc(), type, /*isConstant=*/false,
                                         LLVM::Linkage::External, memory.name, Attribute(),
-                                        kPageAlignment, global.getAddrSpace());
+                                        roundToPages(1), global.getAddrSpace());
   builder.createBlock(&guarded.getInitializerRegion());
   Value zero = LLVM::ZeroOp::create(builder, global.getLoc(), type);
   LLVM::ReturnOp::create(builder, global.getLoc(), zero);
@@ -149,10 +148,18 @@ GuardedModule::~GuardedModule() {
   }
 }
 
-void GuardedModule::fill(bool isShared, char byte) const {
+void GuardedModule::fill(const Fill &with) {
+  filled = with;
   for (size_t i = 0; i < pieces.size(); ++i) {
-    if (pieces[i].isShared == isShared) {
-      std::memset(starts[i], byte, pieces[i].bytes);
+    std::memset(starts[i] - startOf(pieces[i]) + kGuardBytes, fillOf(pieces[i]),
+                roundToPages(pieces[i].bytes));
+  }
+}
+
+void GuardedModule::fillShared() const {
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    if (pieces[i].isShared) {
+      std::memset(starts[i], fillOf(pieces[i]), pieces[i].bytes);
     }
   }
 }
@@ -160,9 +167,15 @@ void GuardedModule::fill(bool isShared, char byte) const {
 void GuardedModule::expectWithin() const {
   for (size_t i = 0; i < pieces.size(); ++i) {
     const char *start = starts[i], *pages = start - startOf(pieces[i]) + kGuardBytes;
-    expectFilled(pieces[i].name, pages, start, start, 0);
-    expectFilled(pieces[i].name, start + pieces[i].bytes, start + roundUp(pieces[i]), start, 0);
+    const char *end = start + roundUp(pieces[i]);
+    expectFilled(pieces[i].name, pages, start, start, fillOf(pieces[i]));
+    expectFilled(pieces[i].name, start + pieces[i].bytes, end, start, fillOf(pieces[i]));
   }
+}
+
+void GuardedModule::expectWatched() const {
+  bool hasShared = llvm::any_of(pieces, [](const auto &piece) { return piece.isShared; });
+  EXPECT_TRUE(!hasShared || wasSharedTouched()) << "nobody is seen to touch shared memory";
 }
 
 } // namespace weft::test

@@ -13,6 +13,8 @@
 #ifndef WEFT_UNITTESTS_LOWER_MODULEMEMORY_H
 #define WEFT_UNITTESTS_LOWER_MODULEMEMORY_H
 
+#include "GuardedMemory.h"
+
 #include "mlir/IR/BuiltinOps.h"
 
 #include <string>
@@ -23,7 +25,7 @@ namespace weft::test {
 struct ModuleMemory {
   std::string name;
   size_t bytes, elementBytes;
-  bool isShared;
+  bool isShared, isInteger;
 };
 
 /// Changes `devices`, a module after the Lower phase, such that a GuardedModule can be made of it.
@@ -38,12 +40,21 @@ public:
   ~GuardedModule();
   GuardedModule(const GuardedModule &) = delete;
 
-  /// All that is shared, or all that lasts, as if nobody had written it.
-  void fill(bool isShared, char byte) const;
-  /// Fails the test if what lies beside a piece was written.
+  /// All between the guards, as if nobody had written it.
+  void fill(const Fill &with);
+  /// What is shared, as the next block finds it.
+  void fillShared() const;
+  /// Fails the test if what lies beside a piece was written since all was filled.
   void expectWithin() const;
+  /// Fails the test if there is shared memory, and no block that watches has touched any.
+  void expectWatched() const;
 
 private:
+  char fillOf(const ModuleMemory &piece) const {
+    return piece.isInteger ? filled.integers : filled.floats;
+  }
+
+  Fill filled = {0, 0};
   std::vector<ModuleMemory> pieces;
   std::vector<char *> starts;
 };

@@ -8,6 +8,7 @@
 #include "RaceWatch.h"
 
 #include <gtest/gtest.h>
+#include <utility>
 
 namespace weft::test {
 
@@ -30,20 +31,29 @@ bool races(const Moment &then, const Moment &now) {
 
 void RaceWatch::watch(const char *start, size_t bytes, size_t elementBytes) {
   pieces.push_back({start, bytes, elementBytes, std::vector<Element>(bytes / elementBytes)});
-  isSilent = false;
+}
+
+void RaceWatch::forgetAll() {
+  pieces.clear();
+  isSilent = isTouched = false;
 }
 
 void RaceWatch::touch(const char *at, size_t bytes, bool isWrite, const Moment &now) {
+  isTouched = true;
   for (Piece &piece : pieces) {
-    if (at < piece.start || at >= piece.start + piece.bytes) {
+    if (at < piece.start || at + bytes > piece.start + piece.bytes) {
       continue;
     }
     auto first = size_t(at - piece.start) / piece.elementBytes;
     size_t end = (size_t(at - piece.start) + bytes - 1) / piece.elementBytes + 1;
-    for (size_t i = first; i < std::min(end, piece.elements.size()); ++i) {
+    for (size_t i = first; i < end; ++i) {
       touch(piece.elements[i], isWrite, now, ptrdiff_t(i));
     }
     return;
+  }
+  if (!std::exchange(isSilent, true)) {
+    ADD_FAILURE() << "thread " << now.thread << (isWrite ? " writes" : " reads")
+                  << " what is no shared memory of its block";
   }
 }
 

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Two threads of a block may touch the same element, one of them to write it, only if one waited
-// for the other in between: both came to a barrier, or exchanged values in their warp. Threads that
+// for the other in between: both came to a barrier, of their block or of their warp. Threads that
 // run one after another on a host would not show it if they happened to come in the right order.
 //
 //===----------------------------------------------------------------------===//
@@ -29,11 +29,12 @@ struct Moment {
 class RaceWatch {
 public:
   void watch(const char *start, size_t bytes, size_t elementBytes);
-  void forgetAll() { pieces.clear(); }
+  void forgetAll();
 
-  /// What is before memory that is watched, or behind it, is not looked at. Fails the test at the
-  /// first race, and is silent from then on.
+  /// Fails the test at the first race, or touch of what is not watched, and is silent from then on.
   void touch(const char *at, size_t bytes, bool isWrite, const Moment &now);
+  /// Since all was forgotten.
+  bool wasTouched() const { return isTouched; }
 
 private:
   /// The last one of some warp that has read an element, or several of it, and the same of another.
@@ -49,7 +50,7 @@ private:
   void touch(Element &element, bool isWrite, const Moment &now, ptrdiff_t number);
 
   std::vector<Piece> pieces;
-  bool isSilent = false;
+  bool isSilent = false, isTouched = false;
 };
 
 } // namespace weft::test

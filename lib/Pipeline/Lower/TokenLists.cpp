@@ -137,7 +137,7 @@ void TokenLists::list(Num row, Num from, Num end, Num place) {
 /// piece cuts: visits what the piece has of that range. Where a range begins the piece, there is
 /// nothing to do.
 void TokenLists::forCuts(function_ref<void(ArrayRef<Num>, Num, Num, Num)> body) {
-  if (pieces == 1) {
+  if (pieces <= 1) {
     return;
   }
   code.parallelAll({pieces - 1, width}, [&](ArrayRef<Num> at) {
