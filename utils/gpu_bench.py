@@ -59,7 +59,8 @@ class Bench:
         self.is_real = not options.library
         # What is found out about products is kept for all rows, where a home may be none's to write to.
         self.environment = {**os.environ, **kit.environment(), "XDG_CACHE_HOME": str(folder / "cache")}
-        self.found, self.said, self.printed = Found(), [], ""
+        # Of a row: what it says beside its result, and figures that others compute with.
+        self.found, self.said, self.printed, self.figures = Found(), [], "", {}
         if options.library:
             self.environment["WEFT_RT_CUDA"] = str(options.library)
         self.text = folder / "text"
@@ -69,7 +70,7 @@ class Bench:
 
     def for_row(self):
         own = copy.copy(self)
-        own.folder, own.said, own.printed = Path(tempfile.mkdtemp(dir=self.folder)), [], ""
+        own.folder, own.said, own.printed, own.figures = Path(tempfile.mkdtemp(dir=self.folder)), [], "", {}
         return own
 
     def close(self):

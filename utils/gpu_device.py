@@ -119,7 +119,7 @@ def try_folder(bench, folder, end, words, tried):
         if not report.exists():
             fault = died or "weft-rt-kernels ended without a report"
         elif died:
-            fault = f"{trying}: {died}"
+            fault = f"{trying}: {died}" if trying else died
         if not fault:
             return
         tried.faults.append(fault)
@@ -143,9 +143,9 @@ def try_kernels(bench, seconds, describe, *words):
             late = error
         whole.add(own)
         if own.cases or own.faults:
+            bad = ((own.wrong, "wrong"), (own.faults, "at which it fails"))
             bench.said.append(", ".join([f"{folder.name}: {describe(own.cases)}",
-                                         *(f"{len(some)} {what}" for some, what in ((own.wrong, "wrong"), (own.faults, "at which it fails"))
-                                           if some)]))
+                                         *(f"{len(some)} {what}" for some, what in bad if some)]))
         if late:
             break
     if whole.bad():
@@ -158,8 +158,9 @@ def try_kernels(bench, seconds, describe, *words):
 
 
 def errors_of(cases):
-    return f"{len(cases)} kernels" + (f", off from float64 by at most {max(case['error'] for case in cases):.1e} of the largest"
-                                      if cases else "")
+    # Null stands for what is infinite.
+    most = max((float("inf") if case["error"] is None else case["error"] for case in cases), default=0)
+    return f"{len(cases)} kernels, off from float64 by at most {most:.1e} of the largest"
 
 
 def small_kernels(bench, seconds):
@@ -262,4 +263,6 @@ def calibrate(bench, seconds):
     except Late as late:
         bench.said.append(" ".join(late.output.split()))
         raise
-    return " ".join((file.read_text() if weft else output).split())
+    text = file.read_text() if weft else output
+    bench.figures["machine" if weft else "measured"] = text
+    return " ".join(text.split())

@@ -94,13 +94,13 @@ class Kit:
     def path(self, training, target, machine):
         return self.folder / (training.name(target) + ("" if machine == MACHINE else f"-{machine}"))
 
-    def program(self, training, target, machine=MACHINE):
-        """The executable; raises RuntimeError where it cannot be made."""
+    def program(self, training, target, machine=MACHINE, described=None):
+        """The executable; raises RuntimeError where it cannot be made. The machine's file may be none of the tree's."""
         path = self.path(training, target, machine)
         if path.exists() or not self.build:
             return path if path.exists() else self.missing(path)
         model, recipe = training.describe(self.folder)
-        described = ROOT / f"machines/{machine}.textproto"
+        described = described or ROOT / f"machines/{machine}.textproto"
         if target == "host":
             text, described = described.read_text(), path.with_suffix(".textproto")
             described.write_text(text.replace("device {", f"device {{\n  cores: {CORES}", 1))
@@ -121,10 +121,8 @@ class Kit:
         if not path.exists():
             self.program(training, "cuda", machine)
         text = path.read_text()
-        time = re.search(r"predicted: ([\d.,]+) ms", text)
-        return (float(time[1].replace(",", "")) if time else None,
-                *(gib(re.search(rf"memory of each {whose}: ([\d.]+) ([KMGT])iB", text)) for whose in ("rank", "device")),
-                machine)
+        return (predicted_time(text), *(gib(re.search(rf"memory of each {whose}: ([\d.]+) ([KMGT])iB", text))
+                                        for whose in ("rank", "device")), machine)
 
     def tool(self, name):
         """An executable of the runtime."""
@@ -170,6 +168,12 @@ class Kit:
     @staticmethod
     def missing(path):
         raise RuntimeError(f"{path.name} is neither in a build nor in the pack")
+
+
+def predicted_time(text):
+    """Milliseconds of a step, by what the compiler says of a program."""
+    time = re.search(r"predicted: ([\d.,]+) ms", text)
+    return float(time[1].replace(",", "")) if time else None
 
 
 def gib(found):

@@ -153,7 +153,7 @@ def rows(is_reduced=False):
     yield Row("ceilings", 10, ceilings, needed=True)
     yield from speed_rows(models)
     yield Row("weft calibrate", 15, calibrate, needed=True)
-    yield Row("kernels, large", 25, large_kernels, needed=True)
+    yield Row("kernels, large", 28, large_kernels, needed=True)
     yield from loss_rows(models)
     yield Row("attention within documents", 15, attention(*models.attention))
     for number in (signal.SIGKILL, signal.SIGSTOP):
@@ -200,6 +200,11 @@ def plan():
                    [("what comes before", START, True), *lines])
 
 
+def timed():
+    """Trainings by the names of rows that measure their speed."""
+    return {named(case.training): case.training for is_reduced in (False, True) for case in Models(is_reduced).large}
+
+
 def programs(only="", is_reduced=False):
     """What a pack has to hold: pairs of training and target, and of which of these times are predicted."""
     models = Models(is_reduced)
@@ -223,14 +228,14 @@ def allowed(row, later, left):
 
 
 def measured(row, bench, later, left):
-    """The state and what there is to say."""
+    """The state, what there is to say, and figures."""
     # A stand-in takes its time.
     seconds = allowed(row, later, left) if bench.is_real else left
     if seconds <= 0:
-        return "not run", f"{int(max(left, 0))} s left, needs {row.seconds:.0f}"
+        return "not run", f"{int(max(left, 0))} s left, needs {row.seconds:.0f}", {}
     own = bench.for_row()
     state, result = tried(row, own, seconds)
-    return state, "; ".join([*([result] if result else []), *own.said])
+    return state, "; ".join([*([result] if result else []), *own.said]), own.figures
 
 
 def tried(row, bench, seconds):
@@ -256,8 +261,9 @@ def run(kit, options, folder, end):
 
     def one(row, others):
         start = time.monotonic()
-        state, result = measured(row, bench, others, end - start)
-        return {"what": row.what, "state": state, "result": result, "seconds": round(time.monotonic() - start, 1)}
+        state, result, figures = measured(row, bench, others, end - start)
+        return {"what": row.what, "state": state, "result": result, "seconds": round(time.monotonic() - start, 1),
+                **({"figures": figures} if figures else {})}
 
     try:
         for processors, some in groups(later):

@@ -122,6 +122,7 @@ def speed(case):
         milliseconds, arena, _, machine = bench.kit.predicted(case.training, bench.options.device)
         steps, taken = mean()
         per_second = case.tokens / taken * 1e3
+        bench.figures["step_ms"] = taken
         bench.found.speeds[case] = Run(steps, per_second, arena)
         # Null where a machine says nothing of its peak.
         share = (steps[-1].get("peak_share") or 0) * steps[-1]["ms"] / taken

@@ -10,6 +10,9 @@
 Prints a line for each case, then "N passed, N failed"; fails if one failed.
 """
 
+import contextlib
+import io
+import json
 import os
 import signal
 import sys
@@ -21,6 +24,8 @@ from types import SimpleNamespace
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "utils"))
 import gpu_bench  # noqa: E402  pylint: disable=wrong-import-position
 import gpu_device  # noqa: E402  pylint: disable=wrong-import-position
+import gpu_kit  # noqa: E402  pylint: disable=wrong-import-position
+import gpu_predict  # noqa: E402  pylint: disable=wrong-import-position
 import gpu_process  # noqa: E402  pylint: disable=wrong-import-position
 import gpu_ranks  # noqa: E402  pylint: disable=wrong-import-position
 import gpu_rows  # noqa: E402  pylint: disable=wrong-import-position
@@ -77,6 +82,12 @@ def ranks(bench):
     bench.expect("ranks that take too long", lambda: gpu_ranks.run(STAYS, 2, os.environ, 0.3), Late, "not finished after")
     bench.expect("a drill that takes too long", lambda: gpu_ranks.drill(STAYS, signal.SIGKILL, os.environ,
                                                                         bench.folder / "no", 0.3), Late, "third step")
+    steps = ["sh", "-c", f"printf 'a\\nb\\nc\\n' > {bench.folder}/steps; exec sleep 60"]
+    for what, most, kind in (("does not end", 1, RuntimeError), ("has no time to end", 9, Late)):
+        def drilled(most=most):
+            gpu_ranks.ENDED = most
+            return gpu_ranks.drill(steps, signal.SIGKILL, os.environ, bench.folder / "steps", 4)
+        bench.expect(f"a drill whose other rank {what}", drilled, kind, "the other rank does not end in ")
     bench.expect("ranks that are done", lambda: gpu_ranks.run(["true"], 2, os.environ, 30), type(None), "None")
 
 
@@ -183,7 +194,8 @@ def kernels(bench):
     bench.expect("a kernel that takes too long", tried("B", "sleep 60", 1), str,
                  "Late: not finished after 1 s, 1 passed and 0 failed so far, at last: pass A: right; kernels-0: 1 kernels, ")
     bench.expect("a tool that says nothing", tried("A", "rm $json; echo broken >&2; exit 9"), str,
-                 "RuntimeError: the device fails: broken; kernels-0: 0 kernels, 1 at which it fails")
+                 "RuntimeError: the device fails: broken; kernels-0: 0 kernels, ")
+    bench.expect("a number that is infinite", lambda: gpu_device.errors_of([{"error": None}]), str, "at most inf of")
     bench.expect("all that were recorded", tried("A", "skip=2", recorded={"small": 5}), str,
                  "RuntimeError: 2 kernels were tried, expected the 5 that were recorded")
 
@@ -207,20 +219,61 @@ def bars(bench):
         bench.expect(f"nothing is wanted of {what}", lambda given=given, told=expected: said(*given)() == told, bool, "True")
 
 
+# In place of weft, which says of a machine with this text that a step takes 100 ms.
+COMPILER = """
+while [ $# -gt 1 ]; do
+  case $1 in -o) output=$2;; --machine|--measured) given=$2;; calibrate) calibrates=1;; esac; shift
+done
+[ "$(cat $given)" = good ] || { echo "it is bad" >&2; exit 1; }
+[ -z "$calibrates" ] || echo good > $output
+echo "predicted: 100.0 ms a step"
+"""
+
+
+def predictions(bench):
+    """What is made of a run's results."""
+    (bench.folder / "bin").mkdir()
+    bench.script("bin/weft", COMPILER)
+    result = bench.folder / "result.json"
+
+    def predicted(figures):
+        if figures is not None:
+            result.write_text(json.dumps({"rows": [{"what": "weft calibrate", "figures": figures}, {"what": "versions"},
+                                                   {"what": "gpt2-tiny", "figures": {"step_ms": 105}}]}))
+        place = Path(tempfile.mkdtemp(dir=bench.folder))
+
+        def told():
+            said = io.StringIO()
+            with contextlib.redirect_stdout(said):
+                status = gpu_predict.predict(gpu_kit.Kit(place, bench.folder), result,
+                                             {"gpt2-tiny": Training("gpt2-tiny"), "other": Training("llama-tiny")})
+            return f"{status} {said.getvalue()}"
+        return told()
+
+    time_told = "a step took 105.00 ms, predicted 100.00 ms (+5.0%) (wanted within 10%: met)\n"
+    for what, figures, expected in (
+            ("what a pack has measured", {"measured": "good"}, f"0 gpu-check: {result.with_suffix('.textproto')}\ngpt2-tiny: {time_told}"),
+            ("a machine", {"machine": "good"}, time_told), ("a bad measurement", {"measured": "bad"}, "1 gpu-check: cannot predict by "),
+            ("none", {}, "it has no row of weft calibrate that passed")):
+        bench.expect(f"predictions by {what}", lambda figures=figures: predicted(figures), str, expected)
+    result.write_text("nothing")
+    bench.expect("predictions by no results", lambda: predicted(None), str, "1 gpu-check: cannot predict by ")
+
+
 def states(bench):
     """How a row ends that has measured something before."""
     def raises(error, left):
         def measure(own, _):
             own.said.append("half of it")
             raise error
-        row_bench = SimpleNamespace(is_real=True, for_row=lambda: SimpleNamespace(said=[]))
+        row_bench = SimpleNamespace(is_real=True, for_row=lambda: SimpleNamespace(said=[], figures={}))
         return lambda: gpu_rows.measured(gpu_rows.Row("row", 5, measure), row_bench, [], left)
 
     bench.expect("the end of a row's time", raises(Late("late"), 30), tuple,
-                 "('cut off', 'after 0 s, planned 5: late; half of it')")
+                 "('cut off', 'after 0 s, planned 5: late; half of it', {})")
     bench.expect("a tool that the kit lacks", raises(OSError(13, "denied"), 30), tuple, "('FAIL', 'PermissionError: ")
-    bench.expect("what cannot be shown", raises(gpu_rows.Skip("none"), 30), tuple, "('skipped', 'none; half of it')")
-    bench.expect("no time for it", raises(Late("late"), 4), tuple, "('not run', '4 s left, needs 5')")
+    bench.expect("what cannot be shown", raises(gpu_rows.Skip("none"), 30), tuple, "('skipped', 'none; half of it', {})")
+    bench.expect("no time for it", raises(Late("late"), 4), tuple, "('not run', '4 s left, needs 5', {})")
 
 
 def seconds(bench):
@@ -246,7 +299,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         os.environ["PATH"] = f"{folder}:{os.environ['PATH']}"
         bench = Bench(Path(folder))
-        for part in (ranks, torch, tools, kernels, bars, states, seconds):
+        for part in (ranks, torch, tools, kernels, bars, predictions, states, seconds):
             part(bench)
     print(f"{bench.passed} passed, {bench.failed} failed")
     return bench.failed > 0
