@@ -252,8 +252,10 @@ def predictions(bench):
 
     time_told = "a step took 105.00 ms, predicted 100.00 ms (+5.0%) (wanted within 10%: met)\n"
     for what, figures, expected in (
-            ("what a pack has measured", {"measured": "good"}, f"0 gpu-check: {result.with_suffix('.textproto')}\ngpt2-tiny: {time_told}"),
-            ("a machine", {"machine": "good"}, time_told), ("a bad measurement", {"measured": "bad"}, "1 gpu-check: cannot predict by "),
+            ("what a pack has measured", {"measured": "good"},
+             f"0 gpu-check: {result.with_suffix('.textproto')}\ngpt2-tiny: {time_told}"),
+            ("a machine", {"machine": "good"}, time_told),
+            ("a bad measurement", {"measured": "bad"}, "1 gpu-check: cannot predict by "),
             ("none", {}, "it has no row of weft calibrate that passed")):
         bench.expect(f"predictions by {what}", lambda figures=figures: predicted(figures), str, expected)
     result.write_text("nothing")
