@@ -20,7 +20,7 @@ import gpu_torch
 from gpu_kit import TEXT, Late, read_steps
 from gpu_process import Process
 
-# Threads of programs for the host, as some rows are tried beside one another.
+# Threads of a program for the host, where a row does not say more.
 THREADS = 4
 
 
@@ -31,14 +31,14 @@ class Skip(Exception):
 @dataclass
 class Row:
     """`seconds` is what it is planned to take; `measure(bench, seconds)` returns what to say. Its success shows something,
-    or is only told. One that is `needed` keeps its seconds, whatever those before it take; one that measures no time may
-    be tried `beside` others."""
+    or is only told. One that is `needed` keeps its seconds, whatever those before it take; one that measures no time says
+    how many `processors` it takes, and is tried beside others that take as many."""
     what: str
     seconds: float
     measure: object
     success: str = "pass"
     needed: bool = False
-    beside: bool = False
+    processors: int = 0
 
 
 @dataclass
@@ -59,7 +59,8 @@ class Bench:
         self.is_real = not options.library
         # What is found out about products is kept for all rows, where a home may be none's to write to.
         self.environment = {**os.environ, **kit.environment(), "XDG_CACHE_HOME": str(folder / "cache")}
-        self.found, self.said, self.printed = Found(), [], ""
+        # Of a row: what it says beside its result, and figures that others compute with.
+        self.found, self.said, self.printed, self.figures = Found(), [], "", {}
         if options.library:
             self.environment["WEFT_RT_CUDA"] = str(options.library)
         self.text = folder / "text"
@@ -69,7 +70,7 @@ class Bench:
 
     def for_row(self):
         own = copy.copy(self)
-        own.folder, own.said, own.printed = Path(tempfile.mkdtemp(dir=self.folder)), [], ""
+        own.folder, own.said, own.printed, own.figures = Path(tempfile.mkdtemp(dir=self.folder)), [], "", {}
         return own
 
     def close(self):
@@ -80,7 +81,8 @@ class Bench:
         try:
             with Process(command, {**self.environment, **(environment or {})}) as process:
                 if not process.wait(max(seconds, 1)):
-                    raise Late(f"not finished after {seconds:.0f} s")
+                    raise Late(f"not finished after {max(seconds, 1):.0f} s{so_far(process.output)}",
+                               process.errors + process.output)
                 if process.status not in statuses:
                     raise RuntimeError((process.errors or process.output).strip()[-2000:]
                                        or f"{command[0]} ends with status {process.status}")
@@ -91,13 +93,13 @@ class Bench:
                 raise
             raise Skip(f"{command[0]}: {error.strerror}") from None
 
-    def train(self, training, target, steps, seconds, *more, environment=None):
-        """What a run of one rank, with `more` on its command line, says of its steps."""
+    def train(self, training, target, steps, seconds, *more, environment=None, threads=THREADS):
+        """What a run of one rank, with `more` on its command line, says of its steps; one on the host takes `threads`."""
         metrics = self.folder / "metrics"
         metrics.unlink(missing_ok=True)
-        threads = ("--threads", THREADS) if target == "host" and self.is_real else ()
+        more += ("--threads", threads) if target == "host" else ()
         self.printed = self.run([self.kit.program(training, target), "--data", self.text, "--steps", steps, "--metrics",
-                                 metrics, *threads, *more], seconds, environment)
+                                 metrics, *more], seconds, environment)
         return read_steps(metrics)
 
     def ask_torch(self, seconds):
@@ -126,8 +128,20 @@ class Bench:
             self.only_real()
 
 
+def so_far(output):
+    """Of a tool that is stopped: how many of its lines say pass and FAIL, and the last one."""
+    lines = output.strip().splitlines()
+    counts = [sum(line.startswith(state) for line in lines) for state in ("pass ", "FAIL ")]
+    return (f", {counts[0]} passed and {counts[1]} failed so far" if any(counts) else "") + (
+        f", at last: {lines[-1][:200]}" if lines else "")
+
+
 def furthest(got, expected):
     return max(abs(a["loss"] / b["loss"] - 1) for a, b in zip(got, expected, strict=True))
+
+
+def wanted(is_met, what):
+    return f" (wanted {what}: {'met' if is_met else 'MISSED'})" if what else ""
 
 
 def median_speed(steps):

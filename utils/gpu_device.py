@@ -12,13 +12,20 @@ import re
 import shutil
 import time
 
-from gpu_bench import Skip
+from gpu_bench import Skip, wanted
 from gpu_kit import Late
 from gpu_process import query_device
 
 TOOLS = ("weft-rt-kernels", "weft-rt-cuda-plugin-test", "weft-rt-conformance-cuda", "weft-rt-calibrate")
 # Kernels that are enough for a sanitizer, which makes them slow.
 SANITIZED = "NormTest,MapTest,EmbeddingTest,CrossEntropyTest,BF16Test"
+# Of a folder's kernels, after which no more are tried.
+FAULTS = 4
+# Bytes a second of a device, by data sheets; shares of them that norms are to have, which of an H200 are 3.7e12 and
+# 3.4e12; and the share of a copy's that all other kernels are to have with this many bytes, but for those that compute.
+BANDWIDTHS = {"H200": 4.8e12, "H100 80GB HBM3": 3.35e12}
+NORMS = {"Norm.": 3.7 / 4.8, "NormGrad.": 3.4 / 4.8}
+COPIED, LARGE_BYTES, COMPUTES = 0.85, 64e6, "Attention"
 # Of what a machine's calibration takes on the host, in seconds.
 CALIBRATION = 8
 
@@ -65,33 +72,103 @@ def conformance(bench, seconds):
     return f"{passed} tests, {skipped} skipped, as those of more ranks than devices"
 
 
-def try_kernels(bench, seconds, *words):
-    """What weft-rt-kernels says of all folders of kernels."""
-    reports, end = [], time.monotonic() + seconds
-    for folder in bench.kit.kernels(bench.options.kernels):
-        report = bench.folder / "report.json"
-        bench.run([bench.kit.tool("weft-rt-kernels"), folder, "--json", report, *words], end - time.monotonic(),
-                  statuses=(0, 1))
+class Tried:
+    """What became of kernels, in all folders or in one."""
+
+    def __init__(self):
+        self.cases, self.wrong, self.faults = [], [], []
+
+    def add(self, other):
+        self.cases += other.cases
+        self.wrong += other.wrong
+        self.faults += other.faults
+
+    def read(self, report):
+        """Takes what weft-rt-kernels has written so far; returns what it was trying last, and what it failed with."""
         if not report.exists():
-            raise RuntimeError("weft-rt-kernels ended without a report")
-        reports.append(json.loads(report.read_text()))
-        report.unlink()
-        if reports[-1]["fault"]:
-            raise RuntimeError(reports[-1]["fault"])
-    if not reports:
+            return "", ""
+        told = json.loads(report.read_text())
+        self.cases += told["cases"]
+        self.wrong += [f"{case['name']}: {case['fault']}" for case in told["cases"] if case["fault"]]
+        return told["trying"], told["fault"]
+
+    def bad(self):
+        """Empty if all is well."""
+        wrong = f"{len(self.wrong)} of {len(self.cases)} kernels are wrong: " + "; ".join(self.wrong[:8])
+        faults = "the device fails: " + "; ".join(self.faults)
+        return "; ".join([*([faults] if self.faults else []), *([wrong] if self.wrong else [])])
+
+
+def try_folder(bench, folder, end, words, tried):
+    """Adds to `tried` what becomes of its kernels. After a fault nothing works in its process any more, so those after it
+    are tried in another one."""
+    report, skipped = bench.folder / "report.json", 0
+    while len(tried.faults) < FAULTS:
+        report.unlink(missing_ok=True)
+        before, died, late = len(tried.cases), "", None
+        try:
+            bench.run([bench.kit.tool("weft-rt-kernels"), folder, "--json", report, "--skip", skipped, *words],
+                      end - time.monotonic(), statuses=(0, 1))
+        except Late as error:
+            late = error
+        except RuntimeError as error:
+            died = str(error)
+        trying, fault = tried.read(report)
+        if late:
+            raise late
+        if not report.exists():
+            fault = died or "weft-rt-kernels ended without a report"
+        elif died:
+            fault = f"{trying}: {died}" if trying else died
+        if not fault:
+            return
+        tried.faults.append(fault)
+        if not trying:
+            return
+        skipped += len(tried.cases) - before + 1
+
+
+def try_kernels(bench, seconds, describe, *words):
+    """The kernels of all folders, of which each is told as it is done. Raises with all that is wrong."""
+    whole, end = Tried(), time.monotonic() + seconds
+    folders = bench.kit.kernels(bench.options.kernels)
+    if not folders:
         raise Skip("the pack has no kernels")
-    cases = [case for report in reports for case in report["cases"]]
-    if not cases:
+    late = None
+    for folder in folders:
+        own = Tried()
+        try:
+            try_folder(bench, folder, end, words, own)
+        except Late as error:
+            late = error
+        whole.add(own)
+        if own.cases or own.faults:
+            bad = ((own.wrong, "wrong"), (own.faults, "at which it fails"))
+            bench.said.append(", ".join([f"{folder.name}: {describe(own.cases)}",
+                                         *(f"{len(some)} {what}" for some, what in bad if some)]))
+        if late:
+            break
+    if whole.bad():
+        raise RuntimeError("; ".join([whole.bad(), *([str(late)] if late else [])]))
+    if late:
+        raise late
+    if not whole.cases:
         raise Skip("none is among the kernels of the pack")
-    wrong = [f"{case['name']}: {case['fault']}" for case in cases if case["fault"]]
-    if wrong:
-        raise RuntimeError(f"{len(wrong)} of {len(cases)} kernels are wrong: " + "; ".join(wrong[:8]))
-    return cases
+    return whole.cases
+
+
+def errors_of(cases):
+    # Null stands for what is infinite.
+    most = max((float("inf") if case["error"] is None else case["error"] for case in cases), default=0)
+    return f"{len(cases)} kernels, off from float64 by at most {most:.1e} of the largest"
 
 
 def small_kernels(bench, seconds):
-    cases = try_kernels(bench, seconds, "--size", "small")
-    return f"{len(cases)} kernels, off from float64 by at most {max(case['error'] for case in cases):.1e} of the largest"
+    cases = try_kernels(bench, seconds, errors_of, "--size", "small")
+    expected = bench.kit.recorded().get("small", len(cases))
+    if len(cases) != expected:
+        raise RuntimeError(f"{len(cases)} kernels were tried, expected the {expected} that were recorded")
+    return errors_of(cases)
 
 
 def ceilings(bench, seconds):
@@ -109,14 +186,31 @@ def ceilings(bench, seconds):
 
 def large_kernels(bench, seconds):
     bench.only_real()
-    cases = try_kernels(bench, seconds, "--size", "large")
     most = bench.found.ceilings.get("copied_bytes_per_second")
-    said = []
-    for case in cases:
-        speed = case["bytes"] / case["seconds"] if case["seconds"] else 0
-        share = f" ({speed / most:.0%})" if most else ""
-        said.append(f"{case['name'].removeprefix('Large.')} {speed * 1e-9:,.0f} GB/s{share}")
-    return "; ".join(said)
+    cases = try_kernels(bench, seconds, lambda cases: "; ".join(speed_of(case, most, bench.options.device) for case in cases),
+                        "--size", "large")
+    missed = sum(is_met is False for is_met, _ in (judged(case, most, bench.options.device) for case in cases))
+    return f"{len(cases)} kernels, {missed} of them slower than wanted"
+
+
+def judged(case, copied, device):
+    """Whether a kernel's speed is as wanted, if anything is, and what that is."""
+    name, speed = case["name"].removeprefix("Large."), case["bytes"] / case["seconds"] if case["seconds"] else 0
+    bandwidth = next((bytes_per_second for model, bytes_per_second in BANDWIDTHS.items() if model in device), 0)
+    norm = next((share for start, share in NORMS.items() if name.startswith(start)), 0)
+    least = norm * bandwidth if norm else COPIED * copied if copied else 0
+    if not speed or not least or name.startswith(COMPUTES) or case["bytes"] < LARGE_BYTES:
+        return None, ""
+    return speed >= least, f"{least * 1e-9:,.0f} GB/s"
+
+
+def speed_of(case, copied, device):
+    name = case["name"].removeprefix("Large.")
+    if not case["seconds"]:
+        return f"{name} not measured"
+    speed = case["bytes"] / case["seconds"]
+    share = f" ({speed / copied:.0%})" if copied else ""
+    return f"{name} {speed * 1e-9:,.0f} GB/s{share}" + wanted(*judged(case, copied, device))
 
 
 def sanitized(tool):
@@ -148,6 +242,9 @@ def count_sanitized(output):
     if re.search("not supported", output, re.IGNORECASE):
         raise Skip("compute-sanitizer does not support this device here")
     counts = re.search(r"^(\d+) passed, (\d+) failed$", output, re.MULTILINE)
+    # Without a call of CUDA there is nothing to sum up.
+    if counts and counts[0] == "0 passed, 0 failed" and "SUMMARY" not in output:
+        return 0
     if (not counts or int(counts[2])
             or not re.search(r"ERROR SUMMARY: 0 errors|RACECHECK SUMMARY: 0 hazards", output)):
         raise RuntimeError(output[-1500:])
@@ -158,8 +255,14 @@ def calibrate(bench, seconds):
     """A pack has no compiler, which makes a machine's file of what is measured."""
     bench.only_real()
     weft = bench.kit.build and bench.kit.build / "bin/weft"
-    if not weft:
-        return bench.run([bench.kit.tool("weft-rt-calibrate"), 1, CALIBRATION, "cuda"], seconds).strip()
     file = bench.folder / "machine.textproto"
-    bench.run([weft, "calibrate", "--target", "cuda", "--quick", "-o", file], seconds)
-    return " ".join(file.read_text().split())
+    command = ([weft, "calibrate", "--target", "cuda", "--quick", "-o", file] if weft else
+               [bench.kit.tool("weft-rt-calibrate"), 1, CALIBRATION, "cuda"])
+    try:
+        output = bench.run(command, seconds).strip()
+    except Late as late:
+        bench.said.append(" ".join(late.output.split()))
+        raise
+    text = file.read_text() if weft else output
+    bench.figures["machine" if weft else "measured"] = text
+    return " ".join(text.split())

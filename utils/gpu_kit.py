@@ -27,12 +27,18 @@ LINKED = re.compile(r"^\s*(lib(?:dnnl|OpenCL|gomp)\.so\S*) => (\S+)", re.MULTILI
 TEXT = bytes(i * i % 101 for i in range(1 << 21))
 # Whose file programs are made by, and those of other devices by which times are predicted.
 MACHINE, OTHERS = "h100-8", {"H200": "h200-4"}
+# Cores that the work of a program for the host is cut for: it takes no more threads.
+CORES = 8
 # Shards of the unit tests, which write one folder of kernels each.
 SHARDS = 4
 
 
 class Late(RuntimeError):
-    """It takes longer than it may."""
+    """It takes longer than it may; `output` is what there is of it so far."""
+
+    def __init__(self, what, output=""):
+        super().__init__(what)
+        self.output = output
 
 
 @dataclass(frozen=True)
@@ -88,14 +94,18 @@ class Kit:
     def path(self, training, target, machine):
         return self.folder / (training.name(target) + ("" if machine == MACHINE else f"-{machine}"))
 
-    def program(self, training, target, machine=MACHINE):
-        """The executable; raises RuntimeError where it cannot be made."""
+    def program(self, training, target, machine=MACHINE, described=None):
+        """The executable; raises RuntimeError where it cannot be made. The machine's file may be none of the tree's."""
         path = self.path(training, target, machine)
         if path.exists() or not self.build:
             return path if path.exists() else self.missing(path)
         model, recipe = training.describe(self.folder)
+        described = described or ROOT / f"machines/{machine}.textproto"
+        if target == "host":
+            text, described = described.read_text(), path.with_suffix(".textproto")
+            described.write_text(text.replace("device {", f"device {{\n  cores: {CORES}", 1))
         done = subprocess.run([self.build / "bin/weft", "compile", model, "--recipe", recipe, "--machine",
-                               ROOT / f"machines/{machine}.textproto", "--target", target, "--cpu", "x86-64-v3",
+                               described, "--target", target, "--cpu", "x86-64-v3",
                                *(["--pin", training.mesh] if training.mesh else []),
                                "-o", path], capture_output=True, text=True, check=False)
         if done.returncode != 0:
@@ -111,10 +121,8 @@ class Kit:
         if not path.exists():
             self.program(training, "cuda", machine)
         text = path.read_text()
-        time = re.search(r"predicted: ([\d.,]+) ms", text)
-        return (float(time[1].replace(",", "")) if time else None,
-                *(gib(re.search(rf"memory of each {whose}: ([\d.]+) ([KMGT])iB", text)) for whose in ("rank", "device")),
-                machine)
+        return (predicted_time(text), *(gib(re.search(rf"memory of each {whose}: ([\d.]+) ([KMGT])iB", text))
+                                        for whose in ("rank", "device")), machine)
 
     def tool(self, name):
         """An executable of the runtime."""
@@ -140,6 +148,11 @@ class Kit:
             raise RuntimeError("unit tests do not write their kernels: " + "".join(failures)[-2000:])
         return sorted(self.folder.glob("kernels-*"))
 
+    def recorded(self):
+        """How many kernels of each size unit tests have recorded, as far as is known; a pack has that in a file."""
+        told = self.folder / "recorded"
+        return json.loads(told.read_text()) if told.exists() else {}
+
     def commit(self):
         """Of which everything was built, as far as is known; a pack has that in a file."""
         told = self.folder / "commit"
@@ -155,6 +168,12 @@ class Kit:
     @staticmethod
     def missing(path):
         raise RuntimeError(f"{path.name} is neither in a build nor in the pack")
+
+
+def predicted_time(text):
+    """Milliseconds of a step, by what the compiler says of a program."""
+    time = re.search(r"predicted: ([\d.,]+) ms", text)
+    return float(time[1].replace(",", "")) if time else None
 
 
 def gib(found):
@@ -193,15 +212,22 @@ def pack(kit, trainings, timed, tools, path, only=None):
     for name, file in copied:
         carried.append(kit.folder / name)
         shutil.copy(Path(file).resolve(), carried[-1])
-    carried += [folder / "kernels.so" for folder in kit.kernels(only)]
+    folders = kit.kernels(only)
+    carried += [folder / "kernels.so" for folder in folders]
     for file in carried:
         subprocess.run(["strip", file], check=False)
     (kit.folder / "commit").write_text(kit.commit())
+    (kit.folder / "recorded").write_text(json.dumps(count_cases(folders)))
     for left in [path for end in ("recipe", "model", "textproto") for path in kit.folder.glob(f"*.{end}")]:
         left.unlink()
     with tarfile.open(path, "w:xz", preset=1) as archive:
         archive.add(kit.folder, ".")
     return path.stat().st_size
+
+
+def count_cases(folders):
+    large = [case["large"] for folder in folders for case in json.loads((folder / "cases.json").read_text())["cases"]]
+    return {"small": len(large) - sum(large), "large": sum(large)}
 
 
 def unpack(path, folder):

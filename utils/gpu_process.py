@@ -68,7 +68,8 @@ class Process:
 
     def __exit__(self, *_):
         self.kill()
-        self.running.wait()
+        # One that waits for a driver that is stuck may not end at all.
+        self.wait(10)
         self.close()
 
 

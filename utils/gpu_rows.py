@@ -14,6 +14,7 @@ rows that are needed. What is not left is not run.
 """
 
 import concurrent.futures
+import heapq
 import itertools
 import os
 import re
@@ -24,13 +25,13 @@ from dataclasses import replace
 import gpu_ranks
 from gpu_bench import THREADS, Bench, Row, Skip, furthest
 from gpu_device import (calibrate, ceilings, conformance, functions, large_kernels, sanitized, small_kernels, versions)
-from gpu_kit import Late, Training, read_steps
+from gpu_kit import CORES, Late, Training, read_steps
 from gpu_speed import DOCUMENT, END, Speed, attention, beside_torch, losses, speed, torch_speed
 
 # In which all is planned, and what comes before the first row.
 SECONDS, START = 540, 10
-# Rows that are tried beside one another, on a machine of 16 processors.
-BESIDE = 4
+# Of the machine that all is planned for.
+PROCESSORS = 16
 UNPROVEN = ("the driver's and the libraries' functions as the runtime calls them",
             "kernels on a device: none has run on one",
             "collectives by NCCL, between ranks that share a device and between devices",
@@ -133,50 +134,75 @@ def speed_rows(models):
 
 def loss_rows(models):
     for training, steps, most in SMALL:
-        yield Row(named(training), 8, losses(training, steps, most), beside=True)
+        yield Row(named(training), 8, losses(training, steps, most), processors=THREADS)
     for training, steps in models.torch:
-        yield Row("beside PyTorch: " + named(training), 16, beside_torch(training, steps), beside=True)
-    for training in SHARED:
-        yield Row(f"shared device: {training.model} {training.mesh}", 8, shared(training), beside=True)
+        yield Row("beside PyTorch: " + named(training), 16, beside_torch(training, steps), processors=THREADS)
+    # Each takes half of the machine, and the longest come first.
     for training, steps, most in models.host:
-        yield Row(named(training), 30, losses(training, steps, most, is_large=True), beside=True)
+        yield Row(named(training), 30, losses(training, steps, most, is_large=True), processors=CORES)
+    for training in SHARED:
+        yield Row(f"shared device: {training.model} {training.mesh}", 8, shared(training), processors=PROCESSORS // 2)
 
 
 def rows(is_reduced=False):
     """All of them, what is worth most first."""
     models = Models(is_reduced)
     yield Row("versions", 15, versions, "told", needed=True)
-    yield Row("functions of CUDA", 25, functions, needed=True)
-    yield Row("kernels, small", 45, small_kernels, needed=True)
+    yield Row("functions of CUDA", 60, functions, needed=True, processors=PROCESSORS // 2)
+    yield Row("kernels, small", 45, small_kernels, needed=True, processors=PROCESSORS // 2)
     yield Row("ceilings", 10, ceilings, needed=True)
     yield from speed_rows(models)
-    yield Row("kernels, large", 25, large_kernels, needed=True)
+    yield Row("weft calibrate", 15, calibrate, needed=True)
+    yield Row("kernels, large", 28, large_kernels, needed=True)
     yield from loss_rows(models)
     yield Row("attention within documents", 15, attention(*models.attention))
     for number in (signal.SIGKILL, signal.SIGSTOP):
-        yield Row(f"drill: rank 1 gets {number.name}", 10, drill(number))
-    yield Row("conformance", 10, conformance)
+        yield Row(f"drill: rank 1 gets {number.name}", 15 if number == signal.SIGSTOP else 10, drill(number))
+    yield Row("conformance", 10, conformance, processors=THREADS)
     for tool in ("memcheck", "racecheck", "synccheck"):
-        yield Row(f"compute-sanitizer {tool}", 15, sanitized(tool))
-    yield Row("weft calibrate", 10, calibrate)
+        yield Row(f"compute-sanitizer {tool}", 15, sanitized(tool), processors=THREADS)
 
 
-def planned(row):
-    """Of the time of all rows."""
-    return row.seconds / BESIDE if row.beside else row.seconds
+def groups(some):
+    """Rows that are tried beside one another, as many as there are workers, and others by themselves."""
+    return [(processors, list(same)) for processors, same in itertools.groupby(some, lambda row: row.processors)]
+
+
+def workers(processors, there=PROCESSORS):
+    return max(there // processors, 1) if processors else 1
+
+
+def makespan(some, count):
+    """Seconds that rows take which are begun in order, so many at a time."""
+    ends = [0] * count
+    for row in some:
+        heapq.heapreplace(ends, ends[0] + row.seconds)
+    return max(ends)
+
+
+def whole(is_reduced=False):
+    """Seconds of all rows, with what comes before the first."""
+    return START + sum(makespan(some, workers(processors)) for processors, some in groups(rows(is_reduced)))
 
 
 def plan():
-    """What --help says of rows and their seconds, those beside one another as one."""
+    """What --help says of rows and their seconds, many beside one another as one."""
     lines = []
-    for is_beside, some in itertools.groupby(rows(), lambda row: row.beside):
-        some = list(some)
-        if is_beside:
-            lines.append((f"{len(some)} rows of losses, {BESIDE} at a time", sum(map(planned, some)), False))
+    for processors, some in groups(rows()):
+        count = workers(processors)
+        if len(some) > 2 * count > 2:
+            needed = any(row.needed for row in some)
+            lines.append((f"{some[0].what} and {len(some) - 1} others, {count} at a time", makespan(some, count), needed))
         else:
-            lines += [(row.what, row.seconds, row.needed) for row in some]
+            lines += [(row.what + (", beside the next" if count > 1 and row is not some[-1] else ""), row.seconds, row.needed)
+                      for row in some]
     return "".join(f"  {seconds:4.0f}  {what}{', needed' if needed else ''}\n" for what, seconds, needed in
                    [("what comes before", START, True), *lines])
+
+
+def timed():
+    """Trainings by the names of rows that measure their speed."""
+    return {named(case.training): case.training for is_reduced in (False, True) for case in Models(is_reduced).large}
 
 
 def programs(only="", is_reduced=False):
@@ -191,35 +217,36 @@ def programs(only="", is_reduced=False):
 
 
 def allowed(row, later, left):
-    """Seconds that a row may take, and whether time was short; none where it has not its own."""
+    """Seconds that a row may take; none where it has not its own."""
     spare = left - row.seconds
     for other in later:
         if other.needed and other.seconds <= spare:
             spare -= other.seconds
         elif other.needed:
             break
-    seconds = row.seconds + min(max(spare, 0), row.seconds)
-    return (seconds, seconds < 2 * row.seconds) if left >= row.seconds else (0, True)
+    return row.seconds + min(max(spare, 0), row.seconds) if left >= row.seconds else 0
 
 
 def measured(row, bench, later, left):
-    """The state and what there is to say."""
+    """The state, what there is to say, and figures."""
     # A stand-in takes its time.
-    seconds, is_short = allowed(row, later, left) if bench.is_real else (left, True)
+    seconds = allowed(row, later, left) if bench.is_real else left
     if seconds <= 0:
-        return "not run", f"{int(max(left, 0))} s left, needs {row.seconds:.0f}"
+        return "not run", f"{int(max(left, 0))} s left, needs {row.seconds:.0f}", {}
     own = bench.for_row()
-    state, result = tried(row, own, seconds, is_short)
-    return state, "; ".join([*([result] if result else []), *own.said])
+    state, result = tried(row, own, seconds)
+    return state, "; ".join([*([result] if result else []), *own.said]), own.figures
 
 
-def tried(row, bench, seconds, is_short):
+def tried(row, bench, seconds):
+    start = time.monotonic()
     try:
         return row.success, row.measure(bench, seconds)
     except Skip as reason:
         return "skipped", str(reason)
     except Late as late:
-        return "cut off" if is_short else "FAIL", str(late)
+        # What is planned is a guess, so this is no fault yet.
+        return "cut off", f"after {time.monotonic() - start:.0f} s, planned {row.seconds:.0f}: {late}"
     except RuntimeError as error:
         return "FAIL", str(error)
     except Exception as error:  # pylint: disable=broad-exception-caught  # Other rows are worth their time.
@@ -228,19 +255,23 @@ def tried(row, bench, seconds, is_short):
 
 def run(kit, options, folder, end):
     """Tries the rows that options name, until `end`; gives all so far after each, and tells it."""
-    chosen = [row for row in rows(options.reduced) if options.only in row.what]
-    workers = max(min(BESIDE, len(os.sched_getaffinity(0)) // THREADS), 1)
+    later = [row for row in rows(options.reduced) if options.only in row.what]
+    there = min(PROCESSORS, len(os.sched_getaffinity(0)))
     done, bench = [], Bench(kit, options, folder)
 
-    def one(number):
+    def one(row, others):
         start = time.monotonic()
-        state, result = measured(chosen[number], bench, chosen[number + 1:], end - start)
-        return {"what": chosen[number].what, "state": state, "result": result, "seconds": round(time.monotonic() - start, 1)}
+        state, result, figures = measured(row, bench, others, end - start)
+        return {"what": row.what, "state": state, "result": result, "seconds": round(time.monotonic() - start, 1),
+                **({"figures": figures} if figures else {})}
 
     try:
-        for is_beside, numbers in itertools.groupby(range(len(chosen)), lambda number: chosen[number].beside):
-            with concurrent.futures.ThreadPoolExecutor(workers if is_beside else 1) as pool:
-                for row in pool.map(one, numbers):
+        for processors, some in groups(later):
+            # Those beside a row are no later ones.
+            count, later = workers(processors, there), later[len(some):]
+            others = [later if count > 1 else some[number + 1:] + later for number in range(len(some))]
+            with concurrent.futures.ThreadPoolExecutor(count) as pool:
+                for row in pool.map(one, some, others):
                     done.append(row)
                     print(row["state"], row["what"] + ":", *row["result"].split(), flush=True)
                     yield done

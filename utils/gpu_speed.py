@@ -13,11 +13,13 @@ import time
 from dataclasses import dataclass
 
 import gpu_torch
-from gpu_bench import Skip, furthest, median_speed
-from gpu_kit import TEXT, Late, gib
+from gpu_bench import THREADS, Skip, furthest, median_speed, wanted
+from gpu_kit import CORES, TEXT, Late, gib
 
 # Steps before those that are timed: on both sides what is looked for is then found. Steps whose losses are compared.
 WARM, COMPARED = 5, 12
+# How far a step's time and the device's memory may be from what was predicted.
+TIME_MOST, MEMORY_MOST = 0.1, 0.01
 # Gradients of attention by cuDNN may differ in last bits from run to run.
 GRAPHS_MOST = 1e-3
 # Tokens of a document, where there are any, and the byte that ends one.
@@ -54,7 +56,7 @@ def losses(training, steps, most, is_large=False):
         end = time.monotonic() + seconds
         device = bench.train(training, "cuda", steps, seconds)
         bench.found.steps[training] = device
-        host = bench.train(training, "host", steps, end - time.monotonic())
+        host = bench.train(training, "host", steps, end - time.monotonic(), threads=CORES if is_large else THREADS)
         away = furthest(device, host)
         if not away <= most:
             raise RuntimeError(f"losses are up to {away:.1e} from the host's, expected at most {most:.0e}")
@@ -98,14 +100,13 @@ def told(number, unit, digits=1):
     return f"{number:,.{digits}f} {unit}" if number is not None else "nothing"
 
 
-def beside(number, predicted, unit):
-    """With how far it is from what was predicted."""
-    off = f" ({number / predicted - 1:+.1%})" if predicted else ""
-    return f"{number:,.2f} {unit}, predicted {told(predicted, unit, 2)}{off}"
-
-
-def wanted(is_met, what):
-    return f" (wanted {what}: {'met' if is_met else 'MISSED'})" if what else ""
+def beside(number, predicted, unit, most, when=""):
+    """With how far it is from what was predicted, which is to be `most`."""
+    text = f"{number:,.2f} {unit}, predicted {told(predicted, unit, 2)}"
+    if not predicted:
+        return text
+    off = number / predicted - 1
+    return f"{text} ({off:+.1%})" + wanted(abs(off) <= most, f"within {most:.0%}{when}")
 
 
 def speed(case):
@@ -121,31 +122,37 @@ def speed(case):
         milliseconds, arena, _, machine = bench.kit.predicted(case.training, bench.options.device)
         steps, taken = mean()
         per_second = case.tokens / taken * 1e3
+        bench.figures["step_ms"] = taken
         bench.found.speeds[case] = Run(steps, per_second, arena)
-        share = steps[-1].get("peak_share", 0) * steps[-1]["ms"] / taken
+        # Null where a machine says nothing of its peak.
+        share = (steps[-1].get("peak_share") or 0) * steps[-1]["ms"] / taken
         bench.said.append(f"{per_second:,.0f} tokens/s"
                           + wanted(per_second >= case.per_second, case.per_second and f"{case.per_second:,.0f}")
                           + f", {share:.1%} of the peak that the program's machine has"
                           + wanted(share >= case.share, case.share and f"{case.share:.0%}"))
-        bench.said.append(f"a step takes {beside(taken, milliseconds, 'ms')} by {machine}, in the mean of {case.timed} after {WARM}")
-        bench.said.append(f"arena {told(arena, 'GiB', 2)}; {taken_memory(bench.printed)}")
+        bench.said.append(f"a step takes {beside(taken, milliseconds, 'ms', TIME_MOST, ' once calibrated')} by {machine}, in the "
+                          f"mean of {case.timed} after {WARM}")
+        memory = taken_memory(bench.printed)
+        bench.said.append(f"arena {told(arena, 'GiB', 2)}" + (f"; {memory}" if memory else ""))
         by_graphs, taken = mean("--graphs")
         bench.said.append(f"with --graphs {case.tokens / taken * 1e3:,.0f} tokens/s")
         away = furthest(by_graphs[:COMPARED], steps[:COMPARED])
         if not away <= GRAPHS_MOST:
             raise RuntimeError(f"losses with --graphs are up to {away:.1e} from those without")
+        if not memory:
+            raise RuntimeError("the run does not say what it has taken of the device")
     return measure
 
 
 def taken_memory(printed):
-    """What a run says at its end of the device's memory, in which it takes nothing more by then."""
+    """What a run says at its end of the device's memory, in which it takes nothing more by then; empty if it does not."""
     found = re.search(r"^device 0 of rank 0: (.+) of .+ taken, by anybody; (.+) before the run .+, (.+) since then, "
                       r"predicted (.+)$", printed, re.MULTILINE)
     if not found:
-        raise RuntimeError("the run does not say what it has taken of the device")
+        return ""
     whole, before, since, predicted = (gib(re.match(r"([\d.]+) (\w+)", text)) for text in found.groups())
     return (f"of the device {whole:.2f} GiB, of these {before:.2f} before it and by its context, then "
-            + beside(since, predicted, "GiB"))
+            + beside(since, predicted, "GiB", MEMORY_MOST))
 
 
 def torch_speed(case, mode):

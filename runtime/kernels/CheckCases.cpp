@@ -12,6 +12,7 @@
 #include "kernels/LoneRank.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
@@ -28,6 +29,9 @@ namespace {
 /// Bytes behind each operand that nobody may write to, in a buffer of their own.
 constexpr uint64_t kGuardBytes = 256;
 constexpr char kGuard = '\xFF';
+/// Of a large case that is timed there are so many, each with operands of its own: together they
+/// are more than a device's caches hold.
+constexpr size_t kPlaces = 4;
 
 /// The operands of one case, on the host.
 using Operands = std::vector<std::vector<char>>;
@@ -173,27 +177,34 @@ public:
   Round(const Cases &all, std::span<const Case *const> cases, const CheckSettings &settings)
       : all(all), cases(cases), settings(settings), program(makeProgram(all, cases, code)) {}
 
-  bool run(const std::function<void(const Verdict &)> &tell, std::string &error) {
+  bool run(const CheckListener &listener, std::string &error) {
     if (settings.library->standFor) {
       settings.library->standFor(&program, code.data());
     }
     LoneRank rank(program.rankCount() - 1);
     CudaExecutor executor(program, code.data(), rank.rank(), *settings.library, 0, all.images);
+    const char *failing = "";
     if (executor.prepare(rank, rank)) {
-      for (size_t i = 0, buffer = 0; i < cases.size() && !rank.stopped(); ++i) {
+      for (size_t i = 0, buffer = 0; i < judged() && !rank.stopped(); ++i) {
+        listener.begin(*cases[i]);
         Verdict verdict = check(executor, i, uint32_t(buffer));
-        if (!rank.stopped()) {
-          tell(verdict);
+        if (rank.stopped()) {
+          failing = cases[i]->name.c_str();
+        } else {
+          listener.end(verdict);
         }
         buffer += 2 * cases[i]->buffers.size();
       }
       executor.end();
     }
     error = rank.failure();
-    return error.empty();
+    return error.empty() || fail(error, failing, *failing ? ": " : "", rank.failure());
   }
 
 private:
+  /// A large case is there several times, and judged once.
+  size_t judged() const { return cases[0]->isLarge ? 1 : cases.size(); }
+
   Verdict check(CudaExecutor &executor, size_t number, uint32_t first) {
     const Case &one = *cases[number];
     Operands before, after;
@@ -221,7 +232,7 @@ private:
     }
     judge(one, before, after, verdict);
     if (one.isLarge && settings.repeats > 0 && verdict.fault.empty()) {
-      measure(executor, number, first, verdict);
+      measure(executor, before, verdict);
     }
     return verdict;
   }
@@ -247,20 +258,28 @@ private:
   }
 
   /// By the host's clock, from one point where the device is at rest to the next.
-  void measure(CudaExecutor &executor, size_t number, uint32_t first, Verdict &verdict) const {
+  void measure(CudaExecutor &executor, const Operands &operands, Verdict &verdict) const {
+    for (size_t i = operands.size(); i < cases.size() * operands.size(); ++i) {
+      executor.write(uint32_t(2 * i), 0, operands[i % operands.size()]);
+    }
     auto timed = [&](int64_t runs) {
       auto start = std::chrono::steady_clock::now();
       for (int64_t i = 0; i < runs; ++i) {
-        executor.runStepInstruction(number);
+        executor.runStepInstruction(size_t(i) % cases.size());
       }
-      executor.view(first, 0, 1);
+      executor.view(0, 0, 1);
       return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     };
-    timed(2);
-    // What the waiting takes is in both.
-    double few = timed(settings.repeats), many = timed(3 * settings.repeats);
-    verdict.seconds = std::max(many - few, 0.0) / double(2 * settings.repeats);
-    for (const CaseBuffer &buffer : cases[number]->buffers) {
+    timed(int64_t(cases.size()));
+    std::array<double, 3> seconds;
+    for (double &one : seconds) {
+      // What the waiting takes is in both.
+      double few = timed(settings.repeats), many = timed(3 * settings.repeats);
+      one = std::max(many - few, 0.0) / double(2 * settings.repeats);
+    }
+    std::sort(seconds.begin(), seconds.end());
+    verdict.seconds = seconds[1];
+    for (const CaseBuffer &buffer : cases[0]->buffers) {
       verdict.bytes += double(buffer.bytes()) * (buffer.access == Access::ReadWrite ? 2 : 1);
     }
   }
@@ -276,20 +295,29 @@ private:
 
 bool weft::rt::kernels::checkCases(const Cases &cases, const CheckSettings &settings,
                                    const std::function<bool(const Case &)> &wanted,
-                                   const std::function<void(const Verdict &)> &tell,
-                                   std::string &error) {
+                                   const CheckListener &listener, std::string &error) {
   // Small ones of the same place on the mesh together, each large one by itself.
-  std::map<std::vector<int64_t>, std::vector<const Case *>> rounds;
-  std::vector<std::vector<const Case *>> single;
+  std::map<std::vector<int64_t>, std::vector<const Case *>> small;
+  std::vector<std::vector<const Case *>> rounds, large;
   for (const Case &one : cases.cases) {
-    if (wanted(one)) {
-      (one.isLarge ? single.emplace_back() : rounds[one.coordinates]).push_back(&one);
+    if (wanted(one) && one.isLarge) {
+      large.emplace_back(settings.repeats > 0 ? kPlaces : 1, &one);
+    } else if (wanted(one)) {
+      small[one.coordinates].push_back(&one);
     }
   }
-  auto run = [&](const std::vector<const Case *> &round) {
-    return Round(cases, round, settings).run(tell, error);
-  };
-  return std::all_of(rounds.begin(), rounds.end(),
-                     [&](const auto &entry) { return run(entry.second); }) &&
-         std::all_of(single.begin(), single.end(), run);
+  uint64_t left = settings.skipped;
+  for (auto &[place, round] : small) {
+    uint64_t skipped = std::min<uint64_t>(left, round.size());
+    left -= skipped;
+    round.erase(round.begin(), round.begin() + int64_t(skipped));
+    if (!round.empty()) {
+      rounds.push_back(std::move(round));
+    }
+  }
+  large.erase(large.begin(), large.begin() + int64_t(std::min<uint64_t>(left, large.size())));
+  rounds.insert(rounds.end(), large.begin(), large.end());
+  return std::all_of(rounds.begin(), rounds.end(), [&](const std::vector<const Case *> &round) {
+    return Round(cases, round, settings).run(listener, error);
+  });
 }

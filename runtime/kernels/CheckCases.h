@@ -39,13 +39,21 @@ struct CheckSettings {
   int64_t threads = 1;
   /// Runs of a large case that are timed; 0 for none.
   int64_t repeats = 0;
+  /// Of what is wanted, the first ones, which are not run.
+  uint64_t skipped = 0;
+};
+
+/// What is told of cases, in the order in which they are run, which is always the same.
+struct CheckListener {
+  std::function<void(const Case &)> begin;
+  std::function<void(const Verdict &)> end;
 };
 
 /// Runs those of `cases` that `wanted` says and tells of each. Returns false and an error if the
-/// device fails, after which nothing more is told.
+/// device fails, after which nothing more is told: it may do nothing more for this process.
 bool checkCases(const Cases &cases, const CheckSettings &settings,
-                const std::function<bool(const Case &)> &wanted,
-                const std::function<void(const Verdict &)> &tell, std::string &error);
+                const std::function<bool(const Case &)> &wanted, const CheckListener &listener,
+                std::string &error);
 
 } // namespace weft::rt::kernels
 

@@ -21,21 +21,27 @@ using namespace weft::rt::kernels;
 
 static const char *const kUsage =
     "usage: weft-rt-kernels FOLDER [--only TEXT[,TEXT]...] [--size small|large] [--repeats N]\n"
-    "                       [--ceilings] [--json FILE]\n"
+    "                       [--skip N] [--ceilings] [--json FILE]\n"
     "Runs the kernels in FOLDER, which LowerTests writes where WEFT_KERNEL_CASES names it, on\n"
     "device 0, and compares with float64 on the host: those with a TEXT in their name, of one size "
     "if\n"
-    "asked for, large ones N times to time them. --ceilings first measures what the device copies\n"
-    "and multiplies at most. FILE gets all figures. Exit status: 1 if a kernel or the device "
-    "fails.\n";
+    "asked for, large ones N times to time them, without the first N by --skip. --ceilings first\n"
+    "measures what the device copies and multiplies at most. FILE gets all figures so far, before\n"
+    "each kernel, with its name. Exit status: 1 if a kernel or the device fails.\n";
 
 namespace {
 
 struct Settings {
   std::string folder, only, size, json;
-  int64_t repeats = 20;
+  int64_t repeats = 20, skipped = 0;
   bool ceilings = false;
 };
+
+/// Of no sign.
+bool readNumber(std::string_view text, int64_t &number) {
+  auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return code == std::errc() && end == text.data() + text.size() && number >= 0;
+}
 
 bool readSettings(std::span<char *const> words, Settings &settings) {
   for (size_t i = 1; i < words.size(); ++i) {
@@ -53,11 +59,10 @@ bool readSettings(std::span<char *const> words, Settings &settings) {
     } else if (text) {
       *text = words[i];
     } else {
-      std::string_view value = words[i];
-      auto [end, code] =
-          std::from_chars(value.data(), value.data() + value.size(), settings.repeats);
-      if (word != "--repeats" || code != std::errc() || end != value.data() + value.size() ||
-          settings.repeats < 0) {
+      int64_t *number = word == "--repeats" ? &settings.repeats
+                        : word == "--skip"  ? &settings.skipped
+                                            : nullptr;
+      if (!number || !readNumber(words[i], *number)) {
         return false;
       }
     }
@@ -123,11 +128,14 @@ bool runCeilings(const cuda::Library &library, const Cases &cases, nlohmann::jso
   return true;
 }
 
+/// Whole, whenever it is read.
 bool writeReport(const std::string &path, const nlohmann::json &report, std::string &error) {
-  std::FILE *file = std::fopen(path.c_str(), "w");
+  std::string unfinished = path + ".new";
+  std::FILE *file = std::fopen(unfinished.c_str(), "w");
   std::string text = toJsonText(report) + "\n";
   bool isGood = file && std::fwrite(text.data(), 1, text.size(), file) == text.size();
   isGood = (!file || std::fclose(file) == 0) && isGood;
+  isGood = isGood && std::rename(unfinished.c_str(), path.c_str()) == 0;
   return isGood || fail(error, "cannot write '", path, "'");
 }
 
@@ -142,24 +150,31 @@ int main(int argc, char **argv) {
   Cases cases;
   std::string error;
   const cuda::Library *library = nullptr;
-  nlohmann::json report = {{"cases", nlohmann::json::array()}};
+  nlohmann::json report = {{"cases", nlohmann::json::array()}, {"trying", ""}, {"fault", ""}};
   size_t passed = 0, failed = 0;
   auto wanted = [&](const Case &one) {
     return hasOneOf(settings.only, one.name) &&
            (settings.size.empty() || one.isLarge == (settings.size == "large"));
   };
-  auto tell = [&](const Verdict &verdict) {
+  CheckListener listener;
+  listener.begin = [&](const Case &one) {
+    report["trying"] = one.name;
+    std::string ignored;
+    (void)(settings.json.empty() || writeReport(settings.json, report, ignored));
+  };
+  listener.end = [&](const Verdict &verdict) {
     print(verdict);
     std::fflush(stdout);
     ++(verdict.fault.empty() ? passed : failed);
     report["cases"].push_back(toJson(verdict));
+    report["trying"] = "";
   };
   bool isGood = readCases(settings.folder, cases, error) && (library = cuda::loadLibrary(error)) &&
                 (!settings.ceilings || runCeilings(*library, cases, report, error));
   if (isGood) {
     CheckSettings check = {library, std::max<int64_t>(1, std::thread::hardware_concurrency()),
-                           settings.repeats};
-    isGood = checkCases(cases, check, wanted, tell, error);
+                           settings.repeats, uint64_t(settings.skipped)};
+    isGood = checkCases(cases, check, wanted, listener, error);
   }
   report["fault"] = error;
   isGood = (settings.json.empty() || writeReport(settings.json, report, error)) && isGood;

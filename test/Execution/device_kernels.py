@@ -73,8 +73,15 @@ def take_other_reference(table):
 def faults(bench):
     bench.expect_of("a kernel that computes something else", take_other_reference,
                     r"^FAIL FunctionTest\.Exp.*: operand \d element \d+ is .*, expected .* to within .*$")
-    bench.expect("a device that fails", 1, r"^error: device 0 of rank 0: launch: it is lost$",
+    report = bench.folder / "json"
+    bench.expect("a device that fails", 1, r"^error: \S+ \d+: device 0 of rank 0: launch: it is lost$", bench.cases, "--json", report,
                  WEFT_STAND_IN_FAIL="launch:3")
+    told, count = json.loads(report.read_text()), len(json.loads(bench.table.read_text())["cases"])
+    tried = len(told["cases"]) + 1
+    if tried == 1 or not told["fault"].startswith(told["trying"] + ": device 0"):
+        sys.exit(f"expected what it was trying, got {told}")
+    bench.expect("what is left then", 0, rf"^{count - tried} passed, 0 failed$", bench.cases, "--skip", tried)
+    bench.expect("no number", 1, r"^usage: weft-rt-kernels FOLDER", bench.cases, "--skip", "-1")
     bench.expect("no such kernels", 1, r"^0 passed, 0 failed$", bench.cases, "--only", "nothing")
     bench.expect("no folder", 1, r"^error: .*nowhere/cases\.json.*No such file", "nowhere")
     bench.expect("no words", 1, r"^usage: weft-rt-kernels FOLDER", "--only")

@@ -10,6 +10,9 @@
 Prints a line for each case, then "N passed, N failed"; fails if one failed.
 """
 
+import contextlib
+import io
+import json
 import os
 import signal
 import sys
@@ -19,7 +22,10 @@ from pathlib import Path
 from types import SimpleNamespace
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "utils"))
+import gpu_bench  # noqa: E402  pylint: disable=wrong-import-position
 import gpu_device  # noqa: E402  pylint: disable=wrong-import-position
+import gpu_kit  # noqa: E402  pylint: disable=wrong-import-position
+import gpu_predict  # noqa: E402  pylint: disable=wrong-import-position
 import gpu_process  # noqa: E402  pylint: disable=wrong-import-position
 import gpu_ranks  # noqa: E402  pylint: disable=wrong-import-position
 import gpu_rows  # noqa: E402  pylint: disable=wrong-import-position
@@ -76,6 +82,12 @@ def ranks(bench):
     bench.expect("ranks that take too long", lambda: gpu_ranks.run(STAYS, 2, os.environ, 0.3), Late, "not finished after")
     bench.expect("a drill that takes too long", lambda: gpu_ranks.drill(STAYS, signal.SIGKILL, os.environ,
                                                                         bench.folder / "no", 0.3), Late, "third step")
+    steps = ["sh", "-c", f"printf 'a\\nb\\nc\\n' > {bench.folder}/steps; exec sleep 60"]
+    for what, most, kind in (("does not end", 1, RuntimeError), ("has no time to end", 9, Late)):
+        def drilled(most=most):
+            gpu_ranks.ENDED = most
+            return gpu_ranks.drill(steps, signal.SIGKILL, os.environ, bench.folder / "steps", 4)
+        bench.expect(f"a drill whose other rank {what}", drilled, kind, "the other rank does not end in ")
     bench.expect("ranks that are done", lambda: gpu_ranks.run(["true"], 2, os.environ, 30), type(None), "None")
 
 
@@ -97,7 +109,8 @@ def tools(bench):
     bench.expect("kernels without errors", lambda: gpu_device.count_sanitized(SANITIZED.format(3, 0, 0)), int, "3")
     bench.expect("kernels with errors", lambda: gpu_device.count_sanitized(SANITIZED.format(3, 0, 2)), RuntimeError, "2 errors")
     bench.expect("kernels that are wrong", lambda: gpu_device.count_sanitized(SANITIZED.format(2, 1, 0)), RuntimeError, "1 fai")
-
+    bench.expect("no kernels", lambda: gpu_device.count_sanitized("0 passed, 0 failed\n"), int, "0")
+    bench.expect("no call of CUDA, and kernels", lambda: gpu_device.count_sanitized("3 passed, 0 failed\n"), RuntimeError, "3 pas")
     bench.expect("a device that is not supported", lambda: gpu_device.count_sanitized("Error: Device not supported"),
                  gpu_rows.Skip, "does not support")
     bench.script("nvidia-smi", "echo NVIDIA T1, 580.159.03, 81559 MiB")
@@ -106,7 +119,10 @@ def tools(bench):
     bench.expect("no device", lambda: gpu_process.find_device({}), tuple, "(None, 'no device; ")
     bench.expect("memory", lambda: gpu_speed.taken_memory(TAKEN), str, "of the device 4.00 GiB, of these 1.00 before it and by "
                  "its context, then 3.00 GiB, predicted 2.50 GiB (+20.0%)")
-    bench.expect("memory that is not told", lambda: gpu_speed.taken_memory("memory: 1 KiB"), RuntimeError, "does not say")
+    bench.expect("memory that is not as predicted", lambda: gpu_speed.taken_memory(TAKEN), str, "(wanted within 1%: MISSED)")
+    bench.expect("memory that is not told", lambda: gpu_speed.taken_memory("memory: 1 KiB") == "", bool, "True")
+    bench.expect("time as predicted", lambda: gpu_speed.beside(1.05, 1, "ms", 0.1, " once calibrated"), str,
+                 "(+5.0%) (wanted within 10% once calibrated: met)")
     bench.script("stays", "sleep 60 & echo $!; wait")
 
     def left():
@@ -124,43 +140,168 @@ def tools(bench):
     bench.expect("what a process has started", left, bool, "True")
 
 
+# In place of weft-rt-kernels: of three kernels the second is wrong, and what is tried next, by number, ends as FATE says.
+KERNELS = """
+while [ $# -gt 0 ]; do
+  case $1 in --json) json=$2;; --skip) skip=$2;; esac; shift
+done
+case='{"name": "NAME", "fault": "FAULT", "error": 0, "bytes": 0, "seconds": 0}'
+cases= trying= fault= number=0
+for name in A B C; do
+  [ $number -lt $skip ] || {
+    trying=$name
+    echo '{"cases": ['$cases'], "trying": "'$name'", "fault": ""}' > $json
+    [ $name != FATED ] || { FATE; }
+    [ -z "$fault" ] || break
+    [ $name = B ] && wrong=wrong || wrong=
+    echo pass $name: right
+    cases="$cases${cases:+, }"$(echo "$case" | sed "s/NAME/$name/; s/FAULT/$wrong/")
+    trying=
+  }
+  number=$((number + 1))
+done
+echo '{"cases": ['$cases'], "trying": "'$trying'", "fault": "'$fault'"}' > $json
+"""
+
+
+def kernels(bench):
+    """What is told of kernels when a device, a tool or the time fails at one of them."""
+    (bench.folder / "kernels-0").mkdir()
+
+    def tried(fated, fate, seconds=10, recorded=None):
+        tool = bench.script("kernels", KERNELS.replace("FATED", fated).replace("FATE", fate))
+        kit = SimpleNamespace(kernels=lambda _: [bench.folder / "kernels-0"], tool=lambda _: tool,
+                              recorded=lambda: recorded or {})
+        own = SimpleNamespace(kit=kit, folder=bench.folder, said=[], options=SimpleNamespace(kernels=None, device="NVIDIA H200"),
+                              environment=dict(os.environ))
+        own.run = lambda *words, **more: gpu_bench.Bench.run(own, *words, **more)
+
+        def told():
+            try:
+                result = gpu_device.small_kernels(own, seconds)
+            except RuntimeError as error:
+                result = f"{type(error).__name__}: {error}"
+            return "; ".join([result, *own.said])
+        return told
+
+    wrong = "1 of {} kernels are wrong: B: wrong"
+    of_two = "; kernels-0: 2 kernels, off from float64 by at most 0.0e+00 of the largest, 1 wrong"
+    bench.expect("a kernel that is wrong", tried("D", ":"), str, "RuntimeError: " + wrong.format(3))
+    bench.expect("a kernel that a device fails at", tried("A", "fault='A: it is lost'"), str,
+                 "RuntimeError: the device fails: A: it is lost; " + wrong.format(2) + of_two + ", 1 at which it fails")
+    bench.expect("a kernel at which the tool dies", tried("C", "echo killed >&2; exit 9"), str,
+                 "RuntimeError: the device fails: C: killed; " + wrong.format(2) + of_two + ", 1 at which it fails")
+    bench.expect("a kernel that takes too long", tried("B", "sleep 60", 1), str,
+                 "Late: not finished after 1 s, 1 passed and 0 failed so far, at last: pass A: right; kernels-0: 1 kernels, ")
+    bench.expect("a tool that says nothing", tried("A", "rm $json; echo broken >&2; exit 9"), str,
+                 "RuntimeError: the device fails: broken; kernels-0: 0 kernels, ")
+    bench.expect("a number that is infinite", lambda: gpu_device.errors_of([{"error": None}]), str, "at most inf of")
+    bench.expect("all that were recorded", tried("A", "skip=2", recorded={"small": 5}), str,
+                 "RuntimeError: 2 kernels were tried, expected the 5 that were recorded")
+
+
+def bars(bench):
+    """What is wanted of a kernel's speed."""
+    def said(name, seconds, device, size=1e9):
+        return lambda: gpu_device.speed_of({"name": f"Large.{name}", "bytes": size, "seconds": seconds}, 4e12, device)
+
+    for what, given, expected in (
+            ("a norm", ("Norm.rms", 2.5e-4, "NVIDIA H200"), "Norm.rms 4,000 GB/s (100%) (wanted 3,700 GB/s: met)"),
+            ("its gradient", ("NormGrad.rms", 3e-4, "NVIDIA H200"), "(wanted 3,400 GB/s: MISSED)"),
+            ("a norm of another device", ("Norm.rms", 4e-4, "NVIDIA H100 80GB HBM3"), "(wanted 2,582 GB/s: MISSED)"),
+            ("any other kernel", ("Cast", 2.5e-4, "NVIDIA L4"), "(wanted 3,400 GB/s: met)")):
+        bench.expect(f"speed of {what}", said(*given), str, expected)
+    for what, given, expected in (
+            ("attention", ("Attention", 1, "NVIDIA H200"), "Attention 1 GB/s (0%)"),
+            ("a norm of a device that nobody knows", ("Norm.rms", 1, "NVIDIA L4"), "Norm.rms 1 GB/s (0%)"),
+            ("what is small", ("Cast", 1e-3, "NVIDIA H200", 1e6), "Cast 1 GB/s (0%)"),
+            ("what was too short", ("Cast", 0, "NVIDIA H200"), "Cast not measured")):
+        bench.expect(f"nothing is wanted of {what}", lambda given=given, told=expected: said(*given)() == told, bool, "True")
+
+
+# In place of weft, which says of a machine with this text that a step takes 100 ms.
+COMPILER = """
+while [ $# -gt 1 ]; do
+  case $1 in -o) output=$2;; --machine|--measured) given=$2;; calibrate) calibrates=1;; esac; shift
+done
+[ "$(cat $given)" = good ] || { echo "it is bad" >&2; exit 1; }
+[ -z "$calibrates" ] || echo good > $output
+echo "predicted: 100.0 ms a step"
+"""
+
+
+def predictions(bench):
+    """What is made of a run's results."""
+    (bench.folder / "bin").mkdir()
+    bench.script("bin/weft", COMPILER)
+    result = bench.folder / "result.json"
+
+    def predicted(figures):
+        if figures is not None:
+            result.write_text(json.dumps({"rows": [{"what": "weft calibrate", "figures": figures}, {"what": "versions"},
+                                                   {"what": "gpt2-tiny", "figures": {"step_ms": 105}}]}))
+        place = Path(tempfile.mkdtemp(dir=bench.folder))
+
+        def told():
+            said = io.StringIO()
+            with contextlib.redirect_stdout(said):
+                status = gpu_predict.predict(gpu_kit.Kit(place, bench.folder), result,
+                                             {"gpt2-tiny": Training("gpt2-tiny"), "other": Training("llama-tiny")})
+            return f"{status} {said.getvalue()}"
+        return told()
+
+    time_told = "a step took 105.00 ms, predicted 100.00 ms (+5.0%) (wanted within 10%: met)\n"
+    for what, figures, expected in (
+            ("what a pack has measured", {"measured": "good"},
+             f"0 gpu-check: {result.with_suffix('.textproto')}\ngpt2-tiny: {time_told}"),
+            ("a machine", {"machine": "good"}, time_told),
+            ("a bad measurement", {"measured": "bad"}, "1 gpu-check: cannot predict by "),
+            ("none", {}, "it has no row of weft calibrate that passed")):
+        bench.expect(f"predictions by {what}", lambda figures=figures: predicted(figures), str, expected)
+    result.write_text("nothing")
+    bench.expect("predictions by no results", lambda: predicted(None), str, "1 gpu-check: cannot predict by ")
+
+
 def states(bench):
     """How a row ends that has measured something before."""
     def raises(error, left):
         def measure(own, _):
             own.said.append("half of it")
             raise error
-        row_bench = SimpleNamespace(is_real=True, for_row=lambda: SimpleNamespace(said=[]))
+        row_bench = SimpleNamespace(is_real=True, for_row=lambda: SimpleNamespace(said=[], figures={}))
         return lambda: gpu_rows.measured(gpu_rows.Row("row", 5, measure), row_bench, [], left)
 
-    bench.expect("the end of all time", raises(Late("late"), 6), tuple, "('cut off', 'late; half of it')")
-    bench.expect("the end of a row's time", raises(Late("late"), 30), tuple, "('FAIL', 'late; half of it')")
+    bench.expect("the end of a row's time", raises(Late("late"), 30), tuple,
+                 "('cut off', 'after 0 s, planned 5: late; half of it', {})")
     bench.expect("a tool that the kit lacks", raises(OSError(13, "denied"), 30), tuple, "('FAIL', 'PermissionError: ")
-    bench.expect("what cannot be shown", raises(gpu_rows.Skip("none"), 30), tuple, "('skipped', 'none; half of it')")
-    bench.expect("no time for it", raises(Late("late"), 4), tuple, "('not run', '4 s left, needs 5')")
+    bench.expect("what cannot be shown", raises(gpu_rows.Skip("none"), 30), tuple, "('skipped', 'none; half of it', {})")
+    bench.expect("no time for it", raises(Late("late"), 4), tuple, "('not run', '4 s left, needs 5', {})")
 
 
 def seconds(bench):
     """What rows may take of what is left."""
     row, needed = gpu_rows.Row("row", 10, None), gpu_rows.Row("needed", 20, None, needed=True)
     for what, later, left, expected in (
-            ("enough for all", [row, needed], 100, (20, False)), ("nothing to spare", [row, needed], 30, (10, True)),
-            ("some to spare", [needed, row], 35, (15, True)), ("rows that nobody needs", [row, row], 20, (20, False)),
-            ("not enough for what is needed later", [needed], 25, (20, False)), ("not enough", [], 9, (0, True))):
-        bench.expect(f"seconds: {what}", lambda given=(row, later, left): gpu_rows.allowed(*given), tuple, str(expected))
+            ("enough for all", [row, needed], 100, 20), ("nothing to spare", [row, needed], 30, 10),
+            ("some to spare", [needed, row], 35, 15), ("rows that nobody needs", [row, row], 20, 20),
+            ("not enough for what is needed later", [needed], 25, 20), ("not enough", [], 9, 0)):
+        bench.expect(f"seconds: {what}", lambda given=(row, later, left): gpu_rows.allowed(*given), int, str(expected))
     for is_reduced in (False, True):
-        whole = gpu_rows.START + sum(map(gpu_rows.planned, gpu_rows.rows(is_reduced)))
-        bench.expect("seconds of all rows", lambda left=gpu_rows.SECONDS - whole: left >= 0, bool, "True")
+        left = gpu_rows.SECONDS - gpu_rows.whole(is_reduced)
+        bench.expect("seconds of all rows", lambda left=left: left >= 0, bool, "True")
+    for what, some, expected in (("the longest last", [row, row, needed], 30), ("the longest first", [needed, row, row], 20)):
+        bench.expect(f"seconds of rows beside one another: {what}", lambda some=some: gpu_rows.makespan(some, 2), int,
+                     str(expected))
     order = [row.needed for row in gpu_rows.rows()]
     bench.expect("what is needed comes first", lambda: order == sorted(order, reverse=True), bool, "True")
-    bench.expect("what --help says", gpu_rows.plan, str, "compute-sanitizer memcheck\n")
+    bench.expect("what --help says", gpu_rows.plan, str, "compute-sanitizer synccheck\n")
 
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
         os.environ["PATH"] = f"{folder}:{os.environ['PATH']}"
         bench = Bench(Path(folder))
-        for part in (ranks, torch, tools, states, seconds):
+        for part in (ranks, torch, tools, kernels, bars, predictions, states, seconds):
             part(bench)
     print(f"{bench.passed} passed, {bench.failed} failed")
     return bench.failed > 0

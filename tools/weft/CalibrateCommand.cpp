@@ -30,7 +30,7 @@ namespace {
 constexpr double kSeconds = 60, kQuickSeconds = 8;
 
 struct CalibrateOptions {
-  std::string output, name = "calibrated";
+  std::string output, name = "calibrated", measured;
   TargetKind target = TargetKind::Host;
   /// 0 for as many as there are processors.
   int64_t ranks = 0;
@@ -52,6 +52,9 @@ CommandLine declare(CalibrateOptions &options) {
                  "for each processor, or all)",
                  1, 1024, options.ranks);
   line.add(targetOption(options.target));
+  line.addText("--measured", "FILE",
+               "what weft-rt-calibrate has printed on another machine; kernels are not measured",
+               options.measured);
   line.addSwitch("--quick", "take some seconds instead of a minute or two, with fewer cases",
                  options.quick);
   Option seconds;
@@ -74,6 +77,11 @@ llvm::Error check(const CommandLine &line, const CalibrateOptions &options) {
   }
   if (options.quick && line.wasGiven("--seconds")) {
     return makeError("options '--quick' and '--seconds' exclude each other");
+  }
+  for (const char *name : {"--quick", "--seconds", "--ranks", "--target"}) {
+    if (!options.measured.empty() && line.wasGiven(name)) {
+      return makeError("options '--measured' and '" + llvm::Twine(name) + "' exclude each other");
+    }
   }
   bool isLabel = options.name.size() <= 64 && llvm::all_of(options.name, [](char letter) {
                    return llvm::isAlnum(letter) || llvm::StringRef("._-").contains(letter);
@@ -103,6 +111,15 @@ std::string processorName() {
   return llvm::sys::getHostCPUName().str();
 }
 
+llvm::Expected<HostMeasurements> readMeasured(const CalibrateOptions &options,
+                                              llvm::StringRef path) {
+  auto text = llvm::MemoryBuffer::getFile(path);
+  if (!text) {
+    return makeError("cannot read '" + path + "': " + text.getError().message());
+  }
+  return readMeasurements((*text)->getBuffer(), options.name, llvm::sys::getHostCPUName());
+}
+
 /// Runs the program that measures, which stands beside this one.
 llvm::Expected<HostMeasurements> measureHost(const CalibrateOptions &options) {
   int anchor = 0; // Any address inside of this program.
@@ -128,20 +145,7 @@ llvm::Expected<HostMeasurements> measureHost(const CalibrateOptions &options) {
   if (!end.fault.empty()) {
     return makeError("the measurements failed: " + end.fault);
   }
-  auto text = llvm::MemoryBuffer::getFile(output.getPath());
-  if (!text) {
-    return makeError("cannot read '" + output.getPath() + "': " + text.getError().message());
-  }
-  return readMeasurements((*text)->getBuffer(), options.name, llvm::sys::getHostCPUName());
-}
-
-std::string commandOf(llvm::ArrayRef<const char *> arguments) {
-  std::string command = "weft calibrate";
-  for (const char *argument : arguments) {
-    command += " " + std::string(argument);
-  }
-  llvm::erase_if(command, [](char letter) { return !llvm::isPrint(letter); });
-  return command;
+  return readMeasured(options, output.getPath());
 }
 
 /// The machine that `text` describes. It was written by us, so that something is wrong with it
@@ -152,6 +156,35 @@ llvm::Expected<desc::MachineSpec> readBack(const std::string &text) {
     return makeError("the measurements make no machine: " + desc::str(machine.diagnostics()));
   }
   return *machine;
+}
+
+/// Times of kernels, which small programs take on this machine.
+llvm::Error addKernels(const CalibrateOptions &options, const Occasion &occasion,
+                       HostMeasurements &host) {
+  auto machine = readBack(machineText(host, occasion));
+  if (!machine) {
+    return machine.takeError();
+  }
+  llvm::errs() << "kernels\n";
+  auto kernels = measureKernels(*machine, {options.target,
+                                           options.seconds ? 3
+                                           : options.quick ? 20
+                                                           : 60,
+                                           options.seconds > 0});
+  if (!kernels) {
+    return kernels.takeError();
+  }
+  host.machine.device.measured.kernels = *kernels;
+  return llvm::Error::success();
+}
+
+std::string commandOf(llvm::ArrayRef<const char *> arguments) {
+  std::string command = "weft calibrate";
+  for (const char *argument : arguments) {
+    command += " " + std::string(argument);
+  }
+  llvm::erase_if(command, [](char letter) { return !llvm::isPrint(letter); });
+  return command;
 }
 
 /// Says so if the machine was not left alone.
@@ -171,26 +204,16 @@ llvm::Error calibrate(const CalibrateOptions &options, const Occasion &occasion)
   if (!file) {
     return file.takeError();
   }
-  auto host = measureHost(options);
+  bool isHere = options.measured.empty();
+  auto host = isHere ? measureHost(options) : readMeasured(options, options.measured);
   if (!host) {
     return host.takeError();
   }
-  auto machine = readBack(machineText(*host, occasion));
-  if (!machine) {
-    return machine.takeError();
+  if (llvm::Error error = isHere ? addKernels(options, occasion, *host) : llvm::Error::success()) {
+    return error;
   }
-  llvm::errs() << "kernels\n";
-  auto kernels = measureKernels(*machine, {options.target,
-                                           options.seconds ? 3
-                                           : options.quick ? 20
-                                                           : 60,
-                                           options.seconds > 0});
-  if (!kernels) {
-    return kernels.takeError();
-  }
-  host->machine.device.measured.kernels = *kernels;
   std::string text = machineText(*host, occasion);
-  machine = readBack(text);
+  auto machine = readBack(text);
   if (!machine) {
     return machine.takeError();
   }

@@ -256,11 +256,11 @@ llvm::Expected<HostMeasurements> weft::readMeasurements(llvm::StringRef text, ll
                                                         llvm::StringRef processor) {
   llvm::Expected<llvm::json::Value> value = llvm::json::parse(text);
   if (!value) {
-    return makeError("internal error: the measurements cannot be read: " +
+    return makeError("the measurements cannot be read: " +
                      llvm::toString(value.takeError()));
   }
   if (!value->getAsObject()) {
-    return makeError("internal error: the measurements are no object");
+    return makeError("the measurements are no object");
   }
   const Object &object = *value->getAsObject();
   HostMeasurements host;
