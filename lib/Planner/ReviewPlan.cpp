@@ -56,6 +56,7 @@ public:
     checkAccumulation();
     checkMemory();
     warnOfNodes();
+    warnOfPeaks();
     return std::move(result);
   }
 
@@ -92,6 +93,7 @@ private:
   void checkWholeBatch(int64_t samples);
   void checkMemory();
   void warnOfNodes();
+  void warnOfPeaks();
   /// One sum over `axes` of what a layer's ranks each have a term of, in seconds.
   double sumSeconds(const cost::Predictor &predictor, cost::Group group) const;
 
@@ -327,6 +329,31 @@ double Review::sumSeconds(const cost::Predictor &predictor, cost::Group group) c
   double bytes = double(recipe.globalBatchTokens()) / double(batch) * double(model.hidden) *
                  bytesOf(recipe.reduction);
   return predictor.collective(CollectiveKind::AllReduce, group, bytes);
+}
+
+/// together_r10
+void Review::warnOfPeaks() {
+  // Devices multiply bytes at twice the rate of bf16; data sheets round.
+  constexpr double kMost = 2.05;
+  const auto &measured = machine.device.measured.products;
+  auto isMeasured = [&](Precision precision) {
+    return std::any_of(measured.begin(), measured.end(),
+                       [&](const ProductRate &rate) { return rate.precision == precision; });
+  };
+  if (!recipe.fp8 || !isMeasured(Precision::BF16) || isMeasured(Precision::F8)) {
+    return;
+  }
+  const auto &bytes = machine.device.peakFlopsF8, &numbers = machine.device.peakFlopsBF16;
+  if (bytes && numbers && *bytes > kMost * *numbers) {
+    result.warnings.push_back(
+        {{},
+         "",
+         "together_r10",
+         "machine " + machine.name + " gives F8 " + text(*bytes / *numbers, "times") +
+             " the peak_flops of BF16, and products were measured of BF16 alone: with fp8 they are "
+             "taken to be so much faster, expected peaks of one source, or measured products of "
+             "F8"});
+  }
 }
 
 /// legal_r8

@@ -174,13 +174,12 @@ static nlohmann::json toJson(const ProfileTimes &times) {
 }
 
 std::string Profile::json() const {
-  nlohmann::json object = {{"version", 1},
+  nlohmann::json object = {{"version", kVersion},
                            {"model", program.modelName},
                            {"plan", program.planHash},
                            {"ranks", ranks},
                            {"threads_per_rank", threads},
                            {"steps", steps},
-                           {"peak_flops_per_rank", program.peakFlopsPerRank},
                            {"memory_bandwidth_per_rank", program.memoryBandwidthPerRank},
                            {"arena_bytes", program.arenaBytes},
                            {"peak_process_bytes", peakBytes},

@@ -51,6 +51,9 @@ struct ProfileEntry {
 
 class Profile {
 public:
+  /// Of the object that `json` gives: another one where a reader of it would have to know.
+  static constexpr int64_t kVersion = 2;
+
   /// `ranks` are the times of all ranks, by rank, each of at least one step; `peakBytes` is the
   /// most memory that their processes have had, together.
   Profile(const Program &program, std::span<const StepTimes> ranks, int64_t threads,

@@ -184,8 +184,39 @@ void multiply(Bench &bench, const Product &product, const ProductPlaces &places,
   bench.drain(bench.stream);
 }
 
-/// What a stand-in makes of bytes of E5M2 in A and of E4M3 in B, C of `C`, where no size and no
-/// distance is that of another.
+/// Bytes of E5M2 by bytes of E4M3, where no size and no distance is that of another.
+Product productOfBytes(bool isResultF32) {
+  return {.type = ElementType::F8E5M2,
+          .transposeB = true,
+          .m = 16,
+          .n = 32,
+          .k = 48,
+          .lda = 64,
+          .ldb = 80,
+          .ldc = 96,
+          .isResultF32 = isResultF32,
+          .eightBitB = ElementType::F8E4M3};
+}
+
+float elementOfA(int64_t row, int64_t k) { return float((3 * row + 5 * k) % 9 - 4); }
+float elementOfB(int64_t column, int64_t k) { return float((7 * column + 2 * k) % 13 - 6); }
+
+/// Rows of `count` bytes, between which lies what is no number.
+template <typename Byte>
+std::vector<Byte> rowsOf(float (*element)(int64_t, int64_t), int64_t rows, int64_t count,
+                         int64_t distance) {
+  Byte nothing;
+  nothing.bits = 0x7F;
+  std::vector<Byte> bytes(size_t(rows * distance), nothing);
+  for (int64_t row = 0; row < rows; ++row) {
+    for (int64_t k = 0; k < count; ++k) {
+      bytes[size_t(row * distance + k)] = Byte(element(row, k));
+    }
+  }
+  return bytes;
+}
+
+/// What a stand-in makes of `productOfBytes`, C of `C`.
 template <typename C> void checkBytes(float factorA, float factorB) {
   StandIn standIn({}, {});
   const Library &cuda = standIn.library();
@@ -194,16 +225,7 @@ template <typename C> void checkBytes(float factorA, float factorB) {
   Bench::ok(cuda.open(0, &device, &facts));
   Bench::ok(cuda.makeStream(device, &stream));
   Bench::ok(cuda.makeEvent(device, &event));
-  const Product product = {.type = ElementType::F8E5M2,
-                           .transposeB = true,
-                           .m = 16,
-                           .n = 32,
-                           .k = 48,
-                           .lda = 64,
-                           .ldb = 80,
-                           .ldc = 96,
-                           .isResultF32 = std::is_same_v<C, float>,
-                           .eightBitB = ElementType::F8E4M3};
+  const Product product = productOfBytes(std::is_same_v<C, float>);
   auto wait = [&] {
     Bench::ok(cuda.record(device, event, stream));
     Bench::ok(cuda.await(device, event));
@@ -219,25 +241,10 @@ template <typename C> void checkBytes(float factorA, float factorB) {
     wait();
     return place;
   };
-  // Between rows lies what is no number.
-  Float8E5M2 nothing;
-  nothing.bits = 0x7F;
-  Float8E4M3 none;
-  none.bits = 0x7F;
-  std::vector<Float8E5M2> a(size_t(product.m * product.lda), nothing);
-  std::vector<Float8E4M3> b(size_t(product.n * product.ldb), none);
-  for (int64_t k = 0; k < product.k; ++k) {
-    for (int64_t row = 0; row < product.m; ++row) {
-      a[size_t(row * product.lda + k)] = Float8E5M2(float((3 * row + 5 * k) % 9 - 4));
-    }
-    for (int64_t column = 0; column < product.n; ++column) {
-      b[size_t(column * product.ldb + k)] = Float8E4M3(float((7 * column + 2 * k) % 13 - 6));
-    }
-  }
   std::vector<C> c(size_t(product.m * product.ldc), C(-1.0f));
   ProductPlaces places;
-  places.a = send(a);
-  places.b = send(b);
+  places.a = send(rowsOf<Float8E5M2>(elementOfA, product.m, product.k, product.lda));
+  places.b = send(rowsOf<Float8E4M3>(elementOfB, product.n, product.k, product.ldb));
   places.c = send(c);
   places.factorA = send(std::vector<float>{factorA});
   places.factorB = send(std::vector<float>{factorB});
@@ -251,7 +258,7 @@ template <typename C> void checkBytes(float factorA, float factorB) {
     for (int64_t column = 0; column < product.n; ++column) {
       float sum = 0;
       for (int64_t k = 0; k < product.k; ++k) {
-        sum += float((3 * row + 5 * k) % 9 - 4) * float((7 * column + 2 * k) % 13 - 6);
+        sum += elementOfA(row, k) * elementOfB(column, k);
       }
       ASSERT_EQ(float(c[size_t(row * product.ldc + column)]), float(C(factorA * factorB * sum)))
           << row << ' ' << column;

@@ -173,6 +173,28 @@ TEST_F(TwoRanks, AreToldAsJson) {
   EXPECT_DOUBLE_EQ(sum, json["step"]["seconds"]);
   EXPECT_DOUBLE_EQ(classes, json["step"]["seconds"]);
   EXPECT_EQ(json["step"]["calls"], program.step.size());
+  EXPECT_EQ(json["version"], Profile::kVersion);
+}
+
+TEST(Profile, TellsThePeakOfWhatEachMultiplies) {
+  Program program = makeToy(1, 1);
+  program.peakFlopsPerRank = 100e6;
+  program.peakByteFlopsPerRank = 200e6;
+  program.products = {kToyBytes, {}};
+  program.step.resize(2);
+  for (uint32_t number : {0, 1}) {
+    program.step[number].opcode = Opcode::Product;
+    program.step[number].target = number;
+  }
+  StepTimes times(program.step.size(), true);
+  addStep(program, times);
+  const StepTimes ranks[] = {times};
+  auto json = nlohmann::json::parse(Profile(program, ranks, 1, 0).json());
+  ASSERT_EQ(json["entries"].size(), 2U);
+  for (const auto &each : json["entries"]) {
+    bool isOfBytes = each["name"] == targetText(program, program.step[0]);
+    EXPECT_EQ(each["peak_flops_per_rank"], isOfBytes ? 200e6 : 100e6) << each["name"];
+  }
 }
 
 } // namespace

@@ -5,15 +5,18 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "core/Books.h"
 #include "core/ErrorOutput.h"
 #include "core/LossCurve.h"
 #include "core/MemoryReport.h"
 #include "core/Metrics.h"
 #include "core/Options.h"
 #include "core/Text.h"
+#include "tests/TemporaryFolder.h"
 #include "tests/Toy.h"
 
 #include <cmath>
+#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -204,6 +207,33 @@ TEST(Lines, ForPeopleAndForPrograms) {
   EXPECT_EQ(json["tokens_per_second"], 8000);
   EXPECT_EQ(json["peak_share"], 0.25);
   EXPECT_EQ(json.size(), 6u);
+}
+
+TEST(Books, TheShareOfPeakIsOfWhatAStepMultiplies) {
+  Program program = makeToy(1, 2);
+  program.products = {kToyBytes, {}};
+  program.step.resize(2);
+  for (uint32_t number : {0, 1}) {
+    program.step[number].opcode = Opcode::Product;
+    program.step[number].target = number;
+  }
+  // 15 ms and 10 ms: 160 Mflop/s, on each of two ranks.
+  program.step[0].cost.flops = 3e6;
+  program.step[1].cost.flops = 1e6;
+  program.peakFlopsPerRank = 100e6;
+  program.peakByteFlopsPerRank = 200e6;
+  program.stepFlops = 8e6;
+  TemporaryFolder folder;
+  Options options;
+  options.metrics = folder.file("metrics");
+  options.quiet = true;
+  Books books(program, options);
+  std::string error;
+  ASSERT_TRUE(books.open(0, 1, Books::MetricsFile::Anew, error)) << error;
+  books.beginStep();
+  ASSERT_TRUE(books.endStep(error) && books.close(error)) << error;
+  auto json = nlohmann::json::parse(std::ifstream(options.metrics));
+  EXPECT_NEAR(double(json["peak_share"]) * double(json["ms"]), 25, 1e-6);
 }
 
 TEST(Lines, TellOfValidations) {

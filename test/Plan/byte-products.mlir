@@ -94,3 +94,29 @@ module attributes {weft.mesh = #mesh} {
     return %y : tensor<64x64xf32, #rows>
   }
 }
+
+// -----
+
+#mesh = #weft.mesh<"tp"=2>
+#scalar = #weft.sharding<#mesh, []>
+#whole = #weft.sharding<#mesh, [{}, {}]>
+#columns = #weft.sharding<#mesh, [{}, {"tp"}]>
+#sum = #weft.sharding<#mesh, [{}, {}], unreduced = sum{"tp"}>
+// Of what was joined, a part behind a reshard is what it was: 2 * 64 * 64 * 32 operations in 0.065536 ms, and 0.006144 ms
+// for the bytes of each operand.
+// CHECK: remark: price-plan: {{.*}}; contract 7.782400E-05;
+// WIDE: remark: price-plan: {{.*}}; contract 2.621440E-04;
+module attributes {weft.mesh = #mesh} {
+  weft.variable parameter @x ["sequence", "hidden"] : tensor<64x64xf32, #whole>
+  weft.variable parameter @m [] : tensor<f32, #scalar>
+  func.func @step() -> tensor<64x64xf32, #sum> {
+    %x = weft.read @x : tensor<64x64xf32, #whole>
+    %m = weft.read @m : tensor<f32, #scalar>
+    %q = weft.quantize e4m3 %x by %m : tensor<64x64xf32, #whole>, tensor<f32, #scalar> -> tensor<64x64xbf16, #whole>
+    %c = weft.concat %q, %q dim 0 : tensor<64x64xbf16, #whole>, tensor<64x64xbf16, #whole> -> tensor<128x64xbf16, #whole>
+    %r = weft.reshard %c : tensor<128x64xbf16, #whole> -> tensor<128x64xbf16, #columns>
+    %s:2 = weft.split %r dim 0 : tensor<128x64xbf16, #columns> -> tensor<64x64xbf16, #columns>, tensor<64x64xbf16, #columns>
+    %y = weft.contract "sk,nk->sn"(%s#0, %s#1) : (tensor<64x64xbf16, #columns>, tensor<64x64xbf16, #columns>) -> tensor<64x64xf32, #sum>
+    return %y : tensor<64x64xf32, #sum>
+  }
+}

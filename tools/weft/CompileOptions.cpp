@@ -113,7 +113,7 @@ Option weft::targetOption(TargetKind &target) {
   option.valueName = "TARGET";
   option.help =
       "what the program runs on: host, this machine's processor, or cuda, devices by CUDA;\n"
-      "for cuda a toolkit is needed, and no device (default: host)";
+      "to compile for cuda a toolkit is needed, and no device (default: host)";
   option.set = [&target](llvm::StringRef value) {
     target = value == "cuda" ? TargetKind::Cuda : TargetKind::Host;
     return value == "cuda" || value == "host"
@@ -121,6 +121,15 @@ Option weft::targetOption(TargetKind &target) {
                : makeError("option '--target' expects host or cuda, got '" + value + "'");
   };
   return option;
+}
+
+void weft::declareTargetOptions(CommandLine &line, CompileOptions &options) {
+  line.add(targetOption(options.target));
+  line.addSwitch(
+      "--wide-products",
+      "with --target cuda: multiply numbers of eight bits in the recipe's precision, as\n"
+      "the host does, and not as bytes",
+      options.wideProducts);
 }
 
 void weft::declareDescriptionOptions(CommandLine &line, CompileOptions &options) {
@@ -158,6 +167,7 @@ void weft::declarePlanningOptions(CommandLine &line, CompileOptions &options) {
   line.addNumber("--global-batch", "N",
                  "sequences or images of a step, over all ranks (default: as the recipe says)", 1,
                  1 << 28, options.globalBatch);
+  declareTargetOptions(line, options);
   declarePlanOptions(line, options);
   line.addSwitch("-v", "print phases and their times, which a terminal gets anyway",
                  options.verbose);
@@ -173,17 +183,12 @@ CommandLine weft::declareCompileOptions(CompileOptions &options) {
                    "Compiles MODEL, a description in text form, into PROGRAM, and writes the plan\n"
                    "that it follows beside it as PROGRAM.plan.textproto.");
   declareDescriptionOptions(line, options);
-  line.add(targetOption(options.target));
+  declareTargetOptions(line, options);
   line.addSwitch(
       "--separate-epilogues",
       "with --target cuda: leave to kernels what is done to the results of matrix products,\n"
       "as biases and GELU, where the devices' library does not do it",
       options.separateEpilogues);
-  line.addSwitch(
-      "--wide-products",
-      "with --target cuda: multiply numbers of eight bits in the recipe's precision, as\n"
-      "the host does, and not as bytes",
-      options.wideProducts);
   declarePlanOptions(line, options);
   line.addText("--cpu", "NAME",
                "processor to generate code for, by LLVM's name for it\n"
@@ -211,6 +216,9 @@ CommandLine weft::declareCompileOptions(CompileOptions &options) {
 }
 
 static llvm::Error checkPlanOptions(const CompileOptions &options) {
+  if (options.target != TargetKind::Cuda && options.wideProducts) {
+    return makeError("--wide-products is for --target cuda");
+  }
   if (!options.plan.empty() && !(options.pins.empty() && options.mesh.empty())) {
     return makeError("expected --plan, or --mesh or --pin, got both");
   }
@@ -262,9 +270,6 @@ llvm::Error weft::checkCompileOptions(const CompileOptions &options) {
   }
   if (options.target != TargetKind::Cuda && options.separateEpilogues) {
     return makeError("--separate-epilogues is for --target cuda");
-  }
-  if (options.target != TargetKind::Cuda && options.wideProducts) {
-    return makeError("--wide-products is for --target cuda");
   }
   if (!options.makesExecutable() && options.keepObject) {
     return makeError("--keep-object needs phase emit, but --stop-after is " +

@@ -74,14 +74,16 @@ void declareDescriptionOptions(CommandLine &line, CompileOptions &options);
 void declarePlanOptions(CommandLine &line, CompileOptions &options);
 void declareMutationOptions(CommandLine &line, CompileOptions &options);
 
-/// `--target`, of what makes programs.
+/// `--target`.
 Option targetOption(TargetKind &target);
+/// That and what else says by what work is priced: the fastest plan depends on both.
+void declareTargetOptions(CommandLine &line, CompileOptions &options);
 
 /// What no single one of these can see.
 llvm::Error checkDescriptionOptions(const CompileOptions &options);
 
 /// The options of commands that plan and make no program: all descriptions but the model, with what
-/// stands in for a recipe, how to split, and -v.
+/// stands in for a recipe, what to run on, how to split, and -v.
 void declarePlanningOptions(CommandLine &line, CompileOptions &options);
 llvm::Error checkPlanningOptions(const CompileOptions &options);
 

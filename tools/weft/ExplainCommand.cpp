@@ -79,10 +79,10 @@ llvm::Error refuseOthers(const CommandLine &line, llvm::StringRef with,
 }
 
 llvm::Error checkKernels(const CommandLine &line, const ExplainOptions &options) {
-  if (llvm::Error error =
-          refuseOthers(line, "--kernels",
-                       {"--model", "--machine", "--nodes", "--recipe", "--seq-len",
-                        "--global-batch", "--mesh", "--pin", "--plan", "--most", "-v"})) {
+  if (llvm::Error error = refuseOthers(line, "--kernels",
+                                       {"--model", "--machine", "--nodes", "--recipe", "--seq-len",
+                                        "--global-batch", "--target", "--wide-products", "--mesh",
+                                        "--pin", "--plan", "--most", "-v"})) {
     return error;
   }
   return options.profile.empty() ? llvm::Error::success()

@@ -9,6 +9,8 @@
 
 #include "CommandLine.h"
 
+#include "core/Profile.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
@@ -69,8 +71,8 @@ bool readReport(const llvm::json::Object &object, KernelReport &report) {
   double bandwidth = 0;
   const llvm::json::Object *step = object.getObject("step");
   const llvm::json::Array *entries = object.getArray("entries");
-  if (object.getInteger("version") != 1 || !step || !entries ||
-      !readText(object, "plan", report.planHash) || !readCount(object, "ranks", report.ranks) ||
+  if (!step || !entries || !readText(object, "plan", report.planHash) ||
+      !readCount(object, "ranks", report.ranks) ||
       !readCount(object, "threads_per_rank", report.threads) ||
       !readCount(object, "steps", report.steps) ||
       !readAmount(object, "memory_bandwidth_per_rank", bandwidth) ||
@@ -107,7 +109,13 @@ llvm::Expected<KernelReport> weft::readProfile(llvm::StringRef text, llvm::Strin
     return makeError("'" + path + "' is no profile: " + llvm::toString(value.takeError()));
   }
   const llvm::json::Object *object = value->getAsObject();
-  if (!object || !readReport(*object, report)) {
+  std::optional<int64_t> version = object ? object->getInteger("version") : std::nullopt;
+  if (version && *version != rt::Profile::kVersion) {
+    return makeError("'" + path + "' is a profile of version " + llvm::Twine(*version) +
+                     ", expected version " + llvm::Twine(rt::Profile::kVersion) +
+                     ", as a program of this compiler writes by --profile");
+  }
+  if (!version || !readReport(*object, report)) {
     return makeError("'" + path +
                      "' is no profile, expected a file that a program wrote by --profile");
   }

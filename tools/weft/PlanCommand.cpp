@@ -34,7 +34,6 @@ CommandLine declare(PlanOptions &options) {
                    "strategies lose to it.\nIf nothing that was found fits into memory, the exit "
                    "status is 1.");
   line.addPositional("MODEL", compile.input);
-  line.add(targetOption(compile.target));
   declarePlanningOptions(line, compile);
   line.addSwitch("--alone", "do not search for what known strategies take", options.alone);
   line.addText("--output", "FILE", "write the plan into FILE, for 'weft compile --plan'",

@@ -349,6 +349,7 @@ int weft::verifyCommand(llvm::ArrayRef<const char *> arguments) {
       "differ\n"
       "it names the op at fault. Exit status: 0 if all are the same, else 1.");
   declareDescriptionOptions(line, options);
+  declareTargetOptions(line, options);
   declarePlanOptions(line, options);
   declareMutationOptions(line, options);
   return line.run("verify", arguments, [&] { return run(options); });

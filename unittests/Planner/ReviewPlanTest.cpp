@@ -307,6 +307,26 @@ TEST(ReviewPlan, CountsTheOptimizersStates) {
   EXPECT_FALSE(fits(2 * each - 1));
 }
 
+TEST(ReviewPlan, WarnsOfPeaksOfTwoSources) {
+  Scene scene;
+  scene.recipe.fp8.emplace();
+  desc::DeviceSpec &device = scene.machine.device;
+  device.measured.products = {{.precision = desc::Precision::BF16, .flops = 7e8}};
+  device.peakFlopsBF16 = 7e8;
+  device.peakFlopsF8 = 1.96e9;
+  EXPECT_EQ(lines(scene.review().warnings),
+            "together_r10: machine host gives F8 2.8 times the peak_flops of BF16, and products "
+            "were measured of BF16 alone: with fp8 they are taken to be so much faster, expected "
+            "peaks of one source, or measured products of F8\n");
+  device.peakFlopsF8 = 1.4e9;
+  EXPECT_EQ(lines(scene.review().warnings), "");
+  device.peakFlopsF8 = 1.96e9;
+  device.measured.products.push_back({.precision = desc::Precision::F8, .flops = 1.96e9});
+  EXPECT_EQ(lines(scene.review().warnings), "");
+  device.measured.products.clear();
+  EXPECT_EQ(lines(scene.review().warnings), "");
+}
+
 TEST(ReviewPlan, WarnsOfGroupsThatFitNoNode) {
   Scene scene;
   scene.plan = *desc::parsePlan("version: 1 mesh { axis { name: 'b' size: 8 } }\n"

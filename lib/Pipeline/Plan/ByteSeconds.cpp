@@ -8,6 +8,7 @@
 #include "ByteSeconds.h"
 
 #include "OpSeconds.h"
+#include "weft/Dialect/Weft/IR/OpCosts.h"
 #include "weft/Pipeline/Schedule/ByteProducts.h"
 
 #include "mlir/IR/TypeUtilities.h"
@@ -49,7 +50,7 @@ std::optional<double> ByteSeconds::of(Operation *op, const FactorRule &rule,
       operand.shape.push_back(sizes[factor]);
       elements *= double(sizes[factor]);
     }
-    seconds += machine.kernel("encode", precisionOf(op), kEncodeFlops * elements,
+    seconds += machine.kernel("encode", precisionOf(op), kQuantizeFlops * elements,
                               (bytesOfElement(value) + 1) * elements);
     bytes += elements;
   }

@@ -9,6 +9,8 @@
 
 #include "weft/Pipeline/Schedule/ProductForm.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 #include <algorithm>
 
 using namespace weft;
@@ -35,7 +37,21 @@ static bool turn(ByteOperand &operand, llvm::StringRef result) {
   return true;
 }
 
+/// Whether a dimension counts products.
+static bool isBatch(const ByteOperand &lhs, const ByteOperand &rhs, llvm::StringRef result) {
+  return llvm::any_of(llvm::zip_equal(lhs.term, lhs.shape), [&](auto dim) {
+    auto [letter, size] = dim;
+    return size != 1 && llvm::is_contained(rhs.term, letter) && result.contains(letter);
+  });
+}
+
 ByteProductForm weft::formByteProduct(ByteOperand &lhs, ByteOperand &rhs, llvm::StringRef result) {
+  if (isBatch(lhs, rhs, result)) {
+    return {"it is a batch of products", {}};
+  }
+  if (!lhs.format || !rhs.format) {
+    return {"what an operand was scaled by is not known", {}};
+  }
   if (lhs.format == Float8::E5M2 && rhs.format == Float8::E5M2) {
     return {"both operands are of e5m2", {}};
   }

@@ -52,7 +52,7 @@ public:
 
   void need(const Side &side, Operation *user) {
     Needs &one = needs[{side.value, user->getBlock()}];
-    one.format = side.format;
+    one.format = *side.format;
     one.hasRows |= side.lead == 0;
     if (side.lead > 0 && !llvm::is_contained(one.leads, side.lead)) {
       one.leads.push_back(side.lead);
@@ -202,27 +202,22 @@ FailureOr<bool> EncodeProductsPass::hasProducts() {
 std::vector<Candidate> EncodeProductsPass::collect(QuantizedValues &values) {
   std::vector<Candidate> candidates;
   getOperation().walk([&](ContractOp contract) {
-    std::optional<ProductForm> form = classifyProduct(contract);
-    if (!form) {
+    if (!classifyProduct(contract)) {
       return;
     }
     Candidate one{contract, {}, {}, {}};
-    bool areKnown = true;
     for (auto [number, side] : llvm::enumerate(std::array{&one.lhs, &one.rhs})) {
       Value value = contract.getInputs()[number];
-      std::optional<Float8> format = values.formatOf(value);
-      areKnown &= format.has_value();
-      *side = {{format.value_or(Float8::E4M3), 0, contract.getTerms()[number].str(),
+      *side = {{values.formatOf(value), 0, contract.getTerms()[number].str(),
                 SmallVector<int64_t>(cast<RankedTensorType>(value.getType()).getShape())},
                value};
     }
+    bool areKnown = one.lhs.format && one.rhs.format;
     if (!areKnown && llvm::none_of(contract.getInputs(),
                                    [&](Value value) { return values.isAnyQuantized(value); })) {
       return;
     }
-    one.refusal = form->product.batch != 1 ? "it is a batch of products"
-                  : !areKnown ? "what an operand was scaled by is not known"
-                              : formByteProduct(one.lhs, one.rhs, contract.getTerms()[2]).refusal;
+    one.refusal = formByteProduct(one.lhs, one.rhs, contract.getTerms()[2]).refusal;
     candidates.push_back(one);
   });
   return candidates;

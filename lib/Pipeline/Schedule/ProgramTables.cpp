@@ -10,8 +10,8 @@
 #include "AttentionForm.h"
 #include "OpKinds.h"
 #include "weft/Dialect/Weft/IR/EightBitOps.h"
+#include "weft/Dialect/Weft/IR/OpCosts.h"
 #include "weft/Dialect/Weft/IR/Sharding.h"
-#include "weft/Pipeline/Schedule/ByteProducts.h"
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -156,7 +156,7 @@ rt::Cost ProgramTables::costOf(Operation *op) const {
   if (auto encode = dyn_cast<EncodeOp>(op)) {
     double elements =
         static_cast<double>(cast<RankedTensorType>(encode.getInput().getType()).getNumElements());
-    return {kEncodeFlops * elements,
+    return {kQuantizeFlops * elements,
             bytesOf(op->getOperandTypes()) + bytesOf(op->getResultTypes())};
   }
   if (auto computes = dyn_cast<ShardableOpInterface>(op)) {

@@ -51,7 +51,7 @@ static bool keepsDim(Operation *op, int64_t dim) {
       .Case([&](ContractOp op) {
         return op.getTerms()[0].find(op.getTerms()[1][dim]) == size_t(dim);
       })
-      .Case<PermuteOp>([](Operation *) { return true; })
+      .Case<PermuteOp, ReshardOp>([](Operation *) { return true; })
       .Default(false);
 }
 

@@ -18,16 +18,15 @@
 
 #include "llvm/ADT/SmallVector.h"
 
+#include <optional>
 #include <string>
 
 namespace weft {
 
-/// Operations for each number that becomes a byte: those of `weft.quantize`.
-inline constexpr double kEncodeFlops = 6;
-
-/// A quantized operand of a product, as its bytes lie.
+/// An operand of a product, as its bytes lie.
 struct ByteOperand {
-  Float8 format = Float8::E4M3;
+  /// Nothing where it is not known what the operand was scaled by.
+  std::optional<Float8> format;
   /// How many dimensions go behind the others.
   int64_t lead = 0;
   /// One letter for each dimension, and their sizes.

@@ -7,6 +7,7 @@
 
 #include "weft/Dialect/Weft/IR/ElementTypes.h"
 #include "weft/Dialect/Weft/IR/MapBuilders.h"
+#include "weft/Dialect/Weft/IR/OpCosts.h"
 
 using namespace mlir;
 using namespace weft;
@@ -52,8 +53,7 @@ FactorRule QuantizeOp::getFactorRule() {
   return makeFactorRule(*this, {dims, ""}, {dims});
 }
 
-/// Two multiplications, two additions, and the choice of what to add.
-OpCost QuantizeOp::getCost() { return elementwiseCost(*this, 6); }
+OpCost QuantizeOp::getCost() { return elementwiseCost(*this, kQuantizeFlops); }
 
 bool QuantizeOp::isNothingBeyond(unsigned, ArrayRef<unsigned> zeros, unsigned) {
   return llvm::is_contained(zeros, 0);
