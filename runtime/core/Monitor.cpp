@@ -14,6 +14,7 @@
 #include <bit>
 #include <cmath>
 #include <set>
+#include <utility>
 
 using namespace weft::rt;
 
@@ -110,17 +111,27 @@ void Monitor::look(Clock::time_point now) {
   for (auto &[number, rank] : ranks) {
     rank.moved += slept;
     rank.begun += slept;
-    lookAt(number, rank, now);
+    lookAt(number, rank);
   }
 }
 
-void Monitor::lookAt(int64_t number, Rank &rank, Clock::time_point now) {
+void Monitor::lookAt(int64_t number, Rank &rank) {
+  bool hasMoved = false;
   for (size_t i = 0; i < rank.lines.size(); ++i) {
     if (uint32_t done = rank.lines[i]->done(); done != rank.seen[i]) {
       rank.seen[i] = done;
-      rank.moved = rank.begun = now;
       rank.link->moved();
+      hasMoved = true;
     }
+  }
+  bool wasIdle = std::exchange(rank.isIdle, frontOf(rank.lines).place.isIdle());
+  // After all was seen, so that what began meanwhile has no less than its budget.
+  Clock::time_point now = Clock::now();
+  if (hasMoved) {
+    rank.moved = now;
+  }
+  if (hasMoved || rank.isIdle || wasIdle) {
+    rank.begun = now;
   }
   if (rank.link->stopped()) {
     rank.stopped = rank.stopped.value_or(now);
@@ -129,9 +140,7 @@ void Monitor::lookAt(int64_t number, Rank &rank, Clock::time_point now) {
     }
     return;
   }
-  if (frontOf(rank.lines).place.isIdle()) {
-    rank.begun = now;
-  } else if (now > rank.begun + budgetOf(rank)) {
+  if (!rank.isIdle && now > rank.begun + budgetOf(rank)) {
     judge(number, rank, now);
   }
 }

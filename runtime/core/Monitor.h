@@ -116,7 +116,9 @@ private:
     Lines lines = {};
     std::shared_ptr<uint32_t> turns = std::make_shared<uint32_t>(0);
     std::vector<uint32_t> seen = {};
-    /// When it came on last, and when it did or had nothing to do.
+    /// Whether it had nothing to do when it was last looked at.
+    bool isIdle = true;
+    /// When it was last seen to have come on, and when to have done so or to have got work.
     Clock::time_point moved = Clock::now(), begun = moved;
     /// When it was first seen that the run has stopped.
     std::optional<Clock::time_point> stopped = {};
@@ -148,7 +150,7 @@ private:
 
   void run();
   void look(Clock::time_point now);
-  void lookAt(int64_t number, Rank &rank, Clock::time_point now);
+  void lookAt(int64_t number, Rank &rank);
   void giveUp(Rank &rank);
   static Front frontOf(const Lines &lines);
   Clock::duration budgetOf(const Rank &rank) const;
