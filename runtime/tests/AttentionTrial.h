@@ -11,6 +11,7 @@
 #include "backends/cuda/Library.h"
 #include "core/BFloat16.h"
 #include "core/CheckedMath.h"
+#include "tests/DeviceStream.h"
 #include "weft-rt/Attention.h"
 
 #include <gtest/gtest.h>
@@ -101,7 +102,7 @@ class AttentionTrial {
 public:
   AttentionTrial(const Library &cuda, Library::Handle device, const AttentionCase &tried,
                  bool isBackward)
-      : cuda(cuda), device(device), a(tried.attention), part(tried.part), starts(tried.starts) {
+      : on(cuda), device(device), a(tried.attention), part(tried.part), starts(tried.starts) {
     a.isBackward = isBackward;
     a.isOutputWide = a.isOutputWide && !isBackward;
     for (uint32_t role = 0; role < a.roles(); ++role) {
@@ -119,23 +120,21 @@ public:
   std::string run(bool isDeterministic) {
     Library::Handle prepared = 0;
     const char *refusal = nullptr;
-    ok(cuda.makeStream(device, &stream));
-    ok(cuda.makeEvent(device, &event));
-    ok(cuda.prepareAttention(device, &a, &part, isDeterministic, &prepared, &refusal));
+    on.begin(device);
+    DeviceStream::ok(
+        on.cuda.prepareAttention(device, &a, &part, isDeterministic, &prepared, &refusal));
     std::string said = refusal ? refusal : "";
     if (prepared) {
       enqueue(prepared);
-      ok(cuda.freeAttention(device, prepared));
+      DeviceStream::ok(on.cuda.freeAttention(device, prepared));
     }
-    ok(cuda.freeEvent(device, event));
-    ok(cuda.freeStream(device, stream));
+    on.end();
     return said;
   }
 
 private:
-  static void ok(Library::Result result) { EXPECT_EQ(result, nullptr) << (result ? result : ""); }
-
   size_t count(size_t role) const { return elementCount(a.shapeOf(role)); }
+  size_t bytesOf(size_t role) const { return count(role) * (a.isWide(role) ? 4 : 2); }
 
   void fill() {
     for (size_t role = 0; role < a.roles(); ++role) {
@@ -219,64 +218,34 @@ private:
     }
   }
 
-  Library::Address allocate(uint64_t bytes) {
-    Library::Address made = 0;
-    ok(cuda.allocate(device, bytes, &made));
-    return made;
-  }
-  void finish() {
-    ok(cuda.record(device, event, stream));
-    ok(cuda.await(device, event));
-  }
-
-  void send(Library::Address to, const void *from, uint64_t bytes) {
-    void *place = nullptr;
-    ok(cuda.allocatePinned(device, bytes, &place));
-    std::memcpy(place, from, bytes);
-    ok(cuda.copyToDevice(device, stream, to, place, bytes));
-    finish();
-    ok(cuda.freePinned(device, place));
-  }
-  std::vector<char> fetch(Library::Address from, uint64_t bytes) {
-    std::vector<char> values(bytes);
-    void *place = nullptr;
-    ok(cuda.allocatePinned(device, bytes, &place));
-    ok(cuda.copyToHost(device, stream, place, from, bytes));
-    finish();
-    std::memcpy(values.data(), place, bytes);
-    ok(cuda.freePinned(device, place));
-    return values;
+  template <typename T> Library::Address send(size_t role) {
+    std::vector<T> values;
+    for (double value : wanted[role]) {
+      values.push_back(T(float(value)));
+    }
+    return on.send(values);
   }
 
   void enqueue(Library::Handle prepared) {
     std::vector<Library::Address> places;
     for (size_t role = 0; role < a.roles(); ++role) {
-      places.push_back(allocate(count(role) * (a.isWide(role) ? 4 : 2)));
-      if (a.isResult(role)) {
-        continue;
-      }
-      std::vector<float> wide(wanted[role].begin(), wanted[role].end());
-      std::vector<BFloat16> narrow;
-      for (float value : wide) {
-        narrow.push_back(BFloat16(value));
-      }
-      a.isWide(role) ? send(places[role], wide.data(), wide.size() * 4)
-                     : send(places[role], narrow.data(), narrow.size() * 2);
+      places.push_back(a.isResult(role) ? on.allocate(bytesOf(role))
+                       : a.isWide(role) ? send<float>(role)
+                                        : send<BFloat16>(role));
     }
     if (a.starts) {
-      places.push_back(allocate(starts.size() * 4));
-      send(places.back(), starts.data(), starts.size() * 4);
+      places.push_back(on.send(starts));
     }
-    places.push_back(allocate(a.workspaceBytes));
-    ok(cuda.runAttention(device, stream, prepared, places.data(), places.size()));
-    finish();
+    places.push_back(on.allocate(a.workspaceBytes));
+    DeviceStream::ok(
+        on.cuda.runAttention(on.device, on.stream, prepared, places.data(), places.size()));
     for (size_t role = 0; role < a.roles(); ++role) {
       if (a.isResult(role)) {
-        compare(role, fetch(places[role], count(role) * (a.isWide(role) ? 4 : 2)));
+        compare(role, on.fetch<char>(places[role], bytesOf(role)));
       }
     }
     for (Library::Address address : places) {
-      ok(cuda.free(device, address));
+      DeviceStream::ok(on.cuda.free(on.device, address));
     }
   }
 
@@ -310,8 +279,8 @@ private:
     EXPECT_LE(off, 0.02 * greatest) << "role " << role;
   }
 
-  const Library &cuda;
-  Library::Handle device, stream = 0, event = 0;
+  DeviceStream on;
+  Library::Handle device;
   Attention a;
   AttentionPart part;
   std::vector<int32_t> starts;

@@ -8,6 +8,7 @@
 #ifndef WEFT_RT_TESTS_CUDAPLUGIN_H
 #define WEFT_RT_TESTS_CUDAPLUGIN_H
 
+#include "DeviceStream.h"
 #include "FakeCuda.h"
 #include "backends/cuda/Library.h"
 #include "core/BFloat16.h"
@@ -18,7 +19,6 @@
 
 #include <array>
 #include <cstdlib>
-#include <cstring>
 #include <dlfcn.h>
 #include <string>
 #include <vector>
@@ -63,57 +63,22 @@ template <typename Function> Function fake(const char *library, const char *name
 inline Product someProduct() { return {ElementType::F32, false, false, 3, 5, 4, 6, 7, 8}; }
 
 /// One open device.
-class OnDevice : public testing::Test {
+class OnDevice : public testing::Test, protected cuda::DeviceStream {
 protected:
+  OnDevice() : DeviceStream(table()) {}
+
   void openDevice(int64_t number) {
-    ASSERT_EQ(textOf(cuda.open(number, &device, &facts)), "success");
-    ASSERT_EQ(textOf(cuda.makeStream(device, &stream)), "success");
-    ASSERT_EQ(textOf(cuda.makeEvent(device, &event)), "success");
+    Library::Handle opened = 0;
+    ASSERT_EQ(textOf(cuda.open(number, &opened, &facts)), "success");
+    begin(opened);
   }
 
   void TearDown() override {
     if (!device) {
       return;
     }
-    EXPECT_EQ(textOf(cuda.freeEvent(device, event)), "success");
-    EXPECT_EQ(textOf(cuda.freeStream(device, stream)), "success");
+    end();
     EXPECT_EQ(textOf(cuda.close(device)), "success");
-  }
-
-  Library::Address allocate(uint64_t bytes) {
-    Library::Address made = 0;
-    EXPECT_EQ(textOf(cuda.allocate(device, bytes, &made)), "success");
-    return made;
-  }
-
-  /// Waits for all that was enqueued.
-  void finish() {
-    EXPECT_EQ(textOf(cuda.record(device, event, stream)), "success");
-    EXPECT_EQ(textOf(cuda.await(device, event)), "success");
-  }
-
-  template <typename T> Library::Address send(const std::vector<T> &values) {
-    size_t bytes = values.size() * sizeof(T);
-    void *place = nullptr;
-    Library::Address made = allocate(bytes);
-    EXPECT_EQ(textOf(cuda.allocatePinned(device, bytes, &place)), "success");
-    std::memcpy(place, values.data(), bytes);
-    EXPECT_EQ(textOf(cuda.copyToDevice(device, stream, made, place, bytes)), "success");
-    finish();
-    EXPECT_EQ(textOf(cuda.freePinned(device, place)), "success");
-    return made;
-  }
-
-  template <typename T> std::vector<T> fetch(Library::Address from, size_t count) {
-    std::vector<T> values(count);
-    size_t bytes = count * sizeof(T);
-    void *place = nullptr;
-    EXPECT_EQ(textOf(cuda.allocatePinned(device, bytes, &place)), "success");
-    EXPECT_EQ(textOf(cuda.copyToHost(device, stream, place, from, bytes)), "success");
-    finish();
-    std::memcpy(values.data(), place, bytes);
-    EXPECT_EQ(textOf(cuda.freePinned(device, place)), "success");
-    return values;
   }
 
   /// C, whose room is filled with 9 before the product is run.
@@ -212,8 +177,6 @@ protected:
     return result;
   }
 
-  const Library &cuda = table();
-  Library::Handle device = 0, stream = 0, event = 0;
   cuda::DeviceFacts facts;
 };
 

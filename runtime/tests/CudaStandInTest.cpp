@@ -8,6 +8,7 @@
 #include "core/BFloat16.h"
 #include "core/Float8.h"
 #include "tests/CudaBench.h"
+#include "tests/DeviceStream.h"
 #include "tests/Toy.h"
 
 #include <algorithm>
@@ -220,40 +221,22 @@ std::vector<Byte> rowsOf(float (*element)(int64_t, int64_t), int64_t rows, int64
 template <typename C> void checkBytes(float factorA, float factorB) {
   StandIn standIn({}, {});
   const Library &cuda = standIn.library();
-  Handle device = 0, stream = 0, event = 0, prepared = 0;
+  DeviceStream on(cuda);
+  Handle device = 0, prepared = 0;
   DeviceFacts facts;
   Bench::ok(cuda.open(0, &device, &facts));
-  Bench::ok(cuda.makeStream(device, &stream));
-  Bench::ok(cuda.makeEvent(device, &event));
+  on.begin(device);
   const Product product = productOfBytes(std::is_same_v<C, float>);
-  auto wait = [&] {
-    Bench::ok(cuda.record(device, event, stream));
-    Bench::ok(cuda.await(device, event));
-  };
-  void *pinned = nullptr;
-  Bench::ok(cuda.allocatePinned(device, 1 << 16, &pinned));
-  auto send = [&](const auto &values) {
-    uint64_t bytes = values.size() * sizeof values[0];
-    Address place = 0;
-    Bench::ok(cuda.allocate(device, bytes, &place));
-    std::memcpy(pinned, values.data(), bytes);
-    Bench::ok(cuda.copyToDevice(device, stream, place, pinned, bytes));
-    wait();
-    return place;
-  };
-  std::vector<C> c(size_t(product.m * product.ldc), C(-1.0f));
   ProductPlaces places;
-  places.a = send(rowsOf<Float8E5M2>(elementOfA, product.m, product.k, product.lda));
-  places.b = send(rowsOf<Float8E4M3>(elementOfB, product.n, product.k, product.ldb));
-  places.c = send(c);
-  places.factorA = send(std::vector<float>{factorA});
-  places.factorB = send(std::vector<float>{factorB});
+  places.a = on.send(rowsOf<Float8E5M2>(elementOfA, product.m, product.k, product.lda));
+  places.b = on.send(rowsOf<Float8E4M3>(elementOfB, product.n, product.k, product.ldb));
+  places.c = on.send(std::vector<C>(size_t(product.m * product.ldc), C(-1.0f)));
+  places.factorA = on.send(std::vector<float>{factorA});
+  places.factorB = on.send(std::vector<float>{factorB});
   ProductWay way = {};
   Bench::ok(cuda.prepareProduct(device, &product, &way, &prepared));
-  Bench::ok(cuda.runProduct(device, stream, prepared, &places));
-  Bench::ok(cuda.copyToHost(device, stream, pinned, places.c, c.size() * sizeof(C)));
-  wait();
-  std::memcpy(c.data(), pinned, c.size() * sizeof(C));
+  Bench::ok(cuda.runProduct(device, on.stream, prepared, &places));
+  std::vector<C> c = on.fetch<C>(places.c, size_t(product.m * product.ldc));
   for (int64_t row = 0; row < product.m; ++row) {
     for (int64_t column = 0; column < product.n; ++column) {
       float sum = 0;
