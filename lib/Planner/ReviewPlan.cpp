@@ -285,8 +285,8 @@ void Review::checkWholeBatch(int64_t samples) {
   if (routing.biasUpdateSpeed > 0) {
     refuse("routing.bias_update_speed", "");
   }
-  if (recipe.fp8) {
-    refuse("fp8, one scale for each tensor,", "");
+  if (recipe.fp8 && recipe.fp8->history == 0) {
+    refuse("fp8, one scale for each tensor,", " or fp8.scaling: DELAYED");
   }
   if (model.graph && model.graph->batchNormGroup > 0 &&
       samples % model.graph->batchNormGroup != 0) {

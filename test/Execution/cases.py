@@ -436,7 +436,8 @@ def fp8_cases():
     """Each family with products of eight bits. In float64, where what ranks do differently is too
     small to move a number to another one of eight bits."""
     meshes = ("dp=2", "tp=2", "dp=2,tp=2", "dp=3", "tp=3", "cp=3:ring")
-    few = ("dp=2", "tp=2", "dp=2,tp=2", "dp=2,zero=1", "cp=3:ring")
+    few = ("dp=2", "tp=2", "dp=2,tp=2", "dp=2,zero=1", "cp=3:ring",
+           "accumulation=4", "dp=2,zero=2,accumulation=2", "tp=2,accumulation=2")
     chosen = [Case("gpt2", "adamw", True, True, fp8=True, meshes=meshes),
               Case("llama", "sgd", False, False, fp8=True, meshes=meshes)]
     return chosen + [replace(case, delayed=True, meshes=few) for case in chosen]

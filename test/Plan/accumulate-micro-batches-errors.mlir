@@ -62,9 +62,46 @@ func.func private @layer(%x: tensor<?x4xf64>) -> tensor<f64> {
 }
 func.func @step() {
   %x = weft.read @x : tensor<?x4xf64>
-  // expected-error @+1 {{result 0 needs all samples of a step at once, expected a sum over samples or an accumulation of 1}}
+  // expected-error @+1 {{result 0 needs all samples of a step at once, expected a sum or the greatest of samples or an accumulation of 1}}
   %0 = weft.call @layer(%x) label "layer" : (tensor<?x4xf64>) -> tensor<f64>
   weft.observe "loss", %0 : tensor<f64>
+  return
+}
+
+// -----
+
+// A row takes its scale from the greatest of all, which no part of the batch knows.
+
+weft.variable input @x ["batch", "hidden"] : tensor<?x4xf32>
+func.func @step() {
+  %x = weft.read @x : tensor<?x4xf32>
+  %0 = weft.amax %x : tensor<?x4xf32> -> tensor<f32>
+  // expected-error @unknown {{'scaled' needs all samples of a step at once}}
+  %1 = weft.quantize e4m3 %x by %0 : tensor<?x4xf32>, tensor<f32> -> tensor<?x4xf32> loc("scaled")
+  %2 = weft.contract "bk->"(%1) : (tensor<?x4xf32>) -> tensor<f32>
+  weft.observe "loss", %2 : tensor<f32>
+  return
+}
+
+// -----
+
+// The root of the greatest is not taken for it.
+
+weft.variable input @x ["batch", "hidden"] : tensor<?x4xf32>
+func.func private @layer(%x: tensor<?x4xf32>) -> tensor<f32> {
+  %0 = weft.amax %x : tensor<?x4xf32> -> tensor<f32>
+  %1 = weft.map ins(%0 : tensor<f32>) maps [affine_map<() -> ()>] -> tensor<f32> {
+  ^bb0(%a: f32):
+    %b = math.sqrt %a : f32
+    weft.yield %b : f32
+  }
+  return %1 : tensor<f32>
+}
+func.func @step() {
+  %x = weft.read @x : tensor<?x4xf32>
+  // expected-error @+1 {{result 0 needs all samples of a step at once, expected a sum or the greatest of samples or an accumulation of 1}}
+  %0 = weft.call @layer(%x) label "layer" : (tensor<?x4xf32>) -> tensor<f32>
+  weft.observe "loss", %0 : tensor<f32>
   return
 }
 

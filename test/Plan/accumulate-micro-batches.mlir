@@ -105,6 +105,51 @@ func.func @step() {
 
 // -----
 
+// The greatest of all samples is that of all micro-batches, and what is of no sample is the same in
+// each. Neither is pending, nor kept by a function of its own.
+
+#id = affine_map<(b, k) -> (b, k)>
+#to_k = affine_map<(b, k) -> (k)>
+weft.variable input @x ["batch", "hidden"] : tensor<?x4xf32>
+weft.variable parameter @w ["hidden"] : tensor<4xf32>
+
+// CHECK-LABEL: func.func private @layer(
+// CHECK-SAME:    -> (tensor<4xf32> {weft.may_pend}, tensor<f32>, tensor<f32>)
+func.func private @layer(%x: tensor<?x4xf32>, %w: tensor<4xf32>) -> (tensor<4xf32>, tensor<f32>, tensor<f32>) {
+  %0 = weft.contract "bk->k"(%x) : (tensor<?x4xf32>) -> tensor<4xf32>
+  %1 = weft.amax %x : tensor<?x4xf32> -> tensor<f32>
+  %2 = weft.amax %w : tensor<4xf32> -> tensor<f32>
+  return %0, %1, %2 : tensor<4xf32>, tensor<f32>, tensor<f32>
+}
+
+// CHECK-LABEL: func.func private @step_micro_batch
+// CHECK-SAME:    (%{{.*}}: index, %{{.*}}: tensor<4xf32> {weft.may_pend}, %[[X:.*]]: tensor<f32>, %[[W:.*]]: tensor<f32>)
+// CHECK-SAME:    -> (tensor<4xf32> {weft.may_pend}, tensor<f32>, tensor<f32>)
+// CHECK:         %[[HERE:.*]]:3 = weft.call @layer
+// CHECK:         %[[GREATER:.*]] = weft.map ins(%[[X]], %[[HERE]]#1
+// CHECK:           arith.maximumf
+// CHECK:         %[[SAME:.*]] = weft.map ins(%[[W]], %[[HERE]]#2
+// CHECK:           arith.maximumf
+// CHECK:         return %{{.*}}, %[[GREATER]], %[[SAME]]
+
+// CHECK-LABEL: func.func @step()
+// CHECK-COUNT-2: weft.fill constant 0xFFF0000000000000 {{.*}}tensor<f32>
+// CHECK:         %[[FIRST:.*]]:3 = weft.call @step_micro_batch
+// CHECK:         %[[BOTH:.*]]:3 = weft.call @step_micro_batch(%c1, %[[FIRST]]#0, %[[FIRST]]#1, %[[FIRST]]#2)
+// CHECK:         weft.observe "x", %[[BOTH]]#1
+// CHECK:         weft.observe "w", %[[BOTH]]#2
+func.func @step() {
+  %x = weft.read @x : tensor<?x4xf32>
+  %w = weft.read @w : tensor<4xf32>
+  %s, %a, %b = weft.call @layer(%x, %w) label "layers.0" : (tensor<?x4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<f32>, tensor<f32>)
+  weft.observe "sum", %s : tensor<4xf32>
+  weft.observe "x", %a : tensor<f32>
+  weft.observe "w", %b : tensor<f32>
+  return
+}
+
+// -----
+
 // Dropout numbers samples: those of micro-batch 1 begin with 4 of 8, in a function that a function
 // calls as well.
 

@@ -258,7 +258,8 @@ TEST(ReviewPlan, SaysWhatAMicroBatchDoesNotKnow) {
                 "routing.bias_update_speed needs of the whole batch, use an accumulation of 1\n");
   EXPECT_EQ(with(3, [](Scene &scene) { scene.recipe.fp8.emplace(); }),
             whole + "fp8, one scale for each tensor, needs of the whole batch, use an "
-                    "accumulation of 1\n");
+                    "accumulation of 1 or fp8.scaling: DELAYED\n");
+  EXPECT_EQ(with(3, [](Scene &scene) { scene.recipe.fp8.emplace().history = 4; }), "");
   auto group = [](int64_t samples) {
     return [samples](Scene &scene) { scene.model.graph.emplace().batchNormGroup = samples; };
   };

@@ -56,7 +56,7 @@ struct AccumulateMicroBatchesPass
     numberSamples(module, parts, accumulation, samples);
   }
 
-  /// What leaves a root as a row for each sample, or what is no number, cannot be added up.
+  /// What leaves a root as a row for each sample, or what is no number, cannot be put together.
   static LogicalResult checkRoot(func::FuncOp root, const BatchRoles &roles) {
     for (Operation &op : root.getOps()) {
       // A limit holds for every part by itself.
@@ -69,12 +69,12 @@ struct AccumulateMicroBatchesPass
       }
       for (Value result : op.getResults()) {
         bool isLeft = isPerSample(&op) && !result.use_empty() && !isPerSample(result.getType());
-        if (isLeft &&
-            (roles.of(result) != BatchRole::Sum || !isa<FloatType>(getElementTypeOrSelf(result)))) {
+        if (isLeft && (roles.of(result) == BatchRole::Mixed ||
+                       !isa<FloatType>(getElementTypeOrSelf(result)))) {
           return op.emitError("accumulate-micro-batches: result ")
                  << cast<OpResult>(result).getResultNumber()
-                 << " needs all samples of a step at once, expected a sum over samples or an "
-                    "accumulation of 1";
+                 << " needs all samples of a step at once, expected a sum or the greatest of "
+                    "samples or an accumulation of 1";
         }
       }
     }

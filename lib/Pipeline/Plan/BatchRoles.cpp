@@ -96,7 +96,7 @@ LogicalResult BatchRoles::visitPerSample(ShardableOpInterface op) {
     }
   }
   for (Value operand : op->getOperands()) {
-    if (of(operand) == BatchRole::Sum || of(operand) == BatchRole::Mixed) {
+    if (of(operand) != BatchRole::Free && of(operand) != BatchRole::PerSample) {
       return refuse(op);
     }
   }
@@ -104,6 +104,7 @@ LogicalResult BatchRoles::visitPerSample(ShardableOpInterface op) {
        llvm::zip(op->getResults(), rule.results, rule.reductions)) {
     roles[result] = batch && llvm::is_contained(dims, *batch) ? BatchRole::PerSample
                     : reduction == ReductionKind::Sum         ? BatchRole::Sum
+                    : reduction == ReductionKind::Max         ? BatchRole::Greatest
                                                               : BatchRole::Mixed;
   }
   return success();
@@ -119,7 +120,8 @@ void BatchRoles::visitOther(Operation &op) {
     }
   }
   auto shardable = dyn_cast<ShardableOpInterface>(op);
-  if (role == BatchRole::Sum && !(shardable && isAdditive(shardable, sums))) {
+  bool isSum = role == BatchRole::Sum && shardable && isAdditive(shardable, sums);
+  if (role != BatchRole::Free && !isSum) {
     role = BatchRole::Mixed;
   }
   for (Value result : op.getResults()) {

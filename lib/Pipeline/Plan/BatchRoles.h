@@ -11,10 +11,12 @@
 //   %loss = contract "bs->"(%losses)       %losses : tensor<?x8xf64>   per sample
 //   %mean = %loss * 0.03125                %loss, %mean                 sums over samples
 //   %root = sqrt(%loss)                    %root                        mixed
+//   %amax = amax(%losses)                  %amax                        greatest of samples
 //
 // A sum over samples is the sum of those of any parts of the batch, and so is what is additive in
-// sums: the algebra is that of values that are pending, as if the parts were ranks. What is mixed
-// is known only when all samples were seen.
+// sums: the algebra is that of values that are pending, as if the parts were ranks. The greatest of
+// samples is the greatest of those of any parts. What is mixed is known only when all samples were
+// seen.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,7 +33,7 @@
 namespace weft {
 
 /// In rising order: what comes from several is at least each of them.
-enum class BatchRole : uint8_t { Free, Sum, Mixed, PerSample };
+enum class BatchRole : uint8_t { Free, Sum, Greatest, Mixed, PerSample };
 
 /// Whether `type` has a dimension of unknown size, which is the batch.
 bool isPerSample(mlir::Type type);

@@ -23,22 +23,29 @@ namespace {
 /// A call whose result `value` is, or null.
 CallOp producerOf(Value value) { return dyn_cast_or_null<CallOp>(value.getDefiningOp()); }
 
-Value createZeros(OpBuilder &builder, Location loc, RankedTensorType type) {
-  return FillOp::create(builder, loc, type, Distribution::Constant, llvm::APFloat(0.0),
+Value createFill(OpBuilder &builder, Location loc, Type type, const llvm::APFloat &number) {
+  return FillOp::create(builder, loc, type, Distribution::Constant, number,
                         /*seed=*/Value{}, /*stream=*/Value{},
                         /*offsets=*/ValueRange{}, /*global_shape=*/DenseI64ArrayAttr{});
 }
 
-void markMayPend(func::FuncOp function, TypeRange arguments) {
-  auto mark = UnitAttr::get(function.getContext());
-  for (auto [number, type] : llvm::enumerate(arguments)) {
-    if (isa<RankedTensorType>(type)) {
-      function.setArgAttr(unsigned(number), kMayPendAttrName, mark);
-    }
-  }
-  for (unsigned number = 0; number < function.getNumResults(); ++number) {
-    function.setResultAttr(number, kMayPendAttrName, mark);
-  }
+Value createZeros(OpBuilder &builder, Location loc, RankedTensorType type) {
+  return createFill(builder, loc, type, llvm::APFloat(0.0));
+}
+
+/// Not a number if one of both is not.
+Value createGreater(OpBuilder &builder, Location loc, Value first, Value second) {
+  auto body = [](OpBuilder &inner, Location at, ValueRange in) {
+    return SmallVector<Value>{arith::MaximumFOp::create(inner, at, in[0], in[1])};
+  };
+  return createMap(builder, loc, first.getType(), {first, second}, body).getResult(0);
+}
+
+void markMayPend(func::FuncOp function, unsigned argument) {
+  function.setArgAttr(argument, kMayPendAttrName, UnitAttr::get(function.getContext()));
+}
+void markResultMayPend(func::FuncOp function, unsigned result) {
+  function.setResultAttr(result, kMayPendAttrName, UnitAttr::get(function.getContext()));
 }
 
 } // namespace
@@ -56,7 +63,10 @@ func::FuncOp SumFunctions::build(StringRef name, TypeRange arguments, Value like
   auto type = FunctionType::get(like.getContext(), arguments, typeOf(like));
   auto function = func::FuncOp::create(like.getLoc(), name, type);
   function.setPrivate();
-  markMayPend(function, arguments);
+  for (unsigned number = 0; number < arguments.size(); ++number) {
+    markMayPend(function, number);
+  }
+  markResultMayPend(function, 0);
   Block *body = function.addEntryBlock();
   symbols.insert(function);
   auto builder = OpBuilder::atBlockBegin(body);
@@ -72,8 +82,7 @@ const SumFunctions::Pair &SumFunctions::find(CallOp producer, OpResult value) {
     known->second.start = build("sum_start", {}, value);
     known->second.next = build("sum_next", {typeOf(value), value.getType()}, value);
     auto callee = symbols.lookup<func::FuncOp>(producer.getCallee());
-    callee.setResultAttr(value.getResultNumber(), kMayPendAttrName,
-                         UnitAttr::get(value.getContext()));
+    markResultMayPend(callee, value.getResultNumber());
   }
   return known->second;
 }
@@ -114,7 +123,7 @@ public:
 
   func::FuncOp run() {
     findMembers();
-    findSums();
+    findGiven();
     buildFunction();
     callFunction();
     eraseDead();
@@ -124,7 +133,10 @@ public:
 private:
   void findMembers();
   bool joinsSums(Operation *op) const;
-  void findSums();
+  void findGiven();
+  bool isSum(Value value) const { return roles.of(value) == BatchRole::Sum; }
+  Value createStart(OpBuilder &builder, Value value);
+  Value createNext(OpBuilder &builder, Value before, Value value);
   void buildFunction();
   void copyFree(Value value, OpBuilder &builder, IRMapping &copies);
   void copyRead(ReadOp read, OpBuilder &builder, IRMapping &copies);
@@ -136,7 +148,7 @@ private:
   int64_t count;
   SumFunctions &sums;
   llvm::DenseSet<Operation *> members;
-  /// What members give to others, and the types of the sums of that.
+  /// What members give to others, and the types of what all micro-batches give together.
   SmallVector<Value> given;
   SmallVector<Type> types;
   /// The number of the micro-batch.
@@ -163,17 +175,30 @@ bool MicroBatchBuilder::joinsSums(Operation *op) const {
          });
 }
 
-void MicroBatchBuilder::findSums() {
+void MicroBatchBuilder::findGiven() {
   for (Operation &op : root.getOps()) {
     for (Value result : op.getResults()) {
       if (members.contains(&op) && llvm::any_of(result.getUsers(), [&](Operation *user) {
             return !members.contains(user);
           })) {
         given.push_back(result);
-        types.push_back(SumFunctions::typeOf(result));
+        types.push_back(isSum(result) ? SumFunctions::typeOf(result) : result.getType());
       }
     }
   }
+}
+
+/// Of micro-batches that were not: what is no sum is the greatest of all, or the same for each.
+Value MicroBatchBuilder::createStart(OpBuilder &builder, Value value) {
+  return isSum(value)
+             ? sums.createStart(builder, value)
+             : createFill(builder, value.getLoc(), value.getType(),
+                          llvm::APFloat::getInf(llvm::APFloat::IEEEdouble(), /*Negative=*/true));
+}
+
+Value MicroBatchBuilder::createNext(OpBuilder &builder, Value before, Value value) {
+  return isSum(value) ? sums.createNext(builder, before, value)
+                      : createGreater(builder, value.getLoc(), before, value);
 }
 
 void MicroBatchBuilder::buildFunction() {
@@ -183,7 +208,12 @@ void MicroBatchBuilder::buildFunction() {
   std::string name = (root.getSymName() + "_micro_batch").str();
   function = func::FuncOp::create(root.getLoc(), name, type);
   function.setPrivate();
-  markMayPend(function, arguments);
+  for (auto [place, value] : llvm::enumerate(given)) {
+    if (isSum(value)) {
+      markMayPend(function, unsigned(place) + 1);
+      markResultMayPend(function, unsigned(place));
+    }
+  }
   Block *body = function.addEntryBlock();
   SymbolTable(root->getParentOp()).insert(function, root->getIterator());
   number = body->getArgument(0);
@@ -205,7 +235,7 @@ void MicroBatchBuilder::buildFunction() {
     op.moveBefore(body, body->end());
     for (auto [place, value] : llvm::enumerate(given)) {
       if (value.getDefiningOp() == &op) {
-        ends[place] = sums.createNext(builder, body->getArgument(unsigned(place) + 1), value);
+        ends[place] = createNext(builder, body->getArgument(unsigned(place) + 1), value);
       }
     }
   }
@@ -245,18 +275,18 @@ void MicroBatchBuilder::copyRead(ReadOp read, OpBuilder &builder, IRMapping &cop
 void MicroBatchBuilder::callFunction() {
   auto builder = OpBuilder::atBlockBegin(&root.getBody().front());
   Location loc = root.getLoc();
-  SmallVector<Value> sum;
+  SmallVector<Value> all;
   for (Value value : given) {
-    sum.push_back(sums.createStart(builder, value));
+    all.push_back(createStart(builder, value));
   }
   for (int64_t part = 0; part < count; ++part) {
     SmallVector<Value> operands = {arith::ConstantIndexOp::create(builder, loc, part)};
-    llvm::append_range(operands, sum);
+    llvm::append_range(operands, all);
     auto call = CallOp::create(builder, loc, types, function.getSymName(),
                                "micro-batch " + std::to_string(part), operands);
-    sum.assign(call.getResults().begin(), call.getResults().end());
+    all.assign(call.getResults().begin(), call.getResults().end());
   }
-  for (auto [value, whole] : llvm::zip(given, sum)) {
+  for (auto [value, whole] : llvm::zip(given, all)) {
     Value cast = createCast(builder, value.getLoc(), whole, getElementTypeOrSelf(value));
     value.replaceUsesWithIf(cast,
                             [&](OpOperand &use) { return use.getOwner()->getParentOp() == root; });

@@ -44,7 +44,8 @@ private:
 };
 
 /// Moves what `root` does for each sample into a private function of one micro-batch, and calls
-/// that `count` times, adding up its results. Its first argument is the micro-batch's number.
+/// that `count` times. Its results are added up, and of those that are no sums the greatest is
+/// taken. Its first argument is the micro-batch's number.
 /// REQUIRES: `roles` are those of `root`, whose samples depend on no sum over others. Inputs are
 /// divided into `count` micro-batches, their reads not yet.
 mlir::func::FuncOp buildMicroBatch(mlir::func::FuncOp root, const BatchRoles &roles, int64_t count,

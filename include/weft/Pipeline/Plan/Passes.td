@@ -17,11 +17,11 @@ def AccumulateMicroBatchesPass : Pass<"accumulate-micro-batches", "::mlir::Modul
     the batch. What a public function does for samples is in a private one, which it calls for each
     micro-batch with the sums so far. An input has its micro-batches as its first dimension, and
     ops that number samples know which theirs are. Sums may be pending from one micro-batch to the
-    next.
+    next. Of what is the greatest of samples (`weft.amax`) the greatest is kept.
 
     A function for which samples are no matter stays as it is. Fails where what one sample gives
-    depends on what others give, as with a norm over the batch, and where a result is no sum over
-    samples: a micro-batch does not know it.
+    depends on what others give, as with a norm over the batch, and where a result is neither a sum
+    nor the greatest of samples: a micro-batch does not know it.
 
     ```mlir
     weft.variable input @x ["batch", "hidden"] : tensor<?x4xf64>
