@@ -38,13 +38,13 @@ func.func private @layer(%x: tensor<2x4xf32>, %w: tensor<4x4xbf16>) -> tensor<2x
 
 // CHECK-LABEL: func.func @step
 // CHECK:         %[[STEP:.*]] = weft.read @step_number
+// CHECK-NEXT:    %[[PLACES:.*]] = weft.iota : tensor<8xi32>
 // CHECK:         %[[OWN:.*]] = weft.amax %[[W:.*]] : tensor<4x4xf32>
 // CHECK-NEXT:    %[[BEFORE:.*]] = weft.read @"amax/w" : tensor<8xf32>
 // CHECK-NEXT:    %[[MAX:.*]] = weft.amax %[[BEFORE]] : tensor<8xf32> -> tensor<f32>
 // CHECK-NEXT:    %[[USED:.*]] = weft.map ins(%[[MAX]] :
 // CHECK:           arith.select %{{.*}}, %cst{{.*}}, %
-// CHECK:         %[[PLACES:.*]] = weft.iota : tensor<8xi32>
-// CHECK-NEXT:    %[[AFTER:.*]] = weft.map ins(%[[BEFORE]], %[[OWN]], %[[STEP]], %[[PLACES]] :
+// CHECK:         %[[AFTER:.*]] = weft.map ins(%[[BEFORE]], %[[OWN]], %[[STEP]], %[[PLACES]] :
 // CHECK:           arith.remsi
 // CHECK:           arith.select
 // CHECK:         weft.assign @"amax/w", %[[AFTER]]
@@ -54,6 +54,7 @@ func.func private @layer(%x: tensor<2x4xf32>, %w: tensor<4x4xbf16>) -> tensor<2x
 // CHECK:         %[[Y:.*]]:{{.*}} = weft.call @layer_forward({{.*}}, %[[USED]]) label "layers.0"
 // CHECK:         weft.map ins(%[[BEFORE]], %[[Y]]#
 // CHECK:         weft.assign @"amax/layers.0.x"
+// CHECK-NOT:     weft.iota
 // CHECK:         weft.call @layer_forward({{.*}}) label "layers.1"
 // CHECK:         weft.call @layer_backward({{.*}}) label "layers.1 backward"
 // CHECK:         weft.assign @"amax/layers.1.y.gradient"

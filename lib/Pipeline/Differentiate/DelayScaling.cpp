@@ -8,6 +8,8 @@
 #include "weft/Dialect/Weft/IR/MapBuilders.h"
 #include "weft/Pipeline/Differentiate/Passes.h"
 
+#include <map>
+
 using namespace mlir;
 
 namespace weft {
@@ -93,6 +95,8 @@ private:
   };
   FailureOr<History> readHistory(const Scaled &tensor, Location loc);
   Value greatestOf(const Scaled &tensor, Value history, Location loc);
+  /// The numbers of a history's places, one value for all that are as long.
+  Value placesOf(RankedTensorType history, Location loc);
   /// Puts `amax` into the place of this step.
   void keep(History history, Value amax, Location loc);
 
@@ -102,6 +106,8 @@ private:
   OpBuilder builder;
   /// The number of the step; null in @evaluate.
   Value step;
+  /// By their number.
+  std::map<int64_t, Value> places;
 };
 
 FailureOr<RootScaling::History> RootScaling::readHistory(const Scaled &tensor, Location loc) {
@@ -141,9 +147,18 @@ Value RootScaling::greatestOf(const Scaled &tensor, Value history, Location loc)
   return createMap(builder, loc, tensor.type, greatest, body).getResult(0);
 }
 
+Value RootScaling::placesOf(RankedTensorType history, Location loc) {
+  Value &known = places[history.getDimSize(0)];
+  if (!known) {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointAfterValue(step);
+    known = IotaOp::create(builder, loc, history.clone(builder.getI32Type()), /*offset=*/Value());
+  }
+  return known;
+}
+
 void RootScaling::keep(History history, Value amax, Location loc) {
   auto type = cast<RankedTensorType>(history.before.getType());
-  Value places = IotaOp::create(builder, loc, type.clone(builder.getI32Type()), /*offset=*/Value());
   auto body = [&](OpBuilder &inner, Location at, ValueRange in) {
     Value steps = arith::ConstantOp::create(
         inner, at, inner.getIntegerAttr(in[2].getType(), type.getDimSize(0)));
@@ -152,7 +167,7 @@ void RootScaling::keep(History history, Value amax, Location loc) {
     Value isPlace = arith::CmpIOp::create(inner, at, arith::CmpIPredicate::eq, in[3], place);
     return SmallVector<Value>{arith::SelectOp::create(inner, at, isPlace, in[1], in[0])};
   };
-  MapOp after = createMap(builder, loc, type, {history.before, amax, step, places}, body);
+  MapOp after = createMap(builder, loc, type, {history.before, amax, step, placesOf(type, loc)}, body);
   AssignOp::create(builder, loc, history.variable.getSymName(), after.getResult(0));
 }
 
