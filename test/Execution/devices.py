@@ -47,7 +47,8 @@ MORE_LINES = ("precision: F16 loss_scale { initial: 1024 }", "precision: TF32", 
 # order rounds to another number now and then, and that to another of eight bits.
 EIGHT_BITS = (("llama-tiny", "tp=2", "precision: F32 fp8 {}"),
               ("gpt2-tiny", "dp=2,tp=2,zero=3", "precision: F32 fp8 {}"),
-              ("llama-tiny", "dp=2,tp=2,zero=1", "precision: F32 fp8 { scaling: DELAYED history: 2 }"))
+              ("llama-tiny", "dp=2,tp=2,zero=1,accumulation=2",
+               "precision: F32 fp8 { scaling: DELAYED history: 2 }"))
 
 
 def run(command, **environment):
