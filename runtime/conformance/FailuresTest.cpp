@@ -15,11 +15,18 @@
 using namespace weft::rt;
 using namespace weft::rt::conformance;
 using testing::AllOf;
+using testing::ContainsRegex;
 using testing::HasSubstr;
 
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+/// How long collectives wait where somebody does not come: longer than a busy machine lets one wait
+/// that does come.
+constexpr std::chrono::seconds kPatience(2);
+/// Within which a run ends that does not wait for as long as its collectives may.
+constexpr std::chrono::seconds kSoon(30), kLong(60);
 
 const Collective kSum = {
     CollectiveKind::AllReduce, ReductionKind::Sum, ElementType::F32, {0}, {4}, 0, 0};
@@ -27,7 +34,7 @@ const Collective kSum = {
 /// Rank 0 comes with `first`, rank 1 with `second`; the run must end with a report that `matches`.
 void expectReport(const Collective &first, const Collective &second,
                   const testing::Matcher<const std::string &> &matches, uint32_t instruction1 = 5) {
-  auto backend = makeBackendUnderTest({{"all", 2}}, std::chrono::seconds(60));
+  auto backend = makeBackendUnderTest({{"all", 2}}, kLong);
   if (!backend) {
     return;
   }
@@ -65,7 +72,7 @@ TEST(Mismatch, OfReductionTypeCountAndInstruction) {
 }
 
 TEST(Timeout, NamesWhoWaitsWhereAndWhoIsMissing) {
-  auto backend = makeBackendUnderTest({{"all", 3}}, std::chrono::milliseconds(200));
+  auto backend = makeBackendUnderTest({{"all", 3}}, kPatience);
   if (!backend) {
     return;
   }
@@ -86,16 +93,16 @@ TEST(Timeout, NamesWhoWaitsWhereAndWhoIsMissing) {
   ASSERT_TRUE(run.failure);
   EXPECT_FALSE(run.abandoned);
   EXPECT_THAT(run.failure->message,
-              AllOf(HasSubstr(" waited 0.2 s in all-reduce sum f32 [4] (step instruction 7, "
+              AllOf(HasSubstr(" waited 2 s in all-reduce sum f32 [4] (step instruction 7, "
                               "layers.0.mlp); rank 1 is missing: it last finished all-reduce sum "
                               "f32 [4] (step instruction 3, embedding)"),
                     testing::Not(HasSubstr("rank 2 is missing"))));
   EXPECT_EQ(run.failure->code, ExitCode::Stuck);
-  EXPECT_LT(Clock::now() - begin, std::chrono::seconds(10));
+  EXPECT_LT(Clock::now() - begin, kSoon);
 }
 
 TEST(Timeout, TellsWhoIsSlowFromWhoIsStuck) {
-  auto backend = makeBackendUnderTest({{"all", 2}}, std::chrono::seconds(1));
+  auto backend = makeBackendUnderTest({{"all", 2}}, kPatience);
   if (!backend) {
     return;
   }
@@ -111,14 +118,14 @@ TEST(Timeout, TellsWhoIsSlowFromWhoIsStuck) {
   ASSERT_TRUE(run.failure);
   EXPECT_THAT(
       run.failure->message,
-      HasSubstr("rank 1 is missing: it last finished no collective at all, and still moves, "
-                "0 s ago for the last time"));
+      ContainsRegex("rank 1 is missing: it last finished no collective at all, and still moves, "
+                    "0(\\.[0-9])? s ago for the last time"));
   EXPECT_EQ(run.failure->code, ExitCode::Slow);
 }
 
 TEST(Timeout, NamesACircle) {
   // Rank 0 waits for 1 in one group, 1 for 3 in another, and so on: nobody can go on.
-  auto backend = makeBackendUnderTest({{"a", 2}, {"b", 2}}, std::chrono::milliseconds(200));
+  auto backend = makeBackendUnderTest({{"a", 2}, {"b", 2}}, kPatience);
   if (!backend) {
     return;
   }
@@ -135,7 +142,7 @@ TEST(Timeout, NamesACircle) {
 }
 
 TEST(Leaving, IsNoticedWithoutWaitingForTheTimeout) {
-  auto backend = makeBackendUnderTest({{"all", 2}}, std::chrono::seconds(60));
+  auto backend = makeBackendUnderTest({{"all", 2}}, kLong);
   if (!backend) {
     return;
   }
@@ -152,11 +159,11 @@ TEST(Leaving, IsNoticedWithoutWaitingForTheTimeout) {
   EXPECT_EQ(run.failure->message,
             "rank 0 waits in all-reduce sum f32 [4] (step instruction 0, x); rank 1 is missing: it "
             "has left the run after no collective at all");
-  EXPECT_LT(Clock::now() - begin, std::chrono::seconds(10));
+  EXPECT_LT(Clock::now() - begin, kSoon);
 }
 
 TEST(Failing, StopsAllRanksWithOneReport) {
-  auto backend = makeBackendUnderTest({{"all", 4}}, std::chrono::seconds(60));
+  auto backend = makeBackendUnderTest({{"all", 4}}, kLong);
   if (!backend) {
     return;
   }
@@ -175,11 +182,11 @@ TEST(Failing, StopsAllRanksWithOneReport) {
   ASSERT_TRUE(run.failure);
   EXPECT_EQ(run.failure->rank, 2);
   EXPECT_EQ(run.failure->message, "the disk is on fire");
-  EXPECT_LT(Clock::now() - begin, std::chrono::seconds(10));
+  EXPECT_LT(Clock::now() - begin, kSoon);
 }
 
 TEST(Failing, ANewRunBeginsAfresh) {
-  auto backend = makeBackendUnderTest({{"all", 2}}, std::chrono::seconds(60));
+  auto backend = makeBackendUnderTest({{"all", 2}}, kLong);
   if (!backend) {
     return;
   }

@@ -53,8 +53,8 @@ Monitor::Place Monitor::Line::place() const {
   return {mark, reached, turn};
 }
 
-Monitor::Monitor(const Program &program, Clock::duration floor)
-    : program(program), progress(program), floor(floor) {}
+Monitor::Monitor(const Program &program, Clock::duration floor, Now clock)
+    : program(program), progress(program), floor(floor), clock(std::move(clock)) {}
 
 Monitor::~Monitor() {
   {
@@ -69,9 +69,10 @@ Monitor::~Monitor() {
 
 void Monitor::begin(int64_t rank, Communicator &link, std::function<void()> giveUp) {
   std::lock_guard lock(mutex);
-  ranks[rank] = Rank{&link, std::move(giveUp)};
+  Clock::time_point now = clock();
+  ranks[rank] = Rank{.link = &link, .giveUp = std::move(giveUp), .moved = now, .begun = now};
   if (!thread.joinable()) {
-    lastLook = Clock::now();
+    lastLook = now;
     thread = std::thread([this] { run(); });
   }
 }
@@ -101,7 +102,7 @@ void Monitor::run() {
   std::unique_lock lock(mutex);
   while (!isEnding) {
     changed.wait_for(lock, kLook);
-    look(Clock::now());
+    look(clock());
   }
 }
 
@@ -126,7 +127,7 @@ void Monitor::lookAt(int64_t number, Rank &rank) {
   }
   bool wasIdle = std::exchange(rank.isIdle, frontOf(rank.lines).place.isIdle());
   // After all was seen, so that what began meanwhile has no less than its budget.
-  Clock::time_point now = Clock::now();
+  Clock::time_point now = clock();
   if (hasMoved) {
     rank.moved = now;
   }

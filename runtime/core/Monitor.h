@@ -36,6 +36,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -45,6 +46,7 @@ namespace weft::rt {
 class Monitor {
 public:
   using Clock = std::chrono::steady_clock;
+  using Now = std::function<Clock::time_point()>;
 
   static constexpr double kFactor = 10;
 
@@ -89,8 +91,9 @@ public:
     std::vector<std::atomic<Issued>> marks;
   };
 
-  /// `program` must outlive this; `floor` is what all work may take.
-  Monitor(const Program &program, Clock::duration floor);
+  /// `program` must outlive this; `floor` is what all work may take. `clock` is read by several
+  /// threads, one at a time.
+  Monitor(const Program &program, Clock::duration floor, Now clock = Clock::now);
   ~Monitor();
 
   const ProgressMarks &marks() const { return progress; }
@@ -119,7 +122,7 @@ private:
     /// Whether it had nothing to do when it was last looked at.
     bool isIdle = true;
     /// When it was last seen to have come on, and when to have done so or to have got work.
-    Clock::time_point moved = Clock::now(), begun = moved;
+    Clock::time_point moved, begun;
     /// When it was first seen that the run has stopped.
     std::optional<Clock::time_point> stopped = {};
     bool isGivenUp = false;
@@ -167,6 +170,7 @@ private:
   const Program &program;
   const ProgressMarks progress;
   const Clock::duration floor;
+  const Now clock;
   const std::shared_ptr<Helpers> helpers = std::make_shared<Helpers>();
 
   std::mutex mutex;

@@ -452,7 +452,7 @@ TEST_F(CudaExecutorTest, ADeviceThatIsStuckEndsTheRun) {
     usesGraphs = after == 25;
     stuck.stuck = {.device = 1, .after = after};
     StandIn standIn(stuck, {program, kToyKernels});
-    End end = run(standIn, {{80, true, "", 1}}, "2");
+    End end = run(standIn, {{80, true, "", 1}}, "3");
     EXPECT_EQ(end.code, int(ExitCode::Stuck)) << after;
     EXPECT_THAT(end.errors,
                 testing::MatchesRegex(
@@ -466,9 +466,9 @@ TEST_F(CudaExecutorTest, ADeviceThatIsStuckEndsTheRun) {
 TEST_F(CudaExecutorTest, ADeviceThatIsSlowEndsTheRun) {
   StandInSettings slow = settings();
   slow.slow = {.device = 1, .after = 30};
-  slow.slowness = std::chrono::milliseconds(400);
+  slow.slowness = std::chrono::milliseconds(800); // Half of what would be stuck.
   StandIn standIn(slow, {program, kToyKernels});
-  End end = run(standIn, {{80, true, "", 1}}, "2");
+  End end = run(standIn, {{80, true, "", 1}}, "4");
   EXPECT_EQ(end.code, int(ExitCode::Slow));
   EXPECT_THAT(end.errors,
               testing::MatchesRegex("error: rank 0 waited .* m?s in .*; rank 1 is missing: it.*, "

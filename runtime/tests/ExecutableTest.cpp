@@ -277,8 +277,8 @@ TEST_F(Executable, AValidationLossThatIsNotFiniteEndsTheRun) {
 }
 
 TEST_F(Executable, ARankThatHangsIsNamed) {
-  EXPECT_EQ(run(data + " --timeout 0.3", "WEFT_TOY_HANG=2"), int(ExitCode::Stuck));
-  EXPECT_THAT(err, MatchesRegex("error: rank [013] waited 0.3 s in all-reduce sum f64 .* .step "
+  EXPECT_EQ(run(data + " --timeout 2", "WEFT_TOY_HANG=2"), int(ExitCode::Stuck));
+  EXPECT_THAT(err, MatchesRegex("error: rank [013] waited 2 s in all-reduce sum f64 .* .step "
                                 "instruction [12], .*; rank 2 is missing: it last finished "
                                 "no collective at all.*\n"));
 }

@@ -27,7 +27,7 @@ using testing::SizeIs;
 namespace {
 
 constexpr uint64_t kSecret = 0x1234567812345678;
-constexpr std::chrono::seconds kPatience(20);
+constexpr std::chrono::seconds kPatience(60);
 using Heard = std::tuple<int64_t, int, std::string>;
 
 /// Rank 0 and ranks 1 and 2, connected.

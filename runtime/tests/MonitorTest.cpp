@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// There is no device here: the test writes the words.
+// There is no device here: the test writes the words, and lets time pass.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,6 +24,8 @@ using testing::MatchesRegex;
 namespace {
 
 using Milliseconds = std::chrono::milliseconds;
+
+constexpr std::chrono::seconds kPatience(60);
 
 /// Two ranks that share a failure.
 struct Link : Communicator {
@@ -63,10 +65,38 @@ struct Link : Communicator {
   std::function<std::string()> describeDevice;
 };
 
+/// Time that passes only where the test says so, however slow or fast the machine is.
+class HandClock {
+public:
+  Monitor::Clock::time_point now() {
+    ++reads;
+    return Monitor::Clock::time_point(elapsed.load());
+  }
+
+  /// Returns when the Monitor has looked at all at the new time. Of more than a second it would
+  /// think that the process was stopped.
+  void pass(Milliseconds time) {
+    elapsed = elapsed.load() + time;
+    // A look of up to three ranks, each of which reads the time, between parts of two others.
+    constexpr int kReads = 9;
+    for (int before = reads, tries = 0; reads < before + kReads; ++tries) {
+      ASSERT_LT(tries, 60000) << "the Monitor does not look";
+      std::this_thread::sleep_for(Milliseconds(1));
+    }
+  }
+
+private:
+  std::atomic<int> reads = 0;
+  std::atomic<Milliseconds> elapsed{Milliseconds(0)};
+};
+
 class MonitorTest : public testing::Test {
 protected:
+  void make(Milliseconds floor) {
+    monitor.emplace(program, floor, [this] { return time.now(); });
+  }
   void begin(Milliseconds floor) {
-    monitor.emplace(program, floor);
+    make(floor);
     for (Link *link : {&first, &second}) {
       monitor->begin(link->rank(), *link, [this] { ++givenUp; });
       lines.push_back(&monitor->addLine(link->rank(), &words[link->rank()]));
@@ -89,14 +119,15 @@ protected:
   }
 
   Failure failure() {
-    for (int i = 0; i < 1000 && !shared.hasFailed; ++i) {
-      std::this_thread::sleep_for(Milliseconds(5));
+    for (int i = 0; i < 100 && !shared.hasFailed; ++i) {
+      time.pass(Milliseconds(50));
     }
     std::lock_guard lock(shared.mutex);
     return shared.failure.value_or(Failure{-1, "none"});
   }
 
   Program program = makeToy(2, 1);
+  HandClock time;
   Link::Shared shared;
   Link first{0, shared}, second{1, shared};
   uint32_t words[2] = {};
@@ -137,14 +168,17 @@ TEST(ProgressMarksTest, AreAroundCollectivesAndWhereWorkIsLong) {
 
 TEST_F(MonitorTest, LetsWhoComesOnGoOn) {
   begin(Milliseconds(150));
-  for (uint32_t i = 1; i <= 20; ++i) {
-    EXPECT_EQ(lines[0]->issue(1), i);
-    std::this_thread::sleep_for(Milliseconds(20));
+  EXPECT_EQ(lines[0]->issue(1), 1);
+  for (uint32_t i = 1; i <= 8; ++i) {
+    EXPECT_EQ(lines[0]->issue(1), i + 1); // There is always work.
+    time.pass(Milliseconds(100));
     write(0, i);
+    time.pass({});
   }
-  std::this_thread::sleep_for(Milliseconds(300)); // Nobody has anything to do.
+  write(0, 9);
+  time.pass(Milliseconds(300)); // Nobody has anything to do.
   EXPECT_FALSE(shared.hasFailed);
-  EXPECT_GT(first.moves, 5);
+  EXPECT_EQ(first.moves, 9);
   EXPECT_EQ(second.moves, 0);
   EXPECT_EQ(givenUp, 0);
 }
@@ -158,11 +192,10 @@ TEST_F(MonitorTest, TellsOfADeviceThatIsStuckAndGivesUpAll) {
   EXPECT_THAT(failed.message,
               MatchesRegex("rank 1 is stuck: its device has been for [0-9.]+ ms in "
                            "step instructions? [0-9]+.* \\(.*, .*\\), place 1 of its work"));
-  for (int i = 0; i < 1000 && givenUp < 2; ++i) {
-    std::this_thread::sleep_for(Milliseconds(5));
-  }
+  time.pass({}); // That it has stopped is seen.
+  time.pass(Milliseconds(501));
+  EXPECT_TRUE(monitor->endsWithin(kPatience));
   EXPECT_EQ(givenUp, 2);
-  EXPECT_TRUE(monitor->endsWithin(Milliseconds(1000)));
 }
 
 TEST_F(MonitorTest, TheBudgetGrowsWithThePrediction) {
@@ -170,10 +203,13 @@ TEST_F(MonitorTest, TheBudgetGrowsWithThePrediction) {
     instruction.cost.seconds = 0.02;
   }
   begin(Milliseconds(100)); // And 200 ms for the prediction.
-  auto issued = Monitor::Clock::now();
   lines[0]->issue(monitor->marks().behind("step", 0));
+  time.pass({}); // The work is seen.
+  time.pass(Milliseconds(300));
+  EXPECT_FALSE(shared.hasFailed);
+  time.pass(Milliseconds(1));
+  EXPECT_TRUE(shared.hasFailed);
   EXPECT_THAT(failure().message, HasSubstr(", predicted to take 20 ms"));
-  EXPECT_GE(Monitor::Clock::now() - issued, Milliseconds(300));
 }
 
 TEST_F(MonitorTest, NamesPartnersOfACollective) {
@@ -252,7 +288,7 @@ TEST_F(MonitorTest, LooksBehindARankThatHasNothingToDo) {
 }
 
 TEST_F(MonitorTest, AsksPartnersInOtherProcesses) {
-  monitor.emplace(program, Milliseconds(100));
+  make(Milliseconds(100));
   monitor->begin(0, first, [] {});
   Monitor::Line &line = monitor->addLine(0, &words[0]);
   EXPECT_EQ(first.describeDevice(), "; its device has nothing to do");
@@ -278,7 +314,7 @@ TEST_F(MonitorTest, TellsWhoIsSlowFromWhoIsStuck) {
   write(1, 90);
   for (uint32_t i = 1; i < 60 && !shared.hasFailed; ++i) {
     write(0, i);
-    std::this_thread::sleep_for(Milliseconds(20));
+    time.pass(Milliseconds(50));
   }
   EXPECT_EQ(failure().code, ExitCode::Slow);
   EXPECT_THAT(failure().message,
@@ -290,10 +326,12 @@ TEST_F(MonitorTest, LooksAtNothingOfARankThatHasEnded) {
   begin(Milliseconds(50));
   lines[0]->issue(1);
   monitor->end(0);
-  std::this_thread::sleep_for(Milliseconds(300));
+  time.pass(Milliseconds(300));
   EXPECT_FALSE(shared.hasFailed);
   first.fail("another", ExitCode::Error);
-  std::this_thread::sleep_for(Milliseconds(900));
+  time.pass({});
+  time.pass(Milliseconds(501));
+  EXPECT_TRUE(monitor->endsWithin(kPatience));
   EXPECT_EQ(givenUp, 1) << "only that of rank 1";
 }
 

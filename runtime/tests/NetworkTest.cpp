@@ -20,7 +20,7 @@ using testing::MatchesRegex;
 
 namespace {
 
-constexpr std::chrono::seconds kPatience(20);
+constexpr std::chrono::seconds kPatience(60);
 
 /// Ranks of one process, each of which a test may use in turn.
 struct Ranks {

@@ -71,7 +71,7 @@ def from_build(bench):
     bench.expect_here("no time", 1, [r"^not run gpt2-tiny: 0 s left, needs 8$"], "--only", "gpt2-tiny", "--seconds", "0")
     bench.expect_here("not enough time", 1, [r"^cut off gpt2-tiny: after \d+ s, planned 8: not finished after . s",
                                              r"^\d cut off or not run$", r"^0 passed, 0 failed$"], "--only",
-                      "gpt2-tiny", "--seconds", "2", WEFT_STAND_IN_SLOW="0:0:50")
+                      "gpt2-tiny", "--seconds", "5", WEFT_STAND_IN_SLOW="0:0:50")
     bench.expect_here("a device that fails", 1, [r"^FAIL gpt2-tiny: error: device 0 of rank 0: launch: it is lost$"],
                       "--only", "gpt2-tiny", WEFT_STAND_IN_FAIL="launch:30")
 

@@ -33,6 +33,8 @@ sys.path.insert(0, str(ROOT / "test" / "Onnx"))
 import graphs  # noqa: E402
 
 SECONDS = 60
+# What is wrong where a signal comes too late.
+DONE = "it was done before it could be stopped"
 
 # Machines that have the precision, as many nodes as the ranks need, and meshes that the sizes of each example
 # allow.
@@ -135,24 +137,44 @@ def programs_in(folder):
     return found
 
 
+def halted(pids):
+    """Those of the processes that could be stopped, as they had not ended yet."""
+    found = []
+    for pid in pids:
+        try:
+            os.kill(pid, signal.SIGSTOP)
+            found.append(pid)
+        except ProcessLookupError:
+            pass
+    return found
+
+
 def fault_of_stopping(weft, arguments, number, folder, runs):
     """Sends a signal to weft verify alone, as soon as there is its folder, or if `runs` a program that it
-    trains; a sentence if something stays, or None."""
-    folder.mkdir()
+    trains; a sentence if something stays, or None. It may be done first, on a machine that is busy."""
+    for attempt in range(5):
+        place = folder / str(attempt)
+        place.mkdir(parents=True)
+        fault = fault_of_signal(weft, arguments, number, place, runs)
+        if fault != DONE:
+            return fault
+    return fault
+
+
+def fault_of_signal(weft, arguments, number, folder, runs):
+    """One such run."""
     process = subprocess.Popen([str(part) for part in [weft, "verify", *arguments]],
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                env={**os.environ, "TMPDIR": str(folder)})
-    deadline = time.monotonic() + SECONDS
     trained = []
     while process.poll() is None and not (trained if runs else [*folder.iterdir()]):
         time.sleep(0.002)
-        trained = programs_in(folder) if runs else []
+        trained = halted(programs_in(folder)) if runs else []  # Or they would soon end by themselves.
     if process.poll() is not None:
-        return "it was done before it could be stopped"
-    for pid in trained:
-        os.kill(pid, signal.SIGSTOP)  # Or it would soon end by itself.
+        return DONE
     process.send_signal(number)
     process.wait()
+    deadline = time.monotonic() + SECONDS
     while (any(folder.iterdir()) or programs_in(folder)) and time.monotonic() < deadline:
         time.sleep(0.01)
     left = [path.name for path in folder.iterdir()] + programs_in(folder)
