@@ -43,7 +43,8 @@ private:
       return count(module.lookupSymbol<func::FuncOp>(call.getCallee()));
     }
     auto shardable = llvm::dyn_cast<ShardableOpInterface>(op);
-    return shardable && !op.hasAttr(kRecomputedAttrName) ? shardable.getCost().flops.constant : 0;
+    bool isAsked = shardable && !op.hasAttr(kRecomputedAttrName);
+    return isAsked ? shardable.getCost().modelFlops.constant : 0;
   }
 
   ModuleOp module;

@@ -28,6 +28,78 @@ uint64_t workspaceOf(const Product &product) {
   return uint64_t(std::min(double(32 << 20), bytes));
 }
 
+std::vector<int64_t> sidesOfProducts(const Plan &plan) {
+  return byTime<std::vector<int64_t>>(plan, {64, 128}, {512, 2048, 8192}, {128, 512, 2048, 8192});
+}
+
+std::vector<Product> casesOfAllSides(const Plan &plan, ElementType type) {
+  std::vector<int64_t> sides = sidesOfProducts(plan);
+  std::vector<Product> cases;
+  for (int64_t m : sides) {
+    for (int64_t n : sides) {
+      for (int64_t k : sides) {
+        cases.push_back(makeProduct(type, m, n, k));
+      }
+    }
+  }
+  return cases;
+}
+
+std::vector<Product> productCases(const Plan &plan) {
+  std::vector<Product> cases = casesOfAllSides(plan, ElementType::BF16);
+  std::vector<int64_t> sides = sidesOfProducts(plan);
+  // What is seldom trained in goes by few.
+  for (ElementType type : {ElementType::F32, ElementType::F64, ElementType::F16}) {
+    for (int64_t side : sides) {
+      cases.push_back(makeProduct(type, side, side, side));
+    }
+  }
+  for (int64_t side : sides) {
+    cases.push_back(makeProduct(ElementType::F32, side, side, side));
+    cases.back().isTF32 = true;
+  }
+  return cases;
+}
+
+std::vector<Product> byteCases(const Plan &plan) {
+  std::vector<Product> cases = casesOfAllSides(plan, ElementType::F8E4M3);
+  for (Product &product : cases) {
+    product.transposeB = true;
+    product.ldb = product.k;
+  }
+  return cases;
+}
+
+/// To beyond what any device keeps nearer than its memory.
+std::vector<int64_t> memoryCases(const Plan &plan) {
+  std::vector<int64_t> sizes;
+  for (int64_t bytes = 4 << 10; bytes <= byTime(plan, 1 << 20, 256 << 20, 1 << 30); bytes *= 4) {
+    sizes.push_back(bytes);
+  }
+  return sizes;
+}
+
+/// One rank's part of what all agree on.
+class Agreement {
+public:
+  explicit Agreement(Communicator &link) : link(link) {
+    agreeing = link.prepare({.type = ElementType::I32, .axes = {0, 1}, .shape = {}, .sources = {}},
+                            {"calibration", 2, "what all devices can do"});
+  }
+
+  /// Whether all ranks say so. False if the run has failed.
+  bool areAll(bool isSo, bool &result) {
+    auto isNot = int32_t(!isSo), count = int32_t(0);
+    bool isGood = link.run(agreeing, &isNot, &count);
+    result = count == 0;
+    return isGood;
+  }
+
+private:
+  Communicator &link;
+  Communicator::Handle agreeing = 0;
+};
+
 class DeviceRun {
 public:
   DeviceRun(const Plan &plan, const cuda::Library &library,
@@ -36,20 +108,21 @@ public:
 
   bool all(std::string &error) {
     progress("the smallest work, matrix products and memory");
-    std::vector<Product> products = productCases(), ofBytes = byteCases();
-    std::vector<int64_t> sizes = memoryCases();
-    double each = plan.seconds * (kProductShare + kMemoryShare) /
-                  double(1 + products.size() + ofBytes.size() + sizes.size());
-    if (!onRanks(1, each, error, [&](Sampler &sampler, MeasuredDevice &device) {
-          return alone(sampler, device, products, ofBytes, sizes);
-        })) {
+    if (!onRanks(
+            1, secondsOfEach(plan, false), error,
+            [&](Sampler &sampler, MeasuredDevice &device) { return alone(sampler, device); })) {
       return false;
+    }
+    for (const RefusedProduct &entry : measurements.refused) {
+      const Product &p = entry.product;
+      progress(concat("refused: a product of ", nameOf(p.type), ", ", p.m, " x ", p.n, " x ", p.k,
+                      ": ", entry.reason));
     }
     std::vector<int64_t> groups = groupSizes(plan), bytes = collectiveCases();
     for (int64_t group : groups) {
       progress(concat("collectives of ", group, " ranks"));
-      each = plan.seconds * kCollectiveShare /
-             double(1 + groups.size() * bytes.size() * std::size(kKinds));
+      double each = plan.seconds * kCollectiveShare /
+                    double(1 + groups.size() * bytes.size() * std::size(kKinds));
       if (!onRanks(group, each, error, [&](Sampler &sampler, MeasuredDevice &device) {
             return together(sampler, device, group, bytes);
           })) {
@@ -77,57 +150,6 @@ private:
     return !result.failure || fail(error, result.failure->message);
   }
 
-  std::vector<int64_t> sidesOfProducts() const {
-    return byTime<std::vector<int64_t>>(plan, {64, 128}, {512, 2048, 8192}, {128, 512, 2048, 8192});
-  }
-
-  std::vector<Product> casesOfAllSides(ElementType type) const {
-    std::vector<int64_t> sides = sidesOfProducts();
-    std::vector<Product> cases;
-    for (int64_t m : sides) {
-      for (int64_t n : sides) {
-        for (int64_t k : sides) {
-          cases.push_back(makeProduct(type, m, n, k));
-        }
-      }
-    }
-    return cases;
-  }
-
-  std::vector<Product> productCases() const {
-    std::vector<Product> cases = casesOfAllSides(ElementType::BF16);
-    std::vector<int64_t> sides = sidesOfProducts();
-    // What is seldom trained in goes by few.
-    for (ElementType type : {ElementType::F32, ElementType::F64, ElementType::F16}) {
-      for (int64_t side : sides) {
-        cases.push_back(makeProduct(type, side, side, side));
-      }
-    }
-    for (int64_t side : sides) {
-      cases.push_back(makeProduct(ElementType::F32, side, side, side));
-      cases.back().isTF32 = true;
-    }
-    return cases;
-  }
-
-  std::vector<Product> byteCases() const {
-    std::vector<Product> cases = casesOfAllSides(ElementType::F8E4M3);
-    for (Product &product : cases) {
-      product.transposeB = true;
-      product.ldb = product.k;
-    }
-    return cases;
-  }
-
-  /// To beyond what any device keeps nearer than its memory.
-  std::vector<int64_t> memoryCases() const {
-    std::vector<int64_t> sizes;
-    for (int64_t bytes = 4 << 10; bytes <= byTime(plan, 1 << 20, 256 << 20, 1 << 30); bytes *= 4) {
-      sizes.push_back(bytes);
-    }
-    return sizes;
-  }
-
   std::vector<int64_t> collectiveCases() const {
     std::vector<int64_t> sizes;
     for (int64_t bytes = 1 << 10; bytes <= byTime(plan, 1 << 14, 64 << 20, 256 << 20);
@@ -145,8 +167,13 @@ private:
   }
 
   /// What a device does by itself, while the others do the same.
-  bool alone(Sampler &sampler, MeasuredDevice &device, const std::vector<Product> &products,
-             const std::vector<Product> &ofBytes, const std::vector<int64_t> &sizes) {
+  bool alone(Sampler &sampler, MeasuredDevice &device) {
+    Agreement agreement(sampler.communicator());
+    bool areWithBytes = false;
+    if (!agreement.areAll(device.facts.multipliesBytes(), areWithBytes)) {
+      return false;
+    }
+    sampler.allow(secondsOfEach(plan, areWithBytes));
     DeviceNotes notes{device.facts.name, device.facts.multiprocessors, 0, 0, 0};
     MeasuredDevice::Address little = device.allocate(256);
     if (!little || !leastTaken(sampler.communicator(), device, notes.contextBytes)) {
@@ -158,11 +185,8 @@ private:
     uint64_t before = device.countFree();
     const char *name = nullptr;
     if (!device.check(library.nameProducts(device.device, &name)) ||
-        !productTimes(sampler, device, products)) {
-      return false;
-    }
-    if (allMultiplyBytes(sampler.communicator(), device) &&
-        !productTimes(sampler, device, ofBytes)) {
+        !productTimes(sampler, device, productCases(plan), agreement) ||
+        (areWithBytes && !productTimes(sampler, device, byteCases(plan), agreement))) {
       return false;
     }
     notes.libraryBytes = before - std::min(before, device.countFree());
@@ -172,7 +196,7 @@ private:
       measurements.launch = launch;
       measurements.device = notes;
     });
-    return memoryTimes(sampler, device, sizes);
+    return memoryTimes(sampler, device, memoryCases(plan));
   }
 
   /// On rank 0 what was gone of a device when it was opened: of those of all ranks the least, since
@@ -188,17 +212,44 @@ private:
     });
   }
 
-  /// Whether each rank's device has products of eight bits: all measure the same.
-  static bool allMultiplyBytes(Communicator &link, const MeasuredDevice &device) {
-    auto lacks = int32_t(!device.facts.multipliesBytes()), any = int32_t(0);
-    Communicator::Handle agreement =
-        link.prepare({.type = ElementType::I32, .axes = {0, 1}, .shape = {}, .sources = {}},
-                     {"calibration", 2, "who has products of eight bits"});
-    return link.run(agreement, &lacks, &any) && any == 0;
+  /// Prepares `product` on all ranks, or `isMeasured` is not: a product of eight bits that is
+  /// refused on some is noted, and left out on all. From a device that has failed it looks refused,
+  /// and what comes next says so.
+  bool prepare(Communicator &link, MeasuredDevice &device, const Product &product,
+               Agreement &agreement, MeasuredDevice::Handle &prepared, bool &isMeasured) {
+    cuda::ProductWay way = {};
+    cuda::Library::Result failed = library.prepareProduct(device.device, &product, &way, &prepared);
+    if (!product.isOfEightBits()) {
+      isMeasured = true;
+      return device.check(failed);
+    }
+    std::string reason = failed ? failed : "";
+    if (!agreement.areAll(reason.empty(), isMeasured)) {
+      return false;
+    }
+    return isMeasured ||
+           ((!reason.empty() || device.check(library.freeProduct(device.device, prepared))) &&
+            noteRefused(link, product, reason));
+  }
+
+  /// On rank 0, with the first reason that a rank has.
+  bool noteRefused(Communicator &link, const Product &product, std::string_view reason) {
+    std::string first;
+    bool isGood = link.collect(
+        std::span(reason.data(), reason.size()), [&](int64_t rank, std::span<const char> text) {
+          if (first.empty() && !text.empty()) {
+            first = concat("device ", rank, ": ", std::string_view(text.data(), text.size()));
+          }
+        });
+    if (isGood && link.rank() == 0) {
+      measurements.refused.push_back({product, first});
+    }
+    return isGood;
   }
 
   /// All of `cases` read eight bits, or none does.
-  bool productTimes(Sampler &sampler, MeasuredDevice &device, const std::vector<Product> &cases) {
+  bool productTimes(Sampler &sampler, MeasuredDevice &device, const std::vector<Product> &cases,
+                    Agreement &agreement) {
     uint64_t most = 0, workspace = 0;
     for (const Product &product : cases) {
       for (int64_t count : {product.m * product.k, product.k * product.n, product.m * product.n}) {
@@ -222,10 +273,13 @@ private:
     }
     for (Product product : cases) {
       product.workspaceBytes = workspaceOf(product);
-      cuda::ProductWay way = {};
       MeasuredDevice::Handle prepared = 0;
-      if (!device.check(library.prepareProduct(device.device, &product, &way, &prepared))) {
+      bool isMeasured = false;
+      if (!prepare(sampler.communicator(), device, product, agreement, prepared, isMeasured)) {
         return false;
+      }
+      if (!isMeasured) {
+        continue;
       }
       Timing timing = device.measure(sampler, [&] {
         return device.check(library.runProduct(device.device, device.stream, prepared, &places));
@@ -321,6 +375,12 @@ private:
 };
 
 } // namespace
+
+double weft::rt::calibrate::secondsOfEach(const Plan &plan, bool areWithBytes) {
+  size_t things = 1 + productCases(plan).size() + memoryCases(plan).size() +
+                  (areWithBytes ? byteCases(plan).size() : 0);
+  return plan.seconds * (kProductShare + kMemoryShare) / double(things);
+}
 
 bool weft::rt::calibrate::measureDevices(Plan &plan,
                                          const std::function<void(const std::string &)> &progress,

@@ -201,6 +201,10 @@ nlohmann::json toJson(const Timing &timing) {
   return {{"seconds", timing.median}, {"spread", timing.spread}};
 }
 
+nlohmann::json toJson(const Product &p) {
+  return {{"type", p.isTF32 ? "tf32" : nameOf(p.type)}, {"m", p.m}, {"n", p.n}, {"k", p.k}};
+}
+
 } // namespace
 
 Product weft::rt::calibrate::makeProduct(ElementType type, int64_t m, int64_t n, int64_t k) {
@@ -275,11 +279,14 @@ std::string weft::rt::calibrate::toJson(const Plan &plan, const Measurements &me
                         {"communicator_bytes", device->communicatorBytes}};
   }
   for (const ProductTime &entry : measurements.products) {
-    const Product &p = entry.product;
     nlohmann::json fields = ::toJson(entry.timing);
-    fields.update(
-        {{"type", p.isTF32 ? "tf32" : nameOf(p.type)}, {"m", p.m}, {"n", p.n}, {"k", p.k}});
+    fields.update(::toJson(entry.product));
     object["products"].push_back(std::move(fields));
+  }
+  for (const RefusedProduct &entry : measurements.refused) {
+    nlohmann::json fields = ::toJson(entry.product);
+    fields.update({{"reason", entry.reason}});
+    object["refused"].push_back(std::move(fields));
   }
   for (const MemoryTime &entry : measurements.memory) {
     nlohmann::json fields = {{"bytes", entry.bytes}, {"copy", ::toJson(entry.copy)}};

@@ -29,6 +29,12 @@ struct ProductTime {
   Timing timing;
 };
 
+/// A product that the library does not compute, and why, in a line.
+struct RefusedProduct {
+  Product product;
+  std::string reason;
+};
+
 /// A kernel that touches `bytes`.
 struct MemoryTime {
   int64_t bytes = 0;
@@ -60,6 +66,7 @@ struct Measurements {
   std::string library;
   std::optional<DeviceNotes> device = {};
   std::vector<ProductTime> products;
+  std::vector<RefusedProduct> refused;
   std::vector<MemoryTime> memory;
   std::vector<CollectiveTime> collectives;
   /// A team's job without work, or the smallest work of a device; all ranks meeting without moving

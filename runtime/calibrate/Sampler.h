@@ -80,6 +80,8 @@ public:
     return collect();
   }
 
+  /// Lets each `measure` from here on take so long. Every rank must call this.
+  void allow(double seconds) { secondsPerCase = seconds; }
   Team &team() { return threads; }
   Communicator &communicator() { return link; }
   /// Waits for all ranks. False if the run has failed: others may not be here then, and nothing
@@ -104,7 +106,7 @@ private:
 
   Communicator &link;
   Team threads;
-  const double secondsPerCase;
+  double secondsPerCase;
   Shared &shared;
   Communicator::Handle barrier = 0;
   std::chrono::steady_clock::time_point begin;

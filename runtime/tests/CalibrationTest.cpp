@@ -145,6 +145,31 @@ TEST(DeviceMeasurements, LeaveOutWhatADeviceLacks) {
   }
 }
 
+/// Calls are counted over all devices, which have prepared 16 others each before: one of them
+/// refuses the first of eight bits.
+TEST(DeviceMeasurements, WhatTheLibraryRefusesIsToldAndLeftOut) {
+  setenv("WEFT_STAND_IN_FAIL", "prepareProduct:33", 1);
+  Measurements measurements;
+  ASSERT_EQ(measureStandIn({2, 0, 0.05}, measurements), "");
+  unsetenv("WEFT_STAND_IN_FAIL");
+  EXPECT_EQ(measurements.products.size(), 16u + 7);
+  ASSERT_EQ(measurements.refused.size(), 1u);
+  EXPECT_TRUE(measurements.refused[0].product.isOfEightBits());
+  EXPECT_THAT(measurements.refused[0].reason,
+              testing::MatchesRegex("device [01]: prepareProduct: it is lost"));
+  auto json = nlohmann::json::parse(toJson({2, 1, 0.05}, measurements));
+  ASSERT_EQ(json["refused"].size(), 1u);
+  EXPECT_EQ(json["refused"][0]["type"], "f8e4m3");
+  EXPECT_EQ(json["refused"][0]["m"], 64);
+  EXPECT_EQ(json["refused"][0]["reason"], measurements.refused[0].reason);
+}
+
+TEST(DeviceMeasurements, SecondsAreForWhatIsMeasured) {
+  // Of 45 seconds: the smallest work, 80 products, 10 copies, and 64 products of eight bits.
+  EXPECT_DOUBLE_EQ(secondsOfEach({1, 1, 60}, false), 45.0 / 91);
+  EXPECT_DOUBLE_EQ(secondsOfEach({1, 1, 60}, true), 45.0 / 155);
+}
+
 /// Whatever fails, the measurements end and say which call it was.
 TEST(DeviceMeasurements, WhatFailsIsSaid) {
   for (const char *function : {"open", "makeTimer", "allocate", "allocatePinned", "prepareProduct",

@@ -66,6 +66,17 @@ constexpr Format kFormats[] = {{"f32", desc::Precision::F32, &desc::DeviceSpec::
                                {"f16", desc::Precision::F16, &desc::DeviceSpec::peakFlopsF16},
                                {"f8e4m3", desc::Precision::F8, &desc::DeviceSpec::peakFlopsF8}};
 
+std::string refusalOf(const Object &entry) {
+  std::string line;
+  llvm::raw_string_ostream(line) << entry.getString("type").value_or("") << ", "
+                                 << entry.getInteger("m").value_or(0) << " x "
+                                 << entry.getInteger("n").value_or(0) << " x "
+                                 << entry.getInteger("k").value_or(0) << ": "
+                                 << entry.getString("reason").value_or("");
+  llvm::erase_if(line, [](char letter) { return !llvm::isPrint(letter); });
+  return line;
+}
+
 void readProducts(const Object &object, HostMeasurements &host) {
   desc::DeviceSpec &device = host.machine.device;
   std::vector<double> spreads;
@@ -84,6 +95,9 @@ void readProducts(const Object &object, HostMeasurements &host) {
     peak = std::max(peak.value_or(0), rate.flops);
     spreads.push_back(amount(*entry, "spread"));
     device.measured.products.push_back(rate);
+  }
+  for (const Object *entry : entriesOf(object, "refused")) {
+    host.refused.push_back(refusalOf(*entry));
   }
   if (!device.peakFlopsF64) {
     device.peakFlopsF64 = device.peakFlopsF32.value_or(0) / 2; // A vector has half as many.
@@ -195,6 +209,9 @@ void writeMeasured(llvm::raw_ostream &os, const HostMeasurements &host) {
     os << "    products { precision: " << desc::nameOf(rate.precision) << " m: " << rate.m
        << " n: " << rate.n << " k: " << rate.k << " flops: " << number(rate.flops) << " }\n";
   }
+  for (const std::string &line : host.refused) {
+    os << "    # Refused: " << line << "\n";
+  }
   bool isOfHost = host.deviceName.empty();
   os << (isOfHost ? "    # The geometric mean of the rates of a copy, an addition and a sum"
                   : "    # A copy by the driver")
@@ -256,8 +273,7 @@ llvm::Expected<HostMeasurements> weft::readMeasurements(llvm::StringRef text, ll
                                                         llvm::StringRef processor) {
   llvm::Expected<llvm::json::Value> value = llvm::json::parse(text);
   if (!value) {
-    return makeError("the measurements cannot be read: " +
-                     llvm::toString(value.takeError()));
+    return makeError("the measurements cannot be read: " + llvm::toString(value.takeError()));
   }
   if (!value->getAsObject()) {
     return makeError("the measurements are no object");

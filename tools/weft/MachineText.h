@@ -23,6 +23,8 @@ struct HostMeasurements {
   double spreadOfRendezvous = 0;
   /// The product library, as it calls itself.
   std::string library;
+  /// What it does not compute, each as a line of a comment tells it.
+  std::vector<std::string> refused;
   /// The devices, as they call themselves; empty where they are parts of this host.
   std::string deviceName;
 };

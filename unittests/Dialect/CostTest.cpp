@@ -92,6 +92,55 @@ TEST(Cost, BidirectionalAttentionIsTwoProducts) {
              {0, 2 * 2 * 4 * 4 * 8 * 2 * 3}, {0, 4 * (2 * 192 + 2 * 64 + 24)});
 }
 
+/// Of what an op says of itself, per sample.
+void expectFlops(const std::string &arguments, const std::string &op, double done, double asked) {
+  Parsed parsed(arguments, op);
+  OpCost cost = parsed.shardable().getCost();
+  EXPECT_DOUBLE_EQ(cost.flops.perSample, done) << op;
+  EXPECT_DOUBLE_EQ(cost.modelFlops.perSample, asked) << op;
+  EXPECT_DOUBLE_EQ(cost.modelFlops.constant, 0) << op;
+}
+
+TEST(Cost, ScoresThatAreComputedAgainAreNotAskedFor) {
+  // Each product: 2 * queries * keys for each of 2 * 3 heads, halved by causality. Three of the
+  // gradient's five, of which one gives scores, are by 8 elements of a key, two by 4 of a value.
+  const double half = 2 * 4 * 4 * 2 * 3 / 2.0;
+  std::string arguments = "%q: tensor<?x4x2x3x8xf32>, %k: tensor<?x4x2x8xf32>, "
+                          "%v: tensor<?x4x2x4xf32>, %o: tensor<?x4x2x3x4xf32>, "
+                          "%l: tensor<?x2x3x4xf32>";
+  expectFlops(arguments,
+              R"(%0:2 = weft.attention(%q, %k, %v) scale = 1.0 dropout = 0.0
+                : tensor<?x4x2x3x8xf32>, tensor<?x4x2x8xf32>, tensor<?x4x2x4xf32>
+                -> tensor<?x4x2x3x4xf32>, tensor<?x2x3x4xf32>)",
+              half * (8 + 4), half * (8 + 4));
+  expectFlops(arguments,
+              R"(%0:3 = weft.attention_grad(%q, %k, %v) output(%o, %l) gradient(%o)
+                scale = 1.0 dropout = 0.0
+                : tensor<?x4x2x3x8xf32>, tensor<?x4x2x8xf32>, tensor<?x4x2x4xf32>,
+                  tensor<?x4x2x3x4xf32>, tensor<?x2x3x4xf32>, tensor<?x4x2x3x4xf32>
+                -> tensor<?x4x2x3x8xf32>, tensor<?x4x2x8xf32>, tensor<?x4x2x4xf32>)",
+              half * (3 * 8 + 2 * 4), half * (2 * 8 + 2 * 4));
+}
+
+TEST(Cost, ModelsAskForProductsOfMatrices) {
+  std::string product = R"(%0 = weft.contract "bsk,nk->bsn" (%x, %w)
+      : (tensor<?x4x8xf32>, tensor<16x8xf32>) -> tensor<?x4x16xf32>)";
+  expectFlops("%x: tensor<?x4x8xf32>, %w: tensor<16x8xf32>", product, 2 * 4 * 8 * 16,
+              2 * 4 * 8 * 16);
+  std::string sum = R"(%0 = weft.contract "bk->k" (%x) : (tensor<?x8xf32>) -> tensor<8xf32>)";
+  expectFlops("%x: tensor<?x8xf32>", sum, 8, 0);
+  std::string squares =
+      R"(%0 = weft.contract "bk,bk->" (%x, %x) : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<f32>)";
+  expectFlops("%x: tensor<?x8xf32>", squares, 2 * 8, 0);
+  std::string norm = R"(%0 = weft.norm rms %x scale(%s : tensor<8xf32>) epsilon = 1.0e-5
+      : tensor<?x8xf32> -> tensor<?x8xf32>)";
+  expectFlops("%x: tensor<?x8xf32>, %s: tensor<8xf32>", norm, 7 * 8, 0);
+  std::string convolution = R"(%0 = weft.convolution %a by %b strides [1, 1] low [0, 0] high [0, 0]
+      dilations [1, 1] : tensor<?x4x5x5xf32>, tensor<6x4x3x3xf32> -> tensor<?x6x3x3xf32>)";
+  expectFlops("%a: tensor<?x4x5x5xf32>, %b: tensor<6x4x3x3xf32>", convolution,
+              2 * (6 * 3 * 3) * (4 * 3 * 3), 2 * (6 * 3 * 3) * (4 * 3 * 3));
+}
+
 TEST(Cost, EmbeddingReadsOneRowForEachToken) {
   expectCost("%t: tensor<1000x8xf32>, %i: tensor<?x4xi32>",
              R"(%0 = weft.embedding %t[%i]

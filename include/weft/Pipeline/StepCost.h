@@ -12,8 +12,9 @@
 
 namespace weft {
 
-/// Floating-point operations of one step on `batch` samples, all ranks together: what the ops of
-/// `@step` say of themselves, a layer counted as often as it is called.
+/// Floating-point operations that a model asks for in one step on `batch` samples, all ranks
+/// together (OpCost::modelFlops): what the ops of `@step` say of themselves, a layer counted as
+/// often as it is called, and nothing that is computed again.
 ///
 /// REQUIRES: the module is as Differentiate leaves it, with whole tensors and nothing padded.
 double countStepFlops(mlir::ModuleOp module, int64_t batch);

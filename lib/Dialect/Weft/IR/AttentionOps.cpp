@@ -63,17 +63,29 @@ int64_t wholeLength(OpTy op, TypedValue<RankedTensorType> piece, AttentionFactor
              : piece.getType().getDimSize(1);
 }
 
-/// Products of queries by keys for each head, of which causality needs half, and a window as much
-/// less as it hides; so many are a multiply-add for each feature of a query, and so many for each
-/// of a value. Of a piece that is what pieces need on the average.
-template <typename OpTy> OpCost attentionCost(OpTy op, double queryProducts, double valueProducts) {
+/// Products of queries by keys for each head: so many are a multiply-add for each feature of a
+/// query, and so many for each of a value.
+struct AttentionProducts {
+  double ofQueries, ofValues;
+};
+
+/// Of each product causality needs half, and a window as much less as it hides. Of a piece that is
+/// what pieces need on the average.
+template <typename OpTy>
+OpCost attentionCost(OpTy op, AttentionProducts done, AttentionProducts asked) {
   auto whole = static_cast<double>(wholeLength(op, op.getKey(), kKeys));
   double width = std::min(static_cast<double>(op.getWindow().value_or(whole)), whole);
   double seen = op.getBidirectional() ? 1 : width / whole * (1 - width / whole / 2);
   double keys = seen * static_cast<double>(op.getKey().getType().getDimSize(1));
   OpCost cost = elementwiseCost(op, 0);
-  cost.flops = elementCount(op.getQuery().getType().getShape(), queryProducts * 2 * keys);
-  cost.flops += elementCount(op.getOutput().getType().getShape(), valueProducts * 2 * keys);
+  auto flopsOf = [&](AttentionProducts products) {
+    BatchPolynomial flops =
+        elementCount(op.getQuery().getType().getShape(), products.ofQueries * 2 * keys);
+    flops += elementCount(op.getOutput().getType().getShape(), products.ofValues * 2 * keys);
+    return flops;
+  };
+  cost.flops = flopsOf(done);
+  cost.modelFlops = flopsOf(asked);
   return cost;
 }
 
@@ -198,7 +210,7 @@ FactorRule AttentionOp::getFactorRule() {
   return attentionRule(*this, attentionOperands(*this), {kOutput, kLse});
 }
 
-OpCost AttentionOp::getCost() { return attentionCost(*this, 1, 1); }
+OpCost AttentionOp::getCost() { return attentionCost(*this, {1, 1}, {1, 1}); }
 
 SmallVector<unsigned> AttentionOp::getPositionFactors() { return attentionPositions(*this); }
 
@@ -313,7 +325,10 @@ FactorRule AttentionGradOp::getFactorRule() {
   return attentionRule(*this, operands, {kQuery, kKey, kValue});
 }
 
-OpCost AttentionGradOp::getCost() { return attentionCost(*this, 3, 2); }
+OpCost AttentionGradOp::getCost() {
+  // Scores are not kept: they are computed again.
+  return attentionCost(*this, {3, 2}, {2, 2});
+}
 
 SmallVector<unsigned> AttentionGradOp::getPositionFactors() { return attentionPositions(*this); }
 

@@ -97,7 +97,11 @@ bool ContractOp::isAdditiveIn(ArrayRef<unsigned> operands) { return operands.siz
 OpCost ContractOp::getCost() {
   SmallVector<StringRef> terms = getTerms();
   bool isTransposition = terms.size() == 2 && terms[0].size() == terms[1].size();
-  return iterationCost(*this, isTransposition ? 0 : getInputs().size());
+  OpCost cost = iterationCost(*this, isTransposition ? 0 : getInputs().size());
+  if (getInputs().size() > 1 && !terms.back().empty()) { // No norm's sum of squares.
+    cost.modelFlops = cost.flops;
+  }
+  return cost;
 }
 
 /// Spreads `value`, which has the dimensions `from`, to the type of `like`, which has the

@@ -104,7 +104,7 @@ template <typename OpTy> OpCost convolutionCost(OpTy op) {
   double perOutput = 2.0 * static_cast<double>(shape.kernel.getNumElements()) /
                      static_cast<double>(shape.kernel.getDimSize(0));
   OpCost cost = elementwiseCost(op, 0);
-  cost.flops = elementCount(shape.output.getShape(), perOutput);
+  cost.flops = cost.modelFlops = elementCount(shape.output.getShape(), perOutput);
   return cost;
 }
 } // namespace

@@ -121,6 +121,9 @@ struct OpCost {
   BatchPolynomial flops;
   /// Bytes read and written, each operand and result once.
   BatchPolynomial bytes;
+  /// Those of products of matrices that the model asks for, of which a share of peak is told: what
+  /// an op computes again is in `flops` alone.
+  BatchPolynomial modelFlops = {};
 };
 
 /// Product of `shape`, linear in the batch where a dimension is unknown.
