@@ -35,12 +35,12 @@ protected:
   };
 
   End run(const StandIn &standIn, std::vector<DeviceImage> images = {{80, true, "", 1}},
-          const char *timeout = "5", const CudaOptions &onDevices = {}) {
+          const char *timeout = "60", const CudaOptions &onDevices = {}) {
     return run(standIn.library(), images, timeout, onDevices);
   }
 
   End run(const Library &library, std::vector<DeviceImage> images = {{80, true, "", 1}},
-          const char *timeout = "5", CudaOptions onDevices = {}) {
+          const char *timeout = "60", CudaOptions onDevices = {}) {
     onDevices.usesGraphs |= usesGraphs;
     auto make = [&](const Program &program, const KernelCode *kernels, int64_t rank, int64_t) {
       return std::make_unique<CudaExecutor>(program, kernels, rank, library, rank,
@@ -169,14 +169,14 @@ TEST_F(CudaExecutorTest, TimesAreTheDevicesWhereTheyAreAskedFor) {
   {
     StandIn standIn(settings(), {program, kToyKernels});
     CudaOptions both = {.usesGraphs = true, .takesTimes = true};
-    End end = run(standIn, {{80, true, "", 1}}, "5", both);
+    End end = run(standIn, {{80, true, "", 1}}, "60", both);
     EXPECT_EQ(end.errors, "note: --profile takes times on the devices, one after another, so there "
                           "are no graphs\n");
     EXPECT_EQ(standIn.calls("beginCapture"), 0);
   }
   {
     StandIn standIn(settings(), {program, kToyKernels});
-    End end = run(standIn, {{80, true, "", 1}}, "5", {.takesTimes = true});
+    End end = run(standIn, {{80, true, "", 1}}, "60", {.takesTimes = true});
     EXPECT_EQ(end.code, 0) << end.errors;
     EXPECT_THAT(end.output,
                 testing::HasSubstr(" on 2 ranks, by the devices' clocks, one after another:"));
@@ -189,7 +189,7 @@ TEST_F(CudaExecutorTest, TimesAreTheDevicesWhereTheyAreAskedFor) {
                               std::pair("elapsed", int64_t(1)), std::pair("elapsed", elapsed)}) {
     StandIn standIn(settings(), {program, kToyKernels});
     standIn.failAt(name, number, "it is lost");
-    End end = run(standIn, {{80, true, "", 1}}, "5", {.takesTimes = true});
+    End end = run(standIn, {{80, true, "", 1}}, "60", {.takesTimes = true});
     EXPECT_EQ(end.code, 1) << name << " " << number;
     EXPECT_THAT(end.errors,
                 testing::ContainsRegex(std::string("error: device [01] of rank [01]: ") + name +

@@ -70,13 +70,13 @@ class HandClock {
 public:
   Monitor::Clock::time_point now() {
     ++reads;
-    return Monitor::Clock::time_point(elapsed.load());
+    return Monitor::Clock::time_point(Milliseconds(elapsed));
   }
 
   /// Returns when the Monitor has looked at all at the new time. Of more than a second it would
   /// think that the process was stopped.
   void pass(Milliseconds time) {
-    elapsed = elapsed.load() + time;
+    skip(time);
     // A look of up to three ranks, each of which reads the time, between parts of two others.
     constexpr int kReads = 9;
     for (int before = reads, tries = 0; reads < before + kReads; ++tries) {
@@ -85,9 +85,12 @@ public:
     }
   }
 
+  /// Without the Monitor.
+  void skip(Milliseconds time) { elapsed += time.count(); }
+
 private:
   std::atomic<int> reads = 0;
-  std::atomic<Milliseconds> elapsed{Milliseconds(0)};
+  std::atomic<int64_t> elapsed = 0;
 };
 
 class MonitorTest : public testing::Test {
@@ -210,6 +213,29 @@ TEST_F(MonitorTest, TheBudgetGrowsWithThePrediction) {
   time.pass(Milliseconds(1));
   EXPECT_TRUE(shared.hasFailed);
   EXPECT_THAT(failure().message, HasSubstr(", predicted to take 20 ms"));
+}
+
+TEST_F(MonitorTest, WorkThatComesWhileItLooksHasAllItsBudget) {
+  std::atomic<Monitor::Line *> coming = nullptr;
+  int reads = 0;
+  monitor.emplace(program, Milliseconds(150), [&] {
+    Monitor::Clock::time_point now = time.now();
+    // The rank reads the clock as it begins, and each look does twice: before and after it sees.
+    Monitor::Line *line = ++reads % 2 == 0 ? coming.exchange(nullptr) : nullptr;
+    if (line) {
+      time.skip(Milliseconds(100));
+      line->issue(1);
+    }
+    return now;
+  });
+  monitor->begin(0, first, [] {});
+  coming = &monitor->addLine(0, &words[0]);
+  time.pass({}); // It comes, and is seen.
+  time.pass(Milliseconds(150));
+  EXPECT_FALSE(shared.hasFailed);
+  time.pass(Milliseconds(1));
+  EXPECT_TRUE(shared.hasFailed);
+  monitor.reset(); // Which reads what is here.
 }
 
 TEST_F(MonitorTest, NamesPartnersOfACollective) {
