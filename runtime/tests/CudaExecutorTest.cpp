@@ -466,7 +466,9 @@ TEST_F(CudaExecutorTest, ADeviceThatIsStuckEndsTheRun) {
 TEST_F(CudaExecutorTest, ADeviceThatIsSlowEndsTheRun) {
   StandInSettings slow = settings();
   slow.slow = {.device = 1, .after = 30};
-  slow.slowness = std::chrono::milliseconds(800); // Half of what would be stuck.
+  // Work between two collectives takes more than the 3 s that a rank may be late, from 450 ms on,
+  // and that between two words, up to more than a second, less.
+  slow.slowness = std::chrono::milliseconds(600);
   StandIn standIn(slow, {program, kToyKernels});
   End end = run(standIn, {{80, true, "", 1}}, "4");
   EXPECT_EQ(end.code, int(ExitCode::Slow));
