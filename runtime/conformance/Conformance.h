@@ -35,13 +35,14 @@ using Buffers = std::vector<std::vector<char>>;
 /// Elements of `type` for one rank, different for each, whose sums depend on their order.
 std::vector<char> makeOperand(ElementType type, uint64_t elements, int64_t rank);
 
-/// What each rank must get, computed element by element from the definition in Program.h.
+/// What each of `ranks` must get, computed element by element from the definition in Program.h; of
+/// the others nothing.
 Buffers expectedResults(const Collective &collective, std::span<const Axis> mesh,
-                        const Buffers &operands);
+                        const Buffers &operands, RankRange ranks);
 
 /// How far a result that is added up in any order may be from that, for each of its elements.
 std::vector<std::vector<double>> marginsOf(const Collective &collective, std::span<const Axis> mesh,
-                                           const Buffers &operands);
+                                           const Buffers &operands, RankRange ranks);
 /// Whether all elements of a result are no farther from what is expected than their margins.
 bool isNear(ElementType type, const std::vector<char> &expected, const std::vector<char> &result,
             std::span<const double> margins);

@@ -31,13 +31,13 @@ uint64_t countOf(const Index &shape) {
   return count;
 }
 
-Index indexOf(uint64_t position, const Index &shape) {
-  Index index(shape.size());
+/// Into memory that is there: to allocate some for each element takes most of a test's time.
+void setIndex(Index &index, uint64_t position, const Index &shape) {
+  index.resize(shape.size());
   for (size_t dim = shape.size(); dim-- > 0;) {
     index[dim] = int64_t(position % uint64_t(shape[dim]));
     position /= uint64_t(shape[dim]);
   }
-  return index;
 }
 
 uint64_t positionOf(const Index &index, const Index &shape) {
@@ -68,40 +68,34 @@ Index resultShape(const Collective &collective, int64_t members) {
   return shape;
 }
 
-/// For one element of the result of member `me`: which member's operand, at which index. For
-/// reductions every member's, and `member` is not set.
-struct Origin {
-  int64_t member = -1;
-  Index index;
-};
-
-Origin originOf(const Collective &collective, Index index, int64_t me, int64_t members) {
-  Origin origin;
+/// For the element at `index` of the result of member `me`: which member's operand, and in `index`,
+/// where in that. For reductions every member's, which is -1.
+int64_t moveToOrigin(const Collective &collective, Index &index, int64_t me, int64_t members) {
   uint32_t dim = collective.dim, dim2 = collective.dim2;
+  int64_t member = -1;
   switch (collective.kind) {
   case CollectiveKind::AllReduce:
     break;
   case CollectiveKind::AllGather:
-    origin.member = index[dim] / collective.shape[dim];
+    member = index[dim] / collective.shape[dim];
     index[dim] %= collective.shape[dim];
     break;
   case CollectiveKind::ReduceScatter:
     index[dim] += me * (collective.shape[dim] / members);
     break;
   case CollectiveKind::AllToAll: {
-    Index piece = collective.shape;
-    piece[dim] /= members;
-    origin.member = index[dim2] / piece[dim2];
-    index[dim2] %= piece[dim2];
-    index[dim] += me * piece[dim];
+    int64_t piece = collective.shape[dim] / members;
+    int64_t piece2 = dim2 == dim ? piece : collective.shape[dim2];
+    member = index[dim2] / piece2;
+    index[dim2] %= piece2;
+    index[dim] += me * piece;
     break;
   }
   case CollectiveKind::Permute:
-    origin.member = collective.sources[size_t(me)];
+    member = collective.sources[size_t(me)];
     break;
   }
-  origin.index = std::move(index);
-  return origin;
+  return member;
 }
 
 /// A number of 16 bits, the upper half of a float32. Its own, so that the runtime's can be wrong.
@@ -138,21 +132,24 @@ template <typename T> T elementOf(const std::vector<char> &bytes, uint64_t posit
 /// `Sum` is what reductions are taken in.
 template <typename T, typename Sum = T>
 Buffers expectedTyped(const Collective &collective, std::span<const Axis> mesh,
-                      const Buffers &operands) {
+                      const Buffers &operands, RankRange ranks) {
   Buffers results(operands.size());
-  for (int64_t rank = 0; rank < int64_t(operands.size()); ++rank) {
+  Index index;
+  for (int64_t rank = ranks.first; rank < ranks.first + ranks.count; ++rank) {
     std::vector<int64_t> group = groupOf(rank, collective.axes, mesh);
     int64_t members = int64_t(group.size());
     int64_t me = std::find(group.begin(), group.end(), rank) - group.begin();
     Index shape = resultShape(collective, members);
     std::vector<char> &result = results[size_t(rank)];
-    result.resize(countOf(shape) * sizeof(T));
-    for (uint64_t position = 0; position < countOf(shape); ++position) {
-      Origin origin = originOf(collective, indexOf(position, shape), me, members);
-      uint64_t source = positionOf(origin.index, collective.shape);
-      int64_t first = std::max<int64_t>(origin.member, 0);
+    uint64_t count = countOf(shape);
+    result.resize(count * sizeof(T));
+    for (uint64_t position = 0; position < count; ++position) {
+      setIndex(index, position, shape);
+      int64_t member = moveToOrigin(collective, index, me, members);
+      uint64_t source = positionOf(index, collective.shape);
+      int64_t first = std::max<int64_t>(member, 0);
       Sum sum = elementOf<T>(operands[size_t(group[size_t(first)])], source);
-      for (int64_t other = 1; origin.member < 0 && other < members; ++other) {
+      for (int64_t other = 1; member < 0 && other < members; ++other) {
         Sum next = elementOf<T>(operands[size_t(group[size_t(other)])], source);
         sum = collective.reduction == ReductionKind::Sum ? Sum(sum + next) : std::max(sum, next);
       }
@@ -196,20 +193,20 @@ std::vector<char> conformance::makeOperand(ElementType type, uint64_t elements, 
 }
 
 Buffers conformance::expectedResults(const Collective &collective, std::span<const Axis> mesh,
-                                     const Buffers &operands) {
+                                     const Buffers &operands, RankRange ranks) {
   switch (collective.type) {
   case ElementType::F64:
-    return expectedTyped<double>(collective, mesh, operands);
+    return expectedTyped<double>(collective, mesh, operands, ranks);
   case ElementType::F32:
-    return expectedTyped<float>(collective, mesh, operands);
+    return expectedTyped<float>(collective, mesh, operands, ranks);
   case ElementType::I64:
-    return expectedTyped<int64_t>(collective, mesh, operands);
+    return expectedTyped<int64_t>(collective, mesh, operands, ranks);
   case ElementType::I32:
-    return expectedTyped<int32_t>(collective, mesh, operands);
+    return expectedTyped<int32_t>(collective, mesh, operands, ranks);
   case ElementType::BF16:
-    return expectedTyped<Half, float>(collective, mesh, operands);
+    return expectedTyped<Half, float>(collective, mesh, operands, ranks);
   case ElementType::F16:
-    return expectedTyped<Float16, float>(collective, mesh, operands);
+    return expectedTyped<Float16, float>(collective, mesh, operands, ranks);
   case ElementType::F8E4M3:
   case ElementType::F8E5M2:
     break;
@@ -263,7 +260,7 @@ static double valueOf(ElementType type, const std::vector<char> &bytes, uint64_t
 /// was rounded too.
 std::vector<std::vector<double>> conformance::marginsOf(const Collective &collective,
                                                         std::span<const Axis> mesh,
-                                                        const Buffers &operands) {
+                                                        const Buffers &operands, RankRange ranks) {
   auto members = double(groupOf(0, collective.axes, mesh).size());
   double each = 1.01 * members * roundoffOf(collective.type); // Beyond the first order.
   Buffers magnitudes;
@@ -277,7 +274,7 @@ std::vector<std::vector<double>> conformance::marginsOf(const Collective &collec
   Collective ofMagnitudes = collective;
   ofMagnitudes.type = ElementType::F64;
   std::vector<std::vector<double>> margins;
-  for (const std::vector<char> &sums : expectedResults(ofMagnitudes, mesh, magnitudes)) {
+  for (const std::vector<char> &sums : expectedResults(ofMagnitudes, mesh, magnitudes, ranks)) {
     std::vector<double> &ofRank = margins.emplace_back(sums.size() / sizeof(double));
     for (uint64_t i = 0; i < ofRank.size(); ++i) {
       auto sum = elementOf<double>(sums, i);

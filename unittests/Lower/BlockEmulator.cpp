@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <csetjmp>
 #include <gtest/gtest.h>
 #include <ucontext.h>
 #include <vector>
@@ -27,7 +28,10 @@ constexpr size_t kStackBytes = size_t(64) << 10;
 enum class State { Ready, AtBarrier, AtWarpBarrier, AtShuffle, Done };
 
 struct Fiber {
-  ucontext_t context;
+  /// Where it begins, and where it goes on once it has.
+  ucontext_t begin;
+  jmp_buf place;
+  bool hasBegun = false;
   State state = State::Ready;
   /// What it gives to a shuffle, and gets.
   int32_t value = 0, mask = 0;
@@ -63,6 +67,7 @@ public:
 
 private:
   static void start();
+  void goOn(Fiber &fiber);
   bool isAll(State state, size_t from, size_t count) const {
     return std::all_of(fibers.begin() + from, fibers.begin() + from + count,
                        [&](const Fiber &fiber) { return fiber.state == state; });
@@ -74,7 +79,7 @@ private:
   /// shuffle does not count: it orders no memory.
   static inline int64_t blockWaits = 0;
   std::vector<int64_t> warpWaits = std::vector<int64_t>(fibers.size() / kWarpThreads);
-  ucontext_t scheduler;
+  jmp_buf scheduler;
   std::mt19937 &dice;
   const std::function<void()> &body;
 };
@@ -84,11 +89,27 @@ Block *running = nullptr;
 void Block::start() {
   running->body();
   running->fibers[running->current].state = State::Done;
+  _longjmp(running->scheduler, 1);
+}
+
+// Threads change with every shuffle, and swapcontext asks the system for the signal mask each time:
+// it only makes the first change to a stack.
+void Block::goOn(Fiber &fiber) {
+  if (_setjmp(scheduler)) {
+    return;
+  }
+  if (fiber.hasBegun) {
+    _longjmp(fiber.place, 1);
+  }
+  fiber.hasBegun = true;
+  setcontext(&fiber.begin);
 }
 
 void Block::wait(State state) {
   fibers[current].state = state;
-  swapcontext(&fibers[current].context, &scheduler);
+  if (!_setjmp(fibers[current].place)) {
+    _longjmp(scheduler, 1);
+  }
 }
 
 Moment Block::now() const {
@@ -130,10 +151,10 @@ void Block::run() {
   ++blockWaits;
   for (size_t thread = 0; thread < fibers.size(); ++thread) {
     Fiber &fiber = fibers[thread];
-    getcontext(&fiber.context);
-    fiber.context.uc_stack = {stackOf(thread), 0, kStackBytes};
-    fiber.context.uc_link = &scheduler;
-    makecontext(&fiber.context, &Block::start, 0);
+    getcontext(&fiber.begin);
+    fiber.begin.uc_stack = {stackOf(thread), 0, kStackBytes};
+    fiber.begin.uc_link = nullptr;
+    makecontext(&fiber.begin, &Block::start, 0);
   }
   for (;;) {
     std::vector<size_t> ready;
@@ -145,7 +166,7 @@ void Block::run() {
     std::shuffle(ready.begin(), ready.end(), dice);
     for (size_t number : ready) {
       current = number;
-      swapcontext(&scheduler, &fibers[number].context);
+      goOn(fibers[number]);
     }
     if (!ready.empty() || exchange()) {
       continue;
