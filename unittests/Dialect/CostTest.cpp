@@ -130,7 +130,8 @@ TEST(Cost, ModelsAskForProductsOfMatrices) {
   std::string sum = R"(%0 = weft.contract "bk->k" (%x) : (tensor<?x8xf32>) -> tensor<8xf32>)";
   expectFlops("%x: tensor<?x8xf32>", sum, 8, 0);
   std::string squares =
-      R"(%0 = weft.contract "bk,bk->" (%x, %x) : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<f32>)";
+      R"(%0 = weft.contract "bk,bk->" (%x, %x)
+      : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<f32>)";
   expectFlops("%x: tensor<?x8xf32>", squares, 2 * 8, 0);
   std::string norm = R"(%0 = weft.norm rms %x scale(%s : tensor<8xf32>) epsilon = 1.0e-5
       : tensor<?x8xf32> -> tensor<?x8xf32>)";

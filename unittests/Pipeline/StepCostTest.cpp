@@ -32,7 +32,7 @@ MLIRContext &context() {
   return *context;
 }
 
-/// Of a model without its layers' sizes, and a recipe without its sequences' length.
+/// Of a step; the two texts say what is not the same in all tests.
 double flopsOf(const std::string &model, const std::string &recipe) {
   auto read = desc::parseModel("version: 1 name: 'm' vocabulary: 256 " + model);
   auto trained = desc::parseRecipe("version: 1 adamw {} steps: 10 seed: 1 schedule { "
@@ -86,8 +86,10 @@ TEST(StepCost, IsNotOfWhatIsComputedAgain) {
       return %0 : tensor<?x16xf32>
     }
     func.func @step(%x: tensor<?x8xf32>, %w: tensor<16x8xf32>) {
-      %0 = weft.call @layer(%x, %w) label "" : (tensor<?x8xf32>, tensor<16x8xf32>) -> tensor<?x16xf32>
-      %1 = weft.call @layer(%x, %w) label "" : (tensor<?x8xf32>, tensor<16x8xf32>) -> tensor<?x16xf32>
+      %0 = weft.call @layer(%x, %w) label ""
+          : (tensor<?x8xf32>, tensor<16x8xf32>) -> tensor<?x16xf32>
+      %1 = weft.call @layer(%x, %w) label ""
+          : (tensor<?x8xf32>, tensor<16x8xf32>) -> tensor<?x16xf32>
       %2 = weft.contract "bk,nk->bn" (%x, %w) {weft.recomputed}
           : (tensor<?x8xf32>, tensor<16x8xf32>) -> tensor<?x16xf32>
       return

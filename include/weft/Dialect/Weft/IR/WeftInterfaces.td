@@ -26,7 +26,7 @@ def Weft_ShardableOpInterface : OpInterface<"ShardableOpInterface"> {
       }], "bool", "isAdditiveIn", (ins "::llvm::ArrayRef<unsigned>":$operands), "", [{
         return false;
       }]>,
-    InterfaceMethod<"Operations and bytes of memory traffic, as functions of the batch; see OpCost.",
+    InterfaceMethod<"Operations and bytes of memory traffic, as functions of the batch.",
       "::weft::OpCost", "getCost", (ins), "", [{
         return ::weft::elementwiseCost($_op, /*flopsPerElement=*/1);
       }]>,
