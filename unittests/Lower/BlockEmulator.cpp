@@ -5,6 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+// A fortified longjmp takes a change to another stack for a fault.
+#undef _FORTIFY_SOURCE
+
 #include "BlockEmulator.h"
 
 #include "GuardedMemory.h"

@@ -476,14 +476,9 @@ Outcome KernelTest::run(const KernelCall &call) {
   }
   auto devices = module->lookupSymbol<mlir::ModuleOp>(kDevicesName);
   if (hasOwnShape(*module, devices)) {
-    checkOnDevice(call, devices, outcome);
+    runOnBlocks(call, isF64(), devices, outcome);
   }
   return outcome;
-}
-
-void KernelTest::checkOnDevice(const KernelCall &call, mlir::ModuleOp devices,
-                               const Outcome &host) {
-  runOnBlocks(call, isF64(), devices, host);
 }
 
 void runOnBlocks(const KernelCall &call, bool isF64, mlir::ModuleOp devices, const Outcome &host) {

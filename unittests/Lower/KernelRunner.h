@@ -101,9 +101,6 @@ protected:
   double rounded(double value) const {
     return isF64() ? value : static_cast<double>(static_cast<float>(value));
   }
-
-private:
-  void checkOnDevice(const KernelCall &call, mlir::ModuleOp devices, const Outcome &host);
 };
 
 #define WEFT_INSTANTIATE_FOR_FLOATS(Test)                                                          \
