@@ -35,16 +35,10 @@ static ExitCode printAndEnd(const std::string &text) {
 
 static ExitCode trainOn(std::span<const DeviceImage> images, const Program &program,
                         const KernelCode *kernels, const Options &options) {
-  if (images.empty()) {
-    return train(program, kernels, options, makeHostExecutor);
-  }
-  std::string error;
-  MakeExecutor makeExecutor = cuda::makeExecutors(program, kernels, images, options, error);
-  if (!makeExecutor) {
-    printStartError(error);
-    return ExitCode::Error;
-  }
-  return train(program, kernels, options, makeExecutor);
+  return train(program, kernels, options, [&](std::string &error) {
+    return images.empty() ? MakeExecutor(makeHostExecutor)
+                          : cuda::makeExecutors(program, kernels, images, options, error);
+  });
 }
 
 static ExitCode perform(const Program &program, const KernelCode *kernels,

@@ -93,7 +93,12 @@ Monitor::Line &Monitor::addLine(int64_t rank, const uint32_t *word) {
 void Monitor::end(int64_t rank) {
   std::lock_guard lock(mutex);
   if (auto found = ranks.find(rank); found != ranks.end()) {
-    found->second.link->tellBy({});
+    Rank &ended = found->second;
+    ended.link->tellBy({});
+    // Whose device waits for no other has nothing that would have to be stopped.
+    if (ended.link->stopped() && !ended.isGivenUp && !program.collectives.empty()) {
+      left.push_back(std::move(ended.giveUp));
+    }
     ranks.erase(found);
   }
 }
@@ -137,7 +142,8 @@ void Monitor::lookAt(int64_t number, Rank &rank) {
   if (rank.link->stopped()) {
     rank.stopped = rank.stopped.value_or(now);
     if (now > *rank.stopped + kPolite && !rank.isGivenUp) {
-      giveUp(rank);
+      rank.isGivenUp = true;
+      giveUp(rank.giveUp);
     }
     return;
   }
@@ -146,13 +152,12 @@ void Monitor::lookAt(int64_t number, Rank &rank) {
   }
 }
 
-void Monitor::giveUp(Rank &rank) {
-  rank.isGivenUp = true;
+void Monitor::giveUp(const std::function<void()> &device) {
   {
     std::lock_guard lock(helpers->mutex);
     ++helpers->running;
   }
-  std::thread([helpers = helpers, giveUp = rank.giveUp] {
+  std::thread([helpers = helpers, giveUp = device] {
     giveUp();
     std::lock_guard lock(helpers->mutex);
     --helpers->running;
@@ -161,6 +166,12 @@ void Monitor::giveUp(Rank &rank) {
 }
 
 bool Monitor::endsWithin(Clock::duration limit) {
+  {
+    std::lock_guard lock(mutex);
+    for (const std::function<void()> &device : std::exchange(left, {})) {
+      giveUp(device);
+    }
+  }
   std::unique_lock lock(helpers->mutex);
   return helpers->changed.wait_for(lock, limit, [&] { return helpers->running == 0; });
 }

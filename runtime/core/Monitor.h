@@ -40,6 +40,7 @@
 #include <map>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 namespace weft::rt {
 
@@ -104,9 +105,11 @@ public:
   /// Adds what the rank does. The result is the rank's thread's until `end`.
   Line &addLine(int64_t rank, const uint32_t *word);
   /// By the same thread: looks at nothing of the rank any more. Nothing happens if it never began.
+  /// Where the run has stopped, the device is left for `endsWithin`.
   void end(int64_t rank);
 
-  /// Waits until no device is being given up any more. Returns false if that takes longer: then the
+  /// Gives up, side by side, the devices of ranks that have ended after the run had stopped, and
+  /// waits until none is being given up any more. Returns false if that takes longer: then the
   /// process must end without destroying what they use.
   bool endsWithin(Clock::duration limit);
 
@@ -154,7 +157,7 @@ private:
   void run();
   void look(Clock::time_point now);
   void lookAt(int64_t number, Rank &rank);
-  void giveUp(Rank &rank);
+  void giveUp(const std::function<void()> &device);
   static Front frontOf(const Lines &lines);
   Clock::duration budgetOf(const Rank &rank) const;
   /// ": its device is in ..." or what else it does.
@@ -177,6 +180,8 @@ private:
   std::condition_variable changed;
   bool isEnding = false;
   std::map<int64_t, Rank> ranks;
+  /// How to give up devices whose ranks have ended.
+  std::vector<std::function<void()>> left;
   Clock::time_point lastLook;
   std::thread thread;
 };

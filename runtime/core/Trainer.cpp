@@ -549,11 +549,19 @@ ExitCode Trainer::run() {
 } // namespace
 
 ExitCode weft::rt::train(const Program &program, const KernelCode *kernels, const Options &options,
-                         const MakeExecutor &makeExecutor) {
+                         const FindExecutors &find) {
   ChosenBackend chosen;
   std::string error;
   if (!makeBackend(program, options, chosen, error)) {
     printStartError(error);
+    return ExitCode::Error;
+  }
+  MakeExecutor makeExecutor = find(error);
+  std::string nothing;
+  if (!chosen.backend->agree(nothing, error)) {
+    if (chosen.backend->speaks()) {
+      printError(error);
+    }
     return ExitCode::Error;
   }
   return Trainer(program, kernels, options, makeExecutor, *chosen.backend).run();

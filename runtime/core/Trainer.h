@@ -23,12 +23,15 @@ namespace weft::rt {
 /// Makes what runs the program on a rank of this process, with so many threads for it.
 using MakeExecutor = std::function<std::unique_ptr<Executor>(
     const Program &program, const KernelCode *kernels, int64_t rank, int64_t threads)>;
+/// Looks for what that needs; empty and an error where it is not there.
+using FindExecutors = std::function<MakeExecutor(std::string &error)>;
 
 /// Trains as `options` say: starts all ranks, runs the steps, tells about them on standard output,
-/// errors on standard error, and writes files. Ends the process itself if after a failure some rank
-/// cannot be stopped.
+/// errors on standard error, and writes files. `find` is called once the processes have met, so
+/// that one tells what some lack. Ends the process itself if after a failure some rank cannot be
+/// stopped.
 ExitCode train(const Program &program, const KernelCode *kernels, const Options &options,
-               const MakeExecutor &makeExecutor);
+               const FindExecutors &find);
 
 /// The whole of an executable: reads the program, reads the command line, does what it says.
 /// `program` is what `serialize` wrote; `kernels[i]` is the code of its kernel i. Where there are

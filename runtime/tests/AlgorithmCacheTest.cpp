@@ -166,13 +166,14 @@ protected:
       return std::make_unique<CudaExecutor>(program, kernels, rank, standIn.library(), rank,
                                             std::span(&image, 1), CudaOptions{.cacheFile = file});
     };
+    auto find = [&](std::string &) -> MakeExecutor { return make; };
     std::vector<const char *> arguments = {"--data", data.c_str(), "--steps", "1"};
     Options options;
     std::string error;
     EXPECT_TRUE(parseOptions(program, arguments, options, error)) << error;
     testing::internal::CaptureStdout();
     testing::internal::CaptureStderr();
-    EXPECT_EQ(int(train(program, kToyKernels, options, make)), code);
+    EXPECT_EQ(int(train(program, kToyKernels, options, find)), code);
     testing::internal::GetCapturedStdout();
     return testing::internal::GetCapturedStderr();
   }

@@ -167,7 +167,7 @@ private:
     Options options;
     std::string error;
     EXPECT_TRUE(parseOptions(program, arguments, options, error)) << error;
-    return train(program, kernels.data(), options, makeExecutor);
+    return train(program, kernels.data(), options, [&](std::string &) { return makeExecutor; });
   }
 
   /// Without times.

@@ -46,6 +46,7 @@ protected:
       return std::make_unique<CudaExecutor>(program, kernels, rank, library, rank,
                                             std::span<const DeviceImage>(images), onDevices);
     };
+    auto find = [&](std::string &) -> MakeExecutor { return make; };
     std::vector<const char *> arguments = {"--data", data.c_str(), "--steps",
                                            "2",      "--timeout",  timeout};
     Options options;
@@ -53,7 +54,7 @@ protected:
     EXPECT_TRUE(parseOptions(program, arguments, options, error)) << error;
     testing::internal::CaptureStdout();
     testing::internal::CaptureStderr();
-    int code = int(train(program, kToyKernels, options, make));
+    int code = int(train(program, kToyKernels, options, find));
     std::string output = testing::internal::GetCapturedStdout();
     return {code, testing::internal::GetCapturedStderr(), output};
   }

@@ -67,13 +67,14 @@ protected:
       return std::make_unique<CudaExecutor>(program, kernels, rank, standIn.library(), rank,
                                             std::span(&image, 1), how);
     };
+    auto find = [&](std::string &) -> MakeExecutor { return make; };
     std::string count = std::to_string(steps);
     std::vector<const char *> arguments = {"--data", data.c_str(), "--steps", count.c_str()};
     Options options;
     std::string error;
     EXPECT_TRUE(parseOptions(program, arguments, options, error)) << error;
     testing::internal::CaptureStdout();
-    EXPECT_EQ(int(train(program, kToyKernels, options, make)), 0);
+    EXPECT_EQ(int(train(program, kToyKernels, options, find)), 0);
     testing::internal::GetCapturedStdout();
     Counts counts;
     for (const char *function : kFunctions) {

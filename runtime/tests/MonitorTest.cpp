@@ -17,6 +17,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <future>
+#include <memory>
+
 using namespace weft::rt;
 using testing::HasSubstr;
 using testing::MatchesRegex;
@@ -359,6 +362,37 @@ TEST_F(MonitorTest, LooksAtNothingOfARankThatHasEnded) {
   time.pass(Milliseconds(501));
   EXPECT_TRUE(monitor->endsWithin(kPatience));
   EXPECT_EQ(givenUp, 1) << "only that of rank 1";
+}
+
+TEST_F(MonitorTest, DevicesThatRanksLeaveAreGivenUpSideBySide) {
+  make(Milliseconds(50));
+  std::promise<void> bothBegun;
+  std::shared_future<void> begun = bothBegun.get_future().share();
+  for (Link *link : {&first, &second}) {
+    monitor->begin(link->rank(), *link, [this, &bothBegun, begun] {
+      ++givenUp == 2 ? bothBegun.set_value() : begun.wait();
+    });
+  }
+  first.fail("it is lost", ExitCode::Error);
+  monitor->end(0);
+  monitor->end(1);
+  EXPECT_EQ(givenUp, 0) << "others may still read what they have sent";
+  EXPECT_TRUE(monitor->endsWithin(kPatience));
+  EXPECT_EQ(givenUp, 2);
+  EXPECT_TRUE(monitor->endsWithin(kPatience));
+  EXPECT_EQ(givenUp, 2) << "once is enough";
+}
+
+TEST_F(MonitorTest, ADeviceThatIsNeverGivenUpIsTold) {
+  make(Milliseconds(50));
+  // The Monitor's thread outlives it.
+  auto end = std::make_shared<std::promise<void>>();
+  monitor->begin(0, first, [end] { end->get_future().wait(); });
+  first.fail("it is lost", ExitCode::Error);
+  monitor->end(0);
+  EXPECT_FALSE(monitor->endsWithin(Milliseconds(20)));
+  end->set_value();
+  EXPECT_TRUE(monitor->endsWithin(kPatience));
 }
 
 } // namespace

@@ -27,6 +27,7 @@ sys.path.insert(0, str(HERE.parent / "Execution"))
 from device_code import has_no_toolkit  # noqa: E402
 
 import processes  # noqa: E402
+import torchrun  # noqa: E402
 
 ERROR, OUT_OF_MEMORY, DEAD, STUCK, SLOW = 1, 4, 5, 6, 7
 PATIENCE = processes.PATIENCE
@@ -115,6 +116,32 @@ def few_devices(bench):
     bench.tell("ranks that share devices, mpi", done.stderr if done.returncode else None)
 
 
+def processes_without_launcher(bench):
+    """Where nobody ends the others, what all lack, or one, is told once."""
+    store, port = torchrun.take_port("127.0.0.1")
+    ranks = torchrun.variables(processes.RANKS, port)
+    missing = {"WEFT_RT_CUDA": "/nowhere.so"}
+    unknown = r"error: a program for CUDA devices needs libweft-rt-cuda\.so\.1, .*"
+
+    def fault(what, message, variables):
+        program = ["./line", "--data", "text", "--quiet"]
+        bench.faults(what, [(program, each) for each in variables], message)
+
+    fault("library that all lack, tcp", unknown, [{**each, **missing} for each in ranks])
+    for rank in (0, 2):
+        fault(f"library that rank {rank} lacks, tcp", unknown,
+              [*ranks[:rank], {**ranks[rank], **missing}, *ranks[rank + 1:]])
+    nameless = [{name: value for name, value in each.items() if name != "LOCAL_RANK"} for each in ranks]
+    fault("ranks that do not know their device, tcp",
+          r"error: torchrun does not say which of this machine's ranks this is: expected LOCAL_RANK",
+          [{**each, "WEFT_STAND_IN_DEVICES": "4"} for each in nameless])
+    # Each a machine of its own, as in a pod.
+    status, errors = bench.ended([(["./line", "--data", "text", "--quiet", "--steps", "2"],
+                                   {**each, "WEFT_STAND_IN_DEVICES": "1"}) for each in nameless])
+    bench.tell("ranks with a device of their own, tcp", errors if status else None)
+    store.close()
+
+
 def failures(bench):
     """Devices that fail, that are stuck and that are slow, in the midst of a step."""
     for backend in ("local", "mpi"):
@@ -151,14 +178,15 @@ def signals(bench):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--bin", type=Path, required=True, help="folder of weft and weft-translate")
-    parser.add_argument("--only", help="one group: libraries, machines, few_devices, failures or signals")
+    parser.add_argument("--only", help="one group: libraries, machines, few_devices, processes_without_launcher, failures or "
+                        "signals")
     options = parser.parse_args()
     if reason := has_no_toolkit(options.bin):
         print(f"skipped: {reason}")
         return 77
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(options.bin.resolve(), Path(folder))
-        for group in (libraries, machines, few_devices, failures, signals):
+        for group in (libraries, machines, few_devices, processes_without_launcher, failures, signals):
             if options.only in (None, group.__name__):
                 group(bench)
     print(f"{bench.passed} passed, {bench.failed} failed")

@@ -135,12 +135,17 @@ class Bench:
     def faults(self, what, processes, message):
         """Processes without a launcher, each (command, variables), of which one at least must fail;
         the lines of all count."""
+        status, errors = self.ended(processes)
+        self.judge(what, status, errors, (1,), message)
+
+    def ended(self, processes):
+        """The greatest exit status of such processes, and what all have said of errors."""
         started = [subprocess.Popen(command, cwd=self.folder, text=True, stderr=subprocess.PIPE,
                                     stdout=subprocess.DEVNULL,
                                     env={**self.environment, **variables})
                    for command, variables in processes]
         errors = "".join(process.communicate(timeout=TIME_LIMIT)[1] for process in started)
-        self.judge(what, max(process.returncode for process in started), errors, (1,), message)
+        return max(process.returncode for process in started), errors
 
     def strike(self, backend, what, rank, number, statuses, message):
         """Sends a signal to one rank of a run that would be long."""

@@ -167,7 +167,8 @@ void RootScaling::keep(History history, Value amax, Location loc) {
     Value isPlace = arith::CmpIOp::create(inner, at, arith::CmpIPredicate::eq, in[3], place);
     return SmallVector<Value>{arith::SelectOp::create(inner, at, isPlace, in[1], in[0])};
   };
-  MapOp after = createMap(builder, loc, type, {history.before, amax, step, placesOf(type, loc)}, body);
+  MapOp after =
+      createMap(builder, loc, type, {history.before, amax, step, placesOf(type, loc)}, body);
   AssignOp::create(builder, loc, history.variable.getSymName(), after.getResult(0));
 }
 

@@ -56,14 +56,14 @@ MakeExecutor weft::rt::cuda::makeExecutors(const Program &program, const KernelC
   }
   std::optional<mpi::Launcher> launcher = mpi::findLauncher();
   bool isAlone = !launcher || launcher->size == 1;
-  if (!isAlone && !launcher->localRank) {
+  // A launcher may show each process but its own, as srun --gpus-per-task does. If it is one that
+  // others see too, ranks say so when they meet.
+  bool isOwn = !isAlone && count == 1;
+  if (!isAlone && !isOwn && !launcher->localRank) {
     fail(error, launcher->name, " does not say which of this machine's ranks this is: expected ",
          launcher->localRankName);
     return {};
   }
-  // A launcher may show each process but its own, as srun --gpus-per-task does. If it is one that
-  // others see too, ranks say so when they meet.
-  bool isOwn = !isAlone && count == 1;
   int64_t own = isAlone || isOwn ? 0 : *launcher->localRank;
   if (sharesDevices() && count > 0) { // What is short is only the devices.
     own %= count;
