@@ -81,19 +81,22 @@ private:
     if (!known.insert(function).second) {
       return success();
     }
-    if (function.getNumArguments() != twin.getNumArguments()) {
-      return function.emitError("has other arguments than @") << twin.getSymName();
-    }
-    for (auto [argument, like] : llvm::zip(function.getArguments(), twin.getArguments())) {
-      argument.setType(sharded(argument.getType(), like.getType()));
-    }
     FailureOr<Twins> twins = findTwins(function, twin, names);
     if (failed(twins)) {
       return failure();
     }
+    for (BlockArgument argument : function.getArguments()) {
+      std::optional<unsigned> number = findArgument(argument, twin, *twins);
+      if (!number) {
+        return function.emitError("has other arguments than @") << twin.getSymName();
+      }
+      argument.setType(sharded(argument.getType(), twin.getArgument(*number).getType()));
+      arguments[function].push_back(*number);
+    }
     for (Operation &op : llvm::make_early_inc_range(function.getBody().front())) {
       Operation *like = twins->lookup(&op);
-      if (like && failed(follow(&op, like))) {
+      bool isEnd = like && isa<func::ReturnOp>(op);
+      if (like && failed(isEnd ? followEnd(&op, like, *twins) : follow(&op, like))) {
         return failure();
       }
       if (!like && isOfMask(&op)) {
@@ -103,6 +106,52 @@ private:
     Operation *end = function.getBody().front().getTerminator();
     function.setFunctionType(FunctionType::get(
         function.getContext(), function.getBody().getArgumentTypes(), end->getOperandTypes()));
+    return success();
+  }
+
+  /// Which of the arguments of `twin` one stands for. Where there are as many, it is that of its
+  /// number. A function with one for something of each layer has fewer here: then it is the one
+  /// that the twin of its user takes in the same place.
+  static std::optional<unsigned> findArgument(BlockArgument argument, func::FuncOp twin,
+                                              const Twins &twins) {
+    if (argument.getOwner()->getNumArguments() == twin.getNumArguments()) {
+      return argument.getArgNumber();
+    }
+    for (OpOperand &use : argument.getUses()) {
+      Operation *like = twins.lookup(use.getOwner());
+      if (like && use.getOperandNumber() < like->getNumOperands()) {
+        Value of = originOf(like->getOperand(use.getOperandNumber()));
+        if (auto found = dyn_cast<BlockArgument>(of)) {
+          return found.getArgNumber();
+        }
+      }
+    }
+    // A number, as that of the micro-batch, comes first.
+    bool isFirst = argument.getArgNumber() == 0 && twin.getNumArguments() > 0;
+    return isFirst && argument.getType() == twin.getArgument(0).getType()
+               ? std::optional<unsigned>(0)
+               : std::nullopt;
+  }
+
+  /// What a function gives lies as what the twin of its maker makes, where there is more of it in
+  /// the large model.
+  LogicalResult followEnd(Operation *end, Operation *like, const Twins &twins) {
+    if (end->getNumOperands() == like->getNumOperands()) {
+      return follow(end, like);
+    }
+    for (OpOperand &operand : end->getOpOperands()) {
+      auto made = dyn_cast<OpResult>(originOf(operand.get()));
+      Operation *maker = made ? twins.lookup(made.getOwner()) : nullptr;
+      auto of = llvm::find_if(like->getOperands(), [&](Value value) {
+        auto other = dyn_cast<OpResult>(originOf(value));
+        return maker && other && other.getOwner() == maker &&
+               other.getResultNumber() == made.getResultNumber();
+      });
+      if (of == like->operand_end() || !isLike(operand.get().getType(), (*of).getType())) {
+        return end->emitError("gives something else than in the plan");
+      }
+      bring(operand, *of, (*of).getType());
+    }
     return success();
   }
 
@@ -163,16 +212,14 @@ private:
     if (!callee || !twin || failed(follow(callee, twin))) {
       return failure();
     }
-    if (call->getNumOperands() != like->getNumOperands()) {
-      return call.emitError("has other operands than in the plan");
-    }
     for (auto [result, type] : llvm::zip(call.getResults(), callee.getResultTypes())) {
       result.setType(type);
     }
     for (OpOperand &operand : call->getOpOperands()) {
       unsigned number = operand.getOperandNumber();
       if (isa<RankedTensorType>(operand.get().getType())) {
-        bring(operand, like->getOperand(number), callee.getArgumentTypes()[number]);
+        bring(operand, like->getOperand(arguments[callee][number]),
+              callee.getArgumentTypes()[number]);
       }
     }
     return success();
@@ -232,6 +279,8 @@ private:
   LayerNames names;
   MeshAttr mesh;
   llvm::DenseSet<Operation *> known;
+  /// Of each function, which of the large one's arguments its own stand for.
+  DenseMap<Operation *, SmallVector<unsigned>> arguments;
   DenseMap<std::pair<Value, Type>, Value> reshards;
   DenseMap<std::pair<Operation *, Value>, Value> repeated;
 };

@@ -27,6 +27,14 @@ bool isCast(Operation *op) {
          lookThroughCast(op->getResult(0)) != op->getResult(0);
 }
 
+Value originOf(Value value) {
+  for (Operation *op = value.getDefiningOp(); op && (isMovement(op) || isCast(op));
+       op = value.getDefiningOp()) {
+    value = op->getOperand(0);
+  }
+  return value;
+}
+
 StringRef placeOf(Location loc) {
   auto name = loc->findInstanceOf<NameLoc>();
   return name ? name.getName().getValue() : StringRef();
@@ -86,13 +94,7 @@ StringRef nameIn(Operation *op) {
 }
 
 /// The producer of a value, past what only moves or rounds it.
-Operation *sourceOf(Value value) {
-  Operation *op = value.getDefiningOp();
-  while (op && (isMovement(op) || isCast(op))) {
-    op = op->getOperand(0).getDefiningOp();
-  }
-  return op;
-}
+Operation *sourceOf(Value value) { return originOf(value).getDefiningOp(); }
 
 /// Tells ops apart that are alike but for the layer they are for: the first name among those of the
 /// sources of its operands that has the number of a layer.

@@ -28,6 +28,9 @@ bool isMovement(mlir::Operation *op);
 /// Whether an op only changes the element type.
 bool isCast(mlir::Operation *op);
 
+/// What `value` is, past ops that only move or round it.
+mlir::Value originOf(mlir::Value value);
+
 /// Whether an op is a mask of padding, or there for nothing else.
 bool isOfMask(mlir::Operation *op);
 

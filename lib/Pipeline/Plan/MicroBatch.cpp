@@ -59,9 +59,9 @@ RankedTensorType SumFunctions::typeOf(Value value) {
   return type.clone(wideTypeOf(type.getElementType()));
 }
 
-func::FuncOp SumFunctions::build(StringRef name, TypeRange arguments, Value like) {
+func::FuncOp SumFunctions::build(StringRef name, TypeRange arguments, Value like, Location loc) {
   auto type = FunctionType::get(like.getContext(), arguments, typeOf(like));
-  auto function = func::FuncOp::create(like.getLoc(), name, type);
+  auto function = func::FuncOp::create(loc, name, type);
   function.setPrivate();
   for (unsigned number = 0; number < arguments.size(); ++number) {
     markMayPend(function, number);
@@ -70,18 +70,20 @@ func::FuncOp SumFunctions::build(StringRef name, TypeRange arguments, Value like
   Block *body = function.addEntryBlock();
   symbols.insert(function);
   auto builder = OpBuilder::atBlockBegin(body);
-  Value result = arguments.empty() ? createZeros(builder, like.getLoc(), typeOf(like))
-                                   : createSum(builder, like.getLoc(), body->getArguments());
-  func::ReturnOp::create(builder, like.getLoc(), result);
+  Value result = arguments.empty() ? createZeros(builder, loc, typeOf(like))
+                                   : createSum(builder, loc, body->getArguments());
+  func::ReturnOp::create(builder, loc, result);
   return function;
 }
 
 const SumFunctions::Pair &SumFunctions::find(CallOp producer, OpResult value) {
   auto [known, isNew] = pairs.try_emplace({producer.getCallee().str(), value.getResultNumber()});
   if (isNew) {
-    known->second.start = build("sum_start", {}, value);
-    known->second.next = build("sum_next", {typeOf(value), value.getType()}, value);
     auto callee = symbols.lookup<func::FuncOp>(producer.getCallee());
+    // Not the value's place, which is in one layer.
+    Location loc = callee.getLoc();
+    known->second.start = build("sum_start", {}, value, loc);
+    known->second.next = build("sum_next", {typeOf(value), value.getType()}, value, loc);
     markResultMayPend(callee, value.getResultNumber());
   }
   return known->second;

@@ -37,7 +37,8 @@ private:
     mlir::func::FuncOp start, next;
   };
   const Pair &find(CallOp producer, mlir::OpResult value);
-  mlir::func::FuncOp build(llvm::StringRef name, mlir::TypeRange arguments, mlir::Value like);
+  mlir::func::FuncOp build(llvm::StringRef name, mlir::TypeRange arguments, mlir::Value like,
+                           mlir::Location loc);
 
   mlir::SymbolTable symbols;
   std::map<std::pair<std::string, unsigned>, Pair> pairs;
