@@ -260,7 +260,10 @@ func.func @step() {
   %2 = weft.read @third : tensor<4xf64>
   %3 = weft.read @own : tensor<2xf64>
   %4 = weft.call @layer(%0) label "layers.0" : (tensor<4xf64>) -> tensor<4xf64>
-  %5 = weft.call @layer(%1) label "layers.1" : (tensor<4xf64>) -> tensor<4xf64>
+  // Rounded, it is the layer's as well.
+  %amax = weft.amax %1 : tensor<4xf64> -> tensor<f64>
+  %rounded = weft.quantize e4m3 %1 by %amax : tensor<4xf64>, tensor<f64> -> tensor<4xf64>
+  %5 = weft.call @layer(%rounded) label "layers.1" : (tensor<4xf64>) -> tensor<4xf64>
   %6 = weft.call @layer(%2) label "layers.2" : (tensor<4xf64>) -> tensor<4xf64>
   weft.observe "gradient/first", %4 : tensor<4xf64>
   weft.observe "gradient/second", %5 : tensor<4xf64>

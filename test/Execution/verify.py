@@ -70,6 +70,16 @@ def work_of_examples(full):
                                          "--recipe", folder / "recipe.textproto", "--pin", mesh]
 
 
+def work_of_eight_bits(folder):
+    """Yields (name, arguments) of more layers than small models have, in micro-batches."""
+    example, recipe = ROOT / "examples/llama-tiny", folder / "eight_bits.textproto"
+    recipe.write_text((example / "recipe.textproto").read_text() +
+                      "precision: BF16 fp8 { scaling: DELAYED history: 2 }")
+    yield "llama-tiny in eight bits", [
+        example / "model.textproto", "--machine", ROOT / "machines/h100-8.textproto", "--recipe", recipe,
+        "--pin", "dp=2,zero=2,accumulation=2"]
+
+
 def work_of_cases(full, folder):
     """Yields (name, arguments)."""
     chosen = cases.default_cases() + cases.fp8_cases() + cases.bf16_cases()
@@ -200,7 +210,8 @@ def main():
 
     passed = failed = 0
     with tempfile.TemporaryDirectory() as temporary:
-        work = [*work_of_examples(options.full), *work_of_cases(options.full, Path(temporary))]
+        work = [*work_of_examples(options.full), *work_of_cases(options.full, Path(temporary)),
+                *work_of_eight_bits(Path(temporary))]
         if options.full:
             work += work_of_graphs(weft, Path(temporary))
         checks = [(name, lambda arguments=arguments: fault_of(weft, arguments))

@@ -133,6 +133,15 @@ TEST(Cost, ModelsAskForProductsOfMatrices) {
       R"(%0 = weft.contract "bk,bk->" (%x, %x)
       : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<f32>)";
   expectFlops("%x: tensor<?x8xf32>", squares, 2 * 8, 0);
+  std::string squaresOfColumns = R"(%0 = weft.contract "bk,bk->k" (%x, %x)
+      : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<8xf32>)";
+  expectFlops("%x: tensor<?x8xf32>", squaresOfColumns, 2 * 8, 0);
+  std::string scaled = R"(%0 = weft.contract "bk,k->bk" (%x, %s)
+      : (tensor<?x8xf32>, tensor<8xf32>) -> tensor<?x8xf32>)";
+  expectFlops("%x: tensor<?x8xf32>, %s: tensor<8xf32>", scaled, 2 * 8, 0);
+  std::string byVector = R"(%0 = weft.contract "bk,k->b" (%x, %s)
+      : (tensor<?x8xf32>, tensor<8xf32>) -> tensor<?xf32>)";
+  expectFlops("%x: tensor<?x8xf32>, %s: tensor<8xf32>", byVector, 2 * 8, 2 * 8);
   std::string norm = R"(%0 = weft.norm rms %x scale(%s : tensor<8xf32>) epsilon = 1.0e-5
       : tensor<?x8xf32> -> tensor<?x8xf32>)";
   expectFlops("%x: tensor<?x8xf32>, %s: tensor<8xf32>", norm, 7 * 8, 0);

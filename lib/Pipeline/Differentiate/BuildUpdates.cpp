@@ -73,6 +73,15 @@ private:
   llvm::StringMap<SmallVector<Key>> functions;
 };
 
+/// What reads the variable that `value` is, or is rounded from, to whatever format; or null.
+ReadOp readOf(Value value) {
+  value = lookThroughCast(value);
+  if (auto quantize = value.getDefiningOp<QuantizeOp>()) {
+    value = lookThroughCast(quantize.getInput());
+  }
+  return value.getDefiningOp<ReadOp>();
+}
+
 LogicalResult UpdateBuilder::collect() {
   for (ReadOp read : block.getOps<ReadOp>()) {
     reads.try_emplace(read.getVariable(), read.getOutput());
@@ -80,7 +89,7 @@ LogicalResult UpdateBuilder::collect() {
   llvm::StringMap<StringRef> labels;
   for (CallOp call : block.getOps<CallOp>()) {
     for (Value operand : call.getOperands()) {
-      if (auto read = lookThroughCast(operand).getDefiningOp<ReadOp>()) {
+      if (ReadOp read = readOf(operand)) {
         labels.try_emplace(read.getVariable(), call.getLabel());
       }
     }

@@ -32,6 +32,13 @@ static LogicalResult refuse(Operation *op) {
          << name << "' needs all samples of a step at once, expected an accumulation of 1";
 }
 
+/// What may be one or the other.
+static BatchRole join(BatchRole one, BatchRole other) {
+  auto [less, more] = std::minmax(one, other);
+  bool areTwo = less == BatchRole::Sum && more == BatchRole::Greatest;
+  return areTwo ? BatchRole::Mixed : more;
+}
+
 LogicalResult BatchRoles::compute(func::FuncOp function) {
   for (BlockArgument argument : function.getArguments()) {
     if (isPerSample(argument.getType())) {
@@ -69,7 +76,7 @@ LogicalResult BatchRoles::visitCall(CallOp call) {
   auto callee = symbols.lookup<func::FuncOp>(call.getCallee());
   bool isNew = !resultsOf.contains(callee);
   for (auto [argument, operand] : llvm::zip(callee.getArguments(), call->getOperands())) {
-    BatchRole role = std::max(of(argument), of(operand));
+    BatchRole role = join(of(argument), of(operand));
     isNew |= role != of(argument);
     roles[argument] = role;
   }

@@ -94,11 +94,25 @@ FactorRule ContractOp::getFactorRule() {
 
 bool ContractOp::isAdditiveIn(ArrayRef<unsigned> operands) { return operands.size() == 1; }
 
+/// Whether what two inputs share is summed, and one has what the other has not: no sum of squares,
+/// and nothing that is only scaled.
+static bool isProductOfMatrices(ArrayRef<StringRef> inputs, StringRef result) {
+  if (inputs.size() != 2) {
+    return false;
+  }
+  auto has = [](StringRef term) { return [term](char letter) { return term.contains(letter); }; };
+  bool isSummed = llvm::any_of(inputs[0], [&](char letter) {
+    return inputs[1].contains(letter) && !result.contains(letter);
+  });
+  return isSummed &&
+         !(llvm::all_of(inputs[0], has(inputs[1])) && llvm::all_of(inputs[1], has(inputs[0])));
+}
+
 OpCost ContractOp::getCost() {
   SmallVector<StringRef> terms = getTerms();
   bool isTransposition = terms.size() == 2 && terms[0].size() == terms[1].size();
   OpCost cost = iterationCost(*this, isTransposition ? 0 : getInputs().size());
-  if (getInputs().size() > 1 && !terms.back().empty()) { // No norm's sum of squares.
+  if (isProductOfMatrices(ArrayRef(terms).drop_back(), terms.back())) {
     cost.modelFlops = cost.flops;
   }
   return cost;
