@@ -167,7 +167,7 @@ def tools(bench):
     bench.expect("no device", lambda: gpu_process.find_device({}), tuple, "(None, 'no device; ")
     driver = gpu_process.DRIVER
     for what, text, expected in (("four devices", "print('NVIDIA T1, CUDA 13.0, 8 MiB')\nprint(4)", "4"),
-                                 ("no driver", driver, "1")):
+                                 ("no driver", "import sys; sys.exit('no driver')", "1")):
         gpu_process.DRIVER = text
         bench.expect(f"devices that programs see: {what}", lambda: gpu_process.count_devices({}), int, expected)
     gpu_process.DRIVER = driver
