@@ -252,11 +252,11 @@ def count_sanitized(output):
 
 
 def calibrate(bench, seconds):
-    """A pack has no compiler, which makes a machine's file of what is measured."""
+    """Of one device, as others would take longer. A pack has no compiler, which makes a machine's file of what is measured."""
     bench.only_real()
     weft = bench.kit.build and bench.kit.build / "bin/weft"
     file = bench.folder / "machine.textproto"
-    command = ([weft, "calibrate", "--target", "cuda", "--quick", "-o", file] if weft else
+    command = ([weft, "calibrate", "--target", "cuda", "--ranks", 1, "--quick", "-o", file] if weft else
                [bench.kit.tool("weft-rt-calibrate"), 1, CALIBRATION, "cuda"])
     try:
         output = bench.run(command, seconds).strip()

@@ -17,6 +17,7 @@ import re
 import shutil
 import subprocess
 import tarfile
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -80,6 +81,8 @@ class Kit:
 
     def __init__(self, folder, build, python="python3"):
         self.folder, self.build, self.python = folder, build, python
+        # By program, as rows beside one another may ask for the same.
+        self.making = {}
 
     def environment(self):
         """For what is in the kit, and only for that: libraries beside it, then those of PyTorch's packages, then those
@@ -97,10 +100,15 @@ class Kit:
     def program(self, training, target, machine=MACHINE, described=None):
         """The executable; raises RuntimeError where it cannot be made. The machine's file may be none of the tree's."""
         path = self.path(training, target, machine)
-        if path.exists() or not self.build:
-            return path if path.exists() else self.missing(path)
+        with self.making.setdefault(path, threading.Lock()):
+            if not path.exists():
+                if not self.build:
+                    self.missing(path)
+                self.compile(training, target, described or ROOT / f"machines/{machine}.textproto", path)
+        return path
+
+    def compile(self, training, target, described, path):
         model, recipe = training.describe(self.folder)
-        described = described or ROOT / f"machines/{machine}.textproto"
         if target == "host":
             text, described = described.read_text(), path.with_suffix(".textproto")
             described.write_text(text.replace("device {", f"device {{\n  cores: {CORES}", 1))
@@ -111,7 +119,6 @@ class Kit:
         if done.returncode != 0:
             raise RuntimeError(done.stderr.strip())
         path.with_suffix(".txt").write_text(done.stderr + done.stdout)
-        return path
 
     def predicted(self, training, device=""):
         """What the compiler says of a program for devices: milliseconds of a step, by the machine with this device if there

@@ -73,7 +73,7 @@ class Process:
         self.close()
 
 
-# What the driver itself says of the first device.
+# What the driver itself says of the first device, and how many there are.
 DRIVER = """
 import ctypes, sys
 driver, count, version = ctypes.CDLL("libcuda.so.1"), ctypes.c_int(), ctypes.c_int()
@@ -89,6 +89,7 @@ call("cuDriverGetVersion", ctypes.byref(version))
 call("cuDeviceGetName", name, len(name), 0)
 call("cuDeviceTotalMem_v2", ctypes.byref(size), 0)
 print(f"{name.value.decode()}, CUDA {version.value // 1000}.{version.value % 1000 // 10}, {size.value >> 20} MiB")
+print(count.value)
 """
 
 
@@ -97,11 +98,23 @@ def find_device(environment):
     found, reason = query_device("name,driver_version,memory.total")
     if found:
         return found, ""
+    lines, last = ask_driver(environment)
+    return (lines[0], "") if lines else (None, f"{reason}; {last}")
+
+
+def count_devices(environment):
+    """Those that programs see, which nvidia-smi does not say; one where the driver says nothing either."""
+    lines, _ = ask_driver(environment)
+    return int(lines[1]) if lines else 1
+
+
+def ask_driver(environment):
+    """Its lines, or None and why there are none."""
     with Process([sys.executable, "-c", DRIVER], environment) as asked:
         if not asked.wait(20):
-            return None, f"{reason}; the driver does not answer"
+            return None, "the driver does not answer"
         last = (asked.errors.strip().splitlines() or [f"status {asked.status}"])[-1]
-        return (asked.output.strip(), "") if asked.status == 0 else (None, f"{reason}; {last}")
+        return (asked.output.splitlines(), "") if asked.status == 0 else (None, last)
 
 
 def query_device(fields, form="csv,noheader"):

@@ -4,10 +4,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 #===------------------------------------------------------------------------===#
-"""Ranks as processes that share one device, as torchrun would start them, and what becomes of them when one is gone.
+"""Ranks as processes, as torchrun would start them, and what becomes of them when one is gone.
 
-NCCL takes two ranks on one device for a mistake, unless they seem to be on hosts of their own: so each has another
-NCCL_HOSTID, and they talk by sockets, with few channels since they share the device's multiprocessors.
+They have devices of their own, or share the first. NCCL takes two ranks on one device for a mistake, unless they seem to
+be on hosts of their own: so each has another NCCL_HOSTID, and they talk by sockets, with few channels since they share the
+device's multiprocessors.
 """
 
 import contextlib
@@ -28,19 +29,25 @@ DEAD, STUCK = 5, 6
 ENDED = 10
 
 
-def environments(count, base):
+def sharing(base, rank):
+    """What a rank's environment has besides, to share a device."""
+    # Where there are several, ranks would otherwise take one each.
+    first = base.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0]
+    return {"CUDA_VISIBLE_DEVICES": first, "WEFT_SHARE_DEVICE": "1", "NCCL_HOSTID": f"weft-{rank}",
+            "NCCL_MAX_NCHANNELS": "2", "NCCL_IB_DISABLE": "1", "NCCL_SOCKET_IFNAME": "lo"}
+
+
+def environments(count, base, shares):
     """One for each rank, and the socket that has to stay open meanwhile."""
     store, port = torchrun.take_port("127.0.0.1")
-    shared = {**base, "WEFT_SHARE_DEVICE": "1", "NCCL_MAX_NCHANNELS": "2", "NCCL_IB_DISABLE": "1",
-              "NCCL_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "2"}
-    return store, [{**shared, **own, "NCCL_HOSTID": f"weft-{rank}"}
+    return store, [{**base, "OMP_NUM_THREADS": "2", **own, **(sharing(base, rank) if shares else {})}
                    for rank, own in enumerate(torchrun.variables(count, port))]
 
 
 @contextlib.contextmanager
-def started(command, count, base):
+def started(command, count, base, shares=True):
     """Processes of all ranks; none is left behind."""
-    store, places = environments(count, base)
+    store, places = environments(count, base, shares)
     with contextlib.closing(store), contextlib.ExitStack() as stack:
         running = [stack.enter_context(Process(command, place)) for place in places]
         try:
@@ -51,10 +58,10 @@ def started(command, count, base):
                 process.kill()
 
 
-def run(command, count, base, seconds):
+def run(command, count, base, seconds, shares=True):
     """Waits for all ranks; raises with what they say if one fails or it takes too long."""
     end = time.monotonic() + seconds
-    with started(command, count, base) as running:
+    with started(command, count, base, shares) as running:
         while any(process.status is None for process in running):
             if any(process.status for process in running):
                 break

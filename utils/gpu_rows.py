@@ -9,13 +9,14 @@
 A row passes, fails, or is skipped with a reason: then it shows nothing. What only a real device can show is skipped on
 the stand-in.
 
-Seconds are planned, and those of all rows fit into SECONDS. A row may take twice its own, but nothing of those of later
-rows that are needed. What is not left is not run.
+Seconds are planned, and those of all rows on one device fit into SECONDS. A row may take twice its own, but nothing of
+those of later rows that are needed. What is not left is not run.
 """
 
 import concurrent.futures
 import heapq
 import itertools
+import math
 import os
 import re
 import signal
@@ -61,31 +62,41 @@ REDUCED = {"llama-1b": ("layers: 2 hidden: 64 heads: 4 kv_heads: 2 ffn: 128 voca
                         "sequence_length: 64 global_batch_tokens: 256", 256),
            "gpt2-124m": ("layers: 2 hidden: 64 heads: 4 ffn: 128 vocabulary: 256",
                          "sequence_length: 64 global_batch_tokens: 256", 256)}
-# Ranks that share the device; losses may be this far from one rank's.
-SHARED = tuple(Training(model, mesh=mesh) for model, mesh in (
+# How ranks are started: as processes on one device, as threads, or as processes on devices of their own.
+SHARE, OWN, PROCESSES = "shared device", "own devices", "own devices by torchrun"
+# How programs are split; losses may be this far from one rank's.
+SPLIT = tuple(Training(model, mesh=mesh) for model, mesh in (
     ("llama-tiny", "dp=2"), ("llama-tiny", "tp=2,sp=true"), ("llama-tiny", "dp=2,zero=3"), ("llama-tiny", "cp=2:ring"),
     ("mixtral-tiny", "ep=2"), ("llama-tiny", "dp=2,zero=1"), ("llama-tiny", "dp=2,zero=2"), ("llama-tiny", "cp=2:gather"),
     ("llama-tiny", "dp=2,tp=2,sp=true")))
-SHARED_STEPS, SHARED_MOST = 10, 1e-4
+SPLIT_STEPS, SPLIT_MOST = 10, 1e-4
+# Of these, with words for the command line, those that are tried on devices of their own, which are two.
+ON_TWO = (*((training, "") for training in SPLIT[:3]), (SPLIT[0], "--graphs"))
 
 
-def shared(training):
+def split(training, way, words=""):
+    """Losses of several ranks, which are started in this way, against one rank's."""
     def measure(bench, seconds):
-        bench.only_real()
+        # Devices of a stand-in have no peers in other processes.
+        if way != OWN:
+            bench.only_real()
         end = time.monotonic() + seconds
         one = Training(training.model)
-        alone = (bench.found.steps.get(one) or bench.train(one, "cuda", SHARED_STEPS, seconds))[:SHARED_STEPS]
+        alone = (bench.found.steps.get(one) or bench.train(one, "cuda", SPLIT_STEPS, seconds))[:SPLIT_STEPS]
         metrics = bench.folder / "metrics"
         metrics.unlink(missing_ok=True)
-        ranks = 1
-        for size in re.findall(r"(?:dp|tp|cp|ep)=(\d+)", training.mesh):
-            ranks *= int(size)
-        gpu_ranks.run([bench.kit.program(training, "cuda"), "--data", bench.text, "--steps", SHARED_STEPS, "--metrics",
-                       metrics], ranks, bench.environment, max(end - time.monotonic(), 1))
+        ranks = math.prod(map(int, re.findall(r"(?:dp|tp|cp|ep)=(\d+)", training.mesh)))
+        command = [bench.kit.program(training, "cuda"), "--data", bench.text, "--steps", SPLIT_STEPS, "--metrics", metrics,
+                   *words.split()]
+        left = max(end - time.monotonic(), 1)
+        if way == OWN:
+            bench.run(command, left)
+        else:
+            gpu_ranks.run(command, ranks, bench.environment, left, way == SHARE)
         away = furthest(read_steps(metrics), alone)
-        if not away <= SHARED_MOST:
-            raise RuntimeError(f"losses are up to {away:.1e} from one rank's, expected at most {SHARED_MOST:.0e}")
-        return f"{ranks} ranks, losses up to {away:.1e} from one rank's in {SHARED_STEPS} steps"
+        if not away <= SPLIT_MOST:
+            raise RuntimeError(f"losses are up to {away:.1e} from one rank's, expected at most {SPLIT_MOST:.0e}")
+        return f"{ranks} ranks, losses up to {away:.1e} from one rank's in {SPLIT_STEPS} steps"
     return measure
 
 
@@ -132,7 +143,7 @@ def speed_rows(models):
             yield Row(f"PyTorch {mode}: {named(case.training)}", seconds, torch_speed(case, mode), needed=True)
 
 
-def loss_rows(models):
+def loss_rows(models, devices):
     for training, steps, most in SMALL:
         yield Row(named(training), 8, losses(training, steps, most), processors=THREADS)
     for training, steps in models.torch:
@@ -140,12 +151,16 @@ def loss_rows(models):
     # Each takes half of the machine, and the longest come first.
     for training, steps, most in models.host:
         yield Row(named(training), 30, losses(training, steps, most, is_large=True), processors=CORES)
-    for training in SHARED:
-        yield Row(f"shared device: {training.model} {training.mesh}", 8, shared(training), processors=PROCESSORS // 2)
+    if devices > 1:
+        for (training, words), way in itertools.product(ON_TWO, (OWN, PROCESSES)):
+            yield Row(" ".join([f"{way}: {training.model} {training.mesh}", *words.split()]), 12,
+                      split(training, way, words), processors=PROCESSORS // 2)
+    for training in SPLIT:
+        yield Row(f"{SHARE}: {training.model} {training.mesh}", 8, split(training, SHARE), processors=PROCESSORS // 2)
 
 
-def rows(is_reduced=False):
-    """All of them, what is worth most first."""
+def rows(is_reduced=False, devices=1):
+    """All of them where there are so many devices, what is worth most first."""
     models = Models(is_reduced)
     yield Row("versions", 15, versions, "told", needed=True)
     yield Row("functions of CUDA", 60, functions, needed=True, processors=PROCESSORS // 2)
@@ -154,7 +169,7 @@ def rows(is_reduced=False):
     yield from speed_rows(models)
     yield Row("weft calibrate", 15, calibrate, needed=True)
     yield Row("kernels, large", 28, large_kernels, needed=True)
-    yield from loss_rows(models)
+    yield from loss_rows(models, devices)
     yield Row("attention within documents", 15, attention(*models.attention))
     for number in (signal.SIGKILL, signal.SIGSTOP):
         yield Row(f"drill: rank 1 gets {number.name}", 15 if number == signal.SIGSTOP else 10, drill(number))
@@ -180,9 +195,9 @@ def makespan(some, count):
     return max(ends)
 
 
-def whole(is_reduced=False):
+def whole(is_reduced=False, devices=1):
     """Seconds of all rows, with what comes before the first."""
-    return START + sum(makespan(some, workers(processors)) for processors, some in groups(rows(is_reduced)))
+    return START + sum(makespan(some, workers(processors)) for processors, some in groups(rows(is_reduced, devices)))
 
 
 def plan():
@@ -196,6 +211,7 @@ def plan():
         else:
             lines += [(row.what + (", beside the next" if count > 1 and row is not some[-1] else ""), row.seconds, row.needed)
                       for row in some]
+    lines.append(("besides, with two devices or more: ranks on devices of their own", whole(devices=2) - whole(), False))
     return "".join(f"  {seconds:4.0f}  {what}{', needed' if needed else ''}\n" for what, seconds, needed in
                    [("what comes before", START, True), *lines])
 
@@ -211,7 +227,7 @@ def programs(only="", is_reduced=False):
     found = {(training, target): None for training, *_ in (*SMALL, *models.host) for target in ("cuda", "host")}
     found |= {(training, "cuda"): None for training in (*(row[0] for row in models.torch),
                                                        *(case.training for case in models.large), *models.attention,
-                                                       *SHARED)}
+                                                       *SPLIT)}
     return ([pair for pair in found if only in pair[0].model],
             [case.training for case in models.large if only in case.training.model])
 
@@ -255,7 +271,7 @@ def tried(row, bench, seconds):
 
 def run(kit, options, folder, end):
     """Tries the rows that options name, until `end`; gives all so far after each, and tells it."""
-    later = [row for row in rows(options.reduced) if options.only in row.what]
+    later = [row for row in rows(options.reduced, options.devices) if options.only in row.what]
     there = min(PROCESSORS, len(os.sched_getaffinity(0)))
     done, bench = [], Bench(kit, options, folder)
 

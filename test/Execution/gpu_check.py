@@ -68,6 +68,9 @@ def from_build(bench):
                                     r"^pass drill: rank 1 gets SIGSTOP: exit status 6 after"], "--only", "drill")
     bench.expect_here("what needs a device", 1, [r"^skipped shared device: llama-tiny dp=2: this needs a device",
                                                  r"^0 passed, 0 failed$"], "--only", "llama-tiny dp=2")
+    bench.expect_here("devices of their own", 0, [
+        r"^pass own devices: llama-tiny dp=2 --graphs: 2 ranks, losses up to .* from one rank's in 10 steps$",
+        "^1 passed, 0 failed$"], "--only", "own devices: llama-tiny dp=2 --graphs", WEFT_STAND_IN_DEVICES="2")
     bench.expect_here("no time", 1, [r"^not run gpt2-tiny: 0 s left, needs 8$"], "--only", "gpt2-tiny", "--seconds", "0")
     bench.expect_here("not enough time", 1, [r"^cut off gpt2-tiny: after \d+ s, planned 8: not finished after . s",
                                              r"^\d cut off or not run$", r"^0 passed, 0 failed$"], "--only",

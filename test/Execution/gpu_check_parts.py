@@ -89,6 +89,54 @@ def ranks(bench):
             return gpu_ranks.drill(steps, signal.SIGKILL, os.environ, bench.folder / "steps", 4)
         bench.expect(f"a drill whose other rank {what}", drilled, kind, "the other rank does not end in ")
     bench.expect("ranks that are done", lambda: gpu_ranks.run(["true"], 2, os.environ, 30), type(None), "None")
+    tell = ["sh", "-c", f"echo ${{CUDA_VISIBLE_DEVICES-all}} $LOCAL_RANK $WEFT_SHARE_DEVICE $NCCL_HOSTID > {bench.folder}/$RANK"]
+    for what, seen, shares, expected in (
+            ("share a device", None, True, ["0 0 1 weft-0", "0 1 1 weft-1"]),
+            ("share the first that they see", "2,3", True, ["2 0 1 weft-0", "2 1 1 weft-1"]),
+            ("have devices of their own", None, False, ["all 0", "all 1"]),
+            ("have devices of those that they see", "2,3", False, ["2,3 0", "2,3 1"])):
+        def told(seen=seen, shares=shares):
+            base = {name: value for name, value in os.environ.items() if name != "CUDA_VISIBLE_DEVICES"}
+            gpu_ranks.run(tell, 2, {**base, **({"CUDA_VISIBLE_DEVICES": seen} if seen else {})}, 30, shares)
+            return [(bench.folder / str(rank)).read_text().strip() for rank in range(2)]
+        bench.expect(f"ranks that {what}", told, list, str(expected))
+
+
+# In place of a program of several ranks: what its losses are says how it was started.
+PROGRAM = """
+[ "${RANK:-0}" = 0 ] || exit 0
+loss=1
+[ -n "$RANK" ] && loss=2
+[ -n "$NCCL_HOSTID" ] && loss=3
+while [ $# -gt 1 ]; do
+  [ $1 = --metrics ] && metrics=$2
+  shift
+done
+[ $1 = --graphs ] && loss=4
+for step in 1 2 3 4 5 6 7 8 9 10; do echo '{"loss": '$loss'}'; done > $metrics
+"""
+
+
+def splits(bench):
+    """How rows start several ranks, and what they compare."""
+    def measured(way, words, loss):
+        program = bench.script("program", PROGRAM)
+        own = SimpleNamespace(kit=SimpleNamespace(program=lambda *_: program), folder=bench.folder, text=bench.folder,
+                              environment={name: value for name, value in os.environ.items() if name != "RANK"},
+                              only_real=lambda: None)
+        own.found = gpu_bench.Found(steps={Training("llama-tiny"): [{"loss": loss}] * 20})
+        own.run = lambda *given: gpu_bench.Bench.run(own, *given)
+        return lambda: gpu_rows.split(Training("llama-tiny", mesh="dp=2,tp=2"), way, words)(own, 30)
+
+    for way, words, loss in ((gpu_rows.OWN, "", 1), (gpu_rows.PROCESSES, "", 2), (gpu_rows.SHARE, "", 3),
+                             (gpu_rows.OWN, "--graphs", 4), (gpu_rows.PROCESSES, "--graphs", 4)):
+        bench.expect(" ".join([way, *words.split()]), measured(way, words, loss), str,
+                     "4 ranks, losses up to 0.0e+00 from one rank's in 10 steps")
+    bench.expect("losses that are not one rank's", measured(gpu_rows.OWN, "", 1.1), RuntimeError,
+                 "losses are up to 9.1e-02 from one rank's, expected at most 1e-04")
+    for devices, expected in ((1, 0), (2, 8), (8, 8)):
+        bench.expect(f"rows of devices of their own: {devices} devices", lambda devices=devices: sum(
+            row.what.startswith(gpu_rows.OWN) for row in gpu_rows.rows(devices=devices)), int, str(expected))
 
 
 def torch(bench):
@@ -117,6 +165,12 @@ def tools(bench):
     bench.expect("a device", lambda: gpu_process.find_device({}), tuple, "('NVIDIA T1, 580.159.03, 81559 MiB', '')")
     bench.script("nvidia-smi", "echo no device >&2; exit 9")
     bench.expect("no device", lambda: gpu_process.find_device({}), tuple, "(None, 'no device; ")
+    driver = gpu_process.DRIVER
+    for what, text, expected in (("four devices", "print('NVIDIA T1, CUDA 13.0, 8 MiB')\nprint(4)", "4"),
+                                 ("no driver", "import sys; sys.exit('no driver')", "1")):
+        gpu_process.DRIVER = text
+        bench.expect(f"devices that programs see: {what}", lambda: gpu_process.count_devices({}), int, expected)
+    gpu_process.DRIVER = driver
     bench.expect("memory", lambda: gpu_speed.taken_memory(TAKEN), str, "of the device 4.00 GiB, of these 1.00 before it and by "
                  "its context, then 3.00 GiB, predicted 2.50 GiB (+20.0%)")
     bench.expect("memory that is not as predicted", lambda: gpu_speed.taken_memory(TAKEN), str, "(wanted within 1%: MISSED)")
@@ -138,6 +192,19 @@ def tools(bench):
         return time.monotonic() < end
 
     bench.expect("what a process has started", left, bool, "True")
+
+
+def calibration(bench):
+    """One device is measured, with a compiler and without."""
+    (bench.folder / "build/bin").mkdir(parents=True)
+    tell = 'words="$*"\nwhile [ $# -gt 1 ]; do [ $1 = -o ] && echo "$words" > $2; shift; done\necho "$words"'
+    tool = bench.script("build/bin/weft", tell)
+    for what, build, expected in (("a build", bench.folder / "build", "calibrate --target cuda --ranks 1 --quick -o "),
+                                  ("a pack", None, "1 8 cuda")):
+        own = SimpleNamespace(kit=SimpleNamespace(build=build, tool=lambda _: tool), folder=bench.folder, said=[], figures={},
+                              environment=dict(os.environ), only_real=lambda: None)
+        own.run = lambda *given, own=own: gpu_bench.Bench.run(own, *given)
+        bench.expect(f"weft calibrate from {what}", lambda own=own: gpu_device.calibrate(own, 10), str, expected)
 
 
 # In place of weft-rt-kernels: of three kernels the second is wrong, and what is tried next, by number, ends as FATE says.
@@ -301,7 +368,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         os.environ["PATH"] = f"{folder}:{os.environ['PATH']}"
         bench = Bench(Path(folder))
-        for part in (ranks, torch, tools, kernels, bars, predictions, states, seconds):
+        for part in (ranks, splits, torch, tools, calibration, kernels, bars, predictions, states, seconds):
             part(bench)
     print(f"{bench.passed} passed, {bench.failed} failed")
     return bench.failed > 0
