@@ -95,12 +95,12 @@ class Headers(Toolkit):
         self.check([self.root / "none", old, self.kit], self.kit / "include", "")
 
     def test_none_does(self):
-        missing = "there is no cuda.h, cublasLt.h and nccl.h that does in"
-        self.check([self.root / "none"], "", f"{missing} {self.root}/none")
+        self.check([self.root / "none", self.root / "other"], "", "there is no cuda.h, cublasLt.h and nccl.h in "
+                   f"{self.root}/none, {self.root}/other")
         toolkit = self.make("toolkit", "12.4", (2, 28, 9))
         nccl = self.make("nccl", "13.0", (2, 27, 2))
-        self.check([toolkit, nccl], "", f"{missing} {toolkit}, {nccl}, {toolkit}/include/cuda.h is of CUDA 12.4, "
-                   f"not 12.8 or newer, {nccl}/include/nccl.h is of NCCL 2.27.2, not 2.27.3 or newer")
+        self.check([toolkit, nccl], "", f"{toolkit}/include/cuda.h is of CUDA 12.4, expected 12.8 or newer, "
+                   f"{nccl}/include/nccl.h is of NCCL 2.27.2, expected 2.27.3 or newer")
 
 
 if __name__ == "__main__":
