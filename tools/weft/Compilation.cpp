@@ -21,6 +21,7 @@
 #include "weft/Pipeline/Plan/WritePlan.h"
 #include "weft/Pipeline/Schedule/Flatten.h"
 #include "weft/Pipeline/StepCost.h"
+#include "weft/Planner/ReviewPlan.h"
 
 #include "weft/Dialect/Weft/IR/Sharding.h"
 
@@ -397,6 +398,21 @@ bool Compilation::fits() const {
   return program.deviceBytes() <= static_cast<uint64_t>(descriptions.machine.device.memoryBytes);
 }
 
+bool Compilation::mayTakeParts() const {
+  if (descriptions.plan.accumulation > 1 || !options.plan.empty() || options.startAfter) {
+    return false; // Where a plan's file or a module says it, no pin does.
+  }
+  desc::PlanSpec parts = facts.plan;
+  for (int64_t &count = parts.accumulation = 2; count <= descriptions.recipe.globalBatch; ++count) {
+    if (descriptions.recipe.globalBatch % count == 0 &&
+        planner::reviewPlan(*descriptions.model, descriptions.recipe, descriptions.machine, parts)
+            .errors.empty()) {
+      return true;
+    }
+  }
+  return false;
+}
+
 LogicalResult Compilation::checkMemory() const {
   if (fits()) {
     return success();
@@ -406,10 +422,14 @@ LogicalResult Compilation::checkMemory() const {
   if (!program.deviceUses.empty()) {
     parts = ", " + rt::bytesText(program.arenaBytes) + " of it for its arena";
   }
+  std::string remedy = "; split it over more ranks, or make the batch smaller";
+  if (mayTakeParts()) {
+    remedy = "; split it over more ranks, make the batch smaller, or take it in parts (--pin "
+             "accumulation=N)";
+  }
   return fail("the program needs " + rt::bytesText(program.deviceBytes()) + " per rank" + parts +
               ", but a device '" + device.name + "' of machine '" + descriptions.machine.name +
-              "' has " + rt::bytesText(device.memoryBytes) +
-              "; split it over more ranks, or make the batch smaller");
+              "' has " + rt::bytesText(device.memoryBytes) + remedy);
 }
 
 LogicalResult Compilation::emit(const std::string &objectPath, const std::string &programPath) {

@@ -82,6 +82,8 @@ private:
   /// Whether another plan may fit where this one does not.
   bool mayPlanSmaller() const;
   llvm::LogicalResult planSmaller();
+  /// Whether the recipe allows micro-batches, of which the options may ask for more than one.
+  bool mayTakeParts() const;
   llvm::LogicalResult checkMemory() const;
 
   const CompileOptions &options;

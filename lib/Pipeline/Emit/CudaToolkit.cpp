@@ -10,13 +10,21 @@
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FileUtilities.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Process.h"
 #include "llvm/Support/Program.h"
+#include "llvm/Support/Regex.h"
+#include "llvm/Support/VersionTuple.h"
 
 namespace weft {
 
 using namespace llvm;
+
+/// The first whose assembler knows all of kDeviceArchitectures, namely sm_100. utils/setup-cuda and
+/// runtime/CudaHeaders.cmake ask for the same.
+static constexpr VersionTuple kOldestToolkit(12, 8);
 
 static std::string pathIn(StringRef folder, const Twine &file) {
   SmallString<128> path(folder);
@@ -46,25 +54,78 @@ static std::string folderOnPath() {
   return sys::path::parent_path(sys::path::parent_path(real)).str();
 }
 
+/// The release of CUDA that an assembler is of, if it says so: what else is wrong with it is told
+/// where it is used.
+static std::optional<VersionTuple> versionOf(StringRef ptxas) {
+  SmallString<128> said;
+  if (sys::fs::createTemporaryFile("weft-ptxas", "log", said)) {
+    return std::nullopt;
+  }
+  FileRemover remover(said);
+  int status = sys::ExecuteAndWait(ptxas, {ptxas, "--version"}, /*Env=*/std::nullopt,
+                                   {StringRef(""), StringRef(said), StringRef("")});
+  ErrorOr<std::unique_ptr<MemoryBuffer>> text = MemoryBuffer::getFile(said);
+  SmallVector<StringRef> found;
+  VersionTuple version;
+  if (status != 0 || !text ||
+      !Regex("release ([0-9]+\\.[0-9]+)").match((*text)->getBuffer(), &found) ||
+      version.tryParse(found[1])) {
+    return std::nullopt;
+  }
+  return version;
+}
+
+/// Why a toolkit is too old, with the folder and where it came from; empty where it is not.
+static std::string ageOf(const CudaToolkit &toolkit, const Twine &place) {
+  std::optional<VersionTuple> version = versionOf(toolkit.ptxas);
+  if (!version || *version >= kOldestToolkit) {
+    return "";
+  }
+  return ("expected a CUDA toolkit of " + Twine(kOldestToolkit.getAsString()) +
+          " or newer, got one of " + version->getAsString() + " in " + place)
+      .str();
+}
+
+static Expected<CudaToolkit> toolkitOfHome(const std::string &home) {
+  CudaToolkit toolkit = toolkitIn(home);
+  std::string place = "'" + home + "', which CUDA_HOME names";
+  if (std::string missing = missingIn(toolkit); !missing.empty()) {
+    return createStringError("found no CUDA toolkit in " + place + ": there is no '" + missing +
+                             "'");
+  }
+  if (std::string age = ageOf(toolkit, place); !age.empty()) {
+    return createStringError(age + "; utils/setup-cuda installs one where CUDA_HOME is unset");
+  }
+  return toolkit;
+}
+
 Expected<CudaToolkit> findCudaToolkit() {
   if (std::optional<std::string> home = sys::Process::GetEnv("CUDA_HOME"); home && !home->empty()) {
-    CudaToolkit toolkit = toolkitIn(*home);
-    std::string missing = missingIn(toolkit);
-    if (missing.empty()) {
+    return toolkitOfHome(*home);
+  }
+  std::pair<std::string, StringRef> places[] = {{WEFT_CUDA_FOLDER, ""},
+                                                {folderOnPath(), ", whose ptxas is on the path"},
+                                                {"/usr/local/cuda", ""}};
+  SmallVector<std::string> folders;
+  std::string tooOld;
+  for (const auto &[folder, origin] : places) {
+    CudaToolkit toolkit = toolkitIn(folder);
+    if (folder.empty()) {
+      continue;
+    }
+    folders.push_back(folder);
+    if (!missingIn(toolkit).empty()) {
+      continue;
+    }
+    std::string age = ageOf(toolkit, "'" + folder + "'" + origin);
+    if (age.empty()) {
       return toolkit;
     }
-    return createStringError("found no CUDA toolkit in '" + *home +
-                             "', which CUDA_HOME names: there is no '" + missing + "'");
+    tooOld = tooOld.empty() ? age : tooOld;
   }
-  std::vector<std::string> folders = {WEFT_CUDA_FOLDER, folderOnPath(), "/usr/local/cuda"};
-  erase_if(folders, [](const std::string &folder) { return folder.empty(); });
-  for (const std::string &folder : folders) {
-    if (CudaToolkit toolkit = toolkitIn(folder); missingIn(toolkit).empty()) {
-      return toolkit;
-    }
-  }
-  return createStringError("found no CUDA toolkit: looked in " + join(folders, ", ") +
-                           "; utils/setup-cuda installs one, CUDA_HOME may name another");
+  std::string what =
+      tooOld.empty() ? "found no CUDA toolkit: looked in " + join(folders, ", ") : tooOld;
+  return createStringError(what + "; utils/setup-cuda installs one, CUDA_HOME may name another");
 }
 
 } // namespace weft

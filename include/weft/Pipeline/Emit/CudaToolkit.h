@@ -24,7 +24,8 @@ struct CudaToolkit {
 
 /// The toolkit in the folder that the environment variable CUDA_HOME names; else in the first of
 /// the build's `cuda` folder (utils/setup-cuda), that of the `ptxas` on the path, and
-/// /usr/local/cuda. Fails where one of its files is missing.
+/// /usr/local/cuda that is whole and of CUDA 12.8 or newer. Fails where there is none, which
+/// asking the assembler for its version finds out.
 llvm::Expected<CudaToolkit> findCudaToolkit();
 
 } // namespace weft
