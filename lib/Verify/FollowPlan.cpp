@@ -78,16 +78,17 @@ private:
   }
 
   LogicalResult follow(func::FuncOp function, func::FuncOp twin) {
-    if (!known.insert(function).second) {
+    if (followed.contains(function)) {
       return success();
     }
+    followed[function] = twin;
     FailureOr<Twins> twins = findTwins(function, twin, names);
     if (failed(twins)) {
       return failure();
     }
     for (BlockArgument argument : function.getArguments()) {
       std::optional<unsigned> number = findArgument(argument, twin, *twins);
-      if (!number) {
+      if (!number || !isLike(argument.getType(), twin.getArgument(*number).getType())) {
         return function.emitError("has other arguments than @") << twin.getSymName();
       }
       argument.setType(sharded(argument.getType(), twin.getArgument(*number).getType()));
@@ -119,7 +120,7 @@ private:
     }
     for (OpOperand &use : argument.getUses()) {
       Operation *like = twins.lookup(use.getOwner());
-      if (like && use.getOperandNumber() < like->getNumOperands()) {
+      if (like && use.getOwner()->getNumOperands() == like->getNumOperands()) {
         Value of = originOf(like->getOperand(use.getOperandNumber()));
         if (auto found = dyn_cast<BlockArgument>(of)) {
           return found.getArgNumber();
@@ -204,6 +205,13 @@ private:
 
   ShardingAttr lyingAs(ArrayRef<ArrayAttr> dims) { return ShardingAttr::get(mesh, dims); }
 
+  /// Whether of two variables that are read the one stands for the other.
+  bool readSame(Value value, Value of) const {
+    auto read = originOf(value).getDefiningOp<ReadOp>();
+    auto other = originOf(of).getDefiningOp<ReadOp>();
+    return !read || !other || names.toLarge(read.getVariable()) == other.getVariable();
+  }
+
   /// What a call gets must be what its function takes: another call has decided that, where the
   /// large model has one function for each.
   LogicalResult follow(CallOp call, CallOp like) {
@@ -212,14 +220,20 @@ private:
     if (!callee || !twin || failed(follow(callee, twin))) {
       return failure();
     }
+    if (like->getNumOperands() != followed[callee].getNumArguments()) {
+      return call.emitError("has other operands than in the plan");
+    }
     for (auto [result, type] : llvm::zip(call.getResults(), callee.getResultTypes())) {
       result.setType(type);
     }
     for (OpOperand &operand : call->getOpOperands()) {
       unsigned number = operand.getOperandNumber();
+      Value of = like->getOperand(arguments[callee][number]);
+      if (!readSame(operand.get(), of)) {
+        return call.emitError("has other operands than in the plan");
+      }
       if (isa<RankedTensorType>(operand.get().getType())) {
-        bring(operand, like->getOperand(arguments[callee][number]),
-              callee.getArgumentTypes()[number]);
+        bring(operand, of, callee.getArgumentTypes()[number]);
       }
     }
     return success();
@@ -278,8 +292,8 @@ private:
   ModuleOp module, planned;
   LayerNames names;
   MeshAttr mesh;
-  llvm::DenseSet<Operation *> known;
-  /// Of each function, which of the large one's arguments its own stand for.
+  /// Of each function, that of the large model, and which of its arguments its own stand for.
+  DenseMap<Operation *, func::FuncOp> followed;
   DenseMap<Operation *, SmallVector<unsigned>> arguments;
   DenseMap<std::pair<Value, Type>, Value> reshards;
   DenseMap<std::pair<Operation *, Value>, Value> repeated;

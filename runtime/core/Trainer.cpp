@@ -551,16 +551,16 @@ ExitCode Trainer::run() {
 ExitCode weft::rt::train(const Program &program, const KernelCode *kernels, const Options &options,
                          const FindExecutors &find) {
   ChosenBackend chosen;
-  std::string error;
+  std::string lacking, error, nothing;
+  // Before the processes meet, for which there is a deadline, should it hang.
+  MakeExecutor makeExecutor = find(lacking);
   if (!makeBackend(program, options, chosen, error)) {
     printStartError(error);
     return ExitCode::Error;
   }
-  MakeExecutor makeExecutor = find(error);
-  std::string nothing;
-  if (!chosen.backend->agree(nothing, error)) {
+  if (!chosen.backend->agree(nothing, lacking)) {
     if (chosen.backend->speaks()) {
-      printError(error);
+      printError(lacking);
     }
     return ExitCode::Error;
   }

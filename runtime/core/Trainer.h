@@ -27,9 +27,9 @@ using MakeExecutor = std::function<std::unique_ptr<Executor>(
 using FindExecutors = std::function<MakeExecutor(std::string &error)>;
 
 /// Trains as `options` say: starts all ranks, runs the steps, tells about them on standard output,
-/// errors on standard error, and writes files. `find` is called once the processes have met, so
-/// that one tells what some lack. Ends the process itself if after a failure some rank cannot be
-/// stopped.
+/// errors on standard error, and writes files. What `find` does not find is told once the processes
+/// have met, so that one tells what some lack. Ends the process itself if after a failure some rank
+/// cannot be stopped.
 ExitCode train(const Program &program, const KernelCode *kernels, const Options &options,
                const FindExecutors &find);
 

@@ -399,8 +399,10 @@ bool Compilation::fits() const {
 }
 
 bool Compilation::mayTakeParts() const {
-  if (descriptions.plan.accumulation > 1 || !options.plan.empty() || options.startAfter) {
-    return false; // Where a plan's file or a module says it, no pin does.
+  // Where a plan's file or a module says it, no pin does; logits are those of a whole batch.
+  if (descriptions.plan.accumulation > 1 || !options.plan.empty() || options.startAfter ||
+      options.import.observesLogits) {
+    return false;
   }
   desc::PlanSpec parts = facts.plan;
   for (int64_t &count = parts.accumulation = 2; count <= descriptions.recipe.globalBatch; ++count) {
