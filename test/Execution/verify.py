@@ -17,6 +17,7 @@ N failed"; fails if one failed or none ran.
 """
 
 import argparse
+import contextlib
 import os
 import resource
 import signal
@@ -171,6 +172,13 @@ def fault_of_stopping(weft, arguments, number, folder, runs):
     return fault
 
 
+def kill(pids):
+    """Those of the processes that have not ended yet."""
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
 def fault_of_signal(weft, arguments, number, folder, runs):
     """One such run."""
     process = subprocess.Popen([str(part) for part in [weft, "verify", *arguments]],
@@ -181,6 +189,7 @@ def fault_of_signal(weft, arguments, number, folder, runs):
         time.sleep(0.002)
         trained = halted(programs_in(folder)) if runs else []  # Or they would soon end by themselves.
     if process.poll() is not None:
+        kill(programs_in(folder))  # What was halted would stay.
         return DONE
     process.send_signal(number)
     process.wait()
@@ -188,8 +197,7 @@ def fault_of_signal(weft, arguments, number, folder, runs):
     while (any(folder.iterdir()) or programs_in(folder)) and time.monotonic() < deadline:
         time.sleep(0.01)
     left = [path.name for path in folder.iterdir()] + programs_in(folder)
-    for pid in programs_in(folder):
-        os.kill(pid, signal.SIGKILL)
+    kill(programs_in(folder))
     return f"leaves {left}" if left else None
 
 
