@@ -434,23 +434,29 @@ LogicalResult Compilation::checkMemory() const {
               "' has " + rt::bytesText(device.memoryBytes) + remedy);
 }
 
-LogicalResult Compilation::emit(const std::string &objectPath, const std::string &programPath) {
+LogicalResult Compilation::emit(const std::string &archivePath, const std::string &programPath,
+                                const std::string &objectPath) {
   Progress progress(Phase::Emit, wantsProgress(options.verbose));
   EmitOptions emitOptions;
   emitOptions.target = options.target;
   emitOptions.cpu = options.cpu;
   emitOptions.sanitize = options.sanitize;
   emitOptions.multiprocessors = descriptions.machine.device.cuda.multiprocessors;
-  if (failed(emitObject(*module, program, emitOptions, objectPath)) || failed(checkMemory())) {
+  emitOptions.cacheFolder = options.cacheFolder;
+  FailureOr<EmitReport> report = emitArchive(*module, program, emitOptions, archivePath);
+  if (failed(report) || failed(checkMemory())) {
     return failure();
   }
+  emitReport = *report;
   LinkOptions link;
-  link.objectPath = objectPath;
+  link.archivePath = archivePath;
   link.runtimeLibraryPath =
       options.runtimeLibrary.empty() ? ownRuntimeLibrary() : options.runtimeLibrary;
   link.outputPath = programPath;
   link.sanitize = options.sanitize;
-  if (failed(linkExecutable(link, [&] { return module->emitError(); }))) {
+  auto emitError = [&] { return module->emitError(); };
+  if (failed(linkExecutable(link, emitError)) ||
+      (options.keepObject && failed(mergeObjects(link, objectPath, emitError)))) {
     return failure();
   }
   progress.finish();

@@ -54,14 +54,18 @@ public:
   /// Runs one phase up to Lower, as above. REQUIRES: the phases before it have been run, or what
   /// stands in for them.
   llvm::LogicalResult runPhase(Phase phase);
-  /// Writes the object file of the kernels and links the program. REQUIRES: all phases have run.
-  llvm::LogicalResult emit(const std::string &objectPath, const std::string &programPath);
+  /// Writes the archive of the kernels' object files and links the program; where the options say
+  /// `keepObject`, merges the object files into `objectPath`. REQUIRES: all phases have run.
+  llvm::LogicalResult emit(const std::string &archivePath, const std::string &programPath,
+                           const std::string &objectPath = "");
 
   mlir::ModuleOp getModule() { return *module; }
   /// REQUIRES: Plan has run.
   const PlanFacts &getPlanFacts() const { return facts; }
   /// REQUIRES: Schedule has run.
   const rt::Program &getProgram() const { return program; }
+  /// REQUIRES: emit has run.
+  const EmitReport &getEmitReport() const { return emitReport; }
   /// Whether a device's memory suffices for the program. REQUIRES: Schedule has run.
   bool fits() const;
 
@@ -103,6 +107,7 @@ private:
   int64_t classes = 0;
   double stepFlops = 0;
   rt::Program program;
+  EmitReport emitReport;
 };
 
 /// What the search of Plan has to leave of a device's memory for the program to fit, as the runs of

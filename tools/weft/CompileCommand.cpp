@@ -18,7 +18,7 @@ namespace {
 
 /// The files that a compilation to a program writes, each in its place only at the end.
 struct ProgramFiles {
-  OutputFile program, plan, object;
+  OutputFile program, plan, archive, object;
 
   static llvm::Expected<ProgramFiles> create(const std::string &path) {
     auto program = OutputFile::create(path);
@@ -29,11 +29,16 @@ struct ProgramFiles {
     if (!plan) {
       return plan.takeError();
     }
+    auto archive = OutputFile::create(path + ".a");
+    if (!archive) {
+      return archive.takeError();
+    }
     auto object = OutputFile::create(path + ".o");
     if (!object) {
       return object.takeError();
     }
-    return ProgramFiles{std::move(*program), std::move(*plan), std::move(*object)};
+    return ProgramFiles{std::move(*program), std::move(*plan), std::move(*archive),
+                        std::move(*object)};
   }
 };
 
@@ -45,8 +50,9 @@ llvm::Error compileToProgram(const CompileOptions &options, const Descriptions &
   }
   Compilation compilation(options, descriptions);
   if (failed(compilation.begin()) || failed(compilation.runPhases()) ||
-      failed(
-          compilation.emit(files->object.getTemporaryPath(), files->program.getTemporaryPath()))) {
+      failed(compilation.emit(files->archive.getTemporaryPath(),
+                              files->program.getTemporaryPath(),
+                              files->object.getTemporaryPath()))) {
     return makeSilentError();
   }
   if (llvm::Error error = files->plan.write(compilation.getProgram().planText)) {
@@ -65,7 +71,8 @@ llvm::Error compileToProgram(const CompileOptions &options, const Descriptions &
     return error;
   }
   std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  printReport(llvm::outs(), compilation.getProgram(), options.output, seconds.count());
+  printReport(llvm::outs(), compilation.getProgram(), compilation.getEmitReport(), options.output,
+              seconds.count());
   return llvm::Error::success();
 }
 

@@ -173,6 +173,19 @@ void weft::declarePlanningOptions(CommandLine &line, CompileOptions &options) {
                  options.verbose);
 }
 
+void weft::declareCacheOption(CommandLine &line, CompileOptions &options) {
+  Option option;
+  option.name = "--cache";
+  option.valueName = "DIR";
+  option.help = "folder that keeps the code of kernels for later compilations, or none (default:\n"
+                "WEFT_CACHE, else weft in the user's cache folder)";
+  option.set = [&options](llvm::StringRef value) {
+    options.cacheFolder = value == kNoCache ? "" : value.str();
+    return llvm::Error::success();
+  };
+  line.add(std::move(option));
+}
+
 void weft::declareMutationOptions(CommandLine &line, CompileOptions &options) {
   line.add(mutationOption(options.mutation));
   line.add(ruleMutationOption(options.ruleMutation));
@@ -206,6 +219,7 @@ CommandLine weft::declareCompileOptions(CompileOptions &options) {
                options.runtimeLibrary);
   line.addSwitch("--keep-object", "keep the object file of the kernels as PROGRAM.o",
                  options.keepObject);
+  declareCacheOption(line, options);
   line.addSwitch("--observe-logits",
                  "let the program write the logits of a validation, by its --save-logits",
                  options.import.observesLogits);

@@ -49,6 +49,8 @@ struct CompileOptions {
   /// The runtime library to link; empty for the one that belongs to this compiler.
   std::string runtimeLibrary;
   bool keepObject = false;
+  /// The folder that keeps code of kernels; empty for none.
+  std::string cacheFolder = defaultCacheFolder();
   ImportOptions import;
   bool verbose = false;
   /// For messages.
@@ -78,6 +80,9 @@ void declareMutationOptions(CommandLine &line, CompileOptions &options);
 Option targetOption(TargetKind &target);
 /// That and what else says by what work is priced: the fastest plan depends on both.
 void declareTargetOptions(CommandLine &line, CompileOptions &options);
+
+/// `--cache`.
+void declareCacheOption(CommandLine &line, CompileOptions &options);
 
 /// What no single one of these can see.
 llvm::Error checkDescriptionOptions(const CompileOptions &options);

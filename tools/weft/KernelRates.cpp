@@ -72,9 +72,9 @@ llvm::Expected<Descriptions> describe(llvm::StringRef modelText, const desc::Mac
 
 llvm::Error addKernels(const Descriptions &descriptions, const KernelRequest &request,
                        WorkByKind &kinds) {
-  TemporaryFile object, program, profile;
+  TemporaryFile archive, program, profile;
   for (auto [file, suffix] :
-       {std::pair(&object, "o"), std::pair(&program, "program"), std::pair(&profile, "json")}) {
+       {std::pair(&archive, "a"), std::pair(&program, "program"), std::pair(&profile, "json")}) {
     if (llvm::Error error = file->create(suffix)) {
       return error;
     }
@@ -83,7 +83,7 @@ llvm::Error addKernels(const Descriptions &descriptions, const KernelRequest &re
   options.target = request.target;
   Compilation compilation(options, descriptions);
   if (failed(compilation.begin()) || failed(compilation.runPhases()) ||
-      failed(compilation.emit(object.getPath().str(), program.getPath().str()))) {
+      failed(compilation.emit(archive.getPath().str(), program.getPath().str()))) {
     return makeSilentError();
   }
   if (llvm::Error error = profileProgram(program.getPath(), compilation.getProgram(), request.steps,

@@ -52,10 +52,20 @@ void printSlots(llvm::raw_ostream &os, const rt::Program &program) {
   os << '\n';
 }
 
+/// How much of the code was made before.
+void printCode(llvm::raw_ostream &os, const EmitReport &emitted) {
+  os << "code of " << emitted.distinct << " different kernels";
+  if (emitted.reused > 0) {
+    os << ", " << emitted.reused << " of them from the cache"
+       << llvm::format(", which saved %.1f s", emitted.cache.savedSeconds);
+  }
+  os << '\n';
+}
+
 } // namespace
 
-void weft::printReport(llvm::raw_ostream &os, const rt::Program &program, llvm::StringRef path,
-                       double seconds) {
+void weft::printReport(llvm::raw_ostream &os, const rt::Program &program, const EmitReport &emitted,
+                       llvm::StringRef path, double seconds) {
   os << path << ": " << program.modelName << " for ";
   printRanks(os, program);
   os << ", plan " << program.planHash << '\n';
@@ -79,5 +89,6 @@ void weft::printReport(llvm::raw_ostream &os, const rt::Program &program, llvm::
     os << llvm::format(", %.3f ms one after another", 1e3 * cost::serialSeconds(program));
   }
   os << '\n';
+  printCode(os, emitted);
   os << llvm::format("compiled in %.1f s\n", seconds);
 }

@@ -10,14 +10,15 @@
 
 #include "weft-rt/Program.h"
 
+#include "weft/Pipeline/Emit/Emit.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace weft {
 
-/// Prints ranks, memory, kernels and time of a compilation whose result is in the file `path`.
-void printReport(llvm::raw_ostream &os, const rt::Program &program, llvm::StringRef path,
-                 double seconds);
+/// Prints ranks, memory, kernels, their code and the time of a compilation whose result is in the file `path`.
+void printReport(llvm::raw_ostream &os, const rt::Program &program, const EmitReport &emitted,
+                 llvm::StringRef path, double seconds);
 
 } // namespace weft
 

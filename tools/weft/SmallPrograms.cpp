@@ -165,10 +165,10 @@ private:
       return makeSilentError();
     }
     result.collectives = verify::collectiveKinds(module);
-    llvm::FileRemover object(path(result, ".o"));
+    llvm::FileRemover object(path(result, ".a"));
     if (failed(compilation.runPhase(Phase::Schedule)) ||
         failed(compilation.runPhase(Phase::Lower)) ||
-        failed(compilation.emit(path(result, ".o"), result.path))) {
+        failed(compilation.emit(path(result, ".a"), result.path))) {
       return makeSilentError();
     }
     result.program = compilation.getProgram();

@@ -351,6 +351,7 @@ int weft::verifyCommand(llvm::ArrayRef<const char *> arguments) {
   declareDescriptionOptions(line, options);
   declareTargetOptions(line, options);
   declarePlanOptions(line, options);
+  declareCacheOption(line, options);
   declareMutationOptions(line, options);
   return line.run("verify", arguments, [&] { return run(options); });
 }

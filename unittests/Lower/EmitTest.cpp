@@ -14,6 +14,7 @@
 #include "weft/Pipeline/Emit/DeviceCode.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Support/Process.h"
 
 namespace weft::test {
 namespace {
@@ -38,10 +39,12 @@ protected:
 
   std::string path(const std::string &name) const { return folder.str().str() + "/" + name; }
 
-  bool emit(const EmitOptions &options = {}, const std::string &name = "kernels.o") {
+  bool emit(const EmitOptions &options = {}, const std::string &name = "kernels.a") {
     mlir::ScopedDiagnosticHandler handler(
         context.get(), [&](mlir::Diagnostic &diagnostic) { message = diagnostic.str(); });
-    return succeeded(emitObject(*module, program, options, path(name)));
+    llvm::FailureOr<EmitReport> emitted = emitArchive(*module, program, options, path(name));
+    report = emitted.value_or(EmitReport());
+    return succeeded(emitted);
   }
 
   bool link(const LinkOptions &options) {
@@ -91,7 +94,125 @@ protected:
   rt::Program program;
   /// What was reported last.
   std::string message;
+  EmitReport report;
 };
+
+/// A cache in a folder of its own.
+class CacheTest : public EmitTest {
+protected:
+  EmitOptions cached() const {
+    EmitOptions options;
+    options.cacheFolder = path("cache");
+    return options;
+  }
+
+  /// The entries of the cache.
+  std::vector<std::string> entries() const {
+    std::vector<std::string> paths;
+    std::error_code error;
+    for (llvm::sys::fs::directory_iterator it(path("cache"), error), end; it != end && !error;
+         it.increment(error)) {
+      if (llvm::sys::path::filename(it->path()).starts_with("llvmcache-")) {
+        paths.push_back(it->path());
+      }
+    }
+    return paths;
+  }
+};
+
+TEST_F(CacheTest, FindsCodeThatWasMadeBefore) {
+  ASSERT_TRUE(emit(cached())) << message;
+  EXPECT_EQ(report.kernels, 1u);
+  EXPECT_EQ(report.distinct, 1u);
+  EXPECT_EQ(report.reused, 0u);
+  EXPECT_EQ(entries().size(), 1u);
+  std::string first = read("kernels.a");
+  ASSERT_TRUE(emit(cached())) << message;
+  EXPECT_EQ(report.reused, 1u);
+  EXPECT_GT(report.cache.savedSeconds, 0);
+  EXPECT_EQ(read("kernels.a"), first);
+  ASSERT_TRUE(emit()) << message;
+  EXPECT_EQ(report.reused, 0u);
+  EXPECT_EQ(read("kernels.a"), first);
+}
+
+TEST_F(CacheTest, TellsTargetsApart) {
+  ASSERT_TRUE(emit(cached()));
+  std::vector<EmitOptions> others(4, cached());
+  others[0].cpu = "x86-64";
+  others[1].features = "-avx2";
+  others[2].optLevel = 1;
+  others[3].sanitize = Sanitizer::Address;
+  for (const EmitOptions &options : others) {
+    ASSERT_TRUE(emit(options)) << message;
+    EXPECT_EQ(report.reused, 0u);
+    ASSERT_TRUE(emit(options)) << message;
+    EXPECT_EQ(report.reused, 1u);
+  }
+}
+
+/// A program of three kernels, of which two have the same code.
+TEST_F(CacheTest, CompilesEachCodeOnce) {
+  std::string text = kKernel;
+  auto named = [&](const std::string &name, const std::string &size) {
+    std::string kernel = text;
+    kernel.replace(kernel.find("@kernel"), 7, "@" + name);
+    for (size_t at = 0; (at = kernel.find("4xf32", at)) != std::string::npos; at += size.size()) {
+      kernel.replace(at, 1, size);
+    }
+    return kernel;
+  };
+  program.kernels = {{"kernel_0"}, {"kernel_1"}, {"kernel_2"}};
+  module = lower(*context, named("kernel_0", "4") + named("kernel_1", "4") + named("kernel_2", "5"));
+  ASSERT_TRUE(emit(cached())) << message;
+  EXPECT_EQ(report.kernels, 3u);
+  EXPECT_EQ(report.distinct, 2u);
+  module = lower(*context, named("kernel_0", "6") + named("kernel_1", "4") + named("kernel_2", "5"));
+  ASSERT_TRUE(emit(cached())) << message;
+  EXPECT_EQ(report.distinct, 3u);
+  EXPECT_EQ(report.reused, 2u);
+}
+
+TEST_F(CacheTest, MakesDamagedEntriesAgain) {
+  ASSERT_TRUE(emit(cached()));
+  std::string first = read("kernels.a");
+  ASSERT_EQ(entries().size(), 1u);
+  std::string entry = entries().front();
+  std::string whole = read(entry.substr(path("").size()));
+  std::string changed = whole;
+  changed[changed.size() / 2] ^= 1;
+  for (const std::string &bytes : {changed, whole.substr(0, whole.size() / 2), std::string()}) {
+    std::ofstream(entry, std::ios::binary) << bytes;
+    ASSERT_TRUE(emit(cached())) << message;
+    EXPECT_EQ(report.reused, 0u);
+    EXPECT_EQ(read("kernels.a"), first);
+    EXPECT_EQ(read(entry.substr(path("").size())).size(), whole.size());
+  }
+  ASSERT_TRUE(emit(cached())) << message;
+  EXPECT_EQ(report.reused, 1u);
+}
+
+TEST_F(CacheTest, GoesOnWithoutAFolder) {
+  std::ofstream(path("cache")) << "a file";
+  ASSERT_TRUE(emit(cached()));
+  EXPECT_NE(message.find("cannot keep code of kernels in '" + path("cache") + "'"),
+            std::string::npos)
+      << message;
+  EXPECT_EQ(files(), (std::vector<std::string>{"cache", "kernels.a"}));
+}
+
+TEST_F(CacheTest, IsWhereTheEnvironmentSays) {
+  std::optional<std::string> before = llvm::sys::Process::GetEnv("WEFT_CACHE");
+  setenv("WEFT_CACHE", "/somewhere/else", /*overwrite=*/1);
+  EXPECT_EQ(defaultCacheFolder(), "/somewhere/else");
+  setenv("WEFT_CACHE", "none", /*overwrite=*/1);
+  EXPECT_EQ(defaultCacheFolder(), "");
+  unsetenv("WEFT_CACHE");
+  EXPECT_TRUE(llvm::StringRef(defaultCacheFolder()).ends_with("/weft")) << defaultCacheFolder();
+  if (before) {
+    setenv("WEFT_CACHE", before->c_str(), /*overwrite=*/1);
+  }
+}
 
 TEST_F(EmitTest, RefusesUnknownProcessors) {
   EXPECT_FALSE(emit({.cpu = "nonesuch"}));
@@ -142,18 +263,18 @@ TEST_F(EmitTest, RefusesModulesThatAreNotLowered) {
 }
 
 TEST_F(EmitTest, RefusesPathsThatCannotBeWritten) {
-  EXPECT_FALSE(emit({}, "missing/kernels.o"));
-  EXPECT_NE(message.find("cannot emit '" + path("missing/kernels.o") + "'"), std::string::npos)
+  EXPECT_FALSE(emit({}, "missing/kernels.a"));
+  EXPECT_NE(message.find("cannot emit '" + path("missing/kernels.a") + "'"), std::string::npos)
       << message;
 }
 
 TEST_F(EmitTest, WatchesMemoryAndThreads) {
   ASSERT_TRUE(emit({.optLevel = 0}));
-  EXPECT_EQ(read("kernels.o").find("__asan_"), std::string::npos);
+  EXPECT_EQ(read("kernels.a").find("__asan_"), std::string::npos);
   ASSERT_TRUE(emit({.sanitize = Sanitizer::Address}));
-  EXPECT_NE(read("kernels.o").find("__asan_init"), std::string::npos);
+  EXPECT_NE(read("kernels.a").find("__asan_init"), std::string::npos);
   ASSERT_TRUE(emit({.sanitize = Sanitizer::Thread}));
-  EXPECT_NE(read("kernels.o").find("__tsan_init"), std::string::npos);
+  EXPECT_NE(read("kernels.a").find("__tsan_init"), std::string::npos);
 }
 
 /// The sums of a norm's gradients, of 132 blocks for each column.
@@ -187,9 +308,9 @@ TEST_F(EmitTest, LinksPrograms) {
                   "void *buffers[] = {x, y}; int64_t number = 0;\n"
                   "weft_kernels[0](buffers, &number, nullptr);\n"
                   "return y[3] == 4 && weft_program_size > 8 && weft_program[0] != 0 ? 0 : 1;");
-  ASSERT_TRUE(link({path("kernels.o"), runtime, path("train")})) << message;
+  ASSERT_TRUE(link({path("kernels.a"), runtime, path("train")})) << message;
   EXPECT_EQ(std::system(path("train").c_str()), 0);
-  EXPECT_EQ(files(), (std::vector<std::string>{"kernels.o", "main.cpp", "main.o", "train"}));
+  EXPECT_EQ(files(), (std::vector<std::string>{"kernels.a", "main.cpp", "main.o", "train"}));
 }
 
 TEST_F(EmitTest, LinksProgramsThatWatchMemory) {
@@ -199,7 +320,7 @@ TEST_F(EmitTest, LinksProgramsThatWatchMemory) {
                                     "void *buffers[] = {x, y}; int64_t number = 0;\n"
                                     "weft_kernels[0](buffers, &number, nullptr);\n"
                                     "return 0;");
-  ASSERT_TRUE(link({path("kernels.o"), runtime, path("train"), Sanitizer::Address})) << message;
+  ASSERT_TRUE(link({path("kernels.a"), runtime, path("train"), Sanitizer::Address})) << message;
   std::string command = path("train") + " 2> " + path("log");
   EXPECT_NE(std::system(command.c_str()), 0);
   EXPECT_NE(read("log").find("heap-buffer-overflow"), std::string::npos) << read("log");
@@ -209,20 +330,20 @@ TEST_F(EmitTest, KeepsTheOldProgramWhenLinkingFails) {
   ASSERT_TRUE(emit());
   std::ofstream(path("train")) << "old";
   std::string runtime = makeRuntime("extern int missing(); return missing();");
-  EXPECT_FALSE(link({path("kernels.o"), runtime, path("train")}));
+  EXPECT_FALSE(link({path("kernels.a"), runtime, path("train")}));
   EXPECT_NE(message.find("failed: "), std::string::npos) << message;
   EXPECT_NE(message.find("missing()"), std::string::npos) << message;
   EXPECT_EQ(read("train"), "old");
-  EXPECT_EQ(files(), (std::vector<std::string>{"kernels.o", "main.cpp", "main.o", "train"}));
+  EXPECT_EQ(files(), (std::vector<std::string>{"kernels.a", "main.cpp", "main.o", "train"}));
 }
 
 TEST_F(EmitTest, SaysWhatIsMissingToLink) {
   ASSERT_TRUE(emit());
-  EXPECT_FALSE(link({path("kernels.o"), path("libweft-rt.a"), path("train")}));
+  EXPECT_FALSE(link({path("kernels.a"), path("libweft-rt.a"), path("train")}));
   EXPECT_NE(message.find("there is no '" + path("libweft-rt.a") + "'"), std::string::npos)
       << message;
   setenv("CXX", "nonesuch-c++", /*overwrite=*/1);
-  EXPECT_FALSE(link({path("kernels.o"), path("kernels.o"), path("train")}));
+  EXPECT_FALSE(link({path("kernels.a"), path("kernels.a"), path("train")}));
   unsetenv("CXX");
   EXPECT_NE(message.find("found no C++ compiler 'nonesuch-c++', which CXX names"),
             std::string::npos)

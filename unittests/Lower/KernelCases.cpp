@@ -150,12 +150,14 @@ private:
     EmitOptions options;
     options.target = TargetKind::Cuda;
     options.cpu = kPortableCpu;
-    std::string object = folder + "/kernels.o";
-    if (failed(manager.run(*all)) || failed(emitObject(*all, program, options, object))) {
+    options.cacheFolder = defaultCacheFolder();
+    std::string archive = folder + "/kernels.a";
+    if (failed(manager.run(*all)) || failed(emitArchive(*all, program, options, archive))) {
       return false;
     }
-    std::string command = "c++ -shared -o '" + folder + "/kernels.so' '" + object + "' -lm";
-    return std::system(command.c_str()) == 0 && !llvm::sys::fs::remove(object);
+    std::string command = "c++ -shared -o '" + folder + "/kernels.so' -Wl,--whole-archive '" +
+                          archive + "' -Wl,--no-whole-archive -lm";
+    return std::system(command.c_str()) == 0 && !llvm::sys::fs::remove(archive);
   }
 
   std::unique_ptr<mlir::MLIRContext> context = makeContext();

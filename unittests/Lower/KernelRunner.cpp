@@ -160,23 +160,24 @@ struct Library {
   const rt::KernelCode *kernel = nullptr;
 };
 
-/// The kernel of `module`, loaded from an object file that the compiler wrote.
-Library compile(mlir::ModuleOp module, const EmitOptions &options) {
+/// The kernel of `module`, loaded from an archive that the compiler wrote.
+Library compile(mlir::ModuleOp module, EmitOptions options) {
+  options.cacheFolder = defaultCacheFolder();
   rt::Program program;
   program.kernels = {{"kernel"}};
-  llvm::SmallString<128> object, library;
+  llvm::SmallString<128> archive, library;
   // The loader would take a library of the same path for one that it has already, though that is
   // gone.
   static int number = 0;
   std::string name = "weft-kernel-" + std::to_string(number++);
-  (void)llvm::sys::fs::createTemporaryFile(name, "o", object);
+  (void)llvm::sys::fs::createTemporaryFile(name, "a", archive);
   (void)llvm::sys::fs::createTemporaryFile(name, "so", library);
-  llvm::FileRemover removeObject(object), removeLibrary(library);
-  if (failed(emitObject(module, program, options, object))) {
+  llvm::FileRemover removeArchive(archive), removeLibrary(library);
+  if (failed(emitArchive(module, program, options, archive))) {
     return {};
   }
   // No compiler's driver, which would take as long as a compilation: what kernels call is here.
-  std::string command = "ld -shared -o " + library.str().str() + " " + object.str().str();
+  std::string command = "ld -shared -o " + library.str().str() + " --whole-archive " + archive.str().str();
   if (std::system(command.c_str()) != 0) {
     return {};
   }

@@ -33,7 +33,7 @@ static std::string pathIn(StringRef folder, const Twine &file) {
 }
 
 static CudaToolkit toolkitIn(StringRef folder) {
-  return {pathIn(folder, "bin/ptxas"), pathIn(folder, "nvvm/libdevice/libdevice.10.bc")};
+  return {pathIn(folder, "bin/ptxas"), pathIn(folder, "nvvm/libdevice/libdevice.10.bc"), ""};
 }
 
 /// The first file that is missing; empty where all are there.
@@ -54,35 +54,40 @@ static std::string folderOnPath() {
   return sys::path::parent_path(sys::path::parent_path(real)).str();
 }
 
-/// The release of CUDA that an assembler is of, if it says so: what else is wrong with it is told
-/// where it is used.
-static std::optional<VersionTuple> versionOf(StringRef ptxas) {
+/// What an assembler says of its version; empty if it does not run.
+static std::string versionText(StringRef ptxas) {
   SmallString<128> said;
   if (sys::fs::createTemporaryFile("weft-ptxas", "log", said)) {
-    return std::nullopt;
+    return "";
   }
   FileRemover remover(said);
   int status = sys::ExecuteAndWait(ptxas, {ptxas, "--version"}, /*Env=*/std::nullopt,
                                    {StringRef(""), StringRef(said), StringRef("")});
   ErrorOr<std::unique_ptr<MemoryBuffer>> text = MemoryBuffer::getFile(said);
+  return status == 0 && text ? (*text)->getBuffer().str() : "";
+}
+
+/// The release of CUDA in an assembler's version. An assembler that names none is not refused for
+/// it: what is wrong with it shows where it is used.
+static std::optional<VersionTuple> releaseIn(StringRef text) {
   SmallVector<StringRef> found;
   VersionTuple version;
-  if (status != 0 || !text ||
-      !Regex("release ([0-9]+\\.[0-9]+)").match((*text)->getBuffer(), &found) ||
-      version.tryParse(found[1])) {
+  if (!Regex("release ([0-9]+\\.[0-9]+)").match(text, &found) || version.tryParse(found[1])) {
     return std::nullopt;
   }
   return version;
 }
 
-/// Why a toolkit is too old, with the folder and where it came from; empty where it is not.
-static std::string ageOf(const CudaToolkit &toolkit, const Twine &place) {
-  std::optional<VersionTuple> version = versionOf(toolkit.ptxas);
-  if (!version || *version >= kOldestToolkit) {
+/// Reads the toolkit's version. Says why it is too old, with the folder and where it came from;
+/// returns nothing where it is not.
+static std::string readAge(CudaToolkit &toolkit, const Twine &place) {
+  toolkit.version = versionText(toolkit.ptxas);
+  std::optional<VersionTuple> release = releaseIn(toolkit.version);
+  if (!release || *release >= kOldestToolkit) {
     return "";
   }
   return ("expected a CUDA toolkit of " + Twine(kOldestToolkit.getAsString()) +
-          " or newer, got one of " + version->getAsString() + " in " + place)
+          " or newer, got one of " + release->getAsString() + " in " + place)
       .str();
 }
 
@@ -93,7 +98,7 @@ static Expected<CudaToolkit> toolkitOfHome(const std::string &home) {
     return createStringError("found no CUDA toolkit in " + place + ": there is no '" + missing +
                              "'");
   }
-  if (std::string age = ageOf(toolkit, place); !age.empty()) {
+  if (std::string age = readAge(toolkit, place); !age.empty()) {
     return createStringError(age + "; utils/setup-cuda installs one where CUDA_HOME is unset");
   }
   return toolkit;
@@ -117,7 +122,7 @@ Expected<CudaToolkit> findCudaToolkit() {
     if (!missingIn(toolkit).empty()) {
       continue;
     }
-    std::string age = ageOf(toolkit, "'" + folder + "'" + origin);
+    std::string age = readAge(toolkit, "'" + folder + "'" + origin);
     if (age.empty()) {
       return toolkit;
     }

@@ -7,9 +7,12 @@
 
 #include "weft/Pipeline/Emit/DeviceCode.h"
 
+#include "DeviceImages.h"
 #include "DeviceParts.h"
 
+#include "mlir/IR/Threading.h"
 #include "llvm/Analysis/LoopInfo.h"
+#include "llvm/Bitcode/BitcodeWriter.h"
 #include "llvm/IR/Dominators.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/FileSystem.h"
@@ -50,7 +53,8 @@ static void keepLoops(llvm::Module &module) {
   }
 }
 
-Expected<std::string> emitPtx(mlir::ModuleOp module, const CudaToolkit &toolkit) {
+static Expected<std::string> emitPtx(mlir::ModuleOp module, const CudaToolkit &toolkit,
+                                     CodeCache &cache) {
   Expected<std::unique_ptr<TargetMachine>> machine = makeDeviceMachine();
   if (!machine) {
     return machine.takeError();
@@ -67,23 +71,21 @@ Expected<std::string> emitPtx(mlir::ModuleOp module, const CudaToolkit &toolkit)
   if (Error error = linkMath(**code, toolkit.libdevice)) {
     return error;
   }
-  PipelineTuningOptions tuning;
-  tuning.LoopVectorization = tuning.SLPVectorization = tuning.LoopInterleaving = false;
-  optimize(**code, **machine, /*level=*/2, tuning);
-  keepLoops(**code);
-  return generate(**code, **machine, CodeGenFileType::AssemblyFile);
+  std::string bitcode;
+  raw_string_ostream stream(bitcode);
+  WriteBitcodeToFile(**code, stream);
+  return cache.get(hashParts({hashOfTools(), "ptx", bitcode}), [&] {
+    PipelineTuningOptions tuning;
+    tuning.LoopVectorization = tuning.SLPVectorization = tuning.LoopInterleaving = false;
+    optimize(**code, **machine, /*level=*/2, tuning);
+    keepLoops(**code);
+    return generate(**code, **machine, CodeGenFileType::AssemblyFile);
+  });
 }
 
-Expected<DeviceImages> emitImages(mlir::ModuleOp module, const CudaToolkit &toolkit) {
-  Expected<std::string> ptx = emitPtx(module, toolkit);
-  if (!ptx) {
-    return ptx.takeError();
-  }
-  Expected<std::vector<Cubin>> cubins = assemble(*ptx, kDeviceArchitectures, toolkit);
-  if (!cubins) {
-    return cubins.takeError();
-  }
-  return DeviceImages{std::move(*cubins), std::move(*ptx)};
+Expected<std::string> emitPtx(mlir::ModuleOp module, const CudaToolkit &toolkit) {
+  CodeCache none("");
+  return emitPtx(module, toolkit, none);
 }
 
 namespace {
@@ -91,42 +93,24 @@ namespace {
 /// One run of the assembler, and the files that it reads and writes.
 class Assembly {
 public:
-  explicit Assembly(unsigned architecture) { cubin.architecture = architecture; }
-
-  Error start(const CudaToolkit &toolkit, StringRef ptx) {
+  /// Returns what the assembler said, and the machine code: as `pack` joins them.
+  Expected<std::string> run(const CudaToolkit &toolkit, StringRef ptx, unsigned architecture) {
     if (std::error_code code = makeFiles()) {
       return createStringError("cannot write a temporary file: " + code.message());
     }
-    std::string target = "-arch=sm_" + std::to_string(cubin.architecture);
+    std::string target = "-arch=sm_" + std::to_string(architecture);
     StringRef arguments[] = {toolkit.ptxas, "-v", "-O3", target, ptx, "-o", result};
     std::string error;
-    bool failed = false;
-    process = sys::ExecuteNoWait(toolkit.ptxas, arguments, /*Env=*/std::nullopt,
-                                 {StringRef(""), StringRef(log), StringRef(log)},
-                                 /*MemoryLimit=*/0, &error, &failed);
-    return failed ? createStringError("cannot run '" + toolkit.ptxas + "': " + error)
-                  : Error::success();
-  }
-
-  Expected<Cubin> finish(const CudaToolkit &toolkit) {
-    std::string error;
-    sys::ProcessInfo end = sys::Wait(process, /*SecondsToWait=*/std::nullopt, &error);
-    process = {};
+    int status = sys::ExecuteAndWait(toolkit.ptxas, arguments, /*Env=*/std::nullopt,
+                                     {StringRef(""), StringRef(log), StringRef(log)},
+                                     /*SecondsToWait=*/0, /*MemoryLimit=*/0, &error);
     std::string said = read(log);
-    if (end.ReturnCode != 0) {
-      return createStringError("'" + toolkit.ptxas + "' failed for sm_" +
-                               Twine(cubin.architecture) + ": " +
+    if (status != 0) {
+      return createStringError("'" + toolkit.ptxas + "' failed for sm_" + Twine(architecture) +
+                               ": " +
                                (error.empty() ? StringRef(said).take_front(2000).trim() : error));
     }
-    cubin.bytes = read(result);
-    readResources(said);
-    return std::move(cubin);
-  }
-
-  ~Assembly() {
-    if (process.Pid != sys::ProcessInfo::InvalidPid) {
-      (void)sys::Wait(process, /*SecondsToWait=*/std::nullopt);
-    }
+    return pack(said, read(result));
   }
 
 private:
@@ -146,85 +130,128 @@ private:
     return text ? (*text)->getBuffer().str() : "";
   }
 
-  /// What -v says of all entries together, and of each: its name, then what it takes.
-  void readResources(StringRef said) {
-    static const Regex entry("Compiling entry function '([^']+)'");
-    static const Regex memory("([0-9]+) bytes stack frame, ([0-9]+) bytes spill stores, "
-                              "([0-9]+) bytes spill loads");
-    static const Regex used("Used ([0-9]+) registers");
-    static const Regex shared("([0-9]+) bytes smem");
-    static const Regex kept("([0-9]+) bytes gmem");
-    auto number = [](StringRef digits) {
-      uint64_t value = 0;
-      (void)digits.getAsInteger(10, value);
-      return value;
-    };
-    SmallVector<StringRef> found;
-    for (StringRef line : split(said, '\n')) {
-      if (entry.match(line, &found)) {
-        cubin.entries.push_back({found[1].str()});
-      }
-      if (kept.match(line, &found)) {
-        cubin.keptBytes = number(found[1]);
-      }
-      if (cubin.entries.empty()) {
-        continue;
-      }
-      EntryResources &last = cubin.entries.back();
-      if (memory.match(line, &found)) {
-        last.stackBytes = unsigned(number(found[1]));
-        last.spillBytes = unsigned(number(found[2]) + number(found[3]));
-      }
-      if (used.match(line, &found)) {
-        last.registers = unsigned(number(found[1]));
-      }
-      if (shared.match(line, &found)) {
-        last.sharedBytes = unsigned(number(found[1]));
-      }
-    }
-    sort(cubin.entries, [](const auto &a, const auto &b) { return a.name < b.name; });
+  /// The number of characters that the assembler said, a line break, these, and the code.
+  static std::string pack(StringRef said, StringRef code) {
+    return (Twine(said.size()) + "\n" + said + code).str();
   }
 
-  Cubin cubin;
   SmallString<128> result, log;
   FileRemover removeResult, removeLog;
-  sys::ProcessInfo process;
 };
+
+/// What -v says of all entries together, and of each: its name, then what it takes.
+void readResources(StringRef said, Cubin &cubin) {
+  static const Regex entry("Compiling entry function '([^']+)'");
+  static const Regex memory("([0-9]+) bytes stack frame, ([0-9]+) bytes spill stores, "
+                            "([0-9]+) bytes spill loads");
+  static const Regex used("Used ([0-9]+) registers");
+  static const Regex shared("([0-9]+) bytes smem");
+  static const Regex kept("([0-9]+) bytes gmem");
+  auto number = [](StringRef digits) {
+    uint64_t value = 0;
+    (void)digits.getAsInteger(10, value);
+    return value;
+  };
+  SmallVector<StringRef> found;
+  for (StringRef line : split(said, '\n')) {
+    if (entry.match(line, &found)) {
+      cubin.entries.push_back({found[1].str()});
+    }
+    if (kept.match(line, &found)) {
+      cubin.keptBytes = number(found[1]);
+    }
+    if (cubin.entries.empty()) {
+      continue;
+    }
+    EntryResources &last = cubin.entries.back();
+    if (memory.match(line, &found)) {
+      last.stackBytes = unsigned(number(found[1]));
+      last.spillBytes = unsigned(number(found[2]) + number(found[3]));
+    }
+    if (used.match(line, &found)) {
+      last.registers = unsigned(number(found[1]));
+    }
+    if (shared.match(line, &found)) {
+      last.sharedBytes = unsigned(number(found[1]));
+    }
+  }
+  sort(cubin.entries, [](const auto &a, const auto &b) { return a.name < b.name; });
+}
+
+/// The cubin that `packed`, the result of an assembly, holds.
+Cubin unpack(StringRef packed, unsigned architecture) {
+  auto [digits, text] = packed.split('\n');
+  size_t length = 0;
+  (void)digits.getAsInteger(10, length);
+  Cubin cubin;
+  cubin.architecture = architecture;
+  readResources(text.take_front(length), cubin);
+  cubin.bytes = text.drop_front(length).str();
+  return cubin;
+}
 
 } // namespace
 
-Expected<std::vector<Cubin>> assemble(StringRef ptx, ArrayRef<unsigned> architectures,
-                                      const CudaToolkit &toolkit) {
-  SmallString<128> source;
+/// Writes `text` into a new temporary file, whose path `path` becomes.
+static Error writeTemporary(StringRef text, SmallVectorImpl<char> &path) {
   int file = -1;
-  if (std::error_code code = sys::fs::createTemporaryFile("weft-device", "ptx", file, source)) {
+  if (std::error_code code = sys::fs::createTemporaryFile("weft-device", "ptx", file, path)) {
     return createStringError("cannot write a temporary file: " + code.message());
   }
+  raw_fd_ostream stream(file, /*shouldClose=*/true);
+  stream << text;
+  stream.close();
+  if (std::error_code code = stream.error()) {
+    stream.clear_error();
+    return createStringError("cannot write '" + StringRef(path.data(), path.size()) +
+                             "': " + code.message());
+  }
+  return Error::success();
+}
+
+Expected<DeviceImages> emitImages(mlir::ModuleOp module, const CudaToolkit &toolkit,
+                                  CodeCache &cache) {
+  Expected<std::string> ptx = emitPtx(module, toolkit, cache);
+  if (!ptx) {
+    return ptx.takeError();
+  }
+  SmallString<128> source;
+  Error unwritten = writeTemporary(*ptx, source);
   FileRemover removeSource(source);
-  {
-    raw_fd_ostream stream(file, /*shouldClose=*/true);
-    stream << ptx;
-    stream.close();
-    if (std::error_code code = stream.error()) {
-      stream.clear_error();
-      return createStringError("cannot write '" + source + "': " + code.message());
+  if (unwritten) {
+    return unwritten;
+  }
+  constexpr size_t kCount = std::size(kDeviceArchitectures);
+  // An assembler that does not say its version might be any.
+  CodeCache none("");
+  CodeCache &known = toolkit.version.empty() ? none : cache;
+  std::optional<Expected<std::string>> packed[kCount];
+  mlir::parallelFor(module.getContext(), 0, kCount, [&](size_t i) {
+    unsigned architecture = kDeviceArchitectures[i];
+    std::string key =
+        hashParts({"cubin", toolkit.version, std::to_string(architecture), *ptx});
+    packed[i].emplace(
+        known.get(key, [&] { return Assembly().run(toolkit, source, architecture); }));
+  });
+  DeviceImages images;
+  Error failed = Error::success();
+  for (size_t i = 0; i < kCount; ++i) {
+    if (*packed[i]) {
+      images.cubins.push_back(unpack(**packed[i], kDeviceArchitectures[i]));
+    } else {
+      failed = joinErrors(std::move(failed), packed[i]->takeError());
     }
   }
-  std::list<Assembly> assemblies;
-  for (unsigned architecture : architectures) {
-    if (Error error = assemblies.emplace_back(architecture).start(toolkit, source)) {
-      return error;
-    }
+  if (failed) {
+    return failed;
   }
-  std::vector<Cubin> cubins;
-  for (Assembly &assembly : assemblies) {
-    Expected<Cubin> cubin = assembly.finish(toolkit);
-    if (!cubin) {
-      return cubin.takeError();
-    }
-    cubins.push_back(std::move(*cubin));
-  }
-  return cubins;
+  images.ptx = std::move(*ptx);
+  return images;
+}
+
+Expected<DeviceImages> emitImages(mlir::ModuleOp module, const CudaToolkit &toolkit) {
+  CodeCache none("");
+  return emitImages(module, toolkit, none);
 }
 
 } // namespace weft

@@ -7,7 +7,7 @@
 
 #include "KernelTable.h"
 
-#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/Constants.h"
 
 namespace weft {
 
@@ -16,53 +16,6 @@ using namespace llvm;
 namespace {
 
 Error fail(const Twine &message) { return createStringError(inconvertibleErrorCode(), message); }
-
-/// How many buffers and immediates a kernel takes.
-struct Operands {
-  size_t buffers = 0, immediates = 0;
-  bool operator==(const Operands &) const = default;
-};
-
-/// The arguments between the coordinates and the part.
-auto operandArguments(Function &kernel) {
-  return drop_end(drop_begin(make_pointer_range(kernel.args())), kPartArguments);
-}
-
-Operands operandsOf(Function &kernel) {
-  Operands operands;
-  for (const Argument *argument : operandArguments(kernel)) {
-    ++(argument->getType()->isPointerTy() ? operands.buffers : operands.immediates);
-  }
-  return operands;
-}
-
-/// A `weft::rt::KernelFunction` that calls `kernel`.
-Function *makeWrapper(Module &module, Function *kernel) {
-  LLVMContext &context = module.getContext();
-  Type *pointer = PointerType::getUnqual(context), *number = Type::getInt64Ty(context);
-  auto *type =
-      FunctionType::get(Type::getVoidTy(context),
-                        {pointer, pointer, pointer, number, number, number}, /*isVarArg=*/false);
-  auto *wrapper =
-      Function::Create(type, GlobalValue::InternalLinkage, "weft_run_" + kernel->getName(), module);
-  wrapper->setDoesNotThrow();
-  IRBuilder<> builder(BasicBlock::Create(context, "entry", wrapper));
-  SmallVector<Value *> arguments = {wrapper->getArg(2)};
-  unsigned buffers = 0, immediates = 0;
-  for (const Argument *argument : operandArguments(*kernel)) {
-    bool isBuffer = argument->getType()->isPointerTy();
-    unsigned index = isBuffer ? buffers++ : immediates++;
-    Value *place = builder.CreateConstInBoundsGEP1_64(argument->getType(),
-                                                      wrapper->getArg(isBuffer ? 0 : 1), index);
-    arguments.push_back(builder.CreateLoad(argument->getType(), place));
-  }
-  for (unsigned i = 0; i < kPartArguments; ++i) {
-    arguments.push_back(wrapper->getArg(i + 3));
-  }
-  builder.CreateCall(kernel, arguments);
-  builder.CreateRetVoid();
-  return wrapper;
-}
 
 /// `weft::rt::KernelCode`.
 StructType *codeType(LLVMContext &context) {
@@ -91,23 +44,35 @@ Constant *makePhases(Module &module, ArrayRef<int64_t> iterations, ArrayRef<int6
   return makeHidden(module, ConstantStruct::getAnon(members));
 }
 
-Constant *makeCode(Module &module, Function *wrapper, ArrayRef<int64_t> iterations,
-                   Constant *device) {
+/// The wrapper in another object file, or the one declared before for a kernel of the same code.
+Constant *declareWrapper(Module &module, StringRef name) {
+  FunctionCallee callee = module.getOrInsertFunction(name, wrapperType(module.getContext()));
+  auto *wrapper = cast<Function>(callee.getCallee());
+  wrapper->setVisibility(GlobalValue::HiddenVisibility);
+  return wrapper;
+}
+
+Constant *makeCode(Module &module, const KernelEntry &entry) {
   LLVMContext &context = module.getContext();
+  Constant *device = entry.deviceIterations.empty()
+                         ? ConstantPointerNull::get(PointerType::getUnqual(context))
+                         : makePhases(module, entry.deviceIterations, entry.deviceThreads);
   return ConstantStruct::get(
-      codeType(context), {wrapper, ConstantInt::get(Type::getInt64Ty(context), iterations.size()),
-                          makeNumbers(module, iterations), device});
+      codeType(context),
+      {declareWrapper(module, entry.wrapper),
+       ConstantInt::get(Type::getInt64Ty(context), entry.iterations.size()),
+       makeNumbers(module, entry.iterations), device});
 }
 
 Error checkInstructions(const std::vector<rt::Instruction> &instructions,
-                        const rt::Program &program, ArrayRef<Operands> expected) {
+                        const rt::Program &program, ArrayRef<KernelEntry> entries) {
   for (const rt::Instruction &instruction : instructions) {
     if (instruction.opcode != rt::Opcode::Kernel) {
       continue;
     }
     const rt::Kernel &kernel = program.kernels[instruction.target];
-    Operands got{kernel.operandCount(instruction), instruction.immediates.size()};
-    const Operands &want = expected[instruction.target];
+    KernelOperands got{kernel.operandCount(instruction), instruction.immediates.size()};
+    const KernelOperands &want = entries[instruction.target].operands;
     if (!(got == want)) {
       return fail("kernel '" + program.kernels[instruction.target].name + "' takes " +
                   Twine(want.buffers) + " buffers and " + Twine(want.immediates) +
@@ -151,29 +116,14 @@ void addImages(Module &module, const DeviceImages &images) {
             ConstantInt::get(Type::getInt64Ty(module.getContext()), all.size()));
 }
 
-Error addKernelTable(Module &module, const rt::Program &program, const KernelIterations &iterations,
-                     const KernelIterations &deviceIterations,
-                     const KernelIterations &deviceThreads) {
+Error addKernelTable(Module &module, const rt::Program &program, ArrayRef<KernelEntry> entries) {
   LLVMContext &context = module.getContext();
   SmallVector<Constant *> codes;
-  SmallVector<Operands> operands;
-  for (const rt::Kernel &kernel : program.kernels) {
-    Function *function = module.getFunction(kernel.name);
-    auto phases = iterations.find(kernel.name);
-    if (!function || function->isDeclaration() || function->arg_size() <= kPartArguments ||
-        phases == iterations.end()) {
-      return fail("kernel '" + kernel.name + "' has no code");
-    }
-    operands.push_back(operandsOf(*function));
-    auto onDevice = deviceIterations.find(kernel.name);
-    Constant *device =
-        onDevice == deviceIterations.end()
-            ? ConstantPointerNull::get(PointerType::getUnqual(context))
-            : makePhases(module, onDevice->second, deviceThreads.lookup(kernel.name));
-    codes.push_back(makeCode(module, makeWrapper(module, function), phases->second, device));
+  for (const KernelEntry &entry : entries) {
+    codes.push_back(makeCode(module, entry));
   }
   for (const auto *instructions : {&program.init, &program.step, &program.evaluate}) {
-    if (Error error = checkInstructions(*instructions, program, operands)) {
+    if (Error error = checkInstructions(*instructions, program, entries)) {
       return error;
     }
   }

@@ -8,7 +8,7 @@
 #ifndef WEFT_LIB_PIPELINE_EMIT_KERNELTABLE_H
 #define WEFT_LIB_PIPELINE_EMIT_KERNELTABLE_H
 
-#include "CodeGeneration.h"
+#include "KernelObject.h"
 
 #include "weft-rt/Program.h"
 #include "weft/Pipeline/Emit/DeviceCode.h"
@@ -17,19 +17,21 @@
 
 namespace weft {
 
-/// Adds to `module`, whose functions are kernels with bare pointers, the array `weft_kernels` of
-/// `weft::rt::KernelCode`, whose functions take their arguments from arrays, and the serialized
-/// program.
-///
-/// A kernel takes the coordinates, then for each of its arguments an integer for an immediate or
-/// a pointer for a buffer, then the part to run. Fails if the program names a kernel that is not
-/// there or has no iterations, or an instruction does not give a kernel as many buffers and
-/// immediates as it takes. What devices run has phases of its own, of which `deviceIterations` and
-/// `deviceThreads` tell; empty where there are none.
+/// What the table says of one kernel.
+struct KernelEntry {
+  /// The function of the table, in an object file beside it.
+  std::string wrapper;
+  KernelOperands operands;
+  /// For each phase its iterations on the host; then what devices run, which has phases of its own,
+  /// and how many threads take an iteration of each together. Empty where devices do not run it.
+  llvm::ArrayRef<int64_t> iterations, deviceIterations, deviceThreads;
+};
+
+/// Adds to `module` the array `weft_kernels` of `weft::rt::KernelCode`, from `entries` in the order
+/// of the program's kernels, and the serialized program. Fails if an instruction does not give a
+/// kernel as many buffers and immediates as it takes.
 llvm::Error addKernelTable(llvm::Module &module, const rt::Program &program,
-                           const KernelIterations &iterations,
-                           const KernelIterations &deviceIterations,
-                           const KernelIterations &deviceThreads);
+                           llvm::ArrayRef<KernelEntry> entries);
 
 /// Adds to `module` the array `weft_images` of `weft::rt::DeviceImage` and their number,
 /// `weft_image_count`.

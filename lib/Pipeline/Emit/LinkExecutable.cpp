@@ -46,7 +46,9 @@ Expected<std::string> findCompiler(Sanitizer sanitize) {
 SmallVector<std::string> makeArguments(const LinkOptions &options, StringRef compiler,
                                        StringRef target) {
   SmallVector<std::string> arguments = {compiler.str(),
-                                        options.objectPath,
+                                        "-Wl,--whole-archive",
+                                        options.archivePath,
+                                        "-Wl,--no-whole-archive",
                                         options.runtimeLibraryPath,
                                         "-o",
                                         target.str(),
@@ -83,24 +85,14 @@ StringRef nameOf(Sanitizer sanitizer) {
   return names[static_cast<size_t>(sanitizer)];
 }
 
-LogicalResult linkExecutable(const LinkOptions &options,
-                             function_ref<mlir::InFlightDiagnostic()> emitError) {
-  Expected<std::string> found = findCompiler(options.sanitize);
-  if (!found) {
-    return emitError() << "cannot link '" << options.outputPath
-                       << "': " << toString(found.takeError());
-  }
-  const std::string &compiler = *found;
-  for (const std::string &input : {options.objectPath, options.runtimeLibraryPath}) {
-    if (!sys::fs::exists(input)) {
-      return emitError() << "cannot link '" << options.outputPath << "': there is no '" << input
-                         << "'";
-    }
-  }
+/// Runs `compiler`, which is to write `outputPath` by way of a temporary file, with the arguments
+/// that `makeArguments` gives for that.
+static LogicalResult runCompiler(StringRef compiler, StringRef outputPath,
+                                 function_ref<SmallVector<std::string>(StringRef)> makeArguments,
+                                 function_ref<mlir::InFlightDiagnostic()> emitError) {
   SmallString<128> target, log;
-  if (std::error_code code =
-          sys::fs::createUniqueFile(options.outputPath + ".%%%%%%.tmp", target)) {
-    return emitError() << "cannot write '" << options.outputPath << "': " << code.message();
+  if (std::error_code code = sys::fs::createUniqueFile(outputPath + ".%%%%%%.tmp", target)) {
+    return emitError() << "cannot write '" << outputPath << "': " << code.message();
   }
   FileRemover removeTarget(target);
   if (std::error_code code = sys::fs::createTemporaryFile("weft-link", "log", log)) {
@@ -108,21 +100,56 @@ LogicalResult linkExecutable(const LinkOptions &options,
   }
   FileRemover removeLog(log);
 
-  SmallVector<std::string> arguments = makeArguments(options, compiler, target);
+  SmallVector<std::string> arguments = makeArguments(target);
   SmallVector<StringRef> references(arguments.begin(), arguments.end());
   std::string error;
   int status = sys::ExecuteAndWait(compiler, references, /*Env=*/std::nullopt,
                                    {std::nullopt, StringRef(log), StringRef(log)},
                                    /*SecondsToWait=*/0, /*MemoryLimit=*/0, &error);
   if (status != 0) {
-    return emitError() << "cannot link '" << options.outputPath << "': '" << compiler
+    return emitError() << "cannot link '" << outputPath << "': '" << compiler
                        << "' failed: " << (error.empty() ? firstLines(log) : error);
   }
-  if (std::error_code code = sys::fs::rename(target, options.outputPath)) {
-    return emitError() << "cannot write '" << options.outputPath << "': " << code.message();
+  if (std::error_code code = sys::fs::rename(target, outputPath)) {
+    return emitError() << "cannot write '" << outputPath << "': " << code.message();
   }
   removeTarget.releaseFile();
   return success();
+}
+
+LogicalResult linkExecutable(const LinkOptions &options,
+                             function_ref<mlir::InFlightDiagnostic()> emitError) {
+  Expected<std::string> compiler = findCompiler(options.sanitize);
+  if (!compiler) {
+    return emitError() << "cannot link '" << options.outputPath
+                       << "': " << toString(compiler.takeError());
+  }
+  for (const std::string &input : {options.archivePath, options.runtimeLibraryPath}) {
+    if (!sys::fs::exists(input)) {
+      return emitError() << "cannot link '" << options.outputPath << "': there is no '" << input
+                         << "'";
+    }
+  }
+  return runCompiler(
+      *compiler, options.outputPath,
+      [&](StringRef target) { return makeArguments(options, *compiler, target); }, emitError);
+}
+
+LogicalResult mergeObjects(const LinkOptions &options, StringRef objectPath,
+                           function_ref<mlir::InFlightDiagnostic()> emitError) {
+  Expected<std::string> compiler = findCompiler(options.sanitize);
+  if (!compiler) {
+    return emitError() << "cannot link '" << objectPath
+                       << "': " << toString(compiler.takeError());
+  }
+  return runCompiler(
+      *compiler, objectPath,
+      [&](StringRef target) {
+        return SmallVector<std::string>{*compiler,           "-r", "-nostdlib",
+                                        "-Wl,--whole-archive", options.archivePath, "-o",
+                                        target.str()};
+      },
+      emitError);
 }
 
 } // namespace weft

@@ -20,6 +20,8 @@ struct CudaToolkit {
   std::string ptxas;
   /// Mathematical functions, as LLVM bitcode.
   std::string libdevice;
+  /// What the assembler says of its version.
+  std::string version;
 };
 
 /// The toolkit in the folder that the environment variable CUDA_HOME names; else in the first of

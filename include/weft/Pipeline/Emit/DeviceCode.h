@@ -70,12 +70,8 @@ struct DeviceImages {
 /// function that `toolkit` has not.
 llvm::Expected<std::string> emitPtx(mlir::ModuleOp module, const CudaToolkit &toolkit);
 
-/// Assembles `ptx` for all architectures, side by side, in processes of their own. Fails with what
-/// the assembler says. Leaves no file behind.
-llvm::Expected<std::vector<Cubin>>
-assemble(llvm::StringRef ptx, llvm::ArrayRef<unsigned> architectures, const CudaToolkit &toolkit);
-
-/// Both for all of kDeviceArchitectures.
+/// That PTX, and machine code for all of kDeviceArchitectures, which the assembler makes side by
+/// side, in processes of its own. Fails with what the assembler says. Leaves no file behind.
 llvm::Expected<DeviceImages> emitImages(mlir::ModuleOp module, const CudaToolkit &toolkit);
 
 } // namespace weft

@@ -1,0 +1,307 @@
+//===- EmitArchive.cpp - machine code for kernels -----------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "CodeCache.h"
+#include "CodeGeneration.h"
+#include "DeviceImages.h"
+#include "KernelTable.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Threading.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "weft/Pipeline/Emit/Emit.h"
+#include "weft/Pipeline/Lower/HostLowering.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Object/ArchiveWriter.h"
+#include "llvm/Support/FileSystem.h"
+
+namespace weft {
+
+using namespace llvm;
+
+namespace {
+
+Error fail(const Twine &message) { return createStringError(inconvertibleErrorCode(), message); }
+
+/// Writes `bytes` beside `path`, then renames: the object is whole or not there.
+Error writeWhole(StringRef bytes, StringRef path) {
+  std::string temporary = (path + ".tmp").str();
+  std::error_code code;
+  {
+    raw_fd_ostream stream(temporary, code);
+    if (!code) {
+      stream << bytes;
+      stream.close();
+      code = stream.error();
+      stream.clear_error(); // Else the stream ends the process when it goes.
+    }
+  }
+  if (!code) {
+    code = sys::fs::rename(temporary, path);
+  }
+  if (code) {
+    (void)sys::fs::remove(temporary);
+    return fail(code.message());
+  }
+  return Error::success();
+}
+
+/// Of a multiprocessor of every architecture that code is made for.
+constexpr uint64_t kThreadsEach = 2048;
+/// Of a thread's stack, what a context has from its start: the default of its limit.
+constexpr uint64_t kContextStackBytes = 1024;
+
+/// Of the architecture that takes most. Kernels that a library may do are left out: where it does
+/// them they are not loaded.
+void noteDevice(rt::Program &program, const DeviceImages &images,
+                std::optional<int64_t> multiprocessors) {
+  auto isLeftOut = [&](StringRef entry) {
+    StringRef name = entry.take_front(entry.rfind("_phase_"));
+    return any_of(program.kernels, [&](const rt::Kernel &kernel) {
+      return kernel.attention && name == kernel.name;
+    });
+  };
+  uint64_t code = 0, stack = 0;
+  for (const Cubin &cubin : images.cubins) {
+    code = std::max<uint64_t>(code, cubin.bytes.size() + cubin.keptBytes);
+    for (const EntryResources &entry : cubin.entries) {
+      if (entry.stackBytes > stack && !isLeftOut(entry.name)) {
+        stack = entry.stackBytes;
+      }
+    }
+  }
+  for (rt::DeviceUse &use : program.deviceUses) {
+    if (use.part == rt::DevicePart::Code) {
+      use.bytes = code;
+    } else if (use.part == rt::DevicePart::Stacks &&
+               (multiprocessors || stack <= kContextStackBytes)) {
+      use.bytes = (std::max(stack, kContextStackBytes) - kContextStackBytes) * kThreadsEach *
+                  uint64_t(multiprocessors.value_or(0));
+    }
+  }
+}
+
+/// Runs `body` for each number below `count`, on as many threads as the context has. Fails with the
+/// first error, by number.
+Error forEachInParallel(mlir::MLIRContext *context, size_t count,
+                        function_ref<Error(size_t)> body) {
+  std::vector<std::string> messages(count);
+  mlir::parallelFor(context, 0, count, [&](size_t i) {
+    if (Error error = body(i)) {
+      messages[i] = toString(std::move(error));
+    }
+  });
+  for (const std::string &message : messages) {
+    if (!message.empty()) {
+      return fail(message);
+    }
+  }
+  return Error::success();
+}
+
+/// The functions of the program's kernels, in order.
+Expected<std::vector<mlir::LLVM::LLVMFuncOp>> findKernels(const rt::Program &program,
+                                                          const mlir::SymbolTable &symbols) {
+  std::vector<mlir::LLVM::LLVMFuncOp> kernels;
+  for (const rt::Kernel &kernel : program.kernels) {
+    auto function = symbols.lookup<mlir::LLVM::LLVMFuncOp>(kernel.name);
+    if (!function || function.isExternal() || function.getNumArguments() <= kPartArguments ||
+        !function->hasAttr(kIterationsAttrName)) {
+      return fail("kernel '" + kernel.name + "' has no code");
+    }
+    kernels.push_back(function);
+  }
+  return kernels;
+}
+
+/// Object files, each with its name in an archive.
+struct Objects {
+  std::vector<std::string> names, contents;
+
+  void add(std::string name, std::string content) {
+    names.push_back(std::move(name));
+    contents.push_back(std::move(content));
+  }
+
+  /// The bytes of an archive of all of them, without times and owners.
+  Expected<std::string> archive() const {
+    std::vector<NewArchiveMember> members;
+    for (auto [name, content] : zip_equal(names, contents)) {
+      members.emplace_back(MemoryBufferRef(content, name));
+    }
+    Expected<std::unique_ptr<MemoryBuffer>> bytes =
+        writeArchiveToBuffer(members, SymtabWritingMode::NormalSymtab, object::Archive::K_GNU,
+                             /*Deterministic=*/true, /*Thin=*/false);
+    return bytes ? Expected<std::string>((*bytes)->getBuffer().str()) : bytes.takeError();
+  }
+};
+
+/// One run of the phase.
+class Emission {
+public:
+  Emission(mlir::ModuleOp module, rt::Program &program, const EmitOptions &options)
+      : module(module), program(program), options(options), cache(options.cacheFolder) {}
+
+  Expected<EmitReport> run(StringRef path);
+
+private:
+  Error makeSources(const HostTarget &target, TargetMachine &machine);
+  Error compileSources(const HostTarget &target);
+  Error makeImages();
+  Error makeTable(const HostTarget &target, TargetMachine &machine);
+
+  mlir::ModuleOp module;
+  rt::Program &program;
+  const EmitOptions &options;
+  CodeCache cache;
+  std::vector<mlir::LLVM::LLVMFuncOp> kernels;
+  /// Of each kernel.
+  std::vector<KernelSource> sources;
+  size_t distinct = 0;
+  std::atomic<size_t> made = 0;
+  std::optional<DeviceImages> images;
+  Objects objects;
+};
+
+Error Emission::makeSources(const HostTarget &target, TargetMachine &machine) {
+  mlir::SymbolTable symbols(module);
+  Expected<std::vector<mlir::LLVM::LLVMFuncOp>> found = findKernels(program, symbols);
+  if (!found) {
+    return found.takeError();
+  }
+  kernels = std::move(*found);
+  sources.resize(kernels.size());
+  return forEachInParallel(module.getContext(), kernels.size(), [&](size_t i) -> Error {
+    Expected<KernelSource> source = makeSource(kernels[i], symbols, machine, target);
+    return source ? (sources[i] = std::move(*source), Error::success()) : source.takeError();
+  });
+}
+
+Error Emission::compileSources(const HostTarget &target) {
+  std::vector<const KernelSource *> all;
+  StringSet<> keys;
+  for (const KernelSource &source : sources) {
+    if (keys.insert(source.key).second) {
+      all.push_back(&source);
+    }
+  }
+  distinct = all.size();
+  std::vector<std::string> compiled(distinct);
+  Error error = forEachInParallel(module.getContext(), distinct, [&](size_t i) -> Error {
+    Expected<std::string> object = cache.get(all[i]->key, [&] {
+      ++made;
+      return compileSource(*all[i], target);
+    });
+    return object ? (compiled[i] = std::move(*object), Error::success()) : object.takeError();
+  });
+  for (size_t i = 0; i < distinct && !error; ++i) {
+    objects.add(all[i]->wrapper + ".o", std::move(compiled[i]));
+  }
+  return error;
+}
+
+Error Emission::makeImages() {
+  if (options.target != TargetKind::Cuda) {
+    return Error::success();
+  }
+  Expected<CudaToolkit> toolkit = findCudaToolkit();
+  Expected<DeviceImages> made =
+      toolkit ? emitImages(module, *toolkit, cache) : toolkit.takeError();
+  if (!made) {
+    return made.takeError();
+  }
+  images = std::move(*made);
+  noteDevice(program, *images, options.multiprocessors);
+  return Error::success();
+}
+
+Error Emission::makeTable(const HostTarget &target, TargetMachine &machine) {
+  KernelIterations iterations = iterationsOf(module), deviceIterations, deviceThreads;
+  if (images) {
+    deviceIterations = iterationsOf(devicesOf(module));
+    deviceThreads = threadsOf(devicesOf(module));
+  }
+  std::vector<KernelEntry> entries;
+  for (auto [source, kernel] : zip_equal(sources, kernels)) {
+    StringRef name = kernel.getName();
+    auto of = [name](const KernelIterations &numbers) -> ArrayRef<int64_t> {
+      auto found = numbers.find(name);
+      return found == numbers.end() ? ArrayRef<int64_t>() : ArrayRef<int64_t>(found->second);
+    };
+    entries.push_back({source.wrapper, operandsOf(kernel), of(iterations), of(deviceIterations),
+                       of(deviceThreads)});
+  }
+  LLVMContext context;
+  llvm::Module table("table", context);
+  table.setTargetTriple(machine.getTargetTriple());
+  table.setDataLayout(machine.createDataLayout());
+  if (Error error = addKernelTable(table, program, entries)) {
+    return error;
+  }
+  if (images) {
+    addImages(table, *images);
+  }
+  Expected<std::string> object = compile(table, target);
+  return object ? (objects.add("table.o", std::move(*object)), Error::success())
+                : object.takeError();
+}
+
+Expected<EmitReport> Emission::run(StringRef path) {
+  Expected<HostTarget> target = resolveTarget(options);
+  if (!target) {
+    return target.takeError();
+  }
+  Expected<std::unique_ptr<TargetMachine>> machine = makeTargetMachine(*target);
+  if (!machine) {
+    return machine.takeError();
+  }
+  // The images before the table, which holds the program, which says what they take.
+  if (Error error = makeSources(*target, **machine)) {
+    return error;
+  }
+  if (Error error = makeImages()) {
+    return error;
+  }
+  // Before the kernels are compiled: it finds instructions that do not fit them.
+  if (Error error = makeTable(*target, **machine)) {
+    return error;
+  }
+  if (Error error = compileSources(*target)) {
+    return error;
+  }
+  Expected<std::string> bytes = objects.archive();
+  if (!bytes) {
+    return bytes.takeError();
+  }
+  if (Error unwritten = writeWhole(*bytes, path)) {
+    return unwritten;
+  }
+  cache.prune();
+  return EmitReport{kernels.size(), distinct, distinct - made, cache.use()};
+}
+
+} // namespace
+
+void registerEmitTranslations(mlir::DialectRegistry &registry) {
+  mlir::registerBuiltinDialectTranslation(registry);
+  mlir::registerLLVMDialectTranslation(registry);
+}
+
+FailureOr<EmitReport> emitArchive(mlir::ModuleOp module, rt::Program &program,
+                                  const EmitOptions &options, StringRef path) {
+  Expected<EmitReport> report = Emission(module, program, options).run(path);
+  if (!report) {
+    return module.emitError("cannot emit '") << path << "': " << toString(report.takeError());
+  }
+  if (const std::string &problem = report->cache.problem; !problem.empty()) {
+    module.emitWarning("cannot keep code of kernels in '")
+        << options.cacheFolder << "': " << problem;
+  }
+  return *report;
+}
+
+} // namespace weft
