@@ -7,10 +7,10 @@
 
 #include "backends/cuda/Devices.h"
 
+#include "backends/Launcher.h"
 #include "backends/LoadTable.h"
 #include "backends/cuda/AlgorithmCache.h"
 #include "backends/cuda/CudaExecutor.h"
-#include "backends/mpi/Launcher.h"
 
 #include <cstdlib>
 
