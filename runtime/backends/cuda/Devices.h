@@ -25,8 +25,8 @@ const Library *loadLibrary(std::string &error);
 
 /// What makes executors on devices: each rank of this process gets one of its own, by its number
 /// among the ranks of this machine. Empty and an error if there is no library, no driver, or fewer
-/// devices than ranks. Where `options` name no cache file, that is the one in the user's cache folder.
-/// All arguments but `options` must outlive the executors.
+/// devices than ranks. Without a cache file in `options` takes the one in the user's cache folder,
+/// but not for a stand-in. All arguments but `options` must outlive the executors.
 MakeExecutor makeExecutors(const Program &program, const KernelCode *kernels,
                            std::span<const DeviceImage> images, CudaOptions options,
                            std::string &error);
