@@ -10,7 +10,7 @@
 #include "OutputFile.h"
 #include "PlanReport.h"
 
-#include "core/Text.h"
+#include "support/Text.h"
 #include "weft/Cost/PredictProgram.h"
 #include "weft/Planner/ReviewPlan.h"
 

@@ -9,7 +9,7 @@
 
 #include "CommandLine.h"
 
-#include "core/Text.h"
+#include "support/Text.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
