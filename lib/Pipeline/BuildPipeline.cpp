@@ -28,7 +28,7 @@ void buildPlan(OpPassManager &manager, const PipelineOptions &options) {
   SearchShardingsPassOptions search;
   search.machine = options.machine;
   search.reserve = options.reserve;
-  search.byteProducts = options.target == TargetKind::Cuda && options.encodesProducts;
+  search.fp8Matmuls = options.target == TargetKind::Cuda && options.encodesMatmuls;
   buildPlanPipeline(manager, parts, plan, search,
                     {options.writtenPlan, options.search, options.question});
 }
@@ -68,8 +68,8 @@ void weft::buildPhase(OpPassManager &manager, Phase phase, const PipelineOptions
   case Phase::Schedule:
     // Local shapes are known, and collectives are ops: what is left can become kernels that never
     // communicate, and one straight line that can be proven.
-    return buildSchedulePipeline(manager, {options.machine, options.target, options.fusesEpilogues,
-                                           options.encodesProducts});
+    return buildSchedulePipeline(
+        manager, {options.machine, options.target, options.fusesEpilogues, options.encodesMatmuls});
   case Phase::Lower:
     // After the table has been made, because this keeps nothing of a module but its kernels.
     return buildLower(manager, options);

@@ -25,14 +25,14 @@
 
 #include "weft/Dialect/Weft/IR/Sharding.h"
 
-#include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/Path.h"
-#include "llvm/Support/SourceMgr.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/FileUtilities.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/SourceMgr.h"
 
 #include <map>
 #include <set>
@@ -253,7 +253,7 @@ LogicalResult Compilation::runPasses(Phase phase) {
       recipe.precision == desc::Precision::BF16 && recipe.reduction == desc::Precision::BF16;
   pipelineOptions.target = options.target;
   pipelineOptions.fusesEpilogues = !options.separateEpilogues;
-  pipelineOptions.encodesProducts = !options.wideProducts;
+  pipelineOptions.encodesMatmuls = !options.wideMatmuls;
   pipelineOptions.mutation = options.mutation;
   pipelineOptions.reserve = reserve;
   pipelineOptions.search = &facts.search;
@@ -381,9 +381,8 @@ LogicalResult Compilation::makeProgram() {
     return failure();
   }
   program = std::move(*flat);
-  if (stepFlops > 0 && llvm::any_of(program.products, [](const rt::Product &product) {
-        return product.isOfEightBits();
-      })) {
+  if (stepFlops > 0 &&
+      llvm::any_of(program.matmuls, [](const rt::Matmul &matmul) { return matmul.isFp8(); })) {
     program.peakByteFlopsPerRank = descriptions.machine.device.peakFlopsF8.value_or(0);
   }
   cost::predictProgram(program, descriptions.machine);

@@ -50,8 +50,7 @@ llvm::Error compileToProgram(const CompileOptions &options, const Descriptions &
   }
   Compilation compilation(options, descriptions);
   if (failed(compilation.begin()) || failed(compilation.runPhases()) ||
-      failed(compilation.emit(files->archive.getTemporaryPath(),
-                              files->program.getTemporaryPath(),
+      failed(compilation.emit(files->archive.getTemporaryPath(), files->program.getTemporaryPath(),
                               files->object.getTemporaryPath()))) {
     return makeSilentError();
   }

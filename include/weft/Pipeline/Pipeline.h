@@ -42,10 +42,10 @@ struct PipelineOptions {
   int64_t reserve = 0;
   /// What the program is to run on: Schedule and Lower ask.
   TargetKind target = TargetKind::Host;
-  /// Whether products of devices take in what is done to their results.
+  /// Whether matmuls of devices take in what is done to their results.
   bool fusesEpilogues = true;
-  /// Whether, where they can, they multiply numbers of eight bits as bytes.
-  bool encodesProducts = true;
+  /// Whether, where they can, they multiply FP8 numbers as bytes.
+  bool encodesMatmuls = true;
   /// Receives what the search of Plan has come to, where it is not null; see Plan/Passes.h.
   SearchReport *search = nullptr;
   /// The same plan as `plan`, that knows where entries were written; null where nothing does.

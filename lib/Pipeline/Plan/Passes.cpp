@@ -41,7 +41,7 @@ void weft::buildPlanPipeline(OpPassManager &manager, const AccumulateMicroBatche
     // What the search has summed up is what it has written.
     PricePlanPassOptions price;
     price.machine = search.machine;
-    price.byteProducts = search.byteProducts;
+    price.fp8Matmuls = search.fp8Matmuls;
     manager.addPass(createPricePlanPass(price, context.report));
   }
 }
