@@ -128,8 +128,8 @@ def full_disk(bench, options):
     command = ["unshare", "-m", "sh", "-c", script, "sh", program, "--data",
                bench.folder / "text", "--steps", "40", "--quiet", "--metrics", "metrics",
                "--checkpoint-dir", "ck", "--checkpoint-every", "1"]
-    done = subprocess.run([str(part) for part in command], cwd=place, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True)
+    done = subprocess.run([str(part) for part in command], cwd=place, capture_output=True,
+                          text=True)
     names = done.stdout.split()
     bench.check("a full disk", None if done.returncode == 1 and re.fullmatch(
         r"error: cannot write '[^']*ck/[^']+': No space left on device\n", done.stderr)

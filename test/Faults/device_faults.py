@@ -24,10 +24,9 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "Execution"))
-from device_code import has_no_toolkit  # noqa: E402
-
 import processes  # noqa: E402
 import torchrun  # noqa: E402
+from device_code import has_no_toolkit  # noqa: E402
 
 ERROR, OUT_OF_MEMORY, DEAD, STUCK, SLOW = 1, 4, 5, 6, 7
 PATIENCE = processes.PATIENCE
@@ -48,8 +47,8 @@ class Bench(processes.Bench):
         self.environment["WEFT_RT_CUDA"] = str(self.libraries / "libweft-rt-cuda-simulator-plugin.so")
         # The simulator reaches no devices of other processes, and is taken to be their whole world.
         self.environment["WEFT_SIMULATOR_ALONE"] = "1"
-        self.check(self.call([self.weft, "compile", "model", "--machine", "machine", "--recipe", "recipe", "--pin", "dp=4",
-                              *self.TARGET, "-o", "line"]))
+        self.check(self.call([self.weft, "compile", "model", "--machine", "machine", "--recipe", "recipe",
+                              "--pin", "dp=4", *self.TARGET, "-o", "line"]))
 
     def command(self, backend, *options):
         return [self.weft, "run", "-n", str(processes.RANKS), "--backend", backend,
@@ -72,7 +71,8 @@ def libraries(bench):
     for name, code in (("old", "void *weft_rt_cuda(unsigned version) { return 0; }\n"), ("other", "int x;\n")):
         (bench.folder / f"{name}.c").write_text(code)
         bench.check(bench.call(["cc", "-shared", "-fPIC", f"{name}.c", "-o", f"{name}.so"]))
-    bench.case("library of another version", ERROR, r"error: './old\.so' is of another version than this program, which "
+    bench.case("library of another version", ERROR,
+               r"error: './old\.so' is of another version than this program, which "
                r"needs \d+; compile again", WEFT_RT_CUDA="./old.so")
     bench.case("library of another kind", ERROR, r"error: './other\.so' is not the library that programs for CUDA "
                r"devices need: .*", WEFT_RT_CUDA="./other.so")
@@ -82,8 +82,8 @@ def libraries(bench):
     program = ["--data", "text"]
     bench.fault("another executable on a rank", ["mpirun", "--quiet", "--oversubscribe", "-n", "2", "./train", *program,
                                                  ":", "-n", "2", "./other", *program],
-                r"error: rank 2 runs another program than rank 0: on '.*' plan .*, file xxh3.*; rank 0 on '.*' plan .*, "
-                r"file xxh3.*")
+                r"error: rank 2 runs another program than rank 0: on '.*' plan .*, file xxh3.*; rank 0 on '.*' "
+                r"plan .*, file xxh3.*")
 
 
 def machines(bench):
@@ -100,7 +100,8 @@ def machines(bench):
                    r"error: device \d of rank \d: allReduce: of \d+ bytes that nobody has 1099511627776 are wanted\n"
                    r"memory of each rank: .*\n  parameter .*, gradient .*\nmemory of each device: .*", backend,
                    takes="allReduce:1099511627776")
-    bench.case("too few devices", ERROR, r"error: this program needs a CUDA device for each of its ranks: expected 4 or "
+    bench.case("too few devices", ERROR,
+               r"error: this program needs a CUDA device for each of its ranks: expected 4 or "
                r"more on this machine, got 3", devices="3")
     # That is each process's own.
     done = bench.call(bench.command("mpi", "--quiet"), WEFT_SIMULATOR_DEVICES="1")
@@ -112,7 +113,8 @@ def few_devices(bench):
     short = r"error: this program needs a CUDA device for each of its ranks: expected 4 or more on this machine, got 3"
     bench.case("too few devices", ERROR, short, "mpi", devices="3")
     bench.case("too few devices for threads", ERROR, short, devices="3", WEFT_SHARE_DEVICE="1")
-    done = bench.call(bench.command("mpi", "--quiet", "--steps", "2"), WEFT_SIMULATOR_DEVICES="3", WEFT_SHARE_DEVICE="1")
+    done = bench.call(bench.command("mpi", "--quiet", "--steps", "2"), WEFT_SIMULATOR_DEVICES="3",
+                      WEFT_SHARE_DEVICE="1")
     bench.tell("ranks that share devices, mpi", done.stderr if done.returncode else None)
 
 
@@ -151,9 +153,10 @@ def failures(bench):
         bench.case("work that fails", ERROR, r"error: device \d of rank \d: .*: it is lost", backend, fail="work:60")
         bench.case("a collective that fails", ERROR, r"error: device \d of rank \d: allReduce: it is lost", backend,
                    fail="allReduce:3")
-        bench.case("device that is stuck", STUCK, r"error: rank 2 is stuck: its device has been for [0-9.]+ s in " + PLACE,
-                   backend, stuck="2:60")
-    bench.case("device that is slow", SLOW, rf"error: rank \d waited [0-9.]+ s in {PLACE}.*; rank 1 is (?:missing|behind "
+        bench.case("device that is stuck", STUCK,
+                   r"error: rank 2 is stuck: its device has been for [0-9.]+ s in " + PLACE, backend, stuck="2:60")
+    bench.case("device that is slow", SLOW,
+               rf"error: rank \d waited [0-9.]+ s in {PLACE}.*; rank 1 is (?:missing|behind "
                rf"all): its device is in {PLACE}, and still moves, .* ago for the last time.*", slow="1:60:60")
     # Where ranks meet on devices before training; the others are asked where they are.
     others = "".join(rf"; rank {rank} is in {WAIT}; its device has nothing to do, and has not moved for [0-9.]+ s"
@@ -162,7 +165,8 @@ def failures(bench):
                r"\((?:all|reduce)-.* over \{dp\}.*\), place \d+ of its work, predicted to take [0-9.]+ [mu]s" + others,
                "mpi", stuck="2:8")
     # Its world is its own: others wait for it on the host only.
-    bench.case("device that is slow", SLOW, rf"error: rank \d waited {PATIENCE} s in {WAIT}.*; rank 1 is missing: it .*, "
+    bench.case("device that is slow", SLOW,
+               rf"error: rank \d waited {PATIENCE} s in {WAIT}.*; rank 1 is missing: it .*, "
                r"and still moves, .* ago for the last time.*", "mpi", slow="1:60:60")
 
 
@@ -171,14 +175,15 @@ def signals(bench):
     gone = r"error: rank 2 is gone: its process \d+ on '.*' has ended without a word, as it does when it is killed"
     bench.strike("mpi", "rank 2 is killed", 2, signal.SIGKILL, (DEAD, 137), gone)
     bench.strike("mpi", "rank 2 is stopped", 2, signal.SIGSTOP, (STUCK,),
-                 rf"error: rank \d waited {PATIENCE} s in {WAIT};.* rank 2 is missing: its process \d+ on '.*' does not "
-                 r"answer, as when it is stopped")
+                 rf"error: rank \d waited {PATIENCE} s in {WAIT};.* rank 2 is missing: its process \d+ on '.*' does "
+                 r"not answer, as when it is stopped")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--bin", type=Path, required=True, help="folder of weft and weft-translate")
-    parser.add_argument("--only", help="one group: libraries, machines, few_devices, processes_without_launcher, failures or "
+    parser.add_argument("--only",
+                        help="one group: libraries, machines, few_devices, processes_without_launcher, failures or "
                         "signals")
     options = parser.parse_args()
     if reason := has_no_toolkit(options.bin):

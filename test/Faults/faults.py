@@ -111,9 +111,8 @@ class Bench:
         """Runs a command in the place; returns what came of it, or None after too long."""
         try:
             return subprocess.run([*prefix, *command], cwd=self.place, env=self.environment,
-                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                  stdin=subprocess.DEVNULL, text=True, errors="replace",
-                                  timeout=TIME_LIMIT)
+                                  capture_output=True, stdin=subprocess.DEVNULL, text=True,
+                                  errors="replace", timeout=TIME_LIMIT)
         except subprocess.TimeoutExpired:
             return None
 

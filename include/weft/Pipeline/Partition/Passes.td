@@ -171,9 +171,9 @@ def MutateCollectivePass : Pass<"mutate-collective", "::mlir::ModuleOp"> {
     `localize`, and drops it (`drop`: what this rank has stands for the whole), does it twice
     (`double`), halves its result (`scale`), takes the other axes of the mesh (`axis`), or the maximum
     for a sum and the sum for a maximum (`operator`), or gives the result only to the first rank along each
-    axis, so that others keep what they have (`root`), or multiplies it by infinity (`infinite`). Fails with "no collective number N" if there
-    are fewer. If some all-reduces have the attribute `weft.mutated`, those are meant, and `index` is
-    not looked at.
+    axis, so that others keep what they have (`root`), or multiplies it by infinity (`infinite`).
+    Fails with "no collective number N" if there are fewer. If some all-reduces have the attribute
+    `weft.mutated`, those are meant, and `index` is not looked at.
 
     ```mlir
     %1 = weft.all_reduce sum %0 over ["tp"] of #mesh : tensor<4xf64> -> tensor<4xf64>

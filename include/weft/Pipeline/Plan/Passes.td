@@ -142,10 +142,11 @@ def ApplyPlanPass : Pass<"apply-plan", "::mlir::ModuleOp"> {
     speaks of dimensions by the names that variables give them; a factor has the names of the
     variables' dimensions that calls and other ops' factors join it with. An op that cannot be cut
     as the plan says is not pinned there. Where the plan speaks of terms, the pins of an op end in a
-    dictionary of the axes over which its operands are pending. An optimizer state is cut as its parameter is, unless the
-    plan has a home for it. Where entries of a plan cannot hold together, as one axis cannot cut two
-    dimensions of a variable, the stronger holds, and a warning shows both; of a variable, equally strong
-    ones are an error. (Of an op then the factor holds that results have.)
+    dictionary of the axes over which its operands are pending. An optimizer state is cut as its
+    parameter is, unless the plan has a home for it. Where entries of a plan cannot hold together,
+    as one axis cannot cut two dimensions of a variable, the stronger holds, and a warning shows
+    both; of a variable, equally strong ones are an error. (Of an op then the factor holds that
+    results have.)
 
     ```mlir
     weft.variable parameter @w ["ffn", "hidden"] : tensor<8x4xf64>
