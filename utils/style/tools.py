@@ -12,10 +12,13 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 from tree import Violation
 
+BUILD = Path(__file__).resolve().parents[2] / "build"
 RUFF = "0.17.6"
 MOST_TIDIED = 8
 
@@ -84,21 +87,32 @@ def clang_tidy(tree):
     return diagnostics(tree, results, r"^(\S+?):(\d+):\d+: (?:error|warning): (.*)")
 
 
-def install_ruff(root):
+def install_ruff():
     """The path of ruff in build/style-tools, where pip installs it unless it is there."""
-    folder = root / "build/style-tools"
+    folder = BUILD / f"style-tools/ruff-{RUFF}"
     tool = folder / "bin/ruff"
-    if tool.exists() and (folder / f"ruff-{RUFF}.dist-info").exists():
+    if tool.exists():
         return str(tool)
     print(f"style: installing ruff {RUFF} into build/style-tools", flush=True)
-    shutil.rmtree(folder, ignore_errors=True)
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps",
-               "--retries", "1", "--timeout", "10", "--target", str(folder), f"ruff=={RUFF}"]
-    done = subprocess.run(command, capture_output=True, text=True,
-                          env={**os.environ, "PIP_ROOT_USER_ACTION": "ignore"})
-    if done.returncode:
-        reason = done.stderr.strip().splitlines()[-1:] or [f"exit status {done.returncode}"]
-        raise Missing(f"pip could not install ruff {RUFF}: {reason[0]}")
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        parts = tempfile.TemporaryDirectory(dir=folder.parent, ignore_cleanup_errors=True)
+    except OSError as error:
+        raise Missing(f"cannot write into build/style-tools: {error.strerror}") from error
+    with parts:
+        command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps",
+                   "--retries", "1", "--timeout", "10", "--target", f"{parts.name}/ruff", f"ruff=={RUFF}"]
+        done = subprocess.run(command, capture_output=True, text=True,
+                              env={**os.environ, "PIP_ROOT_USER_ACTION": "ignore"})
+        if done.returncode:
+            reason = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
+            raise Missing(f"pip could not install ruff {RUFF}: {reason}")
+        try:
+            os.rename(f"{parts.name}/ruff", folder)
+        except OSError:
+            # Another process may have been first.
+            if not tool.exists():
+                raise
     return str(tool)
 
 
@@ -106,6 +120,6 @@ def ruff(tree):
     paths = [file.path for file in tree.of_kind("python")]
     if not paths:
         return []
-    tool = install_ruff(tree.root)
+    tool = install_ruff()
     command = [tool, "check", "--no-cache", "--quiet", "--output-format", "concise", *(["--fix"] if tree.fix else [])]
     return diagnostics(tree, [run(tree, [*command, *paths])], r"^(.+?):(\d+):\d+: (.*)")
