@@ -71,12 +71,12 @@ def clang_format(tree):
 def clang_tidy(tree):
     """Checks the changed files, at most MOST_TIDIED."""
     tool = installed("clang-tidy-22")
+    changed = tree.changed()
     database = tree.root / "build/compile_commands.json"
     if not database.exists():
         raise Missing("there is no build/compile_commands.json; utils/build writes it")
     known = {os.path.realpath(os.path.join(entry["directory"], entry["file"]))
              for entry in json.loads(database.read_text())}
-    changed = tree.changed()
     paths = [file.path for file in tree.of_kind("c++")
              if file.path in changed and str(tree.root / file.path) in known]
     if len(paths) > MOST_TIDIED:
