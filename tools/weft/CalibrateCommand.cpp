@@ -5,14 +5,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ChildProcess.h"
-#include "CommandLine.h"
+#include "weft/Driver/ChildProcess.h"
+#include "weft/Driver/CommandLine.h"
 #include "Commands.h"
-#include "CompileOptions.h"
-#include "KernelRates.h"
-#include "MachineText.h"
-#include "OutputFile.h"
-#include "ProfiledRun.h"
+#include "weft/Driver/CompileOptions.h"
+#include "weft/Driver/KernelRates.h"
+#include "weft/Driver/MachineText.h"
+#include "weft/Driver/OutputFile.h"
+#include "weft/Driver/ProfiledRun.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Chrono.h"

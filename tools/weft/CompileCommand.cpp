@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "Commands.h"
-#include "Compilation.h"
-#include "OutputFile.h"
-#include "Report.h"
+#include "weft/Driver/Compilation.h"
+#include "weft/Driver/OutputFile.h"
+#include "weft/Driver/Report.h"
 
 #include <chrono>
 

@@ -6,12 +6,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "Commands.h"
-#include "Compilation.h"
-#include "KernelReport.h"
-#include "ProfiledRun.h"
-#include "ProgramFile.h"
-#include "Progress.h"
-#include "ValueReport.h"
+#include "weft/Driver/Compilation.h"
+#include "weft/Driver/KernelReport.h"
+#include "weft/Driver/ProfiledRun.h"
+#include "weft/Driver/ProgramFile.h"
+#include "weft/Driver/Progress.h"
+#include "weft/Driver/ValueReport.h"
 
 #include "llvm/Support/MemoryBuffer.h"
 

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "CommandLine.h"
+#include "weft/Driver/CommandLine.h"
 #include "Commands.h"
-#include "OutputFolder.h"
+#include "weft/Driver/OutputFolder.h"
 
 #include "weft/HuggingFace/Folder.h"
 

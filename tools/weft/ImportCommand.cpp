@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "CommandLine.h"
+#include "weft/Driver/CommandLine.h"
 #include "Commands.h"
-#include "OutputFile.h"
-#include "OutputFolder.h"
+#include "weft/Driver/OutputFile.h"
+#include "weft/Driver/OutputFolder.h"
 
 #include "weft/HuggingFace/Folder.h"
 #include "weft/Onnx/Import.h"

@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "Commands.h"
-#include "Compilation.h"
-#include "OutputFile.h"
-#include "PlanReport.h"
+#include "weft/Driver/Compilation.h"
+#include "weft/Driver/OutputFile.h"
+#include "weft/Driver/PlanReport.h"
 
 #include "core/Text.h"
 #include "weft/Cost/PredictProgram.h"

@@ -5,11 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ChildProcess.h"
-#include "CommandLine.h"
+#include "weft/Driver/ChildProcess.h"
+#include "weft/Driver/CommandLine.h"
 #include "Commands.h"
-#include "ProfiledRun.h"
-#include "ProgramFile.h"
+#include "weft/Driver/ProfiledRun.h"
+#include "weft/Driver/ProgramFile.h"
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"

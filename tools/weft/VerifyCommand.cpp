@@ -5,14 +5,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "CommandLine.h"
+#include "weft/Driver/CommandLine.h"
 #include "Commands.h"
-#include "FirstDifference.h"
-#include "MadeUpData.h"
-#include "RunDifferences.h"
-#include "SmallPrograms.h"
-#include "TemporaryFolder.h"
-#include "TrainingRun.h"
+#include "weft/Driver/FirstDifference.h"
+#include "weft/Driver/MadeUpData.h"
+#include "weft/Driver/RunDifferences.h"
+#include "weft/Driver/SmallPrograms.h"
+#include "weft/Driver/TemporaryFolder.h"
+#include "weft/Driver/TrainingRun.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Format.h"

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "CommandLine.h"
+#include "weft/Driver/CommandLine.h"
 #include "Commands.h"
 
 #include "llvm/Config/llvm-config.h"

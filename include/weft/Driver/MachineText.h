@@ -1,0 +1,47 @@
+//===- MachineText.h - a measured machine as text ------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_DRIVER_MACHINETEXT_H
+#define WEFT_DRIVER_MACHINETEXT_H
+
+#include "weft/Description/Machine.h"
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+
+namespace weft {
+
+/// What weft-rt-calibrate has measured, with the spreads that comments tell of. A spread is the
+/// distance of the 10th and 90th of 100 samples over the median.
+struct HostMeasurements {
+  desc::MachineSpec machine;
+  double spreadOfProducts = 0, spreadOfMemory = 0, spreadOfCollectives = 0; ///< Medians.
+  double spreadOfRendezvous = 0;
+  /// The product library, as it calls itself.
+  std::string library;
+  /// What it does not compute, each as a line of a comment tells it.
+  std::vector<std::string> refused;
+  /// The devices, as they call themselves; empty where they are parts of this host.
+  std::string deviceName;
+};
+
+/// Where and how it was measured.
+struct Occasion {
+  std::string date, processor, command;
+};
+
+/// Reads what weft-rt-calibrate prints. `name` becomes the machine's; a device that is part of this
+/// host is named after `processor` and its number of cores.
+llvm::Expected<HostMeasurements> readMeasurements(llvm::StringRef text, llvm::StringRef name,
+                                                  llvm::StringRef processor);
+
+/// The file of proto/weft/machine.proto, each number with its source.
+std::string machineText(const HostMeasurements &host, const Occasion &occasion);
+
+} // namespace weft
+
+#endif // WEFT_DRIVER_MACHINETEXT_H

@@ -1,0 +1,40 @@
+//===- ProfiledRun.h - lets a compiled program measure itself ------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_DRIVER_PROFILEDRUN_H
+#define WEFT_DRIVER_PROFILEDRUN_H
+
+#include "weft-rt/Program.h"
+
+#include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Support/FileUtilities.h"
+
+namespace weft {
+
+/// A file that is gone when this is.
+class TemporaryFile {
+public:
+  /// Fails where none can be made.
+  llvm::Error create(llvm::StringRef suffix);
+  llvm::StringRef getPath() const { return path; }
+
+private:
+  llvm::SmallString<128> path;
+  llvm::FileRemover remover;
+};
+
+/// Runs `steps` steps of the executable `path`, whose program is `program`, on made-up tokens or
+/// images; it writes its profile to `profile`. `threads` is what --threads takes; empty for the
+/// program's own choice. What the program says of errors goes to standard error.
+llvm::Error profileProgram(llvm::StringRef path, const rt::Program &program, int64_t steps,
+                           llvm::StringRef threads, llvm::StringRef profile);
+
+} // namespace weft
+
+#endif // WEFT_DRIVER_PROFILEDRUN_H

@@ -1,0 +1,52 @@
+//===- ProfiledRun.cpp - lets a compiled program measure itself ----------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "weft/Driver/ProfiledRun.h"
+
+#include "weft/Driver/ChildProcess.h"
+#include "weft/Driver/CommandLine.h"
+#include "weft/Driver/MadeUpData.h"
+
+#include "llvm/Support/FileSystem.h"
+
+using namespace weft;
+
+llvm::Error TemporaryFile::create(llvm::StringRef suffix) {
+  std::error_code code = llvm::sys::fs::createTemporaryFile("weft", suffix, path);
+  if (code) {
+    return makeError("cannot make a temporary file: " + code.message());
+  }
+  remover.setFile(path);
+  return llvm::Error::success();
+}
+
+llvm::Error weft::profileProgram(llvm::StringRef path, const rt::Program &program, int64_t steps,
+                                 llvm::StringRef threads, llvm::StringRef profile) {
+  TemporaryFile data;
+  if (llvm::Error error = data.create("data")) {
+    return error;
+  }
+  if (llvm::Error error = writeMadeUpData(data.getPath(), program, 1)) {
+    return error;
+  }
+  llvm::SmallString<128> absolute(path);
+  if (std::error_code code = llvm::sys::fs::make_absolute(absolute)) {
+    return makeError("cannot run '" + path + "': " + code.message());
+  }
+  ChildRequest child;
+  child.words = {absolute.str().str(),  "--quiet",   "--data",     data.getPath().str(), "--steps",
+                 std::to_string(steps), "--profile", profile.str()};
+  if (readsTokens(program)) {
+    child.words.insert(child.words.end(), {"--data-format", "nanogpt"});
+  }
+  if (!threads.empty()) {
+    child.words.insert(child.words.end(), {"--threads", threads.str()});
+  }
+  ChildEnd end = runChild(child);
+  return end.fault.empty() ? llvm::Error::success()
+                           : makeError("'" + path + "' did not run to its end: " + end.fault);
+}
