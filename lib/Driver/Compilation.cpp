@@ -10,7 +10,6 @@
 #include "weft/Driver/Progress.h"
 
 #include "core/Text.h"
-#include "weft/Cost/PredictProgram.h"
 #include "weft/InitAll.h"
 #include "weft/Pipeline/Import/Import.h"
 #include "weft/Pipeline/Import/ImportGraph.h"
@@ -19,7 +18,7 @@
 #include "weft/Pipeline/Pipeline.h"
 #include "weft/Pipeline/Plan/Passes.h"
 #include "weft/Pipeline/Plan/WritePlan.h"
-#include "weft/Pipeline/Schedule/Flatten.h"
+#include "weft/Pipeline/Schedule/BuildProgram.h"
 #include "weft/Pipeline/StepCost.h"
 #include "weft/Planner/ReviewPlan.h"
 
@@ -371,27 +370,13 @@ LogicalResult Compilation::makeProgram() {
   info.defaultSteps = recipe.steps;
   info.defaultSeed = recipe.seed;
   info.stepFlops = stepFlops;
-  // Without the one, the other would give a share of the peak that is none.
-  info.peakFlopsPerRank =
-      stepFlops > 0 ? descriptions.machine.device.peakFlops(recipe.precision).value_or(0) : 0;
-  info.memoryBandwidthPerRank = descriptions.machine.device.memoryBandwidth;
-  info.threadsPerRank = descriptions.machine.device.cores;
-  FailureOr<rt::Program> flat = flatten(*module, info);
-  if (failed(flat)) {
+  ProgramContext context{*module, descriptions.machine, recipe.precision};
+  FailureOr<rt::Program> built = buildProgram(info, context, options.target);
+  if (failed(built)) {
     return failure();
   }
-  program = std::move(*flat);
-  if (stepFlops > 0 && llvm::any_of(program.products, [](const rt::Product &product) {
-        return product.isOfEightBits();
-      })) {
-    program.peakByteFlopsPerRank = descriptions.machine.device.peakFlopsF8.value_or(0);
-  }
-  cost::predictProgram(program, descriptions.machine);
-  if (options.target != TargetKind::Cuda) {
-    return success(); // The host has one stream of work.
-  }
-  cost::predictDevice(program, descriptions.machine.device.cuda);
-  return useStreams(*module, program);
+  program = std::move(*built);
+  return success();
 }
 
 bool Compilation::fits() const {
