@@ -255,16 +255,21 @@ LogicalResult Compilation::runPasses(Phase phase) {
   pipelineOptions.encodesProducts = !options.wideProducts;
   pipelineOptions.mutation = options.mutation;
   pipelineOptions.reserve = reserve;
-  pipelineOptions.search = &facts.search;
   pipelineOptions.writtenPlan = &descriptions.plan;
   pipelineOptions.question = question;
   if (phase == Phase::Schedule && options.target == TargetKind::Cuda) {
     (*module)->setAttr(kTargetAttrName, StringAttr::get(module->getContext(), "cuda"));
   }
-  buildPhase(manager, phase, pipelineOptions);
+  PlanResults results = buildPhase(manager, phase, pipelineOptions);
   // Once for all passes of a phase; weft-opt, by which they are tested, verifies after each.
   manager.enableVerifier(false);
-  return failure(failed(manager.run(*module)) || failed(verify(*module)));
+  LogicalResult ran = manager.run(*module);
+  if (phase == Phase::Plan) {
+    facts.search = results.search->report;
+    facts.answer = results.search->answer;
+    facts.price = *results.price;
+  }
+  return failure(failed(ran) || failed(verify(*module)));
 }
 
 LogicalResult Compilation::runPhases() {

@@ -7,6 +7,8 @@
 
 #include "weft/Driver/PlanReport.h"
 
+#include "weft/Driver/CommandLine.h"
+
 #include "core/MemoryReport.h"
 #include "core/Text.h"
 #include "weft/Cost/PredictProgram.h"
@@ -101,8 +103,8 @@ void weft::printPlanReport(llvm::raw_ostream &os, const PlanFacts &facts,
      << llvm::format(" (gap %.2f %%, %zu decisions):\n",
                      100 * (search.seconds / std::max(search.lowerBound, 1e-12) - 1),
                      search.decisions);
-  Parts parts(search.price.computing.begin(), search.price.computing.end());
-  for (const auto &[axes, seconds] : search.price.sending) {
+  Parts parts(facts.price.computing.begin(), facts.price.computing.end());
+  for (const auto &[axes, seconds] : facts.price.sending) {
     parts.emplace_back("between ranks over " + axes, seconds);
   }
   printParts(os, parts, search.seconds);
@@ -131,4 +133,18 @@ void weft::printRivals(llvm::raw_ostream &os, const PlanFacts &facts,
     }
     os << '\n';
   }
+}
+
+llvm::Error weft::refusePlan(const PlanFacts &facts, const rt::Program &program,
+                             const desc::MachineSpec &machine, const std::string &advice) {
+  std::string least = rt::bytesText(program.deviceBytes());
+  return makeError(
+      "nothing that was found fits into the " +
+      rt::bytesText(uint64_t(machine.device.memoryBytes)) + " of a device '" + machine.device.name +
+      "': the " +
+      (facts.search.fits ? "fastest plan whose variables and saved values fit" : "smallest plan") +
+      " needs " + least +
+      ", as above; split it over more ranks, or make the batch "
+      "smaller" +
+      advice);
 }

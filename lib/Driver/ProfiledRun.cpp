@@ -10,8 +10,10 @@
 #include "weft/Driver/ChildProcess.h"
 #include "weft/Driver/CommandLine.h"
 #include "weft/Driver/MadeUpData.h"
+#include "weft/Driver/ProgramFile.h"
 
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
 
 using namespace weft;
 
@@ -49,4 +51,40 @@ llvm::Error weft::profileProgram(llvm::StringRef path, const rt::Program &progra
   ChildEnd end = runChild(child);
   return end.fault.empty() ? llvm::Error::success()
                            : makeError("'" + path + "' did not run to its end: " + end.fault);
+}
+
+/// The profile in the file `profile`, which a run of `program` at `path` has written.
+static llvm::Expected<KernelReport> readReport(llvm::StringRef path, const rt::Program &program,
+                                               llvm::StringRef profile) {
+  auto file = llvm::MemoryBuffer::getFile(profile);
+  if (!file) {
+    return makeError("cannot read '" + profile + "': " + file.getError().message());
+  }
+  auto report = readProfile((*file)->getBuffer(), profile);
+  if (report && report->planHash != program.planHash) {
+    return makeError("'" + profile + "' is a profile of plan " + report->planHash + ", but '" +
+                     path + "' follows plan " + program.planHash);
+  }
+  return report;
+}
+
+llvm::Expected<KernelReport> weft::reportKernels(llvm::StringRef path, int64_t steps,
+                                                 const std::string &threads) {
+  auto program = readProgramOf(path);
+  if (!program) {
+    return program.takeError();
+  }
+  TemporaryFile profile;
+  if (llvm::Error error = profile.create("json")) {
+    return error;
+  }
+  if (llvm::Error error = profileProgram(path, *program, steps, threads, profile.getPath())) {
+    return error;
+  }
+  return readReport(path, *program, profile.getPath());
+}
+
+llvm::Expected<KernelReport> weft::readKernelReport(llvm::StringRef path, llvm::StringRef profile) {
+  auto program = readProgramOf(path);
+  return program ? readReport(path, *program, profile) : program.takeError();
 }

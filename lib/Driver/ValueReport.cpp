@@ -8,6 +8,7 @@
 #include "weft/Driver/ValueReport.h"
 
 #include "weft/Driver/CommandLine.h"
+#include "weft/Driver/Compilation.h"
 
 #include "core/Text.h"
 
@@ -47,60 +48,21 @@ size_t distanceTo(llvm::StringRef wanted, llvm::StringRef name) {
   return least;
 }
 
-} // namespace
-
-void weft::printValueReport(llvm::raw_ostream &os, const ValueQuestion &question,
-                            const desc::MachineSpec &machine, int64_t reserve) {
-  const LayoutPrice &chosen = question.chosen;
-  os << question.value;
-  if (question.together > 0) {
-    os << ", decided together with " << question.together << " more";
-  }
-  os << "\n  lies  " << chosen.layout << "\n  why   " << question.why << '\n';
-  os << llvm::format("the search says %.3f ms a step, and of a rank's memory ",
-                     1e3 * chosen.seconds)
-     << rt::bytesText(uint64_t(chosen.bytes)) << '\n';
-  if (question.ways <= 1) {
-    os << "no other way is allowed\n";
-    return;
-  }
-  int64_t memory = int64_t(machine.device.memoryBytes);
-  if (reserve > 0) {
-    os << "it leaves " << rt::bytesText(uint64_t(reserve)) << " of the "
-       << rt::bytesText(uint64_t(memory)) << " for what it does not count\n";
-  }
-  os << "a step, at best, if it lay in another way, all else as is best then:\n";
-  for (const LayoutPrice &price : question.others) {
-    printPrice(os, price, chosen, std::max<int64_t>(memory - reserve, 0));
-  }
-  auto isBetter = [&](const LayoutPrice &price) {
-    return price.fits && price.seconds < chosen.seconds * (1 - 1e-4);
-  };
-  if (llvm::any_of(question.others, isBetter)) {
-    os << "  the search is not exact here, and has missed what takes less: pin it to have that\n";
-  }
-  size_t left = question.ways - 1 - question.others.size();
-  if (left > 0) {
-    os << "  " << left << " more " << (left == 1 ? "way is" : "ways are")
-       << " not allowed, or take more where nothing else moves\n";
-  }
-}
-
-llvm::Error weft::refuseName(const ValueQuestion &question) {
+/// The error of a name that fits no value, or several: names that there are.
+llvm::Error refuseName(const ValueQuestion &question, const ValueAnswer &answer) {
   auto listed = [](llvm::ArrayRef<std::string> names) {
     std::string text = llvm::join(names.take_front(kMostNames), ", ");
     return names.size() > kMostNames
                ? text + " and " + std::to_string(names.size() - kMostNames) + " more"
                : text;
   };
-  if (question.isAmbiguous) {
-    return makeError("'" + question.name + "' is the name of " +
-                     llvm::Twine(question.names.size()) +
-                     " values that are decided apart, expected one: " + listed(question.names));
+  if (answer.isAmbiguous) {
+    return makeError("'" + question.name + "' is the name of " + llvm::Twine(answer.names.size()) +
+                     " values that are decided apart, expected one: " + listed(answer.names));
   }
   // What has the name in it is nearer than what is spelled alike.
   std::vector<std::pair<size_t, std::string>> near;
-  for (const std::string &name : question.names) {
+  for (const std::string &name : answer.names) {
     bool holds = llvm::StringRef(name).contains(question.name);
     near.emplace_back(holds ? 0 : distanceTo(question.name, name), name);
   }
@@ -112,4 +74,74 @@ llvm::Error weft::refuseName(const ValueQuestion &question) {
     }
   }
   return makeError("no value is called '" + question.name + "'; near are " + listed(nearest));
+}
+
+/// The answer where the search leaves `reserve` bytes of a device's memory.
+llvm::Expected<ValueExplanation> answer(const ValueQuestion &question,
+                                        const CompileOptions &options,
+                                        const Descriptions &descriptions, int64_t reserve) {
+  Compilation compilation(options, descriptions);
+  compilation.leave(reserve);
+  compilation.ask(question);
+  bool isPlanned = succeeded(compilation.begin()) && succeeded(compilation.runPhases());
+  const ValueAnswer &answer = compilation.getPlanFacts().answer;
+  if (!isPlanned) {
+    return answer.names.empty() ? makeSilentError() : refuseName(question, answer);
+  }
+  return ValueExplanation{answer, reserve};
+}
+
+} // namespace
+
+llvm::Expected<ValueExplanation> weft::explainValue(const ValueQuestion &question,
+                                                    const CompileOptions &options,
+                                                    const Descriptions &descriptions) {
+  // Mostly that plan is the one that is found first, and a wrong name is told of at once.
+  auto first = answer(question, options, descriptions, /*reserve=*/0);
+  if (!first) {
+    return first;
+  }
+  llvm::FailureOr<int64_t> reserve = findReserve(options, descriptions);
+  if (failed(reserve)) {
+    return makeSilentError();
+  }
+  return *reserve > 0 ? answer(question, options, descriptions, *reserve) : std::move(first);
+}
+
+void weft::printValueReport(llvm::raw_ostream &os, const ValueExplanation &explanation,
+                            const desc::MachineSpec &machine) {
+  const auto &[answer, reserve] = explanation;
+  const LayoutPrice &chosen = answer.chosen;
+  os << answer.value;
+  if (answer.together > 0) {
+    os << ", decided together with " << answer.together << " more";
+  }
+  os << "\n  lies  " << chosen.layout << "\n  why   " << answer.why << '\n';
+  os << llvm::format("the search says %.3f ms a step, and of a rank's memory ",
+                     1e3 * chosen.seconds)
+     << rt::bytesText(uint64_t(chosen.bytes)) << '\n';
+  if (answer.ways <= 1) {
+    os << "no other way is allowed\n";
+    return;
+  }
+  int64_t memory = int64_t(machine.device.memoryBytes);
+  if (reserve > 0) {
+    os << "it leaves " << rt::bytesText(uint64_t(reserve)) << " of the "
+       << rt::bytesText(uint64_t(memory)) << " for what it does not count\n";
+  }
+  os << "a step, at best, if it lay in another way, all else as is best then:\n";
+  for (const LayoutPrice &price : answer.others) {
+    printPrice(os, price, chosen, std::max<int64_t>(memory - reserve, 0));
+  }
+  auto isBetter = [&](const LayoutPrice &price) {
+    return price.fits && price.seconds < chosen.seconds * (1 - 1e-4);
+  };
+  if (llvm::any_of(answer.others, isBetter)) {
+    os << "  the search is not exact here, and has missed what takes less: pin it to have that\n";
+  }
+  size_t left = answer.ways - 1 - answer.others.size();
+  if (left > 0) {
+    os << "  " << left << " more " << (left == 1 ? "way is" : "ways are")
+       << " not allowed, or take more where nothing else moves\n";
+  }
 }

@@ -14,7 +14,6 @@
 #include "weft-rt/Program.h"
 #include "weft/Description/Strategies.h"
 #include "weft/Pipeline/Plan/Passes.h"
-#include "weft/Pipeline/Plan/ValueQuestion.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
@@ -28,6 +27,10 @@ namespace weft {
 struct PlanFacts {
   desc::PlanSpec plan;
   SearchReport search;
+  /// What the plan's time and memory are made of.
+  PlanPrice price;
+  /// Of the question, where one was asked.
+  ValueAnswer answer;
   /// Only where the options say `isPlanning`.
   std::vector<desc::VariableShape> variables;
 };
@@ -39,7 +42,7 @@ public:
   Compilation(const CompileOptions &options, const Descriptions &descriptions);
 
   /// Lets the search of Plan answer `question`, which must outlive this.
-  void ask(ValueQuestion &asked) { question = &asked; }
+  void ask(const ValueQuestion &asked) { question = &asked; }
 
   /// Lets the search of Plan leave `bytes` of a device's memory for what it does not count.
   void leave(int64_t bytes) { reserve = bytes; }
@@ -60,7 +63,7 @@ public:
                            const std::string &objectPath = "");
 
   mlir::ModuleOp getModule() { return *module; }
-  /// REQUIRES: Plan has run.
+  /// REQUIRES: Plan has run. Where it has failed, only the answer is there.
   const PlanFacts &getPlanFacts() const { return facts; }
   /// REQUIRES: Schedule has run.
   const rt::Program &getProgram() const { return program; }
@@ -96,7 +99,7 @@ private:
   std::string planText, planHash;
   PlanFacts facts;
   /// Null for none.
-  ValueQuestion *question = nullptr;
+  const ValueQuestion *question = nullptr;
   mlir::MLIRContext context;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   /// The module before Plan, where that is one of the phases to run; and what of a device's memory

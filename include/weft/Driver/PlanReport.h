@@ -9,19 +9,12 @@
 #define WEFT_DRIVER_PLANREPORT_H
 
 #include "weft/Driver/Compilation.h"
+#include "weft/Driver/Rivals.h"
 
+#include "llvm/Support/Error.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace weft {
-
-/// A strategy that was priced beside the plan.
-struct Rival {
-  std::string name;
-  /// Why it cannot be had; empty if it can.
-  std::string illegal;
-  /// As it is fastest, with as much memory as it takes.
-  SearchReport search;
-};
 
 /// What the plan is called and takes: strategies, times, memory.
 void printPlanReport(llvm::raw_ostream &os, const PlanFacts &facts, const rt::Program &program,
@@ -30,6 +23,10 @@ void printPlanReport(llvm::raw_ostream &os, const PlanFacts &facts, const rt::Pr
 /// What others take, beside the plan that was found.
 void printRivals(llvm::raw_ostream &os, const PlanFacts &facts, const std::vector<Rival> &rivals,
                  const desc::MachineSpec &machine);
+
+/// The error of a plan that does not fit: what its memory is, and `advice` on what would fit.
+llvm::Error refusePlan(const PlanFacts &facts, const rt::Program &program,
+                       const desc::MachineSpec &machine, const std::string &advice);
 
 } // namespace weft
 

@@ -9,6 +9,7 @@
 #define WEFT_DRIVER_PROFILEDRUN_H
 
 #include "weft-rt/Program.h"
+#include "weft/Driver/KernelReport.h"
 
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringRef.h"
@@ -34,6 +35,14 @@ private:
 /// program's own choice. What the program says of errors goes to standard error.
 llvm::Error profileProgram(llvm::StringRef path, const rt::Program &program, int64_t steps,
                            llvm::StringRef threads, llvm::StringRef profile);
+
+/// Runs `steps` steps of the program at `path`, as profileProgram does, and reads its profile.
+llvm::Expected<KernelReport> reportKernels(llvm::StringRef path, int64_t steps,
+                                           const std::string &threads);
+
+/// Reads a profile that a run of the program at `path` has written. Fails where the profile follows
+/// another plan.
+llvm::Expected<KernelReport> readKernelReport(llvm::StringRef path, llvm::StringRef profile);
 
 } // namespace weft
 

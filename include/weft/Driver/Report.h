@@ -16,7 +16,8 @@
 
 namespace weft {
 
-/// Prints ranks, memory, kernels, their code and the time of a compilation whose result is in the file `path`.
+/// Prints ranks, memory, kernels, their code and the time of a compilation whose result is in the
+/// file `path`.
 void printReport(llvm::raw_ostream &os, const rt::Program &program, const EmitReport &emitted,
                  llvm::StringRef path, double seconds);
 

@@ -8,7 +8,8 @@
 #ifndef WEFT_DRIVER_VALUEREPORT_H
 #define WEFT_DRIVER_VALUEREPORT_H
 
-#include "weft/Description/Machine.h"
+#include "weft/Driver/CompileOptions.h"
+#include "weft/Driver/Descriptions.h"
 #include "weft/Pipeline/Plan/ValueQuestion.h"
 
 #include "llvm/Support/Error.h"
@@ -16,13 +17,23 @@
 
 namespace weft {
 
-/// Prints the answer: how the value lies, why, and what other ways would take, where the search has
-/// left `reserve` bytes of a device's memory for what it does not count.
-void printValueReport(llvm::raw_ostream &os, const ValueQuestion &question,
-                      const desc::MachineSpec &machine, int64_t reserve);
+/// Why a value of the plan that `weft compile` ends with is sharded as it is.
+struct ValueExplanation {
+  ValueAnswer answer;
+  /// Bytes of a device's memory that the search has left for what it does not count.
+  int64_t reserve = 0;
+};
 
-/// What to say where the question's name fits no value or several: names that there are.
-llvm::Error refuseName(const ValueQuestion &question);
+/// Plans the model of `descriptions` and answers `question`. Fails where the question's name fits
+/// no value, or several, with names that there are, and where nothing can be planned; that is
+/// printed.
+llvm::Expected<ValueExplanation> explainValue(const ValueQuestion &question,
+                                              const CompileOptions &options,
+                                              const Descriptions &descriptions);
+
+/// Prints how the value is sharded, why, and what other shardings would take.
+void printValueReport(llvm::raw_ostream &os, const ValueExplanation &explanation,
+                      const desc::MachineSpec &machine);
 
 } // namespace weft
 

@@ -1,11 +1,11 @@
-//===- ValueAnswer.cpp - what a search says of one value ------------------===//
+//===- ValueExplainer.cpp - what a search says of one value ---------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "ValueAnswer.h"
+#include "ValueExplainer.h"
 
 #include "llvm/Support/raw_ostream.h"
 
@@ -13,7 +13,7 @@ using namespace mlir;
 
 namespace weft {
 
-std::vector<ValueAnswer::Candidate> ValueAnswer::candidates(const OpNames &names) {
+std::vector<ValueExplainer::Candidate> ValueExplainer::candidates(const OpNames &names) {
   std::vector<Candidate> all;
   for (auto &[op, end] : shardings.variables) {
     auto variable = cast<VariableOp>(op);
@@ -43,7 +43,7 @@ static std::string withoutLayer(ModuleOp module, const std::string &name) {
   return rest;
 }
 
-bool ValueAnswer::matches(const Candidate &candidate, const OpNames &names) const {
+bool ValueExplainer::matches(const Candidate &candidate, const OpNames &names) const {
   auto fits = [&](const std::string &pattern) {
     return candidate.variable ? desc::matchesPattern(pattern, candidate.name)
                               : names.matches(pattern, candidate.value.getDefiningOp());
@@ -52,7 +52,7 @@ bool ValueAnswer::matches(const Candidate &candidate, const OpNames &names) cons
   return fits(question.name) || (!inLayer.empty() && fits(inLayer));
 }
 
-LogicalResult ValueAnswer::find() {
+LogicalResult ValueExplainer::find() {
   OpNames names(module);
   std::vector<Candidate> all = candidates(names), fitting;
   llvm::copy_if(all, std::back_inserter(fitting),
@@ -65,15 +65,15 @@ LogicalResult ValueAnswer::find() {
     return one.end->number == fitting.front().end->number;
   };
   if (fitting.empty() || !llvm::all_of(fitting, isDecidedWith)) {
-    question.isAmbiguous = !fitting.empty();
+    answer.isAmbiguous = !fitting.empty();
     for (const Candidate &one : fitting.empty() ? all : fitting) {
-      question.names.push_back(one.name);
+      answer.names.push_back(one.name);
     }
     return failure();
   }
   asked = fitting.front();
-  question.together = size_t(llvm::count_if(all, isDecidedWith)) - 1;
-  llvm::raw_string_ostream text(question.value);
+  answer.together = size_t(llvm::count_if(all, isDecidedWith)) - 1;
+  llvm::raw_string_ostream text(answer.value);
   if (asked.variable) {
     text << asked.variable.getRole() << " " << asked.name << ", " << asked.variable.getTensorType();
   } else {
@@ -82,26 +82,26 @@ LogicalResult ValueAnswer::find() {
   return success();
 }
 
-std::string ValueAnswer::layoutOf(ShardingReasons &reasons, uint32_t option) {
+std::string ValueExplainer::layoutOf(ShardingReasons &reasons, uint32_t option) {
   return asked.variable ? reasons.layoutOf(asked.variable, *asked.end, option)
                         : reasons.layoutOf(asked.value, *asked.end, option);
 }
 
-LayoutPrice ValueAnswer::price(const ShardingChoice &found, std::string layout,
-                               ReshardTables &tables) {
+LayoutPrice ValueExplainer::price(const ShardingChoice &found, std::string layout,
+                                  ReshardTables &tables) {
   planner::Evaluation evaluation = planner::evaluate(shardings.problem, found.choice);
   double seconds = evaluation.seconds - sparedSeconds(shardings, found.choice, tables.prices);
   return {std::move(layout), seconds, evaluation.bytes, found.solution.found()};
 }
 
-void ValueAnswer::explain(const ShardingChoice &found, ReshardTables &tables,
-                          const PinOrigins &origins) {
+void ValueExplainer::explain(const ShardingChoice &found, ReshardTables &tables,
+                             const PinOrigins &origins) {
   ShardingReasons reasons(module, shardings, found.choice, origins, tables.machine != nullptr);
   const ShardingEnd &end = *asked.end;
-  question.why =
+  answer.why =
       asked.variable ? reasons.whyOf(asked.variable, end) : reasons.whyOf(asked.value, end);
   uint32_t chosen = found.choice[end.node];
-  question.chosen = price(found, layoutOf(reasons, chosen), tables);
+  answer.chosen = price(found, layoutOf(reasons, chosen), tables);
   // All options of one layout are one way.
   struct Way {
     double seconds = planner::kInfinity;
@@ -113,7 +113,7 @@ void ValueAnswer::explain(const ShardingChoice &found, ReshardTables &tables,
     way.options.push_back(uint32_t(option));
     way.seconds = std::min(way.seconds, reasons.secondsOf(end.node, uint32_t(option)));
   }
-  question.ways = ways.size();
+  answer.ways = ways.size();
   ways.erase(end.layouts[chosen]);
   SmallVector<Way> others;
   for (auto &[layout, way] : ways) {
@@ -129,13 +129,13 @@ void ValueAnswer::explain(const ShardingChoice &found, ReshardTables &tables,
     }
     ShardingChoice other = chooseShardingsWith(shardings, end.node, way.options);
     if (!other.choice.empty()) {
-      question.others.push_back(price(other, layoutOf(reasons, way.options.front()), tables));
+      answer.others.push_back(price(other, layoutOf(reasons, way.options.front()), tables));
     }
   }
   auto keyOf = [](const LayoutPrice &price) {
     return std::tuple(!price.fits, price.seconds, price.layout);
   };
-  llvm::sort(question.others,
+  llvm::sort(answer.others,
              [&](const LayoutPrice &a, const LayoutPrice &b) { return keyOf(a) < keyOf(b); });
 }
 

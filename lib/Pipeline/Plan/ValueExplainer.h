@@ -1,12 +1,12 @@
-//===- ValueAnswer.h - what a search says of one value --------------------===//
+//===- ValueExplainer.h - what a search says of one value -----------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef WEFT_LIB_PIPELINE_PLAN_VALUEANSWER_H
-#define WEFT_LIB_PIPELINE_PLAN_VALUEANSWER_H
+#ifndef WEFT_LIB_PIPELINE_PLAN_VALUEEXPLAINER_H
+#define WEFT_LIB_PIPELINE_PLAN_VALUEEXPLAINER_H
 
 #include "OpPins.h"
 #include "ShardingReasons.h"
@@ -17,15 +17,17 @@
 namespace weft {
 
 /// Answers a question while a module has no shardings yet. All arguments must outlive it.
-class ValueAnswer {
+class ValueExplainer {
 public:
-  ValueAnswer(mlir::ModuleOp module, ShardingProblem &shardings, ValueQuestion &question)
+  ValueExplainer(mlir::ModuleOp module, ShardingProblem &shardings, const ValueQuestion &question)
       : module(module), shardings(shardings), question(question) {}
 
-  /// Looks for the value. Fails where there is none, or several; the question says which there are.
+  /// Looks for the value. Fails where there is none, or several; the answer says which there are.
   mlir::LogicalResult find();
   /// Says why it lies as in `found`, and what others ways would take. REQUIRES: find succeeded.
   void explain(const ShardingChoice &found, ReshardTables &tables, const PinOrigins &origins);
+
+  const ValueAnswer &getAnswer() const { return answer; }
 
 private:
   /// A variable, or an op's first result.
@@ -43,10 +45,11 @@ private:
 
   mlir::ModuleOp module;
   ShardingProblem &shardings;
-  ValueQuestion &question;
+  const ValueQuestion &question;
+  ValueAnswer answer;
   Candidate asked;
 };
 
 } // namespace weft
 
-#endif // WEFT_LIB_PIPELINE_PLAN_VALUEANSWER_H
+#endif // WEFT_LIB_PIPELINE_PLAN_VALUEEXPLAINER_H
