@@ -17,7 +17,7 @@
 #include "Patch.h"
 
 #include "core/Checksum.h"
-#include "core/Trainer.h"
+#include "executable/Executable.h"
 #include "tests/TemporaryFolder.h"
 #include "tests/Toy.h"
 

@@ -11,7 +11,7 @@
 #include "weft/Driver/CommandLine.h"
 
 #include "core/Safetensors.h"
-#include "core/Trainer.h"
+#include "weft-rt/ExitCode.h"
 
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"

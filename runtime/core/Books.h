@@ -15,8 +15,9 @@
 #define WEFT_RT_CORE_BOOKS_H
 
 #include "core/Metrics.h"
-#include "core/Options.h"
 #include "core/OutputFile.h"
+#include "core/ReportOptions.h"
+#include "weft-rt/Program.h"
 
 #include <chrono>
 #include <vector>
@@ -25,7 +26,7 @@ namespace weft::rt {
 
 class Books {
 public:
-  Books(const Program &program, const Options &options)
+  Books(const Program &program, const ReportOptions &options)
       : program(program), options(options), stepPeak(program.stepPeakFlopsPerRank()) {}
 
   /// Whether a metrics file that is there is begun anew, or keeps what it tells of earlier steps.
@@ -79,7 +80,7 @@ private:
   bool writeDrops(std::string &error);
 
   const Program &program;
-  const Options &options;
+  const ReportOptions &options;
   const double stepPeak;
   StreamFile metrics;
   int64_t first = 0, end = 0, step = 0;

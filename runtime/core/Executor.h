@@ -41,6 +41,7 @@
 #include "weft-rt/Backend.h"
 #include "weft-rt/Program.h"
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -290,6 +291,10 @@ private:
   std::optional<Overflow> beyond;
   size_t notFiniteAt = 0;
 };
+
+/// Makes what runs the program on a rank of this process, with so many threads for it.
+using MakeExecutor = std::function<std::unique_ptr<Executor>(
+    const Program &program, const KernelCode *kernels, int64_t rank, int64_t threads)>;
 
 } // namespace weft::rt
 

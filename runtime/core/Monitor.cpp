@@ -7,7 +7,7 @@
 
 #include "core/Monitor.h"
 
-#include "backends/Lateness.h"
+#include "core/Lateness.h"
 #include "core/Text.h"
 
 #include <algorithm>

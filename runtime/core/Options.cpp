@@ -40,7 +40,7 @@ template <typename T> bool parseNumber(std::string_view text, T &number) {
   return code == std::errc() && end == text.data() + text.size();
 }
 
-template <std::string Options::*field>
+template <auto field>
 const char *applyFile(Options &options, std::string_view value) {
   options.*field = value;
   return value.empty() ? "the name of a file" : nullptr;
@@ -57,13 +57,13 @@ const char *applyCount(Options &options, std::string_view value) {
   return ok ? nullptr : "a whole number, 0 or more";
 }
 
-template <std::optional<int64_t> Options::*field>
+template <auto field>
 const char *applyNumber(Options &options, std::string_view value) {
   int64_t &number = (options.*field).emplace();
   return parseNumber(value, number) && number > 0 ? nullptr : "a whole number, 1 or more";
 }
 
-template <bool Options::*field> const char *applyFlag(Options &options, std::string_view) {
+template <auto field> const char *applyFlag(Options &options, std::string_view) {
   options.*field = true;
   return nullptr;
 }

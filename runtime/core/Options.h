@@ -8,26 +8,20 @@
 #ifndef WEFT_RT_CORE_OPTIONS_H
 #define WEFT_RT_CORE_OPTIONS_H
 
-#include "core/TokenFile.h"
+#include "core/DataOptions.h"
+#include "core/ReportOptions.h"
 #include "weft-rt/Program.h"
-
-#include <optional>
 
 namespace weft::rt {
 
 /// What an executable is asked to do. Texts for users are in Options.cpp's table.
-struct Options {
+struct Options : DataOptions, ReportOptions {
   enum class Action : uint8_t { Train, Help, Version, PrintPlan, PrintProgram };
 
   Action action = Action::Train;
   /// Files; empty if not given.
-  std::string data, validationData, metrics, profile, save, load, saveGradients, saveLogits;
+  std::string profile, save, load, saveGradients, saveLogits;
   std::string algorithmCache;
-  /// By name and content if not given.
-  std::optional<DataFormat> dataFormat;
-  /// Part of the samples of `data` to validate on, from 0 (none) to below 1.
-  double validationSplit = 0;
-  std::optional<int64_t> validationEvery, validationSteps;
   /// A folder; empty if not given.
   std::string checkpointDir;
   /// Absent: only after the last step, and all are kept.
@@ -35,7 +29,6 @@ struct Options {
   /// Go on from the checkpoint of a run with another seed, data or batch.
   bool allowChanges = false;
   int64_t steps = 0;
-  uint64_t seed = 0;
   int64_t gradientsStep = 0;
   double timeoutSeconds = 60;
   std::optional<int64_t> ranks;
@@ -51,9 +44,6 @@ struct Options {
   bool isDeterministic = false;
   /// On devices, whether steps are launched as graphs.
   bool usesGraphs = false;
-  /// No line for each step; no output at all.
-  bool noProgress = false, quiet = false;
-  bool curve = false;
 };
 
 /// Reads the arguments after the program's name. Defaults come from `program`. Fails on unknown

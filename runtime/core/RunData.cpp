@@ -14,7 +14,7 @@
 
 using namespace weft::rt;
 
-bool RunData::open(const Program &program, const Options &options, int64_t firstStep,
+bool RunData::open(const Program &program, const DataOptions &options, int64_t firstStep,
                    int64_t endStep, std::string &error) {
   this->program = &program;
   first = firstStep;
@@ -36,7 +36,7 @@ bool RunData::open(const Program &program, const Options &options, int64_t first
   return !validates || (splits ? splitOff(options, error) : openValidation(options, error));
 }
 
-std::unique_ptr<SampleSource> RunData::openFile(const std::string &path, const Options &options,
+std::unique_ptr<SampleSource> RunData::openFile(const std::string &path, const DataOptions &options,
                                                 std::string &error) const {
   for (const NamedTensor &input : program->inputs) {
     if (dataField(input.name) != DataField::Images) {
@@ -61,7 +61,7 @@ std::unique_ptr<SampleSource> RunData::openFile(const std::string &path, const O
              : nullptr;
 }
 
-bool RunData::openTraining(const Options &options, std::string &error) {
+bool RunData::openTraining(const DataOptions &options, std::string &error) {
   if (options.data.empty()) {
     bool readsTokens = program->sequenceLength > 0;
     return fail(error, "--data is missing: the program reads ", readsTokens ? "tokens" : "images",
@@ -76,7 +76,7 @@ bool RunData::openTraining(const Options &options, std::string &error) {
   return true;
 }
 
-bool RunData::splitOff(const Options &options, std::string &error) {
+bool RunData::splitOff(const DataOptions &options, std::string &error) {
   uint64_t samples = data->sampleCount();
   uint64_t last = std::min(samples, uint64_t(double(samples) * options.validationSplit));
   if (last == samples) {
@@ -88,7 +88,7 @@ bool RunData::splitOff(const Options &options, std::string &error) {
   return countBatches(options, concat("the last ", last, " of these samples"), error);
 }
 
-bool RunData::openValidation(const Options &options, std::string &error) {
+bool RunData::openValidation(const DataOptions &options, std::string &error) {
   validationData = openFile(options.validationData, options, error);
   if (!validationData) {
     return false;
@@ -97,7 +97,8 @@ bool RunData::openValidation(const Options &options, std::string &error) {
   return countBatches(options, validationData->describe(), error);
 }
 
-bool RunData::countBatches(const Options &options, const std::string &source, std::string &error) {
+bool RunData::countBatches(const DataOptions &options, const std::string &source,
+                           std::string &error) {
   int64_t batch = program->globalBatch, whole = int64_t(validation.sampleCount()) / batch;
   if (whole == 0) {
     return fail(error, "one batch takes ", batch, " samples, there are ", validation.sampleCount(),

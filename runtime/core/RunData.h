@@ -8,8 +8,8 @@
 #ifndef WEFT_RT_CORE_RUNDATA_H
 #define WEFT_RT_CORE_RUNDATA_H
 
+#include "core/DataOptions.h"
 #include "core/Dataset.h"
-#include "core/Options.h"
 
 namespace weft::rt {
 
@@ -28,7 +28,7 @@ public:
 
   /// For a run of the steps from `firstStep` to before `endStep`. Fails if the options ask for
   /// data that is not there, is not good, or is too little.
-  bool open(const Program &program, const Options &options, int64_t firstStep, int64_t endStep,
+  bool open(const Program &program, const DataOptions &options, int64_t firstStep, int64_t endStep,
             std::string &error);
 
   /// Whether a validation comes when `step` steps are done: at the end, and as often as asked.
@@ -51,12 +51,12 @@ public:
   const std::string &note() const { return remark; }
 
 private:
-  std::unique_ptr<SampleSource> openFile(const std::string &path, const Options &options,
+  std::unique_ptr<SampleSource> openFile(const std::string &path, const DataOptions &options,
                                          std::string &error) const;
-  bool openTraining(const Options &options, std::string &error);
-  bool openValidation(const Options &options, std::string &error);
-  bool splitOff(const Options &options, std::string &error);
-  bool countBatches(const Options &options, const std::string &source, std::string &error);
+  bool openTraining(const DataOptions &options, std::string &error);
+  bool openValidation(const DataOptions &options, std::string &error);
+  bool splitOff(const DataOptions &options, std::string &error);
+  bool countBatches(const DataOptions &options, const std::string &source, std::string &error);
 
   const Program *program = nullptr;
   std::unique_ptr<SampleSource> data, validationData;

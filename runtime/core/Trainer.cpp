@@ -7,7 +7,6 @@
 
 #include "core/Trainer.h"
 
-#include "backends/MakeBackend.h"
 #include "core/Books.h"
 #include "core/CheckedMath.h"
 #include "core/Checkpoint.h"
@@ -549,20 +548,6 @@ ExitCode Trainer::run() {
 } // namespace
 
 ExitCode weft::rt::train(const Program &program, const KernelCode *kernels, const Options &options,
-                         const FindExecutors &find) {
-  ChosenBackend chosen;
-  std::string lacking, error, nothing;
-  // Before the processes meet, for which there is a deadline, should it hang.
-  MakeExecutor makeExecutor = find(lacking);
-  if (!makeBackend(program, options, chosen, error)) {
-    printStartError(error);
-    return ExitCode::Error;
-  }
-  if (!chosen.backend->agree(nothing, lacking)) {
-    if (chosen.backend->speaks()) {
-      printError(lacking);
-    }
-    return ExitCode::Error;
-  }
-  return Trainer(program, kernels, options, makeExecutor, *chosen.backend).run();
+                         const MakeExecutor &makeExecutor, Backend &backend) {
+  return Trainer(program, kernels, options, makeExecutor, backend).run();
 }

@@ -8,7 +8,7 @@
 #include "backends/cuda/AlgorithmCache.h"
 #include "backends/cuda/CudaExecutor.h"
 #include "backends/cuda/StandIn.h"
-#include "core/Trainer.h"
+#include "executable/Executable.h"
 #include "tests/TemporaryFolder.h"
 #include "tests/Toy.h"
 

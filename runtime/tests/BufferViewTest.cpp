@@ -11,11 +11,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "core/BufferView.h"
 #include "backends/cuda/CudaExecutor.h"
 #include "backends/cuda/StandIn.h"
+#include "core/BufferView.h"
 #include "core/Checkpoint.h"
-#include "core/Trainer.h"
+#include "executable/Executable.h"
 #include "tests/FarExecutor.h"
 #include "tests/TemporaryFolder.h"
 #include "tests/Toy.h"

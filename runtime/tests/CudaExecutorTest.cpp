@@ -13,7 +13,7 @@
 #include "backends/cuda/CudaExecutor.h"
 #include "backends/cuda/StandIn.h"
 #include "core/Text.h"
-#include "core/Trainer.h"
+#include "executable/Executable.h"
 #include "tests/TemporaryFolder.h"
 #include "tests/Toy.h"
 

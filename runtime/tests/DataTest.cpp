@@ -244,7 +244,7 @@ TEST_F(Data, ANamedPipeDoesNotHang) {
 TEST_F(Data, AProgramWithoutEvaluationCannotValidate) {
   Program program = makeToy(1, 1);
   program.evaluate.clear();
-  Options options;
+  DataOptions options;
   options.validationData = folder.write("data", std::string(1000, 'a'));
   RunData run;
   std::string error;
@@ -253,7 +253,7 @@ TEST_F(Data, AProgramWithoutEvaluationCannotValidate) {
 }
 
 TEST_F(Data, ValidationsComeAsOftenAsAsked) {
-  Options options;
+  DataOptions options;
   options.data = folder.write("data", std::string(4001, 'a'));
   options.validationSplit = 0.25; // 62 of 250 samples, which make 7 batches of 8.
   options.validationEvery = 4;

@@ -7,7 +7,7 @@
 
 #include "core/Checkpoint.h"
 #include "core/Random.h"
-#include "core/Trainer.h"
+#include "executable/Executable.h"
 #include "tests/Toy.h"
 #include "tests/ToyExecutable.h"
 

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "backends/mpi/Launcher.h"
+#include "backends/Launcher.h"
 
 #include <gtest/gtest.h>
 

@@ -12,6 +12,7 @@
 
 #include <arpa/inet.h>
 #include <memory>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <thread>
 #include <tuple>
@@ -156,6 +157,37 @@ TEST(LifelineTest, SaysHowManyHaveNotCome) {
   EXPECT_EQ(error, "2 ranks have not connected to rank 0; do their machines let TCP through?");
 }
 
+/// Where rank 0 of `address` is found by one of its addresses alone.
+std::string only(const std::string &address, const std::string &one) {
+  return address.substr(0, address.find(' ') + 1) + one;
+}
+
+TEST(LifelineTest, ConnectsByEitherProtocol) {
+  int six = socket(AF_INET6, SOCK_STREAM, 0);
+  sockaddr_in6 loopback = {};
+  loopback.sin6_family = AF_INET6;
+  loopback.sin6_addr = in6addr_loopback;
+  bool hasSix =
+      six >= 0 && bind(six, reinterpret_cast<sockaddr *>(&loopback), sizeof loopback) == 0;
+  close(six);
+  for (const char *host : {"127.0.0.1", "::1"}) {
+    if (!hasSix && host != std::string("127.0.0.1")) {
+      GTEST_SKIP() << "this machine has no IPv6";
+    }
+    auto first = std::make_unique<Lifeline>(), second = std::make_unique<Lifeline>();
+    std::string address, error, other;
+    ASSERT_TRUE(first->listen(address, error)) << error;
+    std::thread connecting([&] {
+      EXPECT_TRUE(second->connect(only(address, host), 1, kSecret, other)) << other;
+    });
+    EXPECT_TRUE(first->accept(2, kSecret, kPatience, error)) << error;
+    connecting.join();
+    std::thread ending([&] { second.reset(); });
+    first.reset();
+    ending.join();
+  }
+}
+
 TEST(LifelineTest, SaysWhereRankZeroIsNot) {
   std::string address, error;
   {
@@ -163,8 +195,7 @@ TEST(LifelineTest, SaysWhereRankZeroIsNot) {
     ASSERT_TRUE(gone.listen(address, error)) << error;
   }
   Lifeline other;
-  EXPECT_FALSE(
-      other.connect(address.substr(0, address.find(' ')) + " 127.0.0.1", 2, kSecret, error));
+  EXPECT_FALSE(other.connect(only(address, "127.0.0.1"), 2, kSecret, error));
   EXPECT_THAT(error, HasSubstr("rank 2 cannot connect to rank 0, at "));
 }
 

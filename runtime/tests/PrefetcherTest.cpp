@@ -69,7 +69,7 @@ protected:
 
   Program program = makeToy(2, 2);
   TemporaryFolder folder;
-  Options options;
+  DataOptions options;
   RunData data;
 };
 
@@ -82,7 +82,6 @@ TEST_F(Prefetch, OrderHasStepsAndValidations) {
     order += (trains ? " " : " v") + std::to_string(batch->number);
   }
   EXPECT_EQ(order, " 0 1 2 v0 v1 3 4 5 v0 v1 6 v0 v1");
-  options.steps = 0;
   open(0);
   EXPECT_EQ(BatchOrder(data).next()->sampler, data.validationBatch(0).sampler);
 }

@@ -44,7 +44,8 @@ def build_runtime(sanitizer, folder):
     run(["cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", "-DCMAKE_C_COMPILER=clang-22",
          "-DCMAKE_CXX_COMPILER=clang++-22", "-DCMAKE_CXX_COMPILER_LAUNCHER=ccache",
          f"-DWEFT_SANITIZE={sanitizer}"])
-    run(["ninja", "-C", folder])
+    # As utils/build: without it ccache does not serve files that use a precompiled header.
+    run(["ninja", "-C", folder], env={**os.environ, "CCACHE_SLOPPINESS": "pch_defines,time_macros"})
 
 
 def losses(weft, folder, name, options):
@@ -75,7 +76,7 @@ def main():
     options = parser.parse_args()
 
     build_runtime(options.sanitizer, options.build)
-    run(["ctest", "--test-dir", options.build, "--output-on-failure"])
+    run(["ctest", "--test-dir", options.build, "--output-on-failure", "--parallel", os.cpu_count()])
     print("pass: the runtime's tests")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -69,6 +69,13 @@ class Summarize(unittest.TestCase):
         out = self.check([case(), case("", "notrun", skipped)], "1 passed, 0 failed", 0)
         self.assertIn("skipped: suite", out)
 
+    def test_the_longest_are_listed(self):
+        cases = [f'<testcase name="n{i}" status="run" time="{i}.5"/>' for i in range(12)]
+        lines = self.check(cases, "12 passed, 0 failed", 0).splitlines()
+        self.assertEqual(lines[0], "longest:    11.5 s  n11")
+        self.assertEqual(lines[9], "longest:     2.5 s  n2")
+        self.assertEqual(lines[10], "in all:     72.0 s  12 entries")
+
     def test_nothing_ran_is_a_failure(self):
         self.check([], "0 passed, 0 failed", 1)
         done = subprocess.run([SUMMARIZE, "/no/such/file"], stdout=subprocess.PIPE,

@@ -7,10 +7,10 @@
 
 #include "backends/cuda/Devices.h"
 
+#include "backends/Launcher.h"
 #include "backends/LoadTable.h"
 #include "backends/cuda/AlgorithmCache.h"
 #include "backends/cuda/CudaExecutor.h"
-#include "backends/mpi/Launcher.h"
 
 #include <cstdlib>
 
@@ -41,7 +41,7 @@ static bool sharesDevices() {
 
 MakeExecutor weft::rt::cuda::makeExecutors(const Program &program, const KernelCode *kernels,
                                            std::span<const DeviceImage> images,
-                                           const Options &options, std::string &error) {
+                                           CudaOptions options, std::string &error) {
   const Library *library = loadLibrary(error);
   if (!library) {
     return {};
@@ -74,19 +74,13 @@ MakeExecutor weft::rt::cuda::makeExecutors(const Program &program, const KernelC
          " or more on this machine, got ", count);
     return {};
   }
-  auto timeout = std::chrono::duration_cast<std::chrono::nanoseconds>(
-      std::chrono::duration<double>(options.timeoutSeconds));
-  // In the user's cache folder, but for a stand-in.
-  bool isDefault = options.algorithmCache.empty() && !library->standFor;
-  CudaOptions onDevices = {timeout,
-                           options.isDeterministic,
-                           isDefault ? defaultCacheFile() : options.algorithmCache,
-                           options.usesGraphs,
-                           !options.profile.empty(),
-                           sharesDevices()};
+  if (options.cacheFile.empty() && !library->standFor) {
+    options.cacheFile = defaultCacheFile();
+  }
+  options.sharesDevices = sharesDevices();
   return [=](const Program &program, const KernelCode *kernels, int64_t rank,
              int64_t) -> std::unique_ptr<Executor> {
     return std::make_unique<CudaExecutor>(program, kernels, rank, *library, isAlone ? rank : own,
-                                          images, onDevices);
+                                          images, options);
   };
 }

@@ -9,7 +9,7 @@
 #define WEFT_RT_BACKENDS_CUDA_DEVICES_H
 
 #include "backends/cuda/Library.h"
-#include "core/Trainer.h"
+#include "core/Executor.h"
 #include "weft-rt/DeviceImage.h"
 
 #include <span>
@@ -17,15 +17,18 @@
 
 namespace weft::rt::cuda {
 
+struct CudaOptions;
+
 /// The table of `libweft-rt-cuda.so.1`, or of the file that the environment variable WEFT_RT_CUDA
 /// names. Null and an error if it cannot be loaded or is of another version.
 const Library *loadLibrary(std::string &error);
 
 /// What makes executors on devices: each rank of this process gets one of its own, by its number
 /// among the ranks of this machine. Empty and an error if there is no library, no driver, or fewer
-/// devices than ranks. All arguments but `options` must outlive the executors.
+/// devices than ranks. Without a cache file in `options` takes the one in the user's cache folder,
+/// but not for a stand-in. All arguments but `options` must outlive the executors.
 MakeExecutor makeExecutors(const Program &program, const KernelCode *kernels,
-                           std::span<const DeviceImage> images, const Options &options,
+                           std::span<const DeviceImage> images, CudaOptions options,
                            std::string &error);
 
 } // namespace weft::rt::cuda

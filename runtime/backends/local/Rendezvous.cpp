@@ -8,8 +8,8 @@
 #include "backends/local/Rendezvous.h"
 
 #include "backends/CallText.h"
-#include "backends/Lateness.h"
 #include "backends/local/Operation.h"
+#include "core/Lateness.h"
 #include "core/Text.h"
 
 #include <algorithm>

@@ -7,7 +7,7 @@
 
 #include "backends/mpi/Arbiter.h"
 
-#include "backends/Lateness.h"
+#include "core/Lateness.h"
 #include "core/Text.h"
 
 #include <algorithm>

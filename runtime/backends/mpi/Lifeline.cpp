@@ -13,9 +13,12 @@
 #include <arpa/inet.h>
 #include <cerrno>
 #include <chrono>
+#include <cstddef>
 #include <cstring>
 #include <fcntl.h>
 #include <ifaddrs.h>
+#include <netdb.h>
+#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sstream>
@@ -58,25 +61,59 @@ void prepareSocket(int descriptor) {
   setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPCNT, &kProbes, sizeof kProbes);
 }
 
-/// The addresses of this machine, loopback last.
+/// Whether an address means the same machine to others: no loopback, none of a single link.
+bool isPublic(const sockaddr &address) {
+  if (address.sa_family == AF_INET) {
+    return ntohl(reinterpret_cast<const sockaddr_in &>(address).sin_addr.s_addr) >> 24 != 127;
+  }
+  const in6_addr &six = reinterpret_cast<const sockaddr_in6 &>(address).sin6_addr;
+  return !IN6_IS_ADDR_LOOPBACK(&six) && !IN6_IS_ADDR_LINKLOCAL(&six);
+}
+
+/// The addresses of this machine, those of IPv4 first and loopback last.
 std::vector<std::string> ownAddresses() {
   std::vector<std::string> addresses;
   ifaddrs *list = nullptr;
   if (getifaddrs(&list) == 0) {
-    for (ifaddrs *each = list; each; each = each->ifa_next) {
-      if (each->ifa_addr && each->ifa_addr->sa_family == AF_INET) {
-        char text[INET_ADDRSTRLEN];
-        auto *address = reinterpret_cast<sockaddr_in *>(each->ifa_addr);
-        inet_ntop(AF_INET, &address->sin_addr, text, sizeof text);
-        if (std::string(text).rfind("127.", 0) != 0) {
+    for (int family : {AF_INET, AF_INET6}) {
+      for (ifaddrs *each = list; each; each = each->ifa_next) {
+        socklen_t size = family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
+        char text[INET6_ADDRSTRLEN];
+        if (each->ifa_addr && each->ifa_addr->sa_family == family && isPublic(*each->ifa_addr) &&
+            getnameinfo(each->ifa_addr, size, text, sizeof text, nullptr, 0, NI_NUMERICHOST) == 0) {
           addresses.emplace_back(text);
         }
       }
     }
     freeifaddrs(list);
   }
-  addresses.emplace_back("127.0.0.1");
+  addresses.insert(addresses.end(), {"127.0.0.1", "::1"});
   return addresses;
+}
+
+/// A socket that is bound to a port of all addresses, of IPv6 too where the system has it, or -1.
+int bindAnywhere() {
+  int no = 0;
+  sockaddr_in6 six = {};
+  six.sin6_family = AF_INET6;
+  int descriptor = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (descriptor >= 0) {
+    if (setsockopt(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof no) == 0 &&
+        bind(descriptor, reinterpret_cast<sockaddr *>(&six), sizeof six) == 0) {
+      return descriptor;
+    }
+    close(descriptor);
+  }
+  sockaddr_in four = {};
+  four.sin_family = AF_INET;
+  descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (descriptor >= 0 && bind(descriptor, reinterpret_cast<sockaddr *>(&four), sizeof four) != 0) {
+    int code = errno;
+    close(descriptor);
+    errno = code;
+    return -1;
+  }
+  return descriptor;
 }
 
 bool waitFor(int descriptor, short events, int milliseconds) {
@@ -84,21 +121,26 @@ bool waitFor(int descriptor, short events, int milliseconds) {
   return poll(&entry, 1, milliseconds) == 1 && (entry.revents & events);
 }
 
-/// A socket that is connected to the address, or -1.
-int connectTo(const std::string &address, uint16_t port) {
-  sockaddr_in target = {};
-  target.sin_family = AF_INET;
-  target.sin_port = htons(port);
-  int descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (descriptor < 0 || inet_pton(AF_INET, address.c_str(), &target.sin_addr) != 1) {
-    return descriptor < 0 ? -1 : (close(descriptor), -1);
+/// A socket that is connected to the address, which is a number, or -1.
+int connectTo(const std::string &address, const std::string &port) {
+  addrinfo hints = {}, *target = nullptr;
+  hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;
+  hints.ai_socktype = SOCK_STREAM;
+  if (getaddrinfo(address.c_str(), port.c_str(), &hints, &target) != 0) {
+    return -1;
   }
+  int descriptor = socket(target->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   int code = 0;
   socklen_t size = sizeof code;
-  bool ok = ::connect(descriptor, reinterpret_cast<sockaddr *>(&target), sizeof target) == 0 ||
-            (errno == EINPROGRESS && waitFor(descriptor, POLLOUT, 5000) &&
-             getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &code, &size) == 0 && code == 0);
-  return ok ? descriptor : (close(descriptor), -1);
+  bool ok = descriptor >= 0 &&
+            (::connect(descriptor, target->ai_addr, target->ai_addrlen) == 0 ||
+             (errno == EINPROGRESS && waitFor(descriptor, POLLOUT, 5000) &&
+              getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &code, &size) == 0 && code == 0));
+  freeaddrinfo(target);
+  if (!ok && descriptor >= 0) {
+    close(descriptor);
+  }
+  return ok ? descriptor : -1;
 }
 
 } // namespace
@@ -128,16 +170,15 @@ Lifeline::~Lifeline() {
 }
 
 bool Lifeline::listen(std::string &address, std::string &error) {
-  sockaddr_in any = {};
-  any.sin_family = AF_INET;
+  listener = bindAnywhere();
+  sockaddr_in6 any = {};
   socklen_t size = sizeof any;
-  listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (listener < 0 || bind(listener, reinterpret_cast<sockaddr *>(&any), sizeof any) != 0 ||
-      ::listen(listener, SOMAXCONN) != 0 ||
+  if (listener < 0 || ::listen(listener, SOMAXCONN) != 0 ||
       getsockname(listener, reinterpret_cast<sockaddr *>(&any), &size) != 0) {
     return fail(error, "cannot listen for the other ranks: ", systemError(errno));
   }
-  std::string text = std::to_string(ntohs(any.sin_port));
+  static_assert(offsetof(sockaddr_in, sin_port) == offsetof(sockaddr_in6, sin6_port));
+  std::string text = std::to_string(ntohs(any.sin6_port));
   for (const std::string &own : ownAddresses()) {
     if (text.size() + own.size() + 2 < kAddressBytes) {
       text += " " + own;
@@ -181,7 +222,7 @@ bool Lifeline::accept(int64_t ranks, uint64_t secret, std::chrono::nanoseconds p
 bool Lifeline::connect(const std::string &address, int64_t rank, uint64_t secret,
                        std::string &error) {
   std::istringstream words(address);
-  uint16_t port = 0;
+  std::string port;
   words >> port;
   int descriptor = -1;
   for (std::string each; descriptor < 0 && words >> each;) {

@@ -8,7 +8,7 @@
 #ifndef WEFT_RT_BACKENDS_MPI_WORLD_H
 #define WEFT_RT_BACKENDS_MPI_WORLD_H
 
-#include "backends/mpi/Launcher.h"
+#include "backends/Launcher.h"
 #include "backends/mpi/Library.h"
 
 #include <chrono>

@@ -17,7 +17,7 @@
 #ifndef WEFT_RT_BACKENDS_TCP_GATHERING_H
 #define WEFT_RT_BACKENDS_TCP_GATHERING_H
 
-#include "backends/mpi/Launcher.h"
+#include "backends/Launcher.h"
 #include "backends/tcp/Door.h"
 
 namespace weft::rt::tcp {

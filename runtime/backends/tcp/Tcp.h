@@ -13,7 +13,7 @@
 #ifndef WEFT_RT_BACKENDS_TCP_TCP_H
 #define WEFT_RT_BACKENDS_TCP_TCP_H
 
-#include "backends/mpi/Launcher.h"
+#include "backends/Launcher.h"
 #include "backends/mpi/Library.h"
 
 #include <chrono>

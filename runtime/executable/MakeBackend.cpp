@@ -5,12 +5,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "backends/MakeBackend.h"
+#include "executable/MakeBackend.h"
 
+#include "backends/Launcher.h"
 #include "backends/local/LocalBackend.h"
 #include "backends/mpi/MpiBackend.h"
 #include "core/Checksum.h"
 #include "core/Text.h"
+#include "core/Trainer.h"
 
 #include <cstdio>
 #include <thread>

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef WEFT_RT_BACKENDS_MPI_LAUNCHER_H
-#define WEFT_RT_BACKENDS_MPI_LAUNCHER_H
+#ifndef WEFT_RT_BACKENDS_LAUNCHER_H
+#define WEFT_RT_BACKENDS_LAUNCHER_H
 
 #include <cstdint>
 #include <functional>
@@ -53,4 +53,4 @@ std::optional<Launcher> findLauncher();
 
 } // namespace weft::rt::mpi
 
-#endif // WEFT_RT_BACKENDS_MPI_LAUNCHER_H
+#endif // WEFT_RT_BACKENDS_LAUNCHER_H

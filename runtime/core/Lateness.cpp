@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "backends/Lateness.h"
+#include "core/Lateness.h"
 
 #include "core/Text.h"
 

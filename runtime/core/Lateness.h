@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef WEFT_RT_BACKENDS_LATENESS_H
-#define WEFT_RT_BACKENDS_LATENESS_H
+#ifndef WEFT_RT_CORE_LATENESS_H
+#define WEFT_RT_CORE_LATENESS_H
 
 #include <chrono>
 #include <string>
@@ -26,4 +26,4 @@ std::string movedText(std::chrono::nanoseconds ago, std::chrono::nanoseconds pat
 
 } // namespace weft::rt
 
-#endif // WEFT_RT_BACKENDS_LATENESS_H
+#endif // WEFT_RT_CORE_LATENESS_H

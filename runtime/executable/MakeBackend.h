@@ -5,13 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef WEFT_RT_BACKENDS_MAKEBACKEND_H
-#define WEFT_RT_BACKENDS_MAKEBACKEND_H
+#ifndef WEFT_RT_EXECUTABLE_MAKEBACKEND_H
+#define WEFT_RT_EXECUTABLE_MAKEBACKEND_H
 
 #include "core/Options.h"
 #include "weft-rt/Backend.h"
 
-#include <chrono>
+#include <memory>
 
 namespace weft::rt {
 
@@ -28,9 +28,6 @@ struct ChosenBackend {
   std::unique_ptr<Backend> backend;
 };
 
-/// How long, after a failure, ranks and threads may take to come to their end.
-inline constexpr std::chrono::seconds kGrace(5);
-
 /// The backend that `options` ask for, or by who has started this process. Fails if it is not
 /// there, or if the processes are not the ranks of this program.
 bool makeBackend(const Program &program, const Options &options, ChosenBackend &chosen,
@@ -45,4 +42,4 @@ bool isFirstProcess();
 
 } // namespace weft::rt
 
-#endif // WEFT_RT_BACKENDS_MAKEBACKEND_H
+#endif // WEFT_RT_EXECUTABLE_MAKEBACKEND_H

@@ -5,11 +5,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "backends/MakeBackend.h"
+#include "executable/Executable.h"
+
+#include "backends/cuda/CudaExecutor.h"
 #include "backends/cuda/Devices.h"
+#include "core/ErrorOutput.h"
 #include "core/HostExecutor.h"
 #include "core/Text.h"
-#include "core/Trainer.h"
+#include "executable/MakeBackend.h"
 
 #include <cerrno>
 #include <cstdio>
@@ -33,11 +36,41 @@ static ExitCode printAndEnd(const std::string &text) {
   return ExitCode::Error;
 }
 
+ExitCode weft::rt::train(const Program &program, const KernelCode *kernels, const Options &options,
+                         const FindExecutors &find) {
+  ChosenBackend chosen;
+  std::string lacking, error, nothing;
+  // Before the processes meet, for which there is a deadline, should it hang.
+  MakeExecutor makeExecutor = find(lacking);
+  if (!makeBackend(program, options, chosen, error)) {
+    printStartError(error);
+    return ExitCode::Error;
+  }
+  if (!chosen.backend->agree(nothing, lacking)) {
+    if (chosen.backend->speaks()) {
+      printError(lacking);
+    }
+    return ExitCode::Error;
+  }
+  return train(program, kernels, options, makeExecutor, *chosen.backend);
+}
+
+/// What of `options` is for devices.
+static cuda::CudaOptions deviceOptions(const Options &options) {
+  std::chrono::duration<double> timeout(options.timeoutSeconds);
+  return {.timeout = std::chrono::duration_cast<std::chrono::nanoseconds>(timeout),
+          .isDeterministic = options.isDeterministic,
+          .cacheFile = options.algorithmCache,
+          .usesGraphs = options.usesGraphs,
+          .takesTimes = !options.profile.empty()};
+}
+
 static ExitCode trainOn(std::span<const DeviceImage> images, const Program &program,
                         const KernelCode *kernels, const Options &options) {
   return train(program, kernels, options, [&](std::string &error) {
     return images.empty() ? MakeExecutor(makeHostExecutor)
-                          : cuda::makeExecutors(program, kernels, images, options, error);
+                          : cuda::makeExecutors(program, kernels, images, deviceOptions(options),
+                                                error);
   });
 }
 

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "core/Trainer.h"
+#include "executable/Executable.h"
 
 // What the compiler's object file defines.
 extern "C" const char weft_program[];
