@@ -64,8 +64,8 @@ void printCode(llvm::raw_ostream &os, const EmitReport &emitted) {
 
 } // namespace
 
-void weft::printReport(llvm::raw_ostream &os, const rt::Program &program, const EmitReport &emitted,
-                       llvm::StringRef path, double seconds) {
+void weft::printReport(llvm::raw_ostream &os, const CompileReport &report, llvm::StringRef path) {
+  const rt::Program &program = report.program;
   os << path << ": " << program.modelName << " for ";
   printRanks(os, program);
   os << ", plan " << program.planHash << '\n';
@@ -89,6 +89,6 @@ void weft::printReport(llvm::raw_ostream &os, const rt::Program &program, const 
     os << llvm::format(", %.3f ms one after another", 1e3 * cost::serialSeconds(program));
   }
   os << '\n';
-  printCode(os, emitted);
-  os << llvm::format("compiled in %.1f s\n", seconds);
+  printCode(os, report.emitted);
+  os << llvm::format("compiled in %.1f s\n", report.seconds);
 }

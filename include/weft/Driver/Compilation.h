@@ -35,8 +35,13 @@ struct PlanFacts {
   std::vector<desc::VariableShape> variables;
 };
 
-/// One run through the phases. What fails is printed to standard error where it is found. The
-/// options and descriptions must outlive it.
+/// One run through the phases: it owns the module, its context and the program, and holds the
+/// options and descriptions by reference, which must outlive it. Call `begin`, then `runPhases`,
+/// and for an executable `emit`; what each has found is there to get afterwards. What fails is
+/// printed to standard error where it is found, and then the compilation is of no further use.
+///
+/// For one thread. Several compilations may run at once, but for mistakes that are planted in rules
+/// of ops (`openDescriptions`), which are the process's.
 class Compilation {
 public:
   Compilation(const CompileOptions &options, const Descriptions &descriptions);

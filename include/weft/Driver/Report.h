@@ -16,10 +16,16 @@
 
 namespace weft {
 
-/// Prints ranks, memory, kernels, their code and the time of a compilation whose result is in the
-/// file `path`.
-void printReport(llvm::raw_ostream &os, const rt::Program &program, const EmitReport &emitted,
-                 llvm::StringRef path, double seconds);
+/// What a compilation to a program has come to.
+struct CompileReport {
+  rt::Program program;
+  EmitReport emitted;
+  /// That it took.
+  double seconds = 0;
+};
+
+/// Prints ranks, memory, kernels and times of a compilation whose result is in the file `path`.
+void printReport(llvm::raw_ostream &os, const CompileReport &report, llvm::StringRef path);
 
 } // namespace weft
 
