@@ -4,7 +4,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 #===------------------------------------------------------------------------===#
-"""What benchmarks/host-step and utils/gpu-check compare with: models written the way PyTorch likes them.
+"""What benchmarks/host-step and utils/gpu/check compare with: models written the way PyTorch likes them.
 
     torch_step.py --model MODEL.textproto --recipe RECIPE.textproto --data TEXT --steps 4 [--mode compile]
 

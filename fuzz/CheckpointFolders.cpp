@@ -13,7 +13,7 @@
 
 #include "Fuzz.h"
 
-#include "core/CheckpointFolder.h"
+#include "checkpoint/CheckpointFolder.h"
 #include "tests/TemporaryFolder.h"
 
 #include <algorithm>

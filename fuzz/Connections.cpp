@@ -13,9 +13,9 @@
 
 #include "Fuzz.h"
 
-#include "backends/mpi/Library.h"
-#include "backends/tcp/Gathering.h"
-#include "backends/tcp/Inbox.h"
+#include "backends/processes/transports/Library.h"
+#include "backends/processes/transports/tcp/Gathering.h"
+#include "backends/processes/transports/tcp/Inbox.h"
 
 #include <algorithm>
 #include <cstring>

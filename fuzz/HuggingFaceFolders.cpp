@@ -13,7 +13,7 @@
 #include "Fuzz.h"
 #include "Patch.h"
 
-#include "core/Safetensors.h"
+#include "support/Safetensors.h"
 #include "tests/TemporaryFolder.h"
 #include "weft/HuggingFace/Folder.h"
 

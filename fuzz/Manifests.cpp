@@ -12,7 +12,7 @@
 
 #include "Fuzz.h"
 
-#include "core/Manifest.h"
+#include "checkpoint/Manifest.h"
 
 #include <string_view>
 

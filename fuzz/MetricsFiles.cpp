@@ -7,7 +7,7 @@
 
 #include "Fuzz.h"
 
-#include "core/Metrics.h"
+#include "report/Metrics.h"
 #include "tests/TemporaryFolder.h"
 
 using namespace weft::rt;

@@ -7,8 +7,8 @@
 
 #include "Fuzz.h"
 
-#include "core/Options.h"
 #include "tests/Toy.h"
+#include "training/Options.h"
 
 #include <sstream>
 

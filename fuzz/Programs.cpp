@@ -12,8 +12,8 @@
 
 #include "Fuzz.h"
 
-#include "core/MemoryReport.h"
-#include "core/Random.h"
+#include "report/MemoryReport.h"
+#include "support/Random.h"
 #include "weft-rt/Program.h"
 
 #include <cstring>

@@ -16,8 +16,8 @@
 #include "Fuzz.h"
 #include "Patch.h"
 
-#include "core/Checksum.h"
 #include "executable/Executable.h"
+#include "support/Checksum.h"
 #include "tests/TemporaryFolder.h"
 #include "tests/Toy.h"
 

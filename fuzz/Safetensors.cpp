@@ -7,7 +7,7 @@
 
 #include "Fuzz.h"
 
-#include "core/Safetensors.h"
+#include "support/Safetensors.h"
 #include "tests/TemporaryFolder.h"
 
 using namespace weft::rt;

@@ -13,7 +13,7 @@
 
 #include "Fuzz.h"
 
-#include "core/Dataset.h"
+#include "data/Dataset.h"
 #include "tests/TemporaryFolder.h"
 
 #include <algorithm>

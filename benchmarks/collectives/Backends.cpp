@@ -12,7 +12,7 @@
 #include "Sizes.h"
 
 #include "backends/local/LocalBackend.h"
-#include "backends/mpi/MpiBackend.h"
+#include "backends/processes/MpiBackend.h"
 
 #include <cstdlib>
 #include <string>

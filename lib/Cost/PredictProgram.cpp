@@ -7,7 +7,7 @@
 
 #include "weft/Cost/PredictProgram.h"
 
-#include "core/ProgramCheck.h"
+#include "program/ProgramCheck.h"
 #include "weft/Cost/Predictor.h"
 #include "weft/Schedule/Timeline.h"
 

@@ -9,7 +9,7 @@
 
 #include "weft/Driver/Progress.h"
 
-#include "core/Text.h"
+#include "support/Text.h"
 #include "weft/InitAll.h"
 #include "weft/Pipeline/Import/Import.h"
 #include "weft/Pipeline/Import/ImportGraph.h"
@@ -24,14 +24,14 @@
 
 #include "weft/Dialect/Weft/IR/Sharding.h"
 
-#include "mlir/IR/Verifier.h"
-#include "mlir/Parser/Parser.h"
-#include "mlir/Pass/PassManager.h"
-#include "mlir/Support/FileUtilities.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/SourceMgr.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Support/FileUtilities.h"
 
 #include <map>
 #include <set>

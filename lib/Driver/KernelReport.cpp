@@ -9,7 +9,7 @@
 
 #include "weft/Driver/CommandLine.h"
 
-#include "core/Profile.h"
+#include "report/Profile.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"

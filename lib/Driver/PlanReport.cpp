@@ -9,8 +9,8 @@
 
 #include "weft/Driver/CommandLine.h"
 
-#include "core/MemoryReport.h"
-#include "core/Text.h"
+#include "report/MemoryReport.h"
+#include "support/Text.h"
 #include "weft/Cost/PredictProgram.h"
 
 #include "llvm/Support/Format.h"

@@ -7,8 +7,8 @@
 
 #include "weft/Driver/Report.h"
 
-#include "core/MemoryReport.h"
-#include "core/Text.h"
+#include "report/MemoryReport.h"
+#include "support/Text.h"
 #include "weft/Cost/PredictProgram.h"
 #include "weft/Schedule/Lifetimes.h"
 

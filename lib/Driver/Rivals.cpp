@@ -7,7 +7,7 @@
 
 #include "weft/Driver/Rivals.h"
 
-#include "core/Text.h"
+#include "support/Text.h"
 #include "weft/Cost/PredictProgram.h"
 #include "weft/Planner/ReviewPlan.h"
 

@@ -10,7 +10,7 @@
 #include "weft/Driver/ChildProcess.h"
 #include "weft/Driver/CommandLine.h"
 
-#include "core/Safetensors.h"
+#include "support/Safetensors.h"
 #include "weft-rt/ExitCode.h"
 
 #include "llvm/Support/JSON.h"

@@ -10,7 +10,7 @@
 #include "weft/Driver/CommandLine.h"
 #include "weft/Driver/Compilation.h"
 
-#include "core/Text.h"
+#include "support/Text.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"

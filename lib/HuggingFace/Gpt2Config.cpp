@@ -7,7 +7,7 @@
 
 #include "ConfigReaders.h"
 
-#include "core/Text.h"
+#include "support/Text.h"
 
 using namespace weft;
 using namespace weft::hf;

@@ -7,7 +7,7 @@
 
 #include "ConfigReaders.h"
 
-#include "core/Text.h"
+#include "support/Text.h"
 
 #include <cmath>
 

@@ -7,8 +7,8 @@
 
 #include "Weights.h"
 
-#include "core/Elements.h"
-#include "core/Text.h"
+#include "support/Elements.h"
+#include "support/Text.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"

@@ -9,7 +9,7 @@
 #define WEFT_LIB_HUGGINGFACE_WEIGHTS_H
 
 #include "Json.h"
-#include "core/Safetensors.h"
+#include "support/Safetensors.h"
 #include "weft/HuggingFace/Folder.h"
 
 #include "llvm/ADT/StringRef.h"

@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "Weights.h"
-#include "core/Elements.h"
-#include "core/OptimizerState.h"
-#include "core/OutputFile.h"
-#include "core/Text.h"
+#include "checkpoint/OptimizerState.h"
+#include "support/Elements.h"
+#include "support/OutputFile.h"
+#include "support/Text.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FileSystem.h"

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "Weights.h"
-#include "core/Elements.h"
-#include "core/OutputFile.h"
+#include "support/Elements.h"
+#include "support/OutputFile.h"
 
 using namespace weft;
 using namespace weft::hf;

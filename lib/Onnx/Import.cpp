@@ -10,8 +10,8 @@
 #include "ModelFile.h"
 #include "Schema.h"
 
-#include "core/OutputFile.h"
-#include "core/Safetensors.h"
+#include "support/OutputFile.h"
+#include "support/Safetensors.h"
 
 #include <algorithm>
 #include <filesystem>

@@ -7,7 +7,7 @@
 
 #include "ModelFile.h"
 
-#include "core/MappedFile.h"
+#include "support/MappedFile.h"
 
 #include <google/protobuf/io/tokenizer.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>

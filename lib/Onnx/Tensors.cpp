@@ -7,7 +7,7 @@
 
 #include "Tensors.h"
 
-#include "core/MappedFile.h"
+#include "support/MappedFile.h"
 
 #include <charconv>
 #include <cstring>

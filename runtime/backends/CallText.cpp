@@ -7,7 +7,7 @@
 
 #include "backends/CallText.h"
 
-#include "core/Text.h"
+#include "support/Text.h"
 
 #include <cstring>
 

@@ -7,7 +7,7 @@
 
 #include "backends/Launcher.h"
 
-#include "core/Text.h"
+#include "support/Text.h"
 
 #include <charconv>
 #include <cstdlib>

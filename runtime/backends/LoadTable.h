@@ -13,7 +13,7 @@
 #ifndef WEFT_RT_BACKENDS_LOADTABLE_H
 #define WEFT_RT_BACKENDS_LOADTABLE_H
 
-#include "core/Text.h"
+#include "support/Text.h"
 
 #include <cstdlib>
 #include <dlfcn.h>

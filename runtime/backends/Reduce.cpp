@@ -7,8 +7,8 @@
 
 #include "backends/Reduce.h"
 
-#include "core/BFloat16.h"
-#include "core/Float16.h"
+#include "support/BFloat16.h"
+#include "support/Float16.h"
 
 #include <cstring>
 #include <type_traits>

@@ -10,7 +10,7 @@
 #include "backends/cuda/Devices.h"
 #include "backends/local/LocalBackend.h"
 #include "calibrate/MeasuredDevice.h"
-#include "core/Text.h"
+#include "support/Text.h"
 
 using namespace weft::rt;
 using namespace weft::rt::calibrate;

@@ -7,7 +7,7 @@
 
 #include "calibrate/MeasuredDevice.h"
 
-#include "core/Text.h"
+#include "support/Text.h"
 
 #include <algorithm>
 

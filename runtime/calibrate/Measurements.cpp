@@ -9,9 +9,9 @@
 
 #include "backends/local/LocalBackend.h"
 #include "calibrate/MemoryKernels.h"
-#include "core/Json.h"
-#include "core/PreparedProduct.h"
-#include "core/Text.h"
+#include "execution/PreparedProduct.h"
+#include "support/Json.h"
+#include "support/Text.h"
 
 #include <dnnl.hpp>
 #include <unistd.h>

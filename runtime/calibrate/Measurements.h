@@ -75,7 +75,7 @@ struct Measurements {
 };
 
 /// Measures on this machine, and tells `progress` in a few words what it is about to do. Products
-/// are those of `core/PreparedProduct.h`, cut for a team as a program's are; collectives run on the
+/// are those of `PreparedProduct.h`, cut for a team as a program's are; collectives run on the
 /// local backend, between groups of all sizes that divide the number of ranks. Fails if memory is
 /// short.
 bool measure(const Plan &plan, const std::function<void(const std::string &)> &progress,

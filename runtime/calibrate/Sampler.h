@@ -14,7 +14,7 @@
 #ifndef WEFT_RT_CALIBRATE_SAMPLER_H
 #define WEFT_RT_CALIBRATE_SAMPLER_H
 
-#include "core/Team.h"
+#include "execution/Team.h"
 #include "weft-rt/Backend.h"
 
 #include <algorithm>

@@ -14,9 +14,9 @@
 
 #include "backends/cuda/DeviceCollectives.h"
 #include "backends/cuda/Devices.h"
-#include "backends/cuda/StandIn.h"
 #include "backends/local/LocalBackend.h"
 #include "conformance/Conformance.h"
+#include "testing/StandIn.h"
 
 #include <algorithm>
 #include <atomic>

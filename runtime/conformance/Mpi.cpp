@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "backends/mpi/MpiBackend.h"
+#include "backends/processes/MpiBackend.h"
 #include "conformance/Conformance.h"
 
 #include <cstdio>

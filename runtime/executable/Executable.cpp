@@ -9,10 +9,10 @@
 
 #include "backends/cuda/CudaExecutor.h"
 #include "backends/cuda/Devices.h"
-#include "core/ErrorOutput.h"
-#include "core/HostExecutor.h"
-#include "core/Text.h"
 #include "executable/MakeBackend.h"
+#include "execution/HostExecutor.h"
+#include "support/ErrorOutput.h"
+#include "support/Text.h"
 
 #include <cerrno>
 #include <cstdio>

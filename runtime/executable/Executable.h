@@ -8,7 +8,7 @@
 #ifndef WEFT_RT_EXECUTABLE_EXECUTABLE_H
 #define WEFT_RT_EXECUTABLE_EXECUTABLE_H
 
-#include "core/Trainer.h"
+#include "training/Trainer.h"
 #include "weft-rt/DeviceImage.h"
 
 namespace weft::rt {

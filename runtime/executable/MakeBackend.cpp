@@ -9,10 +9,10 @@
 
 #include "backends/Launcher.h"
 #include "backends/local/LocalBackend.h"
-#include "backends/mpi/MpiBackend.h"
-#include "core/Checksum.h"
-#include "core/Text.h"
-#include "core/Trainer.h"
+#include "backends/processes/MpiBackend.h"
+#include "support/Checksum.h"
+#include "support/Text.h"
+#include "training/Trainer.h"
 
 #include <cstdio>
 #include <thread>

@@ -8,7 +8,7 @@
 #ifndef WEFT_RT_EXECUTABLE_MAKEBACKEND_H
 #define WEFT_RT_EXECUTABLE_MAKEBACKEND_H
 
-#include "core/Options.h"
+#include "training/Options.h"
 #include "weft-rt/Backend.h"
 
 #include <memory>

@@ -7,11 +7,11 @@
 
 #include "kernels/Cases.h"
 
-#include "core/BFloat16.h"
-#include "core/Float16.h"
-#include "core/Float8.h"
-#include "core/Json.h"
-#include "core/Text.h"
+#include "support/BFloat16.h"
+#include "support/Float16.h"
+#include "support/Float8.h"
+#include "support/Json.h"
+#include "support/Text.h"
 
 #include <array>
 #include <cstring>

@@ -18,7 +18,7 @@
 #ifndef WEFT_RT_KERNELS_CASES_H
 #define WEFT_RT_KERNELS_CASES_H
 
-#include "core/MappedFile.h"
+#include "support/MappedFile.h"
 #include "weft-rt/DeviceImage.h"
 #include "weft-rt/Program.h"
 

@@ -7,7 +7,7 @@
 
 #include "kernels/Ceilings.h"
 
-#include "core/Text.h"
+#include "support/Text.h"
 #include "weft-rt/Program.h"
 
 #include <algorithm>

@@ -8,8 +8,8 @@
 #include "kernels/CheckCases.h"
 
 #include "backends/cuda/CudaExecutor.h"
-#include "core/Text.h"
 #include "kernels/LoneRank.h"
+#include "support/Text.h"
 
 #include <algorithm>
 #include <array>

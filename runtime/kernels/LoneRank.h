@@ -8,7 +8,7 @@
 #ifndef WEFT_RT_KERNELS_LONERANK_H
 #define WEFT_RT_KERNELS_LONERANK_H
 
-#include "core/Executor.h"
+#include "execution/Executor.h"
 
 namespace weft::rt::kernels {
 

@@ -1,4 +1,4 @@
-//===- Main.cpp - tries kernels on a device, for utils/gpu-check -------------===//
+//===- Main.cpp - tries kernels on a device, for utils/gpu/check -------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "backends/cuda/Devices.h"
-#include "core/Json.h"
-#include "core/Text.h"
 #include "kernels/Ceilings.h"
 #include "kernels/CheckCases.h"
+#include "support/Json.h"
+#include "support/Text.h"
 
 #include <algorithm>
 #include <charconv>

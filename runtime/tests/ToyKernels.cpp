@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "core/Random.h"
+#include "support/Random.h"
 #include "tests/Toy.h"
 
 #include <cmath>

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-#===- gpu_check.py - utils/gpu-check, without a GPU --------------------------===#
+#===- gpu_check.py - utils/gpu/check, without a GPU --------------------------===#
 #
 # Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 #===------------------------------------------------------------------------===#
-"""Runs utils/gpu-check on the stand-in for devices: from a build, and from a pack that a build has made.
+"""Runs utils/gpu/check on the stand-in for devices: from a build, and from a pack that a build has made.
 
     gpu_check.py --bin bin
 
@@ -24,7 +24,7 @@ from pathlib import Path
 
 from device_code import has_no_toolkit
 
-CHECK = Path(__file__).resolve().parents[2] / "utils/gpu-check"
+CHECK = Path(__file__).resolve().parents[2] / "utils/gpu/check"
 KERNELS = "*FunctionTest.Sqrt/*"
 # In place of a Python with PyTorch: its losses are those of the run before, FACTOR times.
 FAKE_TORCH = """#!/usr/bin/python3

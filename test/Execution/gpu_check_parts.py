@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-#===- gpu_check_parts.py - parts of utils/gpu-check that take no build -------===#
+#===- gpu_check_parts.py - parts of utils/gpu/check that take no build -------===#
 #
 # Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 #===------------------------------------------------------------------------===#
-"""What utils/gpu-check makes of ranks, of PyTorch and of tools that end early, late, or without a word.
+"""What utils/gpu/check makes of ranks, of PyTorch and of tools that end early, late, or without a word.
 
 Prints a line for each case, then "N passed, N failed"; fails if one failed.
 """
@@ -21,7 +21,7 @@ import time
 from pathlib import Path
 from types import SimpleNamespace
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "utils"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "utils/gpu"))
 import gpu_bench  # noqa: E402  pylint: disable=wrong-import-position
 import gpu_device  # noqa: E402  pylint: disable=wrong-import-position
 import gpu_kit  # noqa: E402  pylint: disable=wrong-import-position

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "core/Elements.h"
+#include "support/Elements.h"
 
-#include "core/BFloat16.h"
+#include "support/BFloat16.h"
 
 #include "llvm/ADT/APFloat.h"
 

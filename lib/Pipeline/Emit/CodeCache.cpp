@@ -15,7 +15,6 @@
 #include "llvm/Support/Endian.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
-#include "llvm/Support/Process.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Support/xxhash.h"
 
@@ -97,18 +96,6 @@ std::string hashOfTools() {
   LLVMGetVersion(&major, &minor, &patch); // Of the library that is loaded, not of its headers.
   return hashParts({WEFT_EMIT_SOURCES, std::to_string(major), std::to_string(minor),
                     std::to_string(patch)});
-}
-
-std::string defaultCacheFolder() {
-  if (std::optional<std::string> chosen = sys::Process::GetEnv("WEFT_CACHE")) {
-    return *chosen == kNoCache ? "" : *chosen;
-  }
-  SmallString<128> path;
-  if (!sys::path::cache_directory(path)) {
-    return "";
-  }
-  sys::path::append(path, "weft");
-  return path.str().str();
 }
 
 void CodeCache::note(Error problem) {

@@ -7,9 +7,9 @@
 
 #include "backends/cuda/AlgorithmCache.h"
 
-#include "core/Checksum.h"
-#include "core/OutputFile.h"
-#include "core/Text.h"
+#include "support/Checksum.h"
+#include "support/OutputFile.h"
+#include "support/Text.h"
 #include "weft-rt/Program.h"
 
 #include <algorithm>

@@ -14,7 +14,7 @@
 #include "backends/cuda/AttentionGraph.h"
 #include "backends/cuda/Parts.h"
 #include "backends/cuda/Widen.h"
-#include "core/CheckedMath.h"
+#include "support/CheckedMath.h"
 #include "weft-rt/Program.h"
 
 #include <array>

@@ -11,8 +11,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "backends/cuda/AttentionGraph.h"
-#include "core/CheckedMath.h"
-#include "core/Text.h"
+#include "support/CheckedMath.h"
+#include "support/Text.h"
 
 #define NV_CUDNN_FRONTEND_USE_DYNAMIC_LOADING
 #include <cudnn_frontend.h>

@@ -15,7 +15,7 @@
 #define WEFT_RT_BACKENDS_CUDA_CALLS_H
 
 #include "backends/cuda/Library.h"
-#include "core/Text.h"
+#include "support/Text.h"
 
 #include <cublasLt.h>
 #include <cuda.h>

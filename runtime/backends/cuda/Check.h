@@ -9,7 +9,7 @@
 #define WEFT_RT_BACKENDS_CUDA_CHECK_H
 
 #include "backends/cuda/Library.h"
-#include "core/Text.h"
+#include "support/Text.h"
 #include "weft-rt/Backend.h"
 
 namespace weft::rt::cuda {

@@ -7,7 +7,7 @@
 
 #include "backends/cuda/CudaAttention.h"
 
-#include "core/Text.h"
+#include "support/Text.h"
 
 #include <algorithm>
 #include <array>

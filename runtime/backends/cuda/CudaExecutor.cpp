@@ -9,8 +9,8 @@
 
 #include "backends/cuda/Check.h"
 #include "backends/cuda/PrepareProducts.h"
-#include "core/ProgramCheck.h"
-#include "core/Text.h"
+#include "program/ProgramCheck.h"
+#include "support/Text.h"
 
 #include <algorithm>
 #include <cstdio>

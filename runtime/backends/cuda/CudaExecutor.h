@@ -30,7 +30,7 @@
 #include "backends/cuda/DeviceCollectives.h"
 #include "backends/cuda/InputStage.h"
 #include "backends/cuda/Library.h"
-#include "core/Executor.h"
+#include "execution/Executor.h"
 #include "weft-rt/DeviceImage.h"
 
 #include <optional>

@@ -13,8 +13,8 @@
 #include "backends/cuda/CudaExecutor.h"
 
 #include "backends/cuda/PrepareProducts.h"
-#include "core/CheckedMath.h"
-#include "core/Text.h"
+#include "support/CheckedMath.h"
+#include "support/Text.h"
 
 #include <algorithm>
 #include <cstdio>

@@ -19,7 +19,7 @@
 #define WEFT_RT_BACKENDS_CUDA_DEVICECLOCK_H
 
 #include "backends/cuda/Library.h"
-#include "core/StepTimes.h"
+#include "execution/StepTimes.h"
 
 #include <vector>
 

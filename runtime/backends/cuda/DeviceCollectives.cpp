@@ -8,7 +8,7 @@
 #include "backends/cuda/DeviceCollectives.h"
 
 #include "backends/cuda/Check.h"
-#include "core/Text.h"
+#include "support/Text.h"
 
 #include <algorithm>
 #include <array>

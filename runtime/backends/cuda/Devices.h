@@ -9,7 +9,7 @@
 #define WEFT_RT_BACKENDS_CUDA_DEVICES_H
 
 #include "backends/cuda/Library.h"
-#include "core/Executor.h"
+#include "execution/Executor.h"
 #include "weft-rt/DeviceImage.h"
 
 #include <span>

@@ -13,7 +13,7 @@
 #define WEFT_RT_BACKENDS_CUDA_ONES_H
 
 #include "backends/cuda/Calls.h"
-#include "core/Float8.h"
+#include "support/Float8.h"
 #include "weft-rt/Program.h"
 
 #include <bit>

@@ -9,8 +9,8 @@
 
 #include "backends/cuda/AlgorithmCache.h"
 #include "backends/cuda/Check.h"
-#include "core/Random.h"
-#include "core/Text.h"
+#include "support/Random.h"
+#include "support/Text.h"
 
 #include <algorithm>
 #include <cstdio>

@@ -9,8 +9,8 @@
 
 #include "backends/CallText.h"
 #include "backends/Reduce.h"
-#include "core/CheckedMath.h"
-#include "core/LargeCopy.h"
+#include "support/CheckedMath.h"
+#include "support/LargeCopy.h"
 
 #include <algorithm>
 #include <cstring>

@@ -23,7 +23,7 @@
 #define WEFT_RT_BACKENDS_LOCAL_OPERATION_H
 
 #include "backends/local/Rendezvous.h"
-#include "core/Box.h"
+#include "program/Box.h"
 
 namespace weft::rt::local {
 

@@ -9,8 +9,8 @@
 
 #include "backends/CallText.h"
 #include "backends/local/Operation.h"
-#include "core/Lateness.h"
-#include "core/Text.h"
+#include "execution/Lateness.h"
+#include "support/Text.h"
 
 #include <algorithm>
 #include <climits>

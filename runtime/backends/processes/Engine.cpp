@@ -1,0 +1,302 @@
+//===- Engine.cpp - runs collectives by messages --------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "backends/processes/Engine.h"
+
+#include "backends/CallText.h"
+#include "support/Text.h"
+
+#include <algorithm>
+#include <numeric>
+#include <thread>
+
+using namespace weft::rt;
+using namespace weft::rt::mpi;
+
+namespace {
+
+/// How long a rank looks for messages again and again; a look gives way to other threads. Asleep it
+/// would be late by more than a small collective takes, so that its partners fall asleep as well
+/// and all are late from then on.
+constexpr std::chrono::milliseconds kAwake(2);
+
+constexpr int32_t kCollectTag = kTags - 1;
+
+size_t rankCount(const std::vector<Axis> &mesh) {
+  size_t count = 1;
+  for (const Axis &axis : mesh) {
+    count *= size_t(axis.size);
+  }
+  return count;
+}
+
+/// The same for the same call only, as good as certainly (FNV-1a over all that `isSameCall`
+/// compares).
+uint64_t fingerprintOf(const Collective &collective, const CallSite &site) {
+  std::string text = concat(int(collective.kind), " ", int(collective.reduction), " ",
+                            int(collective.type), " ", collective.dim, " ", collective.dim2, " ",
+                            site.section, " ", site.instruction, " ", shapeText(collective.shape));
+  for (uint32_t axis : collective.axes) {
+    text += concat(" a", axis);
+  }
+  for (uint32_t source : collective.sources) {
+    text += concat(" s", source);
+  }
+  uint64_t hash = 0xcbf29ce484222325;
+  for (char letter : text) {
+    hash = (hash ^ uint8_t(letter)) * 0x100000001b3;
+  }
+  return hash;
+}
+
+} // namespace
+
+Engine::Engine(const Library &library, uint64_t world, std::vector<Axis> mesh, int64_t rank,
+               Watch &watch, std::chrono::nanoseconds timeout)
+    : post{library, world, rank, watch}, mesh(std::move(mesh)), timeout(timeout),
+      meeting(post, rankCount(this->mesh)) {
+  std::vector<uint32_t> allAxes(this->mesh.size());
+  std::iota(allAxes.begin(), allAxes.end(), 0);
+  Collective nothing = {
+      CollectiveKind::AllGather, ReductionKind::Sum, ElementType::I32, allAxes, {0}, 0, 0};
+  collecting = prepare(nothing, {"control", 1, "rank 0 collects what ranks have for files"});
+}
+
+Communicator::Handle Engine::prepare(const Collective &collective, const CallSite &site) {
+  Operation operation;
+  operation.collective = collective;
+  operation.site = site;
+  operation.text = describeCall(collective, site);
+  operation.fingerprint = fingerprintOf(collective, site);
+  operation.ranks = groupOf(post.self, collective.axes, mesh);
+  operation.me = size_t(std::ranges::find(operation.ranks, post.self) - operation.ranks.begin());
+  for (uint32_t axis : collective.axes) {
+    // Those of one rank make no difference to the group.
+    operation.group |= int64_t(mesh[axis].size > 1) << axis;
+  }
+  if (operation.ranks.size() > 1) {
+    operation.exchanges =
+        routeOf(collective, int64_t(operation.ranks.size()), int64_t(operation.me));
+  }
+  std::lock_guard lock(mutex);
+  begunCounts.try_emplace(operation.group, 0);
+  operations.push_back(std::move(operation));
+  queue.reserve(operations.size());
+  return Communicator::Handle(operations.size() - 1);
+}
+
+bool Engine::issue(Communicator::Handle handle, const void *operand, void *result) {
+  std::lock_guard lock(mutex);
+  queue.push_back({&operations[handle], operand, result});
+  if (!post.watch.stopped()) {
+    advance();
+  }
+  return !post.watch.stopped();
+}
+
+bool Engine::isQueued(Communicator::Handle handle) const {
+  return std::ranges::any_of(
+      queue, [&](const Issued &issued) { return issued.operation == &operations[handle]; });
+}
+
+bool Engine::wait(Communicator::Handle handle) {
+  Clock::time_point begin = Clock::now(), before = begin;
+  nextAsk = std::chrono::milliseconds(100);
+  hasReported = false;
+  post.watch.enter(&operations[handle].text);
+  isAttended.store(true, std::memory_order_relaxed);
+  bool isMore = false;
+  while (!post.watch.stopped()) {
+    bool moved = false, isDone = false;
+    Clock::duration idle = {};
+    {
+      std::lock_guard lock(mutex);
+      moved = advance();
+      isDone = !isQueued(handle);
+      isMore = !queue.empty();
+      idle = Clock::now() - std::max(begin, lastMove);
+    }
+    if (isDone) {
+      break;
+    }
+    if (!moved) {
+      keepWaiting(idle);
+      Clock::time_point now = Clock::now();
+      waited += std::chrono::duration<double>(now - before).count();
+    }
+    before = Clock::now();
+  }
+  isAttended.store(false, std::memory_order_relaxed);
+  if (isMore) {
+    post.watch.wake(); // Who helps may have looked while there was no need.
+  }
+  post.watch.leave();
+  return !post.watch.stopped();
+}
+
+/// Others have not come yet, and nothing has happened for `idle`.
+void Engine::keepWaiting(Clock::duration idle) {
+  if (idle > timeout && !hasReported) {
+    hasReported = true;
+    report(true);
+  } else if (idle > nextAsk && !hasReported) {
+    nextAsk = idle + std::chrono::seconds(1);
+    report(false);
+  }
+  pauseFor(idle);
+}
+
+/// Nothing has happened for `idle`.
+void Engine::pauseFor(Clock::duration idle) {
+  if (idle >= kAwake) {
+    std::this_thread::sleep_for(std::min<Clock::duration>(idle / 8, std::chrono::milliseconds(1)));
+  }
+}
+
+/// Tells rank 0 whom the rank waits for.
+void Engine::report(bool isTooLong) {
+  Waiting waiting;
+  {
+    std::lock_guard lock(mutex);
+    if (queue.empty()) {
+      return;
+    }
+    const Operation &operation = *queue.front().operation;
+    std::string time = concat(" waited ", std::chrono::duration<double>(timeout).count(), " s in ");
+    waiting = {concat("rank ", post.self, isTooLong ? time : " waits in ", operation.text),
+               isTooLong,
+               operation.group,
+               begunCounts[operation.group],
+               meeting.missing(),
+               std::chrono::duration_cast<std::chrono::milliseconds>(timeout)};
+  }
+  if (!waiting.missing.empty()) {
+    post.watch.waits(waiting);
+  }
+}
+
+bool Engine::help() {
+  // The rank's thread is at it, and MPI may give way to others in the midst of a test, with the
+  // lock held.
+  if (isAttended.load(std::memory_order_relaxed)) {
+    return false;
+  }
+  std::unique_lock lock(mutex, std::try_to_lock);
+  if (!lock.owns_lock()) {
+    return false; // Somebody is at it.
+  }
+  if (!post.watch.stopped()) {
+    advance();
+  }
+  return !queue.empty() && !post.watch.stopped();
+}
+
+/// Does what can be done without waiting. Returns whether anything has happened.
+bool Engine::advance() {
+  bool moved = false;
+  while (!queue.empty() && !post.watch.stopped()) {
+    if (meeting.isOver()) {
+      ++begunCounts[queue.front().operation->group];
+      meeting.begin(queue.front());
+    } else if (!meeting.advance()) {
+      break;
+    }
+    moved = true;
+    if (meeting.isOver()) {
+      queue.erase(queue.begin());
+    }
+  }
+  if (moved) {
+    lastMove = Clock::now();
+  }
+  return moved;
+}
+
+/// Waits for one message that belongs to no collective of the queue.
+bool Engine::transfer(const Operation &operation, int64_t partner, uint64_t request) {
+  Clock::time_point begin = Clock::now();
+  bool isTold = false;
+  for (;;) {
+    size_t count = 0, index = 0, bytes = 0;
+    {
+      std::lock_guard lock(mutex);
+      if (!post.check(post.library.test(&request, 1, &count, &index, &bytes)) || count == 1) {
+        return !post.watch.stopped();
+      }
+      if (post.watch.stopped()) {
+        post.library.cancel(&request);
+        return false;
+      }
+    }
+    Clock::duration idle = Clock::now() - begin;
+    if (idle > timeout && !isTold) {
+      isTold = true;
+      post.watch.waits(
+          {concat("rank ", post.self, " waited ", std::chrono::duration<double>(timeout).count(),
+                  " s in ", operation.text),
+           true,
+           operation.group,
+           begunCounts[operation.group],
+           {partner},
+           std::chrono::duration_cast<std::chrono::milliseconds>(timeout)});
+    }
+    pauseFor(idle);
+  }
+}
+
+/// To rank 0, or at rank 0 from `partner`.
+bool Engine::transferAll(const Operation &operation, int64_t partner, char *bytes, size_t count) {
+  for (size_t at = 0; at < count; at += kMostBytes) {
+    size_t length = std::min(kMostBytes, count - at);
+    uint64_t request = post.library.idle;
+    {
+      std::lock_guard lock(mutex);
+      const Library &library = post.library;
+      Library::Result result =
+          post.self == 0
+              ? library.receive(post.world, bytes + at, length, partner, kCollectTag, &request)
+              : library.send(post.world, bytes + at, length, partner, kCollectTag, &request);
+      if (!post.check(result)) {
+        return false;
+      }
+    }
+    if (!transfer(operation, partner, request)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool Engine::collect(std::span<const char> own, const Communicator::Receiver &take) {
+  if (!issue(collecting, nullptr, nullptr) || !wait(collecting)) {
+    return false;
+  }
+  const Operation &operation = operations[collecting];
+  post.watch.enter(&operation.text);
+  uint64_t count = own.size();
+  bool ok = true;
+  if (post.self != 0) {
+    // MPI only reads what is sent.
+    ok = transferAll(operation, 0, reinterpret_cast<char *>(&count), sizeof count) &&
+         transferAll(operation, 0, const_cast<char *>(own.data()), count);
+  } else {
+    take(0, own);
+    for (int64_t rank = 1; ok && rank < int64_t(operation.ranks.size()); ++rank) {
+      std::vector<char> bytes;
+      ok = transferAll(operation, rank, reinterpret_cast<char *>(&count), sizeof count);
+      if (ok) {
+        bytes.resize(count);
+        ok = transferAll(operation, rank, bytes.data(), count);
+      }
+      if (ok) {
+        take(rank, bytes);
+      }
+    }
+  }
+  post.watch.leave();
+  return ok;
+}

@@ -1,0 +1,251 @@
+//===- MpiBackend.cpp - ranks as processes --------------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "backends/processes/MpiBackend.h"
+
+#include "backends/processes/Engine.h"
+#include "support/Text.h"
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+#include <thread>
+#include <unistd.h>
+
+using namespace weft::rt;
+using namespace weft::rt::mpi;
+
+namespace {
+
+/// How long ranks may take to connect to rank 0.
+constexpr std::chrono::seconds kConnectPatience(30);
+
+/// What processes tell each other at first.
+struct Introduction {
+  char host[64] = "";
+  int64_t process = 0;
+  char program[256] = "", arguments[64] = "";
+  /// Of rank 0.
+  uint64_t secret = 0;
+  char address[Lifeline::kAddressBytes] = "";
+  char problem[256] = "";
+};
+
+template <size_t size> void copyText(char (&target)[size], const std::string &text) {
+  std::memcpy(target, text.data(), std::min(text.size(), size - 1));
+}
+
+std::string placeOf(const Introduction &who) {
+  return concat("process ", who.process, " on '", who.host, "'");
+}
+
+/// All processes have the same error: rank 0's keeps it. Returns false.
+bool tellAtFirst(const World &world, std::string &error) {
+  if (world.rank() != 0) {
+    error.clear();
+  }
+  return false;
+}
+
+class MpiCommunicator : public Communicator {
+public:
+  MpiCommunicator(Engine &engine, Watch &watch, int64_t self)
+      : engine(engine), watch(watch), self(self) {}
+
+  int64_t rank() const override { return self; }
+  Handle prepare(const Collective &collective, const CallSite &site) override {
+    return engine.prepare(collective, site);
+  }
+  bool issue(Handle handle, const void *operand, void *result) override {
+    bool ok = engine.issue(handle, operand, result);
+    watch.wake(); // Someone is to go on with it while the rank computes.
+    return ok;
+  }
+  bool wait(Handle handle) override { return engine.wait(handle); }
+  bool run(Handle handle, const void *operand, void *result) override {
+    return engine.issue(handle, operand, result) && engine.wait(handle);
+  }
+  bool collect(std::span<const char> own, const Receiver &take) override {
+    return engine.collect(own, take);
+  }
+  bool fail(std::string message, ExitCode code) override { return watch.fail(message, code); }
+  bool failLate(std::string message, const std::vector<int64_t> &others,
+                std::chrono::milliseconds patience) override {
+    watch.waits({std::move(message), true, Waiting::kDevice, 0, others, patience});
+    return false;
+  }
+  void tellBy(std::function<std::string()> describe) override { watch.tellBy(std::move(describe)); }
+  void moved() override { watch.moved(); }
+  bool stopped() const override { return watch.stopped(); }
+  double waitedSeconds() const override { return engine.waitedSeconds(); }
+
+private:
+  Engine &engine;
+  Watch &watch;
+  const int64_t self;
+};
+
+/// What the rank's thread uses, which may outlive the run if it hangs.
+struct Part {
+  Part(const Library &library, uint64_t group, const std::vector<Axis> &mesh, int64_t rank,
+       std::shared_ptr<Watch> watch, const MpiOptions &options)
+      : watch(std::move(watch)), engine(library, group, mesh, rank, *this->watch, options.timeout) {
+  }
+
+  const std::shared_ptr<Watch> watch;
+  Engine engine;
+  std::atomic<bool> isDone = false;
+};
+
+class MpiBackend : public Backend {
+public:
+  MpiBackend(World &world, uint64_t group, std::vector<Axis> mesh, const MpiOptions &options)
+      : world(world), group(group), mesh(std::move(mesh)), options(options) {}
+
+  ~MpiBackend() override {
+    if (watch && watch->isBroken()) {
+      world.abandon();
+    } else {
+      world.library().freeGroup(&group);
+    }
+  }
+
+  /// Gets to know the other processes.
+  bool start(std::string &error) {
+    Introduction own = introduce(error);
+    std::vector<Introduction> all;
+    all.resize(size_t(rankCount()));
+    if (const char *reason = world.library().allGather(group, &own, all.data(), sizeof own)) {
+      return weft::rt::fail(error, reason);
+    }
+    std::vector<std::string> places;
+    for (const Introduction &each : all) {
+      places.push_back(placeOf(each));
+      onHost += std::strcmp(each.host, own.host) == 0;
+    }
+    if (!isSameProgram(all, error)) {
+      return tellAtFirst(world, error);
+    }
+    bool ok = world.rank() == 0
+                  ? lifeline->accept(rankCount(), all[0].secret, kConnectPatience, error)
+                  : lifeline->connect(all[0].address, world.rank(), all[0].secret, error);
+    if (!ok) {
+      world.abandon();
+      return false;
+    }
+    watch = std::make_shared<Watch>(*lifeline, world.rank(), std::move(places), all[0].secret,
+                                    options.grace);
+    return true;
+  }
+
+  int64_t rankCount() const override {
+    int64_t count = 1;
+    for (const Axis &axis : mesh) {
+      count *= axis.size;
+    }
+    return count;
+  }
+  RankRange ranksHere() const override { return {world.rank(), 1}; }
+  int64_t ranksOnHost() const override { return onHost; }
+  bool speaks() override { return watch->speaks(); }
+  bool agree(std::string &text, std::string &error) override { return watch->agree(text, error); }
+
+  RunResult run(const std::function<void(Communicator &)> &body) override {
+    auto part = std::make_shared<Part>(world.library(), group, mesh, world.rank(), watch, options);
+    std::thread thread([part, body, rank = world.rank()] {
+      MpiCommunicator communicator(part->engine, *part->watch, rank);
+      body(communicator);
+      part->isDone = true;
+      part->watch->wake();
+    });
+    RunResult result =
+        watch->serve([&] { return part->isDone.load(); }, [&] { return part->engine.help(); },
+                     [&] { return part->engine.begun(); });
+    if (result.abandoned) {
+      thread.detach();
+      abandoned = part;
+    } else {
+      thread.join();
+    }
+    return result;
+  }
+
+private:
+  Introduction introduce(std::string &error) {
+    Introduction own;
+    gethostname(own.host, sizeof own.host - 1);
+    own.process = getpid();
+    copyText(own.program, options.program);
+    copyText(own.arguments, options.arguments);
+    if (world.rank() == 0) {
+      std::string address;
+      if (!lifeline->listen(address, error)) {
+        copyText(own.problem, error);
+      }
+      copyText(own.address, address);
+      std::random_device random;
+      own.secret = uint64_t(random()) << 32 | random();
+    }
+    return own;
+  }
+
+  static bool isSameProgram(const std::vector<Introduction> &all, std::string &error) {
+    for (size_t rank = 0; rank < all.size(); ++rank) {
+      if (std::strcmp(all[rank].program, all[0].program) != 0) {
+        return weft::rt::fail(error, "rank ", rank, " runs another program than rank 0: on '",
+                              all[rank].host, "' ", all[rank].program, "; rank 0 on '", all[0].host,
+                              "' ", all[0].program);
+      }
+      if (std::strcmp(all[rank].arguments, all[0].arguments) != 0) {
+        return weft::rt::fail(error, "rank ", rank, " was given other options than rank 0");
+      }
+    }
+    error = all[0].problem;
+    return error.empty();
+  }
+
+  World &world;
+  uint64_t group;
+  const std::vector<Axis> mesh;
+  const MpiOptions options;
+  int64_t onHost = 0;
+  std::unique_ptr<Lifeline> lifeline = std::make_unique<Lifeline>();
+  std::shared_ptr<Watch> watch;
+  std::shared_ptr<Part> abandoned;
+};
+
+} // namespace
+
+std::unique_ptr<Backend> weft::rt::makeMpiBackend(World &world, std::vector<Axis> mesh,
+                                                  const MpiOptions &options, std::string &error,
+                                                  bool mayIdle) {
+  int64_t ranks = 1, bits = 0;
+  for (const Axis &axis : mesh) {
+    ranks *= axis.size;
+  }
+  bits = int64_t(mesh.size());
+  if (world.size() != ranks && !(mayIdle && world.size() > ranks)) {
+    error = concat(world.size(), " processes were started, but the plan of this program is for ",
+                   ranks, ranks == 1 ? " rank" : " ranks");
+    tellAtFirst(world, error);
+    return nullptr;
+  }
+  if ((int64_t(2) << bits) >= kTags) {
+    error = concat("--backend mpi takes a mesh of at most 13 axes, got ", bits);
+    return nullptr;
+  }
+  uint64_t group = 0;
+  if (const char *reason = world.library().makeGroup(ranks, &group)) {
+    error = reason;
+    return nullptr;
+  }
+  if (world.rank() >= ranks) {
+    return nullptr;
+  }
+  auto backend = std::make_unique<MpiBackend>(world, group, std::move(mesh), options);
+  return backend->start(error) ? std::move(backend) : nullptr;
+}

@@ -1,0 +1,161 @@
+//===- Route.cpp - which bytes of a collective go where -------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "backends/processes/Route.h"
+
+#include "program/Box.h"
+#include "support/CheckedMath.h"
+
+#include <algorithm>
+#include <cstring>
+
+using namespace weft::rt;
+using namespace weft::rt::mpi;
+
+Strip::Strip(std::vector<int64_t> shape, const std::vector<int64_t> &strides, size_t elementBytes)
+    : bytes(int64_t(elementBytes)) {
+  // Dimensions that follow each other without a gap become one.
+  for (size_t dim = shape.size(); dim-- > 0;) {
+    if (shape[dim] == 1) {
+      continue;
+    }
+    if (outer.empty() && strides[dim] == run) {
+      run *= shape[dim];
+    } else if (!outer.empty() && strides[dim] == outer.front().stride * outer.front().count) {
+      outer.front().count *= shape[dim];
+    } else {
+      outer.insert(outer.begin(), {shape[dim], strides[dim]});
+    }
+  }
+}
+
+/// Calls `visit(offset, length)` with the bytes of each run, or part of one, in order.
+template <typename Visit>
+void Strip::forEachRun(int64_t first, int64_t count, const Visit &visit) const {
+  while (count > 0) {
+    int64_t index = first / run, within = first % run, offset = within;
+    for (size_t loop = outer.size(); loop-- > 0;) {
+      offset += index % outer[loop].count * outer[loop].stride;
+      index /= outer[loop].count;
+    }
+    int64_t length = std::min(count, run - within);
+    visit(offset * bytes, size_t(length * bytes));
+    first += length;
+    count -= length;
+  }
+}
+
+void Strip::pack(const char *piece, int64_t first, int64_t count, char *packed) const {
+  forEachRun(first, count, [&](int64_t offset, size_t length) {
+    std::memcpy(packed, piece + offset, length);
+    packed += length;
+  });
+}
+
+void Strip::unpack(const char *packed, int64_t first, int64_t count, char *piece) const {
+  forEachRun(first, count, [&](int64_t offset, size_t length) {
+    std::memcpy(piece + offset, packed, length);
+    packed += length;
+  });
+}
+
+int64_t Exchange::longest() const {
+  int64_t most = 0;
+  for (const auto *pieces : {&sends, &comes}) {
+    for (const Piece &piece : *pieces) {
+      most = std::max(most, piece.count);
+    }
+  }
+  return most;
+}
+
+namespace {
+
+using Pieces = std::vector<Exchange::Piece>;
+
+/// An all-reduce: of everything by everyone, or of slices, which are then exchanged.
+std::vector<Exchange> routeAllReduce(int64_t count, size_t bytes, int64_t members, int64_t me) {
+  Strip dense(count, bytes);
+  if (count * int64_t(bytes) * (members - 1) <= kFewBytes) {
+    Pieces all(size_t(members), {0, count});
+    return {{dense, dense, all, all, true, false}};
+  }
+  // Equal slices in whole cache lines, but for the last ones.
+  int64_t line = 64 / int64_t(bytes);
+  int64_t slice = ((count + members - 1) / members + line - 1) / line * line;
+  Pieces slices;
+  for (int64_t member = 0; member < members; ++member) {
+    int64_t begin = std::min(count, member * slice), end = std::min(count, begin + slice);
+    slices.push_back({begin * int64_t(bytes), end - begin});
+  }
+  Pieces own(size_t(members), slices[size_t(me)]);
+  return {{dense, dense, slices, own, true, false}, {dense, dense, own, slices, false, true}};
+}
+
+Exchange routePermute(const Collective &collective, int64_t count, size_t bytes, int64_t members,
+                      int64_t me) {
+  Pieces sends(size_t(members), {0, 0}), comes = sends;
+  for (int64_t member = 0; member < members; ++member) {
+    sends[size_t(member)].count = collective.sources[size_t(member)] == uint32_t(me) ? count : 0;
+  }
+  comes[collective.sources[size_t(me)]].count = count;
+  Strip dense(count, bytes);
+  return {dense, dense, sends, comes, false, false};
+}
+
+/// A collective that cuts or joins along a dimension.
+Exchange routePieces(const Collective &collective, size_t bytes, int64_t members) {
+  bool cuts = collective.kind != CollectiveKind::AllGather;
+  bool joins = collective.kind != CollectiveKind::ReduceScatter;
+  uint32_t joined = collective.kind == CollectiveKind::AllToAll ? collective.dim2 : collective.dim;
+  std::vector<int64_t> piece = collective.shape;
+  std::vector<int64_t> sourceStrides = rowMajorStrides(piece);
+  int64_t sourceStep = 0, targetStep = 0;
+  if (cuts) {
+    piece[collective.dim] /= members;
+    sourceStep = piece[collective.dim] * sourceStrides[collective.dim] * int64_t(bytes);
+  }
+  std::vector<int64_t> result = piece;
+  if (joins) {
+    result[joined] *= members;
+  }
+  std::vector<int64_t> targetStrides = rowMajorStrides(result);
+  if (joins) {
+    targetStep = piece[joined] * targetStrides[joined] * int64_t(bytes);
+  }
+  auto count = int64_t(elementCount(piece));
+  Pieces sends, comes;
+  for (int64_t member = 0; member < members; ++member) {
+    sends.push_back({member * sourceStep, count});
+    comes.push_back({member * targetStep, count});
+  }
+  return {Strip(piece, sourceStrides, bytes),
+          Strip(piece, targetStrides, bytes),
+          sends,
+          comes,
+          isReduction(collective.kind),
+          false};
+}
+
+} // namespace
+
+std::vector<Exchange> weft::rt::mpi::routeOf(const Collective &collective, int64_t members,
+                                             int64_t me) {
+  size_t bytes = sizeOf(collective.type);
+  auto count = int64_t(elementCount(collective.shape));
+  switch (collective.kind) {
+  case CollectiveKind::AllReduce:
+    return routeAllReduce(count, bytes, members, me);
+  case CollectiveKind::Permute:
+    return {routePermute(collective, count, bytes, members, me)};
+  case CollectiveKind::AllGather:
+  case CollectiveKind::ReduceScatter:
+  case CollectiveKind::AllToAll:
+    return {routePieces(collective, bytes, members)};
+  }
+  return {};
+}

@@ -1,0 +1,243 @@
+//===- Address.cpp - sockets of TCP and where they lead -------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "backends/processes/transports/tcp/Address.h"
+
+#include "support/Text.h"
+
+#include <algorithm>
+#include <arpa/inet.h>
+#include <cerrno>
+#include <cstring>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <unistd.h>
+
+using namespace weft::rt;
+using namespace weft::rt::tcp;
+
+void Descriptor::close() {
+  if (number >= 0) {
+    ::close(std::exchange(number, -1));
+  }
+}
+
+static sockaddr_in &in4(sockaddr_storage &storage) {
+  return reinterpret_cast<sockaddr_in &>(storage);
+}
+static sockaddr_in6 &in6(sockaddr_storage &storage) {
+  return reinterpret_cast<sockaddr_in6 &>(storage);
+}
+
+Address::Address(const sockaddr_storage &given) : storage(given) {
+  sockaddr_in6 &six = in6(storage);
+  if (family() == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&six.sin6_addr)) {
+    sockaddr_in four = {};
+    four.sin_family = AF_INET;
+    four.sin_port = six.sin6_port;
+    std::memcpy(&four.sin_addr, six.sin6_addr.s6_addr + 12, sizeof four.sin_addr);
+    storage = {};
+    std::memcpy(&storage, &four, sizeof four);
+  }
+}
+
+Address::Address(const Packed &packed) {
+  if (packed.family == 4) {
+    in4(storage).sin_family = AF_INET;
+    in4(storage).sin_port = htons(packed.port);
+    std::memcpy(&in4(storage).sin_addr, packed.bytes, sizeof(in_addr));
+  } else if (packed.family == 6) {
+    in6(storage).sin6_family = AF_INET6;
+    in6(storage).sin6_port = htons(packed.port);
+    std::memcpy(&in6(storage).sin6_addr, packed.bytes, sizeof(in6_addr));
+  }
+}
+
+Address::Packed Address::pack() const {
+  Packed packed;
+  sockaddr_storage copy = storage;
+  packed.port = port();
+  if (family() == AF_INET) {
+    packed.family = 4;
+    std::memcpy(packed.bytes, &in4(copy).sin_addr, sizeof(in_addr));
+  } else if (family() == AF_INET6) {
+    packed.family = 6;
+    std::memcpy(packed.bytes, &in6(copy).sin6_addr, sizeof(in6_addr));
+  }
+  return packed;
+}
+
+socklen_t Address::size() const {
+  return family() == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
+}
+
+uint16_t Address::port() const {
+  sockaddr_storage copy = storage;
+  return ntohs(family() == AF_INET6 ? in6(copy).sin6_port : in4(copy).sin_port);
+}
+
+Address Address::withPort(uint16_t port) const {
+  Address changed = *this;
+  (family() == AF_INET6 ? in6(changed.storage).sin6_port : in4(changed.storage).sin_port) =
+      htons(port);
+  return changed;
+}
+
+bool Address::isLoopback() const {
+  sockaddr_storage copy = storage;
+  if (family() == AF_INET6) {
+    return IN6_IS_ADDR_LOOPBACK(&in6(copy).sin6_addr);
+  }
+  return family() == AF_INET && ntohl(in4(copy).sin_addr.s_addr) >> 24 == 127;
+}
+
+std::string Address::text() const {
+  char name[NI_MAXHOST] = "?";
+  getnameinfo(data(), size(), name, sizeof name, nullptr, 0, NI_NUMERICHOST);
+  return family() == AF_INET6 ? concat("[", name, "]:", port()) : concat(name, ":", port());
+}
+
+Address weft::rt::tcp::ownAddress(const Descriptor &socket) {
+  sockaddr_storage storage = {};
+  socklen_t size = sizeof storage;
+  getsockname(socket.get(), reinterpret_cast<sockaddr *>(&storage), &size);
+  return Address(storage);
+}
+
+Address weft::rt::tcp::peerAddress(const Descriptor &socket) {
+  sockaddr_storage storage = {};
+  socklen_t size = sizeof storage;
+  getpeername(socket.get(), reinterpret_cast<sockaddr *>(&storage), &size);
+  return Address(storage);
+}
+
+std::vector<Address> weft::rt::tcp::resolve(const std::string &host, uint16_t port,
+                                            std::string &error) {
+  addrinfo hints = {}, *list = nullptr;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_NUMERICSERV;
+  std::vector<Address> addresses;
+  if (int code = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &list)) {
+    error = code == EAI_SYSTEM ? systemError(errno) : gai_strerror(code);
+    return addresses;
+  }
+  for (addrinfo *each = list; each; each = each->ai_next) {
+    sockaddr_storage storage = {};
+    std::memcpy(&storage, each->ai_addr, std::min<size_t>(each->ai_addrlen, sizeof storage));
+    addresses.emplace_back(storage);
+  }
+  freeaddrinfo(list);
+  return addresses;
+}
+
+bool weft::rt::tcp::isLocalName(const std::string &host) {
+  Address::Packed four = {4, 0, 0, {}}, six = {6, 0, 0, {}};
+  return host == "localhost" ||
+         (inet_pton(AF_INET, host.c_str(), four.bytes) == 1 && Address(four).isLoopback()) ||
+         (inet_pton(AF_INET6, host.c_str(), six.bytes) == 1 && Address(six).isLoopback());
+}
+
+static Descriptor openSocket(int family) {
+  Descriptor made(socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  int yes = 1;
+  setsockopt(made.get(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+  setsockopt(made.get(), SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof yes);
+  return made;
+}
+
+Descriptor weft::rt::tcp::listenAt(const Address &address, std::string &error) {
+  Descriptor made = openSocket(address.family());
+  // The connections of a run before may linger; an address of IPv6 stands for those of IPv4 too.
+  int yes = 1, no = 0;
+  setsockopt(made.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  if (address.family() == AF_INET6) {
+    setsockopt(made.get(), IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof no);
+  }
+  if (!made || bind(made.get(), address.data(), address.size()) != 0 ||
+      listen(made.get(), SOMAXCONN) != 0) {
+    error = systemError(errno);
+    return Descriptor();
+  }
+  return made;
+}
+
+Descriptor weft::rt::tcp::listenAnywhere(uint16_t port, std::string &error) {
+  Descriptor made = listenAt(Address(Address::Packed{6, 0, port, {}}), error);
+  // A machine may be without IPv6.
+  return made ? std::move(made) : listenAt(Address(Address::Packed{4, 0, port, {}}), error);
+}
+
+Descriptor weft::rt::tcp::beginToConnect(const Address &address) {
+  Descriptor made = openSocket(address.family());
+  bool ok =
+      made && (connect(made.get(), address.data(), address.size()) == 0 || errno == EINPROGRESS);
+  return ok ? std::move(made) : Descriptor();
+}
+
+int weft::rt::tcp::connectResult(const Descriptor &socket) {
+  int code = 0;
+  socklen_t size = sizeof code;
+  return getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &code, &size) == 0 ? code : errno;
+}
+
+Descriptor weft::rt::tcp::connectTo(const Address &address, Clock::time_point end,
+                                    std::string &error) {
+  Descriptor made = beginToConnect(address);
+  if (!made || !waitFor(made, POLLOUT, end)) {
+    error = systemError(made ? ETIMEDOUT : errno);
+    return Descriptor();
+  }
+  if (int code = connectResult(made)) {
+    error = systemError(code);
+    return Descriptor();
+  }
+  // Where nobody listens, a socket may get that very port as its own, and meets itself.
+  if (ownAddress(made).text() == peerAddress(made).text()) {
+    error = systemError(ECONNREFUSED);
+    return Descriptor();
+  }
+  return made;
+}
+
+bool weft::rt::tcp::waitFor(const Descriptor &descriptor, short events, Clock::time_point end) {
+  for (;;) {
+    auto rest = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now()).count();
+    pollfd entry = {descriptor.get(), events, 0};
+    int count = poll(&entry, 1, int(std::clamp<int64_t>(rest, 0, 1000)));
+    if (count != 0 || rest <= 0) {
+      return count == 1;
+    }
+  }
+}
+
+bool weft::rt::tcp::sendAll(const Descriptor &socket, std::span<const char> bytes,
+                            Clock::time_point end) {
+  while (!bytes.empty()) {
+    ssize_t count = send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (count > 0) {
+      bytes = bytes.subspan(size_t(count));
+    } else if ((errno != EAGAIN && errno != EINTR) || !waitFor(socket, POLLOUT, end)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool weft::rt::tcp::receiveAll(const Descriptor &socket, std::span<char> bytes,
+                               Clock::time_point end) {
+  while (!bytes.empty()) {
+    ssize_t count = recv(socket.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+    if (count > 0) {
+      bytes = bytes.subspan(size_t(count));
+    } else if (count == 0 || (errno != EAGAIN && errno != EINTR) || !waitFor(socket, POLLIN, end)) {
+      return false;
+    }
+  }
+  return true;
+}

@@ -1,0 +1,156 @@
+//===- Inbox.cpp - what comes from one rank -------------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "backends/processes/transports/tcp/Inbox.h"
+
+#include "backends/processes/transports/Library.h"
+#include "support/Text.h"
+
+#include <algorithm>
+#include <cstring>
+
+using namespace weft::rt;
+using namespace weft::rt::tcp;
+
+/// Where what is thrown away is read to; nobody looks.
+static std::span<char> wasteRoom() {
+  static thread_local char room[1 << 16];
+  return room;
+}
+
+/// What a message takes while it is kept: also one of no bytes at all takes something.
+static size_t costOf(const Head &head) { return size_t(head.bytes) + 64; }
+
+void Inbox::refuseLength(const Head &label) {
+  problem = concat("it sent a message of ", head.bytes, " bytes, expected at most ", label.bytes);
+}
+
+void Inbox::forget(std::deque<Message>::iterator message) {
+  keptBytes -= costOf(message->head);
+  kept.erase(message);
+}
+
+void Inbox::expect(const Receipt &receipt) {
+  auto found = std::ranges::find_if(
+      kept, [&](const Message &message) { return message.head.isOf(receipt.label); });
+  if (found == kept.end()) {
+    receipts.push_back(receipt);
+    if (body == Body::Held && head.isOf(receipt.label)) {
+      beginBody();
+    }
+    return;
+  }
+  if (found->head.bytes > receipt.label.bytes) {
+    return refuseLength(receipt.label);
+  }
+  bool isOnItsWay = body == Body::Kept && found + 1 == kept.end();
+  size_t here = isOnItsWay ? bodyCount : found->bytes.size();
+  if (here > 0) {
+    std::memcpy(receipt.target, found->bytes.data(), here);
+  }
+  if (isOnItsWay) {
+    body = Body::Expected;
+    current = receipt;
+  } else {
+    arrivals.push_back({receipt.request, here});
+  }
+  forget(found);
+}
+
+void Inbox::cancel(uint64_t request) {
+  std::erase_if(receipts, [&](const Receipt &receipt) { return receipt.request == request; });
+  if (body == Body::Expected && current.request == request) {
+    body = Body::Thrown;
+  }
+}
+
+void Inbox::beginGroup(uint32_t next) {
+  group = next;
+  std::erase_if(receipts, [&](const Receipt &receipt) { return receipt.label.group < group; });
+  if (body != Body::None && head.group < group) {
+    body = Body::Thrown;
+  }
+  for (size_t i = kept.size(); i-- > 0;) {
+    if (kept[i].head.group < group) {
+      forget(kept.begin() + ptrdiff_t(i));
+    }
+  }
+  if (body == Body::Thrown && bodyCount == head.bytes) {
+    endBody(); // It was held, and has no bytes.
+  }
+}
+
+std::span<char> Inbox::room() {
+  size_t rest = size_t(head.bytes) - bodyCount;
+  if (!problem.empty() || body == Body::Held) {
+    return {};
+  }
+  switch (body) {
+  case Body::Expected:
+    return {current.target + bodyCount, rest};
+  case Body::Kept:
+    return {kept.back().bytes.data() + bodyCount, rest};
+  case Body::Thrown:
+    return wasteRoom().first(std::min(rest, wasteRoom().size()));
+  default:
+    return {reinterpret_cast<char *>(&head) + headCount, sizeof head - headCount};
+  }
+}
+
+void Inbox::take(size_t count) {
+  if (body != Body::None) {
+    bodyCount += count;
+    if (bodyCount == head.bytes) {
+      endBody();
+    }
+    return;
+  }
+  headCount += count;
+  if (headCount == sizeof head) {
+    headCount = 0;
+    beginBody();
+  }
+}
+
+void Inbox::beginBody() {
+  body = Body::None;
+  bodyCount = 0;
+  // The last tag is for what processes tell each other besides.
+  if (head.bytes > mpi::kMostBytes || head.tag < 0 || head.tag > mpi::kTags) {
+    problem = "it sent what is no message";
+    return;
+  }
+  auto receipt =
+      std::ranges::find_if(receipts, [&](const Receipt &each) { return each.label.isOf(head); });
+  if (head.group < group) {
+    body = Body::Thrown;
+  } else if (receipt != receipts.end()) {
+    if (head.bytes > receipt->label.bytes) {
+      return refuseLength(receipt->label);
+    }
+    body = Body::Expected;
+    current = *receipt;
+    receipts.erase(receipt);
+  } else if (keptBytes + costOf(head) <= kMostKept) {
+    body = Body::Kept;
+    keptBytes += costOf(head);
+    kept.push_back({head, std::vector<char>(size_t(head.bytes))});
+  } else {
+    body = Body::Held;
+    return;
+  }
+  if (head.bytes == 0) {
+    endBody();
+  }
+}
+
+void Inbox::endBody() {
+  if (body == Body::Expected) {
+    arrivals.push_back({current.request, bodyCount});
+  }
+  body = Body::None;
+}

@@ -1,0 +1,367 @@
+//===- Network.cpp - messages between processes over TCP ------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "backends/processes/transports/tcp/Network.h"
+
+#include "support/Text.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <sched.h>
+#include <sys/epoll.h>
+
+using namespace weft::rt;
+using namespace weft::rt::tcp;
+
+/// How long the Watch may take to say that a process has died.
+static constexpr std::chrono::seconds kWatchPatience(3);
+/// How long the end of a process waits for the others to end their connections.
+static constexpr std::chrono::seconds kLastWords(1);
+/// What is waited for at the door, in place of a rank.
+static constexpr uint32_t kDoor = UINT32_MAX;
+
+Network::Network(Gathering gathered, std::chrono::nanoseconds patience)
+    : gathering(std::move(gathered)), patience(patience), events(epoll_create1(EPOLL_CLOEXEC)),
+      peers(size_t(gathering.size)) {
+  if (gathering.door.descriptor()) {
+    epoll_event event = {};
+    event.events = EPOLLIN;
+    event.data.u32 = kDoor;
+    epoll_ctl(events.get(), EPOLL_CTL_ADD, gathering.door.descriptor().get(), &event);
+  }
+  for (size_t rank = 0; rank < gathering.connections.size(); ++rank) {
+    if (gathering.connections[rank]) {
+      adopt(int64_t(rank), std::move(gathering.connections[rank]), Peer::State::Open);
+    }
+  }
+}
+
+void Network::adopt(int64_t rank, Descriptor socket, Peer::State state) {
+  Peer &peer = peers[size_t(rank)];
+  peer.socket = std::move(socket);
+  peer.state = state;
+  epoll_event event = {};
+  event.data.u32 = uint32_t(rank);
+  epoll_ctl(events.get(), EPOLL_CTL_ADD, peer.socket.get(), &event);
+  settle(rank);
+}
+
+/// A higher rank comes; whoever else does is sent away.
+void Network::admit(Descriptor socket, const Hello &hello) {
+  bool isExpected = hello.version == Hello::kVersion && hello.key == gathering.secret &&
+                    hello.size == gathering.size && hello.rank > gathering.rank &&
+                    hello.rank < gathering.size && peers[hello.rank].state == Peer::State::Unknown;
+  if (isExpected) {
+    adopt(hello.rank, std::move(socket), Peer::State::Open);
+    flush(hello.rank);
+  }
+}
+
+/// Whoever is first to have to do with the other: the higher rank goes to the lower one.
+void Network::connect(int64_t rank) {
+  if (peers[size_t(rank)].state != Peer::State::Unknown || rank > gathering.rank) {
+    return;
+  }
+  Hello hello;
+  hello.rank = uint32_t(gathering.rank);
+  hello.size = uint32_t(gathering.size);
+  hello.key = gathering.secret;
+  peers[size_t(rank)].outbox.pushFirst({reinterpret_cast<const char *>(&hello), sizeof hello});
+  Descriptor socket = beginToConnect(gathering.addresses[size_t(rank)]);
+  if (!socket) {
+    return lose(rank, systemError(errno));
+  }
+  adopt(rank, std::move(socket), Peer::State::Connecting);
+}
+
+/// Waits for what can go on.
+void Network::settle(int64_t rank) {
+  Peer &peer = peers[size_t(rank)];
+  if (!peer.socket) {
+    return;
+  }
+  bool writes = peer.state == Peer::State::Connecting || !peer.outbox.isEmpty();
+  bool reads = peer.state == Peer::State::Open && !peer.inbox.room().empty();
+  uint32_t wanted = (reads ? EPOLLIN : 0U) | (writes ? EPOLLOUT : 0U);
+  if (wanted != peer.interest) {
+    peer.interest = wanted;
+    epoll_event event = {};
+    event.events = wanted;
+    event.data.u32 = uint32_t(rank);
+    epoll_ctl(events.get(), EPOLL_CTL_MOD, peer.socket.get(), &event);
+  }
+}
+
+void Network::lose(int64_t rank, const std::string &reason) {
+  Peer &peer = peers[size_t(rank)];
+  if (peer.state != Peer::State::Lost) {
+    peer.state = Peer::State::Lost;
+    peer.lostAt = Clock::now();
+    peer.reason = reason;
+    peer.socket.close();
+  }
+}
+
+void Network::progress(std::chrono::milliseconds limit) {
+  epoll_event found[64];
+  int count = epoll_wait(events.get(), found, std::size(found), int(limit.count()));
+  for (int i = 0; i < count; ++i) {
+    if (found[i].data.u32 == kDoor) {
+      gathering.door.look(
+          [this](Descriptor socket, const Hello &hello) { admit(std::move(socket), hello); });
+    } else {
+      handle(int64_t(found[i].data.u32), found[i].events);
+    }
+  }
+}
+
+void Network::handle(int64_t rank, uint32_t found) {
+  Peer &peer = peers[size_t(rank)];
+  if (peer.state == Peer::State::Connecting) {
+    if (int code = connectResult(peer.socket)) {
+      return lose(rank, systemError(code));
+    }
+    peer.state = Peer::State::Open;
+  }
+  if (found & EPOLLOUT) {
+    flush(rank);
+  }
+  if (found & (EPOLLIN | EPOLLHUP | EPOLLERR)) {
+    read(rank);
+  }
+  settle(rank);
+}
+
+void Network::read(int64_t rank) {
+  Peer &peer = peers[size_t(rank)];
+  bool isMore = true;
+  while (isMore && peer.state == Peer::State::Open) {
+    std::span<char> room = peer.inbox.room();
+    if (room.empty()) {
+      break;
+    }
+    ssize_t count = recv(peer.socket.get(), room.data(), room.size(), MSG_DONTWAIT);
+    if (count > 0) {
+      peer.inbox.take(size_t(count));
+      isMore = size_t(count) == room.size();
+    } else if (count == 0) {
+      lose(rank, "it has ended the connection");
+    } else if (errno != EINTR) {
+      if (errno != EAGAIN) {
+        lose(rank, systemError(errno));
+      }
+      break;
+    }
+    if (!peer.inbox.failure().empty()) {
+      lose(rank, peer.inbox.failure());
+    }
+  }
+  for (const Inbox::Arrival &arrival : peer.inbox.arrivals) {
+    end(arrival.request, arrival.bytes);
+  }
+  peer.inbox.arrivals.clear();
+}
+
+void Network::flush(int64_t rank) {
+  Peer &peer = peers[size_t(rank)];
+  while (peer.state == Peer::State::Open && !peer.outbox.isEmpty()) {
+    iovec parts[16];
+    msghdr message = {};
+    message.msg_iov = parts;
+    message.msg_iovlen = peer.outbox.next(parts);
+    ssize_t count = sendmsg(peer.socket.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (count >= 0) {
+      peer.outbox.sent(size_t(count), [this](uint64_t request) { end(request, 0); });
+    } else if (errno != EINTR) {
+      if (errno != EAGAIN) {
+        std::string reason = systemError(errno);
+        read(rank); // What it has said before.
+        lose(rank, reason);
+      }
+      break;
+    }
+  }
+  settle(rank);
+}
+
+uint64_t Network::begin(int64_t rank, bool isSend) {
+  if (freeRequests.empty()) {
+    requests.emplace_back();
+    freeRequests.reserve(requests.capacity());
+    freeRequests.push_back(requests.size());
+  }
+  uint64_t request = freeRequests.back();
+  freeRequests.pop_back();
+  requests[request - 1] = {rank, isSend, false, 0};
+  connect(rank);
+  return request;
+}
+
+void Network::end(uint64_t request, size_t bytes) {
+  requests[request - 1].isDone = true;
+  requests[request - 1].bytes = bytes;
+}
+
+Network::Result Network::makeGroup(int64_t count, uint64_t *group) {
+  ++lastGroup;
+  members = count;
+  for (int64_t rank = 0; rank < gathering.size; ++rank) {
+    peers[size_t(rank)].inbox.beginGroup(lastGroup);
+    settle(rank);
+  }
+  *group = gathering.rank < count ? lastGroup : 0;
+  return nullptr;
+}
+
+Network::Result Network::send(uint64_t group, const void *bytes, size_t count, int64_t to,
+                              int32_t tag, uint64_t *request) {
+  *request = begin(to, true);
+  peers[size_t(to)].outbox.push({uint32_t(group), tag, count}, static_cast<const char *>(bytes),
+                                *request);
+  flush(to);
+  return nullptr;
+}
+
+Network::Result Network::receive(uint64_t group, void *bytes, size_t count, int64_t from,
+                                 int32_t tag, uint64_t *request) {
+  *request = begin(from, false);
+  Peer &peer = peers[size_t(from)];
+  peer.inbox.expect({{uint32_t(group), tag, count}, static_cast<char *>(bytes), *request});
+  for (const Inbox::Arrival &arrival : peer.inbox.arrivals) {
+    end(arrival.request, arrival.bytes);
+  }
+  peer.inbox.arrivals.clear();
+  if (!peer.inbox.failure().empty()) {
+    lose(from, peer.inbox.failure());
+  }
+  settle(from);
+  return nullptr;
+}
+
+Network::Result Network::faultOf(uint64_t request) {
+  const Request &each = requests[request - 1];
+  const Peer &peer = peers[size_t(each.rank)];
+  if (peer.state != Peer::State::Lost || Clock::now() < peer.lostAt + kWatchPatience) {
+    return nullptr;
+  }
+  error = concat("the connection to rank ", each.rank,
+                 each.rank == 0 ? std::string()
+                                : concat(" at ", gathering.addresses[size_t(each.rank)].text()),
+                 " is lost: ", peer.reason);
+  return error.c_str();
+}
+
+Network::Result Network::test(std::span<uint64_t> tested, size_t *doneCount, size_t *done,
+                              size_t *bytes) {
+  progress(std::chrono::milliseconds(0));
+  *doneCount = 0;
+  Result fault = nullptr;
+  for (size_t i = 0; i < tested.size(); ++i) {
+    if (tested[i] == kIdle) {
+      continue;
+    }
+    if (const Request &each = requests[tested[i] - 1]; each.isDone) {
+      done[*doneCount] = i;
+      bytes[(*doneCount)++] = each.bytes;
+      freeRequests.push_back(std::exchange(tested[i], kIdle));
+    } else if (!fault) {
+      fault = faultOf(tested[i]);
+    }
+  }
+  if (*doneCount == 0) {
+    sched_yield();
+    return fault;
+  }
+  return nullptr;
+}
+
+void Network::cancel(uint64_t *request) {
+  if (*request == kIdle) {
+    return;
+  }
+  const Request &each = requests[*request - 1];
+  Peer &peer = peers[size_t(each.rank)];
+  each.isSend ? peer.outbox.cancel(*request) : peer.inbox.cancel(*request);
+  freeRequests.push_back(std::exchange(*request, kIdle));
+}
+
+/// Waits for all of `awaited`; where that fails they are given up.
+Network::Result Network::await(std::span<uint64_t> awaited) {
+  auto end = Clock::now() + patience;
+  for (;;) {
+    int64_t missing = -1;
+    Result fault = nullptr;
+    for (uint64_t &request : awaited) {
+      if (request != kIdle && requests[request - 1].isDone) {
+        freeRequests.push_back(std::exchange(request, kIdle));
+      } else if (request != kIdle && !fault) {
+        missing = missing < 0 ? requests[request - 1].rank : missing;
+        fault = faultOf(request);
+      }
+    }
+    if (missing < 0) {
+      return nullptr;
+    }
+    if (!fault && Clock::now() > end) {
+      error = concat("waited ", std::chrono::duration<double>(patience).count(), " s for rank ",
+                     missing, " as the run begins");
+      fault = error.c_str();
+    }
+    if (fault) {
+      for (uint64_t &request : awaited) {
+        cancel(&request);
+      }
+      return fault;
+    }
+    progress(std::chrono::milliseconds(10));
+  }
+}
+
+/// All goes by rank 0, which then can say who is missing.
+Network::Result Network::allGather(uint64_t group, const void *own, void *all, size_t bytes) {
+  std::vector<uint64_t> pending(size_t(members), kIdle);
+  auto at = [&](int64_t rank) { return static_cast<char *>(all) + size_t(rank) * bytes; };
+  size_t whole = size_t(members) * bytes;
+  constexpr int32_t kTag = mpi::kTags;
+  if (gathering.rank != 0) {
+    uint64_t both[2] = {};
+    send(group, own, bytes, 0, kTag, &both[0]);
+    receive(group, all, whole, 0, kTag, &both[1]);
+    return await(both);
+  }
+  std::memcpy(all, own, bytes);
+  for (int64_t rank = 1; rank < members; ++rank) {
+    receive(group, at(rank), bytes, rank, kTag, &pending[size_t(rank)]);
+  }
+  if (Result fault = await(pending)) {
+    return fault;
+  }
+  for (int64_t rank = 1; rank < members; ++rank) {
+    send(group, all, whole, rank, kTag, &pending[size_t(rank)]);
+  }
+  return await(pending);
+}
+
+/// A connection that is closed before all that came was read is reset, and the other side may lose
+/// what it was told last.
+void Network::finish() {
+  for (const Peer &peer : peers) {
+    if (peer.state == Peer::State::Open) {
+      shutdown(peer.socket.get(), SHUT_WR);
+    }
+  }
+  auto end = Clock::now() + kLastWords;
+  for (Peer &peer : peers) {
+    char waste[4096];
+    while (peer.state == Peer::State::Open &&
+           receiveAll(peer.socket, waste, std::min(end, Clock::now() + kLastWords))) {
+    }
+    peer.socket.close();
+    peer.state = Peer::State::Lost;
+  }
+}

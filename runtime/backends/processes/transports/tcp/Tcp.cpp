@@ -1,0 +1,82 @@
+//===- Tcp.cpp - the calls of MPI, over TCP -------------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "backends/processes/transports/tcp/Tcp.h"
+
+#include "backends/processes/transports/tcp/Network.h"
+
+using namespace weft::rt;
+using namespace weft::rt::tcp;
+using Result = mpi::Library::Result;
+
+namespace {
+
+/// There is one in a process, which a rank that hangs may use to the very end.
+struct Opened {
+  mpi::Launcher launcher;
+  std::chrono::nanoseconds patience;
+  Network *network = nullptr;
+  std::string error;
+};
+Opened *opened = nullptr;
+
+const char *name() { return "TCP"; }
+
+Result start(int64_t *rank, int64_t *size) {
+  Gathering gathering;
+  if (!gather(opened->launcher, opened->patience, gathering, opened->error)) {
+    return opened->error.c_str();
+  }
+  *rank = gathering.rank;
+  *size = gathering.size;
+  opened->network = new Network(std::move(gathering), opened->patience);
+  return nullptr;
+}
+
+Result finish() {
+  opened->network->finish();
+  return nullptr;
+}
+
+Result makeGroup(int64_t members, uint64_t *group) {
+  return opened->network->makeGroup(members, group);
+}
+
+Result freeGroup(uint64_t *group) {
+  *group = 0;
+  return nullptr;
+}
+
+Result allGather(uint64_t group, const void *own, void *all, size_t bytes) {
+  return opened->network->allGather(group, own, all, bytes);
+}
+
+Result send(uint64_t group, const void *bytes, size_t count, int64_t to, int32_t tag,
+            uint64_t *request) {
+  return opened->network->send(group, bytes, count, to, tag, request);
+}
+
+Result receive(uint64_t group, void *bytes, size_t count, int64_t from, int32_t tag,
+               uint64_t *request) {
+  return opened->network->receive(group, bytes, count, from, tag, request);
+}
+
+Result test(uint64_t *requests, size_t count, size_t *doneCount, size_t *done, size_t *bytes) {
+  return opened->network->test({requests, count}, doneCount, done, bytes);
+}
+
+void cancel(uint64_t *request) { opened->network->cancel(request); }
+
+} // namespace
+
+const mpi::Library *weft::rt::tcp::openLibrary(const mpi::Launcher &launcher,
+                                               std::chrono::nanoseconds patience) {
+  static const mpi::Library library = {name, start,   finish, makeGroup, freeGroup,     allGather,
+                                       send, receive, test,   cancel,    Network::kIdle};
+  opened = new Opened{launcher, patience, nullptr, ""};
+  return &library;
+}

@@ -1,0 +1,260 @@
+//===- Checkpoint.cpp - a program's tensors in files ------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "checkpoint/Checkpoint.h"
+
+#include "checkpoint/OptimizerState.h"
+#include "program/Pieces.h"
+#include "support/CheckedMath.h"
+#include "support/Elements.h"
+#include "support/OutputFile.h"
+#include "support/Text.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <optional>
+#include <set>
+
+using namespace weft::rt;
+
+bool weft::rt::saveTensors(const std::string &path, const std::vector<TensorHeader> &tensors,
+                           const std::map<std::string, std::string> &metadata,
+                           const std::function<bool(size_t, std::span<char>)> &read,
+                           std::string &error) {
+  OutputFile file;
+  if (!file.open(path, error) || !file.write(safetensorsHeader(tensors, metadata), error)) {
+    return false;
+  }
+  std::vector<char> bytes;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    TensorLayout whole = {tensors[i].type, tensors[i].shape, {}};
+    bytes.resize(globalBytes(whole));
+    if (!read(i, bytes) || !file.write(bytes, error)) {
+      return false;
+    }
+  }
+  return file.commit(error);
+}
+
+/// Brings the pieces of a tensor together in `whole`, on rank 0. `own` is empty where another rank
+/// brings the same.
+static bool collectTensor(const Program &program, Communicator &link, const TensorLayout &layout,
+                          std::span<const char> own, std::span<char> whole) {
+  return link.collect(own, [&](int64_t rank, std::span<const char> bytes) {
+    if (!bytes.empty()) {
+      gatherPiece(layout, program.mesh, program.coordinatesOf(rank), bytes.data(), whole.data());
+    }
+  });
+}
+
+bool weft::rt::savePieces(const std::string &path, const Program &program, const Executor &executor,
+                          const std::vector<TensorInPieces> &tensors,
+                          const std::function<BufferView(size_t)> &piece, int64_t step) {
+  auto collect = [&](size_t i, std::span<char> whole) {
+    const TensorLayout &layout = *tensors[i].layout;
+    std::optional<BufferView> own;
+    if (holdsFirstCopy(layout, executor.coordinates())) {
+      own.emplace(piece(i));
+    }
+    return collectTensor(program, executor.communicator(), layout,
+                         own ? own->bytes() : std::span<const char>(), whole);
+  };
+  if (executor.rank() != 0) {
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      if (!collect(i, {})) {
+        return false;
+      }
+    }
+    return true;
+  }
+  std::vector<TensorHeader> headers;
+  for (const TensorInPieces &tensor : tensors) {
+    headers.push_back({tensor.name, tensor.layout->type, tensor.layout->globalShape});
+  }
+  std::map<std::string, std::string> metadata = {
+      {"format", "weft"}, {"step", std::to_string(step)}, {"plan", program.planHash}};
+  std::string error;
+  // Without an error it is another rank that has failed, and has said why.
+  return saveTensors(path, headers, metadata, collect, error) ||
+         (!error.empty() && executor.communicator().fail(error));
+}
+
+bool weft::rt::saveCheckpoint(const std::string &path, const Program &program,
+                              const Executor &executor, int64_t step) {
+  std::vector<TensorInPieces> tensors;
+  std::vector<uint32_t> buffers;
+  for (const auto *list : {&program.parameters, &program.optimizerState}) {
+    for (const NamedTensor &tensor : *list) {
+      tensors.push_back({tensor.name, &tensor.layout});
+      buffers.push_back(tensor.buffer);
+    }
+  }
+  auto piece = [&](size_t i) { return executor.view(buffers[i]); };
+  return savePieces(path, program, executor, tensors, piece, step);
+}
+
+bool Checkpoint::open(const std::string &path, const Program &program, std::string &error) {
+  this->path = path;
+  if (!file.open(path, error)) {
+    return false;
+  }
+  for (const NamedTensor &parameter : program.parameters) {
+    if (!file.tensors.count(parameter.name)) {
+      return fail(error, "'", path, "' lacks the parameter '", parameter.name, "'");
+    }
+    if (!checkTensor(parameter, error)) {
+      return false;
+    }
+  }
+  if (!checkNames(program, error) || !checkState(program, error) || !readStep(program, error)) {
+    return false;
+  }
+  if (rounded > 0) {
+    remark += concat("'", path, "': rounded ", rounded, " tensors from F64 to F32\n");
+  }
+  return true;
+}
+
+/// The first of `count` numbers that is too large for a float, or null. They are not aligned.
+static std::optional<double> firstTooLarge(const char *numbers, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    double number;
+    std::memcpy(&number, numbers + i * sizeof(number), sizeof(number));
+    if (std::isfinite(number) && std::abs(number) >= leastTooLarge(FloatType::F32)) {
+      return number;
+    }
+  }
+  return std::nullopt;
+}
+
+bool Checkpoint::checkTensor(const NamedTensor &tensor, std::string &error) {
+  const SafetensorsFile::Tensor &found = file.tensors.at(tensor.name);
+  std::optional<FloatType> type = floatTypeOf(found.dtype);
+  if (!type) {
+    return fail(error, "'", tensor.name, "' in '", path, "' is ", found.dtype,
+                ", expected F64, F32, BF16 or F16");
+  }
+  if (found.shape != tensor.layout.globalShape) {
+    return fail(error, "'", tensor.name, "' in '", path, "' has shape ", shapeText(found.shape),
+                ", expected ", shapeText(tensor.layout.globalShape));
+  }
+  if (*type == FloatType::F64 && tensor.layout.type == ElementType::F32) {
+    ++rounded;
+    if (auto number = firstTooLarge(found.data.data(), found.data.size() / sizeof(double))) {
+      return fail(error, "'", tensor.name, "' in '", path, "' has ", *number,
+                  ", expected numbers that fit into F32, the type of the program");
+    }
+  }
+  return true;
+}
+
+bool Checkpoint::checkNames(const Program &program, std::string &error) {
+  std::set<std::string> known, parameters;
+  for (const NamedTensor &tensor : program.parameters) {
+    parameters.insert(tensor.name);
+  }
+  known = parameters;
+  for (const NamedTensor &tensor : program.optimizerState) {
+    known.insert(tensor.name);
+  }
+  size_t passedOver = 0;
+  for (const auto &[name, tensor] : file.tensors) {
+    if (known.count(name)) {
+      continue;
+    }
+    // "adam_m/<parameter>" in a program with another optimizer.
+    size_t slash = name.find('/');
+    bool isState = slash != std::string::npos && parameters.count(name.substr(slash + 1));
+    if (!isState && !isOfNoParameter(name)) {
+      return fail(error, "'", path, "' has the tensor '", name, "', which the model does not have");
+    }
+    ++passedOver;
+  }
+  if (passedOver > 0) {
+    remark += concat("'", path, "': passed over ", passedOver,
+                     " tensors of optimizer state that this program does not have\n");
+  }
+  return true;
+}
+
+bool Checkpoint::checkState(const Program &program, std::string &error) {
+  const NamedTensor *present = nullptr, *absent = nullptr;
+  for (const NamedTensor &state : program.optimizerState) {
+    bool there = file.tensors.count(state.name) != 0;
+    (there ? present : absent) = &state;
+    if (there && !checkTensor(state, error)) {
+      return false;
+    }
+  }
+  if (present && absent) {
+    return fail(error, "'", path, "' has the optimizer state '", present->name, "' but lacks '",
+                absent->name, "'");
+  }
+  hasState = !absent;
+  if (absent) {
+    remark += concat("'", path, "': no optimizer state, which starts at zero, as does the step\n");
+  }
+  return true;
+}
+
+bool Checkpoint::readStep(const Program &program, std::string &error) {
+  auto found = file.metadata.find("step");
+  if (!hasState) {
+    return true;
+  }
+  if (found == file.metadata.end()) {
+    return program.optimizerState.empty() ||
+           fail(error, "'", path,
+                "' has optimizer state but no metadata 'step', expected the number "
+                "of steps that it has seen");
+  }
+  const std::string &text = found->second;
+  auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), step);
+  if (code != std::errc() || end != text.data() + text.size() || step < 0) {
+    return fail(error, "'", path, "' has the metadata step '", text, "', expected a number");
+  }
+  return true;
+}
+
+void Checkpoint::loadTensor(const NamedTensor &tensor, const Program &program,
+                            Executor &executor) const {
+  const SafetensorsFile::Tensor &found = file.tensors.at(tensor.name);
+  const TensorLayout &layout = tensor.layout;
+  BufferDraft piece = executor.draft(tensor.buffer);
+  if (found.dtype == safetensorsName(layout.type)) {
+    scatterPiece(layout, program.mesh, executor.coordinates(), found.data.data(), piece.data());
+    return;
+  }
+  // The piece as it is in the file, then element by element.
+  FloatType type = *floatTypeOf(found.dtype);
+  Region whole = {std::vector<int64_t>(found.shape.size(), 0), found.shape};
+  Region own = localRegion(layout, program.mesh, executor.coordinates());
+  auto count = static_cast<int64_t>(elementCount(own.shape));
+  std::vector<char> stored(size_t(count * sizeOf(type))); // Padding is zero in every type.
+  copyOverlap(whole, found.data.data(), own, stored.data(), size_t(sizeOf(type)));
+  if (layout.type == ElementType::F32) {
+    decode(type, stored.data(), 1, count, static_cast<float *>(piece.data()));
+    return;
+  }
+  std::vector<float> values(size_t(count), 0.0F); // Has all bits of what is not F64.
+  decode(type, stored.data(), 1, count, values.data());
+  std::copy(values.begin(), values.end(), static_cast<double *>(piece.data()));
+}
+
+void Checkpoint::load(const Program &program, Executor &executor) const {
+  for (const auto *list : {&program.parameters, &program.optimizerState}) {
+    for (const NamedTensor &tensor : *list) {
+      if (file.tensors.count(tensor.name)) {
+        loadTensor(tensor, program, executor);
+      } else {
+        executor.zero(tensor.buffer);
+      }
+    }
+  }
+}

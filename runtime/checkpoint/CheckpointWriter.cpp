@@ -1,0 +1,204 @@
+//===- CheckpointWriter.cpp - one rank's part in writing checkpoints --------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "checkpoint/CheckpointWriter.h"
+
+#include "support/CheckedMath.h"
+#include "support/Safetensors.h"
+
+#include <algorithm>
+#include <numeric>
+
+using namespace weft::rt;
+
+template <typename Visit> static void forEachTensor(const Program &program, const Visit &visit) {
+  for (const auto *list : {&program.parameters, &program.optimizerState}) {
+    for (const NamedTensor &tensor : *list) {
+      visit(tensor);
+    }
+  }
+}
+
+CheckpointWriter::CheckpointWriter(const Program &program, const RunIdentity &run,
+                                   CheckpointFolder &folder, Executor &executor, uint64_t portion)
+    : program(program), run(run), folder(folder), executor(executor), link(executor.communicator()),
+      portion(portion), receipts(size_t(program.rankCount())) {
+  for (int64_t rank = 0; rank < program.rankCount(); ++rank) {
+    std::vector<int64_t> coordinates = program.coordinatesOf(rank);
+    uint64_t bytes = 0;
+    forEachTensor(program, [&](const NamedTensor &tensor) {
+      if (!saves(tensor.layout, coordinates)) {
+        return;
+      }
+      Region region = dataRegion(tensor.layout, program.mesh, coordinates);
+      uint64_t size = elementCount(region.shape) * sizeOf(tensor.layout.type);
+      bytes += size;
+      if (rank == executor.rank()) {
+        contents.push_back(
+            {&tensor, size, std::vector<char>(tensor.layout.paddedShape.empty() ? 0 : size)});
+      }
+    });
+    longest = std::max(longest, bytes);
+  }
+  std::vector<uint32_t> allAxes(program.mesh.size());
+  std::iota(allAxes.begin(), allAxes.end(), 0);
+  Collective maximum = {
+      CollectiveKind::AllReduce, ReductionKind::Max, ElementType::I32, allAxes, {1}, 0, 0};
+  meeting = link.prepare(maximum, {"checkpoint", 0, "ranks write their shards"});
+  Collective gather = {CollectiveKind::AllGather,
+                       ReductionKind::Sum,
+                       ElementType::I64,
+                       allAxes,
+                       {int64_t(std::tuple_size_v<Receipt>)},
+                       0,
+                       0};
+  gathering = link.prepare(gather, {"checkpoint", 1, "checksums of all shards"});
+}
+
+bool CheckpointWriter::write(int64_t step) {
+  std::string error;
+  bool leads = executor.rank() == 0;
+  if (leads && !folder.begin(step, error)) {
+    return link.fail(error);
+  }
+  if (!meet()) {
+    return false;
+  }
+  if (!writeShard(step, error)) {
+    return link.fail(error);
+  }
+  if (!link.run(gathering, receipt.data(), receipts.data())) {
+    return false;
+  }
+  if (leads && !seal(step, error)) {
+    return link.fail(error);
+  }
+  return meet();
+}
+
+bool CheckpointWriter::saves(const TensorLayout &layout,
+                             std::span<const int64_t> coordinates) const {
+  bool isPadding = !layout.paddedShape.empty() &&
+                   elementCount(dataRegion(layout, program.mesh, coordinates).shape) == 0;
+  return holdsFirstCopy(layout, coordinates) && !isPadding;
+}
+
+void CheckpointWriter::pack() {
+  for (Content &content : contents) {
+    if (content.packed.empty()) {
+      continue;
+    }
+    const TensorLayout &layout = content.tensor->layout;
+    BufferView whole = executor.view(content.tensor->buffer);
+    copyOverlap(localRegion(layout, program.mesh, executor.coordinates()), whole.data(),
+                dataRegion(layout, program.mesh, executor.coordinates()), content.packed.data(),
+                sizeOf(layout.type));
+  }
+}
+
+bool CheckpointWriter::meet() { return link.run(meeting, &nothing, &nothing); }
+
+bool CheckpointWriter::writeShard(int64_t step, std::string &error) {
+  receipt = {};
+  checksum = Checksum();
+  pack();
+  if (!contents.empty() &&
+      (!file.open(folder.writingPath(step) + "/" + shardFile(executor.rank()), 0, error) ||
+       !put(header(step), error))) {
+    return false;
+  }
+  for (uint64_t begin = 0; begin < longest; begin += portion) {
+    if (!contents.empty() && (!writePortion(begin, begin + portion, error) || !file.sync(error))) {
+      return false;
+    }
+    if (!meet()) {
+      return true; // Some other rank has failed, and has said why.
+    }
+  }
+  Digest digest = checksum.digest();
+  receipt[1] = int64_t(digest.high);
+  receipt[2] = int64_t(digest.low);
+  return file.close(error);
+}
+
+/// Writes those bytes of the tensors, all in one row, that begin at `begin` and end before `end`.
+bool CheckpointWriter::writePortion(uint64_t begin, uint64_t end, std::string &error) {
+  uint64_t position = 0;
+  for (const Content &content : contents) {
+    uint64_t from = std::max(begin, position), to = std::min(end, position + content.bytes);
+    if (from < to && !putPart(content, from - position, to - position, error)) {
+      return false;
+    }
+    position += content.bytes;
+  }
+  return true;
+}
+
+bool CheckpointWriter::putPart(const Content &content, uint64_t begin, uint64_t end,
+                               std::string &error) {
+  if (!content.packed.empty()) {
+    return put(std::span(content.packed).subspan(begin, end - begin), error);
+  }
+  BufferView part = executor.view(content.tensor->buffer, begin, end - begin);
+  return put(part.bytes(), error);
+}
+
+bool CheckpointWriter::put(std::span<const char> bytes, std::string &error) {
+  receipt[0] += int64_t(bytes.size());
+  checksum.add(bytes);
+  return file.write(bytes, error);
+}
+
+std::string CheckpointWriter::header(int64_t step) const {
+  std::vector<TensorHeader> headers;
+  std::map<std::string, std::string> metadata = {{"format", "weft"},
+                                                 {"step", std::to_string(step)},
+                                                 {"plan", program.planHash},
+                                                 {"rank", std::to_string(executor.rank())}};
+  for (const Content &content : contents) {
+    const auto &[name, layout, buffer] = *content.tensor;
+    Region region = dataRegion(layout, program.mesh, executor.coordinates());
+    headers.push_back({name, layout.type, region.shape});
+    metadata["place/" + name] = placeText(region, layout.globalShape);
+  }
+  return safetensorsHeader(headers, metadata);
+}
+
+Manifest CheckpointWriter::makeManifest(int64_t step) const {
+  Manifest manifest = {step, run, program.planHash, program.planText, program.mesh, {}, {}};
+  // By rank.
+  std::vector<uint32_t> shards(receipts.size());
+  for (size_t rank = 0; rank < receipts.size(); ++rank) {
+    const auto &[bytes, high, low] = receipts[rank];
+    shards[rank] = uint32_t(manifest.shards.size());
+    if (bytes > 0) {
+      manifest.shards.push_back(
+          {shardFile(int64_t(rank)), uint64_t(bytes), {uint64_t(high), uint64_t(low)}});
+    }
+  }
+  forEachTensor(program, [&](const NamedTensor &tensor) {
+    const TensorLayout &layout = tensor.layout;
+    SavedTensor saved = {tensor.name, safetensorsName(layout.type), layout.globalShape, {}};
+    for (int64_t rank = 0; rank < program.rankCount(); ++rank) {
+      std::vector<int64_t> coordinates = program.coordinatesOf(rank);
+      if (saves(layout, coordinates)) {
+        saved.pieces.push_back(
+            {dataRegion(layout, program.mesh, coordinates), shards[size_t(rank)]});
+      }
+    }
+    manifest.tensors.push_back(std::move(saved));
+  });
+  return manifest;
+}
+
+/// Writes the manifest, last of all files, and gives the checkpoint its name.
+bool CheckpointWriter::seal(int64_t step, std::string &error) {
+  StreamFile manifest;
+  return manifest.open(folder.writingPath(step) + "/manifest.json", 0, error) &&
+         manifest.write(toText(makeManifest(step)), error) && manifest.sync(error) &&
+         manifest.close(error) && folder.commit(step, error);
+}

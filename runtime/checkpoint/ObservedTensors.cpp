@@ -1,0 +1,54 @@
+//===- ObservedTensors.cpp - keeps what is observed in one step -------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "checkpoint/ObservedTensors.h"
+
+#include "checkpoint/Checkpoint.h"
+#include "program/Pieces.h"
+#include "support/CheckedMath.h"
+
+#include <algorithm>
+
+using namespace weft::rt;
+
+bool ObservedTensors::isMeant(const Observation &observation) const {
+  return observation.name.starts_with(prefix);
+}
+
+bool ObservedTensors::isAny(const Program &program) const {
+  return std::any_of(program.observations.begin(), program.observations.end(),
+                     [&](const Observation &observation) { return isMeant(observation); });
+}
+
+void ObservedTensors::take(const Program &program, uint32_t observation,
+                           std::span<const int64_t> coordinates, const void *data) {
+  const TensorLayout &layout = program.observations[observation].layout;
+  if (!isMeant(program.observations[observation]) || !holdsFirstCopy(layout, coordinates)) {
+    return;
+  }
+  values.resize(program.observations.size());
+  uint64_t bytes = elementCount(localShape(layout, program.mesh)) * sizeOf(layout.type);
+  const char *begin = static_cast<const char *>(data);
+  values[observation].assign(begin, begin + bytes);
+}
+
+bool ObservedTensors::save(const std::string &path, const Program &program,
+                           const Executor &executor, int64_t step) const {
+  std::vector<TensorInPieces> tensors;
+  std::vector<size_t> numbers;
+  for (size_t i = 0; i < program.observations.size(); ++i) {
+    const Observation &observation = program.observations[i];
+    if (isMeant(observation)) {
+      tensors.push_back({observation.name, &observation.layout});
+      numbers.push_back(i);
+    }
+  }
+  auto piece = [&](size_t i) {
+    return BufferView(values.empty() ? std::span<const char>() : values[numbers[i]]);
+  };
+  return savePieces(path, program, executor, tensors, piece, step);
+}

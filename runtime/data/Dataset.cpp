@@ -1,0 +1,137 @@
+//===- Dataset.cpp - training samples from files of tokens ----------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "data/Dataset.h"
+
+#include "data/Permutation.h"
+#include "support/Text.h"
+
+#include <algorithm>
+#include <array>
+
+using namespace weft::rt;
+
+/// Tokens that are looked at together, on the stack.
+static constexpr size_t kChunk = 1024;
+
+bool Dataset::open(const std::string &path, std::optional<DataFormat> format,
+                   int64_t sequenceLength, int64_t vocabulary, std::string &error,
+                   std::optional<int64_t> documentEnd) {
+  tokens = openTokens(path, format, error);
+  if (!tokens) {
+    return false;
+  }
+  uint64_t count = tokens->tokenCount(), needed = uint64_t(sequenceLength) + 1;
+  if (count < needed) {
+    return fail(error, "the data file '", path, "' has ", count, " tokens, one sample needs ",
+                needed, " (the sequence length and one more)");
+  }
+  this->path = path;
+  this->sequenceLength = sequenceLength;
+  this->vocabulary = vocabulary;
+  this->documentEnd = documentEnd;
+  samples = (count - 1) / uint64_t(sequenceLength);
+  return count > kCheckedAtOpen || checkAll(error);
+}
+
+bool Dataset::check(uint64_t first, std::span<const int64_t> numbers, std::string &error) const {
+  auto unknown = std::find_if(numbers.begin(), numbers.end(),
+                              [&](int64_t number) { return number < 0 || number >= vocabulary; });
+  if (unknown == numbers.end()) {
+    return true;
+  }
+  return fail(error, "the data file '", path, "' has the token ", *unknown, " at position ",
+              first + uint64_t(unknown - numbers.begin()), ", the model's vocabulary is 0 to ",
+              vocabulary - 1);
+}
+
+bool Dataset::checkAll(std::string &error) const {
+  std::array<int64_t, kChunk> chunk;
+  for (uint64_t first = 0; first < tokens->tokenCount(); first += kChunk) {
+    auto some = std::span(chunk).first(std::min<uint64_t>(kChunk, tokens->tokenCount() - first));
+    tokens->read(first, some);
+    if (!check(first, some, error)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool Dataset::read(uint64_t sample, int64_t first, std::span<int32_t> out,
+                   std::string &error) const {
+  std::array<int64_t, kChunk> chunk;
+  uint64_t place = sample * uint64_t(sequenceLength) + uint64_t(first);
+  while (!out.empty()) {
+    auto some = std::span(chunk).first(std::min(kChunk, out.size()));
+    tokens->read(place, some);
+    if (!check(place, some, error)) {
+      return false;
+    }
+    std::transform(some.begin(), some.end(), out.begin(), [](int64_t token) { return token; });
+    out = out.subspan(some.size());
+    place += some.size();
+  }
+  return true;
+}
+
+void Dataset::readStarts(uint64_t sample, int64_t first, std::span<int32_t> out) const {
+  std::array<int64_t, kChunk> chunk;
+  int64_t end = first + int64_t(out.size()), start = 0;
+  for (int64_t place = 0; place < end; place += int64_t(kChunk)) {
+    auto some = std::span(chunk).first(size_t(std::min(end - place, int64_t(kChunk))));
+    tokens->read(sample * uint64_t(sequenceLength) + uint64_t(place), some);
+    for (size_t i = 0; i < some.size(); ++i) {
+      int64_t at = place + int64_t(i);
+      if (at >= first) {
+        out[size_t(at - first)] = int32_t(start);
+      }
+      start = some[i] == documentEnd ? at + 1 : start;
+    }
+  }
+}
+
+std::string Dataset::describe() const {
+  return concat("'", path, "', ", nameOf(tokens->format()), ": ", tokens->tokenCount(), " tokens, ",
+                samples, " samples");
+}
+
+uint64_t Sampler::sampleAt(uint64_t index) const {
+  if (!seed) {
+    return begin + index;
+  }
+  constexpr uint64_t stream = streamOf("data order");
+  Permutation order(count, randomBits(*seed, stream, index / count));
+  return begin + order(index % count);
+}
+
+bool Dataset::readRow(uint64_t sample, const InputPiece &piece, char *out,
+                      std::string &error) const {
+  auto *ids = reinterpret_cast<int32_t *>(out);
+  if (piece.field == DataField::DocumentStarts) {
+    std::span<int32_t> row(ids, size_t(piece.shape[1]));
+    int64_t last = std::min(piece.offset[1] + piece.shape[1], sequenceLength) - 1;
+    int64_t first = std::min(piece.offset[1], last);
+    auto read = row.first(size_t(last - first + 1));
+    readStarts(sample, first, read);
+    std::fill(row.begin() + int64_t(read.size()), row.end(), read.back());
+    return true;
+  }
+  int64_t shift = piece.field == DataField::Targets ? 1 : 0;
+  return read(sample, piece.offset[1] + shift, {ids, size_t(piece.filled[1])}, error);
+}
+
+bool Sampler::fill(int64_t number, int64_t batch, const InputPiece &piece, char *out,
+                   std::string &error) const {
+  for (int64_t row = 0; row < piece.shape[0]; ++row) {
+    // Padding has the last sample, with which a model can do something.
+    uint64_t sample = sampleAt(uint64_t(number * batch + std::min(piece.sampleOf(row), batch - 1)));
+    if (!source->readRow(sample, piece, out + size_t(row) * piece.rowBytes(), error)) {
+      return false;
+    }
+  }
+  return true;
+}

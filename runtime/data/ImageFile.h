@@ -1,0 +1,54 @@
+//===- ImageFile.h - images and their labels from a file --------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A safetensors file with two tensors:
+//
+//   images   [samples, channel, height, width], or what else a sample of the model is:
+//            F32, F64, or U8, of which n becomes n / 255
+//   labels   [samples], I64 or I32: the number of the class
+//
+// The file is mapped, not read: opening checks all labels, and no image.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_RT_DATA_IMAGEFILE_H
+#define WEFT_RT_DATA_IMAGEFILE_H
+
+#include "data/Samples.h"
+#include "support/Safetensors.h"
+
+namespace weft::rt {
+
+class ImageFile : public SampleSource {
+public:
+  /// `sampleShape` is that of one image. Fails if the file cannot be read, lacks one of the
+  /// tensors, has them of another type or shape, or has a label that is not below `classes`.
+  bool open(const std::string &path, std::span<const int64_t> sampleShape, int64_t classes,
+            std::string &error);
+
+  uint64_t sampleCount() const override { return samples; }
+  const char *formatName() const override { return "images"; }
+  std::string describe() const override;
+
+  /// REQUIRES: the piece has whole images.
+  bool readRow(uint64_t sample, const InputPiece &piece, char *out,
+               std::string &error) const override;
+
+private:
+  bool checkImages(std::span<const int64_t> sampleShape, std::string &error);
+  bool checkLabels(int64_t classes, std::string &error);
+  int64_t labelAt(uint64_t sample) const;
+
+  std::string path;
+  SafetensorsFile file;
+  const SafetensorsFile::Tensor *images = nullptr, *labels = nullptr;
+  uint64_t samples = 0, elements = 0;
+};
+
+} // namespace weft::rt
+
+#endif // WEFT_RT_DATA_IMAGEFILE_H

@@ -1,0 +1,162 @@
+//===- Prefetcher.cpp - batches, ready before ranks ask for them ----------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "data/Prefetcher.h"
+
+#include "program/Pieces.h"
+#include "support/CheckedMath.h"
+#include "support/Text.h"
+
+#include <algorithm>
+
+using namespace weft::rt;
+
+Prefetcher::Prefetcher(const Program &program, RankRange ranks, Seconds timeout)
+    : program(program), ranks(ranks), timeout(timeout), inputsOfRank(size_t(ranks.count)),
+      taken(inputsOfRank.size()) {
+  for (int64_t rank = ranks.first; ranks.has(rank); ++rank) {
+    for (const NamedTensor &input : program.inputs) {
+      if (dataField(input.name)) {
+        addInput(rank, input);
+      }
+    }
+  }
+}
+
+Prefetcher::~Prefetcher() {
+  stop();
+  if (thread.joinable()) {
+    thread.join();
+  }
+}
+
+/// Makes one dimension of the micro-batch and the sample in it, of which there are `size`.
+static void joinMicroBatches(InputPiece &piece, int64_t size) {
+  piece.run = piece.shape[1];
+  piece.stride = size;
+  piece.offset[1] += piece.offset[0] * size;
+  for (std::vector<int64_t> *sizes : {&piece.shape, &piece.filled}) {
+    (*sizes)[1] *= (*sizes)[0];
+    sizes->erase(sizes->begin());
+  }
+  piece.offset.erase(piece.offset.begin());
+}
+
+void Prefetcher::addInput(int64_t rank, const NamedTensor &input) {
+  std::vector<int64_t> coordinates = program.coordinatesOf(rank);
+  Region held = localRegion(input.layout, program.mesh, coordinates);
+  Piece piece = {{*dataField(input.name), input.layout.type, held.shape, held.offset,
+                  dataRegion(input.layout, program.mesh, coordinates).shape},
+                 {}};
+  if (program.microBatches > 1) {
+    joinMicroBatches(piece.input, program.globalBatch / program.microBatches);
+  }
+  auto isSame = [&](const Piece &other) { return other.input == piece.input; };
+  auto found = std::find_if(pieces.begin(), pieces.end(), isSame);
+  inputsOfRank[size_t(rank - ranks.first)].push_back(
+      {size_t(found - pieces.begin()), input.buffer});
+  if (found == pieces.end()) {
+    pieces.push_back(std::move(piece));
+  }
+}
+
+uint64_t Prefetcher::bytes() const {
+  uint64_t sum = 0;
+  for (const Piece &piece : pieces) {
+    sum = saturatingAdd(sum, saturatingMul(piece.input.bytes(), kSlots));
+  }
+  return sum;
+}
+
+void Prefetcher::start(BatchOrder order) {
+  for (Piece &piece : pieces) {
+    piece.bytes.fill(std::vector<char>(piece.input.bytes()));
+  }
+  thread = std::thread([this, order] { run(order); });
+}
+
+void Prefetcher::run(BatchOrder order) {
+  std::string error;
+  std::optional<BatchChoice> batch = order.next();
+  for (int64_t number = 0; batch && waitForSlot(number); ++number) {
+    if (!fill(*batch, size_t(number % kSlots), error)) {
+      break;
+    }
+    {
+      std::lock_guard lock(mutex);
+      ready = number + 1;
+    }
+    becameReady.notify_all();
+    batch = order.next();
+  }
+  {
+    std::lock_guard lock(mutex);
+    problem = std::move(error);
+    ended = true;
+  }
+  becameReady.notify_all();
+  hasEnded.notify_all();
+}
+
+bool Prefetcher::waitForSlot(int64_t batch) {
+  std::unique_lock lock(mutex);
+  becameFree.wait(lock, [&] {
+    return stopped || *std::min_element(taken.begin(), taken.end()) + kSlots > batch;
+  });
+  return !stopped;
+}
+
+bool Prefetcher::fill(const BatchChoice &batch, size_t slot, std::string &error) {
+  for (Piece &piece : pieces) {
+    if (!batch.sampler->fill(batch.number, program.globalBatch, piece.input,
+                             piece.bytes[slot].data(), error)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool Prefetcher::take(Executor &executor, std::string &error) {
+  int64_t &number = taken[numberOf(executor)]; // Written by this thread only.
+  std::unique_lock lock(mutex);
+  bool came =
+      becameReady.wait_for(lock, timeout, [&] { return stopped || ended || ready > number; });
+  if (stopped) {
+    return false;
+  }
+  if (ready <= number) {
+    error =
+        came ? problem
+             : concat("rank ", executor.rank(), " waited ", timeout.count(), " s for its tokens");
+    return false;
+  }
+  size_t slot = size_t(number % kSlots);
+  lock.unlock();
+  for (const Input &input : inputsOfRank[numberOf(executor)]) {
+    executor.write(input.buffer, 0, pieces[input.piece].bytes[slot]);
+  }
+  lock.lock();
+  ++number;
+  lock.unlock();
+  becameFree.notify_one();
+  return true;
+}
+
+void Prefetcher::stop() {
+  {
+    std::lock_guard lock(mutex);
+    stopped = true;
+  }
+  becameReady.notify_all();
+  becameFree.notify_all();
+}
+
+bool Prefetcher::endsWithin(Seconds patience) {
+  stop();
+  std::unique_lock lock(mutex);
+  return !thread.joinable() || hasEnded.wait_for(lock, patience, [&] { return ended; });
+}

@@ -1,0 +1,106 @@
+//===- HostExecutor.cpp - runs one rank's program on processors -------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "execution/HostExecutor.h"
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+
+using namespace weft::rt;
+
+HostExecutor::HostExecutor(const Program &program, const KernelCode *kernels, int64_t rank,
+                           int64_t threads)
+    : Executor(program, kernels, rank), threads(threads) {}
+
+bool HostExecutor::allocateArena() {
+  // aligned_alloc wants a multiple of the alignment; an empty arena still gets an address.
+  uint64_t bytes = (program.arenaBytes / kAlignment + 1) * kAlignment;
+  arena.reset(static_cast<char *>(std::aligned_alloc(kAlignment, bytes)));
+  if (!arena) {
+    return false;
+  }
+  std::memset(arena.get(), 0, bytes);
+  return true;
+}
+
+bool HostExecutor::prepareDevice() {
+  team.emplace(threads);
+  for (const Product &product : program.products) {
+    auto &prepared = products.emplace_back();
+    for (const ProductPiece &piece : cutProduct(product, program.threadsPerRank)) {
+      std::string error;
+      prepared.push_back(PreparedProduct::make(piece, error));
+      if (!prepared.back()) {
+        return communicator().fail(error);
+      }
+    }
+  }
+  return true;
+}
+
+Communicator::Handle HostExecutor::prepareCollective(const Collective &collective,
+                                                     const CallSite &site) {
+  return communicator().prepare(collective, site);
+}
+
+void *HostExecutor::address(uint32_t buffer) const {
+  return arena.get() + program.buffers[buffer].offset;
+}
+
+BufferView HostExecutor::view(uint32_t buffer, uint64_t begin, uint64_t count) const {
+  return BufferView({static_cast<const char *>(address(buffer)) + begin, count});
+}
+
+BufferDraft HostExecutor::draft(uint32_t buffer, uint64_t begin, uint64_t count) {
+  return BufferDraft({static_cast<char *>(address(buffer)) + begin, count});
+}
+
+void HostExecutor::zero(uint32_t buffer) {
+  std::memset(address(buffer), 0, program.buffers[buffer].bytes);
+}
+
+Outcome HostExecutor::runKernel(const Prepared &instruction) {
+  const KernelCode &kernel = *instruction.kernel;
+  for (int64_t phase = 0; phase < kernel.phaseCount; ++phase) {
+    Cut cut = instruction.cuts[phase];
+    int64_t iterations = kernel.iterations[phase];
+    team->run(cut.pieces, [&](int64_t piece) {
+      int64_t begin = piece * cut.length;
+      kernel.function(instruction.operands, instruction.immediates, coordinates().data(), phase,
+                      begin, std::min(begin + cut.length, iterations));
+    });
+  }
+  return Outcome::Done;
+}
+
+Outcome HostExecutor::runProduct(const Prepared &instruction) {
+  void *const *operands = instruction.operands;
+  const auto &pieces = products[instruction.target];
+  std::mutex mutex;
+  std::string error; // Of the piece that failed last.
+  team->run(int64_t(pieces.size()), [&](int64_t i) {
+    std::string own;
+    if (!pieces[size_t(i)]->run(operands[0], operands[1], operands[2], own)) {
+      std::lock_guard lock(mutex);
+      error = own;
+    }
+  });
+  return error.empty() || communicator().fail(error) ? Outcome::Done : Outcome::Stopped;
+}
+
+Outcome HostExecutor::runCollective(const Prepared &instruction) {
+  void *const *operands = instruction.operands;
+  return communicator().run(instruction.handle, operands[0], operands[1]) ? Outcome::Done
+                                                                          : Outcome::Stopped;
+}
+
+std::unique_ptr<Executor> weft::rt::makeHostExecutor(const Program &program,
+                                                     const KernelCode *kernels, int64_t rank,
+                                                     int64_t threads) {
+  return std::make_unique<HostExecutor>(program, kernels, rank, threads);
+}

@@ -1,0 +1,67 @@
+//===- HostExecutor.h - runs one rank's program on processors ---------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The arena is host memory, so views and drafts are the buffers themselves.
+// Instructions are done when they have been run: kernels and products by the threads
+// of a team, collectives by the communicator that ranks also speak through.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_RT_EXECUTION_HOSTEXECUTOR_H
+#define WEFT_RT_EXECUTION_HOSTEXECUTOR_H
+
+#include "execution/Executor.h"
+#include "execution/PreparedProduct.h"
+
+#include <cstdlib>
+#include <memory>
+
+namespace weft::rt {
+
+class HostExecutor : public Executor {
+public:
+  /// See Executor. `threads` share the work of kernels and products, which is cut for
+  /// `program.threadsPerRank` however many they are: bits do not depend on them.
+  HostExecutor(const Program &program, const KernelCode *kernels, int64_t rank,
+               int64_t threads = 1);
+
+  uint64_t hostBytes() const override { return program.arenaBytes; }
+
+  using Executor::draft;
+  using Executor::view;
+  BufferView view(uint32_t buffer, uint64_t begin, uint64_t count) const override;
+  BufferDraft draft(uint32_t buffer, uint64_t begin, uint64_t count) override;
+  void zero(uint32_t buffer) override;
+
+private:
+  struct Free {
+    void operator()(char *memory) const { std::free(memory); }
+  };
+
+  bool allocateArena() override;
+  bool prepareDevice() override;
+  Communicator::Handle prepareCollective(const Collective &collective,
+                                         const CallSite &site) override;
+  void *address(uint32_t buffer) const override;
+  Outcome runKernel(const Prepared &instruction) override;
+  Outcome runProduct(const Prepared &instruction) override;
+  Outcome runCollective(const Prepared &instruction) override;
+
+  const int64_t threads;
+  std::optional<Team> team;
+  /// The pieces of each product of the program, which threads take.
+  std::vector<std::vector<std::unique_ptr<PreparedProduct>>> products;
+  std::unique_ptr<char[], Free> arena;
+};
+
+/// One, for those who do not ask which kind it is.
+std::unique_ptr<Executor> makeHostExecutor(const Program &program, const KernelCode *kernels,
+                                           int64_t rank, int64_t threads);
+
+} // namespace weft::rt
+
+#endif // WEFT_RT_EXECUTION_HOSTEXECUTOR_H

@@ -1,0 +1,125 @@
+//===- NonFinite.cpp - where a value that is not finite arose ---------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "execution/NonFinite.h"
+
+#include "support/BFloat16.h"
+#include "support/Float16.h"
+#include "support/Float8.h"
+#include "support/Text.h"
+
+#include <cmath>
+#include <limits>
+#include <tuple>
+
+using namespace weft::rt;
+
+namespace {
+
+/// Keeps the first finding of each kind.
+class Search {
+public:
+  Search(const Program &program, const Executor &executor) : program(program), executor(executor) {}
+
+  void look(int64_t instruction, uint32_t buffer) {
+    const Buffer &place = program.buffers[buffer];
+    if (place.type == ElementType::F64) {
+      lookTyped<double>(instruction, buffer, place.bytes / sizeof(double));
+    } else if (place.type == ElementType::F32) {
+      lookTyped<float>(instruction, buffer, place.bytes / sizeof(float));
+    } else if (place.type == ElementType::BF16) {
+      lookTyped<BFloat16>(instruction, buffer, place.bytes / sizeof(BFloat16));
+    } else if (place.type == ElementType::F16) {
+      lookTyped<Float16>(instruction, buffer, place.bytes / sizeof(Float16));
+    } else if (place.type == ElementType::F8E4M3) {
+      lookTyped<Float8E4M3>(instruction, buffer, place.bytes);
+    } else if (place.type == ElementType::F8E5M2) {
+      lookTyped<Float8E5M2>(instruction, buffer, place.bytes);
+    }
+  }
+
+  std::optional<Finding> first() const { return bad ? bad : masked; }
+
+private:
+  template <typename T> void lookTyped(int64_t instruction, uint32_t buffer, uint64_t count) {
+    BufferView view = executor.view(buffer);
+    const T *values = static_cast<const T *>(view.data());
+    for (uint64_t i = 0; i < count && !bad; ++i) {
+      auto value = double(values[i]);
+      if (std::isfinite(value)) {
+        continue;
+      }
+      bool isMask = value == -std::numeric_limits<double>::infinity();
+      std::optional<Finding> &found = isMask ? masked : bad;
+      if (!found) {
+        found = Finding{executor.rank(), instruction, buffer, i, value};
+      }
+    }
+  }
+
+  const Program &program;
+  const Executor &executor;
+  /// The first NaN or +inf, and the first -inf.
+  std::optional<Finding> bad, masked;
+};
+
+} // namespace
+
+std::optional<Finding> weft::rt::replayStep(const Program &program, Executor &executor) {
+  Search search(program, executor);
+  for (const auto *tensors : {&program.parameters, &program.optimizerState}) {
+    for (const NamedTensor &tensor : *tensors) {
+      search.look(-1, tensor.buffer);
+    }
+  }
+  // Also after a finding all instructions run, because partners wait in collectives.
+  for (size_t index = 0; index <= executor.stoppedAt(); ++index) {
+    if (executor.runStepInstruction(index) == Outcome::Stopped) {
+      return {};
+    }
+    for (const Operand &operand : program.step[index].operands) {
+      if (operand.access != Access::Read) {
+        search.look(int64_t(index), operand.buffer);
+      }
+    }
+  }
+  return search.first();
+}
+
+std::optional<Finding> weft::rt::earliest(std::span<const std::optional<Finding>> findings) {
+  auto key = [](const Finding &finding) {
+    bool isMask = std::isinf(finding.value) && finding.value < 0;
+    return std::tuple(isMask, finding.instruction, finding.rank);
+  };
+  std::optional<Finding> best;
+  for (const std::optional<Finding> &finding : findings) {
+    if (finding && (!best || key(*finding) < key(*best))) {
+      best = finding;
+    }
+  }
+  return best;
+}
+
+std::string weft::rt::describe(const Program &program, const Finding &finding) {
+  std::string value = std::isnan(finding.value) ? "nan" : finding.value > 0 ? "inf" : "-inf";
+  if (finding.instruction >= 0) {
+    const Instruction &instruction = program.step[size_t(finding.instruction)];
+    return concat("the first value that is not finite is ", value, ", element ", finding.element,
+                  " of buffer ", finding.buffer, ", written by step instruction ",
+                  finding.instruction, " (", program.labels[instruction.label], ") on rank ",
+                  finding.rank);
+  }
+  for (const auto *tensors : {&program.parameters, &program.optimizerState}) {
+    for (const NamedTensor &tensor : *tensors) {
+      if (tensor.buffer == finding.buffer) {
+        return concat("'", tensor.name, "' held ", value, " already before the step, in element ",
+                      finding.element, " of its piece on rank ", finding.rank);
+      }
+    }
+  }
+  return "";
+}

@@ -1,0 +1,104 @@
+//===- Team.cpp - the threads that share a rank's work ----------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "execution/Team.h"
+
+#include <algorithm>
+#include <sched.h>
+
+using namespace weft::rt;
+
+namespace {
+
+/// Rounds of waiting awake: some tens of microseconds.
+constexpr int kSpins = 4000;
+
+void relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+} // namespace
+
+Team::Team(int64_t threads) {
+  helpers.reserve(size_t(std::max<int64_t>(threads, 1) - 1));
+  while (int64_t(helpers.size()) + 1 < threads) {
+    helpers.emplace_back([this] { help(); });
+  }
+}
+
+Team::~Team() {
+  ending = true;
+  generation.fetch_add(1, std::memory_order_release);
+  generation.notify_all();
+  for (std::thread &helper : helpers) {
+    helper.join();
+  }
+}
+
+void Team::runJob(const Job &newJob) {
+  job = newJob;
+  nextPiece.store(0, std::memory_order_relaxed);
+  busy.store(int64_t(helpers.size()), std::memory_order_relaxed);
+  generation.fetch_add(1, std::memory_order_release);
+  generation.notify_all();
+  takePieces();
+  for (int spins = 0; busy.load(std::memory_order_acquire) != 0; ++spins) {
+    // A helper may be without a processor; then this thread's is the one to give.
+    spins < kSpins ? relax() : void(sched_yield());
+  }
+}
+
+void Team::takePieces() {
+  for (;;) {
+    int64_t piece = nextPiece.fetch_add(1, std::memory_order_relaxed);
+    if (piece >= job.pieces) {
+      return;
+    }
+    job.call(job.context, piece);
+  }
+}
+
+void Team::help() {
+  for (uint32_t seen = 0;;) {
+    for (int spins = 0; generation.load(std::memory_order_acquire) == seen && spins < kSpins;
+         ++spins) {
+      relax();
+    }
+    generation.wait(seen, std::memory_order_acquire);
+    ++seen; // A job ends only when all helpers have: none is ever missed.
+    if (ending) {
+      return;
+    }
+    takePieces();
+    busy.fetch_sub(1, std::memory_order_release);
+  }
+}
+
+Cut weft::rt::cutIterations(int64_t iterations, int64_t cores) {
+  if (cores <= 1 || iterations <= 1) {
+    return {1, iterations};
+  }
+  int64_t pieces = std::min(iterations, 4 * cores);
+  int64_t length = (iterations + pieces - 1) / pieces;
+  // Pieces of a long row of elements begin where a cache line and a vector do.
+  constexpr int64_t kLine = 64;
+  if (length >= 4 * kLine) {
+    length = (length + kLine - 1) / kLine * kLine;
+  }
+  return {(iterations + length - 1) / length, length};
+}
+
+int64_t weft::rt::countProcessors() {
+  cpu_set_t processors;
+  CPU_ZERO(&processors);
+  if (sched_getaffinity(0, sizeof processors, &processors) != 0) {
+    return std::max(1u, std::thread::hardware_concurrency());
+  }
+  return std::max(1, CPU_COUNT(&processors));
+}

@@ -1,0 +1,135 @@
+//===- AttentionCheck.cpp - is what is said of an attention well-formed ----===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "program/ProgramCheck.h"
+#include "support/CheckedMath.h"
+#include "support/Text.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+using namespace weft::rt;
+
+/// Keeps positions, which are sums of a few such numbers times coordinates, in 64 bits.
+static constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+
+static bool isSize(int64_t size) { return size >= 1 && size <= kMost; }
+
+bool weft::rt::checkAttention(const Program &program, const std::string &name,
+                              const Attention &attention, std::string &error) {
+  for (int64_t size :
+       {attention.batch, attention.queries, attention.keys, attention.keyHeads, attention.group,
+        attention.features, attention.valueFeatures, attention.turns}) {
+    if (!isSize(size)) {
+      return fail(error, name, " has a size of ", size, ", expected 1 to ", kMost);
+    }
+  }
+  if (!std::isfinite(attention.scale) || (attention.isBackward && attention.isOutputWide)) {
+    return fail(error, name, " has the scale ", attention.scale, " and an output of ",
+                attention.isOutputWide ? "f32" : "bf16",
+                ", expected a finite one, and of a gradient an output of bf16");
+  }
+  if (attention.window < 0 || (attention.window > 0 && !attention.isCausal)) {
+    return fail(error, name, " has a window of ", attention.window, ", expected none",
+                attention.isCausal ? " or a positive one" : " where all keys are seen");
+  }
+  if (attention.starts && !attention.isCausal) {
+    return fail(error, name, " has documents, expected none where all keys are seen");
+  }
+  bool isOrdered = attention.chunks != 0 || attention.chunkLength != 0;
+  if (isOrdered &&
+      (!isSize(attention.chunks) || !isSize(attention.chunkLength) || attention.chunks % 2 != 0)) {
+    return fail(error, name, " is stored in ", attention.chunks, " chunks of ",
+                attention.chunkLength, ", expected an even number of some positions");
+  }
+  for (const AttentionOffset *offset : {&attention.firstQuery, &attention.firstKey}) {
+    if (!offset->strides.empty() && offset->strides.size() != program.mesh.size()) {
+      return fail(error, name, " moves along ", offset->strides.size(), " mesh axes, the mesh has ",
+                  program.mesh.size());
+    }
+    if (std::any_of(offset->strides.begin(), offset->strides.end(),
+                    [](int64_t stride) { return stride < 0 || stride > kMost; })) {
+      return fail(error, name, " moves along a mesh axis by ", shapeText(offset->strides),
+                  ", expected 0 to ", kMost);
+    }
+  }
+  return attention.operands.size() == attention.roles() ||
+         fail(error, name, " names ", attention.operands.size(), " operands, expected ",
+              attention.roles());
+}
+
+/// Whether a role may be at an operand that is accessed so.
+static bool fits(const Attention &attention, size_t role, Access access) {
+  bool isReplaced = !attention.isBackward &&
+                    attention.operands[Attention::Output] == attention.operands[Attention::Query];
+  if (isReplaced && (role == Attention::Query || role == Attention::Output)) {
+    return access == Access::ReadWrite;
+  }
+  return access == (attention.isResult(role) ? Access::Write : Access::Read);
+}
+
+static bool checkImmediates(const std::string &where, const Attention &attention,
+                            const Instruction &instruction, std::string &error) {
+  std::vector<uint32_t> numbers = attention.firstQuery.immediates;
+  numbers.insert(numbers.end(), attention.firstKey.immediates.begin(),
+                 attention.firstKey.immediates.end());
+  if (attention.turn) {
+    numbers.push_back(*attention.turn);
+  }
+  for (uint32_t number : numbers) {
+    if (number >= instruction.immediates.size()) {
+      return fail(error, where, " has ", instruction.immediates.size(),
+                  " immediates, its attention names number ", number);
+    }
+    int64_t value = instruction.immediates[number];
+    if (value < 0 || value > kMost) {
+      return fail(error, where, " has the immediate ", value, " of an attention, expected 0 to ",
+                  kMost);
+    }
+  }
+  return true;
+}
+
+bool weft::rt::checkAttentionOperands(const Program &program, const std::string &where,
+                                      const Instruction &instruction, std::string &error) {
+  const Attention &attention = *program.kernels[instruction.target].attention;
+  const std::vector<Operand> &operands = instruction.operands;
+  size_t workspaces = attention.workspaceBytes > 0;
+  if (operands.size() != attention.operandCount() + workspaces) {
+    return fail(error, where, " has ", operands.size(), " operands, its attention has ",
+                attention.operandCount() + workspaces);
+  }
+  for (size_t role = 0; role < attention.roles(); ++role) {
+    uint32_t number = attention.operands[role];
+    if (!fits(attention, role, operands[number].access)) {
+      return fail(error, where, " does not access operand ", number, " as its attention does");
+    }
+    ElementType type = attention.isWide(role) ? ElementType::F32 : ElementType::BF16;
+    if (!checkRoom(program, where, operands[number].buffer, type,
+                   elementCount(attention.shapeOf(role)), error)) {
+      return false;
+    }
+  }
+  if (attention.starts) {
+    const Operand &starts = operands[*attention.starts];
+    if (starts.access != Access::Read) {
+      return fail(error, where, " does not only read operand ", *attention.starts,
+                  ", where its documents begin");
+    }
+    if (!checkRoom(program, where, starts.buffer, ElementType::I32,
+                   saturatingMul(uint64_t(attention.batch), uint64_t(attention.queries)), error)) {
+      return false;
+    }
+  }
+  if (workspaces > 0 && operands.back().access != Access::Write) {
+    return fail(error, where, " reads its workspace");
+  }
+  return (workspaces == 0 || checkWorkspace(program, where, operands.back().buffer,
+                                            attention.workspaceBytes, error)) &&
+         checkImmediates(where, attention, instruction, error);
+}

@@ -1,0 +1,547 @@
+//===- ProgramCheck.cpp - is a program well-formed --------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "program/ProgramCheck.h"
+
+#include "support/CheckedMath.h"
+#include "support/Text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+using namespace weft::rt;
+
+namespace {
+
+/// No mesh that a program is made for comes near; keeps ranks' arithmetic in 64 bits.
+constexpr uint64_t kMaxRanks = 1 << 24;
+
+/// Looks at one program. Every method gives false after putting the fault into `error`.
+class Checker {
+public:
+  Checker(const Program &program, std::string &error) : program(program), error(error) {}
+
+  bool check() {
+    return checkMesh() && checkBuffers() && checkTensors() && checkInputs() && checkKernels() &&
+           checkProducts() && checkCollectives() && checkObservations();
+  }
+
+private:
+  bool checkMesh();
+  bool checkDeviceUses();
+  bool checkBuffers();
+  bool checkTensors();
+  std::vector<int64_t> batchShape() const;
+  bool checkDocuments();
+  bool checkImages(const NamedTensor &input);
+  bool checkInputs();
+  bool checkKernels();
+  bool checkProducts();
+  bool checkEightBits(const std::string &name, const Product &product);
+  bool checkEpilogue(const std::string &name, const Product &product);
+  bool checkCollectives();
+  bool checkSources(const std::string &name, const Collective &collective);
+  bool checkObservations();
+
+  bool checkLayout(const std::string &name, const TensorLayout &layout);
+  bool checkAxes(const std::string &name, std::span<const uint32_t> axes);
+
+  const Program &program;
+  std::string &error;
+};
+
+bool Checker::checkMesh() {
+  std::set<std::string> names;
+  uint64_t ranks = 1;
+  for (const Axis &axis : program.mesh) {
+    if (axis.size < 1) {
+      return fail(error, "mesh axis '", axis.name, "' has size ", axis.size,
+                  ", expected at least 1");
+    }
+    if (!names.insert(axis.name).second) {
+      return fail(error, "two mesh axes have the name '", axis.name, "'");
+    }
+    ranks = saturatingMul(ranks, uint64_t(axis.size));
+  }
+  if (ranks > kMaxRanks) {
+    return fail(error, "the mesh has more than ", kMaxRanks, " ranks");
+  }
+  return true;
+}
+
+bool Checker::checkDeviceUses() {
+  if (!program.deviceUses.empty() && program.deviceUses.size() != kDeviceParts) {
+    return fail(error, "expected ", kDeviceParts, " parts of a device's memory, got ",
+                program.deviceUses.size());
+  }
+  for (size_t i = 0; i < program.deviceUses.size(); ++i) {
+    const DeviceUse &use = program.deviceUses[i];
+    if (size_t(use.part) != i) {
+      return fail(error, "part ", i, " of a device's memory is '", nameOf(use.part),
+                  "', expected '", nameOf(DevicePart(i)), "'");
+    }
+    if (use.bytes.value_or(0) > uint64_t(1) << 50) {
+      return fail(error, "'", nameOf(use.part), "' takes ", *use.bytes,
+                  " bytes of a device, expected at most 2^50");
+    }
+  }
+  return true;
+}
+
+bool Checker::checkBuffers() {
+  if (program.arenaBytes > uint64_t(std::numeric_limits<int64_t>::max()) - kAlignment) {
+    return fail(error, "the arena is too large: ", program.arenaBytes, " bytes");
+  }
+  if (!checkDeviceUses()) {
+    return false;
+  }
+  for (size_t i = 0; i < program.buffers.size(); ++i) {
+    const Buffer &buffer = program.buffers[i];
+    if (buffer.offset % buffer.alignment() != 0) {
+      return fail(error, "buffer ", i, " lies at offset ", buffer.offset,
+                  ", expected a multiple of ", buffer.alignment());
+    }
+    if (saturatingAdd(buffer.offset, buffer.bytes) > program.arenaBytes) {
+      return fail(error, "buffer ", i, " ends at byte ", saturatingAdd(buffer.offset, buffer.bytes),
+                  ", the arena has ", program.arenaBytes, " bytes");
+    }
+    if (buffer.bytes % sizeOf(buffer.type) != 0) {
+      return fail(error, "buffer ", i, " has ", buffer.bytes, " bytes, expected a multiple of ",
+                  sizeOf(buffer.type), " for ", nameOf(buffer.type));
+    }
+  }
+  return true;
+}
+
+bool Checker::checkAxes(const std::string &name, std::span<const uint32_t> axes) {
+  for (size_t i = 0; i < axes.size(); ++i) {
+    if (axes[i] >= program.mesh.size()) {
+      return fail(error, name, " uses mesh axis ", axes[i], ", the mesh has ", program.mesh.size());
+    }
+    if (std::find(axes.begin(), axes.begin() + i, axes[i]) != axes.begin() + i) {
+      return fail(error, name, " uses mesh axis '", program.mesh[axes[i]].name, "' twice");
+    }
+  }
+  return true;
+}
+
+/// Whether a tensor of shape `inner`, which is not `outer`, lies in one of shape `outer`.
+static bool isPadding(const std::vector<int64_t> &outer, const std::vector<int64_t> &inner) {
+  return outer.size() == inner.size() && outer != inner &&
+         std::equal(inner.begin(), inner.end(), outer.begin(), std::less_equal<>());
+}
+
+bool Checker::checkLayout(const std::string &name, const TensorLayout &layout) {
+  if (isEightBit(layout.type)) {
+    return fail(error, name, " is of type ", nameOf(layout.type),
+                ", expected one that is not for products alone");
+  }
+  if (layout.dimAxes.size() != layout.globalShape.size()) {
+    return fail(error, name, " has ", layout.globalShape.size(), " dimensions but axes for ",
+                layout.dimAxes.size());
+  }
+  if (!layout.paddedShape.empty() && !isPadding(layout.paddedShape, layout.globalShape)) {
+    return fail(error, name, " has the shape ", shapeText(layout.globalShape), " and the padded ",
+                "shape ", shapeText(layout.paddedShape), ", expected a larger one");
+  }
+  std::vector<uint32_t> used;
+  for (const std::vector<uint32_t> &axes : layout.dimAxes) {
+    used.insert(used.end(), axes.begin(), axes.end());
+  }
+  if (!checkAxes(name, used)) {
+    return false;
+  }
+  for (size_t dim = 0; dim < layout.globalShape.size(); ++dim) {
+    int64_t size = layout.cutShape()[dim];
+    uint64_t pieces = groupSize(program, layout.dimAxes[dim]);
+    if (size < 0 || uint64_t(size) % pieces != 0) {
+      return fail(error, name, " has ", size, " in dimension ", dim,
+                  ", which does not divide into ", pieces, " pieces");
+    }
+  }
+  return true;
+}
+
+bool Checker::checkTensors() {
+  std::set<std::string> names;
+  for (auto *list : {&program.parameters, &program.optimizerState, &program.inputs}) {
+    for (const NamedTensor &tensor : *list) {
+      std::string name = "tensor '" + tensor.name + "'";
+      if (!names.insert(tensor.name).second) {
+        return fail(error, "two tensors have the name '", tensor.name, "'");
+      }
+      if (tensor.buffer >= program.buffers.size()) {
+        return fail(error, name, " lies in buffer ", tensor.buffer, ", the program has ",
+                    program.buffers.size());
+      }
+      if (!program.buffers[tensor.buffer].persistent) {
+        return fail(error, name, " lies in buffer ", tensor.buffer, ", which is not persistent");
+      }
+      if (!checkLayout(name, tensor.layout) ||
+          !checkRoom(program, name, tensor.buffer, tensor.layout.type,
+                     elementCount(localShape(tensor.layout, program.mesh)), error)) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+/// The dimensions of an input that are the batch.
+std::vector<int64_t> Checker::batchShape() const {
+  if (program.microBatches == 1) {
+    return {program.globalBatch};
+  }
+  return {program.microBatches, program.globalBatch / program.microBatches};
+}
+
+/// Images are given to a rank whole.
+bool Checker::checkImages(const NamedTensor &input) {
+  const TensorLayout &layout = input.layout;
+  bool isFloat = layout.type == ElementType::F32 || layout.type == ElementType::F64;
+  std::vector<int64_t> batch = batchShape();
+  bool isOfBatch = layout.globalShape.size() >= batch.size() &&
+                   std::equal(batch.begin(), batch.end(), layout.globalShape.begin());
+  if (!isFloat || !isOfBatch || elementCount(layout.globalShape) == 0) {
+    return fail(error, "input '", input.name, "' is ", nameOf(layout.type), " ",
+                shapeText(layout.globalShape), ", expected floating-point numbers for ",
+                program.globalBatch, " samples",
+                program.microBatches > 1 ? concat(" in ", program.microBatches, " micro-batches")
+                                         : "");
+  }
+  for (size_t dim = batch.size(); dim < layout.dimAxes.size(); ++dim) {
+    if (!layout.dimAxes[dim].empty()) {
+      return fail(error, "input '", input.name, "' is cut in dimension ", dim,
+                  ", expected the batch only");
+    }
+  }
+  return true;
+}
+
+static bool isOfDocuments(const NamedTensor &input) { return input.name == "document_starts"; }
+
+bool Checker::checkInputs() {
+  if (program.globalBatch < 0 || program.sequenceLength < 0 || program.vocabulary < 0 ||
+      program.defaultSteps < 0) {
+    return fail(error, "batch, sequence length, vocabulary and steps must not be negative");
+  }
+  if (program.microBatches < 1 || program.globalBatch % program.microBatches != 0) {
+    return fail(error, "the batch of ", program.globalBatch, " does not divide into ",
+                program.microBatches, " micro-batches");
+  }
+  for (double rate : {program.stepFlops, program.peakFlopsPerRank, program.peakByteFlopsPerRank,
+                      program.memoryBandwidthPerRank}) {
+    if (!isAmount(rate)) {
+      return fail(error, "operations and rates must be finite and not negative, got ", rate);
+    }
+  }
+  for (const NamedTensor &input : program.inputs) {
+    bool ofTokens = input.name == "tokens" || input.name == "targets" || isOfDocuments(input);
+    bool ofImages = input.name == "images" || input.name == "labels";
+    bool isScalar = input.name == "step_number" || input.name == "seed";
+    if (!ofTokens && !ofImages && !isScalar) {
+      return fail(error, "input '", input.name,
+                  "' is not known, expected tokens, targets, document_starts, images, labels, step "
+                  "or seed");
+    }
+    if (input.name == "images") {
+      if (!checkImages(input)) {
+        return false;
+      }
+      continue;
+    }
+    std::vector<int64_t> shape;
+    if (!isScalar) {
+      shape = batchShape();
+    }
+    if (ofTokens) {
+      shape.push_back(program.sequenceLength);
+    }
+    ElementType type = isScalar ? ElementType::I64 : ElementType::I32;
+    if (input.layout.globalShape != shape || input.layout.type != type) {
+      return fail(error, "input '", input.name, "' is ", nameOf(input.layout.type), " ",
+                  shapeText(input.layout.globalShape), ", expected ", nameOf(type), " ",
+                  shapeText(shape));
+    }
+    if (!isScalar && (program.globalBatch < 1 || (ofTokens && program.sequenceLength < 1))) {
+      return fail(error, "input '", input.name, "' is empty");
+    }
+  }
+  return checkDocuments();
+}
+
+bool Checker::checkDocuments() {
+  bool hasStarts = std::any_of(program.inputs.begin(), program.inputs.end(), isOfDocuments);
+  if (hasStarts && !program.documentEnd) {
+    return fail(error, "input 'document_starts' needs a token that ends documents");
+  }
+  if (program.documentEnd && !hasStarts) {
+    return fail(error, "documents end with token ", *program.documentEnd,
+                ", but there is no input 'document_starts'");
+  }
+  if (program.documentEnd &&
+      (*program.documentEnd < 0 || *program.documentEnd >= program.vocabulary)) {
+    return fail(error, "documents end with token ", *program.documentEnd, ", the vocabulary is ",
+                program.vocabulary);
+  }
+  return true;
+}
+
+bool Checker::checkKernels() {
+  return std::all_of(program.kernels.begin(), program.kernels.end(), [&](const Kernel &kernel) {
+    return !kernel.attention ||
+           checkAttention(program, "kernel @" + kernel.name, *kernel.attention, error);
+  });
+}
+
+bool Checker::checkProducts() {
+  for (size_t i = 0; i < program.products.size(); ++i) {
+    const Product &product = program.products[i];
+    std::string name = concat("product ", i);
+    if (product.type == ElementType::I32 || product.type == ElementType::I64) {
+      return fail(error, name, " is of type ", nameOf(product.type),
+                  ", expected f64, f32, bf16, f16 or one of eight bits");
+    }
+    if (product.isResultF32 && !isNarrow(product.type) && !product.isOfEightBits()) {
+      return fail(error, name, " widens its result, which only one of bf16, f16 or eight bits may",
+                  ", got ", nameOf(product.type));
+    }
+    if (product.isTF32 && product.type != ElementType::F32) {
+      return fail(error, name, " rounds to tf32, which only one of f32 may, got ",
+                  nameOf(product.type));
+    }
+    for (int64_t size :
+         {product.m, product.n, product.k, product.batch, product.lda, product.ldb, product.ldc}) {
+      // The library counts in 32 bits.
+      if (size < 0 || size > std::numeric_limits<int32_t>::max()) {
+        return fail(error, name, " has a size of ", size, ", expected 0 to 2147483647");
+      }
+    }
+    if (product.isSum() && isNarrow(product.resultType())) {
+      return fail(error, name, " adds up products in ", nameOf(product.type),
+                  ", expected to in f32");
+    }
+    if (product.strideA < 0 || product.strideB < 0 || product.strideC < 0) {
+      return fail(error, name, " has a negative stride");
+    }
+    int64_t columnsA = product.transposeA ? product.m : product.k;
+    int64_t columnsB = product.transposeB ? product.k : product.n;
+    if (product.lda < std::max<int64_t>(columnsA, 1) ||
+        product.ldb < std::max<int64_t>(columnsB, 1) ||
+        product.ldc < std::max<int64_t>(product.n, 1)) {
+      return fail(error, name, " has rows closer together than they are long");
+    }
+    if (!checkEightBits(name, product) || !checkEpilogue(name, product)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// What devices do with matrices of eight bits: see `Product`.
+bool Checker::checkEightBits(const std::string &name, const Product &product) {
+  if (!product.isOfEightBits()) {
+    return true;
+  }
+  ElementType a = product.type, b = product.eightBitB;
+  if (!isEightBit(b) || (a == ElementType::F8E5M2 && b == a)) {
+    return fail(error, name, " is of ", nameOf(a), " and ", nameOf(b),
+                ", expected eight bits, and one of them f8e4m3");
+  }
+  if (!isForEightBits(product)) {
+    return fail(error, name, " is of eight bits, ", product.m, "x", product.n, "x", product.k,
+                ", expected one, B alone transposed, sizes and distances multiples of 16");
+  }
+  const Epilogue &epilogue = product.epilogue;
+  if (epilogue.hasAux || epilogue.activation != Epilogue::Activation::None ||
+      epilogue.sums != Epilogue::Sums::None) {
+    return fail(error, name, " of eight bits does more than to add");
+  }
+  if (epilogue.hasBias && product.isResultF32) {
+    return fail(error, name, " of eight bits adds a bias to a result of f32, expected bf16");
+  }
+  return true;
+}
+
+bool Checker::checkEpilogue(const std::string &name, const Product &product) {
+  const Epilogue &epilogue = product.epilogue;
+  if (product.isSum() && epilogue.hasAddend) {
+    return fail(error, name, " adds to what is a sum of products already");
+  }
+  if (epilogue.isMore() && (product.batch != 1 || product.type == ElementType::F64)) {
+    return fail(error, name, " does more than to add, which only one product of f32 or bf16 may");
+  }
+  // The library has one vector for both.
+  if (epilogue.sums != Epilogue::Sums::None &&
+      (epilogue.hasBias || epilogue.activation != Epilogue::Activation::None)) {
+    return fail(error, name, " sums an operand and has a bias or an activation, expected one");
+  }
+  if (epilogue.isAny() && (product.m == 0 || product.n == 0 || product.k == 0)) {
+    return fail(error, name, " has an epilogue and nothing to sum");
+  }
+  bool isGradient = epilogue.activation == Epilogue::Activation::GeluGradient;
+  if (isGradient ? !epilogue.hasAux
+                 : epilogue.hasAux && epilogue.activation == Epilogue::Activation::None) {
+    return fail(error, name, " has ", epilogue.hasAux ? "a" : "no",
+                " matrix for an activation, expected one where there is the gradient of one");
+  }
+  return true;
+}
+
+bool Checker::checkCollectives() {
+  for (size_t i = 0; i < program.collectives.size(); ++i) {
+    const Collective &collective = program.collectives[i];
+    std::string name = concat("collective ", i);
+    if (!checkAxes(name, collective.axes)) {
+      return false;
+    }
+    for (int64_t size : collective.shape) {
+      if (size < 0) {
+        return fail(error, name, " has a negative size in ", shapeText(collective.shape));
+      }
+    }
+    if (isEightBit(collective.type)) {
+      return fail(error, name, " is of type ", nameOf(collective.type),
+                  ", expected one that is not for products alone");
+    }
+    if (!checkSources(name, collective)) {
+      return false;
+    }
+    if (!changesShape(collective.kind)) {
+      continue;
+    }
+    bool two = collective.kind == CollectiveKind::AllToAll;
+    size_t rank = collective.shape.size();
+    if (collective.dim >= rank || (two && collective.dim2 >= rank)) {
+      return fail(error, name, " names dimension ",
+                  two ? std::max(collective.dim, collective.dim2) : collective.dim, " of ",
+                  shapeText(collective.shape));
+    }
+    if (collective.kind != CollectiveKind::AllGather &&
+        uint64_t(collective.shape[collective.dim]) % groupSize(program, collective.axes) != 0) {
+      return fail(error, name, " cuts ", collective.shape[collective.dim], " into ",
+                  groupSize(program, collective.axes), " pieces");
+    }
+  }
+  return true;
+}
+
+bool Checker::checkSources(const std::string &name, const Collective &collective) {
+  uint64_t ranks =
+      collective.kind == CollectiveKind::Permute ? groupSize(program, collective.axes) : 0;
+  if (collective.sources.size() != ranks) {
+    return fail(error, name, " names ", collective.sources.size(), " sources, expected ", ranks);
+  }
+  std::vector<bool> named(ranks);
+  for (uint32_t source : collective.sources) {
+    if (source >= ranks || named[source]) {
+      return fail(error, name, " takes the piece of rank ", source, " of its ", ranks,
+                  source >= ranks ? "" : " twice");
+    }
+    named[source] = true;
+  }
+  return true;
+}
+
+bool Checker::checkObservations() {
+  for (const Observation &observation : program.observations) {
+    std::string name = "observation '" + observation.name + "'";
+    if (!checkLayout(name, observation.layout)) {
+      return false;
+    }
+    bool scalar = decidesRun(observation) || observation.name.starts_with("dropped/") ||
+                  observation.name == "loss_scale";
+    if (!isAmount(observation.limit) || !isAmount(observation.mean) ||
+        (observation.limit > 0) != (observation.mean > 0)) {
+      return fail(error, name, " has the limit ", observation.limit, " and the mean ",
+                  observation.mean, ", expected two finite numbers above 0, or both 0");
+    }
+    if (observation.limit > 0 && (scalar || observation.layout.globalShape.empty() ||
+                                  (observation.layout.type != ElementType::F64 &&
+                                   observation.layout.type != ElementType::F32))) {
+      return fail(error, name, " has a limit and is ", nameOf(observation.layout.type), " ",
+                  shapeText(observation.layout.globalShape),
+                  ", expected f64 or f32 with a dimension");
+    }
+    if (scalar && (!observation.layout.globalShape.empty() ||
+                   (observation.layout.type != ElementType::F64 &&
+                    observation.layout.type != ElementType::F32))) {
+      return fail(error, name, " is ", nameOf(observation.layout.type), " ",
+                  shapeText(observation.layout.globalShape), ", expected f64 [] or f32 []");
+    }
+  }
+  return true;
+}
+
+} // namespace
+
+bool weft::rt::isAmount(double number) { return std::isfinite(number) && number >= 0; }
+
+bool weft::rt::decidesRun(const Observation &observation) {
+  return observation.name == "loss" || observation.name == "gradient_norm" ||
+         observation.name == "validation_loss";
+}
+
+bool weft::rt::isSeen(const Observation &observation) {
+  return decidesRun(observation) || observation.limit > 0 || observation.layout.globalShape.empty();
+}
+
+std::vector<bool> weft::rt::areSeenLater(const Program &program,
+                                         const std::vector<Instruction> &section) {
+  std::vector<bool> later(section.size());
+  bool isLast = true;
+  for (size_t index = section.size(); index-- > 0;) {
+    const Instruction &instruction = section[index];
+    const Observation *observed =
+        instruction.opcode == Opcode::Observe ? &program.observations[instruction.target] : nullptr;
+    bool lasts = std::any_of(
+        instruction.operands.begin(), instruction.operands.end(), [&](const Operand &operand) {
+          return operand.access != Access::Read && program.buffers[operand.buffer].persistent;
+        });
+    later[index] = observed && isSeen(*observed) && !isLast;
+    isLast = (isLast && !(observed && decidesRun(*observed))) || lasts;
+  }
+  return later;
+}
+
+uint64_t weft::rt::groupSize(const Program &program, std::span<const uint32_t> axes) {
+  uint64_t size = 1;
+  for (uint32_t axis : axes) {
+    size *= uint64_t(program.mesh[axis].size);
+  }
+  return size;
+}
+
+bool weft::rt::checkRoom(const Program &program, const std::string &where, uint32_t number,
+                         ElementType type, uint64_t elements, std::string &error) {
+  const Buffer &buffer = program.buffers[number];
+  if (buffer.type != type) {
+    return fail(error, where, " needs ", nameOf(type), " in buffer ", number, ", which holds ",
+                nameOf(buffer.type));
+  }
+  uint64_t bytes = saturatingMul(elements, sizeOf(type));
+  if (bytes > buffer.bytes) {
+    return fail(error, where, " needs ", bytes, " bytes in buffer ", number, ", which has ",
+                buffer.bytes);
+  }
+  return true;
+}
+
+bool weft::rt::checkWorkspace(const Program &program, const std::string &where, uint32_t number,
+                              uint64_t bytes, std::string &error) {
+  if (program.buffers[number].kind != BufferClass::Workspace) {
+    return fail(error, where, " has buffer ", number, " as workspace, which is of class ",
+                nameOf(program.buffers[number].kind));
+  }
+  return checkRoom(program, where, number, ElementType::I32, bytes / 4 + (bytes % 4 != 0), error);
+}
+
+bool weft::rt::isWellFormed(const Program &program, std::string &error) {
+  return Checker(program, error).check() && checkInstructions(program, error);
+}

@@ -1,0 +1,194 @@
+//===- ProgramText.cpp - programs as text -----------------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "support/Text.h"
+#include "weft-rt/Program.h"
+
+using namespace weft::rt;
+
+namespace {
+
+std::string axesText(const Program &program, std::span<const uint32_t> axes) {
+  std::string text = "{";
+  for (size_t i = 0; i < axes.size(); ++i) {
+    text += (i ? ", " : "") + program.mesh[axes[i]].name;
+  }
+  return text + "}";
+}
+
+/// "f32 [8{data}, 64]"; "f32 [7 of 8{data}, 64]" of a tensor that is padded.
+std::string layoutText(const Program &program, const TensorLayout &layout) {
+  std::string text = std::string(nameOf(layout.type)) + " [";
+  for (size_t dim = 0; dim < layout.globalShape.size(); ++dim) {
+    text += (dim ? ", " : "") + std::to_string(layout.globalShape[dim]);
+    if (layout.cutShape()[dim] != layout.globalShape[dim]) {
+      text += " of " + std::to_string(layout.cutShape()[dim]);
+    }
+    if (!layout.dimAxes[dim].empty()) {
+      text += axesText(program, layout.dimAxes[dim]);
+    }
+  }
+  return text + "]";
+}
+
+/// "%3 %4 -> %5": what is read, then what is written; a buffer with both stands on both sides.
+std::string operandsText(const Instruction &instruction) {
+  std::string read, written;
+  for (const Operand &operand : instruction.operands) {
+    std::string name = " %" + std::to_string(operand.buffer);
+    read += operand.access != Access::Write ? name : "";
+    written += operand.access != Access::Read ? name : "";
+  }
+  return read + (written.empty() ? "" : " ->" + written);
+}
+
+/// " on communication after 3"; "" on the compute stream where it waits for none.
+std::string orderText(const Instruction &instruction) {
+  std::string text;
+  if (instruction.stream != Stream::Compute) {
+    text += concat(" on ", nameOf(instruction.stream));
+  }
+  for (size_t i = 0; i < instruction.waits.size(); ++i) {
+    text += concat(i == 0 ? " after " : ", ", instruction.waits[i]);
+  }
+  return text;
+}
+
+/// "kernel @kernel_map_0"; of one that a library may do also what it is.
+std::string kernelText(const Kernel &kernel) {
+  return "kernel @" + kernel.name + (kernel.attention ? " " + textOf(*kernel.attention) : "");
+}
+
+/// " plus bias gelu keeping", " sums-A"; "" if there is nothing.
+std::string epilogueText(const Epilogue &epilogue) {
+  using Activation = Epilogue::Activation;
+  std::string text = epilogue.hasAddend ? " plus" : "";
+  text += epilogue.hasBias ? " bias" : "";
+  text += epilogue.activation == Activation::Gelu           ? " gelu"
+          : epilogue.activation == Activation::GeluGradient ? " gelu-gradient"
+                                                            : "";
+  text += epilogue.activation == Activation::Gelu && epilogue.hasAux ? " keeping" : "";
+  text += epilogue.sums == Epilogue::Sums::OfA   ? " sums-A"
+          : epilogue.sums == Epilogue::Sums::OfB ? " sums-B"
+                                                 : "";
+  return text;
+}
+
+std::string productText(const Product &product) {
+  std::string text = concat(
+      nameOf(product.type),
+      product.isOfEightBits() ? concat(" by ", nameOf(product.eightBitB)) : "",
+      product.isTF32 ? " as tf32" : "", product.isResultF32 ? " to f32" : "", " ", product.m, "x",
+      product.n, "x", product.k, product.transposeA ? " A^T" : "", product.transposeB ? " B^T" : "",
+      " ld ", product.lda, "/", product.ldb, "/", product.ldc);
+  if (product.batch != 1) {
+    text += concat(" batch ", product.batch, " strides ", product.strideA, "/", product.strideB,
+                   "/", product.strideC);
+  }
+  text += epilogueText(product.epilogue);
+  text += product.workspaceBytes > 0 ? concat(" workspace ", product.workspaceBytes) : "";
+  return text;
+}
+
+std::string collectiveText(const Program &program, const Collective &collective) {
+  std::string text = nameOf(collective.kind);
+  text += isReduction(collective.kind) ? concat(" ", nameOf(collective.reduction)) : "";
+  text += concat(" ", nameOf(collective.type), " ", shapeText(collective.shape), " over ",
+                 axesText(program, collective.axes));
+  text += changesShape(collective.kind) ? concat(" dim ", collective.dim) : "";
+  text += collective.kind == CollectiveKind::AllToAll ? concat(" to ", collective.dim2) : "";
+  if (collective.kind == CollectiveKind::Permute) {
+    std::vector<int64_t> sources(collective.sources.begin(), collective.sources.end());
+    text += concat(" from ", shapeText(sources));
+  }
+  return text;
+}
+
+void writeSection(std::ostream &out, const Program &program, const char *name,
+                  const std::vector<Instruction> &instructions) {
+  out << name << ":\n";
+  for (size_t i = 0; i < instructions.size(); ++i) {
+    const Instruction &instruction = instructions[i];
+    out << "  " << i << ": " << targetText(program, instruction) << operandsText(instruction);
+    if (!instruction.immediates.empty()) {
+      out << " " << shapeText(instruction.immediates);
+    }
+    out << orderText(instruction) << "  \"" << program.labels[instruction.label] << "\"\n";
+  }
+}
+
+void writeTensors(std::ostream &out, const Program &program, const char *kind,
+                  const std::vector<NamedTensor> &tensors) {
+  for (const NamedTensor &tensor : tensors) {
+    out << kind << " '" << tensor.name << "' " << layoutText(program, tensor.layout) << " in %"
+        << tensor.buffer << "\n";
+  }
+}
+
+std::string limitText(const Observation &observation) {
+  return observation.limit > 0 ? concat(" at most ", observation.limit, ", mean ", observation.mean)
+                               : "";
+}
+
+} // namespace
+
+std::string weft::rt::targetText(const Program &program, const Instruction &instruction) {
+  switch (instruction.opcode) {
+  case Opcode::Kernel:
+    return kernelText(program.kernels[instruction.target]);
+  case Opcode::Product:
+    return "product " + productText(program.products[instruction.target]);
+  case Opcode::Collective:
+    return collectiveText(program, program.collectives[instruction.target]);
+  case Opcode::Observe:
+    return "observe '" + program.observations[instruction.target].name + "' " +
+           layoutText(program, program.observations[instruction.target].layout) +
+           limitText(program.observations[instruction.target]);
+  }
+  return "";
+}
+
+std::string weft::rt::toText(const Program &program) {
+  std::ostringstream out;
+  out << "program '" << program.modelName << "' plan " << program.planHash << "\nmesh";
+  for (const Axis &axis : program.mesh) {
+    out << " " << axis.name << "=" << axis.size;
+  }
+  out << "\nbatch " << program.globalBatch;
+  if (program.microBatches > 1) {
+    out << " in " << program.microBatches << " micro-batches";
+  }
+  out << " sequence " << program.sequenceLength << " vocabulary " << program.vocabulary;
+  if (program.documentEnd) {
+    out << " documents end with " << *program.documentEnd;
+  }
+  out << "\nsteps " << program.defaultSteps << " seed " << program.defaultSeed << " flops "
+      << program.stepFlops << " peak " << program.peakFlopsPerRank;
+  if (program.peakByteFlopsPerRank > 0) {
+    out << " of bytes " << program.peakByteFlopsPerRank;
+  }
+  out << "\narena " << program.arenaBytes << "\n";
+  for (const DeviceUse &use : program.deviceUses) {
+    out << "beside it " << nameOf(use.part) << " "
+        << (use.bytes ? std::to_string(*use.bytes) : "unknown") << "\n";
+  }
+  for (size_t i = 0; i < program.buffers.size(); ++i) {
+    const Buffer &buffer = program.buffers[i];
+    out << "buffer %" << i << " " << nameOf(buffer.type) << " " << buffer.bytes << " at "
+        << buffer.offset << " " << nameOf(buffer.kind) << (buffer.persistent ? " persistent" : "")
+        << "\n";
+  }
+  writeTensors(out, program, "parameter", program.parameters);
+  writeTensors(out, program, "state", program.optimizerState);
+  writeTensors(out, program, "input", program.inputs);
+  writeSection(out, program, "init", program.init);
+  writeSection(out, program, "step", program.step);
+  if (!program.evaluate.empty()) {
+    writeSection(out, program, "evaluate", program.evaluate);
+  }
+  return out.str();
+}

@@ -1,0 +1,39 @@
+//===- BFloat16.h - numbers of 16 bits with the range of float32 -----------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_RT_SUPPORT_BFLOAT16_H
+#define WEFT_RT_SUPPORT_BFLOAT16_H
+
+#include <bit>
+#include <cstdint>
+
+namespace weft::rt {
+
+/// The upper half of a float32: its sign and exponent, and 7 bits of its fraction.
+struct BFloat16 {
+  uint16_t bits = 0;
+
+  BFloat16() = default;
+  /// Rounded to the nearest, of two the even one; NaN stays NaN, with the bits that there is room
+  /// for.
+  explicit BFloat16(float value) {
+    auto whole = std::bit_cast<uint32_t>(value);
+    bits = uint16_t((whole + 0x7FFF + (whole >> 16 & 1)) >> 16);
+    if (value != value) {
+      bits = uint16_t(whole >> 16);
+      // Without any bit left in the fraction it would be an infinity.
+      bits |= bits & 0x7F ? 0 : 0x40;
+    }
+  }
+
+  explicit operator float() const { return std::bit_cast<float>(uint32_t(bits) << 16); }
+  explicit operator double() const { return double(float(*this)); }
+};
+
+} // namespace weft::rt
+
+#endif // WEFT_RT_SUPPORT_BFLOAT16_H

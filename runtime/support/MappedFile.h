@@ -1,0 +1,36 @@
+//===- MappedFile.h - a file to read, in memory -----------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_RT_SUPPORT_MAPPEDFILE_H
+#define WEFT_RT_SUPPORT_MAPPEDFILE_H
+
+#include <span>
+#include <string>
+
+namespace weft::rt {
+
+/// A regular file mapped for reading. Whoever shortens the file while it is mapped
+/// kills the process; that is the user's to avoid. Any thread may read.
+class MappedFile {
+public:
+  MappedFile() = default;
+  MappedFile(const MappedFile &) = delete;
+  MappedFile &operator=(const MappedFile &) = delete;
+  ~MappedFile();
+
+  /// To be called once. Fails if the file is missing, unreadable or not a regular file.
+  bool open(const std::string &path, std::string &error);
+
+  std::span<const char> bytes() const { return content; }
+
+private:
+  std::span<const char> content;
+};
+
+} // namespace weft::rt
+
+#endif // WEFT_RT_SUPPORT_MAPPEDFILE_H

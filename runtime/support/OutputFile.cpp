@@ -1,0 +1,171 @@
+//===- OutputFile.cpp - files that are whole or not there -------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "support/OutputFile.h"
+
+#include "support/Text.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+using namespace weft::rt;
+
+static bool cannotWrite(const std::string &path, std::string &error) {
+  return fail(error, "cannot write '", path, "': ", systemError(errno));
+}
+
+static bool writeAll(int descriptor, std::span<const char> bytes) {
+  while (!bytes.empty()) {
+    ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
+    if (written < 0 && errno != EINTR) {
+      return false;
+    }
+    bytes = bytes.subspan(written < 0 ? 0 : size_t(written));
+  }
+  return true;
+}
+
+/// Something is at `path` that a rename would replace by a plain file: a device, pipe or folder.
+static bool isSpecial(const std::string &path) {
+  struct stat status;
+  return stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
+}
+
+/// The file behind a symbolic link, which a rename would replace by a plain file otherwise.
+static std::string resolve(const std::string &path) {
+  char *resolved = realpath(path.c_str(), nullptr);
+  std::string result = resolved ? resolved : path;
+  std::free(resolved);
+  return result;
+}
+
+static std::string folderOf(const std::string &path) {
+  size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash + 1);
+}
+
+bool weft::rt::checkWritable(const std::string &path, std::string &error) {
+  // An existing file must also be writable itself: a rename would pass over its protection.
+  if (access(path.c_str(), F_OK) == 0 && access(path.c_str(), W_OK) != 0) {
+    return cannotWrite(path, error);
+  }
+  OutputFile file;
+  return file.open(path, error);
+}
+
+bool weft::rt::syncFolder(const std::string &path, std::string &error) {
+  int folder = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  // Some file systems cannot sync a folder, need not, and say EINVAL.
+  bool ok = folder >= 0 && (fsync(folder) == 0 || errno == EINVAL);
+  int code = errno;
+  if (folder >= 0) {
+    ::close(folder);
+  }
+  errno = code;
+  return ok || cannotWrite(path, error);
+}
+
+bool weft::rt::isSameFile(const std::string &a, const std::string &b) {
+  auto canonical = [](const std::string &path) {
+    std::string name = path.substr(path.rfind('/') + 1); // All of it if there is no slash.
+    std::string resolved = resolve(path);
+    return resolved != path ? resolved : resolve(folderOf(path)) + "/" + name;
+  };
+  return a == b || canonical(a) == canonical(b);
+}
+
+bool OutputFile::open(const std::string &target, std::string &error) {
+  path = target;
+  int flags = O_WRONLY | O_CLOEXEC;
+  if (isSpecial(target)) {
+    // A pipe that nobody reads is refused instead of waited for.
+    descriptor = ::open(path.c_str(), flags | O_NONBLOCK);
+    if (descriptor >= 0) {
+      fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) & ~O_NONBLOCK);
+    }
+  } else {
+    path = resolve(target);
+    partial = path + ".partial";
+    descriptor = ::open(partial.c_str(), flags | O_CREAT | O_TRUNC, 0666);
+  }
+  if (descriptor < 0) {
+    partial.clear();
+    return cannotWrite(path, error);
+  }
+  return true;
+}
+
+bool OutputFile::write(std::span<const char> bytes, std::string &error) {
+  return writeAll(descriptor, bytes) || cannotWrite(path, error);
+}
+
+bool OutputFile::commit(std::string &error) {
+  // Devices and pipes have nothing to sync, and say EINVAL.
+  bool ok = fsync(descriptor) == 0 || (partial.empty() && errno == EINVAL);
+  int code = errno;
+  ok &= ::close(descriptor) == 0;
+  descriptor = -1;
+  if (!ok) {
+    errno = code;
+    return cannotWrite(path, error);
+  }
+  if (partial.empty()) {
+    return true;
+  }
+  if (rename(partial.c_str(), path.c_str()) != 0) {
+    return cannotWrite(path, error);
+  }
+  partial.clear();
+  return syncFolder(folderOf(path), error); // The name, too, is to be on disk.
+}
+
+bool weft::rt::writeFile(const std::string &path, std::span<const char> bytes, std::string &error) {
+  OutputFile file;
+  return file.open(path, error) && file.write(bytes, error) && file.commit(error);
+}
+
+OutputFile::~OutputFile() {
+  if (descriptor >= 0) {
+    ::close(descriptor);
+  }
+  if (!partial.empty()) {
+    unlink(partial.c_str());
+  }
+}
+
+bool StreamFile::open(const std::string &target, uint64_t keep, std::string &error) {
+  path = target;
+  descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  bool ok = descriptor >= 0 &&
+            (isSpecial(path) || (ftruncate(descriptor, off_t(keep)) == 0 &&
+                                 lseek(descriptor, off_t(keep), SEEK_SET) == off_t(keep)));
+  return ok || cannotWrite(path, error);
+}
+
+bool StreamFile::write(std::span<const char> bytes, std::string &error) {
+  return writeAll(descriptor, bytes) || cannotWrite(path, error);
+}
+
+bool StreamFile::sync(std::string &error) {
+  // Devices and pipes have nothing to sync, and say EINVAL.
+  return fsync(descriptor) == 0 || errno == EINVAL || cannotWrite(path, error);
+}
+
+bool StreamFile::close(std::string &error) {
+  int toClose = descriptor;
+  descriptor = -1;
+  return toClose < 0 || ::close(toClose) == 0 || cannotWrite(path, error);
+}
+
+StreamFile::~StreamFile() {
+  if (descriptor >= 0) {
+    ::close(descriptor);
+  }
+}

@@ -1,0 +1,244 @@
+//===- AlgorithmCacheTest.cpp - how products are computed, kept in a file --===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "backends/cuda/AlgorithmCache.h"
+#include "backends/cuda/CudaExecutor.h"
+#include "executable/Executable.h"
+#include "testing/StandIn.h"
+#include "tests/TemporaryFolder.h"
+#include "tests/Toy.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <thread>
+
+using namespace weft::rt;
+using namespace weft::rt::cuda;
+using testing::HasSubstr;
+
+namespace {
+
+Product productOf(int64_t m) { return {ElementType::F32, false, false, m, 4, 4, 4, 4, 4}; }
+
+std::string contentOf(const std::string &file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+class AlgorithmCacheTest : public testing::Test {
+protected:
+  std::string whatReadSays() {
+    AlgorithmCache cache;
+    std::string error;
+    EXPECT_EQ(cache.read(file, error), error.empty());
+    return error;
+  }
+
+  TemporaryFolder folder;
+  std::string file = folder.write("ways", "");
+};
+
+TEST_F(AlgorithmCacheTest, GivesBackWhatWasWritten) {
+  file = folder.write("x", "") + ".folder/below/ways";
+  AlgorithmCache cache, again;
+  std::string error;
+  cache.set("a device", productOf(8), {{1, 2, 3, 4, 5, 6, 7, ~uint64_t(0)}});
+  cache.set("another", productOf(8), {{9}});
+  ASSERT_TRUE(cache.write(file, error)) << error;
+  ASSERT_TRUE(again.read(file, error)) << error;
+  ASSERT_TRUE(again.find("a device", productOf(8)));
+  EXPECT_EQ(again.find("a device", productOf(8))->words[7], ~uint64_t(0));
+  EXPECT_EQ(again.find("another", productOf(8))->words[0], 9u);
+  EXPECT_FALSE(again.find("another", productOf(9)));
+  EXPECT_FALSE(again.find("a third", productOf(8)));
+}
+
+TEST_F(AlgorithmCacheTest, EveryFieldOfAProductCounts) {
+  std::vector<Product> products(21, productOf(8));
+  products[1].type = ElementType::BF16;
+  products[2].transposeA = true;
+  products[3].transposeB = true;
+  products[4].m = 9;
+  products[5].n = 3;
+  products[6].k = 3;
+  products[7].lda = 8;
+  products[8].ldb = 8;
+  products[9].ldc = 8;
+  products[10].batch = 2;
+  products[11].strideA = 32;
+  products[12].strideB = 32;
+  products[13].strideC = 32;
+  products[14].workspaceBytes = 4;
+  products[15].epilogue.hasAddend = true;
+  products[16].epilogue.hasBias = true;
+  products[17].epilogue.hasAux = true;
+  products[18].epilogue.activation = Epilogue::Activation::Gelu;
+  products[19].epilogue.sums = Epilogue::Sums::OfA;
+  products[20].isTF32 = true;
+  products.push_back(products[1]);
+  products.back().isResultF32 = true;
+  for (ElementType b : {ElementType::F8E4M3, ElementType::F8E5M2}) {
+    products.push_back(productOf(8));
+    products.back().type = ElementType::F8E4M3;
+    products.back().eightBitB = b;
+  }
+  std::set<std::string> keys;
+  for (const Product &product : products) {
+    keys.insert(keyOf(product));
+  }
+  EXPECT_EQ(keys.size(), products.size());
+}
+
+TEST_F(AlgorithmCacheTest, WhatIsDamagedIsSaid) {
+  AlgorithmCache cache;
+  std::string error;
+  cache.set("a device", productOf(8), {{1}});
+  std::filesystem::remove(file);
+  EXPECT_EQ(whatReadSays(), "") << "there is none";
+  ASSERT_TRUE(cache.write(file, error)) << error;
+  std::string good = contentOf(file);
+  for (size_t i = 0; i < good.size(); ++i) {
+    std::string bad = good;
+    bad[i] ^= 1;
+    folder.write("ways", bad);
+    EXPECT_EQ(whatReadSays(), "'" + file + "' is damaged, or of another version") << i;
+    folder.write("ways", good.substr(0, i));
+    EXPECT_NE(whatReadSays(), "") << i;
+  }
+  std::filesystem::remove(file);
+  std::filesystem::create_directory(file);
+  EXPECT_EQ(whatReadSays(), "'" + file + "' cannot be read as a file of product ways");
+}
+
+TEST_F(AlgorithmCacheTest, WritersKeepWhatOthersWrote) {
+  std::vector<std::thread> writers;
+  for (int64_t i = 0; i < 8; ++i) {
+    writers.emplace_back([&, i] {
+      AlgorithmCache cache;
+      std::string error;
+      cache.set("a device", productOf(i), {{uint64_t(i)}});
+      EXPECT_TRUE(cache.write(file, error)) << error;
+    });
+  }
+  for (std::thread &writer : writers) {
+    writer.join();
+  }
+  AlgorithmCache cache;
+  std::string error;
+  ASSERT_TRUE(cache.read(file, error)) << error;
+  for (int64_t i = 0; i < 8; ++i) {
+    EXPECT_TRUE(cache.find("a device", productOf(i))) << i;
+  }
+}
+
+TEST_F(AlgorithmCacheTest, LiesInTheUsersCacheFolder) {
+  setenv("XDG_CACHE_HOME", "/somewhere", 1);
+  EXPECT_EQ(defaultCacheFile(), "/somewhere/weft/product-ways");
+  setenv("XDG_CACHE_HOME", "not/absolute", 1);
+  setenv("HOME", "/home/me", 1);
+  EXPECT_EQ(defaultCacheFile(), "/home/me/.cache/weft/product-ways");
+  unsetenv("HOME");
+  unsetenv("XDG_CACHE_HOME");
+  EXPECT_EQ(defaultCacheFile(), "");
+}
+
+/// Two ranks that prepare a product, on the stand-in.
+class PrepareProductsTest : public AlgorithmCacheTest {
+protected:
+  void SetUp() override {
+    program.products = {productOf(8), productOf(16)};
+    std::filesystem::remove(file);
+  }
+
+  /// What is said on the error stream.
+  std::string run(StandIn &standIn, int code = 0) {
+    const DeviceImage image = {80, true, "", 1};
+    auto make = [&](const Program &program, const KernelCode *kernels, int64_t rank, int64_t) {
+      return std::make_unique<CudaExecutor>(program, kernels, rank, standIn.library(), rank,
+                                            std::span(&image, 1), CudaOptions{.cacheFile = file});
+    };
+    auto find = [&](std::string &) -> MakeExecutor { return make; };
+    std::vector<const char *> arguments = {"--data", data.c_str(), "--steps", "1"};
+    Options options;
+    std::string error;
+    EXPECT_TRUE(parseOptions(program, arguments, options, error)) << error;
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(int(train(program, kToyKernels, options, find)), code);
+    testing::internal::GetCapturedStdout();
+    return testing::internal::GetCapturedStderr();
+  }
+  std::string run() {
+    StandIn standIn({.seed = 5, .devices = 2}, {program, kToyKernels});
+    return run(standIn);
+  }
+
+  Program program = makeToy(2, 1);
+  std::string data = folder.write("data", std::string(4000, 'x'));
+};
+
+TEST_F(PrepareProductsTest, KeepWhatTheyHaveChosen) {
+  EXPECT_EQ(run(), "");
+  std::string first = contentOf(file);
+  EXPECT_THAT(first,
+              HasSubstr("stand-in sm_90, 4 multiprocessors, products of a stand-in, 1\tf32/f32 "
+                        "8x4x4 00 4/4/4 1 0/0/0 00000 0\t"));
+  std::filesystem::last_write_time(file, std::filesystem::file_time_type());
+  auto before = std::filesystem::last_write_time(file);
+  EXPECT_EQ(run(), "");
+  EXPECT_EQ(contentOf(file), first);
+  EXPECT_EQ(std::filesystem::last_write_time(file), before) << "nothing new, nothing written";
+}
+
+TEST_F(PrepareProductsTest, ChooseAnewWhatTheDeviceCannotGo) {
+  run();
+  std::string good = contentOf(file), error;
+  AlgorithmCache cache;
+  ASSERT_TRUE(cache.read(file, error));
+  cache.set("stand-in sm_90, 4 multiprocessors, products of a stand-in, 1", productOf(8), {{7}});
+  ASSERT_TRUE(cache.write(file, error));
+  ASSERT_NE(contentOf(file), good);
+  EXPECT_EQ(run(), "");
+  EXPECT_EQ(contentOf(file), good);
+}
+
+TEST_F(PrepareProductsTest, ReplaceWhatIsDamaged) {
+  run();
+  std::string good = contentOf(file);
+  folder.write("ways", "something else");
+  EXPECT_EQ(run(), "warning: how products were computed is not known: '" + file +
+                       "' is damaged, or of another version\n");
+  EXPECT_EQ(contentOf(file), good);
+}
+
+TEST_F(PrepareProductsTest, GoOnWithoutAFile) {
+  file = data + "/below";
+  EXPECT_THAT(run(), HasSubstr("warning: how products are computed is not kept: cannot make the "
+                               "folder '" +
+                               data + "': "));
+}
+
+TEST_F(PrepareProductsTest, EveryFailureEndsTheRun) {
+  for (const char *name : {"nameProducts", "prepareProduct"}) {
+    for (int64_t number = 1; number <= (std::string(name) == "nameProducts" ? 2 : 4); ++number) {
+      StandIn standIn({.seed = 5, .devices = 2}, {program, kToyKernels});
+      standIn.failAt(name, number, "it is lost");
+      EXPECT_THAT(run(standIn, 1), testing::ContainsRegex(std::string("error: device [01] of rank "
+                                                                      "[01]: .*") +
+                                                          name + ".*it is lost"))
+          << number;
+      std::filesystem::remove(file);
+    }
+  }
+}
+
+} // namespace

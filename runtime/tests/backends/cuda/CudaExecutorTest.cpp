@@ -1,0 +1,519 @@
+//===- CudaExecutorTest.cpp - what goes wrong on devices -------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// That runs on devices are those on the host is in BufferViewTest.cpp. Here every call
+// fails once: the run then ends, and says which.
+//
+//===----------------------------------------------------------------------===//
+
+#include "backends/cuda/CudaExecutor.h"
+#include "executable/Executable.h"
+#include "support/Text.h"
+#include "testing/StandIn.h"
+#include "tests/TemporaryFolder.h"
+#include "tests/Toy.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+using namespace weft::rt;
+using namespace weft::rt::cuda;
+
+namespace {
+
+class CudaExecutorTest : public testing::Test {
+protected:
+  struct End {
+    int code = 0;
+    std::string errors, output = {};
+  };
+
+  End run(const StandIn &standIn, std::vector<DeviceImage> images = {{80, true, "", 1}},
+          const char *timeout = "60", const CudaOptions &onDevices = {}) {
+    return run(standIn.library(), images, timeout, onDevices);
+  }
+
+  End run(const Library &library, std::vector<DeviceImage> images = {{80, true, "", 1}},
+          const char *timeout = "60", CudaOptions onDevices = {}) {
+    onDevices.usesGraphs |= usesGraphs;
+    auto make = [&](const Program &program, const KernelCode *kernels, int64_t rank, int64_t) {
+      return std::make_unique<CudaExecutor>(program, kernels, rank, library, rank,
+                                            std::span<const DeviceImage>(images), onDevices);
+    };
+    auto find = [&](std::string &) -> MakeExecutor { return make; };
+    std::vector<const char *> arguments = {"--data", data.c_str(), "--steps",
+                                           "2",      "--timeout",  timeout};
+    Options options;
+    std::string error;
+    EXPECT_TRUE(parseOptions(program, arguments, options, error)) << error;
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    int code = int(train(program, kToyKernels, options, find));
+    std::string output = testing::internal::GetCapturedStdout();
+    return {code, testing::internal::GetCapturedStderr(), output};
+  }
+
+  void everyCallThatFailsEndsTheRun(std::vector<const char *> more);
+
+  StandInSettings settings() const { return {.seed = 5, .devices = 2}; }
+
+  /// Of which communicators, code and stacks are not known.
+  static std::vector<DeviceUse> deviceUses(uint64_t context) {
+    return {{DevicePart::Context, context},  {DevicePart::Libraries, 0},
+            {DevicePart::Communicators, {}}, {DevicePart::Inputs, 0},
+            {DevicePart::Code, {}},          {DevicePart::Stacks, {}}};
+  }
+
+  bool usesGraphs = false;
+  Program program = makeToy(2, 1);
+  TemporaryFolder folder;
+  std::string data = folder.write("data", std::string(4000, 'x'));
+};
+
+/// Of those that every program makes, and some more.
+void CudaExecutorTest::everyCallThatFailsEndsTheRun(std::vector<const char *> more) {
+  std::map<std::string, int64_t> counts;
+  {
+    StandIn standIn(settings(), {program, kToyKernels});
+    ASSERT_EQ(run(standIn).code, 0);
+    for (const char *name : {"open",
+                             "close",
+                             "allocate",
+                             "free",
+                             "allocatePinned",
+                             "freePinned",
+                             "makeStream",
+                             "makeUrgentStream",
+                             "freeStream",
+                             "makeEvent",
+                             "freeEvent",
+                             "record",
+                             "await",
+                             "wait",
+                             "copyToDevice",
+                             "copyToHost",
+                             "zero",
+                             "load",
+                             "unload",
+                             "entry",
+                             "freeMemory",
+                             "localBytes",
+                             "reserveLocal",
+                             "launch",
+                             "seal",
+                             "unseal",
+                             "makeWorldId",
+                             "join",
+                             "ready",
+                             "registerMemory",
+                             "isRegistered",
+                             "allReduce",
+                             "unregister",
+                             "end",
+                             "freeCommunicator",
+                             "allocateShared",
+                             "freeShared",
+                             "reached",
+                             "writeProgress"}) {
+      more.push_back(name);
+    }
+    for (const char *name : more) {
+      counts[name] = standIn.calls(name);
+      EXPECT_GT(counts[name], 0) << name;
+    }
+  }
+  // What ends a run that has gone well may fail.
+  for (const char *name : {"close", "free", "freePinned", "freeStream", "freeEvent", "unload",
+                           "unseal", "seal", "freeShared", "registerMemory", "freeGraph"}) {
+    counts.erase(name);
+  }
+  // How often these are asked depends on the time that others take.
+  counts["ready"] = counts["reached"] = 8;
+  for (const auto &[name, count] : counts) {
+    // The last ones are those of the end: of two streams on two devices.
+    bool endsToo = name == "record" || name == "await";
+    for (int64_t number = 1; number <= count - (endsToo ? 4 : 0); number += 1 + count / 40) {
+      StandIn standIn(settings(), {program, kToyKernels});
+      standIn.failAt(name, number, "it is lost");
+      End end = run(standIn);
+      EXPECT_EQ(end.code, 1) << name << " " << number;
+      EXPECT_THAT(end.errors, testing::ContainsRegex("error: device [01] of rank [01]: .*" + name +
+                                                     ".*it is lost"))
+          << name << " " << number;
+    }
+  }
+}
+
+TEST_F(CudaExecutorTest, EveryCallThatFailsEndsTheRun) { everyCallThatFailsEndsTheRun({}); }
+
+TEST_F(CudaExecutorTest, WithGraphsToo) {
+  usesGraphs = true;
+  everyCallThatFailsEndsTheRun(
+      {"beginCapture", "endCapture", "launchGraph", "freeGraph", "countProgress"});
+}
+
+TEST_F(CudaExecutorTest, TimesAreTheDevicesWhereTheyAreAskedFor) {
+  int64_t timers = 0, elapsed = 0;
+  {
+    StandIn standIn(settings(), {program, kToyKernels});
+    EXPECT_THAT(
+        run(standIn).output,
+        testing::HasSubstr(" on 2 ranks, until it was issued: --profile asks the devices:"));
+    EXPECT_EQ(standIn.calls("makeTimer"), 0);
+  }
+  {
+    StandIn standIn(settings(), {program, kToyKernels});
+    CudaOptions both = {.usesGraphs = true, .takesTimes = true};
+    End end = run(standIn, {{80, true, "", 1}}, "60", both);
+    EXPECT_EQ(end.errors, "note: --profile takes times on the devices, one after another, so there "
+                          "are no graphs\n");
+    EXPECT_EQ(standIn.calls("beginCapture"), 0);
+  }
+  {
+    StandIn standIn(settings(), {program, kToyKernels});
+    End end = run(standIn, {{80, true, "", 1}}, "60", {.takesTimes = true});
+    EXPECT_EQ(end.code, 0) << end.errors;
+    EXPECT_THAT(end.output,
+                testing::HasSubstr(" on 2 ranks, by the devices' clocks, one after another:"));
+    timers = standIn.calls("makeTimer");
+    elapsed = standIn.calls("elapsed");
+    EXPECT_EQ(timers, 2 * int64_t(program.step.size() + 1));
+    EXPECT_EQ(elapsed, 2 * 2 * int64_t(program.step.size())); // Two steps.
+  }
+  for (auto [name, number] : {std::pair("makeTimer", int64_t(1)), std::pair("makeTimer", timers),
+                              std::pair("elapsed", int64_t(1)), std::pair("elapsed", elapsed)}) {
+    StandIn standIn(settings(), {program, kToyKernels});
+    standIn.failAt(name, number, "it is lost");
+    End end = run(standIn, {{80, true, "", 1}}, "60", {.takesTimes = true});
+    EXPECT_EQ(end.code, 1) << name << " " << number;
+    EXPECT_THAT(end.errors,
+                testing::ContainsRegex(std::string("error: device [01] of rank [01]: ") + name +
+                                       ".*it is lost"));
+  }
+}
+
+/// Collectives are slower then.
+TEST_F(CudaExecutorTest, MemoryThatIsNotRegisteredIsSaidOnly) {
+  StandIn standIn(settings(), {program, kToyKernels});
+  for (int64_t number : {1, 2, 3, 4}) {
+    standIn.failAt("registerMemory", number, "it is not supported");
+  }
+  End end = run(standIn);
+  EXPECT_EQ(end.code, 0);
+  EXPECT_EQ(end.errors, "note: collectives go through memory of their library's: registerMemory: "
+                        "it is not supported\n");
+}
+
+/// NCCL has then lost the communicator, so nothing but another run can go without windows.
+TEST_F(CudaExecutorTest, AWindowThatFailsIsSaidWithAWayOut) {
+  StandIn standIn(settings(), {program, kToyKernels});
+  Library library = standIn.library();
+  static thread_local bool isLost = false; // Of each rank.
+  static decltype(library.registerMemory) registerMemory;
+  static decltype(library.ready) ready;
+  registerMemory = library.registerMemory;
+  ready = library.ready;
+  library.registerMemory = [](uint64_t device, uint64_t communicator, uint64_t at, uint64_t bytes,
+                              bool asWindow, uint64_t *registered) {
+    isLost = asWindow;
+    return registerMemory(device, communicator, at, bytes, asWindow, registered);
+  };
+  library.ready = [](uint64_t device, uint64_t communicator, bool *isReady) -> Library::Result {
+    return isLost ? "NCCL: it is lost" : ready(device, communicator, isReady);
+  };
+  End end = run(library);
+  EXPECT_EQ(end.code, 1);
+  EXPECT_THAT(end.errors, testing::HasSubstr("NCCL: it is lost; with NCCL_WIN_ENABLE=0 in the "
+                                             "environment collectives go without windows\n"));
+}
+
+/// While a stream waits for ever for who is lost.
+TEST_F(CudaExecutorTest, APartnerThatIsLostIsNoticedAtOnce) {
+  StandInSettings stuck = settings();
+  stuck.stuck = {.device = 1, .after = 30};
+  StandIn standIn(stuck, {program, kToyKernels});
+  Library library = standIn.library();
+  static std::atomic<int> waits;
+  static decltype(library.reached) reached;
+  static decltype(library.ready) ready;
+  waits = 0;
+  reached = library.reached;
+  ready = library.ready;
+  library.reached = [](uint64_t device, uint64_t event, bool *isReached) {
+    Library::Result result = reached(device, event, isReached);
+    waits = *isReached ? 0 : waits + 1;
+    return result;
+  };
+  library.ready = [](uint64_t device, uint64_t communicator, bool *isReady) -> Library::Result {
+    return waits > 500 ? "NCCL: it is lost" : ready(device, communicator, isReady);
+  };
+  End end = run(library, {{80, true, "", 1}}, "60");
+  EXPECT_EQ(end.code, 1) << "or it took until it is stuck";
+  EXPECT_THAT(end.errors, testing::ContainsRegex("device [01] of rank [01]: NCCL: it is lost"));
+}
+
+TEST_F(CudaExecutorTest, WithoutWindowsMemoryIsRegisteredPlainly) {
+  StandInSettings plain = settings();
+  plain.hasWindows = false;
+  StandIn standIn(plain, {program, kToyKernels});
+  EXPECT_EQ(run(standIn).code, 0);
+  EXPECT_EQ(standIn.calls("registerMemory"), 4);
+}
+
+/// Work fails some time after it was enqueued.
+TEST_F(CudaExecutorTest, WorkThatFailsEndsTheRun) {
+  for (int64_t number = 1; number < 45; number += 6) {
+    StandIn standIn(settings(), {program, kToyKernels});
+    standIn.failWorkAt(number, "an illegal address");
+    End end = run(standIn);
+    EXPECT_EQ(end.code, 1) << number;
+    EXPECT_THAT(end.errors, testing::HasSubstr("an illegal address")) << number;
+  }
+}
+
+/// The sum of gradients is on the communication stream: it waits for the kernel that computes them,
+/// and what observes them waits for it.
+TEST_F(CudaExecutorTest, AWaitThatIsMissingIsARace) {
+  ASSERT_EQ(program.step[2].stream, Stream::Communication);
+  // The sum of losses goes through the host, which then knows that the kernel has ended.
+  std::swap(program.step[1], program.step[2]);
+  program.step[4].waits = {1};
+  for (auto [number, text] : {std::pair(1, "allReduce: a race: writes the operand, "),
+                              std::pair(4, "launch: a race: reads operand 0, ")}) {
+    Program broken = program;
+    ASSERT_EQ(broken.step[size_t(number)].waits.size(), 1u);
+    broken.step[size_t(number)].waits.clear();
+    std::swap(program, broken);
+    {
+      StandIn standIn(settings(), {program, kToyKernels});
+      End end = run(standIn);
+      EXPECT_EQ(end.code, 1) << number;
+      EXPECT_THAT(end.errors, testing::ContainsRegex(concat(text, ".*no event orders them")))
+          << number;
+    }
+    std::swap(program, broken);
+  }
+}
+
+/// As where a launcher shows all processes the same.
+TEST_F(CudaExecutorTest, OneDeviceForTwoRanksIsSaid) {
+  StandIn standIn(settings(), {program, kToyKernels});
+  Library library = standIn.library();
+  static decltype(library.open) open;
+  open = library.open;
+  library.open = [](int64_t number, uint64_t *device, DeviceFacts *facts) {
+    Library::Result result = open(number, device, facts);
+    std::fill(std::begin(facts->identity), std::end(facts->identity), 7);
+    return result;
+  };
+  End end = run(library);
+  EXPECT_EQ(end.code, 1);
+  EXPECT_EQ(end.errors, "error: ranks 0 and 1 are given one device, expected one for each\n");
+}
+
+TEST_F(CudaExecutorTest, TooLittleMemoryIsSaid) {
+  StandInSettings small = settings();
+  small.memoryBytes = 4096;
+  StandIn standIn(small, {program, kToyKernels});
+  End end = run(standIn);
+  EXPECT_EQ(end.code, int(ExitCode::OutOfMemory));
+  EXPECT_THAT(end.errors,
+              testing::MatchesRegex(
+                  "error: rank [01] needs [0-9.]+ KiB of device [01], a stand-in that has 4.00 KiB "
+                  "free of 4.00 KiB\n"
+                  "memory of each rank: .* at the peak .*:\n  parameter .*\n"));
+  EXPECT_EQ(standIn.calls("allocate") + standIn.calls("allocatePinned"), 0);
+}
+
+/// What code takes is measured, not predicted.
+TEST_F(CudaExecutorTest, MemoryForCodeCounts) {
+  StandInSettings tight = settings();
+  tight.memoryBytes = program.arenaBytes + 8192;
+  EXPECT_EQ(run(StandIn(tight, {program, kToyKernels})).code, 0);
+  for (int kind : {0, 1, 2}) {
+    StandInSettings other = tight;
+    other.moduleBytes = kind == 0 ? 8192 + 256 : 0;
+    other.local = {"phase_0", kind == 1 ? 256u : 0u};
+    other.communicationBytes = kind == 2 ? 16384 : 0;
+    StandIn standIn(other, {program, kToyKernels});
+    End end = run(standIn);
+    EXPECT_EQ(end.code, int(ExitCode::OutOfMemory)) << kind;
+    EXPECT_THAT(end.errors,
+                testing::ContainsRegex(
+                    kind < 2 ? "needs .* of device [01], .* free of .*, beside [0-9.]+ KiB that "
+                               "its code has\nmemory of each rank"
+                             : "needs 2[0-9.]+ KiB of device"))
+        << kind;
+    EXPECT_EQ(standIn.calls("allocateShared"), 0) << kind;
+  }
+}
+
+TEST_F(CudaExecutorTest, MemoryThatCodeAloneDoesNotFindIsSaid) {
+  for (bool isLocal : {false, true}) {
+    StandInSettings small = settings();
+    small.moduleBytes = isLocal ? 0 : small.memoryBytes + 1;
+    small.local = {"phase_0", isLocal ? small.memoryBytes : 0};
+    StandIn standIn(small, {program, kToyKernels});
+    End end = run(standIn);
+    EXPECT_EQ(end.code, int(ExitCode::OutOfMemory));
+    EXPECT_THAT(end.errors, testing::MatchesRegex(
+                                concat("error: device [01] of rank [01], a stand-in, has too "
+                                       "little memory for the program's kernels",
+                                       isLocal ? ", of which one keeps 1.00 MiB a thread" : "",
+                                       "\nmemory of each rank: .*\n  parameter .*\n")));
+  }
+}
+
+/// What is predicted to be taken beside the arena counts; the context is there already.
+TEST_F(CudaExecutorTest, WhatIsBesideTheArenaIsNeededToo) {
+  StandInSettings some = settings();
+  program.deviceUses = deviceUses(uint64_t(1) << 40);
+  program.deviceUses.back().bytes = some.memoryBytes - program.arenaBytes - 65536;
+  {
+    StandIn standIn(some, {program, kToyKernels});
+    EXPECT_EQ(run(standIn).code, 0);
+  }
+  program.deviceUses[1].bytes = 65537;
+  StandIn standIn(some, {program, kToyKernels});
+  End end = run(standIn);
+  EXPECT_EQ(end.code, int(ExitCode::OutOfMemory));
+  EXPECT_THAT(end.errors, testing::HasSubstr("; not known: communicators, code"));
+}
+
+/// What is predicted of the context is not of what comes after it.
+TEST_F(CudaExecutorTest, TellsWhatTheDeviceHasTaken) {
+  program.deviceUses = deviceUses(uint64_t(1) << 40);
+  program.deviceUses[1].bytes = 4096;
+  StandIn standIn(settings(), {program, kToyKernels});
+  EXPECT_THAT(run(standIn).output,
+              testing::ContainsRegex(concat(
+                  "device 0 of rank 0: ([0-9.]+ KiB) of 1.00 MiB taken, by anybody; 0 bytes before "
+                  "the run and by its context, [0-9.]+ KiB since then, predicted ",
+                  bytesText(program.arenaBytes + 4096), "\n")));
+}
+
+/// Once all has been counted, what a library takes may be more than there is.
+TEST_F(CudaExecutorTest, MemoryThatIsMissingLateIsSaidWithTheTable) {
+  for (const char *function : {"endCapture", "join", "registerMemory", "allReduce", "launch"}) {
+    usesGraphs = function == std::string("endCapture");
+    StandInSettings tight = settings();
+    tight.taking = {function, tight.memoryBytes};
+    StandIn standIn(tight, {program, kToyKernels});
+    End end = run(standIn);
+    bool isRefused = function == std::string("registerMemory"); // And done without.
+    EXPECT_EQ(end.code, isRefused ? 0 : int(ExitCode::OutOfMemory)) << function << end.errors;
+    EXPECT_THAT(end.errors,
+                testing::ContainsRegex(concat(function,
+                                              ": of [0-9]+ bytes that nobody has 1048576 "
+                                              "are wanted",
+                                              isRefused ? "" : "\nmemory of each rank: ")));
+  }
+}
+
+TEST_F(CudaExecutorTest, ARecordingThatFailsIsEnded) {
+  usesGraphs = true;
+  program = makeToy(1, 1);
+  std::map<std::string, int64_t> counts;
+  {
+    StandIn standIn(settings(), {program, kToyKernels});
+    ASSERT_EQ(run(standIn).code, 0);
+    counts = standIn.allCalls();
+  }
+  for (const char *name : {"beginCapture", "countProgress", "endCapture"}) {
+    for (int64_t number = 1; number <= counts[name]; ++number) {
+      StandIn standIn(settings(), {program, kToyKernels});
+      standIn.failAt(name, number, "it is lost");
+      End end = run(standIn);
+      EXPECT_EQ(end.code, 1) << name << " " << number;
+      EXPECT_THAT(end.errors, testing::HasSubstr("it is lost"));
+      bool isBegun = name != std::string("beginCapture");
+      EXPECT_EQ(standIn.calls("endCapture"), standIn.calls("beginCapture") - (isBegun ? 0 : 1))
+          << name << " " << number;
+    }
+  }
+}
+
+/// Others may take it in the meantime.
+TEST_F(CudaExecutorTest, MemoryThatIsGoneWhenItIsAskedForIsSaid) {
+  StandInSettings enough = settings();
+  StandIn standIn(enough, {program, kToyKernels});
+  standIn.failAt("allocate", 1, "it is lost");
+  EXPECT_EQ(run(standIn).code, int(ExitCode::Error));
+}
+
+TEST_F(CudaExecutorTest, ADeviceThatIsStuckEndsTheRun) {
+  for (int64_t after : {3, 12, 40, 25}) {
+    StandInSettings stuck = settings();
+    usesGraphs = after == 25;
+    stuck.stuck = {.device = 1, .after = after};
+    StandIn standIn(stuck, {program, kToyKernels});
+    End end = run(standIn, {{80, true, "", 1}}, "3");
+    EXPECT_EQ(end.code, int(ExitCode::Stuck)) << after;
+    EXPECT_THAT(end.errors,
+                testing::MatchesRegex(
+                    "error: rank 1 is stuck: its device has been for [0-9.]+ m?s in "
+                    "(a copy that its rank waits for|(init|step) instructions? [0-9]+.*), place "
+                    "[0-9]+ of its work.*\n"))
+        << after;
+  }
+}
+
+TEST_F(CudaExecutorTest, ADeviceThatIsSlowEndsTheRun) {
+  StandInSettings slow = settings();
+  slow.slow = {.device = 1, .after = 30};
+  // Work between two collectives takes more than the 3 s that a rank may be late, from 450 ms on,
+  // and that between two words, up to more than a second, less.
+  slow.slowness = std::chrono::milliseconds(600);
+  StandIn standIn(slow, {program, kToyKernels});
+  End end = run(standIn, {{80, true, "", 1}}, "4");
+  EXPECT_EQ(end.code, int(ExitCode::Slow));
+  EXPECT_THAT(end.errors,
+              testing::MatchesRegex("error: rank 0 waited .* m?s in .*; rank 1 is missing: it.*, "
+                                    "and still moves, [0-9.]+ s ago for the last time\n"));
+}
+
+/// It is the device's that counts, not this machine's.
+TEST_F(CudaExecutorTest, WhatTheHostHasDoesNotMatter) {
+  program.arenaBytes = uint64_t(1) << 50;
+  StandIn standIn(settings(), {program, kToyKernels});
+  EXPECT_THAT(run(standIn).errors,
+              testing::ContainsRegex("needs 1.00 PiB of .* that has 1.00 MiB free of 1.00 MiB\n"));
+}
+
+TEST_F(CudaExecutorTest, AnArchitectureWithoutImagesIsSaid) {
+  // The stand-in's devices are of sm_90.
+  for (DeviceImage image : {DeviceImage{100, true, "", 1}, DeviceImage{80, false, "", 0},
+                            DeviceImage{100, false, "", 0}}) {
+    StandIn standIn(settings(), {program, kToyKernels});
+    EXPECT_THAT(
+        run(standIn, {image}).errors,
+        testing::ContainsRegex("error: device [01] of rank [01] is a stand-in of sm_90, for "
+                               "which the program has no kernels\n"));
+  }
+  StandIn standIn(settings(), {program, kToyKernels});
+  EXPECT_EQ(run(standIn, {{100, true, "", 1}, {90, false, "", 0}}).code, 0);
+}
+
+TEST_F(CudaExecutorTest, ADeviceWithoutProductsOfEightBitsIsSaid) {
+  program.products.push_back(kToyBytes);
+  {
+    StandInSettings old = settings();
+    old.architecture = 80;
+    StandIn standIn(old, {program, kToyKernels});
+    EXPECT_THAT(run(standIn, {{80, true, "", 1}}).errors,
+                testing::ContainsRegex(
+                    "error: device [01] of rank [01], a stand-in of sm_80, has no products of "
+                    "eight bits, which sm_89 and later have: compile for a machine that has no "
+                    "peak_flops of F8\n"));
+  }
+  StandIn standIn(settings(), {program, kToyKernels});
+  EXPECT_EQ(run(standIn).code, 0);
+}
+
+} // namespace

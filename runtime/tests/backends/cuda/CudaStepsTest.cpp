@@ -1,0 +1,135 @@
+//===- CudaStepsTest.cpp - what a step asks of a device --------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Once a run goes, each step makes the same calls: those that enqueue work, and one wait
+// for the device, behind which the host looks at the loss.
+//
+//===----------------------------------------------------------------------===//
+
+#include "backends/cuda/CudaExecutor.h"
+#include "executable/Executable.h"
+#include "testing/StandIn.h"
+#include "tests/TemporaryFolder.h"
+#include "tests/Toy.h"
+
+#include <algorithm>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <map>
+
+using namespace weft::rt;
+using namespace weft::rt::cuda;
+
+namespace {
+
+using Counts = std::map<std::string, int64_t>;
+
+/// All of the table but those by which a rank asks how far others are, as often as it happens.
+const char *const kFunctions[] = {
+    "allocate",       "free",          "allocatePinned", "freePinned",    "makeStream",
+    "freeStream",     "makeEvent",     "freeEvent",      "load",          "unload",
+    "entry",          "nameProducts",  "prepareProduct", "freeProduct",   "prepareAttention",
+    "freeAttention",  "join",          "split",          "end",           "freeCommunicator",
+    "allocateShared", "freeShared",    "registerMemory", "isRegistered",  "unregister",
+    "seal",           "unseal",        "beginCapture",   "endCapture",    "freeGraph",
+    "giveUp",         "open",          "close",          "record",        "wait",
+    "await",          "copyToDevice",  "copyToHost",     "copy",          "zero",
+    "writeProgress",  "countProgress", "launch",         "runProduct",    "runAttention",
+    "launchGraph",    "allReduce",     "allGather",      "reduceScatter", "send",
+    "receive",        "beginGroup",    "endGroup"};
+
+/// The small program, with an input that is large.
+class CudaStepsTest : public testing::TestWithParam<bool> {
+protected:
+  /// The calls of a run of so many steps.
+  Counts run(int64_t ranks, int64_t steps) {
+    Program program = makeToy(ranks, 1);
+    auto number = uint32_t(program.buffers.size());
+    uint64_t bytes = 1 << 17;
+    if (ranks == 1) {
+      program.buffers.push_back(
+          {bytes, program.arenaBytes, BufferClass::Input, true, ElementType::I64});
+      program.arenaBytes += bytes;
+      program.inputs.push_back({"step_number", {ElementType::I64, {}, {}}, number});
+    }
+    if (updatesEarly) {
+      std::rotate(program.step.begin() + 5, program.step.end() - 1, program.step.end());
+    }
+    StandIn standIn({.seed = uint64_t(steps), .devices = ranks}, {program, kToyKernels});
+    CudaOptions how;
+    how.usesGraphs = GetParam();
+    static const DeviceImage image = {80, true, "", 1};
+    auto make = [&](const Program &program, const KernelCode *kernels, int64_t rank, int64_t) {
+      return std::make_unique<CudaExecutor>(program, kernels, rank, standIn.library(), rank,
+                                            std::span(&image, 1), how);
+    };
+    auto find = [&](std::string &) -> MakeExecutor { return make; };
+    std::string count = std::to_string(steps);
+    std::vector<const char *> arguments = {"--data", data.c_str(), "--steps", count.c_str()};
+    Options options;
+    std::string error;
+    EXPECT_TRUE(parseOptions(program, arguments, options, error)) << error;
+    testing::internal::CaptureStdout();
+    EXPECT_EQ(int(train(program, kToyKernels, options, find)), 0);
+    testing::internal::GetCapturedStdout();
+    Counts counts;
+    for (const char *function : kFunctions) {
+      counts[function] = standIn.calls(function);
+    }
+    return counts;
+  }
+
+  /// What each step but the first ones calls; whatever it does not is left out.
+  Counts callsOfAStep(int64_t ranks) {
+    Counts few = run(ranks, 5), more = run(ranks, 6), many = run(ranks, 20), each;
+    for (const auto &[function, count] : few) {
+      int64_t step = more[function] - count;
+      EXPECT_EQ(many[function] - count, 15 * step) << function;
+      if (step != 0) {
+        each[function] = step;
+      }
+    }
+    return each;
+  }
+
+  /// Between the loss and the gradient norm, which both may end the run.
+  bool updatesEarly = false;
+  TemporaryFolder folder;
+  std::string data = folder.write("data", std::string(4000, 'x'));
+};
+
+TEST_P(CudaStepsTest, AreTheSameCallsEachTime) {
+  Counts one = {{"await", 1},  {"copy", 1},   {"copyToDevice", 3}, {"copyToHost", 2},
+                {"launch", 4}, {"record", 7}, {"wait", 6},         {"writeProgress", 7}};
+  Counts graphs = {{"await", 1},       {"copy", 1},   {"copyToDevice", 3}, {"copyToHost", 1},
+                   {"launchGraph", 2}, {"record", 3}, {"wait", 2},         {"writeProgress", 1}};
+  EXPECT_EQ(callsOfAStep(1), GetParam() ? graphs : one);
+}
+
+/// Of two ranks together. Instead of one wait, each asks from time to time.
+TEST_P(CudaStepsTest, WithOtherRanksToo) {
+  Counts one = {{"allReduce", 4}, {"copyToDevice", 4}, {"copyToHost", 4},    {"launch", 8},
+                {"record", 10},   {"wait", 8},         {"writeProgress", 14}};
+  Counts graphs = {{"copyToDevice", 4},
+                   {"copyToHost", 2},
+                   {"launchGraph", 4},
+                   {"record", 2},
+                   {"writeProgress", 2}};
+  EXPECT_EQ(callsOfAStep(2), GetParam() ? graphs : one);
+}
+
+/// A step that ends because of its loss must not have changed what lasts.
+TEST_P(CudaStepsTest, TheLossIsLookedAtBeforeAnUpdate) {
+  updatesEarly = true;
+  EXPECT_EQ(callsOfAStep(1)["await"], 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CudaStepsTest, testing::Bool(), [](const auto &info) {
+  return std::string(info.param ? "AsGraphs" : "OneByOne");
+});
+
+} // namespace

@@ -1,0 +1,51 @@
+//===- ToyExecutable.h - runs the small program as its user does ------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_RT_TESTS_EXECUTABLE_TOYEXECUTABLE_H
+#define WEFT_RT_TESTS_EXECUTABLE_TOYEXECUTABLE_H
+
+#include "support/Random.h"
+#include "tests/TemporaryFolder.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+namespace weft::rt {
+
+/// The executable, which has 4 ranks, in a folder with data.
+class ToyExecutable : public testing::Test {
+protected:
+  ToyExecutable() {
+    std::string content;
+    for (uint64_t i = 0; i < 4000; ++i) {
+      content.push_back("the quick brown fox"[randomBits(1, 1, i) % 19]);
+    }
+    data = "--data " + folder.write("data", content);
+  }
+
+  /// Runs the executable; gives its exit status, keeps what it printed.
+  int run(const std::string &arguments, const std::string &environment = "") {
+    std::string command = "cd " + folder.path.string() + " && " + environment + " " + TOY + " " +
+                          arguments + (arguments.find('>') == std::string::npos ? " >out" : "") +
+                          " 2>err";
+    int status = std::system(command.c_str());
+    out = folder.read("out");
+    err = folder.read("err");
+    EXPECT_TRUE(WIFEXITED(status)) << command;
+    return WEXITSTATUS(status);
+  }
+
+  TemporaryFolder folder;
+  /// "--data FILE".
+  std::string data;
+  /// What the last run printed.
+  std::string out, err;
+};
+
+} // namespace weft::rt
+
+#endif // WEFT_RT_TESTS_EXECUTABLE_TOYEXECUTABLE_H

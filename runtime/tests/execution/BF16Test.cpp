@@ -1,0 +1,267 @@
+//===- BF16Test.cpp - products of few bits -----------------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "execution/PreparedProduct.h"
+#include "support/BFloat16.h"
+#include "support/Float16.h"
+
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <gtest/gtest.h>
+#include <random>
+#include <thread>
+
+using namespace weft::rt;
+
+namespace {
+
+uint16_t rounded(float value) { return BFloat16(value).bits; }
+
+TEST(BFloat16, EveryNumberStaysItself) {
+  for (uint32_t bits = 0; bits <= 0xFFFF; ++bits) {
+    BFloat16 number;
+    number.bits = uint16_t(bits);
+    auto value = float(number);
+    if (std::isnan(value)) {
+      EXPECT_TRUE(std::isnan(float(BFloat16(value))));
+    } else {
+      EXPECT_EQ(rounded(value), bits);
+    }
+  }
+}
+
+TEST(BFloat16, RoundsToTheNearestAndToEven) {
+  for (uint32_t bits = 0; bits < 0x7F80; ++bits) { // All finite ones, and what is above the last.
+    float half = std::bit_cast<float>(bits << 16 | 0x8000);
+    uint32_t even = bits + (bits & 1);
+    EXPECT_EQ(rounded(half), even);
+    EXPECT_EQ(rounded(-half), even | 0x8000);
+    EXPECT_EQ(rounded(std::nextafter(half, 0.0f)), bits);
+    EXPECT_EQ(rounded(std::nextafter(half, INFINITY)), bits + 1);
+  }
+}
+
+TEST(BFloat16, NaNNeverBecomesInfinity) {
+  EXPECT_TRUE(std::isnan(float(BFloat16(std::bit_cast<float>(0x7F800001u)))));
+  EXPECT_TRUE(std::isnan(float(BFloat16(std::bit_cast<float>(0xFFFFFFFFu)))));
+}
+
+template <typename T = BFloat16> std::vector<T> randomNumbers(size_t count, unsigned seed) {
+  std::mt19937 generator(seed);
+  std::vector<T> numbers(count);
+  for (T &number : numbers) {
+    number = T(float(int32_t(generator())) * 0x1p-31f);
+  }
+  return numbers;
+}
+
+/// What is multiplied of a number.
+double multiplied(BFloat16 number, bool) { return double(number); }
+double multiplied(Float16 number, bool) { return double(number); }
+double multiplied(float number, bool isTF32) {
+  if (!isTF32) {
+    return number;
+  }
+  int exponent;
+  double fraction = std::frexp(double(number), &exponent);
+  return std::ldexp(std::round(fraction * 2048), exponent - 11);
+}
+
+/// Runs `product` and compares with sums in float64.
+template <typename C, typename T = BFloat16> void expectProduct(const Product &product) {
+  const Product &p = product;
+  auto room = [&](int64_t rows, int64_t ld, int64_t stride) {
+    return size_t((p.batch - 1) * stride + rows * ld);
+  };
+  auto a = randomNumbers<T>(room(p.transposeA ? p.k : p.m, p.lda, p.strideA), 1);
+  auto b = randomNumbers<T>(room(p.transposeB ? p.n : p.k, p.ldb, p.strideB), 2);
+  std::vector<C> c(room(p.m, p.ldc, p.strideC), C(NAN));
+  std::string error;
+  auto prepared = PreparedProduct::make({product, 0, 0, 0}, error);
+  ASSERT_TRUE(prepared) << error;
+  ASSERT_TRUE(prepared->run(a.data(), b.data(), c.data(), error)) << error;
+  double unit =
+      sizeof(C) == 2 ? 0x1p-8 : 0x1p-20; // Half of the last bit, or what sums in f32 lose.
+  for (int64_t i = 0; i < p.batch * p.m * p.n; ++i) {
+    int64_t which = i / (p.m * p.n), row = i / p.n % p.m, column = i % p.n;
+    double sum = 0, size = 0;
+    for (int64_t l = 0; l < p.k; ++l) {
+      int64_t atA = which * p.strideA + (p.transposeA ? l * p.lda + row : row * p.lda + l);
+      int64_t atB = which * p.strideB + (p.transposeB ? column * p.ldb + l : l * p.ldb + column);
+      double term = multiplied(a[size_t(atA)], p.isTF32) * multiplied(b[size_t(atB)], p.isTF32);
+      sum += term;
+      size += std::abs(term);
+    }
+    auto got = double(c[size_t(which * p.strideC + row * p.ldc + column)]);
+    ASSERT_LE(std::abs(got - sum), unit * std::abs(sum) + 0x1p-20 * size)
+        << "matrix " << which << " row " << row << " column " << column;
+  }
+}
+
+TEST(BF16Product, IsAsDefined) {
+  for (bool transposeA : {false, true}) {
+    for (bool transposeB : {false, true}) {
+      Product product = {
+          ElementType::BF16, transposeA, transposeB, 3, 4, 5, 7, 8, 6, 2, 40, 50, 30};
+      expectProduct<BFloat16>(product);
+      product.isResultF32 = true;
+      expectProduct<float>(product);
+      product = {ElementType::BF16, transposeA, transposeB, 65, 48, 129, 129, 129, 48};
+      expectProduct<BFloat16>(product);
+      product.isResultF32 = true;
+      expectProduct<float>(product);
+    }
+  }
+}
+
+TEST(F16Product, IsAsDefined) {
+  for (bool transposed : {false, true}) {
+    Product product = {ElementType::F16, transposed, !transposed, 65, 48, 129, 129, 129, 48};
+    expectProduct<Float16, Float16>(product);
+    product.isResultF32 = true;
+    expectProduct<float, Float16>(product);
+    product = {ElementType::F16, transposed, transposed, 3, 4, 5, 7, 8, 6, 2, 40, 50, 30};
+    expectProduct<Float16, Float16>(product);
+  }
+}
+
+TEST(TF32Product, IsAsDefined) {
+  for (bool transposed : {false, true}) {
+    Product product = {ElementType::F32, transposed, !transposed, 65, 48, 129, 129, 129, 48};
+    product.isTF32 = true;
+    expectProduct<float, float>(product);
+    product = {ElementType::F32, transposed, transposed, 3, 4, 5, 7, 8, 6, 2, 40, 50, 30};
+    product.isTF32 = true;
+    expectProduct<float, float>(product);
+  }
+}
+
+TEST(TF32Product, IsNotThatOfFloat32) {
+  float a = 1 + 0x1p-12f, b = 1, c = 0;
+  Product product = {ElementType::F32, false, false, 1, 1, 1, 1, 1, 1};
+  std::string error;
+  EXPECT_TRUE(PreparedProduct::make({product, 0, 0, 0}, error)->run(&a, &b, &c, error));
+  EXPECT_EQ(c, a);
+  product.isTF32 = true;
+  EXPECT_TRUE(PreparedProduct::make({product, 0, 0, 0}, error)->run(&a, &b, &c, error));
+  EXPECT_EQ(c, 1);
+}
+
+TEST(BF16Product, OfOneOperandForAll) {
+  for (bool transposed : {false, true}) {
+    Product product = {ElementType::BF16, transposed, transposed, 5, 6, 7, 7, 8, 6, 3, 0, 60, 30};
+    expectProduct<BFloat16>(product);
+    product.strideA = 50;
+    product.strideB = 0;
+    product.isResultF32 = true;
+    expectProduct<float>(product);
+  }
+}
+
+/// A sum of products, in pieces as threads take them, and without the space between rows of C.
+TEST(BF16Product, OfSums) {
+  constexpr int64_t m = 130, n = 150, k = 170, batch = 3, ldc = 151;
+  Product product = {ElementType::BF16, false, true, m, n, k, k, k, ldc, batch, m * k, n * k, 0};
+  product.isResultF32 = true;
+  auto a = randomNumbers(batch * m * k, 1), b = randomNumbers(batch * n * k, 2);
+  std::vector<float> c(m * ldc, NAN);
+  for (const ProductPiece &piece : cutProduct(product, 2)) {
+    std::string error;
+    auto prepared = PreparedProduct::make(piece, error);
+    ASSERT_TRUE(prepared) << error;
+    ASSERT_TRUE(prepared->run(a.data(), b.data(), c.data(), error)) << error;
+  }
+  for (int64_t row = 0; row < m; ++row) {
+    for (int64_t column = 0; column < n; ++column) {
+      double sum = 0;
+      for (int64_t i = 0; i < batch * k; ++i) {
+        int64_t which = i / k, l = i % k;
+        sum += double(a[size_t((which * m + row) * k + l)]) *
+               double(b[size_t((which * n + column) * k + l)]);
+      }
+      ASSERT_NEAR(c[size_t(row * ldc + column)], sum, 1e-4) << row << ", " << column;
+    }
+    ASSERT_TRUE(std::isnan(c[size_t(row * ldc + n)]));
+  }
+}
+
+TEST(BF16Product, OfNothing) {
+  BFloat16 a(1), b(1);
+  float c = 5;
+  std::string error;
+  Product product = {ElementType::BF16, false, false, 0, 1, 1, 1, 1, 1};
+  product.isResultF32 = true;
+  EXPECT_TRUE(PreparedProduct::make({product, 0, 0, 0}, error)->run(&a, &b, &c, error));
+  EXPECT_EQ(c, 5);
+  product.m = 1;
+  product.k = 0;
+  EXPECT_TRUE(PreparedProduct::make({product, 0, 0, 0}, error)->run(&a, &b, &c, error));
+  EXPECT_EQ(c, 0); // An empty sum.
+}
+
+TEST(BF16Product, PiecesMakeUpTheWhole) {
+  constexpr int64_t m = 448, n = 640, k = 700;
+  for (bool transposeA : {false, true}) {
+    for (bool transposeB : {false, true}) {
+      Product product = {ElementType::BF16,  transposeA,         transposeB, m, n, k,
+                         transposeA ? m : k, transposeB ? k : n, n};
+      product.isResultF32 = true;
+      auto a = randomNumbers(m * k, 1), b = randomNumbers(k * n, 2);
+      std::string error;
+      std::vector<float> expected(m * n), c(m * n, NAN);
+      ASSERT_TRUE(PreparedProduct::make({product, 0, 0, 0}, error)
+                      ->run(a.data(), b.data(), expected.data(), error));
+      std::vector<ProductPiece> pieces = cutProduct(product, 3);
+      EXPECT_EQ(pieces.size(), 6u);
+      for (const ProductPiece &piece : pieces) {
+        ASSERT_TRUE(PreparedProduct::make(piece, error)->run(a.data(), b.data(), c.data(), error));
+      }
+      for (size_t i = 0; i < c.size(); ++i) {
+        ASSERT_NEAR(c[i], expected[i], 1e-3) << "A^T " << transposeA << ", B^T " << transposeB;
+      }
+    }
+  }
+}
+
+size_t countThreads() {
+  auto tasks = std::filesystem::directory_iterator("/proc/self/task");
+  return size_t(std::distance(begin(tasks), end(tasks)));
+}
+
+/// Several ranks at once give one rank's bits, and the library starts no threads of its own.
+TEST(BF16Product, RunsOnTheCallingThreadOnly) {
+  constexpr int64_t size = 192;
+  constexpr size_t count = size * size;
+  Product product = {ElementType::BF16, false, true, size, size, size, size, size, size};
+  product.isResultF32 = true;
+  auto a = randomNumbers(count, 1), b = randomNumbers(count, 2);
+  auto run = [&](std::vector<float> &c) {
+    std::string error;
+    auto prepared = PreparedProduct::make({product, 0, 0, 0}, error);
+    for (int i = 0; i < 20; ++i) {
+      prepared->run(a.data(), b.data(), c.data(), error);
+    }
+  };
+  size_t before = countThreads(); // Another library may have begun some when it was loaded.
+  std::vector<float> expected(count);
+  run(expected);
+  EXPECT_EQ(countThreads(), before);
+  std::vector<std::vector<float>> results(4, std::vector<float>(count));
+  std::vector<std::thread> threads;
+  for (auto &result : results) {
+    threads.emplace_back(run, std::ref(result));
+  }
+  for (std::thread &thread : threads) {
+    thread.join();
+  }
+  for (const auto &result : results) {
+    EXPECT_EQ(std::memcmp(result.data(), expected.data(), count * sizeof(float)), 0);
+  }
+}
+
+} // namespace

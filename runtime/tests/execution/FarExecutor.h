@@ -1,0 +1,128 @@
+//===- FarExecutor.h - an executor whose memory nobody reaches -------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Computes as the host does, but lends copies, as a device with memory of its own
+// would. Whoever relies on more than BufferView.h promises gets wrong numbers or a
+// failure of the test:
+//
+//   - what has been given back is spoilt, so that an address that was kept shows
+//     something else than the buffer, and is looked at in the end, for writes
+//   - a draft is spoilt at first
+//   - a view is looked at when it ends, for writes
+//   - one view or draft at a time
+//   - only on the rank's thread
+//
+// A test may have it fail, as a device does.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_RT_TESTS_EXECUTION_FAREXECUTOR_H
+#define WEFT_RT_TESTS_EXECUTION_FAREXECUTOR_H
+
+#include "execution/HostExecutor.h"
+
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <gtest/gtest.h>
+#include <thread>
+
+namespace weft::rt {
+
+class FarExecutor : public HostExecutor, BufferLender {
+public:
+  using HostExecutor::HostExecutor;
+
+  ~FarExecutor() {
+    EXPECT_EQ(lent, nullptr) << "a view or draft has not ended";
+    for (const Loan &loan : loans) {
+      EXPECT_TRUE(std::all_of(loan.memory.begin(), loan.memory.end(), isSpoilt))
+          << "buffer " << loan.buffer << " has been written to after a view or draft of it";
+    }
+  }
+
+  using Executor::draft;
+  using Executor::view;
+  BufferView view(uint32_t buffer, uint64_t begin, uint64_t count) const override {
+    ++views;
+    auto &self = const_cast<FarExecutor &>(*this); // Its loans are no part of what it computes.
+    Loan &loan = self.lend(buffer, begin, count);
+    if (!loan.hasFailed) {
+      std::copy_n(content(buffer, begin), count, loan.memory.begin());
+    }
+    return BufferView(loan.memory, self);
+  }
+
+  BufferDraft draft(uint32_t buffer, uint64_t begin, uint64_t count) override {
+    ++drafts;
+    return BufferDraft(lend(buffer, begin, count).memory, *this);
+  }
+
+  /// Views and drafts that there have been of all buffers, on all ranks.
+  static inline std::atomic<int64_t> views = 0, drafts = 0;
+  /// Which of those to come fails, counted from 1 on; 0 for none.
+  static inline std::atomic<int64_t> failing = 0;
+
+private:
+  struct Loan {
+    uint32_t buffer;
+    uint64_t begin;
+    std::vector<char> memory;
+    bool hasFailed;
+  };
+  /// As a double it is tiny, as a token no token.
+  static constexpr char kSpoilt = char(0xA7);
+  static bool isSpoilt(char byte) { return byte == kSpoilt; }
+
+  const char *content(uint32_t buffer, uint64_t begin) const {
+    BufferView place = HostExecutor::view(buffer, begin, 0);
+    return place.bytes().data();
+  }
+  Loan &lend(uint32_t buffer, uint64_t begin, uint64_t count) {
+    EXPECT_EQ(lent, nullptr) << "a view or draft of buffer " << buffer << " inside another";
+    if (loans.empty()) {
+      thread = std::this_thread::get_id();
+    }
+    EXPECT_EQ(std::this_thread::get_id(), thread);
+    bool fails = failing > 0 && --failing == 0;
+    if (fails) {
+      communicator().fail("the device is lost");
+    }
+    lent = &loans.emplace_back(buffer, begin, std::vector<char>(count, kSpoilt), fails);
+    return *lent;
+  }
+  void endView(const char *memory) override {
+    EXPECT_EQ(memory, lent->memory.data());
+    EXPECT_TRUE(lent->hasFailed || std::equal(lent->memory.begin(), lent->memory.end(),
+                                              content(lent->buffer, lent->begin)))
+        << "a view of buffer " << lent->buffer << " has been written to";
+    takeBack();
+  }
+
+  void endDraft(char *memory) override {
+    EXPECT_EQ(memory, lent->memory.data());
+    if (!lent->hasFailed) {
+      BufferDraft place = HostExecutor::draft(lent->buffer, lent->begin, lent->memory.size());
+      std::copy(lent->memory.begin(), lent->memory.end(), place.bytes().begin());
+    }
+    takeBack();
+  }
+
+  void takeBack() {
+    std::fill(lent->memory.begin(), lent->memory.end(), kSpoilt);
+    lent = nullptr;
+  }
+
+  /// All that there have been; their memory stays where it is.
+  std::deque<Loan> loans;
+  Loan *lent = nullptr;
+  std::thread::id thread;
+};
+
+} // namespace weft::rt
+
+#endif // WEFT_RT_TESTS_EXECUTION_FAREXECUTOR_H

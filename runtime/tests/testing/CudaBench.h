@@ -1,0 +1,205 @@
+//===- CudaBench.h - a stand-in with things to use --------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_RT_TESTS_TESTING_CUDABENCH_H
+#define WEFT_RT_TESTS_TESTING_CUDABENCH_H
+
+#include "testing/StandIn.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+namespace weft::rt::cuda {
+
+using Handle = Library::Handle;
+using Address = Library::Address;
+using Result = Library::Result;
+
+inline constexpr int64_t kBenchCount = 64;
+inline constexpr uint64_t kBenchBytes = kBenchCount * sizeof(double);
+
+/// out[i] = in[i] * immediate + coordinate.
+inline void benchScale(void *const *buffers, const int64_t *immediates, const int64_t *coordinates,
+                       int64_t, int64_t begin, int64_t end) {
+  for (int64_t i = begin; i < end; ++i) {
+    static_cast<double *>(buffers[1])[i] =
+        static_cast<const double *>(buffers[0])[i] * double(immediates[0]) + double(coordinates[0]);
+  }
+}
+
+/// Writes one byte more than there are.
+inline void benchOverrun(void *const *buffers, const int64_t *, const int64_t *, int64_t, int64_t,
+                         int64_t) {
+  std::memset(buffers[0], 0, kBenchBytes + 1);
+}
+
+/// Pieces in which "trace" was run.
+inline std::vector<std::pair<int64_t, int64_t>> benchPieces;
+
+inline void benchTrace(void *const *, const int64_t *, const int64_t *, int64_t, int64_t begin,
+                       int64_t end) {
+  benchPieces.emplace_back(begin, end);
+}
+
+inline Twins benchTwins() {
+  Twins twins;
+  twins.entries["scale_phase_0"] = {benchScale,
+                                    0,
+                                    {kBenchCount},
+                                    sizeof(int64_t),
+                                    {{kBenchBytes, Access::Read}, {kBenchBytes, Access::Write}},
+                                    1};
+  twins.entries["overrun_phase_0"] = {
+      benchOverrun, 0, {1}, sizeof(int64_t), {{kBenchBytes, Access::Write}}, 0};
+  twins.entries["trace_phase_0"] = {benchTrace, 0, {kBenchCount}, sizeof(int64_t), {}, 0};
+  twins.entries["late_phase_1"] = {
+      benchTrace, 1, {kBenchCount}, sizeof(int64_t), {{kBenchBytes, Access::Write}}, 0};
+  // A phase that a device has beyond the host's, for blocks of 64 threads.
+  twins.entries["block_phase_0"] = {benchTrace, 0, {}, sizeof(int64_t), {}, 0, 64};
+  return twins;
+}
+
+/// 4 x 4 of f32, 64 bytes an operand.
+inline constexpr Product kBenchProduct = {
+    .type = ElementType::F32, .m = 4, .n = 4, .k = 4, .lda = 4, .ldb = 4, .ldc = 4};
+
+/// A device with two streams, an event, memory that is all zero but for `blank`, and a module.
+struct Bench {
+  explicit Bench(uint64_t seed, bool cutsKernels = true)
+      : Bench({.seed = seed, .devices = 2, .cutsKernels = cutsKernels}) {}
+  Bench(uint64_t seed, StandInDrill stuck) : Bench({.seed = seed, .devices = 2, .stuck = stuck}) {}
+  explicit Bench(const StandInSettings &settings) : standIn(settings, benchTwins()) {
+    ok(cuda.open(0, &device, &facts));
+    stream = makeStream();
+    other = makeStream();
+    event = makeEvent();
+    for (Address *address : {&a, &b, &c, &blank}) {
+      *address = allocate();
+    }
+    pinned = allocatePinned();
+    std::memset(pinned, 0, kBenchBytes);
+    ok(cuda.load(device, "an image", &module));
+    scale = entry("scale_phase_0");
+    for (Address address : {a, b, c}) {
+      ok(cuda.zero(device, stream, address, kBenchBytes));
+    }
+    drain(stream);
+  }
+
+  static void ok(Result result) { EXPECT_EQ(result, nullptr) << result; }
+
+  /// Lets the host wait for all of a stream.
+  Result finish(Handle awaited) {
+    Handle last = makeEvent();
+    ok(cuda.record(device, last, awaited));
+    return cuda.await(device, last);
+  }
+  void drain(Handle awaited) { ok(finish(awaited)); }
+
+  /// Lets `behind` wait for all that is enqueued on `before`.
+  void order(Handle before, Handle behind) {
+    ok(cuda.record(device, event, before));
+    ok(cuda.wait(device, behind, event));
+  }
+
+  Handle makeStream() {
+    Handle made = 0;
+    ok(cuda.makeStream(device, &made));
+    return made;
+  }
+  Handle makeEvent() {
+    Handle made = 0;
+    ok(cuda.makeEvent(device, &made));
+    return made;
+  }
+  Address allocate(uint64_t bytes = kBenchBytes) {
+    Address made = 0;
+    ok(cuda.allocate(device, bytes, &made));
+    return made;
+  }
+  char *allocatePinned() {
+    void *made = nullptr;
+    ok(cuda.allocatePinned(device, kBenchBytes, &made));
+    return static_cast<char *>(made);
+  }
+  Handle entry(const char *name) {
+    Handle found = 0;
+    ok(cuda.entry(device, module, name, &found));
+    return found;
+  }
+  Result prepare(Product product, uint64_t workspaceBytes, Handle *made) {
+    ProductWay way = {};
+    product.workspaceBytes = workspaceBytes;
+    return cuda.prepareProduct(device, &product, &way, made);
+  }
+  Handle prepareProduct(uint64_t workspaceBytes = 0) {
+    Handle made = 0;
+    ok(prepare(kBenchProduct, workspaceBytes, &made));
+    return made;
+  }
+  Result runProduct(Handle on, Handle product, Address first, Address second, Address result,
+                    Address workspace = 0) {
+    ProductPlaces places = {first, second, result, 0, 0, 0, 0, workspace};
+    return cuda.runProduct(device, on, product, &places);
+  }
+  Handle openSecond() {
+    Handle opened = 0;
+    ok(cuda.open(1, &opened, &facts));
+    return opened;
+  }
+
+  /// Of "scale", whose coordinates are the first of `c`.
+  Result launch(Handle on, Address from, Address to, uint64_t factor = 1) {
+    const uint64_t arguments[] = {c, from, to, factor};
+    return cuda.launch(device, on, scale, 2, 64, arguments, 4);
+  }
+  Result copy(Handle on, Address to, Address from) {
+    return cuda.copy(device, on, to, from, kBenchBytes);
+  }
+  Result zero(Handle on, Address at) { return cuda.zero(device, on, at, kBenchBytes); }
+  Result send(Handle on, Address to) {
+    return cuda.copyToDevice(device, on, to, pinned, kBenchBytes);
+  }
+  Result fetch(Handle on, Address from) {
+    return cuda.copyToHost(device, on, pinned, from, kBenchBytes);
+  }
+
+  StandIn standIn;
+  const Library &cuda = standIn.library();
+  DeviceFacts facts = {};
+  Handle device = 0, stream = 0, other = 0, event = 0, module = 0, scale = 0;
+  Address a = 0, b = 0, c = 0, blank = 0;
+  char *pinned = nullptr;
+};
+
+/// A use that is wrong, of which the stand-in has to say so.
+struct Misused {
+  const char *name;
+  /// Part of what is said.
+  const char *text;
+  /// What the last call gives, which is the one that is wrong.
+  Result (*run)(Bench &bench);
+};
+
+inline std::string nameOfMisused(const testing::TestParamInfo<Misused> &info) {
+  return info.param.name;
+}
+
+inline void expectRefused(const Misused &misused) {
+  for (uint64_t seed = 0; seed < 5; ++seed) {
+    Bench bench(seed);
+    Result result = misused.run(bench);
+    ASSERT_NE(result, nullptr) << "seed " << seed;
+    EXPECT_THAT(result, testing::HasSubstr(misused.text));
+  }
+}
+
+} // namespace weft::rt::cuda
+
+#endif // WEFT_RT_TESTS_TESTING_CUDABENCH_H

@@ -1,0 +1,406 @@
+//===- Options.cpp - the command line of an executable ----------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "training/Options.h"
+
+#include "data/RunData.h"
+#include "execution/Team.h"
+#include "support/OutputFile.h"
+#include "support/Text.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <string_view>
+
+using namespace weft::rt;
+
+namespace {
+
+/// One option. The help text, the parser and the search for the nearest name all read this table.
+struct Entry {
+  const char *group;
+  const char *name;
+  /// What the value is called in the help text; null if the option takes none.
+  const char *value;
+  const char *help;
+  /// The default as text; null if there is none to tell.
+  std::string (*defaultText)(const Program &);
+  /// Puts the value into the options; on failure gives what was expected.
+  const char *(*apply)(Options &, std::string_view value);
+};
+
+template <typename T> bool parseNumber(std::string_view text, T &number) {
+  auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return code == std::errc() && end == text.data() + text.size();
+}
+
+template <auto field>
+const char *applyFile(Options &options, std::string_view value) {
+  options.*field = value;
+  return value.empty() ? "the name of a file" : nullptr;
+}
+
+const char *applyFolder(Options &options, std::string_view value) {
+  options.checkpointDir = value;
+  return value.empty() ? "the name of a folder" : nullptr;
+}
+
+template <int64_t Options::*field>
+const char *applyCount(Options &options, std::string_view value) {
+  bool ok = parseNumber(value, options.*field) && options.*field >= 0;
+  return ok ? nullptr : "a whole number, 0 or more";
+}
+
+template <auto field>
+const char *applyNumber(Options &options, std::string_view value) {
+  int64_t &number = (options.*field).emplace();
+  return parseNumber(value, number) && number > 0 ? nullptr : "a whole number, 1 or more";
+}
+
+template <auto field> const char *applyFlag(Options &options, std::string_view) {
+  options.*field = true;
+  return nullptr;
+}
+
+template <Options::Action action> const char *applyAction(Options &options, std::string_view) {
+  options.action = action;
+  return nullptr;
+}
+
+const char *applySeed(Options &options, std::string_view value) {
+  return parseNumber(value, options.seed) ? nullptr : "a whole number from 0 to 2^64 - 1";
+}
+
+const char *applyThreads(Options &options, std::string_view value) {
+  options.threads = 0;
+  bool ok =
+      parseNumber(value, *options.threads) && *options.threads > 0 && *options.threads <= 1024;
+  return ok ? nullptr : "a whole number, 1 to 1024";
+}
+
+const char *applyBackend(Options &options, std::string_view value) {
+  if (value == "local") {
+    options.backend = Options::Backend::Local;
+  } else if (value == "mpi") {
+    options.backend = Options::Backend::Mpi;
+  } else if (value == "tcp") {
+    options.backend = Options::Backend::Tcp;
+  }
+  return options.backend ? nullptr : "local, mpi or tcp";
+}
+
+const char *applyTimeout(Options &options, std::string_view value) {
+  // A year, so that nanoseconds fit into 64 bits.
+  bool ok = parseNumber(value, options.timeoutSeconds) && options.timeoutSeconds > 0 &&
+            options.timeoutSeconds <= 3.2e7;
+  return ok ? nullptr : "seconds, more than 0 and at most a year";
+}
+
+const char *applySplit(Options &options, std::string_view value) {
+  bool ok = parseNumber(value, options.validationSplit) && options.validationSplit > 0 &&
+            options.validationSplit < 1;
+  return ok ? nullptr : "a number above 0 and below 1";
+}
+
+const char *applyDataFormat(Options &options, std::string_view value) {
+  options.dataFormat = parseDataFormat(value);
+  return options.dataFormat ? nullptr : "bytes, nanogpt, llmc or megatron";
+}
+
+using Action = Options::Action;
+
+const Entry kTable[] = {
+    {"Training", "--data", "FILE",
+     "the tokens to train on: a text, every byte of it a token, or "
+     "a file of nanoGPT, llm.c or Megatron-LM",
+     nullptr, applyFile<&Options::data>},
+    {"Training", "--data-format", "FORMAT",
+     "what files of data are: bytes, nanogpt, llmc or megatron, instead of what their names "
+     "and first bytes say",
+     nullptr, applyDataFormat},
+    {"Training", "--steps", "N", "train up to this step; steps count from 0",
+     [](const Program &program) { return std::to_string(program.defaultSteps); },
+     applyCount<&Options::steps>},
+    {"Training", "--seed", "N", "seed of initial weights, dropout and data order",
+     [](const Program &program) { return std::to_string(program.defaultSeed); }, applySeed},
+    {"Training", "--ranks", "N", "refuse to run unless the plan has N ranks",
+     [](const Program &program) { return std::to_string(program.rankCount()); },
+     applyNumber<&Options::ranks>},
+    {"Training", "--backend", "NAME",
+     "what ranks are: local, threads of this process; mpi, processes that mpirun, srun or weft run "
+     "has started; tcp, processes that torchrun has started, or whoever sets RANK, WORLD_SIZE, "
+     "MASTER_ADDR and MASTER_PORT",
+     [](const Program &) { return std::string("by who has started it"); }, applyBackend},
+    {"Training", "--threads", "N", "threads that share the work of one rank",
+     [](const Program &program) {
+       return std::to_string(threadsOf(program, {}, program.rankCount()));
+     },
+     applyThreads},
+    {"Training", "--deterministic", nullptr,
+     "on CUDA devices: the same bits each time, where a library is faster without", nullptr,
+     applyFlag<&Options::isDeterministic>},
+    {"Training", "--graphs", nullptr,
+     "on CUDA devices: launch what is between two places where the host looks at once", nullptr,
+     applyFlag<&Options::usesGraphs>},
+    {"Training", "--algorithm-cache", "FILE",
+     "on CUDA devices, where to keep how matrix products are computed, which is found by trying "
+     "(default: in the user's cache folder)",
+     nullptr, applyFile<&Options::algorithmCache>},
+    {"Training", "--timeout", "SECONDS", "how long a rank waits for others before the run fails",
+     [](const Program &) { return std::string("60"); }, applyTimeout},
+
+    {"Validation", "--validation-data", "FILE",
+     "look at the loss on this file too, without training on it", nullptr,
+     applyFile<&Options::validationData>},
+    {"Validation", "--validation-split", "F",
+     "or on the last part F of the samples of --data, which are then not trained on", nullptr,
+     applySplit},
+    {"Validation", "--validation-every", "K",
+     "whenever the number of steps done is a multiple of K, and at the end",
+     [](const Program &) { return std::string("only at the end"); },
+     applyNumber<&Options::validationEvery>},
+    {"Validation", "--validation-steps", "N", "on the first N batches of it",
+     [](const Program &) {
+       return concat("all that are whole, at most ", RunData::kDefaultValidationBatches);
+     },
+     applyNumber<&Options::validationSteps>},
+
+    {"Files", "--load", "FILE",
+     "start from these parameters (safetensors); with optimizer state, go on at the file's step",
+     nullptr, applyFile<&Options::load>},
+    {"Files", "--save", "FILE",
+     "write parameters and optimizer state (safetensors) after the last step", nullptr,
+     applyFile<&Options::save>},
+    {"Files", "--metrics", "FILE",
+     "write a JSON object for each step, as it ends: step, loss, gradient_norm, ms, "
+     "tokens_per_second, peak_share; and for each validation: step, validation_loss, ms",
+     nullptr, applyFile<&Options::metrics>},
+    {"Files", "--profile", "FILE",
+     "write what the parts of a step cost and how long they took (JSON), after the last step",
+     nullptr, applyFile<&Options::profile>},
+    {"Files", "--save-gradients", "FILE",
+     "write all gradients of one step, before clipping (safetensors)", nullptr,
+     applyFile<&Options::saveGradients>},
+    {"Files", "--gradients-step", "K", "the step for --save-gradients",
+     [](const Program &) { return std::string("0"); }, applyCount<&Options::gradientsStep>},
+    {"Files", "--save-logits", "FILE",
+     "write the logits of the first batch of the validation after the last step (safetensors); the "
+     "program must have been compiled with --observe-logits",
+     nullptr, applyFile<&Options::saveLogits>},
+
+    {"Checkpoints", "--checkpoint-dir", "DIR",
+     "write a checkpoint after the last step; go on from the newest whole one in DIR, if there is "
+     "one",
+     nullptr, applyFolder},
+    {"Checkpoints", "--checkpoint-every", "K", "also write one after every K steps", nullptr,
+     applyNumber<&Options::checkpointEvery>},
+    {"Checkpoints", "--checkpoint-keep", "N", "remove all but the newest N",
+     [](const Program &) { return std::string("keep all"); },
+     applyNumber<&Options::checkpointKeep>},
+    {"Checkpoints", "--allow-changes", nullptr,
+     "go on although the model's name, seed, data, batch or sequence length is not that of the "
+     "checkpoint",
+     nullptr, applyFlag<&Options::allowChanges>},
+
+    {"Output", "--no-progress", nullptr, "no line for each step", nullptr,
+     applyFlag<&Options::noProgress>},
+    {"Output", "--quiet", nullptr, "nothing on standard output", nullptr,
+     applyFlag<&Options::quiet>},
+    {"Output", "--curve", nullptr,
+     "draw the loss at the end, as is done anyway when standard output is a terminal", nullptr,
+     applyFlag<&Options::curve>},
+
+    {"Instead of training", "--print-plan", nullptr, "print the plan and end", nullptr,
+     applyAction<Action::PrintPlan>},
+    {"Instead of training", "--print-program", nullptr, "print all instructions and end", nullptr,
+     applyAction<Action::PrintProgram>},
+    {"Instead of training", "--version", nullptr, "print versions, model and plan and end", nullptr,
+     applyAction<Action::Version>},
+    {"Instead of training", "--help", nullptr, "print this and end", nullptr,
+     applyAction<Action::Help>},
+};
+
+const Entry *find(std::string_view name) {
+  for (const Entry &entry : kTable) {
+    if (name == entry.name) {
+      return &entry;
+    }
+  }
+  return nullptr;
+}
+
+std::string nearest(std::string_view name) {
+  const Entry *best = nullptr;
+  size_t distance = name.size(); // Further away than this there is no likeness.
+  for (const Entry &entry : kTable) {
+    size_t candidate = editDistance(name, entry.name);
+    if (candidate < distance) {
+      best = &entry;
+      distance = candidate;
+    }
+  }
+  return best && distance <= 4 ? concat("; the nearest is ", best->name) : "; --help lists all";
+}
+
+bool checkFiles(const Options &options, std::string &error) {
+  const std::pair<const char *, const std::string *> outputs[] = {
+      {"--save", &options.save},
+      {"--save-gradients", &options.saveGradients},
+      {"--save-logits", &options.saveLogits},
+      {"--metrics", &options.metrics},
+      {"--profile", &options.profile},
+      {"--checkpoint-dir", &options.checkpointDir}};
+  std::vector<std::pair<const char *, std::string>> inputs = {{"--load", options.load}};
+  for (auto [name, path] : {std::pair("--data", &options.data),
+                            std::pair("--validation-data", &options.validationData)}) {
+    for (std::string &file : filesOf(*path, options.dataFormat)) {
+      inputs.push_back({name, std::move(file)});
+    }
+  }
+  for (size_t i = 0; i < std::size(outputs); ++i) {
+    const auto &[name, file] = outputs[i];
+    for (size_t j = i + 1; j < std::size(outputs); ++j) {
+      const auto &[otherName, other] = outputs[j];
+      if (!file->empty() && !other->empty() && isSameFile(*file, *other)) {
+        return fail(error, name, " and ", otherName, " name the same file, '", *file, "'");
+      }
+    }
+    for (const auto &[otherName, other] : inputs) {
+      // Going on in the same file is fine: it is replaced only when all is done.
+      bool replaces = otherName == inputs[0].first && file == &options.save;
+      if (!file->empty() && !other.empty() && !replaces && isSameFile(*file, other)) {
+        return fail(error, name, " would overwrite '", other, "', which ", otherName, " reads");
+      }
+    }
+  }
+  return true;
+}
+
+bool checkCheckpoints(const Options &options, std::string &error) {
+  const std::pair<const char *, bool> companions[] = {
+      {"--checkpoint-every", options.checkpointEvery.has_value()},
+      {"--checkpoint-keep", options.checkpointKeep.has_value()},
+      {"--allow-changes", options.allowChanges}};
+  for (const auto &[name, given] : companions) {
+    if (given && options.checkpointDir.empty()) {
+      return fail(error, name, " has no effect without --checkpoint-dir");
+    }
+  }
+  return true;
+}
+
+bool checkValidation(const Options &options, std::string &error) {
+  bool hasFile = !options.validationData.empty(), splits = options.validationSplit > 0;
+  if (hasFile && splits) {
+    return fail(error, "--validation-data and --validation-split exclude each other");
+  }
+  const char *needless = options.validationEvery       ? "--validation-every"
+                         : options.validationSteps     ? "--validation-steps"
+                         : !options.saveLogits.empty() ? "--save-logits"
+                                                       : nullptr;
+  if (needless && !hasFile && !splits) {
+    return fail(error, needless, " needs --validation-data or --validation-split");
+  }
+  return true;
+}
+
+} // namespace
+
+int64_t weft::rt::threadsOf(const Program &program, const Options &options, int64_t ranksOnHost) {
+  int64_t share = countProcessors() / ranksOnHost;
+  return options.threads.value_or(std::clamp<int64_t>(share, 1, program.threadsPerRank));
+}
+
+std::string weft::rt::meshText(const Program &program) {
+  std::string text = concat(program.rankCount(), program.rankCount() == 1 ? " rank" : " ranks");
+  std::string axes;
+  for (const Axis &axis : program.mesh) {
+    axes += concat(axes.empty() ? "" : ", ", axis.name, "=", axis.size);
+  }
+  return axes.empty() ? text : text + " (" + axes + ")";
+}
+
+bool weft::rt::parseOptions(const Program &program, std::span<const char *const> arguments,
+                            Options &options, std::string &error) {
+  options.steps = program.defaultSteps;
+  options.seed = program.defaultSeed;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    std::string_view argument = arguments[i];
+    options.words += concat(argument, '\0');
+    if (argument.substr(0, 2) != "--") {
+      return fail(error, "unexpected argument '", argument, "'; options begin with --");
+    }
+    size_t equals = argument.find('=');
+    std::string_view name = argument.substr(0, equals);
+    const Entry *entry = find(name);
+    if (!entry) {
+      return fail(error, "unknown option ", name, nearest(name));
+    }
+    std::string_view value;
+    if (!entry->value) {
+      if (equals != std::string_view::npos) {
+        return fail(error, name, " takes no value, got '", argument.substr(equals + 1), "'");
+      }
+    } else if (equals != std::string_view::npos) {
+      value = argument.substr(equals + 1);
+    } else if (i + 1 == arguments.size()) {
+      return fail(error, name, " needs a value, ", entry->value);
+    } else {
+      value = arguments[++i];
+      options.words += concat(value, '\0');
+    }
+    if (const char *expected = entry->apply(options, value)) {
+      return fail(error, name, " is '", value, "', expected ", expected);
+    }
+  }
+  if (options.ranks && *options.ranks != program.rankCount()) {
+    return fail(error, "--ranks is ", *options.ranks, ", but the plan of this program is for ",
+                meshText(program), "; compile again for another number of ranks");
+  }
+  if (options.threads && *options.threads > program.threadsPerRank) {
+    return fail(error, "--threads is ", *options.threads, ", but the work of a rank is cut for ",
+                program.threadsPerRank, program.threadsPerRank == 1 ? " core" : " cores",
+                "; compile again for a machine whose devices have more");
+  }
+  return checkFiles(options, error) && checkCheckpoints(options, error) &&
+         checkValidation(options, error);
+}
+
+/// " sequences of 8 tokens" or " images".
+static std::string samplesText(const Program &program) {
+  return program.sequenceLength == 0 ? " images"
+                                     : concat(" sequences of ", program.sequenceLength, " tokens");
+}
+
+std::string weft::rt::helpText(const Program &program, const std::string &name) {
+  std::ostringstream out;
+  out << "usage: " << name << " --data FILE [OPTION]...\n\n"
+      << "Trains " << program.modelName << " on " << meshText(program) << ", batches of "
+      << program.globalBatch << samplesText(program) << ".\n";
+  std::string group;
+  for (const Entry &entry : kTable) {
+    if (group != entry.group) {
+      group = entry.group;
+      out << "\n" << group << ":\n";
+    }
+    std::string head =
+        concat("  ", entry.name, entry.value ? " " : "", entry.value ? entry.value : "");
+    head.resize(std::max<size_t>(head.size() + 1, 26), ' ');
+    out << head << entry.help;
+    if (entry.defaultText) {
+      out << " (default " << entry.defaultText(program) << ")";
+    }
+    out << "\n";
+  }
+  out << "\nA value may also be given as --option=value. Steps count from 0.\n"
+      << "Exit status: 0 after success, 1 after an error, 3 if the loss, also of a "
+         "validation, or the gradient norm is not finite, 4 if memory does not suffice, 5 if a "
+         "rank has died, 6 if one is stuck, 7 if one is slow: late, but still moving.\n";
+  return out.str();
+}

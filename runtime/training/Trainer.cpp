@@ -1,0 +1,553 @@
+//===- Trainer.cpp - a training run -----------------------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "training/Trainer.h"
+
+#include "checkpoint/Checkpoint.h"
+#include "checkpoint/ObservedTensors.h"
+#include "data/Prefetcher.h"
+#include "execution/NonFinite.h"
+#include "report/Books.h"
+#include "report/MemoryReport.h"
+#include "report/Profile.h"
+#include "support/CheckedMath.h"
+#include "support/ErrorOutput.h"
+#include "support/OutputFile.h"
+#include "support/Text.h"
+#include "training/Checkpoints.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <unistd.h>
+
+using namespace weft::rt;
+
+namespace {
+
+/// What one rank's thread has for itself.
+struct alignas(64) RankState {
+  std::unique_ptr<Executor> executor;
+  ObservedTensors gradients{"gradient/"}, logits{"logits"};
+  std::unique_ptr<StepTimes> times;
+  /// Steps that are done.
+  int64_t step = 0;
+  /// Of the validation that goes on.
+  std::optional<int64_t> validationBatch;
+  bool notFinite = false, overflowed = false;
+};
+
+/// What of `options` this process does: only that of rank 0 tells about the run.
+Options partOf(Options options, const Backend &backend) {
+  if (!backend.ranksHere().has(0)) {
+    options.quiet = true;
+    options.metrics.clear();
+  }
+  return options;
+}
+
+/// How long a device may seem to do nothing: less than others wait for its rank, so that the rank
+/// whose device is stuck is the first to say so.
+Monitor::Clock::duration patienceWithDevices(const Options &options) {
+  return std::chrono::duration_cast<Monitor::Clock::duration>(
+      std::chrono::duration<double>(0.75 * options.timeoutSeconds));
+}
+
+/// The part of a run that this process does. While ranks run, each thread writes only its own
+/// RankState, and rank 0's thread also the books and what comes before the report of a value that
+/// is not finite.
+class Trainer : public Observer {
+public:
+  Trainer(const Program &program, const KernelCode *kernels, const Options &options,
+          const MakeExecutor &makeExecutor, Backend &backend)
+      : program(program), options(partOf(options, backend)), backend(backend),
+        here(backend.ranksHere()), threads(threadsOf(program, options, backend.ranksOnHost())),
+        books(program, this->options), checkpoints(program, this->options, here),
+        prefetcher(program, here, Prefetcher::Seconds(options.timeoutSeconds)),
+        monitor(program, patienceWithDevices(options)), ranks(size_t(here.count)) {
+    for (int64_t rank = here.first; here.has(rank); ++rank) {
+      RankState &state = stateOf(rank);
+      state.executor = makeExecutor(program, kernels, rank, threads);
+      // A read of the clock for each instruction: even small steps take a thousand times as long.
+      state.times = std::make_unique<StepTimes>(program.step.size(), !options.profile.empty());
+      state.executor->measure(state.times.get());
+      state.executor->watch(&monitor);
+    }
+  }
+
+  ExitCode run();
+
+  bool wants(int64_t rank, uint32_t observation) override;
+  void observe(int64_t rank, uint32_t observation, const void *data) override;
+
+private:
+  bool prepare(std::string &error);
+  bool prepareLoad(std::string &error);
+  bool prepareOutputs(std::string &error);
+  bool checkMemory(std::string &error);
+
+  RankState &stateOf(int64_t rank) { return ranks[size_t(rank - here.first)]; }
+  void runRank(RankState &state, Communicator &communicator);
+  bool runSteps(RankState &state, Communicator &communicator);
+  bool runStep(RankState &state, Communicator &communicator);
+  bool validate(RankState &state, Communicator &communicator);
+  bool keepCheckpoint(RankState &state, Communicator &communicator);
+  void setCounter(RankState &state, std::string_view name, uint64_t value) const;
+  bool takeBatch(RankState &state);
+
+  bool keepsGradients(const RankState &state) const;
+  bool keepsLogits(const RankState &state) const;
+  void note(RankState &state, Outcome outcome) const;
+  void findNotFinite(RankState &state);
+  void reportNotFinite() const;
+  void findOverflow(RankState &state);
+  void reportOverflow() const;
+  bool writeOutputs(RankState &state);
+  bool writeProfile(RankState &state, std::string &told);
+  ExitCode endAfter(const RunResult &result);
+
+  const Program &program;
+  const Options options;
+  Backend &backend;
+  const RankRange here;
+  const int64_t threads;
+  Books books;
+  RunData data;
+  /// What --load names.
+  Checkpoint checkpoint;
+  Checkpoints checkpoints;
+  Prefetcher prefetcher;
+  Monitor monitor;
+  /// Of this process.
+  std::vector<RankState> ranks;
+  int64_t firstStep = 0, endStep = 0;
+  bool hasMemory = true;
+  /// The earliest of all ranks; rank 0's process has it.
+  std::optional<Finding> finding;
+  /// What all ranks have to tell of limits; rank 0's process has it.
+  std::optional<Overflow> overflow;
+};
+
+bool Trainer::prepare(std::string &error) {
+  // Which fails on all processes or on none; what comes then, on some perhaps.
+  if (!checkpoints.open(backend, error)) {
+    return false;
+  }
+  std::string nothing;
+  if (prepareLoad(error) && data.open(program, options, firstStep, endStep, error) &&
+      checkMemory(error) && prepareOutputs(error)) {
+    books.tell(data.note(), error);
+  }
+  return backend.agree(nothing, error);
+}
+
+bool Trainer::prepareLoad(std::string &error) {
+  if (checkpoints.resumes()) {
+    firstStep = checkpoints.firstStep();
+  } else if (!options.load.empty()) {
+    if (!checkpoint.open(options.load, program, error) || !books.tell(checkpoint.note(), error)) {
+      return false;
+    }
+    firstStep = checkpoint.firstStep();
+  }
+  endStep = std::max(options.steps, firstStep);
+  if (firstStep > options.steps) {
+    return fail(error, "'", checkpoints.resumes() ? checkpoints.source() : options.load,
+                "' has seen ", firstStep, " steps, --steps is ", options.steps);
+  }
+  uint64_t samples = saturatingMul(uint64_t(endStep), uint64_t(program.globalBatch));
+  if (samples > uint64_t(std::numeric_limits<int64_t>::max())) {
+    return fail(error, "--steps is ", endStep, ", which is too many to count the samples");
+  }
+  return true;
+}
+
+bool Trainer::checkMemory(std::string &error) {
+  int64_t onHost = backend.ranksOnHost(), processes = onHost / std::max<int64_t>(here.count, 1);
+  uint64_t each = ranks.front().executor->hostBytes();
+  uint64_t needed = saturatingAdd(saturatingMul(each, uint64_t(onHost)),
+                                  saturatingMul(prefetcher.bytes(), uint64_t(processes)));
+  uint64_t present = uint64_t(sysconf(_SC_PHYS_PAGES)) * uint64_t(sysconf(_SC_PAGESIZE));
+  hasMemory = needed <= present;
+  if (!hasMemory) {
+    std::string some = onHost == program.rankCount() ? "" : concat(onHost, " of ");
+    return fail(error, some, meshText(program), " need ", bytesText(needed),
+                " of memory, this machine has ", bytesText(present));
+  }
+  return true;
+}
+
+bool Trainer::prepareOutputs(std::string &error) {
+  if (!options.saveGradients.empty()) {
+    if (options.gradientsStep < firstStep || options.gradientsStep >= endStep) {
+      return fail(error, "--gradients-step is ", options.gradientsStep,
+                  ", this run does the steps from ", firstStep, " to before ", endStep);
+    }
+    if (!ObservedTensors("gradient/").isAny(program)) {
+      return fail(error, "the program does not let its gradients be seen");
+    }
+  }
+  if (!options.profile.empty() && firstStep == endStep) {
+    return fail(error, "--profile has nothing to measure, since this run does no step");
+  }
+  if (!options.saveLogits.empty() && !ObservedTensors("logits").isAny(program)) {
+    return fail(error, "--save-logits is given, but the program was compiled without "
+                       "--observe-logits");
+  }
+  for (const std::string *path :
+       {&options.save, &options.saveGradients, &options.saveLogits, &options.profile}) {
+    if (here.has(0) && !path->empty() && !checkWritable(*path, error)) {
+      return false;
+    }
+  }
+  std::optional<DataIdentity> identity;
+  if (const char *format = data.trainingFormat()) {
+    identity = {format, data.trainingSamples()};
+  }
+  return checkpoints.begin(identity, error) && books.tell(checkpoints.note(), error) &&
+         books.open(firstStep, endStep,
+                    checkpoints.resumes() ? Books::MetricsFile::Continued
+                                          : Books::MetricsFile::Anew,
+                    error);
+}
+
+/// Of a program that has no such input nothing is asked.
+void Trainer::setCounter(RankState &state, std::string_view name, uint64_t value) const {
+  for (const NamedTensor &input : program.inputs) {
+    if (input.name == name) {
+      state.executor->write(input.buffer, 0,
+                            {reinterpret_cast<const char *>(&value), sizeof value});
+    }
+  }
+}
+
+bool Trainer::takeBatch(RankState &state) {
+  std::string error;
+  return prefetcher.take(*state.executor, error) ||
+         (!error.empty() && state.executor->communicator().fail(error));
+}
+
+/// All that a rank does from its start to its end.
+void Trainer::runRank(RankState &state, Communicator &communicator) {
+  if (runSteps(state, communicator)) {
+    writeOutputs(state);
+  } else {
+    prefetcher.stop(); // The other ranks here must not wait for tokens.
+    if (state.notFinite && !communicator.stopped()) {
+      findNotFinite(state);
+    }
+    if (state.overflowed && !communicator.stopped()) {
+      findOverflow(state);
+    }
+  }
+  // A device is for its rank's thread. After a failure others may still read what this rank has
+  // sent, so that its memory stays until all have ended.
+  if (!communicator.stopped()) {
+    state.executor->end();
+  }
+  monitor.end(communicator.rank()); // What ends is watched, too.
+  if (!communicator.stopped()) {
+    state.executor.reset();
+  }
+}
+
+/// Returns false if the rank ends before its time.
+bool Trainer::runSteps(RankState &state, Communicator &communicator) {
+  state.step = firstStep;
+  if (!state.executor->prepare(communicator, *this)) {
+    return false;
+  }
+  setCounter(state, "seed", options.seed);
+  setCounter(state, "step_number", uint64_t(state.step));
+  if (state.executor->runInit() != Outcome::Done) {
+    return false;
+  }
+  if (!options.load.empty() && !checkpoints.resumes()) {
+    checkpoint.load(program, *state.executor);
+  }
+  checkpoints.prepareRank(*state.executor);
+  bool goesOn = !data.validatesAt(firstStep) || validate(state, communicator);
+  while (goesOn && state.step < endStep) {
+    goesOn = runStep(state, communicator);
+    state.step += goesOn;
+    // A run that goes on from the checkpoint validates before its first step.
+    goesOn = goesOn && (!data.validatesAt(state.step) || validate(state, communicator)) &&
+             (!checkpoints.isDue(state.step, endStep) || keepCheckpoint(state, communicator));
+  }
+  return goesOn;
+}
+
+bool Trainer::runStep(RankState &state, Communicator &communicator) {
+  bool keepsBooks = communicator.rank() == 0;
+  if (keepsBooks) {
+    books.beginStep();
+  }
+  setCounter(state, "step_number", uint64_t(state.step));
+  if (!takeBatch(state)) {
+    return false;
+  }
+  Outcome outcome = state.executor->runStep();
+  note(state, outcome);
+  if (outcome != Outcome::Done) {
+    return false;
+  }
+  std::string error;
+  return !keepsBooks || books.endStep(error) || communicator.fail(error);
+}
+
+bool Trainer::validate(RankState &state, Communicator &communicator) {
+  bool keepsBooks = communicator.rank() == 0;
+  if (keepsBooks) {
+    books.beginValidation();
+  }
+  for (int64_t number = 0; number < data.validationBatches(); ++number) {
+    state.validationBatch = number;
+    if (!takeBatch(state)) {
+      return false;
+    }
+    Outcome outcome = state.executor->runEvaluate();
+    note(state, outcome);
+    if (outcome != Outcome::Done) {
+      return false;
+    }
+  }
+  state.validationBatch.reset();
+  std::string error;
+  return !keepsBooks || books.endValidation(error) || communicator.fail(error);
+}
+
+bool Trainer::keepCheckpoint(RankState &state, Communicator &communicator) {
+  bool keepsBooks = communicator.rank() == 0;
+  std::string error;
+  // What the metrics tell of these steps will not be told again.
+  if (keepsBooks && !books.sync(error)) {
+    return communicator.fail(error);
+  }
+  if (!checkpoints.write(*state.executor, state.step)) {
+    return false;
+  }
+  return !keepsBooks || books.tell(checkpoints.writtenText(state.step), error) ||
+         communicator.fail(error);
+}
+
+bool Trainer::keepsGradients(const RankState &state) const {
+  return !options.saveGradients.empty() && state.step == options.gradientsStep;
+}
+
+bool Trainer::keepsLogits(const RankState &state) const {
+  return !options.saveLogits.empty() && state.step == endStep && state.validationBatch == 0;
+}
+
+bool Trainer::wants(int64_t rank, uint32_t observation) {
+  const RankState &state = stateOf(rank);
+  return keepsGradients(state) || keepsLogits(state) ||
+         (rank == 0 && program.observations[observation].layout.globalShape.empty());
+}
+
+void Trainer::observe(int64_t rank, uint32_t observation, const void *data) {
+  const Observation &observed = program.observations[observation];
+  RankState &state = stateOf(rank);
+  if (keepsGradients(state)) {
+    state.gradients.take(program, observation, state.executor->coordinates(), data);
+  }
+  if (keepsLogits(state)) {
+    state.logits.take(program, observation, state.executor->coordinates(), data);
+  }
+  if (rank == 0 && observed.layout.globalShape.empty()) {
+    double value = observed.layout.type == ElementType::F64 ? *static_cast<const double *>(data)
+                                                            : *static_cast<const float *>(data);
+    if (observed.name == "loss") {
+      books.setLoss(value);
+    } else if (observed.name == "gradient_norm") {
+      books.setGradientNorm(value);
+    } else if (observed.name == "loss_scale") {
+      books.setLossScale(value);
+    } else if (observed.name == "validation_loss") {
+      books.addValidationLoss(value);
+    } else {
+      books.setDropped(observation, value);
+    }
+  }
+}
+
+void Trainer::note(RankState &state, Outcome outcome) const {
+  state.notFinite = outcome == Outcome::NotFinite;
+  state.overflowed = outcome == Outcome::Overflow;
+}
+
+/// All ranks stand at the same place. Looks on each for the first value that is not finite.
+void Trainer::findNotFinite(RankState &state) {
+  std::optional<Finding> own;
+  if (!state.validationBatch) {
+    own = replayStep(program, *state.executor);
+  }
+  std::vector<std::optional<Finding>> findings;
+  std::span<const char> bytes;
+  if (own) {
+    bytes = {reinterpret_cast<const char *>(&*own), sizeof(Finding)};
+  }
+  state.executor->communicator().collect(bytes, [&](int64_t, std::span<const char> other) {
+    findings.emplace_back();
+    if (!other.empty()) {
+      std::memcpy(&findings.back().emplace(), other.data(), sizeof(Finding));
+    }
+  });
+  if (state.executor->rank() == 0) {
+    finding = earliest(findings);
+  }
+}
+
+void Trainer::reportNotFinite() const {
+  if (ranks[0].validationBatch) {
+    printError(concat("validation step ", books.currentStep(), ": the loss is not finite"));
+    return;
+  }
+  printError(concat("step ", books.currentStep(), ": ", books.notFiniteText(), "; ",
+                    finding ? describe(program, *finding)
+                            : "when the step was run again, every value was finite"));
+}
+
+/// All ranks stand at the same place, and tell rank 0 what each has seen.
+void Trainer::findOverflow(RankState &state) {
+  const std::optional<Overflow> &own = state.executor->overflow();
+  std::span<const char> bytes;
+  if (own) {
+    bytes = {reinterpret_cast<const char *>(&*own), sizeof(Overflow)};
+  }
+  std::optional<Overflow> first;
+  state.executor->communicator().collect(bytes, [&](int64_t, std::span<const char> other) {
+    Overflow found;
+    if (!other.empty()) {
+      std::memcpy(&found, other.data(), sizeof found);
+      first = first && !goesBefore(found, *first) ? first : found;
+    }
+  });
+  if (state.executor->rank() == 0) {
+    overflow = first;
+  }
+}
+
+void Trainer::reportOverflow() const {
+  printError(concat(ranks[0].validationBatch ? "validation " : "", "step ", books.currentStep(),
+                    ": ",
+                    overflow ? describe(program, *overflow) : "an expert's buffer is too small"));
+}
+
+/// What all ranks have measured, as a file and as a table for the user.
+bool Trainer::writeProfile(RankState &state, std::string &told) {
+  Communicator &link = state.executor->communicator();
+  std::vector<StepTimes> times;
+  // The peak of a process is told by one of its ranks.
+  uint64_t peak = state.executor->rank() == here.first ? peakProcessBytes() : 0, peaks = 0;
+  std::vector<char> bytes = state.times->bytes();
+  bytes.insert(bytes.begin(), reinterpret_cast<const char *>(&peak),
+               reinterpret_cast<const char *>(&peak) + sizeof peak);
+  if (!link.collect(bytes, [&](int64_t, std::span<const char> other) {
+        std::memcpy(&peak, other.data(), sizeof peak);
+        peaks += peak;
+        times.emplace_back(program.step.size(), !options.profile.empty());
+        times.back().assign(other.subspan(sizeof peak));
+      })) {
+    return false;
+  }
+  if (state.executor->rank() != 0) {
+    return true;
+  }
+  std::string error;
+  Profile profile(program, times, threads, peaks);
+  told += profile.table(state.executor->noteOfTimes()) + state.executor->noteOfMemory();
+  return options.profile.empty() || writeFile(options.profile, profile.json(), error) ||
+         link.fail(error);
+}
+
+/// What comes after the last step, on all ranks. Rank 0 writes files and tells the user.
+bool Trainer::writeOutputs(RankState &state) {
+  const Executor &executor = *state.executor;
+  Communicator &link = executor.communicator();
+  bool leads = executor.rank() == 0;
+  std::string error, told;
+  if (leads && !books.close(error)) {
+    return link.fail(error);
+  }
+  if (endStep > firstStep && !writeProfile(state, told)) {
+    return false;
+  }
+  if (!options.saveGradients.empty()) {
+    if (!state.gradients.save(options.saveGradients, program, executor, options.gradientsStep)) {
+      return false;
+    }
+    told += concat("gradients of step ", options.gradientsStep, " are in '", options.saveGradients,
+                   "'\n");
+  }
+  if (!options.saveLogits.empty()) {
+    if (!state.logits.save(options.saveLogits, program, executor, endStep)) {
+      return false;
+    }
+    told += concat("logits after ", endStep, " steps are in '", options.saveLogits, "'\n");
+  }
+  if (!options.save.empty()) {
+    if (!saveCheckpoint(options.save, program, executor, endStep)) {
+      return false;
+    }
+    told += concat("parameters and optimizer state are in '", options.save, "'\n");
+  }
+  return !leads || books.tell(books.summary() + told, error) || link.fail(error);
+}
+
+ExitCode Trainer::endAfter(const RunResult &result) {
+  if (result.failure) {
+    if (backend.speaks()) {
+      std::string table = "";
+      if (result.failure->code == ExitCode::OutOfMemory) {
+        table = "\n" + memoryReport(program);
+        table.pop_back(); // Who prints it ends the line.
+      }
+      printError(result.failure->message + table);
+    }
+    checkpoints.cleanUp();
+    if (result.abandoned || !prefetcher.endsWithin(kGrace) || !monitor.endsWithin(kGrace)) {
+      std::fflush(nullptr);
+      std::_Exit(int(result.failure->code));
+    }
+    return result.failure->code;
+  }
+  if (ranks[0].overflowed) {
+    if (here.has(0)) {
+      reportOverflow();
+    }
+    return ExitCode::Error;
+  }
+  if (ranks[0].notFinite) {
+    if (here.has(0)) {
+      reportNotFinite();
+    }
+    return ExitCode::NotFinite;
+  }
+  return ExitCode::Success;
+}
+
+ExitCode Trainer::run() {
+  std::string error;
+  if (!prepare(error)) {
+    if (backend.speaks()) {
+      printError(error);
+    }
+    return hasMemory ? ExitCode::Error : ExitCode::OutOfMemory;
+  }
+  prefetcher.start(BatchOrder(data));
+  return endAfter(backend.run(
+      [this](Communicator &communicator) { runRank(stateOf(communicator.rank()), communicator); }));
+}
+
+} // namespace
+
+ExitCode weft::rt::train(const Program &program, const KernelCode *kernels, const Options &options,
+                         const MakeExecutor &makeExecutor, Backend &backend) {
+  return Trainer(program, kernels, options, makeExecutor, backend).run();
+}

@@ -1,0 +1,131 @@
+#===- gpu_process.py - processes of utils/gpu/check --------------------------===#
+#
+# Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+#===------------------------------------------------------------------------===#
+"""Processes that leave nothing behind: what they start ends with them, and what they say is kept however they end."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+
+class Process:
+    """A command in a session of its own. What it prints lies in files, as a pipe would wait for all that it starts."""
+
+    def __init__(self, command, environment):
+        self.files = [tempfile.TemporaryFile() for _ in range(2)]
+        try:
+            self.running = subprocess.Popen([str(word) for word in command], env=environment, stdout=self.files[0],
+                                            stderr=self.files[1], start_new_session=True)
+        except OSError:
+            self.close()
+            raise
+
+    @property
+    def status(self):
+        """None while it runs."""
+        return self.running.poll()
+
+    @property
+    def output(self):
+        return self.said(0)
+
+    @property
+    def errors(self):
+        return self.said(1)
+
+    def said(self, file):
+        # With a seek, what it prints next would go elsewhere.
+        number = self.files[file].fileno()
+        return os.pread(number, os.fstat(number).st_size, 0).decode(errors="replace")
+
+    def wait(self, seconds):
+        """Whether it ends in time."""
+        try:
+            self.running.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def kill(self):
+        """Ends it and all that it started."""
+        try:
+            os.killpg(self.running.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+    def close(self):
+        for file in self.files:
+            file.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.kill()
+        # One that waits for a driver that is stuck may not end at all.
+        self.wait(10)
+        self.close()
+
+
+# What the driver itself says of the first device, and how many there are.
+DRIVER = """
+import ctypes, sys
+driver, count, version = ctypes.CDLL("libcuda.so.1"), ctypes.c_int(), ctypes.c_int()
+size, name = ctypes.c_size_t(), ctypes.create_string_buffer(96)
+def call(function, *arguments):
+    if status := getattr(driver, function)(*arguments):
+        sys.exit(f"{function}: error {status}")
+call("cuInit", 0)
+call("cuDeviceGetCount", ctypes.byref(count))
+if not count.value:
+    sys.exit("cuDeviceGetCount: no device")
+call("cuDriverGetVersion", ctypes.byref(version))
+call("cuDeviceGetName", name, len(name), 0)
+call("cuDeviceTotalMem_v2", ctypes.byref(size), 0)
+print(f"{name.value.decode()}, CUDA {version.value // 1000}.{version.value % 1000 // 10}, {size.value >> 20} MiB")
+print(count.value)
+"""
+
+
+def find_device(environment):
+    """What nvidia-smi, or else the driver, says of the first device, or None and why they say nothing."""
+    found, reason = query_device("name,driver_version,memory.total")
+    if found:
+        return found, ""
+    lines, last = ask_driver(environment)
+    return (lines[0], "") if lines else (None, f"{reason}; {last}")
+
+
+def count_devices(environment):
+    """Those that programs see, which nvidia-smi does not say; one where the driver says nothing either."""
+    lines, _ = ask_driver(environment)
+    return int(lines[1]) if lines else 1
+
+
+def ask_driver(environment):
+    """Its lines, or None and why there are none."""
+    with Process([sys.executable, "-c", DRIVER], environment) as asked:
+        if not asked.wait(20):
+            return None, "the driver does not answer"
+        last = (asked.errors.strip().splitlines() or [f"status {asked.status}"])[-1]
+        return (asked.output.splitlines(), "") if asked.status == 0 else (None, last)
+
+
+def query_device(fields, form="csv,noheader"):
+    """What nvidia-smi says of the first device, or None and why it says nothing."""
+    program = shutil.which("nvidia-smi", path=os.environ.get("PATH", "") + ":/usr/local/nvidia/bin") or "nvidia-smi"
+    try:
+        with Process([program, f"--query-gpu={fields}", f"--format={form}"], None) as asked:
+            in_time = asked.wait(10)
+            lines, errors, status = asked.output.strip().splitlines(), asked.errors.strip(), asked.status
+    except OSError as error:
+        return None, f"nvidia-smi: {error.strerror}"
+    if not in_time:
+        return None, "nvidia-smi: does not answer"
+    return (lines[0], "") if status == 0 and lines else (None, errors or "\n".join(lines) or f"nvidia-smi: status {status}")

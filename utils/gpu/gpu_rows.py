@@ -1,0 +1,295 @@
+#===- gpu_rows.py - what utils/gpu/check tries -------------------------------===#
+#
+# Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+#===------------------------------------------------------------------------===#
+"""The rows of gpu-check's table, in the order of their worth, and the seconds that each is given.
+
+A row passes, fails, or is skipped with a reason: then it shows nothing. What only a real device can show is skipped on
+the stand-in.
+
+Seconds are planned, and those of all rows on one device fit into SECONDS. A row may take twice its own, but nothing of
+those of later rows that are needed. What is not left is not run.
+"""
+
+import concurrent.futures
+import heapq
+import itertools
+import math
+import os
+import re
+import signal
+import time
+from dataclasses import replace
+
+import gpu_ranks
+from gpu_bench import THREADS, Bench, Row, Skip, furthest
+from gpu_device import (calibrate, ceilings, conformance, functions, large_kernels, sanitized, small_kernels, versions)
+from gpu_kit import CORES, Late, Training, read_steps
+from gpu_speed import DOCUMENT, END, Speed, attention, beside_torch, losses, speed, torch_speed
+
+# In which all is planned, and what comes before the first row.
+SECONDS, START = 540, 10
+# Of the machine that all is planned for.
+PROCESSORS = 16
+UNPROVEN = ("the driver's and the libraries' functions as the runtime calls them",
+            "kernels on a device: none has run on one",
+            "collectives by NCCL, between ranks that share a device and between devices",
+            "losses of a program on a device against the host's and PyTorch's",
+            "speed and memory on a device, how near predictions come, and how far PyTorch is",
+            "attention by cuDNN, its speed, and that of attention within documents",
+            "what becomes of ranks on a device when one is killed or stopped")
+
+# With lines for their recipes, steps, and how far losses may be from the host's.
+SMALL = ((Training("llama-tiny"), 20, 1e-4), (Training("gpt2-tiny"), 20, 1e-4), (Training("mixtral-tiny"), 20, 1e-4),
+         (Training("deepseek-tiny"), 20, 1e-4), (Training("llama-tiny", "precision: BF16"), 20, 2e-2),
+         (Training("llama-tiny", "precision: F16"), 20, 2e-3), (Training("llama-tiny", "precision: TF32"), 20, 2e-3))
+# With few steps, as the host takes its time.
+HOST = ((Training("gpt2-124m", "global_batch_tokens: 4096", plain=True), 3, 1e-4),
+        (Training("llama-1b", "sequence_length: 512 global_batch_tokens: 512"), 2, 1e-4))
+# With steps whose losses are compared with PyTorch's.
+TORCH = ((Training("gpt2-tiny", plain=True), 20), (Training("llama-tiny"), 20),
+         (Training("llama-tiny", "precision: BF16"), 20),
+         (Training("gpt2-124m", "global_batch_tokens: 4096", plain=True), 6))
+LARGE = (Speed(Training("llama-1b", "precision: BF16"), 16384, 20, share=0.5, faster=1.05, smaller=0.85),
+         Speed(Training("gpt2-124m", "precision: BF16 global_batch_tokens: 16384", plain=True), 16384, 50,
+               per_second=520e3))
+# What of attention is timed.
+ATTENTION = Training("llama-1b", "precision: BF16", sizes="layers: 2 vocabulary: 512")
+# In place of the sizes of models above and of their recipes, to try all of this where there is no device.
+REDUCED = {"llama-1b": ("layers: 2 hidden: 64 heads: 4 kv_heads: 2 ffn: 128 vocabulary: 256",
+                        "sequence_length: 64 global_batch_tokens: 256", 256),
+           "gpt2-124m": ("layers: 2 hidden: 64 heads: 4 ffn: 128 vocabulary: 256",
+                         "sequence_length: 64 global_batch_tokens: 256", 256)}
+# How ranks are started: as processes on one device, as threads, or as processes on devices of their own.
+SHARE, OWN, PROCESSES = "shared device", "own devices", "own devices by torchrun"
+# How programs are split; losses may be this far from one rank's.
+SPLIT = tuple(Training(model, mesh=mesh) for model, mesh in (
+    ("llama-tiny", "dp=2"), ("llama-tiny", "tp=2,sp=true"), ("llama-tiny", "dp=2,zero=3"), ("llama-tiny", "cp=2:ring"),
+    ("mixtral-tiny", "ep=2"), ("llama-tiny", "dp=2,zero=1"), ("llama-tiny", "dp=2,zero=2"), ("llama-tiny", "cp=2:gather"),
+    ("llama-tiny", "dp=2,tp=2,sp=true")))
+SPLIT_STEPS, SPLIT_MOST = 10, 1e-4
+# Of these, with words for the command line, those that are tried on devices of their own, which are two.
+ON_TWO = (*((training, "") for training in SPLIT[:3]), (SPLIT[0], "--graphs"))
+
+
+def split(training, way, words=""):
+    """Losses of several ranks, which are started in this way, against one rank's."""
+    def measure(bench, seconds):
+        # Devices of a stand-in have no peers in other processes.
+        if way != OWN:
+            bench.only_real()
+        end = time.monotonic() + seconds
+        one = Training(training.model)
+        alone = (bench.found.steps.get(one) or bench.train(one, "cuda", SPLIT_STEPS, seconds))[:SPLIT_STEPS]
+        metrics = bench.folder / "metrics"
+        metrics.unlink(missing_ok=True)
+        ranks = math.prod(map(int, re.findall(r"(?:dp|tp|cp|ep)=(\d+)", training.mesh)))
+        command = [bench.kit.program(training, "cuda"), "--data", bench.text, "--steps", SPLIT_STEPS, "--metrics", metrics,
+                   *words.split()]
+        left = max(end - time.monotonic(), 1)
+        if way == OWN:
+            bench.run(command, left)
+        else:
+            gpu_ranks.run(command, ranks, bench.environment, left, way == SHARE)
+        away = furthest(read_steps(metrics), alone)
+        if not away <= SPLIT_MOST:
+            raise RuntimeError(f"losses are up to {away:.1e} from one rank's, expected at most {SPLIT_MOST:.0e}")
+        return f"{ranks} ranks, losses up to {away:.1e} from one rank's in {SPLIT_STEPS} steps"
+    return measure
+
+
+def drill(number):
+    def measure(bench, seconds):
+        metrics = bench.folder / "metrics"
+        metrics.unlink(missing_ok=True)
+        # Of the stand-in, devices of other processes are taken to do as its own does.
+        base = bench.environment if bench.is_real else {**bench.environment, "WEFT_STAND_IN_ALONE": "1"}
+        return gpu_ranks.drill([bench.kit.program(Training("llama-tiny", mesh="dp=2"), "cuda"), "--data", bench.text,
+                                "--steps", 10000000, "--timeout", 5, "--metrics", metrics], number, base, metrics, seconds)
+    return measure
+
+
+def named(training):
+    return " ".join([training.model, *training.sizes.split(), *training.lines.split()])
+
+
+def reduced(training):
+    sizes, lines, _ = REDUCED.get(training.model, ("", "", 0))
+    kept = re.findall(r"precision: \w+|documents .*", training.lines) if sizes else [training.lines]
+    return replace(training, sizes=sizes or training.sizes, lines=" ".join([*kept, *([lines] if lines else [])]))
+
+
+class Models:
+    """Those of the rows, as they are or reduced."""
+
+    def __init__(self, is_reduced=False):
+        change = reduced if is_reduced else lambda training: training
+        self.host = [(change(training), *rest) for training, *rest in HOST]
+        self.torch = [(change(training), *rest) for training, *rest in TORCH]
+        self.large = [replace(case, training=change(case.training),
+                              tokens=REDUCED[case.training.model][2] if is_reduced else case.tokens) for case in LARGE]
+        documents = replace(ATTENTION, lines=f"{ATTENTION.lines} documents {{ end: {END} }}")
+        self.attention = change(ATTENTION), change(documents)
+
+
+def speed_rows(models):
+    """Ours of both first, as they are needed for what comes next."""
+    for case, seconds in zip(models.large, (45, 30)):
+        yield Row(named(case.training), seconds, speed(case), needed=True)
+    for mode, both in (("eager", (40, 25)), ("compile", (65, 40))):
+        for case, seconds in zip(models.large, both):
+            yield Row(f"PyTorch {mode}: {named(case.training)}", seconds, torch_speed(case, mode), needed=True)
+
+
+def loss_rows(models, devices):
+    for training, steps, most in SMALL:
+        yield Row(named(training), 8, losses(training, steps, most), processors=THREADS)
+    for training, steps in models.torch:
+        yield Row("beside PyTorch: " + named(training), 16, beside_torch(training, steps), processors=THREADS)
+    # Each takes half of the machine, and the longest come first.
+    for training, steps, most in models.host:
+        yield Row(named(training), 30, losses(training, steps, most, is_large=True), processors=CORES)
+    if devices > 1:
+        for (training, words), way in itertools.product(ON_TWO, (OWN, PROCESSES)):
+            yield Row(" ".join([f"{way}: {training.model} {training.mesh}", *words.split()]), 12,
+                      split(training, way, words), processors=PROCESSORS // 2)
+    for training in SPLIT:
+        yield Row(f"{SHARE}: {training.model} {training.mesh}", 8, split(training, SHARE), processors=PROCESSORS // 2)
+
+
+def rows(is_reduced=False, devices=1):
+    """All of them where there are so many devices, what is worth most first."""
+    models = Models(is_reduced)
+    yield Row("versions", 15, versions, "told", needed=True)
+    yield Row("functions of CUDA", 60, functions, needed=True, processors=PROCESSORS // 2)
+    yield Row("kernels, small", 45, small_kernels, needed=True, processors=PROCESSORS // 2)
+    yield Row("ceilings", 10, ceilings, needed=True)
+    yield from speed_rows(models)
+    yield Row("weft calibrate", 15, calibrate, needed=True)
+    yield Row("kernels, large", 28, large_kernels, needed=True)
+    yield from loss_rows(models, devices)
+    yield Row("attention within documents", 15, attention(*models.attention))
+    for number in (signal.SIGKILL, signal.SIGSTOP):
+        yield Row(f"drill: rank 1 gets {number.name}", 15 if number == signal.SIGSTOP else 10, drill(number))
+    yield Row("conformance", 10, conformance, processors=THREADS)
+    for tool in ("memcheck", "racecheck", "synccheck"):
+        yield Row(f"compute-sanitizer {tool}", 15, sanitized(tool), processors=THREADS)
+
+
+def groups(some):
+    """Rows that are tried beside one another, as many as there are workers, and others by themselves."""
+    return [(processors, list(same)) for processors, same in itertools.groupby(some, lambda row: row.processors)]
+
+
+def workers(processors, there=PROCESSORS):
+    return max(there // processors, 1) if processors else 1
+
+
+def makespan(some, count):
+    """Seconds that rows take which are begun in order, so many at a time."""
+    ends = [0] * count
+    for row in some:
+        heapq.heapreplace(ends, ends[0] + row.seconds)
+    return max(ends)
+
+
+def whole(is_reduced=False, devices=1):
+    """Seconds of all rows, with what comes before the first."""
+    return START + sum(makespan(some, workers(processors)) for processors, some in groups(rows(is_reduced, devices)))
+
+
+def plan():
+    """What --help says of rows and their seconds, many beside one another as one."""
+    lines = []
+    for processors, some in groups(rows()):
+        count = workers(processors)
+        if len(some) > 2 * count > 2:
+            needed = any(row.needed for row in some)
+            lines.append((f"{some[0].what} and {len(some) - 1} others, {count} at a time", makespan(some, count), needed))
+        else:
+            lines += [(row.what + (", beside the next" if count > 1 and row is not some[-1] else ""), row.seconds, row.needed)
+                      for row in some]
+    lines.append(("besides, with two devices or more: ranks on devices of their own", whole(devices=2) - whole(), False))
+    return "".join(f"  {seconds:4.0f}  {what}{', needed' if needed else ''}\n" for what, seconds, needed in
+                   [("what comes before", START, True), *lines])
+
+
+def timed():
+    """Trainings by the names of rows that measure their speed."""
+    return {named(case.training): case.training for is_reduced in (False, True) for case in Models(is_reduced).large}
+
+
+def programs(only="", is_reduced=False):
+    """What a pack has to hold: pairs of training and target, and of which of these times are predicted."""
+    models = Models(is_reduced)
+    found = {(training, target): None for training, *_ in (*SMALL, *models.host) for target in ("cuda", "host")}
+    found |= {(training, "cuda"): None for training in (*(row[0] for row in models.torch),
+                                                       *(case.training for case in models.large), *models.attention,
+                                                       *SPLIT)}
+    return ([pair for pair in found if only in pair[0].model],
+            [case.training for case in models.large if only in case.training.model])
+
+
+def allowed(row, later, left):
+    """Seconds that a row may take; none where it has not its own."""
+    spare = left - row.seconds
+    for other in later:
+        if other.needed and other.seconds <= spare:
+            spare -= other.seconds
+        elif other.needed:
+            break
+    return row.seconds + min(max(spare, 0), row.seconds) if left >= row.seconds else 0
+
+
+def measured(row, bench, later, left):
+    """The state, what there is to say, and figures."""
+    # A stand-in takes its time.
+    seconds = allowed(row, later, left) if bench.is_real else left
+    if seconds <= 0:
+        return "not run", f"{int(max(left, 0))} s left, needs {row.seconds:.0f}", {}
+    own = bench.for_row()
+    state, result = tried(row, own, seconds)
+    return state, "; ".join([*([result] if result else []), *own.said]), own.figures
+
+
+def tried(row, bench, seconds):
+    start = time.monotonic()
+    try:
+        return row.success, row.measure(bench, seconds)
+    except Skip as reason:
+        return "skipped", str(reason)
+    except Late as late:
+        # What is planned is a guess, so this is no fault yet.
+        return "cut off", f"after {time.monotonic() - start:.0f} s, planned {row.seconds:.0f}: {late}"
+    except RuntimeError as error:
+        return "FAIL", str(error)
+    except Exception as error:  # pylint: disable=broad-exception-caught  # Other rows are worth their time.
+        return "FAIL", f"{type(error).__name__}: {error}"
+
+
+def run(kit, options, folder, end):
+    """Tries the rows that options name, until `end`; gives all so far after each, and tells it."""
+    later = [row for row in rows(options.reduced, options.devices) if options.only in row.what]
+    there = min(PROCESSORS, len(os.sched_getaffinity(0)))
+    done, bench = [], Bench(kit, options, folder)
+
+    def one(row, others):
+        start = time.monotonic()
+        state, result, figures = measured(row, bench, others, end - start)
+        return {"what": row.what, "state": state, "result": result, "seconds": round(time.monotonic() - start, 1),
+                **({"figures": figures} if figures else {})}
+
+    try:
+        for processors, some in groups(later):
+            # Those beside a row are no later ones.
+            count, later = workers(processors, there), later[len(some):]
+            others = [later if count > 1 else some[number + 1:] + later for number in range(len(some))]
+            with concurrent.futures.ThreadPoolExecutor(count) as pool:
+                for row in pool.map(one, some, others):
+                    done.append(row)
+                    print(row["state"], row["what"] + ":", *row["result"].split(), flush=True)
+                    yield done
+    finally:
+        bench.close()

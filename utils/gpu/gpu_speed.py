@@ -1,0 +1,214 @@
+#===- gpu_speed.py - training, tried by utils/gpu/check ----------------------===#
+#
+# Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+#===------------------------------------------------------------------------===#
+"""How rows of gpu-check measure losses, speed and memory, beside the host's and PyTorch's."""
+
+import json
+import re
+import statistics
+import time
+from dataclasses import dataclass
+
+import gpu_torch
+from gpu_bench import THREADS, Skip, furthest, median_speed, wanted
+from gpu_kit import CORES, TEXT, Late, gib
+
+# Steps before those that are timed: on both sides what is looked for is then found. Steps whose losses are compared.
+WARM, COMPARED = 5, 12
+# How far a step's time and the device's memory may be from what was predicted.
+TIME_MOST, MEMORY_MOST = 0.1, 0.01
+# Gradients of attention by cuDNN may differ in last bits from run to run.
+GRAPHS_MOST = 1e-3
+# Tokens of a document, where there are any, and the byte that ends one.
+DOCUMENT, END = 1021, 255
+# Steps of which the last ones' kernels are timed.
+PROFILED = 12
+
+
+@dataclass(frozen=True)
+class Speed:
+    """What is timed over how many steps of so many tokens, and what is wanted: tokens a second, or a share of the device's
+    peak, times PyTorch's compiled speed, and of its memory."""
+    training: object
+    tokens: int
+    timed: int
+    per_second: float = 0
+    share: float = 0
+    faster: float = 0
+    smaller: float = 0
+
+
+@dataclass
+class Run:
+    """One of ours."""
+    steps: list
+    per_second: float
+    arena: float
+
+
+def losses(training, steps, most, is_large=False):
+    def measure(bench, seconds):
+        if is_large:
+            bench.only_real_if_large()
+        end = time.monotonic() + seconds
+        device = bench.train(training, "cuda", steps, seconds)
+        bench.found.steps[training] = device
+        host = bench.train(training, "host", steps, end - time.monotonic(), threads=CORES if is_large else THREADS)
+        away = furthest(device, host)
+        if not away <= most:
+            raise RuntimeError(f"losses are up to {away:.1e} from the host's, expected at most {most:.0e}")
+        return f"losses up to {away:.1e} from the host's in {steps} steps, {median_speed(device):,.0f} tokens/s"
+    return measure
+
+
+def beside_torch(training, steps):
+    """Losses of PyTorch eager: on the device, or on the processor where there is a stand-in for that."""
+    def measure(bench, seconds):
+        end = time.monotonic() + seconds
+        bench.ask_torch(seconds)
+        device = bench.train(training, "cuda", steps, end - time.monotonic())
+        return compared(training, device, by_torch(bench, training, "eager", steps, end))
+    return measure
+
+
+def by_torch(bench, training, mode, steps, end, *warm):
+    """That it cannot, or takes too long, is no fault of ours."""
+    try:
+        return gpu_torch.train(bench.options.python, training, bench.folder, bench.text,
+                               "cuda" if bench.is_real else "cpu", mode, steps, max(end - time.monotonic(), 1), *warm)
+    except (gpu_torch.Unable, Late) as reason:
+        raise Skip(str(reason)) from None
+
+
+def compared(training, ours, theirs):
+    """How far losses are from PyTorch's; raises if that is too far."""
+    away, most = gpu_torch.furthest(ours, theirs), gpu_torch.MOST[precision(training)]
+    if not away <= most:
+        raise RuntimeError(f"losses are up to {away:.1e} from PyTorch's {theirs['torch']}, expected at most {most:.0e}")
+    return f"losses up to {away:.1e} from PyTorch's in {len(ours)} steps"
+
+
+def precision(training):
+    found = re.search(r"precision: (\w+)", training.lines)
+    return found[1] if found else "F32"
+
+
+def told(number, unit, digits=1):
+    return f"{number:,.{digits}f} {unit}" if number is not None else "nothing"
+
+
+def beside(number, predicted, unit, most, when=""):
+    """With how far it is from what was predicted, which is to be `most`."""
+    text = f"{number:,.2f} {unit}, predicted {told(predicted, unit, 2)}"
+    if not predicted:
+        return text
+    off = number / predicted - 1
+    return f"{text} ({off:+.1%})" + wanted(abs(off) <= most, f"within {most:.0%}{when}")
+
+
+def speed(case):
+    """Ours: steps are warm, then timed, once as they are issued and once as graphs."""
+    def measure(bench, seconds):
+        bench.only_real_if_large()
+        end = time.monotonic() + seconds
+
+        def mean(*options):
+            steps = bench.train(case.training, "cuda", WARM + case.timed, end - time.monotonic(), "--no-progress", *options)
+            return steps, statistics.fmean(step["ms"] for step in steps[WARM:])
+
+        milliseconds, arena, _, machine = bench.kit.predicted(case.training, bench.options.device)
+        steps, taken = mean()
+        per_second = case.tokens / taken * 1e3
+        bench.figures["step_ms"] = taken
+        bench.found.speeds[case] = Run(steps, per_second, arena)
+        # Null where a machine says nothing of its peak.
+        share = (steps[-1].get("peak_share") or 0) * steps[-1]["ms"] / taken
+        bench.said.append(f"{per_second:,.0f} tokens/s"
+                          + wanted(per_second >= case.per_second, case.per_second and f"{case.per_second:,.0f}")
+                          + f", {share:.1%} of the peak that the program's machine has"
+                          + wanted(share >= case.share, case.share and f"{case.share:.0%}"))
+        bench.said.append(f"a step takes {beside(taken, milliseconds, 'ms', TIME_MOST, ' once calibrated')} by {machine}, in the "
+                          f"mean of {case.timed} after {WARM}")
+        memory = taken_memory(bench.printed)
+        bench.said.append(f"arena {told(arena, 'GiB', 2)}" + (f"; {memory}" if memory else ""))
+        by_graphs, taken = mean("--graphs")
+        bench.said.append(f"with --graphs {case.tokens / taken * 1e3:,.0f} tokens/s")
+        away = furthest(by_graphs[:COMPARED], steps[:COMPARED])
+        if not away <= GRAPHS_MOST:
+            raise RuntimeError(f"losses with --graphs are up to {away:.1e} from those without")
+        if not memory:
+            raise RuntimeError("the run does not say what it has taken of the device")
+    return measure
+
+
+def taken_memory(printed):
+    """What a run says at its end of the device's memory, in which it takes nothing more by then; empty if it does not."""
+    found = re.search(r"^device 0 of rank 0: (.+) of .+ taken, by anybody; (.+) before the run .+, (.+) since then, "
+                      r"predicted (.+)$", printed, re.MULTILINE)
+    if not found:
+        return ""
+    whole, before, since, predicted = (gib(re.match(r"([\d.]+) (\w+)", text)) for text in found.groups())
+    return (f"of the device {whole:.2f} GiB, of these {before:.2f} before it and by its context, then "
+            + beside(since, predicted, "GiB", MEMORY_MOST))
+
+
+def torch_speed(case, mode):
+    """PyTorch's in the same way, and how far losses are from its."""
+    def measure(bench, seconds):
+        bench.only_real_if_large()
+        end = time.monotonic() + seconds
+        bench.ask_torch(seconds)
+        theirs = by_torch(bench, case.training, mode, WARM + case.timed, end, WARM)
+        per_second = case.tokens / statistics.fmean(theirs["ms"]) * 1e3
+        bench.said.append(f"PyTorch {theirs['torch']} {mode}: {per_second:,.0f} tokens/s, " + ", ".join(
+            f"{what} {theirs[name] / (1 << 30):.2f} GiB" for name, what in
+            (("peak", "at most"), ("reserved", "reserved"), ("device", "of the device")) if name in theirs))
+        ours = bench.found.speeds.get(case)
+        if not ours:
+            raise Skip("there is no run of ours to compare with")
+        is_wanted = mode == "compile"
+        faster, smaller = ours.per_second / per_second, ours.arena * (1 << 30) / theirs["peak"]
+        bench.said.append(f"ours is {faster:.2f} times as fast"
+                          + wanted(faster >= case.faster, is_wanted and case.faster)
+                          + f", its arena {smaller:.2f} times theirs at most"
+                          + wanted(smaller <= case.smaller, is_wanted and case.smaller))
+        if precision(case.training) == "BF16":
+            bench.said.append("autocast keeps a residual of float32 where ours is bf16, its attention is flash or cuDNN's")
+        return compared(case.training, ours.steps[:COMPARED], {**theirs, "losses": theirs["losses"][:COMPARED]})
+    return measure
+
+
+def attention(plain, documents):
+    """Milliseconds of the same attention: as it is, within documents, and by the compiler's kernels, since what is in
+    place of cuDNN there is no library."""
+    def measure(bench, seconds):
+        bench.only_real_if_large()
+        end = time.monotonic() + seconds
+        hidden = bench.folder / "hidden"
+        hidden.mkdir()
+        (hidden / "libcudnn.so.9").write_text("none")
+        without = {"LD_LIBRARY_PATH": f"{hidden}:{bench.environment['LD_LIBRARY_PATH']}"}
+        bench.text = bench.folder / "documents"
+        bench.text.write_bytes(bytes(END if i % DOCUMENT == 0 else byte for i, byte in enumerate(TEXT)))
+        times = {}
+        for what, training, environment in (("as it is", plain, None), ("within documents", documents, None),
+                                            ("by the compiler's kernels", plain, without)):
+            times[what] = attention_times(bench, training, end - time.monotonic(), environment)
+            bench.said.append(f"{what} {times[what][0]:.3f} ms forward, {times[what][1]:.3f} ms backward")
+        ratio = sum(times["within documents"]) / sum(times["as it is"])
+        return f"within documents of {DOCUMENT} tokens it takes {ratio:.2f} times as long"
+    return measure
+
+
+def attention_times(bench, training, seconds, environment):
+    """Milliseconds that a call takes on the device, forward and backward."""
+    profile = bench.folder / "profile"
+    bench.train(training, "cuda", PROFILED, seconds, "--profile", profile, environment=environment)
+    found = {line["class"]: line for line in json.loads(profile.read_text())["classes"]}
+    missing = {"attention", "attention_grad"} - set(found)
+    if missing:
+        raise RuntimeError(f"the profile has no {', '.join(sorted(missing))}")
+    return [found[kind]["seconds"] / found[kind]["calls"] * 1e3 for kind in ("attention", "attention_grad")]
