@@ -6,7 +6,7 @@
 #===------------------------------------------------------------------------===#
 """GPT-2's and Llama's architecture as descriptions give it, written the way PyTorch likes it.
 
-Fused attention, one product for queries, keys and values, one for both halves of SwiGLU. Weights begin and samples
+Fused attention, one matmul for queries, keys and values, one for both halves of SwiGLU. Weights begin and samples
 come as docs/Numerics.md says, so that losses are those of a program of the same description, recipe and data. NumPy is
 not needed, which a machine with PyTorch may lack.
 """
@@ -196,7 +196,7 @@ class Block(nn.Module):
 
     @torch.no_grad()
     def draw(self, prefix, draw):
-        """`draw(name, rows, residual)` gives a weight's first values; products here are several there."""
+        """`draw(name, rows, residual)` gives a weight's first values; matmuls here are several there."""
         hidden, (queries, keys, _), ffn = self.sizes.hidden, self.parts, self.sizes.ffn
         attention = prefix + "attention."
         self.qkv.weight.copy_(torch.cat([draw(f"{attention}{part}.weight", (rows, hidden)) for part, rows in

@@ -5,16 +5,16 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The bytes are what somebody says who has connected: to the door, to a rank that waits
+// The bytes are what somebody says who has connected: to the listener, to a rank that waits
 // for the roster, and as messages of a rank. Their first say what is waited for, and in
-// which pieces the others come.
+// which parts the others come.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Fuzz.h"
 
-#include "backends/processes/transports/Library.h"
-#include "backends/processes/transports/tcp/Gathering.h"
+#include "backends/processes/transports/TransportTable.h"
+#include "backends/processes/transports/tcp/Bootstrap.h"
 #include "backends/processes/transports/tcp/Inbox.h"
 
 #include <algorithm>
@@ -25,17 +25,17 @@ using namespace weft::rt;
 using namespace weft::rt::tcp;
 
 static void greet(std::span<const uint8_t> bytes) {
-  Greeter greeter;
-  Greeter::State state = Greeter::State::Speaking;
-  while (!bytes.empty() && state == Greeter::State::Speaking) {
-    std::span<char> room = greeter.room();
+  Handshake handshake;
+  Handshake::State state = Handshake::State::Speaking;
+  while (!bytes.empty() && state == Handshake::State::Speaking) {
+    std::span<char> room = handshake.room();
     require(!room.empty(), "who speaks has something to say");
     size_t count = std::min(room.size(), bytes.size());
     std::memcpy(room.data(), bytes.data(), count);
     bytes = bytes.subspan(count);
-    state = greeter.take(count);
+    state = handshake.take(count);
   }
-  require(state != Greeter::State::Done || greeter.hello().magic == Hello::kMagic,
+  require(state != Handshake::State::Done || handshake.hello().magic == Hello::kMagic,
           "strangers are known by their first bytes");
 }
 
@@ -55,33 +55,33 @@ static void readRoster(std::span<const uint8_t> bytes, int64_t size) {
 namespace {
 
 /// A rank that waits for some messages and hears others.
-class Listener {
+class Receiver {
 public:
   void hear(std::span<const uint8_t> bytes) {
     while (bytes.size() > 2 && inbox.failure().empty()) {
-      uint8_t what = bytes[0], piece = bytes[1];
+      uint8_t what = bytes[0], part = bytes[1];
       bytes = bytes.subspan(2);
       if (what % 8 == 0) {
-        expect(piece);
+        expect(part);
       } else if (what % 8 == 1) {
-        cancel(piece);
+        cancel(part);
       } else if (what % 64 == 2) {
         inbox.beginGroup(++group);
         expected.clear();
       }
-      take(bytes, piece);
+      take(bytes, part);
       check();
     }
   }
 
 private:
-  void expect(uint8_t piece) {
+  void expect(uint8_t part) {
     std::vector<char> &target = expected[++last];
-    target.resize(piece);
-    inbox.expect({{group, int32_t(piece % 4), piece}, target.data(), last});
+    target.resize(part);
+    inbox.expect({{group, int32_t(part % 4), part}, target.data(), last});
   }
-  void cancel(uint8_t piece) {
-    auto found = expected.lower_bound(last - std::min<uint64_t>(piece, last));
+  void cancel(uint8_t part) {
+    auto found = expected.lower_bound(last - std::min<uint64_t>(part, last));
     if (found != expected.end()) {
       inbox.cancel(found->first);
       expected.erase(found); // A sanitizer sees who writes there.
@@ -118,6 +118,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   std::span<const uint8_t> bytes(data, size);
   greet(bytes);
   readRoster(bytes, size == 0 ? 1 : data[0] % 4 + 1);
-  Listener().hear(bytes);
+  Receiver().hear(bytes);
   return 0;
 }

@@ -26,8 +26,8 @@ static void check(std::string_view text) {
     return;
   }
   for (const SavedTensor &tensor : manifest.tensors) {
-    for (const SavedPiece &piece : tensor.pieces) {
-      require(piece.shard < manifest.shards.size(), "pieces lie in shards");
+    for (const SavedPart &part : tensor.parts) {
+      require(part.shard < manifest.shards.size(), "parts lie in shards");
     }
   }
   for (const Shard &shard : manifest.shards) {

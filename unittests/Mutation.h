@@ -16,7 +16,7 @@
 namespace weft::test {
 
 /// Changes a text in a few places: bytes flipped, words of the format put in, in place of others
-/// and of values, pieces left out, repeated or moved. The generator alone decides, so a failure can
+/// and of values, parts left out, repeated or moved. The generator alone decides, so a failure can
 /// be repeated.
 inline std::string mutate(std::string text, std::span<const std::string> words,
                           std::mt19937_64 &random) {

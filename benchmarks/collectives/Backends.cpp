@@ -26,7 +26,7 @@ static Collective makeCollective(size_t kind, int64_t bytes, int64_t ranks) {
   Collective collective;
   collective.kind = kKindOf[kind];
   collective.axes = {0};
-  // Pieces of all-to-all are as long as plain calls have them: dimension 0 is taken apart.
+  // Shards of all-to-all are as long as plain calls have them: dimension 0 is taken apart.
   int64_t elements = bench::operandElements(kind, bytes, ranks);
   collective.shape = {ranks, elements / ranks};
   if (collective.kind == CollectiveKind::AllReduce) {

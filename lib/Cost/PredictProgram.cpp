@@ -23,7 +23,7 @@ desc::Precision precisionOf(rt::ElementType type) {
   return type == rt::ElementType::F64    ? desc::Precision::F64
          : type == rt::ElementType::BF16 ? desc::Precision::BF16
          : type == rt::ElementType::F16  ? desc::Precision::F16
-         : rt::isEightBit(type)          ? desc::Precision::F8
+         : rt::isFloat8(type)            ? desc::Precision::F8
                                          : desc::Precision::F32;
 }
 
@@ -46,12 +46,11 @@ public:
       return predictor.kernel(program.kernels[instruction.target].kind,
                               kernelPrecision(instruction), instruction.cost.flops,
                               instruction.cost.bytes);
-    case rt::Opcode::Product: {
-      const rt::Product &product = program.products[instruction.target];
-      desc::Precision precision =
-          product.isTF32 ? desc::Precision::TF32 : precisionOf(product.type);
-      return predictor.product(precision, product.m, product.n, product.k, product.batch,
-                               instruction.cost.bytes);
+    case rt::Opcode::Matmul: {
+      const rt::Matmul &matmul = program.matmuls[instruction.target];
+      desc::Precision precision = matmul.isTF32 ? desc::Precision::TF32 : precisionOf(matmul.type);
+      return predictor.matmul(precision, matmul.m, matmul.n, matmul.k, matmul.batch,
+                              instruction.cost.bytes);
     }
     case rt::Opcode::Collective:
       return predictCollective(program.collectives[instruction.target]);

@@ -55,8 +55,8 @@ Group placeGroup(std::span<const int64_t> mesh, std::span<const uint32_t> axes,
 
 Predictor::Predictor(const desc::MachineSpec &machine) : machine(machine) {
   const desc::MeasuredSpec &measured = machine.device.measured;
-  for (const desc::ProductRate &rate : measured.products) {
-    products[rate.precision].push_back(
+  for (const desc::MatmulRate &rate : measured.matmuls) {
+    matmuls[rate.precision].push_back(
         {{double(rate.m), double(rate.n), double(rate.k)}, rate.flops});
   }
   addBytesByBF16();
@@ -81,18 +81,18 @@ Predictor::Predictor(const desc::MachineSpec &machine) : machine(machine) {
   }
 }
 
-/// A peak beside rates that were reached would make more of eight bits than they are.
+/// A peak beside rates that were reached would make more of FP8 than it is.
 void Predictor::addBytesByBF16() {
   const auto &bytes = machine.device.peakFlopsF8, &numbers = machine.device.peakFlopsBF16;
-  auto measured = products.find(desc::Precision::BF16);
-  if (measured == products.end() || !bytes || !numbers || products.count(desc::Precision::F8)) {
+  auto measured = matmuls.find(desc::Precision::BF16);
+  if (measured == matmuls.end() || !bytes || !numbers || matmuls.count(desc::Precision::F8)) {
     return;
   }
   std::vector<ShapePoint> points = measured->second;
   for (ShapePoint &point : points) {
     point.y *= *bytes / *numbers;
   }
-  products[desc::Precision::F8] = std::move(points);
+  matmuls[desc::Precision::F8] = std::move(points);
 }
 
 double Predictor::peak(desc::Precision precision) const {
@@ -107,15 +107,15 @@ double Predictor::memorySeconds(double bytes) const {
   return bytes / rate;
 }
 
-double Predictor::product(desc::Precision precision, int64_t m, int64_t n, int64_t k, int64_t batch,
-                          double bytes) const {
+double Predictor::matmul(desc::Precision precision, int64_t m, int64_t n, int64_t k, int64_t batch,
+                         double bytes) const {
   double flops = 2.0 * double(m) * double(n) * double(k) * double(batch);
-  auto measured = products.find(precision);
-  if (measured == products.end() && !(machine.device.*desc::DeviceSpec::peakOf(precision)) &&
+  auto measured = matmuls.find(precision);
+  if (measured == matmuls.end() && !(machine.device.*desc::DeviceSpec::peakOf(precision)) &&
       (precision == desc::Precision::TF32 || precision == desc::Precision::F16)) {
-    measured = products.find(desc::Precision::F32);
+    measured = matmuls.find(desc::Precision::F32);
   }
-  double rate = measured == products.end() || flops == 0
+  double rate = measured == matmuls.end() || flops == 0
                     ? peak(precision)
                     : interpolate(measured->second, {double(m), double(n), double(k)});
   return std::max(flops / rate, memorySeconds(bytes)) + machine.device.measured.launchSeconds;

@@ -29,17 +29,17 @@ static void checkNew(std::set<Key> &seen, Key key, Fields &entry, const char *fi
   }
 }
 
-static void checkProducts(const proto::Measured &measured, Fields &fields) {
+static void checkMatmuls(const proto::Measured &measured, Fields &fields) {
   std::set<std::tuple<int, int64_t, int64_t, int64_t>> seen;
   for (int i = 0; i < measured.products_size(); ++i) {
-    const proto::ProductRate &product = measured.products(i);
+    const proto::MatmulRate &matmul = measured.products(i);
     Fields entry = fields.nested("products", i);
     entry.required("machine_r7", {"precision", "m", "n", "k", "flops"});
     for (const char *side : {"m", "n", "k"}) {
       entry.integer(side, "machine_r4", 1, longestSide);
     }
     entry.real("flops", "machine_r4", rate);
-    checkNew(seen, {int(product.precision()), product.m(), product.n(), product.k()}, entry, "m",
+    checkNew(seen, {int(matmul.precision()), matmul.m(), matmul.n(), matmul.k()}, entry, "m",
              "precision and shape");
   }
 }
@@ -109,7 +109,7 @@ static void checkCollectives(const proto::Measured &measured, Fields &fields,
 
 void checkMeasured(const proto::Measured &measured, Fields fields, int64_t devicesPerNode,
                    bool hasCluster) {
-  checkProducts(measured, fields);
+  checkMatmuls(measured, fields);
   checkMemory(measured, fields);
   checkKernels(measured, fields);
   checkCollectives(measured, fields, devicesPerNode, hasCluster);
@@ -124,9 +124,9 @@ static Precision precisionOf(proto::Precision precision) { return Precision(int(
 
 MeasuredSpec toSpec(const proto::Measured &measured) {
   MeasuredSpec spec;
-  for (const proto::ProductRate &product : measured.products()) {
-    spec.products.push_back(
-        {precisionOf(product.precision()), product.m(), product.n(), product.k(), product.flops()});
+  for (const proto::MatmulRate &matmul : measured.products()) {
+    spec.matmuls.push_back(
+        {precisionOf(matmul.precision()), matmul.m(), matmul.n(), matmul.k(), matmul.flops()});
   }
   for (const proto::MemoryRate &memory : measured.memory()) {
     spec.memory.push_back({memory.bytes(), memory.bytes_per_second()});

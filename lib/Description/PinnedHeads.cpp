@@ -82,7 +82,7 @@ PlanSpec fitPins(PlanSpec plan, const ModelSpec &model) {
     splitAxis(plan, ways);
   }
   giveToGroups(plan.shardings, ways > 1 ? groupAxisName : axisName);
-  // Between steps they lie as products cut them, where it says that they are whole otherwise.
+  // Between steps they lie as matmuls cut them, where it says that they are whole otherwise.
   std::erase_if(plan.homes, [](const ShardingSpec &entry) { return entry.dimension == "group"; });
   return plan;
 }

@@ -69,7 +69,7 @@ void applyDataParallel(PlanSpec &plan, const Value &value, const Values &) {
 
 /// Zhao et al., PyTorch FSDP, arXiv 2304.11277, section 3.2.2: what lies between steps is cut
 /// within groups of neighbours, and beside dp each group has a copy. Gradients are reduced and
-/// scattered in groups, and the pieces are summed across them.
+/// scattered in groups, and the shards are summed across them.
 void applyShardedData(PlanSpec &plan, const Value &value, const Values &) {
   plan.mesh.push_back({"fsdp", value.number, pinned});
 }
@@ -114,7 +114,7 @@ void applyTensorParallel(PlanSpec &plan, const Value &value, const Values &) {
 }
 
 /// Korthikanti et al., Reducing activation recomputation in large transformer models, arXiv
-/// 2205.05198: what lies between the products that tp cuts is cut by tokens, or else whole.
+/// 2205.05198: what lies between the matmuls that tp cuts is cut by tokens, or else whole.
 void applySequenceParallel(PlanSpec &plan, const Value &value, const Values &all) {
   for (const char *between : {"*norm", "*residual"}) {
     if (value.number) {
@@ -132,7 +132,7 @@ void applySequenceParallel(PlanSpec &plan, const Value &value, const Values &all
 void applyZero(PlanSpec &plan, const Value &value, const Values &all) {
   int64_t stage = value.number;
   for (std::string_view dimension : dimensionNames()) {
-    // A parameter that products cut lies cut, those of experts too, and inputs are no matter of
+    // A parameter that matmuls cut lies cut, those of experts too, and inputs are no matter of
     // this.
     bool isCut = axesFor(plan.shardings, "experts.", dimension).has_value();
     bool isOfParameters = dimension != "batch" && dimension != "sequence" && dimension != "keys";

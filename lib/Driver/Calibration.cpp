@@ -97,7 +97,7 @@ llvm::Error addKernels(const CalibrateOptions &options, const Occasion &occasion
 /// Says so if the machine was not left alone.
 void warnOfSpread(const HostMeasurements &host) {
   constexpr double kUsual = 0.3;
-  double spread = std::max({host.spreadOfProducts, host.spreadOfMemory, host.spreadOfCollectives});
+  double spread = std::max({host.spreadOfMatmuls, host.spreadOfMemory, host.spreadOfCollectives});
   if (spread > kUsual) {
     llvm::errs() << llvm::formatv(
         "warning: samples spread by {0:f0} %, as they do on a machine that "

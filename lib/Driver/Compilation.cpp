@@ -24,14 +24,14 @@
 
 #include "weft/Dialect/Weft/IR/Sharding.h"
 
-#include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/Path.h"
-#include "llvm/Support/SourceMgr.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/FileUtilities.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/SourceMgr.h"
 
 #include <map>
 #include <set>
@@ -252,7 +252,7 @@ LogicalResult Compilation::runPasses(Phase phase) {
       recipe.precision == desc::Precision::BF16 && recipe.reduction == desc::Precision::BF16;
   pipelineOptions.target = options.target;
   pipelineOptions.fusesEpilogues = !options.separateEpilogues;
-  pipelineOptions.encodesProducts = !options.wideProducts;
+  pipelineOptions.encodesMatmuls = !options.wideMatmuls;
   pipelineOptions.mutation = options.mutation;
   pipelineOptions.reserve = reserve;
   pipelineOptions.writtenPlan = &descriptions.plan;

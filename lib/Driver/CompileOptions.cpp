@@ -125,11 +125,10 @@ Option weft::targetOption(TargetKind &target) {
 
 void weft::declareTargetOptions(CommandLine &line, CompileOptions &options) {
   line.add(targetOption(options.target));
-  line.addSwitch(
-      "--wide-products",
-      "with --target cuda: multiply numbers of eight bits in the recipe's precision, as\n"
-      "the host does, and not as bytes",
-      options.wideProducts);
+  line.addSwitch("--wide-matmuls",
+                 "with --target cuda: multiply FP8 numbers in the recipe's precision, as\n"
+                 "the host does, and not as bytes",
+                 options.wideMatmuls);
 }
 
 void weft::declareDescriptionOptions(CommandLine &line, CompileOptions &options) {
@@ -197,11 +196,10 @@ CommandLine weft::declareCompileOptions(CompileOptions &options) {
                    "that it follows beside it as PROGRAM.plan.textproto.");
   declareDescriptionOptions(line, options);
   declareTargetOptions(line, options);
-  line.addSwitch(
-      "--separate-epilogues",
-      "with --target cuda: leave to kernels what is done to the results of matrix products,\n"
-      "as biases and GELU, where the devices' library does not do it",
-      options.separateEpilogues);
+  line.addSwitch("--separate-epilogues",
+                 "with --target cuda: leave to kernels what is done to the results of matmuls,\n"
+                 "as biases and GELU, where the devices' library does not do it",
+                 options.separateEpilogues);
   declarePlanOptions(line, options);
   line.addText("--cpu", "NAME",
                "processor to generate code for, by LLVM's name for it\n"
@@ -230,8 +228,8 @@ CommandLine weft::declareCompileOptions(CompileOptions &options) {
 }
 
 static llvm::Error checkPlanOptions(const CompileOptions &options) {
-  if (options.target != TargetKind::Cuda && options.wideProducts) {
-    return makeError("--wide-products is for --target cuda");
+  if (options.target != TargetKind::Cuda && options.wideMatmuls) {
+    return makeError("--wide-matmuls is for --target cuda");
   }
   if (!options.plan.empty() && !(options.pins.empty() && options.mesh.empty())) {
     return makeError("expected --plan, or --mesh or --pin, got both");

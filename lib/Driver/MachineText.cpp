@@ -77,12 +77,12 @@ std::string refusalOf(const Object &entry) {
   return line;
 }
 
-void readProducts(const Object &object, HostMeasurements &host) {
+void readMatmuls(const Object &object, HostMeasurements &host) {
   desc::DeviceSpec &device = host.machine.device;
   std::vector<double> spreads;
   for (const Object *entry : entriesOf(object, "products")) {
     auto side = [&](llvm::StringRef name) { return entry->getInteger(name).value_or(0); };
-    desc::ProductRate rate{desc::Precision::F32, side("m"), side("n"), side("k")};
+    desc::MatmulRate rate{desc::Precision::F32, side("m"), side("n"), side("k")};
     rate.flops = 2.0 * rate.m * rate.n * rate.k / amount(*entry, "seconds");
     const Format *format = llvm::find_if(kFormats, [&](const Format &one) {
       return one.type == entry->getString("type").value_or("");
@@ -94,7 +94,7 @@ void readProducts(const Object &object, HostMeasurements &host) {
     std::optional<double> &peak = device.*format->peak;
     peak = std::max(peak.value_or(0), rate.flops);
     spreads.push_back(amount(*entry, "spread"));
-    device.measured.products.push_back(rate);
+    device.measured.matmuls.push_back(rate);
   }
   for (const Object *entry : entriesOf(object, "refused")) {
     host.refused.push_back(refusalOf(*entry));
@@ -102,7 +102,7 @@ void readProducts(const Object &object, HostMeasurements &host) {
   if (!device.peakFlopsF64) {
     device.peakFlopsF64 = device.peakFlopsF32.value_or(0) / 2; // A vector has half as many.
   }
-  host.spreadOfProducts = median(std::move(spreads));
+  host.spreadOfMatmuls = median(std::move(spreads));
 }
 
 void readMemory(const Object &object, HostMeasurements &host) {
@@ -162,7 +162,7 @@ llvm::format_object<double> percent(double share) { return llvm::format("%.0f %%
 
 void writeCuda(llvm::raw_ostream &os, const desc::CudaSpec &cuda) {
   os << "  # What was gone of the least used device's memory before anything was allocated, what\n"
-     << "  # preparing the products took besides, and what a communicator of all devices did: at\n"
+     << "  # preparing the matmuls took besides, and what a communicator of all devices did: at\n"
      << "  # most, if others used the devices.\n"
      << "  cuda { multiprocessors: " << cuda.multiprocessors.value_or(1)
      << " context_bytes: " << cuda.contextBytes.value_or(0)
@@ -176,7 +176,7 @@ void writeCuda(llvm::raw_ostream &os, const desc::CudaSpec &cuda) {
 void writeDevice(llvm::raw_ostream &os, const HostMeasurements &host) {
   const desc::DeviceSpec &device = host.machine.device;
   bool isOfHost = host.deviceName.empty();
-  os << "device {\n  name: \"" << device.name << "\"\n  # The best of the products below"
+  os << "device {\n  name: \"" << device.name << "\"\n  # The best of the matmuls below"
      << (isOfHost ? "; F64 is half of F32, as a vector holds half as many" : "") << ".\n";
   for (const Format &format : kFormats) {
     if (std::optional<double> peak = device.*format.peak) {
@@ -201,11 +201,11 @@ void writeMeasured(llvm::raw_ostream &os, const HostMeasurements &host) {
   const desc::MeasuredSpec &measured = device.measured;
   os << "  measured {\n"
      << "    # Row-major C = A B by " << host.library << "; samples spread by "
-     << percent(host.spreadOfProducts)
+     << percent(host.spreadOfMatmuls)
      << (device.peakFlopsF8
              ? ".\n    # Of F8 both are of E4M3, C is of bf16, and B lies transposed.\n"
              : ".\n");
-  for (const desc::ProductRate &rate : measured.products) {
+  for (const desc::MatmulRate &rate : measured.matmuls) {
     os << "    products { precision: " << desc::nameOf(rate.precision) << " m: " << rate.m
        << " n: " << rate.n << " k: " << rate.k << " flops: " << number(rate.flops) << " }\n";
   }
@@ -297,7 +297,7 @@ llvm::Expected<HostMeasurements> weft::readMeasurements(llvm::StringRef text, ll
   if (const Object *device = object.getObject("device")) {
     readDevice(*device, host);
   }
-  readProducts(object, host);
+  readMatmuls(object, host);
   readMemory(object, host);
   readCollectives(object, host);
   return host;

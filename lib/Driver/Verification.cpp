@@ -33,7 +33,7 @@ constexpr int64_t kUnbrokenSteps = 3;
 constexpr int64_t kSeeds = 3;
 
 /// What is being done and how long it took, a line each.
-class Watch {
+class Stopwatch {
 public:
   void lap(const llvm::Twine &what) {
     auto now = std::chrono::steady_clock::now();
@@ -121,19 +121,19 @@ private:
       return planned.takeError();
     }
     plan = std::move(*planned);
-    watch.lap("planned the model as it is");
+    stopwatch.lap("planned the model as it is");
     auto compiled = compileSmall(requestFor(true), folder.file("split"));
     if (!compiled) {
       return compiled.takeError();
     }
     split = std::move(*compiled);
-    watch.lap("compiled the small one for " + std::to_string(shrunk.plan.ranks()) + " ranks");
+    stopwatch.lap("compiled the small one for " + std::to_string(shrunk.plan.ranks()) + " ranks");
     compiled = compileSmall(requestFor(false), folder.file("single"));
     if (!compiled) {
       return compiled.takeError();
     }
     single = std::move(*compiled);
-    watch.lap("compiled it for one rank");
+    stopwatch.lap("compiled it for one rank");
     return writeMadeUpData(folder.file("data"), single.program, verify::kSteps);
   }
 
@@ -163,7 +163,7 @@ private:
     return request;
   }
 
-  /// Ties of numbers of eight bits are others with every seed, a mistake is the same.
+  /// Ties of FP8 numbers are others with every seed, a mistake is the same.
   llvm::Error compareBySeeds() {
     seed = single.program.defaultSeed;
     for (int64_t last = kSeeds - 1;; --last, ++seed) {
@@ -181,7 +181,7 @@ private:
         return makeError("the plan does not compute what one rank does: " + first->sentence);
       }
       llvm::outs() << first->sentence
-                   << "\nthat may be a number between two of eight bits, which are "
+                   << "\nthat may be a number between two FP8 numbers, which are "
                    << "others with seed " << seed + 1 << ":\n";
     }
   }
@@ -219,7 +219,7 @@ private:
       comparison.compareStep(*got, *expected);
       losses.insert(losses.end(), expected->losses.begin(), expected->losses.end());
     }
-    watch.lap("ran both, step by step");
+    stopwatch.lap("ran both, step by step");
     llvm::outs() << "loss of each step on one rank:";
     for (double loss : losses) {
       llvm::outs() << llvm::format(" %.4f", loss);
@@ -261,7 +261,7 @@ private:
     tellNotFinite(*unbroken);
     tellNotFinite(*resumed);
     comparison.compareResumed(*unbroken, *resumed);
-    watch.lap("ran steps of the ranks in one run");
+    stopwatch.lap("ran steps of the ranks in one run");
     return llvm::Error::success();
   }
 
@@ -295,7 +295,7 @@ private:
           /*mayBeTie=*/shrunk.recipe.fp8.has_value()};
     }
     auto difference = first.isOfStep ? firstOfStep(first.step) : firstOfResumed(first.step);
-    watch.lap("looked at every value of a step");
+    stopwatch.lap("looked at every value of a step");
     return difference;
   }
 
@@ -319,7 +319,7 @@ private:
   const Descriptions &descriptions;
   const verify::Shrunk shrunk;
   TemporaryFolder folder;
-  Watch watch;
+  Stopwatch stopwatch;
   OriginalPlan plan;
   SmallProgram split, single;
   uint64_t seed = 0;

@@ -234,17 +234,17 @@ bool slicesOf(const std::vector<int64_t> &shape, const std::vector<int64_t> &sta
 
 bool splitLengths(const Node &node, const std::optional<std::vector<int64_t>> &given,
                   int64_t length, std::vector<int64_t> &lengths, std::string &error) {
-  constexpr int64_t kMostPieces = 1024;
-  auto pieces = integerAttribute(node, "num_outputs", static_cast<int64_t>(node.outputs.size()));
-  if ((given ? static_cast<int64_t>(given->size()) : pieces) > kMostPieces) {
-    error = "makes more than 1024 pieces";
+  constexpr int64_t kMostParts = 1024;
+  auto parts = integerAttribute(node, "num_outputs", static_cast<int64_t>(node.outputs.size()));
+  if ((given ? static_cast<int64_t>(given->size()) : parts) > kMostParts) {
+    error = "makes more than 1024 parts";
     return false;
   }
   if (given) {
     lengths = *given;
   } else {
-    pieces = std::clamp<int64_t>(pieces, 1, std::max<int64_t>(length, 1));
-    int64_t each = (length + pieces - 1) / pieces;
+    parts = std::clamp<int64_t>(parts, 1, std::max<int64_t>(length, 1));
+    int64_t each = (length + parts - 1) / parts;
     for (int64_t begin = 0; begin < length; begin += each) {
       lengths.push_back(std::min(each, length - begin));
     }
@@ -252,7 +252,7 @@ bool splitLengths(const Node &node, const std::optional<std::vector<int64_t>> &g
   bool isFine = std::accumulate(lengths.begin(), lengths.end(), int64_t(0)) == length &&
                 std::all_of(lengths.begin(), lengths.end(), [](int64_t part) { return part > 0; });
   if (!isFine) {
-    error = "the pieces do not make up the length " + std::to_string(length);
+    error = "the parts do not make up the length " + std::to_string(length);
   }
   return isFine;
 }

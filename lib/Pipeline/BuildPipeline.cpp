@@ -28,7 +28,7 @@ PlanResults buildPlan(OpPassManager &manager, const PipelineOptions &options) {
   SearchShardingsPassOptions search;
   search.machine = options.machine;
   search.reserve = options.reserve;
-  search.byteProducts = options.target == TargetKind::Cuda && options.encodesProducts;
+  search.fp8Matmuls = options.target == TargetKind::Cuda && options.encodesMatmuls;
   return buildPlanPipeline(manager, parts, plan, search, {options.writtenPlan, options.question});
 }
 
@@ -71,7 +71,7 @@ PlanResults weft::buildPhase(OpPassManager &manager, Phase phase, const Pipeline
     // Local shapes are known, and collectives are ops: what is left can become kernels that never
     // communicate, and one straight line that can be proven.
     buildSchedulePipeline(manager, {options.machine, options.target, options.fusesEpilogues,
-                                    options.encodesProducts});
+                                    options.encodesMatmuls});
     break;
   case Phase::Lower:
     // After the table has been made, because this keeps nothing of a module but its kernels.

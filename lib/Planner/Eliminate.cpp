@@ -43,8 +43,8 @@ public:
 
   /// Whether all tables together take no more than `maxWork`.
   bool find(size_t maxWork) {
-    using Turn = std::pair<double, uint32_t>;
-    std::priority_queue<Turn, std::vector<Turn>, std::greater<>> queue;
+    using QueueEntry = std::pair<double, uint32_t>;
+    std::priority_queue<QueueEntry, std::vector<QueueEntry>, std::greater<>> queue;
     std::vector<double> sizes(graph.size());
     for (uint32_t node = 0; node < graph.size(); ++node) {
       sizes[node] = sizeOf(graph[node]);

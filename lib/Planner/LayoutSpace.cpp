@@ -79,17 +79,17 @@ uint32_t LayoutSpace::numberOf(const std::vector<uint32_t> &digit) const {
   return number;
 }
 
-int64_t LayoutSpace::pieces(uint32_t number) const {
+int64_t LayoutSpace::shards(uint32_t number) const {
   int64_t product = 1;
   for (uint32_t dim = 0; dim < rank; ++dim) {
-    product *= pieces(number, dim);
+    product *= shards(number, dim);
   }
   return product;
 }
 
 bool LayoutSpace::divides(uint32_t number, const std::vector<int64_t> &shape) const {
   for (uint32_t dim = 0; dim < rank; ++dim) {
-    if (shape[dim] % pieces(number, dim) != 0) {
+    if (shape[dim] % shards(number, dim) != 0) {
       return false;
     }
   }
@@ -113,7 +113,7 @@ std::vector<double> LayoutSpace::priced(const ReshardProblem &problem, const Pri
   std::map<std::tuple<StepKind, uint16_t, int64_t>, double> known;
   std::vector<double> prices(edges.size(), kNoWay);
   for (uint32_t from = 0; from < size(); ++from) {
-    int64_t parts = pieces(from);
+    int64_t parts = shards(from);
     for (uint32_t at = firstEdge[from]; at < firstEdge[from + 1]; ++at) {
       const Edge &edge = edges[at];
       bool allowed = problem.scatters || edge.kind != StepKind::ReduceScatter;
@@ -156,7 +156,7 @@ std::vector<double> LayoutSpace::costsFrom(uint32_t from, const std::vector<doub
 }
 
 /// The ways to become pending as the layouts of `to` are: over some of their axes at once, and
-/// last, when pieces are as they have to be.
+/// last, when shards are as they have to be.
 std::vector<LayoutSpace::Becoming> LayoutSpace::becomings(const ReshardProblem &problem,
                                                           const std::vector<uint32_t> &to,
                                                           const Price &price) const {

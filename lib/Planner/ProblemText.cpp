@@ -17,7 +17,7 @@ namespace weft::planner {
 
 namespace {
 
-/// The numbers of `count` things in their order.
+/// The numbers of `count` items in their order.
 std::vector<uint32_t> inOrder(size_t count) {
   std::vector<uint32_t> numbers(count);
   std::iota(numbers.begin(), numbers.end(), 0);
@@ -145,13 +145,13 @@ private:
 };
 
 /// What a line calls each thing: its name, or its number if others have that too.
-template <typename Things> std::vector<std::string> referencesTo(const Things &things) {
+template <typename Items> std::vector<std::string> referencesTo(const Items &items) {
   std::map<std::string_view, size_t> count;
-  for (const auto &thing : things) {
+  for (const auto &thing : items) {
     ++count[thing.name];
   }
   std::vector<std::string> references;
-  for (const auto &thing : things) {
+  for (const auto &thing : items) {
     references.push_back(count[thing.name] == 1 ? quoted(thing.name)
                                                 : "#" + std::to_string(references.size()));
   }

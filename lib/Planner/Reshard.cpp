@@ -1,4 +1,4 @@
-//===- Reshard.cpp - the cheapest way from one sharding to another --------===//
+//===- Reshard.cpp - the cheapest path from one sharding to another -------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,7 +17,7 @@ namespace weft::planner {
 
 namespace {
 
-/// Cheaper first, then shorter, then along outer dimensions, whose pieces lie together in memory.
+/// Cheaper first, then shorter, then along outer dimensions, whose shards lie together in memory.
 struct Length {
   double cost = 0;
   size_t steps = 0, dims = 0;
@@ -29,7 +29,7 @@ public:
   Search(const ReshardProblem &problem, const Price &price)
       : problem(problem), price(price), neighbors(ReshardSteps::between(problem)) {}
 
-  Way run() {
+  ReshardPath run() {
     reached[problem.from] = {};
     open.insert({Length{}, problem.from});
     while (!open.empty()) {
@@ -86,26 +86,26 @@ private:
   std::set<std::pair<Length, Layout>> open;
 };
 
-/// Numbers the pieces that the ranks of a group hold of a tensor that lies as `layout`.
-class Pieces {
+/// Numbers the shards that the ranks of a group hold of a tensor that lies as `layout`.
+class Shards {
 public:
-  Pieces(const std::vector<int64_t> &mesh, const Axes &group, const Layout &layout)
+  Shards(const std::vector<int64_t> &mesh, const Axes &group, const Layout &layout)
       : mesh(mesh), group(group), layout(layout) {}
 
-  /// The piece of rank `member` of the group; all other axes at their first rank.
+  /// The shard of rank `member` of the group; all other axes at their first rank.
   int64_t of(int64_t member) const {
     std::vector<int64_t> coordinates(mesh.size(), 0);
     for (size_t at = group.size(); at-- > 0;) {
       coordinates[group[at]] = member % mesh[group[at]];
       member /= mesh[group[at]];
     }
-    int64_t piece = 0;
+    int64_t shard = 0;
     for (const Axes &dim : layout.dims) {
       for (uint32_t axis : dim) {
-        piece = piece * mesh[axis] + coordinates[axis];
+        shard = shard * mesh[axis] + coordinates[axis];
       }
     }
-    return piece;
+    return shard;
   }
 
 private:
@@ -135,22 +135,22 @@ double bytesSent(StepKind kind, int64_t ranks, double bytes) {
   return 0;
 }
 
-Way cheapestWay(const ReshardProblem &problem, const Price &price) {
+ReshardPath cheapestPath(const ReshardProblem &problem, const Price &price) {
   return Search(problem, price).run();
 }
 
 std::vector<uint32_t> permutationSources(const std::vector<int64_t> &mesh, const Axes &axes,
                                          const Layout &from, const Layout &to) {
-  Pieces has(mesh, axes, from), wants(mesh, axes, to);
+  Shards has(mesh, axes, from), wants(mesh, axes, to);
   uint32_t ranks = uint32_t(ranksOver(mesh, axes));
   std::vector<uint32_t> sources(ranks, ranks);
   std::map<int64_t, std::vector<uint32_t>> holders;
   for (uint32_t member = ranks; member-- > 0;) {
-    int64_t piece = has.of(member);
-    if (piece == wants.of(member)) {
+    int64_t shard = has.of(member);
+    if (shard == wants.of(member)) {
       sources[member] = member;
     } else {
-      holders[piece].push_back(member);
+      holders[shard].push_back(member);
     }
   }
   for (uint32_t member = 0; member < ranks; ++member) {

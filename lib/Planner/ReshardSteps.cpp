@@ -148,14 +148,14 @@ void ReshardSteps::refill(const Layout &layout, Layout &to, size_t dim, const Ax
     }
     return;
   }
-  int64_t pieces =
+  int64_t shards =
       ranksOver(problem.mesh, layout.dims[dim]) / ranksOver(problem.mesh, to.dims[dim]);
-  if (pieces == 1) {
+  if (shards == 1) {
     return refill(layout, to, dim + 1, pool, visit);
   }
   Axes before = to.dims[dim];
   forEachArrangement(pool, [&](const Axes &axes) {
-    if (ranksOver(problem.mesh, axes) == pieces) {
+    if (ranksOver(problem.mesh, axes) == shards) {
       Axes left = pool;
       std::erase_if(left, [&](uint32_t axis) { return contains(axes, axis); });
       to.dims[dim].insert(to.dims[dim].end(), axes.begin(), axes.end());
@@ -168,7 +168,7 @@ void ReshardSteps::refill(const Layout &layout, Layout &to, size_t dim, const Ax
 Axes ReshardSteps::changed(const Layout &a, const Layout &b) const {
   auto place = [&](const Layout &layout, uint32_t axis) {
     for (size_t dim = 0; dim < layout.dims.size(); ++dim) {
-      int64_t minor = 1; // Pieces that the axes behind it make.
+      int64_t minor = 1; // Shards that the axes behind it make.
       for (auto at = layout.dims[dim].rbegin(); at != layout.dims[dim].rend(); ++at) {
         if (*at == axis) {
           return std::pair(dim, minor);

@@ -15,14 +15,14 @@ namespace weft::planner {
 /// Ranks of a group over `axes`.
 int64_t ranksOver(const std::vector<int64_t> &mesh, const Axes &axes);
 
-/// Bytes of one rank's piece of a value that lies as `layout`, as a step of `kind` sends it.
+/// Bytes of one rank's shard of a value that lies as `layout`, as a step of `kind` sends it.
 double operandBytes(const ReshardProblem &problem, const Layout &layout, StepKind kind);
 
 /// The edges of the graph of layouts.
 class ReshardSteps {
 public:
-  /// On the way between two layouts of `problem`. Also axes that both begin a dimension with may move
-  /// meanwhile: pieces that change places first may be gathered over faster links.
+  /// On the way between two layouts of `problem`. Also axes that both begin a dimension with may
+  /// move meanwhile: shards that change places first may be gathered over faster links.
   static ReshardSteps between(const ReshardProblem &problem);
   /// On any way of reduced values, and of pending ones that are not made pending further.
   static ReshardSteps anywhere(const ReshardProblem &problem);
@@ -38,7 +38,7 @@ private:
   void exchanges(const Layout &layout, const Visit &visit) const;
   void slices(const Layout &layout, const Visit &visit) const;
   void partial(const Layout &layout, const Visit &visit) const;
-  /// All layouts of as many pieces in every dimension, with other axes or in another order.
+  /// All layouts of as many shards in every dimension, with other axes or in another order.
   void permutes(const Layout &layout, const Visit &visit) const;
   void refill(const Layout &layout, Layout &to, size_t dim, const Axes &pool,
               const Visit &visit) const;
@@ -49,7 +49,7 @@ private:
   /// The last axes of `dim`, in every number, and the layout without them.
   void forEachSuffix(const Layout &layout, uint32_t dim,
                      const std::function<void(const Axes &, const Layout &)> &visit) const;
-  /// `layout` with `dim` cut by `axes`, where that gives equal pieces.
+  /// `layout` with `dim` cut by `axes`, where that gives equal shards.
   void cut(StepKind kind, const Layout &layout, uint32_t dim, const Axes &axes,
            const Visit &visit) const;
 

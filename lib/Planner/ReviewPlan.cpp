@@ -51,7 +51,7 @@ public:
       error(diagnostic.location, diagnostic.rule, diagnostic.message);
     }
     checkRanks();
-    checkPieces();
+    checkShards();
     checkBatch();
     checkAccumulation();
     checkMemory();
@@ -69,8 +69,8 @@ private:
   /// "dp=2 * tp=4".
   std::string product(const std::vector<std::string> &axes) const;
   std::vector<std::string> allAxes() const;
-  /// Pieces that `axes` cut; none where one is no axis of the mesh or the number is absurd.
-  std::optional<int64_t> pieces(const std::vector<std::string> &axes) const;
+  /// Shards that `axes` cut; none where one is no axis of the mesh or the number is absurd.
+  std::optional<int64_t> shards(const std::vector<std::string> &axes) const;
   /// Of the plan's file also the field is said; a pin is named by itself.
   static Diagnostic diagnostic(const Location &location, const std::string &rule,
                                std::string message) {
@@ -87,7 +87,7 @@ private:
   }
 
   void checkRanks();
-  void checkPieces();
+  void checkShards();
   void checkBatch();
   void checkAccumulation();
   void checkWholeBatch(int64_t samples);
@@ -125,7 +125,7 @@ std::vector<std::string> Review::allAxes() const {
   return names;
 }
 
-std::optional<int64_t> Review::pieces(const std::vector<std::string> &axes) const {
+std::optional<int64_t> Review::shards(const std::vector<std::string> &axes) const {
   int64_t ways = 1;
   for (const std::string &name : axes) {
     const AxisSpec *axis = plan.axis(name);
@@ -139,7 +139,7 @@ std::optional<int64_t> Review::pieces(const std::vector<std::string> &axes) cons
 
 /// legal_r4. What would do is another size of one axis with which the plan is legal.
 void Review::checkRanks() {
-  std::optional<int64_t> ranks = pieces(allAxes());
+  std::optional<int64_t> ranks = shards(allAxes());
   if (!request.ranks || !ranks || *ranks == *request.ranks) {
     return;
   }
@@ -164,11 +164,11 @@ void Review::checkRanks() {
 }
 
 /// legal_r5 and legal_r9. Without padding legal_r2 says it.
-void Review::checkPieces() {
+void Review::checkShards() {
   std::set<std::pair<std::string, int64_t>> warned;
   for (const std::vector<ShardingSpec> *entries : {&plan.shardings, &plan.homes}) {
     for (const ShardingSpec &entry : *entries) {
-      std::optional<int64_t> ways = pieces(entry.axes);
+      std::optional<int64_t> ways = shards(entry.axes);
       std::optional<int64_t> size = dimensionSize(model, recipe, entry.dimension);
       if (!plan.mayPad || !ways || !size || *size % *ways == 0 || !canBePadded(entry.dimension)) {
         continue;
@@ -177,7 +177,7 @@ void Review::checkPieces() {
       if (*ways > *size) {
         error(entry.location, "legal_r5",
               product(entry.axes) + " cuts " + what +
-                  " into more pieces than it has elements, use at most " + text(*size));
+                  " into more shards than it has elements, use at most " + text(*size));
       } else if (warned.insert({entry.dimension, *ways}).second) {
         int64_t padded = (*size + *ways - 1) / *ways * *ways;
         result.warnings.push_back(
@@ -197,7 +197,7 @@ void Review::checkBatch() {
     return;
   }
   std::vector<std::string> axes = batchAxes();
-  std::optional<int64_t> groups = pieces(axes);
+  std::optional<int64_t> groups = shards(axes);
   if (!groups || (recipe.globalBatch % *groups != 0 && !plan.mayPad)) {
     return; // legal_r2 says so.
   }
@@ -237,7 +237,7 @@ void Review::checkBatch() {
 void Review::checkAccumulation() {
   int64_t count = plan.accumulation;
   std::vector<std::string> axes = batchAxes();
-  std::optional<int64_t> groups = pieces(axes);
+  std::optional<int64_t> groups = shards(axes);
   if (count <= 1 || !groups || (recipe.globalBatch % *groups != 0 && !plan.mayPad)) {
     return; // legal_r2 says so.
   }
@@ -296,7 +296,7 @@ void Review::checkWholeBatch(int64_t samples) {
 
 /// legal_r7: even where all of it is cut over all ranks. A graph's parameters are in its file.
 void Review::checkMemory() {
-  std::optional<int64_t> ranks = pieces(allAxes());
+  std::optional<int64_t> ranks = shards(allAxes());
   if (model.graph || !ranks) {
     return;
   }
@@ -325,7 +325,7 @@ const std::map<std::string_view, std::string_view> summedBy = {
     {"kv_heads", "attention"}, {"group", "attention"}, {"head", "attention"}, {"ffn", "mlp"}};
 
 double Review::sumSeconds(const cost::Predictor &predictor, cost::Group group) const {
-  int64_t batch = pieces(batchAxes()).value_or(1);
+  int64_t batch = shards(batchAxes()).value_or(1);
   double bytes = double(recipe.globalBatchTokens()) / double(batch) * double(model.hidden) *
                  bytesOf(recipe.reduction);
   return predictor.collective(CollectiveKind::AllReduce, group, bytes);
@@ -335,10 +335,10 @@ double Review::sumSeconds(const cost::Predictor &predictor, cost::Group group) c
 void Review::warnOfPeaks() {
   // Devices multiply bytes at twice the rate of bf16; data sheets round.
   constexpr double kMost = 2.05;
-  const auto &measured = machine.device.measured.products;
+  const auto &measured = machine.device.measured.matmuls;
   auto isMeasured = [&](Precision precision) {
     return std::any_of(measured.begin(), measured.end(),
-                       [&](const ProductRate &rate) { return rate.precision == precision; });
+                       [&](const MatmulRate &rate) { return rate.precision == precision; });
   };
   if (!recipe.fp8 || !isMeasured(Precision::BF16) || isMeasured(Precision::F8)) {
     return;
@@ -350,15 +350,15 @@ void Review::warnOfPeaks() {
          "",
          "together_r10",
          "machine " + machine.name + " gives F8 " + text(*bytes / *numbers, "times") +
-             " the peak_flops of BF16, and products were measured of BF16 alone: with fp8 they are "
-             "taken to be so much faster, expected peaks of one source, or measured products of "
+             " the peak_flops of BF16, and matmuls were measured of BF16 alone: with fp8 they are "
+             "taken to be so much faster, expected peaks of one source, or measured matmuls of "
              "F8"});
   }
 }
 
 /// legal_r8
 void Review::warnOfNodes() {
-  std::optional<int64_t> ranks = pieces(allAxes());
+  std::optional<int64_t> ranks = shards(allAxes());
   if (model.graph || !ranks || *ranks > machine.devices()) {
     return;
   }
@@ -366,7 +366,7 @@ void Review::warnOfNodes() {
   std::map<std::vector<std::string>, std::map<std::string_view, const ShardingSpec *>> sums;
   for (const ShardingSpec &entry : plan.shardings) {
     auto block = summedBy.find(entry.dimension);
-    if (block != summedBy.end() && pieces(entry.axes)) {
+    if (block != summedBy.end() && shards(entry.axes)) {
       sums[entry.axes].try_emplace(block->second, &entry);
     }
   }

@@ -8,7 +8,7 @@
 // A communicator is a group of ranks that differ only on some axes. A rank's n-th
 // collective on a communicator meets the n-th of every other rank of it.
 //
-// 1. Meeting. All ranks of a class issue the same collectives, so it is enough to
+// 1. Rendezvous. All ranks of a class issue the same collectives, so it is enough to
 //    compare, for each set of axes, the lists of those pairs of classes that have
 //    ranks in one group over these axes.
 // 2. Order. Let every class walk down its list; a collective happens when all who
@@ -89,7 +89,7 @@ struct Walker {
 };
 
 /// What walkers meet at: for each axis set, a communicator's number, and the turn.
-using MeetingKey = std::pair<uint64_t, uint32_t>;
+using RendezvousKey = std::pair<uint64_t, uint32_t>;
 
 class CollectiveCheck {
 public:
@@ -255,7 +255,7 @@ CollectiveCheck::walk(const std::vector<Walker> &walkers,
     }
   }
   std::vector<size_t> places(walkers.size(), 0);
-  std::map<MeetingKey, std::vector<uint32_t>> waiting;
+  std::map<RendezvousKey, std::vector<uint32_t>> waiting;
   std::vector<uint32_t> ready(walkers.size());
   std::iota(ready.begin(), ready.end(), 0);
   while (!ready.empty()) {
@@ -267,7 +267,7 @@ CollectiveCheck::walk(const std::vector<Walker> &walkers,
     }
     const Issue &issue = issues[places[walker]];
     uint32_t communicator = communicators[issue.axes][walker];
-    MeetingKey key{uint64_t(issue.axes) << 32 | communicator, issue.turn};
+    RendezvousKey key{uint64_t(issue.axes) << 32 | communicator, issue.turn};
     std::vector<uint32_t> &here = waiting[key];
     here.push_back(walker);
     if (here.size() == parties[issue.axes].at(communicator)) {

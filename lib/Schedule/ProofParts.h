@@ -48,7 +48,7 @@ std::string describeCollective(const rt::Program &program, const rt::Collective 
 bool checkWellFormed(const rt::Program &program, Diagnostics &diagnostics);
 /// Parameters, optimizer state and inputs each have a persistent buffer, and it has no other name.
 void checkNames(const rt::Program &program, Diagnostics &diagnostics);
-/// Products, collectives, observations and named tensors fill the buffers they use, exactly.
+/// Matmuls, collectives, observations and named tensors fill the buffers they use, exactly.
 void checkShapes(const rt::Program &program, Diagnostics &diagnostics);
 /// Reads follow writes, inputs stay, operands of one instruction do not alias.
 void checkDataFlow(const rt::Program &program, Diagnostics &diagnostics);

@@ -19,7 +19,7 @@ namespace {
 /// Sizes of real tensors; a table beyond is damaged, and sums below must not overflow.
 constexpr int64_t kMaxElements = int64_t(1) << 48;
 
-/// Product of `sizes`, or nothing if one is not positive or there are too many elements.
+/// Matmul of `sizes`, or nothing if one is not positive or there are too many elements.
 std::optional<int64_t> countElements(std::span<const int64_t> sizes) {
   int64_t count = 1;
   for (int64_t size : sizes) {
@@ -92,8 +92,8 @@ private:
     switch (instruction.opcode) {
     case rt::Opcode::Kernel:
       return;
-    case rt::Opcode::Product:
-      return checkProduct(instruction, program.products[instruction.target]);
+    case rt::Opcode::Matmul:
+      return checkMatmul(instruction, program.matmuls[instruction.target]);
     case rt::Opcode::Collective:
       return checkCollective(instruction, program.collectives[instruction.target]);
     case rt::Opcode::Observe:
@@ -125,7 +125,7 @@ private:
     }
   }
 
-  static std::vector<rt::Access> accessesOf(const rt::Product &p) {
+  static std::vector<rt::Access> accessesOf(const rt::Matmul &p) {
     std::vector<rt::Access> accesses = {rt::Access::Read, rt::Access::Read, rt::Access::Write};
     accesses.insert(accesses.end(), p.epilogue.hasAddend + p.epilogue.hasBias, rt::Access::Read);
     if (p.epilogue.hasAux) {
@@ -133,13 +133,13 @@ private:
       accesses.push_back(isRead ? rt::Access::Read : rt::Access::Write);
     }
     accesses.insert(accesses.end(), p.epilogue.sums != rt::Epilogue::Sums::None, rt::Access::Write);
-    accesses.insert(accesses.end(), p.isOfEightBits() ? 2 : 0, rt::Access::Read);
+    accesses.insert(accesses.end(), p.isFp8() ? 2 : 0, rt::Access::Read);
     accesses.insert(accesses.end(), p.workspaceBytes > 0, rt::Access::Write);
     return accesses;
   }
 
   /// What comes behind C; a matrix of it lies as C does.
-  void checkEpilogue(const rt::Instruction &instruction, const rt::Product &p) {
+  void checkEpilogue(const rt::Instruction &instruction, const rt::Matmul &p) {
     std::optional<int64_t> c =
         countIfDense({{{p.strideC == 0 ? 1 : p.batch, p.strideC}, {p.m, p.ldc}, {p.n, 1}}});
     size_t operand = 3;
@@ -153,7 +153,7 @@ private:
     expect(p.epilogue.hasAux, c);
     expect(p.epilogue.sums != rt::Epilogue::Sums::None,
            p.epilogue.sums == rt::Epilogue::Sums::OfA ? p.m : p.n);
-    for (int factor = 0; factor < (p.isOfEightBits() ? 2 : 0); ++factor) {
+    for (int factor = 0; factor < (p.isFp8() ? 2 : 0); ++factor) {
       expectElements(instruction, operand++, rt::ElementType::F32, 1);
     }
     uint64_t bytes = operand < instruction.operands.size()
@@ -165,13 +165,13 @@ private:
     }
   }
 
-  void checkProduct(const rt::Instruction &instruction, const rt::Product &p) {
+  void checkMatmul(const rt::Instruction &instruction, const rt::Matmul &p) {
     if (!expectOperands(instruction, accessesOf(p))) {
       return;
     }
     int64_t rowsA = p.transposeA ? p.k : p.m, columnsA = p.transposeA ? p.m : p.k;
     int64_t rowsB = p.transposeB ? p.n : p.k, columnsB = p.transposeB ? p.k : p.n;
-    // What all products share counts once.
+    // What all matmuls share counts once.
     auto batchOf = [&](int64_t stride) { return stride == 0 ? int64_t(1) : p.batch; };
     expectElements(
         instruction, 0, p.type,
@@ -186,7 +186,7 @@ private:
       problem = "has rows that are longer than the distance from one to the next";
     }
     if (p.batch < 1 || (p.batch > 1 && p.strideA == 0 && p.strideB == 0)) {
-      problem = "is a batch of " + std::to_string(p.batch) + " products that are all the same";
+      problem = "is a batch of " + std::to_string(p.batch) + " matmuls that are all the same";
     }
   }
 
@@ -211,7 +211,7 @@ private:
       result[collective.dim] *= ranks;
     } else if (moves && result[collective.dim] % ranks != 0) {
       problem = "cannot cut dimension " + std::to_string(collective.dim) + " in " +
-                std::to_string(ranks) + " equal pieces";
+                std::to_string(ranks) + " equal shards";
       return;
     } else if (moves) {
       result[collective.dim] /= ranks;

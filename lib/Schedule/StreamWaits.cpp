@@ -20,7 +20,7 @@ namespace {
 using Clock = std::array<uint32_t, rt::kStreams>;
 
 /// Bytes that are always used together: between two neighbouring ends of buffers.
-struct Piece {
+struct Part {
   /// Who wrote them last, and who has read them since: numbers from 1, 0 for nobody.
   Clock written = {}, read = {};
 };
@@ -38,7 +38,7 @@ public:
     }
     std::sort(ends.begin(), ends.end());
     ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
-    pieces.resize(ends.size());
+    parts.resize(ends.size());
     after.resize(section.size());
   }
 
@@ -50,7 +50,7 @@ public:
   }
 
 private:
-  std::pair<size_t, size_t> piecesOf(uint32_t buffer) const {
+  std::pair<size_t, size_t> partsOf(uint32_t buffer) const {
     auto find = [&](uint64_t end) {
       return size_t(std::lower_bound(ends.begin(), ends.end(), end) - ends.begin());
     };
@@ -67,11 +67,11 @@ private:
       }
     };
     for (const rt::Operand &operand : instruction.operands) {
-      auto [begin, end] = piecesOf(operand.buffer);
+      auto [begin, end] = partsOf(operand.buffer);
       for (size_t i = begin; i < end; ++i) {
-        join(pieces[i].written);
+        join(parts[i].written);
         if (operand.access != rt::Access::Read) {
-          join(pieces[i].read);
+          join(parts[i].read);
         }
       }
     }
@@ -102,13 +102,13 @@ private:
     const rt::Instruction &instruction = section[number];
     size_t stream = size_t(instruction.stream);
     for (const rt::Operand &operand : instruction.operands) {
-      auto [begin, end] = piecesOf(operand.buffer);
+      auto [begin, end] = partsOf(operand.buffer);
       for (size_t i = begin; i < end; ++i) {
         if (operand.access == rt::Access::Read) {
-          pieces[i].read[stream] = number + 1;
+          parts[i].read[stream] = number + 1;
         } else { // It has waited for all before it.
-          pieces[i] = {};
-          pieces[i].written[stream] = number + 1;
+          parts[i] = {};
+          parts[i].written[stream] = number + 1;
         }
       }
     }
@@ -116,9 +116,9 @@ private:
 
   const rt::Program &program;
   std::vector<rt::Instruction> &section;
-  /// Where buffers begin or end, ascending; piece i begins at `ends[i]`.
+  /// Where buffers begin or end, ascending; part i begins at `ends[i]`.
   std::vector<uint64_t> ends;
-  std::vector<Piece> pieces;
+  std::vector<Part> parts;
   /// What has ended when the next instruction of each stream begins; when each one has ended.
   std::array<Clock, rt::kStreams> clocks = {};
   std::vector<Clock> after;

@@ -7,7 +7,7 @@
 
 #include "weft/Verify/FollowPlan.h"
 
-#include "Twins.h"
+#include "Counterparts.h"
 
 #include "weft/Dialect/Weft/IR/AttributeNames.h"
 #include "weft/Dialect/Weft/IR/Sharding.h"
@@ -34,11 +34,11 @@ public:
       if (function.isPrivate()) {
         continue; // With its first call.
       }
-      auto twin = planned.lookupSymbol<func::FuncOp>(function.getSymName());
-      if (!twin) {
+      auto counterpart = planned.lookupSymbol<func::FuncOp>(function.getSymName());
+      if (!counterpart) {
         return function.emitError("stands for no function of the plan");
       }
-      if (failed(follow(function, twin))) {
+      if (failed(follow(function, counterpart))) {
         return failure();
       }
     }
@@ -69,35 +69,37 @@ private:
 
   LogicalResult follow(VariableOp variable) {
     std::string name = names.toLarge(variable.getSymName());
-    auto twin = planned.lookupSymbol<VariableOp>(name);
-    if (!twin || twin.getTensorType().getRank() != variable.getTensorType().getRank()) {
+    auto counterpart = planned.lookupSymbol<VariableOp>(name);
+    if (!counterpart ||
+        counterpart.getTensorType().getRank() != variable.getTensorType().getRank()) {
       return variable.emitError("'") << name << "' is no variable of the plan";
     }
-    variable.setType(cast<RankedTensorType>(sharded(variable.getTensorType(), twin.getType())));
+    variable.setType(
+        cast<RankedTensorType>(sharded(variable.getTensorType(), counterpart.getType())));
     return success();
   }
 
-  LogicalResult follow(func::FuncOp function, func::FuncOp twin) {
+  LogicalResult follow(func::FuncOp function, func::FuncOp counterpart) {
     if (followed.contains(function)) {
       return success();
     }
-    followed[function] = twin;
-    FailureOr<Twins> twins = findTwins(function, twin, names);
-    if (failed(twins)) {
+    followed[function] = counterpart;
+    FailureOr<Counterparts> counterparts = findCounterparts(function, counterpart, names);
+    if (failed(counterparts)) {
       return failure();
     }
     for (BlockArgument argument : function.getArguments()) {
-      std::optional<unsigned> number = findArgument(argument, twin, *twins);
-      if (!number || !isLike(argument.getType(), twin.getArgument(*number).getType())) {
-        return function.emitError("has other arguments than @") << twin.getSymName();
+      std::optional<unsigned> number = findArgument(argument, counterpart, *counterparts);
+      if (!number || !isLike(argument.getType(), counterpart.getArgument(*number).getType())) {
+        return function.emitError("has other arguments than @") << counterpart.getSymName();
       }
-      argument.setType(sharded(argument.getType(), twin.getArgument(*number).getType()));
+      argument.setType(sharded(argument.getType(), counterpart.getArgument(*number).getType()));
       arguments[function].push_back(*number);
     }
     for (Operation &op : llvm::make_early_inc_range(function.getBody().front())) {
-      Operation *like = twins->lookup(&op);
+      Operation *like = counterparts->lookup(&op);
       bool isEnd = like && isa<func::ReturnOp>(op);
-      if (like && failed(isEnd ? followEnd(&op, like, *twins) : follow(&op, like))) {
+      if (like && failed(isEnd ? followEnd(&op, like, *counterparts) : follow(&op, like))) {
         return failure();
       }
       if (!like && isOfMask(&op)) {
@@ -110,16 +112,16 @@ private:
     return success();
   }
 
-  /// Which of the arguments of `twin` one stands for. Where there are as many, it is that of its
-  /// number. A function with one for something of each layer has fewer here: then it is the one
-  /// that the twin of its user takes in the same place.
-  static std::optional<unsigned> findArgument(BlockArgument argument, func::FuncOp twin,
-                                              const Twins &twins) {
-    if (argument.getOwner()->getNumArguments() == twin.getNumArguments()) {
+  /// Which of the arguments of `counterpart` one stands for. Where there are as many, it is that of
+  /// its number. A function with one for something of each layer has fewer here: then it is the one
+  /// that the counterpart of its user takes in the same place.
+  static std::optional<unsigned> findArgument(BlockArgument argument, func::FuncOp counterpart,
+                                              const Counterparts &counterparts) {
+    if (argument.getOwner()->getNumArguments() == counterpart.getNumArguments()) {
       return argument.getArgNumber();
     }
     for (OpOperand &use : argument.getUses()) {
-      Operation *like = twins.lookup(use.getOwner());
+      Operation *like = counterparts.lookup(use.getOwner());
       if (like && use.getOwner()->getNumOperands() == like->getNumOperands()) {
         Value of = originOf(like->getOperand(use.getOperandNumber()));
         if (auto found = dyn_cast<BlockArgument>(of)) {
@@ -128,21 +130,21 @@ private:
       }
     }
     // A number, as that of the micro-batch, comes first.
-    bool isFirst = argument.getArgNumber() == 0 && twin.getNumArguments() > 0;
-    return isFirst && argument.getType() == twin.getArgument(0).getType()
+    bool isFirst = argument.getArgNumber() == 0 && counterpart.getNumArguments() > 0;
+    return isFirst && argument.getType() == counterpart.getArgument(0).getType()
                ? std::optional<unsigned>(0)
                : std::nullopt;
   }
 
-  /// What a function gives lies as what the twin of its maker makes, where there is more of it in
-  /// the large model.
-  LogicalResult followEnd(Operation *end, Operation *like, const Twins &twins) {
+  /// What a function gives lies as what the counterpart of its maker makes, where there is more of
+  /// it in the large model.
+  LogicalResult followEnd(Operation *end, Operation *like, const Counterparts &counterparts) {
     if (end->getNumOperands() == like->getNumOperands()) {
       return follow(end, like);
     }
     for (OpOperand &operand : end->getOpOperands()) {
       auto made = dyn_cast<OpResult>(originOf(operand.get()));
-      Operation *maker = made ? twins.lookup(made.getOwner()) : nullptr;
+      Operation *maker = made ? counterparts.lookup(made.getOwner()) : nullptr;
       auto of = llvm::find_if(like->getOperands(), [&](Value value) {
         auto other = dyn_cast<OpResult>(originOf(value));
         return maker && other && other.getOwner() == maker &&
@@ -216,8 +218,8 @@ private:
   /// large model has one function for each.
   LogicalResult follow(CallOp call, CallOp like) {
     auto callee = module.lookupSymbol<func::FuncOp>(call.getCallee());
-    auto twin = planned.lookupSymbol<func::FuncOp>(like.getCallee());
-    if (!callee || !twin || failed(follow(callee, twin))) {
+    auto counterpart = planned.lookupSymbol<func::FuncOp>(like.getCallee());
+    if (!callee || !counterpart || failed(follow(callee, counterpart))) {
       return failure();
     }
     if (like->getNumOperands() != followed[callee].getNumArguments()) {

@@ -7,7 +7,7 @@
 
 #include "weft/Verify/ObserveValues.h"
 
-#include "Twins.h"
+#include "Counterparts.h"
 
 #include "weft/Dialect/Weft/IR/PaddingMask.h"
 #include "weft/Dialect/Weft/IR/Sharding.h"

@@ -365,7 +365,7 @@ void Shrinker::shrinkRecipe() {
     to.precision = desc::Precision::F64;
   }
   if (recipe.precision == desc::Precision::TF32) {
-    small.notKept.push_back("rounding to tf32 in products: all is compared in float64");
+    small.notKept.push_back("rounding to tf32 in matmuls: all is compared in float64");
   }
   if (recipe.precision == desc::Precision::F16) {
     small.notKept.push_back("rounding to f16, and the loss scale: all is compared in float64");

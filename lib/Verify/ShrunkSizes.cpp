@@ -36,14 +36,14 @@ ShrunkSizes::Cuts ShrunkSizes::cutsOf(const std::string &name) const {
       if ((entry.dimension == "keys" ? "sequence" : entry.dimension) != name) {
         continue;
       }
-      Product pieces = {1, 1};
+      Product shards = {1, 1};
       for (const std::string &axis : entry.axes) {
-        pieces.first *= large.axis(axis)->size;
-        pieces.second *= small.axis(axis)->size;
+        shards.first *= large.axis(axis)->size;
+        shards.second *= small.axis(axis)->size;
       }
-      cuts.pieces.insert(pieces);
-      cuts.unit = {std::lcm(cuts.unit.first, pieces.first),
-                   std::lcm(cuts.unit.second, pieces.second)};
+      cuts.shards.insert(shards);
+      cuts.unit = {std::lcm(cuts.unit.first, shards.first),
+                   std::lcm(cuts.unit.second, shards.second)};
     }
   }
   return cuts;
@@ -69,14 +69,14 @@ bool ShrunkSizes::isPaddedAlike(const LargeDimension &dimension, const Cuts &cut
   if ((before == dimension.size) != (after == chosen)) {
     return false;
   }
-  // Whether some rank of `pieces` has nothing but padding.
-  auto hasEmpty = [](int64_t size, int64_t padded, int64_t pieces) {
-    return padded - size >= padded / pieces;
+  // Whether some rank of `shards` has nothing but padding.
+  auto hasEmpty = [](int64_t size, int64_t padded, int64_t shards) {
+    return padded - size >= padded / shards;
   };
-  return std::all_of(cuts.pieces.begin(), cuts.pieces.end(), [&](Product pieces) {
-    bool had = hasEmpty(dimension.size, before, pieces.first);
-    bool has = hasEmpty(chosen, after, pieces.second);
-    return chosen >= pieces.second && (had == has || !exactly); // legal_r5
+  return std::all_of(cuts.shards.begin(), cuts.shards.end(), [&](Product shards) {
+    bool had = hasEmpty(dimension.size, before, shards.first);
+    bool has = hasEmpty(chosen, after, shards.second);
+    return chosen >= shards.second && (had == has || !exactly); // legal_r5
   });
 }
 

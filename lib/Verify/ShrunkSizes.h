@@ -26,7 +26,7 @@ struct LargeDimension {
   int64_t size = 0;
   /// What the small size must be at least and, if it can be, at most, and what it is a multiple of.
   int64_t least = 1, most = std::numeric_limits<int64_t>::max(), multipleOf = 1;
-  /// Whether the pieces of ranks have halves where they had.
+  /// Whether the shards of ranks have halves where they had.
   bool halves = false;
   /// Parts that it is dealt into, one after the other, which are cut as the whole is: before and
   /// after.
@@ -55,8 +55,8 @@ private:
   using Product = std::pair<int64_t, int64_t>;
   /// How a plan cuts a dimension.
   struct Cuts {
-    /// Numbers of pieces.
-    std::set<Product> pieces;
+    /// Numbers of shards.
+    std::set<Product> shards;
     /// The least common multiple of all of them, which padded sizes are multiples of.
     Product unit = {1, 1};
 

@@ -106,7 +106,7 @@ static Launcher readTorchrun(const Environment &environment) {
     launcher.localRank = reader.read("LOCAL_RANK", 0, launcher.size - 1,
                                      "a whole number from 0 to below WORLD_SIZE");
   }
-  MeetingPoint &point = launcher.meetingPoint.emplace();
+  RendezvousPoint &point = launcher.rendezvousPoint.emplace();
   point.host = reader.text("MASTER_ADDR", "the machine of rank 0");
   if (environment("WEFT_PORT")) {
     point.portName = "WEFT_PORT";

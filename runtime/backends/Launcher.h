@@ -16,7 +16,7 @@
 namespace weft::rt::mpi {
 
 /// Where processes meet that know no MPI.
-struct MeetingPoint {
+struct RendezvousPoint {
   std::string host;
   uint16_t port = 0;
   /// "WEFT_PORT", "MASTER_PORT + 1": who says the port.
@@ -34,7 +34,7 @@ struct Launcher {
   std::optional<int64_t> localRank;
   std::string localRankName;
   /// If the processes find each other by TCP; else by MPI.
-  std::optional<MeetingPoint> meetingPoint;
+  std::optional<RendezvousPoint> rendezvousPoint;
   /// What is wrong with what it says; then nothing else counts but the name.
   std::string problem;
 };

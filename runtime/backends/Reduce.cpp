@@ -1,4 +1,4 @@
-//===- Reduce.cpp - element by element reduction ----------------------------===//
+//===- Reduce.cpp - elementwise reduction -----------------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Reduce.h - element by element reduction ------------------------------===//
+//===- Reduce.h - elementwise reduction -------------------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -18,54 +18,54 @@ using namespace weft::rt::calibrate;
 namespace {
 
 /// How the time is shared out.
-constexpr double kProductShare = 0.6, kMemoryShare = 0.15, kCollectiveShare = 0.2;
+constexpr double kMatmulShare = 0.6, kMemoryShare = 0.15, kCollectiveShare = 0.2;
 constexpr auto kTimeout = std::chrono::seconds(60);
 
 /// As programs have it (`weft::workspaceBytes`).
-uint64_t workspaceOf(const Product &product) {
-  double bytes = std::ceil(double(product.k) / 64) * double(product.m) * double(product.n) *
-                 double(std::max(sizeOf(product.type), sizeof(float)));
+uint64_t workspaceOf(const Matmul &matmul) {
+  double bytes = std::ceil(double(matmul.k) / 64) * double(matmul.m) * double(matmul.n) *
+                 double(std::max(sizeOf(matmul.type), sizeof(float)));
   return uint64_t(std::min(double(32 << 20), bytes));
 }
 
-std::vector<int64_t> sidesOfProducts(const Plan &plan) {
+std::vector<int64_t> sidesOfMatmuls(const Plan &plan) {
   return byTime<std::vector<int64_t>>(plan, {64, 128}, {512, 2048, 8192}, {128, 512, 2048, 8192});
 }
 
-std::vector<Product> casesOfAllSides(const Plan &plan, ElementType type) {
-  std::vector<int64_t> sides = sidesOfProducts(plan);
-  std::vector<Product> cases;
+std::vector<Matmul> casesOfAllSides(const Plan &plan, ElementType type) {
+  std::vector<int64_t> sides = sidesOfMatmuls(plan);
+  std::vector<Matmul> cases;
   for (int64_t m : sides) {
     for (int64_t n : sides) {
       for (int64_t k : sides) {
-        cases.push_back(makeProduct(type, m, n, k));
+        cases.push_back(makeMatmul(type, m, n, k));
       }
     }
   }
   return cases;
 }
 
-std::vector<Product> productCases(const Plan &plan) {
-  std::vector<Product> cases = casesOfAllSides(plan, ElementType::BF16);
-  std::vector<int64_t> sides = sidesOfProducts(plan);
+std::vector<Matmul> matmulCases(const Plan &plan) {
+  std::vector<Matmul> cases = casesOfAllSides(plan, ElementType::BF16);
+  std::vector<int64_t> sides = sidesOfMatmuls(plan);
   // What is seldom trained in goes by few.
   for (ElementType type : {ElementType::F32, ElementType::F64, ElementType::F16}) {
     for (int64_t side : sides) {
-      cases.push_back(makeProduct(type, side, side, side));
+      cases.push_back(makeMatmul(type, side, side, side));
     }
   }
   for (int64_t side : sides) {
-    cases.push_back(makeProduct(ElementType::F32, side, side, side));
+    cases.push_back(makeMatmul(ElementType::F32, side, side, side));
     cases.back().isTF32 = true;
   }
   return cases;
 }
 
-std::vector<Product> byteCases(const Plan &plan) {
-  std::vector<Product> cases = casesOfAllSides(plan, ElementType::F8E4M3);
-  for (Product &product : cases) {
-    product.transposeB = true;
-    product.ldb = product.k;
+std::vector<Matmul> byteCases(const Plan &plan) {
+  std::vector<Matmul> cases = casesOfAllSides(plan, ElementType::F8E4M3);
+  for (Matmul &matmul : cases) {
+    matmul.transposeB = true;
+    matmul.ldb = matmul.k;
   }
   return cases;
 }
@@ -102,20 +102,20 @@ private:
 
 class DeviceRun {
 public:
-  DeviceRun(const Plan &plan, const cuda::Library &library,
+  DeviceRun(const Plan &plan, const cuda::DriverTable &library,
             const std::function<void(const std::string &)> &progress, Measurements &measurements)
       : plan(plan), library(library), progress(progress), measurements(measurements) {}
 
   bool all(std::string &error) {
-    progress("the smallest work, matrix products and memory");
+    progress("the smallest work, matmuls and memory");
     if (!onRanks(
             1, secondsOfEach(plan, false), error,
             [&](Sampler &sampler, MeasuredDevice &device) { return alone(sampler, device); })) {
       return false;
     }
-    for (const RefusedProduct &entry : measurements.refused) {
-      const Product &p = entry.product;
-      progress(concat("refused: a product of ", nameOf(p.type), ", ", p.m, " x ", p.n, " x ", p.k,
+    for (const RefusedMatmul &entry : measurements.refused) {
+      const Matmul &p = entry.matmul;
+      progress(concat("refused: a matmul of ", nameOf(p.type), ", ", p.m, " x ", p.n, " x ", p.k,
                       ": ", entry.reason));
     }
     std::vector<int64_t> groups = groupSizes(plan), bytes = collectiveCases();
@@ -184,9 +184,9 @@ private:
     });
     uint64_t before = device.countFree();
     const char *name = nullptr;
-    if (!device.check(library.nameProducts(device.device, &name)) ||
-        !productTimes(sampler, device, productCases(plan), agreement) ||
-        (areWithBytes && !productTimes(sampler, device, byteCases(plan), agreement))) {
+    if (!device.check(library.nameMatmuls(device.device, &name)) ||
+        !matmulTimes(sampler, device, matmulCases(plan), agreement) ||
+        (areWithBytes && !matmulTimes(sampler, device, byteCases(plan), agreement))) {
       return false;
     }
     notes.libraryBytes = before - std::min(before, device.countFree());
@@ -212,14 +212,15 @@ private:
     });
   }
 
-  /// Prepares `product` on all ranks, or `isMeasured` is not: a product of eight bits that is
+  /// Prepares `matmul` on all ranks, or `isMeasured` is not: an FP8 matmul that is
   /// refused on some is noted, and left out on all. From a device that has failed it looks refused,
   /// and what comes next says so.
-  bool prepare(Communicator &link, MeasuredDevice &device, const Product &product,
+  bool prepare(Communicator &link, MeasuredDevice &device, const Matmul &matmul,
                Agreement &agreement, MeasuredDevice::Handle &prepared, bool &isMeasured) {
-    cuda::ProductWay way = {};
-    cuda::Library::Result failed = library.prepareProduct(device.device, &product, &way, &prepared);
-    if (!product.isOfEightBits()) {
+    cuda::MatmulAlgorithm way = {};
+    cuda::DriverTable::Result failed =
+        library.prepareMatmul(device.device, &matmul, &way, &prepared);
+    if (!matmul.isFp8()) {
       isMeasured = true;
       return device.check(failed);
     }
@@ -228,12 +229,12 @@ private:
       return false;
     }
     return isMeasured ||
-           ((!reason.empty() || device.check(library.freeProduct(device.device, prepared))) &&
-            noteRefused(link, product, reason));
+           ((!reason.empty() || device.check(library.freeMatmul(device.device, prepared))) &&
+            noteRefused(link, matmul, reason));
   }
 
   /// On rank 0, with the first reason that a rank has.
-  bool noteRefused(Communicator &link, const Product &product, std::string_view reason) {
+  bool noteRefused(Communicator &link, const Matmul &matmul, std::string_view reason) {
     std::string first;
     bool isGood = link.collect(
         std::span(reason.data(), reason.size()), [&](int64_t rank, std::span<const char> text) {
@@ -242,22 +243,22 @@ private:
           }
         });
     if (isGood && link.rank() == 0) {
-      measurements.refused.push_back({product, first});
+      measurements.refused.push_back({matmul, first});
     }
     return isGood;
   }
 
-  /// All of `cases` read eight bits, or none does.
-  bool productTimes(Sampler &sampler, MeasuredDevice &device, const std::vector<Product> &cases,
-                    Agreement &agreement) {
+  /// All of `cases` read FP8, or none does.
+  bool matmulTimes(Sampler &sampler, MeasuredDevice &device, const std::vector<Matmul> &cases,
+                   Agreement &agreement) {
     uint64_t most = 0, workspace = 0;
-    for (const Product &product : cases) {
-      for (int64_t count : {product.m * product.k, product.k * product.n, product.m * product.n}) {
-        most = std::max(most, uint64_t(count) * sizeOf(product.resultType()));
+    for (const Matmul &matmul : cases) {
+      for (int64_t count : {matmul.m * matmul.k, matmul.k * matmul.n, matmul.m * matmul.n}) {
+        most = std::max(most, uint64_t(count) * sizeOf(matmul.resultType()));
       }
-      workspace = std::max(workspace, workspaceOf(product));
+      workspace = std::max(workspace, workspaceOf(matmul));
     }
-    cuda::ProductPlaces places = {};
+    cuda::MatmulPlaces places = {};
     places.a = device.allocate(most);
     places.b = places.a ? device.allocate(most) : 0;
     places.c = places.b ? device.allocate(most) : 0;
@@ -267,27 +268,27 @@ private:
     if (!places.workspace) {
       return false;
     }
-    if (cases.front().isOfEightBits() &&
+    if (cases.front().isFp8() &&
         !(device.fillWithBytes(places.a, most) && device.fillWithBytes(places.b, most))) {
       return false;
     }
-    for (Product product : cases) {
-      product.workspaceBytes = workspaceOf(product);
+    for (Matmul matmul : cases) {
+      matmul.workspaceBytes = workspaceOf(matmul);
       MeasuredDevice::Handle prepared = 0;
       bool isMeasured = false;
-      if (!prepare(sampler.communicator(), device, product, agreement, prepared, isMeasured)) {
+      if (!prepare(sampler.communicator(), device, matmul, agreement, prepared, isMeasured)) {
         return false;
       }
       if (!isMeasured) {
         continue;
       }
       Timing timing = device.measure(sampler, [&] {
-        return device.check(library.runProduct(device.device, device.stream, prepared, &places));
+        return device.check(library.runMatmul(device.device, device.stream, prepared, &places));
       });
-      if (!device.finish() || !device.check(library.freeProduct(device.device, prepared))) {
+      if (!device.finish() || !device.check(library.freeMatmul(device.device, prepared))) {
         return false;
       }
-      onFirst(sampler, [&] { measurements.products.push_back({product, timing}); });
+      onFirst(sampler, [&] { measurements.matmuls.push_back({matmul, timing}); });
     }
     return device.free(places.workspace) && device.free(places.factorA) && device.free(places.c) &&
            device.free(places.b) && device.free(places.a);
@@ -328,7 +329,7 @@ private:
       return false;
     }
     device.communicateBy(&collectives);
-    // The smallest first: it stands for meeting.
+    // The smallest first: it stands for a rendezvous.
     std::vector<Collective> cases = {makeCollective(CollectiveKind::AllReduce, group, 4 * group)};
     for (int64_t bytes : sizes) {
       for (CollectiveKind kind : kKinds) {
@@ -360,8 +361,8 @@ private:
     return isGood;
   }
 
-  void keep(const Collective &collective, bool isMeeting, int64_t group, const Timing &timing) {
-    if (!isMeeting) {
+  void keep(const Collective &collective, bool isRendezvous, int64_t group, const Timing &timing) {
+    if (!isRendezvous) {
       measurements.collectives.push_back({collective.kind, group, bytesOf(collective), timing});
     } else if (group == plan.ranks) {
       measurements.rendezvous = timing;
@@ -369,7 +370,7 @@ private:
   }
 
   const Plan &plan;
-  const cuda::Library &library;
+  const cuda::DriverTable &library;
   const std::function<void(const std::string &)> &progress;
   Measurements &measurements;
 };
@@ -377,25 +378,25 @@ private:
 } // namespace
 
 double weft::rt::calibrate::secondsOfEach(const Plan &plan, bool areWithBytes) {
-  size_t things = 1 + productCases(plan).size() + memoryCases(plan).size() +
+  size_t things = 1 + matmulCases(plan).size() + memoryCases(plan).size() +
                   (areWithBytes ? byteCases(plan).size() : 0);
-  return plan.seconds * (kProductShare + kMemoryShare) / double(things);
+  return plan.seconds * (kMatmulShare + kMemoryShare) / double(things);
 }
 
 bool weft::rt::calibrate::measureDevices(Plan &plan,
                                          const std::function<void(const std::string &)> &progress,
                                          Measurements &measurements, std::string &error) {
-  const cuda::Library *library = cuda::loadLibrary(error);
+  const cuda::DriverTable *library = cuda::loadLibrary(error);
   if (!library) {
     return false;
   }
-  Program program; // Of which a stand-in needs to know how many ranks it has.
+  Program program; // Of which a simulator needs to know how many ranks it has.
   program.mesh = {{"devices", std::max<int64_t>(plan.ranks, 1)}};
   if (library->standFor) {
     library->standFor(&program, nullptr);
   }
   int64_t count = 0;
-  if (cuda::Library::Result reason = library->countDevices(&count)) {
+  if (cuda::DriverTable::Result reason = library->countDevices(&count)) {
     return fail(error, "CUDA devices cannot be measured: ", reason);
   }
   plan.ranks = plan.ranks ? plan.ranks : count;

@@ -16,7 +16,7 @@ using namespace weft::rt::calibrate;
 
 static constexpr uint64_t kPatternBytes = 1 << 20;
 
-bool MeasuredDevice::check(cuda::Library::Result result) {
+bool MeasuredDevice::check(cuda::DriverTable::Result result) {
   return !result || link.fail(concat("device ", link.rank(), ": ", result));
 }
 

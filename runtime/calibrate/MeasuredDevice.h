@@ -18,17 +18,18 @@ namespace weft::rt::calibrate {
 /// process.
 class MeasuredDevice {
 public:
-  using Handle = cuda::Library::Handle;
-  using Address = cuda::Library::Address;
+  using Handle = cuda::DriverTable::Handle;
+  using Address = cuda::DriverTable::Address;
 
-  MeasuredDevice(const cuda::Library &library, Communicator &link) : library(library), link(link) {}
+  MeasuredDevice(const cuda::DriverTable &library, Communicator &link)
+      : library(library), link(link) {}
 
   bool open();
   /// Frees what `allocate` gave, and the rest.
   bool close();
 
   /// Tells of what went wrong, if anything. Returns whether nothing did.
-  bool check(cuda::Library::Result result);
+  bool check(cuda::DriverTable::Result result);
   /// Memory that is filled with numbers of any type that are neither 0 nor large: what multiplies
   /// zeros takes less power, and less time, than training does. As `allocateShared` gives it, or
   /// `allocate`. 0 where there is none.
@@ -73,12 +74,12 @@ private:
     bool isShared = false;
   };
 
-  const cuda::Library &library;
+  const cuda::DriverTable &library;
   Communicator &link;
   const cuda::DeviceCollectives *collectives = nullptr;
   /// Timers around a sample.
   Handle begin = 0, end = 0;
-  /// What memory is filled with, beside each other: numbers of most types, and of eight bits.
+  /// What memory is filled with, beside each other: numbers of most types, and in FP8.
   void *pattern = nullptr, *bytePattern = nullptr;
   std::vector<Allocation> allocations;
 };

@@ -9,7 +9,7 @@
 
 #include "backends/local/LocalBackend.h"
 #include "calibrate/MemoryKernels.h"
-#include "execution/PreparedProduct.h"
+#include "execution/PreparedMatmul.h"
 #include "support/Json.h"
 #include "support/Text.h"
 
@@ -22,7 +22,7 @@ using namespace weft::rt::calibrate;
 namespace {
 
 /// How the time is shared out.
-constexpr double kProductShare = 0.55, kMemoryShare = 0.2, kCollectiveShare = 0.2;
+constexpr double kMatmulShare = 0.55, kMemoryShare = 0.2, kCollectiveShare = 0.2;
 class Run {
 public:
   Run(const Plan &plan, const std::function<void(const std::string &)> &progress,
@@ -33,11 +33,11 @@ public:
     progress("launches and rendezvous");
     bool ok =
         onRanks(1, 0.05 * plan.seconds / 2, [&](Sampler &sampler) { smallTimes(sampler); }, error);
-    progress("matrix products");
-    std::vector<Product> products = productCases();
+    progress("matmuls");
+    std::vector<Matmul> matmuls = matmulCases();
     ok = ok && onRanks(
-                   1, kProductShare * plan.seconds / double(products.size()),
-                   [&](Sampler &sampler) { productTimes(sampler, products); }, error);
+                   1, kMatmulShare * plan.seconds / double(matmuls.size()),
+                   [&](Sampler &sampler) { matmulTimes(sampler, matmuls); }, error);
     progress("memory");
     std::vector<int64_t> sizes = memoryCases();
     ok = ok && onRanks(
@@ -68,20 +68,20 @@ private:
     return !result.failure || fail(error, result.failure->message);
   }
 
-  std::vector<Product> productCases() const {
+  std::vector<Matmul> matmulCases() const {
     std::vector<int64_t> sides =
         byTime<std::vector<int64_t>>(plan, {64, 128}, {64, 256, 1024}, {32, 128, 512, 2048});
-    std::vector<Product> cases;
+    std::vector<Matmul> cases;
     for (int64_t m : sides) {
       for (int64_t n : sides) {
         for (int64_t k : sides) {
-          cases.push_back(makeProduct(ElementType::F32, m, n, k));
+          cases.push_back(makeMatmul(ElementType::F32, m, n, k));
         }
       }
     }
     // Those of bf16 go by few.
     for (int64_t side : sides) {
-      cases.push_back(makeProduct(ElementType::BF16, side, side, side));
+      cases.push_back(makeMatmul(ElementType::BF16, side, side, side));
     }
     return cases;
   }
@@ -104,7 +104,7 @@ private:
 
   void smallTimes(Sampler &sampler) {
     Timing launch = sampler.measure([&] {
-      sampler.team().run(cutIterations(1 << 20, sampler.team().size()).pieces, [](int64_t) {});
+      sampler.team().run(cutIterations(1 << 20, sampler.team().size()).parts, [](int64_t) {});
     });
     Timing rendezvous = sampler.measure([&] { sampler.meet(); });
     if (sampler.communicator().rank() == 0) {
@@ -113,29 +113,29 @@ private:
     }
   }
 
-  void productTimes(Sampler &sampler, const std::vector<Product> &cases) {
-    for (const Product &product : cases) {
+  void matmulTimes(Sampler &sampler, const std::vector<Matmul> &cases) {
+    for (const Matmul &matmul : cases) {
       // Room for the wider format; what the numbers are does not matter, if they are no
       // subnormals.
-      std::vector<float> a(size_t(product.m * product.k), 0.5), c(size_t(product.m * product.n));
-      std::vector<float> b(size_t(product.k * product.n), 0.5);
-      std::vector<std::unique_ptr<PreparedProduct>> pieces;
+      std::vector<float> a(size_t(matmul.m * matmul.k), 0.5), c(size_t(matmul.m * matmul.n));
+      std::vector<float> b(size_t(matmul.k * matmul.n), 0.5);
+      std::vector<std::unique_ptr<PreparedMatmul>> parts;
       std::string error;
-      for (const ProductPiece &piece : cutProduct(product, sampler.team().size())) {
-        pieces.push_back(PreparedProduct::make(piece, error));
-        if (!pieces.back()) {
+      for (const MatmulPart &part : cutMatmul(matmul, sampler.team().size())) {
+        parts.push_back(PreparedMatmul::make(part, error));
+        if (!parts.back()) {
           sampler.communicator().fail(error);
           return;
         }
       }
       Timing timing = sampler.measure([&] {
-        sampler.team().run(int64_t(pieces.size()), [&](int64_t i) {
-          std::string unused; // A library that could make the product has no reason to fail.
-          pieces[size_t(i)]->run(a.data(), b.data(), c.data(), unused);
+        sampler.team().run(int64_t(parts.size()), [&](int64_t i) {
+          std::string unused; // A library that could make the matmul has no reason to fail.
+          parts[size_t(i)]->run(a.data(), b.data(), c.data(), unused);
         });
       });
       if (sampler.communicator().rank() == 0) {
-        measurements.products.push_back({product, timing});
+        measurements.matmuls.push_back({matmul, timing});
       }
     }
   }
@@ -147,7 +147,7 @@ private:
       auto timeOf = [&](int64_t count, auto &&kernel) {
         Cut cut = cutIterations(count, team.size());
         return sampler.measure([&] {
-          team.run(cut.pieces, [&](int64_t i) {
+          team.run(cut.parts, [&](int64_t i) {
             int64_t begin = i * cut.length;
             kernel(begin, std::min(begin + cut.length, count));
           });
@@ -201,21 +201,21 @@ nlohmann::json toJson(const Timing &timing) {
   return {{"seconds", timing.median}, {"spread", timing.spread}};
 }
 
-nlohmann::json toJson(const Product &p) {
+nlohmann::json toJson(const Matmul &p) {
   return {{"type", p.isTF32 ? "tf32" : nameOf(p.type)}, {"m", p.m}, {"n", p.n}, {"k", p.k}};
 }
 
 } // namespace
 
-Product weft::rt::calibrate::makeProduct(ElementType type, int64_t m, int64_t n, int64_t k) {
-  Product product;
-  product.type = type;
-  product.m = m;
-  product.n = n;
-  product.k = k;
-  product.lda = k;
-  product.ldb = product.ldc = n;
-  return product;
+Matmul weft::rt::calibrate::makeMatmul(ElementType type, int64_t m, int64_t n, int64_t k) {
+  Matmul matmul;
+  matmul.type = type;
+  matmul.m = m;
+  matmul.n = n;
+  matmul.k = k;
+  matmul.lda = k;
+  matmul.ldb = matmul.ldc = n;
+  return matmul;
 }
 
 std::vector<int64_t> weft::rt::calibrate::groupSizes(const Plan &plan) {
@@ -278,13 +278,13 @@ std::string weft::rt::calibrate::toJson(const Plan &plan, const Measurements &me
                         {"library_bytes", device->libraryBytes},
                         {"communicator_bytes", device->communicatorBytes}};
   }
-  for (const ProductTime &entry : measurements.products) {
+  for (const MatmulTime &entry : measurements.matmuls) {
     nlohmann::json fields = ::toJson(entry.timing);
-    fields.update(::toJson(entry.product));
+    fields.update(::toJson(entry.matmul));
     object["products"].push_back(std::move(fields));
   }
-  for (const RefusedProduct &entry : measurements.refused) {
-    nlohmann::json fields = ::toJson(entry.product);
+  for (const RefusedMatmul &entry : measurements.refused) {
+    nlohmann::json fields = ::toJson(entry.matmul);
     fields.update({{"reason", entry.reason}});
     object["refused"].push_back(std::move(fields));
   }

@@ -24,14 +24,14 @@ struct Plan {
   double seconds = 60;
 };
 
-struct ProductTime {
-  Product product;
+struct MatmulTime {
+  Matmul matmul;
   Timing timing;
 };
 
-/// A product that the library does not compute, and why, in a line.
-struct RefusedProduct {
-  Product product;
+/// A matmul that the library does not compute, and why, in a line.
+struct RefusedMatmul {
+  Matmul matmul;
   std::string reason;
 };
 
@@ -54,7 +54,7 @@ struct DeviceNotes {
   std::string name;
   int64_t multiprocessors = 0;
   /// What is gone of a device's memory when nothing was allocated, of the one where that is least;
-  /// what the library of products takes besides; what a communicator of all ranks does, if there
+  /// what the library of matmuls takes besides; what a communicator of all ranks does, if there
   /// are several. What others take meanwhile is in them.
   uint64_t contextBytes = 0, libraryBytes = 0, communicatorBytes = 0;
 };
@@ -62,20 +62,20 @@ struct DeviceNotes {
 struct Measurements {
   /// Of each rank.
   uint64_t memoryBytes = 0;
-  /// That of the products, as it calls itself.
+  /// That of the matmuls, as it calls itself.
   std::string library;
   std::optional<DeviceNotes> device = {};
-  std::vector<ProductTime> products;
-  std::vector<RefusedProduct> refused;
+  std::vector<MatmulTime> matmuls;
+  std::vector<RefusedMatmul> refused;
   std::vector<MemoryTime> memory;
   std::vector<CollectiveTime> collectives;
-  /// A team's job without work, or the smallest work of a device; all ranks meeting without moving
-  /// anything (none if there is one).
+  /// A team's job without work, or the smallest work of a device; a rendezvous of all ranks without
+  /// moving anything (none if there is one).
   Timing launch, rendezvous;
 };
 
-/// Measures on this machine, and tells `progress` in a few words what it is about to do. Products
-/// are those of `PreparedProduct.h`, cut for a team as a program's are; collectives run on the
+/// Measures on this machine, and tells `progress` in a few words what it is about to do. Matmuls
+/// are those of `PreparedMatmul.h`, cut for a team as a program's are; collectives run on the
 /// local backend, between groups of all sizes that divide the number of ranks. Fails if memory is
 /// short.
 bool measure(const Plan &plan, const std::function<void(const std::string &)> &progress,
@@ -93,7 +93,7 @@ template <typename T> T byTime(const Plan &plan, T fewest, T few, T all) {
 }
 
 /// Row-major C = A B.
-Product makeProduct(ElementType type, int64_t m, int64_t n, int64_t k);
+Matmul makeMatmul(ElementType type, int64_t m, int64_t n, int64_t k);
 /// Powers of 2 that divide the number of ranks, and that itself; not 1.
 std::vector<int64_t> groupSizes(const Plan &plan);
 /// Of the mesh [ranks / group, group], with an operand of `bytes` or a little less.

@@ -47,8 +47,8 @@ struct Shared {
 /// One rank's part of a run. Belongs to its thread.
 class Sampler {
 public:
-  /// `secondsPerCase` bounds what one `measure` takes, meetings included, unless a few samples take
-  /// longer.
+  /// `secondsPerCase` bounds what one `measure` takes, rendezvous included, unless a few samples
+  /// take longer.
   Sampler(Communicator &link, int64_t ranks, int64_t threads, double secondsPerCase,
           Shared &shared);
 

@@ -8,7 +8,7 @@
 #include "checkpoint/Checkpoint.h"
 
 #include "checkpoint/OptimizerState.h"
-#include "program/Pieces.h"
+#include "program/Shards.h"
 #include "support/CheckedMath.h"
 #include "support/Elements.h"
 #include "support/OutputFile.h"
@@ -42,25 +42,25 @@ bool weft::rt::saveTensors(const std::string &path, const std::vector<TensorHead
   return file.commit(error);
 }
 
-/// Brings the pieces of a tensor together in `whole`, on rank 0. `own` is empty where another rank
+/// Brings the parts of a tensor together in `whole`, on rank 0. `own` is empty where another rank
 /// brings the same.
 static bool collectTensor(const Program &program, Communicator &link, const TensorLayout &layout,
                           std::span<const char> own, std::span<char> whole) {
   return link.collect(own, [&](int64_t rank, std::span<const char> bytes) {
     if (!bytes.empty()) {
-      gatherPiece(layout, program.mesh, program.coordinatesOf(rank), bytes.data(), whole.data());
+      gatherShard(layout, program.mesh, program.coordinatesOf(rank), bytes.data(), whole.data());
     }
   });
 }
 
-bool weft::rt::savePieces(const std::string &path, const Program &program, const Executor &executor,
-                          const std::vector<TensorInPieces> &tensors,
-                          const std::function<BufferView(size_t)> &piece, int64_t step) {
+bool weft::rt::saveParts(const std::string &path, const Program &program, const Executor &executor,
+                         const std::vector<TensorInParts> &tensors,
+                         const std::function<BufferView(size_t)> &part, int64_t step) {
   auto collect = [&](size_t i, std::span<char> whole) {
     const TensorLayout &layout = *tensors[i].layout;
     std::optional<BufferView> own;
     if (holdsFirstCopy(layout, executor.coordinates())) {
-      own.emplace(piece(i));
+      own.emplace(part(i));
     }
     return collectTensor(program, executor.communicator(), layout,
                          own ? own->bytes() : std::span<const char>(), whole);
@@ -74,7 +74,7 @@ bool weft::rt::savePieces(const std::string &path, const Program &program, const
     return true;
   }
   std::vector<TensorHeader> headers;
-  for (const TensorInPieces &tensor : tensors) {
+  for (const TensorInParts &tensor : tensors) {
     headers.push_back({tensor.name, tensor.layout->type, tensor.layout->globalShape});
   }
   std::map<std::string, std::string> metadata = {
@@ -87,7 +87,7 @@ bool weft::rt::savePieces(const std::string &path, const Program &program, const
 
 bool weft::rt::saveCheckpoint(const std::string &path, const Program &program,
                               const Executor &executor, int64_t step) {
-  std::vector<TensorInPieces> tensors;
+  std::vector<TensorInParts> tensors;
   std::vector<uint32_t> buffers;
   for (const auto *list : {&program.parameters, &program.optimizerState}) {
     for (const NamedTensor &tensor : *list) {
@@ -95,8 +95,8 @@ bool weft::rt::saveCheckpoint(const std::string &path, const Program &program,
       buffers.push_back(tensor.buffer);
     }
   }
-  auto piece = [&](size_t i) { return executor.view(buffers[i]); };
-  return savePieces(path, program, executor, tensors, piece, step);
+  auto part = [&](size_t i) { return executor.view(buffers[i]); };
+  return saveParts(path, program, executor, tensors, part, step);
 }
 
 bool Checkpoint::open(const std::string &path, const Program &program, std::string &error) {
@@ -226,12 +226,12 @@ void Checkpoint::loadTensor(const NamedTensor &tensor, const Program &program,
                             Executor &executor) const {
   const SafetensorsFile::Tensor &found = file.tensors.at(tensor.name);
   const TensorLayout &layout = tensor.layout;
-  BufferDraft piece = executor.draft(tensor.buffer);
+  BufferDraft part = executor.draft(tensor.buffer);
   if (found.dtype == safetensorsName(layout.type)) {
-    scatterPiece(layout, program.mesh, executor.coordinates(), found.data.data(), piece.data());
+    scatterShard(layout, program.mesh, executor.coordinates(), found.data.data(), part.data());
     return;
   }
-  // The piece as it is in the file, then element by element.
+  // The part as it is in the file, then elementwise.
   FloatType type = *floatTypeOf(found.dtype);
   Region whole = {std::vector<int64_t>(found.shape.size(), 0), found.shape};
   Region own = localRegion(layout, program.mesh, executor.coordinates());
@@ -239,12 +239,12 @@ void Checkpoint::loadTensor(const NamedTensor &tensor, const Program &program,
   std::vector<char> stored(size_t(count * sizeOf(type))); // Padding is zero in every type.
   copyOverlap(whole, found.data.data(), own, stored.data(), size_t(sizeOf(type)));
   if (layout.type == ElementType::F32) {
-    decode(type, stored.data(), 1, count, static_cast<float *>(piece.data()));
+    decode(type, stored.data(), 1, count, static_cast<float *>(part.data()));
     return;
   }
   std::vector<float> values(size_t(count), 0.0F); // Has all bits of what is not F64.
   decode(type, stored.data(), 1, count, values.data());
-  std::copy(values.begin(), values.end(), static_cast<double *>(piece.data()));
+  std::copy(values.begin(), values.end(), static_cast<double *>(part.data()));
 }
 
 void Checkpoint::load(const Program &program, Executor &executor) const {

@@ -29,18 +29,18 @@ bool saveTensors(const std::string &path, const std::vector<TensorHeader> &tenso
                  const std::map<std::string, std::string> &metadata,
                  const std::function<bool(size_t, std::span<char>)> &read, std::string &error);
 
-/// A tensor of which ranks have pieces.
-struct TensorInPieces {
+/// A tensor of which ranks have parts.
+struct TensorInParts {
   std::string name;
   const TensorLayout *layout = nullptr;
 };
 
 /// Writes whole tensors to a file, with the metadata "format", "step" and "plan". All ranks call
-/// it at the same point, with the same tensors; rank 0 writes. `piece(i)` is the rank's piece of
+/// it at the same point, with the same tensors; rank 0 writes. `part(i)` is the rank's part of
 /// tensor i, asked for one by one if it `holdsFirstCopy`. On failure has told the communicator.
-bool savePieces(const std::string &path, const Program &program, const Executor &executor,
-                const std::vector<TensorInPieces> &tensors,
-                const std::function<BufferView(size_t)> &piece, int64_t step);
+bool saveParts(const std::string &path, const Program &program, const Executor &executor,
+               const std::vector<TensorInParts> &tensors,
+               const std::function<BufferView(size_t)> &part, int64_t step);
 
 /// Saves parameters and optimizer state so.
 bool saveCheckpoint(const std::string &path, const Program &program, const Executor &executor,
@@ -63,7 +63,7 @@ public:
   /// Something to tell the user about what was not in the file or not used; may be empty.
   const std::string &note() const { return remark; }
 
-  /// Puts the rank's pieces into its buffers; called by the rank's thread. Optimizer
+  /// Puts the rank's parts into its buffers; called by the rank's thread. Optimizer
   /// state that the file lacks becomes zero.
   void load(const Program &program, Executor &executor) const;
 

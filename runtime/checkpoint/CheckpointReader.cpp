@@ -35,7 +35,7 @@ bool CheckpointReader::open(const std::string &folder, int64_t step, Check check
   for (size_t i = 0; i < content.tensors.size(); ++i) {
     numbers.emplace(content.tensors[i].name, i);
   }
-  return checkPieces(error);
+  return checkParts(error);
 }
 
 static bool checkBytes(const std::string &name, const Shard &shard, std::string &error) {
@@ -62,10 +62,10 @@ bool CheckpointReader::openShard(const Shard &shard, Check check, std::string &e
 }
 
 /// Whether each shard says of itself what the manifest says of it.
-bool CheckpointReader::checkPieces(std::string &error) const {
-  size_t pieces = 0, found = 0;
+bool CheckpointReader::checkParts(std::string &error) const {
+  size_t parts = 0, found = 0;
   for (const SavedTensor &tensor : content.tensors) {
-    for (const auto &[region, shard] : tensor.pieces) {
+    for (const auto &[region, shard] : tensor.parts) {
       const SafetensorsFile &file = *files[shard];
       auto held = file.tensors.find(tensor.name);
       auto place = file.metadata.find("place/" + tensor.name);
@@ -75,7 +75,7 @@ bool CheckpointReader::checkPieces(std::string &error) const {
         return fail(error, "'", path, "/", content.shards[shard].file, "' does not hold '",
                     tensor.name, "' as its manifest says");
       }
-      ++pieces;
+      ++parts;
     }
   }
   for (size_t shard = 0; shard < files.size(); ++shard) {
@@ -86,8 +86,8 @@ bool CheckpointReader::checkPieces(std::string &error) const {
                   content.step);
     }
   }
-  return found == pieces || fail(error, "'", path, "/manifest.json' lists ", pieces,
-                                 " pieces of tensors, its shards hold ", found);
+  return found == parts || fail(error, "'", path, "/manifest.json' lists ", parts,
+                                " parts of tensors, its shards hold ", found);
 }
 
 bool CheckpointReader::fits(const NamedTensor &tensor, std::string &error) const {
@@ -127,7 +127,7 @@ void CheckpointReader::load(const Program &program, Executor &executor) const {
         std::memset(own.data(), 0, own.bytes().size());
       }
       Region wanted = localRegion(tensor.layout, program.mesh, executor.coordinates());
-      for (const auto &[region, shard] : content.tensors[numbers.at(tensor.name)].pieces) {
+      for (const auto &[region, shard] : content.tensors[numbers.at(tensor.name)].parts) {
         copyOverlap(region, files[shard]->tensors.at(tensor.name).data.data(), wanted, own.data(),
                     sizeOf(tensor.layout.type));
       }

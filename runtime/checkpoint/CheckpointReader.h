@@ -32,13 +32,13 @@ public:
   /// split does not matter.
   bool fits(const Program &program, std::string &error) const;
 
-  /// Puts the rank's pieces into its buffers, whatever pieces they are made up of; called by the
+  /// Puts the rank's parts into its buffers, whatever parts they are made up of; called by the
   /// rank's thread. Only what the rank needs is read.
   void load(const Program &program, Executor &executor) const;
 
 private:
   bool openShard(const Shard &shard, Check check, std::string &error);
-  bool checkPieces(std::string &error) const;
+  bool checkParts(std::string &error) const;
   bool fits(const NamedTensor &tensor, std::string &error) const;
 
   std::string path;

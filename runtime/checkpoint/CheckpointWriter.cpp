@@ -48,7 +48,7 @@ CheckpointWriter::CheckpointWriter(const Program &program, const RunIdentity &ru
   std::iota(allAxes.begin(), allAxes.end(), 0);
   Collective maximum = {
       CollectiveKind::AllReduce, ReductionKind::Max, ElementType::I32, allAxes, {1}, 0, 0};
-  meeting = link.prepare(maximum, {"checkpoint", 0, "ranks write their shards"});
+  barrier = link.prepare(maximum, {"checkpoint", 0, "ranks write their shards"});
   Collective gather = {CollectiveKind::AllGather,
                        ReductionKind::Sum,
                        ElementType::I64,
@@ -100,7 +100,7 @@ void CheckpointWriter::pack() {
   }
 }
 
-bool CheckpointWriter::meet() { return link.run(meeting, &nothing, &nothing); }
+bool CheckpointWriter::meet() { return link.run(barrier, &nothing, &nothing); }
 
 bool CheckpointWriter::writeShard(int64_t step, std::string &error) {
   receipt = {};
@@ -186,7 +186,7 @@ Manifest CheckpointWriter::makeManifest(int64_t step) const {
     for (int64_t rank = 0; rank < program.rankCount(); ++rank) {
       std::vector<int64_t> coordinates = program.coordinatesOf(rank);
       if (saves(layout, coordinates)) {
-        saved.pieces.push_back(
+        saved.parts.push_back(
             {dataRegion(layout, program.mesh, coordinates), shards[size_t(rank)]});
       }
     }

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Each distinct piece of a tensor is written once, by the lowest rank that holds
+// Each distinct part of a tensor is written once, by the lowest rank that holds
 // it, into a file of that rank. Ranks share nothing but the file system and
 // collectives: they may be threads or processes.
 //
@@ -41,7 +41,7 @@ public:
   bool write(int64_t step);
 
 private:
-  /// A tensor's piece.
+  /// A tensor's part.
   struct Content {
     const NamedTensor *tensor = nullptr;
     /// Without padding.
@@ -54,7 +54,7 @@ private:
   using Receipt = std::array<int64_t, 3>;
 
   bool meet();
-  /// Whether the rank at `coordinates` writes its piece.
+  /// Whether the rank at `coordinates` writes its part.
   bool saves(const TensorLayout &layout, std::span<const int64_t> coordinates) const;
   /// Brings those contents that are padded up to date.
   void pack();
@@ -78,7 +78,7 @@ private:
   /// The most bytes of tensors that any rank writes.
   uint64_t longest = 0;
 
-  Communicator::Handle meeting = 0, gathering = 0;
+  Communicator::Handle barrier = 0, gathering = 0;
   /// What ranks send each other when they only meet.
   int32_t nothing = 0;
   StreamFile file;

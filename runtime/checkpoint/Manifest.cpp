@@ -100,16 +100,16 @@ std::string weft::rt::toText(const Manifest &manifest) {
             {"file", shard.file}, {"bytes", shard.bytes}, {"checksum", digestText(shard.digest)}};
       }));
   add("tensors", lines(manifest.tensors, [&](const SavedTensor &tensor) {
-        json pieces = json::array();
-        for (const SavedPiece &piece : tensor.pieces) {
-          pieces.push_back({{"offset", piece.region.offset},
-                            {"shape", piece.region.shape},
-                            {"file", manifest.shards[piece.shard].file}});
+        json parts = json::array();
+        for (const SavedPart &part : tensor.parts) {
+          parts.push_back({{"offset", part.region.offset},
+                           {"shape", part.region.shape},
+                           {"file", manifest.shards[part.shard].file}});
         }
         return json{{"name", tensor.name},
                     {"type", tensor.type},
                     {"shape", tensor.shape},
-                    {"pieces", std::move(pieces)}};
+                    {"pieces", std::move(parts)}};
       }));
   text += "}\n";
   return firstLine(text) + text;
@@ -240,41 +240,41 @@ private:
       if (!names.insert(tensor.name).second) {
         return fail(error, "it lists the tensor '", tensor.name, "' twice");
       }
-      const json *pieces = of.array("pieces");
-      if (!pieces || !readPieces(*pieces, tensor)) {
+      const json *parts = of.array("pieces");
+      if (!parts || !readParts(*parts, tensor)) {
         return false;
       }
     }
     return list != nullptr;
   }
 
-  bool readPieces(const json &list, SavedTensor &tensor) {
+  bool readParts(const json &list, SavedTensor &tensor) {
     std::set<uint32_t> shards;
     for (const json &element : list) {
-      SavedPiece &piece = tensor.pieces.emplace_back();
+      SavedPart &part = tensor.parts.emplace_back();
       std::string file;
-      JsonFields of(element, concat("a piece of '", tensor.name, "'"), error);
-      if (!of.counts("offset", piece.region.offset) || !of.counts("shape", piece.region.shape) ||
+      JsonFields of(element, concat("a part of '", tensor.name, "'"), error);
+      if (!of.counts("offset", part.region.offset) || !of.counts("shape", part.region.shape) ||
           !of.text("file", file)) {
         return false;
       }
       auto found = numbers.find(file);
       if (found == numbers.end() || !shards.insert(found->second).second) {
-        return fail(error, "a piece of '", tensor.name, "' is in '", file, "', which is ",
+        return fail(error, "a part of '", tensor.name, "' is in '", file, "', which is ",
                     found == numbers.end() ? "no shard" : "the place of another");
       }
-      piece.shard = found->second;
+      part.shard = found->second;
     }
-    return isCovered(tensor) || fail(error, "the pieces of '", tensor.name,
+    return isCovered(tensor) || fail(error, "the parts of '", tensor.name,
                                      "' do not make up its shape ", shapeText(tensor.shape));
   }
 
-  /// Whether pieces stand in a grid, one in each place: equal ones, but for the last in each
+  /// Whether parts stand in a grid, one in each place: equal ones, but for the last in each
   /// dimension, which may be shorter.
   static bool isCovered(const SavedTensor &tensor) {
     size_t rank = tensor.shape.size();
     std::vector<int64_t> size(rank, 0);
-    for (const auto &[region, shard] : tensor.pieces) {
+    for (const auto &[region, shard] : tensor.parts) {
       if (region.shape.size() != rank || region.offset.size() != rank) {
         return false;
       }
@@ -283,7 +283,7 @@ private:
       }
     }
     std::set<std::vector<int64_t>> offsets;
-    for (const auto &[region, shard] : tensor.pieces) {
+    for (const auto &[region, shard] : tensor.parts) {
       if (!offsets.insert(region.offset).second) {
         return false;
       }
@@ -296,10 +296,10 @@ private:
       }
     }
     uint64_t places = 1;
-    for (size_t dim = 0; !tensor.pieces.empty() && dim < rank; ++dim) {
+    for (size_t dim = 0; !tensor.parts.empty() && dim < rank; ++dim) {
       places = saturatingMul(places, uint64_t((tensor.shape[dim] - 1) / size[dim] + 1));
     }
-    return places == tensor.pieces.size();
+    return places == tensor.parts.size();
   }
 
   /// So that no name leads out of the folder.

@@ -13,7 +13,7 @@
 #ifndef WEFT_RT_CHECKPOINT_MANIFEST_H
 #define WEFT_RT_CHECKPOINT_MANIFEST_H
 
-#include "program/Pieces.h"
+#include "program/Shards.h"
 #include "support/Checksum.h"
 
 #include <optional>
@@ -54,7 +54,7 @@ struct Shard {
 };
 
 /// A region of a tensor, and the number of the shard that holds it under the tensor's name.
-struct SavedPiece {
+struct SavedPart {
   Region region;
   uint32_t shard = 0;
 };
@@ -64,8 +64,8 @@ struct SavedTensor {
   /// As safetensors name it: "F32".
   std::string type;
   std::vector<int64_t> shape;
-  /// Equal pieces that cover the tensor, each element once.
-  std::vector<SavedPiece> pieces;
+  /// Equal parts that cover the tensor, each element once.
+  std::vector<SavedPart> parts;
 };
 
 struct Manifest {
@@ -83,13 +83,13 @@ struct Manifest {
 /// The name of the file that a rank writes.
 std::string shardFile(int64_t rank);
 
-/// Where a piece lies, as each shard says it of each of its tensors: "[128, 0] of [256, 8]".
+/// Where a part lies, as each shard says it of each of its tensors: "[128, 0] of [256, 8]".
 std::string placeText(const Region &region, std::span<const int64_t> shape);
 
 std::string toText(const Manifest &manifest);
 
 /// Reads what `toText` wrote. Fails, and safely, on anything else: damaged bytes, another version,
-/// pieces that do not make up their tensor, files that are not in the checkpoint's folder.
+/// parts that do not make up their tensor, files that are not in the checkpoint's folder.
 bool readManifest(std::span<const char> text, Manifest &manifest, std::string &error);
 
 } // namespace weft::rt

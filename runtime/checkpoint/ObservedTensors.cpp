@@ -8,7 +8,7 @@
 #include "checkpoint/ObservedTensors.h"
 
 #include "checkpoint/Checkpoint.h"
-#include "program/Pieces.h"
+#include "program/Shards.h"
 #include "support/CheckedMath.h"
 
 #include <algorithm>
@@ -38,7 +38,7 @@ void ObservedTensors::take(const Program &program, uint32_t observation,
 
 bool ObservedTensors::save(const std::string &path, const Program &program,
                            const Executor &executor, int64_t step) const {
-  std::vector<TensorInPieces> tensors;
+  std::vector<TensorInParts> tensors;
   std::vector<size_t> numbers;
   for (size_t i = 0; i < program.observations.size(); ++i) {
     const Observation &observation = program.observations[i];
@@ -47,8 +47,8 @@ bool ObservedTensors::save(const std::string &path, const Program &program,
       numbers.push_back(i);
     }
   }
-  auto piece = [&](size_t i) {
+  auto part = [&](size_t i) {
     return BufferView(values.empty() ? std::span<const char>() : values[numbers[i]]);
   };
-  return savePieces(path, program, executor, tensors, piece, step);
+  return saveParts(path, program, executor, tensors, part, step);
 }

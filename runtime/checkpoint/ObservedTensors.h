@@ -12,7 +12,7 @@
 
 namespace weft::rt {
 
-/// One rank's pieces of all observations of one kind. Belongs to the rank's thread.
+/// One rank's shards of all observations of one kind. Belongs to the rank's thread.
 class ObservedTensors {
 public:
   /// Those whose names begin with `prefix`: "gradient/" or "logits".
@@ -21,13 +21,13 @@ public:
   /// Whether the program observes any.
   bool isAny(const Program &program) const;
 
-  /// Keeps the rank's piece, if it is the first of those that have it. Does nothing for
+  /// Keeps the rank's shard, if it is the first of those that have it. Does nothing for
   /// observations of other kinds.
   void take(const Program &program, uint32_t observation, std::span<const int64_t> coordinates,
             const void *data);
 
   /// Writes them, together with all other ranks, by the names that the observations have; see
-  /// `savePieces`.
+  /// `saveParts`.
   bool save(const std::string &path, const Program &program, const Executor &executor,
             int64_t step) const;
 
@@ -35,7 +35,7 @@ private:
   bool isMeant(const Observation &observation) const;
 
   std::string prefix;
-  /// By observation; empty for those of other kinds and for pieces that another rank keeps.
+  /// By observation; empty for those of other kinds and for shards that another rank keeps.
   std::vector<std::vector<char>> values;
 };
 

@@ -13,7 +13,7 @@
 namespace weft::rt {
 
 /// Whether an optimizer's state is not that of one parameter, as "adam_m/<parameter>" is: the loss
-/// scale, and what scales of eight bits follow.
+/// scale, and what FP8 scales follow.
 constexpr bool isOfNoParameter(std::string_view state) {
   return state == "loss_scale" || state == "loss_scale_steps" || state.starts_with("amax/");
 }

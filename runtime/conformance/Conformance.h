@@ -35,7 +35,7 @@ using Buffers = std::vector<std::vector<char>>;
 /// Elements of `type` for one rank, different for each, whose sums depend on their order.
 std::vector<char> makeOperand(ElementType type, uint64_t elements, int64_t rank);
 
-/// What each of `ranks` must get, computed element by element from the definition in Program.h; of
+/// What each of `ranks` must get, computed elementwise from the definition in Program.h; of
 /// the others nothing.
 Buffers expectedResults(const Collective &collective, std::span<const Axis> mesh,
                         const Buffers &operands, RankRange ranks);

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Operands are copied to a device and results back. The devices are those of a stand-in:
+// Operands are copied to a device and results back. The devices are those of a simulator:
 // what is tested is which calls of the library make up a collective. With WEFT_RT_CUDA they
 // are those of that library, one for each rank, and sums are in an order of its own. What
 // goes wrong between ranks is the host's to find, and tested with its backends.
@@ -16,7 +16,7 @@
 #include "backends/cuda/Devices.h"
 #include "backends/local/LocalBackend.h"
 #include "conformance/Conformance.h"
-#include "testing/StandIn.h"
+#include "testing/Simulator.h"
 
 #include <algorithm>
 #include <atomic>
@@ -28,12 +28,12 @@ using namespace weft::rt::cuda;
 
 namespace {
 
-using Address = Library::Address;
+using Address = DriverTable::Address;
 
 /// A rank with a device.
 class OnDevice : public Communicator {
 public:
-  OnDevice(Communicator &link, const Library &library, std::vector<Axis> mesh)
+  OnDevice(Communicator &link, const DriverTable &library, std::vector<Axis> mesh)
       : link(link), library(library), mesh(std::move(mesh)) {
     DeviceFacts facts;
     isGood = check(library.open(link.rank(), &device, &facts)) &&
@@ -121,7 +121,7 @@ private:
     void *target = nullptr;
   };
 
-  bool check(Library::Result result) { return !result || link.fail(result); }
+  bool check(DriverTable::Result result) { return !result || link.fail(result); }
 
   bool waitForAll() {
     isGood = isGood && check(library.record(device, event, stream)) && collectives->await(event);
@@ -136,9 +136,9 @@ private:
   }
 
   Communicator &link;
-  const Library &library;
+  const DriverTable &library;
   std::vector<Axis> mesh;
-  Library::Handle device = 0, stream = 0, event = 0;
+  DriverTable::Handle device = 0, stream = 0, event = 0;
   int64_t ranks = 1;
   std::optional<DeviceCollectives> collectives;
   std::vector<Prepared> prepared;
@@ -147,48 +147,48 @@ private:
 };
 
 /// What WEFT_RT_CUDA names, and how many devices it has; null without.
-const Library *findLibrary(int64_t &devices) {
+const DriverTable *findLibrary(int64_t &devices) {
   static const char *named = std::getenv("WEFT_RT_CUDA");
   if (!named || !*named) {
     return nullptr;
   }
   static std::string error;
   static Program eight;
-  static const Library *library = [] {
-    const Library *loaded = loadLibrary(error);
+  static const DriverTable *library = [] {
+    const DriverTable *loaded = loadLibrary(error);
     if (loaded && loaded->standFor) {
       eight.mesh = {{"all", 8}};
       loaded->standFor(&eight, nullptr);
     }
     return loaded;
   }();
-  Library::Result failed = library ? library->countDevices(&devices) : error.c_str();
+  DriverTable::Result failed = library ? library->countDevices(&devices) : error.c_str();
   EXPECT_EQ(failed, nullptr) << failed;
   return failed ? nullptr : library;
 }
 
 class CudaBackend : public Backend {
 public:
-  /// On devices of `found`, or of a stand-in.
-  CudaBackend(std::vector<Axis> mesh, LocalOptions options, const Library *found)
+  /// On devices of `found`, or of a simulator.
+  CudaBackend(std::vector<Axis> mesh, LocalOptions options, const DriverTable *found)
       : mesh(mesh), ranks(makeLocalBackend(std::move(mesh), options)) {
     library = found;
     if (library) {
       return;
     }
     static std::atomic<uint64_t> seed = 0;
-    StandInSettings settings;
+    SimulatorSettings settings;
     settings.seed = ++seed;
     settings.devices = ranks->rankCount();
     settings.memoryBytes = settings.pinnedBytes = 64 << 20;
-    standIn.emplace(settings, Twins());
-    library = &standIn->library();
+    simulator.emplace(settings, Counterparts());
+    library = &simulator->library();
   }
 
   int64_t rankCount() const override { return ranks->rankCount(); }
   RankRange ranksHere() const override { return ranks->ranksHere(); }
   int64_t ranksOnHost() const override { return ranks->ranksOnHost(); }
-  bool speaks() override { return ranks->speaks(); }
+  bool reportsErrors() override { return ranks->reportsErrors(); }
   bool agree(std::string &text, std::string &error) override { return ranks->agree(text, error); }
   RunResult run(const std::function<void(Communicator &)> &body) override {
     return ranks->run([&](Communicator &link) {
@@ -200,8 +200,8 @@ public:
 private:
   std::vector<Axis> mesh;
   std::unique_ptr<Backend> ranks;
-  std::optional<StandIn> standIn;
-  const Library *library = nullptr;
+  std::optional<Simulator> simulator;
+  const DriverTable *library = nullptr;
 };
 
 } // namespace
@@ -216,7 +216,7 @@ std::unique_ptr<Backend> conformance::makeBackendUnderTest(std::vector<Axis> mes
   LocalOptions options;
   options.timeout = timeout;
   int64_t devices = 0;
-  const Library *found = findLibrary(devices);
+  const DriverTable *found = findLibrary(devices);
   auto backend = std::make_unique<CudaBackend>(std::move(mesh), options, found);
   if (found && backend->rankCount() > devices) {
     [&] { GTEST_SKIP() << backend->rankCount() << " ranks on " << devices << " devices"; }();

@@ -84,11 +84,11 @@ int64_t moveToOrigin(const Collective &collective, Index &index, int64_t me, int
     index[dim] += me * (collective.shape[dim] / members);
     break;
   case CollectiveKind::AllToAll: {
-    int64_t piece = collective.shape[dim] / members;
-    int64_t piece2 = dim2 == dim ? piece : collective.shape[dim2];
-    member = index[dim2] / piece2;
-    index[dim2] %= piece2;
-    index[dim] += me * piece;
+    int64_t shard = collective.shape[dim] / members;
+    int64_t shard2 = dim2 == dim ? shard : collective.shape[dim2];
+    member = index[dim2] / shard2;
+    index[dim2] %= shard2;
+    index[dim] += me * shard;
     break;
   }
   case CollectiveKind::Permute:

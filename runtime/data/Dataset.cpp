@@ -108,28 +108,28 @@ uint64_t Sampler::sampleAt(uint64_t index) const {
   return begin + order(index % count);
 }
 
-bool Dataset::readRow(uint64_t sample, const InputPiece &piece, char *out,
+bool Dataset::readRow(uint64_t sample, const InputShard &shard, char *out,
                       std::string &error) const {
   auto *ids = reinterpret_cast<int32_t *>(out);
-  if (piece.field == DataField::DocumentStarts) {
-    std::span<int32_t> row(ids, size_t(piece.shape[1]));
-    int64_t last = std::min(piece.offset[1] + piece.shape[1], sequenceLength) - 1;
-    int64_t first = std::min(piece.offset[1], last);
+  if (shard.field == DataField::DocumentStarts) {
+    std::span<int32_t> row(ids, size_t(shard.shape[1]));
+    int64_t last = std::min(shard.offset[1] + shard.shape[1], sequenceLength) - 1;
+    int64_t first = std::min(shard.offset[1], last);
     auto read = row.first(size_t(last - first + 1));
     readStarts(sample, first, read);
     std::fill(row.begin() + int64_t(read.size()), row.end(), read.back());
     return true;
   }
-  int64_t shift = piece.field == DataField::Targets ? 1 : 0;
-  return read(sample, piece.offset[1] + shift, {ids, size_t(piece.filled[1])}, error);
+  int64_t shift = shard.field == DataField::Targets ? 1 : 0;
+  return read(sample, shard.offset[1] + shift, {ids, size_t(shard.filled[1])}, error);
 }
 
-bool Sampler::fill(int64_t number, int64_t batch, const InputPiece &piece, char *out,
+bool Sampler::fill(int64_t number, int64_t batch, const InputShard &shard, char *out,
                    std::string &error) const {
-  for (int64_t row = 0; row < piece.shape[0]; ++row) {
+  for (int64_t row = 0; row < shard.shape[0]; ++row) {
     // Padding has the last sample, with which a model can do something.
-    uint64_t sample = sampleAt(uint64_t(number * batch + std::min(piece.sampleOf(row), batch - 1)));
-    if (!source->readRow(sample, piece, out + size_t(row) * piece.rowBytes(), error)) {
+    uint64_t sample = sampleAt(uint64_t(number * batch + std::min(shard.sampleOf(row), batch - 1)));
+    if (!source->readRow(sample, shard, out + size_t(row) * shard.rowBytes(), error)) {
       return false;
     }
   }

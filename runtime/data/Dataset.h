@@ -58,7 +58,7 @@ public:
 
   /// Tokens, targets, which are one token further, or starts of documents. Padding of starts goes
   /// on with the last document, so that they never fall along a sequence.
-  bool readRow(uint64_t sample, const InputPiece &piece, char *out,
+  bool readRow(uint64_t sample, const InputShard &shard, char *out,
                std::string &error) const override;
 
 private:
@@ -86,10 +86,10 @@ public:
   /// Number in the file of global sample `index`. In the order of the file there is one epoch.
   uint64_t sampleAt(uint64_t index) const;
 
-  /// Writes a rank's piece of batch `number`, which has `batch` rows, to `out`. Rows of padding are
+  /// Writes a rank's shard of batch `number`, which has `batch` rows, to `out`. Rows of padding are
   /// copies of the last row; other padding stays as it is. Fails as `SampleSource::readRow` does.
   /// Allocates nothing unless it fails.
-  bool fill(int64_t number, int64_t batch, const InputPiece &piece, char *out,
+  bool fill(int64_t number, int64_t batch, const InputShard &shard, char *out,
             std::string &error) const;
 
 private:

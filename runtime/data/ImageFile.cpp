@@ -103,11 +103,11 @@ static void copyImage(const SafetensorsFile::Tensor &images, uint64_t first, uin
   }
 }
 
-bool ImageFile::readRow(uint64_t sample, const InputPiece &piece, char *out, std::string &) const {
-  if (piece.field == DataField::Labels) {
+bool ImageFile::readRow(uint64_t sample, const InputShard &shard, char *out, std::string &) const {
+  if (shard.field == DataField::Labels) {
     auto label = int32_t(labelAt(sample));
     std::memcpy(out, &label, sizeof(label));
-  } else if (piece.type == ElementType::F64) {
+  } else if (shard.type == ElementType::F64) {
     copyImage<double>(*images, sample * elements, elements, out);
   } else {
     copyImage<float>(*images, sample * elements, elements, out);

@@ -34,8 +34,8 @@ public:
   const char *formatName() const override { return "images"; }
   std::string describe() const override;
 
-  /// REQUIRES: the piece has whole images.
-  bool readRow(uint64_t sample, const InputPiece &piece, char *out,
+  /// REQUIRES: the shard has whole images.
+  bool readRow(uint64_t sample, const InputShard &shard, char *out,
                std::string &error) const override;
 
 private:

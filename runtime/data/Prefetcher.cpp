@@ -7,7 +7,7 @@
 
 #include "data/Prefetcher.h"
 
-#include "program/Pieces.h"
+#include "program/Shards.h"
 #include "support/CheckedMath.h"
 #include "support/Text.h"
 
@@ -35,46 +35,46 @@ Prefetcher::~Prefetcher() {
 }
 
 /// Makes one dimension of the micro-batch and the sample in it, of which there are `size`.
-static void joinMicroBatches(InputPiece &piece, int64_t size) {
-  piece.run = piece.shape[1];
-  piece.stride = size;
-  piece.offset[1] += piece.offset[0] * size;
-  for (std::vector<int64_t> *sizes : {&piece.shape, &piece.filled}) {
+static void joinMicroBatches(InputShard &shard, int64_t size) {
+  shard.run = shard.shape[1];
+  shard.stride = size;
+  shard.offset[1] += shard.offset[0] * size;
+  for (std::vector<int64_t> *sizes : {&shard.shape, &shard.filled}) {
     (*sizes)[1] *= (*sizes)[0];
     sizes->erase(sizes->begin());
   }
-  piece.offset.erase(piece.offset.begin());
+  shard.offset.erase(shard.offset.begin());
 }
 
 void Prefetcher::addInput(int64_t rank, const NamedTensor &input) {
   std::vector<int64_t> coordinates = program.coordinatesOf(rank);
   Region held = localRegion(input.layout, program.mesh, coordinates);
-  Piece piece = {{*dataField(input.name), input.layout.type, held.shape, held.offset,
+  Shard shard = {{*dataField(input.name), input.layout.type, held.shape, held.offset,
                   dataRegion(input.layout, program.mesh, coordinates).shape},
                  {}};
   if (program.microBatches > 1) {
-    joinMicroBatches(piece.input, program.globalBatch / program.microBatches);
+    joinMicroBatches(shard.input, program.globalBatch / program.microBatches);
   }
-  auto isSame = [&](const Piece &other) { return other.input == piece.input; };
-  auto found = std::find_if(pieces.begin(), pieces.end(), isSame);
+  auto isSame = [&](const Shard &other) { return other.input == shard.input; };
+  auto found = std::find_if(shards.begin(), shards.end(), isSame);
   inputsOfRank[size_t(rank - ranks.first)].push_back(
-      {size_t(found - pieces.begin()), input.buffer});
-  if (found == pieces.end()) {
-    pieces.push_back(std::move(piece));
+      {size_t(found - shards.begin()), input.buffer});
+  if (found == shards.end()) {
+    shards.push_back(std::move(shard));
   }
 }
 
 uint64_t Prefetcher::bytes() const {
   uint64_t sum = 0;
-  for (const Piece &piece : pieces) {
-    sum = saturatingAdd(sum, saturatingMul(piece.input.bytes(), kSlots));
+  for (const Shard &shard : shards) {
+    sum = saturatingAdd(sum, saturatingMul(shard.input.bytes(), kSlots));
   }
   return sum;
 }
 
 void Prefetcher::start(BatchOrder order) {
-  for (Piece &piece : pieces) {
-    piece.bytes.fill(std::vector<char>(piece.input.bytes()));
+  for (Shard &shard : shards) {
+    shard.bytes.fill(std::vector<char>(shard.input.bytes()));
   }
   thread = std::thread([this, order] { run(order); });
 }
@@ -111,9 +111,9 @@ bool Prefetcher::waitForSlot(int64_t batch) {
 }
 
 bool Prefetcher::fill(const BatchChoice &batch, size_t slot, std::string &error) {
-  for (Piece &piece : pieces) {
-    if (!batch.sampler->fill(batch.number, program.globalBatch, piece.input,
-                             piece.bytes[slot].data(), error)) {
+  for (Shard &shard : shards) {
+    if (!batch.sampler->fill(batch.number, program.globalBatch, shard.input,
+                             shard.bytes[slot].data(), error)) {
       return false;
     }
   }
@@ -137,7 +137,7 @@ bool Prefetcher::take(Executor &executor, std::string &error) {
   size_t slot = size_t(number % kSlots);
   lock.unlock();
   for (const Input &input : inputsOfRank[numberOf(executor)]) {
-    executor.write(input.buffer, 0, pieces[input.piece].bytes[slot]);
+    executor.write(input.buffer, 0, shards[input.shard].bytes[slot]);
   }
   lock.lock();
   ++number;

@@ -7,9 +7,9 @@
 //
 // A thread of its own copies the tokens of the batches to come, in the order of the
 // run, while ranks still work on the one before. It is at most `kSlots` batches
-// ahead of the slowest rank. Pieces that several ranks have in common are there once.
+// ahead of the slowest rank. Shards that several ranks have in common are there once.
 //
-// Each rank takes its piece of every batch, in order, on its own thread. What went
+// Each rank takes its shard of every batch, in order, on its own thread. What went
 // wrong with a batch is told to the ranks that come to take it, not to those that
 // are still busy with batches before.
 //
@@ -62,13 +62,13 @@ public:
 
 private:
   /// A part of an input that some ranks have.
-  struct Piece {
-    InputPiece input;
+  struct Shard {
+    InputShard input;
     std::array<std::vector<char>, kSlots> bytes;
   };
-  /// A rank's input, and the number of the piece that goes there.
+  /// A rank's input, and the number of the shard that goes there.
   struct Input {
-    size_t piece = 0;
+    size_t shard = 0;
     uint32_t buffer = 0;
   };
 
@@ -83,7 +83,7 @@ private:
   const Seconds timeout;
   /// Written before the thread starts, except for the bytes: a slot of them is the thread's until
   /// its batch is ready, and then the ranks' until all of them have taken it.
-  std::vector<Piece> pieces;
+  std::vector<Shard> shards;
   /// By the number of the rank in this process.
   std::vector<std::vector<Input>> inputsOfRank;
 

@@ -26,10 +26,10 @@ std::optional<DataField> weft::rt::dataField(std::string_view name) {
   return std::nullopt;
 }
 
-int64_t InputPiece::sampleOf(int64_t row) const {
+int64_t InputShard::sampleOf(int64_t row) const {
   return offset[0] + (run == 0 ? row : row / run * stride + row % run);
 }
 
-size_t InputPiece::bytes() const { return size_t(elementCount(shape)) * sizeOf(type); }
+size_t InputShard::bytes() const { return size_t(elementCount(shape)) * sizeOf(type); }
 
-size_t InputPiece::rowBytes() const { return bytes() / size_t(shape[0]); }
+size_t InputShard::rowBytes() const { return bytes() / size_t(shape[0]); }

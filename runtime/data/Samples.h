@@ -34,14 +34,14 @@ std::optional<DataField> dataField(std::string_view name);
 /// which is the batch. Only the first `filled` of them in each dimension are data; others are
 /// padding: of the batch copies of its last row. Of a batch in micro-batches a rank has `run` rows
 /// of each, and those of the next lie `stride` rows on.
-struct InputPiece {
+struct InputShard {
   DataField field = DataField::Tokens;
   ElementType type = ElementType::I32;
   std::vector<int64_t> shape, offset, filled;
   int64_t run = 0, stride = 0;
 
-  bool operator==(const InputPiece &) const = default;
-  /// Where in the batch a row of the piece stands.
+  bool operator==(const InputShard &) const = default;
+  /// Where in the batch a row of the shard stands.
   int64_t sampleOf(int64_t row) const;
   /// Bytes of one row.
   size_t rowBytes() const;
@@ -59,10 +59,10 @@ public:
   /// For the user: the file, its format, and how many samples there are.
   virtual std::string describe() const = 0;
 
-  /// Writes the row of `sample` in `piece` to `out`. Fails where the file holds what the model
+  /// Writes the row of `sample` in `shard` to `out`. Fails where the file holds what the model
   /// cannot take, which `error` says. Allocates nothing unless it fails.
   /// REQUIRES: the source has the field, and `sample` is less than `sampleCount`.
-  virtual bool readRow(uint64_t sample, const InputPiece &piece, char *out,
+  virtual bool readRow(uint64_t sample, const InputShard &shard, char *out,
                        std::string &error) const = 0;
 };
 

@@ -47,7 +47,7 @@ ExitCode weft::rt::train(const Program &program, const KernelCode *kernels, cons
     return ExitCode::Error;
   }
   if (!chosen.backend->agree(nothing, lacking)) {
-    if (chosen.backend->speaks()) {
+    if (chosen.backend->reportsErrors()) {
       printError(lacking);
     }
     return ExitCode::Error;
@@ -68,9 +68,9 @@ static cuda::CudaOptions deviceOptions(const Options &options) {
 static ExitCode trainOn(std::span<const DeviceImage> images, const Program &program,
                         const KernelCode *kernels, const Options &options) {
   return train(program, kernels, options, [&](std::string &error) {
-    return images.empty() ? MakeExecutor(makeHostExecutor)
-                          : cuda::makeExecutors(program, kernels, images, deviceOptions(options),
-                                                error);
+    return images.empty()
+               ? MakeExecutor(makeHostExecutor)
+               : cuda::makeExecutors(program, kernels, images, deviceOptions(options), error);
   });
 }
 

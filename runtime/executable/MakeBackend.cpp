@@ -70,9 +70,9 @@ bool weft::rt::makeBackend(const Program &program, const Options &options, Chose
       std::chrono::duration<double>(options.timeoutSeconds));
   std::optional<mpi::Launcher> launcher = mpi::findLauncher();
   using Kind = Options::Backend;
-  Kind natural = !launcher                                              ? Kind::Local
-                 : launcher->meetingPoint || !launcher->problem.empty() ? Kind::Tcp
-                                                                        : Kind::Mpi;
+  Kind natural = !launcher                                                 ? Kind::Local
+                 : launcher->rendezvousPoint || !launcher->problem.empty() ? Kind::Tcp
+                                                                           : Kind::Mpi;
   Kind wanted = options.backend.value_or(natural);
   if (wanted != Kind::Local) {
     return isPossible(launcher, wanted, natural, error) &&

@@ -174,7 +174,7 @@ Executor::Section Executor::prepareSection(const char *section,
       prepared.cuts = cuts.data() + cuts.size();
       appendCuts(*prepared.kernel, operandBytes(instruction) < kSmallBytes);
       break;
-    case Opcode::Product:
+    case Opcode::Matmul:
       break;
     case Opcode::Collective:
       prepared.handle = prepareCollective(program.collectives[instruction.target],
@@ -310,8 +310,8 @@ Outcome Executor::dispatch(const Prepared &instruction) {
       return Outcome::Stopped;
     }
     return runKernel(instruction);
-  case Opcode::Product:
-    return runProduct(instruction);
+  case Opcode::Matmul:
+    return runMatmul(instruction);
   case Opcode::Collective:
     return runCollective(instruction);
   case Opcode::Observe:

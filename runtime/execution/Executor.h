@@ -58,7 +58,7 @@ public:
   /// goes on, and what has a limit, are brought in any case.
   virtual bool wants(int64_t /*rank*/, uint32_t /*observation*/) { return true; }
 
-  /// `data` is the rank's piece of `program.observations[observation]`, until this returns.
+  /// `data` is the rank's shard of `program.observations[observation]`, until this returns.
   virtual void observe(int64_t rank, uint32_t observation, const void *data) = 0;
 };
 
@@ -147,7 +147,7 @@ protected:
     /// Its own event, if others wait for it, and those that it waits for; see `numberEvents`.
     uint32_t event = kNoEvent;
     std::span<const uint32_t> waits;
-    /// Product, collective or observation number.
+    /// Matmul, collective or observation number.
     uint32_t target = 0;
     Communicator::Handle handle = 0;
     const KernelCode *kernel = nullptr;
@@ -206,7 +206,7 @@ protected:
 
   /// Run one instruction: what those before it have written is there, wherever they still are.
   virtual Outcome runKernel(const Prepared &instruction) = 0;
-  virtual Outcome runProduct(const Prepared &instruction) = 0;
+  virtual Outcome runMatmul(const Prepared &instruction) = 0;
   virtual Outcome runCollective(const Prepared &instruction) = 0;
   /// Lets the device tell that it has come to the mark of an instruction that was run. Returns
   /// false where it cannot, and the communicator knows.

@@ -30,11 +30,11 @@ bool HostExecutor::allocateArena() {
 
 bool HostExecutor::prepareDevice() {
   team.emplace(threads);
-  for (const Product &product : program.products) {
-    auto &prepared = products.emplace_back();
-    for (const ProductPiece &piece : cutProduct(product, program.threadsPerRank)) {
+  for (const Matmul &matmul : program.matmuls) {
+    auto &prepared = matmuls.emplace_back();
+    for (const MatmulPart &part : cutMatmul(matmul, program.threadsPerRank)) {
       std::string error;
-      prepared.push_back(PreparedProduct::make(piece, error));
+      prepared.push_back(PreparedMatmul::make(part, error));
       if (!prepared.back()) {
         return communicator().fail(error);
       }
@@ -69,8 +69,8 @@ Outcome HostExecutor::runKernel(const Prepared &instruction) {
   for (int64_t phase = 0; phase < kernel.phaseCount; ++phase) {
     Cut cut = instruction.cuts[phase];
     int64_t iterations = kernel.iterations[phase];
-    team->run(cut.pieces, [&](int64_t piece) {
-      int64_t begin = piece * cut.length;
+    team->run(cut.parts, [&](int64_t part) {
+      int64_t begin = part * cut.length;
       kernel.function(instruction.operands, instruction.immediates, coordinates().data(), phase,
                       begin, std::min(begin + cut.length, iterations));
     });
@@ -78,14 +78,14 @@ Outcome HostExecutor::runKernel(const Prepared &instruction) {
   return Outcome::Done;
 }
 
-Outcome HostExecutor::runProduct(const Prepared &instruction) {
+Outcome HostExecutor::runMatmul(const Prepared &instruction) {
   void *const *operands = instruction.operands;
-  const auto &pieces = products[instruction.target];
+  const auto &parts = matmuls[instruction.target];
   std::mutex mutex;
-  std::string error; // Of the piece that failed last.
-  team->run(int64_t(pieces.size()), [&](int64_t i) {
+  std::string error; // Of the part that failed last.
+  team->run(int64_t(parts.size()), [&](int64_t i) {
     std::string own;
-    if (!pieces[size_t(i)]->run(operands[0], operands[1], operands[2], own)) {
+    if (!parts[size_t(i)]->run(operands[0], operands[1], operands[2], own)) {
       std::lock_guard lock(mutex);
       error = own;
     }

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // The arena is host memory, so views and drafts are the buffers themselves.
-// Instructions are done when they have been run: kernels and products by the threads
+// Instructions are done when they have been run: kernels and matmuls by the threads
 // of a team, collectives by the communicator that ranks also speak through.
 //
 //===----------------------------------------------------------------------===//
@@ -15,7 +15,7 @@
 #define WEFT_RT_EXECUTION_HOSTEXECUTOR_H
 
 #include "execution/Executor.h"
-#include "execution/PreparedProduct.h"
+#include "execution/PreparedMatmul.h"
 
 #include <cstdlib>
 #include <memory>
@@ -24,7 +24,7 @@ namespace weft::rt {
 
 class HostExecutor : public Executor {
 public:
-  /// See Executor. `threads` share the work of kernels and products, which is cut for
+  /// See Executor. `threads` share the work of kernels and matmuls, which is cut for
   /// `program.threadsPerRank` however many they are: bits do not depend on them.
   HostExecutor(const Program &program, const KernelCode *kernels, int64_t rank,
                int64_t threads = 1);
@@ -48,13 +48,13 @@ private:
                                          const CallSite &site) override;
   void *address(uint32_t buffer) const override;
   Outcome runKernel(const Prepared &instruction) override;
-  Outcome runProduct(const Prepared &instruction) override;
+  Outcome runMatmul(const Prepared &instruction) override;
   Outcome runCollective(const Prepared &instruction) override;
 
   const int64_t threads;
   std::optional<Team> team;
-  /// The pieces of each product of the program, which threads take.
-  std::vector<std::vector<std::unique_ptr<PreparedProduct>>> products;
+  /// The parts of each matmul of the program, which threads take.
+  std::vector<std::vector<std::unique_ptr<PreparedMatmul>>> matmuls;
   std::unique_ptr<char[], Free> arena;
 };
 

@@ -207,7 +207,7 @@ static std::string timeText(double seconds) {
                            : concat(rounded(seconds * 1e6), " us");
 }
 
-/// "step instruction 3 (product ..., layers.0.mlp), place 812 of its work".
+/// "step instruction 3 (matmul ..., layers.0.mlp), place 812 of its work".
 std::string Monitor::placeText(const Place &place) const {
   return concat(progress.describe(place.mark), ", place ", place.done + 1, " of its work");
 }

@@ -117,7 +117,7 @@ std::string weft::rt::describe(const Program &program, const Finding &finding) {
     for (const NamedTensor &tensor : *tensors) {
       if (tensor.buffer == finding.buffer) {
         return concat("'", tensor.name, "' held ", value, " already before the step, in element ",
-                      finding.element, " of its piece on rank ", finding.rank);
+                      finding.element, " of its shard on rank ", finding.rank);
       }
     }
   }

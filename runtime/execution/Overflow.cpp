@@ -7,7 +7,7 @@
 
 #include "execution/Overflow.h"
 
-#include "program/Pieces.h"
+#include "program/Shards.h"
 #include "support/CheckedMath.h"
 #include "support/Text.h"
 
@@ -18,7 +18,7 @@ using namespace weft::rt;
 
 namespace {
 
-/// Of a piece `whole` that part which is no padding.
+/// Of a shard `whole` that part which is no padding.
 template <typename T>
 std::optional<Overflow> findTyped(const Observation &observed, const Region &whole,
                                   const Region &part, const T *values) {

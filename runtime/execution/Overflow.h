@@ -32,7 +32,7 @@ struct Overflow {
   double value = 0;
 };
 
-/// The greatest element of the piece of `program.observations[observation]` that the rank at
+/// The greatest element of the shard of `program.observations[observation]` that the rank at
 /// `coordinates` holds, but for padding, if it is above the limit. One that is no number is.
 /// REQUIRES: an observation with a limit.
 std::optional<Overflow> findOverflow(const Program &program, uint32_t observation,

@@ -43,24 +43,24 @@ Team::~Team() {
 
 void Team::runJob(const Job &newJob) {
   job = newJob;
-  nextPiece.store(0, std::memory_order_relaxed);
+  nextPart.store(0, std::memory_order_relaxed);
   busy.store(int64_t(helpers.size()), std::memory_order_relaxed);
   generation.fetch_add(1, std::memory_order_release);
   generation.notify_all();
-  takePieces();
+  takeParts();
   for (int spins = 0; busy.load(std::memory_order_acquire) != 0; ++spins) {
     // A helper may be without a processor; then this thread's is the one to give.
     spins < kSpins ? relax() : void(sched_yield());
   }
 }
 
-void Team::takePieces() {
+void Team::takeParts() {
   for (;;) {
-    int64_t piece = nextPiece.fetch_add(1, std::memory_order_relaxed);
-    if (piece >= job.pieces) {
+    int64_t part = nextPart.fetch_add(1, std::memory_order_relaxed);
+    if (part >= job.parts) {
       return;
     }
-    job.call(job.context, piece);
+    job.call(job.context, part);
   }
 }
 
@@ -75,7 +75,7 @@ void Team::help() {
     if (ending) {
       return;
     }
-    takePieces();
+    takeParts();
     busy.fetch_sub(1, std::memory_order_release);
   }
 }
@@ -84,9 +84,9 @@ Cut weft::rt::cutIterations(int64_t iterations, int64_t cores) {
   if (cores <= 1 || iterations <= 1) {
     return {1, iterations};
   }
-  int64_t pieces = std::min(iterations, 4 * cores);
-  int64_t length = (iterations + pieces - 1) / pieces;
-  // Pieces of a long row of elements begin where a cache line and a vector do.
+  int64_t parts = std::min(iterations, 4 * cores);
+  int64_t length = (iterations + parts - 1) / parts;
+  // Parts of a long row of elements begin where a cache line and a vector do.
   constexpr int64_t kLine = 64;
   if (length >= 4 * kLine) {
     length = (length + kLine - 1) / kLine * kLine;

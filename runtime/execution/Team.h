@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // A rank is one thread that walks the program; what is large it shares with the
-// helpers of its team. A job is cut into pieces that do not depend on each other,
-// and whoever is free takes the next: timing decides who runs a piece, never what
+// helpers of its team. A job is cut into parts that do not depend on each other,
+// and whoever is free takes the next: timing decides who runs a part, never what
 // is in it, so bits do not depend on timing.
 //
 // Between jobs helpers spin for some microseconds, since the next job is near, and
@@ -37,45 +37,45 @@ public:
   /// Threads that share the work, the caller among them.
   int64_t size() const { return int64_t(helpers.size()) + 1; }
 
-  /// Calls `work(i)` once for each i from 0 to before `pieces`, on any threads of the team, and
-  /// returns when all calls have. What the caller wrote before is seen by all, what the pieces
+  /// Calls `work(i)` once for each i from 0 to before `parts`, on any threads of the team, and
+  /// returns when all calls have. What the caller wrote before is seen by all, what the parts
   /// wrote is seen by the caller after. Allocates nothing.
-  template <typename Work> void run(int64_t pieces, Work &&work) {
-    if (pieces == 1 || helpers.empty()) {
-      for (int64_t i = 0; i < pieces; ++i) {
+  template <typename Work> void run(int64_t parts, Work &&work) {
+    if (parts == 1 || helpers.empty()) {
+      for (int64_t i = 0; i < parts; ++i) {
         work(i);
       }
       return;
     }
-    runJob({pieces, &work,
-            [](void *context, int64_t piece) { (*static_cast<decltype(&work)>(context))(piece); }});
+    runJob({parts, &work,
+            [](void *context, int64_t part) { (*static_cast<decltype(&work)>(context))(part); }});
   }
 
 private:
   struct Job {
-    int64_t pieces = 0;
+    int64_t parts = 0;
     void *context = nullptr;
-    void (*call)(void *context, int64_t piece) = nullptr;
+    void (*call)(void *context, int64_t part) = nullptr;
   };
 
   void runJob(const Job &newJob);
-  void takePieces();
+  void takeParts();
   void help();
 
   std::vector<std::thread> helpers;
   Job job;
   /// Counts jobs; a new number tells helpers that `job` is new, or that `ending` is.
   alignas(64) std::atomic<uint32_t> generation = 0;
-  alignas(64) std::atomic<int64_t> nextPiece = 0;
+  alignas(64) std::atomic<int64_t> nextPart = 0;
   /// Helpers that have not yet finished with the present job.
   alignas(64) std::atomic<int64_t> busy = 0;
   bool ending = false;
 };
 
-/// How many pieces to cut `iterations` into for a device of `cores`, and how long each is but the
-/// last: more pieces than cores, so that a slow one does not hold up all.
+/// How many parts to cut `iterations` into for a device of `cores`, and how long each is but the
+/// last: more parts than cores, so that a slow one does not hold up all.
 struct Cut {
-  int64_t pieces = 1, length = 1;
+  int64_t parts = 1, length = 1;
 };
 Cut cutIterations(int64_t iterations, int64_t cores);
 

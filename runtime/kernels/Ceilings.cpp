@@ -25,13 +25,13 @@ namespace {
 /// A device with a stream. What fails first is kept; everything after that does nothing.
 class Bench {
 public:
-  explicit Bench(const Library &library) : library(library) {
+  explicit Bench(const DriverTable &library) : library(library) {
     if (check(library.open(0, &device, &facts)) && check(library.makeStream(device, &stream))) {
       check(library.makeEvent(device, &event));
     }
   }
   ~Bench() {
-    for (Library::Address place : places) {
+    for (DriverTable::Address place : places) {
       library.free(device, place);
     }
     if (event) {
@@ -45,13 +45,13 @@ public:
     }
   }
 
-  bool check(Library::Result result) {
+  bool check(DriverTable::Result result) {
     text = text.empty() && result ? result : text;
     return text.empty();
   }
 
-  Library::Address allocate(uint64_t bytes) {
-    Library::Address place = 0;
+  DriverTable::Address allocate(uint64_t bytes) {
+    DriverTable::Address place = 0;
     if (check(library.allocate(device, bytes, &place)) && !place) {
       text = concat("no ", bytesText(bytes), " are free on the device");
     }
@@ -62,7 +62,7 @@ public:
   }
 
   /// Seconds that one of what `enqueue` enqueues takes: the best of some batches.
-  double time(double seconds, const std::function<Library::Result()> &enqueue) {
+  double time(double seconds, const std::function<DriverTable::Result()> &enqueue) {
     double best = 0;
     auto run = [&](int64_t count) {
       auto start = std::chrono::steady_clock::now();
@@ -84,18 +84,18 @@ public:
     return best;
   }
 
-  const Library &library;
-  Library::Handle device = 0, stream = 0, event = 0;
+  const DriverTable &library;
+  DriverTable::Handle device = 0, stream = 0, event = 0;
   DeviceFacts facts = {};
   std::string text;
 
 private:
-  std::vector<Library::Address> places;
+  std::vector<DriverTable::Address> places;
 };
 
 void measureCopies(Bench &bench, uint64_t bytes, double seconds, Ceilings &ceilings) {
-  Library::Address from = bench.allocate(bytes), to = bench.allocate(bytes);
-  const Library &library = bench.library;
+  DriverTable::Address from = bench.allocate(bytes), to = bench.allocate(bytes);
+  const DriverTable &library = bench.library;
   if (from && to && bench.check(library.zero(bench.device, bench.stream, from, bytes))) {
     double each = bench.time(
         seconds, [&] { return library.copy(bench.device, bench.stream, to, from, bytes); });
@@ -108,7 +108,7 @@ void fillWithNumbers(ElementType type, void *to, uint64_t bytes) {
   uint32_t state = 1;
   auto next = [&] { return (state = state * 1664525 + 1013904223) >> 16; };
   for (uint64_t i = 0; i < bytes / sizeOf(type); ++i) {
-    if (isEightBit(type)) {
+    if (isFloat8(type)) {
       static_cast<uint8_t *>(to)[i] = uint8_t(0x30 | (next() & 0x87)); // E4M3.
     } else {
       static_cast<uint16_t *>(to)[i] = uint16_t(0x3F00 | (next() & 0x807F));
@@ -116,32 +116,32 @@ void fillWithNumbers(ElementType type, void *to, uint64_t bytes) {
   }
 }
 
-/// Operations a second of a product of square matrices of `type`, bf16 or F8E4M3.
-double measureProduct(Bench &bench, ElementType type, int64_t size, double seconds) {
-  Product product = {.type = type,
-                     .transposeB = isEightBit(type),
-                     .m = size,
-                     .n = size,
-                     .k = size,
-                     .lda = size,
-                     .ldb = size,
-                     .ldc = size};
-  product.workspaceBytes = uint64_t(32) << 20;
-  const Library &library = bench.library;
-  uint64_t bytes = uint64_t(size * size) * sizeOf(product.resultType());
+/// Operations a second of a matmul of square matrices of `type`, bf16 or F8E4M3.
+double measureMatmul(Bench &bench, ElementType type, int64_t size, double seconds) {
+  Matmul matmul = {.type = type,
+                   .transposeB = isFloat8(type),
+                   .m = size,
+                   .n = size,
+                   .k = size,
+                   .lda = size,
+                   .ldb = size,
+                   .ldc = size};
+  matmul.workspaceBytes = uint64_t(32) << 20;
+  const DriverTable &library = bench.library;
+  uint64_t bytes = uint64_t(size * size) * sizeOf(matmul.resultType());
   uint64_t read = uint64_t(size * size) * sizeOf(type);
-  ProductPlaces places = {};
+  MatmulPlaces places = {};
   void *pinned = nullptr;
-  for (Library::Address *place : {&places.a, &places.b, &places.c}) {
+  for (DriverTable::Address *place : {&places.a, &places.b, &places.c}) {
     *place = bench.text.empty() ? bench.allocate(bytes) : 0;
   }
-  places.workspace = bench.text.empty() ? bench.allocate(product.workspaceBytes) : 0;
+  places.workspace = bench.text.empty() ? bench.allocate(matmul.workspaceBytes) : 0;
   places.factorA = places.factorB = bench.text.empty() ? bench.allocate(sizeof(float)) : 0;
   if (!bench.text.empty() || !bench.check(library.allocatePinned(bench.device, bytes, &pinned)) ||
       !pinned) {
     return 0;
   }
-  auto send = [&](Library::Address to, uint64_t count) {
+  auto send = [&](DriverTable::Address to, uint64_t count) {
     bench.check(library.copyToDevice(bench.device, bench.stream, to, pinned, count));
     bench.check(library.record(bench.device, bench.event, bench.stream));
     bench.check(library.await(bench.device, bench.event));
@@ -152,15 +152,15 @@ double measureProduct(Bench &bench, ElementType type, int64_t size, double secon
   fillWithNumbers(type, pinned, read);
   send(places.a, read);
   send(places.b, read);
-  ProductWay way = {};
-  Library::Handle prepared = 0;
+  MatmulAlgorithm way = {};
+  DriverTable::Handle prepared = 0;
   double rate = 0;
   if (bench.text.empty() &&
-      bench.check(library.prepareProduct(bench.device, &product, &way, &prepared))) {
+      bench.check(library.prepareMatmul(bench.device, &matmul, &way, &prepared))) {
     double each = bench.time(
-        seconds, [&] { return library.runProduct(bench.device, bench.stream, prepared, &places); });
+        seconds, [&] { return library.runMatmul(bench.device, bench.stream, prepared, &places); });
     rate = 2 * double(size) * double(size) * double(size) / each;
-    bench.check(library.freeProduct(bench.device, prepared));
+    bench.check(library.freeMatmul(bench.device, prepared));
   }
   bench.check(library.freePinned(bench.device, pinned));
   return rate;
@@ -168,21 +168,21 @@ double measureProduct(Bench &bench, ElementType type, int64_t size, double secon
 
 } // namespace
 
-bool weft::rt::kernels::measureCeilings(const Library &library, uint64_t bytes, int64_t size,
+bool weft::rt::kernels::measureCeilings(const DriverTable &library, uint64_t bytes, int64_t size,
                                         double seconds, Ceilings &ceilings, std::string &error) {
   Bench bench(library);
   ceilings.device = bench.facts.name;
   ceilings.libraries = library.name();
   ceilings.copiedBytes = bytes;
-  ceilings.productSize = size;
+  ceilings.matmulSize = size;
   if (bench.text.empty()) {
     measureCopies(bench, bytes, seconds, ceilings);
   }
   if (bench.text.empty()) {
-    ceilings.productFlopsPerSecond = measureProduct(bench, ElementType::BF16, size, seconds);
+    ceilings.matmulFlopsPerSecond = measureMatmul(bench, ElementType::BF16, size, seconds);
   }
   if (bench.text.empty() && bench.facts.multipliesBytes()) {
-    ceilings.byteProductFlopsPerSecond = measureProduct(bench, ElementType::F8E4M3, size, seconds);
+    ceilings.fp8MatmulFlopsPerSecond = measureMatmul(bench, ElementType::F8E4M3, size, seconds);
   }
   error = bench.text;
   return error.empty();

@@ -8,7 +8,7 @@
 #ifndef WEFT_RT_KERNELS_CEILINGS_H
 #define WEFT_RT_KERNELS_CEILINGS_H
 
-#include "backends/cuda/Library.h"
+#include "backends/cuda/DriverTable.h"
 
 #include <string>
 
@@ -18,17 +18,17 @@ struct Ceilings {
   std::string device, libraries;
   /// Of a copy within the device's memory: those read and those written.
   double copiedBytesPerSecond = 0;
-  /// Of a product of bf16 matrices, with float32 sums.
-  double productFlopsPerSecond = 0;
-  /// The same of E4M3 matrices; 0 where the device has no such products.
-  double byteProductFlopsPerSecond = 0;
+  /// Of a matmul of bf16 matrices, with float32 sums.
+  double matmulFlopsPerSecond = 0;
+  /// The same of E4M3 matrices; 0 where the device has no such matmuls.
+  double fp8MatmulFlopsPerSecond = 0;
   uint64_t copiedBytes = 0;
-  int64_t productSize = 0;
+  int64_t matmulSize = 0;
 };
 
-/// Measures device 0, by copies of `bytes` and products of matrices with `size` rows and columns,
+/// Measures device 0, by copies of `bytes` and matmuls with `size` rows and columns,
 /// each for about `seconds`. Returns false and an error if the device fails.
-bool measureCeilings(const cuda::Library &library, uint64_t bytes, int64_t size, double seconds,
+bool measureCeilings(const cuda::DriverTable &library, uint64_t bytes, int64_t size, double seconds,
                      Ceilings &ceilings, std::string &error);
 
 } // namespace weft::rt::kernels

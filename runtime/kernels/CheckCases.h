@@ -13,7 +13,7 @@
 #ifndef WEFT_RT_KERNELS_CHECKCASES_H
 #define WEFT_RT_KERNELS_CHECKCASES_H
 
-#include "backends/cuda/Library.h"
+#include "backends/cuda/DriverTable.h"
 #include "kernels/Cases.h"
 
 #include <functional>
@@ -34,7 +34,7 @@ struct Verdict {
 };
 
 struct CheckSettings {
-  const cuda::Library *library = nullptr;
+  const cuda::DriverTable *library = nullptr;
   /// Threads for the host's part.
   int64_t threads = 1;
   /// Runs of a large case that are timed; 0 for none.

@@ -102,8 +102,8 @@ void print(const Verdict &verdict) {
               speed.c_str());
 }
 
-/// On a stand-in they only show that they can be measured.
-bool runCeilings(const cuda::Library &library, const Cases &cases, nlohmann::json &report,
+/// On a simulator they only show that they can be measured.
+bool runCeilings(const cuda::DriverTable &library, const Cases &cases, nlohmann::json &report,
                  std::string &error) {
   static const Program none;
   bool isReal = !library.standFor;
@@ -115,16 +115,16 @@ bool runCeilings(const cuda::Library &library, const Cases &cases, nlohmann::jso
                        isReal ? 2 : 0.01, found, error)) {
     return false;
   }
-  std::printf("%s, %s: copies %.0f GB/s, products of bf16 %.1f TFLOP/s, of eight bits %.1f\n",
+  std::printf("%s, %s: copies %.0f GB/s, matmuls of bf16 %.1f TFLOP/s, in FP8 %.1f\n",
               found.device.c_str(), found.libraries.c_str(), found.copiedBytesPerSecond * 1e-9,
-              found.productFlopsPerSecond * 1e-12, found.byteProductFlopsPerSecond * 1e-12);
+              found.matmulFlopsPerSecond * 1e-12, found.fp8MatmulFlopsPerSecond * 1e-12);
   report["ceilings"] = {{"device", found.device},
                         {"libraries", found.libraries},
                         {"copied_bytes", found.copiedBytes},
                         {"copied_bytes_per_second", found.copiedBytesPerSecond},
-                        {"product_size", found.productSize},
-                        {"product_flops_per_second", found.productFlopsPerSecond},
-                        {"byte_product_flops_per_second", found.byteProductFlopsPerSecond}};
+                        {"product_size", found.matmulSize},
+                        {"product_flops_per_second", found.matmulFlopsPerSecond},
+                        {"byte_product_flops_per_second", found.fp8MatmulFlopsPerSecond}};
   return true;
 }
 
@@ -149,7 +149,7 @@ int main(int argc, char **argv) {
   }
   Cases cases;
   std::string error;
-  const cuda::Library *library = nullptr;
+  const cuda::DriverTable *library = nullptr;
   nlohmann::json report = {{"cases", nlohmann::json::array()}, {"trying", ""}, {"fault", ""}};
   size_t passed = 0, failed = 0;
   auto wanted = [&](const Case &one) {

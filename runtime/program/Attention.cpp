@@ -50,7 +50,7 @@ bool Attention::isStaged(size_t role) const {
 
 namespace {
 
-/// Keys, by their numbers in the piece, from `begin` to before `end`.
+/// Keys, by their numbers in the shard, from `begin` to before `end`.
 struct Seen {
   int64_t begin = 0, end = 0;
   bool isEmpty() const { return begin >= end; }
@@ -91,7 +91,7 @@ public:
     Seen all;
     int64_t position = positionAt(attention, firstQuery + query);
     for (int64_t begin = 0, end = 0; begin < attention.keys; begin = end) {
-      // Chunks begin at multiples of their length, pieces anywhere.
+      // Chunks begin at multiples of their length, shards anywhere.
       end = attention.chunks == 0
                 ? attention.keys
                 : std::min(attention.keys, begin + length - (firstKey + begin) % length);

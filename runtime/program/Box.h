@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // A Box is a set of elements that lies in two row-major arrays of different
-// shapes: a rank's piece in its own buffer and in the whole tensor, or what an
+// shapes: a rank's shard in its own buffer and in the whole tensor, or what an
 // all-to-all moves from one rank to another. Dimensions that are contiguous in
 // both are joined at construction, so walking it yields runs as long as can be.
 //

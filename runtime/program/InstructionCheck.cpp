@@ -33,7 +33,7 @@ private:
   bool checkLimits(const char *section, const std::vector<Instruction> &instructions);
   bool checkTarget(const std::string &where, const Instruction &instruction);
   bool checkOperands(const std::string &where, const Instruction &instruction);
-  bool checkProductOperands(const std::string &where, const Instruction &instruction);
+  bool checkMatmulOperands(const std::string &where, const Instruction &instruction);
   bool checkCollectiveOperands(const std::string &where, const Instruction &instruction);
 
   bool hasRoom(const std::string &where, uint32_t buffer, ElementType type, uint64_t elements) {
@@ -131,9 +131,9 @@ bool InstructionChecker::checkLimits(const char *section,
 }
 
 bool InstructionChecker::checkTarget(const std::string &where, const Instruction &instruction) {
-  const size_t counts[] = {program.kernels.size(), program.products.size(),
+  const size_t counts[] = {program.kernels.size(), program.matmuls.size(),
                            program.collectives.size(), program.observations.size()};
-  static constexpr const char *kinds[] = {"kernel", "product", "collective", "observation"};
+  static constexpr const char *kinds[] = {"kernel", "matmul", "collective", "observation"};
   size_t opcode = size_t(instruction.opcode);
   if (instruction.target >= counts[opcode]) {
     return fail(error, where, " names ", kinds[opcode], " ", instruction.target,
@@ -154,16 +154,16 @@ bool InstructionChecker::checkOperands(const std::string &where, const Instructi
     return !program.kernels[instruction.target].attention ||
            checkAttentionOperands(program, where, instruction, error);
   }
-  bool isProduct = instruction.opcode == Opcode::Product;
-  size_t expected = isProduct ? program.products[instruction.target].operandCount()
+  bool isMatmul = instruction.opcode == Opcode::Matmul;
+  size_t expected = isMatmul ? program.matmuls[instruction.target].operandCount()
                     : instruction.opcode == Opcode::Collective ? 2
                                                                : 1;
   if (instruction.operands.size() != expected) {
     return fail(error, where, " has ", instruction.operands.size(), " operands, expected ",
                 expected);
   }
-  if (isProduct) {
-    return checkProductOperands(where, instruction);
+  if (isMatmul) {
+    return checkMatmulOperands(where, instruction);
   }
   if (instruction.opcode == Opcode::Collective) {
     return checkCollectiveOperands(where, instruction);
@@ -173,39 +173,37 @@ bool InstructionChecker::checkOperands(const std::string &where, const Instructi
                  elementCount(localShape(layout, program.mesh)));
 }
 
-bool InstructionChecker::checkProductOperands(const std::string &where,
-                                              const Instruction &instruction) {
-  const Product &product = program.products[instruction.target];
+bool InstructionChecker::checkMatmulOperands(const std::string &where,
+                                             const Instruction &instruction) {
+  const Matmul &matmul = program.matmuls[instruction.target];
   // Elements from the first of the first matrix to the last of the last one.
   auto extent = [&](int64_t rows, int64_t columns, int64_t ld, int64_t stride) -> uint64_t {
-    if (rows == 0 || columns == 0 || product.batch == 0) {
+    if (rows == 0 || columns == 0 || matmul.batch == 0) {
       return 0;
     }
     uint64_t matrix = saturatingAdd(saturatingMul(uint64_t(rows - 1), uint64_t(ld)), columns);
-    return saturatingAdd(saturatingMul(uint64_t(product.batch - 1), uint64_t(stride)), matrix);
+    return saturatingAdd(saturatingMul(uint64_t(matmul.batch - 1), uint64_t(stride)), matrix);
   };
-  uint64_t a = product.transposeA ? extent(product.k, product.m, product.lda, product.strideA)
-                                  : extent(product.m, product.k, product.lda, product.strideA);
-  uint64_t b = product.transposeB ? extent(product.n, product.k, product.ldb, product.strideB)
-                                  : extent(product.k, product.n, product.ldb, product.strideB);
-  uint64_t c = extent(product.m, product.n, product.ldc, product.strideC);
-  const Epilogue &epilogue = product.epilogue;
+  uint64_t a = matmul.transposeA ? extent(matmul.k, matmul.m, matmul.lda, matmul.strideA)
+                                 : extent(matmul.m, matmul.k, matmul.lda, matmul.strideA);
+  uint64_t b = matmul.transposeB ? extent(matmul.n, matmul.k, matmul.ldb, matmul.strideB)
+                                 : extent(matmul.k, matmul.n, matmul.ldb, matmul.strideB);
+  uint64_t c = extent(matmul.m, matmul.n, matmul.ldc, matmul.strideC);
+  const Epilogue &epilogue = matmul.epilogue;
   auto next = instruction.operands.begin();
   auto holds = [&](bool isThere, ElementType type, uint64_t elements) {
     return !isThere || hasRoom(where, (next++)->buffer, type, elements);
   };
-  ElementType result = product.resultType();
+  ElementType result = matmul.resultType();
   bool isOfA = epilogue.sums == Epilogue::Sums::OfA;
-  return holds(true, product.type, a) && holds(true, product.typeOfB(), b) &&
+  return holds(true, matmul.type, a) && holds(true, matmul.typeOfB(), b) &&
          holds(true, result, c) && holds(epilogue.hasAddend, result, c) &&
-         holds(epilogue.hasBias, result, uint64_t(product.n)) &&
-         holds(epilogue.hasAux, result, c) &&
+         holds(epilogue.hasBias, result, uint64_t(matmul.n)) && holds(epilogue.hasAux, result, c) &&
          holds(epilogue.sums != Epilogue::Sums::None, result,
-               uint64_t(isOfA ? product.m : product.n)) &&
-         holds(product.isOfEightBits(), ElementType::F32, 1) &&
-         holds(product.isOfEightBits(), ElementType::F32, 1) &&
-         (product.workspaceBytes == 0 ||
-          checkWorkspace(program, where, next->buffer, product.workspaceBytes, error));
+               uint64_t(isOfA ? matmul.m : matmul.n)) &&
+         holds(matmul.isFp8(), ElementType::F32, 1) && holds(matmul.isFp8(), ElementType::F32, 1) &&
+         (matmul.workspaceBytes == 0 ||
+          checkWorkspace(program, where, next->buffer, matmul.workspaceBytes, error));
 }
 
 bool InstructionChecker::checkCollectiveOperands(const std::string &where,

@@ -29,7 +29,7 @@ const char *weft::rt::nameOf(BufferClass kind) {
   return names[size_t(kind)];
 }
 
-bool weft::rt::isForEightBits(const Product &p) {
+bool weft::rt::fitsFp8(const Matmul &p) {
   constexpr int64_t kMultiple = 16;
   bool areWhole = true;
   for (int64_t size : {p.m, p.n, p.k, p.lda, p.ldb, p.ldc}) {
@@ -62,8 +62,8 @@ const char *weft::rt::nameOf(Stream stream) {
 
 std::string weft::rt::classOf(const Program &program, const Instruction &instruction) {
   switch (instruction.opcode) {
-  case Opcode::Product:
-    return "product";
+  case Opcode::Matmul:
+    return "matmul";
   case Opcode::Collective:
     return nameOf(program.collectives[instruction.target].kind);
   case Opcode::Observe:
@@ -101,8 +101,7 @@ bool Program::communicates() const {
 }
 
 double Program::peakFlopsOf(const Instruction &instruction) const {
-  bool isOfBytes =
-      instruction.opcode == Opcode::Product && products[instruction.target].isOfEightBits();
+  bool isOfBytes = instruction.opcode == Opcode::Matmul && matmuls[instruction.target].isFp8();
   return isOfBytes ? peakByteFlopsPerRank : peakFlopsPerRank;
 }
 
@@ -184,11 +183,11 @@ std::vector<int64_t> weft::rt::localOffset(const TensorLayout &layout, std::span
                                            std::span<const int64_t> coordinates) {
   std::vector<int64_t> offset = localShape(layout, mesh);
   for (size_t dim = 0; dim < offset.size(); ++dim) {
-    int64_t piece = 0;
+    int64_t shard = 0;
     for (uint32_t axis : layout.dimAxes[dim]) {
-      piece = piece * mesh[axis].size + coordinates[axis];
+      shard = shard * mesh[axis].size + coordinates[axis];
     }
-    offset[dim] *= piece;
+    offset[dim] *= shard;
   }
   return offset;
 }

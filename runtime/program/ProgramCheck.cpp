@@ -29,7 +29,7 @@ public:
 
   bool check() {
     return checkMesh() && checkBuffers() && checkTensors() && checkInputs() && checkKernels() &&
-           checkProducts() && checkCollectives() && checkObservations();
+           checkMatmuls() && checkCollectives() && checkObservations();
   }
 
 private:
@@ -42,9 +42,9 @@ private:
   bool checkImages(const NamedTensor &input);
   bool checkInputs();
   bool checkKernels();
-  bool checkProducts();
-  bool checkEightBits(const std::string &name, const Product &product);
-  bool checkEpilogue(const std::string &name, const Product &product);
+  bool checkMatmuls();
+  bool checkFp8(const std::string &name, const Matmul &matmul);
+  bool checkEpilogue(const std::string &name, const Matmul &matmul);
   bool checkCollectives();
   bool checkSources(const std::string &name, const Collective &collective);
   bool checkObservations();
@@ -138,9 +138,9 @@ static bool isPadding(const std::vector<int64_t> &outer, const std::vector<int64
 }
 
 bool Checker::checkLayout(const std::string &name, const TensorLayout &layout) {
-  if (isEightBit(layout.type)) {
+  if (isFloat8(layout.type)) {
     return fail(error, name, " is of type ", nameOf(layout.type),
-                ", expected one that is not for products alone");
+                ", expected one that is not for matmuls alone");
   }
   if (layout.dimAxes.size() != layout.globalShape.size()) {
     return fail(error, name, " has ", layout.globalShape.size(), " dimensions but axes for ",
@@ -159,10 +159,10 @@ bool Checker::checkLayout(const std::string &name, const TensorLayout &layout) {
   }
   for (size_t dim = 0; dim < layout.globalShape.size(); ++dim) {
     int64_t size = layout.cutShape()[dim];
-    uint64_t pieces = groupSize(program, layout.dimAxes[dim]);
-    if (size < 0 || uint64_t(size) % pieces != 0) {
+    uint64_t shards = groupSize(program, layout.dimAxes[dim]);
+    if (size < 0 || uint64_t(size) % shards != 0) {
       return fail(error, name, " has ", size, " in dimension ", dim,
-                  ", which does not divide into ", pieces, " pieces");
+                  ", which does not divide into ", shards, " shards");
     }
   }
   return true;
@@ -300,89 +300,88 @@ bool Checker::checkKernels() {
   });
 }
 
-bool Checker::checkProducts() {
-  for (size_t i = 0; i < program.products.size(); ++i) {
-    const Product &product = program.products[i];
-    std::string name = concat("product ", i);
-    if (product.type == ElementType::I32 || product.type == ElementType::I64) {
-      return fail(error, name, " is of type ", nameOf(product.type),
-                  ", expected f64, f32, bf16, f16 or one of eight bits");
+bool Checker::checkMatmuls() {
+  for (size_t i = 0; i < program.matmuls.size(); ++i) {
+    const Matmul &matmul = program.matmuls[i];
+    std::string name = concat("matmul ", i);
+    if (matmul.type == ElementType::I32 || matmul.type == ElementType::I64) {
+      return fail(error, name, " is of type ", nameOf(matmul.type),
+                  ", expected f64, f32, bf16, f16 or an FP8 type");
     }
-    if (product.isResultF32 && !isNarrow(product.type) && !product.isOfEightBits()) {
-      return fail(error, name, " widens its result, which only one of bf16, f16 or eight bits may",
-                  ", got ", nameOf(product.type));
+    if (matmul.isResultF32 && !isNarrow(matmul.type) && !matmul.isFp8()) {
+      return fail(error, name, " widens its result, which only one of bf16, f16 or FP8 may",
+                  ", got ", nameOf(matmul.type));
     }
-    if (product.isTF32 && product.type != ElementType::F32) {
+    if (matmul.isTF32 && matmul.type != ElementType::F32) {
       return fail(error, name, " rounds to tf32, which only one of f32 may, got ",
-                  nameOf(product.type));
+                  nameOf(matmul.type));
     }
     for (int64_t size :
-         {product.m, product.n, product.k, product.batch, product.lda, product.ldb, product.ldc}) {
+         {matmul.m, matmul.n, matmul.k, matmul.batch, matmul.lda, matmul.ldb, matmul.ldc}) {
       // The library counts in 32 bits.
       if (size < 0 || size > std::numeric_limits<int32_t>::max()) {
         return fail(error, name, " has a size of ", size, ", expected 0 to 2147483647");
       }
     }
-    if (product.isSum() && isNarrow(product.resultType())) {
-      return fail(error, name, " adds up products in ", nameOf(product.type),
-                  ", expected to in f32");
+    if (matmul.isSum() && isNarrow(matmul.resultType())) {
+      return fail(error, name, " adds up matmuls in ", nameOf(matmul.type), ", expected to in f32");
     }
-    if (product.strideA < 0 || product.strideB < 0 || product.strideC < 0) {
+    if (matmul.strideA < 0 || matmul.strideB < 0 || matmul.strideC < 0) {
       return fail(error, name, " has a negative stride");
     }
-    int64_t columnsA = product.transposeA ? product.m : product.k;
-    int64_t columnsB = product.transposeB ? product.k : product.n;
-    if (product.lda < std::max<int64_t>(columnsA, 1) ||
-        product.ldb < std::max<int64_t>(columnsB, 1) ||
-        product.ldc < std::max<int64_t>(product.n, 1)) {
+    int64_t columnsA = matmul.transposeA ? matmul.m : matmul.k;
+    int64_t columnsB = matmul.transposeB ? matmul.k : matmul.n;
+    if (matmul.lda < std::max<int64_t>(columnsA, 1) ||
+        matmul.ldb < std::max<int64_t>(columnsB, 1) ||
+        matmul.ldc < std::max<int64_t>(matmul.n, 1)) {
       return fail(error, name, " has rows closer together than they are long");
     }
-    if (!checkEightBits(name, product) || !checkEpilogue(name, product)) {
+    if (!checkFp8(name, matmul) || !checkEpilogue(name, matmul)) {
       return false;
     }
   }
   return true;
 }
 
-/// What devices do with matrices of eight bits: see `Product`.
-bool Checker::checkEightBits(const std::string &name, const Product &product) {
-  if (!product.isOfEightBits()) {
+/// What devices do with FP8 matrices: see `Matmul`.
+bool Checker::checkFp8(const std::string &name, const Matmul &matmul) {
+  if (!matmul.isFp8()) {
     return true;
   }
-  ElementType a = product.type, b = product.eightBitB;
-  if (!isEightBit(b) || (a == ElementType::F8E5M2 && b == a)) {
+  ElementType a = matmul.type, b = matmul.fp8B;
+  if (!isFloat8(b) || (a == ElementType::F8E5M2 && b == a)) {
     return fail(error, name, " is of ", nameOf(a), " and ", nameOf(b),
-                ", expected eight bits, and one of them f8e4m3");
+                ", expected FP8, and one of them f8e4m3");
   }
-  if (!isForEightBits(product)) {
-    return fail(error, name, " is of eight bits, ", product.m, "x", product.n, "x", product.k,
+  if (!fitsFp8(matmul)) {
+    return fail(error, name, " is in FP8, ", matmul.m, "x", matmul.n, "x", matmul.k,
                 ", expected one, B alone transposed, sizes and distances multiples of 16");
   }
-  const Epilogue &epilogue = product.epilogue;
+  const Epilogue &epilogue = matmul.epilogue;
   if (epilogue.hasAux || epilogue.activation != Epilogue::Activation::None ||
       epilogue.sums != Epilogue::Sums::None) {
-    return fail(error, name, " of eight bits does more than to add");
+    return fail(error, name, " in FP8 does more than to add");
   }
-  if (epilogue.hasBias && product.isResultF32) {
-    return fail(error, name, " of eight bits adds a bias to a result of f32, expected bf16");
+  if (epilogue.hasBias && matmul.isResultF32) {
+    return fail(error, name, " in FP8 adds a bias to a result of f32, expected bf16");
   }
   return true;
 }
 
-bool Checker::checkEpilogue(const std::string &name, const Product &product) {
-  const Epilogue &epilogue = product.epilogue;
-  if (product.isSum() && epilogue.hasAddend) {
-    return fail(error, name, " adds to what is a sum of products already");
+bool Checker::checkEpilogue(const std::string &name, const Matmul &matmul) {
+  const Epilogue &epilogue = matmul.epilogue;
+  if (matmul.isSum() && epilogue.hasAddend) {
+    return fail(error, name, " adds to what is a sum of matmuls already");
   }
-  if (epilogue.isMore() && (product.batch != 1 || product.type == ElementType::F64)) {
-    return fail(error, name, " does more than to add, which only one product of f32 or bf16 may");
+  if (epilogue.isMore() && (matmul.batch != 1 || matmul.type == ElementType::F64)) {
+    return fail(error, name, " does more than to add, which only one matmul of f32 or bf16 may");
   }
   // The library has one vector for both.
   if (epilogue.sums != Epilogue::Sums::None &&
       (epilogue.hasBias || epilogue.activation != Epilogue::Activation::None)) {
     return fail(error, name, " sums an operand and has a bias or an activation, expected one");
   }
-  if (epilogue.isAny() && (product.m == 0 || product.n == 0 || product.k == 0)) {
+  if (epilogue.isAny() && (matmul.m == 0 || matmul.n == 0 || matmul.k == 0)) {
     return fail(error, name, " has an epilogue and nothing to sum");
   }
   bool isGradient = epilogue.activation == Epilogue::Activation::GeluGradient;
@@ -406,9 +405,9 @@ bool Checker::checkCollectives() {
         return fail(error, name, " has a negative size in ", shapeText(collective.shape));
       }
     }
-    if (isEightBit(collective.type)) {
+    if (isFloat8(collective.type)) {
       return fail(error, name, " is of type ", nameOf(collective.type),
-                  ", expected one that is not for products alone");
+                  ", expected one that is not for matmuls alone");
     }
     if (!checkSources(name, collective)) {
       return false;
@@ -426,7 +425,7 @@ bool Checker::checkCollectives() {
     if (collective.kind != CollectiveKind::AllGather &&
         uint64_t(collective.shape[collective.dim]) % groupSize(program, collective.axes) != 0) {
       return fail(error, name, " cuts ", collective.shape[collective.dim], " into ",
-                  groupSize(program, collective.axes), " pieces");
+                  groupSize(program, collective.axes), " shards");
     }
   }
   return true;
@@ -441,7 +440,7 @@ bool Checker::checkSources(const std::string &name, const Collective &collective
   std::vector<bool> named(ranks);
   for (uint32_t source : collective.sources) {
     if (source >= ranks || named[source]) {
-      return fail(error, name, " takes the piece of rank ", source, " of its ", ranks,
+      return fail(error, name, " takes the shard of rank ", source, " of its ", ranks,
                   source >= ranks ? "" : " twice");
     }
     named[source] = true;

@@ -51,9 +51,9 @@ void fields(auto &visit, Is<Kernel> auto &x) { visit(x.name, x.kind, x.detail, x
 void fields(auto &visit, Is<Epilogue> auto &x) {
   visit(x.hasAddend, x.hasBias, x.activation, x.hasAux, x.sums);
 }
-void fields(auto &visit, Is<Product> auto &x) {
+void fields(auto &visit, Is<Matmul> auto &x) {
   visit(x.type, x.transposeA, x.transposeB, x.m, x.n, x.k, x.lda, x.ldb, x.ldc);
-  visit(x.batch, x.strideA, x.strideB, x.strideC, x.isResultF32, x.isTF32, x.eightBitB);
+  visit(x.batch, x.strideA, x.strideB, x.strideC, x.isResultF32, x.isTF32, x.fp8B);
   visit(x.epilogue, x.workspaceBytes);
 }
 void fields(auto &visit, Is<Collective> auto &x) {
@@ -69,7 +69,7 @@ void fields(auto &visit, Is<DeviceUse> auto &x) { visit(x.part, x.bytes); }
 void fields(auto &visit, Is<Program> auto &x) {
   visit(x.modelName, x.planText, x.planHash, x.mesh, x.buffers, x.arenaBytes, x.deviceUses);
   visit(x.parameters, x.optimizerState, x.inputs);
-  visit(x.kernels, x.products, x.collectives, x.observations, x.labels, x.init, x.step, x.evaluate);
+  visit(x.kernels, x.matmuls, x.collectives, x.observations, x.labels, x.init, x.step, x.evaluate);
   visit(x.globalBatch, x.microBatches, x.sequenceLength, x.vocabulary, x.defaultSteps,
         x.defaultSeed, x.documentEnd);
   visit(x.stepFlops, x.peakFlopsPerRank, x.peakByteFlopsPerRank, x.memoryBandwidthPerRank,

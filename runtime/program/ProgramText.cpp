@@ -78,19 +78,18 @@ std::string epilogueText(const Epilogue &epilogue) {
   return text;
 }
 
-std::string productText(const Product &product) {
-  std::string text = concat(
-      nameOf(product.type),
-      product.isOfEightBits() ? concat(" by ", nameOf(product.eightBitB)) : "",
-      product.isTF32 ? " as tf32" : "", product.isResultF32 ? " to f32" : "", " ", product.m, "x",
-      product.n, "x", product.k, product.transposeA ? " A^T" : "", product.transposeB ? " B^T" : "",
-      " ld ", product.lda, "/", product.ldb, "/", product.ldc);
-  if (product.batch != 1) {
-    text += concat(" batch ", product.batch, " strides ", product.strideA, "/", product.strideB,
-                   "/", product.strideC);
+std::string matmulText(const Matmul &matmul) {
+  std::string text =
+      concat(nameOf(matmul.type), matmul.isFp8() ? concat(" by ", nameOf(matmul.fp8B)) : "",
+             matmul.isTF32 ? " as tf32" : "", matmul.isResultF32 ? " to f32" : "", " ", matmul.m,
+             "x", matmul.n, "x", matmul.k, matmul.transposeA ? " A^T" : "",
+             matmul.transposeB ? " B^T" : "", " ld ", matmul.lda, "/", matmul.ldb, "/", matmul.ldc);
+  if (matmul.batch != 1) {
+    text += concat(" batch ", matmul.batch, " strides ", matmul.strideA, "/", matmul.strideB, "/",
+                   matmul.strideC);
   }
-  text += epilogueText(product.epilogue);
-  text += product.workspaceBytes > 0 ? concat(" workspace ", product.workspaceBytes) : "";
+  text += epilogueText(matmul.epilogue);
+  text += matmul.workspaceBytes > 0 ? concat(" workspace ", matmul.workspaceBytes) : "";
   return text;
 }
 
@@ -140,8 +139,8 @@ std::string weft::rt::targetText(const Program &program, const Instruction &inst
   switch (instruction.opcode) {
   case Opcode::Kernel:
     return kernelText(program.kernels[instruction.target]);
-  case Opcode::Product:
-    return "product " + productText(program.products[instruction.target]);
+  case Opcode::Matmul:
+    return "matmul " + matmulText(program.matmuls[instruction.target]);
   case Opcode::Collective:
     return collectiveText(program, program.collectives[instruction.target]);
   case Opcode::Observe:

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // The measured times of all ranks beside what the program says its instructions
-// cost and take. Instructions that run the same kernel, product or collective are
+// cost and take. Instructions that run the same kernel, matmul or collective are
 // one entry; entries of one kind (see `classOf`) are one class. Made after a run, by
 // one thread.
 //
@@ -36,7 +36,7 @@ struct ProfileTimes {
   void add(const ProfileTimes &other);
 };
 
-/// One kernel, product or collective.
+/// One kernel, matmul or collective.
 struct ProfileEntry {
   std::string kind, name, detail;
   /// Labels of its instructions with '*' for numbers of layers, each once.

@@ -1,4 +1,4 @@
-//===- Float8.h - numbers of eight bits -------------------------------------===//
+//===- Float8.h - FP8 numbers -----------------------------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -20,7 +20,7 @@
 
 namespace weft::rt {
 
-/// The bits of one, and of the greatest number, of a type of eight bits.
+/// The bits of one, and of the greatest number, of an FP8 type.
 constexpr uint8_t oneF8(ElementType type) { return type == ElementType::F8E4M3 ? 0x38 : 0x3C; }
 constexpr uint8_t greatestF8(ElementType type) { return type == ElementType::F8E4M3 ? 0x7E : 0x7B; }
 

@@ -25,15 +25,15 @@ namespace weft::rt {
 
 inline constexpr int64_t kToyBatch = 8, kToySequence = 16, kToyVocabulary = 256;
 
-/// A product of bytes, which no toy has: one of E4M3, 16 x 16 x 16.
-inline constexpr Product kToyBytes = {.type = ElementType::F8E4M3,
-                                      .transposeB = true,
-                                      .m = 16,
-                                      .n = 16,
-                                      .k = 16,
-                                      .lda = 16,
-                                      .ldb = 16,
-                                      .ldc = 16};
+/// An FP8 matmul, which no toy has: one of E4M3, 16 x 16 x 16.
+inline constexpr Matmul kToyBytes = {.type = ElementType::F8E4M3,
+                                     .transposeB = true,
+                                     .m = 16,
+                                     .n = 16,
+                                     .k = 16,
+                                     .lda = 16,
+                                     .ldb = 16,
+                                     .ldc = 16};
 
 /// `data` divides 8 and `model` divides 256.
 Program makeToy(int64_t data, int64_t model);

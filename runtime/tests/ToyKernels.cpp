@@ -41,15 +41,15 @@ static void gradient(void *const *buffers, const int64_t *immediates, const int6
   const int32_t *tokens = static_cast<int32_t *>(buffers[1]);
   const int32_t *targets = static_cast<int32_t *>(buffers[2]);
   double *loss = static_cast<double *>(buffers[3]), *out = static_cast<double *>(buffers[4]);
-  int64_t piece = immediates[0], first = coordinates[1] * piece;
+  int64_t shard = immediates[0], first = coordinates[1] * shard;
   hangIfAsked(coordinates[0] * immediates[2] + coordinates[1]);
   *loss = 0;
-  for (int64_t i = 0; i < piece; ++i) {
+  for (int64_t i = 0; i < shard; ++i) {
     out[i] = 0;
   }
   for (int64_t i = 0; i < immediates[1]; ++i) {
     int64_t token = tokens[i] - first;
-    if (token >= 0 && token < piece) {
+    if (token >= 0 && token < shard) {
       double difference = table[token] - targets[i] / 256.0;
       *loss += difference * difference / (kToyBatch * kToySequence);
       out[token] += 2 * difference / (kToyBatch * kToySequence);

@@ -72,18 +72,18 @@ Program weft::rt::makeToy(int64_t data, int64_t model) {
   program.stepFlops = 4.0 * kToyBatch * kToySequence;
   program.peakFlopsPerRank = 1e9;
 
-  int64_t rows = kToyBatch / data, piece = kToyVocabulary / model;
+  int64_t rows = kToyBatch / data, shard = kToyVocabulary / model;
   const TensorLayout whole = {ElementType::F64, {kToyVocabulary}, {{1}}};
   const TensorLayout tokensLayout = {ElementType::I32, {kToyBatch, kToySequence}, {{0}, {}}};
   const TensorLayout scalar = {ElementType::F64, {}, {}};
 
-  uint32_t table = make.buffer(ElementType::F64, piece, BufferClass::Parameter, true);
-  uint32_t momentum = make.buffer(ElementType::F64, piece, BufferClass::Optimizer, true);
+  uint32_t table = make.buffer(ElementType::F64, shard, BufferClass::Parameter, true);
+  uint32_t momentum = make.buffer(ElementType::F64, shard, BufferClass::Optimizer, true);
   uint32_t tokens = make.buffer(ElementType::I32, rows * kToySequence, BufferClass::Input, true);
   uint32_t targets = make.buffer(ElementType::I32, rows * kToySequence, BufferClass::Input, true);
   uint32_t seed = make.buffer(ElementType::I64, 1, BufferClass::Input, true);
   uint32_t loss = make.buffer(ElementType::F64, 1, BufferClass::Activation);
-  uint32_t gradient = make.buffer(ElementType::F64, piece, BufferClass::Gradient);
+  uint32_t gradient = make.buffer(ElementType::F64, shard, BufferClass::Gradient);
   uint32_t norm = make.buffer(ElementType::F64, 1, BufferClass::Activation);
   program.parameters = {{"table", whole, table}};
   program.optimizerState = {{"momentum/table", whole, momentum}};
@@ -92,26 +92,26 @@ Program weft::rt::makeToy(int64_t data, int64_t model) {
                     {"seed", {ElementType::I64, {}, {}}, seed}};
 
   make.kernel(program.init, 0, "table: initial values",
-              {{seed, Access::Read}, {table, Access::Write}, {momentum, Access::Write}}, {piece});
+              {{seed, Access::Read}, {table, Access::Write}, {momentum, Access::Write}}, {shard});
   make.kernel(program.step, 1, "table: loss and gradient",
               {{table, Access::Read},
                {tokens, Access::Read},
                {targets, Access::Read},
                {loss, Access::Write},
                {gradient, Access::Write}},
-              {piece, rows * kToySequence, model});
+              {shard, rows * kToySequence, model});
   make.sum(program.step, "loss: sum over ranks", loss, {0, 1}, {});
-  make.sum(program.step, "table: sum of gradients", gradient, {0}, {piece});
+  make.sum(program.step, "table: sum of gradients", gradient, {0}, {shard});
   make.observe(program.step, "loss", loss, scalar);
   make.observe(program.step, "gradient/table", gradient, whole);
   make.kernel(program.step, 2, "norm: squares", {{gradient, Access::Read}, {norm, Access::Write}},
-              {piece});
-  make.sum(program.step, "norm: sum over pieces", norm, {1}, {1});
+              {shard});
+  make.sum(program.step, "norm: sum over shards", norm, {1}, {1});
   make.kernel(program.step, 3, "norm: root", {{norm, Access::ReadWrite}}, {});
   make.observe(program.step, "gradient_norm", norm, scalar);
   make.kernel(program.step, 4, "table: update",
               {{gradient, Access::Read}, {momentum, Access::ReadWrite}, {table, Access::ReadWrite}},
-              {piece});
+              {shard});
 
   // The sum of gradients beside the loss.
   program.step[2].stream = Stream::Communication;
@@ -119,14 +119,14 @@ Program weft::rt::makeToy(int64_t data, int64_t model) {
   program.step[4].waits = {2};
 
   uint32_t validation = make.buffer(ElementType::F64, 1, BufferClass::Activation);
-  uint32_t unused = make.buffer(ElementType::F64, piece, BufferClass::Activation);
+  uint32_t unused = make.buffer(ElementType::F64, shard, BufferClass::Activation);
   make.kernel(program.evaluate, 1, "table: loss",
               {{table, Access::Read},
                {tokens, Access::Read},
                {targets, Access::Read},
                {validation, Access::Write},
                {unused, Access::Write}},
-              {piece, rows * kToySequence, model});
+              {shard, rows * kToySequence, model});
   make.sum(program.evaluate, "validation: sum over ranks", validation, {0, 1}, {});
   make.observe(program.evaluate, "validation_loss", validation, scalar);
   return program;

@@ -40,8 +40,7 @@ template <typename T> bool parseNumber(std::string_view text, T &number) {
   return code == std::errc() && end == text.data() + text.size();
 }
 
-template <auto field>
-const char *applyFile(Options &options, std::string_view value) {
+template <auto field> const char *applyFile(Options &options, std::string_view value) {
   options.*field = value;
   return value.empty() ? "the name of a file" : nullptr;
 }
@@ -57,8 +56,7 @@ const char *applyCount(Options &options, std::string_view value) {
   return ok ? nullptr : "a whole number, 0 or more";
 }
 
-template <auto field>
-const char *applyNumber(Options &options, std::string_view value) {
+template <auto field> const char *applyNumber(Options &options, std::string_view value) {
   int64_t &number = (options.*field).emplace();
   return parseNumber(value, number) && number > 0 ? nullptr : "a whole number, 1 or more";
 }
@@ -149,7 +147,7 @@ const Entry kTable[] = {
      "on CUDA devices: launch what is between two places where the host looks at once", nullptr,
      applyFlag<&Options::usesGraphs>},
     {"Training", "--algorithm-cache", "FILE",
-     "on CUDA devices, where to keep how matrix products are computed, which is found by trying "
+     "on CUDA devices, where to keep how matmuls are computed, which is found by trying "
      "(default: in the user's cache folder)",
      nullptr, applyFile<&Options::algorithmCache>},
     {"Training", "--timeout", "SECONDS", "how long a rank waits for others before the run fails",

@@ -11,9 +11,9 @@
 #include "checkpoint/ObservedTensors.h"
 #include "data/Prefetcher.h"
 #include "execution/NonFinite.h"
-#include "report/Books.h"
 #include "report/MemoryReport.h"
 #include "report/Profile.h"
+#include "report/RunLog.h"
 #include "support/CheckedMath.h"
 #include "support/ErrorOutput.h"
 #include "support/OutputFile.h"
@@ -60,7 +60,7 @@ Monitor::Clock::duration patienceWithDevices(const Options &options) {
 }
 
 /// The part of a run that this process does. While ranks run, each thread writes only its own
-/// RankState, and rank 0's thread also the books and what comes before the report of a value that
+/// RankState, and rank 0's thread also the run log and what comes before the report of a value that
 /// is not finite.
 class Trainer : public Observer {
 public:
@@ -68,7 +68,7 @@ public:
           const MakeExecutor &makeExecutor, Backend &backend)
       : program(program), options(partOf(options, backend)), backend(backend),
         here(backend.ranksHere()), threads(threadsOf(program, options, backend.ranksOnHost())),
-        books(program, this->options), checkpoints(program, this->options, here),
+        runLog(program, this->options), checkpoints(program, this->options, here),
         prefetcher(program, here, Prefetcher::Seconds(options.timeoutSeconds)),
         monitor(program, patienceWithDevices(options)), ranks(size_t(here.count)) {
     for (int64_t rank = here.first; here.has(rank); ++rank) {
@@ -117,7 +117,7 @@ private:
   Backend &backend;
   const RankRange here;
   const int64_t threads;
-  Books books;
+  RunLog runLog;
   RunData data;
   /// What --load names.
   Checkpoint checkpoint;
@@ -142,7 +142,7 @@ bool Trainer::prepare(std::string &error) {
   std::string nothing;
   if (prepareLoad(error) && data.open(program, options, firstStep, endStep, error) &&
       checkMemory(error) && prepareOutputs(error)) {
-    books.tell(data.note(), error);
+    runLog.tell(data.note(), error);
   }
   return backend.agree(nothing, error);
 }
@@ -151,7 +151,7 @@ bool Trainer::prepareLoad(std::string &error) {
   if (checkpoints.resumes()) {
     firstStep = checkpoints.firstStep();
   } else if (!options.load.empty()) {
-    if (!checkpoint.open(options.load, program, error) || !books.tell(checkpoint.note(), error)) {
+    if (!checkpoint.open(options.load, program, error) || !runLog.tell(checkpoint.note(), error)) {
       return false;
     }
     firstStep = checkpoint.firstStep();
@@ -210,11 +210,11 @@ bool Trainer::prepareOutputs(std::string &error) {
   if (const char *format = data.trainingFormat()) {
     identity = {format, data.trainingSamples()};
   }
-  return checkpoints.begin(identity, error) && books.tell(checkpoints.note(), error) &&
-         books.open(firstStep, endStep,
-                    checkpoints.resumes() ? Books::MetricsFile::Continued
-                                          : Books::MetricsFile::Anew,
-                    error);
+  return checkpoints.begin(identity, error) && runLog.tell(checkpoints.note(), error) &&
+         runLog.open(firstStep, endStep,
+                     checkpoints.resumes() ? RunLog::MetricsFile::Continued
+                                           : RunLog::MetricsFile::Anew,
+                     error);
 }
 
 /// Of a program that has no such input nothing is asked.
@@ -284,9 +284,9 @@ bool Trainer::runSteps(RankState &state, Communicator &communicator) {
 }
 
 bool Trainer::runStep(RankState &state, Communicator &communicator) {
-  bool keepsBooks = communicator.rank() == 0;
-  if (keepsBooks) {
-    books.beginStep();
+  bool keepsRunLog = communicator.rank() == 0;
+  if (keepsRunLog) {
+    runLog.beginStep();
   }
   setCounter(state, "step_number", uint64_t(state.step));
   if (!takeBatch(state)) {
@@ -298,13 +298,13 @@ bool Trainer::runStep(RankState &state, Communicator &communicator) {
     return false;
   }
   std::string error;
-  return !keepsBooks || books.endStep(error) || communicator.fail(error);
+  return !keepsRunLog || runLog.endStep(error) || communicator.fail(error);
 }
 
 bool Trainer::validate(RankState &state, Communicator &communicator) {
-  bool keepsBooks = communicator.rank() == 0;
-  if (keepsBooks) {
-    books.beginValidation();
+  bool keepsRunLog = communicator.rank() == 0;
+  if (keepsRunLog) {
+    runLog.beginValidation();
   }
   for (int64_t number = 0; number < data.validationBatches(); ++number) {
     state.validationBatch = number;
@@ -319,20 +319,20 @@ bool Trainer::validate(RankState &state, Communicator &communicator) {
   }
   state.validationBatch.reset();
   std::string error;
-  return !keepsBooks || books.endValidation(error) || communicator.fail(error);
+  return !keepsRunLog || runLog.endValidation(error) || communicator.fail(error);
 }
 
 bool Trainer::keepCheckpoint(RankState &state, Communicator &communicator) {
-  bool keepsBooks = communicator.rank() == 0;
+  bool keepsRunLog = communicator.rank() == 0;
   std::string error;
   // What the metrics tell of these steps will not be told again.
-  if (keepsBooks && !books.sync(error)) {
+  if (keepsRunLog && !runLog.sync(error)) {
     return communicator.fail(error);
   }
   if (!checkpoints.write(*state.executor, state.step)) {
     return false;
   }
-  return !keepsBooks || books.tell(checkpoints.writtenText(state.step), error) ||
+  return !keepsRunLog || runLog.tell(checkpoints.writtenText(state.step), error) ||
          communicator.fail(error);
 }
 
@@ -363,15 +363,15 @@ void Trainer::observe(int64_t rank, uint32_t observation, const void *data) {
     double value = observed.layout.type == ElementType::F64 ? *static_cast<const double *>(data)
                                                             : *static_cast<const float *>(data);
     if (observed.name == "loss") {
-      books.setLoss(value);
+      runLog.setLoss(value);
     } else if (observed.name == "gradient_norm") {
-      books.setGradientNorm(value);
+      runLog.setGradientNorm(value);
     } else if (observed.name == "loss_scale") {
-      books.setLossScale(value);
+      runLog.setLossScale(value);
     } else if (observed.name == "validation_loss") {
-      books.addValidationLoss(value);
+      runLog.addValidationLoss(value);
     } else {
-      books.setDropped(observation, value);
+      runLog.setDropped(observation, value);
     }
   }
 }
@@ -405,10 +405,10 @@ void Trainer::findNotFinite(RankState &state) {
 
 void Trainer::reportNotFinite() const {
   if (ranks[0].validationBatch) {
-    printError(concat("validation step ", books.currentStep(), ": the loss is not finite"));
+    printError(concat("validation step ", runLog.currentStep(), ": the loss is not finite"));
     return;
   }
-  printError(concat("step ", books.currentStep(), ": ", books.notFiniteText(), "; ",
+  printError(concat("step ", runLog.currentStep(), ": ", runLog.notFiniteText(), "; ",
                     finding ? describe(program, *finding)
                             : "when the step was run again, every value was finite"));
 }
@@ -434,7 +434,7 @@ void Trainer::findOverflow(RankState &state) {
 }
 
 void Trainer::reportOverflow() const {
-  printError(concat(ranks[0].validationBatch ? "validation " : "", "step ", books.currentStep(),
+  printError(concat(ranks[0].validationBatch ? "validation " : "", "step ", runLog.currentStep(),
                     ": ",
                     overflow ? describe(program, *overflow) : "an expert's buffer is too small"));
 }
@@ -472,7 +472,7 @@ bool Trainer::writeOutputs(RankState &state) {
   Communicator &link = executor.communicator();
   bool leads = executor.rank() == 0;
   std::string error, told;
-  if (leads && !books.close(error)) {
+  if (leads && !runLog.close(error)) {
     return link.fail(error);
   }
   if (endStep > firstStep && !writeProfile(state, told)) {
@@ -497,12 +497,12 @@ bool Trainer::writeOutputs(RankState &state) {
     }
     told += concat("parameters and optimizer state are in '", options.save, "'\n");
   }
-  return !leads || books.tell(books.summary() + told, error) || link.fail(error);
+  return !leads || runLog.tell(runLog.summary() + told, error) || link.fail(error);
 }
 
 ExitCode Trainer::endAfter(const RunResult &result) {
   if (result.failure) {
-    if (backend.speaks()) {
+    if (backend.reportsErrors()) {
       std::string table = "";
       if (result.failure->code == ExitCode::OutOfMemory) {
         table = "\n" + memoryReport(program);
@@ -535,7 +535,7 @@ ExitCode Trainer::endAfter(const RunResult &result) {
 ExitCode Trainer::run() {
   std::string error;
   if (!prepare(error)) {
-    if (backend.speaks()) {
+    if (backend.reportsErrors()) {
       printError(error);
     }
     return hasMemory ? ExitCode::Error : ExitCode::OutOfMemory;

@@ -15,8 +15,8 @@ module {
   // CHECK-DAG: @unsaid ["hidden"] : tensor<4xf64, #weft.sharding<#mesh, [{}]>>
   weft.variable parameter @unsaid ["hidden"] : tensor<4xf64>
 
-  // A product of what is cut gives a pending sum, which a reshard brings to what is said.
-  // CHECK-LABEL: func.func @product(
+  // A matmul of what is cut gives a pending sum, which a reshard brings to what is said.
+  // CHECK-LABEL: func.func @matmul(
   // CHECK-SAME: -> tensor<4x4xf64, #weft.sharding<#mesh, [{}, {}]>>
   // CHECK: %[[W:.*]] = weft.read @w : tensor<8x4xf64, #weft.sharding<#mesh, [{"tp"}, {}]>>
   // CHECK: %[[P:.*]] = weft.contract
@@ -26,7 +26,7 @@ module {
   // CHECK-NEXT: weft.assign @assigned, %[[Y]]
   // CHECK-NEXT: weft.read @unsaid
   // CHECK-NEXT: return %[[Z]]
-  func.func @product(%x: tensor<4x8xf64>) -> tensor<4x4xf64> {
+  func.func @matmul(%x: tensor<4x8xf64>) -> tensor<4x4xf64> {
     %both = shard.sharding @grid split_axes = [[0], [1, 2]] : !shard.sharding
     %last = shard.sharding @grid split_axes = [[2]] : !shard.sharding
     %rows = shard.sharding @grid split_axes = [[0]] : !shard.sharding

@@ -19,7 +19,7 @@ module attributes {weft.mesh = #mesh} {
 
   // Arguments, reads and results are said to lie as their types said, by one shard.sharding for
   // each way. A pending sum that is only brought to another sharding is said to lie in that.
-  // CHECK-LABEL: func.func @product(
+  // CHECK-LABEL: func.func @matmul(
   // CHECK-SAME: %[[X:.*]]: tensor<4x8xf64>) -> tensor<4x4xf64>
   // CHECK-DAG: %[[BOTH:.*]] = shard.sharding @mesh split_axes = {{\[\[}}0], [1]]
   // CHECK-DAG: %[[LAST:.*]] = shard.sharding @mesh split_axes = {{\[\[}}1]]
@@ -32,7 +32,7 @@ module attributes {weft.mesh = #mesh} {
   // CHECK: %[[PS:.*]] = shard.shard %[[P]] to %[[ROWS]] : tensor<4x4xf64>
   // CHECK: %[[Z:.*]] = shard.shard %[[PS]] to %[[WHOLE]] annotate_for_users : tensor<4x4xf64>
   // CHECK: return %[[Z]]
-  func.func @product(%x: tensor<4x8xf64, #both>) -> tensor<4x4xf64, #whole> {
+  func.func @matmul(%x: tensor<4x8xf64, #both>) -> tensor<4x4xf64, #whole> {
     %w = weft.read @w : tensor<8x4xf64, #last>
     %p = weft.contract "bn,nk->bk"(%x, %w) : (tensor<4x8xf64, #both>, tensor<8x4xf64, #last>)
         -> tensor<4x4xf64, #terms>

@@ -245,7 +245,7 @@ CONTRACTS = [
     contract("cut letter of the first summed", "abf,b->a", x=(2, 2, 4), y=(2,)),
     contract("outer product", "b,n->bn", x=(4,), y=(3,)),
     contract("inner product", "bn,bn->", x=(2, 3), y=(2, 3)),
-    contract("element by element", "bn,bn->bn", x=(2, 3), y=(2, 3)),
+    contract("elementwise", "bn,bn->bn", x=(2, 3), y=(2, 3)),
     contract("matrix and vector", "bn,n->b", x=(2, 3), y=(3,)),
     contract("scalar and matrix", ",bn->bn", x=(), y=(2, 3)),
     contract("scalars", ",->", x=(), y=()),

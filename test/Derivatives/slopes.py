@@ -26,7 +26,7 @@ TOLERANCE = 1e-6
 # that share: what is zero in truth, as the derivative of softmax along a shift, is rounding here.
 NOTHING = 1e-4
 
-# Tensors of at most this many elements are checked element by element.
+# Tensors of at most this many elements are checked elementwise.
 ALL_ELEMENTS = 24
 
 # Random directions through all tensors together, and through each tensor of more elements.

@@ -28,7 +28,7 @@ func.func @loss() -> tensor<f64> {
       : (tensor<2x3x4xf64>, tensor<i64>, index) -> tensor<2x3x4xf64>
   %4 = weft.call @embedding(%t, %ids) label ""
       : (tensor<8x4xf64>, tensor<2x3xi32>) -> tensor<2x3x4xf64>
-  %5 = weft.call @product(%4, %t) label "" : (tensor<2x3x4xf64>, tensor<8x4xf64>) -> tensor<2x3x8xf64>
+  %5 = weft.call @matmul(%4, %t) label "" : (tensor<2x3x4xf64>, tensor<8x4xf64>) -> tensor<2x3x8xf64>
   %6 = weft.call @cross_entropy(%5, %ids) label ""
       : (tensor<2x3x8xf64>, tensor<2x3xi32>) -> tensor<2x3xf64>
   %7 = weft.call @attention(%q, %k, %seed, %c3) label ""
@@ -97,12 +97,12 @@ func.func private @embedding(%t: tensor<8x4xf64>, %ids: tensor<2x3xi32>) -> tens
   return %0 : tensor<2x3x4xf64>
 }
 
-// CHECK-LABEL: func.func private @product_backward(
+// CHECK-LABEL: func.func private @matmul_backward(
 // CHECK-SAME:      %[[X:.*]]: tensor<2x3x4xf64>, %[[W:.*]]: tensor<8x4xf64>, %[[G:.*]]: tensor<2x3x8xf64>)
 // CHECK:         %[[DX:.*]] = weft.contract "bsn,nk->bsk"(%[[G]], %[[W]])
 // CHECK:         %[[DW:.*]] = weft.contract "bsn,bsk->nk"(%[[G]], %[[X]])
 // CHECK:         return %[[DX]], %[[DW]]
-func.func private @product(%x: tensor<2x3x4xf64>, %w: tensor<8x4xf64>) -> tensor<2x3x8xf64> {
+func.func private @matmul(%x: tensor<2x3x4xf64>, %w: tensor<8x4xf64>) -> tensor<2x3x8xf64> {
   %0 = weft.contract "bsk,nk->bsn" (%x, %w) : (tensor<2x3x4xf64>, tensor<8x4xf64>) -> tensor<2x3x8xf64>
   return %0 : tensor<2x3x8xf64>
 }

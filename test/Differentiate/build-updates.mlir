@@ -274,7 +274,7 @@ func.func @step() {
 
 // -----
 
-// Muon: what is a matrix has a momentum, which products make orthogonal on the side of the fewer
+// Muon: what is a matrix has a momentum, which matmuls make orthogonal on the side of the fewer
 // elements, here the columns; the rest is AdamW's, at a rate of its own.
 
 weft.variable parameter @tall ["kv_heads", "head", "hidden"] decay matrix [0, 2] : tensor<2x4x3xf64>

@@ -1,7 +1,7 @@
 // RUN: weft-opt %s -build-gradients | FileCheck %s
 
 // Straight through: the gradient of what was quantized is that of the quantized. The gradient of a
-// product is quantized once, and both gradients are computed from that.
+// matmul is quantized once, and both gradients are computed from that.
 
 weft.variable parameter @x ["batch", "hidden"] : tensor<2x4xf32>
 weft.variable parameter @w ["ffn", "hidden"] : tensor<8x4xf32>

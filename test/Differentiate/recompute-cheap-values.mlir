@@ -1,7 +1,7 @@
 // RUN: weft-opt %s -build-gradients --split-input-file | FileCheck %s
 
 // Backward computes the norm and the activation again, marked so, from the layer's input and from
-// what the first product gave, which are kept anyway. That product is not computed again:
+// what the first matmul gave, which are kept anyway. That matmul is not computed again:
 // where its sum is cut, ranks would have to exchange it twice.
 
 #id = affine_map<(b, i) -> (b, i)>
@@ -61,7 +61,7 @@ func.func private @layer(%x: tensor<?x8xf64>, %s: tensor<8xf64>, %u: tensor<512x
 // -----
 
 // A step without layers computes again, too: both activations, one from the other, from what the
-// product gave. Where two large values come together the sum is kept.
+// matmul gave. Where two large values come together the sum is kept.
 
 #id = affine_map<(b, i) -> (b, i)>
 weft.variable parameter @u ["wide", "hidden"] : tensor<512x8xf64>

@@ -1,6 +1,6 @@
 // RUN: weft-opt %s -build-gradients | FileCheck %s
 
-// The gradients of a product that rounds to tf32 are products that do.
+// The gradients of a matmul that rounds to tf32 are matmuls that do.
 
 weft.variable parameter @x ["batch", "hidden"] : tensor<2x4xf32>
 weft.variable parameter @w ["ffn", "hidden"] : tensor<8x4xf32>

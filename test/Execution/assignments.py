@@ -92,12 +92,12 @@ def plan_of(mesh, dimensions=()):
         f"sharding {{dimension: '{dimension}' {cut}}}" for dimension in dimensions)
 
 
-def dimensions_of(case, pieces):
-    """The dimensions that a plan may name, and that do not divide into `pieces`."""
+def dimensions_of(case, shards):
+    """The dimensions that a plan may name, and that do not divide into `shards`."""
     sizes = {"batch": case.batch, "sequence": case.sequence}
     for shape in case.parameters.values():
         sizes |= dict(zip(*modules.dimensions(shape)))
-    return [name for name in DIMENSIONS if sizes.get(name, 0) % pieces]
+    return [name for name in DIMENSIONS if sizes.get(name, 0) % shards]
 
 
 def write_padded(tools, folder, case, mesh):

@@ -32,7 +32,7 @@ import generator  # noqa: E402
 import layers  # noqa: E402
 import safetensors  # noqa: E402
 
-# A piece is less than a tile of keys (64), several, or one and a part of one.
+# A shard is less than a tile of keys (64), several, or one and a part of one.
 BATCH, LENGTH, HEADS, GROUP, FEATURES = 4, 192, 4, 2, 8
 SCALE = FEATURES ** -0.5
 SEED, LAYER, SITE = 3, 1, 3
@@ -128,7 +128,7 @@ LAYOUTS = (
     Layout("exchanged for heads, ring", (2, 2), (("g", "b"), ("s", "a"), ("t", "a")), home="ab"),
 )
 
-SIZES = {"b": # A piece is less than a tile of keys (64), several, or one and a part of one.
+SIZES = {"b": # A shard is less than a tile of keys (64), several, or one and a part of one.
 BATCH, "s": LENGTH, "t": LENGTH, "g": HEADS, "r": GROUP, "d": FEATURES}
 QUERY, KEY, LSE = "bsgrd", "btgd", "bgrs"
 # Every tensor that comes in, and every one that goes out.
@@ -258,7 +258,7 @@ def expected(variant, values):
     k, v = (values[name].transpose(0, 2, 1, 3) for name in "kv")
     mask = None
     if variant.dropout:
-        mask = generator.dropout_mask((# A piece is less than a tile of keys (64), several, or one and a part of one.
+        mask = generator.dropout_mask((# A shard is less than a tile of keys (64), several, or one and a part of one.
 BATCH, HEADS, GROUP, LENGTH, LENGTH), variant.dropout, SEED,
                                       0, LAYER, SITE)
     scores = np.einsum("bkgqh,bksh->bkgqs", q, k) * SCALE

@@ -40,7 +40,7 @@ ALL_MESHES = [split(dp=ranks // tp, tp=tp) for ranks in (2, 4, 8) for tp in (1, 
 SEQUENCE_MESHES = ["cp=2", "cp=4:ring", "cp=4:gather", "cp=4:all-to-all", "dp=2,cp=2:ring",
                    "dp=2,cp=2:all-to-all", "cp=2:ring,tp=2", "cp=2:all-to-all,tp=2",
                    "dp=2,cp=2:gather,tp=2,sp=true"]
-# What lies where between steps, and between the products that tp cuts.
+# What lies where between steps, and between the matmuls that tp cuts.
 HOME_MESHES = ["dp=2,zero=0", "dp=2,fsdp=2", "dp=2,fsdp=4", "dp=2,fsdp=2,zero=1",
                "dp=2,fsdp=2,tp=2,sp=true", "dp=4,zero=1", "dp=4,zero=2", "dp=4,zero=3", "dp=2,tp=2,zero=3",
                "tp=2,sp=true", "tp=4,sp=false", "dp=2,tp=2,sp=true,zero=1", "dp=2,tp=4,sp=true,zero=3"]
@@ -91,7 +91,7 @@ class Case:
     meshes: tuple = ("dp=2", "tp=2", "dp=2,tp=2")  # pins
     attention_biases: bool = True  # of families that have any
     reduction: str = "F32"  # what ranks add up in, with precision BF16
-    fp8: bool = False  # products of layers multiply numbers of eight bits
+    fp8: bool = False  # matmuls of layers multiply FP8 numbers
     delayed: bool = False  # whose scales are those of 3 steps before
     routing: bool = True  # of families with experts: with losses and capacities
     bounded: bool = False  # of families with experts: buffers of a bounded size, and nothing dropped
@@ -337,18 +337,18 @@ links { name: "memory" scope: NODE latency_seconds: 1e-6 bandwidth_bytes_per_sec
 
 def training_text(size=1 << 16, seed=1):
     """A pseudo-language, the same for one seed: words that differ much in how often they occur.
-    Half of its letters are two bytes above 127, so that every piece of a cut vocabulary is a
+    Half of its letters are two bytes above 127, so that every part of a cut vocabulary is a
     target."""
     source = random.Random(seed)
     words = ["".join(source.choice("etaoinéàøßñü") for _ in range(source.randint(1, 7)))
              for _ in range(300)]
     weights = [1.0 / (rank + 1) for rank in range(len(words))]
-    pieces, length = [], 0
+    parts, length = [], 0
     while length < size:
         sentence = " ".join(source.choices(words, weights, k=source.randint(4, 12)))
-        pieces.append(sentence.capitalize() + ".\n")
-        length += len(pieces[-1])
-    return "".join(pieces)
+        parts.append(sentence.capitalize() + ".\n")
+        length += len(parts[-1])
+    return "".join(parts)
 
 
 def validation_text():
@@ -433,8 +433,8 @@ def document_cases():
 
 
 def fp8_cases():
-    """Each family with products of eight bits. In float64, where what ranks do differently is too
-    small to move a number to another one of eight bits."""
+    """Each family with FP8 matmuls. In float64, where what ranks do differently is too
+    small to move a number to another FP8 number."""
     meshes = ("dp=2", "tp=2", "dp=2,tp=2", "dp=3", "tp=3", "cp=3:ring")
     few = ("dp=2", "tp=2", "dp=2,tp=2", "dp=2,zero=1", "cp=3:ring",
            "accumulation=4", "dp=2,zero=2,accumulation=2", "tp=2,accumulation=2")
@@ -456,7 +456,7 @@ def bf16_cases():
 
 
 def short_fraction_cases():
-    """Those of 10 bits of fraction: f16, and products of TF32."""
+    """Those of 10 bits of fraction: f16, and matmuls of TF32."""
     few = ("dp=2", "tp=2", "dp=2,tp=2")
     return [Case("gpt2", "adamw", True, True, "F16",
                  (*ALL_MESHES, "dp=3", "dp=2,zero=1,accumulation=2")),

@@ -5,11 +5,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 #===------------------------------------------------------------------------===#
-"""Runs a small Llama in bf16 for CUDA devices on the stand-in, whose library does attention, and on the host.
+"""Runs a small Llama in bf16 for CUDA devices on the simulator, whose library does attention, and on the host.
 
     device_attention.py --bin bin
 
-The stand-in does attention by its formulas, in another order and with other roundings than the host's kernels, so
+The simulator does attention by its formulas, in another order and with other roundings than the host's kernels, so
 losses are compared with a tolerance; where it refuses, losses have the host's digits, and the run says so once.
 Memory that the compiler's kernels keep for threads is taken only where one of them runs.
 Needs a CUDA toolkit for compiling, and no device.
@@ -29,7 +29,7 @@ MESHES = ("dp=2", "cp=2:ring", "cp=4:ring", "cp=2:all-to-all", "cp=2:gather")
 DOCUMENTS = "documents { end: 4 }\n"
 CASES = [(mesh, "") for mesh in MESHES] + [(mesh, DOCUMENTS) for mesh in ("dp=2", "cp=4:ring", "cp=2:all-to-all")]
 # More than there is, in bytes of each thread.
-GREEDY = {"WEFT_STAND_IN_LOCAL": "attention:100000000"}
+GREEDY = {"WEFT_SIMULATOR_LOCAL": "attention:100000000"}
 # Of a loss near 5.5 in bf16.
 TOLERANCE = 5e-4
 
@@ -67,10 +67,10 @@ def fault_of(options, mesh, documents, folder):
     def are_near(got):
         return len(got) == 3 and all(abs(float(a) - float(b)) <= TOLERANCE for a, b in zip(got, expected))
 
-    refused, said = losses(device, text, **library, WEFT_STAND_IN_REFUSES_ATTENTION="not today")
+    refused, said = losses(device, text, **library, WEFT_SIMULATOR_REFUSES_ATTENTION="not today")
     if not are_near(refused) or said.count("not today") != ("gather" not in mesh):
         return f"refused: expected {expected}, got {refused} and '{said}'"
-    done = run([device, "--data", text, "--steps", 3], **library, **GREEDY, WEFT_STAND_IN_REFUSES_ATTENTION="not today")
+    done = run([device, "--data", text, "--steps", 3], **library, **GREEDY, WEFT_SIMULATOR_REFUSES_ATTENTION="not today")
     if done.returncode != 4 or "of which one keeps 95.4 MiB a thread" not in done.stderr:
         return f"no memory for attention: expected status 4, got {done.returncode} and '{done.stderr}'"
     # Some parts of a ring are left to the compiler's kernels: those that see no keys.

@@ -10,7 +10,7 @@
     device_calls.py --bin bin           a small example
     device_calls.py --bin bin --full    GPT-2 124M and a Llama of 1.5B, which takes minutes
 
-The programs run on the stand-in for devices, which computes nothing then and only counts, so that any machine will do.
+The programs run on the simulator for devices, which computes nothing then and only counts, so that any machine will do.
 What a step calls is the difference of two runs. Needs a CUDA toolkit for compiling, and no device. Prints a table, of
 which each row is a program; fails if a step by graphs launches anything else, or waits more than once.
 """
@@ -33,7 +33,7 @@ SMALL = [("gpt2-tiny", "laptop", "dp=2", {}, {})]
 FULL = [("gpt2-124m", "h100-8", "dp=8", {}, {}),
         ("llama3-8b", "h100-8", "dp=8,zero=3", ONE_BILLION, {"global_batch_tokens": 8 * 8192})]
 STEPS = (3, 5)
-COLUMNS = {"launches": ["launch"], "products": ["runProduct"], "attention": ["runAttention"],
+COLUMNS = {"launches": ["launch"], "matmuls": ["runMatmul"], "attention": ["runAttention"],
            "collectives": ["allReduce", "allGather", "reduceScatter", "send", "receive"],
            "events": ["record"], "waits": ["wait"], "words": ["writeProgress", "countProgress"],
            "copies": ["copy", "copyToDevice", "copyToHost", "zero"], "graphs": ["launchGraph"],
@@ -73,7 +73,7 @@ def calls_of(program, plugin, steps, flags, folder):
     data.write_bytes(bytes(1 << 24))
     run([program, "--data", data, "--data-format", "bytes", "--timeout", 600, "--steps", steps,
          *flags], WEFT_RT_CUDA=str(plugin),
-        WEFT_STAND_IN_CALLS=str(calls), WEFT_STAND_IN_MEMORY=str(1 << 38))
+        WEFT_SIMULATOR_CALLS=str(calls), WEFT_SIMULATOR_MEMORY=str(1 << 38))
     return {name: int(count) for name, count in (line.split() for line in calls.read_text().splitlines())}
 
 
@@ -90,7 +90,7 @@ def main():
     if reason := has_no_toolkit(options.bin):
         print(f"skipped: {reason}")
         return 77
-    plugin = options.bin.parent / "lib" / "libweft-rt-cuda-stand-in-plugin.so"
+    plugin = options.bin.parent / "lib" / "libweft-rt-cuda-simulator-plugin.so"
     print("| program |", " | ".join(COLUMNS), "| all |")
     print("|---" * (len(COLUMNS) + 2) + "|")
     failed = False

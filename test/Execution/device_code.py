@@ -39,8 +39,8 @@ BUDGETS = {
 
 # Bytes of a buffer that one thread may go through.
 LEAST_SHARED = 4096
-# Kernels with a phase for each piece, of which some are few bytes.
-PIECES = ("concat", "split")
+# Kernels with a phase for each part, of which some are few bytes.
+PARTS = ("concat", "split")
 BYTES = {"bf16": 2, "f16": 2, "f32": 4, "f64": 8, "i32": 4, "i64": 8}
 
 
@@ -80,7 +80,7 @@ def lonely_threads(kernels, module):
     numbers = r"array<i64: ([^>]*)>"
     for line in module[module.index("module @devices"):].splitlines():
         kernel = re.search(rf"llvm\.func @(kernel_(\w+)_\d+)\(.*weft\.iterations = {numbers}", line)
-        if not kernel or kernel[2] in PIECES or largest[kernel[1]] <= LEAST_SHARED:
+        if not kernel or kernel[2] in PARTS or largest[kernel[1]] <= LEAST_SHARED:
             continue
         iterations = kernel[3].split(", ")
         threads = re.search(rf"weft\.threads = {numbers}", line)

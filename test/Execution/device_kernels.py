@@ -5,7 +5,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 #===------------------------------------------------------------------------===#
-"""Lets unit tests write some of their kernels for weft-rt-kernels, and runs these on the stand-in for devices.
+"""Lets unit tests write some of their kernels for weft-rt-kernels, and runs these on the simulator for devices.
 
     device_kernels.py --bin bin
 
@@ -42,7 +42,7 @@ class Bench:
 
     def expect(self, what, status, pattern, *options, **environment):
         """What weft-rt-kernels says must match, and so must how it ends."""
-        plugin = self.binaries.parent / "lib" / "libweft-rt-cuda-stand-in-plugin.so"
+        plugin = self.binaries.parent / "lib" / "libweft-rt-cuda-simulator-plugin.so"
         done = self.run([self.binaries / "weft-rt-kernels", *(options or [self.cases])],
                         **{"WEFT_RT_CUDA": str(plugin), **environment})
         said = done.stdout + done.stderr
@@ -75,7 +75,7 @@ def faults(bench):
                     r"^FAIL FunctionTest\.Exp.*: operand \d element \d+ is .*, expected .* to within .*$")
     report = bench.folder / "json"
     bench.expect("a device that fails", 1, r"^error: \S+ \d+: device 0 of rank 0: launch: it is lost$", bench.cases, "--json", report,
-                 WEFT_STAND_IN_FAIL="launch:3")
+                 WEFT_SIMULATOR_FAIL="launch:3")
     told, count = json.loads(report.read_text()), len(json.loads(bench.table.read_text())["cases"])
     tried = len(told["cases"]) + 1
     if tried == 1 or not told["fault"].startswith(told["trying"] + ": device 0"):
@@ -111,7 +111,7 @@ def main():
         if done.returncode != 0:
             sys.exit(done.stdout + done.stderr)
         bench.expect("kernels of tests", 0, r"^\d\d passed, 0 failed$")
-        bench.expect("what a device does at most", 0, r"copies \d+ GB/s, products of bf16 .* TFLOP/s", bench.cases,
+        bench.expect("what a device does at most", 0, r"copies \d+ GB/s, matmuls of bf16 .* TFLOP/s", bench.cases,
                      "--ceilings", "--only", "nothing", "--json", bench.folder / "json")
         bench.expect("kernels of several names", 0, r"^[46] passed, 0 failed$", bench.cases, "--only", "Sqrt,Exp")
         assert json.loads((bench.folder / "json").read_text())["ceilings"]["copied_bytes_per_second"] > 0

@@ -5,15 +5,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 #===------------------------------------------------------------------------===#
-"""Runs examples that were compiled for CUDA devices on the stand-in for these, and on the host.
+"""Runs examples that were compiled for CUDA devices on the simulator for these, and on the host.
 
     devices.py --bin bin           small examples, each with one mesh
     devices.py --bin bin --full    with all their meshes, and more orders of the device's work
 
-The code that issues work to devices is the same that would run on them; the stand-in does the work on the host,
+The code that issues work to devices is the same that would run on them; the simulator does the work on the host,
 in an order that streams and events allow, and refuses what a device may not bear. Losses, gradients and weights
-must have the bits of the host's program, or where products have an epilogue that rounds otherwise than the host's
-kernels do (NEAR), or multiply bytes (EIGHT_BITS), be as near as float32 allows; launched as graphs, steps have the same
+must have the bits of the host's program, or where matmuls have an epilogue that rounds otherwise than the host's
+kernels do (NEAR), or multiply bytes (FP8), be as near as float32 allows; launched as graphs, steps have the same
 bits as without. Needs a CUDA toolkit for compiling, and no device. Prints a line for each run, then "N passed, N
 failed"; fails if one failed or none ran.
 """
@@ -33,9 +33,9 @@ from verify import EXAMPLES
 
 ROOT = Path(__file__).resolve().parents[2]
 STEPS = 2
-# Of GPT-2, GELU and sums of gradients are part of products.
+# Of GPT-2, GELU and sums of gradients are part of matmuls.
 NEAR = {"gpt2-tiny"}
-# Beside the meshes of verify.py: products that add up the gradients of micro-batches.
+# Beside the meshes of verify.py: matmuls that add up the gradients of micro-batches.
 MORE_MESHES = {"llama-tiny": ["tp=2,accumulation=2"]}
 # What a number may be off, as a part of the largest in its tensor, of small tensors as a part of that part of the
 # largest of all: gradients of keys' biases are nothing but roundings, from which AdamW makes whole steps.
@@ -43,9 +43,9 @@ PARTS = {"steps": (1e-4, 1e-3), "gradients": (1e-3, 1e-3), "weights": (1e-2, 1)}
 # Of more than examples have. At the default scale of F16 the first gradients leave the range.
 MORE_LINES = ("precision: F16 loss_scale { initial: 1024 }", "precision: TF32", "documents { end: 5 }",
               "precision: BF16 documents { end: 5 }")
-# The machine has a rate for products of eight bits. Beside their operands all is float32: in bf16 a sum in another
-# order rounds to another number now and then, and that to another of eight bits.
-EIGHT_BITS = (("llama-tiny", "tp=2", "precision: F32 fp8 {}"),
+# The machine has a rate for FP8 matmuls. Beside their operands all is float32: in bf16 a sum in another
+# order rounds to another number now and then, and that to another FP8 number.
+FP8 = (("llama-tiny", "tp=2", "precision: F32 fp8 {}"),
               ("gpt2-tiny", "dp=2,tp=2,zero=3", "precision: F32 fp8 {}"),
               ("llama-tiny", "dp=2,tp=2,zero=1,accumulation=2",
                "precision: F32 fp8 { scaling: DELAYED history: 2 }"))
@@ -110,7 +110,7 @@ def is_near(what, got, expected):
 
 
 def plugin_of(options):
-    return options.bin.parent / "lib" / "libweft-rt-cuda-stand-in-plugin.so"
+    return options.bin.parent / "lib" / "libweft-rt-cuda-simulator-plugin.so"
 
 
 def fault_of(options, name, machine, nodes, mesh, seeds, lines=""):
@@ -127,12 +127,12 @@ def fault_of(options, name, machine, nodes, mesh, seeds, lines=""):
             expected = trained(host, text)
             if len(expected["steps"]) != STEPS:
                 return f"expected {STEPS} steps, the host did {expected['steps']}"
-            if of_bytes and not re.search("product f8e4m3 by f8e4m3", run([device, "--print-program"]).stdout):
-                return "no product multiplies bytes"
+            if of_bytes and not re.search("matmul f8e4m3 by f8e4m3", run([device, "--print-program"]).stdout):
+                return "no matmul multiplies bytes"
             for seed in range(seeds):
                 # A library's attention has other roundings: device_attention.py.
-                environment = {"WEFT_RT_CUDA": str(plugin_of(options)), "WEFT_STAND_IN_SEED": str(seed),
-                               "WEFT_STAND_IN_REFUSES_ATTENTION": "not here"}
+                environment = {"WEFT_RT_CUDA": str(plugin_of(options)), "WEFT_SIMULATOR_SEED": str(seed),
+                               "WEFT_SIMULATOR_REFUSES_ATTENTION": "not here"}
                 got = trained(device, text, **environment)
                 for what, value in expected.items():
                     if got[what] != value and not (isnt_exact and is_near(what, got[what], value)):
@@ -166,7 +166,7 @@ def main():
             count(fault, name, mesh)
     for lines in MORE_LINES:
         count(fault_of(options, "llama-tiny", "laptop", 1, "tp=2", 1, lines), "llama-tiny tp=2", lines)
-    for name, mesh, lines in EIGHT_BITS:
+    for name, mesh, lines in FP8:
         count(fault_of(options, name, "h100-8", 1, mesh, 1, lines), name, mesh, lines)
     print(f"{passed} passed, {failed} failed")
     return failed > 0 or passed == 0

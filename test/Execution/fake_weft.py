@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-#===- fake_weft.py - a stand-in for the compiler, to test the comparisons --===#
+#===- fake_weft.py - a simulator for the compiler, to test the comparisons --===#
 #
 # Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

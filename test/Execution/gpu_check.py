@@ -5,11 +5,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 #===------------------------------------------------------------------------===#
-"""Runs utils/gpu/check on the stand-in for devices: from a build, and from a pack that a build has made.
+"""Runs utils/gpu/check on the simulator for devices: from a build, and from a pack that a build has made.
 
     gpu_check.py --bin bin
 
-What a stand-in shows must pass, what it does not must be skipped, and what is wrong must fail. Needs a CUDA toolkit for
+What a simulator shows must pass, what it does not must be skipped, and what is wrong must fail. Needs a CUDA toolkit for
 compiling, and no device. Prints a line for each case, then "N passed, N failed"; fails if one failed or none ran.
 """
 
@@ -42,7 +42,7 @@ print(json.dumps({"torch": "9.9", "ms": [1, 2], "peak": 1 << 30, "reserved": 2 <
 class Bench:
     def __init__(self, binaries):
         self.build = binaries.parent
-        self.plugin = self.build / "lib" / "libweft-rt-cuda-stand-in-plugin.so"
+        self.plugin = self.build / "lib" / "libweft-rt-cuda-simulator-plugin.so"
         self.passed = self.failed = 0
 
     def expect(self, what, status, patterns, *options, **environment):
@@ -70,13 +70,13 @@ def from_build(bench):
                                                  r"^0 passed, 0 failed$"], "--only", "llama-tiny dp=2")
     bench.expect_here("devices of their own", 0, [
         r"^pass own devices: llama-tiny dp=2 --graphs: 2 ranks, losses up to .* from one rank's in 10 steps$",
-        "^1 passed, 0 failed$"], "--only", "own devices: llama-tiny dp=2 --graphs", WEFT_STAND_IN_DEVICES="2")
+        "^1 passed, 0 failed$"], "--only", "own devices: llama-tiny dp=2 --graphs", WEFT_SIMULATOR_DEVICES="2")
     bench.expect_here("no time", 1, [r"^not run gpt2-tiny: 0 s left, needs 8$"], "--only", "gpt2-tiny", "--seconds", "0")
     bench.expect_here("not enough time", 1, [r"^cut off gpt2-tiny: after \d+ s, planned 8: not finished after . s",
                                              r"^\d cut off or not run$", r"^0 passed, 0 failed$"], "--only",
-                      "gpt2-tiny", "--seconds", "5", WEFT_STAND_IN_SLOW="0:0:50")
+                      "gpt2-tiny", "--seconds", "5", WEFT_SIMULATOR_SLOW="0:0:50")
     bench.expect_here("a device that fails", 1, [r"^FAIL gpt2-tiny: error: device 0 of rank 0: launch: it is lost$"],
-                      "--only", "gpt2-tiny", WEFT_STAND_IN_FAIL="launch:30")
+                      "--only", "gpt2-tiny", WEFT_SIMULATOR_FAIL="launch:30")
 
 
 def on_a_device(bench, folder):

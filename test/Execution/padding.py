@@ -9,7 +9,7 @@
 
     padding.py --bin build/bin [--full] [--case TEXT]
 
-Dimensions of 4 elements are cut into 3 pieces, so that they become 6 long, of which one rank has
+Dimensions of 4 elements are cut into 3 shards, so that they become 6 long, of which one rank has
 nothing else than padding. Loss and gradients must be those of one rank, in float64; or the compiler
 must say that the dimension cannot be padded. Cases whose operands must be positive are left out, as
 padding is zero.
@@ -31,14 +31,14 @@ import assignments
 import modules  # from test/Derivatives, whose path assignment_cases has added
 import safetensors  # from test/Reference, whose path modules has added
 
-SIZE, PIECES = 4, 3
+SIZE, SHARDS = 4, 3
 TOLERANCE = 1e-10
 ONE_RANK = "version: 1"
 REFUSED = ("cannot be padded", "depends on how long")
 
 
 def plan_of(dimension):
-    return (f"version: 1 mesh {{axis {{name: 'a' size: {PIECES}}}}} "
+    return (f"version: 1 mesh {{axis {{name: 'a' size: {SHARDS}}}}} "
             f"sharding {{dimension: '{dimension}' axes: 'a'}}")
 
 
@@ -67,7 +67,7 @@ def check(tools, case, dimensions):
     with tempfile.TemporaryDirectory(prefix="weft-padding-") as name:
         folder = Path(name)
         try:
-            assignments.write_step(tools, folder, case, (PIECES,))
+            assignments.write_step(tools, folder, case, (SHARDS,))
             whole = gradients(tools, folder, ONE_RANK, "whole")
         except assignments.ProgramError as error:
             return {"": str(error)}
@@ -95,7 +95,7 @@ def main():
     with ThreadPoolExecutor(options.jobs) as pool:
         running = []
         for number, case in enumerate(assignment_cases.cases_for(SIZE)):
-            dimensions = assignments.dimensions_of(case, PIECES)
+            dimensions = assignments.dimensions_of(case, SHARDS)
             if options.case not in case.name or case.positive or not dimensions:
                 continue
             if not options.full:

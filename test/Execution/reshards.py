@@ -9,9 +9,9 @@
 
     reshards.py --weft bin/weft [--full]
 
-One product of two matrices of whole numbers is computed under every sharding that there is, so that
+One matmul of two matrices of whole numbers is computed under every sharding that there is, so that
 it is also a pending sum over any axes, and goes from each to each other. Every result is written to
-a variable of its own, and must be the product exactly. Meshes of three axes have thousands of
+a variable of its own, and must be the matmul exactly. Meshes of three axes have thousands of
 pairs, of which a sample is taken unless --full is given.
 
 Prints a line for each mesh, then "N passed, N failed"; fails if one failed or none ran.
@@ -84,7 +84,7 @@ class Module:
         self.variables[name] = kind
 
     def value(self, layout):
-        """The product under `layout`, each factor cut as that asks for."""
+        """The matmul under `layout`, each factor cut as that asks for."""
         if layout not in self.values:
             rows, columns, pending = layout
             name = f"p{len(self.values)}"

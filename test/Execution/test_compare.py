@@ -1,4 +1,4 @@
-#===- test_compare.py - tests of the comparisons with a stand-in compiler --===#
+#===- test_compare.py - tests of the comparisons with a simulator compiler --===#
 #
 # Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -103,9 +103,9 @@ class Cases(unittest.TestCase):
             for dp, fsdp, ep, cp, tp in map(cases.sizes_of, case.meshes):
                 # What does not divide is padded.
                 heads = model.heads if case.few_heads else model.kv_heads
-                for size, pieces in ((recipe.global_batch, dp * fsdp * ep), (recipe.sequence_length, cp),
+                for size, shards in ((recipe.global_batch, dp * fsdp * ep), (recipe.sequence_length, cp),
                                      (heads, tp), (model.ffn, tp), (model.vocabulary, tp)):
-                    self.assertGreaterEqual(size, pieces)
+                    self.assertGreaterEqual(size, shards)
                 if model.experts:
                     self.assertGreaterEqual(model.experts.experts, ep)
         self.assertEqual(len(seen), 129)

@@ -56,7 +56,7 @@ QUICK_CASES = (("gpt2-adamw", "dp=2,cp=2:gather,tp=2,sp=true"), ("llama-sgd", "d
                ("gpt2-adamw", "dp=2,tp=2,sp=true,zero=3,accumulation=2"),
                ("llama-muon", "dp=2,tp=2,zero=1"), ("llama-sgd-plain-tied-f64-chunks4", "cp=2:ring"),
                ("deepseek-adamw", "ep=2,tp=2"), ("deepseek-adamw-plain-tied-f64-six", "ep=4"),
-               # In which a number lies between two of eight bits.
+               # In which a number lies between two FP8 numbers.
                ("llama-sgd-plain-untied-f64-fp8", "cp=3:ring"))
 
 
@@ -71,12 +71,12 @@ def work_of_examples(full):
                                          "--recipe", folder / "recipe.textproto", "--pin", mesh]
 
 
-def work_of_eight_bits(folder):
+def work_of_fp8(folder):
     """Yields (name, arguments) of more layers than small models have, in micro-batches."""
-    example, recipe = ROOT / "examples/llama-tiny", folder / "eight_bits.textproto"
+    example, recipe = ROOT / "examples/llama-tiny", folder / "fp8.textproto"
     recipe.write_text((example / "recipe.textproto").read_text() +
                       "precision: BF16 fp8 { scaling: DELAYED history: 2 }")
-    yield "llama-tiny in eight bits", [
+    yield "llama-tiny in FP8", [
         example / "model.textproto", "--machine", ROOT / "machines/h100-8.textproto", "--recipe", recipe,
         "--pin", "dp=2,zero=2,accumulation=2"]
 
@@ -219,7 +219,7 @@ def main():
     passed = failed = 0
     with tempfile.TemporaryDirectory() as temporary:
         work = [*work_of_examples(options.full), *work_of_cases(options.full, Path(temporary)),
-                *work_of_eight_bits(Path(temporary))]
+                *work_of_fp8(Path(temporary))]
         if options.full:
             work += work_of_graphs(weft, Path(temporary))
         checks = [(name, lambda arguments=arguments: fault_of(weft, arguments))

@@ -5,7 +5,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 #===------------------------------------------------------------------------===#
-"""Runs a program for CUDA devices on the stand-in for these, and lets something go wrong.
+"""Runs a program for CUDA devices on the simulator for these, and lets something go wrong.
 
     device_faults.py --bin bin
 
@@ -45,9 +45,9 @@ class Bench(processes.Bench):
     def __init__(self, binaries, folder):
         self.libraries = binaries.parent / "lib"
         super().__init__(binaries / "weft", folder)
-        self.environment["WEFT_RT_CUDA"] = str(self.libraries / "libweft-rt-cuda-stand-in-plugin.so")
-        # The stand-in reaches no devices of other processes, and is taken to be their whole world.
-        self.environment["WEFT_STAND_IN_ALONE"] = "1"
+        self.environment["WEFT_RT_CUDA"] = str(self.libraries / "libweft-rt-cuda-simulator-plugin.so")
+        # The simulator reaches no devices of other processes, and is taken to be their whole world.
+        self.environment["WEFT_SIMULATOR_ALONE"] = "1"
         self.check(self.call([self.weft, "compile", "model", "--machine", "machine", "--recipe", "recipe", "--pin", "dp=4",
                               *self.TARGET, "-o", "line"]))
 
@@ -56,11 +56,11 @@ class Bench(processes.Bench):
                 "train" if backend == "local" else "line", "--", "--data", "text", *options]
 
     def case(self, what, status, message, backend="local", **environment):
-        """A run that fails by itself, with variables of the stand-in."""
-        drills = {name if name.isupper() and "_" in name else f"WEFT_STAND_IN_{name.upper()}": value
+        """A run that fails by itself, with variables of the simulator."""
+        drills = {name if name.isupper() and "_" in name else f"WEFT_SIMULATOR_{name.upper()}": value
                   for name, value in environment.items()}
         if backend == "local":
-            drills["WEFT_STAND_IN_ALONE"] = ""
+            drills["WEFT_SIMULATOR_ALONE"] = ""
         done = self.call(self.command(backend, "--quiet", "--timeout", str(PATIENCE)), **drills)
         self.judge(f"{what}, {backend}", done.returncode, done.stderr, (status,), message)
 
@@ -89,10 +89,10 @@ def libraries(bench):
 def machines(bench):
     """Devices that are not what the program needs."""
     for backend in ("local", "mpi"):
-        bench.case("wrong architecture", ERROR, r"error: device \d of rank \d is a stand-in of sm_75, for which the "
+        bench.case("wrong architecture", ERROR, r"error: device \d of rank \d is a simulator of sm_75, for which the "
                    r"program has no kernels", backend, architecture="75")
         bench.case("too little memory", OUT_OF_MEMORY,
-                   r"error: rank \d needs .* of device \d, a stand-in that has 4\.00 KiB free of 4\.00 KiB\n"
+                   r"error: rank \d needs .* of device \d, a simulator that has 4\.00 KiB free of 4\.00 KiB\n"
                    r"memory of each rank: .*\n  parameter .*, gradient .*\nmemory of each device: .*", backend,
                    memory="4096")
         # Once all is counted that the program takes by itself.
@@ -103,7 +103,7 @@ def machines(bench):
     bench.case("too few devices", ERROR, r"error: this program needs a CUDA device for each of its ranks: expected 4 or "
                r"more on this machine, got 3", devices="3")
     # That is each process's own.
-    done = bench.call(bench.command("mpi", "--quiet"), WEFT_STAND_IN_DEVICES="1")
+    done = bench.call(bench.command("mpi", "--quiet"), WEFT_SIMULATOR_DEVICES="1")
     bench.judge("one device that a process sees, mpi", done.returncode, done.stderr + "\n", (0,), "")
 
 
@@ -112,7 +112,7 @@ def few_devices(bench):
     short = r"error: this program needs a CUDA device for each of its ranks: expected 4 or more on this machine, got 3"
     bench.case("too few devices", ERROR, short, "mpi", devices="3")
     bench.case("too few devices for threads", ERROR, short, devices="3", WEFT_SHARE_DEVICE="1")
-    done = bench.call(bench.command("mpi", "--quiet", "--steps", "2"), WEFT_STAND_IN_DEVICES="3", WEFT_SHARE_DEVICE="1")
+    done = bench.call(bench.command("mpi", "--quiet", "--steps", "2"), WEFT_SIMULATOR_DEVICES="3", WEFT_SHARE_DEVICE="1")
     bench.tell("ranks that share devices, mpi", done.stderr if done.returncode else None)
 
 
@@ -134,10 +134,10 @@ def processes_without_launcher(bench):
     nameless = [{name: value for name, value in each.items() if name != "LOCAL_RANK"} for each in ranks]
     fault("ranks that do not know their device, tcp",
           r"error: torchrun does not say which of this machine's ranks this is: expected LOCAL_RANK",
-          [{**each, "WEFT_STAND_IN_DEVICES": "4"} for each in nameless])
+          [{**each, "WEFT_SIMULATOR_DEVICES": "4"} for each in nameless])
     # Each a machine of its own, as in a pod.
     status, errors = bench.ended([(["./line", "--data", "text", "--quiet", "--steps", "2"],
-                                   {**each, "WEFT_STAND_IN_DEVICES": "1"}) for each in nameless])
+                                   {**each, "WEFT_SIMULATOR_DEVICES": "1"}) for each in nameless])
     bench.tell("ranks with a device of their own, tcp", errors if status else None)
     store.close()
 

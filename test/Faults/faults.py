@@ -226,7 +226,7 @@ def plans(bench):
     """Splits that do not fit."""
     warning = r"warning: --pin: [dt]p=3 does not divide \w+=\d+, which is padded to \d+: ranks .*"
     bench.compile("fewer heads than ranks of tp",
-                  [r"--pin: tp=3 cuts kv_heads=2 into more pieces than it has elements, use at "
+                  [r"--pin: tp=3 cuts kv_heads=2 into more shards than it has elements, use at "
                    r"most 2", warning, warning], "--pin", "tp=3")
     bench.compile("hidden not divisible by dp",
                   [r"--pin: dp=3 does not divide hidden=8, use one of 1, 2, 4", warning], "--pin",
@@ -368,7 +368,7 @@ def checkpoints(bench):
     safetensors.save(bench.place / "nan", {**parameters, "layers.1.mlp.up.weight": weight})
     bench.write("out", "old")
     bench.train("NaN in a checkpoint", r"error: step 0: loss is nan; 'layers\.1\.mlp\.up\.weight' "
-                r"held nan already before the step, in element 11 of its piece on rank 1", "--load",
+                r"held nan already before the step, in element 11 of its shard on rank 1", "--load",
                 "nan", "--quiet", "--save", "out", "--save-gradients", "gradients", status=3)
     safetensors.save(bench.place / "shape", {**parameters, "layers.1.mlp.up.weight": weight[:8]})
     bench.train("tensor of another shape", r"error: .*layers\.1\.mlp\.up\.weight.*\[8, 8\].*",

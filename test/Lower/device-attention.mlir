@@ -2,7 +2,7 @@
 // REQUIRES: cuda-toolkit
 // RUN: weft-opt %s -lower=devices=true | weft-translate --kernels-to-ptx | FileCheck %s
 
-// Squares of scores come from shared memory, four numbers at once, and what is added up is in registers.
+// Tiles of scores come from shared memory, four numbers at once, and what is added up is in registers.
 // CHECK-LABEL: .entry kernel_attention_0_phase_0(
 // CHECK: .reqntid 256
 // CHECK-NOT: .local

@@ -30,7 +30,7 @@ func.func private @kernel_encode_1(%x: tensor<4096x4096xbf16>, %m: tensor<f32>)
   return %b, %t, %f : tensor<4096x4096xf8E5M2>, tensor<4096x4096xf8E5M2>, tensor<f32>
 }
 
-// Squares that reach beyond the matrix.
+// Tiles that reach beyond the matrix.
 // CHECK-LABEL:    .entry kernel_encode_2_phase_0(
 // CHECK-COUNT-2:  ld.global.nc.v4.b32
 // CHECK-COUNT-16: ld.shared.b8

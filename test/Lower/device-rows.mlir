@@ -8,7 +8,7 @@
 // Eight rows of 32 chunks each are a block's.
 // MODULE: llvm.func @kernel_top_k_0({{.*}}weft.iterations = array<i64: 16384>{{.*}}weft.threads = array<i64: 256>
 // MODULE: llvm.func @kernel_softmax_0({{.*}}weft.iterations = array<i64: 16384>{{.*}}weft.threads = array<i64: 256>
-// 4096 numbers in a line are 64 pieces.
+// 4096 numbers in a line are 64 chunks.
 // MODULE: llvm.func @kernel_cumulative_sum_0({{.*}}weft.iterations = array<i64: 262144, 262144>
 // Tokens are sorted by rows, then there is a block for 64 of them, and one for each row.
 // MODULE: llvm.func @kernel_embedding_grad_0({{.*}}weft.iterations = array<i64: 32512, 508, 508, 32512, 6237, 50257, 6237, 512, 50257>{{.*}}weft.threads = array<i64: 0, 0, 0, 0, 0, 0, 0, 96, 96>

@@ -119,7 +119,7 @@ func.func private @kernel_norm_1(%x: tensor<65536x128xbf16>, %s: tensor<128xf32>
   return %y : tensor<65536x128xbf16>
 }
 
-// Squares go through shared memory: loads and stores are of 16 bytes.
+// Tiles go through shared memory: loads and stores are of 16 bytes.
 // CHECK-LABEL: .entry kernel_contract_2_phase_0(
 // CHECK-NOT: ld.global.nc.b16
 // CHECK: ld.global.nc.v4.b32

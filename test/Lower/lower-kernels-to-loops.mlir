@@ -67,12 +67,12 @@ func.func private @place() -> tensor<8xi32> attributes {weft.tied = array<i64: -
   return %y : tensor<8xi32>
 }
 
-// A product works on a tile of the result in registers.
-// CHECK-LABEL: func private @product(
+// A matmul works on a tile of the result in registers.
+// CHECK-LABEL: func private @matmul(
 // CHECK-COUNT-4: vector.fma
 // CHECK-NOT: vector.fma
 // CHECK: return
-func.func private @product(%x: tensor<2x8x64xf64>, %w: tensor<64x32xf64>) -> tensor<2x8x32xf64>
+func.func private @matmul(%x: tensor<2x8x64xf64>, %w: tensor<64x32xf64>) -> tensor<2x8x32xf64>
     attributes {weft.tied = array<i64: -1>} {
   %y = weft.contract "bsk,kn->bsn" (%x, %w)
       : (tensor<2x8x64xf64>, tensor<64x32xf64>) -> tensor<2x8x32xf64>

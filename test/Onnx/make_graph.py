@@ -17,7 +17,7 @@ from graphs import Graph
 
 
 def op(name, *inputs, **attributes):
-    """A graph of one op on the input, then a product."""
+    """A graph of one op on the input, then a matmul."""
     def build():
         g = Graph(["batch", 4, 4])
         x = g.add(name, "input", *(make(g) for make in inputs), **attributes)
@@ -97,7 +97,7 @@ def uniform():
 
 
 def single(size=6):
-    """A product with no other behind it: nothing in between to split."""
+    """A matmul with no other behind it: nothing in between to split."""
     g = Graph(["batch", size])
     g.add("Gemm", "input", g.weight("w", size, 2), name="logits")
     return g
@@ -116,7 +116,7 @@ def integers(*numbers):
 
 
 def samples(first, second):
-    """A product of the input and itself, either turned."""
+    """A matmul of the input and itself, either turned."""
     def build():
         g = Graph(["batch", 4])
         turned = g.add("Transpose", "input", perm=[1, 0])

@@ -25,7 +25,7 @@ In a page an excerpt is a code block below a comment that says where it comes fr
           that matches A to the first after it that matches B; "all" is everything
     hide  what matches differs from run to run, and is shown as …
 
-Patterns are regular expressions. What lies between two shown pieces is shown as "...", indentation
+Patterns are regular expressions. What lies between two shown parts is shown as "...", indentation
 that all lines share is taken away, and lines are broken at 100 columns.
 """
 
@@ -59,7 +59,7 @@ class PageError(Exception):
 
 
 def parse_spec(text):
-    """(command, pattern or None, pieces to show, patterns to hide) of an excerpt's comment."""
+    """(command, pattern or None, parts to show, patterns to hide) of an excerpt's comment."""
     command, within, shown, hidden = None, None, [], []
     for line in text.splitlines():
         key, _, value = line.strip().partition(": ")
@@ -112,8 +112,8 @@ def pick(lines, within, shown):
         return list(lines)
     at = find(lines, within, 0) if within else 0
     picked, last = [], None
-    for piece in shown:
-        first, _, end = piece.partition(" .. ")
+    for part in shown:
+        first, _, end = part.partition(" .. ")
         begin = find(lines, first, at)
         until = find(lines, end, begin + 1) if end else begin
         if last is not None and begin > last + 1:

@@ -2,7 +2,7 @@
 
 // Tokens come in by position and are reordered (the example of the pass's description), in every
 // function that reads them; so are numbers of positions. Attention, in a layer, and dropout get to
-// know the order; a norm and a product need not. What is observed is by position again.
+// know the order; a norm and a matmul need not. What is observed is by position again.
 
 #mesh = #weft.mesh<"cp"=2>
 #ids = #weft.sharding<#mesh, [{}, {"cp"}]>
@@ -73,7 +73,7 @@ module attributes {weft.mesh = #mesh} {
 
 // -----
 
-// In a window all queries see as many keys: pieces stay together.
+// In a window all queries see as many keys: shards stay together.
 
 #mesh = #weft.mesh<"cp"=2>
 #query = #weft.sharding<#mesh, [{}, {"cp"}, {}, {}, {}]>

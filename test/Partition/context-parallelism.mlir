@@ -1,10 +1,10 @@
 // RUN: weft-opt %s -split-input-file -reshard-to-collectives -localize -expand-permutations -verify-partition | FileCheck %s
 
-// What attention moves where activations are cut along the sequence, over four ranks. A piece of
+// What attention moves where activations are cut along the sequence, over four ranks. A shard of
 // keys, and of values, is 2 x 4 x 4 x 8 elements here, a fourth of the whole.
 
 // Exchanged for heads (Jacobs et al. 2023, DeepSpeed Ulysses): queries, keys, values and outputs go
-// by all-to-alls, 3/4 of a piece each, and nothing else moves.
+// by all-to-alls, 3/4 of a shard each, and nothing else moves.
 
 #mesh = #weft.mesh<"cp"=4>
 #positions = #weft.sharding<#mesh, [{}, {"cp"}, {}, {}, {}]>
@@ -35,7 +35,7 @@ func.func private @exchanged(%q: tensor<2x16x4x1x8xf64, #positions>, %k: tensor<
 
 // -----
 
-// Round a ring (Liu et al. 2023, Ring Attention): a rank has one of four pieces and needs all, so
+// Round a ring (Liu et al. 2023, Ring Attention): a rank has one of four shards and needs all, so
 // it takes in at least three of keys and three of values, and that is all that moves. Backward
 // the same, and four times their gradients: three to meet every rank's queries, and home.
 

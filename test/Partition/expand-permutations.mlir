@@ -32,7 +32,7 @@ func.func private @description(%q: tensor<2x4x1x1x2xf64>, %k: tensor<2x4x1x2xf64
 // -----
 
 // The derivative: keys and values as before, their gradients each time, and home in the end. Turn
-// k adds to the gradient of the piece that is here in turn k.
+// k adds to the gradient of the shard that is here in turn k.
 
 #mesh = #weft.mesh<"cp"=3>
 
@@ -95,7 +95,7 @@ func.func private @narrow(%q: tensor<2x4x1x1x2xbf16>, %k: tensor<2x4x1x2xbf16>)
 
 // -----
 
-// What is over no pieces stays.
+// What is over no shards stays.
 
 // CHECK-LABEL: func.func private @whole
 // CHECK-NEXT:    weft.attention

@@ -26,9 +26,9 @@ func.func @description() -> tensor<8xi32, #weft.sharding<#mesh, [{"cp"}]>> {
 // CHECK-NEXT:    %[[DP:.*]] = weft.axis_index "dp"
 // CHECK-NEXT:    %[[SIZE:.*]] = arith.constant 2 : index
 // CHECK-NEXT:    %[[MAJOR:.*]] = arith.muli %[[TP]], %[[SIZE]]
-// CHECK-NEXT:    %[[PIECE:.*]] = arith.addi %[[MAJOR]], %[[DP]]
+// CHECK-NEXT:    %[[SHARD:.*]] = arith.addi %[[MAJOR]], %[[DP]]
 // CHECK-NEXT:    %[[LENGTH:.*]] = arith.constant 4 : index
-// CHECK-NEXT:    %[[OFFSET:.*]] = arith.muli %[[PIECE]], %[[LENGTH]]
+// CHECK-NEXT:    %[[OFFSET:.*]] = arith.muli %[[SHARD]], %[[LENGTH]]
 // CHECK-NEXT:    weft.iota offset %[[OFFSET]] : tensor<4xi32>
 func.func @two_axes() {
   %0 = weft.iota : tensor<24xi32, #weft.sharding<#mesh, [{"tp", "dp"}]>>
@@ -37,7 +37,7 @@ func.func @two_axes() {
 
 // -----
 
-// Variables keep the whole type, reads and assignments have the piece, observations remember the
+// Variables keep the whole type, reads and assignments have the shard, observations remember the
 // whole. What is not cut needs no offset.
 
 #mesh = #weft.mesh<"tp"=2>
@@ -212,8 +212,8 @@ func.func private @attention(%q: tensor<4x3x4x1x8xf64, #query>, %k: tensor<4x3x4
 
 // -----
 
-// Queries that are a piece know which of the keys are before them. Where the keys are pieces too,
-// all ranks' pieces are meant.
+// Queries that are a shard know which of the keys are before them. Where the keys are shards too,
+// all ranks' shards are meant.
 
 #mesh = #weft.mesh<"cp"=2>
 #query = #weft.sharding<#mesh, [{}, {"cp"}, {}, {}, {}]>

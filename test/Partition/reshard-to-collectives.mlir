@@ -35,7 +35,7 @@ func.func @description(
   return %1 : tensor<4x8xf64, #columns>
 }
 
-// An all-reduce across nodes sends only a piece between them by itself, so it is best also where
+// An all-reduce across nodes sends only a shard between them by itself, so it is best also where
 // bytes over dp cost a hundred times as much as over tp.
 // CHECK-LABEL: @reduce
 // CHECK-NEXT:    %[[A:.*]] = weft.all_reduce sum %{{.*}} over ["dp", "tp"]

@@ -26,7 +26,7 @@ func.func private @layer(%0: tensor<4xf64, #weft.sharding<#mesh, [{}]>>) {
 
 #mesh = #weft.mesh<"cp"=2>
 func.func private @layer(%q: tensor<2x4x2x3x8xf32>, %k: tensor<2x4x2x8xf32>, %i: index) {
-  // expected-error @+1 {{verify-partition: an op over the pieces of several ranks is left, expected expand-permutations to replace it}}
+  // expected-error @+1 {{verify-partition: an op over the shards of several ranks is left, expected expand-permutations to replace it}}
   %0:2 = weft.attention(%q, %k, %k) scale = 0.5 dropout = 0.0 offsets(%i, %i) of [8, 8]
       over ["cp"] of #mesh
       : tensor<2x4x2x3x8xf32>, tensor<2x4x2x8xf32>, tensor<2x4x2x8xf32>

@@ -7,11 +7,11 @@
 // RUN: not weft-opt %s -apply-plan="plan={version: 1 mesh {axis {size: 2}}}" 2>&1 | FileCheck %s --check-prefix=PLAN
 // PLAN: error: apply-plan: plan:1:
 
-// RUN: not weft-opt %s -substitute-batch -apply-plan="pins=tp=4" 2>&1 | FileCheck %s --check-prefix=PIECES
-// PIECES: :[[#@LINE+10]]:1: error: apply-plan: 'w': dimension 0 of size 6 is cut over axes ["tp"] into 4 pieces, which does not divide it
+// RUN: not weft-opt %s -substitute-batch -apply-plan="pins=tp=4" 2>&1 | FileCheck %s --check-prefix=SHARDS
+// SHARDS: :[[#@LINE+10]]:1: error: apply-plan: 'w': dimension 0 of size 6 is cut over axes ["tp"] into 4 shards, which does not divide it
 
 // RUN: not weft-opt %s -substitute-batch="batch=3" -apply-plan="pins=dp=2" 2>&1 | FileCheck %s --check-prefix=SAMPLES
-// SAMPLES: error: apply-plan: 'tokens': dimension 0 of size 3 is cut over axes ["dp"] into 2 pieces
+// SAMPLES: error: apply-plan: 'tokens': dimension 0 of size 3 is cut over axes ["dp"] into 2 shards
 
 // RUN: not weft-opt %s -apply-plan="plan={version: 1 mesh {axis {name: 'x' size: 2}} sharding {dimension: 'ffn' axes: 'x'} sharding {dimension: 'hidden' axes: 'x'}}" 2>&1 | FileCheck %s --check-prefix=TWICE
 // TWICE: error: apply-plan: 'w': axis "x" is to cut two dimensions, "ffn" and "hidden"; expected one, or priorities that differ

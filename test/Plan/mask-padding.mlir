@@ -24,7 +24,7 @@ func.func @sum_over_the_batch() -> tensor<f64> {
 
 // -----
 
-// What follows from parameters that are zero needs no mask: products, SwiGLU, sums over all of it,
+// What follows from parameters that are zero needs no mask: matmuls, SwiGLU, sums over all of it,
 // gradients and updates.
 weft.variable parameter @up ["ffn", "hidden"] unpadded [7, 4] : tensor<8x4xf64>
 weft.variable parameter @down ["hidden", "ffn"] unpadded [4, 7] : tensor<4x8xf64>

@@ -11,7 +11,7 @@ weft.variable parameter @w ["hidden"] : tensor<4xf64>
 // PINS: weft.map {{.*}} {weft.pins = [unit, {"1" = ["x"]}]}
 // PINS: weft.map {{.*}} {weft.pins = [unit, {}]}
 
-// The first sum is cut, the second is one of terms, as is the product's second operand. What is not
+// The first sum is cut, the second is one of terms, as is the matmul's second operand. What is not
 // linear has no terms.
 // CHOSEN-LABEL: func.func @step
 // CHOSEN: weft.map ins(%{{.*}}, %{{.*}} : tensor<4xf64, #weft.sharding<#mesh, [{"x"}]>>

@@ -7,7 +7,7 @@
 // REFUSED: @tokens ["batch", "sequence"] : tensor<2x15xi32>
 
 // The example of the pass's description is @w with tp=2. A class has one size, a multiple of all
-// numbers of pieces; what divides stays.
+// numbers of shards; what divides stays.
 
 // TP:   @w ["ffn", "hidden"] unpadded {{\[}}7, 4] : tensor<8x4xf64>
 // BOTH: @w ["ffn", "hidden"] unpadded {{\[}}7, 4] : tensor<9x4xf64>

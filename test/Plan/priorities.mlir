@@ -1,10 +1,10 @@
 // DEFINE: %{axis} = version: 1 mesh {axis {name: 'x' size: 2}}
 // RUN: weft-opt %s -apply-plan="plan={%{axis} sharding {dimension: 'ffn' axes: 'x'} sharding {dimension: 'hidden' axes: 'x' priority: 1}}" 2>&1 | FileCheck %s --check-prefix=FFN
 // RUN: weft-opt %s -apply-plan="plan={%{axis} sharding {dimension: 'ffn' axes: 'x' priority: 2} sharding {dimension: 'hidden' axes: 'x' priority: 1}}" 2>&1 | FileCheck %s --check-prefix=HIDDEN
-// RUN: weft-opt %s -apply-plan="plan={%{axis} sharding {value: 'w' dimension: 'ffn' axes: 'x'} sharding {dimension: 'ffn' priority: 1} sharding {value: 'product' dimension: 'ffn' axes: 'x'}}" 2>&1 | FileCheck %s --check-prefix=ORDER
+// RUN: weft-opt %s -apply-plan="plan={%{axis} sharding {value: 'w' dimension: 'ffn' axes: 'x'} sharding {dimension: 'ffn' priority: 1} sharding {value: 'matmul' dimension: 'ffn' axes: 'x'}}" 2>&1 | FileCheck %s --check-prefix=ORDER
 // RUN: weft-opt %s -apply-plan="origins plan={%{axis} sharding {dimension: 'ffn' axes: 'x'}}" 2>&1 | FileCheck %s --check-prefix=ORIGINS
 
-// RUN: weft-opt %s -apply-plan="plan={%{axis} sharding {dimension: 'ffn' axes: 'x'} sharding {value: 'product' dimension: 'hidden' axes: 'x' priority: 1}}" 2>&1 | FileCheck %s --check-prefix=OP
+// RUN: weft-opt %s -apply-plan="plan={%{axis} sharding {dimension: 'ffn' axes: 'x'} sharding {value: 'matmul' dimension: 'hidden' axes: 'x' priority: 1}}" 2>&1 | FileCheck %s --check-prefix=OP
 
 // Of entries that give one axis to two dimensions the stronger holds, of variables and ops, and both
 // are shown. Wide entries are shown once for all ops.
@@ -15,7 +15,7 @@
 // FFN:     @w ["ffn", "hidden"] {weft.pins = {{\[}}["x"], unit]}
 // FFN:     weft.contract {{.*}} {weft.pins = [unit, unit, ["x"]]}
 
-// OP:     apply-plan: 'product/contract/1': plan:1:{{[0-9]+}}: { value: "product" {{.*}} does not hold
+// OP:     apply-plan: 'matmul/contract/1': plan:1:{{[0-9]+}}: { value: "matmul" {{.*}} does not hold
 // OP:     stronger is plan:1:{{[0-9]+}}: { value: "*" dimension: "ffn" axes: ["x"] }
 // OP-NOT: warning
 // OP:     weft.contract {{.*}} {weft.pins = [unit, unit, ["x"]]}
@@ -38,7 +38,7 @@ func.func @step() {
   %x = weft.fill constant 1.0 : tensor<4x4xf64>
   %w = weft.read @w : tensor<8x4xf64>
   %y = weft.contract "bk,nk->bn"(%x, %w)
-      : (tensor<4x4xf64>, tensor<8x4xf64>) -> tensor<4x8xf64> loc("product")
+      : (tensor<4x4xf64>, tensor<8x4xf64>) -> tensor<4x8xf64> loc("matmul")
   %z = weft.contract "bn->b"(%y) : (tensor<4x8xf64>) -> tensor<4xf64> loc("sum")
   weft.observe "z", %z : tensor<4xf64>
   return

@@ -27,7 +27,7 @@ module attributes {weft.mesh = #mesh} {
 
 // -----
 
-// A pending sum is reduced: the value lies in pieces, and not as terms.
+// A pending sum is reduced: the value lies in shards, and not as terms.
 
 #mesh = #weft.mesh<"tp"=2>
 module attributes {weft.mesh = #mesh} {

@@ -89,7 +89,7 @@ module attributes {weft.mesh = #weft.mesh<"tp"=2>} {
 
 // -----
 
-// So can others: the greatest of pieces is no term of a sum.
+// So can others: the greatest of shards is no term of a sum.
 #all = affine_map<() -> ()>
 module attributes {weft.mesh = #weft.mesh<"tp"=2, "x"=2>} {
   weft.variable parameter @w ["ffn", "hidden"] : tensor<4x4xf64>

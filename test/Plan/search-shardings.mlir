@@ -50,7 +50,7 @@ module attributes {weft.mesh = #mesh} {
 
 // -----
 
-// What three products share is gathered once, at the border of a layer that is called twice.
+// What three matmuls share is gathered once, at the border of a layer that is called twice.
 
 #mesh = #weft.mesh<"tp"=2>
 #rows = #weft.sharding<#mesh, [{"tp"}, {}]>
@@ -225,7 +225,7 @@ module attributes {weft.mesh = #mesh} {
 
 // -----
 
-// Attention of a sequence that lies in two pieces, and its derivative. Whole keys are gathered once
+// Attention of a sequence that lies in two shards, and its derivative. Whole keys are gathered once
 // for both, and their gradients scattered; round a ring keys would go twice, and their gradients
 // home besides. If what goes round cost nothing, it would be chosen.
 

@@ -197,7 +197,7 @@ class Recipe:
     clip_norm: float = math.inf
     z_loss: float = 0.0
     routing: "experts.Routing" = None
-    fp8: layers.EightBits = None
+    fp8: layers.Fp8 = None
     document_end: int = None
     seed: int = 0
 
@@ -269,7 +269,7 @@ def parse_recipe(text):
     if "fp8" in fields:
         fp8 = _known(fields["fp8"], "fp8", ("values", "gradients", "scaling", "history"))
         is_delayed = fp8.get("scaling") == "DELAYED"
-        values["fp8"] = layers.EightBits(fp8.get("values", "E4M3"), fp8.get("gradients", "E5M2"),
+        values["fp8"] = layers.Fp8(fp8.get("values", "E4M3"), fp8.get("gradients", "E5M2"),
                                          fp8.get("history", 1024) if is_delayed else 0)
     if "routing" in fields:
         values["routing"] = experts.Routing(**_known(fields["routing"], "routing", [

@@ -147,8 +147,8 @@ class Mixture:
         group = (1,) if routing.load_balance_group == "SEQUENCE" else (0, 1)
         # The share of picks that each expert got, by group; picks have no gradient.
         self.loads = self.chosen.mean(axis=group, keepdims=True) / experts.experts_per_token
-        products = self.loads * self.means.mean(axis=group, keepdims=True)
-        balance = experts.experts * products.sum(axis=-1).mean()
+        matmuls = self.loads * self.means.mean(axis=group, keepdims=True)
+        balance = experts.experts * matmuls.sum(axis=-1).mean()
         return routing.load_balance_loss * balance + routing.router_z_loss * (self.lse**2).mean()
 
     def backward(self, dy):

@@ -6,7 +6,7 @@
 #===------------------------------------------------------------------------===#
 """Counter-based random numbers: every value is a function of seed, stream and index alone.
 
-Nothing here keeps state, so any piece of a tensor can be drawn by itself, in any order. All
+Nothing here keeps state, so any shard of a tensor can be drawn by itself, in any order. All
 arithmetic is on unsigned 64-bit integers that wrap around.
 """
 

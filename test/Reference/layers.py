@@ -35,7 +35,7 @@ def linear_backward(dy, x, weight):
     return dy @ weight, rows.T @ inputs, rows.sum(axis=0)
 
 
-# Bits of mantissa, least exponent and greatest number of formats of eight bits.
+# Bits of mantissa, least exponent and greatest number of FP8 formats.
 FLOAT8 = {"E4M3": (3, -6, 448.0), "E5M2": (2, -14, 57344.0)}
 
 
@@ -53,8 +53,8 @@ def quantize(x, name, amax=None):
     return np.rint(scaled / unit) * unit / scale
 
 
-class EightBits:
-    """What products of eight bits multiply: formats of values and of gradients, and for how many
+class Fp8:
+    """What FP8 matmuls multiply: formats of values and of gradients, and for how many
     steps a tensor's greatest absolute values are kept to scale by; 0: by its own."""
 
     def __init__(self, values, gradients, history=0):
@@ -63,7 +63,7 @@ class EightBits:
 
     def fresh(self):
         """The same before the first step."""
-        return EightBits(*self.formats, self.history)
+        return Fp8(*self.formats, self.history)
 
     def values(self, x, name):
         return self._quantize(x, name, self.formats[0])

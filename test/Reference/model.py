@@ -39,7 +39,7 @@ class Transformer:
         self.document_end, self.starts = document_end, None
         self.dropped, self.routing_loss, self.picks = {}, 0.0, {}
         if model.experts and fp8:
-            raise ValueError("the reference has no experts with products of eight bits")
+            raise ValueError("the reference has no experts with FP8 matmuls")
         self.frequencies = None
         if model.positions == "ROTARY":
             self.frequencies = layers.rotary_frequencies(
@@ -83,7 +83,7 @@ class Transformer:
                 h = h + out
         h = self._norm(weights, h, "final_norm", saved)
         head = "embed.tokens.weight" if self.model.tied_embeddings else "head.weight"
-        return self._product(weights, h, head, None, saved, fp8=None)
+        return self._matmul(weights, h, head, None, saved, fp8=None)
 
     def move_biases(self, weights):
         """Raises the selection biases of experts that the last batch picked seldom."""
@@ -143,9 +143,9 @@ class Transformer:
         return layers.layer_norm(h, weight, weights.get(name + ".bias"), epsilon)
 
     def _linear(self, weights, h, name, bias, saved):
-        return self._product(weights, h, name, bias, saved, self.fp8)
+        return self._matmul(weights, h, name, bias, saved, self.fp8)
 
-    def _product(self, weights, h, name, bias, saved, fp8):
+    def _matmul(self, weights, h, name, bias, saved, fp8):
         weight = weights[name]
         # [outputs, inputs], whatever the shape: all but the last of h's dimensions are rows.
         flat = weight.reshape(-1, h.shape[-1])

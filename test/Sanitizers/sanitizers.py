@@ -9,7 +9,7 @@
 
 That of addresses watches for undefined behaviour, too.
 
-The program is that of an example, in float64 so that its products are generated code too, on four
+The program is that of an example, in float64 so that its matmuls are generated code too, on four
 ranks. What it prints must be what the program without a sanitizer prints, and no report may come.
 """
 

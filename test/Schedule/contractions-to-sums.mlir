@@ -52,7 +52,7 @@ func.func private @one_after_the_other(%y: tensor<8x4x9xf32>) -> tensor<4xf32> {
   return %1 : tensor<4xf32>
 }
 
-// Of what is in memory anyway, across rows, of a single number, and products of matrices.
+// Of what is in memory anyway, across rows, of a single number, and matmuls.
 // CHECK-LABEL: @left_as_they_are(
 // CHECK-NOT:     weft.map_sum
 func.func private @left_as_they_are(%y: tensor<8x4xf32>, %w: tensor<6x4xf32>) {

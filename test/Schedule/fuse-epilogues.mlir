@@ -8,7 +8,7 @@ module attributes {weft.target = "cuda"} {
 // The example of the pass's description.
 // CHECK-LABEL: @description(
 // CHECK-SAME:    %[[X:[^:]*]]: {{[^,]*}}, %[[W:[^:]*]]: {{[^,]*}}, %[[B:[^:]*]]:
-// CHECK-NEXT:    %[[Y:.*]] = weft.product "bk,nk->bn"(%[[X]], %[[W]]) bias %[[B]] : tensor<16xf32>
+// CHECK-NEXT:    %[[Y:.*]] = weft.matmul "bk,nk->bn"(%[[X]], %[[W]]) bias %[[B]] : tensor<16xf32>
 // CHECK-SAME:      : tensor<8x32xf32>, tensor<16x32xf32> -> tensor<8x16xf32>
 // CHECK-NEXT:    return %[[Y]]
 func.func @description(%x: tensor<8x32xf32>, %w: tensor<16x32xf32>, %b: tensor<16xf32>)
@@ -29,7 +29,7 @@ func.func @description(%x: tensor<8x32xf32>, %w: tensor<16x32xf32>, %b: tensor<1
 // CHECK-SAME:    %[[X:[^:]*]]: {{[^,]*}}, %[[W:[^:]*]]: {{[^,]*}}, %[[B:[^:]*]]:
 // CHECK:         %[[C:.*]] = weft.map ins(%[[B]] : tensor<16xf32>)
 // CHECK:           arith.truncf
-// CHECK:         %[[Y:.*]], %[[K:.*]] = weft.product "bk,nk->bn"(%[[X]], %[[W]])
+// CHECK:         %[[Y:.*]], %[[K:.*]] = weft.matmul "bk,nk->bn"(%[[X]], %[[W]])
 // CHECK-SAME:      bias %[[C]] : tensor<16xbf16> gelu
 // CHECK-SAME:      -> tensor<8x16xbf16> keeps tensor<8x16xbf16>
 // CHECK-NEXT:    return %[[Y]], %[[K]]
@@ -68,7 +68,7 @@ func.func @gelu(%x: tensor<8x32xbf16>, %w: tensor<16x32xbf16>, %b: tensor<16xf32
 
 // CHECK-LABEL: @gelu_gradient(
 // CHECK-SAME:    %[[G:[^:]*]]: {{[^,]*}}, %[[W:[^:]*]]: {{[^,]*}}, %[[P:[^:]*]]:
-// CHECK-NEXT:    %[[Y:.*]] = weft.product "bn,nk->bk"(%[[G]], %[[W]]) gelu_gradient %[[P]]
+// CHECK-NEXT:    %[[Y:.*]] = weft.matmul "bn,nk->bk"(%[[G]], %[[W]]) gelu_gradient %[[P]]
 // CHECK-NEXT:    return %[[Y]]
 func.func @gelu_gradient(%g: tensor<8x16xf32>, %w: tensor<16x32xf32>, %p: tensor<8x32xf32>)
     -> tensor<8x32xf32> {
@@ -106,12 +106,12 @@ func.func @gelu_gradient(%g: tensor<8x16xf32>, %w: tensor<16x32xf32>, %p: tensor
 }
 
 // Each adds what the one before it gives, the first what was there.
-// CHECK-LABEL: @sum_of_products(
+// CHECK-LABEL: @sum_of_matmuls(
 // CHECK-SAME:    %[[X:[^:]*]]: {{[^,]*}}, %[[W:[^:]*]]: {{[^,]*}}, %[[R:[^:]*]]:
-// CHECK-NEXT:    %[[P:.*]] = weft.product "bk,nk->bn"(%[[X]], %[[W]]) plus %[[R]]
-// CHECK-NEXT:    %[[Q:.*]] = weft.product "bk,nk->bn"(%[[X]], %[[W]]) plus %[[P]]
+// CHECK-NEXT:    %[[P:.*]] = weft.matmul "bk,nk->bn"(%[[X]], %[[W]]) plus %[[R]]
+// CHECK-NEXT:    %[[Q:.*]] = weft.matmul "bk,nk->bn"(%[[X]], %[[W]]) plus %[[P]]
 // CHECK-NEXT:    return %[[Q]]
-func.func @sum_of_products(%x: tensor<8x3xf32>, %w: tensor<5x3xf32>, %r: tensor<8x5xf32>)
+func.func @sum_of_matmuls(%x: tensor<8x3xf32>, %w: tensor<5x3xf32>, %r: tensor<8x5xf32>)
     -> tensor<8x5xf32> {
   %0 = weft.contract "bk,nk->bn"(%x, %w) : (tensor<8x3xf32>, tensor<5x3xf32>) -> tensor<8x5xf32>
   %1 = weft.contract "bk,nk->bn"(%x, %w) : (tensor<8x3xf32>, tensor<5x3xf32>) -> tensor<8x5xf32>
@@ -128,7 +128,7 @@ func.func @sum_of_products(%x: tensor<8x3xf32>, %w: tensor<5x3xf32>, %r: tensor<
 // The gradient of a bias, beside that of weights.
 // CHECK-LABEL: @sums(
 // CHECK-SAME:    %[[G:[^:]*]]: {{[^,]*}}, %[[X:[^:]*]]:
-// CHECK-NEXT:    %[[W:.*]], %[[S:.*]] = weft.product "bn,bk->nk"(%[[G]], %[[X]])
+// CHECK-NEXT:    %[[W:.*]], %[[S:.*]] = weft.matmul "bn,bk->nk"(%[[G]], %[[X]])
 // CHECK-SAME:      -> tensor<16x32xf32> sums tensor<16xf32>
 // CHECK-NEXT:    return %[[S]], %[[W]]
 func.func @sums(%g: tensor<8x16xbf16>, %x: tensor<8x32xbf16>)
@@ -139,7 +139,7 @@ func.func @sums(%g: tensor<8x16xbf16>, %x: tensor<8x32xbf16>)
   return %0, %1 : tensor<16xf32>, tensor<16x32xf32>
 }
 
-// A product stays where it is: what it would add is not there yet.
+// A matmul stays where it is: what it would add is not there yet.
 // CHECK-LABEL: @too_late(
 // CHECK-NEXT:    weft.contract
 // CHECK-NEXT:    weft.norm
@@ -159,9 +159,9 @@ func.func @too_late(%x: tensor<8x32xf32>, %w: tensor<16x32xf32>, %s: tensor<16xf
   return %2 : tensor<8x16xf32>
 }
 
-// Others read the product, rows of 12 are no multiple of 8, and this is no GELU.
+// Others read the matmul, rows of 12 are no multiple of 8, and this is no GELU.
 // CHECK-LABEL: @left(
-// CHECK-NOT:     weft.product
+// CHECK-NOT:     weft.matmul
 func.func @left(%x: tensor<8x32xf32>, %w: tensor<16x32xf32>, %v: tensor<12x32xf32>,
                 %b: tensor<16xf32>, %c: tensor<12xf32>)
     -> (tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x12xf32>, tensor<8x16xf32>) {

@@ -37,7 +37,7 @@ func.func @step() {
 
 // -----
 
-// Kernels that differ in numbers only are one; a product is none; what nobody uses goes.
+// Kernels that differ in numbers only are one; a matmul is none; what nobody uses goes.
 // CHECK-LABEL: weft.variable input @seed
 weft.variable input @seed [] : tensor<i64>
 weft.variable parameter @a ["x"] : tensor<4xf32>
@@ -71,7 +71,7 @@ func.func @step() {
 
 // -----
 
-// A product in float64 is a kernel: the library would do it, but not in the order of the oracle.
+// A matmul in float64 is a kernel: the library would do it, but not in the order of the oracle.
 // CHECK-LABEL: func.func private @double(
 func.func private @double(%x: tensor<2x4xf64>) -> tensor<2x2xf64> {
   // CHECK: weft.launch @kernel_contract_0(%{{.*}}) tied [-1] : (tensor<2x4xf64>)

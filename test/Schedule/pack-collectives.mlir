@@ -46,7 +46,7 @@ func.func private @scatter(%x: tensor<32x3x8x3xf32>) -> tensor<32x3x2x3xf32> {
 
 // -----
 
-// An all-to-all has pieces on both sides.
+// An all-to-all has shards on both sides.
 #mesh = #weft.mesh<"cp"=2>
 // CHECK-LABEL: @both_sides
 // CHECK:         weft.contract "abc->bac"({{.*}}) : (tensor<64x2x8xf32>) -> tensor<2x64x8xf32>
@@ -62,7 +62,7 @@ func.func private @both_sides(%x: tensor<4x16x8x2xf32>) -> tensor<4x32x4x2xf32> 
 
 // -----
 
-// Few parts, which are calls of their own; parts that take long to move; whole pieces; what is not cut; integers.
+// Few parts, which are calls of their own; parts that take long to move; whole shards; what is not cut; integers.
 #mesh = #weft.mesh<"dp"=2>
 // CHECK-LABEL: @stay
 // CHECK-NOT:     weft.contract

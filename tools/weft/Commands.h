@@ -35,8 +35,8 @@ int runCommand(llvm::ArrayRef<const char *> arguments);
 /// `weft verify`: whether a plan computes what one rank does. Returns the exit status.
 int verifyCommand(llvm::ArrayRef<const char *> arguments);
 
-/// `weft explain`: where a compiled program's time goes, or why a value of a model is split as it is.
-/// Returns the exit status.
+/// `weft explain`: where a compiled program's time goes, or why a value of a model is split as it
+/// is. Returns the exit status.
 int explainCommand(llvm::ArrayRef<const char *> arguments);
 
 } // namespace weft

@@ -30,7 +30,7 @@ struct ExplainOptions {
 
 void declareKernelOptions(CommandLine &line, ExplainOptions &options) {
   line.addSwitch("--kernels",
-                 "list PROGRAM's kernels, products and collectives, the slowest first: bytes,\n"
+                 "list PROGRAM's kernels, matmuls and collectives, the slowest first: bytes,\n"
                  "operations, measured time, share of the machine's peak, predicted time",
                  options.kernels);
   line.addText("--profile", "FILE", "do not run PROGRAM, take what it wrote by --profile",
@@ -78,7 +78,7 @@ llvm::Error refuseOthers(const CommandLine &line, llvm::StringRef with,
 llvm::Error checkKernels(const CommandLine &line, const ExplainOptions &options) {
   if (llvm::Error error = refuseOthers(line, "--kernels",
                                        {"--model", "--machine", "--nodes", "--recipe", "--seq-len",
-                                        "--global-batch", "--target", "--wide-products", "--mesh",
+                                        "--global-batch", "--target", "--wide-matmuls", "--mesh",
                                         "--pin", "--plan", "--most", "-v"})) {
     return error;
   }

@@ -28,7 +28,8 @@ constexpr Command commands[] = {
     {"import", "turn a Hugging Face checkpoint into a model and its weights", importCommand},
     {"export", "turn trained weights into a Hugging Face checkpoint", exportCommand},
     {"run", "start a compiled training program", runCommand},
-    {"explain", "say where a program's time goes, or why a value is split as it is", explainCommand},
+    {"explain", "say where a program's time goes, or why a value is split as it is",
+     explainCommand},
     {"calibrate", "measure this machine, and write the file that describes it", calibrateCommand},
 };
 

@@ -156,23 +156,23 @@ TEST(MeasuredRows, Collectives) {
   }
 }
 
-TEST(MeasuredRows, Products) {
+TEST(MeasuredRows, Matmuls) {
   for (const char *name : {"a100-8", "b200-8"}) {
     desc::MachineSpec spec = machine(name);
     Predictor predictor(spec);
     Errors unseen, byPeak;
-    for (const std::vector<std::string> &cells : readRows("products.csv")) {
+    for (const std::vector<std::string> &cells : readRows("matmuls.csv")) {
       if (cells[1] != name) {
         continue;
       }
       int64_t m = std::stoll(cells[2]), n = std::stoll(cells[3]), k = std::stoll(cells[4]);
       double flops = std::stod(cells[5]), seconds = 2.0 * double(m) * double(n) * double(k) / flops;
-      auto isShape = [&](const desc::ProductRate &rate) {
+      auto isShape = [&](const desc::MatmulRate &rate) {
         return rate.m == m && rate.n == n && rate.k == k;
       };
-      const auto &known = spec.device.measured.products;
+      const auto &known = spec.device.measured.matmuls;
       if (std::none_of(known.begin(), known.end(), isShape)) {
-        unseen.add(predictor.product(desc::Precision::BF16, m, n, k, 1, 1), seconds);
+        unseen.add(predictor.matmul(desc::Precision::BF16, m, n, k, 1, 1), seconds);
         byPeak.add(seconds * flops / *spec.device.peakFlopsBF16, seconds);
       }
     }

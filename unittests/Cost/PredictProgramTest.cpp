@@ -34,14 +34,14 @@ rt::Program program() {
   program.buffers = {{8000, 0, rt::BufferClass::Activation, false, rt::ElementType::F64},
                      {4, 8000, rt::BufferClass::Activation, false, rt::ElementType::F32}};
   program.kernels = {{"kernel", "map", ""}};
-  program.products = {{rt::ElementType::F32, false, false, 10, 10, 10, 10, 10, 10}};
+  program.matmuls = {{rt::ElementType::F32, false, false, 10, 10, 10, 10, 10, 10}};
   program.collectives = {
       {rt::CollectiveKind::AllGather, rt::ReductionKind::Sum, rt::ElementType::F32, {1}, {1000}},
       {rt::CollectiveKind::AllGather, rt::ReductionKind::Sum, rt::ElementType::F32, {0}, {1000}}};
   program.observations = {{"loss", {rt::ElementType::F32, {}, {}}}};
   program.step = {
       {rt::Opcode::Kernel, 0, 0, {{0, rt::Access::Write}, {1, rt::Access::Write}}, {}, {1e6, 8}},
-      {rt::Opcode::Product, 0, 0, {}, {}, {2000, 8}},
+      {rt::Opcode::Matmul, 0, 0, {}, {}, {2000, 8}},
       {rt::Opcode::Collective, 0, 0, {}, {}, {0, 8}},
       {rt::Opcode::Collective, 1, 0, {}, {}, {0, 8}},
       {rt::Opcode::Observe, 0, 0, {}, {}, {}}};
@@ -132,9 +132,9 @@ TEST(PredictProgram, AKernelIsOfTheFormatThatItReads) {
   EXPECT_DOUBLE_EQ(secondsOf({}), 1e-3);
 }
 
-TEST(PredictProgram, ProductsOfBytesGoByTheirRate) {
+TEST(PredictProgram, Fp8MatmulsGoByTheirRate) {
   rt::Program made = program();
-  made.products[0].type = rt::ElementType::F8E4M3;
+  made.matmuls[0].type = rt::ElementType::F8E4M3;
   desc::MachineSpec machine = sheet(1);
   machine.device.peakFlopsF8 = 4e9;
   predictProgram(made, machine);

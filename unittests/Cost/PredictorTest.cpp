@@ -31,9 +31,9 @@ desc::MachineSpec sheet() {
 TEST(Predictor, TakesTheDataSheetWhereNothingWasMeasured) {
   Predictor predictor(sheet());
   // 2 * 100 * 100 * 100 * 3 operations.
-  EXPECT_DOUBLE_EQ(predictor.product(Precision::F32, 100, 100, 100, 3, 1), 6e-3);
+  EXPECT_DOUBLE_EQ(predictor.matmul(Precision::F32, 100, 100, 100, 3, 1), 6e-3);
   // So few operations that memory decides.
-  EXPECT_DOUBLE_EQ(predictor.product(Precision::F32, 1000, 1000, 1, 1, 8e6), 8e-3);
+  EXPECT_DOUBLE_EQ(predictor.matmul(Precision::F32, 1000, 1000, 1, 1, 8e6), 8e-3);
   EXPECT_DOUBLE_EQ(predictor.kernel("map", Precision::F32, 1e6, 1e3), 1e-3);
   EXPECT_DOUBLE_EQ(predictor.kernel("map", Precision::F32, 1e3, 1e6), 1e-3);
   EXPECT_EQ(predictor.kernel("map", Precision::F32, 0, 0), 0);
@@ -57,7 +57,7 @@ TEST(Predictor, CollectivesFollowTheirFormulas) {
   EXPECT_EQ(predictor.rendezvous({1}), 0);
 }
 
-TEST(Predictor, APermuteSendsAPieceOnce) {
+TEST(Predictor, APermuteSendsAShardOnce) {
   Predictor predictor(sheet());
   EXPECT_DOUBLE_EQ(predictor.collective(CollectiveKind::Permute, {4}, 1e6), 1e-6 + 1e6 / 1e8);
   EXPECT_DOUBLE_EQ(predictor.collective(CollectiveKind::Permute, {4, 2}, 1e6), 1e-5 + 1e6 / 1e7);
@@ -139,25 +139,25 @@ TEST(Predictor, TakesMeasuredCollectivesBetweenNodes) {
 TEST(Predictor, TakesMeasuredRates) {
   desc::MachineSpec machine = sheet();
   desc::MeasuredSpec &measured = machine.device.measured;
-  measured.products = {{Precision::F32, 64, 64, 64, 1e8}, {Precision::F64, 64, 64, 64, 1e7}};
+  measured.matmuls = {{Precision::F32, 64, 64, 64, 1e8}, {Precision::F64, 64, 64, 64, 1e7}};
   measured.memory = {{1000, 1e10}, {1000000, 1e8}};
   measured.kernels = {{"attention", Precision::F32, 1e7}};
   measured.launchSeconds = 1e-5;
   Predictor predictor(machine);
   double flops = 2 * 64 * 64 * 64;
-  EXPECT_DOUBLE_EQ(predictor.product(Precision::F32, 64, 64, 64, 1, 1), flops / 1e8 + 1e-5);
-  EXPECT_DOUBLE_EQ(predictor.product(Precision::F64, 64, 64, 64, 2, 1), 2 * flops / 1e7 + 1e-5);
+  EXPECT_DOUBLE_EQ(predictor.matmul(Precision::F32, 64, 64, 64, 1, 1), flops / 1e8 + 1e-5);
+  EXPECT_DOUBLE_EQ(predictor.matmul(Precision::F64, 64, 64, 64, 2, 1), 2 * flops / 1e7 + 1e-5);
   EXPECT_DOUBLE_EQ(predictor.kernel("attention", Precision::F32, 1e6, 1), 0.1 + 1e-5);
   EXPECT_DOUBLE_EQ(predictor.kernel("norm", Precision::F32, 1e6, 1), 1e-3 + 1e-5);
   // What reads bf16 computes in float32, unless it was measured.
   EXPECT_DOUBLE_EQ(predictor.kernel("attention", Precision::BF16, 1e6, 1), 0.1 + 1e-5);
   EXPECT_DOUBLE_EQ(predictor.kernel("norm", Precision::BF16, 1e6, 1), 1e-3 + 1e-5);
   // What is not known of TF32 and F16 takes what float32 does.
-  EXPECT_DOUBLE_EQ(predictor.product(Precision::TF32, 64, 64, 64, 1, 1), flops / 1e8 + 1e-5);
-  EXPECT_DOUBLE_EQ(predictor.product(Precision::F16, 64, 64, 64, 1, 1), flops / 1e8 + 1e-5);
+  EXPECT_DOUBLE_EQ(predictor.matmul(Precision::TF32, 64, 64, 64, 1, 1), flops / 1e8 + 1e-5);
+  EXPECT_DOUBLE_EQ(predictor.matmul(Precision::F16, 64, 64, 64, 1, 1), flops / 1e8 + 1e-5);
   EXPECT_DOUBLE_EQ(predictor.kernel("attention", Precision::F16, 1e6, 1), 0.1 + 1e-5);
   machine.device.peakFlopsTF32 = 4e9;
-  EXPECT_DOUBLE_EQ(Predictor(machine).product(Precision::TF32, 64, 64, 64, 1, 1),
+  EXPECT_DOUBLE_EQ(Predictor(machine).matmul(Precision::TF32, 64, 64, 64, 1, 1),
                    flops / 4e9 + 1e-5);
   machine.device.measured.kernels.push_back({"attention", Precision::BF16, 1e8});
   EXPECT_DOUBLE_EQ(Predictor(machine).kernel("attention", Precision::BF16, 1e6, 1), 1e-2 + 1e-5);
@@ -174,18 +174,18 @@ TEST(Predictor, TakesBytesForAsMuchFasterAsTheyAreAtBest) {
   machine.device.peakFlopsF8 = 2000e9;
   double flops = 2.0 * 64 * 64 * 64;
   auto seconds = [&](Precision precision, int64_t side) {
-    return Predictor(machine).product(precision, side, side, side, 1, 1);
+    return Predictor(machine).matmul(precision, side, side, side, 1, 1);
   };
   EXPECT_DOUBLE_EQ(seconds(Precision::F8, 64), flops / 2000e9);
-  machine.device.measured.products = {{Precision::BF16, 64, 64, 64, 700e9},
-                                      {Precision::BF16, 128, 128, 128, 800e9}};
+  machine.device.measured.matmuls = {{Precision::BF16, 64, 64, 64, 700e9},
+                                     {Precision::BF16, 128, 128, 128, 800e9}};
   EXPECT_DOUBLE_EQ(seconds(Precision::F8, 64), flops / 1400e9) << "twice 700e9, not 2000e9";
   EXPECT_DOUBLE_EQ(seconds(Precision::F8, 128), 8 * flops / 1600e9);
   EXPECT_NEAR(seconds(Precision::F8, 96) / seconds(Precision::BF16, 96), 0.5, 1e-12);
-  machine.device.measured.products.push_back({Precision::F8, 64, 64, 64, 1100e9});
+  machine.device.measured.matmuls.push_back({Precision::F8, 64, 64, 64, 1100e9});
   EXPECT_DOUBLE_EQ(seconds(Precision::F8, 64), flops / 1100e9);
   EXPECT_DOUBLE_EQ(seconds(Precision::F8, 128), 8 * flops / 1100e9);
-  machine.device.measured.products.pop_back();
+  machine.device.measured.matmuls.pop_back();
   machine.device.peakFlopsBF16.reset();
   EXPECT_DOUBLE_EQ(seconds(Precision::F8, 64), flops / 2000e9);
 }

@@ -118,11 +118,10 @@ TEST(Machine, MeasuredListsAreRead) {
       "rendezvous_seconds: 0.25"));
   ASSERT_TRUE(bool(machine)) << errors(machine);
   const MeasuredSpec &measured = machine->device.measured;
-  ASSERT_EQ(measured.products.size(), 1u);
-  EXPECT_EQ(measured.products[0].precision, Precision::F64);
-  EXPECT_EQ(measured.products[0].m + 10 * measured.products[0].n + 100 * measured.products[0].k,
-            321);
-  EXPECT_EQ(measured.products[0].flops, 4);
+  ASSERT_EQ(measured.matmuls.size(), 1u);
+  EXPECT_EQ(measured.matmuls[0].precision, Precision::F64);
+  EXPECT_EQ(measured.matmuls[0].m + 10 * measured.matmuls[0].n + 100 * measured.matmuls[0].k, 321);
+  EXPECT_EQ(measured.matmuls[0].flops, 4);
   ASSERT_EQ(measured.memory.size(), 1u);
   EXPECT_EQ(measured.memory[0].bytes, 5);
   EXPECT_EQ(measured.memory[0].bytesPerSecond, 6);

@@ -71,7 +71,7 @@ TEST(PinnedHeads, OtherPinsGoAlong) {
   // What exchanges the sequence for heads takes query heads too.
   EXPECT_EQ(axesOf(plan, "kv_heads", "attention"), Axes{"tp"});
   EXPECT_EQ(axesOf(plan, "group", "attention"), (Axes{"tp_group", "cp"}));
-  // A weight that products cut lies cut so.
+  // A weight that matmuls cut lies cut so.
   EXPECT_EQ(axesFor(plan.homes, "adam_m/w", "group"), std::nullopt);
   EXPECT_EQ(axesFor(plan.homes, "adam_m/w", "hidden"), (Axes{"dp", "cp"}));
 }

@@ -112,7 +112,7 @@ TEST(Recipe, F16HasALossScale) {
   EXPECT_EQ(recipe->lossScale->factor, 4);
 }
 
-TEST(Recipe, R18NoProgramsOfEightBits) {
+TEST(Recipe, R18NoProgramsOfFp8) {
   EXPECT_EQ(changed("version: 1", "version: 1 precision: F8"),
             "recipe_r18: r:1:12: precision: expected F64, F32, BF16, TF32 or F16, got F8\n");
 }
@@ -133,7 +133,7 @@ TEST(Recipe, R19LossScale) {
   EXPECT_NE(scale("growth_interval: 0 factor: 2"), "");
 }
 
-TEST(Recipe, R20EightBitsLeaveTheRangeOfF16) {
+TEST(Recipe, R20Fp8LeaveTheRangeOfF16) {
   EXPECT_EQ(changed("version: 1", "version: 1 precision: F16 fp8 {}"),
             "recipe_r20: r:1:27: fp8: expected a precision with the range of float32, got F16\n");
 }

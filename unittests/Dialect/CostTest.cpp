@@ -30,7 +30,7 @@ TEST(Cost, ElementCountIsLinearInTheBatch) {
   EXPECT_DOUBLE_EQ(elementCount({}, 4).at(10), 4);
 }
 
-TEST(Cost, ProductOfMatrices) {
+TEST(Cost, Matmul) {
   // A multiply-add for each of batch * 4 * 8 * 16 points; x and y grow with the batch, w does not.
   expectCost("%x: tensor<?x4x8xf32>, %w: tensor<16x8xf32>",
              R"(%0 = weft.contract "bsk,nk->bsn" (%x, %w)
@@ -66,8 +66,8 @@ TEST(Cost, MapCountsItsScalarOps) {
              {0, 8 * 11}, {0, 4 * 2 * 8});
 }
 
-TEST(Cost, AttentionIsHalfOfTwoProducts) {
-  // Each of 2 products: 2 * queries * keys * features for each of 2 * 3 heads, halved by causality.
+TEST(Cost, AttentionIsHalfOfTwoMatmuls) {
+  // Each of 2 matmuls: 2 * queries * keys * features for each of 2 * 3 heads, halved by causality.
   expectCost("%q: tensor<?x4x2x3x8xf32>, %k: tensor<?x4x2x8xf32>",
              R"(%0:2 = weft.attention(%q, %k, %k) scale = 1.0 dropout = 0.0
                 : tensor<?x4x2x3x8xf32>, tensor<?x4x2x8xf32>, tensor<?x4x2x8xf32>
@@ -84,7 +84,7 @@ TEST(Cost, AttentionInAWindowIsLess) {
              {0, 2 * 2 * (4 * 4 - 2 * 2) * 8 * 2 * 3 / 2}, {0, 4 * (2 * 192 + 2 * 64 + 24)});
 }
 
-TEST(Cost, BidirectionalAttentionIsTwoProducts) {
+TEST(Cost, BidirectionalAttentionIsTwoMatmuls) {
   expectCost("%q: tensor<?x4x2x3x8xf32>, %k: tensor<?x4x2x8xf32>",
              R"(%0:2 = weft.attention(%q, %k, %k) scale = 1.0 dropout = 0.0 bidirectional
                 : tensor<?x4x2x3x8xf32>, tensor<?x4x2x8xf32>, tensor<?x4x2x8xf32>
@@ -102,7 +102,7 @@ void expectFlops(const std::string &arguments, const std::string &op, double don
 }
 
 TEST(Cost, ScoresThatAreComputedAgainAreNotAskedFor) {
-  // Each product: 2 * queries * keys for each of 2 * 3 heads, halved by causality. Three of the
+  // Each matmul: 2 * queries * keys for each of 2 * 3 heads, halved by causality. Three of the
   // gradient's five, of which one gives scores, are by 8 elements of a key, two by 4 of a value.
   const double half = 2 * 4 * 4 * 2 * 3 / 2.0;
   std::string arguments = "%q: tensor<?x4x2x3x8xf32>, %k: tensor<?x4x2x8xf32>, "
@@ -122,10 +122,10 @@ TEST(Cost, ScoresThatAreComputedAgainAreNotAskedFor) {
               half * (3 * 8 + 2 * 4), half * (2 * 8 + 2 * 4));
 }
 
-TEST(Cost, ModelsAskForProductsOfMatrices) {
-  std::string product = R"(%0 = weft.contract "bsk,nk->bsn" (%x, %w)
+TEST(Cost, ModelsAskForMatmuls) {
+  std::string matmul = R"(%0 = weft.contract "bsk,nk->bsn" (%x, %w)
       : (tensor<?x4x8xf32>, tensor<16x8xf32>) -> tensor<?x4x16xf32>)";
-  expectFlops("%x: tensor<?x4x8xf32>, %w: tensor<16x8xf32>", product, 2 * 4 * 8 * 16,
+  expectFlops("%x: tensor<?x4x8xf32>, %w: tensor<16x8xf32>", matmul, 2 * 4 * 8 * 16,
               2 * 4 * 8 * 16);
   std::string sum = R"(%0 = weft.contract "bk->k" (%x) : (tensor<?x8xf32>) -> tensor<8xf32>)";
   expectFlops("%x: tensor<?x8xf32>", sum, 8, 0);
@@ -133,9 +133,9 @@ TEST(Cost, ModelsAskForProductsOfMatrices) {
       R"(%0 = weft.contract "bk,bk->" (%x, %x)
       : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<f32>)";
   expectFlops("%x: tensor<?x8xf32>", squares, 2 * 8, 0);
-  std::string squaresOfColumns = R"(%0 = weft.contract "bk,bk->k" (%x, %x)
+  std::string tilesOfColumns = R"(%0 = weft.contract "bk,bk->k" (%x, %x)
       : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<8xf32>)";
-  expectFlops("%x: tensor<?x8xf32>", squaresOfColumns, 2 * 8, 0);
+  expectFlops("%x: tensor<?x8xf32>", tilesOfColumns, 2 * 8, 0);
   std::string scaled = R"(%0 = weft.contract "bk,k->bk" (%x, %s)
       : (tensor<?x8xf32>, tensor<8xf32>) -> tensor<?x8xf32>)";
   expectFlops("%x: tensor<?x8xf32>, %s: tensor<8xf32>", scaled, 2 * 8, 0);

@@ -41,7 +41,7 @@ TEST(Linearity, Sums) {
   }
 }
 
-TEST(Linearity, Products) {
+TEST(Linearity, Matmuls) {
   std::string body = "%a = arith.mulf %0, %1 : f64\nweft.yield %a : f64";
   EXPECT_EQ(analyze(body, {0}), kAdditive);
   EXPECT_EQ(analyze(body, {1}), kAdditive);

@@ -44,8 +44,8 @@ TEST(Mesh, Sizes) {
 
 TEST(Sharding, LocalShape) {
   ShardingAttr cut = sharding(R"([{"dp", "tp"}, {}, {"pp"}])");
-  EXPECT_EQ(cut.getPieces(0), 6);
-  EXPECT_EQ(cut.getPieces(1), 1);
+  EXPECT_EQ(cut.getShards(0), 6);
+  EXPECT_EQ(cut.getShards(1), 1);
   EXPECT_EQ(cut.getLocalShape({12, 7, 5}), (SmallVector<int64_t>{2, 7, 1}));
   auto type = RankedTensorType::get({12, 7, 5}, Float32Type::get(&context()), cut);
   EXPECT_EQ(getLocalType(type), RankedTensorType::get({2, 7, 1}, type.getElementType()));

@@ -322,11 +322,11 @@ TEST_P(AttentionTest, Dropout) {
   check({2, 70, 2, 1, 8, 0.5, 6, 4, 2, 1});
 }
 
-/// Two pieces of a ring, each with a part of its positions early and one late: queries of one, and
+/// Two shards of a ring, each with a part of its positions early and one late: queries of one, and
 /// keys of its own or the other. What is tested is that blocks of threads do what a host does,
 /// whose results test/Execution/attention.py compares.
-struct AttentionPiecesTest : KernelTest {
-  struct Pieces {
+struct AttentionShardsTest : KernelTest {
+  struct Shards {
     int64_t length;
     /// What is said of them before the offsets.
     std::string attributes = "dropout = 0.0";
@@ -335,32 +335,32 @@ struct AttentionPiecesTest : KernelTest {
     bool isBF16 = false;
   };
 
-  /// The position in the whole of the query `i` of the piece at `offset`.
-  static int64_t positionOf(const Pieces &pieces, int64_t offset, int64_t i) {
+  /// The position in the whole of the query `i` of the shard at `offset`.
+  static int64_t positionOf(const Shards &shards, int64_t offset, int64_t i) {
     constexpr int64_t kChunks[] = {0, 3, 1, 2};
     int64_t stored = offset + i;
-    return kChunks[stored / pieces.length] * pieces.length + stored % pieces.length;
+    return kChunks[stored / shards.length] * shards.length + stored % shards.length;
   }
 
-  static Array startsOf(const Pieces &pieces, int64_t offset) {
-    Array starts({1, 2 * pieces.length}, Kind::Int32);
+  static Array startsOf(const Shards &shards, int64_t offset) {
+    Array starts({1, 2 * shards.length}, Kind::Int32);
     for (int64_t i = 0; i < starts.size(); ++i) {
-      int64_t position = positionOf(pieces, offset, i);
-      starts.data[size_t(i)] = double(position - position % pieces.document);
+      int64_t position = positionOf(shards, offset, i);
+      starts.data[size_t(i)] = double(position - position % shards.document);
     }
     return starts;
   }
 
-  Outcome runOp(const std::string &op, const Pieces &pieces, int64_t offset, int64_t turn,
+  Outcome runOp(const std::string &op, const Shards &shards, int64_t offset, int64_t turn,
                 std::vector<Array> operands, std::vector<Array> results);
-  void check(const Pieces &pieces);
+  void check(const Shards &shards);
   /// A query that sees none of these keys has an lse by which nothing of its output counts, and
   /// in the gradient the lse of all keys.
   static void settle(Outcome &outcome);
 };
-WEFT_INSTANTIATE_FOR_FLOATS(AttentionPiecesTest);
+WEFT_INSTANTIATE_FOR_FLOATS(AttentionShardsTest);
 
-void AttentionPiecesTest::settle(Outcome &outcome) {
+void AttentionShardsTest::settle(Outcome &outcome) {
   auto &output = outcome.results.front(), &lse = outcome.results.back();
   forEach(lse.shape, [&](const std::vector<int64_t> &at) {
     if (!(lse({0, at[1], 0, at[3]}) <= -1e20)) { // A NaN is left to be seen.
@@ -375,10 +375,10 @@ void AttentionPiecesTest::settle(Outcome &outcome) {
 }
 
 /// `op` with names for the operands, of which the last are starts if there are documents.
-Outcome AttentionPiecesTest::runOp(const std::string &op, const Pieces &pieces, int64_t offset,
+Outcome AttentionShardsTest::runOp(const std::string &op, const Shards &shards, int64_t offset,
                                    int64_t turn, std::vector<Array> operands,
                                    std::vector<Array> results) {
-  std::string arguments, types, resultTypes, names, tied, length = std::to_string(pieces.length);
+  std::string arguments, types, resultTypes, names, tied, length = std::to_string(shards.length);
   for (size_t i = 0; i < operands.size(); ++i) {
     std::string type = operands[i].type("$f");
     arguments += "%" + std::to_string(i) + ": " + type + ", ";
@@ -390,10 +390,10 @@ Outcome AttentionPiecesTest::runOp(const std::string &op, const Pieces &pieces, 
     names += comma + "%r#" + std::to_string(i);
     tied += comma + "-1";
   }
-  std::string starts, whole = std::to_string(4 * pieces.length);
+  std::string starts, whole = std::to_string(4 * shards.length);
   KernelCall call;
-  if (pieces.document) {
-    Array array = startsOf(pieces, offset);
+  if (shards.document) {
+    Array array = startsOf(shards, offset);
     starts = " starts(%starts : " + array.type("$f") + ")";
     arguments += "%starts: " + array.type("$f") + ", ";
     operands.push_back(std::move(array));
@@ -406,44 +406,44 @@ Outcome AttentionPiecesTest::runOp(const std::string &op, const Pieces &pieces, 
   call.text = "func.func private @kernel(" + arguments + "%i: index, %t: index) -> (" +
               resultTypes + ") attributes {weft.tied = array<i64: " + tied +
               ">} {\n%r:" + std::to_string(call.results.size()) + " = weft." + op +
-              " scale = 0.5 " + pieces.attributes + starts + " offsets(%i, %i) of [" + whole +
+              " scale = 0.5 " + shards.attributes + starts + " offsets(%i, %i) of [" + whole +
               ", " + whole + "] order <4 x " + length + "> turn %t : " + types + " -> " +
               resultTypes + "\nreturn " + names + " : " + resultTypes + "\n}";
   return run(call);
 }
 
-void AttentionPiecesTest::check(const Pieces &pieces) {
-  int64_t piece = 2 * pieces.length;
-  Array query = randomArray({1, piece, 2, 1, 8}, 1), key = randomArray({1, piece, 2, 8}, 2);
-  Array value = randomArray(key.shape, 3), lse({1, 2, 1, piece});
+void AttentionShardsTest::check(const Shards &shards) {
+  int64_t shard = 2 * shards.length;
+  Array query = randomArray({1, shard, 2, 1, 8}, 1), key = randomArray({1, shard, 2, 8}, 2);
+  Array value = randomArray(key.shape, 3), lse({1, 2, 1, shard});
   for (Array *array : {&query, &key, &value}) {
-    array->kind = pieces.isBF16 ? Kind::BFloat16 : Kind::Float;
+    array->kind = shards.isBF16 ? Kind::BFloat16 : Kind::Float;
   }
   Array output(query.shape, query.kind), ofQueries(query.shape), ofKeys(key.shape);
-  for (auto [offset, turn] : {std::pair<int64_t, int64_t>(0, 0), {piece, 0}, {piece, 1}}) {
-    if (pieces.document && offset == 0) {
+  for (auto [offset, turn] : {std::pair<int64_t, int64_t>(0, 0), {shard, 0}, {shard, 1}}) {
+    if (shards.document && offset == 0) {
       continue; // Its parts are far apart, those of the other meet.
     }
     SCOPED_TRACE("offset " + std::to_string(offset) + ", turn " + std::to_string(turn));
     Outcome outcome =
-        runOp("attention (%0, %1, %2)", pieces, offset, turn, {query, key, value}, {output, lse});
-    runOp("attention_grad (%0, %1, %2) output(%3, %4) gradient(%5)", pieces, offset, turn,
+        runOp("attention (%0, %1, %2)", shards, offset, turn, {query, key, value}, {output, lse});
+    runOp("attention_grad (%0, %1, %2) output(%3, %4) gradient(%5)", shards, offset, turn,
           {query, key, value, outcome.results[0], outcome.results[1], query},
           {ofQueries, ofKeys, ofKeys});
   }
 }
 
-TEST_P(AttentionPiecesTest, InZigzagOrder) { check({.length = 20}); }
+TEST_P(AttentionShardsTest, InZigzagOrder) { check({.length = 20}); }
 
-/// Documents end within a piece, between its two parts, and in the other one.
-TEST_P(AttentionPiecesTest, Documents) {
+/// Documents end within a shard, between its two parts, and in the other one.
+TEST_P(AttentionShardsTest, Documents) {
   if (!isF64()) { // Each takes seconds.
     check({.length = 36, .document = 25});
     check({.length = 20, .attributes = "dropout = 0.0 window = 9", .document = 27});
   }
 }
 
-TEST_P(AttentionPiecesTest, InBF16) {
+TEST_P(AttentionShardsTest, InBF16) {
   if (!isF64()) { // Whose wide type is float32.
     check({.length = 20, .document = 7, .isBF16 = true});
   }

@@ -89,7 +89,7 @@ std::string castKernel(int64_t count, const char *from, const char *to, const ch
                 1);
 }
 
-/// As the gradient of what was rounded is; on devices by squares.
+/// As the gradient of what was rounded is; on devices by tiles.
 TEST_P(BF16Test, TransposesToFloat32) {
   KernelCall call;
   call.operands = {randomBF16({3, 40, 70}, 1)};

@@ -11,7 +11,7 @@
 #include "BlockEmulator.h"
 
 #include "GuardedMemory.h"
-#include "RaceWatch.h"
+#include "RaceDetector.h"
 
 #include <algorithm>
 #include <bit>
@@ -50,8 +50,8 @@ char *stackOf(size_t thread) {
   return (*stacks)[thread].get();
 }
 
-RaceWatch &sharedMemory() {
-  static RaceWatch watch;
+RaceDetector &sharedMemory() {
+  static RaceDetector watch;
   return watch;
 }
 

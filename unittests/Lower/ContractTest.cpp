@@ -124,7 +124,7 @@ TEST_P(ContractTest, WithoutReuse) {
   check("bij,bj->bi", {{3, 5, 7}, {3, 7}});
 }
 
-/// By squares of a device's block, whole and not.
+/// By tiles of a device's block, whole and not.
 TEST_P(ContractTest, Transposes) {
   check("ab->ba", {{64, 128}});
   check("ab->ba", {{70, 131}});

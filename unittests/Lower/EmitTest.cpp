@@ -163,11 +163,13 @@ TEST_F(CacheTest, CompilesEachCodeOnce) {
     return kernel;
   };
   program.kernels = {{"kernel_0"}, {"kernel_1"}, {"kernel_2"}};
-  module = lower(*context, named("kernel_0", "4") + named("kernel_1", "4") + named("kernel_2", "5"));
+  module =
+      lower(*context, named("kernel_0", "4") + named("kernel_1", "4") + named("kernel_2", "5"));
   ASSERT_TRUE(emit(cached())) << message;
   EXPECT_EQ(report.kernels, 3u);
   EXPECT_EQ(report.distinct, 2u);
-  module = lower(*context, named("kernel_0", "6") + named("kernel_1", "4") + named("kernel_2", "5"));
+  module =
+      lower(*context, named("kernel_0", "6") + named("kernel_1", "4") + named("kernel_2", "5"));
   ASSERT_TRUE(emit(cached())) << message;
   EXPECT_EQ(report.distinct, 3u);
   EXPECT_EQ(report.reused, 2u);

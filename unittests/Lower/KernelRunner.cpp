@@ -145,12 +145,12 @@ bool hasOwnShape(mlir::ModuleOp host, mlir::ModuleOp devices) {
                                                      mlir::OperationEquivalence::IgnoreLocations);
 }
 
-struct Library {
-  Library() = default;
-  Library(void *handle, const rt::KernelCode *kernel) : handle(handle), kernel(kernel) {}
-  Library(Library &&other) noexcept
+struct KernelLibrary {
+  KernelLibrary() = default;
+  KernelLibrary(void *handle, const rt::KernelCode *kernel) : handle(handle), kernel(kernel) {}
+  KernelLibrary(KernelLibrary &&other) noexcept
       : handle(std::exchange(other.handle, nullptr)), kernel(other.kernel) {}
-  ~Library() {
+  ~KernelLibrary() {
     if (handle) {
       dlclose(handle);
     }
@@ -161,7 +161,7 @@ struct Library {
 };
 
 /// The kernel of `module`, loaded from an archive that the compiler wrote.
-Library compile(mlir::ModuleOp module, EmitOptions options) {
+KernelLibrary compile(mlir::ModuleOp module, EmitOptions options) {
   options.cacheFolder = defaultCacheFolder();
   rt::Program program;
   program.kernels = {{"kernel"}};
@@ -177,7 +177,8 @@ Library compile(mlir::ModuleOp module, EmitOptions options) {
     return {};
   }
   // No compiler's driver, which would take as long as a compilation: what kernels call is here.
-  std::string command = "ld -shared -o " + library.str().str() + " --whole-archive " + archive.str().str();
+  std::string command =
+      "ld -shared -o " + library.str().str() + " --whole-archive " + archive.str().str();
   if (std::system(command.c_str()) != 0) {
     return {};
   }
@@ -190,8 +191,8 @@ Library compile(mlir::ModuleOp module, EmitOptions options) {
 }
 
 /// Runs the iterations of each phase in uneven ranges, the last ones first: no phase may care.
-void runInPieces(const rt::KernelCode &kernel,
-                 const std::function<void(int64_t, int64_t, int64_t)> &run) {
+void runInParts(const rt::KernelCode &kernel,
+                const std::function<void(int64_t, int64_t, int64_t)> &run) {
   for (int64_t phase = 0; phase < kernel.phaseCount; ++phase) {
     for (int64_t end = kernel.iterations[phase]; end > 0;) {
       int64_t begin = end / 3;
@@ -348,8 +349,8 @@ Outcome withMemory(const KernelCall &call, bool isF64, Rounding rounding,
     add("result ", i, call.results[i]);
   }
   std::vector<void *> buffers;
-  for (const Memory &piece : memory) {
-    buffers.push_back(piece.get());
+  for (const Memory &part : memory) {
+    buffers.push_back(part.get());
   }
   nameRunning(call.text);
   run(buffers.data());
@@ -366,7 +367,7 @@ Outcome withMemory(const KernelCall &call, bool isF64, Rounding rounding,
 Outcome runOnHost(const KernelCall &call, bool isF64, const rt::KernelCode &kernel,
                   const Surroundings &surroundings) {
   return withMemory(call, isF64, Rounding::ToAlignment, surroundings, [&](void *const *buffers) {
-    runInPieces(kernel, [&](int64_t phase, int64_t begin, int64_t end) {
+    runInParts(kernel, [&](int64_t phase, int64_t begin, int64_t end) {
       kernel.function(buffers, call.immediates.data(), call.coordinates.data(), phase, begin, end);
     });
   });
@@ -460,7 +461,7 @@ Outcome KernelTest::run(const KernelCall &call) {
   std::string text = withTypes(call.text, "", GetParam());
   std::unique_ptr<mlir::MLIRContext> context = makeContext();
   mlir::OwningOpRef<mlir::ModuleOp> module = lower(*context, text, /*devices=*/true);
-  Library library = module ? compile(*module, call.options) : Library();
+  KernelLibrary library = module ? compile(*module, call.options) : KernelLibrary();
   const rt::KernelCode *kernel = library.kernel;
   if (!kernel) {
     ADD_FAILURE() << "does not compile: " << call.text;
@@ -484,10 +485,10 @@ Outcome KernelTest::run(const KernelCall &call) {
 
 void runOnBlocks(const KernelCall &call, bool isF64, mlir::ModuleOp devices, const Outcome &host) {
   std::vector<int64_t> threads = threadsOf(devices);
-  std::vector<ModuleMemory> pieces = guardMemory(devices);
-  Library library = compile(devices, call.options);
+  std::vector<ModuleMemory> parts = guardMemory(devices);
+  KernelLibrary library = compile(devices, call.options);
   ASSERT_NE(library.kernel, nullptr) << "does not compile for devices: " << call.text;
-  GuardedModule memory(library.handle, std::move(pieces));
+  GuardedModule memory(library.handle, std::move(parts));
   auto run = [&](unsigned seed, const Surroundings &surroundings) {
     return runOnDevice(call, isF64, *library.kernel, threads, memory, seed, surroundings);
   };

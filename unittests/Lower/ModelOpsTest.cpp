@@ -16,7 +16,7 @@ namespace {
 using EmbeddingTest = KernelTest;
 WEFT_INSTANTIATE_FOR_FLOATS(EmbeddingTest);
 
-TEST_P(EmbeddingTest, TakesRowsOfThisPiece) {
+TEST_P(EmbeddingTest, TakesRowsOfThisShard) {
   KernelCall call;
   call.operands = {randomArray({10, 19}, 1), randomIds({3, 4}, 0, 19, 2)};
   call.immediates = {5};
@@ -94,7 +94,7 @@ TEST_P(ManyTokensEmbeddingTest, AddsGradientsOfRowsThatMostTokensName) {
   });
 }
 
-/// On devices, ranges are cut into pieces of 512 places: one that begins where a piece does, and
+/// On devices, ranges are cut into chunks of 512 places: one that begins where a chunk does, and
 /// some that begin or end within one.
 TEST_P(ManyTokensEmbeddingTest, AddsGradientsOfRangesOfManyTokens) {
   check(1400, 700, [](int64_t) { return 331; });

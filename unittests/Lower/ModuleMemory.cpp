@@ -101,19 +101,19 @@ void announceAccesses(ModuleOp devices) {
 } // namespace
 
 std::vector<ModuleMemory> guardMemory(ModuleOp devices) {
-  std::vector<ModuleMemory> pieces;
+  std::vector<ModuleMemory> parts;
   std::vector<LLVM::GlobalOp> globals(devices.getOps<LLVM::GlobalOp>().begin(),
                                       devices.getOps<LLVM::GlobalOp>().end());
   for (LLVM::GlobalOp global : globals) {
     if (global.getAddrSpace() != 0) {
-      pieces.push_back(describe(global));
-      addGuards(global, pieces.back());
+      parts.push_back(describe(global));
+      addGuards(global, parts.back());
     }
   }
   devices.walk([&](LLVM::AddressOfOp address) {
-    for (const ModuleMemory &piece : pieces) {
-      if (address.getGlobalName() == piece.name) {
-        moveBehindGuard(address, startOf(piece));
+    for (const ModuleMemory &part : parts) {
+      if (address.getGlobalName() == part.name) {
+        moveBehindGuard(address, startOf(part));
       }
     }
   });
@@ -123,58 +123,58 @@ std::vector<ModuleMemory> guardMemory(ModuleOp devices) {
     }
   }
   announceAccesses(devices);
-  return pieces;
+  return parts;
 }
 
 GuardedModule::GuardedModule(void *library, std::vector<ModuleMemory> given)
-    : pieces(std::move(given)) {
-  for (const ModuleMemory &piece : pieces) {
-    auto *guarded = static_cast<char *>(dlsym(library, piece.name.c_str()));
-    char *start = guarded + startOf(piece);
+    : parts(std::move(given)) {
+  for (const ModuleMemory &part : parts) {
+    auto *guarded = static_cast<char *>(dlsym(library, part.name.c_str()));
+    char *start = guarded + startOf(part);
     starts.push_back(start);
-    closeGuard(piece.name, guarded, start);
-    closeGuard(piece.name, start + roundUp(piece), start);
-    if (piece.isShared) {
-      watchShared(start, piece.bytes, piece.elementBytes);
+    closeGuard(part.name, guarded, start);
+    closeGuard(part.name, start + roundUp(part), start);
+    if (part.isShared) {
+      watchShared(start, part.bytes, part.elementBytes);
     }
   }
 }
 
 GuardedModule::~GuardedModule() {
   forgetShared();
-  for (size_t i = 0; i < pieces.size(); ++i) {
-    dropGuard(starts[i] - startOf(pieces[i]));
-    dropGuard(starts[i] + roundUp(pieces[i]));
+  for (size_t i = 0; i < parts.size(); ++i) {
+    dropGuard(starts[i] - startOf(parts[i]));
+    dropGuard(starts[i] + roundUp(parts[i]));
   }
 }
 
 void GuardedModule::fill(const Fill &with) {
   filled = with;
-  for (size_t i = 0; i < pieces.size(); ++i) {
-    std::memset(starts[i] - startOf(pieces[i]) + kGuardBytes, fillOf(pieces[i]),
-                roundToPages(pieces[i].bytes));
+  for (size_t i = 0; i < parts.size(); ++i) {
+    std::memset(starts[i] - startOf(parts[i]) + kGuardBytes, fillOf(parts[i]),
+                roundToPages(parts[i].bytes));
   }
 }
 
 void GuardedModule::fillShared() const {
-  for (size_t i = 0; i < pieces.size(); ++i) {
-    if (pieces[i].isShared) {
-      std::memset(starts[i], fillOf(pieces[i]), pieces[i].bytes);
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (parts[i].isShared) {
+      std::memset(starts[i], fillOf(parts[i]), parts[i].bytes);
     }
   }
 }
 
 void GuardedModule::expectWithin() const {
-  for (size_t i = 0; i < pieces.size(); ++i) {
-    const char *start = starts[i], *pages = start - startOf(pieces[i]) + kGuardBytes;
-    const char *end = start + roundUp(pieces[i]);
-    expectFilled(pieces[i].name, pages, start, start, fillOf(pieces[i]));
-    expectFilled(pieces[i].name, start + pieces[i].bytes, end, start, fillOf(pieces[i]));
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const char *start = starts[i], *pages = start - startOf(parts[i]) + kGuardBytes;
+    const char *end = start + roundUp(parts[i]);
+    expectFilled(parts[i].name, pages, start, start, fillOf(parts[i]));
+    expectFilled(parts[i].name, start + parts[i].bytes, end, start, fillOf(parts[i]));
   }
 }
 
 void GuardedModule::expectWatched() const {
-  bool hasShared = llvm::any_of(pieces, [](const auto &piece) { return piece.isShared; });
+  bool hasShared = llvm::any_of(parts, [](const auto &part) { return part.isShared; });
   EXPECT_TRUE(!hasShared || wasSharedTouched()) << "nobody is seen to touch shared memory";
 }
 

@@ -36,7 +36,7 @@ std::vector<ModuleMemory> guardMemory(mlir::ModuleOp devices);
 class GuardedModule {
 public:
   /// `library` is what dlopen has given.
-  GuardedModule(void *library, std::vector<ModuleMemory> pieces);
+  GuardedModule(void *library, std::vector<ModuleMemory> parts);
   ~GuardedModule();
   GuardedModule(const GuardedModule &) = delete;
 
@@ -44,18 +44,18 @@ public:
   void fill(const Fill &with);
   /// What is shared, as the next block finds it.
   void fillShared() const;
-  /// Fails the test if what lies beside a piece was written since all was filled.
+  /// Fails the test if what lies beside a part was written since all was filled.
   void expectWithin() const;
   /// Fails the test if there is shared memory, and no block that watches has touched any.
   void expectWatched() const;
 
 private:
-  char fillOf(const ModuleMemory &piece) const {
-    return piece.isInteger ? filled.integers : filled.floats;
+  char fillOf(const ModuleMemory &part) const {
+    return part.isInteger ? filled.integers : filled.floats;
   }
 
   Fill filled = {0, 0};
-  std::vector<ModuleMemory> pieces;
+  std::vector<ModuleMemory> parts;
   std::vector<char *> starts;
 };
 

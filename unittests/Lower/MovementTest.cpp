@@ -1,4 +1,4 @@
-//===- MovementTest.cpp - pieces, counting, and places on the mesh -------===//
+//===- MovementTest.cpp - parts, counting, and places on the mesh --------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

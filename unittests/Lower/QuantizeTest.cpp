@@ -1,4 +1,4 @@
-//===- QuantizeTest.cpp - kernels that round to eight bits ---------------===//
+//===- QuantizeTest.cpp - kernels that round to FP8 ----------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

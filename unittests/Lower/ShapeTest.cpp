@@ -1,4 +1,4 @@
-//===- ShapeTest.cpp - pieces of tensors, joined and in other orders -------===//
+//===- ShapeTest.cpp - slices of tensors, joined and in other orders -------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -52,26 +52,26 @@ TEST_P(ShapeTest, JoinsAndTakesApart) {
   expectClose(parts[1], second);
 }
 
-/// Pieces of whole chunks, with a rest, and of less than a chunk.
-TEST_P(ShapeTest, JoinsAndTakesApartManyPieces) {
+/// Slices of whole chunks, with a rest, and of less than a chunk.
+TEST_P(ShapeTest, JoinsAndTakesApartManySlices) {
   for (int64_t inner : {1, 8}) {
     const int64_t lengths[] = {8, 1, 5, 16};
     Array whole = randomArray({3, 30, inner}, 1);
-    std::vector<Array> pieces, results;
+    std::vector<Array> slices, results;
     for (int64_t done = 0; int64_t length : lengths) {
-      Array piece({3, length, inner});
-      forEach(piece.shape, [&](const std::vector<int64_t> &at) {
-        piece({at[0], at[1], at[2]}) = whole({at[0], done + at[1], at[2]});
+      Array slice({3, length, inner});
+      forEach(slice.shape, [&](const std::vector<int64_t> &at) {
+        slice({at[0], at[1], at[2]}) = whole({at[0], done + at[1], at[2]});
       });
       done += length;
-      results.emplace_back(piece.shape);
-      pieces.push_back(std::move(piece));
+      results.emplace_back(slice.shape);
+      slices.push_back(std::move(slice));
     }
     std::string names = "%0, %1, %2, %3";
-    expectClose(runOp("weft.concat " + names + " dim 1", pieces, {Array(whole.shape)})[0], whole);
+    expectClose(runOp("weft.concat " + names + " dim 1", slices, {Array(whole.shape)})[0], whole);
     std::vector<Array> parts = runOp("weft.split %0 dim 1", {whole}, results);
-    for (size_t i = 0; i < pieces.size(); ++i) {
-      expectClose(parts[i], pieces[i]);
+    for (size_t i = 0; i < slices.size(); ++i) {
+      expectClose(parts[i], slices[i]);
     }
   }
 }

@@ -47,7 +47,7 @@ using Names = std::vector<std::string>;
 
 } // namespace
 
-TEST(Constants, ProductsAndScalesAreTrained) {
+TEST(Constants, MatmulsAndScalesAreTrained) {
   GraphMaker made;
   made.tensor("weight", {4, 4});
   made.tensor("bias", {4});

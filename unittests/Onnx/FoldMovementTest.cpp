@@ -41,16 +41,16 @@ TEST(FoldMovement, GatherTakesRowsAlongAnAxis) {
 
 TEST(FoldMovement, ConcatAndSplitAreInverse) {
   Node split = makeNode("Split", {{"axis", int64_t(1)}}, 2);
-  std::vector<Constant> pieces = foldAll(split, {six, integers({1, 2})});
-  ASSERT_EQ(pieces.size(), 2u);
-  EXPECT_EQ(pieces[0].values, Numbers({1, 4}));
-  EXPECT_EQ(pieces[1].values, Numbers({2, 3, 5, 6}));
-  Constant joined = foldOne(makeNode("Concat", {{"axis", int64_t(1)}}), pieces);
+  std::vector<Constant> parts = foldAll(split, {six, integers({1, 2})});
+  ASSERT_EQ(parts.size(), 2u);
+  EXPECT_EQ(parts[0].values, Numbers({1, 4}));
+  EXPECT_EQ(parts[1].values, Numbers({2, 3, 5, 6}));
+  Constant joined = foldOne(makeNode("Concat", {{"axis", int64_t(1)}}), parts);
   EXPECT_EQ(joined.shape, six.shape);
   EXPECT_EQ(joined.values, six.values);
-  EXPECT_EQ(errorOf(makeNode("Concat", {{"axis", int64_t(0)}}), pieces),
+  EXPECT_EQ(errorOf(makeNode("Concat", {{"axis", int64_t(0)}}), parts),
             "expected inputs that differ only along the axis");
-  EXPECT_EQ(errorOf(split, {six, integers({1, 1})}), "the pieces do not make up the length 3");
+  EXPECT_EQ(errorOf(split, {six, integers({1, 1})}), "the parts do not make up the length 3");
 }
 
 TEST(FoldMovement, SliceBeginsAnywhereAndSteps) {
@@ -75,5 +75,5 @@ TEST(FoldMovement, WhatIsTooLargeIsRefused) {
       foldOne(makeNode("ConstantOfShape", {{"value", integers({0})}}), {integers({1 << 14})});
   EXPECT_EQ(errorOf(makeNode("Gather"), {wide, rows}), why);
   EXPECT_EQ(errorOf(makeNode("Split", {{"num_outputs", int64_t(1 << 20)}}), {rows}),
-            "makes more than 1024 pieces");
+            "makes more than 1024 parts");
 }

@@ -59,7 +59,7 @@ constexpr double kElements = 2 * (2 * 4096 + 2 * 2048 + 3 * 6144) + 16384;
 static_assert(kElements == 77824);
 
 TEST(StepCost, OfALlamaIsSixForEachElementAndTokenAndAttention) {
-  // In each layer of each of 8 sequences: forward 2 products of 32 x 32 by 64, of which causality
+  // In each layer of each of 8 sequences: forward 2 matmuls of 32 x 32 by 64, of which causality
   // needs half, and backward 4, as that of the scores is computed again.
   double attention = 2.0 * 8 * (2 + 4) * (2 * 32 * 32 * 64) / 2;
   EXPECT_EQ(attention, 6'291'456);

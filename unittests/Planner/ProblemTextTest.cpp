@@ -16,7 +16,7 @@ using namespace weft::planner;
 namespace {
 
 const std::string kSmall = R"(limit 8
-node "product"
+node "matmul"
   option "whole" 3 6
   option "cut" 1 3
 node "sum"
@@ -24,7 +24,7 @@ node "sum"
 table "t" shortest
   row 0 1
   row inf 0
-edge "product" "sum" "t" times 2
+edge "matmul" "sum" "t" times 2
 )";
 
 void expectEqual(const Problem &a, const Problem &b) {
@@ -89,7 +89,7 @@ TEST(ProblemText, IsWrittenByHand) {
   EXPECT_EQ(problem->edges[0].columns, (std::vector<uint32_t>{1}));
   EXPECT_EQ(problem->seconds(problem->edges[0], 1, 0), 2);
   Solution solution = solve(*problem);
-  EXPECT_EQ(solution.seconds, 5); // The product whole: 3 s, 2 s for the sum, and nothing between.
+  EXPECT_EQ(solution.seconds, 5); // The matmul whole: 3 s, 2 s for the sum, and nothing between.
 }
 
 TEST(ProblemText, SaysWhatIsWrong) {
@@ -115,7 +115,7 @@ TEST(ProblemText, SaysWhatIsWrong) {
 
 TEST(ProblemText, SaysWhatAnEdgeCannotJoin) {
   EXPECT_EQ(errorsOf(kSmall +
-                     "node \"sum\"\n  option \"o\" 1 1\nedge \"product\" \"sum\" \"t\"\n"
+                     "node \"sum\"\n  option \"o\" 1 1\nedge \"matmul\" \"sum\" \"t\"\n"
                      "edge #0 #3 \"t\"\nedge 0 #1 \"t\"\nedge #0 #1 \"u\"\nedge #0 #1 #0 2\n"
                      "  rows 0 -1\n  columns 4294967296\n"),
             "p:13:16: there are several nodes \"sum\", expected a number as in #1\n"
@@ -157,7 +157,7 @@ TEST(SolutionText, SaysWhatIsWrong) {
   };
   EXPECT_EQ(errorsOf("seconds 1\nbytes 1\nwidth 1\nleft 1\nchoice\n  take \"sum\" \"whole\"\n"),
             "s: expected a line 'bound'\n"
-            "s: expected 'take' for node \"product\" in each choice\n");
+            "s: expected 'take' for node \"matmul\" in each choice\n");
   EXPECT_EQ(
       errorsOf("seconds 1\nseconds 2\ntake \"sum\" \"whole\"\nchoice\n  take \"sum\" \"cut\"\n"
                "  take \"sum\" #0\n  take #1 #0\n"),

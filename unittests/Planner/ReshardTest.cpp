@@ -1,11 +1,11 @@
-//===- ReshardTest.cpp - the cheapest way from one sharding to another ----===//
+//===- ReshardTest.cpp - the cheapest path from one sharding to another ---===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Ways are compared with an exhaustive search that shares nothing with the library: its graph
+// Paths are compared with an exhaustive search that shares nothing with the library: its graph
 // has an edge wherever a collective between simulated ranks makes of one layout's elements
 // exactly those of another.
 //
@@ -90,7 +90,7 @@ using Weight = double (*)(const Axes &axes);
 
 double evenly(const Axes &) { return 1; }
 
-/// Where `axis` cuts: the dimension, and how many pieces the axes behind it make there.
+/// Where `axis` cuts: the dimension, and how many shards the axes behind it make there.
 std::pair<size_t, int64_t> placeOf(const std::vector<int64_t> &mesh, const Layout &layout,
                                    uint32_t axis) {
   for (size_t dim = 0; dim < layout.dims.size(); ++dim) {
@@ -220,7 +220,7 @@ Price bytesOnTheWire(const std::vector<int64_t> &mesh) {
   };
 }
 
-/// Checks the way between every `stride`th pair of layouts.
+/// Checks the path between every `stride`th pair of layouts.
 void checkPairs(const Exhaustive &all, size_t stride) {
   size_t count = all.layouts.size();
   LayoutSpace space(all.mesh, 2);
@@ -235,11 +235,11 @@ void checkPairs(const Exhaustive &all, size_t stride) {
   ASSERT_TRUE(faultsOf(shortest).empty());
   for (size_t pair = 0; pair < count * count; pair += stride) {
     ReshardProblem problem = all.problem(pair / count, pair % count);
-    Way way = cheapestWay(problem, all.price());
+    ReshardPath path = cheapestPath(problem, all.price());
     Ranks ranks = all.held[pair / count];
     Layout layout = problem.from;
     double bytes = 0;
-    for (const Step &step : way.steps) {
+    for (const Step &step : path.steps) {
       double operand = double(ranks[0].size() * ranks[0][0].size());
       bytes += all.price()(step.kind, step.axes, operand);
       auto next = perform(all.mesh, ranks, layout, step);
@@ -250,8 +250,8 @@ void checkPairs(const Exhaustive &all, size_t stride) {
     ASSERT_EQ(layout, problem.to) << "pair " << pair;
     ASSERT_EQ(meaning(all.mesh, ranks, layout), meaning(all.mesh, all.held[pair % count], layout))
         << "pair " << pair;
-    ASSERT_NEAR(bytes, way.cost, 1e-9) << "pair " << pair;
-    ASSERT_NEAR(costs[pair], way.cost, 1e-9) << "pair " << pair;
+    ASSERT_NEAR(bytes, path.cost, 1e-9) << "pair " << pair;
+    ASSERT_NEAR(costs[pair], path.cost, 1e-9) << "pair " << pair;
     ASSERT_NEAR(bytes, all.distance[pair / count][pair % count], 1e-9) << "pair " << pair;
   }
 }
@@ -283,8 +283,8 @@ TEST(LayoutSpace, NumbersLayoutsByTheirAxes) {
   EXPECT_EQ(space.layout(space.numberOf(std::vector<uint32_t>{1, 3})), (Layout{{{0}, {}}, {1}}));
   uint32_t both = space.numberOf(std::vector<uint32_t>{2, 2});
   EXPECT_EQ(space.layout(both), (Layout{{{}, {0, 1}}, {}}));
-  EXPECT_EQ(space.pieces(both, 0), 1);
-  EXPECT_EQ(space.pieces(both, 1), 6);
+  EXPECT_EQ(space.shards(both, 0), 1);
+  EXPECT_EQ(space.shards(both, 1), 6);
   EXPECT_FALSE(space.isPending(both));
   EXPECT_TRUE(space.divides(both, {1, 12}));
   EXPECT_FALSE(space.divides(both, {12, 3}));
@@ -306,7 +306,7 @@ ReshardProblem matrix(std::vector<int64_t> mesh, Layout from, Layout to) {
 }
 
 std::vector<Step> cheapestStepsOf(const ReshardProblem &problem, const Price &price) {
-  return cheapestWay(problem, price).steps;
+  return cheapestPath(problem, price).steps;
 }
 
 std::vector<StepKind> kinds(const std::vector<Step> &steps) {
@@ -342,7 +342,7 @@ TEST(Reshard, AxesThatChangePlacesAreOnePermute) {
             (std::vector<uint32_t>{0, 4, 1, 5, 2, 6, 3, 7}));
 }
 
-TEST(Reshard, ASlowAxisIsReducedOverPiecesOfTheFastOne) {
+TEST(Reshard, ASlowAxisIsReducedOverShardsOfTheFastOne) {
   // Axis 0 between nodes costs twenty times as much a byte as axis 1 within them, and a group over
   // both as much as the slow one.
   std::vector<int64_t> mesh = {4, 8};
@@ -359,20 +359,20 @@ TEST(Reshard, ASlowAxisIsReducedOverPiecesOfTheFastOne) {
 
 TEST(Reshard, APendingSumIsReducedWhereThatSparesASlowAxisAndIsPendingAgain) {
   // As above. To gather rows over the slow axis of all that is pending would take eight times as
-  // long as to gather pieces of them.
+  // long as to gather shards of them.
   std::vector<int64_t> mesh = {4, 8};
   Price price = [&](StepKind kind, const Axes &axes, double bytes) {
     bool slow = std::find(axes.begin(), axes.end(), 0u) != axes.end();
     return bytesSent(kind, ranksOver(mesh, axes), bytes) * (slow ? 20 : 1);
   };
   ReshardProblem problem = matrix(mesh, {{{0}, {}}, {1}}, {{{}, {}}, {1}});
-  Way way = cheapestWay(problem, price);
-  EXPECT_EQ(kinds(way.steps), (std::vector{StepKind::ReduceScatter, StepKind::AllGather,
-                                           StepKind::AllGather, StepKind::Partial}));
+  ReshardPath path = cheapestPath(problem, price);
+  EXPECT_EQ(kinds(path.steps), (std::vector{StepKind::ReduceScatter, StepKind::AllGather,
+                                            StepKind::AllGather, StepKind::Partial}));
   LayoutSpace space(mesh, 2);
   auto costs = space.costs(problem, /*canPend=*/true, {space.numberOf(problem.from)},
                            {space.numberOf(problem.to)}, price);
-  EXPECT_DOUBLE_EQ(costs[0], way.cost);
+  EXPECT_DOUBLE_EQ(costs[0], path.cost);
   // The greatest of numbers can't.
   problem.isSum = false;
   EXPECT_EQ(kinds(cheapestStepsOf(problem, price)), std::vector{StepKind::AllGather});

@@ -116,7 +116,7 @@ const Case cases[] = {
        scene.plan.mayPad = true;
        scene.model.kvHeads = 2;
      },
-     "legal_r5: p:7:1: axes: b=4 cuts kv_heads=2 into more pieces than it has elements, use at "
+     "legal_r5: p:7:1: axes: b=4 cuts kv_heads=2 into more shards than it has elements, use at "
      "most 2\n"},
     {"legal_r6",
      [](Scene &scene) {
@@ -312,19 +312,19 @@ TEST(ReviewPlan, WarnsOfPeaksOfTwoSources) {
   Scene scene;
   scene.recipe.fp8.emplace();
   desc::DeviceSpec &device = scene.machine.device;
-  device.measured.products = {{.precision = desc::Precision::BF16, .flops = 7e8}};
+  device.measured.matmuls = {{.precision = desc::Precision::BF16, .flops = 7e8}};
   device.peakFlopsBF16 = 7e8;
   device.peakFlopsF8 = 1.96e9;
   EXPECT_EQ(lines(scene.review().warnings),
-            "together_r10: machine host gives F8 2.8 times the peak_flops of BF16, and products "
+            "together_r10: machine host gives F8 2.8 times the peak_flops of BF16, and matmuls "
             "were measured of BF16 alone: with fp8 they are taken to be so much faster, expected "
-            "peaks of one source, or measured products of F8\n");
+            "peaks of one source, or measured matmuls of F8\n");
   device.peakFlopsF8 = 1.4e9;
   EXPECT_EQ(lines(scene.review().warnings), "");
   device.peakFlopsF8 = 1.96e9;
-  device.measured.products.push_back({.precision = desc::Precision::F8, .flops = 1.96e9});
+  device.measured.matmuls.push_back({.precision = desc::Precision::F8, .flops = 1.96e9});
   EXPECT_EQ(lines(scene.review().warnings), "");
-  device.measured.products.clear();
+  device.measured.matmuls.clear();
   EXPECT_EQ(lines(scene.review().warnings), "");
 }
 

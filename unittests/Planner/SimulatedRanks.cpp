@@ -1,4 +1,4 @@
-//===- SimulatedRanks.cpp - what ranks hold, element by element -----------===//
+//===- SimulatedRanks.cpp - what ranks hold, elementwise ------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -56,9 +56,9 @@ std::vector<int64_t> groupOf(const std::vector<int64_t> &mesh, int64_t rank, con
   return ranks;
 }
 
-Piece transposed(const Piece &piece) {
-  Piece result(piece.empty() ? 0 : piece.front().size());
-  for (const auto &row : piece) {
+Shard transposed(const Shard &shard) {
+  Shard result(shard.empty() ? 0 : shard.front().size());
+  for (const auto &row : shard) {
     for (size_t column = 0; column < row.size(); ++column) {
       result[column].push_back(row[column]);
     }
@@ -67,34 +67,34 @@ Piece transposed(const Piece &piece) {
 }
 
 /// Part `index` of `parts` along `dim`; nothing if that is no whole number of elements.
-std::optional<Piece> part(const Piece &piece, uint32_t dim, size_t index, size_t parts) {
+std::optional<Shard> part(const Shard &shard, uint32_t dim, size_t index, size_t parts) {
   if (dim == 1) {
-    auto rows = part(transposed(piece), 0, index, parts);
+    auto rows = part(transposed(shard), 0, index, parts);
     return rows ? std::optional(transposed(*rows)) : std::nullopt;
   }
-  if (piece.size() % parts != 0) {
+  if (shard.size() % parts != 0) {
     return std::nullopt;
   }
-  size_t length = piece.size() / parts;
-  return Piece(piece.begin() + index * length, piece.begin() + (index + 1) * length);
+  size_t length = shard.size() / parts;
+  return Shard(shard.begin() + index * length, shard.begin() + (index + 1) * length);
 }
 
-Piece joined(const std::vector<Piece> &pieces, uint32_t dim) {
-  Piece result;
-  for (const Piece &piece : pieces) {
-    Piece rows = dim == 1 ? transposed(piece) : piece;
+Shard joined(const std::vector<Shard> &shards, uint32_t dim) {
+  Shard result;
+  for (const Shard &shard : shards) {
+    Shard rows = dim == 1 ? transposed(shard) : shard;
     result.insert(result.end(), rows.begin(), rows.end());
   }
   return dim == 1 ? transposed(result) : result;
 }
 
-Piece sum(const std::vector<Piece> &pieces) {
-  Piece result = pieces.front();
-  for (size_t other = 1; other < pieces.size(); ++other) {
+Shard sum(const std::vector<Shard> &shards) {
+  Shard result = shards.front();
+  for (size_t other = 1; other < shards.size(); ++other) {
     for (size_t row = 0; row < result.size(); ++row) {
       for (size_t column = 0; column < result[row].size(); ++column) {
         Cell &cell = result[row][column];
-        const Cell &more = pieces[other][row][column];
+        const Cell &more = shards[other][row][column];
         cell.row = more.row == cell.row ? cell.row : -2; // Apples and oranges equal nothing.
         cell.column = more.column == cell.column ? cell.column : -2;
         cell.terms.insert(more.terms.begin(), more.terms.end());
@@ -105,7 +105,7 @@ Piece sum(const std::vector<Piece> &pieces) {
 }
 
 /// What rank number `self` of a group gets, of what all its ranks hold.
-std::optional<Piece> receive(const Step &step, const std::vector<Piece> &held, size_t self) {
+std::optional<Shard> receive(const Step &step, const std::vector<Shard> &held, size_t self) {
   size_t ranks = held.size();
   switch (step.kind) {
   case StepKind::AllReduce:
@@ -115,9 +115,9 @@ std::optional<Piece> receive(const Step &step, const std::vector<Piece> &held, s
   case StepKind::AllGather:
     return joined(held, step.dim);
   case StepKind::AllToAll: {
-    std::vector<Piece> parts;
-    for (const Piece &piece : held) {
-      auto mine = part(piece, step.otherDim, self, ranks);
+    std::vector<Shard> parts;
+    for (const Shard &shard : held) {
+      auto mine = part(shard, step.otherDim, self, ranks);
       if (!mine) {
         return std::nullopt;
       }
@@ -128,13 +128,13 @@ std::optional<Piece> receive(const Step &step, const std::vector<Piece> &held, s
   case StepKind::Slice:
     return part(held[self], step.dim, self, ranks);
   case StepKind::Partial: {
-    Piece piece = held[self];
-    for (auto &row : piece) {
+    Shard shard = held[self];
+    for (auto &row : shard) {
       for (Cell &cell : row) {
         cell.terms = self == 0 ? cell.terms : decltype(cell.terms)();
       }
     }
-    return piece;
+    return shard;
   }
   case StepKind::Permute:
     break;
@@ -174,14 +174,14 @@ Ranks hold(const std::vector<int64_t> &mesh, const std::vector<int64_t> &shape,
         held.insert(term);
       }
     }
-    Piece piece;
+    Shard shard;
     for (int64_t row = 0; row < length[0]; ++row) {
-      piece.emplace_back();
+      shard.emplace_back();
       for (int64_t column = 0; column < length[1]; ++column) {
-        piece.back().push_back({begin[0] + row, begin[1] + column, held});
+        shard.back().push_back({begin[0] + row, begin[1] + column, held});
       }
     }
-    ranks.push_back(std::move(piece));
+    ranks.push_back(std::move(shard));
   }
   return ranks;
 }
@@ -201,16 +201,16 @@ std::optional<Ranks> perform(const std::vector<int64_t> &mesh, const Ranks &rank
   for (int64_t rank = 0; rank < int64_t(ranks.size()); ++rank) {
     std::vector<int64_t> group = groupOf(mesh, rank, step.axes);
     size_t self = size_t(std::find(group.begin(), group.end(), rank) - group.begin());
-    std::vector<Piece> held;
+    std::vector<Shard> held;
     for (int64_t member : group) {
       held.push_back(ranks[size_t(member)]);
     }
-    auto piece = step.kind == StepKind::Permute ? std::optional(held[sources[self]])
+    auto shard = step.kind == StepKind::Permute ? std::optional(held[sources[self]])
                                                 : receive(step, held, self);
-    if (!piece) {
+    if (!shard) {
       return std::nullopt;
     }
-    result.push_back(std::move(*piece));
+    result.push_back(std::move(*shard));
   }
   return result;
 }

@@ -182,11 +182,11 @@ TEST_F(FlattenTest, WritesATrainingStep) {
                                          "  2: kernel @kernel_fill_2 -> %1  \"init (fill)\"\n");
   // Maps, the all-reduce and the update work in place.
   EXPECT_EQ(sectionOf(*program, "step"),
-            "  0: product f32 2x4x4 B^T ld 4/4/4 %2 %0 -> %3  \"layers.0/query (contract)\"\n"
+            "  0: matmul f32 2x4x4 B^T ld 4/4/4 %2 %0 -> %3  \"layers.0/query (contract)\"\n"
             "  1: kernel @kernel_map_0 %3 -> %3  \"layers.0 (map)\"\n"
-            "  2: product f32 2x4x4 B^T ld 4/4/4 %3 %0 -> %4  \"layers.1/query (contract)\"\n"
+            "  2: matmul f32 2x4x4 B^T ld 4/4/4 %3 %0 -> %4  \"layers.1/query (contract)\"\n"
             "  3: kernel @kernel_map_0 %4 -> %4  \"layers.1 (map)\"\n"
-            "  4: product f32 4x4x2 A^T ld 4/4/4 %4 %2 -> %5  \"step (contract)\"\n"
+            "  4: matmul f32 4x4x2 A^T ld 4/4/4 %4 %2 -> %5  \"step (contract)\"\n"
             "  5: all-reduce sum f32 [4, 4] over {dp} %5 -> %5  \"step (all_reduce)\"\n"
             "  6: observe 'gradient/w' f32 [4, 4] %5  \"step (observe)\"\n"
             "  7: kernel @kernel_map_1 %0 %1 %5 -> %0 %1  \"update (map)\"\n");
@@ -213,7 +213,7 @@ TEST_F(FlattenTest, InstructionsKnowTheirCost) {
   expectCost(5, 0, 4 * (16 + 16)); // All-reduce: reads all of it, writes all of it.
   expectCost(6, 0, 0);             // Observe.
   expectCost(7, 2 * 16, 4 * 5 * 16);
-  EXPECT_EQ(rt::classOf(*program, program->step[0]), "product");
+  EXPECT_EQ(rt::classOf(*program, program->step[0]), "matmul");
   EXPECT_EQ(rt::classOf(*program, program->step[1]), "map");
   EXPECT_EQ(rt::classOf(*program, program->step[5]), "all-reduce");
   EXPECT_EQ(rt::classOf(*program, program->step[7]), "optimizer");

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Each mutation breaks a program in a way that would hang, crash or silently spoil a
-// run. What only changes the mathematics (another kernel, a transposed product of a
+// run. What only changes the mathematics (another kernel, a transposed matmul of a
 // square matrix) is not the proof's to find.
 //
 //===----------------------------------------------------------------------===//
@@ -41,10 +41,10 @@ template <typename T> const T &pick(const std::vector<T> &values, Random &random
   return values[random() % values.size()];
 }
 
-/// A product whose result another instruction reads.
-size_t pickUsedProduct(const rt::Program &program, Random &random) {
+/// A matmul whose result another instruction reads.
+size_t pickUsedMatmul(const rt::Program &program, Random &random) {
   while (true) {
-    size_t number = pick(findAll(program, rt::Opcode::Product), random);
+    size_t number = pick(findAll(program, rt::Opcode::Matmul), random);
     uint32_t result = program.step[number].operands[2].buffer;
     for (size_t i = number + 1; i < program.step.size(); ++i) {
       for (const rt::Operand &operand : program.step[i].operands) {
@@ -182,7 +182,7 @@ void shortenLifetime(rt::Program &program, Random &random) {
 }
 
 void changeBufferSize(rt::Program &program, Random &random) {
-  std::vector<size_t> numbers = findAll(program, rt::Opcode::Product);
+  std::vector<size_t> numbers = findAll(program, rt::Opcode::Matmul);
   const rt::Instruction &instruction = program.step[pick(numbers, random)];
   rt::Buffer &buffer = program.buffers[pick(instruction.operands, random).buffer];
   buffer.bytes = random() % 2 ? buffer.bytes + 4 : buffer.bytes - 4;
@@ -191,7 +191,7 @@ void changeBufferSize(rt::Program &program, Random &random) {
 
 /// The read and the written buffer change places.
 void swapOperands(rt::Program &program, Random &random) {
-  std::vector<size_t> numbers = findAll(program, rt::Opcode::Product);
+  std::vector<size_t> numbers = findAll(program, rt::Opcode::Matmul);
   std::vector<rt::Operand> &operands = program.step[pick(numbers, random)].operands;
   std::swap(operands[random() % 2].buffer, operands[2].buffer);
   packArena(program);
@@ -204,23 +204,23 @@ void wrongOperand(rt::Program &program, Random &random) {
 }
 
 void dropWrite(rt::Program &program, Random &random) {
-  program.step.erase(program.step.begin() + pickUsedProduct(program, random));
+  program.step.erase(program.step.begin() + pickUsedMatmul(program, random));
   packArena(program);
 }
 
-/// A product's result comes after what reads it.
-void delayProduct(rt::Program &program, Random &random) {
-  size_t number = pickUsedProduct(program, random);
+/// A matmul's result comes after what reads it.
+void delayMatmul(rt::Program &program, Random &random) {
+  size_t number = pickUsedMatmul(program, random);
   rt::Instruction instruction = program.step[number];
   program.step.erase(program.step.begin() + number);
   program.step.push_back(instruction);
   packArena(program);
 }
 
-void changeProduct(rt::Program &program, Random &random) {
-  rt::Product &product = program.products[random() % program.products.size()];
-  int64_t *fields[] = {&product.m,   &product.n,   &product.k,    &product.lda,
-                       &product.ldb, &product.ldc, &product.batch};
+void changeMatmul(rt::Program &program, Random &random) {
+  rt::Matmul &matmul = program.matmuls[random() % program.matmuls.size()];
+  int64_t *fields[] = {&matmul.m,   &matmul.n,   &matmul.k,    &matmul.lda,
+                       &matmul.ldb, &matmul.ldc, &matmul.batch};
   *fields[random() % 7] += random() % 2 ? 1 : -1;
 }
 
@@ -259,8 +259,8 @@ const Mutation kMutations[] = {
     {"SwapOperands", swapOperands, false},
     {"WrongOperand", wrongOperand, false},
     {"DropWrite", dropWrite, false},
-    {"DelayProduct", delayProduct, false},
-    {"ChangeProduct", changeProduct, false},
+    {"DelayMatmul", delayMatmul, false},
+    {"ChangeMatmul", changeMatmul, false},
     {"GrowCollective", growCollective, false},
     {"ForgetPersistence", forgetPersistence, false},
 };

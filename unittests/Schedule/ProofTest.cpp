@@ -186,7 +186,7 @@ TEST(Proof, ClassesMustCoverTheMesh) {
   EXPECT_EQ(refusal(prove(plans)), "the tables of different ranks have different plans\n");
 }
 
-TEST(Proof, PermutesTakeEachPieceOnce) {
+TEST(Proof, PermutesTakeEachShardOnce) {
   rt::Program program = makeProgram({});
   size_t at = findCollective(program, rt::CollectiveKind::AllToAll, 0);
   rt::Collective &permute = program.collectives[program.step[at].target];
@@ -195,7 +195,7 @@ TEST(Proof, PermutesTakeEachPieceOnce) {
   permute.sources = {1, 0};
   EXPECT_EQ(refusal(prove(program)), "");
   permute.sources.back() = 1;
-  expectRefused(program, "takes the piece of rank 1 of its 2 twice");
+  expectRefused(program, "takes the shard of rank 1 of its 2 twice");
   // Ranks that do not agree on who sends to whom.
   permute.sources = {1, 0};
   rt::Program other = program;
@@ -231,7 +231,7 @@ TEST(Proof, InputsStay) {
 
 TEST(Proof, OperandsOfOneInstructionDoNotAlias) {
   rt::Program program = makeProgram({});
-  size_t at = findOpcode(program, rt::Opcode::Product);
+  size_t at = findOpcode(program, rt::Opcode::Matmul);
   program.step[at].operands[2].buffer = program.step[at].operands[0].buffer;
   expectRefused(program, "share bytes, and writes one of them");
   program = makeProgram({});
@@ -323,34 +323,34 @@ TEST(Proof, PersistentBuffersHaveOneName) {
   expectRefused(program, "which is no persistent one of its class");
 }
 
-TEST(Proof, ProductsFillTheirBuffers) {
+TEST(Proof, MatmulsFillTheirBuffers) {
   rt::Program program = makeProgram({});
-  uint32_t at = program.step[findOpcode(program, rt::Opcode::Product)].target;
-  rt::Product right = program.products[at];
-  program.products[at].m -= 1;
+  uint32_t at = program.step[findOpcode(program, rt::Opcode::Matmul)].target;
+  rt::Matmul right = program.matmuls[at];
+  program.matmuls[at].m -= 1;
   expectRefused(program, "does not fit operand 0: it needs 480 bytes, the buffer has 512");
-  program.products[at] = right;
-  program.products[at].ldc = right.ldc + 1;
+  program.matmuls[at] = right;
+  program.matmuls[at].ldc = right.ldc + 1;
   expectRefused(program, "needs");
-  program.products[at] = right;
-  program.products[at].batch = 2;
-  expectRefused(program, "is a batch of 2 products that are all the same");
-  program.products[at].batch = 0;
-  expectRefused(program, "is a batch of 0 products that are all the same");
-  program.products[at].batch = 2;
-  program.products[at].m -= 1; // The second matrix begins in the first.
-  program.products[at].strideA = right.lda;
+  program.matmuls[at] = right;
+  program.matmuls[at].batch = 2;
+  expectRefused(program, "is a batch of 2 matmuls that are all the same");
+  program.matmuls[at].batch = 0;
+  expectRefused(program, "is a batch of 0 matmuls that are all the same");
+  program.matmuls[at].batch = 2;
+  program.matmuls[at].m -= 1; // The second matrix begins in the first.
+  program.matmuls[at].strideA = right.lda;
   expectRefused(program, "does not fit operand 0: it needs a dense tensor");
 }
 
-TEST(Proof, ProductsHaveWhatTheirEpiloguesNeed) {
+TEST(Proof, MatmulsHaveWhatTheirEpiloguesNeed) {
   rt::Program program = makeProgram({});
-  uint32_t target = program.step[findOpcode(program, rt::Opcode::Product)].target;
-  rt::Product &product = program.products[target];
-  product.epilogue.hasBias = true;
-  product.workspaceBytes = 64;
+  uint32_t target = program.step[findOpcode(program, rt::Opcode::Matmul)].target;
+  rt::Matmul &matmul = program.matmuls[target];
+  matmul.epilogue.hasBias = true;
+  matmul.workspaceBytes = 64;
   for (rt::Instruction &instruction : program.step) {
-    if (instruction.opcode != rt::Opcode::Product || instruction.target != target) {
+    if (instruction.opcode != rt::Opcode::Matmul || instruction.target != target) {
       continue;
     }
     instruction.operands.push_back({instruction.operands[1].buffer, rt::Access::Read});
@@ -359,26 +359,26 @@ TEST(Proof, ProductsHaveWhatTheirEpiloguesNeed) {
   }
   packArena(program);
   expectRefused(program, "does not fit operand 3: it needs");
-  product.epilogue.hasBias = false;
-  product.epilogue.hasAddend = true;
+  matmul.epilogue.hasBias = false;
+  matmul.epilogue.hasAddend = true;
   expectRefused(program, "needs 512 bytes in buffer 0, which has 256");
   for (rt::Instruction &instruction : program.step) {
-    if (instruction.operands.size() == 5 && instruction.opcode == rt::Opcode::Product) {
+    if (instruction.operands.size() == 5 && instruction.opcode == rt::Opcode::Matmul) {
       instruction.operands.erase(instruction.operands.begin() + 3);
     }
   }
-  product.epilogue.hasAddend = false;
+  matmul.epilogue.hasAddend = false;
   expectRefused(program, "needs a workspace of 64 bytes, the buffer has 128");
-  program.step[findOpcode(program, rt::Opcode::Product)].operands[3].access = rt::Access::Read;
+  program.step[findOpcode(program, rt::Opcode::Matmul)].operands[3].access = rt::Access::Read;
   expectRefused(program, "has operands or immediates of the wrong number or access");
 }
 
 TEST(Proof, WorkspacesLieAsLibrariesWantThem) {
   rt::Program program = makeProgram({});
-  rt::Instruction &run = program.step[findOpcode(program, rt::Opcode::Product)];
-  program.products.push_back(program.products[run.target]);
-  program.products.back().workspaceBytes = 128;
-  run.target = uint32_t(program.products.size() - 1);
+  rt::Instruction &run = program.step[findOpcode(program, rt::Opcode::Matmul)];
+  program.matmuls.push_back(program.matmuls[run.target]);
+  program.matmuls.back().workspaceBytes = 128;
+  run.target = uint32_t(program.matmuls.size() - 1);
   run.operands.push_back({uint32_t(program.buffers.size()), rt::Access::Write});
   program.buffers.push_back({128, 0, rt::BufferClass::Workspace, false, rt::ElementType::I32});
   EXPECT_EQ(makeArenaProblem(program).alignment, rt::kWorkspaceAlignment);

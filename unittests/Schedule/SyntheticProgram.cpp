@@ -63,9 +63,9 @@ private:
     section.push_back({opcode, target, label, std::move(operands), std::move(immediates)});
   }
 
-  void product(rt::Product product, uint32_t label, uint32_t a, uint32_t b, uint32_t c) {
-    program.products.push_back(product);
-    emit(program.step, rt::Opcode::Product, program.products.size() - 1, label,
+  void matmul(rt::Matmul matmul, uint32_t label, uint32_t a, uint32_t b, uint32_t c) {
+    program.matmuls.push_back(matmul);
+    emit(program.step, rt::Opcode::Matmul, program.matmuls.size() - 1, label,
          {{a, rt::Access::Read}, {b, rt::Access::Read}, {c, rt::Access::Write}});
   }
 
@@ -83,7 +83,7 @@ private:
   uint32_t forward(int64_t layer, uint32_t x) {
     int64_t t = shape.tokens, h = shape.hidden;
     uint32_t y = addBuffer(t * h), z = addBuffer(t * h);
-    product({rt::ElementType::F32, false, true, t, h, h, h, h, h}, 1, x, weights[layer], y);
+    matmul({rt::ElementType::F32, false, true, t, h, h, h, h, h}, 1, x, weights[layer], y);
     kernel(1, 1, {{y, rt::Access::Read}, {z, rt::Access::Write}});
     collective({rt::CollectiveKind::AllReduce,
                 rt::ReductionKind::Sum,
@@ -104,8 +104,8 @@ private:
     uint32_t dy = addBuffer(t * h), dx = addBuffer(t * h);
     uint32_t dw = addBuffer(h * h, rt::BufferClass::Gradient);
     kernel(2, 2, {{y, rt::Access::Read}, {gradient, rt::Access::Read}, {dy, rt::Access::Write}});
-    product({rt::ElementType::F32, false, false, t, h, h, h, h, h}, 2, dy, weights[layer], dx);
-    product({rt::ElementType::F32, true, false, h, h, t, h, h, h}, 2, dy, x, dw);
+    matmul({rt::ElementType::F32, false, false, t, h, h, h, h, h}, 2, dy, weights[layer], dx);
+    matmul({rt::ElementType::F32, true, false, h, h, t, h, h, h}, 2, dy, x, dw);
     collective({rt::CollectiveKind::AllReduce,
                 rt::ReductionKind::Sum,
                 rt::ElementType::F32,
@@ -120,7 +120,7 @@ private:
 
   void buildStep() {
     int64_t t = shape.tokens, h = shape.hidden, tp = shape.tensorRanks, dp = shape.dataRanks;
-    uint32_t x = addBuffer(t * h), pieces = addBuffer(t / tp * h), whole = addBuffer(t * h);
+    uint32_t x = addBuffer(t * h), shards = addBuffer(t / tp * h), whole = addBuffer(t * h);
     kernel(0, 1, {{x, rt::Access::Write}});
     collective({rt::CollectiveKind::ReduceScatter,
                 rt::ReductionKind::Sum,
@@ -129,7 +129,7 @@ private:
                 {t, h},
                 0,
                 0},
-               1, x, pieces);
+               1, x, shards);
     collective({rt::CollectiveKind::AllGather,
                 rt::ReductionKind::Sum,
                 rt::ElementType::F32,
@@ -137,7 +137,7 @@ private:
                 {t / tp, h},
                 0,
                 0},
-               1, pieces, whole);
+               1, shards, whole);
     uint32_t turned = addBuffer(t * h);
     collective({rt::CollectiveKind::AllToAll,
                 rt::ReductionKind::Sum,

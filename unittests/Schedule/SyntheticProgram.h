@@ -21,7 +21,7 @@ struct SyntheticShape {
   int64_t tokens = 16, hidden = 8;
 };
 
-/// A correct program: a weight per layer, a product and a kernel for each layer forward and
+/// A correct program: a weight per layer, a matmul and a kernel for each layer forward and
 /// backward, all-reduces of activations over "tp" and of gradients over "dp", a gathered and
 /// a scattered tensor, and an update in place. Its arena is packed.
 rt::Program makeProgram(const SyntheticShape &shape);

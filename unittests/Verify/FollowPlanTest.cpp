@@ -21,7 +21,7 @@ using namespace weft;
 
 namespace {
 
-/// Three layers, each a product cut by its inner dimension, summed over tp; between them the value
+/// Three layers, each a matmul cut by its inner dimension, summed over tp; between them the value
 /// is cut by its first dimension.
 constexpr const char *plannedText = R"(
 #mesh = #weft.mesh<"tp"=4>
@@ -35,7 +35,7 @@ module attributes {weft.mesh = #mesh} {
   weft.variable parameter @layers.2.w ["ffn", "hidden"] : tensor<32x32xf32, #columns>
   func.func private @layer(%x: tensor<16x32xf32, #columns>, %w: tensor<32x32xf32, #columns>)
       -> tensor<16x32xf32, #rows> {
-    %0 = weft.contract "bk,nk->bn"(%x, %w) : (tensor<16x32xf32, #columns>, tensor<32x32xf32, #columns>) -> tensor<16x32xf32, #pending> loc("product")
+    %0 = weft.contract "bk,nk->bn"(%x, %w) : (tensor<16x32xf32, #columns>, tensor<32x32xf32, #columns>) -> tensor<16x32xf32, #pending> loc("matmul")
     %1 = weft.reduce_scatter sum %0 dim 0 over ["tp"] of #mesh : tensor<16x32xf32, #pending> -> tensor<16x32xf32, #rows>
     return %1 : tensor<16x32xf32, #rows>
   }
@@ -61,7 +61,7 @@ module attributes {weft.mesh = #mesh} {
   weft.variable parameter @layers.0.w ["ffn", "hidden"] : tensor<4x4xf64>
   weft.variable parameter @layers.1.w ["ffn", "hidden"] : tensor<4x4xf64>
   func.func private @layer(%x: tensor<6x4xf64>, %w: tensor<4x4xf64>) -> tensor<6x4xf64> {
-    %0 = weft.contract "bk,nk->bn"(%x, %w) : (tensor<6x4xf64>, tensor<4x4xf64>) -> tensor<6x4xf64> loc("product")
+    %0 = weft.contract "bk,nk->bn"(%x, %w) : (tensor<6x4xf64>, tensor<4x4xf64>) -> tensor<6x4xf64> loc("matmul")
     return %0 : tensor<6x4xf64>
   }
   func.func @step(%x: tensor<6x4xf64>) -> tensor<6x4xf64> {
@@ -140,7 +140,7 @@ TEST_F(FollowPlanTest, FunctionsHaveTheShardingsOfTheirCalls) {
 
 TEST_F(FollowPlanTest, AnotherOpIsRefused) {
   auto large = parse(planned);
-  auto module = parse(text(small, "loc(\"product\")", "loc(\"another\")"));
+  auto module = parse(text(small, "loc(\"matmul\")", "loc(\"another\")"));
   EXPECT_NE(follow(*module, *large, {0, 1}).find("stands for no op of @layer"), std::string::npos);
 }
 

@@ -134,7 +134,7 @@ TEST(ShrinkTest, WindowsStayShorterThanSequences) {
   EXPECT_GE(small.model.attentionWindow, small.recipe.sequenceLength);
 }
 
-TEST(ShrinkTest, PiecesOfSequencesKeepTheirHalves) {
+TEST(ShrinkTest, ShardsOfSequencesKeepTheirHalves) {
   for (const char *pins : {"cp=2", "cp=4", "dp=2,cp=2,tp=2"}) {
     int64_t sequence = shrunkOf(pins).recipe.sequenceLength;
     EXPECT_EQ(sequence % (2 * planOf(pins).axis("cp")->size), 0) << sequence;
@@ -164,10 +164,10 @@ TEST(ShrinkTest, TheRecipeKeepsWhatChangesThePlan) {
   EXPECT_NE(small.notKept[0].find("rounding to bf16"), std::string::npos);
 }
 
-/// Elements with padding for `pieces`, and whether one of them has nothing else.
-std::pair<int64_t, bool> paddedOf(int64_t size, int64_t pieces) {
-  int64_t padded = (size + pieces - 1) / pieces * pieces;
-  return {padded, padded - size >= padded / pieces};
+/// Elements with padding for `shards`, and whether one of them has nothing else.
+std::pair<int64_t, bool> paddedOf(int64_t size, int64_t shards) {
+  int64_t padded = (size + shards - 1) / shards * shards;
+  return {padded, padded - size >= padded / shards};
 }
 
 TEST(ShrinkTest, WhatIsPaddedStaysPadded) {
@@ -212,8 +212,8 @@ TEST(ShrinkTest, PaddedExpertsStayPaddedAndFitTheirGroups) {
   }
 }
 
-TEST(ShrinkTest, PaddedSequencesKeepTheHalvesOfTheirPieces) {
-  for (int64_t sequence : {16, 17, 1024}) { // Pieces of 6, 6 and 342.
+TEST(ShrinkTest, PaddedSequencesKeepTheHalvesOfTheirShards) {
+  for (int64_t sequence : {16, 17, 1024}) { // Shards of 6, 6 and 342.
     desc::RecipeSpec recipe = recipeOf();
     recipe.sequenceLength = sequence;
     int64_t after = shrink(modelOf(), recipe, planOf("cp=3")).recipe.sequenceLength;
@@ -245,7 +245,7 @@ TEST(ShrinkTest, TwoMicroBatchesAndTwoChunksOfManyStay) {
   EXPECT_EQ(small.plan.accumulation, 2);
   EXPECT_EQ(small.recipe.globalBatch % (2 * 2), 0);
   EXPECT_EQ(small.recipe.lossChunks, 2);
-  // Pieces of parts, and halves of pieces.
+  // Shards of parts, and halves of shards.
   EXPECT_EQ(small.recipe.sequenceLength % (2 * 4), 0);
   EXPECT_EQ(small.recipe.sequenceLength % 16, 0) << "the parts of 64 tokens divide by 8 as well";
   EXPECT_TRUE(small.notKept.empty()) << small.notKept[0];

@@ -57,7 +57,7 @@ class Bench:
     def __init__(self, kit, options, folder):
         self.kit, self.options, self.folder = kit, options, folder
         self.is_real = not options.library
-        # What is found out about products is kept for all rows, where a home may be none's to write to.
+        # What is found out about matmuls is kept for all rows, where a home may be none's to write to.
         self.environment = {**os.environ, **kit.environment(), "XDG_CACHE_HOME": str(folder / "cache")}
         # Of a row: what it says beside its result, and figures that others compute with.
         self.found, self.said, self.printed, self.figures = Found(), [], "", {}
@@ -120,7 +120,7 @@ class Bench:
 
     def only_real(self):
         if not self.is_real:
-            raise Skip("this needs a device, and not its stand-in")
+            raise Skip("this needs a device, and not its simulator")
 
     def only_real_if_large(self):
         """Of a large model."""

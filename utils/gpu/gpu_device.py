@@ -66,7 +66,7 @@ def functions(bench, seconds):
 
 def conformance(bench, seconds):
     """Of more ranks than devices nothing is tried."""
-    # A stand-in has many devices, and takes minutes for all.
+    # A simulator has many devices, and takes minutes for all.
     some = [] if bench.is_real else ["--gtest_filter=*Collectives.AllReduce/1*"]
     passed, skipped = run_tests(bench, seconds, "weft-rt-conformance-cuda", *some)
     return f"{passed} tests, {skipped} skipped, as those of more ranks than devices"
@@ -179,8 +179,8 @@ def ceilings(bench, seconds):
     bench.run([bench.kit.tool("weft-rt-kernels"), folders[0], "--only", "none", "--ceilings", "--json", report], seconds)
     found = json.loads(report.read_text())["ceilings"]
     bench.found.ceilings.update(found)
-    return (f"copies {found['copied_bytes_per_second'] * 1e-9:,.0f} GB/s, products of bf16 "
-            f"{found['product_flops_per_second'] * 1e-12:,.1f} TFLOP/s, of eight bits "
+    return (f"copies {found['copied_bytes_per_second'] * 1e-9:,.0f} GB/s, matmuls of bf16 "
+            f"{found['product_flops_per_second'] * 1e-12:,.1f} TFLOP/s, in FP8 "
             f"{found['byte_product_flops_per_second'] * 1e-12:,.1f} ({found['libraries']})")
 
 

@@ -7,7 +7,7 @@
 """The rows of gpu-check's table, in the order of their worth, and the seconds that each is given.
 
 A row passes, fails, or is skipped with a reason: then it shows nothing. What only a real device can show is skipped on
-the stand-in.
+the simulator.
 
 Seconds are planned, and those of all rows on one device fit into SECONDS. A row may take twice its own, but nothing of
 those of later rows that are needed. What is not left is not run.
@@ -77,7 +77,7 @@ ON_TWO = (*((training, "") for training in SPLIT[:3]), (SPLIT[0], "--graphs"))
 def split(training, way, words=""):
     """Losses of several ranks, which are started in this way, against one rank's."""
     def measure(bench, seconds):
-        # Devices of a stand-in have no peers in other processes.
+        # Devices of a simulator have no peers in other processes.
         if way != OWN:
             bench.only_real()
         end = time.monotonic() + seconds
@@ -104,8 +104,8 @@ def drill(number):
     def measure(bench, seconds):
         metrics = bench.folder / "metrics"
         metrics.unlink(missing_ok=True)
-        # Of the stand-in, devices of other processes are taken to do as its own does.
-        base = bench.environment if bench.is_real else {**bench.environment, "WEFT_STAND_IN_ALONE": "1"}
+        # Of the simulator, devices of other processes are taken to do as its own does.
+        base = bench.environment if bench.is_real else {**bench.environment, "WEFT_SIMULATOR_ALONE": "1"}
         return gpu_ranks.drill([bench.kit.program(Training("llama-tiny", mesh="dp=2"), "cuda"), "--data", bench.text,
                                 "--steps", 10000000, "--timeout", 5, "--metrics", metrics], number, base, metrics, seconds)
     return measure
@@ -245,7 +245,7 @@ def allowed(row, later, left):
 
 def measured(row, bench, later, left):
     """The state, what there is to say, and figures."""
-    # A stand-in takes its time.
+    # A simulator takes its time.
     seconds = allowed(row, later, left) if bench.is_real else left
     if seconds <= 0:
         return "not run", f"{int(max(left, 0))} s left, needs {row.seconds:.0f}", {}

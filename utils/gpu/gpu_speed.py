@@ -65,7 +65,7 @@ def losses(training, steps, most, is_large=False):
 
 
 def beside_torch(training, steps):
-    """Losses of PyTorch eager: on the device, or on the processor where there is a stand-in for that."""
+    """Losses of PyTorch eager: on the device, or on the processor where there is a simulator for that."""
     def measure(bench, seconds):
         end = time.monotonic() + seconds
         bench.ask_torch(seconds)

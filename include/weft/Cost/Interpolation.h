@@ -28,7 +28,7 @@ struct Point {
 /// end's value. The points may come in any order. REQUIRES: at least one point, no x twice.
 double interpolate(std::span<const Point> points, double x);
 
-/// `y` was measured for a product of sides `sides`. All are above 0.
+/// `y` was measured for a matmul of sides `sides`. All are above 0.
 struct ShapePoint {
   std::array<double, 3> sides = {};
   double y = 0;

@@ -9,8 +9,8 @@
 // file says of the machine. Where `device.measured` has something of the kind it is
 // taken, where not, the data sheet's numbers:
 //
-//   product      operations / rate(m, n, k), where the rate is interpolated between
-//                measured shapes, else the peak; at least bytes / memory rate. Of eight bits,
+//   matmul      operations / rate(m, n, k), where the rate is interpolated between
+//                measured shapes, else the peak; at least bytes / memory rate. In FP8,
 //                where only bf16 was measured, that rate times the ratio of their peaks
 //   kernel       the larger of operations / rate(kind, what it reads), where that was
 //                measured, else the peak, and bytes / memory rate(bytes); what reads
@@ -45,7 +45,7 @@
 //
 // and all-to-all sends (n - m) / (n - 1) of its bytes, and hops, between nodes, by each
 // rank's own link: sent / W. An all-reduce is one within each node, and one between nodes of
-// what a rank then holds of its node's sum, b / m, in pieces that the two pass on to each other,
+// what a rank then holds of its node's sum, b / m, in shards that the two pass on to each other,
 // up and down two binary trees (P. Sanders, J. Speck, J. Traeff, Two-tree algorithms for full
 // bandwidth broadcast, reduction and scan, 2009):
 //
@@ -89,9 +89,9 @@ class Predictor {
 public:
   explicit Predictor(const desc::MachineSpec &machine);
 
-  /// `batch` products of m x k and k x n matrices that read and write `bytes` in all.
-  double product(desc::Precision precision, int64_t m, int64_t n, int64_t k, int64_t batch,
-                 double bytes) const;
+  /// `batch` matmuls of m x k and k x n matrices that read and write `bytes` in all.
+  double matmul(desc::Precision precision, int64_t m, int64_t n, int64_t k, int64_t batch,
+                double bytes) const;
 
   /// A kernel of the op `kind` that reads `precision`.
   double kernel(std::string_view kind, desc::Precision precision, double flops, double bytes) const;
@@ -104,7 +104,7 @@ public:
 
   int64_t devicesPerNode() const { return machine.devicesPerNode; }
   double memoryBytes() const { return double(machine.device.memoryBytes); }
-  /// Whether there is a rate for products of eight bits.
+  /// Whether there is a rate for FP8 matmuls.
   bool multipliesBytes() const { return machine.device.peakFlopsF8.has_value(); }
 
 private:
@@ -121,7 +121,7 @@ private:
   };
   const Curve *nearestCurve(desc::CollectiveKind kind, Group group) const;
 
-  std::map<desc::Precision, std::vector<ShapePoint>> products;
+  std::map<desc::Precision, std::vector<ShapePoint>> matmuls;
   std::vector<Point> memory;
   std::map<desc::CollectiveKind, std::vector<Curve>> collectives;
 };

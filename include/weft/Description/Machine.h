@@ -28,7 +28,7 @@
 namespace weft::desc {
 
 /// C = A B with `m` rows and `n` columns, summed over `k`.
-struct ProductRate {
+struct MatmulRate {
   Precision precision = Precision::F32;
   int64_t m = 0, n = 0, k = 0;
   double flops = 0; ///< Per second.
@@ -61,7 +61,7 @@ struct CollectiveTime {
 /// What a device reaches while the others of its node do the same. Each list may be empty; no entry
 /// stands twice, and all are in the order of the file.
 struct MeasuredSpec {
-  std::vector<ProductRate> products;
+  std::vector<MatmulRate> matmuls;
   std::vector<MemoryRate> memory;
   std::vector<KernelRate> kernels;
   std::vector<CollectiveTime> collectives;

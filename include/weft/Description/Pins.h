@@ -20,8 +20,8 @@
 //         (true), or are whole but for dp and cp (false)
 //   accumulation=N  micro-batches, one after the other, whose gradients are added up
 //   zero=N  what lies cut by hidden over dp, or fsdp, and cp between steps: nothing (0),
-//         optimizer states (1, and 2, which also cuts gradients, as they are cut anyway), parameters
-//         too (3); variables are cut by nothing else but tp and ep
+//         optimizer states (1, and 2, which also cuts gradients, as they are cut anyway),
+//         parameters too (3); variables are cut by nothing else but tp and ep
 //
 // What no pin decides is left to the search.
 //
@@ -47,7 +47,8 @@ namespace weft::desc {
 /// only `accumulation` may be pinned.
 ///
 /// Fails on what parseMesh does, an unknown name, a repeated pin, a value out of range, and a pin
-/// without the one that it needs; lists all of it. Whether a model can be split so is for validatePlan to say.
+/// without the one that it needs; lists all of it. Whether a model can be split so is for
+/// validatePlan to say.
 ///
 /// Safe to call from any thread.
 Result<PlanSpec> applyPins(const std::vector<std::string> &pins, std::string_view mesh = {});

@@ -79,8 +79,8 @@ bool operator==(const PlanSpec &a, const PlanSpec &b);
 /// hidden, positions, experts, and keys, the sequence as attention sees it.
 std::span<const std::string_view> dimensionNames();
 
-/// Whether `name` is one of dimensionNames(), or d0 to d99, which the dimensions of a graph's variables
-/// are called by their place where they have no other name.
+/// Whether `name` is one of dimensionNames(), or d0 to d99, which the dimensions of a graph's
+/// variables are called by their place where they have no other name.
 bool isDimensionName(std::string_view name);
 
 /// Whether `name` is what a plan says of operations alone: factorN, what the operation's rule calls

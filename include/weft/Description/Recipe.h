@@ -73,14 +73,14 @@ struct ScheduleSpec {
   double finalLearningRateFraction = 0.1;
 };
 
-/// Floating point of eight bits, by bits of exponent and mantissa.
+/// FP8, by bits of exponent and mantissa.
 enum class Float8 { E4M3, E5M2 };
 
-/// What the linear products of layers multiply.
+/// What the linear matmuls of layers multiply.
 struct Fp8Spec {
   /// Of activations and weights.
   Float8 values = Float8::E4M3;
-  /// Of gradients of the products' results.
+  /// Of gradients of the matmuls' results.
   Float8 gradients = Float8::E5M2;
   /// Steps that scales look back; 0 where a scale is that of the tensor itself.
   int64_t history = 0;
@@ -130,7 +130,7 @@ struct RecipeSpec {
   Precision reduction = Precision::F32;
   /// Given with F16, and only then.
   std::optional<LossScaleSpec> lossScale;
-  /// None means that products multiply what `precision` says.
+  /// None means that matmuls multiply what `precision` says.
   std::optional<Fp8Spec> fp8;
   std::variant<AdamWSpec, SgdSpec, MuonSpec> optimizer;
   ScheduleSpec schedule;

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What Pins.h does, the other way round: reports call by name what a plan comes to. Beside the parser
-// of pins this is the only place that knows the names of strategies, and it decides nothing: it looks
-// at axes of logical dimensions, whoever chose them.
+// What Pins.h does, the other way round: reports call by name what a plan comes to. Beside the
+// parser of pins this is the only place that knows the names of strategies, and it decides nothing:
+// it looks at axes of logical dimensions, whoever chose them.
 //
 // The functions keep no state: any number of threads may call them.
 //
@@ -20,8 +20,8 @@
 
 namespace weft::desc {
 
-/// A variable of a model; of an optimizer state the name is that of its parameter behind a slash, and
-/// of an input there is no weight.
+/// A variable of a model; of an optimizer state the name is that of its parameter behind a slash,
+/// and of an input there is no weight.
 struct VariableShape {
   std::string name;
   std::vector<std::string> dimensions;
@@ -29,7 +29,8 @@ struct VariableShape {
 };
 
 /// What `plan`, which leaves nothing open, is called, a line for each strategy in it: "tensor
-/// parallelism over tp=8, with sequence parallelism". `variables` are parameters and optimizer states.
+/// parallelism over tp=8, with sequence parallelism". `variables` are parameters and optimizer
+/// states.
 std::vector<std::string> recognize(const PlanSpec &plan,
                                    const std::vector<VariableShape> &variables);
 

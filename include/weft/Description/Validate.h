@@ -41,9 +41,9 @@ Diagnostics validateTogether(const ModelSpec &model, const RecipeSpec &recipe,
 bool canBePadded(std::string_view dimension);
 
 /// Whether the plan splits this model legally (legal_r1 to legal_r3 of docs/Descriptions.md): every
-/// split dimension exists and is divisible by the product of its axes, unless the plan may pad it and
-/// it can be padded, and the mesh has no more ranks than the machine has devices. Empty where it
-/// does.
+/// split dimension exists and is divisible by the product of its axes, unless the plan may pad it
+/// and it can be padded, and the mesh has no more ranks than the machine has devices. Empty where
+/// it does.
 Diagnostics validatePlan(const ModelSpec &model, const RecipeSpec &recipe,
                          const MachineSpec &machine, const PlanSpec &plan);
 

@@ -35,10 +35,10 @@ struct CompileOptions {
   /// A plan's file; empty if `pins` or `mesh` say how to split.
   std::string plan;
   TargetKind target = TargetKind::Host;
-  /// Leaves what is done to products' results to kernels.
+  /// Leaves what is done to matmuls' results to kernels.
   bool separateEpilogues = false;
-  /// Multiplies numbers of eight bits in the recipe's precision.
-  bool wideProducts = false;
+  /// Multiplies FP8 numbers in the recipe's precision.
+  bool wideMatmuls = false;
   /// Processor to compile for, by LLVM's name.
   std::string cpu = "native";
   std::optional<Phase> startAfter, stopAfter;

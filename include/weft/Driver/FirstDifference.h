@@ -18,7 +18,7 @@ struct FirstDifference {
   /// What made it, in a sentence.
   std::string sentence;
   /// Whether it may be no mistake, where all before it is the same: a number that lies between two
-  /// of eight bits is rounded up by one program and down by the other.
+  /// in FP8 is rounded up by one program and down by the other.
   bool mayBeTie = false;
 };
 

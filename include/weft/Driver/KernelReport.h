@@ -18,7 +18,7 @@
 
 namespace weft {
 
-/// One kernel, product or collective of a profile that a program has written (docs/Calibration.md).
+/// One kernel, matmul or collective of a profile that a program has written (docs/Calibration.md).
 /// Amounts and times are of one rank and one step.
 struct KernelRow {
   std::string kind, name, detail;

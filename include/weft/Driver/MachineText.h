@@ -19,9 +19,9 @@ namespace weft {
 /// distance of the 10th and 90th of 100 samples over the median.
 struct HostMeasurements {
   desc::MachineSpec machine;
-  double spreadOfProducts = 0, spreadOfMemory = 0, spreadOfCollectives = 0; ///< Medians.
+  double spreadOfMatmuls = 0, spreadOfMemory = 0, spreadOfCollectives = 0; ///< Medians.
   double spreadOfRendezvous = 0;
-  /// The product library, as it calls itself.
+  /// The matmul library, as it calls itself.
   std::string library;
   /// What it does not compute, each as a line of a comment tells it.
   std::vector<std::string> refused;

@@ -24,7 +24,7 @@ namespace weft {
 
 /// How a model of full size is split.
 struct OriginalPlan {
-  /// The module with its shardings and collectives, before it is cut into pieces.
+  /// The module with its shardings and collectives, before it is cut into shards.
   std::string text;
   /// How many collectives of each kind one rank's code has.
   std::map<std::string, int64_t> collectives;

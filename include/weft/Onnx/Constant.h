@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Exporters write arithmetic on shapes as nodes: the shape of a tensor is taken,
-// pieces of it are joined, and a reshape goes by the result. All of this is known
+// parts of it are joined, and a reshape goes by the result. All of this is known
 // at compile time but for the batch, which is computed with as a symbol: the batch
 // is the number kBatch, 2^70, and n samples are n * kBatch. No length that can
 // occur comes near it, and multiples of a power of two are exact.

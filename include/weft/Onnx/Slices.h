@@ -45,7 +45,7 @@ bool slicesOf(const std::vector<int64_t> &shape, const std::vector<int64_t> &sta
               const std::vector<int64_t> &ends, const std::optional<std::vector<int64_t>> &axes,
               const std::optional<std::vector<int64_t>> &steps, Slices &result, std::string &error);
 
-/// Lengths of the pieces of a Split of `length`; `given` is its second input.
+/// Lengths of the parts of a Split of `length`; `given` is its second input.
 bool splitLengths(const Node &node, const std::optional<std::vector<int64_t>> &given,
                   int64_t length, std::vector<int64_t> &lengths, std::string &error);
 

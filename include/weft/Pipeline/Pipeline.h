@@ -37,10 +37,10 @@ struct PipelineOptions {
   int64_t reserve = 0;
   /// What the program is to run on: Schedule and Lower ask.
   TargetKind target = TargetKind::Host;
-  /// Whether products of devices take in what is done to their results.
+  /// Whether matmuls of devices take in what is done to their results.
   bool fusesEpilogues = true;
-  /// Whether, where they can, they multiply numbers of eight bits as bytes.
-  bool encodesProducts = true;
+  /// Whether, where they can, they multiply FP8 numbers as bytes.
+  bool encodesMatmuls = true;
   /// The same plan as `plan`, that knows where entries were written; null where nothing does.
   const desc::PlanSpec *writtenPlan = nullptr;
   /// The search of Plan answers it, where it is not null; see Plan/ValueQuestion.h.

@@ -42,9 +42,9 @@ public:
   /// All layouts.
   uint32_t size() const { return uint32_t(layouts.size()); }
   /// Parts that `dim` is cut into.
-  int64_t pieces(uint32_t number, uint32_t dim) const { return cuts[number * rank + dim]; }
+  int64_t shards(uint32_t number, uint32_t dim) const { return cuts[number * rank + dim]; }
   /// Parts of the whole tensor.
-  int64_t pieces(uint32_t number) const;
+  int64_t shards(uint32_t number) const;
   bool isPending(uint32_t number) const { return !layouts[number].unreduced.empty(); }
   /// Whether all parts of a tensor of `shape` are equal.
   bool divides(uint32_t number, const std::vector<int64_t> &shape) const;

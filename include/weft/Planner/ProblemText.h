@@ -9,7 +9,7 @@
 //
 //   # Two ops that share a value.
 //   limit 8e9
-//   node "product"
+//   node "matmul"
 //     option "whole" 3e-3 6e9
 //     option "cut" 1e-3 3e9
 //   node "sum"
@@ -17,7 +17,7 @@
 //   table "tensor<8xf32>" shortest
 //     row 0 1e-4
 //     row inf 0
-//   edge "product" "sum" "tensor<8xf32>" times 2
+//   edge "matmul" "sum" "tensor<8xf32>" times 2
 //     rows 0 1
 //     columns 0
 //
@@ -35,10 +35,10 @@
 //   width 1
 //   left 3
 //   choice
-//     take "product" "cut"
+//     take "matmul" "cut"
 //     take "sum" "whole"
 //   smallest 3e9
-//     take "product" "cut"
+//     take "matmul" "cut"
 //     take "sum" "whole"
 //
 // What is printed is read again as it was, to the last bit of every number. Functions keep no

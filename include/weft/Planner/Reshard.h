@@ -1,4 +1,4 @@
-//===- Reshard.h - the cheapest way from one sharding to another ----------===//
+//===- Reshard.h - the cheapest path from one sharding to another ---------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -7,7 +7,7 @@
 //
 // A value moves from one sharding to another by steps, each a collective or something
 // that a rank does by itself. Shardings are the nodes of a graph and steps its edges, so
-// that the cheapest way is a shortest path (Dijkstra's algorithm): no table of cases says
+// that the cheapest path is a shortest path (Dijkstra's algorithm): no table of cases says
 // what becomes what, and a step that is new here is found wherever it pays.
 //
 // Rows over "dp" to columns over "dp", as a picture of that graph:
@@ -16,11 +16,11 @@
 //            │                                        ▲
 //            └──all-gather dp──▶ [{}, {}] ──slice dp──┘
 //
-// The ways differ by what they send: a rank of n sends (n-1)/n of its piece on the first,
-// and n-1 pieces on the second. From a pending sum to a cut value the way by a
+// The paths differ by what they send: a rank of n sends (n-1)/n of its shard on the first,
+// and n-1 shards on the second. From a pending sum to a cut value the path by a
 // reduce-scatter sends half of that by an all-reduce. All-reduces over an axis within
 // nodes and an axis between them become a reduce-scatter, an all-reduce and an all-gather
-// where the machine's prices make that the shorter way.
+// where the machine's prices make that the shorter path.
 //
 // Axes are numbers here, those of the mesh's axes from 0. Functions keep no state; any
 // number of threads may call them.
@@ -58,7 +58,7 @@ enum class StepKind : uint8_t {
   AllGather,
   /// Takes `axes` from the end of `dim`, and cuts `otherDim` by them.
   AllToAll,
-  /// Sends each rank's whole piece to another rank of the group over `axes`.
+  /// Sends each rank's whole shard to another rank of the group over `axes`.
   Permute,
   /// Cuts `dim` by `axes`; sends nothing.
   Slice,
@@ -101,21 +101,21 @@ using Price = std::function<double(StepKind kind, const Axes &axes, double bytes
 /// that send least (see weft/Cost/Predictor.h); of a permute, what the busiest rank sends.
 double bytesSent(StepKind kind, int64_t ranks, double bytes);
 
-struct Way {
+struct ReshardPath {
   std::vector<Step> steps;
   /// The sum of their prices.
   double cost = 0;
 };
 
-/// A cheapest way, always the same one for the same problem; of no steps if nothing is to do. A
-/// layout on the way cuts every dimension into equal pieces, as `from` and `to` have to.
-/// REQUIRES: `from` is pending over all axes that `to` is pending over, or what is pending is a sum,
-/// and both name every axis at most once.
-Way cheapestWay(const ReshardProblem &problem, const Price &price);
+/// A cheapest path, always the same one for the same problem; of no steps if nothing is to do. A
+/// layout on the way cuts every dimension into equal shards, as `from` and `to` have to.
+/// REQUIRES: `from` is pending over all axes that `to` is pending over, or what is pending is a
+/// sum, and both name every axis at most once.
+ReshardPath cheapestPath(const ReshardProblem &problem, const Price &price);
 
-/// For each rank of a group over `axes`, the rank of the group whose piece it takes, so that a
+/// For each rank of a group over `axes`, the rank of the group whose shard it takes, so that a
 /// tensor that lies as `from` then lies as `to`. A rank that has what it wants keeps it. REQUIRES:
-/// both cut each dimension into as many pieces, and differ only by `axes`.
+/// both cut each dimension into as many shards, and differ only by `axes`.
 std::vector<uint32_t> permutationSources(const std::vector<int64_t> &mesh, const Axes &axes,
                                          const Layout &from, const Layout &to);
 

@@ -162,7 +162,7 @@ SmallVector<Value> OptimizerFormulas::schedule(Value step) {
   return schedule;
 }
 
-/// The momentum is a map of its own, as is the new weight: the products of the iteration stand
+/// The momentum is a map of its own, as is the new weight: the matmuls of the iteration stand
 /// between.
 SmallVector<Value> OptimizerFormulas::updateMatrix(Value rate, const ByNorm &byNorm,
                                                    Value parameter, Value gradient, Value momentum,

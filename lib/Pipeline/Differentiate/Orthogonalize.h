@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Of a matrix with the singular value decomposition U S Vᵀ, Muon takes U Vᵀ. Newton-Schulz
-// iterations come near it by products alone: X ← aX + bXXᵀX + c(XXᵀ)²X moves every singular value
+// iterations come near it by matmuls alone: X ← aX + bXXᵀX + c(XXᵀ)²X moves every singular value
 // between 0 and 1 towards 1. With the coefficients of Jordan et al. (Muon, 2024) five iterations
 // bring all but the smallest to between 0.7 and 1.2, which is as near as an optimizer needs.
 //
@@ -39,7 +39,7 @@ private:
 };
 
 /// Builds `iterations` of Newton-Schulz for each matrix of `tensor`, after it has been divided by
-/// its norm. All products are contractions, so the tensor may be cut in any dimension.
+/// its norm. All matmuls are contractions, so the tensor may be cut in any dimension.
 mlir::Value createOrthogonal(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value tensor,
                              const MatrixView &view, int64_t iterations);
 

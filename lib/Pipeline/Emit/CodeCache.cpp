@@ -64,8 +64,7 @@ std::optional<Entry> readEntry(StringRef bytes) {
 }
 
 /// LLVM's cache in `folder`, which gives what it finds to `receive`.
-Expected<FileCache> openCache(const std::string &folder,
-                              std::function<void(StringRef)> receive) {
+Expected<FileCache> openCache(const std::string &folder, std::function<void(StringRef)> receive) {
   return localCache("weft", "weft", folder,
                     [receive](unsigned, const Twine &, std::unique_ptr<MemoryBuffer> buffer) {
                       receive(buffer->getBuffer());
@@ -94,8 +93,8 @@ std::string hashParts(ArrayRef<StringRef> parts) {
 std::string hashOfTools() {
   unsigned major = 0, minor = 0, patch = 0;
   LLVMGetVersion(&major, &minor, &patch); // Of the library that is loaded, not of its headers.
-  return hashParts({WEFT_EMIT_SOURCES, std::to_string(major), std::to_string(minor),
-                    std::to_string(patch)});
+  return hashParts(
+      {WEFT_EMIT_SOURCES, std::to_string(major), std::to_string(minor), std::to_string(patch)});
 }
 
 void CodeCache::note(Error problem) {
@@ -160,8 +159,7 @@ void CodeCache::put(StringRef key, StringRef code, double seconds) {
   }
 }
 
-Expected<std::string> CodeCache::get(StringRef key,
-                                     function_ref<Expected<std::string>()> make) {
+Expected<std::string> CodeCache::get(StringRef key, function_ref<Expected<std::string>()> make) {
   if (folder.empty()) {
     return make();
   }

@@ -228,8 +228,7 @@ Expected<DeviceImages> emitImages(mlir::ModuleOp module, const CudaToolkit &tool
   std::optional<Expected<std::string>> packed[kCount];
   mlir::parallelFor(module.getContext(), 0, kCount, [&](size_t i) {
     unsigned architecture = kDeviceArchitectures[i];
-    std::string key =
-        hashParts({"cubin", toolkit.version, std::to_string(architecture), *ptx});
+    std::string key = hashParts({"cubin", toolkit.version, std::to_string(architecture), *ptx});
     packed[i].emplace(
         known.get(key, [&] { return Assembly().run(toolkit, source, architecture); }));
   });

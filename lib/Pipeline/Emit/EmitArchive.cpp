@@ -209,8 +209,7 @@ Error Emission::makeImages() {
     return Error::success();
   }
   Expected<CudaToolkit> toolkit = findCudaToolkit();
-  Expected<DeviceImages> made =
-      toolkit ? emitImages(module, *toolkit, cache) : toolkit.takeError();
+  Expected<DeviceImages> made = toolkit ? emitImages(module, *toolkit, cache) : toolkit.takeError();
   if (!made) {
     return made.takeError();
   }

@@ -96,8 +96,8 @@ constexpr StringLiteral kWrapperName = "weft_run";
 /// Adds a `weft::rt::KernelFunction` that calls `kernel`.
 void addWrapper(Module &module, Function *kernel) {
   LLVMContext &context = module.getContext();
-  auto *wrapper = Function::Create(wrapperType(context), GlobalValue::ExternalLinkage,
-                                   kWrapperName, module);
+  auto *wrapper =
+      Function::Create(wrapperType(context), GlobalValue::ExternalLinkage, kWrapperName, module);
   wrapper->setVisibility(GlobalValue::HiddenVisibility);
   wrapper->setDoesNotThrow();
   IRBuilder<> builder(BasicBlock::Create(context, "entry", wrapper));
@@ -148,9 +148,9 @@ Expected<KernelSource> makeSource(LLVMIR::LLVMFuncOp kernel, const mlir::SymbolT
   KernelSource source;
   raw_string_ostream stream(source.bitcode);
   WriteBitcodeToFile(**code, stream);
-  source.key = hashParts({hashOfTools(), target.triple.str(), target.cpu, target.features,
-                          std::to_string(target.optLevel), nameOf(target.sanitize),
-                          source.bitcode});
+  source.key =
+      hashParts({hashOfTools(), target.triple.str(), target.cpu, target.features,
+                 std::to_string(target.optLevel), nameOf(target.sanitize), source.bitcode});
   source.wrapper = (kWrapperName + "_" + stem + "_" + source.key).str();
   return source;
 }

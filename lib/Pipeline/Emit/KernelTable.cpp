@@ -57,11 +57,10 @@ Constant *makeCode(Module &module, const KernelEntry &entry) {
   Constant *device = entry.deviceIterations.empty()
                          ? ConstantPointerNull::get(PointerType::getUnqual(context))
                          : makePhases(module, entry.deviceIterations, entry.deviceThreads);
-  return ConstantStruct::get(
-      codeType(context),
-      {declareWrapper(module, entry.wrapper),
-       ConstantInt::get(Type::getInt64Ty(context), entry.iterations.size()),
-       makeNumbers(module, entry.iterations), device});
+  return ConstantStruct::get(codeType(context),
+                             {declareWrapper(module, entry.wrapper),
+                              ConstantInt::get(Type::getInt64Ty(context), entry.iterations.size()),
+                              makeNumbers(module, entry.iterations), device});
 }
 
 Error checkInstructions(const std::vector<rt::Instruction> &instructions,

@@ -139,15 +139,14 @@ LogicalResult mergeObjects(const LinkOptions &options, StringRef objectPath,
                            function_ref<mlir::InFlightDiagnostic()> emitError) {
   Expected<std::string> compiler = findCompiler(options.sanitize);
   if (!compiler) {
-    return emitError() << "cannot link '" << objectPath
-                       << "': " << toString(compiler.takeError());
+    return emitError() << "cannot link '" << objectPath << "': " << toString(compiler.takeError());
   }
   return runCompiler(
       *compiler, objectPath,
       [&](StringRef target) {
-        return SmallVector<std::string>{*compiler,           "-r", "-nostdlib",
-                                        "-Wl,--whole-archive", options.archivePath, "-o",
-                                        target.str()};
+        return SmallVector<std::string>{
+            *compiler,           "-r", "-nostdlib", "-Wl,--whole-archive",
+            options.archivePath, "-o", target.str()};
       },
       emitError);
 }

@@ -164,11 +164,11 @@ Value Router::loadBalanceLoss(Value shares) {
   const char *perGroup = isGlobal ? "bse->e" : "bse->be";
   Value counts = builder.contract(name, perGroup, {chosen});
   Value sums = builder.contract(name, perGroup, {shares});
-  Value products = builder.contract(name, isGlobal ? "e,e->" : "be,be->", {counts, sums});
+  Value matmuls = builder.contract(name, isGlobal ? "e,e->" : "be,be->", {counts, sums});
   auto all = static_cast<double>(builder.recipe.globalBatchTokens());
   auto group = isGlobal ? all : static_cast<double>(builder.recipe.sequenceLength);
   auto perToken = static_cast<double>(experts.perToken);
-  return scale(name, products,
+  return scale(name, matmuls,
                routing.loadBalanceLoss * static_cast<double>(experts.count) /
                    (all * group * perToken));
 }
@@ -292,7 +292,7 @@ Mixture weft::buildExperts(ModelBuilder &builder, Value normed, Value input,
       builder.contract("router", "bsk,ek->bse", {normed, parameters.lookup("router.weight")}),
       parameters.lookup("router.bias"));
 
-  // Slots of all experts, [expert, sequence, slot, hidden]. Each expert's products are one.
+  // Slots of all experts, [expert, sequence, slot, hidden]. Each expert's matmuls are one.
   auto type = llvm::cast<RankedTensorType>(input.getType());
   RankedTensorType slotType =
       type.clone({experts.count, type.getDimSize(0), router.slots, type.getDimSize(2)});
@@ -300,8 +300,8 @@ Mixture weft::buildExperts(ModelBuilder &builder, Value normed, Value input,
                                     input, router.kept, router.kept);
   auto project = [&](llvm::StringRef name, llvm::StringRef equation, Value value) {
     Value weight = parameters.lookup((name + ".weight").str());
-    Value product = builder.contract(name, equation, {value, weight}, /*isOfLayer=*/true);
-    return builder.round(name, product);
+    Value matmul = builder.contract(name, equation, {value, weight}, /*isOfLayer=*/true);
+    return builder.round(name, matmul);
   };
   Value up = project("experts.up", "ebck,enk->ebcn", tokens);
   Value gate =

@@ -36,7 +36,7 @@ struct Mixture {
 };
 
 /// Routes the tokens of `normed`, and applies to each the experts it goes to. `input` is the same
-/// as products of layers take it. `parameters` are those of the layer, by their names inside of it.
+/// as matmuls of layers take it. `parameters` are those of the layer, by their names inside of it.
 Mixture buildExperts(ModelBuilder &builder, mlir::Value normed, mlir::Value input,
                      const llvm::StringMap<mlir::Value> &parameters);
 

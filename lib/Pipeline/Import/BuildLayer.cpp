@@ -173,7 +173,7 @@ Value LayerBuilder::spreadOverHeads(Value rotated) {
   MLIRContext *context = builder.builder.getContext();
   AffineExpr dims[] = {getAffineDimExpr(0, context), getAffineDimExpr(1, context),
                        getAffineDimExpr(3, context)};
-  // Both queries and keys are scaled: it is the products that count.
+  // Both queries and keys are scaled: it is the matmuls that count.
   double scale = model.rotary.rotatedScale * model.rotary.rotatedScale;
   Type wide = builder.wideElement();
   return MapOp::create(builder.builder, builder.location("attention.key_rotary"),

@@ -251,7 +251,7 @@ void LossBuilder::callHeads(Value normed, Value head) {
   losses.insert(losses.begin(), ofChunks.begin(), ofChunks.end());
 }
 
-/// The tokens of each sequence in turn to one part after the other. So a piece of a cut sequence
+/// The tokens of each sequence in turn to one part after the other. So a shard of a cut sequence
 /// has its own tokens of every part, and nothing moves between ranks.
 llvm::SmallVector<Value> LossBuilder::deal(llvm::StringRef name, Value whole) {
   Location loc = builder.location(name);

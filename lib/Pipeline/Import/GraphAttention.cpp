@@ -140,7 +140,7 @@ bool GraphBuilder::rotary(const onnx::Node &node, const WithTable &first, const 
   if (isRotatedHalf(first.base, second.base)) {
     std::swap(cosines, sines);
   } else if (!isRotatedHalf(second.base, first.base)) {
-    return fail(node, "the sum of two products with tables of numbers is supported only as rotary "
+    return fail(node, "the sum of two matmuls with tables of numbers is supported only as rotary "
                       "positions: x * cos + Concat(-x2, x1) * sin");
   }
   const View &x = cosines->view;
@@ -219,7 +219,7 @@ bool GraphBuilder::causalAttention(const onnx::Node &node, const WithTable &weig
   if (!given) {
     return false;
   }
-  const char *why = "a causal mask is supported only on the product of queries and keys";
+  const char *why = "a causal mask is supported only on the matmul of queries and keys";
   std::optional<View> result;
   if (found != scores.end() && !found->second.isSoftmax) {
     result = attention(node, found->second, *given, /*isCausal=*/true, why);
@@ -227,15 +227,15 @@ bool GraphBuilder::causalAttention(const onnx::Node &node, const WithTable &weig
   return give(node, result, why);
 }
 
-std::optional<View> GraphBuilder::attention(const onnx::Node &node, const Scores &product,
+std::optional<View> GraphBuilder::attention(const onnx::Node &node, const Scores &matmul,
                                             const View &given, bool isCausal, const char *&why) {
-  if (product.query.rank() != given.rank() || given.rank() < 3) {
+  if (matmul.query.rank() != given.rank() || given.rank() < 3) {
     return std::nullopt;
   }
-  auto rank = static_cast<size_t>(product.key.rank());
-  View keys = product.key;
+  auto rank = static_cast<size_t>(matmul.key.rank());
+  View keys = matmul.key;
   std::swap(keys.dims[rank - 2], keys.dims[rank - 1]);
-  View q = withOneLead(product.query), k = withOneLead(keys), v = withOneLead(given);
+  View q = withOneLead(matmul.query), k = withOneLead(keys), v = withOneLead(given);
   std::string name = nameOf(node);
   bool fits = k.rank() == 3 && q.lengths()[1] == k.lengths()[1] &&
               q.lengths()[2] == v.lengths()[2] && k.lengths() == v.lengths();
@@ -273,7 +273,7 @@ std::optional<View> GraphBuilder::attention(const onnx::Node &node, const Scores
       ops.builder, ops.location(name), query->getType(),
       ops.wideType({shape[0], shape[2], shape[3], shape[1]}), *query, *key, *value,
       /*seed=*/Value{}, /*step=*/Value{}, /*layer=*/Value{}, /*starts=*/Value{},
-      /*offsets=*/ValueRange{}, /*turn=*/Value{}, llvm::APFloat(product.scale), llvm::APFloat(0.0),
+      /*offsets=*/ValueRange{}, /*turn=*/Value{}, llvm::APFloat(matmul.scale), llvm::APFloat(0.0),
       /*window=*/IntegerAttr{},
       /*bidirectional=*/!isCausal,
       /*global_shape=*/DenseI64ArrayAttr{}, /*order=*/ZigzagAttr{}, /*mesh=*/MeshAttr{},
@@ -293,13 +293,13 @@ std::optional<View> GraphBuilder::attention(const onnx::Node &node, const Scores
     return std::nullopt;
   }
   size_t head = 2, group = 2 + leadQ.heads.size();
-  View result{parts->tensor, {}, product.query.isInner};
+  View result{parts->tensor, {}, matmul.query.isInner};
   Parts lead;
   for (const Part &part : ofKeys) {
     size_t from = part.size == ShapedType::kDynamic ? 0 : part.isSpread() ? group++ : head++;
     lead.append(parts->dims[from]);
   }
   result.dims = {lead, parts->dims[1], parts->dims.back()};
-  std::vector<double> all = product.query.lengths();
+  std::vector<double> all = matmul.query.lengths();
   return views.reshape(name, result, all);
 }

@@ -11,7 +11,7 @@
 //
 //   GraphElementwise.cpp  arithmetic and activations
 //   GraphShapes.cpp       reshape, transpose, split, join
-//   GraphProducts.cpp     products, sums, norms, softmax, embeddings
+//   GraphMatmuls.cpp     matmuls, sums, norms, softmax, embeddings
 //   GraphAttention.cpp    causal attention and rotary positions, found in what
 //                         exporters make of them
 //   GraphImages.cpp       convolution and pooling
@@ -46,7 +46,7 @@ struct WithTable {
   std::shared_ptr<const onnx::Constant> table;
 };
 
-/// The product of two activations, times a number: scores of attention, perhaps, or the softmax of
+/// The matmul of two activations, times a number: scores of attention, perhaps, or the softmax of
 /// these.
 struct Scores {
   View query, key;
@@ -110,7 +110,7 @@ private:
 
   /// Names dimension `dim` of `view` where it is one of a parameter that has no name yet.
   void nameDimension(const View &view, int64_t dim, llvm::StringRef name);
-  /// Names those of a product's weight.
+  /// Names those of a matmul's weight.
   void nameWeight(const onnx::Node &node, const View &input, const View &weight, int64_t inDim,
                   int64_t outDim, View &output);
   bool isParameter(const View &view) const;
@@ -148,7 +148,7 @@ private:
   std::optional<View> extract(const onnx::Node &node, View view, int64_t dim, int64_t offset,
                               int64_t length, int64_t stride = 1);
 
-  // GraphProducts.cpp
+  // GraphMatmuls.cpp
   bool matMul(const onnx::Node &node);
   bool gemm(const onnx::Node &node);
   bool einsum(const onnx::Node &node);
@@ -166,7 +166,7 @@ private:
   bool isRotatedHalf(llvm::StringRef name, llvm::StringRef of);
   bool causalAttention(const onnx::Node &node, const WithTable &weights);
   /// softmax(scale * query keyᵀ) values; none where these are not shaped so, which `why` then says.
-  std::optional<View> attention(const onnx::Node &node, const Scores &product, const View &given,
+  std::optional<View> attention(const onnx::Node &node, const Scores &matmul, const View &given,
                                 bool isCausal, const char *&why);
   /// Names `node`'s output as input `number` is known as scores.
   void keepScores(const onnx::Node &node, size_t number);

@@ -107,7 +107,7 @@ bool GraphBuilder::convolution(const onnx::Node &node) {
     result.isInner = input->isInner;
   }
   std::string name = nameOf(node);
-  // Several groups, for which there are no products, stay float32.
+  // Several groups, for which there are no matmuls, stay float32.
   bool isTF32 = groups == 1 && ops.recipe.precision == desc::Precision::TF32;
   Value output =
       ConvolutionOp::create(ops.builder, ops.location(name), ops.wideType(*shape),

@@ -268,11 +268,11 @@ bool GraphBuilder::split(const onnx::Node &node) {
   }
   int64_t offset = 0;
   for (auto [number, length] : llvm::enumerate(lengths)) {
-    std::optional<View> piece = extract(node, view, *axis, offset, length);
-    if (!piece) {
+    std::optional<View> part = extract(node, view, *axis, offset, length);
+    if (!part) {
       return fail(node, "splits the batch, or a dimension merged with it");
     }
-    give(node, *piece, number);
+    give(node, *part, number);
     offset += length;
   }
   return true;
@@ -287,7 +287,7 @@ bool GraphBuilder::splitToSequence(const onnx::Node &node) {
   std::optional<int64_t> axis = onnx::axisOf(onnx::integerAttribute(node, "axis", 0), view.rank());
   const onnx::Constant *given = constantOf(node, 1);
   if (!axis || !given || onnx::integerAttribute(node, "keepdims", 1) == 0) {
-    return fail(node, "expected constant lengths of pieces that keep the dimension");
+    return fail(node, "expected constant lengths of parts that keep the dimension");
   }
   std::vector<int64_t> lengths;
   int64_t all = countsOf(view)[static_cast<size_t>(*axis)];
@@ -304,30 +304,30 @@ bool GraphBuilder::splitToSequence(const onnx::Node &node) {
   if (!onnx::splitLengths(asSplit, lengths, all, lengths, error)) {
     return fail(node, error);
   }
-  std::vector<View> pieces;
+  std::vector<View> parts;
   int64_t offset = 0;
   for (int64_t length : lengths) {
-    std::optional<View> piece = extract(node, view, *axis, offset, length);
-    if (!piece) {
+    std::optional<View> part = extract(node, view, *axis, offset, length);
+    if (!part) {
       return fail(node, "splits the batch, or a dimension merged with it");
     }
-    pieces.push_back(*piece);
+    parts.push_back(*part);
     offset += length;
   }
-  known[node.outputs[0]] = pieces;
+  known[node.outputs[0]] = parts;
   return true;
 }
 
 bool GraphBuilder::sequenceAt(const onnx::Node &node) {
-  const auto *pieces = std::get_if<std::vector<View>>(&lookup(node.input(0)));
+  const auto *parts = std::get_if<std::vector<View>>(&lookup(node.input(0)));
   const onnx::Constant *index = constantOf(node, 1);
-  if (!pieces || !index || !index->isScalar()) {
+  if (!parts || !index || !index->isScalar()) {
     return fail(node, "expected a sequence, and a constant index");
   }
   int64_t place = onnx::clampedInteger(index->values[0]);
-  std::optional<int64_t> number = onnx::axisOf(place, static_cast<int64_t>(pieces->size()));
-  return number ? give(node, (*pieces)[static_cast<size_t>(*number)])
-                : fail(node, "has no piece " + std::to_string(place));
+  std::optional<int64_t> number = onnx::axisOf(place, static_cast<int64_t>(parts->size()));
+  return number ? give(node, (*parts)[static_cast<size_t>(*number)])
+                : fail(node, "has no part " + std::to_string(place));
 }
 
 bool GraphBuilder::concat(const onnx::Node &node) {

@@ -138,15 +138,15 @@ Value ModelBuilder::contract(llvm::StringRef name, llvm::StringRef equation,
   for (char letter : result) {
     shape.push_back(sizes.at(letter));
   }
-  auto product = ContractOp::create(builder, location(name), wideType(shape), equation, inputs);
+  auto matmul = ContractOp::create(builder, location(name), wideType(shape), equation, inputs);
   if (isOfLayer && recipe.fp8) {
-    product.setGradientFormat(toDialect(recipe.fp8->gradients));
+    matmul.setGradientFormat(toDialect(recipe.fp8->gradients));
     if (HistoryAttr kept = history(name + ".gradient")) {
-      product.setGradientHistoryAttr(kept);
+      matmul.setGradientHistoryAttr(kept);
     }
   }
-  product.setTf32(recipe.precision == desc::Precision::TF32 && inputs.size() == 2);
-  return product;
+  matmul.setTf32(recipe.precision == desc::Precision::TF32 && inputs.size() == 2);
+  return matmul;
 }
 
 Value ModelBuilder::map(llvm::StringRef name, llvm::ArrayRef<Value> inputs, Type element,

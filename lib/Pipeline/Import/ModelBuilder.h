@@ -73,12 +73,12 @@ public:
 
   /// `value` as an activation.
   mlir::Value round(llvm::StringRef name, mlir::Value value);
-  /// `value`, which the linear products of a layer multiply, as an activation of the recipe's
-  /// format of eight bits; itself where the recipe has none and it is an activation.
+  /// `value`, which the linear matmuls of a layer multiply, as an activation of the recipe's
+  /// FP8 format; itself where the recipe has none and it is an activation.
   mlir::Value quantize(llvm::StringRef name, mlir::Value value);
   /// That of the quantized tensor `name` of a function, if the recipe's scales are delayed.
   HistoryAttr history(const llvm::Twine &name);
-  /// The sums are wide. Of a layer's linear products the recipe may quantize the gradient.
+  /// The sums are wide. Of a layer's linear matmuls the recipe may quantize the gradient.
   mlir::Value contract(llvm::StringRef name, llvm::StringRef equation,
                        llvm::ArrayRef<mlir::Value> inputs, bool isOfLayer = false);
   /// An elementwise function of `inputs`, computed wide, with a result of type `element`. The first

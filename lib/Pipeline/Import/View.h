@@ -48,7 +48,7 @@ using Parts = llvm::SmallVector<Part, 2>;
 struct View {
   mlir::Value tensor;
   llvm::SmallVector<Parts> dims;
-  /// Whether plans split the features of this value: it lies between two products, of which the
+  /// Whether plans split the features of this value: it lies between two matmuls, of which the
   /// first has a weight split by its outputs and the second one by its inputs.
   bool isInner = false;
 

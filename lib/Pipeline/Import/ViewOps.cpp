@@ -250,14 +250,14 @@ std::optional<View> ViewBuilder::contract(llvm::StringRef name, const View &firs
       return isActivation(llvm::cast<RankedTensorType>(tensor.getType()).getShape());
     });
   }
-  // A product is one of activations; what it is with is rounded, once for forward and backward.
+  // A matmul is one of activations; what it is with is rounded, once for forward and backward.
   for (Value &tensor : tensors) {
     tensor = rounds ? ops.round(name, tensor) : tensor;
   }
   equation += "->" + term;
-  Value product = !second && term.size() == termA.size() ? reorder(name, equation, a.tensor)
-                                                         : ops.contract(name, equation, tensors);
-  View output{rounds ? ops.round(name, product) : product, {}};
+  Value matmul = !second && term.size() == termA.size() ? reorder(name, equation, a.tensor)
+                                                        : ops.contract(name, equation, tensors);
+  View output{rounds ? ops.round(name, matmul) : matmul, {}};
   for (int64_t label : result) {
     Parts parts;
     for (const Point &point : points[label]) {

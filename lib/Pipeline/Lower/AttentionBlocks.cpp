@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttentionBlocks.h"
-#include "BlockProduct.h"
+#include "BlockMatmul.h"
 
 namespace weft::lower {
 
@@ -14,54 +14,53 @@ using namespace mlir;
 
 namespace {
 
-/// How rows are split into pieces of blocks: `count` pieces of each of the segments.
-struct Pieces {
-  Pieces(int64_t rows, int64_t length, int64_t side)
+/// How rows are split into parts of blocks: `count` parts of each of the segments.
+struct Parts {
+  Parts(int64_t rows, int64_t length, int64_t side)
       : length(length), side(side), perSegment(llvm::divideCeil(length, side)),
         count(rows / length * perSegment) {}
 
   int64_t length, side, perSegment, count;
 
-  Segment segmentOf(Num piece) const { return {piece / perSegment * length, length}; }
-  Num firstRow(Code &code, Num piece) const {
-    return segmentOf(piece).begin + code.remainder(piece, perSegment) * side;
+  Segment segmentOf(Num part) const { return {part / perSegment * length, length}; }
+  Num firstRow(Code &code, Num part) const {
+    return segmentOf(part).begin + code.remainder(part, perSegment) * side;
   }
 };
 
-Pieces piecesOfQueries(const AttentionSizes &sizes) {
+Parts partsOfQueries(const AttentionSizes &sizes) {
   return {sizes.queries, sizes.querySegment, sizes.queryBlock};
 }
 
-Pieces piecesOfKeys(const AttentionSizes &sizes) {
+Parts partsOfKeys(const AttentionSizes &sizes) {
   return {sizes.keys, sizes.keySegment, sizes.keyTile};
 }
 
 /// Blocks that share the queries of an attention, or the keys.
 int64_t countQueryBlocks(const AttentionSizes &sizes) {
-  return sizes.batch * sizes.kvHeads * sizes.group * piecesOfQueries(sizes).count;
+  return sizes.batch * sizes.kvHeads * sizes.group * partsOfQueries(sizes).count;
 }
 
 int64_t countKeyBlocks(const AttentionSizes &sizes) {
-  return sizes.batch * sizes.kvHeads * piecesOfKeys(sizes).count;
+  return sizes.batch * sizes.kvHeads * partsOfKeys(sizes).count;
 }
 
-/// What a block of threads needs for any of the products. Made where a block's code is built.
+/// What a block of threads needs for any of the matmuls. Made where a block's code is built.
 class AttentionBlock {
 public:
   template <typename OpTy, typename Adaptor>
   AttentionBlock(Code &code, OpTy op, Adaptor operands)
       : code(code), sizes(sizesFor(code, op, operands)), place(code, operands, sizes),
         reach(code, operands, sizes), type(code.buffer(operands.getQuery()).getElementType()),
-        product(code, type), each(product.getEach()), side(product.getSide()),
-        square(product.makeSquare()), scale(op.getScale().convertToDouble()),
-        query(code.buffer(operands.getQuery())), key(code.buffer(operands.getKey())),
-        value(code.buffer(operands.getValue())),
+        matmul(code, type), each(matmul.getEach()), side(matmul.getSide()), tile(matmul.makeTile()),
+        scale(op.getScale().convertToDouble()), query(code.buffer(operands.getQuery())),
+        key(code.buffer(operands.getKey())), value(code.buffer(operands.getValue())),
         dropout(WeightDropout::make(code, op, operands, sizes, place)) {}
 
-  /// Those of an attention whose blocks are squares of a block of threads.
+  /// Those of an attention whose blocks are tiles of a block of threads.
   template <typename OpTy, typename Adaptor>
   static AttentionSizes sizesFor(Code &code, OpTy op, Adaptor operands) {
-    int64_t side = BlockProduct::getSide(code.buffer(operands.getQuery()).getElementType());
+    int64_t side = BlockMatmul::getSide(code.buffer(operands.getQuery()).getElementType());
     AttentionSizes sizes(op, operands, side);
     sizes.setBlocks(side);
     return sizes;
@@ -87,11 +86,11 @@ protected:
   AttentionPlace place;
   AttentionReach reach;
   Type type;
-  BlockProduct product;
-  /// Of the product: sums of a thread along a side, and of the block.
+  BlockMatmul matmul;
+  /// Of the matmul: sums of a thread along a side, and of the block.
   int64_t each, side;
   /// Weights, or gradients of scores.
-  Buffer square;
+  Buffer tile;
   double scale;
   Buffer query, key, value;
   std::optional<WeightDropout> dropout;
@@ -124,18 +123,18 @@ void AttentionBlock::enterQueries(Num first, Segment segment) {
 /// Block `number` of all blocks of queries. The last queries of a head come first: where they see
 /// what is before them, they take longest, and no device ends with such a block alone.
 void AttentionBlock::enterQueryBlock(Num number) {
-  Pieces pieces = piecesOfQueries(sizes);
-  Nums at = code.placeOf(number, {sizes.batch, sizes.kvHeads, sizes.group, pieces.count});
+  Parts parts = partsOfQueries(sizes);
+  Nums at = code.placeOf(number, {sizes.batch, sizes.kvHeads, sizes.group, parts.count});
   b = at[0], h = at[1], g = at[2];
-  Num piece = sizes.isBidirectional ? at[3] : code.index(pieces.count - 1) - at[3];
-  enterQueries(pieces.firstRow(code, piece), pieces.segmentOf(piece));
+  Num part = sizes.isBidirectional ? at[3] : code.index(parts.count - 1) - at[3];
+  enterQueries(parts.firstRow(code, part), parts.segmentOf(part));
 }
 
 /// That of rows, once the block of queries is known.
 void AttentionBlock::takeReach() {
   rowReach.clear();
   for (int64_t i = 0; i < each; ++i) {
-    rowReach.push_back(reach.of(place, querySegment, b, firstQuery + product.row(i)));
+    rowReach.push_back(reach.of(place, querySegment, b, firstQuery + matmul.row(i)));
   }
 }
 
@@ -158,8 +157,8 @@ Nums AttentionBlock::carryKeys(ArrayRef<Num> start, function_ref<Nums(ArrayRef<N
 
 /// A thread's score, or kUnseen where its query must not see its key.
 Num AttentionBlock::visible(Num score, int64_t i, int64_t j) {
-  Num number = firstKey + product.column(j);
-  Num own = place.keyAt(firstQuery + product.row(i));
+  Num number = firstKey + matmul.column(j);
+  Num own = place.keyAt(firstQuery + matmul.row(i));
   Num sees;
   auto also = [&](Num condition) { sees = sees ? sees & condition : condition; };
   if (!sizes.isBidirectional) {
@@ -177,15 +176,15 @@ Num AttentionBlock::visible(Num score, int64_t i, int64_t j) {
 /// What dropout multiplies the weight by.
 Num AttentionBlock::keepFactor(int64_t i, int64_t j) {
   return dropout->factor(code, type,
-                         {b, h, g, place.positionOfQuery(firstQuery + product.row(i)),
-                          place.positionOfKey(firstKey + product.column(j))});
+                         {b, h, g, place.positionOfQuery(firstQuery + matmul.row(i)),
+                          place.positionOfKey(firstKey + matmul.column(j))});
 }
 
-/// Adds the products of `square` and the factor, for all features.
+/// Adds the matmuls of `tile` and the factor, for all features.
 void AttentionBlock::addSlabs(const Factor &factor, MutableArrayRef<Num> sums) {
   for (int64_t slab = 0; slab < slabsOf(factor.rows.getFeatureCount()); ++slab) {
     auto own = sums.slice(slab * each * each, each * each);
-    llvm::copy(product.addTimes(square, factor, slab * side, own), own.begin());
+    llvm::copy(matmul.addTimes(tile, factor, slab * side, own), own.begin());
   }
 }
 
@@ -196,12 +195,12 @@ void AttentionBlock::storeSlabs(const RowBlock &rows, ArrayRef<Num> sums,
   Num count = rows.countRows(code, side);
   int64_t features = rows.getFeatureCount();
   for (int64_t i = 0; i < each; ++i) {
-    code.when(product.row(i) < count, [&] {
+    code.when(matmul.row(i) < count, [&] {
       for (int64_t slab = 0; slab < slabsOf(features); ++slab) {
         for (int64_t j = 0; j < each; ++j) {
-          Num feature = product.column(j) + slab * side;
+          Num feature = matmul.column(j) + slab * side;
           Num sum = finish(sums[(slab * each + i) * each + j], i);
-          auto store = [&] { rows.store(sum, product.row(i), feature); };
+          auto store = [&] { rows.store(sum, matmul.row(i), feature); };
           if ((slab + 1) * side <= features) {
             store();
           } else {
@@ -243,7 +242,7 @@ void ForwardBlock::emit(Num number) {
 }
 
 Nums ForwardBlock::emitTile(ArrayRef<Num> carried) {
-  Nums scores = product.timesTransposed(rowsOfQueries(query, scale), rowsOfKeys(key));
+  Nums scores = matmul.timesTransposed(rowsOfQueries(query, scale), rowsOfKeys(key));
   Nums next(carried);
   for (int64_t i = 0; i < each; ++i) {
     Num greatest = carried[i], total = code.real(type, 0);
@@ -252,13 +251,13 @@ Nums ForwardBlock::emitTile(ArrayRef<Num> carried) {
       score = visible(score, i, j);
       greatest = code.max(greatest, score);
     }
-    greatest = product.combineRow(greatest, [&](Num a, Num b) { return code.max(a, b); });
+    greatest = matmul.combineRow(greatest, [&](Num a, Num b) { return code.max(a, b); });
     for (int64_t j = 0; j < each; ++j) {
       Num weight = code.exp(scores[i * each + j] - greatest);
       total = total + weight;
       scores[i * each + j] = weight;
     }
-    total = product.sumOfRow(total);
+    total = matmul.sumOfRow(total);
     Num factor = code.exp(carried[i] - greatest);
     next[i] = greatest;
     next[each + i] = carried[each + i] * factor + total;
@@ -268,7 +267,7 @@ Nums ForwardBlock::emitTile(ArrayRef<Num> carried) {
       }
     }
   }
-  product.putTransposed(square, [&](int64_t i, int64_t j) {
+  matmul.putTransposed(tile, [&](int64_t i, int64_t j) {
     Num weight = scores[i * each + j];
     return dropout ? weight * keepFactor(i, j) : weight;
   });
@@ -282,13 +281,13 @@ void ForwardBlock::emitResults(ArrayRef<Num> carried) {
   Nums factors;
   for (int64_t i = 0; i < each; ++i) {
     Num total = carried[each + i];
-    if (place.isPiece()) {
+    if (place.isShard()) {
       // Of keys that are all hidden nothing was added up: the sums are zero, and stay so.
       total = code.select(total == 0.0, code.real(type, 1), total);
     }
     factors.push_back(code.real(type, 1) / total);
-    code.when(product.isFirstOfRow() & (product.row(i) < count), [&] {
-      lse.store(carried[i] + code.log(total), b, h, g, firstQuery + product.row(i));
+    code.when(matmul.isFirstOfRow() & (matmul.row(i) < count), [&] {
+      lse.store(carried[i] + code.log(total), b, h, g, firstQuery + matmul.row(i));
     });
   }
   storeSlabs(rows, carried.drop_front(2 * each),
@@ -301,78 +300,76 @@ void ForwardBlock::emitResults(ArrayRef<Num> carried) {
 
 class GradientBlock : AttentionBlock {
 public:
-  /// `products` is memory for o'·o of each row of lse, which `emitQueries` makes.
+  /// `dots` is memory for o'·o of each row of lse, which `emitQueries` makes.
   GradientBlock(Code &code, AttentionGradOp op, AttentionGradOp::Adaptor operands,
-                ValueRange results, Buffer products)
+                ValueRange results, Buffer dots)
       : AttentionBlock(code, op, operands), output(code.buffer(operands.getOutput())),
         lse(code.buffer(operands.getLse())), gradient(code.buffer(operands.getGradient())),
         queryGradient(code.buffer(results[0])), keyGradient(code.buffer(results[1])),
-        valueGradient(code.buffer(results[2])), products(products) {}
+        valueGradient(code.buffer(results[2])), dots(dots) {}
 
   void emitQueries(Num number);
   void emitKeys(Num number);
 
 private:
-  using RowProduct = function_ref<Num(Num row, Num isRow)>;
-  void takeRows(RowProduct productOf);
-  Num makeProduct(Num row, Num isRow);
+  using RowDot = function_ref<Num(Num row, Num isRow)>;
+  void takeRows(RowDot dotOf);
+  Num makeDot(Num row, Num isRow);
   void makeScores();
   void addQueryBlock(MutableArrayRef<Num> valueSums, MutableArrayRef<Num> keySums);
 
   Buffer output, lse, gradient;
-  Buffer queryGradient, keyGradient, valueGradient, products;
+  Buffer queryGradient, keyGradient, valueGradient, dots;
   /// Of each of a thread's rows: lse, and o'·o.
-  Nums rowLse, rowProducts;
+  Nums rowLse, rowDots;
   /// Of each of a thread's scores: its weight times what dropout multiplies it by, and its
   /// gradient.
   Nums weights, scoreGradients;
 };
 
 /// Rows after the last query get weights of zero.
-void GradientBlock::takeRows(RowProduct productOf) {
+void GradientBlock::takeRows(RowDot dotOf) {
   Num count = rowsOfQueries(output).rows.countRows(code, side);
   takeReach();
   rowLse.clear();
-  rowProducts.clear();
+  rowDots.clear();
   for (int64_t i = 0; i < each; ++i) {
-    Num isRow = product.row(i) < count, row = code.select(isRow, product.row(i), code.index(0));
+    Num isRow = matmul.row(i) < count, row = code.select(isRow, matmul.row(i), code.index(0));
     Num own = lse(b, h, g, firstQuery + row);
     rowLse.push_back(code.select(isRow, own, code.real(type, -kUnseen)));
-    rowProducts.push_back(productOf(row, isRow));
+    rowDots.push_back(dotOf(row, isRow));
   }
 }
 
-Num GradientBlock::makeProduct(Num row, Num isRow) {
+Num GradientBlock::makeDot(Num row, Num isRow) {
   RowBlock outputs = rowsOfQueries(output).rows, gradients = rowsOfQueries(gradient).rows;
-  Num sum = product.sumRow(sizes.valueFeatures, [&](Num feature) {
+  Num sum = matmul.sumRow(sizes.valueFeatures, [&](Num feature) {
     return outputs.at(row, feature) * gradients.at(row, feature);
   });
-  code.when(product.isFirstOfRow() & isRow,
-            [&] { products.store(sum, b, h, g, firstQuery + row); });
+  code.when(matmul.isFirstOfRow() & isRow, [&] { dots.store(sum, b, h, g, firstQuery + row); });
   return sum;
 }
 
 void GradientBlock::makeScores() {
-  weights = product.timesTransposed(rowsOfQueries(query, scale), rowsOfKeys(key));
-  scoreGradients = product.timesTransposed(rowsOfQueries(gradient), rowsOfKeys(value));
+  weights = matmul.timesTransposed(rowsOfQueries(query, scale), rowsOfKeys(key));
+  scoreGradients = matmul.timesTransposed(rowsOfQueries(gradient), rowsOfKeys(value));
   for (int64_t n = 0; n < each * each; ++n) {
     int64_t i = n / each, j = n % each;
     Num weight = code.exp(visible(weights[n], i, j) - rowLse[i]);
     Num factor = dropout ? keepFactor(i, j) : Num();
     Num weightGradient = factor ? scoreGradients[n] * factor : scoreGradients[n];
     weights[n] = factor ? weight * factor : weight;
-    scoreGradients[n] = weight * (weightGradient - rowProducts[i]);
+    scoreGradients[n] = weight * (weightGradient - rowDots[i]);
   }
 }
 
 void GradientBlock::emitQueries(Num number) {
   enterQueryBlock(number);
-  takeRows([&](Num row, Num isRow) { return makeProduct(row, isRow); });
+  takeRows([&](Num row, Num isRow) { return makeDot(row, isRow); });
   Nums start(slabsOf(sizes.features) * each * each, code.real(type, 0));
   Nums sums = carryKeys(start, [&](ArrayRef<Num> carried) {
     makeScores();
-    product.putTransposed(square,
-                          [&](int64_t i, int64_t j) { return scoreGradients[i * each + j]; });
+    matmul.putTransposed(tile, [&](int64_t i, int64_t j) { return scoreGradients[i * each + j]; });
     Nums next(carried);
     addSlabs(rowsOfKeys(key), next);
     return next;
@@ -382,11 +379,11 @@ void GradientBlock::emitQueries(Num number) {
 }
 
 void GradientBlock::emitKeys(Num number) {
-  Pieces pieces = piecesOfKeys(sizes);
-  Nums at = code.placeOf(number, {sizes.batch, sizes.kvHeads, pieces.count});
+  Parts parts = partsOfKeys(sizes);
+  Nums at = code.placeOf(number, {sizes.batch, sizes.kvHeads, parts.count});
   b = at[0], h = at[1];
-  firstKey = pieces.firstRow(code, at[2]);
-  keySegment = pieces.segmentOf(at[2]);
+  firstKey = parts.firstRow(code, at[2]);
+  keySegment = parts.segmentOf(at[2]);
   if (sizes.order) {
     place.enterKeys(keySegment.begin);
   }
@@ -414,11 +411,11 @@ void GradientBlock::emitKeys(Num number) {
 }
 
 void GradientBlock::addQueryBlock(MutableArrayRef<Num> valueSums, MutableArrayRef<Num> keySums) {
-  takeRows([&](Num row, Num) { return products(b, h, g, firstQuery + row); });
+  takeRows([&](Num row, Num) { return dots(b, h, g, firstQuery + row); });
   makeScores();
   auto addFrom = [&](ArrayRef<Num> numbers, const Factor &factor, MutableArrayRef<Num> sums) {
     code.barrier();
-    product.put(square, [&](int64_t i, int64_t j) { return numbers[i * each + j]; });
+    matmul.put(tile, [&](int64_t i, int64_t j) { return numbers[i * each + j]; });
     addSlabs(factor, sums);
   };
   addFrom(weights, rowsOfQueries(gradient), valueSums);
@@ -439,10 +436,10 @@ void lowerAttentionGradForDevice(Code &code, AttentionGradOp op, AttentionGradOp
   AttentionSizes sizes = AttentionBlock::sizesFor(code, op, operands);
   int64_t width = rt::kBlockThreads * code.countLanes();
   Buffer lse = code.buffer(operands.getLse());
-  Buffer products = code.lasting(lse.getElementType(), lse.getShape());
+  Buffer dots = code.lasting(lse.getElementType(), lse.getShape());
   auto run = [&](int64_t count, void (GradientBlock::*emit)(Num)) {
     code.blocks(count, width, [&](Num number) {
-      (GradientBlock(code, op, operands, results, products).*emit)(number);
+      (GradientBlock(code, op, operands, results, dots).*emit)(number);
     });
   };
   run(countQueryBlocks(sizes), &GradientBlock::emitQueries);

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // What devices do that have no library for an attention. The formulas are those of LowerAttention
-// and LowerAttentionGrad; a block of threads takes a square of scores at a time, and keeps what it
+// and LowerAttentionGrad; a block of threads takes a tile of scores at a time, and keeps what it
 // adds up in registers.
 //
 //===----------------------------------------------------------------------===//

@@ -40,7 +40,7 @@ AttentionSizes::AttentionSizes(Value query, Value key, Value value) {
 
 void AttentionSizes::setSegments(ZigzagAttr given, int64_t block) {
   order = given;
-  // Pieces begin at multiples of their length, chunks at multiples of theirs.
+  // Shards begin at multiples of their length, chunks at multiples of theirs.
   querySegment = order ? std::gcd(queries, order.getLength()) : queries;
   keySegment = order ? std::gcd(keys, order.getLength()) : keys;
   int64_t lanes = vectorLanes(type);
@@ -66,7 +66,7 @@ AttentionPlace::AttentionPlace(Code &code, ValueRange given, Value turn,
     offsets.assign(order ? 2 : 0, code.index(0));
   }
   if (turn) {
-    // Pieces come from ranks before, round the whole.
+    // Shards come from ranks before, round the whole.
     Num from = code.num(offsets.back()) - code.num(turn) * sizes.keys;
     offsets.back() = code.select(from < int64_t(0), from + sizes.keysOfTurns, from);
   }
@@ -173,7 +173,7 @@ std::pair<Num, Num> queriesSeeing(Code &code, const AttentionSizes &sizes,
   Num none = code.index(0), begin = queries.begin;
   if (!sizes.isBidirectional) {
     Num first = place.queryAt(firstKey) - queries.begin;
-    if (place.isPiece()) {
+    if (place.isShard()) {
       first = code.select(first < none, none, first);
     }
     begin = queries.begin + first / sizes.queryBlock * sizes.queryBlock;
@@ -204,19 +204,19 @@ void packRows(Code &code, const RowBlock &rows, Buffer to, double scale) {
             [&](Num r) { code.loop(none, columns, [&](Num f) { to.store(zero, r, f); }); });
 }
 
-/// Squares at a time, in registers.
+/// Tiles at a time, in registers.
 static void packWholeColumns(Code &code, const RowBlock &rows, Buffer to) {
   int64_t lanes = vectorLanes(to.getElementType());
-  auto overSquares = [&](int64_t size, function_ref<void(Num)> body) {
+  auto overTiles = [&](int64_t size, function_ref<void(Num)> body) {
     code.loop(code.index(0), code.index(size), lanes, body);
   };
-  overSquares(to.getSize(1), [&](Num r) {
-    overSquares(rows.getFeatureCount(), [&](Num f) {
-      Nums square;
+  overTiles(to.getSize(1), [&](Num r) {
+    overTiles(rows.getFeatureCount(), [&](Num f) {
+      Nums tile;
       for (int64_t i = 0; i < lanes; ++i) {
-        square.push_back(rows.vectorAt(lanes, r + i, f));
+        tile.push_back(rows.vectorAt(lanes, r + i, f));
       }
-      for (auto [i, column] : llvm::enumerate(transposed(code, square))) {
+      for (auto [i, column] : llvm::enumerate(transposed(code, tile))) {
         to.storeVector(column, {f + static_cast<int64_t>(i), r});
       }
     });
@@ -254,7 +254,7 @@ void hideKeys(Code &code, const AttentionSizes &sizes, const AttentionPlace &pla
   Num next = place.keyAt(query) + 1, last = keys.end(), end = next;
   if (sizes.isBidirectional) {
     end = last;
-  } else if (place.isPiece() && !fills) {
+  } else if (place.isShard() && !fills) {
     end = code.select(last < next, last, next);
   }
   Num seen = end - firstKey, none = code.index(0), all = code.index(scores.getSize(1));

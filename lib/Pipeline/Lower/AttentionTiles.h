@@ -7,7 +7,7 @@
 //
 // Both work on blocks of queries and tiles of keys, for one batch element, KV head and query head
 // at a time. Blocks and tiles are copied into scratch memory first, where they lie densely and
-// are filled up with zeros to whole vectors, so that products need no code for what is left over.
+// are filled up with zeros to whole vectors, so that matmuls need no code for what is left over.
 //
 //===----------------------------------------------------------------------===//
 
@@ -45,7 +45,7 @@ struct AttentionSizes {
   int64_t window;
   /// [batch, KV heads, query heads, queries, keys] of the whole.
   llvm::SmallVector<int64_t> wholeShape;
-  /// Keys of all pieces that come round: those of the whole, and its padding if it has any.
+  /// Keys of all shards that come round: those of the whole, and its padding if it has any.
   int64_t keysOfTurns;
   int64_t batch, queries, keys, kvHeads, group, features, valueFeatures;
   /// Null where positions are stored in their own order.
@@ -78,7 +78,7 @@ struct Segment {
 void forEachSegment(Code &code, int64_t size, int64_t length,
                     llvm::function_ref<void(Segment)> body);
 
-/// Where a piece lies in the whole.
+/// Where a shard lies in the whole.
 class AttentionPlace {
 public:
   /// `operands` is an adaptor of one of the two ops.
@@ -91,7 +91,7 @@ public:
   void enterKeys(Num begin);
 
   /// Whether a query may see none of the keys.
-  bool isPiece() const { return bool(distance); }
+  bool isShard() const { return bool(distance); }
   /// The number that a key at the position of query number `query` would have.
   Num keyAt(Num query) const { return distance ? query + distance : query; }
   /// The number that a query at the position of key number `key` would have.
@@ -99,7 +99,7 @@ public:
   /// The positions of a query and a key.
   Num positionOfQuery(Num query) const { return queryShift ? query + queryShift : query; }
   Num positionOfKey(Num key) const { return keyShift ? key + keyShift : key; }
-  /// Of the piece in `AttentionSizes::wholeShape`, but for queries and keys.
+  /// Of the shard in `AttentionSizes::wholeShape`, but for queries and keys.
   mlir::ValueRange getOffsets() const {
     return mlir::ValueRange(offsets).drop_back(offsets.empty() ? 0 : 2);
   }

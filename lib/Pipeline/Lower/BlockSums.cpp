@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kThreads = rt::kBlockThreads;
 /// Fewer numbers are one block's work.
-constexpr int64_t kLeastPiece = 8192;
+constexpr int64_t kLeastChunk = 8192;
 /// Blocks that share sums, at most: eight for each of the multiprocessors that large devices have.
 constexpr int64_t kMostBlocks = 1056;
 /// A row of fewer is one thread's.
@@ -87,22 +87,22 @@ void sumGroup(Code &code, BlockSums sums, const ColumnGroups &groups, Num group,
 
 /// Blocks that share a row, where rows are so few that devices would be idle; 0 if one has it.
 int64_t countSharing(int64_t rows, int64_t columns) {
-  int64_t blocks = std::min(columns / kLeastPiece, kMostBlocks / rows);
+  int64_t blocks = std::min(columns / kLeastChunk, kMostBlocks / rows);
   return blocks < 2 ? 0 : blocks;
 }
 
-/// Blocks take turns at pieces of what their threads load at once; what is no whole piece is added
+/// Blocks take turns at chunks of what their threads load at once; what is no whole chunk is added
 /// to the sums of all blocks in the end.
 void sumLongRows(Code &code, BlockSums sums, int64_t rows, int64_t columns,
                  function_ref<Nums(Num, Num)> terms,
                  function_ref<void(Num, ArrayRef<Num>)> finish) {
-  int64_t piece = kThreads * code.countLanes(), pieces = columns / piece, done = pieces * piece;
+  int64_t chunk = kThreads * code.countLanes(), chunks = columns / chunk, done = chunks * chunk;
   int64_t blocks = countSharing(rows, columns);
   Buffer parts = code.lasting(sums.type, {sums.count, rows, blocks});
-  code.blocks(rows * blocks, piece, [&](Num block) {
+  code.blocks(rows * blocks, chunk, [&](Num block) {
     Num row = block / blocks, number = code.remainder(block, blocks);
-    Nums own = code.sumsOfPieces(sums.type, number, code.index(pieces), blocks, sums.count,
-                                 [&](Num i) { return terms(row, i); });
+    Nums own = code.sumsOfParts(sums.type, number, code.index(chunks), blocks, sums.count,
+                                [&](Num i) { return terms(row, i); });
     code.once([&] {
       for (auto [i, sum] : llvm::enumerate(own)) {
         parts.store(sum, code.index(int64_t(i)), row, number);
@@ -161,18 +161,18 @@ void sumColumns(Code &code, BlockSums sums, int64_t rows, int64_t columns,
                 function_ref<Nums(Num, Num)> terms, function_ref<void(Num, ArrayRef<Num>)> finish) {
   ColumnGroups groups(code, columns);
   int64_t width = kThreads * code.countLanes();
-  int64_t pieces = std::min(rows / kLeastRows, kMostBlocks / groups.count);
-  if (rows <= kFewRows || pieces <= 1) {
+  int64_t chunks = std::min(rows / kLeastRows, kMostBlocks / groups.count);
+  if (rows <= kFewRows || chunks <= 1) {
     code.blocks(groups.count, width, [&](Num group) {
       sumGroup(code, sums, groups, group, code.index(0), code.index(rows), terms, finish);
     });
     return;
   }
-  int64_t piece = llvm::divideCeil(rows, pieces);
-  Buffer parts = code.lasting(sums.type, {sums.count, pieces, columns});
-  code.blocks(pieces * groups.count, width, [&](Num block) {
+  int64_t chunk = llvm::divideCeil(rows, chunks);
+  Buffer parts = code.lasting(sums.type, {sums.count, chunks, columns});
+  code.blocks(chunks * groups.count, width, [&](Num block) {
     Num number = block / groups.count, group = code.remainder(block, groups.count);
-    Num first = number * piece, end = first + piece;
+    Num first = number * chunk, end = first + chunk;
     end = code.select(end < rows, end, code.index(rows));
     sumGroup(code, sums, groups, group, first, end, terms, [&](Num column, ArrayRef<Num> totals) {
       for (auto [i, total] : llvm::enumerate(totals)) {
@@ -188,7 +188,7 @@ void sumColumns(Code &code, BlockSums sums, int64_t rows, int64_t columns,
       }
       return values;
     };
-    sumGroup(code, sums, groups, group, code.index(0), code.index(pieces), partOf, finish);
+    sumGroup(code, sums, groups, group, code.index(0), code.index(chunks), partOf, finish);
   });
 }
 

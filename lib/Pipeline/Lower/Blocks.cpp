@@ -370,12 +370,12 @@ Nums Code::sumAcross(Nums values) {
   return combineAcross(std::move(values), [&](Num a, Num b) { return addUnfused(a, b); });
 }
 
-Nums Code::sumsOfPieces(Type type, Num first, Num end, int64_t step, int64_t count,
-                        function_ref<Nums(Num)> terms) {
+Nums Code::sumsOfParts(Type type, Num first, Num end, int64_t step, int64_t count,
+                       function_ref<Nums(Num)> terms) {
   Nums zeros(count, real(type, 0));
   Nums own = asRound([&] {
-    return carryByFours(first, end, step, zeros, [&](Num piece, ArrayRef<Num> carried) {
-      Num chunk = (piece * threads + threadNumber) * lanes;
+    return carryByFours(first, end, step, zeros, [&](Num part, ArrayRef<Num> carried) {
+      Num chunk = (part * threads + threadNumber) * lanes;
       Nums next(carried);
       for (int64_t lane = 0; lane < lanes; ++lane) {
         for (auto [total, term] : llvm::zip_equal(next, terms(neighbor(chunk, lane)))) {

@@ -99,9 +99,9 @@ void Contractor::overTiles(ArrayRef<TilePlan::Tile> tiles) {
     return;
   }
   auto [dim, width] = tiles.front();
-  forPieces(code, shape.sizes[dim], width, [&, dim = dim](Num start, int64_t piece) {
+  forParts(code, shape.sizes[dim], width, [&, dim = dim](Num start, int64_t part) {
     at[dim] = start;
-    span[dim] = piece;
+    span[dim] = part;
     overTiles(tiles.drop_front());
   });
 }

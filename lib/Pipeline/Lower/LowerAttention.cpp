@@ -126,14 +126,13 @@ void AttentionEmitter::emitKeys() {
 }
 
 void AttentionEmitter::emitScores() {
-  emitTileProduct(code,
-                  {.m = sizes.queryBlock,
-                   .n = sizes.keyTile,
-                   .k = sizes.features,
-                   .a = [&](Num i, Num l) { return queries(i, l); },
-                   .b = keys,
-                   .start = {},
-                   .finish = [&](Num i, Num j, Num sum) { scores.storeVector(sum, {i, j}); }});
+  emitTileMatmul(code, {.m = sizes.queryBlock,
+                        .n = sizes.keyTile,
+                        .k = sizes.features,
+                        .a = [&](Num i, Num l) { return queries(i, l); },
+                        .b = keys,
+                        .start = {},
+                        .finish = [&](Num i, Num j, Num sum) { scores.storeVector(sum, {i, j}); }});
 }
 
 /// From scores to exp(score - greatest).
@@ -173,24 +172,24 @@ void AttentionEmitter::emitDropout() {
 
 void AttentionEmitter::emitWeightedSums() {
   int64_t lanes = vectorLanes(type);
-  emitTileProduct(code, {.m = sizes.queryBlock,
-                         .n = sizes.paddedValueFeatures,
-                         .k = sizes.keyTile,
-                         .a = [&](Num i, Num l) { return scores(i, l); },
-                         .b = values,
-                         .start =
-                             [&](Num i, Num j) {
-                               return sums.loadVector(lanes, {i, j}) *
-                                      code.spread(rescale(i), lanes);
-                             },
-                         .finish = [&](Num i, Num j, Num sum) { sums.storeVector(sum, {i, j}); }});
+  emitTileMatmul(code, {.m = sizes.queryBlock,
+                        .n = sizes.paddedValueFeatures,
+                        .k = sizes.keyTile,
+                        .a = [&](Num i, Num l) { return scores(i, l); },
+                        .b = values,
+                        .start =
+                            [&](Num i, Num j) {
+                              return sums.loadVector(lanes, {i, j}) *
+                                     code.spread(rescale(i), lanes);
+                            },
+                        .finish = [&](Num i, Num j, Num sum) { sums.storeVector(sum, {i, j}); }});
 }
 
 void AttentionEmitter::emitResults() {
   RowBlock rows{output, {b}, firstQuery, {h, g}, querySegment};
   code.loop(code.index(0), rows.countRows(code, sizes.queryBlock), [&](Num r) {
     Num total = totals(r);
-    if (place.isPiece()) {
+    if (place.isShard()) {
       // Of keys that are all hidden nothing was added up: the sums are zero, and stay so.
       total = code.select(total == 0.0, code.real(type, 1), total);
     }

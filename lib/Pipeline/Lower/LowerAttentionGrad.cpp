@@ -52,7 +52,7 @@ public:
     scoreGradients = code.scratch(type, {block, tile});
     querySums = code.scratch(type, {block, sizes.paddedFeatures});
     rowLse = code.scratch(type, {block});
-    rowProducts = code.scratch(type, {block});
+    rowDots = code.scratch(type, {block});
   }
 
   void emit();
@@ -61,8 +61,8 @@ private:
   void emitTile();
   void emitBlock();
   void emitRowValues();
-  void emitProduct(int64_t m, Buffer b, int64_t k, function_ref<Num(Num, Num)> a, Buffer to,
-                   bool adds);
+  void emitMatmul(int64_t m, Buffer b, int64_t k, function_ref<Num(Num, Num)> a, Buffer to,
+                  bool adds);
   void emitScoreGradients();
   void addQueryGradients();
 
@@ -81,7 +81,7 @@ private:
   /// weights and the gradients of scores; gradients of the block's queries from this tile.
   Buffer queries, gradients, weights, scoreGradients, querySums;
   /// For each query of the block: lse, and o'·o.
-  Buffer rowLse, rowProducts;
+  Buffer rowLse, rowDots;
   /// Where code is being built.
   Num b, h, g, firstQuery, firstKey;
   Segment querySegment, keySegment;
@@ -142,41 +142,41 @@ void AttentionGradEmitter::emitBlock() {
   auto at = [](Buffer buffer) { return [buffer](Num i, Num l) { return buffer(i, l); }; };
   auto transposed = [](Buffer buffer) { return [buffer](Num i, Num l) { return buffer(l, i); }; };
   int64_t block = sizes.queryBlock, tile = sizes.keyTile;
-  emitProduct(block, keyColumns, sizes.features, at(queries), weights, /*adds=*/false);
-  emitProduct(block, valueColumns, sizes.valueFeatures, at(gradients), scoreGradients,
-              /*adds=*/false);
+  emitMatmul(block, keyColumns, sizes.features, at(queries), weights, /*adds=*/false);
+  emitMatmul(block, valueColumns, sizes.valueFeatures, at(gradients), scoreGradients,
+             /*adds=*/false);
   emitScoreGradients();
-  emitProduct(tile, gradients, block, transposed(weights), valueSums, /*adds=*/true);
-  emitProduct(tile, queries, block, transposed(scoreGradients), keySums, /*adds=*/true);
-  emitProduct(block, keyRows, tile, at(scoreGradients), querySums, /*adds=*/false);
+  emitMatmul(tile, gradients, block, transposed(weights), valueSums, /*adds=*/true);
+  emitMatmul(tile, queries, block, transposed(scoreGradients), keySums, /*adds=*/true);
+  emitMatmul(block, keyRows, tile, at(scoreGradients), querySums, /*adds=*/false);
   addQueryGradients();
 }
 
 void AttentionGradEmitter::emitRowValues() {
   // Rows after the last query get weights of zero.
   code.fill(rowLse, -kUnseen);
-  code.fill(rowProducts, 0);
+  code.fill(rowDots, 0);
   RowBlock outputs{output, {b}, firstQuery, {h, g}, querySegment};
   code.loop(code.index(0), outputs.countRows(code, sizes.queryBlock), [&](Num r) {
     rowLse.store(lse(b, h, g, firstQuery + r), r);
-    Num product = code.sum(type, 0, sizes.valueFeatures,
-                           [&](Num f) { return gradients(r, f) * outputs.at(r, f); });
-    rowProducts.store(product, r);
+    Num dot = code.sum(type, 0, sizes.valueFeatures,
+                       [&](Num f) { return gradients(r, f) * outputs.at(r, f); });
+    rowDots.store(dot, r);
   });
 }
 
 /// to = a b, or to += a b; m rows, k terms.
-void AttentionGradEmitter::emitProduct(int64_t m, Buffer b, int64_t k,
-                                       function_ref<Num(Num, Num)> a, Buffer to, bool adds) {
+void AttentionGradEmitter::emitMatmul(int64_t m, Buffer b, int64_t k, function_ref<Num(Num, Num)> a,
+                                      Buffer to, bool adds) {
   int64_t lanes = vectorLanes(type);
   auto old = [&](Num i, Num j) { return to.loadVector(lanes, {i, j}); };
   auto store = [&](Num i, Num j, Num sum) { to.storeVector(sum, {i, j}); };
-  TileProduct product{
+  TileMatmul matmul{
       .m = m, .n = to.getSize(1), .k = k, .a = a, .b = b, .start = {}, .finish = store};
   if (adds) {
-    product.start = old;
+    matmul.start = old;
   }
-  emitTileProduct(code, product);
+  emitTileMatmul(code, matmul);
 }
 
 /// From scores in `weights` and o'·v in `scoreGradients` to what these hold in the end.
@@ -184,19 +184,19 @@ void AttentionGradEmitter::emitScoreGradients() {
   code.loop(0, sizes.queryBlock, [&](Num r) {
     hideKeys(code, sizes, place, keySegment, weights, r, firstQuery + r, firstKey,
              reach.of(place, querySegment, b, firstQuery + r));
-    Num rowTotal = rowLse(r), rowProduct = rowProducts(r);
+    Num rowTotal = rowLse(r), rowDot = rowDots(r);
     code.loop(0, sizes.keyTile, [&](Num j) {
       Num weight = code.exp(weights(r, j) - rowTotal), weightGradient = scoreGradients(r, j);
       if (!dropout) {
         weights.store(weight, r, j);
-        scoreGradients.store(weight * (weightGradient - rowProduct), r, j);
+        scoreGradients.store(weight * (weightGradient - rowDot), r, j);
         return;
       }
       Num factor = dropout->factor(
           code, type,
           {b, h, g, place.positionOfQuery(firstQuery + r), place.positionOfKey(firstKey + j)});
       weights.store(weight * factor, r, j);
-      scoreGradients.store(weight * (weightGradient * factor - rowProduct), r, j);
+      scoreGradients.store(weight * (weightGradient * factor - rowDot), r, j);
     });
   });
 }

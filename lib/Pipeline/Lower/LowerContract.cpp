@@ -8,7 +8,7 @@
 #include "BlockSums.h"
 #include "Contractor.h"
 #include "Models.h"
-#include "Squares.h"
+#include "SharedTiles.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -69,26 +69,25 @@ Num Contractor::productsAt(unsigned dim, int64_t width) {
 /// A sum over a long dimension is one of sums over about as many elements as there are sums:
 /// float32 then loses little.
 Num Contractor::sumOverLast(unsigned dim) {
-  constexpr int64_t kPiece = 4096;
+  constexpr int64_t kPart = 4096;
   Type type = output.getElementType();
   int64_t size = shape.sizes[dim];
-  int64_t piece = kPiece * (1 + static_cast<int64_t>(std::sqrt(double(size))) / kPiece);
+  int64_t part = kPart * (1 + static_cast<int64_t>(std::sqrt(double(size))) / kPart);
   auto sumFrom = [&](Num start, int64_t length) {
     return code.sum(type, 0, length, [&](Num i) {
       at[dim] = start + i;
       return productAt();
     });
   };
-  if (size <= 4 * piece) {
+  if (size <= 4 * part) {
     return sumFrom(code.index(0), size);
   }
-  Num whole =
-      code.carry(code.index(0), code.index(size / piece * piece), piece, {code.real(type, 0)},
-                 [&](Num start, ArrayRef<Num> carried) {
-                   return Nums{carried.front() + sumFrom(start, piece)};
-                 })
-          .front();
-  return whole + sumFrom(code.index(size / piece * piece), size % piece);
+  Num whole = code.carry(code.index(0), code.index(size / part * part), part, {code.real(type, 0)},
+                         [&](Num start, ArrayRef<Num> carried) {
+                           return Nums{carried.front() + sumFrom(start, part)};
+                         })
+                  .front();
+  return whole + sumFrom(code.index(size / part * part), size % part);
 }
 
 Contraction::Dims Contractor::orderOfLargest() const {
@@ -196,7 +195,7 @@ bool Contractor::sumsColumns(const Contraction::Dims &outer, unsigned last) cons
 /// by waiting for memory, the less the more rows are on their way at once.
 void Contractor::emitColumnSums(const Contraction::Dims &outer, unsigned last) {
   int64_t most = vectorLanes(output.getElementType());
-  forPieces(code, shape.sizes[last], 4 * most, [&](Num first, int64_t count) {
+  forParts(code, shape.sizes[last], 4 * most, [&](Num first, int64_t count) {
     int64_t width = std::min(count, most);
     Num zero = code.real(output.getElementType(), 0);
     Nums start(count / width, code.spread(zero, width));
@@ -275,10 +274,10 @@ void Contractor::emitPermuted() {
   });
 }
 
-/// Blocks take squares, which go through memory that their threads share: those read neighbors of
+/// Blocks take tiles, which go through memory that their threads share: those read neighbors of
 /// the operand, and write neighbors of the result.
 bool Contractor::emitTransposed() {
-  constexpr int64_t kSide = kSquareSide, kLeast = 16;
+  constexpr int64_t kSide = kTileSide, kLeast = 16;
   if (shape.output.size() < 2 || shape.inputs.front().back() == shape.output.back()) {
     return false;
   }
@@ -301,23 +300,23 @@ bool Contractor::emitTransposed() {
       at[dim] = index;
     }
     Num firstColumn = place.pop_back_val() * kSide, firstRow = place.pop_back_val() * kSide;
-    Buffer square = sharedSquare(code, type);
-    overSquare(code, {firstRow, rows}, {firstColumn, columns}, [&](Num row, Num column) {
+    Buffer tile = sharedTile(code, type);
+    overTile(code, {firstRow, rows}, {firstColumn, columns}, [&](Num row, Num column) {
       at[to] = firstRow + row;
       at[from] = firstColumn + column;
-      square.storeStored(inputs.front().loadStored(indicesOf(shape.inputs.front())), {row, column});
+      tile.storeStored(inputs.front().loadStored(indicesOf(shape.inputs.front())), {row, column});
     });
     code.barrier();
-    overSquare(code, {firstColumn, columns}, {firstRow, rows}, [&](Num column, Num row) {
+    overTile(code, {firstColumn, columns}, {firstRow, rows}, [&](Num column, Num row) {
       at[to] = firstRow + row;
       at[from] = firstColumn + column;
       if (isSame) {
-        output.storeStored(square.loadStored({row, column}), indicesOf(shape.output));
+        output.storeStored(tile.loadStored({row, column}), indicesOf(shape.output));
       } else { // Wider.
-        output.store(square.load({row, column}), indicesOf(shape.output));
+        output.store(tile.load({row, column}), indicesOf(shape.output));
       }
     });
-    // The next square may take the same memory.
+    // The next tile may take the same memory.
     code.barrier();
   });
   return true;

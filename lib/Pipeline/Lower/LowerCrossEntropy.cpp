@@ -18,27 +18,27 @@ using namespace mlir;
 
 namespace {
 
-/// Columns of this piece of the logits that count: all, but for those beyond `columns` of the
+/// Columns of this shard of the logits that count: all, but for those beyond `columns` of the
 /// whole.
 Num countColumns(Code &code, std::optional<ArrayRef<int64_t>> columns, Value offset,
-                 int64_t pieceColumns) {
-  Num all = code.index(pieceColumns);
+                 int64_t shardColumns) {
+  Num all = code.index(shardColumns);
   if (!columns) {
     return all;
   }
   Num left = code.index(columns->front());
   left = offset ? left - code.num(offset) : left;
   left = code.select(left < int64_t(0), code.index(0), left);
-  return code.select(left < pieceColumns, left, all);
+  return code.select(left < shardColumns, left, all);
 }
 
-/// The column of this piece of the logits that is token `i`'s target; may be beyond.
+/// The column of this shard of the logits that is token `i`'s target; may be beyond.
 Num targetOf(Code &code, Buffer targets, Num i, Value offset) {
   Num target = code.toInteger(targets(i));
   return offset ? target - code.toInteger(code.num(offset)) : target;
 }
 
-/// Runs `body(column)` where token `i`'s target is a column of this piece of the logits.
+/// Runs `body(column)` where token `i`'s target is a column of this shard of the logits.
 void atTarget(Code &code, Buffer targets, Num i, Value offset, int64_t columns,
               function_ref<void(Num)> body) {
   Num target = targetOf(code, targets, i, offset);

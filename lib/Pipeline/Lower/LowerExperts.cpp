@@ -36,18 +36,18 @@ Num forTokens(Code &code, Buffer mask, Num group, Num expert, int64_t slots,
   return used.front();
 }
 
-/// What forTokens finds, in memory of a kernel for devices: threads take pieces of a group's
+/// What forTokens finds, in memory of a kernel for devices: threads take chunks of a group's
 /// tokens, an expert each, so that neighbors read neighboring elements of the mask.
 class SlotTable {
 public:
   SlotTable(Code &code, Buffer mask, int64_t slots)
       : code(code), mask(mask), slots(slots), groups(mask.getSize(0)), tokens(mask.getSize(1)),
-        experts(mask.getSize(2)), pieces(llvm::divideCeil(tokens, kPiece)),
+        experts(mask.getSize(2)), chunks(llvm::divideCeil(tokens, kChunk)),
         none(code.real(mask.getElementType(), 0)) {
     Type i32 = code.getBuilder().getI32Type();
-    counts = code.lasting(i32, {groups, pieces, experts});
-    code.parallelAll({groups, pieces, experts}, [&](ArrayRef<Num> at) {
-      Num count = forPiece(at, code.index(0), [](Num, Num, Num) {});
+    counts = code.lasting(i32, {groups, chunks, experts});
+    code.parallelAll({groups, chunks, experts}, [&](ArrayRef<Num> at) {
+      Num count = forChunk(at, code.index(0), [](Num, Num, Num) {});
       counts.store(code.toInt32(count), at);
     });
   }
@@ -55,18 +55,18 @@ public:
   /// Runs `visit(group, token, expert, slot, isHere)` for all tokens and experts, in a phase; the
   /// slot is as forTokens says where `isHere` does.
   void forAll(llvm::function_ref<void(Num, Num, Num, Num, Num)> visit) {
-    code.parallelAll({groups, pieces, experts}, [&](ArrayRef<Num> at) {
-      forPiece(at, countBefore(at[0], at[1], at[2]), [&](Num token, Num goes, Num slot) {
+    code.parallelAll({groups, chunks, experts}, [&](ArrayRef<Num> at) {
+      forChunk(at, countBefore(at[0], at[1], at[2]), [&](Num token, Num goes, Num slot) {
         Num isHere = code.lessUnsigned(slot, code.select(goes, code.index(slots), code.index(0)));
         visit(at[0], token, at[2], slot, isHere);
       });
     });
   }
 
-  /// Tokens of a group that go to an expert, in the pieces before `piece`.
-  Num countBefore(Num group, Num piece, Num expert) {
+  /// Tokens of a group that go to an expert, in the chunks before `chunk`.
+  Num countBefore(Num group, Num chunk, Num expert) {
     return code
-        .carryByFours(code.index(0), piece, 1, {code.index(0)},
+        .carryByFours(code.index(0), chunk, 1, {code.index(0)},
                       [&](Num i, ArrayRef<Num> sum) {
                         return Nums{sum[0] + code.toIndex(counts(group, i, expert))};
                       })
@@ -76,7 +76,7 @@ public:
   Buffer makeTotals() {
     Buffer totals = code.lasting(code.getBuilder().getI32Type(), {groups, experts});
     code.parallelAll({groups, experts}, [&](ArrayRef<Num> at) {
-      totals.store(code.toInt32(countBefore(at[0], code.index(pieces), at[1])), at);
+      totals.store(code.toInt32(countBefore(at[0], code.index(chunks), at[1])), at);
     });
     return totals;
   }
@@ -99,11 +99,11 @@ public:
   }
 
 private:
-  static constexpr int64_t kPiece = 64;
+  static constexpr int64_t kChunk = 64;
 
-  /// The tokens of a piece, of which `first` slots are taken before; returns how many are then.
-  Num forPiece(ArrayRef<Num> at, Num first, llvm::function_ref<void(Num, Num, Num)> visit) {
-    Num from = at[1] * kPiece, end = from + kPiece;
+  /// The tokens of a chunk, of which `first` slots are taken before; returns how many are then.
+  Num forChunk(ArrayRef<Num> at, Num first, llvm::function_ref<void(Num, Num, Num)> visit) {
+    Num from = at[1] * kChunk, end = from + kChunk;
     end = code.select(end < tokens, end, code.index(tokens));
     return code
         .carryByFours(from, end, 1, {first},
@@ -117,7 +117,7 @@ private:
 
   Code &code;
   Buffer mask, counts;
-  int64_t slots, groups, tokens, experts, pieces;
+  int64_t slots, groups, tokens, experts, chunks;
   Num none;
 };
 

@@ -1,4 +1,4 @@
-//===- LowerMovement.cpp - pieces of tensors, and counting ---------------===//
+//===- LowerMovement.cpp - shards of tensors, and counting ---------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,19 +15,19 @@ namespace {
 
 struct LowerSlice : HostModel<LowerSlice, SliceOp> {
   static void lower(Code &code, SliceOp op, SliceOp::Adaptor operands, ValueRange results) {
-    Buffer whole = code.buffer(operands.getInput()), piece = code.buffer(results[0]);
-    int64_t dim = op.getDim(), length = piece.getSize(dim);
+    Buffer whole = code.buffer(operands.getInput()), shard = code.buffer(results[0]);
+    int64_t dim = op.getDim(), length = shard.getSize(dim);
     int64_t outer = 1;
-    for (int64_t size : piece.getShape().take_front(dim)) {
+    for (int64_t size : shard.getShape().take_front(dim)) {
       outer *= size;
     }
-    int64_t inner = piece.getElementCount() / (outer * length);
+    int64_t inner = shard.getElementCount() / (outer * length);
     Buffer from = whole.view({outer, whole.getSize(dim), inner});
-    Buffer to = piece.view({outer, length, inner});
+    Buffer to = shard.view({outer, length, inner});
     Num start = code.num(operands.getIndex()) * length;
     if (code.isForDevice()) { // In one loop, so that neighbors are as many as there can be.
       from = whole.view({outer, whole.getSize(dim) * inner});
-      to = piece.view({outer, length * inner});
+      to = shard.view({outer, length * inner});
       start = start * inner;
       code.elements({outer, length * inner},
                     [&](ArrayRef<Num> at) { to.store(from(at[0], start + at[1]), at); });

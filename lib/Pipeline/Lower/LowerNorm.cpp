@@ -31,12 +31,12 @@ RowStatistics computeStatistics(Code &code, NormKind kind, Buffer x, Num row, do
   if (kind == NormKind::Layer) {
     statistics.mean = code.sum(type, 0, columns, [&](Num j) { return x(row, j); }) / columns;
   }
-  Num squares = code.sum(type, 0, columns, [&](Num j) {
+  Num tiles = code.sum(type, 0, columns, [&](Num j) {
     Num value = x(row, j);
     Num distance = statistics.mean ? value - statistics.mean : value;
     return distance * distance;
   });
-  statistics.factor = code.real(type, 1) / code.sqrt(squares / columns + epsilon);
+  statistics.factor = code.real(type, 1) / code.sqrt(tiles / columns + epsilon);
   return statistics;
 }
 
@@ -76,7 +76,7 @@ struct LowerNorm : HostModel<LowerNorm, NormOp> {
                 {.areRows = true, .areAlike = true});
   }
 
-  /// A row is written after its statistics were taken, element by element.
+  /// A row is written after its statistics were taken, elementwise.
   bool mayReuse(Operation *, unsigned operand, unsigned) const { return operand == 0; }
 };
 

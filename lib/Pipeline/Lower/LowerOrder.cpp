@@ -31,15 +31,15 @@ namespace {
 
 struct LowerReorder : HostModel<LowerReorder, ReorderOp> {
   static void lower(Code &code, ReorderOp op, ReorderOp::Adaptor operands, ValueRange results) {
-    Buffer whole = code.buffer(operands.getInput()), piece = code.buffer(results[0]);
+    Buffer whole = code.buffer(operands.getInput()), shard = code.buffer(results[0]);
     auto dim = static_cast<int64_t>(op.getDim());
-    int64_t length = piece.getSize(dim), outer = 1;
-    for (int64_t size : piece.getShape().take_front(dim)) {
+    int64_t length = shard.getSize(dim), outer = 1;
+    for (int64_t size : shard.getShape().take_front(dim)) {
       outer *= size;
     }
-    int64_t inner = piece.getElementCount() / (outer * length);
+    int64_t inner = shard.getElementCount() / (outer * length);
     Buffer from = whole.view({outer, whole.getSize(dim), inner});
-    Buffer to = piece.view({outer, length, inner});
+    Buffer to = shard.view({outer, length, inner});
     code.parallelNest({outer, length, inner}, [&](ArrayRef<Num> at) {
       Num index = operands.getOffset() ? at[1] + code.num(operands.getOffset()) : at[1];
       Num source = op.getInverse() ? indexOf(code, op.getOrder(), index)

@@ -1,4 +1,4 @@
-//===- LowerQuantize.cpp - rounding to eight bits ------------------------===//
+//===- LowerQuantize.cpp - rounding to FP8 -------------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "Models.h"
-#include "Squares.h"
-#include "weft/Dialect/Weft/IR/EightBitOps.h"
+#include "SharedTiles.h"
+#include "weft/Dialect/Weft/IR/Fp8Ops.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -100,24 +100,24 @@ struct LowerAmax : HostModel<LowerAmax, AmaxOp> {
     output.store(bits.toReal(greatest));
   }
 
-  /// Blocks take pieces, then one takes what they found. What is no number stays so.
+  /// Blocks take chunks, then one takes what they found. What is no number stays so.
   static void lowerForDevice(Code &code, Buffer x, Buffer output) {
-    constexpr int64_t kLeastPiece = 8192, kMostPieces = 1024;
+    constexpr int64_t kLeastChunk = 8192, kMostChunks = 1024;
     Bits bits(code, x.getElementType());
     int64_t size = x.getElementCount();
-    int64_t pieces = std::clamp<int64_t>(size / kLeastPiece, 1, kMostPieces);
-    int64_t piece = llvm::divideCeil(size, pieces);
+    int64_t chunks = std::clamp<int64_t>(size / kLeastChunk, 1, kMostChunks);
+    int64_t chunk = llvm::divideCeil(size, chunks);
     Num none = code.real(x.getElementType(), 0);
-    Buffer parts = code.lasting(x.getElementType(), {pieces});
-    code.blocks(pieces, piece, [&](Num number) {
-      Num first = number * piece, end = first + piece, last = code.index(size);
+    Buffer parts = code.lasting(x.getElementType(), {chunks});
+    code.blocks(chunks, chunk, [&](Num number) {
+      Num first = number * chunk, end = first + chunk, last = code.index(size);
       Num greatest = code.maximum(none, first, code.select(end < last, end, last), [&](Num i) {
         return bits.toReal(bits.magnitude(bits.of(x(i))));
       });
       code.once([&] { parts.store(greatest, number); });
     });
-    code.blocks(1, pieces, [&](Num) {
-      Num greatest = code.maximum(none, code.index(0), code.index(pieces),
+    code.blocks(1, chunks, [&](Num) {
+      Num greatest = code.maximum(none, code.index(0), code.index(chunks),
                                   [&](Num number) { return parts(number); });
       code.once([&] { output.store(greatest); });
     });
@@ -155,7 +155,7 @@ public:
     return bits.toReal(bits.of(rounded(x) * inverse) ^ bits.sign(given));
   }
 
-  /// In eight bits of an integer, of f32.
+  /// In 8 bits of an integer, of f32.
   Num encoded(Num x) const {
     // Below the normal numbers there are as many steps as the sum with this has last places.
     int64_t shift = bits.getMantissaBits() - format.mantissaBits;
@@ -269,22 +269,22 @@ private:
       });
       return;
     }
-    constexpr int64_t kSide = kSquareSide;
-    int64_t squares[] = {int64_t(llvm::divideCeil(rows, kSide)),
-                         int64_t(llvm::divideCeil(columns, kSide))};
-    code.blocks(Code::countOf(squares), kSide * kSide, [&](Num block) {
-      Nums place = code.placeOf(block, squares);
+    constexpr int64_t kSide = kTileSide;
+    int64_t tiles[] = {int64_t(llvm::divideCeil(rows, kSide)),
+                       int64_t(llvm::divideCeil(columns, kSide))};
+    code.blocks(Code::countOf(tiles), kSide * kSide, [&](Num block) {
+      Nums place = code.placeOf(block, tiles);
       Num firstRow = place[0] * kSide, firstColumn = place[1] * kSide;
-      Buffer square = sharedSquare(code, code.getBuilder().getI8Type());
-      overSquare(code, {firstRow, rows}, {firstColumn, columns}, [&](Num row, Num column) {
-        square.storeStored(encode(firstRow + row, firstColumn + column), {row, column});
+      Buffer tile = sharedTile(code, code.getBuilder().getI8Type());
+      overTile(code, {firstRow, rows}, {firstColumn, columns}, [&](Num row, Num column) {
+        tile.storeStored(encode(firstRow + row, firstColumn + column), {row, column});
       });
       code.barrier();
-      overSquare(code, {firstColumn, columns}, {firstRow, rows}, [&](Num column, Num row) {
-        put(square.loadStored({row, column}), firstRow + row, firstColumn + column);
+      overTile(code, {firstColumn, columns}, {firstRow, rows}, [&](Num column, Num row) {
+        put(tile.loadStored({row, column}), firstRow + row, firstColumn + column);
       });
       storeFactor(block);
-      // The next square may take the same memory.
+      // The next tile may take the same memory.
       code.barrier();
     });
   }

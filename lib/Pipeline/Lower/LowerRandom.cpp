@@ -17,10 +17,10 @@ using namespace mlir;
 
 namespace {
 
-/// A piece of a tensor in as few dimensions as there can be: one that is whole is one with that
+/// A shard of a tensor in as few dimensions as there can be: one that is whole is one with that
 /// before it, unless either is stored in another order.
-struct Piece {
-  Piece(Code &code, ArrayRef<int64_t> localShape, ValueRange given,
+struct Shard {
+  Shard(Code &code, ArrayRef<int64_t> localShape, ValueRange given,
         std::optional<ArrayRef<int64_t>> givenGlobal, ZigzagAttr order = {}, size_t orderedDim = 0)
       : order(order) {
     ArrayRef<int64_t> whole = givenGlobal.value_or(localShape);
@@ -51,41 +51,41 @@ struct Piece {
 /// How long an element takes.
 enum class Work { Little, Much };
 
-/// Runs `body(indices, i)` over all elements of `piece`; i is the index in the whole tensor.
-void forEachPlaced(Code &code, const Piece &piece, Work work,
+/// Runs `body(indices, i)` over all elements of `shard`; i is the index in the whole tensor.
+void forEachPlaced(Code &code, const Shard &shard, Work work,
                    function_ref<void(ArrayRef<Num>, Num)> body) {
-  llvm::SmallVector<Value> offsets(piece.offsets.begin(), piece.offsets.end());
-  if (piece.order) {
-    offsets[piece.ordered] = code.index(0);
+  llvm::SmallVector<Value> offsets(shard.offsets.begin(), shard.offsets.end());
+  if (shard.order) {
+    offsets[shard.ordered] = code.index(0);
   }
-  Placement placement(code, piece.shape, offsets, ArrayRef<int64_t>(piece.globalShape));
+  Placement placement(code, shard.shape, offsets, ArrayRef<int64_t>(shard.globalShape));
   auto run = [&](ArrayRef<Num> indices) {
     Nums places(indices);
-    if (piece.order) {
-      Num &place = places[piece.ordered];
-      place = positionAt(code, piece.order, place + piece.offsets[piece.ordered]);
+    if (shard.order) {
+      Num &place = places[shard.ordered];
+      place = positionAt(code, shard.order, place + shard.offsets[shard.ordered]);
     }
     body(indices, placement.globalIndex(places));
   };
   if (work == Work::Little) {
-    code.elements(piece.shape, run);
+    code.elements(shard.shape, run);
   } else {
-    code.parallelNest(piece.shape, run);
+    code.parallelNest(shard.shape, run);
   }
 }
 
 struct LowerDropout : HostModel<LowerDropout, DropoutOp> {
   static void lower(Code &code, DropoutOp op, DropoutOp::Adaptor operands, ValueRange results) {
     Buffer whole = code.buffer(operands.getInput());
-    Piece piece(code, whole.getShape(), operands.getOffsets(), op.getGlobalShape(),
+    Shard shard(code, whole.getShape(), operands.getOffsets(), op.getGlobalShape(),
                 op.getOrderAttr(), op.getOrderedDim().value_or(0));
-    Buffer x = whole.view(piece.shape), y = code.buffer(results[0]).view(piece.shape);
+    Buffer x = whole.view(shard.shape), y = code.buffer(results[0]).view(shard.shape);
     double rate = op.getRate().convertToDouble();
     Generator generator = Generator::forDropout(
         code, code.buffer(operands.getSeed())(), code.buffer(operands.getStep())(),
         code.toInteger(code.num(operands.getLayer())), op.getSite());
     Num zero = code.real(x.getElementType(), 0);
-    forEachPlaced(code, piece, Work::Little, [&](ArrayRef<Num> indices, Num i) {
+    forEachPlaced(code, shard, Work::Little, [&](ArrayRef<Num> indices, Num i) {
       Num scaled = x.load(indices) * (1 / (1 - rate));
       y.store(code.select(generator.isKept(i, rate), scaled, zero), indices);
     });
@@ -105,9 +105,9 @@ struct LowerFill : HostModel<LowerFill, FillOp> {
     Type f64 = code.getBuilder().getF64Type();
     Generator generator(code, code.buffer(operands.getSeed())(),
                         code.toInteger(code.num(operands.getStream())));
-    Piece piece(code, y.getShape(), operands.getOffsets(), op.getGlobalShape());
-    y = y.view(piece.shape);
-    forEachPlaced(code, piece, Work::Much, [&](ArrayRef<Num> indices, Num i) {
+    Shard shard(code, y.getShape(), operands.getOffsets(), op.getGlobalShape());
+    y = y.view(shard.shape);
+    forEachPlaced(code, shard, Work::Much, [&](ArrayRef<Num> indices, Num i) {
       // The method of Box and Muller. u1 is never zero.
       Num u1 = code.unsignedToReal((generator.bits(i * 2) >> 11) + 1, f64) * 0x1p-53;
       Num u2 = code.unsignedToReal(generator.bits(i * 2 + 1) >> 11, f64) * 0x1p-53;

@@ -251,7 +251,7 @@ struct LowerCumulativeSum : HostModel<LowerCumulativeSum, CumulativeSumOp> {
     int64_t outer = whole.getElementCount() / (count * inner);
     Buffer x = whole.view({outer, count, inner});
     Buffer y = code.buffer(results[0]).view({outer, count, inner});
-    if (code.isForDevice() && count > kLeastPiece) {
+    if (code.isForDevice() && count > kLeastChunk) {
       lowerForDevice(code, x, y, op.getReverse());
       return;
     }
@@ -268,19 +268,19 @@ struct LowerCumulativeSum : HostModel<LowerCumulativeSum, CumulativeSumOp> {
     });
   }
 
-  /// Threads take pieces of what is summed: first the sums of all pieces, then, from those of the
-  /// pieces before, what is asked for. `x` and `y` are [outer, count, inner].
+  /// Threads take chunks of what is summed: first the sums of all chunks, then, from those of the
+  /// chunks before, what is asked for. `x` and `y` are [outer, count, inner].
   static void lowerForDevice(Code &code, Buffer x, Buffer y, bool isReverse) {
-    int64_t count = x.getSize(1), piece = kLeastPiece;
-    while (piece * piece < count) {
-      piece *= 2;
+    int64_t count = x.getSize(1), chunk = kLeastChunk;
+    while (chunk * chunk < count) {
+      chunk *= 2;
     }
-    int64_t pieces = llvm::divideCeil(count, piece);
-    SmallVector<int64_t> sizes = {x.getSize(0), pieces, x.getSize(2)};
+    int64_t chunks = llvm::divideCeil(count, chunk);
+    SmallVector<int64_t> sizes = {x.getSize(0), chunks, x.getSize(2)};
     Type type = x.getElementType();
     Buffer parts = code.lasting(type, sizes);
-    auto sumPiece = [&](ArrayRef<Num> at, Num start, llvm::function_ref<void(Num, Num)> visit) {
-      Num from = at[1] * piece, end = from + piece;
+    auto sumChunk = [&](ArrayRef<Num> at, Num start, llvm::function_ref<void(Num, Num)> visit) {
+      Num from = at[1] * chunk, end = from + chunk;
       end = code.select(end < count, end, code.index(count));
       return code.carryByFours(from, end, 1, {start}, [&](Num i, ArrayRef<Num> sum) {
         Num place = isReverse ? code.index(count - 1) - i : i;
@@ -292,22 +292,22 @@ struct LowerCumulativeSum : HostModel<LowerCumulativeSum, CumulativeSumOp> {
     };
     Num zero = code.real(type, 0);
     code.parallelAll(sizes, [&](ArrayRef<Num> at) {
-      parts.store(sumPiece(at, zero, [](Num, Num) {}).front(), at);
+      parts.store(sumChunk(at, zero, [](Num, Num) {}).front(), at);
     });
     code.parallelAll(sizes, [&](ArrayRef<Num> at) {
       Nums before =
           code.carryByFours(code.index(0), at[1], 1, {zero}, [&](Num i, ArrayRef<Num> sum) {
             return Nums{sum[0] + parts(at[0], i, at[2])};
           });
-      sumPiece(at, before.front(), [&](Num i, Num sum) { y.store(sum, at[0], i, at[2]); });
+      sumChunk(at, before.front(), [&](Num i, Num sum) { y.store(sum, at[0], i, at[2]); });
     });
   }
 
   bool mayReuse(Operation *, unsigned, unsigned) const { return true; }
 
 private:
-  /// Of a piece; a thread takes as many alone.
-  static constexpr int64_t kLeastPiece = 64;
+  /// Of a chunk; a thread takes as many alone.
+  static constexpr int64_t kLeastChunk = 64;
 };
 
 } // namespace

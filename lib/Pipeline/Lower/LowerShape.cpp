@@ -1,4 +1,4 @@
-//===- LowerShape.cpp - pieces of tensors, joined and taken apart --------===//
+//===- LowerShape.cpp - parts of tensors, joined and taken apart ---------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -36,13 +36,13 @@ struct LowerConcat : HostModel<LowerConcat, ConcatOp> {
     int64_t inner = whole.getElementCount() / (outer * length);
     Buffer to = whole.view({outer, length * inner});
     for (Value operand : operands.getInputs()) {
-      Buffer piece = code.buffer(operand);
-      int64_t row = piece.getSize(dim) * inner, offset = done * inner;
-      Buffer from = piece.view({outer, row});
+      Buffer part = code.buffer(operand);
+      int64_t row = part.getSize(dim) * inner, offset = done * inner;
+      Buffer from = part.view({outer, row});
       code.elements({outer, row}, [&](ArrayRef<Num> place) {
         to.store(from.load(place), place[0], place[1] + offset);
       });
-      done += piece.getSize(dim);
+      done += part.getSize(dim);
     }
   }
 };

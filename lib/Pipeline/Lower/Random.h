@@ -36,15 +36,15 @@ private:
   Num base;
 };
 
-/// Where a piece of a tensor lies in the whole tensor, for row-major indices in the whole.
+/// Where a shard of a tensor lies in the whole tensor, for row-major indices in the whole.
 class Placement {
 public:
-  /// A piece of shape `localShape` at `offsets` of a tensor of shape `globalShape`; without
-  /// offsets the piece starts at zero, without a global shape it is the whole.
+  /// A shard of shape `localShape` at `offsets` of a tensor of shape `globalShape`; without
+  /// offsets the shard starts at zero, without a global shape it is the whole.
   Placement(Code &code, llvm::ArrayRef<int64_t> localShape, mlir::ValueRange offsets,
             std::optional<llvm::ArrayRef<int64_t>> globalShape);
 
-  /// Index in the whole tensor, i64, of the element at `indices` of the piece.
+  /// Index in the whole tensor, i64, of the element at `indices` of the shard.
   Num globalIndex(llvm::ArrayRef<Num> indices) const;
 
 private:

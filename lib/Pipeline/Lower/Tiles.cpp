@@ -1,4 +1,4 @@
-//===- Tiles.cpp - products in registers ---------------------------------===//
+//===- Tiles.cpp - matmuls in registers ----------------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -11,33 +11,33 @@
 
 namespace weft::lower {
 
-/// Rows of a product that share each vector of the other operand: with AVX2 their sums, the vector
+/// Rows of a matmul that share each vector of the other operand: with AVX2 their sums, the vector
 /// and one element of theirs take 15 of 16 registers.
-static constexpr int64_t kProductRows = 6;
+static constexpr int64_t kMatmulRows = 6;
 
-void emitTileProduct(Code &code, const TileProduct &product) {
-  mlir::Type type = product.b.getElementType();
+void emitTileMatmul(Code &code, const TileMatmul &matmul) {
+  mlir::Type type = matmul.b.getElementType();
   int64_t lanes = vectorLanes(type);
   Num zero = code.spread(code.real(type, 0), lanes);
   Num none = code.index(0);
-  code.loop(none, code.index(product.n), lanes, [&](Num j) {
-    forPieces(code, product.m, kProductRows, [&](Num i, int64_t rows) {
+  code.loop(none, code.index(matmul.n), lanes, [&](Num j) {
+    forParts(code, matmul.m, kMatmulRows, [&](Num i, int64_t rows) {
       Nums start;
       for (int64_t row = 0; row < rows; ++row) {
-        start.push_back(product.start ? product.start(i + row, j) : zero);
+        start.push_back(matmul.start ? matmul.start(i + row, j) : zero);
       }
-      Nums sums = code.carry(none, code.index(product.k), 1, start,
-                             [&](Num l, mlir::ArrayRef<Num> carried) {
-                               Num b = product.b.loadVector(lanes, {l, j});
-                               Nums next;
-                               for (int64_t row = 0; row < rows; ++row) {
-                                 Num a = code.spread(product.a(i + row, l), lanes);
-                                 next.push_back(code.multiplyAdd(a, b, carried[row]));
-                               }
-                               return next;
-                             });
+      Nums sums =
+          code.carry(none, code.index(matmul.k), 1, start, [&](Num l, mlir::ArrayRef<Num> carried) {
+            Num b = matmul.b.loadVector(lanes, {l, j});
+            Nums next;
+            for (int64_t row = 0; row < rows; ++row) {
+              Num a = code.spread(matmul.a(i + row, l), lanes);
+              next.push_back(code.multiplyAdd(a, b, carried[row]));
+            }
+            return next;
+          });
       for (int64_t row = 0; row < rows; ++row) {
-        product.finish(i + row, j, sums[row]);
+        matmul.finish(i + row, j, sums[row]);
       }
     });
   });

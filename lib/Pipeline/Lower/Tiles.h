@@ -1,4 +1,4 @@
-//===- Tiles.h - cutting a loop into pieces of few sizes -----------------===//
+//===- Tiles.h - cutting a loop into parts of few sizes ------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,18 +12,18 @@
 
 namespace weft::lower {
 
-/// Bytes of the vectors that the products work with: two registers of AVX2, one of AVX-512.
+/// Bytes of the vectors that the matmuls work with: two registers of AVX2, one of AVX-512.
 inline constexpr int64_t kVectorBytes = 64;
 /// Rows of a contraction that share each vector of the other operand.
 inline constexpr int64_t kTileRows = 4;
 
 inline int64_t vectorLanes(mlir::Type type) { return kVectorBytes / sizeOf(type); }
 
-/// Runs `body(start, width)` over [0, size) in pieces of `width`, and what is left in pieces of
-/// powers of two; the width is known when code is built. At the top of a kernel the whole pieces
+/// Runs `body(start, width)` over [0, size) in parts of `width`, and what is left in parts of
+/// powers of two; the width is known when code is built. At the top of a kernel the whole parts
 /// are a parallel loop.
-inline void forPieces(Code &code, int64_t size, int64_t width,
-                      llvm::function_ref<void(Num, int64_t)> body) {
+inline void forParts(Code &code, int64_t size, int64_t width,
+                     llvm::function_ref<void(Num, int64_t)> body) {
   int64_t done = size / width * width;
   if (done == width) {
     body(code.index(0), width);
@@ -41,24 +41,24 @@ inline void forPieces(Code &code, int64_t size, int64_t width,
   }
 }
 
-/// Calls `body` with pieces of [0, columns) that threads of a host may share: enough neighbours for
+/// Calls `body` with parts of [0, columns) that threads of a host may share: enough neighbours for
 /// whole cache lines.
 inline void forColumns(Code &code, int64_t columns, llvm::function_ref<void(Num, Num)> body) {
-  constexpr int64_t kPiece = 64;
-  if (columns <= kPiece) {
+  constexpr int64_t kPart = 64;
+  if (columns <= kPart) {
     body(code.index(0), code.index(columns));
     return;
   }
   Num all = code.index(columns);
-  code.parallel(llvm::divideCeil(columns, kPiece), [&](Num piece) {
-    Num from = piece * kPiece, to = from + kPiece;
-    body(from, columns % kPiece == 0 ? to : code.select(to < all, to, all));
+  code.parallel(llvm::divideCeil(columns, kPart), [&](Num part) {
+    Num from = part * kPart, to = from + kPart;
+    body(from, columns % kPart == 0 ? to : code.select(to < all, to, all));
   });
 }
 
-/// A product of matrices that lie in registers and nearby memory: for all i < m and j < n,
+/// A matmul that lie in registers and nearby memory: for all i < m and j < n,
 /// the sum over l < k of a(i, l) * b[l, j], starting from `start`.
-struct TileProduct {
+struct TileMatmul {
   /// n is a multiple of vectorLanes.
   int64_t m, n, k;
   llvm::function_ref<Num(Num i, Num l)> a;
@@ -68,7 +68,7 @@ struct TileProduct {
   llvm::function_ref<Num(Num i, Num j)> start;
   llvm::function_ref<void(Num i, Num j, Num vector)> finish;
 };
-void emitTileProduct(Code &code, const TileProduct &product);
+void emitTileMatmul(Code &code, const TileMatmul &matmul);
 
 /// The columns of a square matrix that is given by rows, a vector each, as many as it has lanes: a
 /// power of two.

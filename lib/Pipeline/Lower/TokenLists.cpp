@@ -15,20 +15,20 @@ namespace {
 
 /// Tokens that a thread goes through for its range of rows, and ranges at most: together as many
 /// threads as devices run, and few numbers to add up.
-constexpr int64_t kPiece = 512, kMostRanges = 512;
+constexpr int64_t kChunk = 512, kMostRanges = 512;
 
 } // namespace
 
 TokenLists::TokenLists(Code &code, int64_t tokens, int64_t rows, RowOf rowOf)
-    : code(code), tokens(tokens), rows(rows), piece(kPiece),
-      width(llvm::divideCeil(rows, kMostRanges)), pieces(llvm::divideCeil(tokens, piece)),
+    : code(code), tokens(tokens), rows(rows), chunk(kChunk),
+      width(llvm::divideCeil(rows, kMostRanges)), chunks(llvm::divideCeil(tokens, chunk)),
       ranges(llvm::divideCeil(rows, width)) {
   Type i32 = code.getBuilder().getI32Type();
-  counts = code.lasting(i32, {pieces, ranges});
+  counts = code.lasting(i32, {chunks, ranges});
   totals = code.lasting(i32, {ranges}), starts = code.lasting(i32, {ranges});
   rangeTokens = code.lasting(i32, {tokens}), rangeRows = code.lasting(i32, {tokens});
-  countPieces(rowOf);
-  addPieces();
+  countChunks(rowOf);
+  addChunks();
   sortByRanges(rowOf);
   if (width == 1) {
     rowTokens = rangeTokens, sortedRows = rangeRows, begins = starts, sizes = totals;
@@ -36,8 +36,8 @@ TokenLists::TokenLists(Code &code, int64_t tokens, int64_t rows, RowOf rowOf)
   }
   rowTokens = code.lasting(i32, {tokens}), sortedRows = code.lasting(i32, {tokens});
   begins = code.lasting(i32, {rows}), sizes = code.lasting(i32, {rows});
-  if (pieces > 1) {
-    fewer = code.lasting(i32, {pieces - 1, width}), own = code.lasting(i32, {pieces - 1, width});
+  if (chunks > 1) {
+    fewer = code.lasting(i32, {chunks - 1, width}), own = code.lasting(i32, {chunks - 1, width});
   }
   sortByRows();
 }
@@ -58,10 +58,10 @@ Num TokenLists::sumBefore(Num count, function_ref<Num(Num, Num)> term) {
       .front();
 }
 
-/// Visits the tokens of a piece whose rows are of a range. The first one's place is `first`, and
+/// Visits the tokens of a chunk whose rows are of a range. The first one's place is `first`, and
 /// each other's one more than that before it; returns the place behind the last.
-Num TokenLists::forPiece(RowOf rowOf, Num number, Num range, Num first, Visit visit) {
-  Num from = number * piece, end = from + piece, firstRow = range * width;
+Num TokenLists::forChunk(RowOf rowOf, Num number, Num range, Num first, Visit visit) {
+  Num from = number * chunk, end = from + chunk, firstRow = range * width;
   end = code.select(end < tokens, end, code.index(tokens));
   return code
       .carryByFours(from, end, 1, {first},
@@ -75,17 +75,17 @@ Num TokenLists::forPiece(RowOf rowOf, Num number, Num range, Num first, Visit vi
       .front();
 }
 
-void TokenLists::countPieces(RowOf rowOf) {
-  code.parallelAll({pieces, ranges}, [&](ArrayRef<Num> at) {
-    Num count = forPiece(rowOf, at[0], at[1], code.index(0), [](Num, Num, Num) {});
+void TokenLists::countChunks(RowOf rowOf) {
+  code.parallelAll({chunks, ranges}, [&](ArrayRef<Num> at) {
+    Num count = forChunk(rowOf, at[0], at[1], code.index(0), [](Num, Num, Num) {});
     counts.store(code.toInt32(count), at);
   });
 }
 
-void TokenLists::addPieces() {
+void TokenLists::addChunks() {
   code.parallel(ranges, [&](Num range) {
-    // Of each piece it is asked how many come before it from here on.
-    Num total = sumBefore(code.index(pieces), [&](Num number, Num before) {
+    // Of each chunk it is asked how many come before it from here on.
+    Num total = sumBefore(code.index(chunks), [&](Num number, Num before) {
       Num own = code.toIndex(counts(number, range));
       counts.store(code.toInt32(before), number, range);
       return own;
@@ -99,9 +99,9 @@ void TokenLists::addPieces() {
 }
 
 void TokenLists::sortByRanges(RowOf rowOf) {
-  code.parallelAll({pieces, ranges}, [&](ArrayRef<Num> at) {
+  code.parallelAll({chunks, ranges}, [&](ArrayRef<Num> at) {
     Num first = code.toIndex(starts(at[1])) + code.toIndex(counts(at[0], at[1]));
-    forPiece(rowOf, at[0], at[1], first, [&](Num token, Num row, Num place) {
+    forChunk(rowOf, at[0], at[1], first, [&](Num token, Num row, Num place) {
       code.when(code.index(-1) < place, [&] {
         rangeTokens.store(code.toInt32(token), place);
         rangeRows.store(code.toInt32(row), place);
@@ -133,15 +133,15 @@ void TokenLists::list(Num row, Num from, Num end, Num place) {
   });
 }
 
-/// A phase with a thread for each piece of the places but the first, and row of the range that the
-/// piece cuts: visits what the piece has of that range. Where a range begins the piece, there is
+/// A phase with a thread for each chunk of the places but the first, and row of the range that the
+/// chunk cuts: visits what the chunk has of that range. Where a range begins the chunk, there is
 /// nothing to do.
 void TokenLists::forCuts(function_ref<void(ArrayRef<Num>, Num, Num, Num)> body) {
-  if (pieces <= 1) {
+  if (chunks <= 1) {
     return;
   }
-  code.parallelAll({pieces - 1, width}, [&](ArrayRef<Num> at) {
-    Num from = (at[0] + 1) * piece, next = from + piece;
+  code.parallelAll({chunks - 1, width}, [&](ArrayRef<Num> at) {
+    Num from = (at[0] + 1) * chunk, next = from + chunk;
     code.when(from < countAll(), [&] {
       Num range = code.toIndex(rangeRows(from)) / width, row = range * width + at[1];
       Num isCut = (code.toIndex(starts(range)) < from) & (row < rows);
@@ -155,18 +155,18 @@ void TokenLists::forCuts(function_ref<void(ArrayRef<Num>, Num, Num, Num)> body) 
 
 /// A thread for each row goes through its range up to the first cut, and adds up what others have
 /// counted behind that.
-void TokenLists::sortFirstPieces() {
+void TokenLists::sortFirstChunks() {
   code.parallel(rows, [&](Num row) {
     Num range = row / width, first = code.toIndex(starts(range)), end = endOf(range);
-    Num cut = first / piece, next = (cut + 1) * piece;
+    Num cut = first / chunk, next = (cut + 1) * chunk;
     Num firstEnd = code.select(end < next, end, next);
     Nums here = countOf(row, first, firstEnd), found = here;
-    if (pieces > 1) {
-      Num column = code.remainder(row, width), lastCut = (end + (piece - 1)) / piece - 1;
+    if (chunks > 1) {
+      Num column = code.remainder(row, width), lastCut = (end + (chunk - 1)) / chunk - 1;
       found = code.carryByFours(cut, lastCut, 1, found, [&](Num i, ArrayRef<Num> before) {
         Nums sum = {before[0] + code.toIndex(fewer(i, column)),
                     before[1] + code.toIndex(own(i, column))};
-        // From here on it is how many of the row come before the piece.
+        // From here on it is how many of the row come before the chunk.
         own.store(code.toInt32(before[1]), i, column);
         return sum;
       });
@@ -184,7 +184,7 @@ void TokenLists::sortByRows() {
     fewer.store(code.toInt32(found[0]), at);
     own.store(code.toInt32(found[1]), at);
   });
-  sortFirstPieces();
+  sortFirstChunks();
   forCuts([&](ArrayRef<Num> at, Num row, Num from, Num end) {
     list(row, from, end, begin(row) + code.toIndex(own(at[0], at[1])));
   });

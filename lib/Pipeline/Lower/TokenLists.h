@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // For devices only. Tokens are sorted by the rows that they name, each row's in their order: by
-// ranges of rows first, of which threads count what pieces of the tokens have, then in each range
-// by its rows. Where all tokens are of one range, this is cut into pieces, too: no thread goes
+// ranges of rows first, of which threads count what chunks of the tokens have, then in each range
+// by its rows. Where all tokens are of one range, this is cut into chunks, too: no thread goes
 // through more than a few. What is read and written is a few numbers for each token and row.
 //
 //===----------------------------------------------------------------------===//
@@ -37,24 +37,24 @@ private:
   using RowOf = llvm::function_ref<Num(Num)>;
   using Visit = llvm::function_ref<void(Num token, Num row, Num place)>;
 
-  void countPieces(RowOf rowOf);
-  void addPieces();
+  void countChunks(RowOf rowOf);
+  void addChunks();
   void sortByRanges(RowOf rowOf);
   void sortByRows();
   void forCuts(llvm::function_ref<void(llvm::ArrayRef<Num>, Num row, Num from, Num end)> body);
-  void sortFirstPieces();
+  void sortFirstChunks();
   Nums countOf(Num row, Num from, Num end);
   void list(Num row, Num from, Num end, Num place);
   Num endOf(Num range) const;
-  Num forPiece(RowOf rowOf, Num piece, Num range, Num first, Visit visit);
+  Num forChunk(RowOf rowOf, Num chunk, Num range, Num first, Visit visit);
   /// Of `term(i, sum of those before)`.
   Num sumBefore(Num count, llvm::function_ref<Num(Num, Num)> term);
 
   Code &code;
   int64_t tokens, rows;
-  /// Tokens of a piece and rows of a range, and how many there are of each.
-  int64_t piece, width, pieces, ranges;
-  /// Of [piece, range], of ranges, and where ranges begin.
+  /// Tokens of a chunk and rows of a range, and how many there are of each.
+  int64_t chunk, width, chunks, ranges;
+  /// Of [chunk, range], of ranges, and where ranges begin.
   Buffer counts, totals, starts;
   /// Sorted by ranges, and by rows.
   Buffer rangeTokens, rangeRows, rowTokens, sortedRows;

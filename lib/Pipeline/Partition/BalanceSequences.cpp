@@ -1,4 +1,4 @@
-//===- BalanceSequences.cpp - equal work for pieces of a sequence -------===//
+//===- BalanceSequences.cpp - equal work for shards of a sequence -------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -64,10 +64,10 @@ private:
   SmallVector<std::pair<ObserveOp, int64_t>> observed;
 };
 
-/// Two chunks for each piece, where all ops whose work grows with positions are cut alike. Null
-/// where there is none, or another whose work does not: its pieces are best left together.
+/// Two chunks for each shard, where all ops whose work grows with positions are cut alike. Null
+/// where there is none, or another whose work does not: its shards are best left together.
 ZigzagAttr Balancing::findOrder() {
-  int64_t size = 0, pieces = 0;
+  int64_t size = 0, shards = 0;
   bool isOneOrder = true;
   module.walk([&](PermutationOpInterface op) {
     FactorRule rule = cast<ShardableOpInterface>(op.getOperation()).getFactorRule();
@@ -75,17 +75,17 @@ ZigzagAttr Balancing::findOrder() {
     for (unsigned factor : {permuted, partner}) {
       auto [value, dim] = carriersOf(op, rule, factor).front();
       sequence.insert(dimensions.classOf(value, dim));
-      int64_t count = getSharding(value.getType()).getPieces(dim);
+      int64_t count = getSharding(value.getType()).getShards(dim);
       if (factor == partner) {
-        isOneOrder &= op.growsWithPosition() && (pieces == 0 || pieces == count);
-        pieces = count;
+        isOneOrder &= op.growsWithPosition() && (shards == 0 || shards == count);
+        shards = count;
       }
       isOneOrder &= size == 0 || size == rule.factors[factor].size;
       size = rule.factors[factor].size;
     }
   });
-  bool isCut = isOneOrder && pieces > 1 && size % (2 * pieces) == 0;
-  return isCut ? ZigzagAttr::get(module.getContext(), 2 * pieces, size / (2 * pieces))
+  bool isCut = isOneOrder && shards > 1 && size % (2 * shards) == 0;
+  return isCut ? ZigzagAttr::get(module.getContext(), 2 * shards, size / (2 * shards))
                : ZigzagAttr();
 }
 
@@ -154,7 +154,7 @@ bool Balancing::canReorder(ShardableOpInterface op) {
   return true;
 }
 
-/// Whole, by position, and then each rank's pieces of what is stored.
+/// Whole, by position, and then each rank's shards of what is stored.
 void Balancing::reorderSource(Value value, int64_t dim) {
   OpBuilder builder(module.getContext());
   builder.setInsertionPointAfterValue(value);

@@ -1,4 +1,4 @@
-//===- ExpandPermutations.cpp - pieces that go from rank to rank --------===//
+//===- ExpandPermutations.cpp - shards that go from rank to rank --------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,8 +16,8 @@ namespace weft {
 
 namespace {
 
-/// Writes out one op over the pieces of a group's ranks. In turn k each rank has the pieces of the
-/// rank k before it, so that in the n-th turn all ranks have seen all pieces.
+/// Writes out one op over the shards of a group's ranks. In turn k each rank has the shards of the
+/// rank k before it, so that in the n-th turn all ranks have seen all shards.
 class Expansion {
 public:
   explicit Expansion(PermutationOpInterface op)

@@ -1,4 +1,4 @@
-//===- Localize.cpp - one rank's pieces ---------------------------------===//
+//===- Localize.cpp - one rank's shards ---------------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -36,12 +36,12 @@ Value groupIndex(OpBuilder &builder, Location loc, MeshAttr mesh, ArrayAttr axes
   return index;
 }
 
-/// Tells an op that depends on it where its piece lies.
+/// Tells an op that depends on it where its shard lies.
 void setPosition(ShardableOpInterface op, MeshAttr mesh, const FactorRule &rule,
                  ArrayRef<ArrayAttr> axes) {
   SmallVector<unsigned> factors = op.getPositionFactors();
   if (llvm::all_of(factors, [&](unsigned factor) { return axes[factor].empty(); })) {
-    return; // The piece is the whole.
+    return; // The shard is the whole.
   }
   OpBuilder builder(op);
   Location loc = op->getLoc();
@@ -55,15 +55,15 @@ void setPosition(ShardableOpInterface op, MeshAttr mesh, const FactorRule &rule,
     if (!axes[factor].empty()) {
       Value index = groupIndex(builder, loc, mesh, axes[factor]);
       Value length = constant(builder, loc, size / mesh.getSize(axes[factor]));
-      Value piece = arith::MulIOp::create(builder, loc, index, length);
-      offset = offset ? arith::AddIOp::create(builder, loc, offset, piece).getResult() : piece;
+      Value shard = arith::MulIOp::create(builder, loc, index, length);
+      offset = offset ? arith::AddIOp::create(builder, loc, offset, shard).getResult() : shard;
     }
     offsets.push_back(offset ? offset : constant(builder, loc, 0));
   }
   op.setPosition(offsets, sizes);
 }
 
-/// Tells an op of what it would not see in the types of its pieces.
+/// Tells an op of what it would not see in the types of its shards.
 void localize(ShardableOpInterface op, MeshAttr mesh) {
   FactorRule rule = op.getFactorRule();
   SmallVector<ArrayAttr> axes = axesOfFactors(op, rule);

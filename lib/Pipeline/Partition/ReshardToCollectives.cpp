@@ -32,13 +32,13 @@ public:
         mesh(from.getMesh()), problem(makeReshardProblem(cast<RankedTensorType>(value.getType()),
                                                          from, to, narrowReductions)) {}
 
-  planner::Way findWay(planner::Prices &prices) const {
-    return planner::cheapestWay(problem, std::ref(prices));
+  planner::ReshardPath findPath(planner::Prices &prices) const {
+    return planner::cheapestPath(problem, std::ref(prices));
   }
 
-  Value expand(const planner::Way &way) {
+  Value expand(const planner::ReshardPath &path) {
     Layout layout = problem.from;
-    for (const Step &step : way.steps) {
+    for (const Step &step : path.steps) {
       value = create(step, layout);
       layout = step.to;
     }
@@ -106,7 +106,7 @@ struct ReshardToCollectivesPass : impl::ReshardToCollectivesPassBase<ReshardToCo
     });
     DenseMap<Attribute, std::unique_ptr<planner::Prices>> prices;
     // Layers have many reshards of one type to another.
-    DenseMap<std::pair<Type, Type>, planner::Way> ways;
+    DenseMap<std::pair<Type, Type>, planner::ReshardPath> paths;
     getOperation().walk([&](ReshardOp op) {
       MeshAttr mesh = getSharding(op.getInput().getType()).getMesh();
       std::unique_ptr<planner::Prices> &onMesh = prices[mesh];
@@ -114,11 +114,11 @@ struct ReshardToCollectivesPass : impl::ReshardToCollectivesPassBase<ReshardToCo
         onMesh = std::make_unique<planner::Prices>(mesh.getSizes(), predictor->get());
       }
       ReshardExpansion expansion(op, narrowReductions);
-      auto [way, isNew] = ways.try_emplace({op.getInput().getType(), op.getOutput().getType()});
+      auto [path, isNew] = paths.try_emplace({op.getInput().getType(), op.getOutput().getType()});
       if (isNew) {
-        way->second = expansion.findWay(*onMesh);
+        path->second = expansion.findPath(*onMesh);
       }
-      op.replaceAllUsesWith(expansion.expand(way->second));
+      op.replaceAllUsesWith(expansion.expand(path->second));
       op.erase();
     });
   }

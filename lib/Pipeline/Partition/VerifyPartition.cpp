@@ -33,7 +33,7 @@ struct VerifyPartitionPass : impl::VerifyPartitionPassBase<VerifyPartitionPass> 
     }
     if (auto permuted = dyn_cast<PermutationOpInterface>(op);
         permuted && permuted.getPermutedAxes()) {
-      return op->emitError("verify-partition: an op over the pieces of several ranks is left, "
+      return op->emitError("verify-partition: an op over the shards of several ranks is left, "
                            "expected expand-permutations to replace it");
     }
     SmallVector<Type> types(op->getResultTypes());

@@ -1,4 +1,4 @@
-//===- ByteSeconds.cpp - what products of bytes take ----------------------===//
+//===- ByteSeconds.cpp - what FP8 matmuls take ----------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -9,7 +9,7 @@
 
 #include "OpSeconds.h"
 #include "weft/Dialect/Weft/IR/OpCosts.h"
-#include "weft/Pipeline/Schedule/ByteProducts.h"
+#include "weft/Pipeline/Schedule/Fp8Matmuls.h"
 
 #include "mlir/IR/TypeUtilities.h"
 
@@ -54,13 +54,13 @@ std::optional<double> ByteSeconds::of(Operation *op, const FactorRule &rule,
                               (bytesOfElement(value) + 1) * elements);
     bytes += elements;
   }
-  auto [refusal, product] = formByteProduct(operands[0], operands[1], contract.getTerms()[2]);
+  auto [refusal, matmul] = formFp8Matmul(operands[0], operands[1], contract.getTerms()[2]);
   if (!refusal.empty()) {
     return std::nullopt;
   }
-  bytes += double(product.m) * double(product.n) * bytesOfElement(contract.getOutput());
-  return seconds + machine.product(desc::Precision::F8, product.m, product.n, product.k,
-                                   product.batch, bytes);
+  bytes += double(matmul.m) * double(matmul.n) * bytesOfElement(contract.getOutput());
+  return seconds +
+         machine.matmul(desc::Precision::F8, matmul.m, matmul.n, matmul.k, matmul.batch, bytes);
 }
 
 } // namespace weft

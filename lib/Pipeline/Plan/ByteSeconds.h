@@ -1,4 +1,4 @@
-//===- ByteSeconds.h - what products of bytes take ------------------------===//
+//===- ByteSeconds.h - what FP8 matmuls take ------------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,11 +15,11 @@
 
 namespace weft {
 
-/// Prices the products that encode-products will make products of bytes, by the same rule, but
+/// Prices the matmuls that encode-matmuls will make FP8 matmuls, by the same rule, but
 /// before values are cut, joined and brought elsewhere: it may come to another answer for few.
 class ByteSeconds {
 public:
-  /// Null unless products are to multiply bytes, and there is a machine that can. Both must outlive
+  /// Null unless matmuls are to multiply bytes, and there is a machine that can. Both must outlive
   /// this, and the module's values stay what they are.
   static std::unique_ptr<ByteSeconds> make(bool isAsked, mlir::ModuleOp module,
                                            const cost::Predictor *machine);

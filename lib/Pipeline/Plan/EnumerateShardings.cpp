@@ -26,7 +26,7 @@ namespace {
 RankedTensorType tensorTypeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 /// An op in one way.
-struct Way {
+struct OpVariant {
   unsigned number;
   ShardableOpInterface op;
   std::string name;
@@ -34,12 +34,13 @@ struct Way {
   SmallVector<ShardingAttr> operands, results;
 };
 
-Way wayOf(unsigned number, ShardableOpInterface op, const OpOption &option, LayoutSpaces &spaces) {
+OpVariant variantOf(unsigned number, ShardableOpInterface op, const OpOption &option,
+                    LayoutSpaces &spaces) {
   auto toSharding = [&](Type type, uint32_t layout, ReductionKind reduction) {
     auto tensor = dyn_cast<RankedTensorType>(type);
     return tensor ? spaces.sharding(tensor.getRank(), layout, reduction) : ShardingAttr();
   };
-  Way way{number, op, option.name, {}, {}};
+  OpVariant way{number, op, option.name, {}, {}};
   for (auto [type, layout] : llvm::zip(op->getOperandTypes(), option.operands)) {
     way.operands.push_back(toSharding(type, layout, ReductionKind::Sum));
   }
@@ -52,8 +53,8 @@ Way wayOf(unsigned number, ShardableOpInterface op, const OpOption &option, Layo
 }
 
 /// The same with all that is cut over several axes in the other order; nothing if that is the same.
-std::optional<Way> reversed(const Way &way) {
-  Way other = way;
+std::optional<OpVariant> reversed(const OpVariant &way) {
+  OpVariant other = way;
   other.name += " reversed";
   for (SmallVector<ShardingAttr> *shardings : {&other.operands, &other.results}) {
     for (ShardingAttr &sharding : *shardings) {
@@ -155,10 +156,10 @@ private:
 };
 
 /// To the front, so that a sample lacks no op.
-void moveOneOfEachOp(SmallVector<Way> &ways) {
+void moveOneOfEachOp(SmallVector<OpVariant> &ways) {
   llvm::StringSet<> seen;
-  SmallVector<Way> first, others;
-  for (const Way &way : ways) {
+  SmallVector<OpVariant> first, others;
+  for (const OpVariant &way : ways) {
     bool isNew = seen.insert(way.op->getName().getStringRef()).second;
     (isNew ? first : others).push_back(way);
   }
@@ -180,7 +181,7 @@ struct EnumerateShardingsPass : impl::EnumerateShardingsPassBase<EnumerateShardi
     if (failed(replicate(module))) {
       return signalPassFailure();
     }
-    SmallVector<Way> ways = collect(step);
+    SmallVector<OpVariant> ways = collect(step);
     numWays += ways.size();
     if (sample > 0 && ways.size() > sample) {
       std::mt19937 generator(seed);
@@ -191,7 +192,7 @@ struct EnumerateShardingsPass : impl::EnumerateShardingsPassBase<EnumerateShardi
     Operation *end = step.getBody().front().getTerminator();
     Placement placement(end);
     llvm::DenseSet<Operation *> observed;
-    for (const Way &way : ways) {
+    for (const OpVariant &way : ways) {
       if (observed.insert(way.op).second) {
         observe(end, way.op, std::to_string(way.number) + " whole");
       }
@@ -231,8 +232,8 @@ struct EnumerateShardingsPass : impl::EnumerateShardingsPassBase<EnumerateShardi
   }
 
   /// All ways of all ops, without repetition of ops that only work on other values.
-  SmallVector<Way> collect(func::FuncOp step) {
-    SmallVector<Way> ways;
+  SmallVector<OpVariant> collect(func::FuncOp step) {
+    SmallVector<OpVariant> ways;
     SmallVector<Operation *> seen;
     LayoutSpaces spaces(mesh);
     for (Operation &op : step.getOps()) {
@@ -248,8 +249,8 @@ struct EnumerateShardingsPass : impl::EnumerateShardingsPassBase<EnumerateShardi
       }
       seen.push_back(&op);
       for (const OpOption &option : enumerateOptions(shardable, spaces)) {
-        ways.push_back(wayOf(unsigned(seen.size()), shardable, option, spaces));
-        if (std::optional<Way> other = reversed(ways.back())) {
+        ways.push_back(variantOf(unsigned(seen.size()), shardable, option, spaces));
+        if (std::optional<OpVariant> other = reversed(ways.back())) {
           ways.push_back(std::move(*other));
         }
       }
@@ -257,7 +258,7 @@ struct EnumerateShardingsPass : impl::EnumerateShardingsPassBase<EnumerateShardi
     return ways;
   }
 
-  void apply(Operation *end, Placement &placement, const Way &way) {
+  void apply(Operation *end, Placement &placement, const OpVariant &way) {
     SmallVector<Value> operands(way.op->getOperands());
     for (auto [operand, sharding] : llvm::zip(operands, way.operands)) {
       operand = sharding ? placement.place(operand, sharding) : operand;

@@ -18,7 +18,7 @@ namespace {
 
 /// Something that an axis can do: cut a factor, or with it the permutation whose partner it is, or
 /// carry a pending sum through some operands, or nothing.
-struct Thing {
+struct AxisAssignment {
   SmallVector<unsigned, 2> cuts;
   SmallVector<unsigned> pending;
   std::string name;
@@ -48,7 +48,7 @@ public:
   }
 
 private:
-  /// The digit of a value's layout for each thing; nothing for no tensor.
+  /// The digit of a value's layout for each assignment; nothing for no tensor.
   struct Digits {
     planner::LayoutSpace *space = nullptr;
     ArrayRef<unsigned> dims;
@@ -57,7 +57,7 @@ private:
   };
 
   void findThings() {
-    things.push_back({{}, {}, "-"});
+    assignments.push_back({{}, {}, "-"});
     std::optional<unsigned> permuted = findPermutation(rule);
     for (auto [number, factor] : llvm::enumerate(rule.factors)) {
       if (factor.kind == FactorKind::MustReplicate || factor.kind == FactorKind::Permutation) {
@@ -65,9 +65,9 @@ private:
       }
       unsigned cut = unsigned(number);
       std::string name(1, char('a' + number));
-      things.push_back({{cut}, {}, name});
+      assignments.push_back({{cut}, {}, name});
       if (permuted && rule.factors[*permuted].partner == cut) {
-        things.push_back({{cut, *permuted}, {}, name + char('a' + *permuted)});
+        assignments.push_back({{cut, *permuted}, {}, name + char('a' + *permuted)});
       }
     }
     findAdditiveOperands();
@@ -86,7 +86,7 @@ private:
         for (unsigned operand : together) {
           name += '#' + std::to_string(operand);
         }
-        things.push_back({{}, SmallVector<unsigned>(together), name});
+        assignments.push_back({{}, SmallVector<unsigned>(together), name});
       }
     };
     SmallVector<unsigned> all;
@@ -128,7 +128,9 @@ private:
           }
         }
       }
-      if (llvm::any_of(things, [&](const Thing &thing) { return thing.pending == operands; })) {
+      if (llvm::any_of(assignments, [&](const AxisAssignment &assignment) {
+            return assignment.pending == operands;
+          })) {
         for (uint32_t axis : toAxes(mesh, cast<ArrayAttr>(entry.getValue()))) {
           pinnedTerms[axis] = operands;
         }
@@ -145,13 +147,13 @@ private:
     digits.dims = dims;
     digits.canPend = canPend(type);
     uint32_t pending = digits.space->digits() - 1;
-    for (const Thing &thing : things) {
+    for (const AxisAssignment &assignment : assignments) {
       auto found = llvm::find_if(
-          dims, [&](unsigned factor) { return llvm::is_contained(thing.cuts, factor); });
-      bool carries = thing.cuts.empty() && !thing.pending.empty() &&
-                     (!operand || llvm::is_contained(thing.pending, *operand));
+          dims, [&](unsigned factor) { return llvm::is_contained(assignment.cuts, factor); });
+      bool carries = assignment.cuts.empty() && !assignment.pending.empty() &&
+                     (!operand || llvm::is_contained(assignment.pending, *operand));
       // A result without the factor has one term of it on each rank, but for permutations.
-      bool sums = !operand && thing.cuts.size() == 1;
+      bool sums = !operand && assignment.cuts.size() == 1;
       uint32_t digit = found != dims.end() ? uint32_t(found - dims.begin()) + 1
                        : (carries || sums) ? pending
                                            : 0;
@@ -162,14 +164,14 @@ private:
 
   /// Whether pins let `axis` do this: a pinned factor is cut by its axes alone, and these cut
   /// nothing else. What is pending is not whole, so it may be pending too.
-  bool isAllowed(size_t axis, const Thing &thing) const {
-    if (!pinnedTerms.empty() && thing.pending != pinnedTerms[axis]) {
+  bool isAllowed(size_t axis, const AxisAssignment &assignment) const {
+    if (!pinnedTerms.empty() && assignment.pending != pinnedTerms[axis]) {
       return false;
     }
     for (auto [factor, pin] : llvm::enumerate(pins)) {
-      bool cuts = llvm::is_contained(thing.cuts, factor);
+      bool cuts = llvm::is_contained(assignment.cuts, factor);
       bool isPinned = pin && llvm::is_contained(*pin, axis);
-      if ((pin && cuts && !isPinned) || (isPinned && !cuts && thing.pending.empty())) {
+      if ((pin && cuts && !isPinned) || (isPinned && !cuts && assignment.pending.empty())) {
         return false;
       }
     }
@@ -181,12 +183,12 @@ private:
       return finish();
     }
     int64_t ranks = mesh.getSizes()[axis];
-    for (auto [number, thing] : llvm::enumerate(things)) {
-      if (!isAllowed(axis, thing)) {
+    for (auto [number, assignment] : llvm::enumerate(assignments)) {
+      if (!isAllowed(axis, assignment)) {
         continue;
       }
       bool divides = true;
-      for (unsigned factor : thing.cuts) {
+      for (unsigned factor : assignment.cuts) {
         parts[factor] *= ranks;
         divides &= rule.factors[factor].size % parts[factor] == 0;
       }
@@ -194,7 +196,7 @@ private:
         does[axis] = uint32_t(number);
         assign(axis + 1);
       }
-      for (unsigned factor : thing.cuts) {
+      for (unsigned factor : assignment.cuts) {
         parts[factor] /= ranks;
       }
     }
@@ -204,7 +206,8 @@ private:
     if (!digits.space) {
       return 0;
     }
-    auto layout = llvm::map_to_vector(does, [&](uint32_t thing) { return digits.of[thing]; });
+    auto layout =
+        llvm::map_to_vector(does, [&](uint32_t assignment) { return digits.of[assignment]; });
     uint32_t number = digits.space->numberOf(std::vector<uint32_t>(layout.begin(), layout.end()));
     return isInOtherOrder ? reordered(digits, number) : number;
   }
@@ -232,9 +235,9 @@ private:
       option.operands.push_back(layoutOf(digits));
     }
     option.parts.assign(parts.begin(), parts.end());
-    for (auto [axis, thing] : llvm::enumerate(does)) {
+    for (auto [axis, assignment] : llvm::enumerate(does)) {
       option.name +=
-          (axis == 0 ? "" : " ") + mesh.getNames()[axis].str() + ":" + things[thing].name;
+          (axis == 0 ? "" : " ") + mesh.getNames()[axis].str() + ":" + assignments[assignment].name;
     }
     options.push_back(std::move(option));
   }
@@ -243,10 +246,10 @@ private:
   LayoutSpaces &spaces;
   const MeshAttr mesh;
   const FactorRule rule;
-  std::vector<Thing> things;
+  std::vector<AxisAssignment> assignments;
   SmallVector<Digits> operands, results;
   SmallVector<int64_t> parts;
-  /// For each axis the number of a thing.
+  /// For each axis the number of an assignment.
   SmallVector<uint32_t> does;
   /// For each factor the axes that it is pinned to.
   SmallVector<std::optional<planner::Axes>> pins;

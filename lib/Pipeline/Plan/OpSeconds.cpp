@@ -16,7 +16,7 @@ using namespace mlir;
 namespace weft {
 
 desc::Precision precisionOf(Operation *op) {
-  if (auto product = dyn_cast<ContractOp>(op); product && product.getTf32()) {
+  if (auto matmul = dyn_cast<ContractOp>(op); matmul && matmul.getTf32()) {
     return desc::Precision::TF32;
   }
   unsigned bits = 64;
@@ -78,7 +78,7 @@ double OpSeconds::touched(const OpOption &option) const {
   double bytes = 0;
   auto add = [&](ArrayRef<std::optional<Value>> values, ArrayRef<uint32_t> layouts) {
     for (auto [value, layout] : llvm::zip(values, layouts)) {
-      bytes += value ? value->bytes / double(value->space->pieces(layout)) : 0;
+      bytes += value ? value->bytes / double(value->space->shards(layout)) : 0;
     }
   };
   add(operands, option.operands);
@@ -99,18 +99,18 @@ double OpSeconds::of(const OpOption &option) const {
   if (!sides) {
     return machine->kernel(kind, precision, flops / parts, bytes);
   }
-  SmallVector<int64_t> pieces;
+  SmallVector<int64_t> shards;
   std::array<int64_t, 4> sizes = {1, 1, 1, 1};
   for (auto [factor, side] : llvm::enumerate(*sides)) {
-    pieces.push_back(rule.factors[factor].size / option.parts[factor]);
-    sizes[size_t(side)] *= pieces.back();
+    shards.push_back(rule.factors[factor].size / option.parts[factor]);
+    sizes[size_t(side)] *= shards.back();
   }
   if (std::optional<double> seconds =
-          byteSeconds ? byteSeconds->of(op, rule, pieces) : std::nullopt) {
+          byteSeconds ? byteSeconds->of(op, rule, shards) : std::nullopt) {
     return *seconds;
   }
   auto [batch, m, n, k] = sizes;
-  return machine->product(precision, m, n, k, batch, bytes);
+  return machine->matmul(precision, m, n, k, batch, bytes);
 }
 
 } // namespace weft

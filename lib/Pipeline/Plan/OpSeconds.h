@@ -23,7 +23,7 @@ desc::Precision precisionOf(mlir::Operation *op);
 class OpSeconds {
 public:
   /// Without a machine, options are ordered by what they compute and touch; without `byteSeconds`
-  /// no product is one of bytes.
+  /// no matmul is one of bytes.
   OpSeconds(ShardableOpInterface op, const FactorRule &rule, LayoutSpaces &spaces,
             const cost::Predictor *machine, ByteSeconds *byteSeconds);
 
@@ -45,7 +45,7 @@ private:
   desc::Precision precision = desc::Precision::F32;
   double flops, bytesPerTouched;
   llvm::SmallVector<std::optional<Value>> operands, results;
-  /// For each factor, which side of a matrix product it is, where the op is one: each factor is in
+  /// For each factor, which side of a matmul it is, where the op is one: each factor is in
   /// two of three tensors, and those in both operands alone are summed.
   enum class Side : uint8_t { Batch, M, N, K };
   std::optional<llvm::SmallVector<Side>> sides;

@@ -28,38 +28,38 @@ struct Enlarged {
   /// What variables call it.
   std::string name;
   int64_t size = 0, padded = 0;
-  /// The least common multiple of all numbers of pieces.
-  int64_t pieces = 1;
+  /// The least common multiple of all numbers of shards.
+  int64_t shards = 1;
 };
 
-/// Pieces that `plan` cuts what is called `name` into, by each of its entries.
-std::vector<int64_t> piecesOf(const desc::PlanSpec &plan, StringRef name) {
+/// Shards that `plan` cuts what is called `name` into, by each of its entries.
+std::vector<int64_t> shardsOf(const desc::PlanSpec &plan, StringRef name) {
   std::vector<int64_t> all;
   for (const auto *entries : {&plan.shardings, &plan.homes}) {
     for (const desc::ShardingSpec &entry : *entries) {
       // Keys are the sequence beside its queries.
       StringRef dimension = entry.dimension == "keys" ? "sequence" : StringRef(entry.dimension);
-      int64_t pieces = 1;
+      int64_t shards = 1;
       for (const std::string &axis : entry.axes) {
-        pieces *= plan.axis(axis)->size;
+        shards *= plan.axis(axis)->size;
       }
-      if (dimension == name && pieces > 1) {
-        all.push_back(pieces);
+      if (dimension == name && shards > 1) {
+        all.push_back(shards);
       }
     }
   }
   return all;
 }
 
-/// Whether some variable has a dimension that `plan` cuts into pieces which do not divide it.
+/// Whether some variable has a dimension that `plan` cuts into shards which do not divide it.
 bool needsPadding(ModuleOp module, const desc::PlanSpec &plan) {
   return llvm::any_of(module.getOps<VariableOp>(), [&](VariableOp variable) {
     ArrayRef<int64_t> shape = variable.getTensorType().getShape();
     return llvm::any_of(
         llvm::zip_equal(variable.getDimensions().getAsRange<StringAttr>(), shape), [&](auto dim) {
           auto [name, size] = dim;
-          return llvm::any_of(piecesOf(plan, name.getValue()),
-                              [size = size](int64_t pieces) { return size % pieces != 0; });
+          return llvm::any_of(shardsOf(plan, name.getValue()),
+                              [size = size](int64_t shards) { return size % shards != 0; });
         });
   });
 }
@@ -69,16 +69,16 @@ public:
   Padder(ModuleOp module, const desc::PlanSpec &plan) : module(module), dimensions(module) {
     module.walk([&](VariableOp variable) {
       for (auto [dim, name] : llvm::enumerate(variable.getDimensions().getAsRange<StringAttr>())) {
-        for (int64_t pieces : piecesOf(plan, name.getValue())) {
+        for (int64_t shards : shardsOf(plan, name.getValue())) {
           Enlarged &padding = paddings[dimensions.classOf(variable, int64_t(dim))];
           padding.name = name.str();
           padding.size = variable.getTensorType().getDimSize(int64_t(dim));
-          padding.pieces = std::lcm(padding.pieces, pieces);
+          padding.shards = std::lcm(padding.shards, shards);
         }
       }
     });
     for (auto &[number, padding] : paddings) {
-      padding.padded = static_cast<int64_t>(llvm::alignTo(padding.size, padding.pieces));
+      padding.padded = static_cast<int64_t>(llvm::alignTo(padding.size, padding.shards));
     }
     std::erase_if(paddings,
                   [](const auto &entry) { return entry.second.padded == entry.second.size; });
@@ -146,8 +146,8 @@ private:
         return success();
       }
       return op->emitError("pad-dimensions: ")
-             << padding.name << "=" << padding.size << " does not divide into " << padding.pieces
-             << " pieces and cannot be padded: " << op->getName() << " depends on how long it is";
+             << padding.name << "=" << padding.size << " does not divide into " << padding.shards
+             << " shards and cannot be padded: " << op->getName() << " depends on how long it is";
     });
   }
 

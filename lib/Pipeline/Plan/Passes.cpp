@@ -44,7 +44,7 @@ PlanResults weft::buildPlanPipeline(OpPassManager &manager,
   // What the search has summed up is what it has written.
   PricePlanPassOptions price;
   price.machine = search.machine;
-  price.byteProducts = search.byteProducts;
+  price.fp8Matmuls = search.fp8Matmuls;
   auto [pricing, priced] = makePlanPricing(price, found);
   manager.addPass(std::move(pricing));
   return {found, priced};

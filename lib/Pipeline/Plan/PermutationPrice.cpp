@@ -1,4 +1,4 @@
-//===- PermutationPrice.cpp - what pieces that go round cost --------------===//
+//===- PermutationPrice.cpp - what shards that go round cost --------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -31,7 +31,7 @@ double pricePermutation(ShardableOpInterface op, const FactorRule &rule, const O
       }
       auto type = cast<RankedTensorType>(value.getType());
       const planner::LayoutSpace &space = spaces.of(type);
-      double bytes = double(countBytes(type)) / double(space.pieces(layout));
+      double bytes = double(countBytes(type)) / double(space.shards(layout));
       auto times = double(option.parts[*permuted] - (isResult ? 0 : 1));
       cost += times * price(planner::StepKind::Permute,
                             space.layout(layout).dims[dim - dims.begin()], bytes);

@@ -32,7 +32,7 @@ double wholeBytes(Type type) {
   return tensor ? double(countBytes(tensor)) : 0;
 }
 
-/// Of the piece that a rank holds.
+/// Of the shard that a rank holds.
 double localBytes(Type type) {
   double bytes = wholeBytes(type);
   if (ShardingAttr sharding = getSharding(type)) {
@@ -43,8 +43,8 @@ double localBytes(Type type) {
   return bytes;
 }
 
-/// The sides of a product of matrices that a rank computes.
-struct Product {
+/// The sides of a matmul that a rank computes.
+struct Matmul {
   int64_t batch = 1, m = 1, n = 1, k = 1;
 };
 
@@ -124,7 +124,7 @@ private:
 
   void addReshard(RankedTensorType type, RankedTensorType to, double times) {
     planner::ReshardProblem problem = makeReshardProblem(type, getSharding(type), getSharding(to));
-    for (const planner::Step &step : planner::cheapestWay(problem, std::ref(prices)).steps) {
+    for (const planner::Step &step : planner::cheapestPath(problem, std::ref(prices)).steps) {
       send(step.axes, times * step.cost);
     }
   }
@@ -136,7 +136,7 @@ private:
     addRounds(op, rule, axesOf, times);
   }
 
-  /// Pieces of a permutation's dimension that go round, operands once less than results.
+  /// Shards of a permutation's dimension that go round, operands once less than results.
   void addRounds(ShardableOpInterface op, const FactorRule &rule, ArrayRef<ArrayAttr> axesOf,
                  double times) {
     std::optional<unsigned> permuted = findPermutation(rule);
@@ -177,27 +177,27 @@ private:
     if (!machine) {
       return 1e-9 * (flops + bytes);
     }
-    if (std::optional<Product> product = asProduct(op, rule, axesOf)) {
+    if (std::optional<Matmul> matmul = asMatmul(op, rule, axesOf)) {
       auto sizes = llvm::map_to_vector(llvm::zip_equal(rule.factors, axesOf), [&](auto pair) {
         return std::get<0>(pair).size / mesh.getSize(std::get<1>(pair));
       });
       if (auto seconds = byteSeconds ? byteSeconds->of(op, rule, sizes) : std::nullopt) {
         return *seconds;
       }
-      auto [batch, m, n, k] = *product;
-      return machine->product(precisionOf(op), m, n, k, batch, bytes);
+      auto [batch, m, n, k] = *matmul;
+      return machine->matmul(precisionOf(op), m, n, k, batch, bytes);
     }
     return machine->kernel(op->getName().stripDialect(), precisionOf(op), flops, bytes);
   }
 
   /// Two tensors to one, each index in two of the three, some summed.
-  std::optional<Product> asProduct(ShardableOpInterface op, const FactorRule &rule,
-                                   ArrayRef<ArrayAttr> axesOf) {
+  std::optional<Matmul> asMatmul(ShardableOpInterface op, const FactorRule &rule,
+                                 ArrayRef<ArrayAttr> axesOf) {
     if (op->getNumOperands() != 2 || op->getNumResults() != 1 ||
         !llvm::all_of(op->getOperandTypes(), llvm::IsaPred<RankedTensorType>)) {
       return std::nullopt;
     }
-    Product product;
+    Matmul matmul;
     bool sums = false;
     for (unsigned factor = 0; factor < rule.factors.size(); ++factor) {
       bool inLeft = llvm::is_contained(rule.operands[0], factor);
@@ -207,14 +207,14 @@ private:
         return std::nullopt;
       }
       int64_t size = rule.factors[factor].size / mesh.getSize(axesOf[factor]);
-      int64_t &side = !inResult  ? product.k
-                      : !inRight ? product.m
-                      : !inLeft  ? product.n
-                                 : product.batch;
+      int64_t &side = !inResult  ? matmul.k
+                      : !inRight ? matmul.m
+                      : !inLeft  ? matmul.n
+                                 : matmul.batch;
       side *= size;
       sums |= !inResult;
     }
-    return sums ? std::optional(product) : std::nullopt;
+    return sums ? std::optional(matmul) : std::nullopt;
   }
 
   /// What a value is before it is put into another sharding.
@@ -335,7 +335,7 @@ struct PricePlanPass : impl::PricePlanPassBase<PricePlanPass> {
     }
     markAllAnalysesPreserved();
     std::unique_ptr<ByteSeconds> byteSeconds =
-        ByteSeconds::make(byteProducts, module, predictor->get());
+        ByteSeconds::make(fp8Matmuls, module, predictor->get());
     PlanPrice price = pricePlan(module, predictor->get(), byteSeconds.get());
     *result = price;
     if (search) {

@@ -105,11 +105,12 @@ bool agree(ConstrainOp a, ConstrainOp b) {
 /// other; null where both are next to each other.
 struct Conflict {
   ConstrainOp other;
-  Operation *meeting = nullptr;
+  Operation *crossing = nullptr;
 };
 
 std::optional<Conflict> findConflict(ConstrainOp from, Links &links) {
-  DenseMap<Value, Operation *> meetings = {{from.getInput(), nullptr}, {from.getOutput(), nullptr}};
+  DenseMap<Value, Operation *> crossings = {{from.getInput(), nullptr},
+                                            {from.getOutput(), nullptr}};
   std::deque<Value> open = {from.getInput(), from.getOutput()};
   while (!open.empty()) {
     Value value = open.front();
@@ -117,10 +118,10 @@ std::optional<Conflict> findConflict(ConstrainOp from, Links &links) {
     for (const Link &link : links.of(value)) {
       auto other = dyn_cast<ConstrainOp>(link.by);
       if (other && !agree(from, other)) {
-        return Conflict{other, meetings[value]};
+        return Conflict{other, crossings[value]};
       }
-      Operation *meeting = meetings[value];
-      if (meetings.try_emplace(link.to, meeting || other ? meeting : link.by).second) {
+      Operation *crossing = crossings[value];
+      if (crossings.try_emplace(link.to, crossing || other ? crossing : link.by).second) {
         open.push_back(link.to);
       }
     }
@@ -205,13 +206,13 @@ struct ResolveConstraintsPass : impl::ResolveConstraintsPassBase<ResolveConstrai
                << " and, by another constraint, " << stronger.getDims() << " with priority "
                << static_cast<int64_t>(stronger.getPriority());
     diagnostic.attachNote(stronger.getLoc()) << "this is the other constraint";
-    if (!conflict.meeting) {
+    if (!conflict.crossing) {
       diagnostic.attachNote(stronger.getInput().getLoc()) << "both are of this value";
-    } else if (auto variable = dyn_cast<VariableOp>(conflict.meeting)) {
+    } else if (auto variable = dyn_cast<VariableOp>(conflict.crossing)) {
       diagnostic.attachNote(variable.getLoc())
           << "both are of what is read of '" << variable.getSymName() << "'";
     } else {
-      auto call = cast<CallOp>(conflict.meeting);
+      auto call = cast<CallOp>(conflict.crossing);
       diagnostic.attachNote(call.getLoc()) << "they meet where '" << call.getCallee()
                                            << "' is called as '" << call.getLabel() << "'";
     }

@@ -173,7 +173,7 @@ struct SearchShardingsPass : impl::SearchShardingsPassBase<SearchShardingsPass> 
   LogicalResult decide(func::FuncOp root, ReshardTables &tables) {
     // Anew for each root, as those before have changed what reads what.
     std::unique_ptr<ByteSeconds> byteSeconds =
-        ByteSeconds::make(byteProducts, getOperation(), tables.machine);
+        ByteSeconds::make(fp8Matmuls, getOperation(), tables.machine);
     ShardingProblem shardings(getOperation(), tables, byteSeconds.get());
     if (failed(shardings.build(root))) {
       return failure();

@@ -64,7 +64,7 @@ LogicalResult ShardingProblem::build(func::FuncOp root) {
   if (failed(countCalls(root, 1))) {
     return failure();
   }
-  turns = findTurns(root, symbols);
+  peakPoints = findPeakPoints(root, symbols);
   for (auto function : module.getOps<func::FuncOp>()) {
     bool reads = function == root || !function.getOps<ReadOp>().empty();
     if (calls.contains(function) && reads) {
@@ -267,12 +267,12 @@ OpNode ShardingProblem::addOp(ShardableOpInterface op) {
   return made;
 }
 
-/// Values that live at the turn, of the root and of functions on the way to it, take memory as they
+/// Values that live at the peak, of the root and of functions on the way to it, take memory as they
 /// come from their ends; variables do anyway.
 void ShardingProblem::addMemory() {
   for (auto &[value, route] : routes) {
     Operation *definition = value.getDefiningOp();
-    bool isOnTheWay = llvm::any_of(turns, [&, block = value.getParentBlock()](Operation *op) {
+    bool isOnTheWay = llvm::any_of(peakPoints, [&, block = value.getParentBlock()](Operation *op) {
       return op->getBlock() == block;
     });
     bool isBefore = !definition || !(isa<ReadOp>(definition) || isLate(definition));
@@ -370,7 +370,7 @@ void ShardingProblem::use(OpOperand &operand, const ShardingEnd *end) {
 }
 
 bool ShardingProblem::isLate(Operation *op) const {
-  return llvm::any_of(turns, [&](Operation *turn) {
+  return llvm::any_of(peakPoints, [&](Operation *turn) {
     return turn->getBlock() == op->getBlock() && turn->isBeforeInBlock(op);
   });
 }
@@ -408,7 +408,7 @@ uint32_t ShardingProblem::tableOf(RankedTensorType type, ReductionKind reduction
 }
 
 double ShardingProblem::bytesOf(RankedTensorType type, uint32_t layout) {
-  return double(countBytes(type)) / double(spaces.of(type).pieces(layout));
+  return double(countBytes(type)) / double(spaces.of(type).shards(layout));
 }
 
 ShardingAttr ShardingProblem::shardingOf(Type type, const ShardingEnd &end,

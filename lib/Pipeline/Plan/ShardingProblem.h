@@ -83,7 +83,7 @@ struct ValueRoute {
 
 class ShardingProblem {
 public:
-  /// All arguments must outlive this; without `byteSeconds` no product is one of bytes.
+  /// All arguments must outlive this; without `byteSeconds` no matmul is one of bytes.
   ShardingProblem(mlir::ModuleOp module, ReshardTables &reshardTables, ByteSeconds *byteSeconds);
 
   /// Makes the problem of `function` and all that it calls, but for layers that have shardings
@@ -145,7 +145,7 @@ private:
   std::deque<ShardingEnd> ends;
   llvm::DenseMap<mlir::Operation *, double> calls;
   /// The last ops before the instant of most memory: of the root, and of what that op calls.
-  llvm::SmallVector<mlir::Operation *> turns;
+  llvm::SmallVector<mlir::Operation *> peakPoints;
   std::map<std::pair<const void *, ReductionKind>, uint32_t> tables;
   /// Of layouts in words, by their rank and number.
   std::map<std::pair<int64_t, uint32_t>, std::string> descriptions;
@@ -173,8 +173,8 @@ private:
 /// The last op of `function` before the instant when its values take most memory, whole; if that
 /// calls a function which makes calls itself, then also the op of that, and so on. Empty for a
 /// function without ops. Variables do not count.
-llvm::SmallVector<mlir::Operation *> findTurns(mlir::func::FuncOp function,
-                                               const mlir::SymbolTable &symbols);
+llvm::SmallVector<mlir::Operation *> findPeakPoints(mlir::func::FuncOp function,
+                                                    const mlir::SymbolTable &symbols);
 
 } // namespace weft
 

@@ -199,7 +199,7 @@ private:
     planner::ReshardProblem problem =
         makeReshardProblem(cast<RankedTensorType>(from), getSharding(from), getSharding(to));
     return shardings.timesOf(value.getParentBlock()->getParentOp()) *
-           planner::cheapestWay(problem, std::ref(prices)).cost;
+           planner::cheapestPath(problem, std::ref(prices)).cost;
   }
 
   ShardingProblem &shardings;

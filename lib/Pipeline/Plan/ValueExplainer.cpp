@@ -103,23 +103,23 @@ void ValueExplainer::explain(const ShardingChoice &found, ReshardTables &tables,
   uint32_t chosen = found.choice[end.node];
   answer.chosen = price(found, layoutOf(reasons, chosen), tables);
   // All options of one layout are one way.
-  struct Way {
+  struct Alternative {
     double seconds = planner::kInfinity;
     SmallVector<uint32_t> options;
   };
-  llvm::MapVector<uint32_t, Way> ways;
+  llvm::MapVector<uint32_t, Alternative> ways;
   for (auto [option, layout] : llvm::enumerate(end.layouts)) {
-    Way &way = ways[layout];
+    Alternative &way = ways[layout];
     way.options.push_back(uint32_t(option));
     way.seconds = std::min(way.seconds, reasons.secondsOf(end.node, uint32_t(option)));
   }
   answer.ways = ways.size();
   ways.erase(end.layouts[chosen]);
-  SmallVector<Way> others;
+  SmallVector<Alternative> others;
   for (auto &[layout, way] : ways) {
     others.push_back(std::move(way));
   }
-  llvm::sort(others, [](const Way &a, const Way &b) {
+  llvm::sort(others, [](const Alternative &a, const Alternative &b) {
     return std::pair(a.seconds, a.options) < std::pair(b.seconds, b.options);
   });
   others.truncate(std::min(others.size(), question.most));

@@ -18,7 +18,7 @@ namespace weft {
 /// What `kernel`, whose last op is `work`, is for a device's library, with a workspace in a module
 /// for devices. Nothing where it is no attention, or one that libraries do not do: not of bf16,
 /// with dropout, which here has a generator of its own, with a pair of positions that nobody knows
-/// before the run, or of pieces of queries over keys that are whole but stored in another order.
+/// before the run, or of shards of queries over keys that are whole but stored in another order.
 std::optional<rt::Attention> classifyAttention(mlir::func::FuncOp kernel, mlir::Operation *work,
                                                MeshAttr mesh);
 

@@ -22,7 +22,7 @@ namespace weft {
 namespace {
 
 /// Values that come from some collectives alone.
-class Reach {
+class TransitiveUsers {
 public:
   void add(Operation *op) { values.insert(op->result_begin(), op->result_end()); }
 
@@ -49,7 +49,7 @@ private:
 /// last nothing needs one of theirs but what can wait for the last.
 struct Run {
   SmallVector<BucketMember> members;
-  Reach reach;
+  TransitiveUsers users;
 };
 
 class Bucketing {
@@ -97,10 +97,10 @@ private:
       bool needsOne = false;
       std::optional<BucketMember> member = BucketMember::get(&op, mesh);
       for (auto at = open.begin(); at != open.end();) {
-        Reach &reach = runs[at->second].reach;
-        bool isRead = reach.isReadBy(&op), isOver = isRead && !reach.mayFollow(&op);
+        TransitiveUsers &users = runs[at->second].users;
+        bool isRead = users.isReadBy(&op), isOver = isRead && !users.mayFollow(&op);
         if (isRead && !isOver) {
-          reach.add(&op);
+          users.add(&op);
           needsOne |= member && at->first == member->getKind();
         }
         at = isOver ? open.erase(at) : std::next(at);
@@ -114,7 +114,7 @@ private:
       }
       places[&op] = place;
       runs[run->second].members.push_back(*member);
-      runs[run->second].reach.add(&op);
+      runs[run->second].users.add(&op);
     }
     llvm::erase_if(runs, [](const Run &run) { return run.members.size() < 2; });
     return runs;
@@ -156,18 +156,18 @@ private:
 
   void join(ArrayRef<BucketMember> members) {
     Operation *last = members.back().getOp();
-    Reach reach;
+    TransitiveUsers users;
     auto next = members.begin();
     SmallVector<Operation *> followers;
     for (Operation *op = members.front().getOp(); op != last; op = op->getNextNode()) {
       if (op == next->getOp()) {
         ++next;
-      } else if (reach.isReadBy(op)) {
+      } else if (users.isReadBy(op)) {
         followers.push_back(op);
       } else {
         continue;
       }
-      reach.add(op);
+      users.add(op);
     }
     OpBuilder builder(last);
     settled.insert(buildBucket(builder, members));

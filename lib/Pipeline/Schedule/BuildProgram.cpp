@@ -25,7 +25,7 @@ LogicalResult describeDevice(rt::Program &program, const ProgramContext &context
     return success(); // Without operations a peak would give a share of it that is none.
   }
   program.peakFlopsPerRank = device.peakFlops(context.precision).value_or(0);
-  if (llvm::any_of(program.products, std::mem_fn(&rt::Product::isOfEightBits))) {
+  if (llvm::any_of(program.matmuls, std::mem_fn(&rt::Matmul::isFp8))) {
     program.peakByteFlopsPerRank = device.peakFlopsF8.value_or(0);
   }
   return success();
@@ -47,7 +47,7 @@ LogicalResult useStreams(rt::Program &program, const ProgramContext &context) {
 }
 
 constexpr ProgramStep kSteps[] = {
-    // Of the machine's file alone; the products of the table say whether FP8 counts.
+    // Of the machine's file alone; the matmuls of the table say whether FP8 counts.
     {"describe-device", "note the rates of the machine's devices", false, describeDevice},
     // Before streams, which depend on how long collectives and kernels take.
     {"predict-times", "predict the time of every instruction", false, predictTimes},

@@ -51,7 +51,7 @@ MapSumOp convert(ContractOp op) {
       op.getInputs(), [](Value input) { return input.getDefiningOp<MapOp>() != nullptr; });
   auto kept = placesOf(result, space);
   if (!isComputed || !kept || result.empty() || space.back() == result.back() ||
-      isNarrow(output.getElementType()) || op.getTf32() || isProduct(op)) {
+      isNarrow(output.getElementType()) || op.getTf32() || isMatmul(op)) {
     return {};
   }
   OpBuilder builder(op);

@@ -63,7 +63,7 @@ private:
   LogicalResult writeInstruction(const FlatOp &op, rt::Instruction &instruction);
   void writeOperands(const FlatOp &op, rt::Instruction &instruction);
   void addWorkspace(uint64_t bytes, rt::Instruction &instruction);
-  void arrangeProduct(const FlatOp &op, bool isSwapped, rt::Instruction &instruction);
+  void arrangeMatmul(const FlatOp &op, bool isSwapped, rt::Instruction &instruction);
   void markGradients();
 
   const FlatSection &section;
@@ -148,8 +148,8 @@ LogicalResult SectionWriter::writeInstruction(const FlatOp &op, rt::Instruction 
   instruction.label = tables.findLabel(op.op, name, section.paths[op.path]);
   instruction.cost = target->cost;
   writeOperands(op, instruction);
-  if (target->opcode == rt::Opcode::Product) {
-    arrangeProduct(op, target->isSwapped, instruction);
+  if (target->opcode == rt::Opcode::Matmul) {
+    arrangeMatmul(op, target->isSwapped, instruction);
   }
   for (uint32_t number : section.operandsOf(op)) {
     if (!section.values[number].type.isIndex()) {
@@ -195,15 +195,15 @@ void SectionWriter::addWorkspace(uint64_t bytes, rt::Instruction &instruction) {
   }
 }
 
-/// Puts C behind A and B, and a workspace of its own at the end, where the product has one.
-void SectionWriter::arrangeProduct(const FlatOp &op, bool isSwapped, rt::Instruction &instruction) {
+/// Puts C behind A and B, and a workspace of its own at the end, where the matmul has one.
+void SectionWriter::arrangeMatmul(const FlatOp &op, bool isSwapped, rt::Instruction &instruction) {
   std::vector<rt::Operand> &operands = instruction.operands;
   auto result = operands.begin() + op.op->getNumOperands();
   std::rotate(operands.begin() + 2, result, result + 1);
   if (isSwapped) {
     std::swap(operands[0], operands[1]);
   }
-  addWorkspace(program.products[instruction.target].workspaceBytes, instruction);
+  addWorkspace(program.matmuls[instruction.target].workspaceBytes, instruction);
 }
 
 /// A gradient is what is observed as one, and what that is moved from.

@@ -1,4 +1,4 @@
-//===- FuseEpilogues.cpp - gives products what is done to their results ---===//
+//===- FuseEpilogues.cpp - gives matmuls what is done to their results ----===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -9,17 +9,17 @@
 // numbers, and compared with what an epilogue would give. So it does not matter how GELU or its
 // derivative were written down, and what differentiation and merging have made of them.
 //
-// A product stays where it is, so that nothing lives longer than before: what it is to add must be
+// A matmul stays where it is, so that nothing lives longer than before: what it is to add must be
 // there already.
 //
 //===----------------------------------------------------------------------===//
 
 #include "OpKinds.h"
-#include "weft/Dialect/Weft/IR/EightBitOps.h"
 #include "weft/Dialect/Weft/IR/ElementTypes.h"
+#include "weft/Dialect/Weft/IR/Fp8Ops.h"
 #include "weft/Dialect/Weft/IR/MapBuilders.h"
+#include "weft/Pipeline/Schedule/MatmulForm.h"
 #include "weft/Pipeline/Schedule/Passes.h"
-#include "weft/Pipeline/Schedule/ProductForm.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -110,10 +110,10 @@ bool computes(MapOp map, llvm::function_ref<double(Numbers)> expected) {
 }
 
 //===----------------------------------------------------------------------===//
-// Products
+// Matmuls
 //===----------------------------------------------------------------------===//
 
-/// A product with what it has been given so far.
+/// A matmul with what it has been given so far.
 struct Parts {
   std::string equation;
   Value lhs, rhs, addend, bias, preactivation;
@@ -123,16 +123,16 @@ struct Parts {
   RankedTensorType output, kept, sums;
 };
 
-/// Of a contraction that is a product, or of one with an epilogue.
+/// Of a contraction that is a matmul, or of one with an epilogue.
 Parts partsOf(Operation *op) {
   Parts parts;
-  auto takeCommon = [&](auto product) {
-    parts.equation = product.getEquation().str();
-    parts.lhs = product.getLhs();
-    parts.rhs = product.getRhs();
-    parts.addend = product.getAddend();
-    parts.bias = product.getBias();
-    parts.output = cast<RankedTensorType>(product.getOutput().getType());
+  auto takeCommon = [&](auto matmul) {
+    parts.equation = matmul.getEquation().str();
+    parts.lhs = matmul.getLhs();
+    parts.rhs = matmul.getRhs();
+    parts.addend = matmul.getAddend();
+    parts.bias = matmul.getBias();
+    parts.output = cast<RankedTensorType>(matmul.getOutput().getType());
   };
   if (auto contract = dyn_cast<ContractOp>(op)) {
     parts.equation = contract.getEquation().str();
@@ -142,70 +142,70 @@ Parts partsOf(Operation *op) {
     parts.output = contract.getOutput().getType();
     return parts;
   }
-  if (auto product = dyn_cast<ByteProductOp>(op)) {
-    takeCommon(product);
-    parts.lhsFactor = product.getLhsFactor();
-    parts.rhsFactor = product.getRhsFactor();
+  if (auto matmul = dyn_cast<Fp8MatmulOp>(op)) {
+    takeCommon(matmul);
+    parts.lhsFactor = matmul.getLhsFactor();
+    parts.rhsFactor = matmul.getRhsFactor();
     return parts;
   }
-  auto product = cast<ProductOp>(op);
-  takeCommon(product);
-  parts.preactivation = product.getPreactivation();
-  parts.isGelu = product.getGelu();
-  parts.isTF32 = product.getTf32();
-  parts.kept = product.getKept() ? parts.output : RankedTensorType();
+  auto matmul = cast<MatmulOp>(op);
+  takeCommon(matmul);
+  parts.preactivation = matmul.getPreactivation();
+  parts.isGelu = matmul.getGelu();
+  parts.isTF32 = matmul.getTf32();
+  parts.kept = matmul.getKept() ? parts.output : RankedTensorType();
   parts.sums =
-      product.getSums() ? cast<RankedTensorType>(product.getSums().getType()) : RankedTensorType();
+      matmul.getSums() ? cast<RankedTensorType>(matmul.getSums().getType()) : RankedTensorType();
   return parts;
 }
 
-/// Puts a product of these parts in the place of `op`, whose result the caller replaces.
+/// Puts a matmul of these parts in the place of `op`, whose result the caller replaces.
 Operation *replace(Operation *op, const Parts &parts) {
   OpBuilder builder(op);
   if (parts.lhsFactor) {
-    return ByteProductOp::create(builder, op->getLoc(), parts.output, parts.equation, parts.lhs,
-                                 parts.rhs, parts.addend, parts.bias, parts.lhsFactor,
-                                 parts.rhsFactor);
+    return Fp8MatmulOp::create(builder, op->getLoc(), parts.output, parts.equation, parts.lhs,
+                               parts.rhs, parts.addend, parts.bias, parts.lhsFactor,
+                               parts.rhsFactor);
   }
   auto made =
-      ProductOp::create(builder, op->getLoc(), parts.output, parts.kept, parts.sums,
-                        builder.getStringAttr(parts.equation), parts.lhs, parts.rhs, parts.addend,
-                        parts.bias, parts.preactivation, parts.isGelu, parts.isTF32);
-  if (auto before = dyn_cast<ProductOp>(op); before && before.getSums()) {
+      MatmulOp::create(builder, op->getLoc(), parts.output, parts.kept, parts.sums,
+                       builder.getStringAttr(parts.equation), parts.lhs, parts.rhs, parts.addend,
+                       parts.bias, parts.preactivation, parts.isGelu, parts.isTF32);
+  if (auto before = dyn_cast<MatmulOp>(op); before && before.getSums()) {
     before.getSums().replaceAllUsesWith(made.getSums());
   }
   return made;
 }
 
-std::optional<ProductForm> formOf(Operation *op) {
+std::optional<MatmulForm> formOf(Operation *op) {
   if (auto contract = dyn_cast_or_null<ContractOp>(op)) {
-    return classifyProduct(contract);
+    return classifyMatmul(contract);
   }
-  if (auto product = dyn_cast_or_null<ByteProductOp>(op)) {
-    return classifyProduct(product);
+  if (auto matmul = dyn_cast_or_null<Fp8MatmulOp>(op)) {
+    return classifyMatmul(matmul);
   }
-  auto product = dyn_cast_or_null<ProductOp>(op);
-  return product ? classifyProduct(product) : std::nullopt;
+  auto matmul = dyn_cast_or_null<MatmulOp>(op);
+  return matmul ? classifyMatmul(matmul) : std::nullopt;
 }
 
-/// One product, or a batch of them, to whose last result an epilogue can add.
+/// One matmul, or a batch of them, to whose last result an epilogue can add.
 bool takesAddend(Operation *op) {
-  std::optional<ProductForm> form = formOf(op);
-  auto product = dyn_cast_or_null<ProductOp>(op);
-  return form && !form->product.isSum() &&
-         !(product && (product.getGelu() || product.getPreactivation()));
+  std::optional<MatmulForm> form = formOf(op);
+  auto matmul = dyn_cast_or_null<MatmulOp>(op);
+  return form && !form->matmul.isSum() &&
+         !(matmul && (matmul.getGelu() || matmul.getPreactivation()));
 }
 
-/// One product, whose last result an epilogue can change.
-bool isOpen(Operation *op) { return takesAddend(op) && formOf(op)->product.batch == 1; }
+/// One matmul, whose last result an epilogue can change.
+bool isOpen(Operation *op) { return takesAddend(op) && formOf(op)->matmul.batch == 1; }
 
 /// Whether the library does more for it than to add: rows begin at multiples of 16 bytes, and of
 /// 8 elements, as what GELU is taken of has to.
-bool mayDoMore(const rt::Product &p) {
+bool mayDoMore(const rt::Matmul &p) {
   auto isAligned = [&](int64_t ld, rt::ElementType type) {
     return ld % 8 == 0 && ld * int64_t(rt::sizeOf(type)) % 16 == 0;
   };
-  return p.type != rt::ElementType::F64 && !p.isOfEightBits() && isAligned(p.lda, p.type) &&
+  return p.type != rt::ElementType::F64 && !p.isFp8() && isAligned(p.lda, p.type) &&
          isAligned(p.ldb, p.type) && isAligned(p.ldc, p.resultType()) && p.n % 8 == 0;
 }
 
@@ -216,10 +216,10 @@ bool isBefore(Value value, Operation *op) {
 }
 
 //===----------------------------------------------------------------------===//
-// Maps that products take in
+// Maps that matmuls take in
 //===----------------------------------------------------------------------===//
 
-/// What a map does with a product's result.
+/// What a map does with a matmul's result.
 struct MapForm {
   enum class Kind : uint8_t { Sum, Gelu, GeluGradient } kind = Kind::Sum;
   /// Other operands: of the map's shape, or of its last dimensions.
@@ -236,12 +236,12 @@ bool isTrailing(AffineMap map) {
          AffineMap::getMinorIdentityMap(map.getNumDims(), map.getNumResults(), map.getContext());
 }
 
-/// Sorts the operands of `map` but the product, which is number `product`; none if there are two of
+/// Sorts the operands of `map` but the matmul, which is number `matmul`; none if there are two of
 /// a kind, or one that is neither.
-std::optional<MapForm> sortOperands(MapOp map, unsigned product, int64_t columns) {
+std::optional<MapForm> sortOperands(MapOp map, unsigned matmul, int64_t columns) {
   MapForm form;
   for (auto [number, operand] : llvm::enumerate(map.getInputs())) {
-    if (number == product) {
+    if (number == matmul) {
       continue;
     }
     auto type = cast<RankedTensorType>(operand.getType());
@@ -257,12 +257,12 @@ std::optional<MapForm> sortOperands(MapOp map, unsigned product, int64_t columns
   return form;
 }
 
-/// What `map` does with operand `product`, where an epilogue can do it.
-std::optional<MapForm> classifyMap(MapOp map, unsigned product, int64_t columns) {
-  if (map.getNumResults() != 1 || !mapOf(map, product).isIdentity()) {
+/// What `map` does with operand `matmul`, where an epilogue can do it.
+std::optional<MapForm> classifyMap(MapOp map, unsigned matmul, int64_t columns) {
+  if (map.getNumResults() != 1 || !mapOf(map, matmul).isIdentity()) {
     return std::nullopt;
   }
-  std::optional<MapForm> form = sortOperands(map, product, columns);
+  std::optional<MapForm> form = sortOperands(map, matmul, columns);
   if (!form) {
     return std::nullopt;
   }
@@ -275,8 +275,7 @@ std::optional<MapForm> classifyMap(MapOp map, unsigned product, int64_t columns)
     return form;
   }
   bool isPair = map.getNumOperands() == 2 && form->whole;
-  if (isPair &&
-      computes(map, [&](Numbers x) { return x[product] * geluGradient(x[1 - product]); })) {
+  if (isPair && computes(map, [&](Numbers x) { return x[matmul] * geluGradient(x[1 - matmul]); })) {
     form->kind = MapForm::Kind::GeluGradient;
     return form;
   }
@@ -294,7 +293,7 @@ struct FuseEpiloguesPass : impl::FuseEpiloguesPassBase<FuseEpiloguesPass> {
           takeSum(map) || takeMap(map);
         }
       }
-      // Listed first: to take one in erases a product, too, which may be the next op.
+      // Listed first: to take one in erases a matmul, too, which may be the next op.
       SmallVector<ContractOp> sums;
       for (auto contract : block.getOps<ContractOp>()) {
         if (contract.getInputs().size() == 1) {
@@ -308,11 +307,11 @@ struct FuseEpiloguesPass : impl::FuseEpiloguesPassBase<FuseEpiloguesPass> {
 
   bool takeSum(MapOp map);
   bool takeMap(MapOp map);
-  bool takeInto(Operation *product, MapOp map, const MapForm &form);
+  bool takeInto(Operation *matmul, MapOp map, const MapForm &form);
   bool takeSums(ContractOp sums);
 };
 
-/// Products of which `map` is the sum, with at most one thing that is there before: each adds what
+/// Matmuls of which `map` is the sum, with at most one thing that is there before: each adds what
 /// the one before it gives.
 bool FuseEpiloguesPass::takeSum(MapOp map) {
   SmallVector<Value> terms(map.getInputs());
@@ -325,17 +324,17 @@ bool FuseEpiloguesPass::takeSum(MapOp map) {
       !llvm::all_of(llvm::seq<unsigned>(0, terms.size()), isTerm) || !computes(map, sum)) {
     return false;
   }
-  auto isProductHere = [&](Value value) {
+  auto isMatmulHere = [&](Value value) {
     Operation *def = value.getDefiningOp();
     return def && def->getBlock() == map->getBlock() && value.hasOneUse() && takesAddend(def) &&
            value == def->getResult(0) && !partsOf(def).addend;
   };
   llvm::sort(terms, [&](Value a, Value b) {
-    bool isA = isProductHere(a), isB = isProductHere(b);
+    bool isA = isMatmulHere(a), isB = isMatmulHere(b);
     return isA && isB ? a.getDefiningOp()->isBeforeInBlock(b.getDefiningOp()) : !isA && isB;
   });
   for (Value term : ArrayRef(terms).drop_front()) {
-    if (!isProductHere(term) || !isBefore(terms[0], term.getDefiningOp())) {
+    if (!isMatmulHere(term) || !isBefore(terms[0], term.getDefiningOp())) {
       return false;
     }
   }
@@ -353,64 +352,63 @@ bool FuseEpiloguesPass::takeSum(MapOp map) {
 
 bool FuseEpiloguesPass::takeMap(MapOp map) {
   for (auto [number, operand] : llvm::enumerate(map.getInputs())) {
-    Operation *product = operand.getDefiningOp();
-    if (!product || product->getBlock() != map->getBlock() || !isOpen(product) ||
-        operand != product->getResult(0)) {
+    Operation *matmul = operand.getDefiningOp();
+    if (!matmul || matmul->getBlock() != map->getBlock() || !isOpen(matmul) ||
+        operand != matmul->getResult(0)) {
       continue;
     }
-    rt::Product p = formOf(product)->product;
+    rt::Matmul p = formOf(matmul)->matmul;
     std::optional<MapForm> form = classifyMap(map, number, p.n);
     // What others read, too, has to be kept, which only GELU does.
     bool isKept = form && !operand.hasOneUse();
     bool mayKeep = isKept && form->kind == MapForm::Kind::Gelu && !form->whole && !form->spread &&
                    operand.getType() == map.getOutputType();
-    if (form && (!isKept || mayKeep) && takeInto(product, map, *form)) {
+    if (form && (!isKept || mayKeep) && takeInto(matmul, map, *form)) {
       return true;
     }
   }
   return false;
 }
 
-bool FuseEpiloguesPass::takeInto(Operation *product, MapOp map, const MapForm &form) {
-  Parts parts = partsOf(product);
-  rt::Product p = formOf(product)->product;
+bool FuseEpiloguesPass::takeInto(Operation *matmul, MapOp map, const MapForm &form) {
+  Parts parts = partsOf(matmul);
+  rt::Matmul p = formOf(matmul)->matmul;
   RankedTensorType before = parts.output;
   parts.output = map.getOutputType();
   bool isGradient = form.kind == MapForm::Kind::GeluGradient;
   Type element = parts.output.getElementType();
   // Bytes give bf16 as well, and of what is more than to add the library adds a bias to that.
-  Type narrow =
-      p.isOfEightBits() ? OpBuilder(product).getBF16Type() : getElementTypeOrSelf(parts.lhs);
+  Type narrow = p.isFp8() ? OpBuilder(matmul).getBF16Type() : getElementTypeOrSelf(parts.lhs);
   bool isTypeKnown = element == narrow || element.isF32();
   bool isSum = form.kind == MapForm::Kind::Sum;
   bool isAddition = isSum && !form.spread;
   p.isResultF32 = element != narrow;
-  bool mayBeDone = isAddition || (p.isOfEightBits() ? isSum && element == narrow : mayDoMore(p));
+  bool mayBeDone = isAddition || (p.isFp8() ? isSum && element == narrow : mayDoMore(p));
   // A narrowed result has been rounded where an addition would not see it.
   if (!isTypeKnown || (form.spread && parts.bias) || (form.whole && !isGradient && parts.addend) ||
       (isGradient && (parts.bias || parts.addend)) || !mayBeDone ||
-      (form.whole && !isBefore(form.whole, product)) ||
-      (form.spread && !isBefore(form.spread, product))) {
+      (form.whole && !isBefore(form.whole, matmul)) ||
+      (form.spread && !isBefore(form.spread, matmul))) {
     return false;
   }
-  OpBuilder builder(product);
+  OpBuilder builder(matmul);
   parts.bias = form.spread ? createCast(builder, map.getLoc(), form.spread, element) : parts.bias;
   (isGradient ? parts.preactivation : parts.addend) =
       form.whole ? form.whole : (isGradient ? parts.preactivation : parts.addend);
   parts.isGelu = form.kind == MapForm::Kind::Gelu;
-  parts.kept = product->getResult(0).hasOneUse() ? RankedTensorType() : before;
-  Operation *made = replace(product, parts);
+  parts.kept = matmul->getResult(0).hasOneUse() ? RankedTensorType() : before;
+  Operation *made = replace(matmul, parts);
   map.getResult(0).replaceAllUsesWith(made->getResult(0));
   map.erase();
   if (parts.kept) {
-    product->getResult(0).replaceAllUsesWith(cast<ProductOp>(made).getKept());
+    matmul->getResult(0).replaceAllUsesWith(cast<MatmulOp>(made).getKept());
   }
-  product->erase();
+  matmul->erase();
   ++fused;
   return true;
 }
 
-/// The sums of an operand of a product over what the product contracts, as of a bias, whose
+/// The sums of an operand of a matmul over what the matmul contracts, as of a bias, whose
 /// gradient they are, beside its weights.
 bool FuseEpiloguesPass::takeSums(ContractOp sums) {
   SmallVector<StringRef> terms = sums.getTerms();
@@ -419,7 +417,7 @@ bool FuseEpiloguesPass::takeSums(ContractOp sums) {
     bool isCandidate = user != sums && user->getBlock() == sums->getBlock() && isOpen(user);
     Parts parts = isCandidate ? partsOf(user) : Parts();
     if (!isCandidate || parts.sums || parts.bias || parts.lhs == parts.rhs ||
-        (input != parts.lhs && input != parts.rhs) || !mayDoMore(formOf(user)->product) ||
+        (input != parts.lhs && input != parts.rhs) || !mayDoMore(formOf(user)->matmul) ||
         parts.output.getElementType() != sums.getOutput().getType().getElementType()) {
       continue;
     }
@@ -443,7 +441,7 @@ bool FuseEpiloguesPass::takeSums(ContractOp sums) {
       std::swap(parts.lhs, parts.rhs);
     }
     parts.sums = sums.getOutput().getType();
-    auto made = cast<ProductOp>(replace(user, parts));
+    auto made = cast<MatmulOp>(replace(user, parts));
     user->getResult(0).replaceAllUsesWith(made.getOutput());
     sums.getOutput().replaceAllUsesWith(made.getSums());
     user->erase();

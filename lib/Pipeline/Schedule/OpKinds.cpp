@@ -7,8 +7,8 @@
 
 #include "OpKinds.h"
 
-#include "weft/Dialect/Weft/IR/EightBitOps.h"
-#include "weft/Pipeline/Schedule/ProductForm.h"
+#include "weft/Dialect/Weft/IR/Fp8Ops.h"
+#include "weft/Pipeline/Schedule/MatmulForm.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -19,16 +19,16 @@ bool weft::isCommunication(Operation *op) {
   return isa<AllReduceOp, AllGatherOp, ReduceScatterOp, AllToAllOp, PermuteOp>(op);
 }
 
-bool weft::isProduct(Operation *op) {
+bool weft::isMatmul(Operation *op) {
   auto contract = dyn_cast<ContractOp>(op);
-  return isa<ProductOp, ByteProductOp>(op) || (contract && classifyProduct(contract).has_value());
+  return isa<MatmulOp, Fp8MatmulOp>(op) || (contract && classifyMatmul(contract).has_value());
 }
 
 bool weft::isKernelWork(Operation *op) {
   bool computes = isa_and_present<WeftDialect>(op->getDialect()) && isPure(op) &&
                   llvm::any_of(op->getResultTypes(), llvm::IsaPred<RankedTensorType>);
   return computes && !isa<ReadOp, ReshapeOp, ReshardOp>(op) && !isCommunication(op) &&
-         !isProduct(op);
+         !isMatmul(op);
 }
 
 bool weft::isRearrangement(Operation *op) {

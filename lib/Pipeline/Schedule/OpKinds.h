@@ -20,8 +20,8 @@ inline bool isKernel(mlir::func::FuncOp function) { return function->hasAttr(kTi
 /// Moves data between ranks: an instruction of its own.
 bool isCommunication(mlir::Operation *op);
 
-/// A matrix product that a library does, of a contraction or with more: an instruction of its own.
-bool isProduct(mlir::Operation *op);
+/// A matmul that a library does, of a contraction or with more: an instruction of its own.
+bool isMatmul(mlir::Operation *op);
 
 /// Computes tensors by code that the compiler generates: becomes a kernel.
 bool isKernelWork(mlir::Operation *op);

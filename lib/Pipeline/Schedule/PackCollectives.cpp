@@ -1,4 +1,4 @@
-//===- PackCollectives.cpp - pieces of collectives put side by side -------===//
+//===- PackCollectives.cpp - shards of collectives put side by side -------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -35,8 +35,8 @@ public:
   /// Into how many calls of a library it falls that moves what lies together on both sides, and
   /// into how many once it is packed.
   int64_t calls() const {
-    int64_t piece = std::min(operand.elements(), result.elements());
-    return packedCalls() * (piece / std::min({piece, operand.together(), result.together()}));
+    int64_t shard = std::min(operand.elements(), result.elements());
+    return packedCalls() * (shard / std::min({shard, operand.together(), result.together()}));
   }
   int64_t packedCalls() const { return isa<AllToAllOp>(op) ? operand.count : 1; }
 

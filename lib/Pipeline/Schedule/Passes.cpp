@@ -20,26 +20,26 @@ void weft::buildSchedulePipeline(OpPassManager &manager, const ScheduleOptions &
     packs.machine = options.machine;
     manager.addPass(createPackCollectivesPass(packs));
   }
-  // Makes products, before anybody asks what is one.
-  manager.addNestedPass<func::FuncOp>(createConvolutionsToProductsPass());
+  // Makes matmuls, before anybody asks what is one.
+  manager.addNestedPass<func::FuncOp>(createConvolutionsToMatmulsPass());
   // Makes maps, before maps are merged.
   manager.addNestedPass<func::FuncOp>(createContractionsToMapsPass());
   // Makes consumers of maps: as the pass before, before these are merged.
   manager.addNestedPass<func::FuncOp>(createContractionsToSumsPass());
   // Before a rounding becomes part of a map that does more.
-  manager.addNestedPass<func::FuncOp>(createNarrowProductsPass());
-  if (options.encodesProducts) {
-    // Behind it: what is a product of bytes does not change its result's type any more.
-    EncodeProductsPassOptions encoding;
+  manager.addNestedPass<func::FuncOp>(createNarrowMatmulsPass());
+  if (options.encodesMatmuls) {
+    // Behind it: what is an FP8 matmul does not change its result's type any more.
+    EncodeMatmulsPassOptions encoding;
     encoding.machine = options.machine;
-    manager.addPass(createEncodeProductsPass(encoding));
+    manager.addPass(createEncodeMatmulsPass(encoding));
   }
   // Before all that follows, since it decides what a kernel is.
   manager.addNestedPass<func::FuncOp>(createFuseMapsPass());
   if (options.fusesEpilogues) {
-    // Brings to products what they may take in.
-    manager.addPass(createAccumulateInProductsPass());
-    // After maps are merged, as what becomes of a product is then in one map that reads it.
+    // Brings to matmuls what they may take in.
+    manager.addPass(createAccumulateInMatmulsPass());
+    // After maps are merged, as what becomes of a matmul is then in one map that reads it.
     manager.addNestedPass<func::FuncOp>(createFuseEpiloguesPass());
   }
   // A map that works in place is another kernel: places are decided before there are kernels.

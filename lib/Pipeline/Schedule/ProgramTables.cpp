@@ -9,7 +9,7 @@
 
 #include "AttentionForm.h"
 #include "OpKinds.h"
-#include "weft/Dialect/Weft/IR/EightBitOps.h"
+#include "weft/Dialect/Weft/IR/Fp8Ops.h"
 #include "weft/Dialect/Weft/IR/OpCosts.h"
 #include "weft/Dialect/Weft/IR/Sharding.h"
 
@@ -63,9 +63,9 @@ double bytesOf(TypeRange types) {
   return bytes;
 }
 
-std::optional<ProductForm> formOf(Operation *op) {
-  return llvm::TypeSwitch<Operation *, std::optional<ProductForm>>(op)
-      .Case<ContractOp, ProductOp, ByteProductOp>([](auto op) { return classifyProduct(op); });
+std::optional<MatmulForm> formOf(Operation *op) {
+  return llvm::TypeSwitch<Operation *, std::optional<MatmulForm>>(op)
+      .Case<ContractOp, MatmulOp, Fp8MatmulOp>([](auto op) { return classifyMatmul(op); });
 }
 
 /// The name that a location carries, or "".
@@ -147,9 +147,9 @@ rt::Cost ProgramTables::costOf(Operation *op) const {
   if (auto launch = dyn_cast<LaunchOp>(op)) {
     op = findWork(launch);
   }
-  if (isa<ProductOp, ByteProductOp>(op)) {
-    std::optional<ProductForm> form = formOf(op);
-    const rt::Product p = form ? form->product : rt::Product();
+  if (isa<MatmulOp, Fp8MatmulOp>(op)) {
+    std::optional<MatmulForm> form = formOf(op);
+    const rt::Matmul p = form ? form->matmul : rt::Matmul();
     return {2 * double(p.m) * double(p.n) * double(p.k),
             bytesOf(op->getOperandTypes()) + bytesOf(op->getResultTypes())};
   }
@@ -181,8 +181,8 @@ FailureOr<ProgramTables::Target> ProgramTables::makeTarget(Operation *op) {
   if (isCommunication(op)) {
     return makeCollective(op);
   }
-  if (isProduct(op)) {
-    return makeProduct(op);
+  if (isMatmul(op)) {
+    return makeMatmul(op);
   }
   return op->emitOpError("is no instruction; run verify-schedule before");
 }
@@ -198,12 +198,12 @@ ProgramTables::Target ProgramTables::makeKernel(LaunchOp op) {
   return {rt::Opcode::Kernel, it->second};
 }
 
-FailureOr<ProgramTables::Target> ProgramTables::makeProduct(Operation *op) {
-  std::optional<ProductForm> form = formOf(op);
+FailureOr<ProgramTables::Target> ProgramTables::makeMatmul(Operation *op) {
+  std::optional<MatmulForm> form = formOf(op);
   if (!form) {
-    return op->emitOpError("is none that a library does, expected one product of two matrices");
+    return op->emitOpError("is none that a library does, expected one matmul of two matrices");
   }
-  rt::Product &p = form->product;
+  rt::Matmul &p = form->matmul;
   p.workspaceBytes = isForDevices(op) ? workspaceBytes(p) : 0;
   const rt::Epilogue &e = p.epilogue;
   std::string key = join('p', {static_cast<int64_t>(p.type),
@@ -221,17 +221,17 @@ FailureOr<ProgramTables::Target> ProgramTables::makeProduct(Operation *op) {
                                p.strideC,
                                p.isResultF32,
                                p.isTF32,
-                               static_cast<int64_t>(p.eightBitB),
+                               static_cast<int64_t>(p.fp8B),
                                e.hasAddend,
                                e.hasBias,
                                static_cast<int64_t>(e.activation),
                                e.hasAux,
                                static_cast<int64_t>(e.sums)});
-  auto [it, isNew] = numbers.try_emplace(key, program.products.size());
+  auto [it, isNew] = numbers.try_emplace(key, program.matmuls.size());
   if (isNew) {
-    program.products.push_back(p);
+    program.matmuls.push_back(p);
   }
-  return Target{rt::Opcode::Product, it->second, form->isSwapped};
+  return Target{rt::Opcode::Matmul, it->second, form->isSwapped};
 }
 
 FailureOr<ProgramTables::Target> ProgramTables::makeCollective(Operation *op) {

@@ -10,7 +10,7 @@
 
 #include "Linearize.h"
 #include "weft-rt/Program.h"
-#include "weft/Pipeline/Schedule/ProductForm.h"
+#include "weft/Pipeline/Schedule/MatmulForm.h"
 
 #include "llvm/ADT/StringMap.h"
 
@@ -29,7 +29,7 @@ public:
   ProgramTables(rt::Program &program, MeshAttr mesh, const ModuleSymbols &symbols)
       : program(program), mesh(mesh), symbols(symbols) {}
 
-  /// The opcode and target of `op`, whether a product takes its operands the other way round, and
+  /// The opcode and target of `op`, whether a matmul takes its operands the other way round, and
   /// what `op` costs one rank, without a time.
   struct Target {
     rt::Opcode opcode = rt::Opcode::Kernel;
@@ -49,7 +49,7 @@ private:
   mlir::FailureOr<Target> makeTarget(mlir::Operation *op);
   mlir::FailureOr<Target> makeObservation(ObserveOp op);
   mlir::FailureOr<Target> makeCollective(mlir::Operation *op);
-  mlir::FailureOr<Target> makeProduct(mlir::Operation *op);
+  mlir::FailureOr<Target> makeMatmul(mlir::Operation *op);
   Target makeKernel(LaunchOp op);
   rt::Cost costOf(mlir::Operation *op) const;
   /// The op that the kernel does, which is its last, since before it stands only arithmetic on

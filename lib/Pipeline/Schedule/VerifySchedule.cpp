@@ -48,7 +48,7 @@ LogicalResult verifyKind(Operation *op, bool isInit, const ModuleSymbols &symbol
   }
   if (isa<ObserveOp, ReadOp, AssignOp, CallOp, ReshapeOp, func::ReturnOp, arith::ConstantIndexOp>(
           op) ||
-      isCommunication(op) || isProduct(op)) {
+      isCommunication(op) || isMatmul(op)) {
     return success();
   }
   return op->emitOpError("is left after schedule, expected a kernel");

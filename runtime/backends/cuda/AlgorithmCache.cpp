@@ -1,4 +1,4 @@
-//===- AlgorithmCache.cpp - keeps how products are computed, in a file ----===//
+//===- AlgorithmCache.cpp - keeps how matmuls are computed, in a file -----===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -32,7 +32,7 @@ static constexpr char kHeader[] = "weft product ways 3\n";
 /// What is larger is no file of ours.
 static constexpr std::uintmax_t kMostBytes = 64 << 20;
 
-std::string cuda::keyOf(const Product &p) {
+std::string cuda::keyOf(const Matmul &p) {
   const Epilogue &e = p.epilogue;
   return concat(nameOf(p.type), "/", nameOf(p.typeOfB()), p.isTF32 ? " by tf32" : "",
                 p.isResultF32 ? " to f32 " : " ", p.m, "x", p.n, "x", p.k, " ", int(p.transposeA),
@@ -56,7 +56,7 @@ static std::string digestOf(const std::string &text) {
 }
 
 /// One number at a time, as long as all are there.
-static bool parseWay(const std::string &text, ProductWay &way) {
+static bool parseWay(const std::string &text, MatmulAlgorithm &way) {
   std::istringstream in(text);
   for (uint64_t &word : way.words) {
     in >> std::hex >> word;
@@ -71,11 +71,11 @@ bool AlgorithmCache::parse(const std::string &text) {
     return false;
   }
   std::istringstream in(text.substr(sizeof kHeader - 1, end - (sizeof kHeader - 1)));
-  std::map<std::pair<std::string, std::string>, ProductWay> read;
+  std::map<std::pair<std::string, std::string>, MatmulAlgorithm> read;
   for (std::string line; std::getline(in, line);) {
     size_t first = line.find('\t');
     size_t second = first == std::string::npos ? first : line.find('\t', first + 1);
-    ProductWay way = {};
+    MatmulAlgorithm way = {};
     if (second == std::string::npos || !parseWay(line.substr(second + 1), way)) {
       return false;
     }
@@ -106,7 +106,7 @@ bool AlgorithmCache::read(const std::string &file, std::string &error) {
   std::uintmax_t bytes = std::filesystem::file_size(file, none);
   std::ifstream in(file, std::ios::binary);
   if (none || bytes > kMostBytes || !in) {
-    return fail(error, "'", file, "' cannot be read as a file of product ways");
+    return fail(error, "'", file, "' cannot be read as a file of matmul ways");
   }
   std::string content(std::istreambuf_iterator<char>(in), {});
   return parse(content) || fail(error, "'", file, "' is damaged, or of another version");
@@ -148,11 +148,12 @@ bool AlgorithmCache::write(const std::string &file, std::string &error) {
   return writeFile(file, text(), error);
 }
 
-const ProductWay *AlgorithmCache::find(const std::string &kind, const Product &product) const {
-  auto it = ways.find({kind, keyOf(product)});
+const MatmulAlgorithm *AlgorithmCache::find(const std::string &kind, const Matmul &matmul) const {
+  auto it = ways.find({kind, keyOf(matmul)});
   return it == ways.end() ? nullptr : &it->second;
 }
 
-void AlgorithmCache::set(const std::string &kind, const Product &product, const ProductWay &way) {
-  ways[{kind, keyOf(product)}] = way;
+void AlgorithmCache::set(const std::string &kind, const Matmul &matmul,
+                         const MatmulAlgorithm &way) {
+  ways[{kind, keyOf(matmul)}] = way;
 }

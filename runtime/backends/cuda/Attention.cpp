@@ -252,7 +252,7 @@ Result cuda::closeAttention(Device &device) {
   return error.empty() ? nullptr : say(error);
 }
 
-void cuda::addAttention(Library &library) {
+void cuda::addAttention(DriverTable &library) {
   library.prepareAttention = prepareAttention;
   library.freeAttention = freeAttention;
   library.runAttention = runAttention;

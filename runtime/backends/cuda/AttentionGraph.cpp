@@ -64,7 +64,7 @@ fe::DiagonalAlignment_t alignmentOf(const AttentionPart &part) {
                                    : fe::DiagonalAlignment_t::BOTTOM_RIGHT;
 }
 
-/// Hides scores, which cuDNN computes in squares of queries by keys.
+/// Hides scores, which cuDNN computes in tiles of queries by keys.
 class Mask {
 public:
   Mask(const AttentionPart &part, Graph graph, Tensor starts)

@@ -51,8 +51,8 @@ bool fill(DriverCalls &calls, void *library, std::string &error) {
   return true;
 }
 
-bool fill(ProductCalls &calls, void *library, std::string &error) {
-  WEFT_PRODUCT_FUNCTIONS(WEFT_LOOK_UP)
+bool fill(MatmulCalls &calls, void *library, std::string &error) {
+  WEFT_MATMUL_FUNCTIONS(WEFT_LOOK_UP)
   return true;
 }
 
@@ -94,7 +94,7 @@ template <typename Calls> struct Loaded {
 };
 
 Loaded<DriverCalls> loadedDriver;
-Loaded<ProductCalls> loadedProducts;
+Loaded<MatmulCalls> loadedMatmuls;
 Loaded<CommunicationCalls> loadedCommunication;
 
 } // namespace
@@ -103,9 +103,9 @@ const DriverCalls *cuda::findDriver(std::string &error) {
   return loadedDriver.find({"libcuda.so.1"}, "the CUDA driver", error);
 }
 
-const ProductCalls *cuda::findProducts(std::string &error) {
-  return loadedProducts.find({"libcublasLt.so.13", "libcublasLt.so.12"},
-                             "CUDA's library of matrix products", error);
+const MatmulCalls *cuda::findMatmuls(std::string &error) {
+  return loadedMatmuls.find({"libcublasLt.so.13", "libcublasLt.so.12"}, "CUDA's library of matmuls",
+                            error);
 }
 
 const CommunicationCalls *cuda::findCommunication(std::string &error) {
@@ -113,13 +113,13 @@ const CommunicationCalls *cuda::findCommunication(std::string &error) {
 }
 
 const DriverCalls &cuda::driver() { return loadedDriver.calls; }
-const ProductCalls &cuda::products() { return loadedProducts.calls; }
+const MatmulCalls &cuda::matmuls() { return loadedMatmuls.calls; }
 const CommunicationCalls &cuda::communication() { return loadedCommunication.calls; }
 
 static thread_local std::string told;
 static thread_local bool mayTellOfMemory = false;
 
-Library::Result cuda::say(std::string text, bool mayLackMemory) {
+DriverTable::Result cuda::say(std::string text, bool mayLackMemory) {
   told = std::move(text);
   mayTellOfMemory = mayLackMemory;
   return told.c_str();

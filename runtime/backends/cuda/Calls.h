@@ -14,7 +14,7 @@
 #ifndef WEFT_RT_BACKENDS_CUDA_CALLS_H
 #define WEFT_RT_BACKENDS_CUDA_CALLS_H
 
-#include "backends/cuda/Library.h"
+#include "backends/cuda/DriverTable.h"
 #include "support/Text.h"
 
 #include <cublasLt.h>
@@ -79,7 +79,7 @@ namespace weft::rt::cuda {
   X(launchGraph, cuGraphLaunch)                                                                    \
   X(freeGraph, cuGraphExecDestroy)
 
-#define WEFT_PRODUCT_FUNCTIONS(X)                                                                  \
+#define WEFT_MATMUL_FUNCTIONS(X)                                                                   \
   X(statusText, cublasLtGetStatusString)                                                           \
   X(version, cublasLtGetVersion)                                                                   \
   X(make, cublasLtCreate)                                                                          \
@@ -127,8 +127,8 @@ namespace weft::rt::cuda {
 struct DriverCalls {
   WEFT_DRIVER_FUNCTIONS(WEFT_FIELD)
 };
-struct ProductCalls {
-  WEFT_PRODUCT_FUNCTIONS(WEFT_FIELD)
+struct MatmulCalls {
+  WEFT_MATMUL_FUNCTIONS(WEFT_FIELD)
 };
 struct CommunicationCalls {
   WEFT_COMMUNICATION_FUNCTIONS(WEFT_FIELD)
@@ -137,22 +137,22 @@ struct CommunicationCalls {
 
 /// Null, with why in `error`, where there is no such library or it lacks a function.
 const DriverCalls *findDriver(std::string &error);
-const ProductCalls *findProducts(std::string &error);
+const MatmulCalls *findMatmuls(std::string &error);
 const CommunicationCalls *findCommunication(std::string &error);
 
 /// The same, after they were found.
 const DriverCalls &driver();
-const ProductCalls &products();
+const MatmulCalls &matmuls();
 const CommunicationCalls &communication();
 
 /// Keeps the text for the thread until its next. Only if `mayLackMemory` do its words tell whether
 /// memory was missing.
-Library::Result say(std::string text, bool mayLackMemory = true);
+DriverTable::Result say(std::string text, bool mayLackMemory = true);
 /// Whether that tells of memory that was missing.
 bool lacksMemory();
 
 /// "cuMemAlloc of 7.40 GiB: CUDA_ERROR_OUT_OF_MEMORY (out of memory)"; null for success.
-template <typename... Parts> Library::Result resultOf(CUresult code, const Parts &...asked) {
+template <typename... Parts> DriverTable::Result resultOf(CUresult code, const Parts &...asked) {
   if (code == CUDA_SUCCESS) {
     return nullptr;
   }
@@ -163,11 +163,12 @@ template <typename... Parts> Library::Result resultOf(CUresult code, const Parts
                     text ? text : "unknown to this driver", ")"));
 }
 
-template <typename... Parts> Library::Result resultOf(cublasStatus_t code, const Parts &...asked) {
+template <typename... Parts>
+DriverTable::Result resultOf(cublasStatus_t code, const Parts &...asked) {
   if (code == CUBLAS_STATUS_SUCCESS) {
     return nullptr;
   }
-  return say(concat(asked..., ": ", products().statusText(code)));
+  return say(concat(asked..., ": ", matmuls().statusText(code)));
 }
 
 } // namespace weft::rt::cuda

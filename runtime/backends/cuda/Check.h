@@ -8,7 +8,7 @@
 #ifndef WEFT_RT_BACKENDS_CUDA_CHECK_H
 #define WEFT_RT_BACKENDS_CUDA_CHECK_H
 
-#include "backends/cuda/Library.h"
+#include "backends/cuda/DriverTable.h"
 #include "support/Text.h"
 #include "weft-rt/Backend.h"
 
@@ -16,8 +16,8 @@ namespace weft::rt::cuda {
 
 /// Tells `link` what this thread's last call on device `number` says of what went wrong, and
 /// `advice`. Returns whether nothing did.
-inline bool check(const Library &library, int64_t number, Communicator &link,
-                  Library::Result result, const char *advice = "") {
+inline bool check(const DriverTable &library, int64_t number, Communicator &link,
+                  DriverTable::Result result, const char *advice = "") {
   return !result ||
          link.fail(concat("device ", number, " of rank ", link.rank(), ": ", result, advice),
                    library.lacksMemory() ? ExitCode::OutOfMemory : ExitCode::Error);

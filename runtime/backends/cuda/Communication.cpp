@@ -437,7 +437,7 @@ std::shared_ptr<Communicators> cuda::makeCommunicators() {
   return std::make_shared<Communicators>();
 }
 
-void cuda::addCommunication(Library &library) {
+void cuda::addCommunication(DriverTable &library) {
   library.makeWorldId = makeWorldId;
   library.join = join;
   library.split = split;

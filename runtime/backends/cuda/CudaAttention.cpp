@@ -25,8 +25,9 @@ static bool isMiscomputed(const Attention &attention, const AttentionPart &part)
   return attention.isBackward && (part.queries == 1 || (!hasBand && part.keys % 128 == 64));
 }
 
-Library::Result CudaAttention::prepare(Library::Handle device, std::span<const int64_t> coordinates,
-                                       bool isDeterministic) {
+DriverTable::Result CudaAttention::prepare(DriverTable::Handle device,
+                                           std::span<const int64_t> coordinates,
+                                           bool isDeterministic) {
   for (const auto *section : {&program.init, &program.step, &program.evaluate}) {
     for (const Instruction &instruction : *section) {
       if (instruction.opcode != Opcode::Kernel || !program.kernels[instruction.target].attention) {
@@ -40,9 +41,10 @@ Library::Result CudaAttention::prepare(Library::Handle device, std::span<const i
   return nullptr;
 }
 
-Library::Result CudaAttention::prepareOne(Library::Handle device, const Instruction &instruction,
-                                          std::span<const int64_t> coordinates,
-                                          bool isDeterministic) {
+DriverTable::Result CudaAttention::prepareOne(DriverTable::Handle device,
+                                              const Instruction &instruction,
+                                              std::span<const int64_t> coordinates,
+                                              bool isDeterministic) {
   const Attention &attention = *program.kernels[instruction.target].attention;
   std::optional<AttentionPart> part = attentionPart(attention, coordinates, instruction.immediates);
   std::vector<int64_t> numbers;
@@ -58,9 +60,9 @@ Library::Result CudaAttention::prepareOne(Library::Handle device, const Instruct
   return isNew ? make(device, attention, part, isDeterministic, it->second) : nullptr;
 }
 
-Library::Result CudaAttention::make(Library::Handle device, const Attention &attention,
-                                    const std::optional<AttentionPart> &part, bool isDeterministic,
-                                    Made &into) {
+DriverTable::Result CudaAttention::make(DriverTable::Handle device, const Attention &attention,
+                                        const std::optional<AttentionPart> &part,
+                                        bool isDeterministic, Made &into) {
   const char *refusal = nullptr;
   if (!part) {
     refusal = "queries see other keys than a library's masks say";
@@ -76,7 +78,7 @@ Library::Result CudaAttention::make(Library::Handle device, const Attention &att
   return nullptr;
 }
 
-void CudaAttention::free(Library::Handle device) {
+void CudaAttention::free(DriverTable::Handle device) {
   for (auto &[key, one] : made) {
     if (one.handle) {
       library.freeAttention(device, one.handle);
@@ -86,14 +88,14 @@ void CudaAttention::free(Library::Handle device) {
   made.clear();
 }
 
-Library::Handle CudaAttention::find(uint32_t kernel, const int64_t *immediates) const {
+DriverTable::Handle CudaAttention::find(uint32_t kernel, const int64_t *immediates) const {
   auto it = known.find({kernel, immediates});
   return it == known.end() ? 0 : it->second->handle;
 }
 
-Library::Result CudaAttention::run(Library::Handle device, Library::Handle stream,
-                                   Library::Handle prepared, uint32_t kernel,
-                                   void *const *operands) const {
+DriverTable::Result CudaAttention::run(DriverTable::Handle device, DriverTable::Handle stream,
+                                       DriverTable::Handle prepared, uint32_t kernel,
+                                       void *const *operands) const {
   const Attention &attention = *program.kernels[kernel].attention;
   std::vector<uint32_t> numbers = attention.operands;
   if (attention.starts) {
@@ -102,9 +104,9 @@ Library::Result CudaAttention::run(Library::Handle device, Library::Handle strea
   if (attention.workspaceBytes > 0) {
     numbers.push_back(uint32_t(attention.operandCount()));
   }
-  std::array<Library::Address, Attention::ValueGradient + 3> addresses = {};
+  std::array<DriverTable::Address, Attention::ValueGradient + 3> addresses = {};
   std::transform(numbers.begin(), numbers.end(), addresses.begin(), [&](uint32_t number) {
-    return reinterpret_cast<Library::Address>(operands[number]);
+    return reinterpret_cast<DriverTable::Address>(operands[number]);
   });
   return library.runAttention(device, stream, prepared, addresses.data(), numbers.size());
 }

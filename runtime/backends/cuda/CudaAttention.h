@@ -13,7 +13,7 @@
 #ifndef WEFT_RT_BACKENDS_CUDA_CUDAATTENTION_H
 #define WEFT_RT_BACKENDS_CUDA_CUDAATTENTION_H
 
-#include "backends/cuda/Library.h"
+#include "backends/cuda/DriverTable.h"
 #include "weft-rt/Program.h"
 
 #include <map>
@@ -26,25 +26,25 @@ namespace weft::rt::cuda {
 
 class CudaAttention {
 public:
-  CudaAttention(const Program &program, const Library &library)
+  CudaAttention(const Program &program, const DriverTable &library)
       : program(program), library(library) {}
 
   /// Asks the library for each that a rank at `coordinates` does. It may refuse; gives a text if it
   /// fails.
-  Library::Result prepare(Library::Handle device, std::span<const int64_t> coordinates,
-                          bool isDeterministic);
-  void free(Library::Handle device);
+  DriverTable::Result prepare(DriverTable::Handle device, std::span<const int64_t> coordinates,
+                              bool isDeterministic);
+  void free(DriverTable::Handle device);
   /// Runs each once, on the operands that `addressOf` gives for a buffer's number: a library
   /// loads some of its code at the first run. What is in them does not matter, and changes.
   template <typename AddressOf>
-  Library::Result runEach(Library::Handle device, Library::Handle stream,
-                          const AddressOf &addressOf) const {
-    std::set<Library::Handle> seen = {0};
+  DriverTable::Result runEach(DriverTable::Handle device, DriverTable::Handle stream,
+                              const AddressOf &addressOf) const {
+    std::set<DriverTable::Handle> seen = {0};
     for (const auto *section : {&program.init, &program.step, &program.evaluate}) {
       for (const Instruction &instruction : *section) {
-        Library::Handle prepared = instruction.opcode == Opcode::Kernel
-                                       ? find(instruction.target, instruction.immediates.data())
-                                       : 0;
+        DriverTable::Handle prepared = instruction.opcode == Opcode::Kernel
+                                           ? find(instruction.target, instruction.immediates.data())
+                                           : 0;
         if (!seen.insert(prepared).second) {
           continue;
         }
@@ -62,10 +62,11 @@ public:
 
   /// Of an instruction of that kernel with these immediates, which are the program's own; 0 where
   /// the compiler's code does it.
-  Library::Handle find(uint32_t kernel, const int64_t *immediates) const;
+  DriverTable::Handle find(uint32_t kernel, const int64_t *immediates) const;
   /// `operands` are the instruction's.
-  Library::Result run(Library::Handle device, Library::Handle stream, Library::Handle prepared,
-                      uint32_t kernel, void *const *operands) const;
+  DriverTable::Result run(DriverTable::Handle device, DriverTable::Handle stream,
+                          DriverTable::Handle prepared, uint32_t kernel,
+                          void *const *operands) const;
 
   /// A line for each reason why the compiler's code does an attention of the step, and how many; ""
   /// if the library does all.
@@ -74,17 +75,18 @@ public:
 private:
   /// What was made; 0 where it was not, and then why, where there is something to do.
   struct Made {
-    Library::Handle handle = 0;
+    DriverTable::Handle handle = 0;
     std::string refusal;
   };
 
-  Library::Result prepareOne(Library::Handle device, const Instruction &instruction,
-                             std::span<const int64_t> coordinates, bool isDeterministic);
-  Library::Result make(Library::Handle device, const Attention &attention,
-                       const std::optional<AttentionPart> &part, bool isDeterministic, Made &into);
+  DriverTable::Result prepareOne(DriverTable::Handle device, const Instruction &instruction,
+                                 std::span<const int64_t> coordinates, bool isDeterministic);
+  DriverTable::Result make(DriverTable::Handle device, const Attention &attention,
+                           const std::optional<AttentionPart> &part, bool isDeterministic,
+                           Made &into);
 
   const Program &program;
-  const Library &library;
+  const DriverTable &library;
   /// By the kernel and the numbers of the part, none where there is no part: the turns of a ring
   /// are few parts.
   std::map<std::pair<uint32_t, std::vector<int64_t>>, Made> made;

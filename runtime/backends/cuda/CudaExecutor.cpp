@@ -8,7 +8,7 @@
 #include "backends/cuda/CudaExecutor.h"
 
 #include "backends/cuda/Check.h"
-#include "backends/cuda/PrepareProducts.h"
+#include "backends/cuda/PrepareMatmuls.h"
 #include "program/ProgramCheck.h"
 #include "support/Text.h"
 
@@ -39,7 +39,7 @@ static std::vector<uint64_t> placeKept(const Program &program, uint64_t &bytes) 
 }
 
 CudaExecutor::CudaExecutor(const Program &program, const KernelCode *kernels, int64_t rank,
-                           const Library &library, int64_t device,
+                           const DriverTable &library, int64_t device,
                            std::span<const DeviceImage> images, const CudaOptions &options)
     : Executor(program, kernels, rank), library(library), number(device), images(images),
       options(options), communicates(program.communicates()), attention(program, library),
@@ -62,9 +62,9 @@ CudaExecutor::~CudaExecutor() {
   }
   (void)graphs.free(device);
   stage.free(device);
-  for (Handle product : products) {
-    if (product) { // The last one may have failed.
-      library.freeProduct(device, product);
+  for (Handle matmul : matmuls) {
+    if (matmul) { // The last one may have failed.
+      library.freeMatmul(device, matmul);
     }
   }
   attention.free(device);
@@ -97,7 +97,7 @@ CudaExecutor::~CudaExecutor() {
   library.close(device);
 }
 
-bool CudaExecutor::check(Library::Result result) const {
+bool CudaExecutor::check(DriverTable::Result result) const {
   return cuda::check(library, number, communicator(), result);
 }
 
@@ -326,10 +326,10 @@ Outcome CudaExecutor::runKernel(const Prepared &instruction) {
   return Outcome::Done;
 }
 
-Outcome CudaExecutor::runProduct(const Prepared &instruction) {
-  ProductPlaces places = placesOf(program.products[instruction.target], instruction.operands);
-  bool isGood = check(library.runProduct(device, handleOf(instruction.stream),
-                                         products[instruction.target], &places));
+Outcome CudaExecutor::runMatmul(const Prepared &instruction) {
+  MatmulPlaces places = placesOf(program.matmuls[instruction.target], instruction.operands);
+  bool isGood = check(library.runMatmul(device, handleOf(instruction.stream),
+                                        matmuls[instruction.target], &places));
   return isGood ? Outcome::Done : Outcome::Stopped;
 }
 

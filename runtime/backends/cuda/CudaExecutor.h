@@ -28,8 +28,8 @@
 #include "backends/cuda/CudaGraphs.h"
 #include "backends/cuda/DeviceClock.h"
 #include "backends/cuda/DeviceCollectives.h"
+#include "backends/cuda/DriverTable.h"
 #include "backends/cuda/InputStage.h"
-#include "backends/cuda/Library.h"
 #include "execution/Executor.h"
 #include "weft-rt/DeviceImage.h"
 
@@ -44,7 +44,7 @@ struct CudaOptions {
   std::chrono::nanoseconds timeout = std::chrono::seconds(60);
   /// Whether libraries are to give the same bits each time, also where that takes longer.
   bool isDeterministic = false;
-  /// Keeps how products are computed; empty for not to.
+  /// Keeps how matmuls are computed; empty for not to.
   std::string cacheFile = {};
   /// Whether what is between two places where the host looks is launched at once.
   bool usesGraphs = false;
@@ -61,7 +61,7 @@ public:
   /// `prepare`, which is also to end this: if another does, as after a failure, all that is on the
   /// device is left to the end of the process, since the device may be stuck.
   CudaExecutor(const Program &program, const KernelCode *kernels, int64_t rank,
-               const Library &library, int64_t device, std::span<const DeviceImage> images,
+               const DriverTable &library, int64_t device, std::span<const DeviceImage> images,
                const CudaOptions &options = {});
   ~CudaExecutor();
 
@@ -77,8 +77,8 @@ public:
   void zero(uint32_t buffer) override;
 
 private:
-  using Handle = Library::Handle;
-  using Address = Library::Address;
+  using Handle = DriverTable::Handle;
+  using Address = DriverTable::Address;
 
   /// A kernel on the device.
   struct Entries {
@@ -104,7 +104,7 @@ private:
   bool waitForEvents(const Prepared &instruction) override;
   bool recordEvent(const Prepared &instruction) override;
   Outcome runKernel(const Prepared &instruction) override;
-  Outcome runProduct(const Prepared &instruction) override;
+  Outcome runMatmul(const Prepared &instruction) override;
   Outcome runCollective(const Prepared &instruction) override;
   bool passMark(const Prepared &instruction) override;
   bool looksLate() const override { return true; }
@@ -122,8 +122,8 @@ private:
   void endView(const char *memory) override;
   void endDraft(char *memory) override;
 
-  static Library::Address addressOf(const void *operand) {
-    return reinterpret_cast<Library::Address>(operand);
+  static DriverTable::Address addressOf(const void *operand) {
+    return reinterpret_cast<DriverTable::Address>(operand);
   }
   /// The phases that a device runs.
   static DevicePhases phasesOf(const KernelCode &code) {
@@ -171,9 +171,9 @@ private:
   bool finish();
   std::span<char> lend(uint64_t bytes, bool &isGood);
   /// Tells the communicator of what went wrong, if anything. Returns whether nothing did.
-  bool check(Library::Result result) const;
+  bool check(DriverTable::Result result) const;
 
-  const Library &library;
+  const DriverTable &library;
   const int64_t number;
   const std::span<const DeviceImage> images;
   const CudaOptions options;
@@ -190,7 +190,7 @@ private:
   std::vector<Handle> events;
   Address arena = 0, place = 0;
   std::vector<Entries> entries;
-  std::vector<Handle> products;
+  std::vector<Handle> matmuls;
   std::optional<DeviceCollectives> collectives;
   /// Of one launch.
   std::vector<uint64_t> arguments;

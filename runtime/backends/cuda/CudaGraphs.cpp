@@ -12,15 +12,15 @@
 using namespace weft::rt;
 using namespace weft::rt::cuda;
 
-Library::Result CudaGraphs::begin(Handle device, Handle stream) {
+DriverTable::Result CudaGraphs::begin(Handle device, Handle stream) {
   open = {};
   events.clear();
-  Library::Result failed = library.beginCapture(device, stream);
+  DriverTable::Result failed = library.beginCapture(device, stream);
   isOpen = !failed;
   return failed;
 }
 
-Library::Result CudaGraphs::end(Handle device, Handle stream, size_t number) {
+DriverTable::Result CudaGraphs::end(Handle device, Handle stream, size_t number) {
   isOpen = false;
   graphs.resize(std::max(graphs.size(), number + 1));
   graphs[number] = std::move(open);
@@ -38,12 +38,12 @@ bool CudaGraphs::hasEvent(uint32_t event) const {
   return std::find(events.begin(), events.end(), event) != events.end();
 }
 
-Library::Result CudaGraphs::launch(Handle device, Handle stream, size_t number) const {
+DriverTable::Result CudaGraphs::launch(Handle device, Handle stream, size_t number) const {
   return library.launchGraph(device, stream, graphs[number].handle);
 }
 
-Library::Result CudaGraphs::free(Handle device) {
-  Library::Result failed = nullptr;
+DriverTable::Result CudaGraphs::free(Handle device) {
+  DriverTable::Result failed = nullptr;
   for (Graph &graph : graphs) {
     if (graph.handle && !failed) {
       failed = library.freeGraph(device, graph.handle);

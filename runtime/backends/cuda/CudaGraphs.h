@@ -14,7 +14,7 @@
 #ifndef WEFT_RT_BACKENDS_CUDA_CUDAGRAPHS_H
 #define WEFT_RT_BACKENDS_CUDA_CUDAGRAPHS_H
 
-#include "backends/cuda/Library.h"
+#include "backends/cuda/DriverTable.h"
 #include "weft-rt/Program.h"
 
 #include <utility>
@@ -24,14 +24,14 @@ namespace weft::rt::cuda {
 
 class CudaGraphs {
 public:
-  using Handle = Library::Handle;
+  using Handle = DriverTable::Handle;
 
-  explicit CudaGraphs(const Library &library) : library(library) {}
+  explicit CudaGraphs(const DriverTable &library) : library(library) {}
 
   bool isRecording() const { return isOpen; }
-  Library::Result begin(Handle device, Handle stream);
+  DriverTable::Result begin(Handle device, Handle stream);
   /// Under this number; the same streams come together before.
-  Library::Result end(Handle device, Handle stream, size_t number);
+  DriverTable::Result end(Handle device, Handle stream, size_t number);
   /// Forgets what was recorded, if it is not ended.
   void drop(Handle device, Handle stream);
 
@@ -45,9 +45,9 @@ public:
   const std::vector<std::pair<Stream, uint32_t>> &marks(size_t number) const {
     return graphs[number].marks;
   }
-  Library::Result launch(Handle device, Handle stream, size_t number) const;
+  DriverTable::Result launch(Handle device, Handle stream, size_t number) const;
   /// To be called before collectives end, and when nothing runs.
-  Library::Result free(Handle device);
+  DriverTable::Result free(Handle device);
 
 private:
   struct Graph {
@@ -55,7 +55,7 @@ private:
     std::vector<std::pair<Stream, uint32_t>> marks;
   };
 
-  const Library &library;
+  const DriverTable &library;
   bool isOpen = false;
   Graph open;
   std::vector<uint32_t> events;

@@ -12,7 +12,7 @@
 
 #include "backends/cuda/CudaExecutor.h"
 
-#include "backends/cuda/PrepareProducts.h"
+#include "backends/cuda/PrepareMatmuls.h"
 #include "support/CheckedMath.h"
 #include "support/Text.h"
 
@@ -68,16 +68,15 @@ bool CudaExecutor::hasMemory(bool isLoaded) const {
       ExitCode::OutOfMemory);
 }
 
-/// What has no products of eight bits would refuse the first that it is to prepare, in other words.
+/// What has no FP8 matmuls would refuse the first that it is to prepare, in other words.
 bool CudaExecutor::canMultiply() const {
-  bool isAsked = std::any_of(program.products.begin(), program.products.end(),
-                             [](const Product &product) { return product.isOfEightBits(); });
+  bool isAsked = std::any_of(program.matmuls.begin(), program.matmuls.end(),
+                             [](const Matmul &matmul) { return matmul.isFp8(); });
   return !isAsked || facts.multipliesBytes() ||
-         communicator().fail(
-             concat("device ", number, " of rank ", rank(), ", a ", facts.name, " of sm_",
-                    facts.architecture, ", has no products of eight bits, which sm_",
-                    DeviceFacts::kFirstWithBytes,
-                    " and later have: compile for a machine that has no peak_flops of F8"));
+         communicator().fail(concat(
+             "device ", number, " of rank ", rank(), ", a ", facts.name, " of sm_",
+             facts.architecture, ", has no FP8 matmuls, which sm_", DeviceFacts::kFirstWithBytes,
+             " and later have: compile for a machine that has no peak_flops of F8"));
 }
 
 bool CudaExecutor::prepareCollectives() {
@@ -143,11 +142,11 @@ void CudaExecutor::end() {
 bool CudaExecutor::allocateArena() {
   uint64_t bytes = std::max<uint64_t>(program.arenaBytes, 1);
   auto allocate = communicates ? library.allocateShared : library.allocate;
-  // Products are tried with memory that the arena takes after.
+  // Matmuls are tried with memory that the arena takes after.
   return open() && canMultiply() &&
-         prepareProducts(
+         prepareMatmuls(
              {program, library, device, facts, number, rank(), communicator(), options.cacheFile},
-             products) &&
+             matmuls) &&
          prepareAttention() && loadKernels() && hasMemory(/*isLoaded=*/true) &&
          check(allocate(device, bytes, &arena)) && arena &&
          check(library.zero(device, stream, arena, bytes));

@@ -10,7 +10,7 @@
 using namespace weft::rt;
 using namespace weft::rt::cuda;
 
-Library::Result DeviceClock::prepare(Handle device, size_t instructions) {
+DriverTable::Result DeviceClock::prepare(Handle device, size_t instructions) {
   this->device = device;
   for (size_t i = 0; i <= instructions; ++i) {
     Handle timer = 0;
@@ -29,7 +29,7 @@ void DeviceClock::free() {
   timers.clear();
 }
 
-Library::Result DeviceClock::read(StepTimes &times) const {
+DriverTable::Result DeviceClock::read(StepTimes &times) const {
   for (size_t index = 0; index + 1 < timers.size(); ++index) {
     double seconds = 0;
     if (Result failed = library.elapsed(device, timers[index], timers[index + 1], &seconds)) {

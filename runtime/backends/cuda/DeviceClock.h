@@ -18,7 +18,7 @@
 #ifndef WEFT_RT_BACKENDS_CUDA_DEVICECLOCK_H
 #define WEFT_RT_BACKENDS_CUDA_DEVICECLOCK_H
 
-#include "backends/cuda/Library.h"
+#include "backends/cuda/DriverTable.h"
 #include "execution/StepTimes.h"
 
 #include <vector>
@@ -27,10 +27,10 @@ namespace weft::rt::cuda {
 
 class DeviceClock {
 public:
-  using Handle = Library::Handle;
-  using Result = Library::Result;
+  using Handle = DriverTable::Handle;
+  using Result = DriverTable::Result;
 
-  explicit DeviceClock(const Library &library) : library(library) {}
+  explicit DeviceClock(const DriverTable &library) : library(library) {}
 
   /// Makes timers for a step of `instructions`; `device` must stay open until they are freed.
   Result prepare(Handle device, size_t instructions);
@@ -45,7 +45,7 @@ public:
   Result read(StepTimes &times) const;
 
 private:
-  const Library &library;
+  const DriverTable &library;
   Handle device = 0;
   std::vector<Handle> timers;
 };

@@ -44,7 +44,7 @@ uint64_t product(std::span<const int64_t> sizes) {
 
 } // namespace
 
-DeviceCollectives::DeviceCollectives(const Library &library, int64_t number, Handle device,
+DeviceCollectives::DeviceCollectives(const DriverTable &library, int64_t number, Handle device,
                                      Communicator &link, std::vector<Axis> mesh,
                                      std::chrono::nanoseconds timeout)
     : library(library), number(number), device(device), link(link), mesh(std::move(mesh)),
@@ -63,7 +63,7 @@ DeviceCollectives::~DeviceCollectives() {
   isDone->get_future().wait_for(kGrace);
 }
 
-bool DeviceCollectives::check(Library::Result result, const char *advice) const {
+bool DeviceCollectives::check(DriverTable::Result result, const char *advice) const {
   return cuda::check(library, number, link, result, advice);
 }
 
@@ -195,7 +195,7 @@ const DeviceCollectives::Shared *DeviceCollectives::find(const std::vector<uint3
 bool DeviceCollectives::registerWith(const Shared &communicator, Address at, uint64_t bytes) {
   Handle window = 0, plain = 0;
   bool isWindow = false;
-  Library::Result refused =
+  DriverTable::Result refused =
       library.registerMemory(device, communicator.communicator, at, bytes, true, &window);
   if (!refused) {
     registered.push_back(window);
@@ -260,17 +260,17 @@ void DeviceCollectives::appendWhole(const Collective &collective, uint64_t ranks
   }
 }
 
-/// Calls `visit` with where each run of `piece` begins, of which all dimensions before `inner` are
+/// Calls `visit` with where each run of `shard` begins, of which all dimensions before `inner` are
 /// counted: in an array of sizes `first` and in one of sizes `second`, in elements.
 template <typename Visit>
-static void forEachRun(std::span<const int64_t> piece, size_t inner, std::span<const int64_t> first,
+static void forEachRun(std::span<const int64_t> shard, size_t inner, std::span<const int64_t> first,
                        std::span<const int64_t> second, const Visit &visit) {
-  uint64_t runs = product(piece.first(inner));
+  uint64_t runs = product(shard.first(inner));
   for (uint64_t run = 0; run < runs; ++run) {
     uint64_t rest = run, from = 0, to = 0;
     for (size_t dim = inner; dim-- > 0;) {
-      uint64_t index = rest % uint64_t(piece[dim]);
-      rest /= uint64_t(piece[dim]);
+      uint64_t index = rest % uint64_t(shard[dim]);
+      rest /= uint64_t(shard[dim]);
       from += index * product(first.subspan(dim + 1));
       to += index * product(second.subspan(dim + 1));
     }
@@ -280,7 +280,7 @@ static void forEachRun(std::span<const int64_t> piece, size_t inner, std::span<c
 
 /// Permutes and all-to-alls. Every rank sends and receives, if only to and from itself, so that all
 /// ranks have issued the same.
-void DeviceCollectives::appendPieces(const Collective &collective, uint64_t own, uint64_t ranks,
+void DeviceCollectives::appendShards(const Collective &collective, uint64_t own, uint64_t ranks,
                                      std::vector<Step> &steps) {
   uint64_t size = sizeOf(collective.type);
   std::span<const int64_t> shape = collective.shape;
@@ -290,18 +290,18 @@ void DeviceCollectives::appendPieces(const Collective &collective, uint64_t own,
     steps.push_back({Call::Receive, 0, 0, product(shape), int64_t(collective.sources[own])});
     return;
   }
-  std::vector<int64_t> piece = collective.shape;
-  piece[collective.dim] /= int64_t(ranks);
-  std::vector<int64_t> result = piece;
+  std::vector<int64_t> shard = collective.shape;
+  shard[collective.dim] /= int64_t(ranks);
+  std::vector<int64_t> result = shard;
   result[collective.dim2] *= int64_t(ranks);
   size_t inner = std::max(collective.dim, collective.dim2);
-  std::span<const int64_t> pieces = piece, results = result;
-  uint64_t count = product(pieces.subspan(inner));
-  // How far apart pieces of ranks are.
-  uint64_t cut = uint64_t(piece[collective.dim]) * product(shape.subspan(collective.dim + 1));
-  uint64_t join = uint64_t(piece[collective.dim2]) * product(results.subspan(collective.dim2 + 1));
+  std::span<const int64_t> shards = shard, results = result;
+  uint64_t count = product(shards.subspan(inner));
+  // How far apart shards of ranks are.
+  uint64_t cut = uint64_t(shard[collective.dim]) * product(shape.subspan(collective.dim + 1));
+  uint64_t join = uint64_t(shard[collective.dim2]) * product(results.subspan(collective.dim2 + 1));
   for (uint64_t peer = 0; peer < ranks; ++peer) {
-    forEachRun(pieces, inner, shape, results, [&](uint64_t from, uint64_t to) {
+    forEachRun(shards, inner, shape, results, [&](uint64_t from, uint64_t to) {
       steps.push_back({Call::Send, (from + peer * cut) * size, 0, count, int64_t(peer)});
       steps.push_back({Call::Receive, 0, (to + peer * join) * size, count, int64_t(peer)});
     });
@@ -327,7 +327,7 @@ bool DeviceCollectives::prepare(const Collective &collective) {
   auto self = std::find(shared->ranks.begin(), shared->ranks.end(), link.rank());
   auto own = uint64_t(self - shared->ranks.begin());
   if (collective.kind == CollectiveKind::Permute || collective.kind == CollectiveKind::AllToAll) {
-    appendPieces(collective, own, shared->ranks.size(), made.steps);
+    appendShards(collective, own, shared->ranks.size(), made.steps);
   } else {
     appendWhole(collective, shared->ranks.size(), made.steps);
   }

@@ -7,7 +7,7 @@
 //
 // What a rank does in a collective of a program is a list of calls of the library's, put
 // together when it is prepared: one call where it goes along the leading dimension, else
-// a group of them, each on what lies in one piece.
+// a group of them, each on what lies in one run.
 //
 // There is one world of all ranks. Groups that are not all ranks get a communicator that
 // is split off it, one for all collectives over the same groups in the same order; groups
@@ -22,7 +22,7 @@
 #ifndef WEFT_RT_BACKENDS_CUDA_DEVICECOLLECTIVES_H
 #define WEFT_RT_BACKENDS_CUDA_DEVICECOLLECTIVES_H
 
-#include "backends/cuda/Library.h"
+#include "backends/cuda/DriverTable.h"
 #include "weft-rt/Backend.h"
 
 #include <chrono>
@@ -34,12 +34,12 @@ namespace weft::rt::cuda {
 
 class DeviceCollectives {
 public:
-  using Handle = Library::Handle;
-  using Address = Library::Address;
+  using Handle = DriverTable::Handle;
+  using Address = DriverTable::Address;
 
   /// `device`, of that number, is open, and this rank's. What begins with other ranks is waited
   /// for as long as `timeout`. All must outlive this.
-  DeviceCollectives(const Library &library, int64_t number, Handle device, Communicator &link,
+  DeviceCollectives(const DriverTable &library, int64_t number, Handle device, Communicator &link,
                     std::vector<Axis> mesh, std::chrono::nanoseconds timeout);
   /// Gives up the communicators, unless `end` has ended them; if that takes long, it goes on when
   /// this is gone, and the device must stay open.
@@ -96,7 +96,7 @@ private:
     std::vector<int64_t> ranks;
   };
 
-  bool check(Library::Result result, const char *advice = "") const;
+  bool check(DriverTable::Result result, const char *advice = "") const;
   /// Asks, until `ask` says that it is done, which is true then; false if it fails, as `advice` may
   /// say why, or `look`, which is called about once a millisecond, or if the run stops.
   template <typename Ask, typename Look>
@@ -112,10 +112,10 @@ private:
             Address result) const;
 
   static void appendWhole(const Collective &collective, uint64_t ranks, std::vector<Step> &steps);
-  static void appendPieces(const Collective &collective, uint64_t own, uint64_t ranks,
+  static void appendShards(const Collective &collective, uint64_t own, uint64_t ranks,
                            std::vector<Step> &steps);
 
-  const Library &library;
+  const DriverTable &library;
   const int64_t number;
   const Handle device;
   Communicator &link;

@@ -19,7 +19,7 @@ using namespace weft::rt::cuda;
 
 static const char *const kFile = "libweft-rt-cuda.so.1";
 
-const Library *weft::rt::cuda::loadLibrary(std::string &error) {
+const DriverTable *weft::rt::cuda::loadLibrary(std::string &error) {
   const char *file = chosenFile("WEFT_RT_CUDA", kFile);
   void *handle = dlopen(file, RTLD_NOW);
   if (!handle) {
@@ -29,7 +29,8 @@ const Library *weft::rt::cuda::loadLibrary(std::string &error) {
          dlerror());
     return nullptr;
   }
-  return findTable<Library>(handle, file, "weft_rt_cuda", "programs for CUDA devices need", error);
+  return findTable<DriverTable>(handle, file, "weft_rt_cuda", "programs for CUDA devices need",
+                                error);
 }
 
 /// For checks on machines with few devices: processes take turns at them. Threads cannot, as a
@@ -40,9 +41,9 @@ static bool sharesDevices() {
 }
 
 MakeExecutor weft::rt::cuda::makeExecutors(const Program &program, const KernelCode *kernels,
-                                           std::span<const DeviceImage> images,
-                                           CudaOptions options, std::string &error) {
-  const Library *library = loadLibrary(error);
+                                           std::span<const DeviceImage> images, CudaOptions options,
+                                           std::string &error) {
+  const DriverTable *library = loadLibrary(error);
   if (!library) {
     return {};
   }
@@ -50,7 +51,7 @@ MakeExecutor weft::rt::cuda::makeExecutors(const Program &program, const KernelC
     library->standFor(&program, kernels);
   }
   int64_t count = 0;
-  if (Library::Result reason = library->countDevices(&count)) {
+  if (DriverTable::Result reason = library->countDevices(&count)) {
     fail(error, "this program is for CUDA devices: ", reason);
     return {};
   }

@@ -8,7 +8,7 @@
 #ifndef WEFT_RT_BACKENDS_CUDA_DEVICES_H
 #define WEFT_RT_BACKENDS_CUDA_DEVICES_H
 
-#include "backends/cuda/Library.h"
+#include "backends/cuda/DriverTable.h"
 #include "execution/Executor.h"
 #include "weft-rt/DeviceImage.h"
 
@@ -21,12 +21,12 @@ struct CudaOptions;
 
 /// The table of `libweft-rt-cuda.so.1`, or of the file that the environment variable WEFT_RT_CUDA
 /// names. Null and an error if it cannot be loaded or is of another version.
-const Library *loadLibrary(std::string &error);
+const DriverTable *loadLibrary(std::string &error);
 
 /// What makes executors on devices: each rank of this process gets one of its own, by its number
 /// among the ranks of this machine. Empty and an error if there is no library, no driver, or fewer
 /// devices than ranks. Without a cache file in `options` takes the one in the user's cache folder,
-/// but not for a stand-in. All arguments but `options` must outlive the executors.
+/// but not for a simulator. All arguments but `options` must outlive the executors.
 MakeExecutor makeExecutors(const Program &program, const KernelCode *kernels,
                            std::span<const DeviceImage> images, CudaOptions options,
                            std::string &error);

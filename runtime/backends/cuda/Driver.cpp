@@ -141,7 +141,7 @@ Result close(Handle handle) {
     return failed;
   }
   std::unique_ptr<Device> owned(device);
-  Result failed = closeProducts(*device);
+  Result failed = closeMatmuls(*device);
   // The last text is the one that lives.
   if (Result also = closeAttention(*device)) {
     failed = also;
@@ -481,7 +481,7 @@ Result cuda::enter(Handle handle, Device *&device) {
   return failed;
 }
 
-void cuda::addDriver(Library &library) {
+void cuda::addDriver(DriverTable &library) {
   library.lacksMemory = lacksMemory;
   library.name = name;
   library.countDevices = countDevices;

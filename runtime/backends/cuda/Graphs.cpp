@@ -111,7 +111,7 @@ Result cuda::closeGraphs(Device &device) {
   return device.counting ? resultOf(driver().unload(device.counting), "cuModuleUnload") : nullptr;
 }
 
-void cuda::addGraphs(Library &library) {
+void cuda::addGraphs(DriverTable &library) {
   library.countProgress = countProgress;
   library.beginCapture = beginCapture;
   library.endCapture = endCapture;

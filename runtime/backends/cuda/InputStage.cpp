@@ -30,10 +30,10 @@ uint64_t InputStage::hostBytes() const {
   return bytes;
 }
 
-Library::Result InputStage::prepare(Handle device) {
+DriverTable::Result InputStage::prepare(Handle device) {
   void *place = nullptr;
   uint64_t onHost = hostBytes(), onDevice = program.stagedBytes(), offset = 0, staged = 0;
-  Library::Result failed = nullptr;
+  DriverTable::Result failed = nullptr;
   if (onHost > 0) {
     failed = library.allocatePinned(device, onHost, &place);
     pinned = static_cast<char *>(place);
@@ -70,8 +70,8 @@ std::span<char> InputStage::take(uint32_t buffer) {
   return {pinned + slot.offset, bytesOf(number)};
 }
 
-Library::Result InputStage::send(Handle device, Handle compute, uint32_t buffer, uint64_t begin,
-                                 uint64_t count, Address to) {
+DriverTable::Result InputStage::send(Handle device, Handle compute, uint32_t buffer, uint64_t begin,
+                                     uint64_t count, Address to) {
   size_t number = numberOf(buffer);
   Input &input = inputs[number];
   Slot &slot = input.slots[input.turn];
@@ -82,7 +82,7 @@ Library::Result InputStage::send(Handle device, Handle compute, uint32_t buffer,
     return library.copyToDevice(device, compute, to, from, count);
   }
   Address between = staging + input.staged + begin;
-  Library::Result failed = input.hasGone ? library.wait(device, stream, input.gone) : nullptr;
+  DriverTable::Result failed = input.hasGone ? library.wait(device, stream, input.gone) : nullptr;
   failed = failed ? failed : library.copyToDevice(device, stream, between, from, count);
   failed = failed ? failed : library.record(device, input.came, stream);
   failed = failed ? failed : library.wait(device, compute, input.came);

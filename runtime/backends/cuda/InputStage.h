@@ -21,7 +21,7 @@
 #ifndef WEFT_RT_BACKENDS_CUDA_INPUTSTAGE_H
 #define WEFT_RT_BACKENDS_CUDA_INPUTSTAGE_H
 
-#include "backends/cuda/Library.h"
+#include "backends/cuda/DriverTable.h"
 #include "weft-rt/Program.h"
 
 #include <array>
@@ -32,16 +32,17 @@ namespace weft::rt::cuda {
 
 class InputStage {
 public:
-  using Handle = Library::Handle;
-  using Address = Library::Address;
+  using Handle = DriverTable::Handle;
+  using Address = DriverTable::Address;
 
-  InputStage(const Program &program, const Library &library) : program(program), library(library) {}
+  InputStage(const Program &program, const DriverTable &library)
+      : program(program), library(library) {}
 
   /// What `prepare` allocates of the host's memory; of the device's it is `Program::stagedBytes`.
   uint64_t hostBytes() const;
 
   /// Fails without an error where memory is missing, which `isReady` tells.
-  Library::Result prepare(Handle device);
+  DriverTable::Result prepare(Handle device);
   bool isReady() const { return isPrepared; }
 
   bool has(uint32_t buffer) const { return numberOf(buffer) < program.inputs.size(); }
@@ -49,8 +50,8 @@ public:
   /// wait for the compute stream.
   std::span<char> take(uint32_t buffer);
   /// Enqueues that `count` bytes of it from `begin` on go to the input at `to` of the arena.
-  Library::Result send(Handle device, Handle compute, uint32_t buffer, uint64_t begin,
-                       uint64_t count, Address to);
+  DriverTable::Result send(Handle device, Handle compute, uint32_t buffer, uint64_t begin,
+                           uint64_t count, Address to);
   /// The host has seen all that was enqueued on the compute stream so far.
   void notePassed() { ++passed; }
 
@@ -83,7 +84,7 @@ private:
   }
 
   const Program &program;
-  const Library &library;
+  const DriverTable &library;
   Handle stream = 0, last = 0;
   char *pinned = nullptr;
   Address staging = 0;

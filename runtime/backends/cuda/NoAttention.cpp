@@ -16,7 +16,7 @@ using namespace weft::rt::cuda;
 
 Result cuda::closeAttention(Device &) { return nullptr; }
 
-void cuda::addAttention(Library &library) {
+void cuda::addAttention(DriverTable &library) {
   library.prepareAttention = [](Handle, const Attention *, const AttentionPart *, bool,
                                 Handle *prepared, const char **refusal) -> Result {
     *prepared = 0;

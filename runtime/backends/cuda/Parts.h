@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The functions of the table by the real libraries; Library.h says what each does.
+// The functions of the table by the real libraries; DriverTable.h says what each does.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,9 +19,9 @@
 
 namespace weft::rt::cuda {
 
-using Result = Library::Result;
-using Handle = Library::Handle;
-using Address = Library::Address;
+using Result = DriverTable::Result;
+using Handle = DriverTable::Handle;
+using Address = DriverTable::Address;
 
 struct Communicators;
 struct AttentionLibrary;
@@ -35,8 +35,8 @@ struct Device {
   std::atomic<bool> isGivenUp = false;
   /// See Plugin.cpp.
   bool isSealed = false;
-  /// Had by the first product.
-  cublasLtHandle_t products = nullptr;
+  /// Had by the first matmul.
+  cublasLtHandle_t matmuls = nullptr;
   std::shared_ptr<Communicators> communicators;
   /// Had by the first attention.
   AttentionLibrary *attention = nullptr;
@@ -49,7 +49,7 @@ struct Device {
 Result enter(Handle handle, Device *&device);
 
 template <typename T> Handle toHandle(T *pointer) {
-  return reinterpret_cast<Library::Handle>(pointer);
+  return reinterpret_cast<DriverTable::Handle>(pointer);
 }
 template <typename T> T *fromHandle(Handle handle) { return reinterpret_cast<T *>(handle); }
 
@@ -62,13 +62,13 @@ Result callDriver(Handle handle, const char *name, Arguments... arguments) {
 }
 
 /// Driver.cpp: devices, memory, streams, events, copies, modules and launches.
-void addDriver(Library &library);
-/// Products.cpp: matrix products.
-void addProducts(Library &library);
+void addDriver(DriverTable &library);
+/// Matmuls.cpp: matmuls.
+void addMatmuls(DriverTable &library);
 /// Graphs.cpp: graphs, and what they need in place of a write of the host's.
-void addGraphs(Library &library);
+void addGraphs(DriverTable &library);
 /// Communication.cpp: collectives between devices.
-void addCommunication(Library &library);
+void addCommunication(DriverTable &library);
 
 /// None so far.
 std::shared_ptr<Communicators> makeCommunicators();
@@ -77,10 +77,10 @@ std::shared_ptr<Communicators> makeCommunicators();
 /// told, and depends on what devices are connected by. All-to-alls of eight may take 3 GB more.
 inline constexpr uint64_t kCommunicationBytes = uint64_t(3) << 29;
 /// Attention.cpp, or where there is no cudnn_frontend NoAttention.cpp: attention.
-void addAttention(Library &library);
+void addAttention(DriverTable &library);
 
-/// What a device keeps of the products' library is given back.
-Result closeProducts(Device &device);
+/// What a device keeps of the matmuls' library is given back.
+Result closeMatmuls(Device &device);
 /// The same of cuDNN.
 Result closeAttention(Device &device);
 /// The same of graphs.

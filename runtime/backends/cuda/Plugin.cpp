@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What the shared library exports, and all that it does; see Library.h.
+// What the shared library exports, and all that it does; see DriverTable.h.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,11 +14,11 @@
 using namespace weft::rt::cuda;
 
 /// Without what a sealed device refuses.
-static const Library &plainLibrary() {
-  static const Library library = [] {
-    Library made = {};
+static const DriverTable &plainLibrary() {
+  static const DriverTable library = [] {
+    DriverTable made = {};
     addDriver(made);
-    addProducts(made);
+    addMatmuls(made);
     addCommunication(made);
     addAttention(made);
     addGraphs(made);
@@ -30,7 +30,7 @@ static const Library &plainLibrary() {
 /// A function that makes, loads, prepares or frees something, which may take long or wait for the
 /// device. None that a step calls comes through here.
 template <auto function> struct Unsealed;
-template <typename... Arguments, Result (*Library::*function)(Handle, Arguments...)>
+template <typename... Arguments, Result (*DriverTable::*function)(Handle, Arguments...)>
 struct Unsealed<function> {
   static Result run(Handle device, Arguments... arguments) {
     return fromHandle<Device>(device)->isSealed
@@ -39,7 +39,7 @@ struct Unsealed<function> {
   }
 };
 
-template <auto... functions> static void guard(Library &library) {
+template <auto... functions> static void guard(DriverTable &library) {
   ((library.*functions = &Unsealed<functions>::run), ...);
 }
 
@@ -53,23 +53,24 @@ static Result unseal(Handle device) {
   return nullptr;
 }
 
-static Library makeLibrary() {
-  Library library = plainLibrary();
-  guard<&Library::allocate, &Library::free, &Library::allocatePinned, &Library::freePinned,
-        &Library::makeStream, &Library::freeStream, &Library::makeEvent, &Library::freeEvent,
-        &Library::load, &Library::unload, &Library::entry, &Library::prepareProduct,
-        &Library::freeProduct, &Library::join, &Library::split, &Library::end,
-        &Library::freeCommunicator, &Library::allocateShared, &Library::freeShared,
-        &Library::registerMemory, &Library::unregister, &Library::prepareAttention,
-        &Library::freeAttention, &Library::beginCapture, &Library::freeGraph,
-        &Library::makeUrgentStream, &Library::makeTimer, &Library::reserveLocal,
-        &Library::freeMemory, &Library::nameProducts>(library);
+static DriverTable makeLibrary() {
+  DriverTable library = plainLibrary();
+  guard<&DriverTable::allocate, &DriverTable::free, &DriverTable::allocatePinned,
+        &DriverTable::freePinned, &DriverTable::makeStream, &DriverTable::freeStream,
+        &DriverTable::makeEvent, &DriverTable::freeEvent, &DriverTable::load, &DriverTable::unload,
+        &DriverTable::entry, &DriverTable::prepareMatmul, &DriverTable::freeMatmul,
+        &DriverTable::join, &DriverTable::split, &DriverTable::end, &DriverTable::freeCommunicator,
+        &DriverTable::allocateShared, &DriverTable::freeShared, &DriverTable::registerMemory,
+        &DriverTable::unregister, &DriverTable::prepareAttention, &DriverTable::freeAttention,
+        &DriverTable::beginCapture, &DriverTable::freeGraph, &DriverTable::makeUrgentStream,
+        &DriverTable::makeTimer, &DriverTable::reserveLocal, &DriverTable::freeMemory,
+        &DriverTable::nameMatmuls>(library);
   library.seal = seal;
   library.unseal = unseal;
   return library;
 }
 
-__attribute__((visibility("default"))) const Library *weft_rt_cuda(uint32_t version) {
-  static const Library library = makeLibrary();
-  return version == Library::kVersion ? &library : nullptr;
+__attribute__((visibility("default"))) const DriverTable *weft_rt_cuda(uint32_t version) {
+  static const DriverTable library = makeLibrary();
+  return version == DriverTable::kVersion ? &library : nullptr;
 }

@@ -148,7 +148,7 @@ public:
 
   int64_t ranksOnHost() const override { return rankCount(); }
 
-  bool speaks() override { return true; }
+  bool reportsErrors() override { return true; }
 
   bool agree(std::string &, std::string &error) override { return error.empty(); }
 

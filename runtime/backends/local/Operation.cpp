@@ -22,7 +22,7 @@ using namespace weft::rt::local;
 /// last one has been added.
 static constexpr int64_t kChunkBytes = 4096;
 
-/// Bytes in one piece from which on it may be copied past caches.
+/// Bytes in one run from which on it may be copied past caches.
 static constexpr size_t kLargeRun = 4096;
 
 Operation::Operation(const Collective &collective, const CallSite &site, Rendezvous *group,
@@ -47,7 +47,7 @@ Operation::Operation(const Collective &collective, const CallSite &site, Rendezv
   }
   std::vector<int64_t> targetStrides = rowMajorStrides(resultShape);
   targetStep = shape[joined] * targetStrides[joined] * int64_t(elementBytes);
-  piece.emplace(shape, sourceStrides, targetStrides);
+  shard.emplace(shape, sourceStrides, targetStrides);
 }
 
 bool Operation::matches(const Operation &other) const {
@@ -94,15 +94,15 @@ void Operation::moveElements(void *result) const {
     return reduceScatter(result);
   case CollectiveKind::AllGather:
   case CollectiveKind::AllToAll:
-    return copyPieces(result);
+    return copyShards(result);
   case CollectiveKind::Permute:
-    copyPiece(result, operandOf(collective.sources[member]), size_t(count) * elementBytes);
+    copyShard(result, operandOf(collective.sources[member]), size_t(count) * elementBytes);
     return;
   }
 }
 
 /// All members' results together mostly do not stay in a cache until they are read.
-void Operation::copyPiece(void *to, const void *from, size_t bytes) const {
+void Operation::copyShard(void *to, const void *from, size_t bytes) const {
   bool gathers = collective.kind == CollectiveKind::AllGather;
   size_t result = size_t(count) * elementBytes * (gathers ? group->size() : 1);
   bool isLarge = bytes >= kLargeRun && result * group->size() > sharedCacheBytes();
@@ -144,9 +144,9 @@ void Operation::reduceChunk(void *sum, size_t offset, int64_t length) const {
 
 void Operation::reduceScatter(void *result) const {
   alignas(64) char sum[kChunkBytes];
-  piece->forEachRun([&](int64_t source, int64_t target) {
-    for (int64_t at = 0; at < piece->run(); at += chunkLength()) {
-      int64_t length = std::min(chunkLength(), piece->run() - at);
+  shard->forEachRun([&](int64_t source, int64_t target) {
+    for (int64_t at = 0; at < shard->run(); at += chunkLength()) {
+      int64_t length = std::min(chunkLength(), shard->run() - at);
       reduceChunk(sum, size_t(source + at) * elementBytes, length);
       char *to = static_cast<char *>(result) + size_t(target + at) * elementBytes;
       endReduction(collective.type, to, sum, length);
@@ -154,13 +154,13 @@ void Operation::reduceScatter(void *result) const {
   });
 }
 
-void Operation::copyPieces(void *result) const {
+void Operation::copyShards(void *result) const {
   for (size_t other = 0; other < group->size(); ++other) {
     const char *from = operandOf(other);
     char *to = static_cast<char *>(result) + int64_t(other) * targetStep;
-    piece->forEachRun([&](int64_t source, int64_t target) {
-      copyPiece(to + target * int64_t(elementBytes), from + source * int64_t(elementBytes),
-                size_t(piece->run()) * elementBytes);
+    shard->forEachRun([&](int64_t source, int64_t target) {
+      copyShard(to + target * int64_t(elementBytes), from + source * int64_t(elementBytes),
+                size_t(shard->run()) * elementBytes);
     });
   }
 }

@@ -10,7 +10,7 @@
 //
 //   all-reduce      member i reduces slice i of all operands and writes it into
 //                   every result; n members share the work
-//   reduce-scatter  member i reduces its own piece of all operands
+//   reduce-scatter  member i reduces its own shard of all operands
 //   all-gather,     member i copies what it needs from each operand
 //   all-to-all
 //
@@ -49,8 +49,8 @@ private:
   void moveElements(void *result) const;
   void allReduce() const;
   void reduceScatter(void *result) const;
-  void copyPieces(void *result) const;
-  void copyPiece(void *to, const void *from, size_t bytes) const;
+  void copyShards(void *result) const;
+  void copyShard(void *to, const void *from, size_t bytes) const;
   /// Elements reduced at a time.
   int64_t chunkLength() const;
   /// Reduces `length` elements of all operands, from byte `offset` on, into `sum`.
@@ -68,7 +68,7 @@ private:
   int64_t count = 0;
   /// What this member takes from each operand, and where it puts it: from `sourceStart` bytes
   /// on in each operand, to `targetStep` bytes times the other's index in the result.
-  std::optional<Box> piece;
+  std::optional<Box> shard;
   int64_t sourceStart = 0, targetStep = 0;
 };
 

@@ -55,10 +55,10 @@ uint64_t fingerprintOf(const Collective &collective, const CallSite &site) {
 
 } // namespace
 
-Engine::Engine(const Library &library, uint64_t world, std::vector<Axis> mesh, int64_t rank,
-               Watch &watch, std::chrono::nanoseconds timeout)
-    : post{library, world, rank, watch}, mesh(std::move(mesh)), timeout(timeout),
-      meeting(post, rankCount(this->mesh)) {
+Engine::Engine(const TransportTable &library, uint64_t world, std::vector<Axis> mesh, int64_t rank,
+               FailureDetector &detector, std::chrono::nanoseconds timeout)
+    : post{library, world, rank, detector}, mesh(std::move(mesh)), timeout(timeout),
+      exchange(post, rankCount(this->mesh)) {
   std::vector<uint32_t> allAxes(this->mesh.size());
   std::iota(allAxes.begin(), allAxes.end(), 0);
   Collective nothing = {
@@ -92,10 +92,10 @@ Communicator::Handle Engine::prepare(const Collective &collective, const CallSit
 bool Engine::issue(Communicator::Handle handle, const void *operand, void *result) {
   std::lock_guard lock(mutex);
   queue.push_back({&operations[handle], operand, result});
-  if (!post.watch.stopped()) {
+  if (!post.detector.stopped()) {
     advance();
   }
-  return !post.watch.stopped();
+  return !post.detector.stopped();
 }
 
 bool Engine::isQueued(Communicator::Handle handle) const {
@@ -107,10 +107,10 @@ bool Engine::wait(Communicator::Handle handle) {
   Clock::time_point begin = Clock::now(), before = begin;
   nextAsk = std::chrono::milliseconds(100);
   hasReported = false;
-  post.watch.enter(&operations[handle].text);
+  post.detector.enter(&operations[handle].text);
   isAttended.store(true, std::memory_order_relaxed);
   bool isMore = false;
-  while (!post.watch.stopped()) {
+  while (!post.detector.stopped()) {
     bool moved = false, isDone = false;
     Clock::duration idle = {};
     {
@@ -132,10 +132,10 @@ bool Engine::wait(Communicator::Handle handle) {
   }
   isAttended.store(false, std::memory_order_relaxed);
   if (isMore) {
-    post.watch.wake(); // Who helps may have looked while there was no need.
+    post.detector.wake(); // Who helps may have looked while there was no need.
   }
-  post.watch.leave();
-  return !post.watch.stopped();
+  post.detector.leave();
+  return !post.detector.stopped();
 }
 
 /// Others have not come yet, and nothing has happened for `idle`.
@@ -171,11 +171,11 @@ void Engine::report(bool isTooLong) {
                isTooLong,
                operation.group,
                begunCounts[operation.group],
-               meeting.missing(),
+               exchange.missing(),
                std::chrono::duration_cast<std::chrono::milliseconds>(timeout)};
   }
   if (!waiting.missing.empty()) {
-    post.watch.waits(waiting);
+    post.detector.waits(waiting);
   }
 }
 
@@ -189,24 +189,24 @@ bool Engine::help() {
   if (!lock.owns_lock()) {
     return false; // Somebody is at it.
   }
-  if (!post.watch.stopped()) {
+  if (!post.detector.stopped()) {
     advance();
   }
-  return !queue.empty() && !post.watch.stopped();
+  return !queue.empty() && !post.detector.stopped();
 }
 
 /// Does what can be done without waiting. Returns whether anything has happened.
 bool Engine::advance() {
   bool moved = false;
-  while (!queue.empty() && !post.watch.stopped()) {
-    if (meeting.isOver()) {
+  while (!queue.empty() && !post.detector.stopped()) {
+    if (exchange.isOver()) {
       ++begunCounts[queue.front().operation->group];
-      meeting.begin(queue.front());
-    } else if (!meeting.advance()) {
+      exchange.begin(queue.front());
+    } else if (!exchange.advance()) {
       break;
     }
     moved = true;
-    if (meeting.isOver()) {
+    if (exchange.isOver()) {
       queue.erase(queue.begin());
     }
   }
@@ -225,9 +225,9 @@ bool Engine::transfer(const Operation &operation, int64_t partner, uint64_t requ
     {
       std::lock_guard lock(mutex);
       if (!post.check(post.library.test(&request, 1, &count, &index, &bytes)) || count == 1) {
-        return !post.watch.stopped();
+        return !post.detector.stopped();
       }
-      if (post.watch.stopped()) {
+      if (post.detector.stopped()) {
         post.library.cancel(&request);
         return false;
       }
@@ -235,7 +235,7 @@ bool Engine::transfer(const Operation &operation, int64_t partner, uint64_t requ
     Clock::duration idle = Clock::now() - begin;
     if (idle > timeout && !isTold) {
       isTold = true;
-      post.watch.waits(
+      post.detector.waits(
           {concat("rank ", post.self, " waited ", std::chrono::duration<double>(timeout).count(),
                   " s in ", operation.text),
            true,
@@ -255,8 +255,8 @@ bool Engine::transferAll(const Operation &operation, int64_t partner, char *byte
     uint64_t request = post.library.idle;
     {
       std::lock_guard lock(mutex);
-      const Library &library = post.library;
-      Library::Result result =
+      const TransportTable &library = post.library;
+      TransportTable::Result result =
           post.self == 0
               ? library.receive(post.world, bytes + at, length, partner, kCollectTag, &request)
               : library.send(post.world, bytes + at, length, partner, kCollectTag, &request);
@@ -276,7 +276,7 @@ bool Engine::collect(std::span<const char> own, const Communicator::Receiver &ta
     return false;
   }
   const Operation &operation = operations[collecting];
-  post.watch.enter(&operation.text);
+  post.detector.enter(&operation.text);
   uint64_t count = own.size();
   bool ok = true;
   if (post.self != 0) {
@@ -297,6 +297,6 @@ bool Engine::collect(std::span<const char> own, const Communicator::Receiver &ta
       }
     }
   }
-  post.watch.leave();
+  post.detector.leave();
   return ok;
 }

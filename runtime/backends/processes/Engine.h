@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // A queue of collectives that the rank has issued, of which the first is under way, see
-// Meeting.h.
+// CollectiveExchange.h.
 //
 // `advance` does what can be done without waiting. The rank's thread calls it while it
 // waits, another one now and then while the rank computes; a lock lets one at a time in.
@@ -16,7 +16,7 @@
 #ifndef WEFT_RT_BACKENDS_PROCESSES_ENGINE_H
 #define WEFT_RT_BACKENDS_PROCESSES_ENGINE_H
 
-#include "backends/processes/Meeting.h"
+#include "backends/processes/CollectiveExchange.h"
 
 #include <atomic>
 #include <deque>
@@ -26,10 +26,10 @@ namespace weft::rt::mpi {
 
 class Engine {
 public:
-  using Clock = Watch::Clock;
+  using Clock = FailureDetector::Clock;
 
-  Engine(const Library &library, uint64_t world, std::vector<Axis> mesh, int64_t rank, Watch &watch,
-         std::chrono::nanoseconds timeout);
+  Engine(const TransportTable &library, uint64_t world, std::vector<Axis> mesh, int64_t rank,
+         FailureDetector &detector, std::chrono::nanoseconds timeout);
 
   // See Communicator. By the rank's thread.
   Communicator::Handle prepare(const Collective &collective, const CallSite &site);
@@ -39,7 +39,7 @@ public:
   double waitedSeconds() const { return waited; }
 
   /// Any thread: goes on with what has been issued, if nobody else does. Returns whether there is
-  /// still something to do for it; when there is again, `Watch::wake` is called.
+  /// still something to do for it; when there is again, `FailureDetector::wake` is called.
   bool help();
 
   /// How many collectives of each group have begun. By the rank's thread, or after its end.
@@ -72,7 +72,7 @@ private:
   std::mutex mutex;
   std::vector<Issued> queue;
   /// Of the first in the queue, once it has begun.
-  Meeting meeting;
+  CollectiveExchange exchange;
   Clock::time_point lastMove;
   std::map<int64_t, int64_t> begunCounts;
 };

@@ -31,7 +31,7 @@ struct Introduction {
   char program[256] = "", arguments[64] = "";
   /// Of rank 0.
   uint64_t secret = 0;
-  char address[Lifeline::kAddressBytes] = "";
+  char address[ControlChannel::kAddressBytes] = "";
   char problem[256] = "";
 };
 
@@ -53,8 +53,8 @@ bool tellAtFirst(const World &world, std::string &error) {
 
 class MpiCommunicator : public Communicator {
 public:
-  MpiCommunicator(Engine &engine, Watch &watch, int64_t self)
-      : engine(engine), watch(watch), self(self) {}
+  MpiCommunicator(Engine &engine, FailureDetector &detector, int64_t self)
+      : engine(engine), detector(detector), self(self) {}
 
   int64_t rank() const override { return self; }
   Handle prepare(const Collective &collective, const CallSite &site) override {
@@ -62,7 +62,7 @@ public:
   }
   bool issue(Handle handle, const void *operand, void *result) override {
     bool ok = engine.issue(handle, operand, result);
-    watch.wake(); // Someone is to go on with it while the rank computes.
+    detector.wake(); // Someone is to go on with it while the rank computes.
     return ok;
   }
   bool wait(Handle handle) override { return engine.wait(handle); }
@@ -72,31 +72,33 @@ public:
   bool collect(std::span<const char> own, const Receiver &take) override {
     return engine.collect(own, take);
   }
-  bool fail(std::string message, ExitCode code) override { return watch.fail(message, code); }
+  bool fail(std::string message, ExitCode code) override { return detector.fail(message, code); }
   bool failLate(std::string message, const std::vector<int64_t> &others,
                 std::chrono::milliseconds patience) override {
-    watch.waits({std::move(message), true, Waiting::kDevice, 0, others, patience});
+    detector.waits({std::move(message), true, Waiting::kDevice, 0, others, patience});
     return false;
   }
-  void tellBy(std::function<std::string()> describe) override { watch.tellBy(std::move(describe)); }
-  void moved() override { watch.moved(); }
-  bool stopped() const override { return watch.stopped(); }
+  void tellBy(std::function<std::string()> describe) override {
+    detector.tellBy(std::move(describe));
+  }
+  void moved() override { detector.moved(); }
+  bool stopped() const override { return detector.stopped(); }
   double waitedSeconds() const override { return engine.waitedSeconds(); }
 
 private:
   Engine &engine;
-  Watch &watch;
+  FailureDetector &detector;
   const int64_t self;
 };
 
 /// What the rank's thread uses, which may outlive the run if it hangs.
 struct Part {
-  Part(const Library &library, uint64_t group, const std::vector<Axis> &mesh, int64_t rank,
-       std::shared_ptr<Watch> watch, const MpiOptions &options)
-      : watch(std::move(watch)), engine(library, group, mesh, rank, *this->watch, options.timeout) {
-  }
+  Part(const TransportTable &library, uint64_t group, const std::vector<Axis> &mesh, int64_t rank,
+       std::shared_ptr<FailureDetector> detector, const MpiOptions &options)
+      : detector(std::move(detector)),
+        engine(library, group, mesh, rank, *this->detector, options.timeout) {}
 
-  const std::shared_ptr<Watch> watch;
+  const std::shared_ptr<FailureDetector> detector;
   Engine engine;
   std::atomic<bool> isDone = false;
 };
@@ -107,7 +109,7 @@ public:
       : world(world), group(group), mesh(std::move(mesh)), options(options) {}
 
   ~MpiBackend() override {
-    if (watch && watch->isBroken()) {
+    if (detector && detector->isBroken()) {
       world.abandon();
     } else {
       world.library().freeGroup(&group);
@@ -131,14 +133,14 @@ public:
       return tellAtFirst(world, error);
     }
     bool ok = world.rank() == 0
-                  ? lifeline->accept(rankCount(), all[0].secret, kConnectPatience, error)
-                  : lifeline->connect(all[0].address, world.rank(), all[0].secret, error);
+                  ? controlChannel->accept(rankCount(), all[0].secret, kConnectPatience, error)
+                  : controlChannel->connect(all[0].address, world.rank(), all[0].secret, error);
     if (!ok) {
       world.abandon();
       return false;
     }
-    watch = std::make_shared<Watch>(*lifeline, world.rank(), std::move(places), all[0].secret,
-                                    options.grace);
+    detector = std::make_shared<FailureDetector>(*controlChannel, world.rank(), std::move(places),
+                                                 all[0].secret, options.grace);
     return true;
   }
 
@@ -151,20 +153,23 @@ public:
   }
   RankRange ranksHere() const override { return {world.rank(), 1}; }
   int64_t ranksOnHost() const override { return onHost; }
-  bool speaks() override { return watch->speaks(); }
-  bool agree(std::string &text, std::string &error) override { return watch->agree(text, error); }
+  bool reportsErrors() override { return detector->reportsErrors(); }
+  bool agree(std::string &text, std::string &error) override {
+    return detector->agree(text, error);
+  }
 
   RunResult run(const std::function<void(Communicator &)> &body) override {
-    auto part = std::make_shared<Part>(world.library(), group, mesh, world.rank(), watch, options);
+    auto part =
+        std::make_shared<Part>(world.library(), group, mesh, world.rank(), detector, options);
     std::thread thread([part, body, rank = world.rank()] {
-      MpiCommunicator communicator(part->engine, *part->watch, rank);
+      MpiCommunicator communicator(part->engine, *part->detector, rank);
       body(communicator);
       part->isDone = true;
-      part->watch->wake();
+      part->detector->wake();
     });
     RunResult result =
-        watch->serve([&] { return part->isDone.load(); }, [&] { return part->engine.help(); },
-                     [&] { return part->engine.begun(); });
+        detector->serve([&] { return part->isDone.load(); }, [&] { return part->engine.help(); },
+                        [&] { return part->engine.begun(); });
     if (result.abandoned) {
       thread.detach();
       abandoned = part;
@@ -183,7 +188,7 @@ private:
     copyText(own.arguments, options.arguments);
     if (world.rank() == 0) {
       std::string address;
-      if (!lifeline->listen(address, error)) {
+      if (!controlChannel->listen(address, error)) {
         copyText(own.problem, error);
       }
       copyText(own.address, address);
@@ -213,8 +218,8 @@ private:
   const std::vector<Axis> mesh;
   const MpiOptions options;
   int64_t onHost = 0;
-  std::unique_ptr<Lifeline> lifeline = std::make_unique<Lifeline>();
-  std::shared_ptr<Watch> watch;
+  std::unique_ptr<ControlChannel> controlChannel = std::make_unique<ControlChannel>();
+  std::shared_ptr<FailureDetector> detector;
   std::shared_ptr<Part> abandoned;
 };
 

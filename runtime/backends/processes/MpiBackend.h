@@ -7,7 +7,7 @@
 //
 // One process for each rank, started by a launcher of MPI, on any number of machines.
 // Sums are taken by our own code in group order, so results have the bits of every other
-// backend; MPI only carries messages. See Engine.h for collectives, Watch.h for failures.
+// backend; MPI only carries messages. See Engine.h for collectives, FailureDetector.h for failures.
 //
 //===----------------------------------------------------------------------===//
 

@@ -49,25 +49,25 @@ void Strip::forEachRun(int64_t first, int64_t count, const Visit &visit) const {
   }
 }
 
-void Strip::pack(const char *piece, int64_t first, int64_t count, char *packed) const {
+void Strip::pack(const char *part, int64_t first, int64_t count, char *packed) const {
   forEachRun(first, count, [&](int64_t offset, size_t length) {
-    std::memcpy(packed, piece + offset, length);
+    std::memcpy(packed, part + offset, length);
     packed += length;
   });
 }
 
-void Strip::unpack(const char *packed, int64_t first, int64_t count, char *piece) const {
+void Strip::unpack(const char *packed, int64_t first, int64_t count, char *part) const {
   forEachRun(first, count, [&](int64_t offset, size_t length) {
-    std::memcpy(piece + offset, packed, length);
+    std::memcpy(part + offset, packed, length);
     packed += length;
   });
 }
 
 int64_t Exchange::longest() const {
   int64_t most = 0;
-  for (const auto *pieces : {&sends, &comes}) {
-    for (const Piece &piece : *pieces) {
-      most = std::max(most, piece.count);
+  for (const auto *parts : {&sends, &comes}) {
+    for (const Part &part : *parts) {
+      most = std::max(most, part.count);
     }
   }
   return most;
@@ -75,30 +75,30 @@ int64_t Exchange::longest() const {
 
 namespace {
 
-using Pieces = std::vector<Exchange::Piece>;
+using Parts = std::vector<Exchange::Part>;
 
 /// An all-reduce: of everything by everyone, or of slices, which are then exchanged.
 std::vector<Exchange> routeAllReduce(int64_t count, size_t bytes, int64_t members, int64_t me) {
   Strip dense(count, bytes);
   if (count * int64_t(bytes) * (members - 1) <= kFewBytes) {
-    Pieces all(size_t(members), {0, count});
+    Parts all(size_t(members), {0, count});
     return {{dense, dense, all, all, true, false}};
   }
   // Equal slices in whole cache lines, but for the last ones.
   int64_t line = 64 / int64_t(bytes);
   int64_t slice = ((count + members - 1) / members + line - 1) / line * line;
-  Pieces slices;
+  Parts slices;
   for (int64_t member = 0; member < members; ++member) {
     int64_t begin = std::min(count, member * slice), end = std::min(count, begin + slice);
     slices.push_back({begin * int64_t(bytes), end - begin});
   }
-  Pieces own(size_t(members), slices[size_t(me)]);
+  Parts own(size_t(members), slices[size_t(me)]);
   return {{dense, dense, slices, own, true, false}, {dense, dense, own, slices, false, true}};
 }
 
 Exchange routePermute(const Collective &collective, int64_t count, size_t bytes, int64_t members,
                       int64_t me) {
-  Pieces sends(size_t(members), {0, 0}), comes = sends;
+  Parts sends(size_t(members), {0, 0}), comes = sends;
   for (int64_t member = 0; member < members; ++member) {
     sends[size_t(member)].count = collective.sources[size_t(member)] == uint32_t(me) ? count : 0;
   }
@@ -108,33 +108,33 @@ Exchange routePermute(const Collective &collective, int64_t count, size_t bytes,
 }
 
 /// A collective that cuts or joins along a dimension.
-Exchange routePieces(const Collective &collective, size_t bytes, int64_t members) {
+Exchange routeParts(const Collective &collective, size_t bytes, int64_t members) {
   bool cuts = collective.kind != CollectiveKind::AllGather;
   bool joins = collective.kind != CollectiveKind::ReduceScatter;
   uint32_t joined = collective.kind == CollectiveKind::AllToAll ? collective.dim2 : collective.dim;
-  std::vector<int64_t> piece = collective.shape;
-  std::vector<int64_t> sourceStrides = rowMajorStrides(piece);
+  std::vector<int64_t> part = collective.shape;
+  std::vector<int64_t> sourceStrides = rowMajorStrides(part);
   int64_t sourceStep = 0, targetStep = 0;
   if (cuts) {
-    piece[collective.dim] /= members;
-    sourceStep = piece[collective.dim] * sourceStrides[collective.dim] * int64_t(bytes);
+    part[collective.dim] /= members;
+    sourceStep = part[collective.dim] * sourceStrides[collective.dim] * int64_t(bytes);
   }
-  std::vector<int64_t> result = piece;
+  std::vector<int64_t> result = part;
   if (joins) {
     result[joined] *= members;
   }
   std::vector<int64_t> targetStrides = rowMajorStrides(result);
   if (joins) {
-    targetStep = piece[joined] * targetStrides[joined] * int64_t(bytes);
+    targetStep = part[joined] * targetStrides[joined] * int64_t(bytes);
   }
-  auto count = int64_t(elementCount(piece));
-  Pieces sends, comes;
+  auto count = int64_t(elementCount(part));
+  Parts sends, comes;
   for (int64_t member = 0; member < members; ++member) {
     sends.push_back({member * sourceStep, count});
     comes.push_back({member * targetStep, count});
   }
-  return {Strip(piece, sourceStrides, bytes),
-          Strip(piece, targetStrides, bytes),
+  return {Strip(part, sourceStrides, bytes),
+          Strip(part, targetStrides, bytes),
           sends,
           comes,
           isReduction(collective.kind),
@@ -155,7 +155,7 @@ std::vector<Exchange> weft::rt::mpi::routeOf(const Collective &collective, int64
   case CollectiveKind::AllGather:
   case CollectiveKind::ReduceScatter:
   case CollectiveKind::AllToAll:
-    return {routePieces(collective, bytes, members)};
+    return {routeParts(collective, bytes, members)};
   }
   return {};
 }

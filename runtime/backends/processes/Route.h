@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Every collective is one or two exchanges, in which each member of the group may send a
-// piece to each, and does with the pieces that come one of two things: it puts them where
+// part to each, and does with the parts that come one of two things: it puts them where
 // they belong, or it reduces them, in group order, so that the bits are those of every
 // other backend.
 //
@@ -14,8 +14,8 @@
 //                   reduces all
 //                   of more: member i gets slice i of all and reduces it (the first
 //                   exchange); then it sends the result to all (the second)
-//   reduce-scatter  member i gets its piece of all and reduces it
-//   all-gather,     member i gets its piece of each
+//   reduce-scatter  member i gets its part of all and reduces it
+//   all-gather,     member i gets its part of each
 //   all-to-all,
 //   permute
 //
@@ -33,10 +33,10 @@
 
 namespace weft::rt::mpi {
 
-/// The elements of a piece, counted row-major, and where they lie in a buffer.
+/// The elements of a part, counted row-major, and where they lie in a buffer.
 class Strip {
 public:
-  /// A piece of `shape` in a buffer of `strides`, the last of which is 1. Elements are
+  /// A part of `shape` in a buffer of `strides`, the last of which is 1. Elements are
   /// `elementBytes` long.
   Strip(std::vector<int64_t> shape, const std::vector<int64_t> &strides, size_t elementBytes);
   /// `count` elements, one after another.
@@ -44,12 +44,12 @@ public:
 
   /// Whether the elements lie one after another.
   bool isDense() const { return outer.empty(); }
-  /// Bytes from the beginning of the piece to element `index`, if it is dense.
+  /// Bytes from the beginning of the part to element `index`, if it is dense.
   int64_t offsetOf(int64_t index) const { return index * bytes; }
 
-  /// Copies elements `first` to before `first + count` from the piece that begins at `piece`.
-  void pack(const char *piece, int64_t first, int64_t count, char *packed) const;
-  void unpack(const char *packed, int64_t first, int64_t count, char *piece) const;
+  /// Copies elements `first` to before `first + count` from the part that begins at `part`.
+  void pack(const char *part, int64_t first, int64_t count, char *packed) const;
+  void unpack(const char *packed, int64_t first, int64_t count, char *part) const;
 
 private:
   struct Loop {
@@ -66,15 +66,15 @@ private:
 
 /// One member's part of an exchange.
 struct Exchange {
-  struct Piece {
+  struct Part {
     /// Bytes from the beginning of the buffer, and elements.
     int64_t offset = 0, count = 0;
   };
 
   Strip from, to;
   /// By member: what it is sent, what comes from it. Those to and from the member itself too.
-  std::vector<Piece> sends, comes;
-  /// Whether pieces that come are reduced. All are then for the same place.
+  std::vector<Part> sends, comes;
+  /// Whether parts that come are reduced. All are then for the same place.
   bool reduces = false;
   /// Whether the result is sent and not the operand.
   bool sendsResult = false;
@@ -85,7 +85,7 @@ struct Exchange {
   int64_t longest() const;
 };
 
-/// Pieces of up to so many bytes go with the message by which members meet.
+/// Parts of up to so many bytes go with the message by which members meet.
 inline constexpr int64_t kFewBytes = 16384;
 
 /// The exchanges of member `me` of a group of `members`, at least two.

@@ -31,7 +31,7 @@ bool World::load(std::string &error) {
                 "LD_LIBRARY_PATH says, or WEFT_RT_MPI: ",
                 reason);
   }
-  table = findTable<Library>(handle, file, "weft_rt_mpi", "--backend mpi needs", error);
+  table = findTable<TransportTable>(handle, file, "weft_rt_mpi", "--backend mpi needs", error);
   return table;
 }
 
@@ -47,7 +47,7 @@ std::unique_ptr<World> World::start(std::string &error, std::chrono::nanoseconds
     return nullptr;
   }
   std::unique_ptr<World> world(new World);
-  if (launcher->meetingPoint) {
+  if (launcher->rendezvousPoint) {
     world->table = tcp::openLibrary(*launcher, patience);
     if (const char *reason = world->table->start(&world->self, &world->count)) {
       error = reason;

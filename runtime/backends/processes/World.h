@@ -9,7 +9,7 @@
 #define WEFT_RT_BACKENDS_PROCESSES_WORLD_H
 
 #include "backends/Launcher.h"
-#include "backends/processes/transports/Library.h"
+#include "backends/processes/transports/TransportTable.h"
 
 #include <chrono>
 #include <memory>
@@ -21,7 +21,7 @@ namespace weft::rt::mpi {
 /// waits for the other processes, unless `abandon` has been called.
 class World {
 public:
-  /// Where the launcher says a meeting point, processes meet there within `patience`, over TCP.
+  /// Where the launcher says a rendezvous point, processes meet there within `patience`, over TCP.
   /// Otherwise loads the shared library from where the executable's run path says, or from the file
   /// that the environment variable WEFT_RT_MPI names, and starts MPI. Fails, saying what is
   /// missing, if nothing has started several processes, or if MPI is not there or is another one;
@@ -32,7 +32,7 @@ public:
   World(const World &) = delete;
   World &operator=(const World &) = delete;
 
-  const Library &library() const { return *table; }
+  const TransportTable &library() const { return *table; }
   int64_t rank() const { return self; }
   int64_t size() const { return count; }
 
@@ -43,7 +43,7 @@ private:
   World() = default;
   bool load(std::string &error);
 
-  const Library *table = nullptr;
+  const TransportTable *table = nullptr;
   int64_t self = 0, count = 1;
   bool isStarted = false, isAbandoned = false;
 };

@@ -24,7 +24,7 @@
 
 namespace weft::rt {
 
-/// The first of a piece's stored positions: the sum of the rank's coordinates times `strides`, one
+/// The first of a shard's stored positions: the sum of the rank's coordinates times `strides`, one
 /// for each mesh axis or none at all, and of the instruction's immediates with these numbers.
 struct AttentionOffset {
   std::vector<int64_t> strides = {};
@@ -68,8 +68,8 @@ struct Attention {
   /// the last, the second, the last but one, and so on.
   int64_t chunks = 0, chunkLength = 0;
   AttentionOffset firstQuery = {}, firstKey = {};
-  /// The number of the immediate that says how many pieces before the own the keys are, which go
-  /// round `turns` pieces.
+  /// The number of the immediate that says how many shards before the own the keys are, which go
+  /// round `turns` shards.
   std::optional<uint32_t> turn = std::nullopt;
   int64_t turns = 1;
   /// For each role, as many as the direction has, the number of the instruction's operand. An
@@ -101,7 +101,7 @@ struct KeyRun {
   int64_t position = 0, keys = 0;
 };
 
-/// Which queries see which keys, of one piece of each: those from `firstQuery` on see some of the
+/// Which queries see which keys, of one shard of each: those from `firstQuery` on see some of the
 /// keys from `firstKey` on, others see none.
 struct AttentionPart {
   /// All of the keys; or key j is seen by query i if j <= i + keys - queries, and with a window of

@@ -150,7 +150,7 @@ public:
 
   /// Whether this process is the one that tells the user of a failure: that of rank 0, unless it
   /// is gone.
-  virtual bool speaks() = 0;
+  virtual bool reportsErrors() = 0;
 
   /// All processes meet, outside of `run`; each brings an error, or an empty one. If any does,
   /// returns false, and `error` becomes that of the lowest rank. Otherwise `text` becomes that of

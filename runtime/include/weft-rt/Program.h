@@ -47,8 +47,8 @@ const char *nameOf(ElementType type);
 constexpr bool isNarrow(ElementType type) {
   return type == ElementType::BF16 || type == ElementType::F16;
 }
-/// Whether only kernels that round to it and products know it.
-constexpr bool isEightBit(ElementType type) {
+/// Whether only kernels that round to it and matmuls know it.
+constexpr bool isFloat8(ElementType type) {
   return type == ElementType::F8E4M3 || type == ElementType::F8E5M2;
 }
 
@@ -75,7 +75,7 @@ inline constexpr uint64_t kAlignment = 64;
 /// A workspace at one of this many: cuBLASLt and cuDNN ask for it.
 inline constexpr uint64_t kWorkspaceAlignment = 256;
 
-/// A piece of the arena. Persistent buffers (parameters, optimizer state,
+/// A shard of the arena. Persistent buffers (parameters, optimizer state,
 /// inputs) live for the whole run; the others from their first write to their
 /// last use in the section that uses them.
 struct Buffer {
@@ -95,14 +95,14 @@ struct Buffer {
 
 /// How a tensor that the outside knows by name lies in a rank's buffer: dimension
 /// d of the global tensor is cut over `dimAxes[d]` (axis numbers, major to
-/// minor) into equal pieces. On an axis that no dimension uses, all ranks hold
+/// minor) into equal shards. On an axis that no dimension uses, all ranks hold
 /// the same values.
 struct TensorLayout {
   ElementType type = ElementType::F32;
   /// What the outside knows: of this shape it is saved, loaded and filled.
   std::vector<int64_t> globalShape;
   std::vector<std::vector<uint32_t>> dimAxes;
-  /// What is cut, where that is larger, so that pieces are equal; else empty. Elements beyond
+  /// What is cut, where that is larger, so that shards are equal; else empty. Elements beyond
   /// `globalShape` are zero in parameters and optimizer states.
   std::vector<int64_t> paddedShape = {};
 
@@ -169,7 +169,7 @@ struct KernelCode {
   const DevicePhases *device = nullptr;
 };
 
-/// What becomes of the elements of a product before they are rounded, once: the addend is added,
+/// What becomes of the elements of a matmul before they are rounded, once: the addend is added,
 /// then the bias, then comes the activation, all in float32. What there is, the instruction has
 /// operands for.
 struct Epilogue {
@@ -201,52 +201,52 @@ struct Epilogue {
   bool isAny() const { return hasAddend || isMore(); }
 };
 
-/// A matrix product for a library: C = op(A) op(B) on row-major matrices, C is
-/// m x n, the sum runs over k; `batch` products whose operands lie `stride*`
+/// A matmul for a library: C = op(A) op(B) on row-major matrices, C is
+/// m x n, the sum runs over k; `batch` matmuls whose operands lie `stride*`
 /// elements apart. Operands of the instruction: A, B, C, then, of those that there are, the
 /// epilogue's addend, bias, aux and sums, the factors of A and of B, and the workspace.
 ///
-/// Of eight bits what is multiplied are A and B times a factor each, one f32 in memory. In all
+/// In FP8 what is multiplied are A and B times a factor each, one f32 in memory. In all
 /// of these A lies by rows and B by columns, so that what is summed lies together, and sizes and
-/// distances are multiples of 16: it is what all devices that have such products do.
-struct Product {
-  /// A's type, and B's, unless these are of eight bits.
+/// distances are multiples of 16: it is what all devices that have such matmuls do.
+struct Matmul {
+  /// A's type, and B's, unless these are in FP8.
   ElementType type = ElementType::F32;
   bool transposeA = false, transposeB = false;
   int64_t m = 0, n = 0, k = 0;
   /// Elements from one row to the next as stored.
   int64_t lda = 0, ldb = 0, ldc = 0;
   int64_t batch = 1;
-  /// A stride of 0 in A or B: all products share it; in C: it is the sum of the products, in order.
+  /// A stride of 0 in A or B: all matmuls share it; in C: it is the sum of the matmuls, in order.
   int64_t strideA = 0, strideB = 0, strideC = 0;
-  /// Of 16 and eight bits only, which are summed in f32: C is f32, not rounded.
+  /// Of 16-bit and FP8 types only, which are summed in f32: C is f32, not rounded.
   bool isResultF32 = false;
   /// Of f32 only: A and B are rounded to 10 bits of fraction as they are multiplied, to the
   /// nearest, at a tie away from zero; some devices cut the other bits off.
   bool isTF32 = false;
-  /// Of eight bits only: the type of B. That of C is bf16 or f32.
-  ElementType eightBitB = ElementType::F8E4M3;
+  /// In FP8 only: the type of B. That of C is bf16 or f32.
+  ElementType fp8B = ElementType::F8E4M3;
   Epilogue epilogue = {};
   /// Memory that the library's code may use while it runs, nobody else then; 0 for none.
   uint64_t workspaceBytes = 0;
 
-  bool isOfEightBits() const { return isEightBit(type); }
-  ElementType typeOfB() const { return isOfEightBits() ? eightBitB : type; }
+  bool isFp8() const { return isFloat8(type); }
+  ElementType typeOfB() const { return isFp8() ? fp8B : type; }
   ElementType resultType() const {
-    return isResultF32 ? ElementType::F32 : isOfEightBits() ? ElementType::BF16 : type;
+    return isResultF32 ? ElementType::F32 : isFp8() ? ElementType::BF16 : type;
   }
-  /// Whether C is the sum of several products.
+  /// Whether C is the sum of several matmuls.
   bool isSum() const { return batch > 1 && strideC == 0; }
   /// How many operands an instruction has, and which of them is the workspace, which is last.
   size_t operandCount() const {
     return 3 + size_t(epilogue.hasAddend) + size_t(epilogue.hasBias) + size_t(epilogue.hasAux) +
-           size_t(epilogue.sums != Epilogue::Sums::None) + (isOfEightBits() ? 2 : 0) +
+           size_t(epilogue.sums != Epilogue::Sums::None) + (isFp8() ? 2 : 0) +
            size_t(workspaceBytes > 0);
   }
 };
 
-/// Whether matrices lie so that all devices with products of eight bits take them.
-bool isForEightBits(const Product &product);
+/// Whether matrices lie so that all devices with FP8 matmuls take them.
+bool fitsFp8(const Matmul &matmul);
 
 enum class CollectiveKind : uint8_t { AllReduce, AllGather, ReduceScatter, AllToAll, Permute };
 enum class ReductionKind : uint8_t { Sum, Max };
@@ -254,7 +254,7 @@ const char *nameOf(CollectiveKind kind);
 const char *nameOf(ReductionKind kind);
 /// Whether its operands are added up, or the largest taken.
 bool isReduction(CollectiveKind kind);
-/// Whether it cuts or joins along `dim`: the others leave pieces as they are.
+/// Whether it cuts or joins along `dim`: the others leave shards as they are.
 bool changesShape(CollectiveKind kind);
 
 /// A collective over the ranks that differ only in their coordinates on `axes`;
@@ -262,9 +262,9 @@ bool changesShape(CollectiveKind kind);
 /// `shape` is the local shape of the operand; n is the group's size.
 ///   all-reduce      result[..] = reduction over the group, in group order; that of bf16 and
 ///                   f16 is taken in f32 and rounded once
-///   all-gather      result is n times as long in `dim`, piece i from rank i
-///   reduce-scatter  result is 1/n as long in `dim`: rank i's piece i, reduced
-///   all-to-all      operand is cut in n along `dim`, piece i goes to rank i;
+///   all-gather      result is n times as long in `dim`, shard i from rank i
+///   reduce-scatter  result is 1/n as long in `dim`: rank i's shard i, reduced
+///   all-to-all      operand is cut in n along `dim`, shard i goes to rank i;
 ///                   what arrives is joined along `dim2` in group order
 ///   permute         rank i's result is the operand of rank `sources[i]`; each rank is the
 ///                   source of one
@@ -296,7 +296,7 @@ struct Collective {
 ///   "validation_load/<layer>" as load, and
 ///   "logits"                  [batch, sequence, vocabulary], in `evaluate` if the program was
 ///                             compiled to show them; written out only on request
-/// Every rank holds its piece by `layout`.
+/// Every rank holds its shard by `layout`.
 struct Observation {
   std::string name;
   TensorLayout layout;
@@ -306,7 +306,7 @@ struct Observation {
   double limit = 0, mean = 0;
 };
 
-enum class Opcode : uint8_t { Kernel, Product, Collective, Observe };
+enum class Opcode : uint8_t { Kernel, Matmul, Collective, Observe };
 
 enum class Access : uint8_t { Read, Write, ReadWrite };
 
@@ -332,7 +332,7 @@ struct Cost {
   double seconds = 0;
 };
 
-/// One step of the table. `target` numbers the kernel, product, collective or
+/// One step of the table. `target` numbers the kernel, matmul, collective or
 /// observation, by opcode.
 ///
 /// Instructions are issued in the order of their list, and those of one stream are done in it. One
@@ -395,7 +395,7 @@ struct Program {
   std::vector<NamedTensor> inputs;
 
   std::vector<Kernel> kernels;
-  std::vector<Product> products;
+  std::vector<Matmul> matmuls;
   std::vector<Collective> collectives;
   std::vector<Observation> observations;
   std::vector<std::string> labels;
@@ -420,11 +420,11 @@ struct Program {
   /// ops (recomputation not counted), and the peak of one rank's device per
   /// second, in the recipe's precision.
   double stepFlops = 0, peakFlopsPerRank = 0;
-  /// The same peak of products of eight bits, in programs with such; else 0.
+  /// The same peak of FP8 matmuls, in programs with such; else 0.
   double peakByteFlopsPerRank = 0;
   /// Bytes per second that one rank's device reads or writes in its memory; 0 if nobody has said.
   double memoryBandwidthPerRank = 0;
-  /// Processor cores that a rank's device has: what kernels and products are cut for, and the
+  /// Processor cores that a rank's device has: what kernels and matmuls are cut for, and the
   /// most threads that a rank can use.
   int64_t threadsPerRank = 1;
 
@@ -453,14 +453,14 @@ uint64_t stagedBytes(const Buffer &input);
 std::vector<int64_t> groupOf(int64_t rank, std::span<const uint32_t> axes,
                              std::span<const Axis> mesh);
 
-/// What an instruction does, in a word, for reports: "product", the kind of a collective,
+/// What an instruction does, in a word, for reports: "matmul", the kind of a collective,
 /// "observe", "optimizer" where a parameter or a state of the optimizer is written, else the
 /// kernel's kind.
 std::string classOf(const Program &program, const Instruction &instruction);
 
-/// Local shape of a rank's piece.
+/// Local shape of a rank's shard.
 std::vector<int64_t> localShape(const TensorLayout &layout, std::span<const Axis> mesh);
-/// First global index of that piece in each dimension, for a rank at `coordinates`.
+/// First global index of that shard in each dimension, for a rank at `coordinates`.
 std::vector<int64_t> localOffset(const TensorLayout &layout, std::span<const Axis> mesh,
                                  std::span<const int64_t> coordinates);
 

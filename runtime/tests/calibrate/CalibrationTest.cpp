@@ -67,8 +67,8 @@ TEST(Measurements, CoverTheMachine) {
       plan, [&](const std::string &text) { progress.push_back(text); }, measurements, error))
       << error;
   EXPECT_THAT(progress, testing::Contains("collectives of 2 ranks"));
-  EXPECT_EQ(measurements.products.size(), 10u);
-  for (const ProductTime &entry : measurements.products) {
+  EXPECT_EQ(measurements.matmuls.size(), 10u);
+  for (const MatmulTime &entry : measurements.matmuls) {
     EXPECT_GT(entry.timing.median, 0);
   }
   EXPECT_EQ(measurements.memory.size(), 5u);
@@ -92,10 +92,10 @@ TEST(Measurements, CoverTheMachine) {
   EXPECT_EQ(json["collectives"][0]["kind"], "all-reduce");
 }
 
-/// What one call says that measures devices of the stand-in; empty where all went well.
-std::string measureStandIn(Plan plan, Measurements &measurements) {
+/// What one call says that measures devices of the simulator; empty where all went well.
+std::string measureSimulator(Plan plan, Measurements &measurements) {
   std::string error;
-  setenv("WEFT_RT_CUDA", STAND_IN, 1);
+  setenv("WEFT_RT_CUDA", SIMULATOR, 1);
   bool isGood = measureDevices(plan, [](const std::string &) {}, measurements, error);
   EXPECT_EQ(isGood, error.empty());
   unsetenv("WEFT_RT_CUDA");
@@ -104,14 +104,14 @@ std::string measureStandIn(Plan plan, Measurements &measurements) {
 
 TEST(DeviceMeasurements, CoverTheDevices) {
   Measurements measurements;
-  ASSERT_EQ(measureStandIn({4, 0, 0.1}, measurements), "");
-  std::map<std::string, int> products;
-  for (const ProductTime &entry : measurements.products) {
+  ASSERT_EQ(measureSimulator({4, 0, 0.1}, measurements), "");
+  std::map<std::string, int> matmuls;
+  for (const MatmulTime &entry : measurements.matmuls) {
     EXPECT_GT(entry.timing.median, 0);
-    ++products[concat(nameOf(entry.product.type), entry.product.isTF32 ? " by TF32" : "")];
-    EXPECT_EQ(entry.product.isOfEightBits(), isForEightBits(entry.product));
+    ++matmuls[concat(nameOf(entry.matmul.type), entry.matmul.isTF32 ? " by TF32" : "")];
+    EXPECT_EQ(entry.matmul.isFp8(), fitsFp8(entry.matmul));
   }
-  EXPECT_THAT(products,
+  EXPECT_THAT(matmuls,
               testing::UnorderedElementsAre(
                   testing::Pair("f64", 2), testing::Pair("f32", 2), testing::Pair("f32 by TF32", 2),
                   testing::Pair("f16", 2), testing::Pair("bf16", 8), testing::Pair("f8e4m3", 8)));
@@ -126,7 +126,7 @@ TEST(DeviceMeasurements, CoverTheDevices) {
   EXPECT_GT(measurements.launch.median, 0);
   EXPECT_GT(measurements.rendezvous.median, 0);
   ASSERT_TRUE(measurements.device);
-  EXPECT_EQ(measurements.device->name, "stand-in");
+  EXPECT_EQ(measurements.device->name, "simulator");
   EXPECT_EQ(measurements.device->multiprocessors, 4);
   auto json = nlohmann::json::parse(toJson({4, 1, 0.1}, measurements));
   EXPECT_EQ(json["device"]["multiprocessors"], 4);
@@ -135,28 +135,28 @@ TEST(DeviceMeasurements, CoverTheDevices) {
 }
 
 TEST(DeviceMeasurements, LeaveOutWhatADeviceLacks) {
-  setenv("WEFT_STAND_IN_ARCHITECTURE", "80", 1);
+  setenv("WEFT_SIMULATOR_ARCHITECTURE", "80", 1);
   Measurements measurements;
-  ASSERT_EQ(measureStandIn({1, 0, 0.05}, measurements), "");
-  unsetenv("WEFT_STAND_IN_ARCHITECTURE");
-  EXPECT_EQ(measurements.products.size(), 16u);
-  for (const ProductTime &entry : measurements.products) {
-    EXPECT_FALSE(entry.product.isOfEightBits());
+  ASSERT_EQ(measureSimulator({1, 0, 0.05}, measurements), "");
+  unsetenv("WEFT_SIMULATOR_ARCHITECTURE");
+  EXPECT_EQ(measurements.matmuls.size(), 16u);
+  for (const MatmulTime &entry : measurements.matmuls) {
+    EXPECT_FALSE(entry.matmul.isFp8());
   }
 }
 
 /// Calls are counted over all devices, which have prepared 16 others each before: one of them
-/// refuses the first of eight bits.
+/// refuses the first in FP8.
 TEST(DeviceMeasurements, WhatTheLibraryRefusesIsToldAndLeftOut) {
-  setenv("WEFT_STAND_IN_FAIL", "prepareProduct:33", 1);
+  setenv("WEFT_SIMULATOR_FAIL", "prepareMatmul:33", 1);
   Measurements measurements;
-  ASSERT_EQ(measureStandIn({2, 0, 0.05}, measurements), "");
-  unsetenv("WEFT_STAND_IN_FAIL");
-  EXPECT_EQ(measurements.products.size(), 16u + 7);
+  ASSERT_EQ(measureSimulator({2, 0, 0.05}, measurements), "");
+  unsetenv("WEFT_SIMULATOR_FAIL");
+  EXPECT_EQ(measurements.matmuls.size(), 16u + 7);
   ASSERT_EQ(measurements.refused.size(), 1u);
-  EXPECT_TRUE(measurements.refused[0].product.isOfEightBits());
+  EXPECT_TRUE(measurements.refused[0].matmul.isFp8());
   EXPECT_THAT(measurements.refused[0].reason,
-              testing::MatchesRegex("device [01]: prepareProduct: it is lost"));
+              testing::MatchesRegex("device [01]: prepareMatmul: it is lost"));
   auto json = nlohmann::json::parse(toJson({2, 1, 0.05}, measurements));
   ASSERT_EQ(json["refused"].size(), 1u);
   EXPECT_EQ(json["refused"][0]["type"], "f8e4m3");
@@ -165,30 +165,30 @@ TEST(DeviceMeasurements, WhatTheLibraryRefusesIsToldAndLeftOut) {
 }
 
 TEST(DeviceMeasurements, SecondsAreForWhatIsMeasured) {
-  // Of 45 seconds: the smallest work, 80 products, 10 copies, and 64 products of eight bits.
+  // Of 45 seconds: the smallest work, 80 matmuls, 10 copies, and 64 FP8 matmuls.
   EXPECT_DOUBLE_EQ(secondsOfEach({1, 1, 60}, false), 45.0 / 91);
   EXPECT_DOUBLE_EQ(secondsOfEach({1, 1, 60}, true), 45.0 / 155);
 }
 
 /// Whatever fails, the measurements end and say which call it was.
 TEST(DeviceMeasurements, WhatFailsIsSaid) {
-  for (const char *function : {"open", "makeTimer", "allocate", "allocatePinned", "prepareProduct",
-                               "runProduct", "copy", "elapsed", "freeMemory", "join",
-                               "isRegistered", "allReduce", "allocateShared", "close", "work"}) {
+  for (const char *function : {"open", "makeTimer", "allocate", "allocatePinned", "prepareMatmul",
+                               "runMatmul", "copy", "elapsed", "freeMemory", "join", "isRegistered",
+                               "allReduce", "allocateShared", "close", "work"}) {
     Measurements measurements;
-    setenv("WEFT_STAND_IN_FAIL", concat(function, ":2").c_str(), 1);
+    setenv("WEFT_SIMULATOR_FAIL", concat(function, ":2").c_str(), 1);
     EXPECT_THAT(
-        measureStandIn({2, 0, 0.05}, measurements),
+        measureSimulator({2, 0, 0.05}, measurements),
         testing::ContainsRegex(concat("device [01].*(", function, "|failed).*: it is lost")));
   }
-  unsetenv("WEFT_STAND_IN_FAIL");
-  setenv("WEFT_STAND_IN_MEMORY", "65536", 1);
+  unsetenv("WEFT_SIMULATOR_FAIL");
+  setenv("WEFT_SIMULATOR_MEMORY", "65536", 1);
   Measurements measurements;
   EXPECT_THAT(
-      measureStandIn({2, 0, 0.05}, measurements),
-      testing::ContainsRegex("device [01], a stand-in, has no .* left of 64.0 KiB to measure "
+      measureSimulator({2, 0, 0.05}, measurements),
+      testing::ContainsRegex("device [01], a simulator, has no .* left of 64.0 KiB to measure "
                              "with"));
-  unsetenv("WEFT_STAND_IN_MEMORY");
+  unsetenv("WEFT_SIMULATOR_MEMORY");
 }
 
 TEST(DeviceMeasurements, NeedALibrary) {

@@ -60,7 +60,7 @@ public:
     });
   }
 
-  /// A rank's pieces of the table and its momentum, and the values that belong there.
+  /// A rank's parts of the table and its momentum, and the values that belong there.
   void forEachValue(Executor &executor,
                     const std::function<void(double &value, double expected)> &visit) {
     Region region = localRegion(program.parameters[0].layout, program.mesh, executor.coordinates());
@@ -275,21 +275,21 @@ TEST_F(Checkpointing, LiesAreFound) {
   EXPECT_EQ(lie("\"name\":\"table\"", "\"name\":\"chair\""),
             "'F/rank-00000.safetensors' does not hold 'chair' as its manifest says");
   EXPECT_EQ(lie("\"shape\":[256]", "\"shape\":[512]"),
-            damaged + "the pieces of 'table' do not make up its shape [512]");
+            damaged + "the parts of 'table' do not make up its shape [512]");
   EXPECT_EQ(lie("\"offset\":[128]", "\"offset\":[0]"),
-            damaged + "the pieces of 'table' do not make up its shape [256]");
+            damaged + "the parts of 'table' do not make up its shape [256]");
   EXPECT_EQ(
       lie("rank-00001.safetensors\",\"offset\":[128]", "rank-00000.safetensors\",\"offset\":[128]"),
-      damaged + "a piece of 'table' is in 'rank-00000.safetensors', which is the place of "
+      damaged + "a part of 'table' is in 'rank-00000.safetensors', which is the place of "
                 "another");
   EXPECT_EQ(
       lie("rank-00001.safetensors\",\"offset\":[128]", "rank-00005.safetensors\",\"offset\":[128]"),
-      damaged + "a piece of 'table' is in 'rank-00005.safetensors', which is no shard");
+      damaged + "a part of 'table' is in 'rank-00005.safetensors', which is no shard");
   EXPECT_EQ(lie("\"type\":\"F64\"", "\"type\":\"I64\""),
             "'F/rank-00000.safetensors' does not hold 'table' as its manifest says");
   EXPECT_EQ(lie("\"seed\": 3", "\"seed\": 3"), ""); // That was none.
 
-  // The pieces of two shards in each other's place: all sizes fit.
+  // The parts of two shards in each other's place: all sizes fit.
   json root = json::parse(good);
   root.erase("checksum");
   std::swap(root["tensors"][0]["pieces"][0]["file"], root["tensors"][0]["pieces"][1]["file"]);
@@ -300,7 +300,7 @@ TEST_F(Checkpointing, LiesAreFound) {
   root.erase("checksum");
   root["tensors"].erase(1);
   replace("manifest.json", sealed("\n" + root.dump().substr(1)));
-  EXPECT_THAT(damage(), HasSubstr("manifest.json' lists 2 pieces of tensors, its shards hold 4"));
+  EXPECT_THAT(damage(), HasSubstr("manifest.json' lists 2 parts of tensors, its shards hold 4"));
 }
 
 /// Every value in `root`, at any depth.

@@ -283,10 +283,10 @@ std::vector<double> loaded(const std::string &path, const std::string &dtype,
     EXPECT_TRUE(executor.prepare(link, observer));
     checkpoint.load(program, executor);
     BufferView view = executor.view(program.parameters[0].buffer);
-    const void *piece = view.data();
+    const void *part = view.data();
     for (size_t i = 0; i < 128; ++i) {
       values[size_t(link.rank()) * 128 + i] =
-          narrow ? static_cast<const float *>(piece)[i] : static_cast<const double *>(piece)[i];
+          narrow ? static_cast<const float *>(part)[i] : static_cast<const double *>(part)[i];
     }
   });
   return values;

@@ -9,7 +9,7 @@
 #include "data/Permutation.h"
 #include "data/RunData.h"
 #include "program/Box.h"
-#include "program/Pieces.h"
+#include "program/Shards.h"
 #include "tests/TemporaryFolder.h"
 #include "tests/Toy.h"
 
@@ -102,7 +102,7 @@ TEST_F(Data, EveryEpochHasEverySampleOnceInAnotherOrder) {
   }
 }
 
-TEST_F(Data, PiecesOfRanksMakeUpTheBatch) {
+TEST_F(Data, ShardsOfRanksMakeUpTheBatch) {
   std::string content(1000, 0);
   for (size_t i = 0; i < content.size(); ++i) {
     content[i] = char(i * 7);
@@ -111,8 +111,8 @@ TEST_F(Data, PiecesOfRanksMakeUpTheBatch) {
   Sampler sampler(data, 0, data.sampleCount(), 3);
   std::string error;
   for (int64_t shift : {0, 1}) {
-    std::vector<int32_t> all(24), piece(6);
-    InputPiece part{
+    std::vector<int32_t> all(24), shard(6);
+    InputShard part{
         shift ? DataField::Targets : DataField::Tokens, ElementType::I32, {4, 6}, {0, 0}, {4, 6}};
     ASSERT_TRUE(sampler.fill(5, 4, part, reinterpret_cast<char *>(all.data()), error));
     for (int64_t row = 0; row < 4; ++row) {
@@ -123,8 +123,8 @@ TEST_F(Data, PiecesOfRanksMakeUpTheBatch) {
     }
     part.shape = part.filled = {2, 3};
     part.offset = {2, 3};
-    ASSERT_TRUE(sampler.fill(5, 4, part, reinterpret_cast<char *>(piece.data()), error));
-    EXPECT_THAT(piece, ElementsAre(all[15], all[16], all[17], all[21], all[22], all[23]));
+    ASSERT_TRUE(sampler.fill(5, 4, part, reinterpret_cast<char *>(shard.data()), error));
+    EXPECT_THAT(shard, ElementsAre(all[15], all[16], all[17], all[21], all[22], all[23]));
   }
 }
 
@@ -136,14 +136,14 @@ TEST_F(Data, PaddingIsCopiesOfTheLastSample) {
   openBytes(content, 6);
   Sampler sampler(data, 0, data.sampleCount(), 3);
   std::string error;
-  std::vector<int32_t> piece(6, -1);
-  InputPiece part{DataField::Tokens, ElementType::I32, {2, 3}, {2, 4}, {1, 2}};
-  ASSERT_TRUE(sampler.fill(5, 3, part, reinterpret_cast<char *>(piece.data()), error));
-  EXPECT_EQ(piece[0], uint8_t(content[sampler.sampleAt(17) * 6 + 4]));
-  EXPECT_EQ(piece[3], piece[0]);
-  EXPECT_EQ(piece[4], piece[1]);
-  EXPECT_EQ(piece[2], -1);
-  EXPECT_EQ(piece[5], -1);
+  std::vector<int32_t> shard(6, -1);
+  InputShard part{DataField::Tokens, ElementType::I32, {2, 3}, {2, 4}, {1, 2}};
+  ASSERT_TRUE(sampler.fill(5, 3, part, reinterpret_cast<char *>(shard.data()), error));
+  EXPECT_EQ(shard[0], uint8_t(content[sampler.sampleAt(17) * 6 + 4]));
+  EXPECT_EQ(shard[3], shard[0]);
+  EXPECT_EQ(shard[4], shard[1]);
+  EXPECT_EQ(shard[2], -1);
+  EXPECT_EQ(shard[5], -1);
 }
 
 TEST_F(Data, DocumentsBeginBehindTheTokenThatEndsThem) {
@@ -154,9 +154,9 @@ TEST_F(Data, DocumentsBeginBehindTheTokenThatEndsThem) {
       << error;
   auto starts = [&](uint64_t sample, std::vector<int64_t> shape, std::vector<int64_t> offset,
                     std::vector<int64_t> filled) {
-    InputPiece piece{DataField::DocumentStarts, ElementType::I32, shape, offset, filled};
+    InputShard shard{DataField::DocumentStarts, ElementType::I32, shape, offset, filled};
     std::vector<int32_t> out(size_t(shape[1]), -1);
-    EXPECT_TRUE(data.readRow(sample, piece, reinterpret_cast<char *>(out.data()), error));
+    EXPECT_TRUE(data.readRow(sample, shard, reinterpret_cast<char *>(out.data()), error));
     return out;
   };
   EXPECT_THAT(starts(0, {1, 8}, {0, 0}, {1, 8}), ElementsAre(0, 0, 0, 3, 3, 3, 6, 7));
@@ -281,7 +281,7 @@ TEST(Box, JoinsWhatIsContiguousInBoth) {
   Box(empty, same, same).forEachRun([](int64_t, int64_t) { FAIL(); });
 }
 
-TEST(Pieces, GatherAndScatterAreInverse) {
+TEST(Shards, GatherAndScatterAreInverse) {
   const std::vector<Axis> mesh = {{"a", 2}, {"b", 3}, {"c", 2}};
   const TensorLayout layout = {ElementType::I32, {6, 4, 2}, {{1}, {0}, {}}};
   Program ranks;
@@ -290,18 +290,18 @@ TEST(Pieces, GatherAndScatterAreInverse) {
   std::iota(whole.begin(), whole.end(), 0);
   for (int64_t rank = 0; rank < 12; ++rank) {
     std::vector<int64_t> coordinates = ranks.coordinatesOf(rank);
-    std::vector<int32_t> piece(8);
-    scatterPiece(layout, mesh, coordinates, whole.data(), piece.data());
-    EXPECT_EQ(piece[0], coordinates[1] * 16 + coordinates[0] * 4);
+    std::vector<int32_t> shard(8);
+    scatterShard(layout, mesh, coordinates, whole.data(), shard.data());
+    EXPECT_EQ(shard[0], coordinates[1] * 16 + coordinates[0] * 4);
     EXPECT_EQ(holdsFirstCopy(layout, coordinates), coordinates[2] == 0);
     if (holdsFirstCopy(layout, coordinates)) {
-      gatherPiece(layout, mesh, coordinates, piece.data(), gathered.data());
+      gatherShard(layout, mesh, coordinates, shard.data(), gathered.data());
     }
   }
   EXPECT_EQ(gathered, whole);
 }
 
-TEST(Pieces, PaddingIsNoPartOfTheWhole) {
+TEST(Shards, PaddingIsNoPartOfTheWhole) {
   const std::vector<Axis> mesh = {{"a", 2}, {"b", 3}};
   const TensorLayout layout = {ElementType::I32, {4, 3}, {{1}, {0}}, {6, 4}};
   Program ranks;
@@ -311,19 +311,19 @@ TEST(Pieces, PaddingIsNoPartOfTheWhole) {
   int64_t held = 0;
   for (int64_t rank = 0; rank < 6; ++rank) {
     std::vector<int64_t> coordinates = ranks.coordinatesOf(rank);
-    std::vector<int32_t> piece(4, -1);
-    scatterPiece(layout, mesh, coordinates, whole.data(), piece.data());
+    std::vector<int32_t> shard(4, -1);
+    scatterShard(layout, mesh, coordinates, whole.data(), shard.data());
     Region data = dataRegion(layout, mesh, coordinates);
     held += data.shape[0] * data.shape[1];
     if (rank == 4) { // Rows 2 and 3 of columns 2 and 3, of which the latter is padding.
-      EXPECT_THAT(piece, ElementsAre(9, 0, 12, 0));
+      EXPECT_THAT(shard, ElementsAre(9, 0, 12, 0));
       EXPECT_THAT(data.shape, ElementsAre(2, 1));
     }
     if (rank == 5) {
-      EXPECT_THAT(piece, ElementsAre(0, 0, 0, 0));
+      EXPECT_THAT(shard, ElementsAre(0, 0, 0, 0));
       EXPECT_THAT(data.shape, ElementsAre(0, 1));
     }
-    gatherPiece(layout, mesh, coordinates, piece.data(), gathered.data());
+    gatherShard(layout, mesh, coordinates, shard.data(), gathered.data());
   }
   EXPECT_EQ(held, 12);
   EXPECT_EQ(gathered, whole);

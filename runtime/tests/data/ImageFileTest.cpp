@@ -63,16 +63,16 @@ TEST_F(Images, RowsOfEveryType) {
     ASSERT_TRUE(file.open(folder.write(type, content), shape, 3, error)) << error;
     EXPECT_EQ(file.sampleCount(), 2u);
     std::vector<float> image(2);
-    InputPiece piece{DataField::Images, ElementType::F32, {4, 1, 2}, {0, 0, 0}, {4, 1, 2}};
-    ASSERT_TRUE(file.readRow(1, piece, reinterpret_cast<char *>(image.data()), error));
+    InputShard shard{DataField::Images, ElementType::F32, {4, 1, 2}, {0, 0, 0}, {4, 1, 2}};
+    ASSERT_TRUE(file.readRow(1, shard, reinterpret_cast<char *>(image.data()), error));
     EXPECT_THAT(image, ElementsAre(float(51 * scale), float(102 * scale)));
     std::vector<double> wide(2);
-    piece.type = ElementType::F64;
-    ASSERT_TRUE(file.readRow(0, piece, reinterpret_cast<char *>(wide.data()), error));
+    shard.type = ElementType::F64;
+    ASSERT_TRUE(file.readRow(0, shard, reinterpret_cast<char *>(wide.data()), error));
     EXPECT_THAT(wide, ElementsAre(1 * scale, 2 * scale));
     int32_t label = 0;
-    InputPiece labelPiece{DataField::Labels, ElementType::I32, {4}, {0}, {4}};
-    ASSERT_TRUE(file.readRow(0, labelPiece, reinterpret_cast<char *>(&label), error));
+    InputShard labelShard{DataField::Labels, ElementType::I32, {4}, {0}, {4}};
+    ASSERT_TRUE(file.readRow(0, labelShard, reinterpret_cast<char *>(&label), error));
     EXPECT_EQ(label, 2);
   }
 }

@@ -45,13 +45,13 @@ protected:
   /// What a rank should have of input `number` (0 tokens, 1 targets) of a batch.
   std::vector<int32_t> expected(const BatchChoice &batch, const Executor &executor, size_t number) {
     const TensorLayout &layout = program.inputs[number].layout;
-    InputPiece piece = {number == 0 ? DataField::Tokens : DataField::Targets, layout.type,
+    InputShard shard = {number == 0 ? DataField::Tokens : DataField::Targets, layout.type,
                         localShape(layout, program.mesh),
                         localOffset(layout, program.mesh, executor.coordinates()),
                         localShape(layout, program.mesh)};
-    std::vector<int32_t> tokens(piece.bytes() / sizeof(int32_t));
+    std::vector<int32_t> tokens(shard.bytes() / sizeof(int32_t));
     std::string error;
-    EXPECT_TRUE(batch.sampler->fill(batch.number, kToyBatch, piece,
+    EXPECT_TRUE(batch.sampler->fill(batch.number, kToyBatch, shard,
                                     reinterpret_cast<char *>(tokens.data()), error));
     return tokens;
   }
@@ -86,10 +86,10 @@ TEST_F(Prefetch, OrderHasStepsAndValidations) {
   EXPECT_EQ(BatchOrder(data).next()->sampler, data.validationBatch(0).sampler);
 }
 
-TEST_F(Prefetch, EveryRankGetsItsPieceOfEveryBatch) {
+TEST_F(Prefetch, EveryRankGetsItsShardOfEveryBatch) {
   open(100);
   Prefetcher prefetcher(program, {0, program.rankCount()}, Prefetcher::Seconds(60));
-  // Two ranks share a piece, so there are two of tokens and two of targets.
+  // Two ranks share a shard, so there are two of tokens and two of targets.
   EXPECT_EQ(prefetcher.bytes(), 2u * 2 * (kToyBatch / 2) * kToySequence * 4 * Prefetcher::kSlots);
   prefetcher.start(BatchOrder(data));
   onEveryRank([&](Executor &executor) {
@@ -109,7 +109,7 @@ TEST_F(Prefetch, EveryRankGetsItsPieceOfEveryBatch) {
 
 /// With two micro-batches of four samples, over two ranks: 0, 1, 4, 5 on one, 2, 3, 6, 7 on the
 /// other.
-TEST_F(Prefetch, OfEveryMicroBatchARankGetsItsPiece) {
+TEST_F(Prefetch, OfEveryMicroBatchARankGetsItsShard) {
   program.microBatches = 2;
   for (NamedTensor &input : program.inputs) {
     if (!input.layout.globalShape.empty()) {
@@ -124,7 +124,7 @@ TEST_F(Prefetch, OfEveryMicroBatchARankGetsItsPiece) {
     std::string error;
     ASSERT_TRUE(prefetcher.take(executor, error)) << error;
     std::vector<int32_t> all(kToyBatch * kToySequence);
-    InputPiece whole = {DataField::Tokens,
+    InputShard whole = {DataField::Tokens,
                         ElementType::I32,
                         {kToyBatch, kToySequence},
                         {0, 0},

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "checkpoint/Checkpoint.h"
 #include "executable/Executable.h"
+#include "checkpoint/Checkpoint.h"
 #include "support/Random.h"
 #include "tests/Toy.h"
 #include "tests/executable/ToyExecutable.h"

@@ -1,11 +1,11 @@
-//===- BF16Test.cpp - products of few bits -----------------------------------===//
+//===- BF16Test.cpp - matmuls of few bits ------------------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "execution/PreparedProduct.h"
+#include "execution/PreparedMatmul.h"
 #include "support/BFloat16.h"
 #include "support/Float16.h"
 
@@ -72,9 +72,9 @@ double multiplied(float number, bool isTF32) {
   return std::ldexp(std::round(fraction * 2048), exponent - 11);
 }
 
-/// Runs `product` and compares with sums in float64.
-template <typename C, typename T = BFloat16> void expectProduct(const Product &product) {
-  const Product &p = product;
+/// Runs `matmul` and compares with sums in float64.
+template <typename C, typename T = BFloat16> void expectMatmul(const Matmul &matmul) {
+  const Matmul &p = matmul;
   auto room = [&](int64_t rows, int64_t ld, int64_t stride) {
     return size_t((p.batch - 1) * stride + rows * ld);
   };
@@ -82,7 +82,7 @@ template <typename C, typename T = BFloat16> void expectProduct(const Product &p
   auto b = randomNumbers<T>(room(p.transposeB ? p.n : p.k, p.ldb, p.strideB), 2);
   std::vector<C> c(room(p.m, p.ldc, p.strideC), C(NAN));
   std::string error;
-  auto prepared = PreparedProduct::make({product, 0, 0, 0}, error);
+  auto prepared = PreparedMatmul::make({matmul, 0, 0, 0}, error);
   ASSERT_TRUE(prepared) << error;
   ASSERT_TRUE(prepared->run(a.data(), b.data(), c.data(), error)) << error;
   double unit =
@@ -103,76 +103,75 @@ template <typename C, typename T = BFloat16> void expectProduct(const Product &p
   }
 }
 
-TEST(BF16Product, IsAsDefined) {
+TEST(BF16Matmul, IsAsDefined) {
   for (bool transposeA : {false, true}) {
     for (bool transposeB : {false, true}) {
-      Product product = {
-          ElementType::BF16, transposeA, transposeB, 3, 4, 5, 7, 8, 6, 2, 40, 50, 30};
-      expectProduct<BFloat16>(product);
-      product.isResultF32 = true;
-      expectProduct<float>(product);
-      product = {ElementType::BF16, transposeA, transposeB, 65, 48, 129, 129, 129, 48};
-      expectProduct<BFloat16>(product);
-      product.isResultF32 = true;
-      expectProduct<float>(product);
+      Matmul matmul = {ElementType::BF16, transposeA, transposeB, 3, 4, 5, 7, 8, 6, 2, 40, 50, 30};
+      expectMatmul<BFloat16>(matmul);
+      matmul.isResultF32 = true;
+      expectMatmul<float>(matmul);
+      matmul = {ElementType::BF16, transposeA, transposeB, 65, 48, 129, 129, 129, 48};
+      expectMatmul<BFloat16>(matmul);
+      matmul.isResultF32 = true;
+      expectMatmul<float>(matmul);
     }
   }
 }
 
-TEST(F16Product, IsAsDefined) {
+TEST(F16Matmul, IsAsDefined) {
   for (bool transposed : {false, true}) {
-    Product product = {ElementType::F16, transposed, !transposed, 65, 48, 129, 129, 129, 48};
-    expectProduct<Float16, Float16>(product);
-    product.isResultF32 = true;
-    expectProduct<float, Float16>(product);
-    product = {ElementType::F16, transposed, transposed, 3, 4, 5, 7, 8, 6, 2, 40, 50, 30};
-    expectProduct<Float16, Float16>(product);
+    Matmul matmul = {ElementType::F16, transposed, !transposed, 65, 48, 129, 129, 129, 48};
+    expectMatmul<Float16, Float16>(matmul);
+    matmul.isResultF32 = true;
+    expectMatmul<float, Float16>(matmul);
+    matmul = {ElementType::F16, transposed, transposed, 3, 4, 5, 7, 8, 6, 2, 40, 50, 30};
+    expectMatmul<Float16, Float16>(matmul);
   }
 }
 
-TEST(TF32Product, IsAsDefined) {
+TEST(TF32Matmul, IsAsDefined) {
   for (bool transposed : {false, true}) {
-    Product product = {ElementType::F32, transposed, !transposed, 65, 48, 129, 129, 129, 48};
-    product.isTF32 = true;
-    expectProduct<float, float>(product);
-    product = {ElementType::F32, transposed, transposed, 3, 4, 5, 7, 8, 6, 2, 40, 50, 30};
-    product.isTF32 = true;
-    expectProduct<float, float>(product);
+    Matmul matmul = {ElementType::F32, transposed, !transposed, 65, 48, 129, 129, 129, 48};
+    matmul.isTF32 = true;
+    expectMatmul<float, float>(matmul);
+    matmul = {ElementType::F32, transposed, transposed, 3, 4, 5, 7, 8, 6, 2, 40, 50, 30};
+    matmul.isTF32 = true;
+    expectMatmul<float, float>(matmul);
   }
 }
 
-TEST(TF32Product, IsNotThatOfFloat32) {
+TEST(TF32Matmul, IsNotThatOfFloat32) {
   float a = 1 + 0x1p-12f, b = 1, c = 0;
-  Product product = {ElementType::F32, false, false, 1, 1, 1, 1, 1, 1};
+  Matmul matmul = {ElementType::F32, false, false, 1, 1, 1, 1, 1, 1};
   std::string error;
-  EXPECT_TRUE(PreparedProduct::make({product, 0, 0, 0}, error)->run(&a, &b, &c, error));
+  EXPECT_TRUE(PreparedMatmul::make({matmul, 0, 0, 0}, error)->run(&a, &b, &c, error));
   EXPECT_EQ(c, a);
-  product.isTF32 = true;
-  EXPECT_TRUE(PreparedProduct::make({product, 0, 0, 0}, error)->run(&a, &b, &c, error));
+  matmul.isTF32 = true;
+  EXPECT_TRUE(PreparedMatmul::make({matmul, 0, 0, 0}, error)->run(&a, &b, &c, error));
   EXPECT_EQ(c, 1);
 }
 
-TEST(BF16Product, OfOneOperandForAll) {
+TEST(BF16Matmul, OfOneOperandForAll) {
   for (bool transposed : {false, true}) {
-    Product product = {ElementType::BF16, transposed, transposed, 5, 6, 7, 7, 8, 6, 3, 0, 60, 30};
-    expectProduct<BFloat16>(product);
-    product.strideA = 50;
-    product.strideB = 0;
-    product.isResultF32 = true;
-    expectProduct<float>(product);
+    Matmul matmul = {ElementType::BF16, transposed, transposed, 5, 6, 7, 7, 8, 6, 3, 0, 60, 30};
+    expectMatmul<BFloat16>(matmul);
+    matmul.strideA = 50;
+    matmul.strideB = 0;
+    matmul.isResultF32 = true;
+    expectMatmul<float>(matmul);
   }
 }
 
-/// A sum of products, in pieces as threads take them, and without the space between rows of C.
-TEST(BF16Product, OfSums) {
+/// A sum of matmuls, in parts as threads take them, and without the space between rows of C.
+TEST(BF16Matmul, OfSums) {
   constexpr int64_t m = 130, n = 150, k = 170, batch = 3, ldc = 151;
-  Product product = {ElementType::BF16, false, true, m, n, k, k, k, ldc, batch, m * k, n * k, 0};
-  product.isResultF32 = true;
+  Matmul matmul = {ElementType::BF16, false, true, m, n, k, k, k, ldc, batch, m * k, n * k, 0};
+  matmul.isResultF32 = true;
   auto a = randomNumbers(batch * m * k, 1), b = randomNumbers(batch * n * k, 2);
   std::vector<float> c(m * ldc, NAN);
-  for (const ProductPiece &piece : cutProduct(product, 2)) {
+  for (const MatmulPart &part : cutMatmul(matmul, 2)) {
     std::string error;
-    auto prepared = PreparedProduct::make(piece, error);
+    auto prepared = PreparedMatmul::make(part, error);
     ASSERT_TRUE(prepared) << error;
     ASSERT_TRUE(prepared->run(a.data(), b.data(), c.data(), error)) << error;
   }
@@ -190,36 +189,36 @@ TEST(BF16Product, OfSums) {
   }
 }
 
-TEST(BF16Product, OfNothing) {
+TEST(BF16Matmul, OfNothing) {
   BFloat16 a(1), b(1);
   float c = 5;
   std::string error;
-  Product product = {ElementType::BF16, false, false, 0, 1, 1, 1, 1, 1};
-  product.isResultF32 = true;
-  EXPECT_TRUE(PreparedProduct::make({product, 0, 0, 0}, error)->run(&a, &b, &c, error));
+  Matmul matmul = {ElementType::BF16, false, false, 0, 1, 1, 1, 1, 1};
+  matmul.isResultF32 = true;
+  EXPECT_TRUE(PreparedMatmul::make({matmul, 0, 0, 0}, error)->run(&a, &b, &c, error));
   EXPECT_EQ(c, 5);
-  product.m = 1;
-  product.k = 0;
-  EXPECT_TRUE(PreparedProduct::make({product, 0, 0, 0}, error)->run(&a, &b, &c, error));
+  matmul.m = 1;
+  matmul.k = 0;
+  EXPECT_TRUE(PreparedMatmul::make({matmul, 0, 0, 0}, error)->run(&a, &b, &c, error));
   EXPECT_EQ(c, 0); // An empty sum.
 }
 
-TEST(BF16Product, PiecesMakeUpTheWhole) {
+TEST(BF16Matmul, PartsMakeUpTheWhole) {
   constexpr int64_t m = 448, n = 640, k = 700;
   for (bool transposeA : {false, true}) {
     for (bool transposeB : {false, true}) {
-      Product product = {ElementType::BF16,  transposeA,         transposeB, m, n, k,
-                         transposeA ? m : k, transposeB ? k : n, n};
-      product.isResultF32 = true;
+      Matmul matmul = {ElementType::BF16,  transposeA,         transposeB, m, n, k,
+                       transposeA ? m : k, transposeB ? k : n, n};
+      matmul.isResultF32 = true;
       auto a = randomNumbers(m * k, 1), b = randomNumbers(k * n, 2);
       std::string error;
       std::vector<float> expected(m * n), c(m * n, NAN);
-      ASSERT_TRUE(PreparedProduct::make({product, 0, 0, 0}, error)
+      ASSERT_TRUE(PreparedMatmul::make({matmul, 0, 0, 0}, error)
                       ->run(a.data(), b.data(), expected.data(), error));
-      std::vector<ProductPiece> pieces = cutProduct(product, 3);
-      EXPECT_EQ(pieces.size(), 6u);
-      for (const ProductPiece &piece : pieces) {
-        ASSERT_TRUE(PreparedProduct::make(piece, error)->run(a.data(), b.data(), c.data(), error));
+      std::vector<MatmulPart> parts = cutMatmul(matmul, 3);
+      EXPECT_EQ(parts.size(), 6u);
+      for (const MatmulPart &part : parts) {
+        ASSERT_TRUE(PreparedMatmul::make(part, error)->run(a.data(), b.data(), c.data(), error));
       }
       for (size_t i = 0; i < c.size(); ++i) {
         ASSERT_NEAR(c[i], expected[i], 1e-3) << "A^T " << transposeA << ", B^T " << transposeB;
@@ -234,15 +233,15 @@ size_t countThreads() {
 }
 
 /// Several ranks at once give one rank's bits, and the library starts no threads of its own.
-TEST(BF16Product, RunsOnTheCallingThreadOnly) {
+TEST(BF16Matmul, RunsOnTheCallingThreadOnly) {
   constexpr int64_t size = 192;
   constexpr size_t count = size * size;
-  Product product = {ElementType::BF16, false, true, size, size, size, size, size, size};
-  product.isResultF32 = true;
+  Matmul matmul = {ElementType::BF16, false, true, size, size, size, size, size, size};
+  matmul.isResultF32 = true;
   auto a = randomNumbers(count, 1), b = randomNumbers(count, 2);
   auto run = [&](std::vector<float> &c) {
     std::string error;
-    auto prepared = PreparedProduct::make({product, 0, 0, 0}, error);
+    auto prepared = PreparedMatmul::make({matmul, 0, 0, 0}, error);
     for (int i = 0; i < 20; ++i) {
       prepared->run(a.data(), b.data(), c.data(), error);
     }

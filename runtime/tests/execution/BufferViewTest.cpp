@@ -6,16 +6,16 @@
 //===----------------------------------------------------------------------===//
 //
 // Whole runs on executors that lend copies (see FarExecutor.h), and on those for CUDA
-// devices with a stand-in for these, which are to print, write and return what they do
+// devices with a simulator for these, which are to print, write and return what they do
 // on the host.
 //
 //===----------------------------------------------------------------------===//
 
+#include "execution/BufferView.h"
 #include "backends/cuda/CudaExecutor.h"
 #include "checkpoint/Checkpoint.h"
 #include "executable/Executable.h"
-#include "execution/BufferView.h"
-#include "testing/StandIn.h"
+#include "testing/Simulator.h"
 #include "tests/TemporaryFolder.h"
 #include "tests/Toy.h"
 #include "tests/execution/FarExecutor.h"
@@ -110,8 +110,8 @@ protected:
     Traces host = traces(makeHostExecutor, arguments);
     expectSame(host, traces(makeFarExecutor, arguments));
     for (uint64_t seed : {1, 2, 3}) {
-      cuda::StandIn standIn({.seed = seed, .devices = 4}, {program, kernels.data()});
-      expectSame(host, traces(onDevices(standIn, /*usesGraphs=*/seed == 2), arguments));
+      cuda::Simulator simulator({.seed = seed, .devices = 4}, {program, kernels.data()});
+      expectSame(host, traces(onDevices(simulator, /*usesGraphs=*/seed == 2), arguments));
     }
     return host;
   }
@@ -123,11 +123,11 @@ protected:
     }
   }
 
-  MakeExecutor onDevices(const cuda::StandIn &standIn, bool usesGraphs) {
+  MakeExecutor onDevices(const cuda::Simulator &simulator, bool usesGraphs) {
     static const DeviceImage image = {80, true, "", 1};
-    return [&standIn, usesGraphs](const Program &program, const KernelCode *kernels, int64_t rank,
-                                  int64_t) {
-      return std::make_unique<cuda::CudaExecutor>(program, kernels, rank, standIn.library(), rank,
+    return [&simulator, usesGraphs](const Program &program, const KernelCode *kernels, int64_t rank,
+                                    int64_t) {
+      return std::make_unique<cuda::CudaExecutor>(program, kernels, rank, simulator.library(), rank,
                                                   std::span(&image, 1),
                                                   cuda::CudaOptions{.usesGraphs = usesGraphs});
     };
@@ -212,7 +212,7 @@ TEST_F(Views, ARunThatEndsWithAValueThatIsNotFinite) {
   EXPECT_EQ(traces["ends"], "3 ");
   EXPECT_EQ(traces["errors"],
             "error: step 1: loss is inf; 'table' held inf already before the step, in element 4 "
-            "of its piece on rank 0\n");
+            "of its shard on rank 0\n");
 }
 
 TEST_F(Views, ARunThatEndsWithAnOverflow) {

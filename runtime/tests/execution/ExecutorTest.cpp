@@ -207,7 +207,7 @@ TEST(NotFinite, IsFoundInTheInstructionThatMadeIt) {
 
 TEST(NotFinite, IsFoundInTheParametersFirst) {
   EXPECT_EQ(findingWith(3, std::nan("")),
-            "'table' held nan already before the step, in element 3 of its piece on rank 0");
+            "'table' held nan already before the step, in element 3 of its shard on rank 0");
 }
 
 TEST(NotFinite, NegativeInfinityCountsOnlyIfNothingElseIsFound) {
@@ -303,30 +303,30 @@ TEST(Executor, AnArenaThatCannotBeHadIsAnError) {
 }
 #endif
 
-void runProduct(const Product &product, const float *a, const float *b, float *c) {
+void runMatmul(const Matmul &matmul, const float *a, const float *b, float *c) {
   std::string error;
-  auto prepared = PreparedProduct::make({product, 0, 0, 0}, error);
+  auto prepared = PreparedMatmul::make({matmul, 0, 0, 0}, error);
   ASSERT_TRUE(prepared) << error;
   ASSERT_TRUE(prepared->run(a, b, c, error)) << error;
 }
 
-TEST(Products, OfDevicesAreRefused) {
-  Product product = {ElementType::F64, false, false, 8, 8, 8, 8, 8, 8};
+TEST(Matmuls, OfDevicesAreRefused) {
+  Matmul matmul = {ElementType::F64, false, false, 8, 8, 8, 8, 8, 8};
   std::string error;
-  EXPECT_FALSE(PreparedProduct::make({product, 0, 0, 0}, error));
-  EXPECT_EQ(error, "a product of f64 matrices is for CUDA devices, not for this processor");
-  product.type = ElementType::F8E4M3;
-  EXPECT_FALSE(PreparedProduct::make({product, 0, 0, 0}, error));
-  EXPECT_EQ(error, "a product of f8e4m3 matrices is for CUDA devices, not for this processor");
-  product.type = ElementType::F32;
-  product.epilogue.hasAddend = true;
-  EXPECT_FALSE(PreparedProduct::make({product, 0, 0, 0}, error));
-  EXPECT_EQ(error, "a product of f32 matrices with an epilogue is for CUDA devices, not for this "
+  EXPECT_FALSE(PreparedMatmul::make({matmul, 0, 0, 0}, error));
+  EXPECT_EQ(error, "a matmul of f64 matrices is for CUDA devices, not for this processor");
+  matmul.type = ElementType::F8E4M3;
+  EXPECT_FALSE(PreparedMatmul::make({matmul, 0, 0, 0}, error));
+  EXPECT_EQ(error, "a matmul of f8e4m3 matrices is for CUDA devices, not for this processor");
+  matmul.type = ElementType::F32;
+  matmul.epilogue.hasAddend = true;
+  EXPECT_FALSE(PreparedMatmul::make({matmul, 0, 0, 0}, error));
+  EXPECT_EQ(error, "a matmul of f32 matrices with an epilogue is for CUDA devices, not for this "
                    "processor");
 }
 
 /// With strides between the operands of a batch, and with a stride of 0 in one of A, B and C.
-TEST(Products, AreAsDefined) {
+TEST(Matmuls, AreAsDefined) {
   for (int form = 0; form < 16; ++form) {
     bool transposeA = form & 1, transposeB = form & 2;
     int64_t m = 3, n = 4, k = 5, batch = 2, strides[] = {40, 50, 30};
@@ -334,8 +334,8 @@ TEST(Products, AreAsDefined) {
       strides[form / 4 - 1] = 0;
     }
     auto [strideA, strideB, strideC] = strides;
-    Product product = {ElementType::F32, transposeA, transposeB, m, n, k, 7, 8, 6, batch,
-                       strideA,          strideB,    strideC};
+    Matmul matmul = {ElementType::F32, transposeA, transposeB, m, n, k, 7, 8, 6, batch,
+                     strideA,          strideB,    strideC};
     std::vector<float> a(80), b(100), c(60, NAN), expected = c;
     for (size_t i = 0; i < b.size(); ++i) {
       b[i] = float(int(i % 7) - 3);
@@ -350,18 +350,18 @@ TEST(Products, AreAsDefined) {
       }
       expected[size_t(p * strideC + row * 6 + column)] = sum;
     }
-    runProduct(product, a.data(), b.data(), c.data());
+    runMatmul(matmul, a.data(), b.data(), c.data());
     EXPECT_THAT(c, testing::Pointwise(testing::NanSensitiveFloatEq(), expected)) << form;
   }
 }
 
-TEST(Products, OfNothing) {
+TEST(Matmuls, OfNothing) {
   float a = 1, b = 1, c = 5;
-  runProduct({ElementType::F32, false, false, 1, 1, 0, 1, 1, 1}, &a, &b, &c);
+  runMatmul({ElementType::F32, false, false, 1, 1, 0, 1, 1, 1}, &a, &b, &c);
   EXPECT_EQ(c, 0); // An empty sum.
   c = 5;
-  runProduct({ElementType::F32, false, false, 0, 1, 1, 1, 1, 1}, &a, &b, &c);
-  runProduct({ElementType::F32, false, false, 1, 0, 1, 1, 1, 1}, &a, &b, &c);
+  runMatmul({ElementType::F32, false, false, 0, 1, 1, 1, 1, 1}, &a, &b, &c);
+  runMatmul({ElementType::F32, false, false, 1, 0, 1, 1, 1, 1}, &a, &b, &c);
   EXPECT_EQ(c, 5);
 }
 

@@ -152,13 +152,13 @@ TEST(ProgressMarksTest, AreAroundCollectivesAndWhereWorkIsLong) {
     program.step.push_back(added);
   };
   for (int i = 0; i < 3; ++i) {
-    add(Opcode::Product, 0.4e-3);
+    add(Opcode::Matmul, 0.4e-3);
   }
-  add(Opcode::Product, 5e-3);
-  add(Opcode::Product, 0.1e-3);
+  add(Opcode::Matmul, 5e-3);
+  add(Opcode::Matmul, 0.1e-3);
   add(Opcode::Collective, 0.3e-3);
   for (int i = 0; i < 40; ++i) {
-    add(Opcode::Product, 0);
+    add(Opcode::Matmul, 0);
   }
   ProgressMarks marks(program);
   std::vector<uint32_t> ends;

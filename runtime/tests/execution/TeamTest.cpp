@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "execution/Team.h"
-#include "execution/PreparedProduct.h"
+#include "execution/PreparedMatmul.h"
 #include "support/Random.h"
 
 #include <gtest/gtest.h>
@@ -17,19 +17,19 @@ using namespace weft::rt;
 
 namespace {
 
-TEST(TeamTest, RunsEachPieceOnce) {
+TEST(TeamTest, RunsEachPartOnce) {
   for (int64_t threads : {1, 2, 3, 8}) {
     Team team(threads);
     EXPECT_EQ(team.size(), threads);
-    for (int64_t pieces : {0, 1, 2, 7, 100}) {
-      std::vector<int> times(size_t(pieces), 0);
-      team.run(pieces, [&](int64_t i) { ++times[size_t(i)]; });
-      EXPECT_EQ(times, std::vector<int>(size_t(pieces), 1)) << threads << " threads";
+    for (int64_t parts : {0, 1, 2, 7, 100}) {
+      std::vector<int> times(size_t(parts), 0);
+      team.run(parts, [&](int64_t i) { ++times[size_t(i)]; });
+      EXPECT_EQ(times, std::vector<int>(size_t(parts), 1)) << threads << " threads";
     }
   }
 }
 
-TEST(TeamTest, SeesWhatPiecesBeforeWrote) {
+TEST(TeamTest, SeesWhatPartsBeforeWrote) {
   Team team(4);
   std::vector<int64_t> values(64, 0);
   constexpr int kJobs = 5000; // Most of them begin while helpers are still awake.
@@ -49,10 +49,10 @@ TEST(TeamTest, WakesHelpersThatSleep) {
   }
 }
 
-TEST(TeamTest, SharesPiecesAmongThreads) {
+TEST(TeamTest, SharesPartsAmongThreads) {
   Team team(2);
   std::atomic<int> arrived = 0;
-  // Each piece waits for the other, so two threads must be at it.
+  // Each part waits for the other, so two threads must be at it.
   team.run(2, [&](int64_t) {
     ++arrived;
     while (arrived != 2) {
@@ -66,9 +66,9 @@ TEST(TeamTest, CutsAllIterations) {
   for (int64_t threads : {1, 2, 5}) {
     for (int64_t iterations : {0, 1, 2, 9, 63, 64, 1000, 4096, 38597377}) {
       Cut cut = cutIterations(iterations, threads);
-      EXPECT_GE(cut.pieces * cut.length, iterations);
-      EXPECT_LT((cut.pieces - 1) * cut.length, std::max<int64_t>(iterations, 1));
-      EXPECT_LE(cut.pieces, std::max<int64_t>(1, 4 * threads));
+      EXPECT_GE(cut.parts * cut.length, iterations);
+      EXPECT_LT((cut.parts - 1) * cut.length, std::max<int64_t>(iterations, 1));
+      EXPECT_LE(cut.parts, std::max<int64_t>(1, 4 * threads));
     }
   }
   EXPECT_EQ(cutIterations(1 << 20, 2).length % 64, 0);
@@ -83,17 +83,17 @@ std::vector<float> randomMatrix(uint64_t seed, int64_t count) {
   return values;
 }
 
-void runPiece(const ProductPiece &piece, const std::vector<float> &a, const std::vector<float> &b,
-              std::vector<float> &c) {
+void runPart(const MatmulPart &part, const std::vector<float> &a, const std::vector<float> &b,
+             std::vector<float> &c) {
   std::string error;
-  auto prepared = PreparedProduct::make(piece, error);
+  auto prepared = PreparedMatmul::make(part, error);
   ASSERT_TRUE(prepared) << error;
   ASSERT_TRUE(prepared->run(a.data(), b.data(), c.data(), error)) << error;
 }
 
-TEST(ProductPiecesTest, TogetherAreTheProduct) {
+TEST(MatmulPartsTest, TogetherAreTheMatmul) {
   for (int form = 0; form < 4; ++form) {
-    Product whole;
+    Matmul whole;
     whole.transposeA = form & 1;
     whole.transposeB = form & 2;
     whole.m = 300, whole.n = 200, whole.k = 150;
@@ -107,11 +107,11 @@ TEST(ProductPiecesTest, TogetherAreTheProduct) {
       std::vector<float> a = randomMatrix(1, batch * whole.strideA);
       std::vector<float> b = randomMatrix(2, batch * whole.strideB);
       std::vector<float> expected(size_t(batch * whole.strideC), 7), got = expected;
-      runPiece({whole, 0, 0, 0}, a, b, expected);
-      std::vector<ProductPiece> pieces = cutProduct(whole, 2);
-      EXPECT_EQ(pieces.size(), 4u);
-      for (const ProductPiece &piece : pieces) {
-        runPiece(piece, a, b, got);
+      runPart({whole, 0, 0, 0}, a, b, expected);
+      std::vector<MatmulPart> parts = cutMatmul(whole, 2);
+      EXPECT_EQ(parts.size(), 4u);
+      for (const MatmulPart &part : parts) {
+        runPart(part, a, b, got);
       }
       for (size_t i = 0; i < got.size(); ++i) {
         ASSERT_NEAR(got[i], expected[i], 1e-5) << "form " << form << ", element " << i;
@@ -120,18 +120,18 @@ TEST(ProductPiecesTest, TogetherAreTheProduct) {
   }
 }
 
-/// Threads share the elements of a sum of products, never its terms.
-TEST(ProductPiecesTest, SumsOfProducts) {
-  Product sum;
+/// Threads share the elements of a sum of matmuls, never its terms.
+TEST(MatmulPartsTest, SumsOfMatmuls) {
+  Matmul sum;
   sum.m = 130, sum.n = 96, sum.k = 48, sum.batch = 8;
   sum.lda = sum.k, sum.ldb = sum.ldc = sum.n;
   sum.strideA = sum.m * sum.k; // The same B for all.
   std::vector<float> a = randomMatrix(1, sum.batch * sum.strideA);
   std::vector<float> b = randomMatrix(2, sum.k * sum.n);
   std::vector<float> got(size_t(sum.m * sum.n), 7);
-  for (const ProductPiece &piece : cutProduct(sum, 2)) {
-    EXPECT_EQ(piece.product.batch, 8);
-    runPiece(piece, a, b, got);
+  for (const MatmulPart &part : cutMatmul(sum, 2)) {
+    EXPECT_EQ(part.matmul.batch, 8);
+    runPart(part, a, b, got);
   }
   for (int64_t i = 0; i < sum.m; ++i) {
     for (int64_t j = 0; j < sum.n; ++j) {
@@ -146,16 +146,16 @@ TEST(ProductPiecesTest, SumsOfProducts) {
   }
 }
 
-TEST(ProductPiecesTest, SmallOnesStayWhole) {
-  Product small;
+TEST(MatmulPartsTest, SmallOnesStayWhole) {
+  Matmul small;
   small.m = small.n = small.k = 64;
-  EXPECT_EQ(cutProduct(small, 8).size(), 1u);
+  EXPECT_EQ(cutMatmul(small, 8).size(), 1u);
   small.m = small.n = small.k = 4096;
-  EXPECT_EQ(cutProduct(small, 1).size(), 1u);
-  EXPECT_EQ(cutProduct(small, 8).size(), 16u);
+  EXPECT_EQ(cutMatmul(small, 1).size(), 1u);
+  EXPECT_EQ(cutMatmul(small, 8).size(), 16u);
   small.m = 1; // A row: only columns can be cut.
   small.n = 1 << 20;
-  EXPECT_EQ(cutProduct(small, 2).size(), 4u);
+  EXPECT_EQ(cutMatmul(small, 2).size(), 4u);
 }
 
 } // namespace

@@ -15,8 +15,8 @@ using testing::HasSubstr;
 
 namespace {
 
-/// Keys that go round `pieces` pieces of `length` positions, on a mesh of one axis.
-Attention makeRing(int64_t pieces, int64_t length, bool isZigzag) {
+/// Keys that go round `shards` shards of `length` positions, on a mesh of one axis.
+Attention makeRing(int64_t shards, int64_t length, bool isZigzag) {
   Attention ring;
   ring.batch = ring.keyHeads = ring.group = 1;
   ring.features = ring.valueFeatures = 8;
@@ -24,9 +24,9 @@ Attention makeRing(int64_t pieces, int64_t length, bool isZigzag) {
   ring.isCausal = true;
   ring.firstQuery.strides = ring.firstKey.strides = {length};
   ring.turn = 0;
-  ring.turns = pieces;
+  ring.turns = shards;
   if (isZigzag) {
-    ring.chunks = 2 * pieces;
+    ring.chunks = 2 * shards;
     ring.chunkLength = length / 2;
   }
   ring.operands = {0, 1, 2, 3, 4};
@@ -72,12 +72,12 @@ bool isRight(const Attention &a, int64_t rank, int64_t turn) {
 }
 
 TEST(AttentionParts, EveryTurnOfARing) {
-  for (int64_t pieces : {2, 3, 4}) {
+  for (int64_t shards : {2, 3, 4}) {
     for (bool isZigzag : {false, true}) {
-      Attention ring = makeRing(pieces, 8, isZigzag);
-      for (int64_t rank = 0; rank < pieces; ++rank) {
-        for (int64_t turn = 0; turn < pieces; ++turn) {
-          EXPECT_TRUE(isRight(ring, rank, turn)) << pieces << " pieces";
+      Attention ring = makeRing(shards, 8, isZigzag);
+      for (int64_t rank = 0; rank < shards; ++rank) {
+        for (int64_t turn = 0; turn < shards; ++turn) {
+          EXPECT_TRUE(isRight(ring, rank, turn)) << shards << " shards";
         }
       }
     }
@@ -107,7 +107,7 @@ TEST(AttentionParts, KeysThatComeLaterAreSeenByNobody) {
   EXPECT_EQ(attentionPart(ring, std::vector<int64_t>{2}, std::vector<int64_t>{1})->queries, 8);
 }
 
-TEST(AttentionParts, PiecesOfQueriesOverAllKeysEndAtTheLast) {
+TEST(AttentionParts, ShardsOfQueriesOverAllKeysEndAtTheLast) {
   Attention gathered = makeRing(4, 8, false);
   gathered.turn.reset();
   gathered.turns = 1;
@@ -130,7 +130,7 @@ TEST(AttentionParts, WindowsAreRightOrNone) {
       }
     }
   }
-  EXPECT_GT(found, 7 * 6); // At least the own pieces and those that nobody sees.
+  EXPECT_GT(found, 7 * 6); // At least the own shards and those that nobody sees.
   EXPECT_LT(found, 7 * 9);
 }
 

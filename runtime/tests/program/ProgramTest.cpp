@@ -27,9 +27,9 @@ std::string faultOf(const Program &program) {
 TEST(Program, TheShareOfPeakIsOfWhatEachMultiplies) {
   Program program = makeToy(1, 1);
   EXPECT_EQ(program.stepPeakFlopsPerRank(), 1e9);
-  program.products = {kToyBytes, {}};
+  program.matmuls = {kToyBytes, {}};
   Instruction bytes, numbers;
-  bytes.opcode = numbers.opcode = Opcode::Product;
+  bytes.opcode = numbers.opcode = Opcode::Matmul;
   numbers.target = 1;
   bytes.cost.flops = 3e6;
   numbers.cost.flops = 1e6;
@@ -50,41 +50,41 @@ TEST(Program, TheShareOfPeakIsOfWhatEachMultiplies) {
 
 TEST(Program, EpiloguesOutliveTheirBytes) {
   Program program = makeToy(1, 1), read;
-  Product product = {ElementType::BF16, false, true, 8, 16, 24, 24, 24, 16};
-  product.epilogue = {
+  Matmul matmul = {ElementType::BF16, false, true, 8, 16, 24, 24, 24, 16};
+  matmul.epilogue = {
       .hasAddend = true, .hasBias = true, .activation = Epilogue::Activation::Gelu, .hasAux = true};
-  product.workspaceBytes = 4096;
-  program.products.push_back(product);
-  product.epilogue = {.activation = Epilogue::Activation::GeluGradient, .hasAux = true};
-  program.products.push_back(product);
-  product.epilogue = {.sums = Epilogue::Sums::OfB};
-  program.products.push_back(product);
-  program.products.push_back({.type = ElementType::F8E5M2,
-                              .transposeB = true,
-                              .m = 16,
-                              .n = 32,
-                              .k = 48,
-                              .lda = 48,
-                              .ldb = 48,
-                              .ldc = 32,
-                              .isResultF32 = true,
-                              .eightBitB = ElementType::F8E4M3,
-                              .epilogue = {.hasAddend = true}});
+  matmul.workspaceBytes = 4096;
+  program.matmuls.push_back(matmul);
+  matmul.epilogue = {.activation = Epilogue::Activation::GeluGradient, .hasAux = true};
+  program.matmuls.push_back(matmul);
+  matmul.epilogue = {.sums = Epilogue::Sums::OfB};
+  program.matmuls.push_back(matmul);
+  program.matmuls.push_back({.type = ElementType::F8E5M2,
+                             .transposeB = true,
+                             .m = 16,
+                             .n = 32,
+                             .k = 48,
+                             .lda = 48,
+                             .ldb = 48,
+                             .ldc = 32,
+                             .isResultF32 = true,
+                             .fp8B = ElementType::F8E4M3,
+                             .epilogue = {.hasAddend = true}});
   std::string error;
   ASSERT_TRUE(deserialize(serialize(program), read, error)) << error;
   const char *expected[] = {
-      "product bf16 8x16x24 B^T ld 24/24/16 plus bias gelu keeping workspace 4096",
-      "product bf16 8x16x24 B^T ld 24/24/16 gelu-gradient workspace 4096",
-      "product bf16 8x16x24 B^T ld 24/24/16 sums-B workspace 4096",
-      "product f8e5m2 by f8e4m3 to f32 16x32x48 B^T ld 48/48/32 plus"};
+      "matmul bf16 8x16x24 B^T ld 24/24/16 plus bias gelu keeping workspace 4096",
+      "matmul bf16 8x16x24 B^T ld 24/24/16 gelu-gradient workspace 4096",
+      "matmul bf16 8x16x24 B^T ld 24/24/16 sums-B workspace 4096",
+      "matmul f8e5m2 by f8e4m3 to f32 16x32x48 B^T ld 48/48/32 plus"};
   const size_t operands[] = {7, 5, 5, 6};
-  size_t first = program.products.size() - 4;
+  size_t first = program.matmuls.size() - 4;
   for (uint32_t i = 0; i < 4; ++i) {
     Instruction instruction;
-    instruction.opcode = Opcode::Product;
+    instruction.opcode = Opcode::Matmul;
     instruction.target = uint32_t(first) + i;
     EXPECT_EQ(targetText(read, instruction), expected[i]);
-    EXPECT_EQ(read.products[first + i].operandCount(), operands[i]);
+    EXPECT_EQ(read.matmuls[first + i].operandCount(), operands[i]);
   }
 }
 
@@ -109,7 +109,7 @@ TEST(Layouts, CutDimensionsMajorToMinor) {
   EXPECT_THAT(localOffset(layout, mesh, coordinates), ElementsAre(10, 0));
 }
 
-TEST(Layouts, PiecesOfWhatIsPaddedAreEqual) {
+TEST(Layouts, ShardsOfWhatIsPaddedAreEqual) {
   const std::vector<Axis> mesh = {{"a", 2}, {"b", 3}};
   TensorLayout layout = {ElementType::F32, {10, 5}, {{1, 0}, {}}, {12, 5}};
   EXPECT_THAT(localShape(layout, mesh), ElementsAre(2, 5));
@@ -121,8 +121,7 @@ TEST(Bytes, RoundTrip) {
   Program program = makeToy(2, 2);
   program.parameters[0].layout.globalShape = {250};
   program.parameters[0].layout.paddedShape = {256};
-  program.products.push_back(
-      {ElementType::BF16, true, false, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, true});
+  program.matmuls.push_back({ElementType::BF16, true, false, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, true});
   program.step[0].cost = {3, 4, 5};
   program.peakByteFlopsPerRank = 6;
   program.kernels[0].kind = "fill";
@@ -240,14 +239,14 @@ TEST(Text, OneInstructionALine) {
   EXPECT_THAT(text, HasSubstr("\n  4: observe 'gradient/table' f64 [256{model}] %6 after 2  "));
 }
 
-TEST(Text, ProductsAndCollectives) {
+TEST(Text, MatmulsAndCollectives) {
   Program program = makeToy(2, 2);
-  program.products = {{ElementType::F32, true, false, 2, 3, 4, 2, 3, 3, 5, 8, 12, 6}};
+  program.matmuls = {{ElementType::F32, true, false, 2, 3, 4, 2, 3, 3, 5, 8, 12, 6}};
   program.buffers.push_back({1024, 0, BufferClass::Activation, false, ElementType::F32});
   auto last = uint32_t(program.buffers.size() - 1);
   program.collectives.push_back(
       {CollectiveKind::AllToAll, ReductionKind::Sum, ElementType::F64, {0, 1}, {4, 2}, 0, 1});
-  program.step.push_back({Opcode::Product, 0, 0, {{last}, {last}, {last, Access::Write}}, {}});
+  program.step.push_back({Opcode::Matmul, 0, 0, {{last}, {last}, {last, Access::Write}}, {}});
   program.step.push_back({Opcode::Collective,
                           uint32_t(program.collectives.size() - 1),
                           0,
@@ -262,7 +261,7 @@ TEST(Text, ProductsAndCollectives) {
                           {}});
   ASSERT_EQ(faultOf(program), "");
   EXPECT_THAT(toText(program), HasSubstr("permute f64 [4, 2] over {data} from [1, 0] %6 -> %0"));
-  EXPECT_THAT(toText(program), HasSubstr("product f32 2x3x4 A^T ld 2/3/3 batch 5 strides 8/12/6 "
+  EXPECT_THAT(toText(program), HasSubstr("matmul f32 2x3x4 A^T ld 2/3/3 batch 5 strides 8/12/6 "
                                          "%10 %10 -> %10"));
   EXPECT_THAT(toText(program),
               HasSubstr("all-to-all f64 [4, 2] over {data, model} dim 0 to 1 %6 -> %0"));
@@ -301,13 +300,13 @@ const Fault kFaults[] = {
     {[](Program &p) { p.parameters[0].layout.dimAxes = {{1, 1}}; },
      "tensor 'table' uses mesh axis 'model' twice"},
     {[](Program &p) { p.parameters[0].layout.globalShape = {255}; },
-     "255 in dimension 0, which does not divide into 2 pieces"},
+     "255 in dimension 0, which does not divide into 2 shards"},
     {[](Program &p) { p.parameters[0].layout.paddedShape = {256}; },
      "has the shape [256] and the padded shape [256], expected a larger one"},
     {[](Program &p) { p.parameters[0].layout.paddedShape = {255}; },
      "has the shape [256] and the padded shape [255], expected a larger one"},
     {[](Program &p) { p.parameters[0].layout.paddedShape = {257}; },
-     "257 in dimension 0, which does not divide into 2 pieces"},
+     "257 in dimension 0, which does not divide into 2 shards"},
     {[](Program &p) { p.parameters[0].layout.globalShape = {512}; },
      "tensor 'table' needs 2048 bytes in buffer 0, which has 1024"},
     {[](Program &p) { p.parameters[0].layout.type = ElementType::F32; },
@@ -341,126 +340,126 @@ const Fault kFaults[] = {
        p.inputs[0].layout.globalShape[0] = 0;
      },
      "input 'tokens' is empty"},
-    {[](Program &p) { p.products = {{ElementType::I32}}; }, "product 0 is of type i32"},
+    {[](Program &p) { p.matmuls = {{ElementType::I32}}; }, "matmul 0 is of type i32"},
     {[](Program &p) {
-       p.products = {{ElementType::F32}};
-       p.products[0].isResultF32 = true;
+       p.matmuls = {{ElementType::F32}};
+       p.matmuls[0].isResultF32 = true;
      },
-     "product 0 widens its result, which only one of bf16, f16 or eight bits may, got f32"},
+     "matmul 0 widens its result, which only one of bf16, f16 or FP8 may, got f32"},
     {[](Program &p) {
-       p.products = {{ElementType::BF16}};
-       p.products[0].isTF32 = true;
+       p.matmuls = {{ElementType::BF16}};
+       p.matmuls[0].isTF32 = true;
      },
-     "product 0 rounds to tf32, which only one of f32 may, got bf16"},
+     "matmul 0 rounds to tf32, which only one of f32 may, got bf16"},
     {[](Program &p) {
-       p.products = {{ElementType::BF16, false, false, 1, 1, 1, 1, 1, 1, 2, 1, 1, 0}};
+       p.matmuls = {{ElementType::BF16, false, false, 1, 1, 1, 1, 1, 1, 2, 1, 1, 0}};
      },
-     "product 0 adds up products in bf16, expected to in f32"},
+     "matmul 0 adds up matmuls in bf16, expected to in f32"},
     {[](Program &p) {
-       p.products = {{ElementType::F16, false, false, 1, 1, 1, 1, 1, 1, 2, 1, 1, 0}};
+       p.matmuls = {{ElementType::F16, false, false, 1, 1, 1, 1, 1, 1, 2, 1, 1, 0}};
      },
-     "product 0 adds up products in f16, expected to in f32"},
+     "matmul 0 adds up matmuls in f16, expected to in f32"},
     {[](Program &p) {
-       p.products = {{ElementType::BF16, false, false, 1, 1, 1, 1, 1, 1}};
-       p.products[0].isResultF32 = true;
+       p.matmuls = {{ElementType::BF16, false, false, 1, 1, 1, 1, 1, 1}};
+       p.matmuls[0].isResultF32 = true;
        p.buffers.push_back({2, 0, BufferClass::Activation, false, ElementType::BF16});
        auto last = uint32_t(p.buffers.size() - 1);
-       p.step.push_back({Opcode::Product, 0, 0, {{last}, {last}, {last}}, {}});
+       p.step.push_back({Opcode::Matmul, 0, 0, {{last}, {last}, {last}}, {}});
      },
      "needs f32 in buffer 10, which holds bf16"},
-    {[](Program &p) { p.products = {{ElementType::F32, false, false, -1}}; }, "a size of -1"},
-    {[](Program &p) { p.products = {{ElementType::F32, false, false, 1, 1, 1, 1, 1, 1, 1, -1}}; },
-     "product 0 has a negative stride"},
-    {[](Program &p) { p.products = {{ElementType::F32, false, false, 2, 2, 2, 1, 2, 2}}; },
+    {[](Program &p) { p.matmuls = {{ElementType::F32, false, false, -1}}; }, "a size of -1"},
+    {[](Program &p) { p.matmuls = {{ElementType::F32, false, false, 1, 1, 1, 1, 1, 1, 1, -1}}; },
+     "matmul 0 has a negative stride"},
+    {[](Program &p) { p.matmuls = {{ElementType::F32, false, false, 2, 2, 2, 1, 2, 2}}; },
      "rows closer together than they are long"},
     {[](Program &p) {
-       p.products = {{ElementType::F32, false, false, 16, 16, 16, 16, 16, 16}};
+       p.matmuls = {{ElementType::F32, false, false, 16, 16, 16, 16, 16, 16}};
        p.buffers.push_back({512, 0, BufferClass::Activation, false, ElementType::F32});
        auto last = uint32_t(p.buffers.size() - 1);
-       p.step.push_back({Opcode::Product, 0, 0, {{last}, {last}, {last}}, {}});
+       p.step.push_back({Opcode::Matmul, 0, 0, {{last}, {last}, {last}}, {}});
      },
      "step instruction 10 needs 1024 bytes in buffer 10, which has 512"},
-    {[](Program &p) { p.products = {{ElementType::I32}}; },
-     "product 0 is of type i32, expected f64, f32, bf16, f16 or one of eight bits"},
+    {[](Program &p) { p.matmuls = {{ElementType::I32}}; },
+     "matmul 0 is of type i32, expected f64, f32, bf16, f16 or an FP8 type"},
     {[](Program &p) {
-       p.products = {kToyBytes};
-       p.products[0].type = p.products[0].eightBitB = ElementType::F8E5M2;
+       p.matmuls = {kToyBytes};
+       p.matmuls[0].type = p.matmuls[0].fp8B = ElementType::F8E5M2;
      },
-     "product 0 is of f8e5m2 and f8e5m2, expected eight bits, and one of them f8e4m3"},
+     "matmul 0 is of f8e5m2 and f8e5m2, expected FP8, and one of them f8e4m3"},
     {[](Program &p) {
-       p.products = {kToyBytes};
-       p.products[0].eightBitB = ElementType::BF16;
+       p.matmuls = {kToyBytes};
+       p.matmuls[0].fp8B = ElementType::BF16;
      },
-     "product 0 is of f8e4m3 and bf16, expected eight bits, and one of them f8e4m3"},
+     "matmul 0 is of f8e4m3 and bf16, expected FP8, and one of them f8e4m3"},
     {[](Program &p) {
-       p.products = {kToyBytes};
-       p.products[0].transposeB = false;
+       p.matmuls = {kToyBytes};
+       p.matmuls[0].transposeB = false;
      },
-     "product 0 is of eight bits, 16x16x16, expected one, B alone transposed, sizes and distances "
+     "matmul 0 is in FP8, 16x16x16, expected one, B alone transposed, sizes and distances "
      "multiples of 16"},
     {[](Program &p) {
-       p.products = {kToyBytes};
-       p.products[0].m = 8;
+       p.matmuls = {kToyBytes};
+       p.matmuls[0].m = 8;
      },
-     "product 0 is of eight bits, 8x16x16, expected one"},
+     "matmul 0 is in FP8, 8x16x16, expected one"},
     {[](Program &p) {
-       p.products = {kToyBytes};
-       p.products[0].epilogue.sums = Epilogue::Sums::OfA;
+       p.matmuls = {kToyBytes};
+       p.matmuls[0].epilogue.sums = Epilogue::Sums::OfA;
      },
-     "product 0 of eight bits does more than to add"},
+     "matmul 0 in FP8 does more than to add"},
     {[](Program &p) {
-       p.products = {kToyBytes};
-       p.products[0].isResultF32 = true;
-       p.products[0].epilogue.hasBias = true;
+       p.matmuls = {kToyBytes};
+       p.matmuls[0].isResultF32 = true;
+       p.matmuls[0].epilogue.hasBias = true;
      },
-     "product 0 of eight bits adds a bias to a result of f32, expected bf16"},
+     "matmul 0 in FP8 adds a bias to a result of f32, expected bf16"},
     {[](Program &p) {
-       p.products = {kToyBytes};
+       p.matmuls = {kToyBytes};
        p.buffers.push_back({256, 0, BufferClass::Activation, false, ElementType::F8E4M3});
        auto last = uint32_t(p.buffers.size() - 1);
-       p.step.push_back({Opcode::Product, 0, 0, {{last}, {last}, {last}, {last}, {last}}, {}});
+       p.step.push_back({Opcode::Matmul, 0, 0, {{last}, {last}, {last}, {last}, {last}}, {}});
      },
      "needs bf16 in buffer 10, which holds f8e4m3"},
     {[](Program &p) { p.collectives[0].type = ElementType::F8E5M2; },
-     "collective 0 is of type f8e5m2, expected one that is not for products alone"},
+     "collective 0 is of type f8e5m2, expected one that is not for matmuls alone"},
     {[](Program &p) { p.parameters[0].layout.type = ElementType::F8E4M3; },
-     "is of type f8e4m3, expected one that is not for products alone"},
+     "is of type f8e4m3, expected one that is not for matmuls alone"},
     {[](Program &p) {
-       p.products = {{ElementType::F32, false, false, 8, 8, 8, 8, 8, 8, 2, 64, 64, 0}};
-       p.products[0].epilogue.hasAddend = true;
+       p.matmuls = {{ElementType::F32, false, false, 8, 8, 8, 8, 8, 8, 2, 64, 64, 0}};
+       p.matmuls[0].epilogue.hasAddend = true;
      },
-     "product 0 adds to what is a sum of products already"},
+     "matmul 0 adds to what is a sum of matmuls already"},
     {[](Program &p) {
-       p.products = {{ElementType::F64, false, false, 8, 8, 8, 8, 8, 8}};
-       p.products[0].epilogue.hasBias = true;
+       p.matmuls = {{ElementType::F64, false, false, 8, 8, 8, 8, 8, 8}};
+       p.matmuls[0].epilogue.hasBias = true;
      },
-     "product 0 does more than to add, which only one product of f32 or bf16 may"},
+     "matmul 0 does more than to add, which only one matmul of f32 or bf16 may"},
     {[](Program &p) {
-       p.products = {{ElementType::F32, false, false, 8, 8, 8, 8, 8, 8}};
-       p.products[0].epilogue.hasAux = true;
+       p.matmuls = {{ElementType::F32, false, false, 8, 8, 8, 8, 8, 8}};
+       p.matmuls[0].epilogue.hasAux = true;
      },
-     "product 0 has a matrix for an activation, expected one where there is the gradient of one"},
+     "matmul 0 has a matrix for an activation, expected one where there is the gradient of one"},
     {[](Program &p) {
-       p.products = {{ElementType::F32, false, false, 8, 8, 8, 8, 8, 8}};
-       p.products[0].epilogue.activation = Epilogue::Activation::GeluGradient;
+       p.matmuls = {{ElementType::F32, false, false, 8, 8, 8, 8, 8, 8}};
+       p.matmuls[0].epilogue.activation = Epilogue::Activation::GeluGradient;
      },
-     "product 0 has no matrix for an activation, expected one where there is the gradient of one"},
+     "matmul 0 has no matrix for an activation, expected one where there is the gradient of one"},
     {[](Program &p) {
-       p.products = {{ElementType::F32, false, false, 8, 8, 8, 8, 8, 8}};
-       p.products[0].epilogue.hasBias = true;
-       p.products[0].epilogue.sums = Epilogue::Sums::OfA;
+       p.matmuls = {{ElementType::F32, false, false, 8, 8, 8, 8, 8, 8}};
+       p.matmuls[0].epilogue.hasBias = true;
+       p.matmuls[0].epilogue.sums = Epilogue::Sums::OfA;
      },
-     "product 0 sums an operand and has a bias or an activation, expected one"},
+     "matmul 0 sums an operand and has a bias or an activation, expected one"},
     {[](Program &p) {
-       p.products = {{ElementType::F32, false, false, 8, 8, 0, 8, 8, 8}};
-       p.products[0].epilogue.hasAddend = true;
+       p.matmuls = {{ElementType::F32, false, false, 8, 8, 0, 8, 8, 8}};
+       p.matmuls[0].epilogue.hasAddend = true;
      },
-     "product 0 has an epilogue and nothing to sum"},
+     "matmul 0 has an epilogue and nothing to sum"},
     {[](Program &p) {
-       p.products = {{ElementType::F32, false, false, 8, 8, 8, 8, 8, 8}};
-       p.products[0].epilogue.hasBias = true;
-       p.products[0].workspaceBytes = 100;
-       p.step.push_back({Opcode::Product, 0, 0, {{0}, {0}, {0}, {0}}, {}});
+       p.matmuls = {{ElementType::F32, false, false, 8, 8, 8, 8, 8, 8}};
+       p.matmuls[0].epilogue.hasBias = true;
+       p.matmuls[0].workspaceBytes = 100;
+       p.step.push_back({Opcode::Matmul, 0, 0, {{0}, {0}, {0}, {0}}, {}});
      },
      "step instruction 10 has 4 operands, expected 5"},
     {[](Program &p) { p.collectives[0].axes = {9}; }, "collective 0 uses mesh axis 9"},
@@ -474,19 +473,19 @@ const Fault kFaults[] = {
        p.collectives[1].kind = CollectiveKind::ReduceScatter;
        p.collectives[1].shape = {3};
      },
-     "collective 1 cuts 3 into 2 pieces"},
+     "collective 1 cuts 3 into 2 shards"},
     {[](Program &p) { p.collectives[1].sources = {0}; },
      "collective 1 names 1 sources, expected 0"},
     {[](Program &p) {
        p.collectives[1].kind = CollectiveKind::Permute;
        p.collectives[1].sources = {1, 1};
      },
-     "collective 1 takes the piece of rank 1 of its 2 twice"},
+     "collective 1 takes the shard of rank 1 of its 2 twice"},
     {[](Program &p) {
        p.collectives[1].kind = CollectiveKind::Permute;
        p.collectives[1].sources = {1, 2};
      },
-     "collective 1 takes the piece of rank 2 of its 2"},
+     "collective 1 takes the shard of rank 2 of its 2"},
     {[](Program &p) { p.collectives[1].kind = CollectiveKind::AllGather; },
      "as operand and result of all-gather; only all-reduce may"},
     {[](Program &p) { p.collectives[0].shape = {2}; }, "step instruction 1 needs 16 bytes"},

@@ -180,10 +180,10 @@ TEST(Profile, TellsThePeakOfWhatEachMultiplies) {
   Program program = makeToy(1, 1);
   program.peakFlopsPerRank = 100e6;
   program.peakByteFlopsPerRank = 200e6;
-  program.products = {kToyBytes, {}};
+  program.matmuls = {kToyBytes, {}};
   program.step.resize(2);
   for (uint32_t number : {0, 1}) {
-    program.step[number].opcode = Opcode::Product;
+    program.step[number].opcode = Opcode::Matmul;
     program.step[number].target = number;
   }
   StepTimes times(program.step.size(), true);

@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "report/Books.h"
 #include "report/LossCurve.h"
 #include "report/MemoryReport.h"
 #include "report/Metrics.h"
+#include "report/RunLog.h"
 #include "support/ErrorOutput.h"
 #include "support/Text.h"
 #include "tests/TemporaryFolder.h"
@@ -209,12 +209,12 @@ TEST(Lines, ForPeopleAndForPrograms) {
   EXPECT_EQ(json.size(), 6u);
 }
 
-TEST(Books, TheShareOfPeakIsOfWhatAStepMultiplies) {
+TEST(RunLog, TheShareOfPeakIsOfWhatAStepMultiplies) {
   Program program = makeToy(1, 2);
-  program.products = {kToyBytes, {}};
+  program.matmuls = {kToyBytes, {}};
   program.step.resize(2);
   for (uint32_t number : {0, 1}) {
-    program.step[number].opcode = Opcode::Product;
+    program.step[number].opcode = Opcode::Matmul;
     program.step[number].target = number;
   }
   // 15 ms and 10 ms: 160 Mflop/s, on each of two ranks.
@@ -227,11 +227,11 @@ TEST(Books, TheShareOfPeakIsOfWhatAStepMultiplies) {
   Options options;
   options.metrics = folder.file("metrics");
   options.quiet = true;
-  Books books(program, options);
+  RunLog runLog(program, options);
   std::string error;
-  ASSERT_TRUE(books.open(0, 1, Books::MetricsFile::Anew, error)) << error;
-  books.beginStep();
-  ASSERT_TRUE(books.endStep(error) && books.close(error)) << error;
+  ASSERT_TRUE(runLog.open(0, 1, RunLog::MetricsFile::Anew, error)) << error;
+  runLog.beginStep();
+  ASSERT_TRUE(runLog.endStep(error) && runLog.close(error)) << error;
   auto json = nlohmann::json::parse(std::ifstream(options.metrics));
   EXPECT_NEAR(double(json["peak_share"]) * double(json["ms"]), 25, 1e-6);
 }

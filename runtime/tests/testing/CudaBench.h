@@ -1,4 +1,4 @@
-//===- CudaBench.h - a stand-in with things to use --------------------------===//
+//===- CudaBench.h - a simulator with things to use -------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -8,7 +8,7 @@
 #ifndef WEFT_RT_TESTS_TESTING_CUDABENCH_H
 #define WEFT_RT_TESTS_TESTING_CUDABENCH_H
 
-#include "testing/StandIn.h"
+#include "testing/Simulator.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,9 +17,9 @@
 
 namespace weft::rt::cuda {
 
-using Handle = Library::Handle;
-using Address = Library::Address;
-using Result = Library::Result;
+using Handle = DriverTable::Handle;
+using Address = DriverTable::Address;
+using Result = DriverTable::Result;
 
 inline constexpr int64_t kBenchCount = 64;
 inline constexpr uint64_t kBenchBytes = kBenchCount * sizeof(double);
@@ -39,42 +39,44 @@ inline void benchOverrun(void *const *buffers, const int64_t *, const int64_t *,
   std::memset(buffers[0], 0, kBenchBytes + 1);
 }
 
-/// Pieces in which "trace" was run.
-inline std::vector<std::pair<int64_t, int64_t>> benchPieces;
+/// Parts in which "trace" was run.
+inline std::vector<std::pair<int64_t, int64_t>> benchParts;
 
 inline void benchTrace(void *const *, const int64_t *, const int64_t *, int64_t, int64_t begin,
                        int64_t end) {
-  benchPieces.emplace_back(begin, end);
+  benchParts.emplace_back(begin, end);
 }
 
-inline Twins benchTwins() {
-  Twins twins;
-  twins.entries["scale_phase_0"] = {benchScale,
-                                    0,
-                                    {kBenchCount},
-                                    sizeof(int64_t),
-                                    {{kBenchBytes, Access::Read}, {kBenchBytes, Access::Write}},
-                                    1};
-  twins.entries["overrun_phase_0"] = {
+inline Counterparts benchCounterparts() {
+  Counterparts counterparts;
+  counterparts.entries["scale_phase_0"] = {
+      benchScale,
+      0,
+      {kBenchCount},
+      sizeof(int64_t),
+      {{kBenchBytes, Access::Read}, {kBenchBytes, Access::Write}},
+      1};
+  counterparts.entries["overrun_phase_0"] = {
       benchOverrun, 0, {1}, sizeof(int64_t), {{kBenchBytes, Access::Write}}, 0};
-  twins.entries["trace_phase_0"] = {benchTrace, 0, {kBenchCount}, sizeof(int64_t), {}, 0};
-  twins.entries["late_phase_1"] = {
+  counterparts.entries["trace_phase_0"] = {benchTrace, 0, {kBenchCount}, sizeof(int64_t), {}, 0};
+  counterparts.entries["late_phase_1"] = {
       benchTrace, 1, {kBenchCount}, sizeof(int64_t), {{kBenchBytes, Access::Write}}, 0};
   // A phase that a device has beyond the host's, for blocks of 64 threads.
-  twins.entries["block_phase_0"] = {benchTrace, 0, {}, sizeof(int64_t), {}, 0, 64};
-  return twins;
+  counterparts.entries["block_phase_0"] = {benchTrace, 0, {}, sizeof(int64_t), {}, 0, 64};
+  return counterparts;
 }
 
 /// 4 x 4 of f32, 64 bytes an operand.
-inline constexpr Product kBenchProduct = {
+inline constexpr Matmul kBenchMatmul = {
     .type = ElementType::F32, .m = 4, .n = 4, .k = 4, .lda = 4, .ldb = 4, .ldc = 4};
 
 /// A device with two streams, an event, memory that is all zero but for `blank`, and a module.
 struct Bench {
   explicit Bench(uint64_t seed, bool cutsKernels = true)
       : Bench({.seed = seed, .devices = 2, .cutsKernels = cutsKernels}) {}
-  Bench(uint64_t seed, StandInDrill stuck) : Bench({.seed = seed, .devices = 2, .stuck = stuck}) {}
-  explicit Bench(const StandInSettings &settings) : standIn(settings, benchTwins()) {
+  Bench(uint64_t seed, SimulatorDrill stuck)
+      : Bench({.seed = seed, .devices = 2, .stuck = stuck}) {}
+  explicit Bench(const SimulatorSettings &settings) : simulator(settings, benchCounterparts()) {
     ok(cuda.open(0, &device, &facts));
     stream = makeStream();
     other = makeStream();
@@ -133,20 +135,20 @@ struct Bench {
     ok(cuda.entry(device, module, name, &found));
     return found;
   }
-  Result prepare(Product product, uint64_t workspaceBytes, Handle *made) {
-    ProductWay way = {};
-    product.workspaceBytes = workspaceBytes;
-    return cuda.prepareProduct(device, &product, &way, made);
+  Result prepare(Matmul matmul, uint64_t workspaceBytes, Handle *made) {
+    MatmulAlgorithm way = {};
+    matmul.workspaceBytes = workspaceBytes;
+    return cuda.prepareMatmul(device, &matmul, &way, made);
   }
-  Handle prepareProduct(uint64_t workspaceBytes = 0) {
+  Handle prepareMatmul(uint64_t workspaceBytes = 0) {
     Handle made = 0;
-    ok(prepare(kBenchProduct, workspaceBytes, &made));
+    ok(prepare(kBenchMatmul, workspaceBytes, &made));
     return made;
   }
-  Result runProduct(Handle on, Handle product, Address first, Address second, Address result,
-                    Address workspace = 0) {
-    ProductPlaces places = {first, second, result, 0, 0, 0, 0, workspace};
-    return cuda.runProduct(device, on, product, &places);
+  Result runMatmul(Handle on, Handle matmul, Address first, Address second, Address result,
+                   Address workspace = 0) {
+    MatmulPlaces places = {first, second, result, 0, 0, 0, 0, workspace};
+    return cuda.runMatmul(device, on, matmul, &places);
   }
   Handle openSecond() {
     Handle opened = 0;
@@ -170,15 +172,15 @@ struct Bench {
     return cuda.copyToHost(device, on, pinned, from, kBenchBytes);
   }
 
-  StandIn standIn;
-  const Library &cuda = standIn.library();
+  Simulator simulator;
+  const DriverTable &cuda = simulator.library();
   DeviceFacts facts = {};
   Handle device = 0, stream = 0, other = 0, event = 0, module = 0, scale = 0;
   Address a = 0, b = 0, c = 0, blank = 0;
   char *pinned = nullptr;
 };
 
-/// A use that is wrong, of which the stand-in has to say so.
+/// A use that is wrong, of which the simulator has to say so.
 struct Misused {
   const char *name;
   /// Part of what is said.

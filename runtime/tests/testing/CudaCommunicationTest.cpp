@@ -1,11 +1,11 @@
-//===- CudaCommunicationTest.cpp - communicators of the stand-in ------------===//
+//===- CudaCommunicationTest.cpp - communicators of the simulator -----------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// What collectives compute is in the suite of all backends. Here is what the stand-in
+// What collectives compute is in the suite of all backends. Here is what the simulator
 // refuses, and how ranks that do not come are noticed.
 //
 //===----------------------------------------------------------------------===//
@@ -32,7 +32,7 @@ struct Rank {
 };
 
 struct Two {
-  explicit Two(uint64_t seed) : standIn({.seed = seed, .devices = 2}, {}) {
+  explicit Two(uint64_t seed) : simulator({.seed = seed, .devices = 2}, {}) {
     Bench::ok(cuda.makeWorldId(&id));
     for (int64_t number : {0, 1}) {
       Rank &rank = ranks[number];
@@ -76,8 +76,8 @@ struct Two {
     return {first, second};
   }
 
-  StandIn standIn;
-  const Library &cuda = standIn.library();
+  Simulator simulator;
+  const DriverTable &cuda = simulator.library();
   WorldId id;
   Rank ranks[2];
   Rank &one = ranks[0], &two = ranks[1];
@@ -104,7 +104,7 @@ const MisusedPair kMisused[] = {
        return two.sum(two.two, two.two.world, ElementType::F32, 5);
      }},
     {"GroupsOfDifferentSizes",
-     "ranks 0 and 1 of communicator 1 do not agree: a group with 2 pieces and one with 1",
+     "ranks 0 and 1 of communicator 1 do not agree: a group with 2 parts and one with 1",
      [](Two &two) {
        two.settleAll();
        Bench::ok(two.cuda.beginGroup(two.one.device));
@@ -357,11 +357,11 @@ TEST(CudaCommunication, WhoIsAloneIsNotReached) {
 
 /// One of four in a world of which it sees nothing else.
 TEST(CudaCommunication, WhoIsTheWorldBringsForAll) {
-  StandIn standIn({.seed = 1, .devices = 4, .isAlone = true}, {});
-  const Library &cuda = standIn.library();
+  Simulator simulator({.seed = 1, .devices = 4, .isAlone = true}, {});
+  const DriverTable &cuda = simulator.library();
   WorldId id = {};
   Handle device = 0, stream = 0, event = 0, world = 0, part = 0;
-  Library::Address memory = 0;
+  DriverTable::Address memory = 0;
   void *pinned = nullptr;
   DeviceFacts facts;
   Bench::ok(cuda.open(2, &device, &facts));
@@ -398,7 +398,7 @@ TEST(CudaCommunication, WhoIsTheWorldBringsForAll) {
 
 /// Both ranks join, of which `changed` is the table; gives what the run ends with.
 std::string
-joinBy(const Library &changed, const std::function<bool()> &isBusy = [] { return false; }) {
+joinBy(const DriverTable &changed, const std::function<bool()> &isBusy = [] { return false; }) {
   auto backend = makeLocalBackend({{"all", 2}}, {});
   RunResult run = backend->run([&](Communicator &link) {
     Handle device = 0;
@@ -413,8 +413,8 @@ joinBy(const Library &changed, const std::function<bool()> &isBusy = [] { return
 }
 
 TEST(DeviceCollectives, WhatNeverGetsReadyIsSaid) {
-  StandIn standIn({.devices = 2}, {});
-  Library library = standIn.library();
+  Simulator simulator({.devices = 2}, {});
+  DriverTable library = simulator.library();
   library.ready = [](Handle, Handle, bool *isReady) -> Result {
     *isReady = false;
     return nullptr;
@@ -426,8 +426,8 @@ TEST(DeviceCollectives, WhatNeverGetsReadyIsSaid) {
 
 /// Somebody else watches the device that it may wait for.
 TEST(DeviceCollectives, TimeOfADeviceThatIsBusyDoesNotCount) {
-  StandIn standIn({.devices = 2}, {});
-  Library library = standIn.library();
+  Simulator simulator({.devices = 2}, {});
+  DriverTable library = simulator.library();
   library.ready = [](Handle, Handle, bool *isReady) -> Result {
     *isReady = false;
     return nullptr;
@@ -441,10 +441,10 @@ TEST(DeviceCollectives, TimeOfADeviceThatIsBusyDoesNotCount) {
 }
 
 TEST(DeviceCollectives, WhatFailsMeanwhileIsSaid) {
-  StandIn standIn({.devices = 2}, {});
-  standIn.failAt("ready", 1, "a remote process has exited");
+  Simulator simulator({.devices = 2}, {});
+  simulator.failAt("ready", 1, "a remote process has exited");
   EXPECT_THAT(
-      joinBy(standIn.library()),
+      joinBy(simulator.library()),
       testing::ContainsRegex("device [01] of rank [01]: ready: a remote process has exited"));
 }
 

@@ -1,4 +1,4 @@
-//===- CudaFaultsTest.cpp - failures of the stand-in for CUDA ---------------===//
+//===- CudaFaultsTest.cpp - failures of the simulator for CUDA --------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -93,15 +93,15 @@ const Called kCalls[] = {
     {"reserveLocal",
      [](Bench &bench) { return bench.cuda.reserveLocal(bench.device, 8, &isReached); }},
     {"launch", [](Bench &bench) { return bench.launch(bench.stream, bench.a, bench.b); }},
-    {"nameProducts",
+    {"nameMatmuls",
      [](Bench &bench) {
        const char *name = nullptr;
-       return bench.cuda.nameProducts(bench.device, &name);
+       return bench.cuda.nameMatmuls(bench.device, &name);
      }},
-    {"prepareProduct", [](Bench &bench) { return bench.prepare(kBenchProduct, 0, &made); }},
-    {"freeProduct", [](Bench &bench) { return bench.cuda.freeProduct(bench.device, 1); }},
-    {"runProduct",
-     [](Bench &bench) { return bench.runProduct(bench.stream, 1, bench.a, bench.b, bench.c, 0); }},
+    {"prepareMatmul", [](Bench &bench) { return bench.prepare(kBenchMatmul, 0, &made); }},
+    {"freeMatmul", [](Bench &bench) { return bench.cuda.freeMatmul(bench.device, 1); }},
+    {"runMatmul",
+     [](Bench &bench) { return bench.runMatmul(bench.stream, 1, bench.a, bench.b, bench.c, 0); }},
     {"prepareAttention",
      [](Bench &bench) {
        static const Attention attention;
@@ -174,7 +174,8 @@ class CudaFaultsTest : public testing::TestWithParam<Called> {};
 TEST_P(CudaFaultsTest, FailsWhenItIsTold) {
   Bench bench(0);
   const std::string function = GetParam().function;
-  bench.standIn.failAt(function, bench.standIn.calls(function) + 1, "the device fell off the bus");
+  bench.simulator.failAt(function, bench.simulator.calls(function) + 1,
+                         "the device fell off the bus");
   EXPECT_THAT(GetParam().run(bench), StrEq(function + ": the device fell off the bus"));
   // That call only.
   if (Result result = GetParam().run(bench)) {
@@ -188,12 +189,12 @@ INSTANTIATE_TEST_SUITE_P(Functions, CudaFaultsTest, testing::ValuesIn(kCalls),
 TEST(CudaFailureTest, CoversTheTable) {
   // All of its functions but `lacksMemory` and `name`, which cannot fail, and `standFor`, which is
   // not for callers.
-  EXPECT_EQ(std::size(kCalls) + 3, sizeof(Library) / sizeof(void (*)()));
+  EXPECT_EQ(std::size(kCalls) + 3, sizeof(DriverTable) / sizeof(void (*)()));
 }
 
 TEST(CudaFailureTest, ACallThatFailsDoesNothing) {
   Bench bench(0);
-  bench.standIn.failAt("zero", bench.standIn.calls("zero") + 1, "no");
+  bench.simulator.failAt("zero", bench.simulator.calls("zero") + 1, "no");
   EXPECT_THAT(bench.zero(bench.stream, bench.blank), StrEq("zero: no"));
   EXPECT_THAT(bench.fetch(bench.stream, bench.blank), HasSubstr("not all of it was ever written"));
 }
@@ -201,7 +202,7 @@ TEST(CudaFailureTest, ACallThatFailsDoesNothing) {
 TEST(CudaFailureTest, WorkFailsWhenSomebodyWaits) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     Bench bench(seed);
-    bench.standIn.failWorkAt(5, "an illegal address");
+    bench.simulator.failWorkAt(5, "an illegal address");
     Bench::ok(bench.zero(bench.stream, bench.a));
     Bench::ok(bench.launch(bench.stream, bench.a, bench.b));
     EXPECT_THAT(bench.finish(bench.stream),
@@ -212,7 +213,7 @@ TEST(CudaFailureTest, WorkFailsWhenSomebodyWaits) {
 TEST(CudaFailureTest, WorkFailsWhenSomebodyAsks) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     Bench bench(seed);
-    bench.standIn.failWorkAt(4, "an illegal address");
+    bench.simulator.failWorkAt(4, "an illegal address");
     Bench::ok(bench.zero(bench.stream, bench.a));
     Bench::ok(bench.cuda.record(bench.device, bench.event, bench.stream));
     Result result = nullptr;
@@ -228,7 +229,7 @@ TEST(CudaFailureTest, WorkFailsWhenSomebodyAsks) {
 TEST(CudaFailureTest, ADeviceThatHasFailedDoesNothingMore) {
   for (const Called &called : kCalls) {
     Bench bench(0);
-    bench.standIn.failWorkAt(4, "an illegal address");
+    bench.simulator.failWorkAt(4, "an illegal address");
     Bench::ok(bench.zero(bench.stream, bench.a));
     Bench::ok(bench.cuda.record(bench.device, bench.event, bench.stream));
     EXPECT_NE(bench.cuda.await(bench.device, bench.event), nullptr);
@@ -283,7 +284,7 @@ TEST(CudaFailureTest, WordsTellHowFarAStreamHasCome) {
 TEST(CudaFailureTest, OtherDevicesGoOn) {
   Bench bench(0);
   Handle second = bench.openSecond();
-  bench.standIn.failWorkAt(4, "an illegal address");
+  bench.simulator.failWorkAt(4, "an illegal address");
   Bench::ok(bench.zero(bench.stream, bench.a));
   EXPECT_NE(bench.finish(bench.stream), nullptr);
   Bench::ok(bench.cuda.makeStream(second, &made));

@@ -1,4 +1,4 @@
-//===- CudaGraphsTest.cpp - graphs on the stand-in ------------------------===//
+//===- CudaGraphsTest.cpp - graphs on the simulator -----------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -82,7 +82,7 @@ TEST(CudaGraphs, CountWordsUp) {
 
 TEST(CudaGraphs, WorkThatFailsDoesSoAtItsLaunch) {
   Bench bench(4);
-  bench.standIn.failWorkAt(4, "an illegal address"); // Behind three of the bench's.
+  bench.simulator.failWorkAt(4, "an illegal address"); // Behind three of the bench's.
   Handle graph = capture(bench, [&] { Bench::ok(bench.zero(bench.stream, bench.a)); });
   Bench::ok(bench.cuda.launchGraph(bench.device, bench.stream, graph));
   EXPECT_THAT(bench.finish(bench.stream), testing::HasSubstr("an illegal address"));

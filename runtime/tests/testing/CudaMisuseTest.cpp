@@ -1,4 +1,4 @@
-//===- CudaMisuseTest.cpp - what the stand-in for CUDA refuses --------------===//
+//===- CudaMisuseTest.cpp - what the simulator for CUDA refuses -------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -103,11 +103,11 @@ const Misused kHandles[] = {
        Bench::ok(bench.cuda.unload(bench.device, bench.module));
        return bench.launch(bench.stream, bench.a, bench.b);
      }},
-    {"ProductFreed", "runProduct: product 1 is freed",
+    {"MatmulFreed", "runMatmul: matmul 1 is freed",
      [](Bench &bench) {
-       Handle product = bench.prepareProduct();
-       Bench::ok(bench.cuda.freeProduct(bench.device, product));
-       return bench.runProduct(bench.stream, product, bench.a, bench.b, bench.c, 0);
+       Handle matmul = bench.prepareMatmul();
+       Bench::ok(bench.cuda.freeMatmul(bench.device, matmul));
+       return bench.runMatmul(bench.stream, matmul, bench.a, bench.b, bench.c, 0);
      }},
 };
 
@@ -248,10 +248,10 @@ const Misused kMemory[] = {
        *static_cast<char *>(place) = 0;
        return bench.cuda.close(second);
      }},
-    {"ProductReadsBlankMemory", "runProduct: operand B is read, but not all of it was ever written",
+    {"MatmulReadsBlankMemory", "runMatmul: operand B is read, but not all of it was ever written",
      [](Bench &bench) {
-       return bench.runProduct(bench.stream, bench.prepareProduct(), bench.a, bench.blank, bench.c,
-                               0);
+       return bench.runMatmul(bench.stream, bench.prepareMatmul(), bench.a, bench.blank, bench.c,
+                              0);
      }},
     {"KernelWritesTooMuch", "failed: memory around an allocation of 512 bytes was written",
      [](Bench &bench) {
@@ -302,11 +302,11 @@ const Misused kBusy[] = {
        Bench::ok(bench.launch(bench.stream, bench.a, bench.b));
        return bench.cuda.unload(bench.device, bench.module);
      }},
-    {"Product", "freeProduct: the product may still be in use",
+    {"Matmul", "freeMatmul: the matmul may still be in use",
      [](Bench &bench) {
-       Handle product = bench.prepareProduct();
-       Bench::ok(bench.runProduct(bench.stream, product, bench.a, bench.b, bench.c, 0));
-       return bench.cuda.freeProduct(bench.device, product);
+       Handle matmul = bench.prepareMatmul();
+       Bench::ok(bench.runMatmul(bench.stream, matmul, bench.a, bench.b, bench.c, 0));
+       return bench.cuda.freeMatmul(bench.device, matmul);
      }},
 };
 

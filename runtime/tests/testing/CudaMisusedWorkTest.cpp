@@ -1,4 +1,4 @@
-//===- CudaMisusedWorkTest.cpp - wrong work for the stand-in for CUDA -------===//
+//===- CudaMisusedWorkTest.cpp - wrong work for the simulator for CUDA ------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -67,94 +67,93 @@ const Misused kLaunches[] = {
      }},
 };
 
-Result prepare(Bench &bench, const Product &product) {
+Result prepare(Bench &bench, const Matmul &matmul) {
   Handle made;
-  return bench.prepare(product, 0, &made);
+  return bench.prepare(matmul, 0, &made);
 }
 
-const Misused kProducts[] = {
+const Misused kMatmuls[] = {
     {"TypeThatHasNone",
-     "prepareProduct: expected a product of f64, f32, bf16, f16 or eight bits, got one of i32",
+     "prepareMatmul: expected a matmul of f64, f32, bf16, f16 or FP8, got one of i32",
      [](Bench &bench) {
-       Product product = kBenchProduct;
-       product.type = ElementType::I32;
-       return prepare(bench, product);
+       Matmul matmul = kBenchMatmul;
+       matmul.type = ElementType::I32;
+       return prepare(bench, matmul);
      }},
     {"RowsThatNoActivationHas",
-     "prepareProduct: expected one product with rows a multiple of 8 elements apart for an "
+     "prepareMatmul: expected one matmul with rows a multiple of 8 elements apart for an "
      "activation, got 1 with 4",
      [](Bench &bench) {
-       Product product = kBenchProduct;
-       product.epilogue = {.activation = Epilogue::Activation::Gelu, .hasAux = true};
-       return prepare(bench, product);
+       Matmul matmul = kBenchMatmul;
+       matmul.epilogue = {.activation = Epilogue::Activation::Gelu, .hasAux = true};
+       return prepare(bench, matmul);
      }},
-    {"WayOfAnotherProduct",
-     "prepareProduct: expected a way to compute this product, got one of another",
+    {"AlgorithmOfAnotherMatmul",
+     "prepareMatmul: expected a way to compute this matmul, got one of another",
      [](Bench &bench) {
-       ProductWay way = {{7}};
+       MatmulAlgorithm way = {{7}};
        Handle made = 0;
-       return bench.cuda.prepareProduct(bench.device, &kBenchProduct, &way, &made);
+       return bench.cuda.prepareMatmul(bench.device, &kBenchMatmul, &way, &made);
      }},
-    {"AddendThatIsBlank", "runProduct: the addend is read, but not all of it was ever written",
+    {"AddendThatIsBlank", "runMatmul: the addend is read, but not all of it was ever written",
      [](Bench &bench) {
-       Product product = kBenchProduct;
-       product.epilogue.hasAddend = true;
+       Matmul matmul = kBenchMatmul;
+       matmul.epilogue.hasAddend = true;
        Handle made = 0;
-       Bench::ok(bench.prepare(product, 0, &made));
-       ProductPlaces places = {bench.a, bench.b, bench.c, bench.blank, 0, 0, 0, 0};
-       return bench.cuda.runProduct(bench.device, bench.stream, made, &places);
+       Bench::ok(bench.prepare(matmul, 0, &made));
+       MatmulPlaces places = {bench.a, bench.b, bench.c, bench.blank, 0, 0, 0, 0};
+       return bench.cuda.runMatmul(bench.device, bench.stream, made, &places);
      }},
-    {"NoRows", "prepareProduct: expected sizes of at least 1, got 0",
+    {"NoRows", "prepareMatmul: expected sizes of at least 1, got 0",
      [](Bench &bench) {
-       Product product = kBenchProduct;
-       product.m = 0;
-       return prepare(bench, product);
+       Matmul matmul = kBenchMatmul;
+       matmul.m = 0;
+       return prepare(bench, matmul);
      }},
-    {"RowsThatShareBytes", "prepareProduct: expected rows at least 16 bytes apart, got 12",
+    {"RowsThatShareBytes", "prepareMatmul: expected rows at least 16 bytes apart, got 12",
      [](Bench &bench) {
-       Product product = kBenchProduct;
-       product.ldb = 3;
-       return prepare(bench, product);
+       Matmul matmul = kBenchMatmul;
+       matmul.ldb = 3;
+       return prepare(bench, matmul);
      }},
     {"OperandNotAligned",
-     "runProduct: expected operand C at a multiple of 16 bytes, got it 4 beyond one",
+     "runMatmul: expected operand C at a multiple of 16 bytes, got it 4 beyond one",
      [](Bench &bench) {
-       return bench.runProduct(bench.stream, bench.prepareProduct(), bench.a, bench.b, bench.c + 4,
-                               0);
+       return bench.runMatmul(bench.stream, bench.prepareMatmul(), bench.a, bench.b, bench.c + 4,
+                              0);
      }},
     {"OperandBeyondTheEnd",
-     "runProduct: operand A: 64 bytes from byte 480 on end beyond an allocation of 512 bytes",
+     "runMatmul: operand A: 64 bytes from byte 480 on end beyond an allocation of 512 bytes",
      [](Bench &bench) {
-       return bench.runProduct(bench.stream, bench.prepareProduct(), bench.a + 480, bench.b,
-                               bench.c, 0);
+       return bench.runMatmul(bench.stream, bench.prepareMatmul(), bench.a + 480, bench.b, bench.c,
+                              0);
      }},
-    {"ResultInAnOperand", "runProduct: operand A and operand C share bytes, and one is written",
+    {"ResultInAnOperand", "runMatmul: operand A and operand C share bytes, and one is written",
      [](Bench &bench) {
-       return bench.runProduct(bench.stream, bench.prepareProduct(), bench.a, bench.b, bench.a + 32,
-                               0);
+       return bench.runMatmul(bench.stream, bench.prepareMatmul(), bench.a, bench.b, bench.a + 32,
+                              0);
      }},
-    {"NoWorkspace", "runProduct: the workspace: address 0 is in no allocation",
+    {"NoWorkspace", "runMatmul: the workspace: address 0 is in no allocation",
      [](Bench &bench) {
-       return bench.runProduct(bench.stream, bench.prepareProduct(64), bench.a, bench.b, bench.c,
-                               0);
+       return bench.runMatmul(bench.stream, bench.prepareMatmul(64), bench.a, bench.b, bench.c, 0);
      }},
     {"WorkspaceNotAligned",
-     "runProduct: expected the workspace at a multiple of 256 bytes, got it 64 beyond one",
+     "runMatmul: expected the workspace at a multiple of 256 bytes, got it 64 beyond one",
      [](Bench &bench) {
-       return bench.runProduct(bench.stream, bench.prepareProduct(64), bench.a, bench.b, bench.c,
-                               bench.blank + 64);
+       return bench.runMatmul(bench.stream, bench.prepareMatmul(64), bench.a, bench.b, bench.c,
+                              bench.blank + 64);
      }},
     {"WorkspaceTooSmall",
-     "runProduct: the workspace: 1024 bytes from byte 0 on end beyond an allocation of 512 bytes",
+     "runMatmul: the workspace: 1024 bytes from byte 0 on end beyond an allocation of 512 bytes",
      [](Bench &bench) {
-       return bench.runProduct(bench.stream, bench.prepareProduct(1024), bench.a, bench.b, bench.c,
-                               bench.blank);
+       return bench.runMatmul(bench.stream, bench.prepareMatmul(1024), bench.a, bench.b, bench.c,
+                              bench.blank);
      }},
     {"WorkspaceInAnOperand",
-     "runProduct: operand A and the workspace share bytes, and one is written",
+     "runMatmul: operand A and the workspace share bytes, and one is written",
      [](Bench &bench) {
-       return bench.runProduct(bench.stream, bench.prepareProduct(64), bench.a, bench.b, bench.c,
-                               bench.a);
+       return bench.runMatmul(bench.stream, bench.prepareMatmul(64), bench.a, bench.b, bench.c,
+                              bench.a);
      }},
 };
 
@@ -221,16 +220,16 @@ const Misused kSealed[] = {
        Handle found;
        return bench.cuda.entry(bench.device, bench.module, "scale_phase_0", &found);
      }},
-    {"PrepareProduct", "prepareProduct: nothing may be prepared on a sealed device",
+    {"PrepareMatmul", "prepareMatmul: nothing may be prepared on a sealed device",
      [](Bench &bench) {
        Bench::ok(bench.cuda.seal(bench.device));
-       return prepare(bench, kBenchProduct);
+       return prepare(bench, kBenchMatmul);
      }},
-    {"FreeProduct", "freeProduct: nothing may be freed on a sealed device",
+    {"FreeMatmul", "freeMatmul: nothing may be freed on a sealed device",
      [](Bench &bench) {
-       Handle product = bench.prepareProduct();
+       Handle matmul = bench.prepareMatmul();
        Bench::ok(bench.cuda.seal(bench.device));
-       return bench.cuda.freeProduct(bench.device, product);
+       return bench.cuda.freeMatmul(bench.device, matmul);
      }},
     {"Seal", "seal: nothing may be sealed on a sealed device",
      [](Bench &bench) {
@@ -248,8 +247,7 @@ const Misused kSealed[] = {
 
 INSTANTIATE_TEST_SUITE_P(Launches, CudaMisusedWorkTest, testing::ValuesIn(kLaunches),
                          nameOfMisused);
-INSTANTIATE_TEST_SUITE_P(Products, CudaMisusedWorkTest, testing::ValuesIn(kProducts),
-                         nameOfMisused);
+INSTANTIATE_TEST_SUITE_P(Matmuls, CudaMisusedWorkTest, testing::ValuesIn(kMatmuls), nameOfMisused);
 INSTANTIATE_TEST_SUITE_P(Sealed, CudaMisusedWorkTest, testing::ValuesIn(kSealed), nameOfMisused);
 
 } // namespace

@@ -1,11 +1,11 @@
-//===- CudaProgramTest.cpp - a program on the stand-in for CUDA -------------===//
+//===- CudaProgramTest.cpp - a program on the simulator for CUDA ------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "testing/StandIn.h"
+#include "testing/Simulator.h"
 #include "tests/Toy.h"
 
 #include <cstddef>
@@ -58,10 +58,10 @@ Bytes runOnHost(const Program &program, int steps) {
 class Issuer {
 public:
   Issuer(const Program &program, uint64_t seed)
-      : program(program), standIn({.seed = seed}, Twins(program, kToyKernels)) {
+      : program(program), simulator({.seed = seed}, Counterparts(program, kToyKernels)) {
     DeviceFacts facts;
     ok(cuda.open(0, &device, &facts));
-    for (Library::Handle &stream : streams) {
+    for (DriverTable::Handle &stream : streams) {
       ok(cuda.makeStream(device, &stream));
     }
     ok(cuda.makeEvent(device, &event));
@@ -100,17 +100,17 @@ public:
     ok(cuda.free(device, coordinates));
     ok(cuda.free(device, arena));
     ok(cuda.freeEvent(device, event));
-    for (Library::Handle stream : streams) {
+    for (DriverTable::Handle stream : streams) {
       ok(cuda.freeStream(device, stream));
     }
     ok(cuda.close(device));
   }
 
 private:
-  static void ok(Library::Result result) { EXPECT_EQ(result, nullptr) << result; }
+  static void ok(DriverTable::Result result) { EXPECT_EQ(result, nullptr) << result; }
 
   /// The other stream, behind all that is on this one.
-  Library::Handle next() {
+  DriverTable::Handle next() {
     ok(cuda.record(device, event, streams[turn]));
     turn = 1 - turn;
     ok(cuda.wait(device, streams[turn], event));
@@ -134,11 +134,11 @@ private:
   }
 
   const Program &program;
-  StandIn standIn;
-  const Library &cuda = standIn.library();
-  Library::Handle device = 0, streams[2] = {}, event = 0, module = 0;
-  std::vector<Library::Handle> entries;
-  Library::Address arena = 0, coordinates = 0;
+  Simulator simulator;
+  const DriverTable &cuda = simulator.library();
+  DriverTable::Handle device = 0, streams[2] = {}, event = 0, module = 0;
+  std::vector<DriverTable::Handle> entries;
+  DriverTable::Address arena = 0, coordinates = 0;
   char *pinned = nullptr;
   size_t turn = 0;
 };

@@ -1,4 +1,4 @@
-//===- CudaRaceTest.cpp - races that the stand-in for CUDA finds ------------===//
+//===- CudaRaceTest.cpp - races that the simulator for CUDA finds -----------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -20,8 +20,8 @@ class CudaRaceTest : public testing::TestWithParam<Misused> {};
 
 TEST_P(CudaRaceTest, IsFoundWhateverTheSeed) { expectRefused(GetParam()); }
 
-Result runProduct(Bench &bench, Handle stream, Handle product, Address c) {
-  return bench.runProduct(stream, product, bench.a, bench.b, c, bench.blank);
+Result runMatmul(Bench &bench, Handle stream, Handle matmul, Address c) {
+  return bench.runMatmul(stream, matmul, bench.a, bench.b, c, bench.blank);
 }
 
 const Misused kRaces[] = {
@@ -98,16 +98,16 @@ const Misused kRaces[] = {
        Bench::ok(bench.cuda.await(bench.device, bench.event));
        return bench.zero(bench.other, bench.a);
      }},
-    {"Workspace", "runProduct: a race: writes the workspace, of which runProduct (call ",
+    {"Workspace", "runMatmul: a race: writes the workspace, of which runMatmul (call ",
      [](Bench &bench) {
-       Handle product = bench.prepareProduct(64);
-       Bench::ok(runProduct(bench, bench.stream, product, bench.c));
-       return runProduct(bench, bench.other, product, bench.c + 64);
+       Handle matmul = bench.prepareMatmul(64);
+       Bench::ok(runMatmul(bench, bench.stream, matmul, bench.c));
+       return runMatmul(bench, bench.other, matmul, bench.c + 64);
      }},
-    {"ResultsOfTwoProducts", "runProduct: a race: writes operand C, of which runProduct (call ",
+    {"ResultsOfTwoMatmuls", "runMatmul: a race: writes operand C, of which runMatmul (call ",
      [](Bench &bench) {
-       Bench::ok(runProduct(bench, bench.stream, bench.prepareProduct(), bench.c));
-       return runProduct(bench, bench.other, bench.prepareProduct(), bench.c);
+       Bench::ok(runMatmul(bench, bench.stream, bench.prepareMatmul(), bench.c));
+       return runMatmul(bench, bench.other, bench.prepareMatmul(), bench.c);
      }},
 };
 
@@ -167,7 +167,7 @@ public:
     bench.drain(bench.stream);
   }
 
-  /// Does what is accepted on the stand-in, and at once in `contents`.
+  /// Does what is accepted on the simulator, and at once in `contents`.
   void enqueue() {
     Handle on = streams[draw(3)], event = events[draw(2)];
     Address from = places[draw(3)], to = places[draw(3)];

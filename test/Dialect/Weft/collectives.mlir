@@ -1,6 +1,6 @@
 // RUN: weft-opt %s -verify-roundtrip | FileCheck %s
 
-// Movements between ranks, on whole tensors with shardings and on the pieces of one rank.
+// Movements between ranks, on whole tensors with shardings and on the shards of one rank.
 
 #mesh = #weft.mesh<"dp"=2, "tp"=4>
 

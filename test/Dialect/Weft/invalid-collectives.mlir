@@ -366,9 +366,9 @@ func.func @permute_too_few(%x: tensor<4x8xf32>) {
 #mesh = #weft.mesh<"dp"=2, "tp"=2>
 #both = #weft.sharding<#mesh, [{"dp", "tp"}, {}]>
 #swapped = #weft.sharding<#mesh, [{"tp", "dp"}, {}]>
-func.func @permute_wrong_piece(%x: tensor<4x8xf32, #both>) {
+func.func @permute_wrong_shard(%x: tensor<4x8xf32, #both>) {
   // permute_c2
-  // expected-error @+1 {{rank 1 gets piece 1 of dimension 0, expected 2}}
+  // expected-error @+1 {{rank 1 gets shard 1 of dimension 0, expected 2}}
   %0 = weft.permute %x over ["dp", "tp"] of #mesh from [0, 1, 2, 3] : tensor<4x8xf32, #both> -> tensor<4x8xf32, #swapped>
   return
 }
@@ -378,9 +378,9 @@ func.func @permute_wrong_piece(%x: tensor<4x8xf32, #both>) {
 #mesh = #weft.mesh<"dp"=2, "tp"=2>
 #rows = #weft.sharding<#mesh, [{"tp"}, {}]>
 #columns = #weft.sharding<#mesh, [{}, {"tp"}]>
-func.func @permute_pieces(%x: tensor<4x8xf32, #rows>) {
+func.func @permute_shards(%x: tensor<4x8xf32, #rows>) {
   // permute_c2
-  // expected-error @+1 {{dimension 0 is cut in 2 pieces, and then in 1}}
+  // expected-error @+1 {{dimension 0 is cut in 2 shards, and then in 1}}
   %0 = weft.permute %x over ["tp"] of #mesh from [1, 0] : tensor<4x8xf32, #rows> -> tensor<4x8xf32, #columns>
   return
 }

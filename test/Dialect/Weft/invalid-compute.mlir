@@ -418,50 +418,50 @@ func.func @tf32_of_bf16(%x: tensor<4xbf16>) {
 
 // -----
 
-func.func @product_equation(%a: tensor<8x32xf32>, %b: tensor<16x32xf32>) {
-  // product_c1
+func.func @matmul_equation(%a: tensor<8x32xf32>, %b: tensor<16x32xf32>) {
+  // matmul_c1
   // expected-error @+1 {{expected an equation with a letter for each dimension of two operands and the result, got "bk,nk->b"}}
-  %0 = weft.product "bk,nk->b"(%a, %b)
+  %0 = weft.matmul "bk,nk->b"(%a, %b)
       : tensor<8x32xf32>, tensor<16x32xf32> -> tensor<8x16xf32>
   return
 }
 
 // -----
 
-func.func @product_types(%a: tensor<8x32xf32>, %b: tensor<16x32xf32>, %c: tensor<8xf32>) {
-  // product_c2
+func.func @matmul_types(%a: tensor<8x32xf32>, %b: tensor<16x32xf32>, %c: tensor<8xf32>) {
+  // matmul_c2
   // expected-error @+1 {{expected 'tensor<8x16xf32>', as of the result, got 'tensor<8xf32>'}}
-  %0 = weft.product "bk,nk->bn"(%a, %b) plus %c : tensor<8xf32>
+  %0 = weft.matmul "bk,nk->bn"(%a, %b) plus %c : tensor<8xf32>
       : tensor<8x32xf32>, tensor<16x32xf32> -> tensor<8x16xf32>
   return
 }
 
 // -----
 
-func.func @product_bias(%a: tensor<8x32xf32>, %b: tensor<16x32xf32>, %c: tensor<8xf32>) {
-  // product_c3
+func.func @matmul_bias(%a: tensor<8x32xf32>, %b: tensor<16x32xf32>, %c: tensor<8xf32>) {
+  // matmul_c3
   // expected-error @+1 {{expected a bias with the last dimensions of 'tensor<8x16xf32>', got 'tensor<8xf32>'}}
-  %0 = weft.product "bk,nk->bn"(%a, %b) bias %c : tensor<8xf32>
+  %0 = weft.matmul "bk,nk->bn"(%a, %b) bias %c : tensor<8xf32>
       : tensor<8x32xf32>, tensor<16x32xf32> -> tensor<8x16xf32>
   return
 }
 
 // -----
 
-func.func @product_keeps(%a: tensor<8x32xf32>, %b: tensor<16x32xf32>) {
-  // product_c4
+func.func @matmul_keeps(%a: tensor<8x32xf32>, %b: tensor<16x32xf32>) {
+  // matmul_c4
   // expected-error @+1 {{expected GELU or its gradient, and something kept only of GELU}}
-  %0, %1 = weft.product "bk,nk->bn"(%a, %b)
+  %0, %1 = weft.matmul "bk,nk->bn"(%a, %b)
       : tensor<8x32xf32>, tensor<16x32xf32> -> tensor<8x16xf32> keeps tensor<8x16xf32>
   return
 }
 
 // -----
 
-func.func @product_sums(%a: tensor<8x32xf32>, %b: tensor<16x32xf32>) {
-  // product_c5
+func.func @matmul_sums(%a: tensor<8x32xf32>, %b: tensor<16x32xf32>) {
+  // matmul_c5
   // expected-error @+1 {{expected sums of 'tensor<8xf32>', got 'tensor<16xf32>'}}
-  %0, %1 = weft.product "bk,nk->bn"(%a, %b)
+  %0, %1 = weft.matmul "bk,nk->bn"(%a, %b)
       : tensor<8x32xf32>, tensor<16x32xf32> -> tensor<8x16xf32> sums tensor<16xf32>
   return
 }

@@ -331,7 +331,7 @@ func.func @attention_turn_without_offsets(%q: tensor<2x4x2x3x8xf32>, %k: tensor<
 #mesh = #weft.mesh<"cp"=2>
 func.func @attention_turn_over_all(%q: tensor<2x4x2x3x8xf32>, %k: tensor<2x4x2x8xf32>, %i: index) {
   // attention_c8
-  // expected-error @+1 {{is over all pieces of a group, so it has no turn}}
+  // expected-error @+1 {{is over all shards of a group, so it has no turn}}
   %0:2 = weft.attention(%q, %k, %k) scale = 0.5 dropout = 0.0 offsets(%i, %i) of [8, 8] turn %i
       over ["cp"] of #mesh
       : tensor<2x4x2x3x8xf32>, tensor<2x4x2x8xf32>, tensor<2x4x2x8xf32>

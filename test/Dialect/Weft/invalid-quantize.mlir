@@ -66,10 +66,10 @@ func.func @quantize_a_pending_sum(%x: tensor<4xf32, #pending>, %m: tensor<f32, #
 
 // -----
 
-// A rank that scaled by the maximum of its own piece would round otherwise than one that has all.
+// A rank that scaled by the maximum of its own shard would round otherwise than one that has all.
 #cut = #weft.sharding<#weft.mesh<"tp"=2>, [{"tp"}]>
 #part = #weft.sharding<#weft.mesh<"tp"=2>, [], unreduced = max{"tp"}>
-func.func @quantize_by_the_maximum_of_a_piece(%x: tensor<4xf32, #cut>) {
+func.func @quantize_by_the_maximum_of_a_shard(%x: tensor<4xf32, #cut>) {
   %m = weft.amax %x : tensor<4xf32, #cut> -> tensor<f32, #part>
   // expected-error @+1 {{pending}}
   %0 = weft.quantize e4m3 %x by %m : tensor<4xf32, #cut>, tensor<f32, #part> -> tensor<4xf32, #cut>
@@ -80,7 +80,7 @@ func.func @quantize_by_the_maximum_of_a_piece(%x: tensor<4xf32, #cut>) {
 
 #cut = #weft.sharding<#weft.mesh<"tp"=2>, [{"tp"}]>
 #whole = #weft.sharding<#weft.mesh<"tp"=2>, []>
-func.func @amax_of_a_piece_is_not_that_of_all(%x: tensor<4xf32, #cut>) {
+func.func @amax_of_a_shard_is_not_that_of_all(%x: tensor<4xf32, #cut>) {
   // expected-error @+1 {{must have the sharding}}
   %m = weft.amax %x : tensor<4xf32, #cut> -> tensor<f32, #whole>
   return

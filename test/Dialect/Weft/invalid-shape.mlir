@@ -67,7 +67,7 @@ func.func @reshape_element(%x: tensor<2x3xf32>) {
 #mesh = #weft.mesh<"tp"=4>
 func.func @reshape_cut_through_a_group(
     %x: tensor<24xf32, #weft.sharding<#mesh, [{"tp"}]>>) {
-  // expected-error @+2 {{dimension 0 of size 6 is cut over axes ["tp"] into 4 pieces, which does not divide it}}
+  // expected-error @+2 {{dimension 0 of size 6 is cut over axes ["tp"] into 4 shards, which does not divide it}}
   %0 = weft.reshape %x [[0, 1]] : tensor<24xf32, #weft.sharding<#mesh, [{"tp"}]>>
       -> tensor<6x4xf32, #weft.sharding<#mesh, [{"tp"}, {}]>>
   return

@@ -48,7 +48,7 @@ func.func private @f(tensor<4x4xf32, #weft.sharding<#weft.mesh<"tp"=2>, [{"tp"}]
 // -----
 
 // sharding_c4
-// expected-error @+1 {{dimension 0 of size 6 is cut over axes ["dp", "tp"] into 4 pieces, which does not divide it}}
+// expected-error @+1 {{dimension 0 of size 6 is cut over axes ["dp", "tp"] into 4 shards, which does not divide it}}
 func.func private @f(tensor<6xf32, #weft.sharding<#weft.mesh<"dp"=2, "tp"=2>, [{"dp", "tp"}]>>)
 
 // -----

@@ -39,7 +39,7 @@ func.func @read_function() {
 
 // read_c1
 weft.variable parameter @w ["hidden"] : tensor<8xf32, #weft.sharding<#weft.mesh<"tp"=2>, [{"tp"}]>>
-func.func @read_piece_of_wrong_shape() {
+func.func @read_shard_of_wrong_shape() {
   // expected-error @+1 {{has type 'tensor<2xf32>', expected that of @w}}
   %0 = weft.read @w : tensor<2xf32>
   return
@@ -196,16 +196,16 @@ weft.variable input @of_input ["batch", "hidden"] matrix [0, 1] : tensor<4x8xf32
 
 func.func @observe_layout_of_no_tensor(%x: tensor<4xf32>) {
   // observe_c1
-  // expected-error @+1 {{has a value of 'tensor<4xf32>', expected a rank's piece of its layout 'f32'}}
+  // expected-error @+1 {{has a value of 'tensor<4xf32>', expected a rank's shard of its layout 'f32'}}
   weft.observe "x", %x layout f32 : tensor<4xf32>
   return
 }
 
 // -----
 
-func.func @observe_other_piece(%x: tensor<4xf32>) {
+func.func @observe_other_shard(%x: tensor<4xf32>) {
   // observe_c1
-  // expected-error @+1 {{has a value of 'tensor<4xf32>', expected a rank's piece of its layout}}
+  // expected-error @+1 {{has a value of 'tensor<4xf32>', expected a rank's shard of its layout}}
   weft.observe "x", %x layout tensor<4xf32, #weft.sharding<#weft.mesh<"tp"=2>, [{"tp"}]>> : tensor<4xf32>
   return
 }
@@ -239,7 +239,7 @@ func.func @observe_unpadded_is_all(%x: tensor<4xf32>) {
 
 // -----
 
-func.func @observe_unpadded_piece(%x: tensor<4xf32>) {
+func.func @observe_unpadded_shard(%x: tensor<4xf32>) {
   // observe_c2
   // expected-error @+1 {{has the unpadded shape [9], expected one that is smaller}}
   weft.observe "x", %x layout tensor<8xf32, #weft.sharding<#weft.mesh<"tp"=2>, [{"tp"}]>> unpadded [9] : tensor<4xf32>

@@ -195,16 +195,16 @@ func.func @quantize(%x: tensor<?x4xf32>, %w: tensor<3x4xf32>) {
   return
 }
 
-// CHECK-LABEL: @eight_bits
-func.func @eight_bits(%x: tensor<16x32xf32>, %w: tensor<16x32xbf16>, %m: tensor<f32>,
+// CHECK-LABEL: @fp8
+func.func @fp8(%x: tensor<16x32xf32>, %w: tensor<16x32xbf16>, %m: tensor<f32>,
                       %r: tensor<16x16xbf16>, %b: tensor<16xbf16>) {
   // CHECK: %[[X:.*]], %[[F:.*]] = weft.encode e4m3 %{{.*}} by %{{.*}} lead 0 : tensor<16x32xf32> -> rows tensor<16x32xf8E4M3FN>
   %0, %f = weft.encode e4m3 %x by %m lead 0 : tensor<16x32xf32> -> rows tensor<16x32xf8E4M3FN>
   // CHECK: %[[W:.*]], %[[T:.*]], %[[G:.*]] = weft.encode e5m2 %{{.*}} by %{{.*}} lead 1 : tensor<16x32xbf16> -> rows tensor<16x32xf8E5M2> turned tensor<32x16xf8E5M2>
   %1, %t, %g = weft.encode e5m2 %w by %m lead 1
       : tensor<16x32xbf16> -> rows tensor<16x32xf8E5M2> turned tensor<32x16xf8E5M2>
-  // CHECK: weft.byte_product "bk,nk->bn"(%[[X]], %[[W]]) factors(%[[F]], %[[G]]) plus %{{.*}} : tensor<16x16xbf16> bias %{{.*}} : tensor<16xbf16> : tensor<16x32xf8E4M3FN>, tensor<16x32xf8E5M2> -> tensor<16x16xbf16>
-  %2 = weft.byte_product "bk,nk->bn"(%0, %1) factors(%f, %g) plus %r : tensor<16x16xbf16>
+  // CHECK: weft.fp8_matmul "bk,nk->bn"(%[[X]], %[[W]]) factors(%[[F]], %[[G]]) plus %{{.*}} : tensor<16x16xbf16> bias %{{.*}} : tensor<16xbf16> : tensor<16x32xf8E4M3FN>, tensor<16x32xf8E5M2> -> tensor<16x16xbf16>
+  %2 = weft.fp8_matmul "bk,nk->bn"(%0, %1) factors(%f, %g) plus %r : tensor<16x16xbf16>
       bias %b : tensor<16xbf16>
       : tensor<16x32xf8E4M3FN>, tensor<16x32xf8E5M2> -> tensor<16x16xbf16>
   return
@@ -293,8 +293,8 @@ func.func @attention_documents(%q: tensor<2x4x2x3x8xf32>, %k: tensor<2x4x2x8xf32
 
 #cp = #weft.mesh<"cp"=2>
 
-// CHECK-LABEL: @attention_pieces
-func.func @attention_pieces(%q: tensor<2x4x2x3x8xf32>, %k: tensor<2x4x2x8xf32>, %i: index) {
+// CHECK-LABEL: @attention_shards
+func.func @attention_shards(%q: tensor<2x4x2x3x8xf32>, %k: tensor<2x4x2x8xf32>, %i: index) {
   // CHECK: weft.attention(%{{.*}}, %{{.*}}, %{{.*}}) scale = 5.000000e-01 dropout = 0.000000e+00 offsets(%{{.*}}, %{{.*}}) of [8, 8] turn %{{.*}} :
   %0:2 = weft.attention(%q, %k, %k) scale = 0.5 dropout = 0.0 offsets(%i, %i) of [8, 8] turn %i
       : tensor<2x4x2x3x8xf32>, tensor<2x4x2x8xf32>, tensor<2x4x2x8xf32>

@@ -1,6 +1,6 @@
 // RUN: weft-opt %s -verify-roundtrip | FileCheck %s
 
-// Ops on dimensions and pieces, as they print, and how they may be cut.
+// Ops on dimensions and shards, as they print, and how they may be cut.
 
 #mesh = #weft.mesh<"dp"=2, "tp"=4>
 #rows = #weft.sharding<#mesh, [{"dp"}, {}]>

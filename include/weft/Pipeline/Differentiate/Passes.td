@@ -50,7 +50,7 @@ def BuildGradientsPass : Pass<"build-gradients", "::mlir::ModuleOp"> {
 }
 
 def DelayScalingPass : Pass<"delay-scaling", "::mlir::ModuleOp"> {
-  let summary = "scales numbers of eight bits by what they were in the steps before";
+  let summary = "scales FP8 numbers by what they were in the steps before";
   let description = [{
     Before: a `weft.amax` may name a history. After: none does. What it gave is now the greatest of
     a variable that holds its values of the steps before, step s at s modulo their number; as long

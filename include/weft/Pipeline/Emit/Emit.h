@@ -89,12 +89,12 @@ struct EmitReport {
 /// Teaches the dialects of a lowered module how to become LLVM IR.
 void registerEmitTranslations(mlir::DialectRegistry &registry);
 
-/// Writes to `path` the archive of the object files of `module`, which the Lower phase has made from
-/// the kernels of `program`. The same input gives the same bytes. Reports on the module what fails: a
-/// processor that LLVM does not know, a kernel without code or with other operands than an
+/// Writes to `path` the archive of the object files of `module`, which the Lower phase has made
+/// from the kernels of `program`. The same input gives the same bytes. Reports on the module what
+/// fails: a processor that LLVM does not know, a kernel without code or with other operands than an
 /// instruction gives it, a file that cannot be written. Warns if the cache cannot be used. The file
-/// is there whole or not at all. For devices, gives the program what its code and the stacks of that
-/// take of their memory.
+/// is there whole or not at all. For devices, gives the program what its code and the stacks of
+/// that take of their memory.
 llvm::FailureOr<EmitReport> emitArchive(mlir::ModuleOp module, rt::Program &program,
                                         const EmitOptions &options, llvm::StringRef path);
 

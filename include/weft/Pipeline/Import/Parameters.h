@@ -23,7 +23,7 @@ enum class ParameterKind {
   Weight,
   /// A projection that adds to the residual stream.
   ResidualWeight,
-  /// A projection that decides where tokens go; its products are never of eight bits.
+  /// A projection that decides where tokens go; its matmuls are never in FP8.
   Router,
   NormScale,
   Bias,

@@ -272,10 +272,10 @@ public:
   /// `carry`, in which four rounds stand together, so that they load before they wait.
   Nums carryByFours(Num from, Num to, int64_t step, llvm::ArrayRef<Num> start,
                     llvm::function_ref<Nums(Num, llvm::ArrayRef<Num>)> body);
-  /// Sums in a block over the pieces `first`, `first + step`… before `end`, of countThreads() *
+  /// Sums in a block over the parts `first`, `first + step`… before `end`, of countThreads() *
   /// countLanes() numbers each. For devices.
-  Nums sumsOfPieces(mlir::Type type, Num first, Num end, int64_t step, int64_t count,
-                    llvm::function_ref<Nums(Num)> terms);
+  Nums sumsOfParts(mlir::Type type, Num first, Num end, int64_t step, int64_t count,
+                   llvm::function_ref<Nums(Num)> terms);
   /// Several sums in one loop.
   Nums sums(mlir::Type type, Num from, Num to, int64_t count, llvm::function_ref<Nums(Num)> terms);
   /// The greatest, or `least` if that is greater; not a number if any is not a number.

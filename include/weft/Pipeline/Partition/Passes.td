@@ -11,13 +11,13 @@
 include "mlir/Pass/PassBase.td"
 
 def BalanceSequencesPass : Pass<"balance-sequences", "::mlir::ModuleOp"> {
-  let summary = "stores causal sequences so that pieces of them are equal work";
+  let summary = "stores causal sequences so that shards of them are equal work";
   let description = [{
     Before: tensors are whole, with shardings, and a query of causal attention sees the more
-    keys the further on it is, so that of n pieces the last is twice the average work. After, in
-    modules whose attention is all causal, without windows, and cut into n pieces alike: the
+    keys the further on it is, so that of n shards the last is twice the average work. After, in
+    modules whose attention is all causal, without windows, and cut into n shards alike: the
     sequence is stored in zigzag order, first chunk, last chunk, second, last but one, …, of
-    2n chunks, so that each piece has one from either side. Inputs and what is made from
+    2n chunks, so that each shard has one from either side. Inputs and what is made from
     nothing, as rotary tables, are reordered; attention and dropout know positions by the order; all
     else does not ask for positions. What is observed is reordered back. A module where
     anything else asks is left as it is.
@@ -26,7 +26,7 @@ def BalanceSequencesPass : Pass<"balance-sequences", "::mlir::ModuleOp"> {
     %0 = weft.read @tokens : tensor<4x8xi32, …[{}, {"cp"} ]>
     ```
 
-    becomes, for two pieces,
+    becomes, for two shards,
 
     ```mlir
     %0 = weft.read @tokens : tensor<4x8xi32, …[{}, {"cp"} ]>
@@ -68,12 +68,12 @@ def ReshardToCollectivesPass : Pass<"reshard-to-collectives", "::mlir::ModuleOp"
 }
 
 def LocalizePass : Pass<"localize", "::mlir::ModuleOp"> {
-  let summary = "gives every tensor the shape of one rank's piece";
+  let summary = "gives every tensor the shape of one rank's shard";
   let description = [{
-    Before: tensors are whole, with shardings. After: they are one rank's pieces, without;
-    ops whose results depend on where their piece lies have got its offsets, from this
+    Before: tensors are whole, with shardings. After: they are one rank's shards, without;
+    ops whose results depend on where their shard lies have got its offsets, from this
     rank's coordinates. Variables keep the whole type, and observations remember it, for they
-    tell the runtime how pieces lie.
+    tell the runtime how shards lie.
 
     ```mlir
     %1 = weft.iota : tensor<8xi32, #weft.sharding<#mesh, [{"cp"} ]>>
@@ -112,13 +112,13 @@ def ExpandLogSumExpPass : Pass<"expand-log-sum-exp", "::mlir::ModuleOp"> {
 }
 
 def ExpandPermutationsPass : Pass<"expand-permutations", "::mlir::ModuleOp"> {
-  let summary = "lets pieces go from rank to rank, and each rank work on them in turn";
+  let summary = "lets shards go from rank to rank, and each rank work on them in turn";
   let description = [{
-    Before: tensors are local, and an op that is over the pieces of a group's ranks says so. After:
-    there is none. For n ranks there are n turns, each on the piece that is here, and n - 1
+    Before: tensors are local, and an op that is over the shards of a group's ranks says so. After:
+    there is none. For n ranks there are n turns, each on the shard that is here, and n - 1
     permutes of every operand that goes round, each sent before the turn that goes on meanwhile:
-    the least that lets every rank see all pieces. Results that lack the permuted factor are
-    joined turn by turn; sums that have it travel with their piece, and go home by a permute more.
+    the least that lets every rank see all shards. Results that lack the permuted factor are
+    joined turn by turn; sums that have it travel with their shard, and go home by a permute more.
 
     ```mlir
     %output, %lse = weft.attention(%q, %k, %v) … offsets(%o, %o) of [8, 8] over ["cp"] of #mesh : …
@@ -192,7 +192,7 @@ def VerifyPartitionPass : Pass<"verify-partition", "::mlir::ModuleOp"> {
   let summary = "checks what the phases after Partition rely on";
   let description = [{
     Reads only. After Partition no tensor but a variable's has an encoding, there is no
-    reshard, no constraint and no op over the pieces of several ranks, and collectives reduce by a sum or a
+    reshard, no constraint and no op over the shards of several ranks, and collectives reduce by a sum or a
     maximum.
 
     ```mlir

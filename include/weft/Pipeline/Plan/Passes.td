@@ -76,10 +76,10 @@ def SubstituteBatchPass : Pass<"substitute-batch", "::mlir::ModuleOp"> {
 }
 
 def PadDimensionsPass : Pass<"pad-dimensions", "::mlir::ModuleOp"> {
-  let summary = "makes dimensions longer where a plan's pieces would not be equal";
+  let summary = "makes dimensions longer where a plan's shards would not be equal";
   let description = [{
     Before: no tensor has a sharding, and every size is known. After: dimensions that the plan cuts
-    are multiples of all numbers of pieces that it cuts them into, those of values that belong
+    are multiples of all numbers of shards that it cuts them into, those of values that belong
     together alike; and variables and observed values know the shape that they had (`unpadded`), and
     so do ops whose result depends on it, as random numbers do. With a plan that refuses padding
     nothing is done. Fails where an op depends on the length of such a dimension in another way, as
@@ -233,8 +233,8 @@ def SearchShardingsPass : Pass<"search-shardings", "::mlir::ModuleOp"> {
   let options = [
     Option<"machine", "machine", "std::string", "",
            "the machine, as the text of a machine.proto message">,
-    Option<"byteProducts", "byte-products", "bool", "false",
-           "price products of quantized numbers as of bytes, where the machine has such">,
+    Option<"fp8Matmuls", "fp8-matmuls", "bool", "false",
+           "price matmuls of quantized numbers as of bytes, where the machine has such">,
     Option<"why", "why", "bool", "false",
            "say of ops, variables and arguments why they are sharded as they are, as `weft.why`">,
     Option<"reserve", "reserve", "int64_t", "0",
@@ -302,8 +302,8 @@ def PricePlanPass : Pass<"price-plan", "::mlir::ModuleOp"> {
   let options = [
     Option<"machine", "machine", "std::string", "",
            "the machine, as the text of a machine.proto message">,
-    Option<"byteProducts", "byte-products", "bool", "false",
-           "price products of quantized numbers as of bytes, where the machine has such">,
+    Option<"fp8Matmuls", "fp8-matmuls", "bool", "false",
+           "price matmuls of quantized numbers as of bytes, where the machine has such">,
     Option<"seconds", "seconds", "double", "-1", "what a step shall take; less than 0 for anything">,
     Option<"bytes", "bytes", "double", "-1", "what a rank shall hold; less than 0 for anything">,
   ];

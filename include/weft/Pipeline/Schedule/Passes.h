@@ -27,10 +27,10 @@ struct ScheduleOptions {
   /// The machine, as the text of a machine.proto message; without one nothing is joined or packed.
   std::string machine;
   TargetKind target = TargetKind::Host;
-  /// Whether products of devices take in what is done to their results.
+  /// Whether matmuls of devices take in what is done to their results.
   bool fusesEpilogues = true;
-  /// Whether, where they can, they multiply numbers of eight bits as bytes.
-  bool encodesProducts = true;
+  /// Whether, where they can, they multiply FP8 numbers as bytes.
+  bool encodesMatmuls = true;
 };
 
 /// Appends the passes of the phase. After them, `flatten` gives the program.

@@ -52,11 +52,11 @@ def BucketCollectivesPass : Pass<"bucket-collectives", "::mlir::ModuleOp"> {
 }
 
 def PackCollectivesPass : Pass<"pack-collectives", "::mlir::ModuleOp"> {
-  let summary = "puts the pieces of collectives side by side, for a library that moves such pieces";
+  let summary = "puts the shards of collectives side by side, for a library that moves such shards";
   let description = [{
     Before: tensors are local. An all-gather, a reduce-scatter or an all-to-all of floats along a
-    dimension that is not the outermost has pieces that lie scattered in memory. A library as NCCL
-    moves what lies together, so that it takes a call for each part of a piece. Where `machine` is
+    dimension that is not the outermost has shards that lie scattered in memory. A library as NCCL
+    moves what lies together, so that it takes a call for each part of a shard. Where `machine` is
     predicted to put the parts side by side, before and after, in less time than further calls take,
     each as long as a launch, that is done. After: collectives are along the outermost dimension, but
     for those that have few parts. Without a machine nothing changes.
@@ -83,15 +83,15 @@ def PackCollectivesPass : Pass<"pack-collectives", "::mlir::ModuleOp"> {
            "the machine, as the text of a machine.proto message">,
   ];
   let statistics = [
-    Statistic<"packed", "packed", "collectives whose pieces are put side by side">,
+    Statistic<"packed", "packed", "collectives whose shards are put side by side">,
   ];
 }
 
-def ConvolutionsToProductsPass : Pass<"convolutions-to-products", "::mlir::func::FuncOp"> {
-  let summary = "makes products of float32 convolutions, for the library";
+def ConvolutionsToMatmulsPass : Pass<"convolutions-to-matmuls", "::mlir::func::FuncOp"> {
+  let summary = "makes matmuls of float32 convolutions, for the library";
   let description = [{
     Before: tensors are local. A convolution of one group, or its derivative, in float32 becomes a
-    product of its kernel with columns, each of which holds what one output sees. Where the window
+    matmul of its kernel with columns, each of which holds what one output sees. Where the window
     is one place and moves by one, the image is its columns. After: only float64 convolutions and
     those of several groups are left, which become loops.
 
@@ -118,7 +118,7 @@ def ConvolutionsToProductsPass : Pass<"convolutions-to-products", "::mlir::func:
     ```
   }];
   let statistics = [
-    Statistic<"converted", "converted", "convolutions that became products">,
+    Statistic<"converted", "converted", "convolutions that became matmuls">,
   ];
 }
 
@@ -189,12 +189,12 @@ def ContractionsToSumsPass : Pass<"contractions-to-sums", "::mlir::func::FuncOp"
   ];
 }
 
-def NarrowProductsPass : Pass<"narrow-products", "::mlir::func::FuncOp"> {
-  let summary = "lets products round their results themselves";
+def NarrowMatmulsPass : Pass<"narrow-matmuls", "::mlir::func::FuncOp"> {
+  let summary = "lets matmuls round their results themselves";
   let description = [{
-    Before: tensors are local. A product of bf16 matrices gives float32 where Import left the
+    Before: tensors are local. A matmul of bf16 matrices gives float32 where Import left the
     choice open, and a cast may follow that rounds the result. After: where nothing else reads
-    it and a library does the product, that rounds, too, once and in the same way, so the float32
+    it and a library does the matmul, that rounds, too, once and in the same way, so the float32
     numbers never reach memory.
 
     ```mlir
@@ -211,18 +211,18 @@ def NarrowProductsPass : Pass<"narrow-products", "::mlir::func::FuncOp"> {
     ```
   }];
   let statistics = [
-    Statistic<"narrowed", "narrowed", "products that round their results">,
+    Statistic<"narrowed", "narrowed", "matmuls that round their results">,
   ];
 }
 
-def EncodeProductsPass : Pass<"encode-products", "::mlir::ModuleOp"> {
-  let summary = "lets products of numbers of eight bits multiply bytes";
+def EncodeMatmulsPass : Pass<"encode-matmuls", "::mlir::ModuleOp"> {
+  let summary = "lets FP8 matmuls multiply bytes";
   let description = [{
-    Before: tensors are local, and `narrow-products` has run. Where the module's `weft.target` is
-    "cuda", a product whose operands were both quantized, here or in another function, and since
+    Before: tensors are local, and `narrow-matmuls` has run. Where the module's `weft.target` is
+    "cuda", a matmul whose operands were both quantized, here or in another function, and since
     only moved, multiplies their bytes, and a factor for each, which are made in front of it.
     Functions get arguments and results for what operands were scaled by. Bytes of both operands
-    lie so that what is summed comes last, as all devices have such products; so they may have to
+    lie so that what is summed comes last, as all devices have such matmuls; so they may have to
     be turned, and sizes have to be multiples of 16. What stays as it was is said by a warning;
     nothing becomes one of bytes where `machine` has no rate for F8. After: where all that read what
     was quantized make bytes of it, that is not computed. Without the target nothing changes.
@@ -239,7 +239,7 @@ def EncodeProductsPass : Pass<"encode-products", "::mlir::ModuleOp"> {
     ```mlir
     %d, %e = weft.encode e5m2 %b by %n lead 1 : tensor<32x16xf32> -> turned tensor<16x32xf8E5M2>
     %x, %f = weft.encode e4m3 %a by %m lead 1 : tensor<32x64xf32> -> turned tensor<64x32xf8E4M3FN>
-    %0 = weft.byte_product "nb,kb->nk"(%d, %x) factors(%e, %f)
+    %0 = weft.fp8_matmul "nb,kb->nk"(%d, %x) factors(%e, %f)
         : tensor<16x32xf8E5M2>, tensor<64x32xf8E4M3FN> -> tensor<16x64xf32>
     ```
   }];
@@ -248,7 +248,7 @@ def EncodeProductsPass : Pass<"encode-products", "::mlir::ModuleOp"> {
            "the machine, as the text of a machine.proto message">,
   ];
   let statistics = [
-    Statistic<"encoded", "encoded", "products that multiply bytes">,
+    Statistic<"encoded", "encoded", "matmuls that multiply bytes">,
   ];
 }
 
@@ -300,13 +300,13 @@ def FuseMapsPass : Pass<"fuse-maps", "::mlir::func::FuncOp"> {
   ];
 }
 
-def AccumulateInProductsPass : Pass<"accumulate-in-products", "::mlir::ModuleOp"> {
-  let summary = "brings sums over micro-batches to the products whose results they add";
+def AccumulateInMatmulsPass : Pass<"accumulate-in-matmuls", "::mlir::ModuleOp"> {
+  let summary = "brings sums over micro-batches to the matmuls whose results they add";
   let description = [{
     Before: tensors are local, and maps are merged. Where the module's `weft.target` is "cuda": if all
     calls of a function add something that is there before, by a map or by a function that does
-    nothing else, to a result that is one product's, or one batch's, and not narrow, the function
-    gets that as an argument and adds it. Where a product stands beside a call of a function that only adds, the call
+    nothing else, to a result that is one matmul's, or one batch's, and not narrow, the function
+    gets that as an argument and adds it. Where a matmul stands beside a call of a function that only adds, the call
     becomes a map. After: `fuse-epilogues` finds the sums. Without the target nothing changes.
 
     ```mlir
@@ -343,19 +343,19 @@ def AccumulateInProductsPass : Pass<"accumulate-in-products", "::mlir::ModuleOp"
     ```
   }];
   let statistics = [
-    Statistic<"moved", "moved", "additions that went to a product">,
+    Statistic<"moved", "moved", "additions that went to a matmul">,
   ];
 }
 
 def FuseEpiloguesPass : Pass<"fuse-epilogues", "::mlir::func::FuncOp"> {
-  let summary = "gives products what is done to their results";
+  let summary = "gives matmuls what is done to their results";
   let description = [{
     Before: tensors are local, and maps are merged. Where the module's `weft.target` is "cuda", whose
-    library does more than to multiply, a product takes in the map that reads its result, if that
+    library does more than to multiply, a matmul takes in the map that reads its result, if that
     adds a bias, which is rounded to the result's type, or a tensor that is there already, takes GELU
     by tanh, or multiplies by its derivative. What GELU is taken of is kept where somebody reads it.
-    A sum of products in a wide type becomes a chain of them, each of which adds what the one before
-    it gives. A product of float32 results also sums an operand over what it contracts, where that is
+    A sum of matmuls in a wide type becomes a chain of them, each of which adds what the one before
+    it gives. A matmul of float32 results also sums an operand over what it contracts, where that is
     asked for, as for the gradient of a bias. After: what is computed is the same, with fewer
     roundings. Without the target nothing changes.
 
@@ -373,14 +373,14 @@ def FuseEpiloguesPass : Pass<"fuse-epilogues", "::mlir::func::FuncOp"> {
     becomes
 
     ```mlir
-    %1 = weft.product "bk,nk->bn"(%x, %w) bias %b : tensor<16xf32>
+    %1 = weft.matmul "bk,nk->bn"(%x, %w) bias %b : tensor<16xf32>
         : tensor<8x32xf32>, tensor<16x32xf32> -> tensor<8x16xf32>
     ```
   }];
   let statistics = [
-    Statistic<"fused", "fused", "maps that became part of a product">,
-    Statistic<"added", "added", "products that add what is there to their result">,
-    Statistic<"summed", "summed", "sums that a product takes beside its own">,
+    Statistic<"fused", "fused", "maps that became part of a matmul">,
+    Statistic<"added", "added", "matmuls that add what is there to their result">,
+    Statistic<"summed", "summed", "sums that a matmul takes beside its own">,
   ];
 }
 
@@ -426,7 +426,7 @@ def OutlineKernelsPass : Pass<"outline-kernels", "::mlir::ModuleOp"> {
   let summary = "makes a kernel function of every op that the compiler generates code for";
   let description = [{
     Before: as `copy-assignments` leaves it. Every op that computes, apart from contractions
-    that a library's matrix product does, becomes a function of its own and a launch of it; ops
+    that a library's matmul does, becomes a function of its own and a launch of it; ops
     that are equal apart from their operands share one. Arithmetic on mesh coordinates moves
     into the kernel. Numbers that are constants, or arguments of the function around (the
     layer's number), become operands of type `index`, which come first. An op that
@@ -481,7 +481,7 @@ def VerifySchedulePass : Pass<"verify-schedule", "::mlir::ModuleOp"> {
     may have an `@evaluate` like them.
     These two and the layer functions that they call, never themselves, hold only: reads,
     assignments (in `@init` and `@step`, each variable once), calls, launches of kernels,
-    contractions that are matrix products, collectives, reshapes, observations (not in `@init`),
+    contractions that are matmuls, collectives, reshapes, observations (not in `@init`),
     returns and index constants. Kernel functions are those with `weft.tied`. All tensors are local, of
     static shape; index operands are constants or arguments.
 

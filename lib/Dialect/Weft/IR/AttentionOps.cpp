@@ -55,33 +55,33 @@ template <typename OpTy> SmallVector<unsigned> attentionPositions(OpTy op) {
 
 /// Queries, or keys, of the whole.
 template <typename OpTy>
-int64_t wholeLength(OpTy op, TypedValue<RankedTensorType> piece, AttentionFactor factor) {
+int64_t wholeLength(OpTy op, TypedValue<RankedTensorType> shard, AttentionFactor factor) {
   SmallVector<unsigned> positions = attentionPositions(op);
   auto *place = llvm::find(positions, factor);
   return op.getGlobalShape() && place != positions.end()
              ? (*op.getGlobalShape())[place - positions.begin()]
-             : piece.getType().getDimSize(1);
+             : shard.getType().getDimSize(1);
 }
 
-/// Products of queries by keys for each head: so many are a multiply-add for each feature of a
+/// Matmuls of queries by keys for each head: so many are a multiply-add for each feature of a
 /// query, and so many for each of a value.
-struct AttentionProducts {
+struct AttentionMatmuls {
   double ofQueries, ofValues;
 };
 
-/// Of each product causality needs half, and a window as much less as it hides. Of a piece that is
-/// what pieces need on the average.
+/// Of each matmul causality needs half, and a window as much less as it hides. Of a shard that is
+/// what shards need on the average.
 template <typename OpTy>
-OpCost attentionCost(OpTy op, AttentionProducts done, AttentionProducts asked) {
+OpCost attentionCost(OpTy op, AttentionMatmuls done, AttentionMatmuls asked) {
   auto whole = static_cast<double>(wholeLength(op, op.getKey(), kKeys));
   double width = std::min(static_cast<double>(op.getWindow().value_or(whole)), whole);
   double seen = op.getBidirectional() ? 1 : width / whole * (1 - width / whole / 2);
   double keys = seen * static_cast<double>(op.getKey().getType().getDimSize(1));
   OpCost cost = elementwiseCost(op, 0);
-  auto flopsOf = [&](AttentionProducts products) {
+  auto flopsOf = [&](AttentionMatmuls matmuls) {
     BatchPolynomial flops =
-        elementCount(op.getQuery().getType().getShape(), products.ofQueries * 2 * keys);
-    flops += elementCount(op.getOutput().getType().getShape(), products.ofValues * 2 * keys);
+        elementCount(op.getQuery().getType().getShape(), matmuls.ofQueries * 2 * keys);
+    flops += elementCount(op.getOutput().getType().getShape(), matmuls.ofValues * 2 * keys);
     return flops;
   };
   cost.flops = flopsOf(done);
@@ -101,7 +101,7 @@ template <typename OpTy> bool mayPadAttention(OpTy op, unsigned factor) {
   return factor != kFeatures && (factor != kKeys || !op.getBidirectional());
 }
 
-/// Makes `op`, a copy of an attention over a group's pieces, one turn of it.
+/// Makes `op`, a copy of an attention over a group's shards, one turn of it.
 template <typename OpTy> OpTy asTurn(OpTy op, ValueRange operands, Value turn) {
   int64_t turns = op.getMesh()->getSize(op.getAxesAttr());
   int64_t keys = cast<RankedTensorType>(operands[1].getType()).getDimSize(1);
@@ -130,7 +130,7 @@ template <typename OpTy> static LogicalResult verifyTurns(OpTy op) {
     return success();
   }
   if (op.getTurn()) {
-    return op.emitOpError("is over all pieces of a group, so it has no turn");
+    return op.emitOpError("is over all shards of a group, so it has no turn");
   }
   llvm::SmallDenseSet<Attribute> seen;
   for (Attribute axis : op.getAxesAttr()) {

@@ -126,10 +126,10 @@ SmallVector<int64_t> scaled(ArrayRef<int64_t> shape, int64_t dim, int64_t factor
 }
 
 /// Local: the longer side's dimension is a multiple of the group's size.
-LogicalResult expectDivisible(Operation *op, ArrayRef<int64_t> shape, int64_t dim, int64_t pieces) {
-  if (shape[dim] % pieces != 0) {
+LogicalResult expectDivisible(Operation *op, ArrayRef<int64_t> shape, int64_t dim, int64_t shards) {
+  if (shape[dim] % shards != 0) {
     return op->emitOpError() << "dimension " << dim << " of size " << shape[dim]
-                             << " must be a multiple of the group's " << pieces << " ranks";
+                             << " must be a multiple of the group's " << shards << " ranks";
   }
   return success();
 }
@@ -205,11 +205,11 @@ LogicalResult ReduceScatterOp::verify() {
   }
   ShardingAttr from = getSharding(getInput().getType());
   if (!from) { // reduce_scatter_c2
-    int64_t pieces = getMesh().getSize(getAxes());
-    if (failed(expectDivisible(*this, typeOf(getInput()).getShape(), getDim(), pieces))) {
+    int64_t shards = getMesh().getSize(getAxes());
+    if (failed(expectDivisible(*this, typeOf(getInput()).getShape(), getDim(), shards))) {
       return failure();
     }
-    return expectLocal(*this, getInput(), scaled(typeOf(getOutput()).getShape(), getDim(), pieces));
+    return expectLocal(*this, getInput(), scaled(typeOf(getOutput()).getShape(), getDim(), shards));
   }
   if (failed(expectPending(*this, from, getAxes(), getReduction()))) { // reduce_scatter_c1
     return failure();
@@ -231,12 +231,12 @@ LogicalResult AllToAllOp::verify() {
   }
   ShardingAttr from = getSharding(getInput().getType());
   if (!from) { // all_to_all_c2
-    int64_t pieces = getMesh().getSize(getAxes());
-    SmallVector<int64_t> shape = scaled(typeOf(getInput()).getShape(), getConcat(), pieces);
-    if (failed(expectDivisible(*this, shape, getSplit(), pieces))) {
+    int64_t shards = getMesh().getSize(getAxes());
+    SmallVector<int64_t> shape = scaled(typeOf(getInput()).getShape(), getConcat(), shards);
+    if (failed(expectDivisible(*this, shape, getSplit(), shards))) {
       return failure();
     }
-    shape[getSplit()] /= pieces;
+    shape[getSplit()] /= shards;
     return expectLocal(*this, getOutput(), shape);
   }
   if (failed(expectMinorAxes(*this, from, getConcat(), getAxes()))) { // all_to_all_c1
@@ -249,18 +249,18 @@ LogicalResult AllToAllOp::verify() {
       withDim(moved, getSplit(), appendAxes(moved.getDims()[getSplit()], getAxes())));
 }
 
-/// permute_c2, piece by piece: the rank that `member` takes its piece from holds what `member` is
+/// permute_c2, part by part: the rank that `member` takes its shard from holds what `member` is
 /// to hold, whatever the coordinates on other axes.
-static LogicalResult verifyPieces(PermuteOp op, ShardingAttr from, ShardingAttr to) {
+static LogicalResult verifyShards(PermuteOp op, ShardingAttr from, ShardingAttr to) {
   MeshAttr mesh = op.getMesh();
   if (from.getUnreduced() != to.getUnreduced() ||
       (!from.isReduced() && from.getReduction() != to.getReduction())) {
     return op.emitOpError("input and output must be pending alike");
   }
   for (int64_t dim = 0, rank = from.getDims().size(); dim < rank; ++dim) {
-    if (from.getPieces(dim) != to.getPieces(dim)) {
-      return op.emitOpError() << "dimension " << dim << " is cut in " << from.getPieces(dim)
-                              << " pieces, and then in " << to.getPieces(dim);
+    if (from.getShards(dim) != to.getShards(dim)) {
+      return op.emitOpError() << "dimension " << dim << " is cut in " << from.getShards(dim)
+                              << " shards, and then in " << to.getShards(dim);
     }
   }
   for (int64_t number = 0; number < mesh.getRankCount(); ++number) {
@@ -276,10 +276,10 @@ static LogicalResult verifyPieces(PermuteOp op, ShardingAttr from, ShardingAttr 
       taken /= mesh.getSize(axis);
     }
     for (int64_t dim = 0, rank = from.getDims().size(); dim < rank; ++dim) {
-      if (from.getPiece(dim, source) != to.getPiece(dim, coordinates)) {
-        return op.emitOpError() << "rank " << number << " gets piece " << from.getPiece(dim, source)
+      if (from.getShard(dim, source) != to.getShard(dim, coordinates)) {
+        return op.emitOpError() << "rank " << number << " gets shard " << from.getShard(dim, source)
                                 << " of dimension " << dim << ", expected "
-                                << to.getPiece(dim, coordinates);
+                                << to.getShard(dim, coordinates);
       }
     }
   }
@@ -298,7 +298,7 @@ LogicalResult PermuteOp::verify() {
                          << " ranks once, got [" << getSources() << "]";
   }
   ShardingAttr from = getSharding(getInput().getType());
-  return from ? verifyPieces(*this, from, getSharding(getOutput().getType()))
+  return from ? verifyShards(*this, from, getSharding(getOutput().getType()))
               : expectLocal(*this, getOutput(), typeOf(getInput()).getShape()); // permute_c3
 }
 
@@ -314,11 +314,11 @@ LogicalResult SliceOp::verify() {
   }
   ShardingAttr from = getSharding(getInput().getType());
   if (!from) { // slice_c2
-    int64_t pieces = getMesh().getSize(getAxes());
-    if (failed(expectDivisible(*this, typeOf(getInput()).getShape(), getDim(), pieces))) {
+    int64_t shards = getMesh().getSize(getAxes());
+    if (failed(expectDivisible(*this, typeOf(getInput()).getShape(), getDim(), shards))) {
       return failure();
     }
-    return expectLocal(*this, getInput(), scaled(typeOf(getOutput()).getShape(), getDim(), pieces));
+    return expectLocal(*this, getInput(), scaled(typeOf(getOutput()).getShape(), getDim(), shards));
   }
   if (failed(expectFree(*this, from, getAxes()))) { // slice_c1
     return failure();

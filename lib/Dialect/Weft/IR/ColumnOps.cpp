@@ -1,4 +1,4 @@
-//===- ColumnOps.cpp - images as columns, for products ------------------===//
+//===- ColumnOps.cpp - images as columns, for matmuls -------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -96,7 +96,7 @@ bool ContractOp::isAdditiveIn(ArrayRef<unsigned> operands) { return operands.siz
 
 /// Whether what two inputs share is summed, and one has what the other has not: no sum of squares,
 /// and nothing that is only scaled.
-static bool isProductOfMatrices(ArrayRef<StringRef> inputs, StringRef result) {
+static bool isMatmul(ArrayRef<StringRef> inputs, StringRef result) {
   if (inputs.size() != 2) {
     return false;
   }
@@ -112,7 +112,7 @@ OpCost ContractOp::getCost() {
   SmallVector<StringRef> terms = getTerms();
   bool isTransposition = terms.size() == 2 && terms[0].size() == terms[1].size();
   OpCost cost = iterationCost(*this, isTransposition ? 0 : getInputs().size());
-  if (isProductOfMatrices(ArrayRef(terms).drop_back(), terms.back())) {
+  if (isMatmul(ArrayRef(terms).drop_back(), terms.back())) {
     cost.modelFlops = cost.flops;
   }
   return cost;
@@ -183,10 +183,10 @@ LogicalResult ContractOp::buildGradient(OpBuilder &builder, ValueRange resultGra
     }
     Value gradient = outputGradient;
     if (factors.size() == 2 || kept != result) {
-      auto product = ContractOp::create(builder, getLoc(), type.clone(shape, wide),
-                                        equation + "->" + kept, factors);
-      product.setTf32(getTf32());
-      gradient = product;
+      auto matmul = ContractOp::create(builder, getLoc(), type.clone(shape, wide),
+                                       equation + "->" + kept, factors);
+      matmul.setTf32(getTf32());
+      gradient = matmul;
     }
     operandGradients[number] =
         broadcastLike(builder, getLoc(), gradient, kept, operand, terms[number]);

@@ -224,7 +224,7 @@ InFlightDiagnostic &operator<<(InFlightDiagnostic &diagnostic, const OpTensor &t
 /// Checks one op's shapes and shardings against its rule.
 ///   rule_c1: dimensions that carry one factor have one size, unless the rule says otherwise
 ///   rule_c2: all tensors have a sharding on one mesh, or none has
-///   rule_c3: dimensions that carry one factor are cut over the same axes, into as many pieces as
+///   rule_c3: dimensions that carry one factor are cut over the same axes, into as many shards as
 ///            its size allows
 ///   rule_c4: a must-replicate factor is not cut
 ///   rule_c5: an axis cuts one factor at most, or a permutation and its partner, and none while an
@@ -329,15 +329,15 @@ private:
         }
       }
     }
-    return failure(failed(verifyPieces()) || failed(verifyPermutation()) || failed(verifyUsers()));
+    return failure(failed(verifyShards()) || failed(verifyPermutation()) || failed(verifyUsers()));
   }
 
-  LogicalResult verifyPieces() {
+  LogicalResult verifyShards() {
     for (auto [number, axes] : llvm::enumerate(axesOf)) {
-      int64_t pieces = axes ? mesh.getSize(axes) : 1, size = rule.factors[number].size;
-      if (!ShapedType::isDynamic(size) && size % pieces != 0) {
+      int64_t shards = axes ? mesh.getSize(axes) : 1, size = rule.factors[number].size;
+      if (!ShapedType::isDynamic(size) && size % shards != 0) {
         return op->emitOpError() << "cannot be cut over " << axes << " along factor " << number
-                                 << ", whose size " << size << " is no multiple of " << pieces;
+                                 << ", whose size " << size << " is no multiple of " << shards;
       }
       if (axes && !axes.empty() && rule.factors[number].kind == FactorKind::MustReplicate) {
         return op->emitOpError() << "cannot be cut over " << axes << " along factor " << number

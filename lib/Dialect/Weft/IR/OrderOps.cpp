@@ -38,9 +38,9 @@ LogicalResult ReorderOp::verify() {
                          << " positions, got " << input;
   }
   auto output = cast<RankedTensorType>(getOutput().getType());
-  bool isPiece = bool(getOffset());
+  bool isShard = bool(getOffset());
   if (output.getElementType() != input.getElementType() ||
-      (!isPiece && output.getShape() != input.getShape())) { // reorder_c2
+      (!isShard && output.getShape() != input.getShape())) { // reorder_c2
     return emitOpError() << "expected an output of the type of its input " << input << ", got "
                          << output;
   }

@@ -166,7 +166,7 @@ FactorRule GroupMeanOp::getFactorRule() {
   }
   std::string dims = letters(typeOf(getInput()).getRank());
   FactorRule rule = makeFactorRule(*this, {dims}, {dims});
-  // No group is cut, so there are as many pieces as groups.
+  // No group is cut, so there are as many shards as groups.
   int64_t &samples = rule.factors[0].size;
   if (!ShapedType::isDynamic(samples) && getCount() >= 1) {
     samples /= static_cast<int64_t>(getCount());

@@ -1,4 +1,4 @@
-//===- QuantizeOps.cpp - numbers of eight bits --------------------------===//
+//===- QuantizeOps.cpp - FP8 numbers ------------------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

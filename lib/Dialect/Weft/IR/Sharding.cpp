@@ -206,10 +206,10 @@ LogicalResult ShardingAttr::verifyEncoding(ArrayRef<int64_t> shape, Type element
                        << " dimensions, expected as many as the tensor: " << shape.size();
   }
   for (auto [dim, size] : llvm::enumerate(shape)) {
-    if (ShapedType::isStatic(size) && size % getPieces(dim) != 0) { // sharding_c4
+    if (ShapedType::isStatic(size) && size % getShards(dim) != 0) { // sharding_c4
       return emitError() << "dimension " << dim << " of size " << size << " is cut over axes "
-                         << getDims()[dim] << " into " << getPieces(dim)
-                         << " pieces, which does not divide it";
+                         << getDims()[dim] << " into " << getShards(dim)
+                         << " shards, which does not divide it";
     }
   }
   if (isNarrow(element) && !isReduced()) { // sharding_c7
@@ -225,21 +225,21 @@ ShardingAttr ShardingAttr::getReplicated(MeshAttr mesh, int64_t rank) {
 
 ShardingAttr ShardingAttr::getReduced() const { return get(getMesh(), getDims()); }
 
-int64_t ShardingAttr::getPieces(int64_t dim) const { return getMesh().getSize(getDims()[dim]); }
+int64_t ShardingAttr::getShards(int64_t dim) const { return getMesh().getSize(getDims()[dim]); }
 
-int64_t ShardingAttr::getPiece(int64_t dim, ArrayRef<int64_t> coordinates) const {
-  int64_t piece = 0;
+int64_t ShardingAttr::getShard(int64_t dim, ArrayRef<int64_t> coordinates) const {
+  int64_t shard = 0;
   for (StringAttr axis : getDims()[dim].getAsRange<StringAttr>()) {
-    piece = piece * getMesh().getSize(axis) + coordinates[getMesh().getIndex(axis)];
+    shard = shard * getMesh().getSize(axis) + coordinates[getMesh().getIndex(axis)];
   }
-  return piece;
+  return shard;
 }
 
 SmallVector<int64_t> ShardingAttr::getLocalShape(ArrayRef<int64_t> shape) const {
   SmallVector<int64_t> local(shape);
   for (auto [dim, size] : llvm::enumerate(local)) {
     if (ShapedType::isStatic(size)) {
-      size /= getPieces(dim);
+      size /= getShards(dim);
     }
   }
   return local;

@@ -66,7 +66,7 @@ LogicalResult VariableOp::verify() {
 }
 
 /// Whether a value of `type` may stand for `variable`: the whole of it, which Plan shards only
-/// after the variable, or one rank's piece once tensors are local.
+/// after the variable, or one rank's shard once tensors are local.
 static bool matches(VariableOp variable, Type type) {
   RankedTensorType whole = variable.getTensorType();
   return type == whole || type == withSharding(whole, {}) || type == getLocalType(whole);
@@ -113,7 +113,7 @@ LogicalResult ObserveOp::verify() {
   auto whole = dyn_cast<RankedTensorType>(*getLayout()); // observe_c1
   if (!whole || (getSharding(whole) && getLocalType(whole) != getValue().getType())) {
     return emitOpError() << "has a value of " << getValue().getType()
-                         << ", expected a rank's piece of its layout " << *getLayout();
+                         << ", expected a rank's shard of its layout " << *getLayout();
   }
   return verifyUnpadded(*this, getUnpadded(), whole);
 }

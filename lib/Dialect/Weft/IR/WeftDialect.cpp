@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "weft/Dialect/Weft/IR/EightBitOps.h"
+#include "weft/Dialect/Weft/IR/Fp8Ops.h"
 
 using namespace mlir;
 using namespace weft;
@@ -38,7 +38,7 @@ void WeftDialect::initialize() {
       >();
   addOperations<
 #define GET_OP_LIST
-#include "weft/Dialect/Weft/IR/WeftEightBitOps.cpp.inc"
+#include "weft/Dialect/Weft/IR/WeftFp8Ops.cpp.inc"
       >();
   registerAttributes();
   addInterfaces<MeshAlias>();

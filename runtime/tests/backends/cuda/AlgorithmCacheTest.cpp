@@ -1,4 +1,4 @@
-//===- AlgorithmCacheTest.cpp - how products are computed, kept in a file --===//
+//===- AlgorithmCacheTest.cpp - how matmuls are computed, kept in a file ---===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -8,7 +8,7 @@
 #include "backends/cuda/AlgorithmCache.h"
 #include "backends/cuda/CudaExecutor.h"
 #include "executable/Executable.h"
-#include "testing/StandIn.h"
+#include "testing/Simulator.h"
 #include "tests/TemporaryFolder.h"
 #include "tests/Toy.h"
 
@@ -27,7 +27,7 @@ using testing::HasSubstr;
 
 namespace {
 
-Product productOf(int64_t m) { return {ElementType::F32, false, false, m, 4, 4, 4, 4, 4}; }
+Matmul matmulOf(int64_t m) { return {ElementType::F32, false, false, m, 4, 4, 4, 4, 4}; }
 
 std::string contentOf(const std::string &file) {
   std::ifstream in(file, std::ios::binary);
@@ -51,57 +51,57 @@ TEST_F(AlgorithmCacheTest, GivesBackWhatWasWritten) {
   file = folder.write("x", "") + ".folder/below/ways";
   AlgorithmCache cache, again;
   std::string error;
-  cache.set("a device", productOf(8), {{1, 2, 3, 4, 5, 6, 7, ~uint64_t(0)}});
-  cache.set("another", productOf(8), {{9}});
+  cache.set("a device", matmulOf(8), {{1, 2, 3, 4, 5, 6, 7, ~uint64_t(0)}});
+  cache.set("another", matmulOf(8), {{9}});
   ASSERT_TRUE(cache.write(file, error)) << error;
   ASSERT_TRUE(again.read(file, error)) << error;
-  ASSERT_TRUE(again.find("a device", productOf(8)));
-  EXPECT_EQ(again.find("a device", productOf(8))->words[7], ~uint64_t(0));
-  EXPECT_EQ(again.find("another", productOf(8))->words[0], 9u);
-  EXPECT_FALSE(again.find("another", productOf(9)));
-  EXPECT_FALSE(again.find("a third", productOf(8)));
+  ASSERT_TRUE(again.find("a device", matmulOf(8)));
+  EXPECT_EQ(again.find("a device", matmulOf(8))->words[7], ~uint64_t(0));
+  EXPECT_EQ(again.find("another", matmulOf(8))->words[0], 9u);
+  EXPECT_FALSE(again.find("another", matmulOf(9)));
+  EXPECT_FALSE(again.find("a third", matmulOf(8)));
 }
 
-TEST_F(AlgorithmCacheTest, EveryFieldOfAProductCounts) {
-  std::vector<Product> products(21, productOf(8));
-  products[1].type = ElementType::BF16;
-  products[2].transposeA = true;
-  products[3].transposeB = true;
-  products[4].m = 9;
-  products[5].n = 3;
-  products[6].k = 3;
-  products[7].lda = 8;
-  products[8].ldb = 8;
-  products[9].ldc = 8;
-  products[10].batch = 2;
-  products[11].strideA = 32;
-  products[12].strideB = 32;
-  products[13].strideC = 32;
-  products[14].workspaceBytes = 4;
-  products[15].epilogue.hasAddend = true;
-  products[16].epilogue.hasBias = true;
-  products[17].epilogue.hasAux = true;
-  products[18].epilogue.activation = Epilogue::Activation::Gelu;
-  products[19].epilogue.sums = Epilogue::Sums::OfA;
-  products[20].isTF32 = true;
-  products.push_back(products[1]);
-  products.back().isResultF32 = true;
+TEST_F(AlgorithmCacheTest, EveryFieldOfAMatmulCounts) {
+  std::vector<Matmul> matmuls(21, matmulOf(8));
+  matmuls[1].type = ElementType::BF16;
+  matmuls[2].transposeA = true;
+  matmuls[3].transposeB = true;
+  matmuls[4].m = 9;
+  matmuls[5].n = 3;
+  matmuls[6].k = 3;
+  matmuls[7].lda = 8;
+  matmuls[8].ldb = 8;
+  matmuls[9].ldc = 8;
+  matmuls[10].batch = 2;
+  matmuls[11].strideA = 32;
+  matmuls[12].strideB = 32;
+  matmuls[13].strideC = 32;
+  matmuls[14].workspaceBytes = 4;
+  matmuls[15].epilogue.hasAddend = true;
+  matmuls[16].epilogue.hasBias = true;
+  matmuls[17].epilogue.hasAux = true;
+  matmuls[18].epilogue.activation = Epilogue::Activation::Gelu;
+  matmuls[19].epilogue.sums = Epilogue::Sums::OfA;
+  matmuls[20].isTF32 = true;
+  matmuls.push_back(matmuls[1]);
+  matmuls.back().isResultF32 = true;
   for (ElementType b : {ElementType::F8E4M3, ElementType::F8E5M2}) {
-    products.push_back(productOf(8));
-    products.back().type = ElementType::F8E4M3;
-    products.back().eightBitB = b;
+    matmuls.push_back(matmulOf(8));
+    matmuls.back().type = ElementType::F8E4M3;
+    matmuls.back().fp8B = b;
   }
   std::set<std::string> keys;
-  for (const Product &product : products) {
-    keys.insert(keyOf(product));
+  for (const Matmul &matmul : matmuls) {
+    keys.insert(keyOf(matmul));
   }
-  EXPECT_EQ(keys.size(), products.size());
+  EXPECT_EQ(keys.size(), matmuls.size());
 }
 
 TEST_F(AlgorithmCacheTest, WhatIsDamagedIsSaid) {
   AlgorithmCache cache;
   std::string error;
-  cache.set("a device", productOf(8), {{1}});
+  cache.set("a device", matmulOf(8), {{1}});
   std::filesystem::remove(file);
   EXPECT_EQ(whatReadSays(), "") << "there is none";
   ASSERT_TRUE(cache.write(file, error)) << error;
@@ -116,7 +116,7 @@ TEST_F(AlgorithmCacheTest, WhatIsDamagedIsSaid) {
   }
   std::filesystem::remove(file);
   std::filesystem::create_directory(file);
-  EXPECT_EQ(whatReadSays(), "'" + file + "' cannot be read as a file of product ways");
+  EXPECT_EQ(whatReadSays(), "'" + file + "' cannot be read as a file of matmul ways");
 }
 
 TEST_F(AlgorithmCacheTest, WritersKeepWhatOthersWrote) {
@@ -125,7 +125,7 @@ TEST_F(AlgorithmCacheTest, WritersKeepWhatOthersWrote) {
     writers.emplace_back([&, i] {
       AlgorithmCache cache;
       std::string error;
-      cache.set("a device", productOf(i), {{uint64_t(i)}});
+      cache.set("a device", matmulOf(i), {{uint64_t(i)}});
       EXPECT_TRUE(cache.write(file, error)) << error;
     });
   }
@@ -136,7 +136,7 @@ TEST_F(AlgorithmCacheTest, WritersKeepWhatOthersWrote) {
   std::string error;
   ASSERT_TRUE(cache.read(file, error)) << error;
   for (int64_t i = 0; i < 8; ++i) {
-    EXPECT_TRUE(cache.find("a device", productOf(i))) << i;
+    EXPECT_TRUE(cache.find("a device", matmulOf(i))) << i;
   }
 }
 
@@ -151,19 +151,19 @@ TEST_F(AlgorithmCacheTest, LiesInTheUsersCacheFolder) {
   EXPECT_EQ(defaultCacheFile(), "");
 }
 
-/// Two ranks that prepare a product, on the stand-in.
-class PrepareProductsTest : public AlgorithmCacheTest {
+/// Two ranks that prepare a matmul, on the simulator.
+class PrepareMatmulsTest : public AlgorithmCacheTest {
 protected:
   void SetUp() override {
-    program.products = {productOf(8), productOf(16)};
+    program.matmuls = {matmulOf(8), matmulOf(16)};
     std::filesystem::remove(file);
   }
 
   /// What is said on the error stream.
-  std::string run(StandIn &standIn, int code = 0) {
+  std::string run(Simulator &simulator, int code = 0) {
     const DeviceImage image = {80, true, "", 1};
     auto make = [&](const Program &program, const KernelCode *kernels, int64_t rank, int64_t) {
-      return std::make_unique<CudaExecutor>(program, kernels, rank, standIn.library(), rank,
+      return std::make_unique<CudaExecutor>(program, kernels, rank, simulator.library(), rank,
                                             std::span(&image, 1), CudaOptions{.cacheFile = file});
     };
     auto find = [&](std::string &) -> MakeExecutor { return make; };
@@ -178,19 +178,19 @@ protected:
     return testing::internal::GetCapturedStderr();
   }
   std::string run() {
-    StandIn standIn({.seed = 5, .devices = 2}, {program, kToyKernels});
-    return run(standIn);
+    Simulator simulator({.seed = 5, .devices = 2}, {program, kToyKernels});
+    return run(simulator);
   }
 
   Program program = makeToy(2, 1);
   std::string data = folder.write("data", std::string(4000, 'x'));
 };
 
-TEST_F(PrepareProductsTest, KeepWhatTheyHaveChosen) {
+TEST_F(PrepareMatmulsTest, KeepWhatTheyHaveChosen) {
   EXPECT_EQ(run(), "");
   std::string first = contentOf(file);
   EXPECT_THAT(first,
-              HasSubstr("stand-in sm_90, 4 multiprocessors, products of a stand-in, 1\tf32/f32 "
+              HasSubstr("simulator sm_90, 4 multiprocessors, matmuls of a simulator, 1\tf32/f32 "
                         "8x4x4 00 4/4/4 1 0/0/0 00000 0\t"));
   std::filesystem::last_write_time(file, std::filesystem::file_time_type());
   auto before = std::filesystem::last_write_time(file);
@@ -199,42 +199,43 @@ TEST_F(PrepareProductsTest, KeepWhatTheyHaveChosen) {
   EXPECT_EQ(std::filesystem::last_write_time(file), before) << "nothing new, nothing written";
 }
 
-TEST_F(PrepareProductsTest, ChooseAnewWhatTheDeviceCannotGo) {
+TEST_F(PrepareMatmulsTest, ChooseAnewWhatTheDeviceCannotGo) {
   run();
   std::string good = contentOf(file), error;
   AlgorithmCache cache;
   ASSERT_TRUE(cache.read(file, error));
-  cache.set("stand-in sm_90, 4 multiprocessors, products of a stand-in, 1", productOf(8), {{7}});
+  cache.set("simulator sm_90, 4 multiprocessors, matmuls of a simulator, 1", matmulOf(8), {{7}});
   ASSERT_TRUE(cache.write(file, error));
   ASSERT_NE(contentOf(file), good);
   EXPECT_EQ(run(), "");
   EXPECT_EQ(contentOf(file), good);
 }
 
-TEST_F(PrepareProductsTest, ReplaceWhatIsDamaged) {
+TEST_F(PrepareMatmulsTest, ReplaceWhatIsDamaged) {
   run();
   std::string good = contentOf(file);
   folder.write("ways", "something else");
-  EXPECT_EQ(run(), "warning: how products were computed is not known: '" + file +
+  EXPECT_EQ(run(), "warning: how matmuls were computed is not known: '" + file +
                        "' is damaged, or of another version\n");
   EXPECT_EQ(contentOf(file), good);
 }
 
-TEST_F(PrepareProductsTest, GoOnWithoutAFile) {
+TEST_F(PrepareMatmulsTest, GoOnWithoutAFile) {
   file = data + "/below";
-  EXPECT_THAT(run(), HasSubstr("warning: how products are computed is not kept: cannot make the "
+  EXPECT_THAT(run(), HasSubstr("warning: how matmuls are computed is not kept: cannot make the "
                                "folder '" +
                                data + "': "));
 }
 
-TEST_F(PrepareProductsTest, EveryFailureEndsTheRun) {
-  for (const char *name : {"nameProducts", "prepareProduct"}) {
-    for (int64_t number = 1; number <= (std::string(name) == "nameProducts" ? 2 : 4); ++number) {
-      StandIn standIn({.seed = 5, .devices = 2}, {program, kToyKernels});
-      standIn.failAt(name, number, "it is lost");
-      EXPECT_THAT(run(standIn, 1), testing::ContainsRegex(std::string("error: device [01] of rank "
-                                                                      "[01]: .*") +
-                                                          name + ".*it is lost"))
+TEST_F(PrepareMatmulsTest, EveryFailureEndsTheRun) {
+  for (const char *name : {"nameMatmuls", "prepareMatmul"}) {
+    for (int64_t number = 1; number <= (std::string(name) == "nameMatmuls" ? 2 : 4); ++number) {
+      Simulator simulator({.seed = 5, .devices = 2}, {program, kToyKernels});
+      simulator.failAt(name, number, "it is lost");
+      EXPECT_THAT(run(simulator, 1),
+                  testing::ContainsRegex(std::string("error: device [01] of rank "
+                                                     "[01]: .*") +
+                                         name + ".*it is lost"))
           << number;
       std::filesystem::remove(file);
     }

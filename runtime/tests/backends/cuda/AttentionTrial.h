@@ -8,7 +8,7 @@
 #ifndef WEFT_RT_TESTS_BACKENDS_CUDA_ATTENTIONTRIAL_H
 #define WEFT_RT_TESTS_BACKENDS_CUDA_ATTENTIONTRIAL_H
 
-#include "backends/cuda/Library.h"
+#include "backends/cuda/DriverTable.h"
 #include "support/BFloat16.h"
 #include "support/CheckedMath.h"
 #include "tests/backends/cuda/DeviceStream.h"
@@ -100,7 +100,7 @@ inline std::vector<AttentionCase> attentionCases() {
 /// One case in one direction.
 class AttentionTrial {
 public:
-  AttentionTrial(const Library &cuda, Library::Handle device, const AttentionCase &tried,
+  AttentionTrial(const DriverTable &cuda, DriverTable::Handle device, const AttentionCase &tried,
                  bool isBackward)
       : on(cuda), device(device), a(tried.attention), part(tried.part), starts(tried.starts) {
     a.isBackward = isBackward;
@@ -118,7 +118,7 @@ public:
 
   /// Compares what the library gives. Where it refuses, says why.
   std::string run(bool isDeterministic) {
-    Library::Handle prepared = 0;
+    DriverTable::Handle prepared = 0;
     const char *refusal = nullptr;
     on.begin(device);
     DeviceStream::ok(
@@ -218,7 +218,7 @@ private:
     }
   }
 
-  template <typename T> Library::Address send(size_t role) {
+  template <typename T> DriverTable::Address send(size_t role) {
     std::vector<T> values;
     for (double value : wanted[role]) {
       values.push_back(T(float(value)));
@@ -226,8 +226,8 @@ private:
     return on.send(values);
   }
 
-  void enqueue(Library::Handle prepared) {
-    std::vector<Library::Address> places;
+  void enqueue(DriverTable::Handle prepared) {
+    std::vector<DriverTable::Address> places;
     for (size_t role = 0; role < a.roles(); ++role) {
       places.push_back(a.isResult(role) ? on.allocate(bytesOf(role))
                        : a.isWide(role) ? send<float>(role)
@@ -244,7 +244,7 @@ private:
         compare(role, on.fetch<char>(places[role], bytesOf(role)));
       }
     }
-    for (Library::Address address : places) {
+    for (DriverTable::Address address : places) {
       DeviceStream::ok(on.cuda.free(on.device, address));
     }
   }
@@ -280,7 +280,7 @@ private:
   }
 
   DeviceStream on;
-  Library::Handle device;
+  DriverTable::Handle device;
   Attention a;
   AttentionPart part;
   std::vector<int32_t> starts;

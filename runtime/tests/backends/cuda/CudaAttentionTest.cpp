@@ -1,4 +1,4 @@
-//===- CudaAttentionTest.cpp - attention on the stand-in -------------------===//
+//===- CudaAttentionTest.cpp - attention on the simulator ------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -95,12 +95,12 @@ TEST(CudaAttention, IsWhatItsFormulasSay) {
   for (const AttentionCase &tried : attentionCases()) {
     for (bool isBackward : {false, true}) {
       SCOPED_TRACE(testing::Message() << tried.name << (isBackward ? " backward" : ""));
-      StandIn standIn({.seed = 5, .memoryBytes = 16 << 20}, {});
+      Simulator simulator({.seed = 5, .memoryBytes = 16 << 20}, {});
       Handle device = 0;
       DeviceFacts facts;
-      Bench::ok(standIn.library().open(0, &device, &facts));
-      EXPECT_EQ(AttentionTrial(standIn.library(), device, tried, isBackward).run(false), "");
-      Bench::ok(standIn.library().close(device));
+      Bench::ok(simulator.library().open(0, &device, &facts));
+      EXPECT_EQ(AttentionTrial(simulator.library(), device, tried, isBackward).run(false), "");
+      Bench::ok(simulator.library().close(device));
     }
   }
 }
@@ -161,7 +161,7 @@ TEST_F(CudaAttentionTest, AWorkspaceIsForOneAtATime) {
 
 /// A refusal is no failure; each reason is told once.
 TEST(CudaAttentionRefusals, AreCountedByReason) {
-  StandIn standIn({.refusesAttention = "there is none"}, {});
+  Simulator simulator({.refusesAttention = "there is none"}, {});
   Program program;
   Attention attention = makeAttention();
   program.kernels = {{"attend", "attention", "", attention}};
@@ -170,14 +170,14 @@ TEST(CudaAttentionRefusals, AreCountedByReason) {
   program.step[1].label = 1;
   Handle device = 0;
   DeviceFacts facts;
-  ASSERT_EQ(standIn.library().open(0, &device, &facts), nullptr);
-  CudaAttention asked(program, standIn.library());
+  ASSERT_EQ(simulator.library().open(0, &device, &facts), nullptr);
+  CudaAttention asked(program, simulator.library());
   ASSERT_EQ(asked.prepare(device, {}, false), nullptr);
   EXPECT_EQ(asked.find(0, program.step[0].immediates.data()), 0u);
   EXPECT_EQ(asked.refusals(), "the compiler's code does 2 of 2 attentions of a step, first the "
                               "first: there is none\n");
   asked.free(device);
-  EXPECT_EQ(standIn.calls("prepareAttention"), 1);
+  EXPECT_EQ(simulator.calls("prepareAttention"), 1);
 }
 
 /// Instructions of one part share what the library has made; it is run once before all.
@@ -206,7 +206,7 @@ TEST(CudaAttentionPlans, AreMadeAndRunOncePerPart) {
   CudaAttention asked(program, bench.cuda);
   const int64_t coordinates[] = {2}; // Sees its own keys, and all of two before it.
   Bench::ok(asked.prepare(bench.device, coordinates, false));
-  EXPECT_EQ(bench.standIn.calls("prepareAttention"), 2);
+  EXPECT_EQ(bench.simulator.calls("prepareAttention"), 2);
   auto find = [&](size_t turn) { return asked.find(0, program.step[turn].immediates.data()); };
   EXPECT_NE(find(0), find(1));
   EXPECT_EQ(find(1), find(2));
@@ -215,7 +215,7 @@ TEST(CudaAttentionPlans, AreMadeAndRunOncePerPart) {
   Bench::ok(asked.runEach(bench.device, bench.stream, [&](uint32_t buffer) {
     return reinterpret_cast<void *>(addresses[buffer]);
   }));
-  EXPECT_EQ(bench.standIn.calls("runAttention"), 2);
+  EXPECT_EQ(bench.simulator.calls("runAttention"), 2);
   bench.drain(bench.stream);
   asked.free(bench.device);
 }
@@ -243,7 +243,7 @@ TEST(CudaAttentionRefusals, AreOursWhereALibraryIsKnownToBeWrong) {
     program.step.resize(1);
     CudaAttention asked(program, bench.cuda);
     Bench::ok(asked.prepare(bench.device, {}, false));
-    EXPECT_EQ(bench.standIn.calls("prepareAttention"), one.asked) << one.keys;
+    EXPECT_EQ(bench.simulator.calls("prepareAttention"), one.asked) << one.keys;
     EXPECT_EQ(asked.refusals().empty(), one.asked == 1);
     asked.free(bench.device);
   }

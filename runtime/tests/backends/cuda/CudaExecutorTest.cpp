@@ -13,7 +13,7 @@
 #include "backends/cuda/CudaExecutor.h"
 #include "executable/Executable.h"
 #include "support/Text.h"
-#include "testing/StandIn.h"
+#include "testing/Simulator.h"
 #include "tests/TemporaryFolder.h"
 #include "tests/Toy.h"
 
@@ -34,12 +34,12 @@ protected:
     std::string errors, output = {};
   };
 
-  End run(const StandIn &standIn, std::vector<DeviceImage> images = {{80, true, "", 1}},
+  End run(const Simulator &simulator, std::vector<DeviceImage> images = {{80, true, "", 1}},
           const char *timeout = "60", const CudaOptions &onDevices = {}) {
-    return run(standIn.library(), images, timeout, onDevices);
+    return run(simulator.library(), images, timeout, onDevices);
   }
 
-  End run(const Library &library, std::vector<DeviceImage> images = {{80, true, "", 1}},
+  End run(const DriverTable &library, std::vector<DeviceImage> images = {{80, true, "", 1}},
           const char *timeout = "60", CudaOptions onDevices = {}) {
     onDevices.usesGraphs |= usesGraphs;
     auto make = [&](const Program &program, const KernelCode *kernels, int64_t rank, int64_t) {
@@ -61,7 +61,7 @@ protected:
 
   void everyCallThatFailsEndsTheRun(std::vector<const char *> more);
 
-  StandInSettings settings() const { return {.seed = 5, .devices = 2}; }
+  SimulatorSettings settings() const { return {.seed = 5, .devices = 2}; }
 
   /// Of which communicators, code and stacks are not known.
   static std::vector<DeviceUse> deviceUses(uint64_t context) {
@@ -80,8 +80,8 @@ protected:
 void CudaExecutorTest::everyCallThatFailsEndsTheRun(std::vector<const char *> more) {
   std::map<std::string, int64_t> counts;
   {
-    StandIn standIn(settings(), {program, kToyKernels});
-    ASSERT_EQ(run(standIn).code, 0);
+    Simulator simulator(settings(), {program, kToyKernels});
+    ASSERT_EQ(run(simulator).code, 0);
     for (const char *name : {"open",
                              "close",
                              "allocate",
@@ -124,7 +124,7 @@ void CudaExecutorTest::everyCallThatFailsEndsTheRun(std::vector<const char *> mo
       more.push_back(name);
     }
     for (const char *name : more) {
-      counts[name] = standIn.calls(name);
+      counts[name] = simulator.calls(name);
       EXPECT_GT(counts[name], 0) << name;
     }
   }
@@ -139,9 +139,9 @@ void CudaExecutorTest::everyCallThatFailsEndsTheRun(std::vector<const char *> mo
     // The last ones are those of the end: of two streams on two devices.
     bool endsToo = name == "record" || name == "await";
     for (int64_t number = 1; number <= count - (endsToo ? 4 : 0); number += 1 + count / 40) {
-      StandIn standIn(settings(), {program, kToyKernels});
-      standIn.failAt(name, number, "it is lost");
-      End end = run(standIn);
+      Simulator simulator(settings(), {program, kToyKernels});
+      simulator.failAt(name, number, "it is lost");
+      End end = run(simulator);
       EXPECT_EQ(end.code, 1) << name << " " << number;
       EXPECT_THAT(end.errors, testing::ContainsRegex("error: device [01] of rank [01]: .*" + name +
                                                      ".*it is lost"))
@@ -161,36 +161,36 @@ TEST_F(CudaExecutorTest, WithGraphsToo) {
 TEST_F(CudaExecutorTest, TimesAreTheDevicesWhereTheyAreAskedFor) {
   int64_t timers = 0, elapsed = 0;
   {
-    StandIn standIn(settings(), {program, kToyKernels});
+    Simulator simulator(settings(), {program, kToyKernels});
     EXPECT_THAT(
-        run(standIn).output,
+        run(simulator).output,
         testing::HasSubstr(" on 2 ranks, until it was issued: --profile asks the devices:"));
-    EXPECT_EQ(standIn.calls("makeTimer"), 0);
+    EXPECT_EQ(simulator.calls("makeTimer"), 0);
   }
   {
-    StandIn standIn(settings(), {program, kToyKernels});
+    Simulator simulator(settings(), {program, kToyKernels});
     CudaOptions both = {.usesGraphs = true, .takesTimes = true};
-    End end = run(standIn, {{80, true, "", 1}}, "60", both);
+    End end = run(simulator, {{80, true, "", 1}}, "60", both);
     EXPECT_EQ(end.errors, "note: --profile takes times on the devices, one after another, so there "
                           "are no graphs\n");
-    EXPECT_EQ(standIn.calls("beginCapture"), 0);
+    EXPECT_EQ(simulator.calls("beginCapture"), 0);
   }
   {
-    StandIn standIn(settings(), {program, kToyKernels});
-    End end = run(standIn, {{80, true, "", 1}}, "60", {.takesTimes = true});
+    Simulator simulator(settings(), {program, kToyKernels});
+    End end = run(simulator, {{80, true, "", 1}}, "60", {.takesTimes = true});
     EXPECT_EQ(end.code, 0) << end.errors;
     EXPECT_THAT(end.output,
                 testing::HasSubstr(" on 2 ranks, by the devices' clocks, one after another:"));
-    timers = standIn.calls("makeTimer");
-    elapsed = standIn.calls("elapsed");
+    timers = simulator.calls("makeTimer");
+    elapsed = simulator.calls("elapsed");
     EXPECT_EQ(timers, 2 * int64_t(program.step.size() + 1));
     EXPECT_EQ(elapsed, 2 * 2 * int64_t(program.step.size())); // Two steps.
   }
   for (auto [name, number] : {std::pair("makeTimer", int64_t(1)), std::pair("makeTimer", timers),
                               std::pair("elapsed", int64_t(1)), std::pair("elapsed", elapsed)}) {
-    StandIn standIn(settings(), {program, kToyKernels});
-    standIn.failAt(name, number, "it is lost");
-    End end = run(standIn, {{80, true, "", 1}}, "60", {.takesTimes = true});
+    Simulator simulator(settings(), {program, kToyKernels});
+    simulator.failAt(name, number, "it is lost");
+    End end = run(simulator, {{80, true, "", 1}}, "60", {.takesTimes = true});
     EXPECT_EQ(end.code, 1) << name << " " << number;
     EXPECT_THAT(end.errors,
                 testing::ContainsRegex(std::string("error: device [01] of rank [01]: ") + name +
@@ -200,11 +200,11 @@ TEST_F(CudaExecutorTest, TimesAreTheDevicesWhereTheyAreAskedFor) {
 
 /// Collectives are slower then.
 TEST_F(CudaExecutorTest, MemoryThatIsNotRegisteredIsSaidOnly) {
-  StandIn standIn(settings(), {program, kToyKernels});
+  Simulator simulator(settings(), {program, kToyKernels});
   for (int64_t number : {1, 2, 3, 4}) {
-    standIn.failAt("registerMemory", number, "it is not supported");
+    simulator.failAt("registerMemory", number, "it is not supported");
   }
-  End end = run(standIn);
+  End end = run(simulator);
   EXPECT_EQ(end.code, 0);
   EXPECT_EQ(end.errors, "note: collectives go through memory of their library's: registerMemory: "
                         "it is not supported\n");
@@ -212,8 +212,8 @@ TEST_F(CudaExecutorTest, MemoryThatIsNotRegisteredIsSaidOnly) {
 
 /// NCCL has then lost the communicator, so nothing but another run can go without windows.
 TEST_F(CudaExecutorTest, AWindowThatFailsIsSaidWithAWayOut) {
-  StandIn standIn(settings(), {program, kToyKernels});
-  Library library = standIn.library();
+  Simulator simulator(settings(), {program, kToyKernels});
+  DriverTable library = simulator.library();
   static thread_local bool isLost = false; // Of each rank.
   static decltype(library.registerMemory) registerMemory;
   static decltype(library.ready) ready;
@@ -224,7 +224,7 @@ TEST_F(CudaExecutorTest, AWindowThatFailsIsSaidWithAWayOut) {
     isLost = asWindow;
     return registerMemory(device, communicator, at, bytes, asWindow, registered);
   };
-  library.ready = [](uint64_t device, uint64_t communicator, bool *isReady) -> Library::Result {
+  library.ready = [](uint64_t device, uint64_t communicator, bool *isReady) -> DriverTable::Result {
     return isLost ? "NCCL: it is lost" : ready(device, communicator, isReady);
   };
   End end = run(library);
@@ -235,10 +235,10 @@ TEST_F(CudaExecutorTest, AWindowThatFailsIsSaidWithAWayOut) {
 
 /// While a stream waits for ever for who is lost.
 TEST_F(CudaExecutorTest, APartnerThatIsLostIsNoticedAtOnce) {
-  StandInSettings stuck = settings();
+  SimulatorSettings stuck = settings();
   stuck.stuck = {.device = 1, .after = 30};
-  StandIn standIn(stuck, {program, kToyKernels});
-  Library library = standIn.library();
+  Simulator simulator(stuck, {program, kToyKernels});
+  DriverTable library = simulator.library();
   static std::atomic<int> waits;
   static decltype(library.reached) reached;
   static decltype(library.ready) ready;
@@ -246,11 +246,11 @@ TEST_F(CudaExecutorTest, APartnerThatIsLostIsNoticedAtOnce) {
   reached = library.reached;
   ready = library.ready;
   library.reached = [](uint64_t device, uint64_t event, bool *isReached) {
-    Library::Result result = reached(device, event, isReached);
+    DriverTable::Result result = reached(device, event, isReached);
     waits = *isReached ? 0 : waits + 1;
     return result;
   };
-  library.ready = [](uint64_t device, uint64_t communicator, bool *isReady) -> Library::Result {
+  library.ready = [](uint64_t device, uint64_t communicator, bool *isReady) -> DriverTable::Result {
     return waits > 500 ? "NCCL: it is lost" : ready(device, communicator, isReady);
   };
   End end = run(library, {{80, true, "", 1}}, "60");
@@ -259,19 +259,19 @@ TEST_F(CudaExecutorTest, APartnerThatIsLostIsNoticedAtOnce) {
 }
 
 TEST_F(CudaExecutorTest, WithoutWindowsMemoryIsRegisteredPlainly) {
-  StandInSettings plain = settings();
+  SimulatorSettings plain = settings();
   plain.hasWindows = false;
-  StandIn standIn(plain, {program, kToyKernels});
-  EXPECT_EQ(run(standIn).code, 0);
-  EXPECT_EQ(standIn.calls("registerMemory"), 4);
+  Simulator simulator(plain, {program, kToyKernels});
+  EXPECT_EQ(run(simulator).code, 0);
+  EXPECT_EQ(simulator.calls("registerMemory"), 4);
 }
 
 /// Work fails some time after it was enqueued.
 TEST_F(CudaExecutorTest, WorkThatFailsEndsTheRun) {
   for (int64_t number = 1; number < 45; number += 6) {
-    StandIn standIn(settings(), {program, kToyKernels});
-    standIn.failWorkAt(number, "an illegal address");
-    End end = run(standIn);
+    Simulator simulator(settings(), {program, kToyKernels});
+    simulator.failWorkAt(number, "an illegal address");
+    End end = run(simulator);
     EXPECT_EQ(end.code, 1) << number;
     EXPECT_THAT(end.errors, testing::HasSubstr("an illegal address")) << number;
   }
@@ -291,8 +291,8 @@ TEST_F(CudaExecutorTest, AWaitThatIsMissingIsARace) {
     broken.step[size_t(number)].waits.clear();
     std::swap(program, broken);
     {
-      StandIn standIn(settings(), {program, kToyKernels});
-      End end = run(standIn);
+      Simulator simulator(settings(), {program, kToyKernels});
+      End end = run(simulator);
       EXPECT_EQ(end.code, 1) << number;
       EXPECT_THAT(end.errors, testing::ContainsRegex(concat(text, ".*no event orders them")))
           << number;
@@ -303,12 +303,12 @@ TEST_F(CudaExecutorTest, AWaitThatIsMissingIsARace) {
 
 /// As where a launcher shows all processes the same.
 TEST_F(CudaExecutorTest, OneDeviceForTwoRanksIsSaid) {
-  StandIn standIn(settings(), {program, kToyKernels});
-  Library library = standIn.library();
+  Simulator simulator(settings(), {program, kToyKernels});
+  DriverTable library = simulator.library();
   static decltype(library.open) open;
   open = library.open;
   library.open = [](int64_t number, uint64_t *device, DeviceFacts *facts) {
-    Library::Result result = open(number, device, facts);
+    DriverTable::Result result = open(number, device, facts);
     std::fill(std::begin(facts->identity), std::end(facts->identity), 7);
     return result;
   };
@@ -318,31 +318,32 @@ TEST_F(CudaExecutorTest, OneDeviceForTwoRanksIsSaid) {
 }
 
 TEST_F(CudaExecutorTest, TooLittleMemoryIsSaid) {
-  StandInSettings small = settings();
+  SimulatorSettings small = settings();
   small.memoryBytes = 4096;
-  StandIn standIn(small, {program, kToyKernels});
-  End end = run(standIn);
+  Simulator simulator(small, {program, kToyKernels});
+  End end = run(simulator);
   EXPECT_EQ(end.code, int(ExitCode::OutOfMemory));
-  EXPECT_THAT(end.errors,
-              testing::MatchesRegex(
-                  "error: rank [01] needs [0-9.]+ KiB of device [01], a stand-in that has 4.00 KiB "
-                  "free of 4.00 KiB\n"
-                  "memory of each rank: .* at the peak .*:\n  parameter .*\n"));
-  EXPECT_EQ(standIn.calls("allocate") + standIn.calls("allocatePinned"), 0);
+  EXPECT_THAT(
+      end.errors,
+      testing::MatchesRegex(
+          "error: rank [01] needs [0-9.]+ KiB of device [01], a simulator that has 4.00 KiB "
+          "free of 4.00 KiB\n"
+          "memory of each rank: .* at the peak .*:\n  parameter .*\n"));
+  EXPECT_EQ(simulator.calls("allocate") + simulator.calls("allocatePinned"), 0);
 }
 
 /// What code takes is measured, not predicted.
 TEST_F(CudaExecutorTest, MemoryForCodeCounts) {
-  StandInSettings tight = settings();
+  SimulatorSettings tight = settings();
   tight.memoryBytes = program.arenaBytes + 8192;
-  EXPECT_EQ(run(StandIn(tight, {program, kToyKernels})).code, 0);
+  EXPECT_EQ(run(Simulator(tight, {program, kToyKernels})).code, 0);
   for (int kind : {0, 1, 2}) {
-    StandInSettings other = tight;
+    SimulatorSettings other = tight;
     other.moduleBytes = kind == 0 ? 8192 + 256 : 0;
     other.local = {"phase_0", kind == 1 ? 256u : 0u};
     other.communicationBytes = kind == 2 ? 16384 : 0;
-    StandIn standIn(other, {program, kToyKernels});
-    End end = run(standIn);
+    Simulator simulator(other, {program, kToyKernels});
+    End end = run(simulator);
     EXPECT_EQ(end.code, int(ExitCode::OutOfMemory)) << kind;
     EXPECT_THAT(end.errors,
                 testing::ContainsRegex(
@@ -350,20 +351,20 @@ TEST_F(CudaExecutorTest, MemoryForCodeCounts) {
                                "its code has\nmemory of each rank"
                              : "needs 2[0-9.]+ KiB of device"))
         << kind;
-    EXPECT_EQ(standIn.calls("allocateShared"), 0) << kind;
+    EXPECT_EQ(simulator.calls("allocateShared"), 0) << kind;
   }
 }
 
 TEST_F(CudaExecutorTest, MemoryThatCodeAloneDoesNotFindIsSaid) {
   for (bool isLocal : {false, true}) {
-    StandInSettings small = settings();
+    SimulatorSettings small = settings();
     small.moduleBytes = isLocal ? 0 : small.memoryBytes + 1;
     small.local = {"phase_0", isLocal ? small.memoryBytes : 0};
-    StandIn standIn(small, {program, kToyKernels});
-    End end = run(standIn);
+    Simulator simulator(small, {program, kToyKernels});
+    End end = run(simulator);
     EXPECT_EQ(end.code, int(ExitCode::OutOfMemory));
     EXPECT_THAT(end.errors, testing::MatchesRegex(
-                                concat("error: device [01] of rank [01], a stand-in, has too "
+                                concat("error: device [01] of rank [01], a simulator, has too "
                                        "little memory for the program's kernels",
                                        isLocal ? ", of which one keeps 1.00 MiB a thread" : "",
                                        "\nmemory of each rank: .*\n  parameter .*\n")));
@@ -372,16 +373,16 @@ TEST_F(CudaExecutorTest, MemoryThatCodeAloneDoesNotFindIsSaid) {
 
 /// What is predicted to be taken beside the arena counts; the context is there already.
 TEST_F(CudaExecutorTest, WhatIsBesideTheArenaIsNeededToo) {
-  StandInSettings some = settings();
+  SimulatorSettings some = settings();
   program.deviceUses = deviceUses(uint64_t(1) << 40);
   program.deviceUses.back().bytes = some.memoryBytes - program.arenaBytes - 65536;
   {
-    StandIn standIn(some, {program, kToyKernels});
-    EXPECT_EQ(run(standIn).code, 0);
+    Simulator simulator(some, {program, kToyKernels});
+    EXPECT_EQ(run(simulator).code, 0);
   }
   program.deviceUses[1].bytes = 65537;
-  StandIn standIn(some, {program, kToyKernels});
-  End end = run(standIn);
+  Simulator simulator(some, {program, kToyKernels});
+  End end = run(simulator);
   EXPECT_EQ(end.code, int(ExitCode::OutOfMemory));
   EXPECT_THAT(end.errors, testing::HasSubstr("; not known: communicators, code"));
 }
@@ -390,8 +391,8 @@ TEST_F(CudaExecutorTest, WhatIsBesideTheArenaIsNeededToo) {
 TEST_F(CudaExecutorTest, TellsWhatTheDeviceHasTaken) {
   program.deviceUses = deviceUses(uint64_t(1) << 40);
   program.deviceUses[1].bytes = 4096;
-  StandIn standIn(settings(), {program, kToyKernels});
-  EXPECT_THAT(run(standIn).output,
+  Simulator simulator(settings(), {program, kToyKernels});
+  EXPECT_THAT(run(simulator).output,
               testing::ContainsRegex(concat(
                   "device 0 of rank 0: ([0-9.]+ KiB) of 1.00 MiB taken, by anybody; 0 bytes before "
                   "the run and by its context, [0-9.]+ KiB since then, predicted ",
@@ -402,10 +403,10 @@ TEST_F(CudaExecutorTest, TellsWhatTheDeviceHasTaken) {
 TEST_F(CudaExecutorTest, MemoryThatIsMissingLateIsSaidWithTheTable) {
   for (const char *function : {"endCapture", "join", "registerMemory", "allReduce", "launch"}) {
     usesGraphs = function == std::string("endCapture");
-    StandInSettings tight = settings();
+    SimulatorSettings tight = settings();
     tight.taking = {function, tight.memoryBytes};
-    StandIn standIn(tight, {program, kToyKernels});
-    End end = run(standIn);
+    Simulator simulator(tight, {program, kToyKernels});
+    End end = run(simulator);
     bool isRefused = function == std::string("registerMemory"); // And done without.
     EXPECT_EQ(end.code, isRefused ? 0 : int(ExitCode::OutOfMemory)) << function << end.errors;
     EXPECT_THAT(end.errors,
@@ -421,19 +422,19 @@ TEST_F(CudaExecutorTest, ARecordingThatFailsIsEnded) {
   program = makeToy(1, 1);
   std::map<std::string, int64_t> counts;
   {
-    StandIn standIn(settings(), {program, kToyKernels});
-    ASSERT_EQ(run(standIn).code, 0);
-    counts = standIn.allCalls();
+    Simulator simulator(settings(), {program, kToyKernels});
+    ASSERT_EQ(run(simulator).code, 0);
+    counts = simulator.allCalls();
   }
   for (const char *name : {"beginCapture", "countProgress", "endCapture"}) {
     for (int64_t number = 1; number <= counts[name]; ++number) {
-      StandIn standIn(settings(), {program, kToyKernels});
-      standIn.failAt(name, number, "it is lost");
-      End end = run(standIn);
+      Simulator simulator(settings(), {program, kToyKernels});
+      simulator.failAt(name, number, "it is lost");
+      End end = run(simulator);
       EXPECT_EQ(end.code, 1) << name << " " << number;
       EXPECT_THAT(end.errors, testing::HasSubstr("it is lost"));
       bool isBegun = name != std::string("beginCapture");
-      EXPECT_EQ(standIn.calls("endCapture"), standIn.calls("beginCapture") - (isBegun ? 0 : 1))
+      EXPECT_EQ(simulator.calls("endCapture"), simulator.calls("beginCapture") - (isBegun ? 0 : 1))
           << name << " " << number;
     }
   }
@@ -441,19 +442,19 @@ TEST_F(CudaExecutorTest, ARecordingThatFailsIsEnded) {
 
 /// Others may take it in the meantime.
 TEST_F(CudaExecutorTest, MemoryThatIsGoneWhenItIsAskedForIsSaid) {
-  StandInSettings enough = settings();
-  StandIn standIn(enough, {program, kToyKernels});
-  standIn.failAt("allocate", 1, "it is lost");
-  EXPECT_EQ(run(standIn).code, int(ExitCode::Error));
+  SimulatorSettings enough = settings();
+  Simulator simulator(enough, {program, kToyKernels});
+  simulator.failAt("allocate", 1, "it is lost");
+  EXPECT_EQ(run(simulator).code, int(ExitCode::Error));
 }
 
 TEST_F(CudaExecutorTest, ADeviceThatIsStuckEndsTheRun) {
   for (int64_t after : {3, 12, 40, 25}) {
-    StandInSettings stuck = settings();
+    SimulatorSettings stuck = settings();
     usesGraphs = after == 25;
     stuck.stuck = {.device = 1, .after = after};
-    StandIn standIn(stuck, {program, kToyKernels});
-    End end = run(standIn, {{80, true, "", 1}}, "3");
+    Simulator simulator(stuck, {program, kToyKernels});
+    End end = run(simulator, {{80, true, "", 1}}, "3");
     EXPECT_EQ(end.code, int(ExitCode::Stuck)) << after;
     EXPECT_THAT(end.errors,
                 testing::MatchesRegex(
@@ -465,13 +466,13 @@ TEST_F(CudaExecutorTest, ADeviceThatIsStuckEndsTheRun) {
 }
 
 TEST_F(CudaExecutorTest, ADeviceThatIsSlowEndsTheRun) {
-  StandInSettings slow = settings();
+  SimulatorSettings slow = settings();
   slow.slow = {.device = 1, .after = 30};
   // Work between two collectives takes more than the 3 s that a rank may be late, from 450 ms on,
   // and that between two words, up to more than a second, less.
   slow.slowness = std::chrono::milliseconds(600);
-  StandIn standIn(slow, {program, kToyKernels});
-  End end = run(standIn, {{80, true, "", 1}}, "4");
+  Simulator simulator(slow, {program, kToyKernels});
+  End end = run(simulator, {{80, true, "", 1}}, "4");
   EXPECT_EQ(end.code, int(ExitCode::Slow));
   EXPECT_THAT(end.errors,
               testing::MatchesRegex("error: rank 0 waited .* m?s in .*; rank 1 is missing: it.*, "
@@ -481,39 +482,39 @@ TEST_F(CudaExecutorTest, ADeviceThatIsSlowEndsTheRun) {
 /// It is the device's that counts, not this machine's.
 TEST_F(CudaExecutorTest, WhatTheHostHasDoesNotMatter) {
   program.arenaBytes = uint64_t(1) << 50;
-  StandIn standIn(settings(), {program, kToyKernels});
-  EXPECT_THAT(run(standIn).errors,
+  Simulator simulator(settings(), {program, kToyKernels});
+  EXPECT_THAT(run(simulator).errors,
               testing::ContainsRegex("needs 1.00 PiB of .* that has 1.00 MiB free of 1.00 MiB\n"));
 }
 
 TEST_F(CudaExecutorTest, AnArchitectureWithoutImagesIsSaid) {
-  // The stand-in's devices are of sm_90.
+  // The simulator's devices are of sm_90.
   for (DeviceImage image : {DeviceImage{100, true, "", 1}, DeviceImage{80, false, "", 0},
                             DeviceImage{100, false, "", 0}}) {
-    StandIn standIn(settings(), {program, kToyKernels});
+    Simulator simulator(settings(), {program, kToyKernels});
     EXPECT_THAT(
-        run(standIn, {image}).errors,
-        testing::ContainsRegex("error: device [01] of rank [01] is a stand-in of sm_90, for "
+        run(simulator, {image}).errors,
+        testing::ContainsRegex("error: device [01] of rank [01] is a simulator of sm_90, for "
                                "which the program has no kernels\n"));
   }
-  StandIn standIn(settings(), {program, kToyKernels});
-  EXPECT_EQ(run(standIn, {{100, true, "", 1}, {90, false, "", 0}}).code, 0);
+  Simulator simulator(settings(), {program, kToyKernels});
+  EXPECT_EQ(run(simulator, {{100, true, "", 1}, {90, false, "", 0}}).code, 0);
 }
 
-TEST_F(CudaExecutorTest, ADeviceWithoutProductsOfEightBitsIsSaid) {
-  program.products.push_back(kToyBytes);
+TEST_F(CudaExecutorTest, ADeviceWithoutFp8MatmulsIsSaid) {
+  program.matmuls.push_back(kToyBytes);
   {
-    StandInSettings old = settings();
+    SimulatorSettings old = settings();
     old.architecture = 80;
-    StandIn standIn(old, {program, kToyKernels});
-    EXPECT_THAT(run(standIn, {{80, true, "", 1}}).errors,
+    Simulator simulator(old, {program, kToyKernels});
+    EXPECT_THAT(run(simulator, {{80, true, "", 1}}).errors,
                 testing::ContainsRegex(
-                    "error: device [01] of rank [01], a stand-in of sm_80, has no products of "
-                    "eight bits, which sm_89 and later have: compile for a machine that has no "
+                    "error: device [01] of rank [01], a simulator of sm_80, has no FP8 "
+                    "matmuls, which sm_89 and later have: compile for a machine that has no "
                     "peak_flops of F8\n"));
   }
-  StandIn standIn(settings(), {program, kToyKernels});
-  EXPECT_EQ(run(standIn).code, 0);
+  Simulator simulator(settings(), {program, kToyKernels});
+  EXPECT_EQ(run(simulator).code, 0);
 }
 
 } // namespace

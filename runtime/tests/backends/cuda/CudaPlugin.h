@@ -8,7 +8,7 @@
 #ifndef WEFT_RT_TESTS_BACKENDS_CUDA_CUDAPLUGIN_H
 #define WEFT_RT_TESTS_BACKENDS_CUDA_CUDAPLUGIN_H
 
-#include "backends/cuda/Library.h"
+#include "backends/cuda/DriverTable.h"
 #include "support/BFloat16.h"
 #include "tests/backends/cuda/DeviceStream.h"
 #include "tests/backends/cuda/FakeCuda.h"
@@ -24,7 +24,7 @@
 #include <vector>
 
 namespace weft::rt {
-using cuda::Library;
+using cuda::DriverTable;
 
 /// The compiler's own.
 __extension__ typedef _Float16 Float16;
@@ -41,13 +41,13 @@ inline decltype(&weft_rt_cuda) plugin() {
   return reinterpret_cast<decltype(&weft_rt_cuda)>(dlsym(library, "weft_rt_cuda"));
 }
 
-inline const Library &table() { return *plugin()(Library::kVersion); }
+inline const DriverTable &table() { return *plugin()(DriverTable::kVersion); }
 
-inline std::string textOf(Library::Result result) { return result ? result : "success"; }
+inline std::string textOf(DriverTable::Result result) { return result ? result : "success"; }
 
 /// What was made on a device that was given up is left to the end of the process: no leak.
-inline void leaveToTheEnd(std::initializer_list<Library::Handle> left) {
-  static auto &all = *new std::vector<Library::Handle>;
+inline void leaveToTheEnd(std::initializer_list<DriverTable::Handle> left) {
+  static auto &all = *new std::vector<DriverTable::Handle>;
   all.insert(all.end(), left);
 }
 
@@ -60,7 +60,7 @@ template <typename Function> Function fake(const char *library, const char *name
 }
 
 /// 3x4 by 4x5, with room between the rows.
-inline Product someProduct() { return {ElementType::F32, false, false, 3, 5, 4, 6, 7, 8}; }
+inline Matmul someMatmul() { return {ElementType::F32, false, false, 3, 5, 4, 6, 7, 8}; }
 
 /// One open device.
 class OnDevice : public testing::Test, protected cuda::DeviceStream {
@@ -68,7 +68,7 @@ protected:
   OnDevice() : DeviceStream(table()) {}
 
   void openDevice(int64_t number) {
-    Library::Handle opened = 0;
+    DriverTable::Handle opened = 0;
     ASSERT_EQ(textOf(cuda.open(number, &opened, &facts)), "success");
     begin(opened);
   }
@@ -81,32 +81,32 @@ protected:
     EXPECT_EQ(textOf(cuda.close(device)), "success");
   }
 
-  /// C, whose room is filled with 9 before the product is run.
-  template <typename T, typename C> std::vector<float> run(const Product &p) {
+  /// C, whose room is filled with 9 before the matmul is run.
+  template <typename T, typename C> std::vector<float> run(const Matmul &p) {
     std::vector<T> a(60 * 8), b(60 * 8);
     for (size_t i = 0; i < a.size(); ++i) {
       a[i] = T(float(i * 7 % 13) - 6);
       b[i] = T(float(i * 5 % 11) - 5);
     }
-    Library::Handle prepared = 0;
-    Library::Address onA = send(a), onB = send(b), onC = send(std::vector<C>(60 * 8, C(9.0f)));
-    cuda::ProductWay way = {};
-    EXPECT_EQ(textOf(cuda.prepareProduct(device, &p, &way, &prepared)), "success");
-    cuda::ProductPlaces places = {onA, onB, onC, 0, 0, 0, 0, 0};
-    EXPECT_EQ(textOf(cuda.runProduct(device, stream, prepared, &places)), "success");
+    DriverTable::Handle prepared = 0;
+    DriverTable::Address onA = send(a), onB = send(b), onC = send(std::vector<C>(60 * 8, C(9.0f)));
+    cuda::MatmulAlgorithm way = {};
+    EXPECT_EQ(textOf(cuda.prepareMatmul(device, &p, &way, &prepared)), "success");
+    cuda::MatmulPlaces places = {onA, onB, onC, 0, 0, 0, 0, 0};
+    EXPECT_EQ(textOf(cuda.runMatmul(device, stream, prepared, &places)), "success");
     std::vector<float> result;
     for (C value : fetch<C>(onC, 60 * 8)) {
       result.push_back(float(value));
     }
-    EXPECT_EQ(textOf(cuda.freeProduct(device, prepared)), "success");
-    for (Library::Address address : {onA, onB, onC}) {
+    EXPECT_EQ(textOf(cuda.freeMatmul(device, prepared)), "success");
+    for (DriverTable::Address address : {onA, onB, onC}) {
       cuda.free(device, address);
     }
     return result;
   }
 
   /// What `run` is to give: small whole numbers, which all types hold or round in one way.
-  template <typename C> static std::vector<float> expected(const Product &p) {
+  template <typename C> static std::vector<float> expected(const Matmul &p) {
     std::vector<float> result(60 * 8, 9);
     auto a = [](int64_t i) { return float(i * 7 % 13) - 6; };
     auto b = [](int64_t i) { return float(i * 5 % 11) - 5; };
@@ -126,12 +126,12 @@ protected:
     return result;
   }
 
-  void checkProducts() {
+  void checkMatmuls() {
     for (int form = 0; form < 4; ++form) {
       // One, several, one operand shared, a sum.
       for (auto [batch, strideA, strideB, strideC] :
            {std::array<int64_t, 4>{1, 0, 0, 0}, {3, 40, 50, 45}, {3, 40, 0, 30}, {3, 40, 50, 0}}) {
-        Product p = someProduct();
+        Matmul p = someMatmul();
         p.transposeA = form % 2;
         p.transposeB = form / 2;
         p.batch = batch;
@@ -159,19 +159,20 @@ protected:
     }
   }
 
-  /// The product of two numbers, of which tf32 has no room for one.
+  /// The matmul of two numbers, of which tf32 has no room for one.
   float multiplySlightlyMoreThanOne(bool isTF32) {
-    Product p = {ElementType::F32, false, false, 1, 1, 1, 1, 1, 1};
+    Matmul p = {ElementType::F32, false, false, 1, 1, 1, 1, 1, 1};
     p.isTF32 = isTF32;
-    Library::Handle prepared = 0;
-    Library::Address a = send<float>({1 + 0x1p-12f}), b = send<float>({1}), c = send<float>({0});
-    cuda::ProductWay way = {};
-    EXPECT_EQ(textOf(cuda.prepareProduct(device, &p, &way, &prepared)), "success");
-    cuda::ProductPlaces places = {a, b, c, 0, 0, 0, 0, 0};
-    EXPECT_EQ(textOf(cuda.runProduct(device, stream, prepared, &places)), "success");
+    DriverTable::Handle prepared = 0;
+    DriverTable::Address a = send<float>({1 + 0x1p-12f}), b = send<float>({1}),
+                         c = send<float>({0});
+    cuda::MatmulAlgorithm way = {};
+    EXPECT_EQ(textOf(cuda.prepareMatmul(device, &p, &way, &prepared)), "success");
+    cuda::MatmulPlaces places = {a, b, c, 0, 0, 0, 0, 0};
+    EXPECT_EQ(textOf(cuda.runMatmul(device, stream, prepared, &places)), "success");
     float result = fetch<float>(c, 1).front();
-    EXPECT_EQ(textOf(cuda.freeProduct(device, prepared)), "success");
-    for (Library::Address address : {a, b, c}) {
+    EXPECT_EQ(textOf(cuda.freeMatmul(device, prepared)), "success");
+    for (DriverTable::Address address : {a, b, c}) {
       cuda.free(device, address);
     }
     return result;

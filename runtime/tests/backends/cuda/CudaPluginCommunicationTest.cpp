@@ -16,7 +16,7 @@
 #include <thread>
 
 using namespace weft::rt;
-using cuda::Library;
+using cuda::DriverTable;
 using testing::AllOf;
 using testing::EndsWith;
 using testing::HasSubstr;
@@ -58,16 +58,16 @@ protected:
     ASSERT_EQ(textOf(cuda.join(device, &id, 1, 0, &world)), "success");
     EXPECT_EQ(calls(), "join 1 42 0 0 1; ");
   }
-  bool isReady(Library::Handle communicator) {
+  bool isReady(DriverTable::Handle communicator) {
     bool is = false;
     EXPECT_EQ(textOf(cuda.ready(device, communicator, &is)), "success");
     return is;
   }
 
   bool isGivenUp = false;
-  const Library &cuda = table();
+  const DriverTable &cuda = table();
   cuda::WorldId id;
-  Library::Handle device = 0, stream = 0, world = 0;
+  DriverTable::Handle device = 0, stream = 0, world = 0;
 };
 
 TEST_F(FakeCommunication, RefusesVersions) {
@@ -99,7 +99,7 @@ TEST_F(FakeCommunication, RefusesToBlock) {
 
 TEST_F(FakeCommunication, NoMemoryLeftIsNoError) {
   auto fill = fake<decltype(&weft_fake_nccl_full)>("libnccl.so.2", "weft_fake_nccl_full");
-  Library::Address address = 7;
+  DriverTable::Address address = 7;
   fill();
   EXPECT_EQ(textOf(cuda.allocateShared(device, uint64_t(79) << 30 | 1, &address)), "success");
   EXPECT_EQ(address, 0u);
@@ -130,7 +130,7 @@ TEST_F(FakeCommunication, NothingBlocks) {
   EXPECT_FALSE(isReady(world));
   say(kVersion, kSuccess);
   EXPECT_TRUE(isReady(world));
-  Library::Handle part = 0;
+  DriverTable::Handle part = 0;
   ASSERT_EQ(textOf(cuda.split(device, world, 3, 4, &part)), "success");
   EXPECT_TRUE(isReady(part));
   EXPECT_EQ(textOf(cuda.end(device, part)), "success");
@@ -160,11 +160,11 @@ TEST_F(FakeCommunication, SaysWhatIsToBeDone) {
 
 TEST_F(FakeCommunication, RegistersMemory) {
   join();
-  Library::Address memory = 0;
+  DriverTable::Address memory = 0;
   ASSERT_EQ(textOf(cuda.allocateShared(device, 4096, &memory)), "success");
   for (bool hasWindows : {true, false}) {
     say(kVersion, kSuccess, hasWindows);
-    Library::Handle window = 0, plain = 0;
+    DriverTable::Handle window = 0, plain = 0;
     bool is = !hasWindows;
     ASSERT_FALSE(cuda.registerMemory(device, world, memory, 4096, true, &window));
     ASSERT_FALSE(cuda.isRegistered(device, window, &is));
@@ -183,7 +183,7 @@ TEST_F(FakeCommunication, RegistersMemory) {
 
 TEST_F(FakeCommunication, IsGivenUpAtOnceAndOnce) {
   join();
-  Library::Handle part = 0;
+  DriverTable::Handle part = 0;
   ASSERT_FALSE(cuda.split(device, world, 0, 0, &part));
   calls();
   auto current = fake<decltype(&weft_fake_current)>("libcuda.so.1", "weft_fake_current");

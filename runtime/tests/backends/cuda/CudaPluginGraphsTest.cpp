@@ -13,8 +13,8 @@ namespace {
 
 class FakeGraphs : public FakeCuda {
 protected:
-  Library::Handle capture() {
-    Library::Handle graph = 0;
+  DriverTable::Handle capture() {
+    DriverTable::Handle graph = 0;
     EXPECT_EQ(textOf(cuda.beginCapture(device, stream)), "success");
     EXPECT_EQ(textOf(cuda.endCapture(device, stream, &graph)), "success");
     EXPECT_NE(graph, 0u);
@@ -23,7 +23,7 @@ protected:
 };
 
 TEST_F(FakeGraphs, AreLaunchedAsOftenAsOneLikes) {
-  Library::Handle graph = capture();
+  DriverTable::Handle graph = capture();
   EXPECT_EQ(textOf(cuda.launchGraph(device, stream, graph)), "success");
   EXPECT_EQ(textOf(cuda.launchGraph(device, stream, graph)), "success");
   EXPECT_EQ(*reinterpret_cast<float *>(graph), 2);
@@ -54,8 +54,8 @@ TEST_F(FakeGraphs, CountWordsUp) {
 
 /// As all that a step must not do.
 TEST_F(FakeGraphs, AreNotMadeOnASealedDevice) {
-  Library::Handle graph = capture(), made = 0;
-  Library::Address address = 0;
+  DriverTable::Handle graph = capture(), made = 0;
+  DriverTable::Address address = 0;
   uint64_t bytes = 0;
   bool isThere = false;
   EXPECT_EQ(textOf(cuda.seal(device)), "success");
@@ -74,7 +74,7 @@ TEST_F(FakeGraphs, AreNotMadeOnASealedDevice) {
 }
 
 TEST_F(FakeGraphs, SayWhatFails) {
-  Library::Handle graph = 7;
+  DriverTable::Handle graph = 7;
   for (const char *function : {"cuModuleLoadDataEx", "cuFuncLoad"}) {
     fail(function, kInvalidValue);
     EXPECT_EQ(textOf(cuda.beginCapture(device, stream)),

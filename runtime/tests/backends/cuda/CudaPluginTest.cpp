@@ -23,13 +23,13 @@ namespace {
 
 TEST(CudaPlugin, GivesItsTableForItsVersionOnly) {
   ASSERT_TRUE(plugin());
-  EXPECT_TRUE(plugin()(Library::kVersion));
-  EXPECT_FALSE(plugin()(Library::kVersion + 1));
+  EXPECT_TRUE(plugin()(DriverTable::kVersion));
+  EXPECT_FALSE(plugin()(DriverTable::kVersion + 1));
   EXPECT_FALSE(plugin()(0));
 }
 
 TEST(CudaPlugin, HasAllFunctions) {
-  const Library &library = table();
+  const DriverTable &library = table();
   static_assert(sizeof library % sizeof(void *) == 0);
   const auto *functions = reinterpret_cast<void *const *>(&library);
   size_t last = sizeof library / sizeof(void *) - 1;
@@ -48,7 +48,7 @@ TEST(CudaPlugin, SaysThatThereIsNoDriver) {
   int64_t count = 7;
   EXPECT_THAT(textOf(table().countDevices(&count)), says);
   EXPECT_EQ(count, 0);
-  Library::Handle device = 7;
+  DriverTable::Handle device = 7;
   cuda::DeviceFacts facts;
   EXPECT_THAT(textOf(table().open(0, &device, &facts)), says);
   EXPECT_EQ(device, 0u);
@@ -65,7 +65,7 @@ TEST_F(FakeCuda, TellsWhatADeviceIs) {
   EXPECT_EQ(facts.freeBytes, uint64_t(79) << 30);
 }
 
-TEST_F(FakeCuda, RoundsToTF32OnlyWhereTheProductSaysSo) {
+TEST_F(FakeCuda, RoundsToTF32OnlyWhereTheMatmulSaysSo) {
   EXPECT_EQ(multiplySlightlyMoreThanOne(false), 1 + 0x1p-12f);
   EXPECT_EQ(multiplySlightlyMoreThanOne(true), 1);
 }
@@ -78,14 +78,14 @@ TEST_F(FakeCuda, CountsNoneWhereThereIsNone) {
 }
 
 TEST_F(FakeCuda, OpensNoDeviceThatIsNotThere) {
-  Library::Handle none = 7;
+  DriverTable::Handle none = 7;
   EXPECT_EQ(textOf(cuda.open(2, &none, &facts)),
             "cuDeviceGet of device 2: CUDA_ERROR_INVALID_VALUE (in words)");
   EXPECT_EQ(none, 0u);
 }
 
 TEST_F(FakeCuda, NoMemoryLeftIsNoError) {
-  Library::Address address = 7;
+  DriverTable::Address address = 7;
   fail("cuMemAlloc_v2", kOutOfMemory);
   EXPECT_EQ(textOf(cuda.allocate(device, 1 << 20, &address)), "success");
   EXPECT_EQ(address, 0u);
@@ -96,7 +96,7 @@ TEST_F(FakeCuda, NoMemoryLeftIsNoError) {
 }
 
 TEST_F(FakeCuda, WhatElseLacksMemoryIsKnown) {
-  Library::Handle made = 0;
+  DriverTable::Handle made = 0;
   for (auto [code, isMemory] : {std::pair(kOutOfMemory, true), {kInvalidValue, false}}) {
     fail("cuEventCreate", code);
     EXPECT_NE(cuda.makeEvent(device, &made), nullptr);
@@ -107,14 +107,14 @@ TEST_F(FakeCuda, WhatElseLacksMemoryIsKnown) {
 TEST_F(FakeCuda, UrgentStreamsGoFirst) {
   auto priority = fake<decltype(&weft_fake_priority)>("libcuda.so.1", "weft_fake_priority");
   EXPECT_EQ(priority(), 0);
-  Library::Handle urgent = 0;
+  DriverTable::Handle urgent = 0;
   ASSERT_EQ(textOf(cuda.makeUrgentStream(device, &urgent)), "success");
   EXPECT_EQ(priority(), -5);
   EXPECT_EQ(textOf(cuda.freeStream(device, urgent)), "success");
 }
 
 TEST_F(FakeCuda, SaysWhatWasAskedAndWhatCame) {
-  Library::Address address = 7;
+  DriverTable::Address address = 7;
   fail("cuMemAlloc_v2", kIllegalAddress);
   EXPECT_EQ(textOf(cuda.allocate(device, uint64_t(5) << 29, &address)),
             "cuMemAlloc of 2.50 GiB: CUDA_ERROR_ILLEGAL_ADDRESS (in words)");
@@ -141,7 +141,7 @@ TEST_F(FakeCuda, AnEventThatIsNotReachedIsNoError) {
 }
 
 TEST_F(FakeCuda, TakesTimes) {
-  Library::Handle from = 0, to = 0;
+  DriverTable::Handle from = 0, to = 0;
   ASSERT_EQ(textOf(cuda.makeTimer(device, &from)), "success");
   ASSERT_EQ(textOf(cuda.makeTimer(device, &to)), "success");
   EXPECT_EQ(textOf(cuda.record(device, from, stream)), "success");
@@ -159,7 +159,7 @@ TEST_F(FakeCuda, TakesTimes) {
 }
 
 TEST_F(FakeCuda, CopiesAndClears) {
-  Library::Address from = send<int>({1, 2, 3, 4}), to = allocate(16);
+  DriverTable::Address from = send<int>({1, 2, 3, 4}), to = allocate(16);
   EXPECT_EQ(textOf(cuda.copy(device, stream, to, from, 16)), "success");
   EXPECT_EQ(textOf(cuda.zero(device, stream, to + 4, 8)), "success");
   EXPECT_THAT(fetch<int>(to, 4), testing::ElementsAre(1, 0, 0, 4));
@@ -183,11 +183,11 @@ TEST_F(FakeCuda, TellsHowFarItHasCome) {
 }
 
 TEST_F(FakeCuda, DoesNothingOnceItIsGivenUp) {
-  Library::Handle other = 0;
+  DriverTable::Handle other = 0;
   cuda::DeviceFacts otherFacts;
   ASSERT_EQ(textOf(cuda.open(0, &other, &otherFacts)), "success");
   EXPECT_EQ(textOf(cuda.giveUp(other)), "success");
-  Library::Address address = 0;
+  DriverTable::Address address = 0;
   EXPECT_EQ(textOf(cuda.allocate(other, 8, &address)), "device 0 was given up");
   EXPECT_EQ(textOf(cuda.close(other)), "device 0 was given up");
   leaveToTheEnd({other});
@@ -198,7 +198,7 @@ TEST_F(FakeCuda, ReservesMemoryForThreads) {
   uint64_t bytes = 0;
   EXPECT_EQ(textOf(cuda.freeMemory(device, &bytes)), "success");
   EXPECT_EQ(bytes, uint64_t(79) << 30);
-  Library::Handle module = 0, entry = 0;
+  DriverTable::Handle module = 0, entry = 0;
   fail("cuModuleLoadDataEx", kOutOfMemory);
   EXPECT_EQ(textOf(cuda.load(device, "good", &module)), "success");
   EXPECT_EQ(module, 0u) << "no memory left is no error";
@@ -222,7 +222,7 @@ TEST_F(FakeCuda, ReservesMemoryForThreads) {
 }
 
 TEST_F(FakeCuda, LoadsAndLaunches) {
-  Library::Handle module = 0, entry = 7;
+  DriverTable::Handle module = 0, entry = 7;
   fail("cuModuleLoadDataEx", kInvalidValue);
   EXPECT_EQ(textOf(cuda.load(device, "bad", &module)),
             "cuModuleLoadDataEx, of which the assembler says 'line 1: bad': "
@@ -232,7 +232,7 @@ TEST_F(FakeCuda, LoadsAndLaunches) {
             "cuModuleGetFunction of 'none': CUDA_ERROR_NOT_FOUND (in words)");
   EXPECT_EQ(entry, 0u);
   ASSERT_EQ(textOf(cuda.entry(device, module, "store", &entry)), "success");
-  Library::Address to = allocate(24);
+  DriverTable::Address to = allocate(24);
   uint64_t arguments[] = {to, 77};
   EXPECT_EQ(textOf(cuda.launch(device, stream, entry, 12, 256, arguments, 2)), "success");
   EXPECT_THAT(fetch<uint64_t>(to, 3), testing::ElementsAre(12, 256, 77));
@@ -251,7 +251,7 @@ class CudaDevice : public OnDevice {
 protected:
   void SetUp() override {
     int64_t count = 0;
-    if (Library::Result reason = cuda.countDevices(&count); reason || count == 0) {
+    if (DriverTable::Result reason = cuda.countDevices(&count); reason || count == 0) {
       GTEST_SKIP() << "no CUDA device: " << (reason ? reason : "the driver finds none");
     }
     openDevice(0);
@@ -267,7 +267,7 @@ TEST_F(CudaDevice, TellsWhatItIs) {
 }
 
 TEST_F(CudaDevice, HasNoRoomForMoreThanItHas) {
-  Library::Address address = 7;
+  DriverTable::Address address = 7;
   EXPECT_EQ(textOf(cuda.allocate(device, facts.memoryBytes * 2, &address)), "success");
   EXPECT_EQ(address, 0u);
   address = allocate(1000);
@@ -295,12 +295,12 @@ constexpr const char *kStore = R"(.version 7.0
 )";
 
 TEST_F(CudaDevice, RunsPTX) {
-  Library::Handle module = 0, entry = 0;
+  DriverTable::Handle module = 0, entry = 0;
   ASSERT_EQ(textOf(cuda.load(device, kStore, &module)), "success");
   EXPECT_THAT(textOf(cuda.entry(device, module, "none", &entry)),
               HasSubstr("CUDA_ERROR_NOT_FOUND"));
   ASSERT_EQ(textOf(cuda.entry(device, module, "store", &entry)), "success");
-  Library::Address to = allocate(24);
+  DriverTable::Address to = allocate(24);
   uint64_t arguments[] = {to, 77};
   EXPECT_EQ(textOf(cuda.launch(device, stream, entry, 12, 256, arguments, 2)), "success");
   EXPECT_THAT(fetch<uint64_t>(to, 3), testing::ElementsAre(12, 256, 77));
@@ -309,7 +309,7 @@ TEST_F(CudaDevice, RunsPTX) {
   EXPECT_THAT(textOf(cuda.load(device, "bad", &module)), HasSubstr("cuModuleLoadDataEx"));
 }
 
-TEST_F(CudaDevice, ComputesProducts) { checkProducts(); }
+TEST_F(CudaDevice, ComputesMatmuls) { checkMatmuls(); }
 
 /// Where cuDNN refuses, it says why.
 TEST_F(CudaDevice, ComputesAttention) {
@@ -344,8 +344,8 @@ TEST(AgedDriver, SaysWhichIsNeeded) {
 
 /// What the plugin says of cuDNN on an open device; it is no failure.
 std::string refusalOfAttention() {
-  const Library &cuda = table();
-  Library::Handle device = 0, prepared = 7;
+  const DriverTable &cuda = table();
+  DriverTable::Handle device = 0, prepared = 7;
   cuda::DeviceFacts facts;
   EXPECT_EQ(textOf(cuda.open(0, &device, &facts)), "success");
   Attention attention;
@@ -389,15 +389,15 @@ TEST(FakeAttention, IsLeftOut) {
 #endif
 
 /// With an empty library in the place of cuBLASLt.
-TEST(OldProducts, SayWhichFunctionIsMissing) {
-  const Library &cuda = table();
-  Library::Handle device = 0, prepared = 0;
+TEST(OldMatmuls, SayWhichFunctionIsMissing) {
+  const DriverTable &cuda = table();
+  DriverTable::Handle device = 0, prepared = 0;
   cuda::DeviceFacts facts;
   ASSERT_EQ(textOf(cuda.open(0, &device, &facts)), "success");
-  Product p = someProduct();
-  cuda::ProductWay way = {};
-  EXPECT_THAT(textOf(cuda.prepareProduct(device, &p, &way, &prepared)),
-              AllOf(StartsWith("cannot use libcublasLt.so.13, CUDA's library of matrix products: "),
+  Matmul p = someMatmul();
+  cuda::MatmulAlgorithm way = {};
+  EXPECT_THAT(textOf(cuda.prepareMatmul(device, &p, &way, &prepared)),
+              AllOf(StartsWith("cannot use libcublasLt.so.13, CUDA's library of matmuls: "),
                     EndsWith("undefined symbol: cublasLtGetStatusString")));
   EXPECT_EQ(textOf(cuda.close(device)), "success");
 }

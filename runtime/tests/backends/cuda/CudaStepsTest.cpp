@@ -12,7 +12,7 @@
 
 #include "backends/cuda/CudaExecutor.h"
 #include "executable/Executable.h"
-#include "testing/StandIn.h"
+#include "testing/Simulator.h"
 #include "tests/TemporaryFolder.h"
 #include "tests/Toy.h"
 
@@ -32,13 +32,13 @@ using Counts = std::map<std::string, int64_t>;
 const char *const kFunctions[] = {
     "allocate",       "free",          "allocatePinned", "freePinned",    "makeStream",
     "freeStream",     "makeEvent",     "freeEvent",      "load",          "unload",
-    "entry",          "nameProducts",  "prepareProduct", "freeProduct",   "prepareAttention",
+    "entry",          "nameMatmuls",   "prepareMatmul",  "freeMatmul",    "prepareAttention",
     "freeAttention",  "join",          "split",          "end",           "freeCommunicator",
     "allocateShared", "freeShared",    "registerMemory", "isRegistered",  "unregister",
     "seal",           "unseal",        "beginCapture",   "endCapture",    "freeGraph",
     "giveUp",         "open",          "close",          "record",        "wait",
     "await",          "copyToDevice",  "copyToHost",     "copy",          "zero",
-    "writeProgress",  "countProgress", "launch",         "runProduct",    "runAttention",
+    "writeProgress",  "countProgress", "launch",         "runMatmul",     "runAttention",
     "launchGraph",    "allReduce",     "allGather",      "reduceScatter", "send",
     "receive",        "beginGroup",    "endGroup"};
 
@@ -59,12 +59,12 @@ protected:
     if (updatesEarly) {
       std::rotate(program.step.begin() + 5, program.step.end() - 1, program.step.end());
     }
-    StandIn standIn({.seed = uint64_t(steps), .devices = ranks}, {program, kToyKernels});
+    Simulator simulator({.seed = uint64_t(steps), .devices = ranks}, {program, kToyKernels});
     CudaOptions how;
     how.usesGraphs = GetParam();
     static const DeviceImage image = {80, true, "", 1};
     auto make = [&](const Program &program, const KernelCode *kernels, int64_t rank, int64_t) {
-      return std::make_unique<CudaExecutor>(program, kernels, rank, standIn.library(), rank,
+      return std::make_unique<CudaExecutor>(program, kernels, rank, simulator.library(), rank,
                                             std::span(&image, 1), how);
     };
     auto find = [&](std::string &) -> MakeExecutor { return make; };
@@ -78,7 +78,7 @@ protected:
     testing::internal::GetCapturedStdout();
     Counts counts;
     for (const char *function : kFunctions) {
-      counts[function] = standIn.calls(function);
+      counts[function] = simulator.calls(function);
     }
     return counts;
   }

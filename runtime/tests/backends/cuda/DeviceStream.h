@@ -8,7 +8,7 @@
 #ifndef WEFT_RT_TESTS_BACKENDS_CUDA_DEVICESTREAM_H
 #define WEFT_RT_TESTS_BACKENDS_CUDA_DEVICESTREAM_H
 
-#include "backends/cuda/Library.h"
+#include "backends/cuda/DriverTable.h"
 
 #include <gtest/gtest.h>
 
@@ -21,9 +21,9 @@ namespace weft::rt::cuda {
 /// enqueued, and for all before it. Any failure is the test's. Used by one thread.
 class DeviceStream {
 public:
-  explicit DeviceStream(const Library &cuda) : cuda(cuda) {}
+  explicit DeviceStream(const DriverTable &cuda) : cuda(cuda) {}
 
-  void begin(Library::Handle of) {
+  void begin(DriverTable::Handle of) {
     device = of;
     ok(cuda.makeStream(device, &stream));
     ok(cuda.makeEvent(device, &event));
@@ -34,10 +34,12 @@ public:
     ok(cuda.freeStream(device, stream));
   }
 
-  static void ok(Library::Result result) { EXPECT_EQ(result, nullptr) << (result ? result : ""); }
+  static void ok(DriverTable::Result result) {
+    EXPECT_EQ(result, nullptr) << (result ? result : "");
+  }
 
-  Library::Address allocate(uint64_t bytes) {
-    Library::Address made = 0;
+  DriverTable::Address allocate(uint64_t bytes) {
+    DriverTable::Address made = 0;
     ok(cuda.allocate(device, bytes, &made));
     return made;
   }
@@ -49,9 +51,9 @@ public:
   }
 
   /// To memory of their own, which the caller frees.
-  template <typename T> Library::Address send(const std::vector<T> &values) {
+  template <typename T> DriverTable::Address send(const std::vector<T> &values) {
     uint64_t bytes = values.size() * sizeof(T);
-    Library::Address made = allocate(bytes);
+    DriverTable::Address made = allocate(bytes);
     void *place = pin(bytes);
     std::memcpy(place, values.data(), bytes);
     ok(cuda.copyToDevice(device, stream, made, place, bytes));
@@ -60,7 +62,7 @@ public:
     return made;
   }
 
-  template <typename T> std::vector<T> fetch(Library::Address from, size_t count) {
+  template <typename T> std::vector<T> fetch(DriverTable::Address from, size_t count) {
     std::vector<T> values(count);
     void *place = pin(count * sizeof(T));
     ok(cuda.copyToHost(device, stream, place, from, count * sizeof(T)));
@@ -70,8 +72,8 @@ public:
     return values;
   }
 
-  const Library &cuda;
-  Library::Handle device = 0, stream = 0, event = 0;
+  const DriverTable &cuda;
+  DriverTable::Handle device = 0, stream = 0, event = 0;
 
 private:
   void *pin(uint64_t bytes) {

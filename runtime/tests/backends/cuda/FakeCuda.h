@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// FakeDriver.cpp, FakeProducts.cpp and FakeCommunication.cpp are libraries of the names that
+// FakeDriver.cpp, FakeMatmuls.cpp and FakeCommunication.cpp are libraries of the names that
 // libweft-rt-cuda loads. Memory is the host's, and work is done when it is enqueued: they show what
 // the libraries are asked for, and what becomes of their answers.
 //
@@ -29,7 +29,7 @@ int weft_fake_priority();
 /// The device's clock goes on.
 void weft_fake_elapse(float milliseconds);
 
-/// There are `count` ways to compute a product, which take so long; below 0: it is refused.
+/// There are `count` ways to compute a matmul, which take so long; below 0: it is refused.
 void weft_fake_ways(const float *milliseconds, int count);
 /// Way `wrong` leaves out the last of a sum, and way `split` adds up parts; -1 is none.
 void weft_fake_faults(int wrong, int split);

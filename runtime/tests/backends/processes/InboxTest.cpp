@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "backends/processes/transports/Library.h"
+#include "backends/processes/transports/TransportTable.h"
 #include "backends/processes/transports/tcp/Outbox.h"
 
 #include <gmock/gmock.h>

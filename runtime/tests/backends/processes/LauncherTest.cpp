@@ -85,16 +85,16 @@ TEST(LauncherTest, PassesOverWhatIsNoRank) {
 
 TEST(LauncherTest, TorchrunSaysWhereProcessesMeet) {
   EXPECT_EQ(launcherOf(kTorchrun), "torchrun 3 of 4");
-  std::optional<MeetingPoint> point = find(kTorchrun)->meetingPoint;
+  std::optional<RendezvousPoint> point = find(kTorchrun)->rendezvousPoint;
   EXPECT_EQ(point->host, "node0");
   EXPECT_EQ(point->port, 29501);
   EXPECT_EQ(point->portName, "MASTER_PORT + 1");
   EXPECT_EQ(point->run, "job7");
   Variables own = kTorchrun;
   own["WEFT_PORT"] = "4000";
-  EXPECT_EQ(find(own)->meetingPoint->port, 4000);
-  EXPECT_EQ(find(own)->meetingPoint->portName, "WEFT_PORT");
-  EXPECT_FALSE(find({{"PMI_RANK", "2"}, {"PMI_SIZE", "3"}})->meetingPoint);
+  EXPECT_EQ(find(own)->rendezvousPoint->port, 4000);
+  EXPECT_EQ(find(own)->rendezvousPoint->portName, "WEFT_PORT");
+  EXPECT_FALSE(find({{"PMI_RANK", "2"}, {"PMI_SIZE", "3"}})->rendezvousPoint);
 }
 
 TEST(LauncherTest, AShellOrAPodMaySetTheSame) {
@@ -103,7 +103,7 @@ TEST(LauncherTest, AShellOrAPodMaySetTheSame) {
   EXPECT_EQ(launcherOf(pod), "torchrun 1 of 2");
   EXPECT_EQ(find(pod)->localRank, std::nullopt);
   EXPECT_EQ(find(pod)->localRankName, "LOCAL_RANK");
-  EXPECT_EQ(find(pod)->meetingPoint->run, "");
+  EXPECT_EQ(find(pod)->rendezvousPoint->run, "");
 }
 
 TEST(LauncherTest, TorchrunIsNearerThanWhatHasStartedIt) {

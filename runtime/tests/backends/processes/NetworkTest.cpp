@@ -34,16 +34,16 @@ struct Ranks {
     mpi::Launcher launcher;
     launcher.size = size;
     uint16_t port = ownAddress(listenAt(resolve("127.0.0.1", 0, error).front(), error)).port();
-    launcher.meetingPoint = {"127.0.0.1", port, "WEFT_PORT", ""};
+    launcher.rendezvousPoint = {"127.0.0.1", port, "WEFT_PORT", ""};
     std::vector<std::thread> threads;
     for (int64_t rank = 0; rank < size; ++rank) {
       launcher.rank = rank;
       threads.emplace_back([this, rank, launcher, patience] {
-        Gathering gathering;
+        Bootstrap bootstrap;
         std::string reason;
-        ASSERT_TRUE(gather(launcher, kPatience, gathering, reason)) << reason;
-        ports[size_t(rank)] = rank == 0 ? 0 : gathering.door.address().port();
-        all[size_t(rank)] = std::make_unique<Network>(std::move(gathering), patience);
+        ASSERT_TRUE(gather(launcher, kPatience, bootstrap, reason)) << reason;
+        ports[size_t(rank)] = rank == 0 ? 0 : bootstrap.listener.address().port();
+        all[size_t(rank)] = std::make_unique<Network>(std::move(bootstrap), patience);
       });
     }
     for (std::thread &thread : threads) {
@@ -147,7 +147,7 @@ TEST(NetworkTest, WhoHasGoneIsNamedAfterAWhile) {
   EXPECT_THAT(ranks.finish(1, received),
               MatchesRegex("the connection to rank 2 at 127.0.0.1:.* is lost: it has ended the "
                            "connection"));
-  EXPECT_GT(Clock::now() - begin, std::chrono::seconds(2)); // The Watch comes first.
+  EXPECT_GT(Clock::now() - begin, std::chrono::seconds(2)); // The FailureDetector comes first.
   EXPECT_THAT(ranks.finish(1, ranks.send(1, 2, text)), HasSubstr("to rank 2"));
 }
 
@@ -168,8 +168,8 @@ TEST(NetworkTest, StrangersHarmNobody) {
   for (std::string text : {std::string("GET / HTTP/1.1\r\n\r\n"), std::string("weft"),
                            std::string(reinterpret_cast<const char *>(&hello), sizeof hello)}) {
     for (int i = 0; i < 300; ++i) {
-      Address door = resolve("127.0.0.1", ranks.ports[1], error).front();
-      Descriptor stranger = connectTo(door, Clock::now() + kPatience, error);
+      Address listener = resolve("127.0.0.1", ranks.ports[1], error).front();
+      Descriptor stranger = connectTo(listener, Clock::now() + kPatience, error);
       ASSERT_TRUE(bool(stranger)) << error;
       sendAll(stranger, text, Clock::now() + kPatience);
       strangers.push_back(std::move(stranger));

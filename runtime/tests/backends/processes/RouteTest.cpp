@@ -36,7 +36,7 @@ int64_t sentBytes(const Collective &collective, int64_t members, int64_t me) {
   return elements * int64_t(sizeOf(collective.type));
 }
 
-TEST(StripTest, PacksPartsOfAPieceWithGaps) {
+TEST(StripTest, PacksPartsOfAPartWithGaps) {
   // Rows 0 and 1, columns 0 and 1, of a buffer of three columns.
   Strip strip({2, 2}, {3, 1}, sizeof(int32_t));
   EXPECT_FALSE(strip.isDense());
@@ -78,7 +78,7 @@ TEST(RouteTest, SendsAsManyBytesAsItsKindNeeds) {
 }
 
 /// What one says it sends another is what the other says comes.
-TEST(RouteTest, MembersAgreeOnEveryPiece) {
+TEST(RouteTest, MembersAgreeOnEveryPart) {
   const int64_t members = 3;
   Collective permute = collectiveOf(CollectiveKind::Permute, {6, 9});
   permute.sources = {2, 2, 1};
@@ -113,10 +113,10 @@ TEST(RouteTest, SlicesCoverAnUnevenLength) {
   ASSERT_EQ(route.size(), 2u);
   EXPECT_TRUE(route[0].reduces);
   EXPECT_TRUE(route[1].sendsResult);
-  for (const Exchange::Piece &piece : route[0].sends) {
-    EXPECT_EQ(piece.offset % 64, 0);
-    for (int64_t i = 0; i < piece.count; ++i) {
-      ++times[size_t(piece.offset / 4 + i)];
+  for (const Exchange::Part &part : route[0].sends) {
+    EXPECT_EQ(part.offset % 64, 0);
+    for (int64_t i = 0; i < part.count; ++i) {
+      ++times[size_t(part.offset / 4 + i)];
     }
   }
   EXPECT_EQ(times, std::vector<int>(count, 1));

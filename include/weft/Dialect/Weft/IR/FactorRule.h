@@ -5,16 +5,16 @@
 //
 //
 // A factor is an index that an op iterates over, in the sense of an einsum: the
-// product of x[b,s,k] and w[n,k] has the factors b, s, n, k. A dimension of an
+// matmul of x[b,s,k] and w[n,k] has the factors b, s, n, k. A dimension of an
 // operand or result is one factor. Cutting a factor over a mesh axis cuts every
 // dimension that carries it, and each rank computes its part of the iteration:
 //
-//   factor in all results        pass-through: each rank has its piece
+//   factor in all results        pass-through: each rank has its shard
 //   factor missing in a result   reduction: each rank has a partial value of it, joined
 //                                by the result's reduction operator
 //   must-replicate               the op cannot be cut along it (a norm's hidden size)
-//   permutation                  every piece is needed by every rank, one at a time: cut over axes
-//                                that cut its partner too, pieces go from rank to rank
+//   permutation                  every shard is needed by every rank, one at a time: cut over axes
+//                                that cut its partner too, shards go from rank to rank
 //
 //   x[b,s,k] w[n,k] -> y[b,s,n]       b over dp: y[b{dp},s,n]
 //                                     k over tp: y[b,s,n] unreduced = sum{tp}
@@ -47,7 +47,7 @@ struct Factor {
   int64_t size;
   FactorKind kind;
   /// False where dimensions that carry it are of different lengths, as the two sides of a reshape
-  /// are: multiples of `size`, and the number of pieces divides that. The op itself checks them.
+  /// are: multiples of `size`, and the number of shards divides that. The op itself checks them.
   bool hasOneLength = true;
   /// Of a permutation, the factor that its axes cut as well.
   unsigned partner = 0;
@@ -97,7 +97,7 @@ bool isPermuted(const FactorRule &rule, llvm::ArrayRef<mlir::ArrayAttr> axesOf,
 /// Letters "ab..." for a tensor of `rank` dimensions, beginning with `first`.
 std::string letters(int64_t rank, char first = 'a');
 
-/// Where a piece lies in the whole tensor: the offset of each position factor, of type `index`, and
+/// Where a shard lies in the whole tensor: the offset of each position factor, of type `index`, and
 /// the factor's size in the whole, empty for ops that need none. Nothing at all: it is the whole.
 struct Position {
   mlir::ValueRange offsets;
@@ -121,12 +121,12 @@ struct OpCost {
   BatchPolynomial flops;
   /// Bytes read and written, each operand and result once.
   BatchPolynomial bytes;
-  /// Those of products of matrices that the model asks for, of which a share of peak is told: what
+  /// Those of matmuls that the model asks for, of which a share of peak is told: what
   /// an op computes again is in `flops` alone.
   BatchPolynomial modelFlops = {};
 };
 
-/// Product of `shape`, linear in the batch where a dimension is unknown.
+/// Matmul of `shape`, linear in the batch where a dimension is unknown.
 BatchPolynomial elementCount(llvm::ArrayRef<int64_t> shape, double scale = 1);
 
 /// Bytes of all operands and results, and `flopsPerElement` for each element of the
@@ -141,7 +141,7 @@ mlir::LogicalResult verifyFactorRule(mlir::Operation *op);
 /// it gives nothing where these are zero.
 bool isAdditiveInSome(mlir::Operation *op, llvm::ArrayRef<unsigned> operands);
 /// Whether `order` is one of the positions of a whole of `unpadded` of them, of which an op has
-/// `stored`: all, with their padding, or a piece, which does not know how long the padding is.
+/// `stored`: all, with their padding, or a shard, which does not know how long the padding is.
 bool isOrderOf(ZigzagAttr order, int64_t stored, bool isWhole, int64_t unpadded);
 /// Whether `offsets` and `globalSizes` are as ShardableOpInterface::setPosition gives them: one
 /// for each position factor, or neither where the op works on the whole; sizes alone where that is

@@ -10,7 +10,7 @@
 
 namespace weft {
 
-/// Operations for each number that goes to one of eight bits, be it kept in more: two
+/// Operations for each number that goes to an FP8 number, be it kept in more: two
 /// multiplications, two additions, and the choice of what to add.
 inline constexpr double kQuantizeFlops = 6;
 

@@ -20,7 +20,7 @@
 //   [{"dp","tp"}, {}]   rank 1 holds row 1: dp is major, tp minor
 //
 // An axis that no dimension uses replicates: the ranks along it hold the same.
-// A dimension may use several axes; the first cuts first (major), the next cuts each piece.
+// A dimension may use several axes; the first cuts first (major), the next cuts each shard.
 //
 // A tensor may need only a part of an axis, as two heads of keys beside eight ranks of "tp". Its
 // parts are then axes: <"tp"=2, "tp_group"=4> has the same ranks in the same order, a dimension
@@ -28,7 +28,7 @@
 // over the rest. (Pins do so by themselves, see desc::fitPins.)
 //
 // The third state of an axis is unreduced. `unreduced = sum{"tp"}` says: what a rank holds
-// is one term, and the value is the sum of the terms over tp. A product whose summed
+// is one term, and the value is the sum of the terms over tp. A matmul whose summed
 // dimension is cut leaves its result so. Nothing was communicated yet, and often nothing
 // must be: the sum of two unreduced sums is an unreduced sum, and so is one times a scale.
 // But exp(a + b) is not exp(a) + exp(b), and (a + b)(c + d) is not ac + bd: there the value

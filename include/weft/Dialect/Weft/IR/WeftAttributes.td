@@ -24,7 +24,7 @@ class Weft_Enum<string name, string summary, list<I32EnumAttrCase> cases>
   let genSpecializedAttr = 0;
 }
 
-/// How the pieces of a partial value are joined into the whole.
+/// How the shards of a partial value are joined into the whole.
 def Weft_ReductionKind : Weft_Enum<"ReductionKind", "operator that joins partial values", [
   I32EnumAttrCase<"Sum", 0, "sum">,
   I32EnumAttrCase<"Max", 1, "max">,
@@ -68,9 +68,9 @@ def Weft_MuonScale : Weft_Enum<"MuonScale", "how large Muon's updates are", [
 ]>;
 def Weft_MuonScaleAttr : EnumAttr<Weft_Dialect, Weft_MuonScale, "muon_scale">;
 
-/// Eight bits: a sign, and as many of exponent and mantissa as the name says. Of E4M3 the variant
+/// FP8: a sign, and as many of exponent and mantissa as the name says. Of E4M3 the variant
 /// without infinities, whose greatest number is 448; that of E5M2 is 57344.
-def Weft_Float8 : Weft_Enum<"Float8", "floating point format of eight bits", [
+def Weft_Float8 : Weft_Enum<"Float8", "FP8 format", [
   I32EnumAttrCase<"E4M3", 0, "e4m3">,
   I32EnumAttrCase<"E5M2", 1, "e5m2">,
 ]>;
@@ -92,11 +92,11 @@ def Weft_HistoryAttr : Weft_Attr<"History", "history"> {
 }
 
 def Weft_ZigzagAttr : Weft_Attr<"Zigzag", "zigzag"> {
-  let summary = "an order of positions in which every piece has as many before it as after";
+  let summary = "an order of positions in which every shard has as many before it as after";
   let description = [{
     A sequence of `chunks` times `length` positions is stored as its first chunk, its last, its
-    second, its last but one, and so on. Of `chunks / 2` pieces, each has two chunks, which
-    together see as many keys before them as those of any other piece.
+    second, its last but one, and so on. Of `chunks / 2` shards, each has two chunks, which
+    together see as many keys before them as those of any other shard.
 
     `#weft.zigzag<4 x 2>` stores the positions 0 1 6 7 2 3 4 5.
 
@@ -162,7 +162,7 @@ def Weft_ShardingAttr : Weft_Attr<"Sharding", "sharding",
     - sharding_c1: every axis exists in the mesh.
     - sharding_c2: no axis occurs twice, dimensions and unreduced axes together.
     - sharding_c3: there is one list of axes for each dimension of the tensor.
-    - sharding_c4: the size of a dimension is a multiple of the number of pieces.
+    - sharding_c4: the size of a dimension is a multiple of the number of shards.
     - sharding_c5: an operator stands exactly with a non-empty list of unreduced axes
       (without one it is `sum`).
     - sharding_c6: unreduced axes stand in the order of the mesh.
@@ -194,11 +194,11 @@ def Weft_ShardingAttr : Weft_Attr<"Sharding", "sharding",
     /// The same cut, with nothing pending.
     ShardingAttr getReduced() const;
     bool isReduced() const { return getUnreduced().empty(); }
-    /// Number of pieces that dimension `dim` is cut into.
-    int64_t getPieces(int64_t dim) const;
+    /// Number of shards that dimension `dim` is cut into.
+    int64_t getShards(int64_t dim) const;
     /// Which of them the rank at `coordinates` of the mesh holds.
-    int64_t getPiece(int64_t dim, ::mlir::ArrayRef<int64_t> coordinates) const;
-    /// Shape of one rank's piece of a tensor of shape `shape`.
+    int64_t getShard(int64_t dim, ::mlir::ArrayRef<int64_t> coordinates) const;
+    /// Shape of one rank's shard of a tensor of shape `shape`.
     ::llvm::SmallVector<int64_t> getLocalShape(::mlir::ArrayRef<int64_t> shape) const;
   }];
 }

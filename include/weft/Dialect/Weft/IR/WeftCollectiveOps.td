@@ -53,7 +53,7 @@ def Weft_AllReduceOp : Weft_GroupOp<"all_reduce"> {
 }
 
 def Weft_AllGatherOp : Weft_GroupOp<"all_gather"> {
-  let summary = "the pieces of all ranks of a group, joined along a dimension";
+  let summary = "the shards of all ranks of a group, joined along a dimension";
   let description = [{
     **Constraints:**
     - all_gather_c1: sharded, `axes` are the last (minor) axes of the input's dimension `dim`,
@@ -69,7 +69,7 @@ def Weft_AllGatherOp : Weft_GroupOp<"all_gather"> {
 }
 
 def Weft_ReduceScatterOp : Weft_GroupOp<"reduce_scatter"> {
-  let summary = "each rank's piece of the joined value";
+  let summary = "each rank's shard of the joined value";
   let description = [{
     An all-reduce and then a slice, for the price of half an all-reduce.
 
@@ -90,7 +90,7 @@ def Weft_ReduceScatterOp : Weft_GroupOp<"reduce_scatter"> {
 def Weft_AllToAllOp : Weft_GroupOp<"all_to_all"> {
   let summary = "from a cut of one dimension to a cut of another";
   let description = [{
-    Each rank cuts its piece along `split` and sends one part to each rank of the group;
+    Each rank cuts its shard along `split` and sends one part to each rank of the group;
     what arrives is joined along `concat`.
 
     **Constraints:**
@@ -108,18 +108,18 @@ def Weft_AllToAllOp : Weft_GroupOp<"all_to_all"> {
 }
 
 def Weft_PermuteOp : Weft_GroupOp<"permute"> {
-  let summary = "each rank's piece, on another rank of the group";
+  let summary = "each rank's shard, on another rank of the group";
   let description = [{
-    Rank i of a group gets the piece of its rank `sources[i]`. Shardings that cut each dimension
-    in as many pieces, by other axes or in another order, differ by that.
+    Rank i of a group gets the shard of its rank `sources[i]`. Shardings that cut each dimension
+    in as many shards, by other axes or in another order, differ by that.
 
     `weft.permute %x over ["dp", "tp"] of #mesh from [0, 2, 1, 3]` takes four ranks from
     `[{"dp","tp"} ]` to `[{"tp","dp"} ]`.
 
     **Constraints:**
     - permute_c1: `sources` names each rank of the group once.
-    - permute_c2: sharded, input and output cut each dimension in as many pieces, are pending
-      alike, and each rank gets the piece that its place in the output's sharding asks for.
+    - permute_c2: sharded, input and output cut each dimension in as many shards, are pending
+      alike, and each rank gets the shard that its place in the output's sharding asks for.
     - permute_c3: local, input and output have the same type.
   }];
   let arguments = (ins Weft_Tensor:$input, Weft_MeshAttr:$mesh, StrArrayAttr:$axes,
@@ -131,7 +131,7 @@ def Weft_PermuteOp : Weft_GroupOp<"permute"> {
 }
 
 def Weft_SliceOp : Weft_GroupOp<"slice"> {
-  let summary = "this rank's piece of a value that all ranks of a group hold";
+  let summary = "this rank's shard of a value that all ranks of a group hold";
   let description = [{
     Moves nothing between ranks.
 

@@ -121,7 +121,7 @@ def Weft_ContractOp : Weft_Op<"contract", [Pure, Weft_Additive, Weft_Differentia
     With `gradient e5m2`, the gradient of the result is quantized to that format (see
     `weft.quantize`) before the operands' gradients are computed from it, by the scale of
     `gradient_history`, if there is one. With `tf32`, operands are
-    rounded to 10 bits of fraction as they are multiplied, and so in the products of its gradients.
+    rounded to 10 bits of fraction as they are multiplied, and so in the matmuls of its gradients.
 
     **Constraints:**
     - contract_c1: the equation has as many operand terms as operands (one or two) and
@@ -156,29 +156,29 @@ def Weft_ContractOp : Weft_Op<"contract", [Pure, Weft_Additive, Weft_Differentia
   let hasVerifier = 1;
 }
 
-def Weft_ProductOp : Weft_Op<"product", [Pure, AttrSizedOperandSegments,
+def Weft_MatmulOp : Weft_Op<"matmul", [Pure, AttrSizedOperandSegments,
                                          AttrSizedResultSegments]> {
-  let summary = "a library's matrix product with what it does to the result in the same go";
+  let summary = "a library's matmul with what it does to the result in the same go";
   let description = [{
     As a `weft.contract` of two operands, but before the result is rounded, once, the library adds
     to it `plus`, then `bias`, which all rows share, and then takes GELU, the form by tanh, or
     multiplies by its derivative at what `gelu_gradient` gives. It may also keep what GELU is taken
     of, and sum `lhs` over what is contracted. `tf32` is as of `weft.contract`. Schedule makes it of contractions and maps, for
-    devices whose library has such products; the op does not occur before.
+    devices whose library has such matmuls; the op does not occur before.
 
     ```mlir
-    %y, %x = weft.product "bk,nk->bn"(%a, %w) bias %c : tensor<16xbf16> gelu
+    %y, %x = weft.matmul "bk,nk->bn"(%a, %w) bias %c : tensor<16xbf16> gelu
         : tensor<8x32xbf16>, tensor<16x32xbf16> -> tensor<8x16xbf16> keeps tensor<8x16xbf16>
     ```
 
     **Constraints:**
-    - product_c1: the equation has two operand terms and a result term; each has one lower-case
+    - matmul_c1: the equation has two operand terms and a result term; each has one lower-case
       letter for each dimension.
-    - product_c2: what is added, what GELU's derivative is taken at, and what is kept are of the
+    - matmul_c2: what is added, what GELU's derivative is taken at, and what is kept are of the
       result's type.
-    - product_c3: the bias has the last dimensions of the result, and its element type.
-    - product_c4: it takes GELU or its gradient, not both, and keeps something only of GELU.
-    - product_c5: sums have the dimensions of `lhs` that are not contracted, and the result's
+    - matmul_c3: the bias has the last dimensions of the result, and its element type.
+    - matmul_c4: it takes GELU or its gradient, not both, and keeps something only of GELU.
+    - matmul_c5: sums have the dimensions of `lhs` that are not contracted, and the result's
       element type.
   }];
   let arguments = (ins StrAttr:$equation, Weft_FloatTensor:$lhs, Weft_FloatTensor:$rhs,

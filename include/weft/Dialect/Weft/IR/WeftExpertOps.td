@@ -123,7 +123,7 @@ def Weft_CombineOp : Weft_Op<"combine", [Pure, Weft_Differentiable, Weft_PaddedA
 }
 
 def Weft_SlotProductsOp : Weft_Op<"slot_products", [Pure, Weft_Differentiable, Weft_PaddedAdditive]> {
-  let summary = "products of tokens with what lies in their slots";
+  let summary = "matmuls of tokens with what lies in their slots";
   let description = [{
     `output[g, t, e]` is the sum over h of `tokens[g, t, h] * slots[e, g, c, h]`, where c is the
     slot that token t has at expert e; zero where it has none.

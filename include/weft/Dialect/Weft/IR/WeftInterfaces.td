@@ -13,7 +13,7 @@ include "mlir/IR/OpBase.td"
 def Weft_ShardableOpInterface : OpInterface<"ShardableOpInterface"> {
   let cppNamespace = "::weft";
   let description = [{
-    How an op may be sharded, what it costs and what depends on where its piece lies.
+    How an op may be sharded, what it costs and what depends on where its shard lies.
     Verification, propagation, partitioning and the cost model ask only this.
   }];
   let methods = [
@@ -31,21 +31,21 @@ def Weft_ShardableOpInterface : OpInterface<"ShardableOpInterface"> {
         return ::weft::elementwiseCost($_op, /*flopsPerElement=*/1);
       }]>,
     InterfaceMethod<[{
-        The factors whose global offset the op needs once it works on a piece, because
+        The factors whose global offset the op needs once it works on a shard, because
         its result depends on where in the whole tensor an element stands.
       }], "::llvm::SmallVector<unsigned>", "getPositionFactors", (ins), "", [{
         return {};
       }]>,
     InterfaceMethod<[{
         Receives the global offset (type `index`) and the global size of each factor of
-        getPositionFactors, when the op has just been made one for a piece.
+        getPositionFactors, when the op has just been made one for a shard.
       }], "void", "setPosition", (ins "::mlir::ValueRange":$offsets,
                                       "::llvm::ArrayRef<int64_t>":$globalSizes), "", [{
         llvm_unreachable("the op has no position factors");
       }]>,
     InterfaceMethod<[{
-        What setPosition gave: the op works on a piece of a tensor that is larger than the whole
-        that its type says, as that of a micro-batch is, and a rank's piece lies from there on. Or
+        What setPosition gave: the op works on a shard of a tensor that is larger than the whole
+        that its type says, as that of a micro-batch is, and a rank's shard lies from there on. Or
         sizes without offsets, what setUnpaddedSizes gave.
       }], "::weft::Position", "getPosition", (ins), "", [{
         return {};
@@ -91,26 +91,26 @@ def Weft_PermutationOpInterface : OpInterface<"PermutationOpInterface"> {
   let description = [{
     An op with a permutation among its factors (see FactorRule.h). When it has been made
     local with that cut, it stands for all that the ranks of a group do together, as if it
-    saw the pieces of all. Partition writes it out, with this: a turn for each piece, and
+    saw the shards of all. Partition writes it out, with this: a turn for each shard, and
     what joins the turns.
   }];
   let methods = [
-    InterfaceMethod<"The axes that pieces go round on, or null.", "::mlir::ArrayAttr",
+    InterfaceMethod<"The axes that shards go round on, or null.", "::mlir::ArrayAttr",
       "getPermutedAxes">,
     InterfaceMethod<"The mesh of these axes, or null.", "::weft::MeshAttr", "getPermutedMesh">,
     InterfaceMethod<"Receives both, when the op has just been made local.", "void",
       "setPermutation", (ins "::weft::MeshAttr":$mesh, "::mlir::ArrayAttr":$axes)>,
     InterfaceMethod<[{
-        Whether the further on a position of the partner is, the more pieces it has to do with:
-        equal pieces, in the order of positions, are then unequal work.
+        Whether the further on a position of the partner is, the more shards it has to do with:
+        equal shards, in the order of positions, are then unequal work.
       }], "bool", "growsWithPosition">,
     InterfaceMethod<[{
         Builds the same op for `operands` alone, of which those that have the permuted factor
-        are the pieces that came `turn` ranks on. Results may have wider float types.
+        are the shards that came `turn` ranks on. Results may have wider float types.
       }], "::mlir::Operation *", "createTurn", (ins "::mlir::OpBuilder &":$builder,
         "::mlir::ValueRange":$operands, "::mlir::Value":$turn)>,
     InterfaceMethod<[{
-        Builds the results of pieces that were seen in turns, from those of some and those of
+        Builds the results of shards that were seen in turns, from those of some and those of
         others: those results only that lack the permuted factor, in order.
       }], "::llvm::SmallVector<::mlir::Value>", "joinTurns", (ins
         "::mlir::OpBuilder &":$builder, "::mlir::ValueRange":$some, "::mlir::ValueRange":$others)>,

@@ -167,11 +167,11 @@ def Weft_AttentionOp : Weft_Op<"attention", [Pure, Weft_Differentiable, Weft_Per
     1 / (1 - rate).
 
     Keys and values have a position of their own, a permutation whose partner is the queries'
-    position: they may be whole where queries are cut, or cut alike. A piece knows from the
-    offsets which of the keys its queries see. `over` says that keys and values are pieces,
+    position: they may be whole where queries are cut, or cut alike. A shard knows from the
+    offsets which of the keys its queries see. `over` says that keys and values are shards,
     and that those of all ranks of the group over these axes are meant. `turn` k says that
     the keys and values are not those at the offset, but those of the rank k before, the
-    first rank coming after the last. `turns` is the number of ranks, given where their pieces
+    first rank coming after the last. `turns` is the number of ranks, given where their shards
     together are longer than the whole, as they are when it is padded. Where positions are stored in
     another `order`, offsets count what is stored. A query that sees no key at all has an lse of -1e30, and
     an output that counts nothing.
@@ -264,7 +264,7 @@ def Weft_CrossEntropyOp : Weft_Op<"cross_entropy", [Pure, Weft_Differentiable,
   let summary = "the two halves of a cross-entropy loss";
   let description = [{
     `lse[i…]` is the logarithm of the sum of exp(logits[i…, v]) over v, `picked[i…]` the
-    logit of the target, zero where that lies outside of the piece that this rank holds.
+    logit of the target, zero where that lies outside of the shard that this rank holds.
     The loss of a token is lse - picked. Over a cut vocabulary lse is pending by
     log-sum-exp and picked by a sum: logits are never gathered.
 

@@ -22,7 +22,7 @@ def Weft_Differentiable : DeclareOpInterfaceMethods<Weft_DifferentiableOpInterfa
 def Weft_Additive
     : DeclareOpInterfaceMethods<Weft_ShardableOpInterface, ["isAdditiveIn", "getCost"]>;
 def Weft_Permutation : DeclareOpInterfaceMethods<Weft_PermutationOpInterface>;
-/// Overrides for ops whose results depend on where their piece lies.
+/// Overrides for ops whose results depend on where their shard lies.
 def Weft_Positional : DeclareOpInterfaceMethods<Weft_ShardableOpInterface,
     ["getPositionFactors", "setPosition", "getPosition", "getCost"]>;
 def Weft_AdditivePositional : DeclareOpInterfaceMethods<Weft_ShardableOpInterface,
@@ -39,8 +39,8 @@ def Weft_FloatTensor : RankedTensorOf<[Weft_Float]>;
 def Weft_IdTensor : RankedTensorOf<[I32]>;
 def Weft_Tensor : RankedTensorOf<[F32, F64, BF16, F16, I32, I64]>;
 def Weft_CounterTensor : 0DTensorOf<[I64]>;
-def Weft_EightBitTensor : RankedTensorOf<[F8E4M3FN, F8E5M2]>;
-/// What kernels give: also bytes, for products of devices.
-def Weft_KernelTensor : AnyTypeOf<[Weft_Tensor, Weft_EightBitTensor]>;
+def Weft_Fp8Tensor : RankedTensorOf<[F8E4M3FN, F8E5M2]>;
+/// What kernels give: also bytes, for matmuls of devices.
+def Weft_KernelTensor : AnyTypeOf<[Weft_Tensor, Weft_Fp8Tensor]>;
 
 #endif // WEFT_OP_BASE_TD

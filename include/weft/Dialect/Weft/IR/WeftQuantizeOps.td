@@ -1,4 +1,4 @@
-//===- WeftQuantizeOps.td - numbers of eight bits -----------------------===//
+//===- WeftQuantizeOps.td - FP8 numbers ---------------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,7 +14,7 @@ def Weft_AmaxOp : Weft_Op<"amax", [Pure, Weft_Shardable<["isNothingBeyond"]>]> {
   let summary = "the greatest absolute value of a tensor";
   let description = [{
     0 for a tensor without elements; not a number if an element is not. Of a tensor that is cut,
-    each rank has the greatest of its piece: the result is unreduced, a maximum.
+    each rank has the greatest of its shard: the result is unreduced, a maximum.
 
     With a `history`, Differentiate puts in its place the greatest of the steps before, and keeps
     the tensor's own for those that follow; the attribute does not occur after.
@@ -30,7 +30,7 @@ def Weft_AmaxOp : Weft_Op<"amax", [Pure, Weft_Shardable<["isNothingBeyond"]>]> {
 
 def Weft_QuantizeOp : Weft_Op<"quantize", [Pure, Weft_Differentiable,
     Weft_Shardable<["getCost", "isNothingBeyond"]>]> {
-  let summary = "the nearest numbers that a format of eight bits can hold";
+  let summary = "the nearest numbers that an FP8 format can hold";
   let description = [{
     `output = round(input * scale) / scale`: scale is the greatest power of two with which `amax`,
     the greatest absolute value of the whole input, is at most the greatest number of the format;

@@ -1,4 +1,4 @@
-//===- WeftShapeOps.td - dimensions and pieces of tensors ---------------===//
+//===- WeftShapeOps.td - dimensions and shards of tensors ---------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -7,7 +7,7 @@
 //
 // What imported graphs need and our own models do without. A transposition is a contraction of
 // one operand, `weft.contract "abc->acb"`. None of these ops moves anything between ranks:
-// `weft.extract` takes the same piece everywhere, `weft.slice` each rank its own.
+// `weft.extract` takes the same shard everywhere, `weft.slice` each rank its own.
 //
 //===----------------------------------------------------------------------===//
 

@@ -68,7 +68,7 @@ def Weft_ReadOp : Weft_Op<"read", [Pure, DeclareOpInterfaceMethods<SymbolUserOpI
   let description = [{
     **Constraints:**
     - read_c1: the symbol is a variable of the result's type, or, once tensors are local, the
-      result has the shape of a rank's piece of it.
+      result has the shape of a rank's shard of it.
   }];
   let arguments = (ins FlatSymbolRefAttr:$variable);
   let results = (outs Weft_Tensor:$output);
@@ -82,7 +82,7 @@ def Weft_AssignOp : Weft_Op<"assign", [DeclareOpInterfaceMethods<SymbolUserOpInt
 
     **Constraints:**
     - assign_c1: the symbol is a variable other than an input of the value's type, or, once
-      tensors are local, the value has the shape of a rank's piece of it.
+      tensors are local, the value has the shape of a rank's shard of it.
   }];
   let arguments = (ins FlatSymbolRefAttr:$variable, Weft_Tensor:$value);
   let assemblyFormat = "$variable `,` $value attr-dict `:` type($value)";
@@ -95,7 +95,7 @@ def Weft_ObserveOp : Weft_Op<"observe"> {
     `layout` is the type, with its sharding, of the whole value.
 
     **Constraints:**
-    - observe_c1: `layout` is a tensor type; where it has a sharding, the value is a rank's piece
+    - observe_c1: `layout` is a tensor type; where it has a sharding, the value is a rank's shard
       of it.
     - observe_c2: `unpadded` has one size for each dimension, from 1 to that of the whole, and
       differs from the shape of the whole.

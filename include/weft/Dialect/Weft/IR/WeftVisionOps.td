@@ -51,7 +51,7 @@ def Weft_ConvolutionOp : Weft_WindowOp<"convolution", [Weft_Differentiable]> {
     - convolution_c4: the input's channels are a multiple of the kernel's, and the output's of the
       number of groups.
     - convolution_c5: both operands have one element type, the result has it or its wide type.
-    - convolution_c6: only one of f32 rounds to tf32, in the products that Schedule makes of it (see
+    - convolution_c6: only one of f32 rounds to tf32, in the matmuls that Schedule makes of it (see
       `weft.contract`); Import says so of those with one group.
   }];
   let arguments = !con((ins Weft_ImageTensor:$input, Weft_ImageTensor:$kernel), window,
@@ -198,7 +198,7 @@ def Weft_UnfoldOp : Weft_ColumnsOp<"unfold"> {
   let summary = "what each output of a window sees, as a column";
   let description = [{
     From [sample, channel, place…] to [sample, channel and place of the window, output place]; zero
-    outside of the image. A convolution is then a product, which is what Schedule makes of it; the
+    outside of the image. A convolution is then a matmul, which is what Schedule makes of it; the
     op does not occur before.
 
     **Constraints:**

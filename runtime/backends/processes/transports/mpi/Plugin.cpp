@@ -5,11 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The only file that knows MPI, and a shared library of its own; see Library.h.
+// The only file that knows MPI, and a shared library of its own; see TransportTable.h.
 //
 //===----------------------------------------------------------------------===//
 
-#include "backends/processes/transports/Library.h"
+#include "backends/processes/transports/TransportTable.h"
 
 #include <climits>
 #include <cstdlib>
@@ -37,7 +37,7 @@ template <typename T> T fromNumber(uint64_t number) {
   return handle;
 }
 
-Library::Result resultOf(const char *call, int code) {
+TransportTable::Result resultOf(const char *call, int code) {
   static thread_local std::string text;
   if (code == MPI_SUCCESS) {
     return nullptr;
@@ -59,7 +59,7 @@ const char *name() {
   return text;
 }
 
-Library::Result start(int64_t *rank, int64_t *size) {
+TransportTable::Result start(int64_t *rank, int64_t *size) {
   // A test that finds nothing gives way to other threads: ranks may outnumber cores, whoever has
   // started them. The user may say otherwise.
   setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
@@ -79,9 +79,9 @@ Library::Result start(int64_t *rank, int64_t *size) {
   return nullptr;
 }
 
-Library::Result finish() { return resultOf("MPI_Finalize", MPI_Finalize()); }
+TransportTable::Result finish() { return resultOf("MPI_Finalize", MPI_Finalize()); }
 
-Library::Result makeGroup(int64_t members, uint64_t *group) {
+TransportTable::Result makeGroup(int64_t members, uint64_t *group) {
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm made = MPI_COMM_NULL;
@@ -93,20 +93,20 @@ Library::Result makeGroup(int64_t members, uint64_t *group) {
   return resultOf("MPI_Comm_split", code);
 }
 
-Library::Result freeGroup(uint64_t *group) {
+TransportTable::Result freeGroup(uint64_t *group) {
   MPI_Comm communicator = fromNumber<MPI_Comm>(*group);
   *group = 0;
   return resultOf("MPI_Comm_free", MPI_Comm_free(&communicator));
 }
 
-Library::Result allGather(uint64_t group, const void *own, void *all, size_t bytes) {
+TransportTable::Result allGather(uint64_t group, const void *own, void *all, size_t bytes) {
   int code = MPI_Allgather(own, int(bytes), MPI_BYTE, all, int(bytes), MPI_BYTE,
                            fromNumber<MPI_Comm>(group));
   return resultOf("MPI_Allgather", code);
 }
 
-Library::Result send(uint64_t group, const void *bytes, size_t count, int64_t to, int32_t tag,
-                     uint64_t *request) {
+TransportTable::Result send(uint64_t group, const void *bytes, size_t count, int64_t to,
+                            int32_t tag, uint64_t *request) {
   MPI_Request made = MPI_REQUEST_NULL;
   int code =
       MPI_Isend(bytes, int(count), MPI_BYTE, int(to), tag, fromNumber<MPI_Comm>(group), &made);
@@ -114,8 +114,8 @@ Library::Result send(uint64_t group, const void *bytes, size_t count, int64_t to
   return resultOf("MPI_Isend", code);
 }
 
-Library::Result receive(uint64_t group, void *bytes, size_t count, int64_t from, int32_t tag,
-                        uint64_t *request) {
+TransportTable::Result receive(uint64_t group, void *bytes, size_t count, int64_t from, int32_t tag,
+                               uint64_t *request) {
   MPI_Request made = MPI_REQUEST_NULL;
   int code =
       MPI_Irecv(bytes, int(count), MPI_BYTE, int(from), tag, fromNumber<MPI_Comm>(group), &made);
@@ -123,8 +123,8 @@ Library::Result receive(uint64_t group, void *bytes, size_t count, int64_t from,
   return resultOf("MPI_Irecv", code);
 }
 
-Library::Result test(uint64_t *requests, size_t count, size_t *doneCount, size_t *done,
-                     size_t *bytes) {
+TransportTable::Result test(uint64_t *requests, size_t count, size_t *doneCount, size_t *done,
+                            size_t *bytes) {
   // These keep their room, so that nothing is allocated in the long run.
   static thread_local std::vector<MPI_Request> handles;
   static thread_local std::vector<MPI_Status> statuses;
@@ -164,17 +164,17 @@ void cancel(uint64_t *request) {
 
 } // namespace
 
-const Library *weft_rt_mpi(uint32_t version) {
-  static const Library library = {name,
-                                  start,
-                                  finish,
-                                  makeGroup,
-                                  freeGroup,
-                                  allGather,
-                                  send,
-                                  receive,
-                                  test,
-                                  cancel,
-                                  toNumber(MPI_Request(MPI_REQUEST_NULL))};
-  return version == Library::kVersion ? &library : nullptr;
+const TransportTable *weft_rt_mpi(uint32_t version) {
+  static const TransportTable library = {name,
+                                         start,
+                                         finish,
+                                         makeGroup,
+                                         freeGroup,
+                                         allGather,
+                                         send,
+                                         receive,
+                                         test,
+                                         cancel,
+                                         toNumber(MPI_Request(MPI_REQUEST_NULL))};
+  return version == TransportTable::kVersion ? &library : nullptr;
 }

@@ -7,7 +7,7 @@
 
 #include "backends/processes/transports/tcp/Inbox.h"
 
-#include "backends/processes/transports/Library.h"
+#include "backends/processes/transports/TransportTable.h"
 #include "support/Text.h"
 
 #include <algorithm>

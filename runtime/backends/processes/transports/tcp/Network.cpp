@@ -18,25 +18,25 @@
 using namespace weft::rt;
 using namespace weft::rt::tcp;
 
-/// How long the Watch may take to say that a process has died.
-static constexpr std::chrono::seconds kWatchPatience(3);
+/// How long the FailureDetector may take to say that a process has died.
+static constexpr std::chrono::seconds kDetectorPatience(3);
 /// How long the end of a process waits for the others to end their connections.
 static constexpr std::chrono::seconds kLastWords(1);
-/// What is waited for at the door, in place of a rank.
-static constexpr uint32_t kDoor = UINT32_MAX;
+/// What is waited for at the listener, in place of a rank.
+static constexpr uint32_t kListener = UINT32_MAX;
 
-Network::Network(Gathering gathered, std::chrono::nanoseconds patience)
-    : gathering(std::move(gathered)), patience(patience), events(epoll_create1(EPOLL_CLOEXEC)),
-      peers(size_t(gathering.size)) {
-  if (gathering.door.descriptor()) {
+Network::Network(Bootstrap gathered, std::chrono::nanoseconds patience)
+    : bootstrap(std::move(gathered)), patience(patience), events(epoll_create1(EPOLL_CLOEXEC)),
+      peers(size_t(bootstrap.size)) {
+  if (bootstrap.listener.descriptor()) {
     epoll_event event = {};
     event.events = EPOLLIN;
-    event.data.u32 = kDoor;
-    epoll_ctl(events.get(), EPOLL_CTL_ADD, gathering.door.descriptor().get(), &event);
+    event.data.u32 = kListener;
+    epoll_ctl(events.get(), EPOLL_CTL_ADD, bootstrap.listener.descriptor().get(), &event);
   }
-  for (size_t rank = 0; rank < gathering.connections.size(); ++rank) {
-    if (gathering.connections[rank]) {
-      adopt(int64_t(rank), std::move(gathering.connections[rank]), Peer::State::Open);
+  for (size_t rank = 0; rank < bootstrap.connections.size(); ++rank) {
+    if (bootstrap.connections[rank]) {
+      adopt(int64_t(rank), std::move(bootstrap.connections[rank]), Peer::State::Open);
     }
   }
 }
@@ -53,9 +53,9 @@ void Network::adopt(int64_t rank, Descriptor socket, Peer::State state) {
 
 /// A higher rank comes; whoever else does is sent away.
 void Network::admit(Descriptor socket, const Hello &hello) {
-  bool isExpected = hello.version == Hello::kVersion && hello.key == gathering.secret &&
-                    hello.size == gathering.size && hello.rank > gathering.rank &&
-                    hello.rank < gathering.size && peers[hello.rank].state == Peer::State::Unknown;
+  bool isExpected = hello.version == Hello::kVersion && hello.key == bootstrap.secret &&
+                    hello.size == bootstrap.size && hello.rank > bootstrap.rank &&
+                    hello.rank < bootstrap.size && peers[hello.rank].state == Peer::State::Unknown;
   if (isExpected) {
     adopt(hello.rank, std::move(socket), Peer::State::Open);
     flush(hello.rank);
@@ -64,15 +64,15 @@ void Network::admit(Descriptor socket, const Hello &hello) {
 
 /// Whoever is first to have to do with the other: the higher rank goes to the lower one.
 void Network::connect(int64_t rank) {
-  if (peers[size_t(rank)].state != Peer::State::Unknown || rank > gathering.rank) {
+  if (peers[size_t(rank)].state != Peer::State::Unknown || rank > bootstrap.rank) {
     return;
   }
   Hello hello;
-  hello.rank = uint32_t(gathering.rank);
-  hello.size = uint32_t(gathering.size);
-  hello.key = gathering.secret;
+  hello.rank = uint32_t(bootstrap.rank);
+  hello.size = uint32_t(bootstrap.size);
+  hello.key = bootstrap.secret;
   peers[size_t(rank)].outbox.pushFirst({reinterpret_cast<const char *>(&hello), sizeof hello});
-  Descriptor socket = beginToConnect(gathering.addresses[size_t(rank)]);
+  Descriptor socket = beginToConnect(bootstrap.addresses[size_t(rank)]);
   if (!socket) {
     return lose(rank, systemError(errno));
   }
@@ -111,8 +111,8 @@ void Network::progress(std::chrono::milliseconds limit) {
   epoll_event found[64];
   int count = epoll_wait(events.get(), found, std::size(found), int(limit.count()));
   for (int i = 0; i < count; ++i) {
-    if (found[i].data.u32 == kDoor) {
-      gathering.door.look(
+    if (found[i].data.u32 == kListener) {
+      bootstrap.listener.look(
           [this](Descriptor socket, const Hello &hello) { admit(std::move(socket), hello); });
     } else {
       handle(int64_t(found[i].data.u32), found[i].events);
@@ -210,11 +210,11 @@ void Network::end(uint64_t request, size_t bytes) {
 Network::Result Network::makeGroup(int64_t count, uint64_t *group) {
   ++lastGroup;
   members = count;
-  for (int64_t rank = 0; rank < gathering.size; ++rank) {
+  for (int64_t rank = 0; rank < bootstrap.size; ++rank) {
     peers[size_t(rank)].inbox.beginGroup(lastGroup);
     settle(rank);
   }
-  *group = gathering.rank < count ? lastGroup : 0;
+  *group = bootstrap.rank < count ? lastGroup : 0;
   return nullptr;
 }
 
@@ -246,12 +246,12 @@ Network::Result Network::receive(uint64_t group, void *bytes, size_t count, int6
 Network::Result Network::faultOf(uint64_t request) {
   const Request &each = requests[request - 1];
   const Peer &peer = peers[size_t(each.rank)];
-  if (peer.state != Peer::State::Lost || Clock::now() < peer.lostAt + kWatchPatience) {
+  if (peer.state != Peer::State::Lost || Clock::now() < peer.lostAt + kDetectorPatience) {
     return nullptr;
   }
   error = concat("the connection to rank ", each.rank,
                  each.rank == 0 ? std::string()
-                                : concat(" at ", gathering.addresses[size_t(each.rank)].text()),
+                                : concat(" at ", bootstrap.addresses[size_t(each.rank)].text()),
                  " is lost: ", peer.reason);
   return error.c_str();
 }
@@ -328,7 +328,7 @@ Network::Result Network::allGather(uint64_t group, const void *own, void *all, s
   auto at = [&](int64_t rank) { return static_cast<char *>(all) + size_t(rank) * bytes; };
   size_t whole = size_t(members) * bytes;
   constexpr int32_t kTag = mpi::kTags;
-  if (gathering.rank != 0) {
+  if (bootstrap.rank != 0) {
     uint64_t both[2] = {};
     send(group, own, bytes, 0, kTag, &both[0]);
     receive(group, all, whole, 0, kTag, &both[1]);

@@ -11,7 +11,7 @@
 // thread.
 //
 // A connection that ends is no failure by itself: whose process has died is found out
-// and said by the Watch. Only where that has said nothing for a while, those who wait for
+// and said by the FailureDetector. Only where that has said nothing for a while, those who wait for
 // the rank get an error.
 //
 // Of groups only the last one made is alive. Belongs to one thread at a time.
@@ -21,20 +21,20 @@
 #ifndef WEFT_RT_BACKENDS_PROCESSES_TRANSPORTS_TCP_NETWORK_H
 #define WEFT_RT_BACKENDS_PROCESSES_TRANSPORTS_TCP_NETWORK_H
 
-#include "backends/processes/transports/Library.h"
-#include "backends/processes/transports/tcp/Gathering.h"
+#include "backends/processes/transports/TransportTable.h"
+#include "backends/processes/transports/tcp/Bootstrap.h"
 #include "backends/processes/transports/tcp/Outbox.h"
 
 namespace weft::rt::tcp {
 
 class Network {
 public:
-  using Result = mpi::Library::Result;
+  using Result = mpi::TransportTable::Result;
 
   /// `patience` is how long `allGather` waits for others.
-  Network(Gathering gathered, std::chrono::nanoseconds patience);
+  Network(Bootstrap gathered, std::chrono::nanoseconds patience);
 
-  // See Library.h.
+  // See TransportTable.h.
   Result makeGroup(int64_t members, uint64_t *group);
   Result allGather(uint64_t group, const void *own, void *all, size_t bytes);
   Result send(uint64_t group, const void *bytes, size_t count, int64_t to, int32_t tag,
@@ -82,7 +82,7 @@ private:
   Result faultOf(uint64_t request);
   Result await(std::span<uint64_t> requests);
 
-  Gathering gathering;
+  Bootstrap bootstrap;
   const std::chrono::nanoseconds patience;
   Descriptor events;
   std::vector<Peer> peers;

@@ -11,7 +11,7 @@
 
 using namespace weft::rt;
 using namespace weft::rt::tcp;
-using Result = mpi::Library::Result;
+using Result = mpi::TransportTable::Result;
 
 namespace {
 
@@ -27,13 +27,13 @@ Opened *opened = nullptr;
 const char *name() { return "TCP"; }
 
 Result start(int64_t *rank, int64_t *size) {
-  Gathering gathering;
-  if (!gather(opened->launcher, opened->patience, gathering, opened->error)) {
+  Bootstrap bootstrap;
+  if (!gather(opened->launcher, opened->patience, bootstrap, opened->error)) {
     return opened->error.c_str();
   }
-  *rank = gathering.rank;
-  *size = gathering.size;
-  opened->network = new Network(std::move(gathering), opened->patience);
+  *rank = bootstrap.rank;
+  *size = bootstrap.size;
+  opened->network = new Network(std::move(bootstrap), opened->patience);
   return nullptr;
 }
 
@@ -73,10 +73,11 @@ void cancel(uint64_t *request) { opened->network->cancel(request); }
 
 } // namespace
 
-const mpi::Library *weft::rt::tcp::openLibrary(const mpi::Launcher &launcher,
-                                               std::chrono::nanoseconds patience) {
-  static const mpi::Library library = {name, start,   finish, makeGroup, freeGroup,     allGather,
-                                       send, receive, test,   cancel,    Network::kIdle};
+const mpi::TransportTable *weft::rt::tcp::openLibrary(const mpi::Launcher &launcher,
+                                                      std::chrono::nanoseconds patience) {
+  static const mpi::TransportTable library = {name,      start,     finish,        makeGroup,
+                                              freeGroup, allGather, send,          receive,
+                                              test,      cancel,    Network::kIdle};
   opened = new Opened{launcher, patience, nullptr, ""};
   return &library;
 }

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // For processes that were started without MPI: what the backend needs of it, done by the
-// runtime itself. See Gathering.h for how they find each other, Network.h for messages.
+// runtime itself. See Bootstrap.h for how they find each other, Network.h for messages.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,15 +14,16 @@
 #define WEFT_RT_BACKENDS_PROCESSES_TRANSPORTS_TCP_TCP_H
 
 #include "backends/Launcher.h"
-#include "backends/processes/transports/Library.h"
+#include "backends/processes/transports/TransportTable.h"
 
 #include <chrono>
 
 namespace weft::rt::tcp {
 
 /// To be called once in a process. `start` then waits for the others of `launcher`, which has a
-/// meeting point, for `patience`; it gives an empty error where rank 0 tells what is wrong.
-const mpi::Library *openLibrary(const mpi::Launcher &launcher, std::chrono::nanoseconds patience);
+/// rendezvous point, for `patience`; it gives an empty error where rank 0 tells what is wrong.
+const mpi::TransportTable *openLibrary(const mpi::Launcher &launcher,
+                                       std::chrono::nanoseconds patience);
 
 } // namespace weft::rt::tcp
 

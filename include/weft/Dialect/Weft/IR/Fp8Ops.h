@@ -1,0 +1,30 @@
+//===- Fp8Ops.h - bytes, and matmuls of them ----------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Apart from the other ops, as only Schedule and what follows it know FP8 elements.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_DIALECT_WEFT_IR_FP8OPS_H
+#define WEFT_DIALECT_WEFT_IR_FP8OPS_H
+
+#include "weft/Dialect/Weft/IR/Weft.h"
+
+namespace weft {
+
+/// tensor<f32>
+mlir::RankedTensorType scalarType(mlir::MLIRContext *context);
+
+/// What numbers of `format` are held in.
+mlir::FloatType elementTypeOf(mlir::MLIRContext *context, Float8 format);
+
+} // namespace weft
+
+#define GET_OP_CLASSES
+#include "weft/Dialect/Weft/IR/WeftFp8Ops.h.inc"
+
+#endif // WEFT_DIALECT_WEFT_IR_FP8OPS_H

@@ -1,0 +1,86 @@
+//===- MatmulForm.h - contractions as matmuls -----------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The letters of an einsum of two tensors fall into four groups: those of both
+// operands and the result (batch), of the first and the result (M), of the second
+// and the result (N), of both operands only (K). It is a matmul for a
+// library if in each tensor each group lies together and in the same order, so
+// that the group can be seen as one dimension, and the one that varies fastest
+// is not the batch:
+//
+//   "bsk,grdk->bsgrd"    M = bs, N = grd, K = k       C = A Bᵀ
+//   "bsk,bsgrd->grdk"    M = k, N = grd, K = bs       C = Bᵀ A: the result's rows are N
+//   "bhqd,bhkd->bhqk"    batch = bh, M = q, N = k     as many matmuls as batch
+//   "bqhd,bkhd->bhqk"    the same, rows of A and B lie h·d apart
+//   "ik,jk->kij"         k is the batch and innermost: no matmul
+//
+// In float32 a batch may also be missing in one tensor, where it is outermost in the two others:
+//
+//   "ok,nkp->nop"        n matmuls with the same A
+//   "nop,nkp->ok"        the sum of n matmuls
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_PIPELINE_SCHEDULE_MATMULFORM_H
+#define WEFT_PIPELINE_SCHEDULE_MATMULFORM_H
+
+#include "weft-rt/Program.h"
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <optional>
+
+namespace mlir {
+class Operation;
+class Type;
+} // namespace mlir
+
+namespace weft {
+class Fp8MatmulOp;
+class ContractOp;
+class MatmulOp;
+
+/// `type` as the runtime calls it. REQUIRES: an element type of a weft tensor.
+rt::ElementType toElementType(mlir::Type type);
+
+struct MatmulForm {
+  /// The matmul's first operand is the contraction's second.
+  bool isSwapped = false;
+  rt::Matmul matmul;
+};
+
+/// The matmul that computes an einsum of two row-major tensors, or nothing. `terms` are those of
+/// the operands and of the result, one letter for each dimension; letters of size 1 do not count.
+/// There is one only if M and N are not both empty and K is not; and M and N are both not empty
+/// if there is a batch, since matmuls of one row are no work for a library.
+std::optional<MatmulForm> classifyMatmul(llvm::ArrayRef<llvm::StringRef> terms,
+                                         llvm::ArrayRef<int64_t> lhsShape,
+                                         llvm::ArrayRef<int64_t> rhsShape, rt::ElementType type);
+
+/// Whether the program that `op` is part of is for devices, whose library has more matmuls.
+bool isForDevices(mlir::Operation *op);
+
+/// The matmul that computes `op`, or nothing: it has one operand, is not of a type that the
+/// library multiplies (float32 or a narrow type, for devices also float64), or the above finds
+/// none.
+std::optional<MatmulForm> classifyMatmul(ContractOp op);
+
+/// The same with an epilogue. A bias is of n elements, and there is one matmul, not a batch.
+std::optional<MatmulForm> classifyMatmul(MatmulOp op);
+
+/// The same of bytes, if all devices that have such matmuls do it: see rt::Matmul.
+std::optional<MatmulForm> classifyMatmul(Fp8MatmulOp op);
+
+/// What a device's library may use beside the operands: at most what its makers recommend for
+/// sm_90 and sm_100, 32 MiB, and not more than it could fill, where it keeps a C of float32 for
+/// each part of the sum over k and no part is shorter than a tile.
+uint64_t workspaceBytes(const rt::Matmul &matmul);
+
+} // namespace weft
+
+#endif // WEFT_PIPELINE_SCHEDULE_MATMULFORM_H

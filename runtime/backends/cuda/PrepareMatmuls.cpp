@@ -1,0 +1,181 @@
+//===- PrepareMatmuls.cpp - the same ways for matmuls on all ranks --------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "backends/cuda/PrepareMatmuls.h"
+
+#include "backends/cuda/AlgorithmCache.h"
+#include "backends/cuda/Check.h"
+#include "support/Random.h"
+#include "support/Text.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <numeric>
+
+using namespace weft::rt;
+using namespace weft::rt::cuda;
+
+namespace {
+
+class Preparation {
+public:
+  Preparation(const MatmulSetup &setup, std::vector<DriverTable::Handle> &matmuls)
+      : setup(setup), matmuls(matmuls), ways(setup.program.matmuls.size()) {}
+
+  bool run() {
+    return nameKind() && findLeader() && (!isLeader() || choose()) && share() &&
+           (isLeader() || follow());
+  }
+
+private:
+  bool isLeader() const { return leader == setup.rank; }
+  bool check(DriverTable::Result result) const {
+    return cuda::check(setup.library, setup.number, setup.communicator, result);
+  }
+  bool nameKind();
+  bool findLeader();
+  bool choose();
+  bool share();
+  bool follow();
+  /// A collective of all ranks.
+  bool run(Collective collective, const char *what, const void *operand, void *result);
+
+  const MatmulSetup &setup;
+  std::vector<DriverTable::Handle> &matmuls;
+  std::vector<MatmulAlgorithm> ways;
+  std::string kind;
+  /// The first rank with such a device, and how many kinds come before it and are there.
+  int64_t leader = 0;
+  size_t ownKind = 0, kinds = 1;
+};
+
+bool Preparation::nameKind() {
+  const char *library = nullptr;
+  if (!check(setup.library.nameMatmuls(setup.device, &library))) {
+    return false;
+  }
+  kind = concat(setup.facts.name, " sm_", setup.facts.architecture, ", ",
+                setup.facts.multiprocessors, " multiprocessors, ", library);
+  std::replace_if(kind.begin(), kind.end(), [](char c) { return uint8_t(c) < ' '; }, ' ');
+  return true;
+}
+
+bool Preparation::run(Collective collective, const char *what, const void *operand, void *result) {
+  collective.axes.resize(setup.program.mesh.size());
+  std::iota(collective.axes.begin(), collective.axes.end(), 0);
+  return setup.communicator.run(setup.communicator.prepare(collective, {"control", 0, what}),
+                                operand, result);
+}
+
+bool Preparation::findLeader() {
+  auto ranks = size_t(setup.program.rankCount());
+  leader = setup.rank;
+  if (ranks == 1) {
+    return true;
+  }
+  auto own = int64_t(streamOf(kind));
+  std::vector<int64_t> all(ranks);
+  if (!run({.kind = CollectiveKind::AllGather, .type = ElementType::I64, .axes = {}, .shape = {1}},
+           "which ranks have devices of one kind", &own, all.data())) {
+    return false;
+  }
+  leader = std::find(all.begin(), all.end(), own) - all.begin();
+  std::vector<int64_t> seen;
+  for (int64_t one : all) {
+    if (std::find(seen.begin(), seen.end(), one) == seen.end()) {
+      seen.push_back(one);
+    }
+  }
+  kinds = seen.size();
+  ownKind = size_t(std::find(seen.begin(), seen.end(), own) - seen.begin());
+  return true;
+}
+
+/// By the file, where it knows a way that the device still can go, else by trying.
+bool Preparation::choose() {
+  AlgorithmCache cache;
+  std::string error;
+  bool isNew = false;
+  if (!setup.cacheFile.empty() && !cache.read(setup.cacheFile, error)) {
+    std::fprintf(stderr, "warning: how matmuls were computed is not known: %s\n", error.c_str());
+  }
+  for (size_t i = 0; i < ways.size(); ++i) {
+    const Matmul &matmul = setup.program.matmuls[i];
+    DriverTable::Handle &prepared = matmuls.emplace_back();
+    const MatmulAlgorithm *known = cache.find(kind, matmul);
+    ways[i] = known ? *known : MatmulAlgorithm();
+    if (known && !setup.library.prepareMatmul(setup.device, &matmul, &ways[i], &prepared)) {
+      continue;
+    }
+    ways[i] = {};
+    if (!check(setup.library.prepareMatmul(setup.device, &matmul, &ways[i], &prepared))) {
+      return false;
+    }
+    cache.set(kind, matmul, ways[i]);
+    isNew = true;
+  }
+  if (isNew && !setup.cacheFile.empty() && !cache.write(setup.cacheFile, error)) {
+    std::fprintf(stderr, "warning: how matmuls are computed is not kept: %s\n", error.c_str());
+  }
+  return true;
+}
+
+/// What the leaders have chosen: each has a place of its own, where all others have zeros.
+bool Preparation::share() {
+  if (setup.program.rankCount() == 1) {
+    return true;
+  }
+  constexpr size_t kNumbers = sizeof(MatmulAlgorithm) / sizeof(int32_t);
+  size_t each = ways.size() * kNumbers;
+  std::vector<int32_t> own(kinds * each), all(kinds * each);
+  if (isLeader()) {
+    std::memcpy(own.data() + ownKind * each, ways.data(), each * sizeof(int32_t));
+  }
+  if (!run({.type = ElementType::I32, .axes = {}, .shape = {int64_t(own.size())}},
+           "how matmuls are computed", own.data(), all.data())) {
+    return false;
+  }
+  std::memcpy(ways.data(), all.data() + ownKind * each, each * sizeof(int32_t));
+  return true;
+}
+
+bool Preparation::follow() {
+  for (size_t i = 0; i < ways.size(); ++i) {
+    DriverTable::Handle &prepared = matmuls.emplace_back();
+    if (!check(setup.library.prepareMatmul(setup.device, &setup.program.matmuls[i], &ways[i],
+                                           &prepared))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+} // namespace
+
+bool cuda::prepareMatmuls(const MatmulSetup &setup, std::vector<DriverTable::Handle> &matmuls) {
+  return setup.program.matmuls.empty() || Preparation(setup, matmuls).run();
+}
+
+MatmulPlaces cuda::placesOf(const Matmul &matmul, void *const *operands) {
+  const Epilogue &epilogue = matmul.epilogue;
+  auto next = [&](bool isThere) {
+    return isThere ? reinterpret_cast<uint64_t>(*operands++) : uint64_t(0);
+  };
+  MatmulPlaces at;
+  at.a = next(true);
+  at.b = next(true);
+  at.c = next(true);
+  at.addend = next(epilogue.hasAddend);
+  at.bias = next(epilogue.hasBias);
+  at.aux = next(epilogue.hasAux);
+  at.sums = next(epilogue.sums != Epilogue::Sums::None);
+  at.factorA = next(matmul.isFp8());
+  at.factorB = next(matmul.isFp8());
+  at.workspace = next(matmul.workspaceBytes > 0);
+  return at;
+}

@@ -1,0 +1,346 @@
+//===- FailureDetector.cpp - one process among others ---------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "backends/processes/FailureDetector.h"
+
+#include "support/Text.h"
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <thread>
+#include <unistd.h>
+
+using namespace weft::rt;
+using namespace weft::rt::mpi;
+
+/// How long a rank waits for what rank 0 says of a failure.
+static constexpr std::chrono::seconds kFirstPatience(2);
+/// How long a process that is to end looks for the reason, to report it. Rank 0 reports; it must
+/// not take the end of the others for the reason. mpirun waits a second before it kills.
+static constexpr std::chrono::milliseconds kLastLook(250), kLastLookOfOthers(500);
+/// How long a process that has reported in the place of rank 0 keeps the name by which others know
+/// that somebody has: they come as their own patience ends.
+static constexpr std::chrono::milliseconds kReporterStays(2500);
+
+FailureDetector::FailureDetector(ControlChannel &controlChannel, int64_t rank,
+                                 std::vector<std::string> places, uint64_t secret,
+                                 std::chrono::nanoseconds grace)
+    : controlChannel(controlChannel), self(rank), places(std::move(places)), secret(secret),
+      grace(grace),
+      coordinator(this->places,
+                  [this](int64_t to, Message message, const std::string &text) {
+                    if (to == 0) {
+                      coordinator.answers(0, answer(),
+                                          Clock::now()); // All that rank 0 is ever asked.
+                    } else {
+                      this->controlChannel.send(to, uint8_t(message), text);
+                    }
+                  }),
+      votes(this->places.size()) {
+  wakeDescriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  signalDescriptor = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+FailureDetector::~FailureDetector() {
+  if (reporter >= 0) {
+    std::this_thread::sleep_for(kReporterStays);
+  }
+  for (int descriptor : {wakeDescriptor, signalDescriptor, reporter}) {
+    if (descriptor >= 0) {
+      close(descriptor);
+    }
+  }
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGTERM);
+  pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+}
+
+Answer FailureDetector::answer() const {
+  bool isInside = inside.load(std::memory_order_acquire);
+  const std::string *text = last.load(std::memory_order_acquire);
+  auto ago = Clock::now() - movedAt.load(std::memory_order_relaxed);
+  return {concat(isInside ? "is in " : "last finished ", text ? *text : "no collective at all",
+                 describeDevice ? describeDevice() : ""),
+          std::chrono::duration_cast<std::chrono::milliseconds>(ago)};
+}
+
+void FailureDetector::tellBy(std::function<std::string()> describe) {
+  std::lock_guard lock(mutex);
+  describeDevice = std::move(describe);
+}
+
+bool FailureDetector::fail(const std::string &message, ExitCode code) {
+  std::lock_guard lock(mutex);
+  isStopped.store(true, std::memory_order_release);
+  if (self == 0) {
+    coordinator.failed({0, message, code});
+  } else if (!told) {
+    told = Clock::now();
+    toldFailure = {self, message, code};
+    controlChannel.send(0, uint8_t(Message::Failed), encode(toldFailure));
+  }
+  wake();
+  return false;
+}
+
+void FailureDetector::waits(const Waiting &waiting) {
+  std::lock_guard lock(mutex);
+  if (self == 0) {
+    coordinator.waits(0, waiting, Clock::now());
+  } else {
+    if (waiting.isTooLong && !told) {
+      told = Clock::now();
+      toldFailure = {self, waiting.text, ExitCode::Stuck};
+    }
+    controlChannel.send(0, uint8_t(Message::Waits), waiting.encode());
+  }
+  wake();
+}
+
+void FailureDetector::wake() {
+  uint64_t one = 1;
+  [[maybe_unused]] ssize_t written = write(wakeDescriptor, &one, sizeof one);
+}
+
+/// Hears and does what there is; waits for it at most `limit`.
+void FailureDetector::poll(std::chrono::milliseconds limit) {
+  controlChannel.wait(limit, {wakeDescriptor, signalDescriptor});
+  uint64_t count = 0;
+  [[maybe_unused]] ssize_t taken = read(wakeDescriptor, &count, sizeof count);
+  handleSignal();
+  std::lock_guard lock(mutex);
+  controlChannel.read([this](int64_t rank, uint8_t kind, const std::string &text) {
+    self == 0 ? handle(rank, kind, text) : handleOther(kind, text);
+  });
+  auto now = Clock::now();
+  bool wasAsleep = now > lastPoll + limit + kFirstPatience;
+  lastPoll = now;
+  if (self == 0) {
+    // After a sleep, as when it was stopped, others may have given it up and reported.
+    wasMute = wasMute || (wasAsleep && !failure && coordinator.hasReport());
+    coordinator.look(now);
+    if (coordinator.failure()) {
+      stop(*coordinator.failure());
+    }
+  } else if (!failure && told && now > *told + kFirstPatience) {
+    firstIsMute = true;
+    stop({self,
+          concat(toldFailure.message, "; rank 0 is missing: its ", places[0],
+                 " does not answer, as when it is stopped"),
+          toldFailure.code});
+  }
+}
+
+void FailureDetector::stop(const Failure &found) {
+  isStopped.store(true, std::memory_order_release);
+  if (!failure) {
+    failure = found;
+    heard = Clock::now();
+  }
+}
+
+/// At rank 0.
+void FailureDetector::handle(int64_t rank, uint8_t kind, const std::string &text) {
+  switch (Message(kind)) {
+  case Message::Gone:
+    return coordinator.isGone(rank);
+  case Message::Failed:
+    return coordinator.failed(decodeFailure(text));
+  case Message::Left:
+    return coordinator.left(rank, Leaving::decode(text), Clock::now());
+  case Message::Waits:
+    return coordinator.waits(rank, Waiting::decode(text), Clock::now());
+  case Message::Answers:
+    return coordinator.answers(rank, Answer::decode(text), Clock::now());
+  case Message::Agrees:
+    votes[size_t(rank)] = text;
+    return;
+  default:
+    return;
+  }
+}
+
+/// Elsewhere, where all comes from rank 0.
+void FailureDetector::handleOther(uint8_t kind, const std::string &text) {
+  switch (Message(kind)) {
+  case Message::Gone:
+    firstIsGone = true;
+    if (!isAllOver) {
+      stop({0,
+            concat("rank 0 is gone: its ", places[0],
+                   " has ended without a word, as it does when it is killed"),
+            ExitCode::Dead});
+    }
+    return;
+  case Message::Asks:
+    return controlChannel.send(0, uint8_t(Message::Answers), answer().encode());
+  case Message::Stop:
+    firstTells = true;
+    return stop(decodeFailure(text));
+  case Message::Over:
+    isAllOver = true;
+    return;
+  case Message::Agreed:
+    firstTells = firstTells || text.starts_with('e');
+    agreed = text;
+    return;
+  default:
+    return;
+  }
+}
+
+/// The launcher ends all processes when one has died. Whoever knows why may still say it.
+void FailureDetector::handleSignal() {
+  signalfd_siginfo information;
+  if (read(signalDescriptor, &information, sizeof information) != sizeof information) {
+    return;
+  }
+  isHurried = true;
+  if (failure) {
+    return;
+  }
+  auto end = Clock::now() + (self == 0 ? kLastLook : kLastLookOfOthers);
+  while (Clock::now() < end) {
+    poll(std::chrono::milliseconds(20));
+    if (failure) {
+      return;
+    }
+  }
+  std::signal(SIGTERM, SIG_DFL);
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGTERM);
+  pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+  raise(SIGTERM);
+}
+
+bool FailureDetector::agree(std::string &text, std::string &error) {
+  // A letter says which of both it is.
+  std::string own = error.empty() ? "t" + text : "e" + error;
+  if (self != 0) {
+    std::lock_guard lock(mutex);
+    controlChannel.send(0, uint8_t(Message::Agrees), own);
+  } else {
+    votes[0] = own;
+  }
+  // The answer counts even if rank 0 has ended since.
+  while (!agreed && !failure) {
+    if (self == 0 && std::ranges::all_of(votes, [](auto &vote) { return vote.has_value(); })) {
+      auto bad = std::ranges::find_if(votes, [](auto &vote) { return vote->starts_with('e'); });
+      agreed = bad == votes.end() ? own : **bad;
+      votes.assign(votes.size(), std::nullopt);
+      for (int64_t rank = 1; rank < int64_t(places.size()); ++rank) {
+        controlChannel.send(rank, uint8_t(Message::Agreed), *agreed);
+      }
+      break;
+    }
+    poll(std::chrono::milliseconds(100));
+  }
+  if (!agreed) {
+    error = failure->message;
+    return false;
+  }
+  std::string result = std::move(*agreed);
+  agreed.reset();
+  bool ok = result.starts_with('t');
+  (ok ? text : error) = result.substr(1);
+  // Rank 0 tells the error and ends; who ends before may make the launcher kill it.
+  for (auto end = Clock::now() + grace; !ok && self != 0 && !firstIsGone && Clock::now() < end;) {
+    poll(std::chrono::milliseconds(100));
+  }
+  hasDisagreed = !ok;
+  return ok;
+}
+
+void FailureDetector::sendLeaving(const std::map<int64_t, int64_t> &begun) {
+  const std::string *text = last.load(std::memory_order_acquire);
+  Leaving leaving = {concat("has left the run after ", text ? *text : "no collective at all"),
+                     begun};
+  std::lock_guard lock(mutex);
+  if (self == 0) {
+    coordinator.left(0, leaving, Clock::now());
+  } else {
+    controlChannel.send(0, uint8_t(Message::Left), leaving.encode());
+  }
+  hasLeft = true;
+}
+
+/// Whether this process need not wait any more.
+bool FailureDetector::isOver(bool isDone, Clock::time_point now) {
+  // Rank 0 reports and then ends; who ends before makes the launcher kill it.
+  bool isLate =
+      failure && ((self == 0 && isHurried) ||
+                  now > *heard + grace + (self == 0 ? Clock::duration() : kFirstPatience));
+  if (self != 0) {
+    return isLate || (isDone && (isAllOver || (failure && (firstIsGone || firstIsMute))));
+  }
+  if (!isLate && !(isDone && coordinator.allLeft())) {
+    return false;
+  }
+  for (int64_t rank = 1; !failure && rank < int64_t(places.size()); ++rank) {
+    controlChannel.send(rank, uint8_t(Message::Over), "");
+  }
+  coordinator.beginAgain();
+  return true;
+}
+
+RunResult FailureDetector::serve(const std::function<bool()> &isDone,
+                                 const std::function<bool()> &work,
+                                 const std::function<std::map<int64_t, int64_t>()> &begun) {
+  bool wantsMore = false;
+  for (;;) {
+    poll(std::chrono::milliseconds(wantsMore ? 1 : 50));
+    bool done = isDone();
+    wantsMore = !done && work();
+    if (done && !hasLeft) {
+      sendLeaving(begun());
+    }
+    std::lock_guard lock(mutex);
+    if (isOver(done, Clock::now())) {
+      hasLeft = isAllOver = false; // There may be another run.
+      if (done) {
+        last.store(nullptr); // The text ends with the run.
+      }
+      return {failure, !done};
+    }
+  }
+}
+
+bool FailureDetector::reportsErrors() {
+  if (self == 0) {
+    return !wasMute;
+  }
+  if (firstTells || (!firstIsGone && !firstIsMute)) {
+    return false;
+  }
+  // Rank 0 does not speak for the others any more. On each machine the first to come takes a name
+  // that only one can have.
+  sockaddr_un name = {};
+  name.sun_family = AF_UNIX;
+  std::string text = concat("weft-report-", secret);
+  std::memcpy(name.sun_path + 1, text.data(), text.size()); // The 0 before it: not a file.
+  auto size = socklen_t(offsetof(sockaddr_un, sun_path) + 1 + text.size());
+  if (reporter < 0) {
+    reporter = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (bind(reporter, reinterpret_cast<sockaddr *>(&name), size) == 0) {
+      return true;
+    }
+    close(reporter);
+    reporter = -1;
+  }
+  return false;
+}

@@ -1,0 +1,299 @@
+//===- PreparedMatmul.cpp - a matmul by oneDNN ------------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "execution/PreparedMatmul.h"
+
+#include "support/BFloat16.h"
+#include "support/Float16.h"
+#include "support/Text.h"
+
+#include <atomic>
+#include <bit>
+#include <cstring>
+#include <dnnl.hpp>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+
+// Of the OpenMP that oneDNN is built with; the header of the compiler at hand may be another's.
+extern "C" void omp_set_num_threads(int count);
+
+using namespace weft::rt;
+using dnnl::memory;
+
+namespace {
+
+/// One operand: `batch` matrices whose rows, or if `transposed` columns, lie `ld` elements apart.
+memory::desc describe(const Matmul &matmul, int64_t rows, int64_t columns, int64_t ld,
+                      int64_t stride, bool transposed, ElementType type) {
+  auto element = type == ElementType::F32    ? memory::data_type::f32
+                 : type == ElementType::BF16 ? memory::data_type::bf16
+                                             : memory::data_type::f16;
+  memory::dims shape = {rows, columns};
+  memory::dims strides = {transposed ? 1 : ld, transposed ? ld : 1};
+  if (matmul.batch != 1) {
+    shape.insert(shape.begin(), matmul.batch);
+    strides.insert(strides.begin(), stride);
+  }
+  return {shape, element, strides};
+}
+
+/// The most memory of its own that the library wants for one run of any matmul made so far.
+std::atomic<size_t> mostScratch = 0;
+
+/// Memory for one run by the calling thread: each thread has one such block, as it runs one matmul
+/// at a time, and many matmuls are made.
+char *scratchOfThread() {
+  thread_local std::unique_ptr<char[]> memory;
+  thread_local size_t bytes = 0;
+  if (size_t needed = mostScratch; !memory || bytes < needed) {
+    memory.reset();
+    memory = std::make_unique_for_overwrite<char[]>(needed + kAlignment);
+    bytes = needed;
+  }
+  return memory.get() + kAlignment - reinterpret_cast<uintptr_t>(memory.get()) % kAlignment;
+}
+
+class LibraryMatmul : public PreparedMatmul {
+public:
+  /// Throws what the library throws.
+  explicit LibraryMatmul(const MatmulPart &given)
+      : part(given), engine(dnnl::engine::kind::cpu, 0), stream(engine) {
+    Matmul p = part.matmul;
+    // Matmuls that share an operand, or are added up, go one after another.
+    if (p.strideA == 0 || p.strideB == 0 || p.strideC == 0) {
+      rounds = p.batch;
+      p.batch = 1;
+    }
+    omp_set_num_threads(1); // The library asks when it makes the code, and again when it runs it.
+    memory::desc descA = describe(p, p.m, p.k, p.lda, p.strideA, p.transposeA, p.type);
+    memory::desc descB = describe(p, p.k, p.n, p.ldb, p.strideB, p.transposeB, p.type);
+    memory::desc descC = describe(p, p.m, p.n, p.ldc, p.strideC, false, p.resultType());
+    dnnl::matmul::desc form(descA, descB, descC);
+    a = memory(descA, engine, nullptr);
+    b = memory(descB, engine, nullptr);
+    c = memory(descC, engine, nullptr);
+    overwriting = makeCode(form, /*adds=*/false);
+    if (rounds > 1 && p.strideC == 0) {
+      adding = makeCode(form, /*adds=*/true);
+    }
+  }
+
+  bool run(const void *dataA, const void *dataB, void *dataC, std::string &error) override try {
+    omp_set_num_threads(1);
+    const Matmul &p = part.matmul;
+    for (int64_t i = 0; i < rounds; ++i) {
+      // The library only reads A and B.
+      a.set_data_handle(at(const_cast<void *>(dataA), part.offsetA + i * p.strideA, p.type));
+      b.set_data_handle(at(const_cast<void *>(dataB), part.offsetB + i * p.strideB, p.type));
+      c.set_data_handle(at(dataC, part.offsetC + i * p.strideC, p.resultType()));
+      execute(i > 0 && adding ? *adding : overwriting);
+    }
+    stream.wait();
+    return true;
+  } catch (const std::exception &thrown) {
+    error = concat("oneDNN failed in a matmul of ", nameOf(part.matmul.type),
+                   " matrices: ", thrown.what());
+    return false;
+  }
+
+private:
+  struct Code {
+    dnnl::matmul matmul;
+    memory scratch;
+    std::unordered_map<int, memory> arguments;
+  };
+
+  static void *at(void *data, int64_t offset, ElementType type) {
+    return static_cast<char *>(data) + size_t(offset) * sizeOf(type);
+  }
+
+  Code makeCode(const dnnl::matmul::desc &form, bool adds) {
+    dnnl::primitive_attr attributes;
+    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    if (adds) {
+      dnnl::post_ops sum;
+      sum.append_sum();
+      attributes.set_post_ops(sum);
+    }
+    // The library shares the code of equal matmuls between threads by a cache of its own. Made
+    // one after another, what one thread made is there for the next as sanitizers see it, too.
+    static std::mutex one;
+    std::lock_guard lock(one);
+    dnnl::matmul::primitive_desc code(form, attributes, engine);
+    size_t needed = code.scratchpad_desc().get_size();
+    for (size_t most = mostScratch; most < needed;) {
+      mostScratch.compare_exchange_weak(most, needed);
+    }
+    memory scratch(code.scratchpad_desc(), engine, nullptr);
+    return {dnnl::matmul(code),
+            scratch,
+            {{DNNL_ARG_SRC, a},
+             {DNNL_ARG_WEIGHTS, b},
+             {DNNL_ARG_DST, c},
+             {DNNL_ARG_SCRATCHPAD, scratch}}};
+  }
+
+  void execute(Code &code) {
+    code.scratch.set_data_handle(scratchOfThread());
+    code.matmul.execute(stream, code.arguments);
+  }
+
+  const MatmulPart part;
+  int64_t rounds = 1;
+  dnnl::engine engine;
+  dnnl::stream stream;
+  memory a, b, c;
+  Code overwriting;
+  std::optional<Code> adding;
+};
+
+/// Sums of nothing, or none at all; for oneDNN these are no matmuls.
+class EmptyMatmul : public PreparedMatmul {
+public:
+  explicit EmptyMatmul(const MatmulPart &given) : part(given) {}
+
+  bool run(const void *, const void *, void *data, std::string &) override {
+    const Matmul &p = part.matmul;
+    size_t size = sizeOf(p.resultType());
+    for (int64_t i = 0; i < p.batch * p.m; ++i) {
+      int64_t row = part.offsetC + i / p.m * p.strideC + i % p.m * p.ldc;
+      std::memset(static_cast<char *>(data) + size_t(row) * size, 0, size_t(p.n) * size);
+    }
+    return true;
+  }
+
+private:
+  const MatmulPart part;
+};
+
+/// Elements from the first to the last of a matrix.
+size_t extentOf(int64_t rows, int64_t columns, int64_t ld) {
+  return rows == 0 || columns == 0 ? 0 : size_t((rows - 1) * ld + columns);
+}
+
+/// To 10 bits of fraction, the nearest, at a tie away from zero; what is not finite stays so.
+float roundToTF32(float value) {
+  auto bits = std::bit_cast<uint32_t>(value);
+  constexpr uint32_t kExponent = 0x7f800000;
+  return (bits & kExponent) == kExponent ? value : std::bit_cast<float>((bits + 0x1000) & ~0x1fffu);
+}
+
+/// One matrix at a time, on float32 copies: widened, or rounded to tf32.
+class CopyingMatmul : public PreparedMatmul {
+public:
+  /// Throws what the library throws.
+  explicit CopyingMatmul(const MatmulPart &given)
+      : part(given), matmul(part.matmul), wide(widened(matmul)) {
+    const Matmul &p = matmul;
+    a.resize(p.transposeA ? extentOf(p.k, p.m, p.lda) : extentOf(p.m, p.k, p.lda));
+    b.resize(p.transposeB ? extentOf(p.n, p.k, p.ldb) : extentOf(p.k, p.n, p.ldb));
+    if (p.resultType() != ElementType::F32 || p.isSum()) {
+      c.resize(extentOf(p.m, p.n, p.ldc));
+    }
+  }
+
+  bool run(const void *dataA, const void *dataB, void *dataC, std::string &error) override {
+    for (int64_t i = 0; i < matmul.batch; ++i) {
+      takeCopy(dataA, part.offsetA + i * matmul.strideA, a);
+      takeCopy(dataB, part.offsetB + i * matmul.strideB, b);
+      int64_t atC = part.offsetC + i * matmul.strideC;
+      bool adds = matmul.isSum() && i > 0;
+      bool isWide = matmul.resultType() == ElementType::F32;
+      float *given = isWide ? static_cast<float *>(dataC) + atC : nullptr;
+      float *wideC = isWide && !adds ? given : c.data();
+      if (!wide.run(a.data(), b.data(), wideC, error)) {
+        return false;
+      }
+      if (adds) {
+        add(given);
+      }
+      if (!isWide) {
+        matmul.type == ElementType::BF16 ? round(static_cast<BFloat16 *>(dataC) + atC)
+                                         : round(static_cast<Float16 *>(dataC) + atC);
+      }
+    }
+    return true;
+  }
+
+private:
+  /// One of the batch in float32, of operands that begin at 0.
+  static MatmulPart widened(Matmul matmul) {
+    matmul.type = ElementType::F32;
+    matmul.isResultF32 = matmul.isTF32 = false;
+    matmul.batch = 1;
+    return {matmul, 0, 0, 0};
+  }
+
+  void takeCopy(const void *data, int64_t offset, std::vector<float> &to) const {
+    if (matmul.isTF32) {
+      return copy<float>(data, offset, to, roundToTF32);
+    }
+    auto widen = [](auto narrow) { return float(narrow); };
+    return matmul.type == ElementType::BF16 ? copy<BFloat16>(data, offset, to, widen)
+                                            : copy<Float16>(data, offset, to, widen);
+  }
+  template <typename From, typename Convert>
+  static void copy(const void *data, int64_t offset, std::vector<float> &to, Convert convert) {
+    const From *from = static_cast<const From *>(data) + offset;
+    for (size_t i = 0; i < to.size(); ++i) {
+      to[i] = convert(from[i]);
+    }
+  }
+
+  /// What lies between the rows stays as it is.
+  template <typename To> void round(To *to) const {
+    forEachOfC([&](size_t at) { to[at] = To(c[at]); });
+  }
+  void add(float *to) const {
+    forEachOfC([&](size_t at) { to[at] += c[at]; });
+  }
+  template <typename Code> void forEachOfC(Code code) const {
+    for (int64_t row = 0; row < matmul.m; ++row) {
+      for (int64_t column = 0; column < matmul.n; ++column) {
+        code(size_t(row * matmul.ldc + column));
+      }
+    }
+  }
+
+  const MatmulPart part;
+  const Matmul &matmul;
+  LibraryMatmul wide;
+  std::vector<float> a, b, c;
+};
+
+} // namespace
+
+std::unique_ptr<PreparedMatmul> PreparedMatmul::make(const MatmulPart &part,
+                                                     std::string &error) try {
+  const Matmul &p = part.matmul;
+  if (p.type == ElementType::F64 || p.isFp8() || p.epilogue.isAny()) {
+    error = concat("a matmul of ", nameOf(p.type), " matrices",
+                   p.epilogue.isAny() ? " with an epilogue" : "",
+                   " is for CUDA devices, not for this processor");
+    return nullptr;
+  }
+  if (p.m == 0 || p.n == 0 || p.k == 0 || p.batch == 0) {
+    return std::make_unique<EmptyMatmul>(part);
+  }
+  if (p.isTF32) {
+    return std::make_unique<CopyingMatmul>(part);
+  }
+  try {
+    return std::make_unique<LibraryMatmul>(part);
+  } catch (const dnnl::error &thrown) {
+    if (thrown.status != dnnl_unimplemented || !isNarrow(p.type)) {
+      throw;
+    }
+  }
+  return std::make_unique<CopyingMatmul>(part);
+} catch (const std::exception &thrown) {
+  const Matmul &p = part.matmul;
+  error = concat("cannot prepare a matmul of ", nameOf(p.type), " matrices of ", p.m, "x", p.k,
+                 " and ", p.k, "x", p.n, ": ", thrown.what());
+  return nullptr;
+}

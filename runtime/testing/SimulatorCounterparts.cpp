@@ -1,0 +1,49 @@
+//===- SimulatorCounterparts.cpp - what a device's kernels do, on the host -===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "testing/SimulatorCounterparts.h"
+
+#include <algorithm>
+
+using namespace weft::rt;
+using namespace weft::rt::cuda;
+
+static Counterpart describe(const Program &program, const Instruction &instruction) {
+  Counterpart counterpart;
+  counterpart.coordinateBytes = program.mesh.size() * sizeof(int64_t);
+  size_t count = program.kernels[instruction.target].operandCount(instruction);
+  for (const Operand &operand : std::span(instruction.operands).first(count)) {
+    counterpart.operands.push_back({program.buffers[operand.buffer].bytes, operand.access});
+  }
+  counterpart.immediates = instruction.immediates.size();
+  return counterpart;
+}
+
+Counterparts::Counterparts(const Program &program, const KernelCode *kernels)
+    : cores(program.threadsPerRank) {
+  for (const auto *section : {&program.init, &program.step, &program.evaluate}) {
+    for (const Instruction &instruction : *section) {
+      if (instruction.opcode != Opcode::Kernel) {
+        continue;
+      }
+      const KernelCode &code = kernels[instruction.target];
+      Counterpart counterpart = describe(program, instruction);
+      counterpart.function = code.function;
+      int64_t phases = code.device ? code.device->phaseCount : code.phaseCount;
+      for (counterpart.phase = 0; counterpart.phase < phases; ++counterpart.phase) {
+        int64_t begin = std::min(counterpart.phase, code.phaseCount);
+        int64_t end =
+            counterpart.phase + 1 < phases ? std::min(begin + 1, code.phaseCount) : code.phaseCount;
+        counterpart.iterations.assign(code.iterations + begin, code.iterations + end);
+        counterpart.threads = code.device ? uint32_t(code.device->threads[counterpart.phase]) : 0;
+        entries.emplace(program.kernels[instruction.target].name + "_phase_" +
+                            std::to_string(counterpart.phase),
+                        counterpart);
+      }
+    }
+  }
+}

@@ -1,0 +1,123 @@
+//===- SimulatorPlugin.cpp - a simulator for whole programs ----------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A program for CUDA devices that loads this in place of libweft-rt-cuda.so.1 runs on
+// the host, with as many devices as it has ranks. Variables of the environment decide
+// what it is like:
+//
+//   WEFT_SIMULATOR_SEED          the order of work
+//   WEFT_SIMULATOR_DEVICES       how many there are, if not one for each rank
+//   WEFT_SIMULATOR_MEMORY        bytes of each device
+//   WEFT_SIMULATOR_LOCAL         N:B: entries with N in their names keep B bytes for each thread
+//   WEFT_SIMULATOR_TAKES         F:B: each call of the table's F takes B bytes of its device
+//   WEFT_SIMULATOR_ARCHITECTURE  compute capability times ten
+//   WEFT_SIMULATOR_STUCK         D:N: on device D work N, counted from 0, does not end
+//   WEFT_SIMULATOR_SLOW          D:N:M: on device D each work from N on takes M milliseconds longer
+//   WEFT_SIMULATOR_ALONE         1: devices of other processes are taken to do as this one's does;
+//                               for faults, as numbers mean nothing then
+//   WEFT_SIMULATOR_FAIL          F:N: call N of the table's function F fails, counted from 1; F may
+//                               be "work", which fails when it is done
+//   WEFT_SIMULATOR_CALLS         FILE: at the end, writes how often each function was called;
+//                               nothing is computed, so that programs may be as large as they like
+//   WEFT_SIMULATOR_REFUSES_ATTENTION  why it does no attention; does it where this is empty
+//
+//===----------------------------------------------------------------------===//
+
+#include "testing/Simulator.h"
+
+#include "support/Text.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <initializer_list>
+#include <sstream>
+
+using namespace weft::rt;
+using namespace weft::rt::cuda;
+
+static std::unique_ptr<Simulator> simulator;
+
+static std::string variable(const char *name);
+
+/// At the end of the process.
+static void writeCalls() {
+  std::ofstream file(variable("CALLS"));
+  for (const auto &[function, count] : simulator->allCalls()) {
+    file << function << " " << count << "\n";
+  }
+}
+
+/// A variable of the environment, after WEFT_SIMULATOR_; empty where there is none.
+static std::string variable(const char *name) {
+  const char *value = std::getenv(concat("WEFT_SIMULATOR_", name).c_str());
+  return value ? value : "";
+}
+
+/// Numbers with colons between them, in the place of those that are there.
+static void readNumbers(const char *name, std::initializer_list<int64_t *> numbers) {
+  std::istringstream in(variable(name));
+  for (int64_t *number : numbers) {
+    if (int64_t read = 0; in >> read) {
+      *number = read;
+    }
+    in.get();
+  }
+}
+
+/// A name and a number with a colon between them, likewise.
+static void readNamed(const char *variableName, std::string &name, uint64_t &number) {
+  std::string text = variable(variableName);
+  if (size_t colon = text.find(':'); colon != std::string::npos) {
+    name = text.substr(0, colon);
+    number = std::strtoull(&text[colon + 1], nullptr, 10);
+  }
+}
+
+static void standFor(const Program *program, const KernelCode *kernels) {
+  SimulatorSettings settings;
+  int64_t seed = 0, memory = int64_t(1) << 32, architecture = 90, slowness = 0;
+  readNumbers("SEED", {&seed});
+  readNumbers("MEMORY", {&memory});
+  readNumbers("ARCHITECTURE", {&architecture});
+  settings.seed = uint64_t(seed);
+  settings.architecture = uint32_t(architecture);
+  readNumbers("STUCK", {&settings.stuck.device, &settings.stuck.after});
+  readNumbers("SLOW", {&settings.slow.device, &settings.slow.after, &slowness});
+  settings.slowness = std::chrono::milliseconds(slowness);
+  settings.isAlone = !variable("ALONE").empty();
+  settings.devices = program->rankCount();
+  readNumbers("DEVICES", {&settings.devices});
+  settings.memoryBytes = uint64_t(memory);
+  settings.pinnedBytes = uint64_t(1) << 32;
+  settings.isIdle = !variable("CALLS").empty();
+  settings.refusesAttention = variable("REFUSES_ATTENTION");
+  readNamed("LOCAL", settings.local.name, settings.local.bytes);
+  readNamed("TAKES", settings.taking.function, settings.taking.bytes);
+  settings.cutsKernels = false; // To have the bits of the host.
+  simulator.reset();            // There is one at a time.
+  simulator = std::make_unique<Simulator>(settings, Counterparts(*program, kernels));
+  if (settings.isIdle) {
+    std::atexit(writeCalls);
+  }
+  std::string fault;
+  uint64_t call = 0;
+  readNamed("FAIL", fault, call);
+  if (call > 0) {
+    simulator->failAt(fault, int64_t(call), "it is lost");
+  }
+}
+
+static DriverTable makeLibrary() {
+  DriverTable library = Simulator({}, {}).library();
+  library.standFor = standFor;
+  return library;
+}
+
+const DriverTable *weft_rt_cuda(uint32_t version) {
+  static const DriverTable library = makeLibrary();
+  return version == DriverTable::kVersion ? &library : nullptr;
+}

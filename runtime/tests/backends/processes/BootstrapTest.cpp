@@ -1,0 +1,281 @@
+//===- BootstrapTest.cpp - how processes find each other by TCP -----------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "backends/processes/transports/tcp/Bootstrap.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sys/poll.h>
+#include <thread>
+
+using namespace weft::rt;
+using namespace weft::rt::tcp;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::MatchesRegex;
+
+namespace {
+
+constexpr std::chrono::seconds kPatience(60);
+/// For who waits in vain; where others come meanwhile, a busy machine may let them take `kLong`.
+constexpr std::chrono::milliseconds kShort(300);
+constexpr std::chrono::seconds kLong(2);
+
+/// A port at which nobody listens, most likely.
+uint16_t freePort(const std::string &host = "127.0.0.1") {
+  std::string error;
+  return ownAddress(listenAt(resolve(host, 0, error).front(), error)).port();
+}
+
+mpi::Launcher launcherOf(int64_t rank, int64_t size, uint16_t port,
+                         const std::string &run = "test") {
+  mpi::Launcher launcher;
+  launcher.rank = rank;
+  launcher.size = size;
+  launcher.rendezvousPoint = {"127.0.0.1", port, "MASTER_PORT + 1", run};
+  return launcher;
+}
+
+struct Found {
+  Bootstrap bootstrap;
+  bool ok = false;
+  std::string error;
+};
+
+Found found(const mpi::Launcher &launcher, std::chrono::nanoseconds patience = kPatience) {
+  Found result;
+  result.ok = gather(launcher, patience, result.bootstrap, result.error);
+  return result;
+}
+
+/// All of `launchers` at the same time.
+std::vector<Found> foundBy(const std::vector<mpi::Launcher> &launchers) {
+  std::vector<Found> results(launchers.size());
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < launchers.size(); ++i) {
+    threads.emplace_back([&, i] { results[i] = found(launchers[i]); });
+  }
+  for (std::thread &thread : threads) {
+    thread.join();
+  }
+  return results;
+}
+
+void expectAll(const std::vector<Found> &all) {
+  for (const Found &each : all) {
+    ASSERT_TRUE(each.ok) << each.error;
+    EXPECT_EQ(each.bootstrap.secret, all[0].bootstrap.secret);
+    for (size_t rank = 0; rank < all.size(); ++rank) {
+      bool isStar = (rank == 0) != (each.bootstrap.rank == 0);
+      EXPECT_EQ(bool(each.bootstrap.connections[rank]), isStar);
+      if (rank != 0) {
+        EXPECT_EQ(each.bootstrap.addresses[rank].port(),
+                  all[rank].bootstrap.listener.address().port());
+      }
+    }
+  }
+}
+
+TEST(BootstrapTest, AllKnowWhereAllAre) {
+  uint16_t port = freePort();
+  expectAll(foundBy({launcherOf(0, 3, port), launcherOf(1, 3, port), launcherOf(2, 3, port)}));
+}
+
+TEST(BootstrapTest, ByNameAndByIPv6) {
+  for (std::string host : {"localhost", "::1"}) {
+    std::string error;
+    std::vector<Address> addresses = resolve(host, 0, error);
+    if (addresses.empty() || !listenAt(addresses.front(), error)) {
+      std::printf("skipped: %s: %s\n", host.c_str(), error.c_str());
+      continue;
+    }
+    uint16_t port = freePort(host);
+    std::vector<mpi::Launcher> both = {launcherOf(0, 2, port), launcherOf(1, 2, port)};
+    both[0].rendezvousPoint->host = both[1].rendezvousPoint->host = host;
+    expectAll(foundBy(both));
+  }
+}
+
+TEST(BootstrapTest, OneAloneMeetsNobody) { EXPECT_TRUE(found(launcherOf(0, 1, 1)).ok); }
+
+TEST(BootstrapTest, RankZeroSaysWhoIsMissing) {
+  uint16_t port = freePort();
+  Found other;
+  std::thread third([&] { other = found(launcherOf(2, 4, port)); });
+  EXPECT_EQ(found(launcherOf(0, 4, port), kLong).error,
+            "waited 2 s at port " + std::to_string(port) +
+                " (MASTER_PORT + 1) for ranks 1, 3, which have not come");
+  third.join();
+  EXPECT_FALSE(other.ok);
+  EXPECT_EQ(other.error, ""); // Rank 0 has said it.
+  EXPECT_THAT(found(launcherOf(0, 12, port), kShort).error,
+              HasSubstr("for ranks 1, 2, 3, 4, 5, 6, 7, 8 and others, which have not come"));
+}
+
+TEST(BootstrapTest, OthersSayWhereRankZeroIsNot) {
+  uint16_t port = freePort();
+  EXPECT_EQ(found(launcherOf(1, 2, port), kShort).error,
+            "rank 1 tried for 0.3 s to reach rank 0 at 127.0.0.1 port " + std::to_string(port) +
+                " (MASTER_ADDR, MASTER_PORT + 1): Connection refused");
+  mpi::Launcher lost = launcherOf(1, 2, port);
+  lost.rendezvousPoint->host = "nowhere.invalid";
+  EXPECT_THAT(found(lost, kShort).error,
+              MatchesRegex("rank 1 tried for 0.3 s to reach rank 0 at nowhere.invalid port .*: "
+                           "(Name or service not known|Temporary failure in name resolution)"));
+}
+
+TEST(BootstrapTest, APortThatIsTakenIsNamed) {
+  std::string error;
+  Descriptor other = listenAt(resolve("127.0.0.1", 0, error).front(), error);
+  uint16_t port = ownAddress(other).port();
+  EXPECT_EQ(found(launcherOf(0, 2, port)).error,
+            "rank 0 cannot listen for the other ranks at port " + std::to_string(port) +
+                " (MASTER_PORT + 1): Address already in use; WEFT_PORT may name another");
+}
+
+/// What becomes of `odd`, which comes where rank 0 waits for one other.
+void expectRefusal(const mpi::Launcher &odd, const std::string &reason) {
+  uint16_t port = odd.rendezvousPoint->port;
+  Found first;
+  std::thread host([&] { first = found(launcherOf(0, 2, port), kLong); });
+  Found other = found(odd);
+  EXPECT_EQ(other.error, "rank 0 at 127.0.0.1 port " + std::to_string(port) +
+                             " (MASTER_ADDR, MASTER_PORT + 1) has sent this process, rank " +
+                             std::to_string(odd.rank) + ", away: " + reason);
+  host.join();
+  EXPECT_THAT(first.error, AllOf(HasSubstr("for rank 1, which has not come; a process from 127."),
+                                 HasSubstr(" was sent away: " + reason)));
+}
+
+TEST(BootstrapTest, WhoDoesNotBelongIsToldWhy) {
+  expectRefusal(launcherOf(1, 3, freePort()), "its WORLD_SIZE is 3, that of rank 0 is 2");
+  expectRefusal(launcherOf(1, 2, freePort(), "other"),
+                "another run meets there, 'test' by TORCHELASTIC_RUN_ID");
+}
+
+TEST(BootstrapTest, OneRankTwiceHarmsNobody) {
+  uint16_t port = freePort();
+  std::vector<mpi::Launcher> twice = {launcherOf(0, 3, port), launcherOf(1, 3, port),
+                                      launcherOf(1, 3, port)};
+  std::vector<Found> all(3);
+  std::vector<std::thread> threads; // Who is sent away comes again as the one that is missing.
+  Found last;
+  for (size_t i = 0; i < 3; ++i) {
+    threads.emplace_back([&, i] {
+      all[i] = found(twice[i]);
+      if (!all[i].ok) {
+        last = found(launcherOf(2, 3, port));
+      }
+    });
+  }
+  for (std::thread &thread : threads) {
+    thread.join();
+  }
+  EXPECT_TRUE(all[0].ok) << all[0].error;
+  EXPECT_TRUE(last.ok) << last.error;
+  EXPECT_NE(all[1].ok, all[2].ok);
+  EXPECT_THAT(all[1].error + all[2].error, HasSubstr("away: there is a RANK 1 already, from 127."));
+}
+
+/// A connection to rank 0, as soon as that is there.
+Descriptor reach(uint16_t port) {
+  std::string error;
+  Descriptor socket;
+  for (auto end = Clock::now() + kPatience; !socket && Clock::now() < end;) {
+    socket = connectTo(resolve("127.0.0.1", port, error).front(), end, error);
+  }
+  EXPECT_TRUE(bool(socket)) << error;
+  return socket;
+}
+
+/// Somebody who says `bytes`.
+Descriptor strangerAt(uint16_t port, std::string_view bytes) {
+  Descriptor socket = reach(port);
+  sendAll(socket, bytes, Clock::now() + kPatience);
+  return socket;
+}
+
+TEST(BootstrapTest, StrangersHarmNobody) {
+  uint16_t port = freePort();
+  Found first;
+  std::thread host([&] { first = found(launcherOf(0, 3, port)); });
+  Found second;
+  std::thread other([&] { second = found(launcherOf(1, 3, port)); });
+  std::vector<Descriptor> strangers;
+  Hello odd;
+  odd.version = Hello::kVersion + 1;
+  std::string hello(reinterpret_cast<const char *>(&odd), sizeof odd);
+  for (int i = 0; i < 100; ++i) {
+    strangers.push_back(strangerAt(port, "GET / HTTP/1.1\r\n\r\n"));
+    strangers.push_back(strangerAt(port, "weft tcp")); // And nothing more.
+    strangers.push_back(strangerAt(port, ""));
+  }
+  Descriptor old = strangerAt(port, hello);
+  char answer[sizeof(AnswerHead) + 20];
+  ASSERT_TRUE(receiveAll(old, answer, Clock::now() + kPatience));
+  EXPECT_EQ(std::string(answer + sizeof(AnswerHead), 20), "it is of another ver");
+  Found third = found(launcherOf(2, 3, port));
+  host.join();
+  other.join();
+  EXPECT_TRUE(first.ok) << first.error;
+  EXPECT_TRUE(second.ok) << second.error;
+  EXPECT_TRUE(third.ok) << third.error;
+}
+
+TEST(BootstrapTest, WhatIsNotRankZeroIsToldFromIt) {
+  std::string error;
+  Descriptor listener = listenAt(resolve("127.0.0.1", 0, error).front(), error);
+  uint16_t port = ownAddress(listener).port();
+  std::thread server([&] {
+    waitFor(listener, POLLIN, Clock::now() + kPatience);
+    Descriptor guest(accept(listener.get(), nullptr, nullptr));
+    sendAll(guest, std::string("220 mail.example.org ESMTP\r\n"), Clock::now() + kPatience);
+    char waste[sizeof(Hello)];
+    receiveAll(guest, waste, Clock::now() + kPatience);
+  });
+  EXPECT_EQ(found(launcherOf(1, 2, port)).error,
+            "what listens at 127.0.0.1 port " + std::to_string(port) +
+                " (MASTER_ADDR, MASTER_PORT + 1) is not rank 0 of a program of this kind");
+  server.join();
+}
+
+TEST(BootstrapTest, RankZeroNoticesWhoHasGoneAgain) {
+  uint16_t port = freePort();
+  Found first;
+  std::thread host([&] { first = found(launcherOf(0, 3, port, "")); });
+  Descriptor socket = reach(port);
+  Hello hello;
+  hello.rank = 1;
+  hello.size = 3;
+  hello.key = 0xcbf29ce484222325; // Of a run without a name.
+  sendAll(socket, {reinterpret_cast<const char *>(&hello), sizeof hello}, Clock::now() + kPatience);
+  std::this_thread::sleep_for(kShort);
+  socket.close();
+  host.join();
+  EXPECT_THAT(first.error, MatchesRegex("rank 1 is gone: its process at 127.0.0.1:.* has ended "
+                                        "before all ranks had come"));
+}
+
+TEST(RosterTest, WhatDoesNotFitIsNone) {
+  std::string error;
+  std::vector<Address> addresses = {Address(), resolve("10.0.0.1", 7, error).front(),
+                                    resolve("fe80::1", 8, error).front()};
+  std::vector<char> bytes = encodeRoster(42, addresses);
+  uint64_t secret = 0;
+  std::vector<Address> read;
+  ASSERT_TRUE(decodeRoster(bytes, 3, secret, read));
+  EXPECT_EQ(secret, 42);
+  EXPECT_EQ(read[1].text(), "10.0.0.1:7");
+  EXPECT_EQ(read[2].text(), "[fe80::1]:8");
+  EXPECT_FALSE(decodeRoster(bytes, 2, secret, read));
+  EXPECT_FALSE(decodeRoster(std::span(bytes).first(5), 3, secret, read));
+  bytes[sizeof secret + sizeof(Address::Packed)] = 5; // Of no family.
+  EXPECT_FALSE(decodeRoster(bytes, 3, secret, read));
+}
+
+} // namespace

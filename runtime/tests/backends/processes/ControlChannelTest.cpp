@@ -1,0 +1,202 @@
+//===- ControlChannelTest.cpp - sockets between rank 0 and the others -----===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "backends/processes/ControlChannel.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <arpa/inet.h>
+#include <memory>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <thread>
+#include <tuple>
+#include <unistd.h>
+#include <vector>
+
+using namespace weft::rt::mpi;
+using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+namespace {
+
+constexpr uint64_t kSecret = 0x1234567812345678;
+constexpr std::chrono::seconds kPatience(60);
+using Heard = std::tuple<int64_t, int, std::string>;
+
+/// Rank 0 and ranks 1 and 2, connected.
+struct Star {
+  std::unique_ptr<ControlChannel> ranks[3] = {std::make_unique<ControlChannel>(),
+                                              std::make_unique<ControlChannel>(),
+                                              std::make_unique<ControlChannel>()};
+
+  Star() {
+    std::string address, error, others[2];
+    EXPECT_TRUE(ranks[0]->listen(address, error)) << error;
+    std::thread first([&] { EXPECT_TRUE(ranks[1]->connect(address, 1, kSecret, others[0])); });
+    std::thread second([&] { EXPECT_TRUE(ranks[2]->connect(address, 2, kSecret, others[1])); });
+    EXPECT_TRUE(ranks[0]->accept(3, kSecret, kPatience, error)) << error;
+    first.join();
+    second.join();
+  }
+
+  /// Each waits for the others to end too.
+  ~Star() {
+    std::vector<std::thread> ends;
+    for (std::unique_ptr<ControlChannel> &rank : ranks) {
+      ends.emplace_back([&rank] { rank.reset(); });
+    }
+    for (std::thread &end : ends) {
+      end.join();
+    }
+  }
+
+  /// What comes to `rank` until there are `count` messages.
+  std::vector<Heard> hear(int64_t rank, size_t count) {
+    std::vector<Heard> heard;
+    auto end = std::chrono::steady_clock::now() + kPatience;
+    while (heard.size() < count && std::chrono::steady_clock::now() < end) {
+      ranks[rank]->wait(std::chrono::milliseconds(50), {});
+      ranks[rank]->read([&](int64_t from, uint8_t kind, const std::string &text) {
+        heard.emplace_back(from, kind, text);
+      });
+    }
+    return heard;
+  }
+};
+
+TEST(ControlChannelTest, MessagesComeInOrderBothWays) {
+  Star star;
+  star.ranks[1]->send(0, 3, "one");
+  star.ranks[1]->send(0, 4, "");
+  star.ranks[1]->send(0, 5, std::string("of\0zeros", 8));
+  EXPECT_THAT(star.hear(0, 3), ElementsAre(Heard(1, 3, "one"), Heard(1, 4, ""),
+                                           Heard(1, 5, std::string("of\0zeros", 8))));
+  star.ranks[0]->send(2, 9, "to two");
+  EXPECT_THAT(star.hear(2, 1), ElementsAre(Heard(0, 9, "to two")));
+}
+
+TEST(ControlChannelTest, TheEndOfAProcessIsHeardAfterItsMessages) {
+  Star star;
+  star.ranks[2]->send(0, 7, "last");
+  std::thread end([&] { star.ranks[2].reset(); });
+  EXPECT_THAT(star.hear(0, 2), ElementsAre(Heard(2, 7, "last"), Heard(2, 0, "")));
+  star.ranks[0]->send(2, 1, "to nobody"); // No error, and the others are still there.
+  star.ranks[1]->send(0, 8, "here");
+  EXPECT_THAT(star.hear(0, 1), ElementsAre(Heard(1, 8, "here")));
+  end.join();
+}
+
+TEST(ControlChannelTest, ALongTextIsCutAndANextOneComes) {
+  Star star;
+  star.ranks[1]->send(0, 1, std::string(100000, 'x'));
+  star.ranks[1]->send(0, 2, "next");
+  std::vector<Heard> heard = star.hear(0, 2);
+  ASSERT_THAT(heard, SizeIs(2));
+  EXPECT_THAT(std::get<2>(heard[0]), SizeIs(65536));
+  EXPECT_THAT(std::get<2>(heard[0]), Each('x'));
+  EXPECT_EQ(heard[1], Heard(1, 2, "next"));
+}
+
+TEST(ControlChannelTest, WhoDoesNotKnowTheSecretIsSentAway) {
+  ControlChannel first, stranger, second;
+  std::string address, error;
+  ASSERT_TRUE(first.listen(address, error)) << error;
+  std::thread others([&] {
+    std::string ignored;
+    EXPECT_TRUE(stranger.connect(address, 1, kSecret + 1, ignored));
+    EXPECT_TRUE(second.connect(address, 1, kSecret, ignored));
+  });
+  EXPECT_TRUE(first.accept(2, kSecret, kPatience, error)) << error;
+  others.join();
+  second.send(0, 1, "me");
+  std::vector<std::string> heard;
+  first.wait(kPatience, {});
+  first.read([&](int64_t, uint8_t, const std::string &text) { heard.push_back(text); });
+  EXPECT_THAT(heard, ElementsAre("me"));
+}
+
+/// A socket to who listens at `address`, that has said a part of a greeting.
+int beginToGreet(const std::string &address) {
+  sockaddr_in target = {};
+  target.sin_family = AF_INET;
+  target.sin_port = htons(uint16_t(std::stoi(address)));
+  target.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  int descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  EXPECT_EQ(connect(descriptor, reinterpret_cast<sockaddr *>(&target), sizeof target), 0);
+  EXPECT_EQ(send(descriptor, &kSecret, 4, 0), 4);
+  return descriptor;
+}
+
+TEST(ControlChannelTest, WhoDoesNotSayAllIsSentAway) {
+  ControlChannel first, second;
+  std::string address, error;
+  ASSERT_TRUE(first.listen(address, error)) << error;
+  int strangers[2] = {beginToGreet(address), beginToGreet(address)};
+  EXPECT_FALSE(first.accept(2, kSecret, std::chrono::milliseconds(1), error));
+  EXPECT_THAT(error, HasSubstr("1 ranks have not connected"));
+  EXPECT_TRUE(second.connect(address, 1, kSecret, error)) << error;
+  EXPECT_TRUE(first.accept(2, kSecret, kPatience, error)) << error; // After the other stranger.
+  for (int stranger : strangers) {
+    close(stranger);
+  }
+}
+
+TEST(ControlChannelTest, SaysHowManyHaveNotCome) {
+  ControlChannel first;
+  std::string address, error;
+  ASSERT_TRUE(first.listen(address, error)) << error;
+  EXPECT_LT(address.size(), ControlChannel::kAddressBytes);
+  EXPECT_FALSE(first.accept(3, kSecret, std::chrono::milliseconds(1), error));
+  EXPECT_EQ(error, "2 ranks have not connected to rank 0; do their machines let TCP through?");
+}
+
+/// Where rank 0 of `address` is found by one of its addresses alone.
+std::string only(const std::string &address, const std::string &one) {
+  return address.substr(0, address.find(' ') + 1) + one;
+}
+
+TEST(ControlChannelTest, ConnectsByEitherProtocol) {
+  int six = socket(AF_INET6, SOCK_STREAM, 0);
+  sockaddr_in6 loopback = {};
+  loopback.sin6_family = AF_INET6;
+  loopback.sin6_addr = in6addr_loopback;
+  bool hasSix =
+      six >= 0 && bind(six, reinterpret_cast<sockaddr *>(&loopback), sizeof loopback) == 0;
+  close(six);
+  for (const char *host : {"127.0.0.1", "::1"}) {
+    if (!hasSix && host != std::string("127.0.0.1")) {
+      GTEST_SKIP() << "this machine has no IPv6";
+    }
+    auto first = std::make_unique<ControlChannel>(), second = std::make_unique<ControlChannel>();
+    std::string address, error, other;
+    ASSERT_TRUE(first->listen(address, error)) << error;
+    std::thread connecting(
+        [&] { EXPECT_TRUE(second->connect(only(address, host), 1, kSecret, other)) << other; });
+    EXPECT_TRUE(first->accept(2, kSecret, kPatience, error)) << error;
+    connecting.join();
+    std::thread ending([&] { second.reset(); });
+    first.reset();
+    ending.join();
+  }
+}
+
+TEST(ControlChannelTest, SaysWhereRankZeroIsNot) {
+  std::string address, error;
+  {
+    ControlChannel gone;
+    ASSERT_TRUE(gone.listen(address, error)) << error;
+  }
+  ControlChannel other;
+  EXPECT_FALSE(other.connect(only(address, "127.0.0.1"), 2, kSecret, error));
+  EXPECT_THAT(error, HasSubstr("rank 2 cannot connect to rank 0, at "));
+}
+
+} // namespace
