@@ -16,21 +16,24 @@ namespace weft {
 struct ChildRequest {
   /// An executable and its arguments.
   std::vector<std::string> words;
-  /// Files for what it says, which may be the same; empty for where this process says it.
+  /// Files for its standard output and its standard error, which may be the same file; empty for
+  /// those of this process.
   std::string output = {}, errors = {};
-  /// It is killed after so long; 0 for never.
+  /// Kills the program after so many seconds; 0 for never.
   unsigned seconds = 0;
 };
 
 struct ChildEnd {
-  /// Its exit status, if it has one.
+  /// The exit status, if the program had one.
   int status = 0;
-  /// How it ended or why it did not begin; empty if the exit status is 0.
+  /// How the program ended, or why it did not begin; empty if the exit status is 0.
   std::string fault = {};
 };
 
-/// Runs a program and waits for its end. It is killed if this process dies, in whatever way.
-/// REQUIRES: the main thread calls it: the program lives no longer than its caller's thread.
+/// Runs a program and waits for its end. The system kills the program if this process dies, in
+/// whatever way.
+/// REQUIRES: the main thread calls this, because the program lives no longer than the calling
+/// thread.
 ChildEnd runChild(const ChildRequest &request);
 
 } // namespace weft

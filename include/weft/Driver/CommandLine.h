@@ -5,9 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A command declares its options with the places where their values go, and what
-// is wrong with a command line comes back as one error in the user's words. The
-// help text is made from the same declarations.
+// A command declares its options and the variables that receive their values.
+// Parsing returns the first mistake of a command line as an error in the user's
+// words. The help text is made from the same declarations. All commands of weft
+// use this parser. For one thread.
 //
 //   CommandLine line("weft run [options] PROGRAM", "Runs a compiled program.");
 //   line.addText("--name", "NAME", "what it is called", name);

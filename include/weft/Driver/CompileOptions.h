@@ -53,17 +53,17 @@ struct CompileOptions {
   std::string cacheFolder = defaultCacheFolder();
   ImportOptions import;
   bool verbose = false;
-  /// For messages.
+  /// The command of `weft` that messages name.
   std::string command = "compile";
-  /// Of `weft plan`, in place of what the recipe says; 0 for that.
+  /// Of `weft plan`, in place of the recipe's numbers; 0 for the recipe's.
   int64_t sequenceLength = 0, globalBatch = 0;
-  /// Whether a program may need more memory than there is, because somebody only asks about it.
+  /// Whether a program may need more memory than a device has, because nobody is to run it.
   bool isPlanning = false;
   /// Empty for standard output, which takes only a module.
   std::string output;
   /// A mistake to plant in a reduction between ranks.
   std::optional<MutateCollectivePassOptions> mutation;
-  /// A mistake to plant in what an op says of how it may be sharded.
+  /// A mistake to plant in the sharding rule of an op.
   std::optional<RuleMutation> ruleMutation;
 
   /// Whether the result is an executable, and not a module.
@@ -84,18 +84,18 @@ void declareTargetOptions(CommandLine &line, CompileOptions &options);
 /// `--cache`.
 void declareCacheOption(CommandLine &line, CompileOptions &options);
 
-/// What no single one of these can see.
+/// Checks these options against each other.
 llvm::Error checkDescriptionOptions(const CompileOptions &options);
 
-/// The options of commands that plan and make no program: all descriptions but the model, with what
-/// stands in for a recipe, what to run on, how to split, and -v.
+/// Declares the options of commands that plan and make no program: the descriptions except the
+/// model, the numbers that stand in for a recipe, the target, the plan, and -v.
 void declarePlanningOptions(CommandLine &line, CompileOptions &options);
 llvm::Error checkPlanningOptions(const CompileOptions &options);
 
 /// Declares the options of `weft compile`, which go to `options`.
 CommandLine declareCompileOptions(CompileOptions &options);
 
-/// What no single option can see. To be called after the command line has been parsed.
+/// Checks all options against each other. REQUIRES: the command line has been parsed.
 llvm::Error checkCompileOptions(const CompileOptions &options);
 
 } // namespace weft

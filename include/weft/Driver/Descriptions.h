@@ -20,22 +20,23 @@
 
 namespace weft {
 
-/// What the files of a command line say. There is no model where the input is a module.
+/// The descriptions that the files of a command line contain. There is no model if the input is a
+/// module. A plain value: it owns everything, and any thread may read it.
 struct Descriptions {
   std::optional<desc::ModelSpec> model;
-  /// Of a model that is one.
+  /// The graph of a model that names an ONNX file.
   std::optional<onnx::Graph> graph;
   desc::MachineSpec machine;
   desc::RecipeSpec recipe;
   desc::PlanSpec plan;
 };
 
-/// Reads all of them and checks them together, the legality of the plan included. Prints whatever
-/// is wrong, all of it at once, to standard error; then there is no result.
+/// Reads all descriptions and checks them together, including that the plan is legal. Prints all
+/// errors at once to standard error, and then returns nothing.
 std::optional<Descriptions> readDescriptions(const CompileOptions &options);
 
-/// What a command begins with that may plant mistakes: checks the options by `check`, plants in the
-/// rules of ops what they ask for, and reads the descriptions.
+/// Checks the options by `check`, plants the mistake that they ask for in the rules of ops, for the
+/// whole process, and reads the descriptions. Fails without a message where the errors are printed.
 llvm::Expected<Descriptions> openDescriptions(const CompileOptions &options,
                                               llvm::Error (*check)(const CompileOptions &));
 

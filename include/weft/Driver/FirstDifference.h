@@ -1,4 +1,4 @@
-//===- FirstDifference.h - the op that two programs differ by ------------===//
+//===- FirstDifference.h - the first op that computes another value ------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,9 +13,9 @@
 
 namespace weft {
 
-/// What two programs differ by.
+/// The first value that differs between two programs.
 struct FirstDifference {
-  /// What made it, in a sentence.
+  /// A sentence that names the op which computed it.
   std::string sentence;
   /// Whether it may be no mistake, where all before it is the same: a number that lies between two
   /// in FP8 is rounded up by one program and down by the other.

@@ -19,16 +19,16 @@ struct KernelRequest {
   /// On CUDA devices models are trained in float32 and in bfloat16, on the host in float32 alone.
   TargetKind target = TargetKind::Host;
   int64_t steps = 60;
-  /// Whether models are as small on devices as on the host, where kernels are then too short to say
-  /// anything: for tests.
+  /// For tests: models for devices are as small as those for the host. Their kernels are too short
+  /// to measure anything.
   bool isSmall = false;
 };
 
-/// Compiles two small models, one as GPT-2 is built and one as Llama is, for all devices of
-/// `machine`, which is this one, lets each run some steps, and gives the rate of arithmetic of
-/// every kind of kernel in them that does any, from the median times of its calls. Kernels of the
-/// optimizer do not count: they go by memory. What fails in the compiler is printed to standard
-/// error where it is found.
+/// Measures how fast compiled kernels compute. Compiles two small models, like GPT-2 and like
+/// Llama, for all devices of `machine`, which must be this machine, runs some steps of each, and
+/// returns the rate of arithmetic of every kind of kernel, from the median times of its calls.
+/// Kernels of the optimizer do not count, because memory limits them. The compiler prints its
+/// errors to standard error.
 llvm::Expected<std::vector<desc::KernelRate>> measureKernels(const desc::MachineSpec &machine,
                                                              const KernelRequest &request);
 

@@ -15,21 +15,22 @@
 
 namespace weft {
 
-/// What weft-rt-calibrate has measured, with the spreads that comments tell of. A spread is the
-/// distance of the 10th and 90th of 100 samples over the median.
+/// The measurements of weft-rt-calibrate, and the spreads that comments in the machine's file
+/// state. A spread is the distance between the 10th and the 90th of 100 samples, divided by the
+/// median.
 struct HostMeasurements {
   desc::MachineSpec machine;
   double spreadOfMatmuls = 0, spreadOfMemory = 0, spreadOfCollectives = 0; ///< Medians.
   double spreadOfRendezvous = 0;
-  /// The matmul library, as it calls itself.
+  /// The library of matmuls, as it calls itself.
   std::string library;
-  /// What it does not compute, each as a line of a comment tells it.
+  /// The cases that the library does not compute, each as a line of a comment.
   std::vector<std::string> refused;
   /// The devices, as they call themselves; empty where they are parts of this host.
   std::string deviceName;
 };
 
-/// Where and how it was measured.
+/// Where, when and how a machine was measured.
 struct Occasion {
   std::string date, processor, command;
 };

@@ -15,9 +15,9 @@
 
 namespace weft {
 
-/// A folder under construction. It is filled beside its place under a temporary name and then
-/// renamed; until `commit` nothing changes at its place. One that is never committed is removed
-/// with all that is in it. For one thread.
+/// A folder under construction. The caller fills it beside its place under a temporary name, and
+/// `commit` renames it; until then nothing changes at its place. A folder that is never committed
+/// is removed with its contents. For one thread.
 class OutputFolder {
 public:
   /// Makes the temporary folder. Fails where there is something at `path` already, other than an

@@ -1,4 +1,4 @@
-//===- PlanReport.h - a plan, for people ----------------------------------===//
+//===- PlanReport.h - prints a plan ---------------------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,11 +16,11 @@
 
 namespace weft {
 
-/// What the plan is called and takes: strategies, times, memory.
+/// Prints the plan's strategies, predicted times and memory.
 void printPlanReport(llvm::raw_ostream &os, const PlanFacts &facts, const rt::Program &program,
                      const Descriptions &descriptions);
 
-/// What others take, beside the plan that was found.
+/// Prints the predicted times and memory of `rivals` beside those of the plan.
 void printRivals(llvm::raw_ostream &os, const PlanFacts &facts, const std::vector<Rival> &rivals,
                  const desc::MachineSpec &machine);
 

@@ -18,10 +18,10 @@
 
 namespace weft {
 
-/// A file that is gone when this is.
+/// A temporary file, which the destructor removes.
 class TemporaryFile {
 public:
-  /// Fails where none can be made.
+  /// Makes an empty file. Fails where the system cannot.
   llvm::Error create(llvm::StringRef suffix);
   llvm::StringRef getPath() const { return path; }
 
@@ -32,7 +32,7 @@ private:
 
 /// Runs `steps` steps of the executable `path`, whose program is `program`, on made-up tokens or
 /// images; it writes its profile to `profile`. `threads` is what --threads takes; empty for the
-/// program's own choice. What the program says of errors goes to standard error.
+/// program's own choice. The program prints its errors to standard error.
 llvm::Error profileProgram(llvm::StringRef path, const rt::Program &program, int64_t steps,
                            llvm::StringRef threads, llvm::StringRef profile);
 

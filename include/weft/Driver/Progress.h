@@ -1,4 +1,4 @@
-//===- Progress.h - says which phase takes how long -----------------------===//
+//===- Progress.h - prints how long each phase takes ----------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -28,7 +28,8 @@ private:
   std::chrono::steady_clock::time_point start;
 };
 
-/// Whether progress is wanted: by option, or because someone is watching.
+/// Returns true if the user wants to see progress: by option -v, or because standard error is a
+/// terminal.
 bool wantsProgress(bool verbose);
 
 } // namespace weft

@@ -17,8 +17,8 @@
 
 namespace weft {
 
-/// What two programs of float64 that mean the same make in one step of the same weights differs by
-/// less, relative to the norm of a tensor.
+/// Two programs in float64 that mean the same differ by less than this in one step from the same
+/// weights, relative to the norm of a tensor.
 inline constexpr double kTolerance = 1e-10;
 
 /// Relative distance of `got` from `expected`, by 2-norms. A tensor of a norm below 1e-10 of
@@ -30,39 +30,39 @@ double distance(const std::vector<double> &got, const std::vector<double> &expec
 /// The 2-norm over those of `tensors` that have one of these names.
 double normOf(const Tensors &tensors, const std::vector<std::string> &names);
 
-/// Losses, or gradients, or another kind of things that were compared.
+/// How far the values of one kind, such as losses or gradients, are apart.
 struct ClassDifference {
   std::string name;
-  /// What is further apart differs.
+  /// Values that are further apart than this differ.
   double tolerance = kTolerance;
-  /// Whether one step makes them by itself.
+  /// Whether one step computes these values by itself.
   bool isOfStep = true;
   size_t compared = 0, differing = 0;
   double greatest = 0;
-  /// Of those that differ the first, in the order of steps, and the step that made it; empty where
-  /// none does.
+  /// The first value that differs, in the order of steps, and the step that computed it; empty
+  /// where none differs.
   std::string first = {};
   int64_t step = 0;
 };
 
-/// Collects how far runs are apart, by kinds of things. For one thread.
+/// Collects how far runs are apart, by kinds of values. For one thread.
 class RunComparison {
 public:
   /// `parameters` are those of the model, in its order.
   explicit RunComparison(std::vector<std::string> parameters);
 
-  /// Of two runs of one step, which began with the same weights: everything, up to kTolerance.
+  /// Compares all values of two runs of one step from the same weights, up to kTolerance.
   void compareStep(const TrainingRun &got, const TrainingRun &expected);
 
-  /// Of two runs of one program to the same step, the second of which begins later, with what the
-  /// first had then: what both did. It must be the same bit for bit.
+  /// Compares two runs of one program to the same step, where the second begins later, with the
+  /// weights that the first had then. The steps of both must agree bit for bit.
   void compareResumed(const TrainingRun &unbroken, const TrainingRun &resumed);
 
-  /// Whether something differs that a step has made.
+  /// Returns true if a value differs that one step computed.
   bool stepDiffers() const;
 
-  /// By kinds that there are, in the order in which a step makes them, then those that no step
-  /// does.
+  /// The kinds of values that were compared, in the order in which a step computes them, and last
+  /// those that no step computes.
   std::vector<ClassDifference> classes() const;
 
 private:

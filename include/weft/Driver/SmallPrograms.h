@@ -22,7 +22,7 @@
 
 namespace weft {
 
-/// How a model of full size is split.
+/// How a model of full size is sharded.
 struct OriginalPlan {
   /// The module with its shardings and collectives, before it is cut into shards.
   std::string text;
@@ -30,22 +30,22 @@ struct OriginalPlan {
   std::map<std::string, int64_t> collectives;
 };
 
-/// Plans the model of `descriptions`, and compiles nothing. What fails is printed.
+/// Plans the model of `descriptions`, and compiles nothing. Prints errors of the compiler.
 llvm::Expected<OriginalPlan> planOriginal(const CompileOptions &options,
                                           const Descriptions &descriptions);
 
-/// What to make of the small model.
+/// A request for a program of the small model. It owns nothing.
 struct SmallProgramRequest {
   const verify::Shrunk *shrunk = nullptr;
-  /// Of the original; the small model has one.
+  /// The descriptions of the original model; a graph belongs to both models.
   const Descriptions *original = nullptr;
-  /// Split as this is; null for one rank.
+  /// The plan to follow; null for one rank.
   const OriginalPlan *plan = nullptr;
-  /// Whether one rank takes the plan's micro-batches, and not the batch at once.
+  /// Whether one rank takes the micro-batches of the plan, and not the whole batch at once.
   bool accumulates = false;
   /// A mistake to plant in the program of several ranks.
   std::optional<MutateCollectivePassOptions> mutation;
-  /// Whether the program shows every value of a step.
+  /// Whether the program writes every value of a step.
   bool observes = false;
 };
 
@@ -53,11 +53,11 @@ struct SmallProgram {
   std::string path;
   rt::Program program;
   std::map<std::string, int64_t> collectives;
-  /// Where the request asks for them, in the order of the step.
+  /// The values that the program writes, if the request asks for them, in the order of the step.
   std::vector<verify::ObservedValue> values;
 };
 
-/// Compiles the small model to the executable `path`. What fails is printed.
+/// Compiles the small model to the executable `path`. Prints errors of the compiler.
 llvm::Expected<SmallProgram> compileSmall(const SmallProgramRequest &request,
                                           const std::string &path);
 

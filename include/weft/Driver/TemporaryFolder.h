@@ -1,4 +1,4 @@
-//===- TemporaryFolder.h - a folder that is gone when its user is ---------===//
+//===- TemporaryFolder.h - a folder that is removed in any case -----------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,20 +16,20 @@
 
 namespace weft {
 
-/// A folder of its own for one command. It is removed with all that is in it when this is
-/// destroyed, and also when the process ends in any other way, be it by a signal that nobody can
-/// catch: a second process waits for that. For one thread.
+/// A temporary folder for one command. The destructor removes it with its contents. If the process
+/// ends in any other way, even by a signal that no process can catch, a second process removes the
+/// folder. For one thread.
 class TemporaryFolder {
 public:
   TemporaryFolder() = default;
   TemporaryFolder(const TemporaryFolder &) = delete;
   TemporaryFolder &operator=(const TemporaryFolder &) = delete;
-  /// Returns when the folder is gone.
+  /// Returns when the folder is removed.
   ~TemporaryFolder();
 
-  /// Makes a folder whose name begins with `prefix`, where the system has such. Fails where that
-  /// cannot be done.
-  /// REQUIRES: the process has only one thread, and this is called once.
+  /// Makes a folder whose name begins with `prefix`, where the system keeps temporary folders.
+  /// Fails where the system cannot. REQUIRES: the process has only one thread, and this is called
+  /// once.
   llvm::Error create(llvm::StringRef prefix);
 
   std::string getPath() const { return path.str().str(); }

@@ -19,18 +19,18 @@ namespace weft {
 
 struct Tensor {
   std::vector<int64_t> shape;
-  /// The last dimension's neighbours beside each other.
+  /// In row-major order.
   std::vector<double> values;
 };
 
 using Tensors = std::map<std::string, Tensor>;
 
-/// What a run wrote.
+/// The results that a run wrote.
 struct TrainingRun {
-  /// Where it ended because a loss or a gradient norm was not finite, what the program said of it.
-  /// Then there is what it told of the steps before, and no tensors.
+  /// The message of the program if it ended because a loss or a gradient norm was not finite. Then
+  /// there are results of the steps before, and no tensors.
   std::string notFinite;
-  /// The first of its steps; what follows is of this step and those behind it.
+  /// The first step of the run; the results are of this step and of later ones.
   int64_t firstStep = 0;
   /// One for each step: the loss, the norm of all gradients.
   std::vector<double> losses, norms;
@@ -38,8 +38,8 @@ struct TrainingRun {
   std::vector<double> dropped;
   /// The loss of a batch after the last step, if that was asked for.
   std::vector<double> validation;
-  /// What was observed in the last step: gradients, by the names of their parameters, and
-  /// whatever else the program shows.
+  /// The values observed in the last step: gradients, by the names of their parameters, and all
+  /// else that the program writes.
   Tensors gradients;
   /// Parameters and states of the optimizer after the last step.
   Tensors weights;
@@ -48,26 +48,26 @@ struct TrainingRun {
 struct RunRequest {
   /// An executable of float64.
   std::string program;
-  /// As `writeMadeUpData` writes it.
+  /// A file of `writeMadeUpData`.
   std::string data;
   bool readsTokens = true;
-  /// Of initial weights and the order of the data.
+  /// The seed of the initial weights and of the order of the data.
   uint64_t seed = 0;
   /// The steps from `firstStep` to before `endStep`. Of the last, gradients are read.
   int64_t firstStep = 0, endStep = 1;
-  /// Whether it looks at the loss of a batch after the last step.
+  /// Whether the run computes the loss of a batch after the last step.
   bool validates = false;
-  /// Parameters and states of the optimizer as they are before `firstStep`, which a run has
-  /// written; empty for what the program begins with.
+  /// A file of parameters and states of the optimizer before `firstStep`, which another run wrote;
+  /// empty for the initial ones.
   std::string load;
-  /// For those after the last step.
+  /// The file to write those after the last step to.
   std::string save;
-  /// For what else the run writes; files of the same names are overwritten.
+  /// A folder for all other files of the run, which overwrites files of the same names.
   std::string folder;
 };
 
-/// Runs a program on threads of one process, which does not outlive this one. Fails where it does,
-/// with what it said, but for losses that are not finite.
+/// Runs a program on threads of one process, which does not outlive this one. Fails if the program
+/// fails, with its message, unless only a loss or a gradient norm was not finite.
 llvm::Expected<TrainingRun> runTraining(const RunRequest &request);
 
 } // namespace weft
