@@ -7,7 +7,7 @@
 
 #include "Fuzz.h"
 
-#include "CompileOptions.h"
+#include "weft/Driver/CompileOptions.h"
 
 #include "weft/Description/Pins.h"
 

@@ -18,7 +18,7 @@ using namespace weft;
 
 namespace {
 
-void buildPlan(OpPassManager &manager, const PipelineOptions &options) {
+PlanResults buildPlan(OpPassManager &manager, const PipelineOptions &options) {
   AccumulateMicroBatchesPassOptions parts;
   parts.accumulation = options.accumulation;
   parts.samples = options.batch;
@@ -29,8 +29,7 @@ void buildPlan(OpPassManager &manager, const PipelineOptions &options) {
   search.machine = options.machine;
   search.reserve = options.reserve;
   search.fp8Matmuls = options.target == TargetKind::Cuda && options.encodesMatmuls;
-  buildPlanPipeline(manager, parts, plan, search,
-                    {options.writtenPlan, options.search, options.question});
+  return buildPlanPipeline(manager, parts, plan, search, {options.writtenPlan, options.question});
 }
 
 void buildPartition(OpPassManager &manager, const PipelineOptions &options) {
@@ -48,15 +47,17 @@ void buildLower(OpPassManager &manager, const PipelineOptions &options) {
 
 } // namespace
 
-void weft::buildPhase(OpPassManager &manager, Phase phase, const PipelineOptions &options) {
+PlanResults weft::buildPhase(OpPassManager &manager, Phase phase, const PipelineOptions &options) {
   switch (phase) {
   case Phase::Import:
     // A module may also have been written by hand: what the others rely on is checked first.
-    return buildImportPipeline(manager);
+    buildImportPipeline(manager);
+    break;
   case Phase::Differentiate:
     // Before Plan, so that the backward pass and the optimizer's update are sharded by the same
     // rules as the forward pass, and no phase after this one knows what a gradient is.
-    return buildDifferentiatePipeline(manager);
+    buildDifferentiatePipeline(manager);
+    break;
   case Phase::Plan:
     // On whole tensors, where a dimension still has its name and an op one meaning whatever the
     // number of ranks.
@@ -64,16 +65,20 @@ void weft::buildPhase(OpPassManager &manager, Phase phase, const PipelineOptions
   case Phase::Partition:
     // At once after Plan: between the two, an upstream pattern could drop an encoding. It makes
     // tensors local, and only then may upstream's passes run.
-    return buildPartition(manager, options);
+    buildPartition(manager, options);
+    break;
   case Phase::Schedule:
     // Local shapes are known, and collectives are ops: what is left can become kernels that never
     // communicate, and one straight line that can be proven.
-    return buildSchedulePipeline(
+    buildSchedulePipeline(
         manager, {options.machine, options.target, options.fusesEpilogues, options.encodesMatmuls});
+    break;
   case Phase::Lower:
     // After the table has been made, because this keeps nothing of a module but its kernels.
-    return buildLower(manager, options);
+    buildLower(manager, options);
+    break;
   case Phase::Emit:
-    return;
+    break;
   }
+  return {};
 }

@@ -76,11 +76,12 @@ class CheckStyle(unittest.TestCase):
         self.assertEqual((self.root / "wrong.cpp").read_text(), "int a = 1;\nint b = 2;\n")
 
     def test_clang_tidy(self):
-        (self.root / ".clang-tidy").write_text("Checks: '-*,readability-braces-around-statements'\n")
-        for name in ("clean.cpp", "old.cpp"):
-            self.write(name, "int f(int a) { return a; }\n")
-        self.git("commit", "--quiet", "--message", "a")
+        (self.root / ".clang-tidy").write_text(
+            "Checks: '-*,readability-braces-around-statements'\nHeaderFilterRegex: '.*'\n")
         wrong = "int f(int a) {\n  if (a)\n    return 1;\n  return 2;\n}\n"
+        for name, text in (("clean.cpp", "int f(int a) { return a; }\n"), ("old.cpp", wrong), ("old.h", wrong)):
+            self.write(name, text)
+        self.git("commit", "--quiet", "--message", "a")
         self.write("wrong.cpp", wrong)
         self.assertIn("clang-tidy is left out: there is no build/compile_commands.json",
                       self.run_check("--only", "clang-tidy", "--since", "HEAD").stdout)
@@ -92,9 +93,9 @@ class CheckStyle(unittest.TestCase):
         self.assertIn("wrong.cpp:2: statement should be inside braces", done.stdout)
         self.assertEqual(done.returncode, 1)
         self.git("commit", "--quiet", "--message", "b")
-        self.write("clean.cpp", "int g(int a) { return a; }\n")
+        self.write("clean.cpp", "#include \"old.h\"\nint g(int a) { return f(a); }\n")
         done = self.run_check("--only", "clang-tidy", "--since", "HEAD")
-        self.assertEqual((done.returncode, done.stdout), (0, "style: 3 files, 0 violations\n"))
+        self.assertEqual((done.returncode, done.stdout), (0, "style: 4 files, 0 violations\n"))
         # Without a revision, what the last commit changed counts too.
         self.assertEqual(self.run_check("--only", "clang-tidy").returncode, 1)
 

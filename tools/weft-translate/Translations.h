@@ -14,7 +14,7 @@ namespace weft {
 void registerImportTranslation();
 
 /// --program-to-text: a module that Schedule has left, to the table of instructions that it
-/// becomes.
+/// becomes; by --program-steps, after the steps of Schedule that it names.
 void registerProgramTranslation();
 
 void registerProblemTranslations();

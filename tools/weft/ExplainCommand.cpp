@@ -6,14 +6,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "Commands.h"
-#include "Compilation.h"
-#include "KernelReport.h"
-#include "ProfiledRun.h"
-#include "ProgramFile.h"
-#include "Progress.h"
-#include "ValueReport.h"
 
-#include "llvm/Support/MemoryBuffer.h"
+#include "weft/Driver/KernelReport.h"
+#include "weft/Driver/ProfiledRun.h"
+#include "weft/Driver/Progress.h"
+#include "weft/Driver/ValueReport.h"
 
 using namespace weft;
 
@@ -97,40 +94,6 @@ llvm::Error checkValue(const CommandLine &line, const CompileOptions &options) {
   return checkPlanningOptions(options);
 }
 
-/// The answer to `question` where the search leaves `reserve` bytes of a device's memory.
-llvm::Expected<ValueQuestion> answer(ValueQuestion question, const CompileOptions &options,
-                                     const Descriptions &descriptions, int64_t reserve) {
-  Compilation compilation(options, descriptions);
-  compilation.leave(reserve);
-  compilation.ask(question);
-  if (failed(compilation.begin()) || failed(compilation.runPhases())) {
-    return question.names.empty() ? makeSilentError() : refuseName(question);
-  }
-  return question;
-}
-
-/// Answers `question` of the plan that `weft compile` ends with.
-llvm::Error ask(const ValueQuestion &question, const CompileOptions &options,
-                const Descriptions &descriptions) {
-  // Mostly that plan is the one that is found first, and a wrong name is told of at once.
-  auto answered = answer(question, options, descriptions, /*reserve=*/0);
-  if (!answered) {
-    return answered.takeError();
-  }
-  llvm::FailureOr<int64_t> reserve = findReserve(options, descriptions);
-  if (failed(reserve)) {
-    return makeSilentError();
-  }
-  if (*reserve > 0) {
-    answered = answer(question, options, descriptions, *reserve);
-    if (!answered) {
-      return answered.takeError();
-    }
-  }
-  printValueReport(llvm::outs(), *answered, descriptions.machine, *reserve);
-  return llvm::Error::success();
-}
-
 llvm::Error explainValue(ExplainOptions &options) {
   CompileOptions &compile = options.compile;
   compile.command = "explain";
@@ -147,37 +110,20 @@ llvm::Error explainValue(ExplainOptions &options) {
       llvm::errs() << "way " << number << " of " << all << '\n';
     };
   }
-  return ask(question, compile, *descriptions);
+  auto explained = explainValue(question, compile, *descriptions);
+  if (!explained) {
+    return explained.takeError();
+  }
+  printValueReport(llvm::outs(), *explained, descriptions->machine);
+  return llvm::Error::success();
 }
 
 llvm::Error explainKernels(const ExplainOptions &options) {
-  auto program = readProgramOf(options.what);
-  if (!program) {
-    return program.takeError();
-  }
-  TemporaryFile written;
-  std::string path = options.profile;
-  if (path.empty()) {
-    if (llvm::Error error = written.create("json")) {
-      return error;
-    }
-    path = written.getPath();
-    if (llvm::Error error =
-            profileProgram(options.what, *program, options.steps, options.threads, path)) {
-      return error;
-    }
-  }
-  auto file = llvm::MemoryBuffer::getFile(path);
-  if (!file) {
-    return makeError("cannot read '" + path + "': " + file.getError().message());
-  }
-  auto report = readProfile((*file)->getBuffer(), path);
+  auto report = options.profile.empty()
+                    ? reportKernels(options.what, options.steps, options.threads)
+                    : readKernelReport(options.what, options.profile);
   if (!report) {
     return report.takeError();
-  }
-  if (report->planHash != program->planHash) {
-    return makeError("'" + path + "' is a profile of plan " + report->planHash + ", but '" +
-                     options.what + "' follows plan " + program->planHash);
   }
   (options.json ? printJson : printTable)(llvm::outs(), *report);
   return llvm::Error::success();

@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "CommandLine.h"
 #include "Commands.h"
-#include "OutputFolder.h"
 
+#include "weft/Driver/CommandLine.h"
+#include "weft/Driver/OutputFolder.h"
 #include "weft/HuggingFace/Folder.h"
 
 using namespace weft;

@@ -6,16 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "Commands.h"
-#include "Compilation.h"
-#include "OutputFile.h"
-#include "PlanReport.h"
 
-#include "support/Text.h"
-#include "weft/Cost/PredictProgram.h"
-#include "weft/Planner/ReviewPlan.h"
-
-#include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/Regex.h"
+#include "weft/Driver/OutputFile.h"
+#include "weft/Driver/PlanReport.h"
 
 using namespace weft;
 
@@ -39,78 +32,6 @@ CommandLine declare(PlanOptions &options) {
   line.addText("--output", "FILE", "write the plan into FILE, for 'weft compile --plan'",
                compile.output);
   return line;
-}
-
-/// The same machine with the most memory that a description may have.
-desc::MachineSpec withoutMemoryLimit(const desc::MachineSpec &machine) {
-  std::string text =
-      llvm::Regex("memory_bytes: *[0-9]+").sub("memory_bytes: 1125899906842624", machine.text);
-  desc::Result<desc::MachineSpec> roomy = desc::parseMachine(text);
-  return roomy ? *roomy : machine;
-}
-
-/// Where a strategy does not fit, what it would take is told as well: so it is looked for without a
-/// limit.
-Rival priceRival(const CompileOptions &options, Descriptions descriptions,
-                 const desc::Strategy &strategy) {
-  Rival rival{strategy.name, "", {}};
-  descriptions.plan = strategy.plan;
-  planner::PlanReview review = planner::reviewPlan(*descriptions.model, descriptions.recipe,
-                                                   descriptions.machine, descriptions.plan);
-  if (!review.errors.empty()) {
-    rival.illegal = review.errors.front().message;
-    return rival;
-  }
-  double room = double(descriptions.machine.device.memoryBytes);
-  descriptions.machine = withoutMemoryLimit(descriptions.machine);
-  CompileOptions shorter = options;
-  shorter.stopAfter = Phase::Plan;
-  Compilation compilation(shorter, descriptions);
-  if (failed(compilation.begin()) || failed(compilation.runPhases())) {
-    rival.illegal = "see above";
-    return rival;
-  }
-  rival.search = compilation.getPlanFacts().search;
-  rival.search.fits = rival.search.bytes <= room;
-  return rival;
-}
-
-/// Two, four, ... times as many micro-batches, until what is found fits: "; --pin accumulation=4
-/// takes 60 GiB and 1.200 s a step". Empty where that does not help.
-std::string adviseAccumulation(const CompileOptions &options, Descriptions descriptions) {
-  for (int64_t &count = descriptions.plan.accumulation *= 2;
-       count <= descriptions.recipe.globalBatch; count *= 2) {
-    planner::PlanReview review = planner::reviewPlan(*descriptions.model, descriptions.recipe,
-                                                     descriptions.machine, descriptions.plan);
-    if (!review.errors.empty()) {
-      return "";
-    }
-    Compilation compilation(options, descriptions);
-    if (failed(compilation.begin()) || failed(compilation.runPhases())) {
-      return "";
-    }
-    const rt::Program &program = compilation.getProgram();
-    if (compilation.fits()) {
-      return llvm::formatv("; with --pin accumulation={0} it takes {1} and {2:F3} s a step", count,
-                           rt::bytesText(program.deviceBytes()), cost::stepSeconds(program));
-    }
-  }
-  return "";
-}
-
-/// What needs the memory of the smallest plan that was found.
-llvm::Error refuse(const PlanFacts &facts, const rt::Program &program,
-                   const desc::MachineSpec &machine, const std::string &advice) {
-  std::string least = rt::bytesText(program.deviceBytes());
-  return makeError(
-      "nothing that was found fits into the " +
-      rt::bytesText(uint64_t(machine.device.memoryBytes)) + " of a device '" + machine.device.name +
-      "': the " +
-      (facts.search.fits ? "fastest plan whose variables and saved values fit" : "smallest plan") +
-      " needs " + least +
-      ", as above; split it over more ranks, or make the batch "
-      "smaller" +
-      advice);
 }
 
 llvm::Error plan(PlanOptions &options) {
@@ -152,7 +73,7 @@ llvm::Error plan(PlanOptions &options) {
   }
   if (!compilation.fits()) {
     std::string advice = options.alone ? "" : adviseAccumulation(compile, *descriptions);
-    return refuse(facts, program, descriptions->machine, advice);
+    return refusePlan(facts, program, descriptions->machine, advice);
   }
   if (!file) {
     return llvm::Error::success();

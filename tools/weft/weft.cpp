@@ -5,8 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "CommandLine.h"
 #include "Commands.h"
+
+#include "weft/Driver/CommandLine.h"
 
 #include "llvm/Config/llvm-config.h"
 

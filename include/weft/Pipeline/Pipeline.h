@@ -10,6 +10,7 @@
 
 #include "weft/Pipeline/Partition/Passes.h"
 #include "weft/Pipeline/Phases.h"
+#include "weft/Pipeline/Plan/Passes.h"
 #include "weft/Pipeline/Target.h"
 
 #include "mlir/Pass/PassManager.h"
@@ -20,13 +21,7 @@
 
 namespace weft {
 
-struct SearchReport;
-struct ValueQuestion;
-namespace desc {
-struct PlanSpec;
-}
-
-/// What passes have to know that is not in the module.
+/// What passes have to know that is not in the module. What it points to must outlive them.
 struct PipelineOptions {
   /// The plan, as the text of a plan.proto message.
   std::string plan;
@@ -46,19 +41,18 @@ struct PipelineOptions {
   bool fusesEpilogues = true;
   /// Whether, where they can, they multiply FP8 numbers as bytes.
   bool encodesMatmuls = true;
-  /// Receives what the search of Plan has come to, where it is not null; see Plan/Passes.h.
-  SearchReport *search = nullptr;
   /// The same plan as `plan`, that knows where entries were written; null where nothing does.
   const desc::PlanSpec *writtenPlan = nullptr;
-  /// Is answered by the search, where it is not null; see Plan/ValueQuestion.h.
-  ValueQuestion *question = nullptr;
+  /// The search of Plan answers it, where it is not null; see Plan/ValueQuestion.h.
+  const ValueQuestion *question = nullptr;
   /// A mistake to plant after Partition, to see whether a test can tell.
   std::optional<MutateCollectivePassOptions> mutation;
 };
 
 /// Appends the passes of `phase`, which ends in its verifier. Import and Emit are functions, see
-/// Import/Import.h and Emit/Emit.h: of Import there is only the verifier, of Emit nothing.
-void buildPhase(mlir::OpPassManager &manager, Phase phase, const PipelineOptions &options);
+/// Import/Import.h and Emit/Emit.h: of Import there is only the verifier, of Emit nothing. Returns
+/// what the passes of Plan find when they run; of other phases nothing.
+PlanResults buildPhase(mlir::OpPassManager &manager, Phase phase, const PipelineOptions &options);
 
 } // namespace weft
 

@@ -8,6 +8,7 @@
 #include "weft/Pipeline/Plan/Passes.h"
 
 using namespace mlir;
+using namespace weft;
 
 void weft::buildApplyPlanPipeline(OpPassManager &manager,
                                   const AccumulateMicroBatchesPassOptions &parts,
@@ -28,20 +29,23 @@ void weft::buildApplyPlanPipeline(OpPassManager &manager,
   manager.addPass(createApplyPlanPass(plan, context.plan));
 }
 
-void weft::buildPlanPipeline(OpPassManager &manager, const AccumulateMicroBatchesPassOptions &parts,
-                             const ApplyPlanPassOptions &plan,
-                             const SearchShardingsPassOptions &search, const PlanContext &context) {
+PlanResults weft::buildPlanPipeline(OpPassManager &manager,
+                                    const AccumulateMicroBatchesPassOptions &parts,
+                                    const ApplyPlanPassOptions &plan,
+                                    const SearchShardingsPassOptions &search,
+                                    const PlanContext &context) {
   buildApplyPlanPipeline(manager, parts, plan, context);
   // What is said by hand of values in the module; a plan speaks of ops and variables.
   manager.addPass(createResolveConstraintsPass());
   // What the plan leaves open is decided by cost.
-  manager.addPass(createSearchShardingsPass(search, context.report, context.question));
+  auto [searching, found] = makeShardingSearch(search, context.question);
+  manager.addPass(std::move(searching));
   manager.addPass(createVerifyPlanPass());
-  if (context.report) {
-    // What the search has summed up is what it has written.
-    PricePlanPassOptions price;
-    price.machine = search.machine;
-    price.fp8Matmuls = search.fp8Matmuls;
-    manager.addPass(createPricePlanPass(price, context.report));
-  }
+  // What the search has summed up is what it has written.
+  PricePlanPassOptions price;
+  price.machine = search.machine;
+  price.fp8Matmuls = search.fp8Matmuls;
+  auto [pricing, priced] = makePlanPricing(price, found);
+  manager.addPass(std::move(pricing));
+  return {found, priced};
 }

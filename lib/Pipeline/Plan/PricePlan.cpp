@@ -322,8 +322,10 @@ namespace {
 
 struct PricePlanPass : impl::PricePlanPassBase<PricePlanPass> {
   using Base::Base;
-  PricePlanPass(const PricePlanPassOptions &options, SearchReport *report)
-      : Base(options), report(report) {}
+  PricePlanPass(const PricePlanPassOptions &options, std::shared_ptr<const SearchResult> search)
+      : Base(options), search(std::move(search)) {}
+
+  std::shared_ptr<const PlanPrice> getResult() const { return result; }
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
@@ -335,10 +337,10 @@ struct PricePlanPass : impl::PricePlanPassBase<PricePlanPass> {
     std::unique_ptr<ByteSeconds> byteSeconds =
         ByteSeconds::make(fp8Matmuls, module, predictor->get());
     PlanPrice price = pricePlan(module, predictor->get(), byteSeconds.get());
-    if (report) {
-      seconds = report->seconds;
-      bytes = report->bytes;
-      report->price = price;
+    *result = price;
+    if (search) {
+      seconds = search->report.seconds;
+      bytes = search->report.bytes;
     }
     if (seconds < 0 && bytes < 0) {
       return print(module, price);
@@ -373,14 +375,18 @@ private:
     remark << llvm::formatv("; saved {0:F0} bytes", price.saved);
   }
 
-  SearchReport *report = nullptr;
+  /// Null where the options say what to expect, or nothing is expected.
+  std::shared_ptr<const SearchResult> search;
+  std::shared_ptr<PlanPrice> result = std::make_shared<PlanPrice>();
 };
 
 } // namespace
 
-std::unique_ptr<Pass> createPricePlanPass(const PricePlanPassOptions &options,
-                                          SearchReport *report) {
-  return std::make_unique<PricePlanPass>(options, report);
+PassWithResult<PlanPrice> makePlanPricing(const PricePlanPassOptions &options,
+                                          std::shared_ptr<const SearchResult> search) {
+  auto pass = std::make_unique<PricePlanPass>(options, std::move(search));
+  std::shared_ptr<const PlanPrice> result = pass->getResult();
+  return {std::move(pass), std::move(result)};
 }
 
 } // namespace weft

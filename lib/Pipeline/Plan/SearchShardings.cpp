@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ShardingReasons.h"
-#include "ValueAnswer.h"
+#include "ValueExplainer.h"
 
 #include "weft/Description/Machine.h"
 #include "weft/Dialect/Weft/IR/AttributeNames.h"
@@ -100,9 +100,10 @@ private:
 
 struct SearchShardingsPass : impl::SearchShardingsPassBase<SearchShardingsPass> {
   using Base::Base;
-  SearchShardingsPass(const SearchShardingsPassOptions &options, SearchReport *report,
-                      ValueQuestion *question)
-      : Base(options), report(report), question(question) {}
+  SearchShardingsPass(const SearchShardingsPassOptions &options, const ValueQuestion *question)
+      : Base(options), question(question) {}
+
+  std::shared_ptr<const SearchResult> getResult() const { return result; }
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
@@ -186,10 +187,12 @@ struct SearchShardingsPass : impl::SearchShardingsPassBase<SearchShardingsPass> 
     if (root == decider && !problem.empty() && failed(writeProblem(root, shardings.problem))) {
       return failure();
     }
-    std::optional<ValueAnswer> answer;
+    std::optional<ValueExplainer> explainer;
     if (question && root == decider) {
-      answer.emplace(getOperation(), shardings, *question);
-      if (failed(answer->find())) {
+      explainer.emplace(getOperation(), shardings, *question);
+      LogicalResult isThere = explainer->find();
+      result->answer = explainer->getAnswer();
+      if (failed(isThere)) {
         return failure();
       }
     }
@@ -200,18 +203,15 @@ struct SearchShardingsPass : impl::SearchShardingsPassBase<SearchShardingsPass> 
     if (choice.empty()) {
       return root.emitError("search-shardings: no choice of shardings keeps all rules");
     }
-    if (report && root == decider) {
+    if (root == decider) {
       planner::Evaluation evaluation = planner::evaluate(shardings.problem, choice);
       double seconds = evaluation.seconds - sparedSeconds(shardings, choice, tables.prices);
-      *report = {seconds,
-                 evaluation.bytes,
-                 std::min(solution.lowerBound, seconds),
-                 solution.found(),
-                 shardings.problem.nodes.size(),
-                 {}};
+      result->report = {seconds, evaluation.bytes, std::min(solution.lowerBound, seconds),
+                        solution.found(), shardings.problem.nodes.size()};
     }
-    if (answer) {
-      answer->explain(found, tables, origins);
+    if (explainer) {
+      explainer->explain(found, tables, origins);
+      result->answer = explainer->getAnswer();
     }
     if (why) {
       writeReasons(getOperation(), shardings, choice, origins, tables.machine != nullptr);
@@ -253,8 +253,9 @@ struct SearchShardingsPass : impl::SearchShardingsPassBase<SearchShardingsPass> 
   }
 
 private:
-  SearchReport *report = nullptr;
-  ValueQuestion *question = nullptr;
+  /// Null for none.
+  const ValueQuestion *question = nullptr;
+  std::shared_ptr<SearchResult> result = std::make_shared<SearchResult>();
   PinOrigins origins;
   /// The function that decides over variables.
   func::FuncOp decider;
@@ -262,9 +263,11 @@ private:
 
 } // namespace
 
-std::unique_ptr<Pass> createSearchShardingsPass(const SearchShardingsPassOptions &options,
-                                                SearchReport *report, ValueQuestion *question) {
-  return std::make_unique<SearchShardingsPass>(options, report, question);
+PassWithResult<SearchResult> makeShardingSearch(const SearchShardingsPassOptions &options,
+                                                const ValueQuestion *question) {
+  auto pass = std::make_unique<SearchShardingsPass>(options, question);
+  std::shared_ptr<const SearchResult> result = pass->getResult();
+  return {std::move(pass), std::move(result)};
 }
 
 } // namespace weft

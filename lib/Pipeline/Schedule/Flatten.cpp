@@ -13,7 +13,6 @@
 #include "weft/Dialect/Weft/IR/Sharding.h"
 #include "weft/Schedule/Lifetimes.h"
 #include "weft/Schedule/Proof.h"
-#include "weft/Schedule/Streams.h"
 
 using namespace mlir;
 using namespace weft;
@@ -277,27 +276,10 @@ rt::Program makeProgram(const ProgramInfo &info, MeshAttr mesh) {
   program.defaultSteps = info.defaultSteps;
   program.defaultSeed = info.defaultSeed;
   program.stepFlops = info.stepFlops;
-  program.peakFlopsPerRank = info.peakFlopsPerRank;
-  program.memoryBandwidthPerRank = info.memoryBandwidthPerRank;
-  program.threadsPerRank = info.threadsPerRank;
   for (auto [name, size] : llvm::zip_equal(mesh.getNames(), mesh.getSizes())) {
     program.mesh.push_back({name.str(), size});
   }
   return program;
-}
-
-LogicalResult proveProgram(ModuleOp module, const rt::Program &program) {
-  schedule::Proof proof = schedule::prove(program);
-  if (proof.holds()) {
-    return success();
-  }
-  // Not `module.emitError`, which would print all of it.
-  InFlightDiagnostic error =
-      emitError(module.getLoc(), "internal error: the program cannot be proven");
-  for (const std::string &message : proof.diagnostics) {
-    error.attachNote() << message;
-  }
-  return error;
 }
 
 } // namespace
@@ -330,7 +312,16 @@ FailureOr<rt::Program> weft::flatten(ModuleOp module, const ProgramInfo &info) {
   return program;
 }
 
-LogicalResult weft::useStreams(ModuleOp module, rt::Program &program) {
-  schedule::assignStreams(program);
-  return proveProgram(module, program);
+LogicalResult weft::proveProgram(ModuleOp module, const rt::Program &program) {
+  schedule::Proof proof = schedule::prove(program);
+  if (proof.holds()) {
+    return success();
+  }
+  // Not `module.emitError`, which would print all of it.
+  InFlightDiagnostic error =
+      emitError(module.getLoc(), "internal error: the program cannot be proven");
+  for (const std::string &message : proof.diagnostics) {
+    error.attachNote() << message;
+  }
+  return error;
 }

@@ -12,15 +12,16 @@
 #include "weft/Dialect/Weft/IR/AttributeNames.h"
 #include "weft/Dialect/Weft/IR/Weft.h"
 #include "weft/Pipeline/Plan/PricePlan.h"
+#include "weft/Pipeline/Plan/ValueQuestion.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassManager.h"
 
-namespace weft {
+#include <memory>
 
-struct ValueQuestion;
+namespace weft {
 
 /// The mesh of the module that `op` is or stands in.
 /// REQUIRES: the phase Plan has begun.
@@ -36,8 +37,20 @@ struct SearchReport {
   /// Whether some choice was found that fits into memory. If not, what was chosen is the smallest.
   bool fits = true;
   size_t decisions = 0;
-  /// What it is made of, as price-plan finds it in the module.
-  PlanPrice price;
+};
+
+/// What a search returns beside the shardings, which it writes into the module.
+struct SearchResult {
+  SearchReport report;
+  /// Of the question, where one was asked.
+  ValueAnswer answer;
+};
+
+/// A pass and its result, which is complete when the pass has run. Whoever runs the pass may keep
+/// the result longer. Not for two threads at once.
+template <typename Result> struct PassWithResult {
+  std::unique_ptr<mlir::Pass> pass;
+  std::shared_ptr<const Result> result;
 };
 
 #define GEN_PASS_DECL
@@ -49,23 +62,26 @@ struct SearchReport {
 std::unique_ptr<mlir::Pass> createApplyPlanPass(const ApplyPlanPassOptions &options,
                                                 const desc::PlanSpec *plan);
 
-/// As createSearchShardingsPass; says in `report`, which may be null, what it has come to, and
-/// answers `question`, which may be null: see ValueQuestion.h.
-std::unique_ptr<mlir::Pass> createSearchShardingsPass(const SearchShardingsPassOptions &options,
-                                                      SearchReport *report,
-                                                      ValueQuestion *question = nullptr);
+/// As createSearchShardingsPass; answers `question`, which may be null and must outlive the pass.
+PassWithResult<SearchResult> makeShardingSearch(const SearchShardingsPassOptions &options,
+                                                const ValueQuestion *question = nullptr);
 
-/// As createPricePlanPass; expects what `report` says then, where it is not null, and says in it
-/// what that is made of.
-std::unique_ptr<mlir::Pass> createPricePlanPass(const PricePlanPassOptions &options,
-                                                SearchReport *report);
+/// As createPricePlanPass; expects the module to take what `search` has found by then.
+PassWithResult<PlanPrice> makePlanPricing(const PricePlanPassOptions &options,
+                                          std::shared_ptr<const SearchResult> search);
 
-/// What passes of Plan are given that is not text; null for nothing.
+/// What passes of Plan read that is not text; null for nothing. Both must outlive the passes.
 struct PlanContext {
   /// The plan, as createApplyPlanPass takes it.
   const desc::PlanSpec *plan = nullptr;
-  SearchReport *report = nullptr;
-  ValueQuestion *question = nullptr;
+  const ValueQuestion *question = nullptr;
+};
+
+/// The results of the phase, complete when its passes have run.
+struct PlanResults {
+  std::shared_ptr<const SearchResult> search;
+  /// What the search's plan is made of, as price-plan finds it in the module.
+  std::shared_ptr<const PlanPrice> price;
 };
 
 /// The passes of the phase up to the search, in order: micro-batches, padding, and what the plan
@@ -74,10 +90,12 @@ void buildApplyPlanPipeline(mlir::OpPassManager &manager,
                             const AccumulateMicroBatchesPassOptions &parts,
                             const ApplyPlanPassOptions &plan, const PlanContext &context = {});
 
-/// The passes of the phase, in order.
-void buildPlanPipeline(mlir::OpPassManager &manager, const AccumulateMicroBatchesPassOptions &parts,
-                       const ApplyPlanPassOptions &plan, const SearchShardingsPassOptions &search,
-                       const PlanContext &context = {});
+/// Appends the passes of the phase, in order, and returns what they find when they run.
+PlanResults buildPlanPipeline(mlir::OpPassManager &manager,
+                              const AccumulateMicroBatchesPassOptions &parts,
+                              const ApplyPlanPassOptions &plan,
+                              const SearchShardingsPassOptions &search,
+                              const PlanContext &context = {});
 
 } // namespace weft
 

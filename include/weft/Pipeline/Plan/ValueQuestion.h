@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Who asks owns the question, and gives it to the search (createSearchShardingsPass), which writes
-// the answer into it: how a value lies, why, and what a step would take at best if it lay in other
-// ways, each of which takes a search of its own. Where no value or more than one has the name, the
-// search fails, without a message, and the names that there are stand in `names`.
+// The search of Plan (makeShardingSearch) reads a question and returns an answer: how a value is
+// sharded, why, and what a step would take at best if it were sharded in other ways, each of which
+// takes a search of its own. Where no value or more than one has the name, the search fails without
+// a message, and the answer lists the names that there are.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,12 +40,14 @@ struct ValueQuestion {
   size_t most = 12;
   /// Is called before each of them with its number, from 1, and how many there are; may be empty.
   std::function<void(size_t, size_t)> progress;
+};
 
+struct ValueAnswer {
   /// Of all values that the name fits, if that is none or several; else of all that there are.
   std::vector<std::string> names;
   bool isAmbiguous = false;
 
-  /// The answer. What was found, as "parameter mlp.up.weight, tensor<64x32xf32>", and the others
+  /// What was found, as "parameter mlp.up.weight, tensor<64x32xf32>", and the others
   /// that are decided together with it.
   std::string value;
   size_t together = 0;

@@ -17,15 +17,14 @@
 namespace weft {
 
 /// What a program says of itself besides its instructions; see the fields of `rt::Program` of
-/// the same names.
+/// the same names. What a program says of the machine, later steps add (BuildProgram.h).
 struct ProgramInfo {
   std::string modelName, planText, planHash;
   int64_t globalBatch = 0, microBatches = 1, sequenceLength = 0, vocabulary = 0;
   std::optional<int64_t> documentEnd;
   int64_t defaultSteps = 0;
   uint64_t defaultSeed = 0;
-  double stepFlops = 0, peakFlopsPerRank = 0, memoryBandwidthPerRank = 0;
-  int64_t threadsPerRank = 1;
+  double stepFlops = 0;
 };
 
 /// Writes the table of a module that `verify-schedule` accepts: dissolves calls, gives every
@@ -41,10 +40,9 @@ struct ProgramInfo {
 /// `schedule::reportArena`.
 mlir::FailureOr<rt::Program> flatten(mlir::ModuleOp module, const ProgramInfo &info);
 
-/// Lets communication run beside computation (`weft/Schedule/Streams.h`), and proves the result.
-/// Fails with an error at the module if the proof does not hold. REQUIRES: `program` is that of the
-/// module, on one stream, with predicted times.
-mlir::LogicalResult useStreams(mlir::ModuleOp module, rt::Program &program);
+/// Proves `program` (`weft/Schedule/Proof.h`), which comes from `module`. Fails with an error on
+/// the module if the proof does not hold.
+mlir::LogicalResult proveProgram(mlir::ModuleOp module, const rt::Program &program);
 
 } // namespace weft
 

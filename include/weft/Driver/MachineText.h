@@ -1,0 +1,48 @@
+//===- MachineText.h - a measured machine as text ------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_DRIVER_MACHINETEXT_H
+#define WEFT_DRIVER_MACHINETEXT_H
+
+#include "weft/Description/Machine.h"
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+
+namespace weft {
+
+/// The measurements of weft-rt-calibrate, and the spreads that comments in the machine's file
+/// state. A spread is the distance between the 10th and the 90th of 100 samples, divided by the
+/// median.
+struct HostMeasurements {
+  desc::MachineSpec machine;
+  double spreadOfMatmuls = 0, spreadOfMemory = 0, spreadOfCollectives = 0; ///< Medians.
+  double spreadOfRendezvous = 0;
+  /// The library of matmuls, as it calls itself.
+  std::string library;
+  /// The cases that the library does not compute, each as a line of a comment.
+  std::vector<std::string> refused;
+  /// The devices, as they call themselves; empty where they are parts of this host.
+  std::string deviceName;
+};
+
+/// Where, when and how a machine was measured.
+struct Occasion {
+  std::string date, processor, command;
+};
+
+/// Reads what weft-rt-calibrate prints. `name` becomes the machine's; a device that is part of this
+/// host is named after `processor` and its number of cores.
+llvm::Expected<HostMeasurements> readMeasurements(llvm::StringRef text, llvm::StringRef name,
+                                                  llvm::StringRef processor);
+
+/// The file of proto/weft/machine.proto, each number with its source.
+std::string machineText(const HostMeasurements &host, const Occasion &occasion);
+
+} // namespace weft
+
+#endif // WEFT_DRIVER_MACHINETEXT_H

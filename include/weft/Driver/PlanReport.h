@@ -1,0 +1,33 @@
+//===- PlanReport.h - prints a plan ---------------------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_DRIVER_PLANREPORT_H
+#define WEFT_DRIVER_PLANREPORT_H
+
+#include "weft/Driver/Compilation.h"
+#include "weft/Driver/Rivals.h"
+
+#include "llvm/Support/Error.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace weft {
+
+/// Prints the plan's strategies, predicted times and memory.
+void printPlanReport(llvm::raw_ostream &os, const PlanFacts &facts, const rt::Program &program,
+                     const Descriptions &descriptions);
+
+/// Prints the predicted times and memory of `rivals` beside those of the plan.
+void printRivals(llvm::raw_ostream &os, const PlanFacts &facts, const std::vector<Rival> &rivals,
+                 const desc::MachineSpec &machine);
+
+/// The error of a plan that does not fit: what its memory is, and `advice` on what would fit.
+llvm::Error refusePlan(const PlanFacts &facts, const rt::Program &program,
+                       const desc::MachineSpec &machine, const std::string &advice);
+
+} // namespace weft
+
+#endif // WEFT_DRIVER_PLANREPORT_H

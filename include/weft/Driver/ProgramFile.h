@@ -1,0 +1,24 @@
+//===- ProgramFile.h - the program inside of an executable ---------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_DRIVER_PROGRAMFILE_H
+#define WEFT_DRIVER_PROGRAMFILE_H
+
+#include "weft-rt/Program.h"
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+
+namespace weft {
+
+/// Reads the instruction table out of an executable that `weft compile` made, without running it.
+/// Fails where the file cannot be read, or has no program of this version in it.
+llvm::Expected<rt::Program> readProgramOf(llvm::StringRef path);
+
+} // namespace weft
+
+#endif // WEFT_DRIVER_PROGRAMFILE_H

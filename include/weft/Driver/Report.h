@@ -1,0 +1,32 @@
+//===- Report.h - what a compilation has come to --------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_DRIVER_REPORT_H
+#define WEFT_DRIVER_REPORT_H
+
+#include "weft-rt/Program.h"
+
+#include "weft/Pipeline/Emit/Emit.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace weft {
+
+/// What a compilation to a program has come to.
+struct CompileReport {
+  rt::Program program;
+  EmitReport emitted;
+  /// That it took.
+  double seconds = 0;
+};
+
+/// Prints ranks, memory, kernels and times of a compilation whose result is in the file `path`.
+void printReport(llvm::raw_ostream &os, const CompileReport &report, llvm::StringRef path);
+
+} // namespace weft
+
+#endif // WEFT_DRIVER_REPORT_H

@@ -1,0 +1,66 @@
+//===- SmallPrograms.h - the programs that weft verify compares ----------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_DRIVER_SMALLPROGRAMS_H
+#define WEFT_DRIVER_SMALLPROGRAMS_H
+
+#include "weft/Driver/CompileOptions.h"
+#include "weft/Driver/Descriptions.h"
+
+#include "weft/Verify/ObserveValues.h"
+#include "weft/Verify/Shrink.h"
+
+#include "weft-rt/Program.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace weft {
+
+/// How a model of full size is sharded.
+struct OriginalPlan {
+  /// The module with its shardings and collectives, before it is cut into shards.
+  std::string text;
+  /// How many collectives of each kind one rank's code has.
+  std::map<std::string, int64_t> collectives;
+};
+
+/// Plans the model of `descriptions`, and compiles nothing. Prints errors of the compiler.
+llvm::Expected<OriginalPlan> planOriginal(const CompileOptions &options,
+                                          const Descriptions &descriptions);
+
+/// A request for a program of the small model. It owns nothing.
+struct SmallProgramRequest {
+  const verify::Shrunk *shrunk = nullptr;
+  /// The descriptions of the original model; a graph belongs to both models.
+  const Descriptions *original = nullptr;
+  /// The plan to follow; null for one rank.
+  const OriginalPlan *plan = nullptr;
+  /// Whether one rank takes the micro-batches of the plan, and not the whole batch at once.
+  bool accumulates = false;
+  /// A mistake to plant in the program of several ranks.
+  std::optional<MutateCollectivePassOptions> mutation;
+  /// Whether the program writes every value of a step.
+  bool observes = false;
+};
+
+struct SmallProgram {
+  std::string path;
+  rt::Program program;
+  std::map<std::string, int64_t> collectives;
+  /// The values that the program writes, if the request asks for them, in the order of the step.
+  std::vector<verify::ObservedValue> values;
+};
+
+/// Compiles the small model to the executable `path`. Prints errors of the compiler.
+llvm::Expected<SmallProgram> compileSmall(const SmallProgramRequest &request,
+                                          const std::string &path);
+
+} // namespace weft
+
+#endif // WEFT_DRIVER_SMALLPROGRAMS_H

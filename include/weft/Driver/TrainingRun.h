@@ -1,0 +1,75 @@
+//===- TrainingRun.h - what a program computes in a few steps ------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_DRIVER_TRAININGRUN_H
+#define WEFT_DRIVER_TRAININGRUN_H
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace weft {
+
+struct Tensor {
+  std::vector<int64_t> shape;
+  /// In row-major order.
+  std::vector<double> values;
+};
+
+using Tensors = std::map<std::string, Tensor>;
+
+/// The results that a run wrote.
+struct TrainingRun {
+  /// The message of the program if it ended because a loss or a gradient norm was not finite. Then
+  /// there are results of the steps before, and no tensors.
+  std::string notFinite;
+  /// The first step of the run; the results are of this step and of later ones.
+  int64_t firstStep = 0;
+  /// One for each step: the loss, the norm of all gradients.
+  std::vector<double> losses, norms;
+  /// Tokens that were dropped, step by step, layer by layer.
+  std::vector<double> dropped;
+  /// The loss of a batch after the last step, if that was asked for.
+  std::vector<double> validation;
+  /// The values observed in the last step: gradients, by the names of their parameters, and all
+  /// else that the program writes.
+  Tensors gradients;
+  /// Parameters and states of the optimizer after the last step.
+  Tensors weights;
+};
+
+struct RunRequest {
+  /// An executable of float64.
+  std::string program;
+  /// A file of `writeMadeUpData`.
+  std::string data;
+  bool readsTokens = true;
+  /// The seed of the initial weights and of the order of the data.
+  uint64_t seed = 0;
+  /// The steps from `firstStep` to before `endStep`. Of the last, gradients are read.
+  int64_t firstStep = 0, endStep = 1;
+  /// Whether the run computes the loss of a batch after the last step.
+  bool validates = false;
+  /// A file of parameters and states of the optimizer before `firstStep`, which another run wrote;
+  /// empty for the initial ones.
+  std::string load;
+  /// The file to write those after the last step to.
+  std::string save;
+  /// A folder for all other files of the run, which overwrites files of the same names.
+  std::string folder;
+};
+
+/// Runs a program on threads of one process, which does not outlive this one. Fails if the program
+/// fails, with its message, unless only a loss or a gradient norm was not finite.
+llvm::Expected<TrainingRun> runTraining(const RunRequest &request);
+
+} // namespace weft
+
+#endif // WEFT_DRIVER_TRAININGRUN_H

@@ -1,0 +1,27 @@
+//===- Verification.h - is a plan the same as one rank? ---------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_DRIVER_VERIFICATION_H
+#define WEFT_DRIVER_VERIFICATION_H
+
+#include "weft/Driver/CompileOptions.h"
+#include "weft/Driver/Descriptions.h"
+
+#include "llvm/Support/Error.h"
+
+namespace weft {
+
+/// Makes the model of `descriptions` smaller, compiles it for the ranks of the plan and for one,
+/// runs both for some steps, and compares every loss, gradient and weight. Prints to standard
+/// output how far it is and what it finds. Fails where a number differs, with the first op that
+/// computes another one, and where a program cannot be compiled or run. Its files lie in a
+/// temporary folder, which it removes. REQUIRES: the plan has several ranks or micro-batches.
+llvm::Error verifyPlan(const CompileOptions &options, const Descriptions &descriptions);
+
+} // namespace weft
+
+#endif // WEFT_DRIVER_VERIFICATION_H

@@ -1,0 +1,473 @@
+//===- Compilation.cpp - from descriptions to a program -------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "weft/Driver/Compilation.h"
+
+#include "weft/Driver/Progress.h"
+
+#include "support/Text.h"
+#include "weft/InitAll.h"
+#include "weft/Pipeline/Import/Import.h"
+#include "weft/Pipeline/Import/ImportGraph.h"
+#include "weft/Pipeline/ModuleSizes.h"
+#include "weft/Pipeline/ModuleText.h"
+#include "weft/Pipeline/Pipeline.h"
+#include "weft/Pipeline/Plan/Passes.h"
+#include "weft/Pipeline/Plan/WritePlan.h"
+#include "weft/Pipeline/Schedule/BuildProgram.h"
+#include "weft/Pipeline/StepCost.h"
+#include "weft/Planner/ReviewPlan.h"
+
+#include "weft/Dialect/Weft/IR/Sharding.h"
+
+#include "mlir/IR/Verifier.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Support/FileUtilities.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/SourceMgr.h"
+
+#include <map>
+#include <set>
+
+using namespace mlir;
+using namespace weft;
+
+namespace {
+
+DialectRegistry allDialects() {
+  DialectRegistry registry;
+  registerAllWeft(registry);
+  return registry;
+}
+
+/// How often plans are made for less memory where they turn out not to fit.
+constexpr int kRounds = 5;
+
+/// The runtime library of the build or installation that this program belongs to.
+std::string ownRuntimeLibrary() {
+  int anchor = 0; // Any address inside of this program.
+  std::string self = llvm::sys::fs::getMainExecutable("weft", &anchor);
+  llvm::SmallString<256> path = llvm::sys::path::parent_path(llvm::sys::path::parent_path(self));
+  llvm::sys::path::append(path, "lib", "libweft-rt.a");
+  return path.str().str();
+}
+
+/// "the mesh dp=2 tp=4" or "one rank".
+std::string meshText(llvm::ArrayRef<StringAttr> names, llvm::ArrayRef<int64_t> sizes) {
+  if (names.empty()) {
+    return "one rank";
+  }
+  std::string text = "the mesh";
+  for (auto [name, size] : llvm::zip_equal(names, sizes)) {
+    text += " " + name.str() + "=" + std::to_string(size);
+  }
+  return text;
+}
+
+void printDiagnostic(llvm::raw_ostream &os, Diagnostic &diagnostic, llvm::StringRef kind) {
+  Location location = diagnostic.getLocation();
+  if (auto place = location->findInstanceOf<FileLineColLoc>()) {
+    os << place.getFilename().getValue() << ":" << place.getLine() << ":" << place.getColumn()
+       << ": ";
+  } else if (!isa<UnknownLoc>(location)) {
+    os << location << ": ";
+  }
+  os << kind << ": " << diagnostic << '\n';
+}
+
+/// Errors and warnings of passes, with what they have to add. (Without a handler, MLIR prints
+/// errors alone.)
+LogicalResult handleDiagnostic(Diagnostic &diagnostic) {
+  bool isError = diagnostic.getSeverity() == DiagnosticSeverity::Error;
+  if (!isError && diagnostic.getSeverity() != DiagnosticSeverity::Warning) {
+    return success();
+  }
+  printDiagnostic(llvm::errs(), diagnostic, isError ? "error" : "warning");
+  for (Diagnostic &note : diagnostic.getNotes()) {
+    printDiagnostic(llvm::errs(), note, "note");
+  }
+  llvm::errs().flush();
+  return success();
+}
+
+} // namespace
+
+Compilation::Compilation(const CompileOptions &options, const Descriptions &descriptions)
+    : options(options), descriptions(descriptions), context(allDialects()) {
+  follow(descriptions.plan);
+  context.printOpOnDiagnostic(false);
+  context.getDiagEngine().registerHandler(handleDiagnostic);
+  if (!options.dumpFolder.empty()) {
+    // The printer shows whole modules, which no other thread may change meanwhile.
+    context.disableMultithreading();
+  }
+}
+
+LogicalResult Compilation::fail(const llvm::Twine &message) const {
+  llvm::errs() << "weft " << options.command << ": " << message << '\n';
+  return failure();
+}
+
+LogicalResult Compilation::begin() {
+  if (!options.dumpFolder.empty()) {
+    if (std::error_code code = llvm::sys::fs::create_directories(options.dumpFolder)) {
+      return fail("cannot write into '" + options.dumpFolder + "': " + code.message());
+    }
+  }
+  if (options.startAfter) {
+    bool isScheduled = *options.startAfter == Phase::Schedule;
+    return failure(failed(parseModule()) ||
+                   (isScheduled && (failed(makeProgram()) || failed(checkMemory()))));
+  }
+  Progress progress(Phase::Import, wantsProgress(options.verbose));
+  if (failed(import()) || failed(runPasses(Phase::Import))) {
+    return failure();
+  }
+  progress.finish();
+  return success();
+}
+
+LogicalResult Compilation::import() {
+  if (options.import.observesLogits && descriptions.plan.accumulation > 1) {
+    return fail(
+        "--observe-logits gives those of a whole batch, expected an accumulation of 1, got " +
+        llvm::Twine(descriptions.plan.accumulation));
+  }
+  if (!descriptions.graph) {
+    module = importModel(context, *descriptions.model, descriptions.recipe, options.import);
+    return success();
+  }
+  desc::Diagnostics problems;
+  GraphModule graph = importGraph(context, *descriptions.graph, *descriptions.model,
+                                  descriptions.recipe, options.import, problems);
+  llvm::errs() << desc::str(problems);
+  module = std::move(graph.module);
+  classes = graph.classes;
+  return failure(!problems.empty() || failed(checkSplits()));
+}
+
+LogicalResult Compilation::checkSplits() {
+  std::set<std::string> known, splitting;
+  for (VariableOp variable : module->getOps<VariableOp>()) {
+    for (StringAttr dimension : variable.getDimensions().getAsRange<StringAttr>()) {
+      known.insert(dimension.str());
+    }
+  }
+  std::map<std::string, std::vector<std::string>> missing;
+  std::vector<desc::ShardingSpec> entries = descriptions.plan.shardings;
+  entries.insert(entries.end(), descriptions.plan.homes.begin(), descriptions.plan.homes.end());
+  for (const desc::ShardingSpec &sharding : entries) {
+    for (const std::string &axis : sharding.axes) {
+      if (known.count(sharding.dimension) || desc::isOpDimension(sharding.dimension)) {
+        splitting.insert(axis);
+      } else {
+        missing[axis].push_back(sharding.dimension);
+      }
+    }
+  }
+  for (const auto &[axis, dimensions] : missing) { // legal_r1
+    if (!splitting.count(axis)) {
+      return fail("axis '" + axis + "' of the plan splits nothing: the model has no dimension " +
+                  llvm::join(dimensions, ", ") + ", only " + llvm::join(known, ", "));
+    }
+  }
+  return success();
+}
+
+LogicalResult Compilation::parseModule() {
+  std::string error;
+  std::unique_ptr<llvm::MemoryBuffer> buffer = openInputFile(options.input, &error);
+  if (!buffer) {
+    return fail(error);
+  }
+  if (std::optional<std::string> refusal = checkModuleText(buffer->getBuffer())) {
+    return fail("'" + options.input + "': " + *refusal);
+  }
+  auto sources = std::make_shared<llvm::SourceMgr>();
+  sources->AddNewSourceBuffer(std::move(buffer), llvm::SMLoc());
+  SourceMgrDiagnosticHandler handler(*sources, &context);
+  module = parseSourceFile<ModuleOp>(sources, &context);
+  return failure(!module || failed(checkModule()));
+}
+
+LogicalResult Compilation::checkModule() {
+  const desc::RecipeSpec &recipe = descriptions.recipe;
+  ModuleSizes sizes = sizesOf(*module);
+  auto mismatch = [&](llvm::StringRef what, int64_t got, int64_t expected) {
+    return fail("'" + options.input + "' has " + llvm::Twine(got) + " " + what +
+                ", but the recipe says " + llvm::Twine(expected));
+  };
+  if (sizes.sequence != 0 && sizes.sequence != recipe.sequenceLength) {
+    return mismatch("tokens in a sequence", sizes.sequence, recipe.sequenceLength);
+  }
+  if (sizes.batch != 0 && sizes.batch != recipe.globalBatch) {
+    return mismatch("sequences in a batch", sizes.batch, recipe.globalBatch);
+  }
+  auto mesh = module->getOperation()->getAttrOfType<MeshAttr>(kMeshAttrName);
+  if (!mesh) {
+    return success();
+  }
+  if (sizes.sequence != 0 && sizes.microBatches != descriptions.plan.accumulation) {
+    return fail("'" + options.input + "' has " + llvm::Twine(sizes.microBatches) +
+                " micro-batches, but the plan says " + llvm::Twine(descriptions.plan.accumulation));
+  }
+  llvm::SmallVector<StringAttr> names;
+  llvm::SmallVector<int64_t> axisSizes;
+  for (const desc::AxisSpec &axis : descriptions.plan.mesh) {
+    names.push_back(StringAttr::get(&context, axis.name));
+    axisSizes.push_back(axis.size);
+  }
+  if (mesh != MeshAttr::get(&context, names, axisSizes)) {
+    return fail("'" + options.input + "' is for " + meshText(mesh.getNames(), mesh.getSizes()) +
+                ", but the plan is for " + meshText(names, axisSizes));
+  }
+  return success();
+}
+
+LogicalResult Compilation::runPasses(Phase phase) {
+  PassManager manager(&context);
+  if (!options.dumpFolder.empty()) {
+    llvm::SmallString<256> folder(options.dumpFolder);
+    llvm::sys::path::append(folder, llvm::Twine(static_cast<int>(phase)) + "-" + nameOf(phase));
+    manager.enableIRPrintingToFileTree(
+        /*shouldPrintBeforePass=*/nullptr,
+        /*shouldPrintAfterPass=*/[](Pass *, Operation *) { return true; },
+        /*printModuleScope=*/true, /*printAfterOnlyOnChange=*/true,
+        /*printAfterOnlyOnFailure=*/false, folder);
+  }
+  PipelineOptions pipelineOptions;
+  pipelineOptions.plan = planText;
+  pipelineOptions.machine = descriptions.machine.text;
+  pipelineOptions.batch = descriptions.recipe.globalBatch;
+  pipelineOptions.accumulation = descriptions.plan.accumulation;
+  const desc::RecipeSpec &recipe = descriptions.recipe;
+  pipelineOptions.narrowReductions =
+      recipe.precision == desc::Precision::BF16 && recipe.reduction == desc::Precision::BF16;
+  pipelineOptions.target = options.target;
+  pipelineOptions.fusesEpilogues = !options.separateEpilogues;
+  pipelineOptions.encodesMatmuls = !options.wideMatmuls;
+  pipelineOptions.mutation = options.mutation;
+  pipelineOptions.reserve = reserve;
+  pipelineOptions.writtenPlan = &descriptions.plan;
+  pipelineOptions.question = question;
+  if (phase == Phase::Schedule && options.target == TargetKind::Cuda) {
+    (*module)->setAttr(kTargetAttrName, StringAttr::get(module->getContext(), "cuda"));
+  }
+  PlanResults results = buildPhase(manager, phase, pipelineOptions);
+  // Once for all passes of a phase; weft-opt, by which they are tested, verifies after each.
+  manager.enableVerifier(false);
+  LogicalResult ran = manager.run(*module);
+  if (phase == Phase::Plan) {
+    facts.search = results.search->report;
+    facts.answer = results.search->answer;
+    facts.price = *results.price;
+  }
+  return failure(failed(ran) || failed(verify(*module)));
+}
+
+LogicalResult Compilation::runPhases() {
+  Phase first = options.startAfter.value_or(Phase::Import);
+  Phase last = std::min(options.stopAfter.value_or(Phase::Lower), Phase::Lower);
+  for (Phase phase : allPhases()) {
+    if (phase <= first || phase > last) {
+      continue;
+    }
+    if (phase == Phase::Plan) {
+      unplanned = module->clone();
+      stepFlops = countStepFlops(*module, descriptions.recipe.globalBatch); // Not of padding.
+    }
+    if (failed(runPhase(phase)) || (phase == Phase::Schedule && failed(planSmaller()))) {
+      return failure();
+    }
+  }
+  return success();
+}
+
+bool Compilation::mayPlanSmaller() const {
+  return unplanned && facts.search.fits && facts.search.decisions > 0 && !fits();
+}
+
+LogicalResult Compilation::planSmaller() {
+  // Some of what the search counts takes no memory where the program takes most, so that to leave
+  // as much more as is missing need not help: each round leaves twice as much more.
+  const double lowerBound = facts.search.lowerBound;
+  int64_t more = 0;
+  for (int round = 0; round < kRounds && mayPlanSmaller(); ++round) {
+    std::string before = planHash;
+    double missing = double(program.deviceBytes()) - descriptions.machine.device.memoryBytes;
+    more = std::max(2 * more, int64_t(missing));
+    reserve = std::max(reserve, int64_t(double(program.deviceBytes()) - facts.search.bytes)) + more;
+    module = unplanned->clone();
+    follow(descriptions.plan);
+    facts = {};
+    for (Phase phase : {Phase::Plan, Phase::Partition, Phase::Schedule}) {
+      if (failed(runPhase(phase))) {
+        return failure();
+      }
+    }
+    facts.search.lowerBound = lowerBound; // Of all that the whole memory allows.
+    if (planHash == before) {
+      break; // It is pinned.
+    }
+  }
+  return options.isPlanning ? success() : checkMemory();
+}
+
+LogicalResult Compilation::runPhase(Phase phase) {
+  Progress progress(phase, wantsProgress(options.verbose));
+  if (failed(runPasses(phase))) {
+    return failure();
+  }
+  if (phase == Phase::Plan) {
+    facts.plan = writePlan(*module);
+    facts.plan.accumulation = descriptions.plan.accumulation;
+    facts.plan.mayPad = descriptions.plan.mayPad;
+    follow(facts.plan);
+    readFacts();
+  }
+  if (phase == Phase::Schedule && failed(makeProgram())) {
+    return failure();
+  }
+  progress.finish();
+  return success();
+}
+
+void Compilation::follow(const desc::PlanSpec &plan) {
+  planText = desc::printPlan(plan);
+  planHash = desc::hashPlan(plan);
+}
+
+void Compilation::readFacts() {
+  if (!options.isPlanning) {
+    return;
+  }
+  for (VariableOp variable : module->getOps<VariableOp>()) {
+    if (variable.getRole() == VariableRole::Input) {
+      continue;
+    }
+    RankedTensorType type = variable.getTensorType();
+    desc::VariableShape shape{variable.getSymName().str(), {}, double(countBytes(type))};
+    for (StringAttr dimension : variable.getDimensions().getAsRange<StringAttr>()) {
+      shape.dimensions.push_back(dimension.str());
+    }
+    facts.variables.push_back(std::move(shape));
+  }
+}
+
+LogicalResult Compilation::makeProgram() {
+  const desc::RecipeSpec &recipe = descriptions.recipe;
+  ProgramInfo info;
+  info.modelName = module->getSymName().value_or("").str();
+  info.planText = planText;
+  info.planHash = planHash;
+  info.globalBatch = recipe.globalBatch;
+  info.microBatches = descriptions.plan.accumulation;
+  info.sequenceLength = recipe.sequenceLength;
+  info.vocabulary = classes > 0 ? classes : sizesOf(*module).vocabulary;
+  info.documentEnd = recipe.documentEnd;
+  info.defaultSteps = recipe.steps;
+  info.defaultSeed = recipe.seed;
+  info.stepFlops = stepFlops;
+  ProgramContext context{*module, descriptions.machine, recipe.precision};
+  FailureOr<rt::Program> built = buildProgram(info, context, options.target);
+  if (failed(built)) {
+    return failure();
+  }
+  program = std::move(*built);
+  return success();
+}
+
+bool Compilation::fits() const {
+  return program.deviceBytes() <= static_cast<uint64_t>(descriptions.machine.device.memoryBytes);
+}
+
+bool Compilation::mayTakeParts() const {
+  // Where a plan's file or a module says it, no pin does; logits are those of a whole batch.
+  if (descriptions.plan.accumulation > 1 || !options.plan.empty() || options.startAfter ||
+      options.import.observesLogits) {
+    return false;
+  }
+  desc::PlanSpec parts = facts.plan;
+  for (int64_t &count = parts.accumulation = 2; count <= descriptions.recipe.globalBatch; ++count) {
+    if (descriptions.recipe.globalBatch % count == 0 &&
+        planner::reviewPlan(*descriptions.model, descriptions.recipe, descriptions.machine, parts)
+            .errors.empty()) {
+      return true;
+    }
+  }
+  return false;
+}
+
+LogicalResult Compilation::checkMemory() const {
+  if (fits()) {
+    return success();
+  }
+  const desc::DeviceSpec &device = descriptions.machine.device;
+  std::string parts = "";
+  if (!program.deviceUses.empty()) {
+    parts = ", " + rt::bytesText(program.arenaBytes) + " of it for its arena";
+  }
+  std::string remedy = "; split it over more ranks, or make the batch smaller";
+  if (mayTakeParts()) {
+    remedy = "; split it over more ranks, make the batch smaller, or take it in parts (--pin "
+             "accumulation=N)";
+  }
+  return fail("the program needs " + rt::bytesText(program.deviceBytes()) + " per rank" + parts +
+              ", but a device '" + device.name + "' of machine '" + descriptions.machine.name +
+              "' has " + rt::bytesText(device.memoryBytes) + remedy);
+}
+
+LogicalResult Compilation::emit(const std::string &archivePath, const std::string &programPath,
+                                const std::string &objectPath) {
+  Progress progress(Phase::Emit, wantsProgress(options.verbose));
+  EmitOptions emitOptions;
+  emitOptions.target = options.target;
+  emitOptions.cpu = options.cpu;
+  emitOptions.sanitize = options.sanitize;
+  emitOptions.multiprocessors = descriptions.machine.device.cuda.multiprocessors;
+  emitOptions.cacheFolder = options.cacheFolder;
+  FailureOr<EmitReport> report = emitArchive(*module, program, emitOptions, archivePath);
+  if (failed(report) || failed(checkMemory())) {
+    return failure();
+  }
+  emitReport = *report;
+  LinkOptions link;
+  link.archivePath = archivePath;
+  link.runtimeLibraryPath =
+      options.runtimeLibrary.empty() ? ownRuntimeLibrary() : options.runtimeLibrary;
+  link.outputPath = programPath;
+  link.sanitize = options.sanitize;
+  auto emitError = [&] { return module->emitError(); };
+  if (failed(linkExecutable(link, emitError)) ||
+      (options.keepObject && failed(mergeObjects(link, objectPath, emitError)))) {
+    return failure();
+  }
+  progress.finish();
+  return success();
+}
+
+llvm::FailureOr<int64_t> weft::findReserve(CompileOptions options,
+                                           const Descriptions &descriptions) {
+  options.isPlanning = true; // Which goes on where nothing fits.
+  options.stopAfter = Phase::Schedule;
+  options.dumpFolder.clear();
+  Compilation compilation(options, descriptions);
+  if (failed(compilation.begin())) {
+    return failure();
+  }
+  // Who asks plans once more, and warns then.
+  ScopedDiagnosticHandler handler(compilation.getModule().getContext(), [](Diagnostic &diagnostic) {
+    return success(diagnostic.getSeverity() == DiagnosticSeverity::Warning);
+  });
+  if (failed(compilation.runPhases())) {
+    return failure();
+  }
+  return compilation.getReserve();
+}

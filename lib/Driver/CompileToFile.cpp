@@ -1,0 +1,104 @@
+//===- CompileToFile.cpp - descriptions to a file ---------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "weft/Driver/CompileToFile.h"
+
+#include "weft/Driver/Compilation.h"
+#include "weft/Driver/OutputFile.h"
+
+#include <chrono>
+
+using namespace weft;
+
+namespace {
+
+/// The files that a compilation to a program writes, each in its place only at the end.
+struct ProgramFiles {
+  OutputFile program, plan, archive, object;
+
+  static llvm::Expected<ProgramFiles> create(const std::string &path) {
+    auto program = OutputFile::create(path);
+    if (!program) {
+      return program.takeError();
+    }
+    auto plan = OutputFile::create(path + ".plan.textproto");
+    if (!plan) {
+      return plan.takeError();
+    }
+    auto archive = OutputFile::create(path + ".a");
+    if (!archive) {
+      return archive.takeError();
+    }
+    auto object = OutputFile::create(path + ".o");
+    if (!object) {
+      return object.takeError();
+    }
+    return ProgramFiles{std::move(*program), std::move(*plan), std::move(*archive),
+                        std::move(*object)};
+  }
+};
+
+} // namespace
+
+llvm::Expected<CompileReport> weft::compileToProgram(const CompileOptions &options,
+                                                     const Descriptions &descriptions) {
+  auto start = std::chrono::steady_clock::now();
+  auto files = ProgramFiles::create(options.output);
+  if (!files) {
+    return files.takeError();
+  }
+  Compilation compilation(options, descriptions);
+  if (failed(compilation.begin()) || failed(compilation.runPhases()) ||
+      failed(compilation.emit(files->archive.getTemporaryPath(), files->program.getTemporaryPath(),
+                              files->object.getTemporaryPath()))) {
+    return makeSilentError();
+  }
+  if (llvm::Error error = files->plan.write(compilation.getProgram().planText)) {
+    return error;
+  }
+  // The program last: where it is, the others are.
+  if (llvm::Error error = files->plan.commit()) {
+    return error;
+  }
+  if (options.keepObject) {
+    if (llvm::Error error = files->object.commit()) {
+      return error;
+    }
+  }
+  if (llvm::Error error = files->program.commit()) {
+    return error;
+  }
+  std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  return CompileReport{compilation.getProgram(), compilation.getEmitReport(), seconds.count()};
+}
+
+llvm::Error weft::compileToModule(const CompileOptions &options, const Descriptions &descriptions) {
+  std::optional<OutputFile> file;
+  if (!options.output.empty() && options.output != "-") {
+    auto created = OutputFile::create(options.output);
+    if (!created) {
+      return created.takeError();
+    }
+    file.emplace(std::move(*created));
+  }
+  Compilation compilation(options, descriptions);
+  if (failed(compilation.begin()) || failed(compilation.runPhases())) {
+    return makeSilentError();
+  }
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  // With locations, so that a later start knows the names of the model's parts.
+  compilation.getModule().print(stream, mlir::OpPrintingFlags().enableDebugInfo());
+  if (!file) {
+    llvm::outs() << text;
+    return llvm::Error::success();
+  }
+  if (llvm::Error error = file->write(text)) {
+    return error;
+  }
+  return file->commit();
+}

@@ -1,0 +1,150 @@
+//===- PlanReport.cpp - a plan, for people --------------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "weft/Driver/PlanReport.h"
+
+#include "weft/Driver/CommandLine.h"
+
+#include "report/MemoryReport.h"
+#include "support/Text.h"
+#include "weft/Cost/PredictProgram.h"
+
+#include "llvm/Support/Format.h"
+
+using namespace weft;
+
+namespace {
+
+std::string secondsText(double seconds) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  bool isLong = seconds >= 1;
+  stream << llvm::format(isLong ? "%.3f s" : "%.3f ms", isLong ? seconds : 1e3 * seconds);
+  return text;
+}
+
+/// 12345678 as "12,345,678".
+std::string groupedText(double number) {
+  std::string digits = std::to_string(int64_t(number + 0.5));
+  for (size_t at = digits.size(); at > 3;) {
+    at -= 3;
+    digits.insert(at, ",");
+  }
+  return digits;
+}
+
+using Parts = std::vector<std::pair<std::string, double>>;
+
+/// The largest first, with their shares of all.
+void printParts(llvm::raw_ostream &os, Parts parts, double all) {
+  llvm::sort(parts, [](const auto &a, const auto &b) {
+    return std::pair(-a.second, a.first) < std::pair(-b.second, b.first);
+  });
+  double rest = 0;
+  for (const auto &[name, seconds] : parts) {
+    if (seconds < 1e-3 * all) {
+      rest += seconds;
+      continue;
+    }
+    os << llvm::format("  %-24s %12s %6.1f %%\n", name.c_str(), secondsText(seconds).c_str(),
+                       100 * seconds / all);
+  }
+  if (rest > 0) {
+    os << llvm::format("  %-24s %12s %6.1f %%\n", "less than 0.1 % each", secondsText(rest).c_str(),
+                       100 * rest / all);
+  }
+}
+
+void printHeader(llvm::raw_ostream &os, const PlanFacts &facts, const rt::Program &program,
+                 const desc::MachineSpec &machine) {
+  int64_t ranks = program.rankCount();
+  os << program.modelName << " on " << ranks << (ranks == 1 ? " rank" : " ranks") << " of "
+     << machine.name;
+  const char *separator = ", mesh ";
+  for (const rt::Axis &axis : program.mesh) {
+    os << separator << axis.name << '=' << axis.size;
+    separator = " ";
+  }
+  os << ", plan " << program.planHash << '\n';
+  for (const std::string &line : desc::recognize(facts.plan, facts.variables)) {
+    os << "  " << line << '\n';
+  }
+}
+
+void printSpeed(llvm::raw_ostream &os, const rt::Program &program, const desc::RecipeSpec &recipe) {
+  double seconds = cost::stepSeconds(program);
+  os << "predicted: " << secondsText(seconds) << " a step";
+  if (recipe.sequenceLength > 0) {
+    os << ", " << groupedText(double(recipe.globalBatchTokens()) / seconds) << " tokens/s";
+  } else {
+    os << ", " << groupedText(double(recipe.globalBatch) / seconds) << " samples/s";
+  }
+  double peak = program.stepPeakFlopsPerRank() * double(program.rankCount());
+  if (peak > 0) {
+    os << llvm::format(", MFU %.1f %%", 100 * program.stepFlops / seconds / peak);
+  }
+  os << '\n';
+}
+
+} // namespace
+
+void weft::printPlanReport(llvm::raw_ostream &os, const PlanFacts &facts,
+                           const rt::Program &program, const Descriptions &descriptions) {
+  const desc::MachineSpec &machine = descriptions.machine;
+  printHeader(os, facts, program, machine);
+  printSpeed(os, program, descriptions.recipe);
+  const SearchReport &search = facts.search;
+  os << "the search, each collective by itself, says " << secondsText(search.seconds)
+     << ", nothing takes less than " << secondsText(search.lowerBound)
+     << llvm::format(" (gap %.2f %%, %zu decisions):\n",
+                     100 * (search.seconds / std::max(search.lowerBound, 1e-12) - 1),
+                     search.decisions);
+  Parts parts(facts.price.computing.begin(), facts.price.computing.end());
+  for (const auto &[axes, seconds] : facts.price.sending) {
+    parts.emplace_back("between ranks over " + axes, seconds);
+  }
+  printParts(os, parts, search.seconds);
+  os << rt::memoryReport(program) << "  of " << rt::bytesText(uint64_t(machine.device.memoryBytes))
+     << " of a device '" << machine.device.name << "'\n";
+}
+
+void weft::printRivals(llvm::raw_ostream &os, const PlanFacts &facts,
+                       const std::vector<Rival> &rivals, const desc::MachineSpec &machine) {
+  if (rivals.empty()) {
+    return;
+  }
+  os << "known strategies on this mesh, the rest of each as the search finds it fastest:\n";
+  for (const Rival &rival : rivals) {
+    os << llvm::format("  %-34s ", rival.name.c_str());
+    if (!rival.illegal.empty()) {
+      os << "not possible: " << rival.illegal << '\n';
+      continue;
+    }
+    double slower = 100 * (rival.search.seconds / facts.search.seconds - 1);
+    os << llvm::format("%12s %+8.1f %%  %s", secondsText(rival.search.seconds).c_str(), slower,
+                       rt::bytesText(uint64_t(rival.search.bytes)).c_str());
+    if (!rival.search.fits) {
+      os << ", more than the " << rt::bytesText(uint64_t(machine.device.memoryBytes))
+         << " there are";
+    }
+    os << '\n';
+  }
+}
+
+llvm::Error weft::refusePlan(const PlanFacts &facts, const rt::Program &program,
+                             const desc::MachineSpec &machine, const std::string &advice) {
+  std::string least = rt::bytesText(program.deviceBytes());
+  return makeError(
+      "nothing that was found fits into the " +
+      rt::bytesText(uint64_t(machine.device.memoryBytes)) + " of a device '" + machine.device.name +
+      "': the " +
+      (facts.search.fits ? "fastest plan whose variables and saved values fit" : "smallest plan") +
+      " needs " + least +
+      ", as above; split it over more ranks, or make the batch "
+      "smaller" +
+      advice);
+}

@@ -1,0 +1,94 @@
+//===- Report.cpp - what a compilation has come to ------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "weft/Driver/Report.h"
+
+#include "report/MemoryReport.h"
+#include "support/Text.h"
+#include "weft/Cost/PredictProgram.h"
+#include "weft/Schedule/Lifetimes.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/Format.h"
+
+using namespace weft;
+
+namespace {
+
+/// "4 ranks, mesh dp=2 tp=2" or "1 rank".
+void printRanks(llvm::raw_ostream &os, const rt::Program &program) {
+  int64_t ranks = program.rankCount();
+  os << ranks << (ranks == 1 ? " rank" : " ranks");
+  const char *separator = ", mesh ";
+  for (const rt::Axis &axis : program.mesh) {
+    os << separator << axis.name << '=' << axis.size;
+    separator = " ";
+  }
+}
+
+/// What the buffers that tokens are dispatched into take, if there are any.
+void printSlots(llvm::raw_ostream &os, const rt::Program &program) {
+  uint64_t bytes = 0;
+  for (const rt::Instruction &instruction : program.step) {
+    if (instruction.opcode == rt::Opcode::Kernel &&
+        program.kernels[instruction.target].kind == "dispatch") {
+      bytes = std::max(bytes, program.buffers[instruction.operands.back().buffer].bytes);
+    }
+  }
+  if (bytes == 0) {
+    return;
+  }
+  os << "slots of experts: " << rt::bytesText(bytes) << " in a layer";
+  auto bounded = llvm::find_if(program.observations,
+                               [](const rt::Observation &observed) { return observed.limit > 0; });
+  if (bounded != program.observations.end()) {
+    os << llvm::format(", for %g tokens of a sequence at each expert, %.3g times the mean",
+                       bounded->limit, bounded->limit / bounded->mean);
+  }
+  os << '\n';
+}
+
+/// How much of the code was made before.
+void printCode(llvm::raw_ostream &os, const EmitReport &emitted) {
+  os << "code of " << emitted.distinct << " different kernels";
+  if (emitted.reused > 0) {
+    os << ", " << emitted.reused << " of them from the cache"
+       << llvm::format(", which saved %.1f s", emitted.cache.savedSeconds);
+  }
+  os << '\n';
+}
+
+} // namespace
+
+void weft::printReport(llvm::raw_ostream &os, const CompileReport &report, llvm::StringRef path) {
+  const rt::Program &program = report.program;
+  os << path << ": " << program.modelName << " for ";
+  printRanks(os, program);
+  os << ", plan " << program.planHash << '\n';
+  os << rt::memoryReport(program);
+  printSlots(os, program);
+  schedule::ArenaReport arena = schedule::reportArena(program);
+  os << "arena " << rt::bytesText(arena.bytes) << ", at least " << rt::bytesText(arena.bound)
+     << llvm::format(", gap %.2f %%\n", 100 * arena.gap());
+  auto isCollective = [](const rt::Instruction &instruction) {
+    return instruction.opcode == rt::Opcode::Collective;
+  };
+  os << program.kernels.size() << " kernels, " << program.step.size() << " instructions a step, "
+     << llvm::count_if(program.step, isCollective) << " of them collectives";
+  auto isBeside = [](const rt::Instruction &instruction) {
+    return instruction.stream != rt::Stream::Compute;
+  };
+  auto beside = llvm::count_if(program.step, isBeside);
+  os << (beside > 0 ? ", " + std::to_string(beside) + " beside computation\n" : "\n");
+  os << llvm::format("predicted: %.3f ms a step", 1e3 * cost::stepSeconds(program));
+  if (beside > 0) {
+    os << llvm::format(", %.3f ms one after another", 1e3 * cost::serialSeconds(program));
+  }
+  os << '\n';
+  printCode(os, report.emitted);
+  os << llvm::format("compiled in %.1f s\n", report.seconds);
+}

@@ -1,0 +1,218 @@
+//===- SmallPrograms.cpp - the programs that weft verify compares --------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "weft/Driver/SmallPrograms.h"
+
+#include "weft/Driver/Compilation.h"
+
+#include "weft/Dialect/Weft/IR/AttributeNames.h"
+#include "weft/Pipeline/Plan/Passes.h"
+#include "weft/Planner/ReviewPlan.h"
+#include "weft/Verify/CollectiveKinds.h"
+#include "weft/Verify/FollowPlan.h"
+
+#include "mlir/IR/Verifier.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/Support/FileUtilities.h"
+
+using namespace mlir;
+using namespace weft;
+
+namespace {
+
+/// A machine with a core for each rank: whatever the model is to run on, it is verified on a host.
+desc::MachineSpec hostFor(int64_t ranks) {
+  std::string text = "version: 1 name: \"verify\" devices_per_node: " + std::to_string(ranks) + R"(
+    device {
+      name: "core"
+      peak_flops { precision: F64 flops: 1e10 }
+      memory_bytes: 17179869184
+      memory_bandwidth_bytes_per_second: 1e10
+    })";
+  if (ranks > 1) {
+    text += "links { name: \"memory\" scope: NODE latency_seconds: 1e-6 "
+            "bandwidth_bytes_per_second: 5e9 }";
+  }
+  return *desc::parseMachine(text);
+}
+
+LogicalResult toCollectives(ModuleOp module, const desc::MachineSpec &machine) {
+  PassManager manager(module.getContext());
+  ReshardToCollectivesPassOptions options;
+  options.machine = machine.text;
+  manager.addPass(createReshardToCollectivesPass(options));
+  return manager.run(module);
+}
+
+/// Gives `module` the plan's mesh, and the shardings of the original. Returns why that cannot be
+/// done, or nothing.
+std::string takePlan(ModuleOp module, const SmallProgramRequest &request) {
+  std::string reason;
+  ScopedDiagnosticHandler handler(module.getContext(), [&](Diagnostic &diagnostic) {
+    reason += reason.empty() ? diagnostic.str() : "";
+    return success();
+  });
+  OwningOpRef<ModuleOp> planned =
+      parseSourceString<ModuleOp>(request.plan->text, module.getContext());
+  const verify::Shrunk &shrunk = *request.shrunk;
+  AccumulateMicroBatchesPassOptions parts;
+  parts.accumulation = shrunk.plan.accumulation;
+  parts.samples = shrunk.recipe.globalBatch;
+  ApplyPlanPassOptions options;
+  options.plan = desc::printPlan(shrunk.plan);
+  PassManager manager(module.getContext());
+  buildApplyPlanPipeline(manager, parts, options);
+  if (!planned || failed(manager.run(module)) ||
+      failed(verify::followPlan(module, *planned, shrunk.layers)) || failed(mlir::verify(module))) {
+    return reason.empty() ? "unknown reason" : reason;
+  }
+  return "";
+}
+
+/// Marks reduction number `index`, for mutate-collective to break.
+llvm::Error markMutation(ModuleOp module, int64_t index) {
+  int64_t count = 0;
+  module.walk([&](AllReduceOp op) {
+    if (count++ == index) {
+      op->setAttr(kMutatedAttrName, UnitAttr::get(op.getContext()));
+    }
+  });
+  return index < count ? llvm::Error::success()
+                       : makeError("no collective number " + llvm::Twine(index) + ", there are " +
+                                   llvm::Twine(count));
+}
+
+/// One compilation of the small model.
+class SmallCompilation {
+public:
+  explicit SmallCompilation(const SmallProgramRequest &request)
+      : request(request), descriptions(describe(request)) {
+    if (request.plan) {
+      options.mutation = request.mutation;
+    }
+  }
+
+  llvm::Expected<SmallProgram> run(const std::string &path) {
+    if (llvm::Error error = check()) {
+      return error;
+    }
+    SmallProgram result;
+    result.path = path;
+    Compilation compilation(options, descriptions);
+    if (failed(compilation.begin()) || failed(compilation.runPhase(Phase::Differentiate))) {
+      return makeSilentError();
+    }
+    if (request.plan) {
+      std::string reason = takePlan(compilation.getModule(), request);
+      if (!reason.empty()) {
+        return makeError("the small model cannot be split as the original is: " + reason);
+      }
+    } else if (failed(compilation.runPhase(Phase::Plan))) {
+      return makeSilentError();
+    }
+    if (llvm::Error error = finish(compilation, result)) {
+      return error;
+    }
+    return result;
+  }
+
+private:
+  static Descriptions describe(const SmallProgramRequest &request) {
+    desc::PlanSpec plan;
+    if (request.plan) {
+      plan = request.shrunk->plan;
+    } else if (request.accumulates) {
+      plan.accumulation = request.shrunk->plan.accumulation;
+    }
+    return {request.shrunk->model, request.original->graph, hostFor(plan.ranks()),
+            request.shrunk->recipe, plan};
+  }
+
+  /// A small model that is not valid is no model: says by which rule.
+  llvm::Error check() const {
+    planner::PlanReview review = planner::reviewPlan(*descriptions.model, descriptions.recipe,
+                                                     descriptions.machine, descriptions.plan);
+    if (review.errors.empty()) {
+      return llvm::Error::success();
+    }
+    const desc::Diagnostic &first = review.errors.front();
+    return makeError("the model cannot be made smaller under this plan, by " + first.rule + ": " +
+                     first.message);
+  }
+
+  llvm::Error finish(Compilation &compilation, SmallProgram &result) {
+    ModuleOp module = compilation.getModule();
+    // What is looked at or broken by itself has to be there before Partition, and then sequences
+    // are left in their order: balance-sequences reorders no values that move already.
+    bool picksOut = options.mutation || request.observes;
+    if (picksOut && failed(toCollectives(module, descriptions.machine))) {
+      return makeSilentError();
+    }
+    if (options.mutation) {
+      if (llvm::Error error = markMutation(module, options.mutation->index)) {
+        return error;
+      }
+    }
+    if (request.observes) {
+      result.values = verify::observeValues(module);
+    }
+    if (failed(compilation.runPhase(Phase::Partition))) {
+      return makeSilentError();
+    }
+    result.collectives = verify::collectiveKinds(module);
+    llvm::FileRemover object(path(result, ".a"));
+    if (failed(compilation.runPhase(Phase::Schedule)) ||
+        failed(compilation.runPhase(Phase::Lower)) ||
+        failed(compilation.emit(path(result, ".a"), result.path))) {
+      return makeSilentError();
+    }
+    result.program = compilation.getProgram();
+    return llvm::Error::success();
+  }
+
+  static std::string path(const SmallProgram &result, llvm::StringRef suffix) {
+    return result.path + suffix.str();
+  }
+
+  const SmallProgramRequest &request;
+  const Descriptions descriptions;
+  CompileOptions options;
+};
+
+} // namespace
+
+llvm::Expected<OriginalPlan> weft::planOriginal(const CompileOptions &options,
+                                                const Descriptions &descriptions) {
+  CompileOptions whole = options;
+  whole.mutation = std::nullopt;
+  // Of several plans the one that `weft compile` ends with.
+  FailureOr<int64_t> reserve = findReserve(whole, descriptions);
+  if (failed(reserve)) {
+    return makeSilentError();
+  }
+  Compilation compilation(whole, descriptions);
+  compilation.leave(*reserve);
+  if (failed(compilation.begin()) || failed(compilation.runPhase(Phase::Differentiate)) ||
+      failed(compilation.runPhase(Phase::Plan)) ||
+      failed(toCollectives(compilation.getModule(), descriptions.machine))) {
+    return makeSilentError();
+  }
+  OriginalPlan plan;
+  llvm::raw_string_ostream stream(plan.text);
+  compilation.getModule().print(stream, OpPrintingFlags().enableDebugInfo());
+  if (failed(compilation.runPhase(Phase::Partition))) {
+    return makeSilentError();
+  }
+  plan.collectives = verify::collectiveKinds(compilation.getModule());
+  return plan;
+}
+
+llvm::Expected<SmallProgram> weft::compileSmall(const SmallProgramRequest &request,
+                                                const std::string &path) {
+  return SmallCompilation(request).run(path);
+}

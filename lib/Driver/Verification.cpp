@@ -1,0 +1,333 @@
+//===- Verification.cpp - is a plan the same as one rank? -------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "weft/Driver/Verification.h"
+
+#include "weft/Driver/CommandLine.h"
+#include "weft/Driver/FirstDifference.h"
+#include "weft/Driver/MadeUpData.h"
+#include "weft/Driver/RunDifferences.h"
+#include "weft/Driver/SmallPrograms.h"
+#include "weft/Driver/TemporaryFolder.h"
+#include "weft/Driver/TrainingRun.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/FormatVariadic.h"
+
+#include <chrono>
+
+using namespace weft;
+
+namespace {
+
+/// Steps of the ranks in one run. What is wrong in a copy of an optimizer's state behind the first
+/// gets into weights in the second, and into the loss in the third.
+constexpr int64_t kUnbrokenSteps = 3;
+
+/// Seeds that are tried where ties may be what differs.
+constexpr int64_t kSeeds = 3;
+
+/// What is being done and how long it took, a line each.
+class Stopwatch {
+public:
+  void lap(const llvm::Twine &what) {
+    auto now = std::chrono::steady_clock::now();
+    llvm::outs() << llvm::formatv("{0,-44} {1,5:F1} s\n", what.str(),
+                                  std::chrono::duration<double>(now - last).count());
+    llvm::outs().flush();
+    last = now;
+  }
+
+private:
+  std::chrono::steady_clock::time_point last = std::chrono::steady_clock::now();
+};
+
+void printShrunk(const verify::Shrunk &shrunk) {
+  llvm::outs() << "the model is made smaller:\n";
+  for (const verify::Change &change : shrunk.changes) {
+    llvm::outs() << llvm::formatv("  {0,-34} {1,10} -> {2}\n", change.what, change.from, change.to);
+  }
+  for (const std::string &sentence : shrunk.notKept) {
+    llvm::outs() << "  not kept: " << sentence << '\n';
+  }
+}
+
+/// Which collectives the small program has of those of the original; whether all kinds.
+bool printCollectives(const OriginalPlan &plan, const SmallProgram &split) {
+  llvm::outs() << "collectives in a rank's code, in the original and here, with fewer layers:\n";
+  bool isWhole = true;
+  for (const auto &[kind, count] : plan.collectives) {
+    auto it = split.collectives.find(kind);
+    int64_t here = it == split.collectives.end() ? 0 : it->second;
+    llvm::outs() << llvm::formatv("  {0,-44} {1,5} {2,5}{3}\n", kind, count, here,
+                                  here == 0 ? "  not kept" : "");
+    isWhole &= here > 0;
+  }
+  if (plan.collectives.empty()) {
+    llvm::outs() << "  none\n";
+  }
+  return isWhole;
+}
+
+class Verification {
+public:
+  Verification(const CompileOptions &options, const Descriptions &descriptions)
+      : options(options), descriptions(descriptions),
+        shrunk(verify::shrink(*descriptions.model, descriptions.recipe, descriptions.plan)) {}
+
+  llvm::Error run() {
+    if (llvm::Error error = folder.create("weft-verify")) {
+      return error;
+    }
+    printShrunk(shrunk);
+    if (llvm::Error error = compile()) {
+      return error;
+    }
+    bool isWhole = printCollectives(plan, split);
+    if (llvm::Error error = compareBySeeds()) {
+      return error;
+    }
+    int64_t ranks = shrunk.plan.ranks(), parts = shrunk.plan.accumulation;
+    llvm::outs() << "verified: " << ranks << (ranks > 1 ? " ranks compute" : " rank computes");
+    if (parts > 1) {
+      llvm::outs() << " in " << parts << " micro-batches what one does at once";
+    } else {
+      llvm::outs() << " what one does";
+    }
+    llvm::outs() << (isWhole ? "" : ", but not all kinds of collectives are in it") << '\n';
+    return llvm::Error::success();
+  }
+
+private:
+  SmallProgramRequest requestFor(bool isSplit) const {
+    SmallProgramRequest request;
+    request.shrunk = &shrunk;
+    request.original = &descriptions;
+    if (isSplit) {
+      request.plan = &plan;
+      request.mutation = options.mutation;
+    }
+    return request;
+  }
+
+  llvm::Error compile() {
+    auto planned = planOriginal(options, descriptions);
+    if (!planned) {
+      return planned.takeError();
+    }
+    plan = std::move(*planned);
+    stopwatch.lap("planned the model as it is");
+    auto compiled = compileSmall(requestFor(true), folder.file("split"));
+    if (!compiled) {
+      return compiled.takeError();
+    }
+    split = std::move(*compiled);
+    stopwatch.lap("compiled the small one for " + std::to_string(shrunk.plan.ranks()) + " ranks");
+    compiled = compileSmall(requestFor(false), folder.file("single"));
+    if (!compiled) {
+      return compiled.takeError();
+    }
+    single = std::move(*compiled);
+    stopwatch.lap("compiled it for one rank");
+    return writeMadeUpData(folder.file("data"), single.program, verify::kSteps);
+  }
+
+  /// Steps `first` to before `end` of a program.
+  RunRequest runOf(const SmallProgram &program, int64_t first, int64_t end) const {
+    RunRequest request;
+    request.program = program.path;
+    request.data = folder.file("data");
+    request.readsTokens = readsTokens(program.program);
+    request.seed = seed;
+    request.firstStep = first;
+    request.endStep = end;
+    request.save = weightsAfter(program, end);
+    request.folder = folder.getPath();
+    return request;
+  }
+
+  static std::string weightsAfter(const SmallProgram &program, int64_t steps) {
+    return program.path + ".weights-" + std::to_string(steps);
+  }
+
+  /// Step `step` of a program, which begins with the weights that one rank has then.
+  RunRequest stepOf(const SmallProgram &program, int64_t step) const {
+    RunRequest request = runOf(program, step, step + 1);
+    request.load = step > 0 ? weightsAfter(single, step) : "";
+    request.validates = step == verify::kSteps - 1;
+    return request;
+  }
+
+  /// Ties of FP8 numbers are others with every seed, a mistake is the same.
+  llvm::Error compareBySeeds() {
+    seed = single.program.defaultSeed;
+    for (int64_t last = kSeeds - 1;; --last, ++seed) {
+      if (llvm::Error error = compare()) {
+        return error;
+      }
+      if (printDifferences()) {
+        return llvm::Error::success();
+      }
+      auto first = findFirst();
+      if (!first) {
+        return first.takeError();
+      }
+      if (!first->mayBeTie || last == 0) {
+        return makeError("the plan does not compute what one rank does: " + first->sentence);
+      }
+      llvm::outs() << first->sentence
+                   << "\nthat may be a number between two FP8 numbers, which are "
+                   << "others with seed " << seed + 1 << ":\n";
+    }
+  }
+
+  llvm::Error compare() {
+    std::vector<std::string> parameters;
+    for (const rt::NamedTensor &parameter : single.program.parameters) {
+      parameters.push_back(parameter.name);
+    }
+    RunComparison comparison(parameters);
+    llvm::Error error = compareSteps(comparison);
+    if (!error && !comparison.stepDiffers()) {
+      error = compareResumed(comparison);
+    }
+    found = comparison.classes();
+    return error;
+  }
+
+  /// Up to the first step that differs: those behind it are not needed to find what does.
+  llvm::Error compareSteps(RunComparison &comparison) {
+    std::vector<double> losses;
+    for (int64_t step = 0; step < verify::kSteps && !comparison.stepDiffers(); ++step) {
+      auto expected = runTraining(stepOf(single, step));
+      if (!expected) {
+        return expected.takeError();
+      }
+      if (!expected->notFinite.empty()) {
+        return makeError("one rank did not run to its end: " + expected->notFinite);
+      }
+      auto got = runTraining(stepOf(split, step));
+      if (!got) {
+        return got.takeError();
+      }
+      tellNotFinite(*got);
+      comparison.compareStep(*got, *expected);
+      losses.insert(losses.end(), expected->losses.begin(), expected->losses.end());
+    }
+    stopwatch.lap("ran both, step by step");
+    llvm::outs() << "loss of each step on one rank:";
+    for (double loss : losses) {
+      llvm::outs() << llvm::format(" %.4f", loss);
+    }
+    llvm::outs() << '\n';
+    return llvm::Error::success();
+  }
+
+  static void tellNotFinite(const TrainingRun &run) {
+    if (!run.notFinite.empty()) {
+      llvm::outs() << "the ranks ended: " << run.notFinite << '\n';
+    }
+  }
+
+  /// The first steps of the ranks in one run.
+  RunRequest unbrokenRun(int64_t end) const {
+    RunRequest request = runOf(split, 0, end);
+    request.save = folder.file("unbroken");
+    return request;
+  }
+
+  /// The same, but for the first, with what the ranks have saved behind it.
+  RunRequest resumedRun(int64_t end) const {
+    RunRequest request = runOf(split, 1, end);
+    request.load = weightsAfter(split, 1);
+    request.save = folder.file("resumed");
+    return request;
+  }
+
+  llvm::Error compareResumed(RunComparison &comparison) {
+    auto unbroken = runTraining(unbrokenRun(kUnbrokenSteps));
+    if (!unbroken) {
+      return unbroken.takeError();
+    }
+    auto resumed = runTraining(resumedRun(kUnbrokenSteps));
+    if (!resumed) {
+      return resumed.takeError();
+    }
+    tellNotFinite(*unbroken);
+    tellNotFinite(*resumed);
+    comparison.compareResumed(*unbroken, *resumed);
+    stopwatch.lap("ran steps of the ranks in one run");
+    return llvm::Error::success();
+  }
+
+  bool printDifferences() {
+    bool isSame = true;
+    llvm::outs() << "greatest relative difference:\n";
+    for (const ClassDifference &difference : found) {
+      llvm::outs() << llvm::formatv("  {0,-18} {1,5} compared  ", difference.name,
+                                    difference.compared)
+                   << llvm::format("%.1e", difference.greatest);
+      if (difference.differing > 0) {
+        llvm::outs() << ", " << difference.differing
+                     << (difference.tolerance > 0
+                             ? llvm::formatv(" above {0:e0}", difference.tolerance).str()
+                             : " not the same bits");
+      }
+      llvm::outs() << '\n';
+      isSame &= difference.differing == 0;
+    }
+    return isSame;
+  }
+
+  llvm::Expected<FirstDifference> findFirst() {
+    const ClassDifference &first = *llvm::find_if(
+        found, [](const ClassDifference &difference) { return difference.differing > 0; });
+    llvm::outs() << "differs: " << first.first << " of step " << first.step << '\n';
+    llvm::outs().flush();
+    if (!first.isOfStep && first.tolerance > 0) {
+      return FirstDifference{
+          "steps are right, but an evaluation is not, whose values cannot be looked at",
+          /*mayBeTie=*/shrunk.recipe.fp8.has_value()};
+    }
+    auto difference = first.isOfStep ? firstOfStep(first.step) : firstOfResumed(first.step);
+    stopwatch.lap("looked at every value of a step");
+    return difference;
+  }
+
+  llvm::Expected<FirstDifference> firstOfResumed(int64_t step) const {
+    auto sentence =
+        firstResumedDifference(requestFor(true), unbrokenRun(step + 1), resumedRun(step + 1));
+    if (!sentence) {
+      return sentence.takeError();
+    }
+    return FirstDifference{*sentence};
+  }
+
+  llvm::Expected<FirstDifference> firstOfStep(int64_t step) const {
+    SmallProgramRequest one = requestFor(false);
+    // Or there would be no values to compare those of a micro-batch with.
+    one.accumulates = shrunk.plan.accumulation > 1;
+    return firstDifference(requestFor(true), one, stepOf(single, step));
+  }
+
+  const CompileOptions &options;
+  const Descriptions &descriptions;
+  const verify::Shrunk shrunk;
+  TemporaryFolder folder;
+  Stopwatch stopwatch;
+  OriginalPlan plan;
+  SmallProgram split, single;
+  uint64_t seed = 0;
+  std::vector<ClassDifference> found;
+};
+
+} // namespace
+
+llvm::Error weft::verifyPlan(const CompileOptions &options, const Descriptions &descriptions) {
+  return Verification(options, descriptions).run();
+}

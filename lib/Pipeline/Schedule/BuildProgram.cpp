@@ -1,0 +1,77 @@
+//===- BuildProgram.cpp - the steps to a program, with the reasons --------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "weft/Pipeline/Schedule/BuildProgram.h"
+
+#include "weft/Cost/PredictProgram.h"
+#include "weft/Schedule/Streams.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace weft;
+
+namespace {
+
+LogicalResult describeDevice(rt::Program &program, const ProgramContext &context) {
+  const desc::DeviceSpec &device = context.machine.device;
+  program.memoryBandwidthPerRank = device.memoryBandwidth;
+  program.threadsPerRank = device.cores;
+  if (program.stepFlops <= 0) {
+    return success(); // Without operations a peak would give a share of it that is none.
+  }
+  program.peakFlopsPerRank = device.peakFlops(context.precision).value_or(0);
+  if (llvm::any_of(program.matmuls, std::mem_fn(&rt::Matmul::isFp8))) {
+    program.peakByteFlopsPerRank = device.peakFlopsF8.value_or(0);
+  }
+  return success();
+}
+
+LogicalResult predictTimes(rt::Program &program, const ProgramContext &context) {
+  cost::predictProgram(program, context.machine);
+  return success();
+}
+
+LogicalResult predictMemory(rt::Program &program, const ProgramContext &context) {
+  cost::predictDevice(program, context.machine.device.cuda);
+  return success();
+}
+
+LogicalResult useStreams(rt::Program &program, const ProgramContext &context) {
+  schedule::assignStreams(program);
+  return proveProgram(context.module, program);
+}
+
+constexpr ProgramStep kSteps[] = {
+    // Of the machine's file alone; the matmuls of the table say whether FP8 counts.
+    {"describe-device", "note the rates of the machine's devices", false, describeDevice},
+    // Before streams, which depend on how long collectives and kernels take.
+    {"predict-times", "predict the time of every instruction", false, predictTimes},
+    // After times, some of which it takes away: devices look at a loss without waiting for it.
+    {"predict-memory", "predict the memory of a device beside the arena", true, predictMemory},
+    // Last, because it moves instructions and buffers. The host has one stream of work.
+    {"use-streams", "let collectives run beside computation", true, useStreams},
+};
+
+} // namespace
+
+llvm::ArrayRef<ProgramStep> weft::programSteps() { return kSteps; }
+
+FailureOr<rt::Program> weft::buildProgram(const ProgramInfo &info, const ProgramContext &context,
+                                          TargetKind target) {
+  FailureOr<rt::Program> program = flatten(context.module, info);
+  if (failed(program)) {
+    return failure();
+  }
+  for (const ProgramStep &step : programSteps()) {
+    bool isTaken = !step.isForDevices || target == TargetKind::Cuda;
+    if (isTaken && failed(step.run(*program, context))) {
+      return failure();
+    }
+  }
+  return program;
+}
