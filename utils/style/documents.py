@@ -46,7 +46,8 @@ def is_table(line):
 def anchor(heading):
     """The anchor that GitHub gives a heading."""
     heading = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", heading)
-    heading = re.sub(r"<[^>]+>", "", heading.replace("`", "")) if "`" not in heading else heading.replace("`", "")
+    if "`" not in heading:
+        heading = re.sub(r"<[^>]+>", "", heading)
     heading = re.sub(r"(?<!\w)[_*]+(?=\S)|(?<=\S)[_*]+(?!\w)", "", heading)
     return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
 
