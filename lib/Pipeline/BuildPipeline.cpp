@@ -70,8 +70,8 @@ PlanResults weft::buildPhase(OpPassManager &manager, Phase phase, const Pipeline
   case Phase::Schedule:
     // Local shapes are known, and collectives are ops: what is left can become kernels that never
     // communicate, and one straight line that can be proven.
-    buildSchedulePipeline(manager, {options.machine, options.target, options.fusesEpilogues,
-                                    options.encodesMatmuls});
+    buildSchedulePipeline(
+        manager, {options.machine, options.target, options.fusesEpilogues, options.encodesMatmuls});
     break;
   case Phase::Lower:
     // After the table has been made, because this keeps nothing of a module but its kernels.
