@@ -184,7 +184,7 @@ struct Epilogue {
 
   /// The addend has C's layout and type.
   bool hasAddend = false;
-  /// n elements of C's type, for each row the same.
+  /// The bias has n elements of C's type, added to every row.
   bool hasBias = false;
   Activation activation = Activation::None;
   /// `aux` has C's layout and type. GeluGradient reads it; other activations write their input to
@@ -299,8 +299,8 @@ struct Collective {
 struct Observation {
   std::string name;
   TensorLayout layout;
-  /// The greatest value allowed for an element, and the mean that the user gave this limit as a
-  /// multiple of; both are 0 without a limit. A greater value stops the run at the next scalar that
+  /// The greatest value allowed for an element, and the average of which the user gave the limit as
+  /// a multiple; both are 0 without a limit. A greater value stops the run at the next scalar that
   /// must be finite; the section has one.
   double limit = 0, mean = 0;
 };
