@@ -94,8 +94,8 @@ public:
     std::vector<std::atomic<Issued>> marks;
   };
 
-  /// `program` must outlive this object. `floor` is the least time that any work may take. Several
-  /// threads read `clock`, one at a time.
+  /// `program` must outlive this object. `floor` is the time that any work may take in addition to
+  /// ten times its prediction. Several threads call `clock`, one at a time.
   Monitor(const Program &program, Clock::duration floor, Now clock = Clock::now);
   ~Monitor();
 
