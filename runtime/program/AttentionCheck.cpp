@@ -1,4 +1,4 @@
-//===- AttentionCheck.cpp - is what is said of an attention well-formed ----===//
+//===- AttentionCheck.cpp - checks of attention kernels -------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,7 +15,7 @@
 
 using namespace weft::rt;
 
-/// Keeps positions, which are sums of a few such numbers times coordinates, in 64 bits.
+/// Keeps positions, which are sums of a few such numbers times coordinates, within 64 bits.
 static constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
 
 static bool isSize(int64_t size) { return size >= 1 && size <= kMost; }
@@ -63,7 +63,7 @@ bool weft::rt::checkAttention(const Program &program, const std::string &name,
               attention.roles());
 }
 
-/// Whether a role may be at an operand that is accessed so.
+/// Returns true if the access of an operand suits its role.
 static bool fits(const Attention &attention, size_t role, Access access) {
   bool isReplaced = !attention.isBackward &&
                     attention.operands[Attention::Output] == attention.operands[Attention::Query];

@@ -1,4 +1,4 @@
-//===- ProgramCheck.cpp - is a program well-formed --------------------------===//
+//===- ProgramCheck.cpp - checks that a program is well-formed ------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -19,10 +19,10 @@ using namespace weft::rt;
 
 namespace {
 
-/// No mesh that a program is made for comes near; keeps ranks' arithmetic in 64 bits.
+/// Far more ranks than any mesh has; keeps the arithmetic on ranks within 64 bits.
 constexpr uint64_t kMaxRanks = 1 << 24;
 
-/// Looks at one program. Every method gives false after putting the fault into `error`.
+/// Checks one program. Every method returns false after putting the fault into `error`.
 class Checker {
 public:
   Checker(const Program &program, std::string &error) : program(program), error(error) {}
@@ -131,7 +131,7 @@ bool Checker::checkAxes(const std::string &name, std::span<const uint32_t> axes)
   return true;
 }
 
-/// Whether a tensor of shape `inner`, which is not `outer`, lies in one of shape `outer`.
+/// Returns true if a tensor of shape `inner` fits into one of shape `outer` and differs from it.
 static bool isPadding(const std::vector<int64_t> &outer, const std::vector<int64_t> &inner) {
   return outer.size() == inner.size() && outer != inner &&
          std::equal(inner.begin(), inner.end(), outer.begin(), std::less_equal<>());
@@ -193,7 +193,7 @@ bool Checker::checkTensors() {
   return true;
 }
 
-/// The dimensions of an input that are the batch.
+/// Returns the number of batch dimensions of an input.
 std::vector<int64_t> Checker::batchShape() const {
   if (program.microBatches == 1) {
     return {program.globalBatch};
@@ -201,7 +201,7 @@ std::vector<int64_t> Checker::batchShape() const {
   return {program.microBatches, program.globalBatch / program.microBatches};
 }
 
-/// Images are given to a rank whole.
+/// Each rank gets whole images.
 bool Checker::checkImages(const NamedTensor &input) {
   const TensorLayout &layout = input.layout;
   bool isFloat = layout.type == ElementType::F32 || layout.type == ElementType::F64;
@@ -343,7 +343,7 @@ bool Checker::checkMatmuls() {
   return true;
 }
 
-/// What devices do with FP8 matrices: see `Matmul`.
+/// Checks for the FP8 matmuls that devices support: see `Matmul`.
 bool Checker::checkFp8(const std::string &name, const Matmul &matmul) {
   if (!matmul.isFp8()) {
     return true;

@@ -22,7 +22,7 @@ namespace {
 constexpr uint64_t kMaxHeaderBytes = 100'000'000;
 constexpr uint64_t kLengthBytes = 8;
 
-/// Bytes of one element; 0 if the format has no such dtype.
+/// Returns the bytes of one element; 0 for a dtype that the format does not have.
 uint64_t dtypeBytes(const std::string &dtype) {
   static const std::map<std::string, uint64_t> sizes = {
       {"F64", 8},  {"F32", 4}, {"F16", 2},     {"BF16", 2},   {"I64", 8}, {"I32", 4},
@@ -32,7 +32,7 @@ uint64_t dtypeBytes(const std::string &dtype) {
   return found == sizes.end() ? 0 : found->second;
 }
 
-/// Parses the header. Every method gives false after putting the reason into `error`.
+/// Parses the header. Every method returns false after putting the reason into `error`.
 class HeaderReader {
 public:
   HeaderReader(std::span<const char> data, std::string &error) : data(data), error(error) {}
@@ -97,7 +97,7 @@ private:
     return true;
   }
 
-  /// Tensors lie one after another from the first byte to the last.
+  /// Checks that the tensors lie one after another and fill the data.
   bool checkCover() {
     std::sort(ranges.begin(), ranges.end(), [](const Range &a, const Range &b) {
       return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);

@@ -26,12 +26,12 @@ namespace {
 struct Entry {
   const char *group;
   const char *name;
-  /// What the value is called in the help text; null if the option takes none.
+  /// The name of the value in the help text; null if the option takes no value.
   const char *value;
   const char *help;
-  /// The default as text; null if there is none to tell.
+  /// The default as text; null if the help shows none.
   std::string (*defaultText)(const Program &);
-  /// Puts the value into the options; on failure gives what was expected.
+  /// Parses the value into the options; on failure returns the expected value.
   const char *(*apply)(Options &, std::string_view value);
 };
 
@@ -235,7 +235,7 @@ const Entry *find(std::string_view name) {
 
 std::string nearest(std::string_view name) {
   const Entry *best = nullptr;
-  size_t distance = name.size(); // Further away than this there is no likeness.
+  size_t distance = name.size(); // Farther names are not similar.
   for (const Entry &entry : kTable) {
     size_t candidate = editDistance(name, entry.name);
     if (candidate < distance) {
@@ -270,7 +270,7 @@ bool checkFiles(const Options &options, std::string &error) {
       }
     }
     for (const auto &[otherName, other] : inputs) {
-      // Going on in the same file is fine: it is replaced only when all is done.
+      // --save may replace the file of --load: it does so only at the end.
       bool replaces = otherName == inputs[0].first && file == &options.save;
       if (!file->empty() && !other.empty() && !replaces && isSameFile(*file, other)) {
         return fail(error, name, " would overwrite '", other, "', which ", otherName, " reads");
@@ -370,7 +370,7 @@ bool weft::rt::parseOptions(const Program &program, std::span<const char *const>
          checkValidation(options, error);
 }
 
-/// " sequences of 8 tokens" or " images".
+/// Returns " sequences of 8 tokens" or " images".
 static std::string samplesText(const Program &program) {
   return program.sequenceLength == 0 ? " images"
                                      : concat(" sequences of ", program.sequenceLength, " tokens");
