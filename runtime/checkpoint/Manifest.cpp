@@ -261,7 +261,7 @@ private:
       auto found = numbers.find(file);
       if (found == numbers.end() || !shards.insert(found->second).second) {
         return fail(error, "a part of '", tensor.name, "' is in '", file, "', which is ",
-                    found == numbers.end() ? "no shard" : "the place of another");
+                    found == numbers.end() ? "no shard" : "the place of another part");
       }
       part.shard = found->second;
     }

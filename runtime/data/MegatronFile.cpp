@@ -73,7 +73,7 @@ bool Index::readHeader() {
   std::span<const char> content = file.bytes();
   std::string_view text(content.data(), content.size());
   if (text.substr(0, kMagic.size()) != kMagic) {
-    return refuse("is none of Megatron: it does not begin with MMIDIDX and two zeros");
+    return refuse("is not one of Megatron: it does not begin with MMIDIDX and two zeros");
   }
   if (content.size() < kHeaderBytes) {
     return refuse("has ", content.size(), " bytes, its header takes ", kHeaderBytes);
@@ -159,7 +159,7 @@ std::unique_ptr<TokenSource> weft::rt::openMegatron(const std::string &prefix, s
   }
   if (tokens->bytes().size() != index.bytes) {
     fail(error, "the data file '", path, "' has ", tokens->bytes().size(),
-         " bytes, by its index it has ", index.bytes);
+         " bytes, expected by its index ", index.bytes);
     return nullptr;
   }
   return index.type->make(std::move(tokens), index.bytes / index.type->bytes);

@@ -124,7 +124,7 @@ bool InstructionChecker::checkLimits(const char *section,
     agrees = agrees || decidesRun(observation);
     if (observation.limit > 0 && !agrees) {
       return fail(error, section, " instruction ", i, " observes '", observation.name,
-                  "', which has a limit, and no loss or norm after it");
+                  "', which has a limit, but no loss or gradient norm after it");
     }
   }
   return true;

@@ -128,8 +128,8 @@ bool weft::rt::metricsBefore(const std::string &path, int64_t step, uint64_t &by
   for (size_t end; (end = text.find('\n', bytes)) != std::string_view::npos; bytes = end + 1) {
     int64_t told = 0;
     if (!stepOf(text.substr(bytes, end - bytes), told)) {
-      return fail(error, "'", path, "' is not a metrics file to go on with: line ", number,
-                  " does not tell of a step");
+      return fail(error, "'", path, "' is not a metrics file to continue: line ", number,
+                  " is not a line of metrics");
     }
     if (told >= step) {
       return true;

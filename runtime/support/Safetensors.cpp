@@ -70,7 +70,8 @@ private:
     if (!value.is_object() || value.size() != 3 || !value.contains("dtype") ||
         !value.contains("shape") || !value.contains("data_offsets") ||
         !value["dtype"].is_string()) {
-      return fail(error, "tensor '", name, "' does not have just dtype, shape and data_offsets");
+      return fail(error, "tensor '", name,
+                  "' needs exactly the fields dtype, shape and data_offsets");
     }
     tensor.dtype = value["dtype"].get<std::string>();
     uint64_t bytes = dtypeBytes(tensor.dtype);
@@ -140,8 +141,8 @@ bool readFile(std::span<const char> bytes, SafetensorsFile &file, size_t &header
   }
   std::span<const char> rest = bytes.subspan(kLengthBytes);
   if (length > rest.size() || length > kMaxHeaderBytes) {
-    return fail(error, "the header should have ", length, " bytes; ", rest.size(),
-                " follow, and at most ", kMaxHeaderBytes, " are allowed");
+    return fail(error, "expected a header of ", length, " bytes, got ", rest.size(),
+                " bytes; at most ", kMaxHeaderBytes, " bytes are allowed");
   }
   headerBytes = kLengthBytes + length;
   return HeaderReader(rest.subspan(length), error).read(rest.first(length), file);

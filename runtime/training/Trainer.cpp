@@ -162,7 +162,8 @@ bool Trainer::prepareLoad(std::string &error) {
   }
   uint64_t samples = saturatingMul(uint64_t(endStep), uint64_t(program.globalBatch));
   if (samples > uint64_t(std::numeric_limits<int64_t>::max())) {
-    return fail(error, "--steps is ", endStep, ", which is too many to count the samples");
+    return fail(error, "--steps is ", endStep,
+                ", too many for the samples to be counted in 64 bits");
   }
   return true;
 }
@@ -186,10 +187,11 @@ bool Trainer::prepareOutputs(std::string &error) {
   if (!options.saveGradients.empty()) {
     if (options.gradientsStep < firstStep || options.gradientsStep >= endStep) {
       return fail(error, "--gradients-step is ", options.gradientsStep,
-                  ", this run does the steps from ", firstStep, " to before ", endStep);
+                  ", expected a step of this run, from ", firstStep, " to before ", endStep);
     }
     if (!ObservedTensors("gradient/").isAny(program)) {
-      return fail(error, "the program does not let its gradients be seen");
+      return fail(error,
+                  "--save-gradients is given, but the program does not observe its gradients");
     }
   }
   if (!options.profile.empty() && firstStep == endStep) {

@@ -324,7 +324,7 @@ def token_files(bench):
                 r"error: cannot read 'm\.bin': No such file or directory", data="m")
     bench.write("m.bin", numbers("<u2", *range(32)))
     bench.train("Megatron's index of a longer file", r"error: the data file 'm\.bin' has 64 bytes, "
-                r"by its index it has 128", data="m.bin")
+                r"expected by its index 128", data="m.bin")
     bench.write("m.bin", numbers("<u2", *range(64)))
     bench.train("output over one of Megatron's files",
                 r"error: --save would overwrite 'm\.bin', which --data reads", "--save", "m.bin",

@@ -148,7 +148,7 @@ TEST_F(Tensors, RefusesWhatIsNotTheFormat) {
   EXPECT_EQ(openError(tensorsFile(R"({"__metadata__":{"a":1}})", "")),
             "metadata 'a' is not a string");
   EXPECT_EQ(openError(tensorsFile(R"({"x":1})", "")),
-            "tensor 'x' does not have just dtype, shape and data_offsets");
+            "tensor 'x' needs exactly the fields dtype, shape and data_offsets");
   EXPECT_EQ(openError(tensorsFile(one(R"("dtype":"F7","shape":[],"data_offsets":[0,1])"), "a")),
             "tensor 'x' has the unknown dtype 'F7'");
   for (const char *numbers : {"[-1]", "[1.5]", "[\"1\"]", "1", "[18446744073709551615]"}) {

@@ -184,7 +184,7 @@ TEST_F(TokenFile, MegatronRefusesALyingIndex) {
     const char *message;
   } cases[] = {
       {[](Index &i) { i.magic[0] = 'm'; },
-       "the index 'm.idx' is none of Megatron: it does not begin with MMIDIDX and two zeros"},
+       "the index 'm.idx' is not one of Megatron: it does not begin with MMIDIDX and two zeros"},
       {[](Index &i) { i.version = 2; }, "the index 'm.idx' has version 2, expected 1"},
       {[](Index &i) { i.code = 0; },
        "the index 'm.idx' has 0 as the type of tokens, expected 1 to 8"},
@@ -216,9 +216,9 @@ TEST_F(TokenFile, MegatronRefusesALyingIndex) {
       {[](Index &i) { i.entries = bytesOf<int64_t>({0, 2, 2}); },
        "the index 'm.idx' has 3 sequences, its documents end at 2"},
       {[](Index &i) { i.lengths = bytesOf<int32_t>({2, 3, 2147483647}); },
-       "the data file 'm.bin' has 12 bytes, by its index it has 4294967304"},
+       "the data file 'm.bin' has 12 bytes, expected by its index 4294967304"},
       {[](Index &i) { i.lengths = bytesOf<int32_t>({2, 3, 0}); },
-       "the data file 'm.bin' has 12 bytes, by its index it has 10"},
+       "the data file 'm.bin' has 12 bytes, expected by its index 10"},
   };
   for (const auto &broken : cases) {
     Index index;

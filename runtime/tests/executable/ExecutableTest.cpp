@@ -192,7 +192,7 @@ TEST_F(Executable, GradientsAreThoseOfTheStep) {
     EXPECT_NEAR(m1[i] - 0.9 * m0[i], gradient[i], 1e-15);
   }
   EXPECT_EQ(run(data + " --steps 3 --save-gradients g --gradients-step 3"), 1);
-  EXPECT_EQ(err, "error: --gradients-step is 3, this run does the steps from 0 to before 3\n");
+  EXPECT_EQ(err, "error: --gradients-step is 3, expected a step of this run, from 0 to before 3\n");
 }
 
 TEST_F(Executable, PrintsInsteadOfTraining) {
@@ -217,7 +217,7 @@ TEST_F(Executable, WrongUseIsAnError) {
   EXPECT_EQ(run(data + " --load none"), 1);
   EXPECT_EQ(err, "error: cannot read 'none': No such file or directory\n");
   EXPECT_EQ(run(data + " --steps 9223372036854775807"), 1);
-  EXPECT_THAT(err, HasSubstr("which is too many to count the samples"));
+  EXPECT_THAT(err, HasSubstr("too many for the samples to be counted in 64 bits"));
 }
 
 TEST_F(Executable, OutputsAreTriedBeforeTraining) {

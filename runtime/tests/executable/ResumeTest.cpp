@@ -145,8 +145,7 @@ TEST_F(Resume, AWrongMetricsFileIsLeftAlone) {
   ASSERT_EQ(train(2), 0) << err;
   folder.write("m", "Dear diary\n");
   EXPECT_EQ(train(4, "--metrics m"), 1);
-  EXPECT_EQ(err,
-            "error: 'm' is not a metrics file to go on with: line 1 does not tell of a step\n");
+  EXPECT_EQ(err, "error: 'm' is not a metrics file to continue: line 1 is not a line of metrics\n");
   EXPECT_EQ(folder.read("m"), "Dear diary\n");
 }
 
