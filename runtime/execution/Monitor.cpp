@@ -79,7 +79,7 @@ void Monitor::begin(int64_t rank, Communicator &link, std::function<void()> give
 
 Monitor::Line &Monitor::addLine(int64_t rank, const uint32_t *word) {
   std::lock_guard lock(mutex);
-  // Twice all that there is: what a rank sees of a section's end comes before the next one's.
+  // Room for all marks twice: the rank's thread sees the end of a section before that of the next.
   Rank &added = ranks.at(rank);
   added.seen.push_back(0);
   added.lines.push_back(

@@ -38,7 +38,7 @@ struct alignas(64) RankState {
   std::unique_ptr<StepTimes> times;
   /// The number of steps done.
   int64_t step = 0;
-  /// Of the validation that goes on.
+  /// The current batch of the running validation, if any.
   std::optional<int64_t> validationBatch;
   bool notFinite = false, overflowed = false;
 };
@@ -123,7 +123,7 @@ private:
   Checkpoints checkpoints;
   Prefetcher prefetcher;
   Monitor monitor;
-  /// Of this process.
+  /// The ranks of this process.
   std::vector<RankState> ranks;
   int64_t firstStep = 0, endStep = 0;
   bool hasMemory = true;

@@ -277,7 +277,7 @@ struct Collective {
   std::vector<uint32_t> axes;
   std::vector<int64_t> shape;
   uint32_t dim = 0, dim2 = 0;
-  /// Of a permute one for each rank of the group, by their numbers in it; else empty.
+  /// For a permute: the source of each rank of the group, as numbers in the group; else empty.
   std::vector<uint32_t> sources = {};
 };
 

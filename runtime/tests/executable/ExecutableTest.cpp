@@ -268,7 +268,7 @@ TEST_F(Executable, AValidationLossThatIsNotFiniteEndsTheRun) {
     return true;
   };
   ASSERT_TRUE(saveTensors(folder.file("huge"), headers, {}, hugeAtZ, error));
-  folder.write("val", std::string(1000, 'Z')); // Which training never meets.
+  folder.write("val", std::string(1000, 'Z')); // Training data does not contain it.
   EXPECT_EQ(run(data + " --load huge --validation-data val --validation-every 2 --save end"), 3);
   EXPECT_THAT(out, HasSubstr("step 1/5  loss "));
   EXPECT_THAT(out, testing::Not(HasSubstr("step 2/5")));

@@ -15,7 +15,7 @@ using testing::HasSubstr;
 
 namespace {
 
-/// Keys that go round `shards` shards of `length` positions, on a mesh of one axis.
+/// Ring attention over `shards` shards of `length` positions, on a mesh of one axis.
 Attention makeRing(int64_t shards, int64_t length, bool isZigzag) {
   Attention ring;
   ring.batch = ring.keyHeads = ring.group = 1;
@@ -33,7 +33,7 @@ Attention makeRing(int64_t shards, int64_t length, bool isZigzag) {
   return ring;
 }
 
-/// The position that is stored at `index`, of `chunks` chunks.
+/// Returns the position stored at `index`, with `chunks` chunks.
 int64_t zigzag(int64_t chunks, int64_t length, int64_t index) {
   std::vector<int64_t> order;
   for (int64_t first = 0, last = chunks - 1; first < last; ++first, --last) {
@@ -57,7 +57,7 @@ bool sees(const AttentionPart &part, int64_t query, int64_t key) {
   return !part.isCausal || (j <= last && (part.window == 0 || j > last - part.window));
 }
 
-/// Compares a part with the definition; false where there is none.
+/// Compares a part with the definition of attention; false if there is no part.
 bool isRight(const Attention &a, int64_t rank, int64_t turn) {
   std::vector<int64_t> coordinates = {rank}, immediates = {turn};
   std::optional<AttentionPart> part = attentionPart(a, coordinates, immediates);
@@ -91,11 +91,11 @@ TEST(AttentionParts, ZigzagTurnsAreHalves) {
   };
   EXPECT_TRUE(part(2, 0).isCausal);
   EXPECT_EQ(part(2, 0).keys, 8);
-  // Keys of an earlier rank: the first chunk, by all.
+  // Keys of an earlier rank: all queries see the first chunk.
   EXPECT_FALSE(part(2, 1).isCausal);
   EXPECT_EQ(part(2, 1).queries, 8);
   EXPECT_EQ(part(2, 1).keys, 4);
-  // Of a later rank: both chunks, by the second half.
+  // Keys of a later rank: the second half of the queries sees both chunks.
   EXPECT_EQ(part(2, 3).firstQuery, 4);
   EXPECT_EQ(part(2, 3).queries, 4);
   EXPECT_EQ(part(2, 3).keys, 8);
@@ -134,7 +134,7 @@ TEST(AttentionParts, WindowsAreRightOrNone) {
   EXPECT_LT(found, 7 * 9);
 }
 
-/// Of the part's keys those with positions below a document's start are the first of its runs.
+/// The keys below a document's start are the first of the part's runs.
 TEST(AttentionParts, OfDocumentsSayWhereTheirKeysAre) {
   for (bool isZigzag : {false, true}) {
     Attention documents = makeRing(4, 8, isZigzag);
@@ -155,7 +155,8 @@ TEST(AttentionParts, OfDocumentsSayWhereTheirKeysAre) {
   }
 }
 
-/// The last four of 32 positions see chunks 1, 6 and 2, or 6 and 2, of which the later is first.
+/// The last four of 32 positions see chunks 1, 6 and 2, or chunks 6 and 2; of these the later one
+/// is stored first.
 TEST(AttentionParts, OfDocumentsAreTwoAscendingRunsOrNone) {
   Attention all = makeRing(1, 4, false);
   all.turn.reset();

@@ -163,7 +163,7 @@ TEST(Bytes, OtherVersionsAreRefused) {
   EXPECT_EQ(error, "the program has version 99, this runtime reads version 10");
 }
 
-/// Damage that the checksum does not show must be noticed by the content, or do no harm.
+/// Damage that the checksum misses must be found in the content, or be harmless.
 TEST(Bytes, DamageUnderARightChecksumDoesNoHarm) {
   constexpr size_t header = 28;
   const std::vector<char> good = serialize(makeToy(2, 2));
@@ -191,7 +191,7 @@ TEST(Bytes, DamageUnderARightChecksumDoesNoHarm) {
   }
 }
 
-/// All parts, of which libraries and code are not known.
+/// All parts; the sizes of libraries and code are unknown.
 std::vector<DeviceUse> someDeviceUses() {
   return {{DevicePart::Context, 1000},      {DevicePart::Libraries, {}},
           {DevicePart::Communicators, 300}, {DevicePart::Inputs, 20},
