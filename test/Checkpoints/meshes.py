@@ -26,7 +26,7 @@ TOLERANCE = 1e-10
 
 
 def far(whole, place):
-    """Returns the largest difference between two runs' weights, optimizer state, losses and norms."""
+    """Returns the largest difference of weights, optimizer state, losses and norms of two runs."""
     a, b = (safetensors.load(folder / "saved") for folder in (whole, place))
     if a.keys() != b.keys():
         return np.inf
