@@ -111,9 +111,8 @@ struct TensorLayout {
 /// A named parameter, optimizer state or step input. The runtime fills these inputs, as far as the
 /// program has them, before each step and each evaluation:
 ///   "tokens", "targets"  i32 [batch, sequence]
-///   "document_starts"    i32 [batch, sequence]   for each token, the position in the sequence
-///   where
-///                        its document begins
+///   "document_starts"    i32 [batch, sequence]   for each token, where its document begins in
+///                        the sequence
 ///   "images"             f32 or f64 [batch, ...], cut by the batch only
 ///   "labels"             i32 [batch]
 ///   "step_number"        i64 []   0 for the first step
@@ -260,12 +259,12 @@ bool changesShape(CollectiveKind kind);
 /// A collective over the ranks that differ only in their coordinates on `axes`;
 /// a rank's index in its group counts those coordinates, first axis major.
 /// `shape` is the local shape of the operand; n is the group's size.
-///   all-reduce      result[..] = reduction over the group, in group order; that of bf16 and
-///                   f16 is taken in f32 and rounded once
+///   all-reduce      result[..] = reduction over the group, in group order; bf16 and f16 are
+///                   reduced in f32 and rounded once
 ///   all-gather      result is n times as long in `dim`, shard i from rank i
 ///   reduce-scatter  result is 1/n as long in `dim`: rank i's shard i, reduced
 ///   all-to-all      operand is cut in n along `dim`, shard i goes to rank i;
-///                   what arrives is joined along `dim2` in group order
+///                   received shards are joined along `dim2` in group order
 ///   permute         rank i's result is the operand of rank `sources[i]`; each rank is the
 ///                   source of one
 /// Operands of the instruction: operand, result (never the same buffer, except
