@@ -10,7 +10,7 @@
 
 namespace weft {
 
-/// What a program runs on.
+/// The kind of device that a program's kernels run on.
 enum class TargetKind { Host, Cuda };
 
 } // namespace weft
