@@ -16,8 +16,8 @@
 
 namespace weft::planner {
 
-/// A `Price` on one mesh: seconds on a machine, or without one the bytes that a rank sends.
-/// Remembers groups, so one thread at a time may ask it. Does not own the machine.
+/// A `Price` on one mesh: seconds on a machine or, without a machine, bytes that a rank sends.
+/// Caches groups, so that only one thread at a time may call it. Does not own the machine.
 class Prices {
 public:
   explicit Prices(std::span<const int64_t> mesh, const cost::Predictor *machine = nullptr)
