@@ -12,9 +12,9 @@
 
 namespace weft {
 
-/// What it costs to send round the shards of `op`'s permutation, as `option` cuts it; 0 where it
-/// does not. Of n ranks, each sends every operand that has the permuted factor n - 1 times, and
-/// every result n times: see expand-permutations.
+/// Returns the cost of passing shards around the ranks, if `option` cuts the permuted factor of
+/// `op`, else 0. Each of n ranks sends every operand with the permuted factor n - 1 times, and
+/// every result with this factor n times: see expand-permutations.
 double pricePermutation(ShardableOpInterface op, const FactorRule &rule, const OpOption &option,
                         LayoutSpaces &spaces, const planner::Price &price);
 
