@@ -67,7 +67,7 @@ LogicalResult checkAssignments(ModuleOp module) {
 LogicalResult checkEvaluate(ModuleOp module) {
   auto evaluate = module.lookupSymbol<func::FuncOp>("evaluate");
   if (!evaluate) {
-    return success(); // A module by hand may do without validation.
+    return success(); // Modules written by hand may lack validation.
   }
   if (evaluate.getNumArguments() != 0 || evaluate.getNumResults() != 0) {
     return evaluate.emitError("verify-differentiate: expected @evaluate to take and give nothing, "
@@ -127,11 +127,11 @@ struct VerifyDifferentiatePass : impl::VerifyDifferentiatePassBase<VerifyDiffere
 } // namespace
 
 void buildDifferentiatePipeline(OpPassManager &manager) {
-  // The step up to the gradients: what a layer's backward needs is decided here.
+  // The step up to the gradients. This pass decides which values a layer keeps for backward.
   manager.addPass(createBuildGradientsPass());
-  // Gradients have scales, too.
+  // After gradients exist, as they have scales too.
   manager.addPass(createDelayScalingPass());
-  // Needs every gradient, for their common norm.
+  // Last, as the norm is over all gradients.
   manager.addPass(createBuildUpdatesPass());
   manager.addPass(createVerifyDifferentiatePass());
 }

@@ -30,7 +30,7 @@ bool GraphBuilder::dropout(const onnx::Node &node) {
 }
 
 bool GraphBuilder::cast(const onnx::Node &node) {
-  // What PyTorch casts a number to the type of a tensor by.
+  // PyTorch casts a number to the type of a tensor by this op.
   if (node.op == "CastLike") {
     if (const onnx::Constant *constant = constantOf(node, 0)) {
       onnx::Constant result = *constant;
@@ -88,7 +88,8 @@ bool GraphBuilder::reshape(const onnx::Node &node) {
   }
   std::optional<View> result = views.reshape(nameOf(node), *view, lengths);
   if (!result) {
-    // Dimensions that are cut across: one tensor in the order of the elements, then again.
+    // The new dimensions cut across the parts: materialize the tensor in the order of its elements,
+    // and try again.
     std::optional<Value> tensor = views.materialize(nameOf(node), *view);
     result = tensor ? views.reshape(nameOf(node), ViewBuilder::whole(*tensor), lengths) : result;
   }
@@ -215,7 +216,7 @@ std::optional<View> GraphBuilder::extract(const onnx::Node &node, View view, int
   return view;
 }
 
-/// Lengths of a view of whose dimensions the batch is taken whole.
+/// Returns the lengths of a view whose batch is taken whole.
 static std::vector<int64_t> countsOf(const View &view) {
   std::vector<int64_t> counts;
   for (double length : view.lengths()) {

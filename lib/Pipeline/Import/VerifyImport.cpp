@@ -39,7 +39,8 @@ LogicalResult checkOptimizer(ModuleOp module) {
   return success();
 }
 
-/// No assignment, except, where that is allowed, to statistics.
+/// Checks that the function assigns to no variable or, if `allowStatistics` is true, to statistics
+/// only.
 LogicalResult checkAssignments(func::FuncOp function, bool allowStatistics) {
   WalkResult walk = function.walk([&](AssignOp assign) {
     auto variable =
@@ -74,7 +75,7 @@ LogicalResult checkLoss(ModuleOp module) {
 LogicalResult checkEvaluate(ModuleOp module) {
   auto evaluate = module.lookupSymbol<func::FuncOp>("evaluate");
   if (!evaluate) {
-    return success(); // A module by hand may do without validation.
+    return success(); // Modules written by hand may lack validation.
   }
   FunctionType type = evaluate.getFunctionType();
   if (type.getNumInputs() != 0 || type.getNumResults() != 0) {
