@@ -19,7 +19,7 @@ using namespace weft;
 
 namespace {
 
-/// Counts every function once, however often it is called.
+/// Counts the operations of functions; visits each function once.
 class FlopCounter {
 public:
   explicit FlopCounter(ModuleOp module) : module(module) {}

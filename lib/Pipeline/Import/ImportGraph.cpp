@@ -27,7 +27,8 @@ public:
         problems(problems) {}
 
   bool checkInput();
-  /// Checks that parameters have unique names and initial values.
+  /// Checks that no parameter has a name that programs use themselves, and that initial values are
+  /// finite.
   bool checkTensors();
   void declare();
   /// Builds the loss of the graph's logits in the current function; returns null after an error.

@@ -25,7 +25,7 @@ double pricePermutation(ShardableOpInterface op, const FactorRule &rule, const O
                  ArrayRef<uint32_t> layouts, bool isResult) {
     for (auto [value, dims, layout] : llvm::zip_equal(values, tensors, layouts)) {
       const unsigned *dim = llvm::find(dims, *permuted);
-      // A value that is several operands is sent once.
+      // A value that is several operands is sent only once.
       if (dim == dims.end() || !known.insert(value).second) {
         continue;
       }

@@ -34,13 +34,14 @@ planner::Table ReshardTables::make(RankedTensorType type, ReductionKind reductio
   problem.scatters = reduction != ReductionKind::LogSumExp;
   std::string name;
   llvm::raw_string_ostream(name) << type;
-  // A way becomes pending only last, so that one by a pending layout is another, and maybe shorter.
+  // A path becomes pending only in its last step, so that a path over a pending layout is not among
+  // those searched, and may be shorter.
   bool isShortest = reduction == ReductionKind::Sum && !canPend(type);
   planner::Table table{std::move(name), count, count,
                        space.costs(problem, canPend(type), all, all, std::ref(prices)), isShortest};
   for (uint32_t row = 0; row < count && reduction != ReductionKind::Sum; ++row) {
     for (uint32_t column = 0; column < count; ++column) {
-      // Whoever uses a value takes it pending only as a sum.
+      // Users accept pending values only as sums.
       if (space.isPending(row) && space.isPending(column)) {
         table.seconds[row * count + column] = planner::kInfinity;
       }

@@ -62,7 +62,7 @@ std::string ValuePlaces::nameOf(Operation *op) const {
   return call ? call.getCallee().str() : "op " + std::to_string(numbers.lookup(op));
 }
 
-/// Whether two ops are equal but for operands and locations.
+/// Returns true if two ops are equal but for operands and locations.
 static bool areAlike(Operation *a, Operation *b) {
   DenseMap<Value, Value> inA;
   for (auto [ofA, ofB] : llvm::zip(a->getOperands(), b->getOperands())) {
