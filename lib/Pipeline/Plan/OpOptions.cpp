@@ -113,7 +113,7 @@ private:
     }
   }
 
-  /// Ignores pins to terms that the op cannot have.
+  /// Reads the pins of terms; ignores those of terms that the op cannot have.
   void findPinnedTerms(DictionaryAttr given) {
     pinnedTerms.assign(mesh.getSizes().size(), SmallVector<unsigned>());
     for (NamedAttribute entry : given) {

@@ -118,7 +118,7 @@ entriesOfFactors(ShardableOpInterface op, const FactorRule &rule,
     SmallVector<StringRef> known = dimensions.namesOf(op, rule, unsigned(number));
     std::string ownName = "factor" + std::to_string(number);
     auto entry = llvm::find_if(entries, [&](const desc::ShardingSpec *one) {
-      // The permuted factor has its partner's names, and this one too.
+      // A permuted factor has its partner's names, but plans call it "keys".
       return one->dimension == ownName ||
              (isPermutation ? one->dimension == "keys" : llvm::is_contained(known, one->dimension));
     });
@@ -127,9 +127,8 @@ entriesOfFactors(ShardableOpInterface op, const FactorRule &rule,
   return found;
 }
 
-/// Returns the factors that entries cut. If several entries use one axis, the factor of the
-/// strongest entry is cut, and among these the first one that results have, which avoids pending
-/// sums.
+/// Returns the factors with entries, in the order in which they take axes: those of stronger
+/// entries first, then those of results, which avoids pending sums.
 static SmallVector<size_t> inOrderOfPins(const FactorRule &rule,
                                          ArrayRef<const desc::ShardingSpec *> ofFactors) {
   SmallVector<size_t> order;

@@ -34,8 +34,8 @@ planner::Table ReshardTables::make(RankedTensorType type, ReductionKind reductio
   problem.scatters = reduction != ReductionKind::LogSumExp;
   std::string name;
   llvm::raw_string_ostream(name) << type;
-  // A path becomes pending only in its last step, so that a path over a pending layout is not among
-  // those searched, and may be shorter.
+  // Paths make a value pending only in their last step, so that a detour over a pending layout may
+  // be shorter.
   bool isShortest = reduction == ReductionKind::Sum && !canPend(type);
   planner::Table table{std::move(name), count, count,
                        space.costs(problem, canPend(type), all, all, std::ref(prices)), isShortest};

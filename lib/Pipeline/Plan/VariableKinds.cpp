@@ -45,7 +45,7 @@ LogicalResult ShardingProblem::declareVariables() {
       continue;
     }
     if (getSharding(variable.getTensorType())) {
-      uses = ""; // They decide nothing.
+      uses = ""; // Its uses decide nothing.
     }
     Attribute pins = variable->getAttr(kPinsAttrName);
     const ShardingEnd *&end = variableKinds[{

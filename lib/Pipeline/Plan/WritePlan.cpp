@@ -195,7 +195,7 @@ private:
     return pins;
   }
 
-  /// Names factors by their numbers, which are unique.
+  /// Adds entries for this op alone, which call factors by their numbers, as these are unique.
   void pinWholly(ShardableOpInterface op) {
     OpSharding sharding = shardingOf(op);
     std::string name = names.nameOf(op).str();
