@@ -186,7 +186,7 @@ void Review::checkShards() {
                        product(entry.axes) + " does not divide " + what + ", which is padded to " +
                            text(padded) + ": ranks compute " +
                            text(100.0 * double(padded - *size) / double(*size), "%") +
-                           " more of what has it"));
+                           " more of each value with it"));
       }
     }
   }
@@ -273,8 +273,8 @@ void Review::checkAccumulation() {
 void Review::checkWholeBatch(int64_t samples) {
   auto refuse = [&](const std::string &field, const std::string &use) {
     error(plan.accumulationLocation, "legal_r10",
-          "a micro-batch of " + text(samples) + " samples does not know what " + field +
-              " needs of the whole batch, use an accumulation of 1" + use);
+          field + " needs the whole batch, got micro-batches of " + text(samples) +
+              " samples, use an accumulation of 1" + use);
   };
   const RoutingSpec &routing = recipe.routing;
   if (routing.loadBalanceLoss > 0 && routing.loadBalanceGroup == RoutingGroup::GlobalBatch) {
@@ -287,7 +287,7 @@ void Review::checkWholeBatch(int64_t samples) {
     refuse("routing.bias_update_speed", "");
   }
   if (recipe.fp8 && recipe.fp8->history == 0) {
-    refuse("fp8, one scale for each tensor,", " or fp8.scaling: DELAYED");
+    refuse("fp8 with one scale for each tensor", " or fp8.scaling: DELAYED");
   }
   if (model.graph && model.graph->batchNormGroup > 0 &&
       samples % model.graph->batchNormGroup != 0) {
@@ -350,10 +350,10 @@ void Review::warnOfPeaks() {
         {{},
          "",
          "together_r10",
-         "machine " + machine.name + " gives F8 " + text(*bytes / *numbers, "times") +
-             " the peak_flops of BF16, and matmuls were measured of BF16 alone: with fp8 they are "
-             "taken to be so much faster, expected peaks of one source, or measured matmuls of "
-             "F8"});
+         "machine " + machine.name + " has " + text(*bytes / *numbers, "times") +
+             " the peak_flops for F8 that it has for BF16, but measured matmuls for BF16 only: FP8 "
+             "matmuls are predicted to be as many times faster, expected peaks of one source, or "
+             "measured matmuls for F8"});
   }
 }
 
@@ -394,8 +394,8 @@ void Review::warnOfNodes() {
     const ShardingSpec &first = *blocks.begin()->second;
     result.warnings.push_back(
         diagnostic(first.location, "legal_r8",
-                   "what " + product(axes) + " cuts is summed across " + text(group.nodes) +
-                       " nodes, " + text(int64_t(count)) + " times in a step, which takes about " +
+                   "sums over " + product(axes) + " cross " + text(group.nodes) + " nodes, " +
+                       text(int64_t(count)) + " times in a step, which takes about " +
                        text(count * sumSeconds(predictor, group), "s") + "; " + advice));
   }
 }

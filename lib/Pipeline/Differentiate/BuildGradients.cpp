@@ -166,8 +166,8 @@ LogicalResult GradientBuilder::differentiateLoss() {
   };
   if (loss.getNumArguments() != 0 || loss.getNumResults() != 1 ||
       !isNumber(loss.getResultTypes().front())) {
-    return loss.emitError("build-gradients: expected @loss to take nothing and give a "
-                          "floating-point number, got ")
+    return loss.emitError("build-gradients: expected @loss to have no arguments and one "
+                          "floating-point number as result, got ")
            << loss.getFunctionType();
   }
   Block &block = loss.getBody().front();

@@ -33,7 +33,7 @@ LogicalResult checkFunctions(ModuleOp module) {
     }
     if (function.getNumArguments() != 0 || function.getNumResults() != 0) {
       return function.emitError("verify-differentiate: expected @")
-             << name << " to take and give nothing, got " << function.getFunctionType();
+             << name << " to have no arguments and no results, got " << function.getFunctionType();
     }
   }
   if (module.lookupSymbol("loss")) {
@@ -70,8 +70,9 @@ LogicalResult checkEvaluate(ModuleOp module) {
     return success(); // Modules written by hand may lack validation.
   }
   if (evaluate.getNumArguments() != 0 || evaluate.getNumResults() != 0) {
-    return evaluate.emitError("verify-differentiate: expected @evaluate to take and give nothing, "
-                              "got ")
+    return evaluate.emitError(
+               "verify-differentiate: expected @evaluate to have no arguments and no results, "
+               "got ")
            << evaluate.getFunctionType();
   }
   for (AssignOp assign : evaluate.getOps<AssignOp>()) {
@@ -87,8 +88,8 @@ LogicalResult checkEvaluate(ModuleOp module) {
   if (observed.lookup("validation_loss") != 1 || observed.size() != 1u + seesLogits ||
       observed.lookup("logits") > 1) {
     return evaluate.emitError("verify-differentiate: expected @evaluate to observe "
-                              "'validation_loss' once, 'logits' at most once, and nothing else but "
-                              "what has a limit");
+                              "'validation_loss' once, 'logits' at most once, and nothing else "
+                              "without a limit");
   }
   return success();
 }

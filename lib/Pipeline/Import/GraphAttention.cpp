@@ -287,7 +287,7 @@ std::optional<View> GraphBuilder::attention(const onnx::Node &node, const Scores
     }
   }
   lengths.push_back(double(shape[4]));
-  why = "the heads of the result do not come apart";
+  why = "the heads of the result cannot be separated";
   std::optional<View> parts = views.reshape(name, output, lengths);
   if (!parts) {
     return std::nullopt;

@@ -212,8 +212,9 @@ bool GraphBuilder::withTable(const onnx::Node &node, size_t viewInput) {
     return false;
   }
   if (node.op != "Mul" && node.op != "Add") {
-    return fail(node, "arithmetic with a table of numbers is supported only for rotary positions "
-                      "and causal masks; is it a parameter, which the description calls constant?");
+    return fail(
+        node, "arithmetic with a table of numbers is supported only for rotary positions "
+              "and causal masks; is the table a parameter that the description lists as constant?");
   }
   known[node.outputs[0]] = WithTable{
       node.op == "Mul" ? WithTable::Kind::Product : WithTable::Kind::Sum, node.inputs[viewInput],

@@ -167,8 +167,8 @@ bool GraphBuilder::pool(const onnx::Node &node) {
   bool isPadded = llvm::any_of(window->low, [](int64_t n) { return n > 0; }) ||
                   llvm::any_of(window->high, [](int64_t n) { return n > 0; });
   if (!isMax && isPadded && onnx::integerAttribute(node, "count_include_pad", 0) == 0) {
-    return fail(node, "a mean that leaves out the padding is not supported, only with "
-                      "count_include_pad, or without pads");
+    return fail(node, "a mean without the padding is not supported, expected "
+                      "count_include_pad or no pads");
   }
   std::optional<llvm::SmallVector<int64_t>> shape =
       outputShape(shapeOf(*images), shapeOf(*images)[1], *window);

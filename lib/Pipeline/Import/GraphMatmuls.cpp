@@ -291,8 +291,8 @@ bool GraphBuilder::softmax(const onnx::Node &node) {
     if (axis != masked->view.rank() - 1 || !isCausal(*masked->table) ||
         double(masked->table->shape.back()) != masked->view.lengths().back()) {
       return fail(node,
-                  "a mask is supported only where it is causal: zeros up to the diagonal, and "
-                  "numbers below -1e4 beyond");
+                  "only causal masks are supported: zeros up to the diagonal, and numbers below "
+                  "-1e4 after it");
     }
     WithTable weights = *masked;
     weights.kind = WithTable::Kind::CausalWeights;
@@ -377,7 +377,7 @@ bool GraphBuilder::gatherRows(const onnx::Node &node, const View &table,
   }
   double rows = table.lengths()[0];
   if (!isRange || indices.values[0] < 0 || indices.values[0] + double(count) > rows) {
-    return fail(node, "expected constant indices of a table to be consecutive rows that it has");
+    return fail(node, "expected constant indices of consecutive rows of the table");
   }
   nameDimension(table, 0, "positions");
   nameDimension(table, 1, "hidden");

@@ -124,7 +124,7 @@ bool GraphBuilder::unsqueeze(const onnx::Node &node) {
     return false;
   }
   if (!axes || !onnx::newAxes(*axes, view->rank(), isNew)) {
-    return fail(node, "expected constant axes that there are");
+    return fail(node, "expected constant axes of existing dimensions");
   }
   View result{view->tensor, {}, view->isInner};
   const auto *old = view->dims.begin();
@@ -244,7 +244,7 @@ bool GraphBuilder::slice(const onnx::Node &node) {
   for (int64_t dim = 0; result && dim < view->rank(); ++dim) {
     auto at = static_cast<size_t>(dim);
     if (slices.shape[at] < 1) {
-      return fail(node, "takes nothing of dimension " + std::to_string(dim));
+      return fail(node, "selects no element of dimension " + std::to_string(dim));
     }
     if (slices.shape[at] != counts[at]) {
       result =
@@ -288,7 +288,7 @@ bool GraphBuilder::splitToSequence(const onnx::Node &node) {
   std::optional<int64_t> axis = onnx::axisOf(onnx::integerAttribute(node, "axis", 0), view.rank());
   const onnx::Constant *given = constantOf(node, 1);
   if (!axis || !given || onnx::integerAttribute(node, "keepdims", 1) == 0) {
-    return fail(node, "expected constant lengths of parts that keep the dimension");
+    return fail(node, "expected constant lengths of parts, and keepdims=1");
   }
   std::vector<int64_t> lengths;
   int64_t all = countsOf(view)[static_cast<size_t>(*axis)];

@@ -65,8 +65,8 @@ LogicalResult checkLoss(ModuleOp module) {
                                           : RankedTensorType();
   if (type.getNumInputs() != 0 || !result || result.getRank() != 0 ||
       !llvm::isa<FloatType>(result.getElementType())) {
-    return loss.emitError("verify-import: expected @loss to take nothing and give one "
-                          "floating-point number, got ")
+    return loss.emitError("verify-import: expected @loss to have no arguments and one "
+                          "floating-point number as result, got ")
            << type;
   }
   return checkAssignments(loss, /*allowStatistics=*/true);
@@ -79,7 +79,8 @@ LogicalResult checkEvaluate(ModuleOp module) {
   }
   FunctionType type = evaluate.getFunctionType();
   if (type.getNumInputs() != 0 || type.getNumResults() != 0) {
-    return evaluate.emitError("verify-import: expected @evaluate to take and give nothing, got ")
+    return evaluate.emitError(
+               "verify-import: expected @evaluate to have no arguments and no results, got ")
            << type;
   }
   return checkAssignments(evaluate, /*allowStatistics=*/false);
@@ -92,7 +93,8 @@ LogicalResult checkInit(ModuleOp module) {
   }
   FunctionType type = init.getFunctionType();
   if (type.getNumInputs() != 0 || type.getNumResults() != 0) {
-    return init.emitError("verify-import: expected @init to take and give nothing, got ") << type;
+    return init.emitError("verify-import: expected @init to have no arguments and no results, got ")
+           << type;
   }
   llvm::StringMap<int> assignments;
   init.walk([&](AssignOp assign) { ++assignments[assign.getVariable()]; });

@@ -141,8 +141,8 @@ struct MaskPaddingPass : impl::MaskPaddingPassBase<MaskPaddingPass> {
                                               fault.result);
     if (masks.values.empty()) {
       return fault.op->emitError("mask-padding: ")
-             << fault.op->getName() << " takes in what lies beyond the "
-             << padding.endOf(fault.dimension) << " elements of a dimension that was padded";
+             << fault.op->getName() << " depends on the padding after the "
+             << padding.endOf(fault.dimension) << " elements of a padded dimension";
     }
     for (Value value : masks.values) {
       mask(value, padding, fault.dimension, masked);

@@ -210,7 +210,7 @@ struct ResolveConstraintsPass : impl::ResolveConstraintsPassBase<ResolveConstrai
       diagnostic.attachNote(stronger.getInput().getLoc()) << "both are of this value";
     } else if (auto variable = dyn_cast<VariableOp>(conflict.crossing)) {
       diagnostic.attachNote(variable.getLoc())
-          << "both are of what is read of '" << variable.getSymName() << "'";
+          << "both constrain the value of variable '" << variable.getSymName() << "'";
     } else {
       auto call = cast<CallOp>(conflict.crossing);
       diagnostic.attachNote(call.getLoc()) << "they meet where '" << call.getCallee()

@@ -137,7 +137,7 @@ def VerifyDifferentiatePass : Pass<"verify-differentiate", "::mlir::ModuleOp"> {
 
     ```mlir
     func.func @step() -> tensor<f64>
-    // error: verify-differentiate: expected @step to take and give nothing
+    // error: verify-differentiate: expected @step to have no arguments and no results
     ```
   }];
 }
