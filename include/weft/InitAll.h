@@ -1,4 +1,4 @@
-//===- InitAll.h - everything a tool has to register ----------------------===//
+//===- InitAll.h - registration of dialects and passes --------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

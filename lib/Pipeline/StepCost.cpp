@@ -1,4 +1,4 @@
-//===- StepCost.cpp - what a training step costs --------------------------===//
+//===- StepCost.cpp - operations of a training step -----------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

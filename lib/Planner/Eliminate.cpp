@@ -1,4 +1,4 @@
-//===- Eliminate.cpp - node by node, into tables of what is left ----------===//
+//===- Eliminate.cpp - eliminates nodes one by one ------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Problem.cpp - what choices cost ------------------------------------===//
+//===- Problem.cpp - the cost of a choice ---------------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

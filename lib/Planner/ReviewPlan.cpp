@@ -1,4 +1,4 @@
-//===- ReviewPlan.cpp - everything that speaks against a plan -------------===//
+//===- ReviewPlan.cpp - errors and warnings of a plan ---------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Dimensions.h - what the dimensions of values mean ------------------===//
+//===- Dimensions.h - classes of equal dimensions of values ---------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- ModuleText.h - what MLIR's parser must not see ---------------------===//
+//===- ModuleText.h - limits of MLIR's parser -----------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

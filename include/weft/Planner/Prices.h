@@ -1,4 +1,4 @@
-//===- Prices.h - what steps between shardings cost -----------------------===//
+//===- Prices.h - prices of steps between shardings -----------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

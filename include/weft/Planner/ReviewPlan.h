@@ -1,4 +1,4 @@
-//===- ReviewPlan.h - everything that speaks against a plan ---------------===//
+//===- ReviewPlan.h - errors and warnings of a plan -----------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- RecomputeCheapValues.cpp - what backward computes again ------------===//
+//===- RecomputeCheapValues.cpp - values that backward recomputes ---------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

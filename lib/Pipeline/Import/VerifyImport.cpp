@@ -1,4 +1,4 @@
-//===- VerifyImport.cpp - checks what the phases after Import rely on -----===//
+//===- VerifyImport.cpp - checks the result of Import ---------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- ApplyPlan.cpp - writes what a plan pins --------------------------===//
+//===- ApplyPlan.cpp - writes a plan's pins -----------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

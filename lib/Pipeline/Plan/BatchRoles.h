@@ -1,4 +1,4 @@
-//===- BatchRoles.h - what each value is to the samples of a step ---------===//
+//===- BatchRoles.h - how values depend on samples ------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

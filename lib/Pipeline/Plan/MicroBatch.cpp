@@ -1,4 +1,4 @@
-//===- MicroBatch.cpp - what is done for each part of a batch -------------===//
+//===- MicroBatch.cpp - functions of micro-batches ------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- OpPins.h - what a plan says of ops ---------------------------------===//
+//===- OpPins.h - pins of ops by a plan -----------------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- OpSeconds.cpp - what an op takes under each of its options ---------===//
+//===- OpSeconds.cpp - seconds of an op's options -------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Padding.cpp - what padding holds -----------------------------------===//
+//===- Padding.cpp - zeros in padding -------------------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

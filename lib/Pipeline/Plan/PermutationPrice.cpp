@@ -1,4 +1,4 @@
-//===- PermutationPrice.cpp - what shards that go round cost --------------===//
+//===- PermutationPrice.cpp - the cost of passing shards around -----------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

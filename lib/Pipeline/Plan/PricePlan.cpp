@@ -1,4 +1,4 @@
-//===- PricePlan.cpp - what a planned module takes ------------------------===//
+//===- PricePlan.cpp - the cost of a planned module -----------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

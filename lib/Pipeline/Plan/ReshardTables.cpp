@@ -1,4 +1,4 @@
-//===- ReshardTables.cpp - what it takes from each layout to each ---------===//
+//===- ReshardTables.cpp - tables of costs of reshards --------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

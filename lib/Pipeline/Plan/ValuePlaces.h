@@ -1,4 +1,4 @@
-//===- ValuePlaces.h - where the values of a function go ------------------===//
+//===- ValuePlaces.h - where values of functions go -----------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
