@@ -31,7 +31,7 @@ std::vector<ValueAnswer::Candidate> ValueAnswer::candidates(const OpNames &names
   return all;
 }
 
-/// The name behind that of a layer which is called; empty where it has none.
+/// Returns the name after that of a called layer; empty if there is no such layer.
 static std::string withoutLayer(ModuleOp module, const std::string &name) {
   std::string rest;
   module.walk([&](CallOp call) {
@@ -57,7 +57,7 @@ LogicalResult ValueAnswer::find() {
   std::vector<Candidate> all = candidates(names), fitting;
   llvm::copy_if(all, std::back_inserter(fitting),
                 [&](const Candidate &one) { return matches(one, names); });
-  // What reads a parameter, as a cast does, goes by its name as well.
+  // Ops that read a parameter, such as casts, have its name too.
   if (llvm::any_of(fitting, [](const Candidate &one) { return bool(one.variable); })) {
     llvm::erase_if(fitting, [](const Candidate &one) { return !one.variable; });
   }
@@ -102,7 +102,7 @@ void ValueAnswer::explain(const ShardingChoice &found, ReshardTables &tables,
       asked.variable ? reasons.whyOf(asked.variable, end) : reasons.whyOf(asked.value, end);
   uint32_t chosen = found.choice[end.node];
   question.chosen = price(found, layoutOf(reasons, chosen), tables);
-  // All options of one layout are one way.
+  // All options with one layout are one way.
   struct Alternative {
     double seconds = planner::kInfinity;
     SmallVector<uint32_t> options;

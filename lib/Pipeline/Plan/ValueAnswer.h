@@ -16,15 +16,16 @@
 
 namespace weft {
 
-/// Answers a question while a module has no shardings yet. All arguments must outlive it.
+/// Answers a question on a module that has no shardings yet. All arguments must outlive it.
 class ValueAnswer {
 public:
   ValueAnswer(mlir::ModuleOp module, ShardingProblem &shardings, ValueQuestion &question)
       : module(module), shardings(shardings), question(question) {}
 
-  /// Looks for the value. Fails where there is none, or several; the question says which there are.
+  /// Finds the value. If the name fits none or several, writes names into the question and fails.
   mlir::LogicalResult find();
-  /// Says why it lies as in `found`, and what others ways would take. REQUIRES: find succeeded.
+  /// Writes the layout in `found`, the reason for it and the costs of other layouts into the
+  /// question. REQUIRES: find succeeded.
   void explain(const ShardingChoice &found, ReshardTables &tables, const PinOrigins &origins);
 
 private:
