@@ -12,12 +12,12 @@
 
 namespace weft {
 
-/// Adds the weft dialect, the dialects that programs are lowered through, and Weft's external models
-/// of interfaces for ops of other dialects.
+/// Adds the weft dialect, the dialects that programs are lowered through, and Weft's external
+/// models of interfaces for ops of other dialects.
 void registerAllWeft(mlir::DialectRegistry &registry);
 
-/// Registers the passes of all phases, and passes of MLIR that are useful beside them. Call it once,
-/// before any pass pipeline is parsed.
+/// Registers the passes of all phases, and passes of MLIR that are useful beside them. Call it
+/// once, before any pass pipeline is parsed.
 void registerAllWeftPasses();
 
 } // namespace weft

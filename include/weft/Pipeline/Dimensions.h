@@ -5,16 +5,17 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Variables name their dimensions (batch, ffn, vocab, …), other values do not. But a factor of an op
-// is the same index in all operands and results that have it, and a call passes values on unchanged.
-// So dimensions fall into classes, and a class has the names of the variables' dimensions in it:
+// Variables name their dimensions (batch, ffn, vocab, …), other values do not. But a factor of an
+// op is the same index in all operands and results that have it, and a call passes values on
+// unchanged. So dimensions fall into classes, and a class has the names of the variables'
+// dimensions in it:
 //
 //   read @up ["ffn", "hidden"]        %h = contract "bsk,nk->bsn"(%x, %up)
 //                                     n is ffn, and so is the last dimension of %h
 //
-// The classes are the same before and after Plan, as the operand and the result of a reshard are one
-// value. Where an op merges or splits dimensions, as a reshape does, its operand and its result have
-// different classes.
+// The classes are the same before and after Plan, as the operand and the result of a reshard are
+// one value. Where an op merges or splits dimensions, as a reshape does, its operand and its result
+// have different classes.
 //
 //===----------------------------------------------------------------------===//
 

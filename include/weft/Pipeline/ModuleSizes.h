@@ -14,8 +14,8 @@
 
 namespace weft {
 
-/// Sizes of a module's variables. 0 if the variable is missing, or its size is still unknown, as the
-/// batch is before Plan.
+/// Sizes of a module's variables. 0 if the variable is missing, or its size is still unknown, as
+/// the batch is before Plan.
 struct ModuleSizes {
   /// Sequences in a batch, and tokens in a sequence: the shape of `tokens`.
   int64_t batch = 0, sequence = 0;

@@ -24,8 +24,8 @@ planner::Layout toLayout(ShardingAttr sharding);
 mlir::FailureOr<std::unique_ptr<cost::Predictor>>
 makePredictor(mlir::Operation *op, llvm::StringRef pass, const std::string &machine);
 
-/// Returns the problem of resharding a tensor of `type` between two shardings on the same mesh. With
-/// `narrowReductions`, sums of float32 are sent as bf16.
+/// Returns the problem of resharding a tensor of `type` between two shardings on the same mesh.
+/// With `narrowReductions`, sums of float32 are sent as bf16.
 planner::ReshardProblem makeReshardProblem(mlir::RankedTensorType type, ShardingAttr from,
                                            ShardingAttr to, bool narrowReductions = false);
 

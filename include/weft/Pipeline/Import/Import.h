@@ -38,7 +38,8 @@
 namespace weft {
 
 struct ImportOptions {
-  /// If true, `@evaluate` also observes the logits, as "logits", which takes memory for all of them.
+  /// If true, `@evaluate` also observes the logits, as "logits", which takes memory for all of
+  /// them.
   bool observesLogits = false;
 };
 

@@ -25,8 +25,8 @@ namespace weft {
 struct PlanPrice {
   /// Seconds on a machine; without a machine, bytes sent.
   double seconds = 0;
-  /// The parts of `seconds`: of computing, by the kind of op ("contract"), and of collectives, by the
-  /// axes of the mesh that they go over ("tp", or "dp,tp" for both at once).
+  /// The parts of `seconds`: of computing, by the kind of op ("contract"), and of collectives, by
+  /// the axes of the mesh that they go over ("tp", or "dp,tp" for both at once).
   std::map<std::string, double> computing, sending;
   /// Bytes of variables by their roles ("parameter"), and of values that are computed before the
   /// peak point and used after it.
