@@ -24,7 +24,8 @@ namespace weft {
 
 /// Inputs of the phase that are not in the module.
 struct ScheduleOptions {
-  /// The machine, as the text of a machine.proto message; empty: no collectives are joined or packed.
+  /// The machine, as the text of a machine.proto message. If empty, collectives are neither joined
+  /// nor packed.
   std::string machine;
   TargetKind target = TargetKind::Host;
   /// Merge ops on the results of matmuls into the matmuls, for devices.

@@ -227,8 +227,9 @@ def EncodeMatmulsPass : Pass<"encode-matmuls", "::mlir::ModuleOp"> {
     operands. In the bytes of both operands the summed dimension comes last, the only form that all
     devices support; operands may therefore be transposed, and sizes have to be multiples of 16. A
     warning for each reason counts the matmuls of quantized values that stay as they are, and stands
-    at the first of them. No matmul changes if `machine` has no rate for F8. After: a quantized value is computed only if some op reads it in
-    another form than its bytes. Without the target the pass changes nothing.
+    at the first of them. No matmul changes if `machine` has no rate for F8. After: a quantized
+    value is computed only if some op reads it in another form than its bytes. Without the target
+    the pass changes nothing.
 
     ```mlir
     %x = weft.quantize e4m3 %a by %m : tensor<32x64xf32>, tensor<f32> -> tensor<32x64xbf16>
@@ -357,12 +358,12 @@ def FuseEpiloguesPass : Pass<"fuse-epilogues", "::mlir::func::FuncOp"> {
   let description = [{
     Before: tensors are local, and maps are merged. If the module's `weft.target` is "cuda", whose
     library supports epilogues, a matmul takes in the map that reads its result, if that map adds a
-    bias (which is rounded to the result's type) or an existing tensor, applies the tanh form of GELU, or multiplies by
-    GELU's derivative. The operand of GELU is kept where another op reads it. A sum of matmuls in a
-    wide type becomes a chain of matmuls, each of which adds the result of the one before it. A
-    matmul with float32 results can also sum an operand over the contracted dimension, as for the
-    gradient of a bias. After: the results are the same, with fewer roundings. Without the target
-    the pass changes nothing.
+    bias (which is rounded to the result's type) or an existing tensor, applies the tanh form of
+    GELU, or multiplies by GELU's derivative. The operand of GELU is kept where another op reads it.
+    A sum of matmuls in a wide type becomes a chain of matmuls, each of which adds the result of the
+    one before it. A matmul with float32 results can also sum an operand over the contracted
+    dimension, as for the gradient of a bias. After: the results are the same, with fewer roundings.
+    Without the target the pass changes nothing.
 
     ```mlir
     %0 = weft.contract "bk,nk->bn"(%x, %w)
