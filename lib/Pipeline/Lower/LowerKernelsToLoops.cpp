@@ -81,13 +81,14 @@ LogicalResult KernelLowering::checkSignature() {
                                 << "' with one number for each result";
   }
   if (!kernel.getBody().hasOneBlock()) {
-    return kernel.emitOpError("a kernel has a body of one block");
+    return kernel.emitOpError("expected a kernel with a body of one block");
   }
   for (Type argument : type.getInputs()) {
     if (!argument.isIndex() && !(isTensor(argument) && isLocal(argument))) {
-      return kernel.emitOpError() << "a kernel takes indices and tensors of static shape without "
-                                     "encoding, got "
-                                  << argument;
+      return kernel.emitOpError()
+             << "expected arguments of a kernel that are indices or tensors of "
+                "static shape without encoding, got "
+             << argument;
     }
   }
   llvm::SmallDenseSet<int64_t> seen;
@@ -145,8 +146,8 @@ LogicalResult KernelLowering::checkReuse() {
       if (getReturn().getOperand(number) == operand) {
         continue;
       }
-      return kernel.emitOpError() << "result " << number << " is an argument other than "
-                                  << argument << ", which it is tied to";
+      return kernel.emitOpError() << "result " << number << " is tied to argument " << argument
+                                  << ", but is another argument";
     }
     Operation *writer = result.getOwner();
     for (OpOperand &use : operand.getUses()) {
@@ -159,7 +160,7 @@ LogicalResult KernelLowering::checkReuse() {
         }
       } else if (writer->isBeforeInBlock(reader)) {
         return reader->emitOpError()
-               << "reads argument " << argument << " after result " << number << " took its place";
+               << "reads argument " << argument << " after result " << number << " overwrote it";
       }
     }
   }

@@ -234,9 +234,7 @@ void EncodeMatmulsPass::report(ArrayRef<Candidate> candidates) {
   for (auto &[reason, contracts] : refused) {
     contracts.front().emitWarning("encode-matmuls: ")
         << contracts.size() << " of " << candidates.size()
-        << " FP8 matmuls are done in 16 or 32 bits, of which this is the "
-           "first: "
-        << reason;
+        << " FP8 matmuls stay in 16 or 32 bits, the first of them here: " << reason;
   }
 }
 

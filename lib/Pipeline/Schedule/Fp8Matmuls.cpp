@@ -50,13 +50,13 @@ Fp8MatmulForm weft::formFp8Matmul(ByteOperand &lhs, ByteOperand &rhs, llvm::Stri
     return {"it is a batch of matmuls", {}};
   }
   if (!lhs.format || !rhs.format) {
-    return {"what an operand was scaled by is not known", {}};
+    return {"the scale of an operand is unknown", {}};
   }
   if (lhs.format == Float8::E5M2 && rhs.format == Float8::E5M2) {
     return {"both operands are of e5m2", {}};
   }
   if (!turn(lhs, result) || !turn(rhs, result)) {
-    return {"what is summed does not lie together", {}};
+    return {"the summed dimensions are not contiguous", {}};
   }
   std::optional<MatmulForm> form =
       classifyMatmul({lhs.term, rhs.term, result}, lhs.shape, rhs.shape, rt::ElementType::F8E4M3);

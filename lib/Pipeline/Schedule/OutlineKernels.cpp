@@ -214,7 +214,7 @@ struct OutlineKernelsPass : impl::OutlineKernelsPassBase<OutlineKernelsPass> {
       for (auto [assign, placing] : llvm::zip_equal(section.assigns, placings)) {
         AssignOp op = assign.op;
         if (placing == Placing::Copy) {
-          return op.emitOpError("needs a copy, which copy-assignments has to insert");
+          return op.emitOpError("needs a copy; run copy-assignments first");
         }
       }
     }

@@ -182,7 +182,7 @@ FailureOr<SmallVector<FlatSection, 3>> weft::linearizeSections(ModuleOp module,
     }
     if (!function || function.getNumArguments() != 0 || function.getNumResults() != 0) {
       return emitError(module.getLoc())
-             << "expected a function @" << name << " that takes and gives nothing";
+             << "expected a function @" << name << " without arguments and results";
     }
     FailureOr<FlatSection> section = linearize(function, symbols);
     if (failed(section)) {

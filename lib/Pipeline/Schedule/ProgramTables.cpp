@@ -184,7 +184,7 @@ FailureOr<ProgramTables::Target> ProgramTables::makeTarget(Operation *op) {
   if (isMatmul(op)) {
     return makeMatmul(op);
   }
-  return op->emitOpError("is no instruction; run verify-schedule before");
+  return op->emitOpError("does not become an instruction; run verify-schedule first");
 }
 
 ProgramTables::Target ProgramTables::makeKernel(LaunchOp op) {
@@ -201,7 +201,7 @@ ProgramTables::Target ProgramTables::makeKernel(LaunchOp op) {
 FailureOr<ProgramTables::Target> ProgramTables::makeMatmul(Operation *op) {
   std::optional<MatmulForm> form = formOf(op);
   if (!form) {
-    return op->emitOpError("is none that a library does, expected one matmul of two matrices");
+    return op->emitOpError("expected one matmul of two matrices, which a library computes");
   }
   rt::Matmul &p = form->matmul;
   p.workspaceBytes = isForDevices(op) ? workspaceBytes(p) : 0;

@@ -33,8 +33,8 @@ LogicalResult verifyLaunch(LaunchOp launch, const ModuleSymbols &symbols) {
   func::FuncOp kernel = symbols.functions.lookup(launch.getKernelAttr().getAttr());
   auto tied = kernel ? kernel->getAttrOfType<DenseI64ArrayAttr>(kTiedAttrName) : nullptr;
   if (!tied || tied != launch.getTiedAttr() || kernel.isExternal()) {
-    return launch.emitOpError() << "expected a kernel with a body and '" << kTiedAttrName
-                                << "' as here, got @" << launch.getKernel();
+    return launch.emitOpError() << "expected a kernel with a body and the same '" << kTiedAttrName
+                                << "' as this launch, got @" << launch.getKernel();
   }
   return success();
 }
