@@ -15,7 +15,8 @@
 
 using namespace weft;
 
-/// Turns `operand` where what `result` lacks comes first, and not last; false if it is neither.
+/// Moves the dimensions that `result` lacks from the front to the end; false if they are at
+/// neither.
 static bool turn(ByteOperand &operand, llvm::StringRef result) {
   llvm::StringRef term = operand.term;
   size_t first = term.find_if([&](char letter) { return !result.contains(letter); });
@@ -37,7 +38,7 @@ static bool turn(ByteOperand &operand, llvm::StringRef result) {
   return true;
 }
 
-/// Whether a dimension counts matmuls.
+/// Returns true if the matmul is a batch.
 static bool isBatch(const ByteOperand &lhs, const ByteOperand &rhs, llvm::StringRef result) {
   return llvm::any_of(llvm::zip_equal(lhs.term, lhs.shape), [&](auto dim) {
     auto [letter, size] = dim;

@@ -17,8 +17,8 @@ static double bytesOf(Type type) {
   return tensor && tensor.hasStaticShape() ? double(countBytes(tensor)) : 0;
 }
 
-/// What takes memory for `value`: what it is a reshape of; nothing if that is a variable's value,
-/// or an argument, which the caller holds.
+/// Returns the value that holds the memory of `value`: the source of a reshape; null for a
+/// variable's value, and for an argument, which the caller holds.
 static Value storageOf(Value value) {
   while (auto reshape = value.getDefiningOp<ReshapeOp>()) {
     value = reshape.getInput();
