@@ -12,8 +12,9 @@
 
 namespace weft::lower {
 
-/// The exponential of a number that is about zero or less, as of a logit less the greatest. For
-/// devices: that of a float32 is off by |a| units of the last place, little where it counts.
+/// Returns the exponential of a number that is at most about zero, as of a logit less the greatest.
+/// For devices: in float32 the error is |a| units of the last place, so it is small where the
+/// result is not.
 Num expOfNegative(Num a);
 
 } // namespace weft::lower

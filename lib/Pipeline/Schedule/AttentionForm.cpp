@@ -74,7 +74,8 @@ template <typename OpTy> bool setPositions(rt::Attention &form, OpTy op, MeshAtt
   return true;
 }
 
-/// Returns the operand numbers of the tensors of `op`, in the order of roles.
+/// Sets in `form` the operands of the instruction that are the tensors of `op`, in the order of
+/// roles.
 bool setOperands(rt::Attention &form, func::FuncOp kernel, Operation *op, Value starts) {
   int64_t numbers = llvm::count_if(kernel.getArgumentTypes(), llvm::IsaPred<IndexType>);
   unsigned inputs = form.isBackward ? rt::Attention::QueryGradient : rt::Attention::Output;
