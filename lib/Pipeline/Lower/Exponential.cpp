@@ -18,7 +18,7 @@ Num expOfNegative(Num a) {
   if (!a.getType().isF32()) {
     return code.exp(a);
   }
-  // An instruction, where the exponential is one and eight around it.
+  // One instruction for 2^x, where the full exponential takes nine.
   return code.num(
       mlir::math::Exp2Op::create(code.getBuilder(), code.getLoc(), a * std::numbers::log2e));
 }
