@@ -27,7 +27,7 @@ using lower::Code;
 
 namespace {
 
-/// Every buffer starts at a multiple of this, see `weft::rt::kAlignment`.
+/// Every buffer begins at a multiple of this, see `weft::rt::kAlignment`.
 constexpr int64_t kAlignment = 64;
 
 bool isTensor(Type type) { return isa<RankedTensorType>(type); }
@@ -42,7 +42,7 @@ MemRefType memrefOf(Type type) {
   return MemRefType::get(tensor.getShape(), tensor.getElementType());
 }
 
-/// Turns one kernel function into one on memrefs, beside it.
+/// Builds a function on memrefs for one kernel function, and inserts it beside that.
 class KernelLowering {
 public:
   KernelLowering(func::FuncOp kernel, lower::Processor processor)
@@ -62,12 +62,12 @@ private:
     return kernel->getAttrOfType<DenseI64ArrayAttr>(kTiedAttrName).asArrayRef();
   }
   func::ReturnOp getReturn() { return cast<func::ReturnOp>(kernel.front().getTerminator()); }
-  /// Number of axes of the mesh that the kernel asks for its place on; 0 if it does not.
+  /// Number of axes of the mesh, if the kernel reads its coordinates; else 0.
   int64_t countMeshAxes();
 
   func::FuncOp kernel, lowered;
   lower::Processor processor;
-  /// What stands for each value: a memref for a tensor.
+  /// The lowered form of each value: a memref for a tensor.
   IRMapping known;
   /// The memref of each result of the kernel.
   SmallVector<Value> results;
@@ -133,8 +133,8 @@ LogicalResult KernelLowering::checkBody() {
   return checkReuse();
 }
 
-/// An argument whose storage a result takes over must not be read after that result was written,
-/// and the op that writes must allow it.
+/// Checks that no op reads an argument after a result has overwritten it, and that the op that
+/// computes the result may overwrite it.
 LogicalResult KernelLowering::checkReuse() {
   for (auto [number, argument] : llvm::enumerate(getTied())) {
     if (argument == -1) {
@@ -201,7 +201,7 @@ void KernelLowering::makeFunction() {
   }
 }
 
-/// Says which memref holds each result, and each value that stays inside.
+/// Sets the memref of each result, and of each value inside of the kernel.
 void KernelLowering::makeResults(Code &code) {
   known.map(kernel.getArguments(), lowered.getArguments().slice(1, kernel.getNumArguments()));
   unsigned next = kernel.getNumArguments() + 1;
