@@ -1,4 +1,4 @@
-//===- Dependences.h - what must come before what in a section -----------===//
+//===- Dependences.h - dependences between instructions of a section ------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Proof.cpp - nothing leaves the compiler unproven -------------------===//
+//===- Proof.cpp - proves that a program has no deadlocks or races --------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- ProofCollectives.cpp - collectives meet, in one order --------------===//
+//===- ProofCollectives.cpp - collectives match and have one order --------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

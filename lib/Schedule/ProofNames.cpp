@@ -1,4 +1,4 @@
-//===- ProofNames.cpp - what is persistent has one name -------------------===//
+//===- ProofNames.cpp - persistent buffers have one name each -------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

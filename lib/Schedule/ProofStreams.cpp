@@ -1,4 +1,4 @@
-//===- ProofStreams.cpp - what shares bytes is ordered -------------------===//
+//===- ProofStreams.cpp - accesses to shared bytes are ordered ------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- StreamWaits.cpp - what has to wait for what -----------------------===//
+//===- StreamWaits.cpp - waits of instructions for other streams ----------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

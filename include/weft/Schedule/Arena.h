@@ -1,4 +1,4 @@
-//===- Arena.h - places in memory for buffers whose lifetimes are known ---===//
+//===- Arena.h - packs buffers with known lifetimes into one arena --------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Lifetimes.h - when the instructions of a program need its buffers --===//
+//===- Lifetimes.h - lifetimes of the buffers of a program ----------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- CodeCache.h - code that earlier compilations made ------------------===//
+//===- CodeCache.h - a cache of generated code ----------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- CudaToolkit.cpp - where the tools for CUDA devices are -------------===//
+//===- CudaToolkit.cpp - finds the CUDA toolkit ---------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

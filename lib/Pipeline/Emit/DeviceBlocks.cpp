@@ -1,4 +1,4 @@
-//===- DeviceBlocks.cpp - what threads of a block do together -------------===//
+//===- DeviceBlocks.cpp - cooperation of the threads of a block -----------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- DeviceEntries.cpp - where a device enters kernels ------------------===//
+//===- DeviceEntries.cpp - entry points of kernels on devices -------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- DeviceParts.h - the steps of making code for devices ---------------===//
+//===- DeviceParts.h - the steps of compiling for devices -----------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- KernelTable.cpp - what an executable carries besides kernels ------===//
+//===- KernelTable.cpp - the tables in an executable ----------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

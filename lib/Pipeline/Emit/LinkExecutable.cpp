@@ -1,4 +1,4 @@
-//===- LinkExecutable.cpp - linking by the system's compiler -------------===//
+//===- LinkExecutable.cpp - links with the system's C++ compiler ----------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- AttentionTiles.cpp - what attention and its derivative share ------===//
+//===- AttentionTiles.cpp - shared code of attention and its derivative ---===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

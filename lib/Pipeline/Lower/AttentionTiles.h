@@ -1,4 +1,4 @@
-//===- AttentionTiles.h - what attention and its derivative share --------===//
+//===- AttentionTiles.h - shared code of attention and its derivative -----===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -166,9 +166,9 @@ private:
   Nums indices(Num row, Num feature) const;
 };
 
-/// Where tiles of keys begin and end that queries of a block see, and blocks of queries that see
-/// keys of a tile.
-/// `reach` is that of the first query; `b` is the sequence.
+/// Returns the begin and the end of the tiles of keys that the queries of a block see, and of the
+/// blocks of queries that see keys of a tile. `reach` is that of the first query; `b` is the
+/// sequence.
 std::pair<Num, Num> keysSeen(Code &code, const AttentionSizes &sizes, const AttentionPlace &place,
                              Segment keys, Num firstQuery, Num reach);
 std::pair<Num, Num> queriesSeeing(Code &code, const AttentionSizes &sizes,
@@ -182,17 +182,17 @@ void packColumns(Code &code, const RowBlock &rows, Buffer to);
 /// Scratch memory of [rows, columns], zero at first.
 Buffer zeroScratch(Code &code, mlir::Type type, int64_t rows, int64_t columns);
 
-/// What scores of keys that a query must not see are set to: its exponential is zero, and
-/// differences of it from any score are finite.
+/// The score of keys that a query must not see: its exponential is zero, and its difference from
+/// any score is finite.
 inline constexpr double kUnseen = -1e30;
 
-/// Sets to kUnseen the scores in row `row`, which is that of query `query` with keys from
-/// `firstKey` of `keys` on, of keys after the query (where that matters), of those after the last
-/// of `keys`, and of those further back than `reach`, if there is one.
+/// Sets to kUnseen some scores of row `row`, which holds those of query `query` with the keys from
+/// `firstKey` of `keys` on: keys after the query (unless attention is bidirectional), keys after
+/// the last of `keys`, and keys further back than `reach`, if there is one.
 void hideKeys(Code &code, const AttentionSizes &sizes, const AttentionPlace &place, Segment keys,
               Buffer scores, Num row, Num query, Num firstKey, Num reach);
 
-/// The random choice of attention weights to keep.
+/// The random choice of the attention weights that dropout keeps.
 class WeightDropout {
 public:
   /// `operands` is an adaptor of one of the two ops.
@@ -212,8 +212,8 @@ public:
         Placement(code, {}, place.getOffsets(), llvm::ArrayRef<int64_t>(sizes.wholeShape)));
   }
 
-  /// What the weight at [batch, KV head, query head, position of the query, of the key] is
-  /// multiplied by: zero or 1 / (1 - rate).
+  /// Returns the factor for the weight at [batch, KV head, query head, position of the query, of
+  /// the key]: zero or 1 / (1 - rate).
   Num factor(Code &code, mlir::Type type, llvm::ArrayRef<Num> indices) const;
 
 private:

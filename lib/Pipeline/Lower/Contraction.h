@@ -1,4 +1,4 @@
-//===- Contraction.h - an einsum in as few dimensions as there can be ----===//
+//===- Contraction.h - an einsum in as few dimensions as possible ---------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

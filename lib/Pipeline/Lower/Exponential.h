@@ -1,4 +1,4 @@
-//===- Exponential.h - exponentials of what is not above zero ------------===//
+//===- Exponential.h - exponentials of numbers at most zero ---------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

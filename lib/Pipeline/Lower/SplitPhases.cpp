@@ -1,4 +1,4 @@
-//===- SplitPhases.cpp - the parts of a kernel that threads can share ----===//
+//===- SplitPhases.cpp - splits kernels into phases that threads share ----===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

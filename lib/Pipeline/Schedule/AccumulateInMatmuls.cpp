@@ -1,4 +1,4 @@
-//===- AccumulateInMatmuls.cpp - matmuls add to what calls before gave ----===//
+//===- AccumulateInMatmuls.cpp - lets matmuls add to earlier values -------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

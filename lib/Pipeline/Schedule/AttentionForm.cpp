@@ -1,4 +1,4 @@
-//===- AttentionForm.cpp - attention as a library does it ----------------===//
+//===- AttentionForm.cpp - attention for a library ------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

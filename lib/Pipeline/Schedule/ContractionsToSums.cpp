@@ -1,4 +1,4 @@
-//===- ContractionsToSums.cpp - sums of what need not be in memory -------===//
+//===- ContractionsToSums.cpp - sums that maps can join -------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

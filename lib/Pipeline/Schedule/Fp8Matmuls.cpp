@@ -1,4 +1,4 @@
-//===- Fp8Matmuls.cpp - which matmuls multiply bytes ----------------------===//
+//===- Fp8Matmuls.cpp - which matmuls can be FP8 matmuls ------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

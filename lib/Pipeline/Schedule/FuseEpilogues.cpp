@@ -1,4 +1,4 @@
-//===- FuseEpilogues.cpp - gives matmuls what is done to their results ----===//
+//===- FuseEpilogues.cpp - merges maps into matmuls -----------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

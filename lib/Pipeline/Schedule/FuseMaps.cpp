@@ -1,4 +1,4 @@
-//===- FuseMaps.cpp - merges elementwise work that has one user -----------===//
+//===- FuseMaps.cpp - merges elementwise ops with their users -------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- LiveBytes.cpp - how much memory a rank holds while an op runs ------===//
+//===- LiveBytes.cpp - memory in use while an op runs ---------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- OpKinds.h - what becomes of an op ----------------------------------===//
+//===- OpKinds.h - kinds of ops in the schedule ---------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- PackCollectives.cpp - shards of collectives put side by side -------===//
+//===- PackCollectives.cpp - makes shards of collectives contiguous -------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Placement.cpp - how assigned values get where they belong ----------===//
+//===- Placement.cpp - places of assigned values --------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- ProgramTables.h - the tables that instructions point into ----------===//
+//===- ProgramTables.h - the tables that instructions refer to ------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- QuantizedValues.cpp - what values were scaled by -------------------===//
+//===- QuantizedValues.cpp - formats and scales of quantized values -------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- VerifySchedule.cpp - closes the phase ------------------------------===//
+//===- VerifySchedule.cpp - checks the result of the phase ----------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

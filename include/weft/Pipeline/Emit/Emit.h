@@ -53,7 +53,8 @@ struct EmitOptions {
   /// 0 to 3, as in C compilers. 3 takes half as long again as 2, and the code is no faster.
   unsigned optLevel = 2;
   Sanitizer sanitize = Sanitizer::None;
-  /// Of a device, if known. A device reserves stacks for as many threads as may run on it.
+  /// The multiprocessors of a device, if known: a device reserves stacks for as many threads as may
+  /// run on it.
   std::optional<int64_t> multiprocessors = {};
   /// The folder of the code cache; empty for none.
   std::string cacheFolder = "";

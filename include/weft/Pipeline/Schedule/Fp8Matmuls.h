@@ -1,4 +1,4 @@
-//===- Fp8Matmuls.h - which matmuls multiply bytes ------------------------===//
+//===- Fp8Matmuls.h - which matmuls can be FP8 matmuls --------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -27,7 +27,7 @@ namespace weft {
 struct ByteOperand {
   /// The format; nothing if the scale of the operand is unknown.
   std::optional<Float8> format;
-  /// How many leading dimensions move behind the others.
+  /// The number of leading dimensions that move behind the others.
   int64_t lead = 0;
   /// One letter for each dimension, and the dimensions' sizes.
   std::string term;

@@ -8,9 +8,9 @@
 // The letters of an einsum of two tensors fall into four groups: those of both
 // operands and the result (batch), of the first and the result (M), of the second
 // and the result (N), of both operands only (K). It is a matmul for a
-// library if in each tensor each group lies together and in the same order, so
-// that the group can be seen as one dimension, and the one that varies fastest
-// is not the batch:
+// library if in each tensor each group is contiguous and has the same order, so
+// that the group can be seen as one dimension, and if the batch is not the
+// dimension that varies fastest:
 //
 //   "bsk,grdk->bsgrd"    M = bs, N = grd, K = k       C = A Bᵀ
 //   "bsk,bsgrd->grdk"    M = k, N = grd, K = bs       C = Bᵀ A: the result's rows are N
