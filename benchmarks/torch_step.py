@@ -14,8 +14,8 @@ autocast with float32 weights. Weights, samples and rates are those of a program
 images of 224 x 224, in the order of channels that is fastest. Prints one line of JSON: losses of all
 steps, milliseconds of each after those that warm up, and the most memory held during those, of the process.
 With --device cuda milliseconds are the mean of these steps, between which nothing waits for the device, and
-memory is what PyTorch has allocated and reserved there, and what all have taken of the device; in bf16 attention has to be fused. With --export,
-writes the images' model as ONNX instead, and images.
+memory is what PyTorch has allocated and reserved there, and what all have taken of the device; in bf16 attention has to
+be fused. With --export, writes the images' model as ONNX instead, and images.
 """
 
 import argparse
@@ -81,7 +81,8 @@ class Recipe:
         decayed = [p for p in model.parameters() if p.dim() > 1]
         spared = [p for p in model.parameters() if p.dim() <= 1]
         return torch.optim.AdamW([{"params": decayed, "weight_decay": said.get("weight_decay", 0.1)},
-                                  {"params": spared, "weight_decay": 0}], lr=self.rate(0), eps=said.get("epsilon", 1e-8),
+                                  {"params": spared, "weight_decay": 0}], lr=self.rate(0),
+                                 eps=said.get("epsilon", 1e-8),
                                  betas=(said.get("beta1", 0.9), said.get("beta2", 0.95)), fused=True)
 
 

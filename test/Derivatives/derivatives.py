@@ -29,9 +29,8 @@ import numpy as np
 
 import cases
 import modules
-import slopes
-
 import safetensors  # from test/Reference, whose path modules has added
+import slopes
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 OPS = ROOT / "include" / "weft" / "Dialect" / "Weft" / "IR"

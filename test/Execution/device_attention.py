@@ -70,7 +70,8 @@ def fault_of(options, mesh, documents, folder):
     refused, said = losses(device, text, **library, WEFT_SIMULATOR_REFUSES_ATTENTION="not today")
     if not are_near(refused) or said.count("not today") != ("gather" not in mesh):
         return f"refused: expected {expected}, got {refused} and '{said}'"
-    done = run([device, "--data", text, "--steps", 3], **library, **GREEDY, WEFT_SIMULATOR_REFUSES_ATTENTION="not today")
+    done = run([device, "--data", text, "--steps", 3], **library, **GREEDY,
+               WEFT_SIMULATOR_REFUSES_ATTENTION="not today")
     if done.returncode != 4 or "of which one keeps 95.4 MiB a thread" not in done.stderr:
         return f"no memory for attention: expected status 4, got {done.returncode} and '{done.stderr}'"
     # Some parts of a ring are left to the compiler's kernels: those that see no keys.

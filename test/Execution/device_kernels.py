@@ -10,8 +10,8 @@
     device_kernels.py --bin bin
 
 There all must pass, and what is wrong must be found: a kernel that computes something else, a device that fails,
-files that are damaged. Needs a CUDA toolkit for compiling, and no device. Prints a line for each case, then "N passed, N
-failed"; fails if one failed or none ran.
+files that are damaged. Needs a CUDA toolkit for compiling, and no device. Prints a line for each case, then "N passed,
+N failed"; fails if one failed or none ran.
 """
 
 import argparse
@@ -74,8 +74,8 @@ def faults(bench):
     bench.expect_of("a kernel that computes something else", take_other_reference,
                     r"^FAIL FunctionTest\.Exp.*: operand \d element \d+ is .*, expected .* to within .*$")
     report = bench.folder / "json"
-    bench.expect("a device that fails", 1, r"^error: \S+ \d+: device 0 of rank 0: launch: it is lost$", bench.cases, "--json", report,
-                 WEFT_SIMULATOR_FAIL="launch:3")
+    bench.expect("a device that fails", 1, r"^error: \S+ \d+: device 0 of rank 0: launch: it is lost$", bench.cases,
+                 "--json", report, WEFT_SIMULATOR_FAIL="launch:3")
     told, count = json.loads(report.read_text()), len(json.loads(bench.table.read_text())["cases"])
     tried = len(told["cases"]) + 1
     if tried == 1 or not told["fault"].startswith(told["trying"] + ": device 0"):

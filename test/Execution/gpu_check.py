@@ -9,8 +9,8 @@
 
     gpu_check.py --bin bin
 
-What a simulator shows must pass, what it does not must be skipped, and what is wrong must fail. Needs a CUDA toolkit for
-compiling, and no device. Prints a line for each case, then "N passed, N failed"; fails if one failed or none ran.
+What a simulator shows must pass, what it does not must be skipped, and what is wrong must fail. Needs a CUDA toolkit
+for compiling, and no device. Prints a line for each case, then "N passed, N failed"; fails if one failed or none ran.
 """
 
 import argparse
@@ -35,7 +35,8 @@ text = sys.argv[sys.argv.index("--data") + 1]
 files = sorted(glob.glob(os.path.dirname(text) + "/*/metrics"), key=os.path.getmtime)
 lines = map(json.loads, open(files[-1])) if files else []
 losses = [line["loss"] * FACTOR for line in lines if "loss" in line]
-print(json.dumps({"torch": "9.9", "ms": [1, 2], "peak": 1 << 30, "reserved": 2 << 30, "device": 3 << 30, "losses": losses}))
+print(json.dumps({"torch": "9.9", "ms": [1, 2], "peak": 1 << 30, "reserved": 2 << 30, "device": 3 << 30,
+                  "losses": losses}))
 """
 
 
@@ -60,7 +61,8 @@ class Bench:
 
 
 def from_build(bench):
-    bench.expect("no device", 0, [r"^gpu-check: there is no CUDA device here", r"^unproven remain:$"], PATH="/usr/bin:/bin")
+    bench.expect("no device", 0, [r"^gpu-check: there is no CUDA device here", r"^unproven remain:$"],
+                 PATH="/usr/bin:/bin")
     bench.expect_here("losses", 0, [r"^pass gpt2-tiny: losses up to .* from the host's in 20 steps, .* tokens/s$",
                                     r"^skipped beside PyTorch: gpt2-tiny: there is no PyTorch: .*/no/python",
                                     r"^1 passed, 0 failed$"], "--only", "gpt2-tiny")
@@ -71,7 +73,8 @@ def from_build(bench):
     bench.expect_here("devices of their own", 0, [
         r"^pass own devices: llama-tiny dp=2 --graphs: 2 ranks, losses up to .* from one rank's in 10 steps$",
         "^1 passed, 0 failed$"], "--only", "own devices: llama-tiny dp=2 --graphs", WEFT_SIMULATOR_DEVICES="2")
-    bench.expect_here("no time", 1, [r"^not run gpt2-tiny: 0 s left, needs 8$"], "--only", "gpt2-tiny", "--seconds", "0")
+    bench.expect_here("no time", 1, [r"^not run gpt2-tiny: 0 s left, needs 8$"], "--only", "gpt2-tiny",
+                      "--seconds", "0")
     bench.expect_here("not enough time", 1, [r"^cut off gpt2-tiny: after \d+ s, planned 8: not finished after . s",
                                              r"^\d cut off or not run$", r"^0 passed, 0 failed$"], "--only",
                       "gpt2-tiny", "--seconds", "5", WEFT_SIMULATOR_SLOW="0:0:50")
@@ -84,7 +87,8 @@ def on_a_device(bench, folder):
     asks = folder / "nvidia-smi"
     asks.write_text("#!/bin/sh\necho 'NVIDIA T1, 580.159.03, 81559 MiB'\n")
     asks.chmod(0o755)
-    said = [r"^told versions: NVIDIA T1, .*; there is no PyTorch: ", r"^0 passed, 0 failed$", r"^written: .*-nvidia-t1\.md and \.json$"]
+    said = [r"^told versions: NVIDIA T1, .*; there is no PyTorch: ", r"^0 passed, 0 failed$",
+            r"^written: .*-nvidia-t1\.md and \.json$"]
     bench.expect("a table", 1, said, "--build", bench.build, "--only", "versions", "--python", "/no/python", "--out",
                  folder / "tables", PATH=f"{folder}:/usr/bin:/bin")
     tables = [path.read_text() for path in (folder / "tables").glob("*-nvidia-t1.md")]
@@ -99,7 +103,8 @@ def from_pack(bench, folder):
     with tarfile.open(pack) as archive:
         names = {name.removeprefix("./") for name in archive.getnames()}
     missing = {"gpt2-tiny-cuda", "gpt2-tiny-plain-cuda", "gpt2-tiny-host", "gpt2-tiny-cuda.txt", "commit", "recorded",
-               "weft-rt-kernels", "libweft-rt-cuda.so.1", "weft-rt-cuda-plugin-test", "kernels-0/kernels.so", "kernels-0/cases.json"} - names
+               "weft-rt-kernels", "libweft-rt-cuda.so.1", "weft-rt-cuda-plugin-test", "kernels-0/kernels.so",
+               "kernels-0/cases.json"} - names
     if missing or not any(name.startswith("libdnnl") for name in names):
         sys.exit(f"the pack lacks {sorted(missing)}, and has {sorted(names)}")
     bench.expect("a pack without a device", 77, [r"^unproven remain:$"], "--from", pack, PATH="/usr/bin:/bin")
@@ -108,7 +113,8 @@ def from_pack(bench, folder):
     for what, factor, status, pattern in (
             ("PyTorch's losses", 1, 0, r"^pass beside PyTorch: gpt2-tiny: losses up to 0\.0e\+00 from PyTorch's in 20"),
             ("losses that are not PyTorch's", 1.001, 1,
-             r"^FAIL beside PyTorch: gpt2-tiny: losses are up to 1\.0e-03 from PyTorch's 9\.9, expected at most 1e-05$")):
+             r"^FAIL beside PyTorch: gpt2-tiny: losses are up to 1\.0e-03 from PyTorch's 9\.9, "
+             r"expected at most 1e-05$")):
         fake = folder / f"python-{factor}"
         fake.write_text(FAKE_TORCH.replace("FACTOR", str(factor)))
         fake.chmod(0o755)
@@ -117,37 +123,40 @@ def from_pack(bench, folder):
     bench.expect("kernels from a pack", 0, [r"^pass kernels, small: 2 kernels, off from float64 by at most",
                                             r"^skipped kernels, large", r"^1 skipped, which shows nothing$"],
                  "--from", pack, "--library", bench.plugin, "--only", "kernels")
-    bench.expect("what a pack lacks", 1, [r"^FAIL mixtral-tiny: mixtral-tiny-cuda is neither in a build nor in the pack$"],
+    bench.expect("what a pack lacks", 1,
+                 [r"^FAIL mixtral-tiny: mixtral-tiny-cuda is neither in a build nor in the pack$"],
                  "--from", pack, "--library", bench.plugin, "--only", "mixtral-tiny")
 
 
 def large_models(bench, folder):
     """The path of large models, with small ones: programs, speed and memory, PyTorch, and attention."""
     pack, fake = folder / "reduced.tar.xz", folder / "python-1"
-    bench.expect("a reduced pack", 0, [r"^gpu-check: .*reduced\.tar\.xz"], "--build", bench.build, "--pack", pack, "--reduced",
-                 "--only", "llama-1b", "--kernels", KERNELS)
+    bench.expect("a reduced pack", 0, [r"^gpu-check: .*reduced\.tar\.xz"], "--build", bench.build, "--pack", pack,
+                 "--reduced", "--only", "llama-1b", "--kernels", KERNELS)
     with tarfile.open(pack) as archive:
         names = archive.getnames()
     others = [name for name in names if "h200" in name]
     if len(others) != 1 or not others[0].endswith("-cuda-h200-4.txt"):
         sys.exit(f"expected what is predicted of an H200, got {others}")
     there = ("--from", pack, "--library", bench.plugin, "--reduced", "--python", fake, "--only")
-    told = (r"llama-1b .*: losses up to 0\.0e\+00 from PyTorch's in 12 steps; PyTorch 9\.9 {}: 170,667 tokens/s, at most "
-            r"1\.00 GiB, reserved 2\.00 GiB, of the device 3\.00 GiB; ours is .* times as fast{}, its arena")
+    told = (r"llama-1b .*: losses up to 0\.0e\+00 from PyTorch's in 12 steps; PyTorch 9\.9 {}: 170,667 tokens/s, "
+            r"at most 1\.00 GiB, reserved 2\.00 GiB, of the device 3\.00 GiB; ours is .* times as fast{}, its arena")
     bench.expect("large models", 0, [
-        r"^pass llama-1b .*: [\d,]+ tokens/s, .* of the peak .*\(wanted 50%: MISSED\); a step takes .* ms, predicted .* ms "
-        r"\(\+.*%\) \(wanted within 10% once calibrated: MISSED\) by h100-8, .*; "
+        r"^pass llama-1b .*: [\d,]+ tokens/s, .* of the peak .*\(wanted 50%: MISSED\); a step takes .* ms, "
+        r"predicted .* ms \(\+.*%\) \(wanted within 10% once calibrated: MISSED\) by h100-8, .*; "
         r"arena .* GiB; of the device .* GiB, .* predicted .* GiB .*; with --graphs [\d,]+ tokens/s$",
         "^pass PyTorch eager: " + told.format("eager", ""),
         "^pass PyTorch compile: " + told.format("compile", r" \(wanted 1\.05: MISSED\)"),
         r"^pass llama-1b .*: losses up to .* from the host's in 2 steps", "^4 passed, 0 failed$"], *there, "llama-1b")
-    bench.expect("attention", 0, [r"^pass attention within documents: within documents of 1021 tokens it takes .*; as it is .* ms "
+    bench.expect("attention", 0,
+                 [r"^pass attention within documents: within documents of 1021 tokens it takes .*; as it is .* ms "
                                   r"forward, .*; within documents .*; by the compiler's kernels .* ms backward$"],
                  *there, "attention within")
     bench.expect("a large model that is not reduced", 1, [r"^skipped llama-1b precision: BF16: this needs a device"],
                  *there[:4], "--only", "llama-1b precision", "--python", "/no/python")
     bench.expect("no compiled PyTorch of a run that there is not", 1,
-                 [r"^skipped PyTorch compile: llama-1b .*: there is no run of ours to compare with; PyTorch 9\.9 compile: "],
+                 [r"^skipped PyTorch compile: llama-1b .*: there is no run of ours to compare with; "
+                  r"PyTorch 9\.9 compile: "],
                  *there, "PyTorch compile")
 
 
@@ -158,12 +167,13 @@ def elsewhere(bench, folder):
     broken.write_bytes(pack.read_bytes()[:100000])
     for what, file in (("a pack that is cut off", broken), ("no pack", folder / "nowhere")):
         bench.expect(what, 1, [r"^gpu-check: cannot unpack "], "--from", file, "--library", bench.plugin)
-    bench.expect("collectives from a pack", 0, [r"^pass conformance: \d+ tests, 0 skipped"], "--from", pack, "--library",
-                 bench.plugin, "--only", "conformance")
+    bench.expect("collectives from a pack", 0, [r"^pass conformance: \d+ tests, 0 skipped"], "--from", pack,
+                 "--library", bench.plugin, "--only", "conformance")
     # A driver, and neither nvidia-smi nor a place to write to.
     fakes = bench.build / "runtime/fake-cuda"
     bench.expect("a device that only the driver tells", 1, [
-        r"^told versions: nothing by nvidia-smi .*; there is no PyTorch: ", r"^gpu-check: cannot write into /proc/nowhere: "],
+        r"^told versions: nothing by nvidia-smi .*; there is no PyTorch: ",
+        r"^gpu-check: cannot write into /proc/nowhere: "],
         "--from", pack, "--only", "versions", "--python", "/no/python", "--out", "/proc/nowhere", PATH="/usr/bin:/bin",
         LD_LIBRARY_PATH=str(fakes))
     bench.expect("kernels that a device does not run", 1, [
@@ -172,7 +182,8 @@ def elsewhere(bench, folder):
         "--from", pack, "--only", "kernels", "--out", folder / "fake", PATH="/usr/bin:/bin", LD_LIBRARY_PATH=str(fakes))
     bench.expect("functions that a driver does not have", 1, [
         r"^FAIL functions of CUDA: \d tests fail: .*CudaDevice.RunsPTX: \S*: Failure "],
-        "--from", pack, "--only", "functions", "--out", folder / "fake", PATH="/usr/bin:/bin", LD_LIBRARY_PATH=str(fakes))
+        "--from", pack, "--only", "functions", "--out", folder / "fake", PATH="/usr/bin:/bin",
+        LD_LIBRARY_PATH=str(fakes))
 
 
 def main():

@@ -70,16 +70,18 @@ class Bench:
 
     def torch(self, text, mode="eager", seconds=10):
         """Training by something in the place of PyTorch."""
-        return lambda: gpu_torch.train(self.script("python", text), Training("gpt2-tiny"), self.folder, self.folder, "cpu",
-                                       mode, 4, seconds)
+        return lambda: gpu_torch.train(self.script("python", text), Training("gpt2-tiny"), self.folder, self.folder,
+                                       "cpu", mode, 4, seconds)
 
 
 def ranks(bench):
-    bench.expect("a drill without steps", lambda: gpu_ranks.drill(GONE, signal.SIGKILL, os.environ, bench.folder / "no", 30),
+    bench.expect("a drill without steps",
+                 lambda: gpu_ranks.drill(GONE, signal.SIGKILL, os.environ, bench.folder / "no", 30),
                  RuntimeError, "does not come to its third step: rank 0 ends with status 1: it is lost")
     bench.expect("a rank that fails at once", lambda: gpu_ranks.run(GONE, 2, os.environ, 30), RuntimeError,
                  "rank 0 ends with status 1: it is lost")
-    bench.expect("ranks that take too long", lambda: gpu_ranks.run(STAYS, 2, os.environ, 0.3), Late, "not finished after")
+    bench.expect("ranks that take too long", lambda: gpu_ranks.run(STAYS, 2, os.environ, 0.3), Late,
+                 "not finished after")
     bench.expect("a drill that takes too long", lambda: gpu_ranks.drill(STAYS, signal.SIGKILL, os.environ,
                                                                         bench.folder / "no", 0.3), Late, "third step")
     steps = ["sh", "-c", f"printf 'a\\nb\\nc\\n' > {bench.folder}/steps; exec sleep 60"]
@@ -89,7 +91,8 @@ def ranks(bench):
             return gpu_ranks.drill(steps, signal.SIGKILL, os.environ, bench.folder / "steps", 4)
         bench.expect(f"a drill whose other rank {what}", drilled, kind, "the other rank does not end in ")
     bench.expect("ranks that are done", lambda: gpu_ranks.run(["true"], 2, os.environ, 30), type(None), "None")
-    tell = ["sh", "-c", f"echo ${{CUDA_VISIBLE_DEVICES-all}} $LOCAL_RANK $WEFT_SHARE_DEVICE $NCCL_HOSTID > {bench.folder}/$RANK"]
+    tell = ["sh", "-c",
+            f"echo ${{CUDA_VISIBLE_DEVICES-all}} $LOCAL_RANK $WEFT_SHARE_DEVICE $NCCL_HOSTID > {bench.folder}/$RANK"]
     for what, seen, shares, expected in (
             ("share a device", None, True, ["0 0 1 weft-0", "0 1 1 weft-1"]),
             ("share the first that they see", "2,3", True, ["2 0 1 weft-0", "2 1 1 weft-1"]),
@@ -155,10 +158,13 @@ def torch(bench):
 
 def tools(bench):
     bench.expect("kernels without errors", lambda: gpu_device.count_sanitized(SANITIZED.format(3, 0, 0)), int, "3")
-    bench.expect("kernels with errors", lambda: gpu_device.count_sanitized(SANITIZED.format(3, 0, 2)), RuntimeError, "2 errors")
-    bench.expect("kernels that are wrong", lambda: gpu_device.count_sanitized(SANITIZED.format(2, 1, 0)), RuntimeError, "1 fai")
+    bench.expect("kernels with errors", lambda: gpu_device.count_sanitized(SANITIZED.format(3, 0, 2)), RuntimeError,
+                 "2 errors")
+    bench.expect("kernels that are wrong", lambda: gpu_device.count_sanitized(SANITIZED.format(2, 1, 0)), RuntimeError,
+                 "1 fai")
     bench.expect("no kernels", lambda: gpu_device.count_sanitized("0 passed, 0 failed\n"), int, "0")
-    bench.expect("no call of CUDA, and kernels", lambda: gpu_device.count_sanitized("3 passed, 0 failed\n"), RuntimeError, "3 pas")
+    bench.expect("no call of CUDA, and kernels", lambda: gpu_device.count_sanitized("3 passed, 0 failed\n"),
+                 RuntimeError, "3 pas")
     bench.expect("a device that is not supported", lambda: gpu_device.count_sanitized("Error: Device not supported"),
                  gpu_rows.Skip, "does not support")
     bench.script("nvidia-smi", "echo NVIDIA T1, 580.159.03, 81559 MiB")
@@ -171,9 +177,11 @@ def tools(bench):
         gpu_process.DRIVER = text
         bench.expect(f"devices that programs see: {what}", lambda: gpu_process.count_devices({}), int, expected)
     gpu_process.DRIVER = driver
-    bench.expect("memory", lambda: gpu_speed.taken_memory(TAKEN), str, "of the device 4.00 GiB, of these 1.00 before it and by "
+    bench.expect("memory", lambda: gpu_speed.taken_memory(TAKEN), str,
+                 "of the device 4.00 GiB, of these 1.00 before it and by "
                  "its context, then 3.00 GiB, predicted 2.50 GiB (+20.0%)")
-    bench.expect("memory that is not as predicted", lambda: gpu_speed.taken_memory(TAKEN), str, "(wanted within 1%: MISSED)")
+    bench.expect("memory that is not as predicted", lambda: gpu_speed.taken_memory(TAKEN), str,
+                 "(wanted within 1%: MISSED)")
     bench.expect("memory that is not told", lambda: gpu_speed.taken_memory("memory: 1 KiB") == "", bool, "True")
     bench.expect("time as predicted", lambda: gpu_speed.beside(1.05, 1, "ms", 0.1, " once calibrated"), str,
                  "(+5.0%) (wanted within 10% once calibrated: met)")
@@ -201,13 +209,14 @@ def calibration(bench):
     tool = bench.script("build/bin/weft", tell)
     for what, build, expected in (("a build", bench.folder / "build", "calibrate --target cuda --ranks 1 --quick -o "),
                                   ("a pack", None, "1 8 cuda")):
-        own = SimpleNamespace(kit=SimpleNamespace(build=build, tool=lambda _: tool), folder=bench.folder, said=[], figures={},
-                              environment=dict(os.environ), only_real=lambda: None)
+        own = SimpleNamespace(kit=SimpleNamespace(build=build, tool=lambda _: tool), folder=bench.folder, said=[],
+                              figures={}, environment=dict(os.environ), only_real=lambda: None)
         own.run = lambda *given, own=own: gpu_bench.Bench.run(own, *given)
         bench.expect(f"weft calibrate from {what}", lambda own=own: gpu_device.calibrate(own, 10), str, expected)
 
 
-# In place of weft-rt-kernels: of three kernels the second is wrong, and what is tried next, by number, ends as FATE says.
+# In place of weft-rt-kernels: of three kernels the second is wrong, and what is tried next, by number, ends as FATE
+# says.
 KERNELS = """
 while [ $# -gt 0 ]; do
   case $1 in --json) json=$2;; --skip) skip=$2;; esac; shift
@@ -239,8 +248,8 @@ def kernels(bench):
         tool = bench.script("kernels", KERNELS.replace("FATED", fated).replace("FATE", fate))
         kit = SimpleNamespace(kernels=lambda _: [bench.folder / "kernels-0"], tool=lambda _: tool,
                               recorded=lambda: recorded or {})
-        own = SimpleNamespace(kit=kit, folder=bench.folder, said=[], options=SimpleNamespace(kernels=None, device="NVIDIA H200"),
-                              environment=dict(os.environ))
+        own = SimpleNamespace(kit=kit, folder=bench.folder, said=[],
+                              options=SimpleNamespace(kernels=None, device="NVIDIA H200"), environment=dict(os.environ))
         own.run = lambda *words, **more: gpu_bench.Bench.run(own, *words, **more)
 
         def told():
@@ -283,7 +292,8 @@ def bars(bench):
             ("a norm of a device that nobody knows", ("Norm.rms", 1, "NVIDIA L4"), "Norm.rms 1 GB/s (0%)"),
             ("what is small", ("Cast", 1e-3, "NVIDIA H200", 1e6), "Cast 1 GB/s (0%)"),
             ("what was too short", ("Cast", 0, "NVIDIA H200"), "Cast not measured")):
-        bench.expect(f"nothing is wanted of {what}", lambda given=given, told=expected: said(*given)() == told, bool, "True")
+        bench.expect(f"nothing is wanted of {what}", lambda given=given, told=expected: said(*given)() == told, bool,
+                     "True")
 
 
 # In place of weft, which says of a machine with this text that a step takes 100 ms.
@@ -341,7 +351,8 @@ def states(bench):
     bench.expect("the end of a row's time", raises(Late("late"), 30), tuple,
                  "('cut off', 'after 0 s, planned 5: late; half of it', {})")
     bench.expect("a tool that the kit lacks", raises(OSError(13, "denied"), 30), tuple, "('FAIL', 'PermissionError: ")
-    bench.expect("what cannot be shown", raises(gpu_rows.Skip("none"), 30), tuple, "('skipped', 'none; half of it', {})")
+    bench.expect("what cannot be shown", raises(gpu_rows.Skip("none"), 30), tuple,
+                 "('skipped', 'none; half of it', {})")
     bench.expect("no time for it", raises(Late("late"), 4), tuple, "('not run', '4 s left, needs 5', {})")
 
 
@@ -356,7 +367,8 @@ def seconds(bench):
     for is_reduced in (False, True):
         left = gpu_rows.SECONDS - gpu_rows.whole(is_reduced)
         bench.expect("seconds of all rows", lambda left=left: left >= 0, bool, "True")
-    for what, some, expected in (("the longest last", [row, row, needed], 30), ("the longest first", [needed, row, row], 20)):
+    for what, some, expected in (("the longest last", [row, row, needed], 30),
+                                 ("the longest first", [needed, row, row], 20)):
         bench.expect(f"seconds of rows beside one another: {what}", lambda some=some: gpu_rows.makespan(some, 2), int,
                      str(expected))
     order = [row.needed for row in gpu_rows.rows()]

@@ -28,7 +28,6 @@ import numpy as np
 
 import assignment_cases
 import assignments
-import modules  # from test/Derivatives, whose path assignment_cases has added
 import safetensors  # from test/Reference, whose path modules has added
 
 SIZE, SHARDS = 4, 3

@@ -75,9 +75,9 @@ def redundant(name, ops):
             yield f"{what} was gathered before"
         gathered[value, dim, axes] = results[0]
 
-        def cuts(op, rest):
+        def cuts(op, rest, cut=(dim, axes)):
             found = CUT.search(rest)
-            return op in CUTS and found and found.groups() == (dim, axes)
+            return op in CUTS and found and found.groups() == cut
         uses = [ops[user] for user in users.get(results[0], [])]
         if uses and all(cuts(op, rest) for _, op, rest in uses):
             yield f"{what} is only cut again"

@@ -161,7 +161,8 @@ def rotary_frequencies(head_size, theta, scaling):
     """Radians per position of each pair of components (Su et al. 2021).
 
     `scaling` is None, ("linear", factor), ("yarn", factor, fast_turns, slow_turns,
-    original_positions, whole_pairs) or ("llama3", factor, low_frequency_factor, high_frequency_factor, original_positions).
+    original_positions, whole_pairs) or ("llama3", factor, low_frequency_factor,
+    high_frequency_factor, original_positions).
     """
     plain = theta ** (-2.0 * np.arange(head_size // 2) / head_size)
     if scaling is None:

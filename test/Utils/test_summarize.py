@@ -78,8 +78,7 @@ class Summarize(unittest.TestCase):
 
     def test_nothing_ran_is_a_failure(self):
         self.check([], "0 passed, 0 failed", 1)
-        done = subprocess.run([SUMMARIZE, "/no/such/file"], stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, text=True)
+        done = subprocess.run([SUMMARIZE, "/no/such/file"], capture_output=True, text=True)
         self.assertEqual((done.returncode, done.stdout), (1, "0 passed, 0 failed\n"))
         self.assertIn("no results in /no/such/file", done.stderr)
 

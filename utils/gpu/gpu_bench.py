@@ -30,9 +30,9 @@ class Skip(Exception):
 
 @dataclass
 class Row:
-    """`seconds` is what it is planned to take; `measure(bench, seconds)` returns what to say. Its success shows something,
-    or is only told. One that is `needed` keeps its seconds, whatever those before it take; one that measures no time says
-    how many `processors` it takes, and is tried beside others that take as many."""
+    """`seconds` is what it is planned to take; `measure(bench, seconds)` returns what to say. Its success shows
+    something, or is only told. One that is `needed` keeps its seconds, whatever those before it take; one that measures
+    no time says how many `processors` it takes, and is tried beside others that take as many."""
     what: str
     seconds: float
     measure: object
@@ -94,7 +94,7 @@ class Bench:
             raise Skip(f"{command[0]}: {error.strerror}") from None
 
     def train(self, training, target, steps, seconds, *more, environment=None, threads=THREADS):
-        """What a run of one rank, with `more` on its command line, says of its steps; one on the host takes `threads`."""
+        """What a run of one rank, with `more` on its command line, says of its steps. The host takes `threads`."""
         metrics = self.folder / "metrics"
         metrics.unlink(missing_ok=True)
         more += ("--threads", threads) if target == "host" else ()

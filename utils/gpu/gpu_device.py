@@ -45,11 +45,13 @@ def versions(bench, seconds):
 def run_tests(bench, seconds, tool, *words):
     """Tests that have passed, and that were skipped; raises with those that fail, and what the first of them says."""
     output = bench.run([bench.kit.tool(tool), *words], seconds, {"WEFT_RT_CUDA": str(bench.plugin())}, statuses=(0, 1))
-    passed, failed, skipped = (list(dict.fromkeys(re.findall(rf"^\[ +{state} +\] (\S+\.[^\s,]+)", output, re.MULTILINE)))
+    passed, failed, skipped = (list(dict.fromkeys(
+        re.findall(rf"^\[ +{state} +\] (\S+\.[^\s,]+)", output, re.MULTILINE)))
                                for state in ("OK", "FAILED", "SKIPPED"))
     if failed:
         said = re.search(r"^\S+: Failure\n(?s:.*?)(?=^\S+: Failure|^\[|\Z)", output, re.MULTILINE)
-        raise RuntimeError(f"{len(failed)} tests fail: {', '.join(failed)[:500]}: {said[0][:600] if said else output[-600:]}")
+        raise RuntimeError(f"{len(failed)} tests fail: {', '.join(failed)[:500]}: "
+                           f"{said[0][:600] if said else output[-600:]}")
     if not passed:
         raise RuntimeError("no test has passed: " + output[-600:])
     return len(passed), len(skipped)
@@ -100,8 +102,8 @@ class Tried:
 
 
 def try_folder(bench, folder, end, words, tried):
-    """Adds to `tried` what becomes of its kernels. After a fault nothing works in its process any more, so those after it
-    are tried in another one."""
+    """Adds to `tried` what becomes of its kernels. After a fault nothing works in its process any more, so those after
+    it are tried in another one."""
     report, skipped = bench.folder / "report.json", 0
     while len(tried.faults) < FAULTS:
         report.unlink(missing_ok=True)
@@ -176,7 +178,8 @@ def ceilings(bench, seconds):
     folders = bench.kit.kernels(bench.options.kernels)
     if not folders:
         raise Skip("the pack has no kernels")
-    bench.run([bench.kit.tool("weft-rt-kernels"), folders[0], "--only", "none", "--ceilings", "--json", report], seconds)
+    bench.run([bench.kit.tool("weft-rt-kernels"), folders[0], "--only", "none", "--ceilings", "--json", report],
+              seconds)
     found = json.loads(report.read_text())["ceilings"]
     bench.found.ceilings.update(found)
     return (f"copies {found['copied_bytes_per_second'] * 1e-9:,.0f} GB/s, matmuls of bf16 "
@@ -187,7 +190,8 @@ def ceilings(bench, seconds):
 def large_kernels(bench, seconds):
     bench.only_real()
     most = bench.found.ceilings.get("copied_bytes_per_second")
-    cases = try_kernels(bench, seconds, lambda cases: "; ".join(speed_of(case, most, bench.options.device) for case in cases),
+    cases = try_kernels(bench, seconds,
+                        lambda cases: "; ".join(speed_of(case, most, bench.options.device) for case in cases),
                         "--size", "large")
     missed = sum(is_met is False for is_met, _ in (judged(case, most, bench.options.device) for case in cases))
     return f"{len(cases)} kernels, {missed} of them slower than wanted"
@@ -221,8 +225,8 @@ def sanitized(tool):
             raise Skip("there is no compute-sanitizer")
         end, tried = time.monotonic() + seconds, 0
         for folder in bench.kit.kernels(bench.options.kernels):
-            command = [program, "--tool", tool, "--error-exitcode", 9, bench.kit.tool("weft-rt-kernels"), folder, "--size",
-                       "small", "--only", SANITIZED]
+            command = [program, "--tool", tool, "--error-exitcode", 9, bench.kit.tool("weft-rt-kernels"), folder,
+                       "--size", "small", "--only", SANITIZED]
             try:
                 tried += count_sanitized(bench.run(command, end - time.monotonic(), statuses=(0, 1, 9)))
             except Late:
@@ -237,8 +241,8 @@ def sanitized(tool):
 
 
 def count_sanitized(output):
-    """Kernels that a sanitizer has nothing against, of which a folder may have none; raises if there is one that it has,
-    or that is wrong."""
+    """Kernels that a sanitizer has nothing against, of which a folder may have none; raises if there is one that it
+    has, or that is wrong."""
     if re.search("not supported", output, re.IGNORECASE):
         raise Skip("compute-sanitizer does not support this device here")
     counts = re.search(r"^(\d+) passed, (\d+) failed$", output, re.MULTILINE)
@@ -252,7 +256,8 @@ def count_sanitized(output):
 
 
 def calibrate(bench, seconds):
-    """Of one device, as others would take longer. A pack has no compiler, which makes a machine's file of what is measured."""
+    """Of one device, as others would take longer. A pack has no compiler, which makes a machine's file of what is
+    measured."""
     bench.only_real()
     weft = bench.kit.build and bench.kit.build / "bin/weft"
     file = bench.folder / "machine.textproto"

@@ -44,8 +44,8 @@ class Late(RuntimeError):
 
 @dataclass(frozen=True)
 class Training:
-    """A model, lines in place of some of its recipe's, how it is split, whether it drops nothing, as PyTorch's side of a
-    comparison does, and lines in place of some of its own."""
+    """A model, lines in place of some of its recipe's, how it is split, whether it drops nothing, as PyTorch's side of
+    a comparison does, and lines in place of some of its own."""
     model: str
     lines: str = ""
     mesh: str = ""
@@ -121,8 +121,8 @@ class Kit:
         path.with_suffix(".txt").write_text(done.stderr + done.stdout)
 
     def predicted(self, training, device=""):
-        """What the compiler says of a program for devices: milliseconds of a step, by the machine with this device if there
-        is one, GiB of the arena, and of the device with what else is known. None is what it does not say."""
+        """What the compiler says of a program for devices: milliseconds of a step, by the machine with this device if
+        there is one, GiB of the arena, and of the device with what else is known. None is what it does not say."""
         machine = next((file for name, file in OTHERS.items() if name in device), MACHINE)
         path = self.path(training, "cuda", machine).with_suffix(".txt")
         if not path.exists():
@@ -149,7 +149,8 @@ class Kit:
             environment = dict(os.environ, WEFT_KERNEL_CASES=str(place), GTEST_SHARD_INDEX=str(shard),
                                GTEST_TOTAL_SHARDS=str(1 if only else SHARDS))
             running.append(subprocess.Popen([self.build / "bin/LowerTests", f"--gtest_filter={only or '*'}"],
-                                            env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True))
+                                            env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                            text=True))
         failures = [child.communicate()[1] for child in running]
         if any(child.returncode for child in running):
             raise RuntimeError("unit tests do not write their kernels: " + "".join(failures)[-2000:])
@@ -185,7 +186,8 @@ def predicted_time(text):
 
 def gib(found):
     """Of a match of a number and a unit."""
-    return float(found[1]) / {"b": 1 << 30, "K": 1 << 20, "M": 1 << 10, "G": 1, "T": 1 / 1024}[found[2][0]] if found else None
+    units = {"b": 1 << 30, "K": 1 << 20, "M": 1 << 10, "G": 1, "T": 1 / 1024}
+    return float(found[1]) / units[found[2][0]] if found else None
 
 
 def read_steps(metrics):
@@ -209,8 +211,8 @@ def linked_libraries(program):
 
 
 def pack(kit, trainings, timed, tools, path, only=None):
-    """Writes a pack with these programs, pairs of training and target, and kernels; returns its size. Of `timed` ones there
-    is what is predicted of them on other devices."""
+    """Writes a pack with these programs, pairs of training and target, and kernels; returns its size. Of `timed` ones
+    there is what is predicted of them on other devices."""
     for training, machine in itertools.product(timed, OTHERS.values()):
         kit.program(training, "cuda", machine).unlink()
     carried = [kit.program(training, target) for training, target in trainings]

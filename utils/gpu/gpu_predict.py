@@ -4,7 +4,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 #===------------------------------------------------------------------------===#
-"""Makes a machine's file of what a run of gpu-check has measured, and says what is predicted by it of that run's times."""
+"""Makes a machine's file of what a run of gpu-check has measured, and says what is predicted by it of that run's
+times."""
 
 import json
 import subprocess
@@ -41,7 +42,8 @@ def write_machine(kit, figures, machine):
         raise RuntimeError("it has no row of weft calibrate that passed")
     measured = kit.folder / "measured.json"
     measured.write_text(figures["measured"])
-    done = subprocess.run([kit.build / "bin/weft", "calibrate", "--measured", measured, "--name", "calibrated", "-o", machine],
+    done = subprocess.run([kit.build / "bin/weft", "calibrate", "--measured", measured, "--name", "calibrated",
+                           "-o", machine],
                           capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise RuntimeError(done.stderr.strip())

@@ -128,4 +128,6 @@ def query_device(fields, form="csv,noheader"):
         return None, f"nvidia-smi: {error.strerror}"
     if not in_time:
         return None, "nvidia-smi: does not answer"
-    return (lines[0], "") if status == 0 and lines else (None, errors or "\n".join(lines) or f"nvidia-smi: status {status}")
+    if status == 0 and lines:
+        return lines[0], ""
+    return None, errors or "\n".join(lines) or f"nvidia-smi: status {status}"

@@ -6,9 +6,9 @@
 #===------------------------------------------------------------------------===#
 """Ranks as processes, as torchrun would start them, and what becomes of them when one is gone.
 
-They have devices of their own, or share the first. NCCL takes two ranks on one device for a mistake, unless they seem to
-be on hosts of their own: so each has another NCCL_HOSTID, and they talk by sockets, with few channels since they share the
-device's multiprocessors.
+They have devices of their own, or share the first. NCCL takes two ranks on one device for a mistake, unless they seem
+to be on hosts of their own: so each has another NCCL_HOSTID, and they talk by sockets, with few channels since they
+share the device's multiprocessors.
 """
 
 import contextlib

@@ -25,9 +25,9 @@ from dataclasses import replace
 
 import gpu_ranks
 from gpu_bench import THREADS, Bench, Row, Skip, furthest
-from gpu_device import (calibrate, ceilings, conformance, functions, large_kernels, sanitized, small_kernels, versions)
+from gpu_device import calibrate, ceilings, conformance, functions, large_kernels, sanitized, small_kernels, versions
 from gpu_kit import CORES, Late, Training, read_steps
-from gpu_speed import DOCUMENT, END, Speed, attention, beside_torch, losses, speed, torch_speed
+from gpu_speed import END, Speed, attention, beside_torch, losses, speed, torch_speed
 
 # In which all is planned, and what comes before the first row.
 SECONDS, START = 540, 10
@@ -67,8 +67,8 @@ SHARE, OWN, PROCESSES = "shared device", "own devices", "own devices by torchrun
 # How programs are split; losses may be this far from one rank's.
 SPLIT = tuple(Training(model, mesh=mesh) for model, mesh in (
     ("llama-tiny", "dp=2"), ("llama-tiny", "tp=2,sp=true"), ("llama-tiny", "dp=2,zero=3"), ("llama-tiny", "cp=2:ring"),
-    ("mixtral-tiny", "ep=2"), ("llama-tiny", "dp=2,zero=1"), ("llama-tiny", "dp=2,zero=2"), ("llama-tiny", "cp=2:gather"),
-    ("llama-tiny", "dp=2,tp=2,sp=true")))
+    ("mixtral-tiny", "ep=2"), ("llama-tiny", "dp=2,zero=1"), ("llama-tiny", "dp=2,zero=2"),
+    ("llama-tiny", "cp=2:gather"), ("llama-tiny", "dp=2,tp=2,sp=true")))
 SPLIT_STEPS, SPLIT_MOST = 10, 1e-4
 # Of these, with words for the command line, those that are tried on devices of their own, which are two.
 ON_TWO = (*((training, "") for training in SPLIT[:3]), (SPLIT[0], "--graphs"))
@@ -86,8 +86,8 @@ def split(training, way, words=""):
         metrics = bench.folder / "metrics"
         metrics.unlink(missing_ok=True)
         ranks = math.prod(map(int, re.findall(r"(?:dp|tp|cp|ep)=(\d+)", training.mesh)))
-        command = [bench.kit.program(training, "cuda"), "--data", bench.text, "--steps", SPLIT_STEPS, "--metrics", metrics,
-                   *words.split()]
+        command = [bench.kit.program(training, "cuda"), "--data", bench.text, "--steps", SPLIT_STEPS,
+                   "--metrics", metrics, *words.split()]
         left = max(end - time.monotonic(), 1)
         if way == OWN:
             bench.run(command, left)
@@ -107,7 +107,8 @@ def drill(number):
         # Of the simulator, devices of other processes are taken to do as its own does.
         base = bench.environment if bench.is_real else {**bench.environment, "WEFT_SIMULATOR_ALONE": "1"}
         return gpu_ranks.drill([bench.kit.program(Training("llama-tiny", mesh="dp=2"), "cuda"), "--data", bench.text,
-                                "--steps", 10000000, "--timeout", 5, "--metrics", metrics], number, base, metrics, seconds)
+                                "--steps", 10000000, "--timeout", 5, "--metrics", metrics],
+                               number, base, metrics, seconds)
     return measure
 
 
@@ -207,11 +208,14 @@ def plan():
         count = workers(processors)
         if len(some) > 2 * count > 2:
             needed = any(row.needed for row in some)
-            lines.append((f"{some[0].what} and {len(some) - 1} others, {count} at a time", makespan(some, count), needed))
+            lines.append((f"{some[0].what} and {len(some) - 1} others, {count} at a time", makespan(some, count),
+                          needed))
         else:
-            lines += [(row.what + (", beside the next" if count > 1 and row is not some[-1] else ""), row.seconds, row.needed)
+            lines += [(row.what + (", beside the next" if count > 1 and row is not some[-1] else ""), row.seconds,
+                       row.needed)
                       for row in some]
-    lines.append(("besides, with two devices or more: ranks on devices of their own", whole(devices=2) - whole(), False))
+    lines.append(("besides, with two devices or more: ranks on devices of their own", whole(devices=2) - whole(),
+                  False))
     return "".join(f"  {seconds:4.0f}  {what}{', needed' if needed else ''}\n" for what, seconds, needed in
                    [("what comes before", START, True), *lines])
 

@@ -30,8 +30,8 @@ PROFILED = 12
 
 @dataclass(frozen=True)
 class Speed:
-    """What is timed over how many steps of so many tokens, and what is wanted: tokens a second, or a share of the device's
-    peak, times PyTorch's compiled speed, and of its memory."""
+    """What is timed over how many steps of so many tokens, and what is wanted: tokens a second, or a share of the
+    device's peak, times PyTorch's compiled speed, and of its memory."""
     training: object
     tokens: int
     timed: int
@@ -116,7 +116,8 @@ def speed(case):
         end = time.monotonic() + seconds
 
         def mean(*options):
-            steps = bench.train(case.training, "cuda", WARM + case.timed, end - time.monotonic(), "--no-progress", *options)
+            steps = bench.train(case.training, "cuda", WARM + case.timed, end - time.monotonic(), "--no-progress",
+                                *options)
             return steps, statistics.fmean(step["ms"] for step in steps[WARM:])
 
         milliseconds, arena, _, machine = bench.kit.predicted(case.training, bench.options.device)
@@ -130,8 +131,8 @@ def speed(case):
                           + wanted(per_second >= case.per_second, case.per_second and f"{case.per_second:,.0f}")
                           + f", {share:.1%} of the peak that the program's machine has"
                           + wanted(share >= case.share, case.share and f"{case.share:.0%}"))
-        bench.said.append(f"a step takes {beside(taken, milliseconds, 'ms', TIME_MOST, ' once calibrated')} by {machine}, in the "
-                          f"mean of {case.timed} after {WARM}")
+        bench.said.append(f"a step takes {beside(taken, milliseconds, 'ms', TIME_MOST, ' once calibrated')} "
+                          f"by {machine}, in the mean of {case.timed} after {WARM}")
         memory = taken_memory(bench.printed)
         bench.said.append(f"arena {told(arena, 'GiB', 2)}" + (f"; {memory}" if memory else ""))
         by_graphs, taken = mean("--graphs")
@@ -145,7 +146,8 @@ def speed(case):
 
 
 def taken_memory(printed):
-    """What a run says at its end of the device's memory, in which it takes nothing more by then; empty if it does not."""
+    """What a run says at its end of the device's memory, in which it takes nothing more by then; empty if it does
+    not."""
     found = re.search(r"^device 0 of rank 0: (.+) of .+ taken, by anybody; (.+) before the run .+, (.+) since then, "
                       r"predicted (.+)$", printed, re.MULTILINE)
     if not found:
@@ -176,7 +178,8 @@ def torch_speed(case, mode):
                           + f", its arena {smaller:.2f} times theirs at most"
                           + wanted(smaller <= case.smaller, is_wanted and case.smaller))
         if precision(case.training) == "BF16":
-            bench.said.append("autocast keeps a residual of float32 where ours is bf16, its attention is flash or cuDNN's")
+            bench.said.append("autocast keeps a residual of float32 where ours is bf16, "
+                              "its attention is flash or cuDNN's")
         return compared(case.training, ours.steps[:COMPARED], {**theirs, "losses": theirs["losses"][:COMPARED]})
     return measure
 

@@ -60,7 +60,7 @@ template <typename T = BFloat16> std::vector<T> randomNumbers(size_t count, unsi
   return numbers;
 }
 
-/// What is multiplied of a number.
+/// Returns a number as the matmul rounds it.
 double multiplied(BFloat16 number, bool) { return double(number); }
 double multiplied(Float16 number, bool) { return double(number); }
 double multiplied(float number, bool isTF32) {
@@ -85,8 +85,9 @@ template <typename C, typename T = BFloat16> void expectMatmul(const Matmul &mat
   auto prepared = PreparedMatmul::make({matmul, 0, 0, 0}, error);
   ASSERT_TRUE(prepared) << error;
   ASSERT_TRUE(prepared->run(a.data(), b.data(), c.data(), error)) << error;
-  double unit =
-      sizeof(C) == 2 ? 0x1p-8 : 0x1p-20; // Half of the last bit, or what sums in f32 lose.
+  double unit = sizeof(C) == 2
+                    ? 0x1p-8
+                    : 0x1p-20; // Half of the last bit, or the rounding errors of f32 sums.
   for (int64_t i = 0; i < p.batch * p.m * p.n; ++i) {
     int64_t which = i / (p.m * p.n), row = i / p.n % p.m, column = i % p.n;
     double sum = 0, size = 0;
@@ -246,7 +247,7 @@ TEST(BF16Matmul, RunsOnTheCallingThreadOnly) {
       prepared->run(a.data(), b.data(), c.data(), error);
     }
   };
-  size_t before = countThreads(); // Another library may have begun some when it was loaded.
+  size_t before = countThreads(); // Loading another library may have started some.
   std::vector<float> expected(count);
   run(expected);
   EXPECT_EQ(countThreads(), before);

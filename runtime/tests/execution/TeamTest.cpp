@@ -52,7 +52,7 @@ TEST(TeamTest, WakesHelpersThatSleep) {
 TEST(TeamTest, SharesPartsAmongThreads) {
   Team team(2);
   std::atomic<int> arrived = 0;
-  // Each part waits for the other, so two threads must be at it.
+  // Each part waits for the other, so two threads must run them.
   team.run(2, [&](int64_t) {
     ++arrived;
     while (arrived != 2) {

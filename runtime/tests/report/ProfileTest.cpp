@@ -93,7 +93,7 @@ TEST(Classes, ComeFromTheInstruction) {
   EXPECT_EQ(classOf(program, program.init[0]), "optimizer");
 }
 
-/// Two ranks of a program whose second takes three times as long as the first.
+/// Two ranks of a program; the second rank takes three times as long as the first.
 class TwoRanks : public testing::Test {
 protected:
   TwoRanks() : first(program.step.size(), true), second(program.step.size(), true) {

@@ -1,3 +1,10 @@
+#===- kill-parent.sh - kills the parent of a program -----------------------===#
+#
+# Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+#===------------------------------------------------------------------------===#
+#
 # Usage: kill-parent.sh COMMAND...
 # Kills COMMAND as soon as it has started a program; fails if that lives on.
 "$@" &

@@ -53,8 +53,8 @@ def ConvertShardToWeftPass : Pass<"convert-shard-to-weft", "::mlir::ModuleOp"> {
     An op gives what its factor rule makes of its operands as they lie, pending sums among it;
     where it is said to lie otherwise, or nothing is said and it would be pending, a
     `weft.reshard` follows. Factors that no operand carries take what is said of the result, as far
-    as its axes cut no other factor. A variable lies as what is read of it. Axes of the grid of one rank vanish; those without
-    names in `weft.axes` are called `axis0`, `axis1`, ….
+    as its axes cut no other factor. A variable lies as what is read of it. Axes of the grid of one
+    rank vanish; those without names in `weft.axes` are called `axis0`, `axis1`, ….
 
     Halos and shards of different sizes have no form in this dialect and are refused. The
     example of `convert-weft-to-shard` is turned back by this pass.

@@ -123,8 +123,9 @@ def SplitPhasesPass : Pass<"split-phases", "::mlir::ModuleOp"> {
     the entry block, or what stands between two of them, which is one iteration. What writes
     nothing outside of the function is done for every part. Where one phase uses what
     another leaves in a value or in memory of the function's own, or memory is read before the phase
-    that writes it is over, the function is one phase of one iteration. The attribute `weft.threads` of a loop, how many threads take a round
-    together, becomes the function's, with a number for each phase, 0 for one thread.
+    that writes it is over, the function is one phase of one iteration. The attribute `weft.threads`
+    of a loop, how many threads take a round together, becomes the function's, with a number for
+    each phase, 0 for one thread.
 
     ```mlir
     func.func private @kernel_0(%x: memref<4xf32>, %y: memref<8xf32>) {

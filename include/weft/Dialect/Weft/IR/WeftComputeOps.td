@@ -163,8 +163,8 @@ def Weft_MatmulOp : Weft_Op<"matmul", [Pure, AttrSizedOperandSegments,
     As a `weft.contract` of two operands, but before the result is rounded, once, the library adds
     to it `plus`, then `bias`, which all rows share, and then takes GELU, the form by tanh, or
     multiplies by its derivative at what `gelu_gradient` gives. It may also keep what GELU is taken
-    of, and sum `lhs` over what is contracted. `tf32` is as of `weft.contract`. Schedule makes it of contractions and maps, for
-    devices whose library has such matmuls; the op does not occur before.
+    of, and sum `lhs` over what is contracted. `tf32` is as of `weft.contract`. Schedule makes it of
+    contractions and maps, for devices whose library has such matmuls; the op does not occur before.
 
     ```mlir
     %y, %x = weft.matmul "bk,nk->bn"(%a, %w) bias %c : tensor<16xbf16> gelu

@@ -206,7 +206,8 @@ def Weft_AttentionOp : Weft_Op<"attention", [Pure, Weft_Differentiable, Weft_Per
   let hasVerifier = 1;
   let assemblyFormat = [{
     `(` $query `,` $key `,` $value `)` `scale` `=` $scale `dropout` `=` $dropout
-    (`window` `=` $window^)? (`bidirectional` $bidirectional^)? (`key` `(` $seed^ `,` $step `,` $layer `:` type($seed) `,` type($step) `)`)?
+    (`window` `=` $window^)? (`bidirectional` $bidirectional^)?
+    (`key` `(` $seed^ `,` $step `,` $layer `:` type($seed) `,` type($step) `)`)?
     (`starts` `(` $starts^ `:` type($starts) `)`)?
     (`offsets` `(` $offsets^ `)`)? (`of` $global_shape^)? (`order` $order^)? (`turn` $turn^)?
     (`turns` $turns^)?
@@ -247,7 +248,8 @@ def Weft_AttentionGradOp : Weft_Op<"attention_grad", [Pure, Weft_Permutation,
   let assemblyFormat = [{
     `(` $query `,` $key `,` $value `)` `output` `(` $output `,` $lse `)`
     `gradient` `(` $gradient `)` `scale` `=` $scale `dropout` `=` $dropout
-    (`window` `=` $window^)? (`bidirectional` $bidirectional^)? (`key` `(` $seed^ `,` $step `,` $layer `:` type($seed) `,` type($step) `)`)?
+    (`window` `=` $window^)? (`bidirectional` $bidirectional^)?
+    (`key` `(` $seed^ `,` $step `,` $layer `:` type($seed) `,` type($step) `)`)?
     (`starts` `(` $starts^ `:` type($starts) `)`)?
     (`offsets` `(` $offsets^ `)`)? (`of` $global_shape^)? (`order` $order^)? (`turn` $turn^)?
     (`turns` $turns^)?
