@@ -1,4 +1,4 @@
-//===- Launcher.cpp - who has started the processes -----------------------===//
+//===- Launcher.cpp - finds the launcher of this process ------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -28,7 +28,7 @@ static std::optional<int64_t> number(const Environment &environment, const char 
   return ok ? std::optional(result) : std::nullopt;
 }
 
-/// The first whose variables fit, of those whose processes find each other by MPI.
+/// Returns the first launcher of MPI whose variables are set.
 static std::optional<Launcher> findMpiLauncher(const Environment &environment) {
   struct Kind {
     const char *name, *rank, *size, *localRank;
