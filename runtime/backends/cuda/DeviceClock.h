@@ -1,4 +1,4 @@
-//===- DeviceClock.h - how long a device takes for instructions -------------===//
+//===- DeviceClock.h - takes the times of instructions on a device ----------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -37,11 +37,11 @@ public:
   void free();
 
   Result begin(Handle stream) { return library.record(device, timers.front(), stream); }
-  /// Behind instruction `index`.
+  /// Enqueues a timer behind instruction `index`.
   Result lap(size_t index, Handle stream) {
     return library.record(device, timers[index + 1], stream);
   }
-  /// Records what the last step's instructions have taken, all of which are known to be done.
+  /// Records the times of the last step's instructions. REQUIRES: all of them are done.
   Result read(StepTimes &times) const;
 
 private:
