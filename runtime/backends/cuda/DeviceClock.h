@@ -5,13 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The host's clock tells when an instruction was issued, not when it was done. So a timer is
-// recorded between any two instructions of a step, all of which are then on one stream, one after
-// another; what the times say of instructions that run beside each other otherwise is what each
-// takes alone. The time in which the host has given the device nothing to do is the next
-// instruction's, as is that in which other ranks are waited for.
+// The host's clock shows when an instruction was issued, not when it was done. So the device
+// records a timer between any two instructions of a step, and all instructions run one after
+// another on one stream: instructions that usually overlap get the times that they take alone.
+// Time in which the device is idle, or waits for other ranks, counts as the next instruction's.
 //
-// Belongs to its rank's thread.
+// Only its rank's thread may use it.
 //
 //===----------------------------------------------------------------------===//
 

@@ -5,17 +5,16 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What a rank does in a collective of a program is a list of calls of the library's, put
-// together when it is prepared: one call where it goes along the leading dimension, else
-// a group of them, each on what lies in one run.
+// A prepared collective is a list of calls of the library: one call if the collective joins
+// or cuts the leading dimension, else a group of calls, one for each contiguous run.
 //
-// There is one world of all ranks. Groups that are not all ranks get a communicator that
-// is split off it, one for all collectives over the same groups in the same order; groups
-// of one rank copy. All ranks prepare the same collectives in the same order, so that
-// communicators are made in one order too. That is where ranks wait for each other; the
-// host's communicator says who is missing then, and the time is limited.
+// One world communicator has all ranks. Smaller groups get a communicator that is split off
+// the world, one for all collectives over the same groups in the same order; groups of one
+// rank copy. All ranks prepare the same collectives in the same order, so that they make
+// communicators in the same order. Making them waits for other ranks, up to a timeout; then
+// the host's communicator names the missing ranks.
 //
-// Belongs to its rank's thread.
+// Only its rank's thread may use it.
 //
 //===----------------------------------------------------------------------===//
 

@@ -78,7 +78,7 @@ Address peerAddress(const Descriptor &socket);
 /// cannot be resolved.
 std::vector<Address> resolve(const std::string &host, uint16_t port, std::string &error);
 
-/// Returns true if `host` is a name that means the own machine on every machine, as localhost.
+/// Returns true if `host` means the own machine on every machine: localhost or a loopback address.
 bool isLocalName(const std::string &host);
 
 /// Open a non-blocking listening socket at `address`, or at all addresses of this machine. Return
