@@ -43,12 +43,12 @@ struct Launcher {
 using Environment = std::function<const char *(const char *name)>;
 
 /// Finds the launcher by the environment variables that it set. Returns none for a program that was
-/// started alone, in a job of Slurm outside of srun, and in a step of srun with one task, such as an
-/// interactive shell.
+/// started alone, in a job of Slurm outside of srun, and in a step of srun with one task, such as
+/// an interactive shell.
 ///
 /// If several launchers set variables, torchrun comes first, since any of the others may have
-/// started it. A shell's loop or a pod may set the same variables (MASTER_ADDR and the like) without
-/// torchrun: then mpirun comes first, since it was started inside, then these, then srun.
+/// started it. A shell's loop or a pod may set the same variables (MASTER_ADDR and the like)
+/// without torchrun: then mpirun comes first, since it was started inside, then these, then srun.
 std::optional<Launcher> findLauncher(const Environment &environment);
 std::optional<Launcher> findLauncher();
 

@@ -37,7 +37,7 @@ struct Settings {
   bool ceilings = false;
 };
 
-/// Of no sign.
+/// Reads a number without a sign.
 bool readNumber(std::string_view text, int64_t &number) {
   auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
   return code == std::errc() && end == text.data() + text.size() && number >= 0;
@@ -71,7 +71,7 @@ bool readSettings(std::span<char *const> words, Settings &settings) {
   return !settings.folder.empty() && isSize;
 }
 
-/// Whether one of the texts that commas part, of which an empty one is in each, is in `name`.
+/// Returns true if `name` contains one of the comma-separated `texts`; an empty text matches.
 bool hasOneOf(std::string_view texts, std::string_view name) {
   for (;;) {
     size_t end = std::min(texts.find(','), texts.size());
@@ -102,7 +102,8 @@ void print(const Verdict &verdict) {
               speed.c_str());
 }
 
-/// On a simulator they only show that they can be measured.
+/// Measures the ceilings. On a simulator this only tests the code: sizes are small and rates
+/// meaningless.
 bool runCeilings(const cuda::DriverTable &library, const Cases &cases, nlohmann::json &report,
                  std::string &error) {
   static const Program none;
@@ -128,7 +129,7 @@ bool runCeilings(const cuda::DriverTable &library, const Cases &cases, nlohmann:
   return true;
 }
 
-/// Whole, whenever it is read.
+/// Replaces the file atomically, so that a reader always finds a complete report.
 bool writeReport(const std::string &path, const nlohmann::json &report, std::string &error) {
   std::string unfinished = path + ".new";
   std::FILE *file = std::fopen(unfinished.c_str(), "w");

@@ -32,13 +32,14 @@ std::string defaultCacheFile();
 
 class AlgorithmCache {
 public:
-  /// Adds the entries of `file`; a missing file has none. Returns false and sets `error` if the file
-  /// cannot be used.
+  /// Adds the entries of `file`; a missing file has none. Returns false and sets `error` if the
+  /// file cannot be used.
   bool read(const std::string &file, std::string &error);
   /// Writes all entries to `file`, and keeps those that other processes have added to it.
   bool write(const std::string &file, std::string &error);
 
-  /// Returns the algorithm for `matmul`, or null. `kind` names the device and the library's version.
+  /// Returns the algorithm for `matmul`, or null. `kind` names the device and the library's
+  /// version.
   const MatmulAlgorithm *find(const std::string &kind, const Matmul &matmul) const;
   void set(const std::string &kind, const Matmul &matmul, const MatmulAlgorithm &way);
 

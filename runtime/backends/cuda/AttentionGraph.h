@@ -25,12 +25,12 @@
 
 namespace weft::rt::cuda {
 
-/// Loads cuDNN and the libraries with which it compiles attention. Returns false and an error if one
-/// is missing or too old; a success is final. Any thread may call it.
+/// Loads cuDNN and the libraries with which it compiles attention. Returns false and an error if
+/// one is missing or too old; a success is final. Any thread may call it.
 bool findCudnn(std::string &error);
 
-/// Make and free cuDNN's handle for the thread's current device. Return an error, or "" for success.
-/// REQUIRES: `findCudnn` succeeded.
+/// Make and free cuDNN's handle for the thread's current device. Return an error, or "" for
+/// success. REQUIRES: `findCudnn` succeeded.
 std::string openCudnn(cudnnHandle_t *handle);
 std::string closeCudnn(cudnnHandle_t handle);
 

@@ -40,8 +40,8 @@ public:
   /// when communicators are made. All arguments must outlive this.
   DeviceCollectives(const DriverTable &library, int64_t number, Handle device, Communicator &link,
                     std::vector<Axis> mesh, std::chrono::nanoseconds timeout);
-  /// Aborts the communicators, unless `end` has ended them. An abort that takes long continues after
-  /// the destructor, so the device must stay open.
+  /// Aborts the communicators, unless `end` has ended them. An abort that takes long continues
+  /// after the destructor, so the device must stay open.
   ~DeviceCollectives();
 
   /// `isBusy` returns true while a monitor watches the device's progress and the device has work.
@@ -50,13 +50,13 @@ public:
 
   // On errors, all fail the communicator and return false.
 
-  /// Makes the world communicator. All ranks call it first. Fails if `facts` show that two ranks use
-  /// one device; facts without an identity are not checked.
+  /// Makes the world communicator. All ranks call it first. Fails if `facts` show that two ranks
+  /// use one device; facts without an identity are not checked.
   bool join(const DeviceFacts &facts = {});
   /// Prepares the next collective; they are numbered from 0. May make a communicator.
   bool prepare(const Collective &collective);
-  /// Registers memory of `allocateShared`, so that communicators use it without copies. Call it once
-  /// all communicators are made. If the library refuses, it copies, and rank 0 prints a note.
+  /// Registers memory of `allocateShared`, so that communicators use it without copies. Call it
+  /// once all communicators are made. If the library refuses, it copies, and rank 0 prints a note.
   bool registerMemory(Address at, uint64_t bytes);
   /// Returns true if all ranks take part in prepared collective `number`.
   bool isOfWorld(uint32_t number) const;

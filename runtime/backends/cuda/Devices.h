@@ -24,10 +24,10 @@ struct CudaOptions;
 const DriverTable *loadLibrary(std::string &error);
 
 /// Returns a function that makes executors on devices. Each rank of this process gets a device of
-/// its own, by the rank's number on this machine. Returns an empty function and an error if there is
-/// no library, no driver, or fewer devices than ranks. If `options` name no cache file, uses the one
-/// in the user's cache folder, except with a simulator. All arguments but `options` must outlive the
-/// executors.
+/// its own, by the rank's number on this machine. Returns an empty function and an error if there
+/// is no library, no driver, or fewer devices than ranks. If `options` name no cache file, uses the
+/// one in the user's cache folder, except with a simulator. All arguments but `options` must
+/// outlive the executors.
 MakeExecutor makeExecutors(const Program &program, const KernelCode *kernels,
                            std::span<const DeviceImage> images, CudaOptions options,
                            std::string &error);

@@ -152,8 +152,8 @@ struct DriverTable {
   Result (*entry)(Handle device, Handle module, const char *name, Handle *found);
   /// Returns the bytes of local memory that an entry uses for each thread.
   Result (*localBytes)(Handle device, Handle entry, uint64_t *bytes);
-  /// Reserves device memory for entries with up to `bytes` of local memory, for all threads that may
-  /// run at a time. Sets `isThere` to false, without an error, if the memory does not suffice.
+  /// Reserves device memory for entries with up to `bytes` of local memory, for all threads that
+  /// may run at a time. Sets `isThere` to false, without an error, if the memory does not suffice.
   /// Without this call the first launch of such an entry reserves it, which delays all enqueued
   /// work.
   Result (*reserveLocal)(Handle device, uint64_t bytes, bool *isThere);
@@ -162,8 +162,8 @@ struct DriverTable {
   Result (*launch)(Handle device, Handle stream, Handle entry, uint32_t blocks, uint32_t threads,
                    const uint64_t *arguments, size_t count);
 
-  /// Returns the versions that algorithms of matmuls depend on: "cuBLASLt 130100, driver 13000". The
-  /// text is valid until the library is unloaded.
+  /// Returns the versions that algorithms of matmuls depend on: "cuBLASLt 130100, driver 13000".
+  /// The text is valid until the library is unloaded.
   Result (*nameMatmuls)(Handle device, const char **name);
   /// Prepares `matmul`, of a well-formed program, with the algorithm `way`. If `way` is none,
   /// measures several algorithms, for which it allocates operands until it returns, and sets `way`
@@ -190,8 +190,8 @@ struct DriverTable {
   /// communicator, nor enqueued on these streams. Fails if the communicator has failed since. Never
   /// waits.
   Result (*ready)(Handle device, Handle communicator, bool *isReady);
-  /// Begins to end a communicator without enqueued work or registered memory. All its ranks call it.
-  /// Once the communicator is ready, free it.
+  /// Begins to end a communicator without enqueued work or registered memory. All its ranks call
+  /// it. Once the communicator is ready, free it.
   Result (*end)(Handle device, Handle communicator);
   Result (*freeCommunicator)(Handle device, Handle communicator);
   /// Aborts all operations on the communicators of a device. Calls that wait for them return, if
@@ -240,16 +240,16 @@ struct DriverTable {
   Result (*prepareAttention)(Handle device, const Attention *attention, const AttentionPart *part,
                              bool isDeterministic, Handle *prepared, const char **refusal);
   Result (*freeAttention)(Handle device, Handle prepared);
-  /// Enqueues a prepared attention. `operands` are those of the attention's roles in order, then the
-  /// starts of documents, if there are any, each aligned to `kAlignment`, then the workspace,
+  /// Enqueues a prepared attention. `operands` are those of the attention's roles in order, then
+  /// the starts of documents, if there are any, each aligned to `kAlignment`, then the workspace,
   /// aligned to `kWorkspaceAlignment`. Two that may run at the same time need separate workspaces.
   Result (*runAttention)(Handle device, Handle stream, Handle prepared, const Address *operands,
                          size_t count);
 
   /// Begins to capture a graph: work that this thread enqueues on `stream` from here on, and on
   /// streams that wait for events recorded there since, is not done but recorded. Until
-  /// `endCapture`, nothing may be allocated, made, loaded, prepared or freed, the host may not wait,
-  /// and streams may not wait for earlier events.
+  /// `endCapture`, nothing may be allocated, made, loaded, prepared or freed, the host may not
+  /// wait, and streams may not wait for earlier events.
   Result (*beginCapture)(Handle device, Handle stream);
   /// Ends the capture on the same stream, which must wait for all other captured streams, and
   /// prepares the graph for launches; discards it if `graph` is null. Events that were recorded in

@@ -49,8 +49,8 @@ inline DriverTable::Result fillWithFactor(DriverTable::Address at, float factor,
                   "cuMemsetD2D32Async of a factor");
 }
 
-/// Returns true if `value` is a correct element of matmul `p` of ones: k, times the factors for FP8,
-/// plus addend and bias.
+/// Returns true if `value` is a correct element of matmul `p` of ones: k, times the factors for
+/// FP8, plus addend and bias.
 inline bool isOfOnes(const Matmul &p, double value) {
   double factor = p.isFp8() ? double(kTrialFactorA * kTrialFactorB) : 1;
   double expected = factor * double(p.k) * double(p.isSum() ? p.batch : 1) +

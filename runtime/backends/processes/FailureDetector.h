@@ -31,8 +31,8 @@ public:
 
   /// `places` describes by rank where it runs; the ControlChannel is connected to all of them.
   /// `secret` is the same in all processes of this run, and differs from other runs. From now on
-  /// SIGTERM is blocked until the next call of `agree` or `serve`, which leave a moment for a report
-  /// before the process ends.
+  /// SIGTERM is blocked until the next call of `agree` or `serve`, which leave a moment for a
+  /// report before the process ends.
   FailureDetector(ControlChannel &controlChannel, int64_t rank, std::vector<std::string> places,
                   uint64_t secret, std::chrono::nanoseconds grace);
   ~FailureDetector();
@@ -58,8 +58,8 @@ public:
   bool agree(std::string &text, std::string &error);
 
   /// Handles messages until `isDone` on all ranks. Calls `work` repeatedly; it returns true to be
-  /// called again soon. `begun` returns the number of collectives that the rank has begun, by group.
-  /// After a failure returns once the rank's thread is done or `grace` has passed.
+  /// called again soon. `begun` returns the number of collectives that the rank has begun, by
+  /// group. After a failure returns once the rank's thread is done or `grace` has passed.
   RunResult serve(const std::function<bool()> &isDone, const std::function<bool()> &work,
                   const std::function<std::map<int64_t, int64_t>()> &begun);
   /// Wakes `serve`. Any thread may call it.

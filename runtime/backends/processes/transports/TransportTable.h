@@ -61,9 +61,9 @@ struct TransportTable {
   /// bytes. A request that is done becomes `idle`, which later calls skip. If none is done, yields
   /// the core to other threads.
   Result (*test)(uint64_t *requests, size_t count, size_t *doneCount, size_t *done, size_t *bytes);
-  /// Cancels a request after a failure, without waiting, since a message from a rank that died would
-  /// never end. The request's memory may be freed if no request is begun, tested or waited for
-  /// afterwards.
+  /// Cancels a request after a failure, without waiting, since a message from a rank that died
+  /// would never end. The request's memory may be freed if no request is begun, tested or waited
+  /// for afterwards.
   void (*cancel)(uint64_t *request);
 
   uint64_t idle;
