@@ -87,7 +87,7 @@ bool readTable(const std::string &folder, Cases &cases, std::string &error) {
       cases.cases.push_back(readCase(one, cases.kernels.size(), cases.data.bytes().size()));
     }
   } catch (const std::exception &what) {
-    return fail(error, folder, "/cases.json is not what tests of kernels write: ", what.what());
+    return fail(error, folder, "/cases.json is not a file of kernel cases: ", what.what());
   }
   return true;
 }

@@ -227,7 +227,7 @@ private:
       BufferView guard = executor.view(at + 1);
       if (std::any_of(guard.bytes().begin(), guard.bytes().end(),
                       [](char byte) { return byte != kGuard; })) {
-        verdict.fault = concat("wrote behind operand ", i);
+        verdict.fault = concat("wrote past the end of operand ", i);
       }
     }
     judge(one, before, after, verdict);

@@ -106,7 +106,7 @@ bool AlgorithmCache::read(const std::string &file, std::string &error) {
   std::uintmax_t bytes = std::filesystem::file_size(file, none);
   std::ifstream in(file, std::ios::binary);
   if (none || bytes > kMostBytes || !in) {
-    return fail(error, "'", file, "' cannot be read as a file of matmul ways");
+    return fail(error, "'", file, "' is not a file of matmul algorithms");
   }
   std::string content(std::istreambuf_iterator<char>(in), {});
   return parse(content) || fail(error, "'", file, "' is damaged, or of another version");

@@ -314,7 +314,7 @@ bool loadCompiler(void *cudnn, std::string &error) {
   auto versionOf = reinterpret_cast<Version>(dlsym(compiler, "nvrtcVersion"));
   int numbers[2] = {};
   if (!versionOf || versionOf(&numbers[0], &numbers[1]) != 0) {
-    return fail(error, "cannot use libnvrtc.so.", major, ": it does not say its version");
+    return fail(error, "cannot use libnvrtc.so.", major, ": it does not report its version");
   }
   return preload(concat("libnvrtc-builtins.so.", numbers[0], ".", numbers[1]), error) &&
          preload("libcudart.so." + major, error);

@@ -91,10 +91,9 @@ Result findUsable() {
                       versionText(kFirstVersion), " or later, as of nvidia-nccl-cu13"));
   }
   if (version >= kFirstWrong && version <= kLastWrong) {
-    return say(concat("NCCL is of version ", versionText(version), ", and those from ",
+    return say(concat("NCCL is of version ", versionText(version), ", and versions ",
                       versionText(kFirstWrong), " to ", versionText(kLastWrong),
-                      " are not to be relied on: expected 2.28.9 or later, as of "
-                      "nvidia-nccl-cu13"));
+                      " are faulty: expected 2.28.9 or later, as of nvidia-nccl-cu13"));
   }
   // It comes before what communicators ask for. A call that waits would keep the lock that giving
   // up wants, and no time limit could end it.

@@ -128,7 +128,7 @@ std::string CudaAttention::refusals() const {
   std::string text;
   for (const auto &[reason, found] : counts) {
     auto [count, first] = found;
-    text += concat("the compiler's code does ", count, " of ", all, " attentions of a step, ",
+    text += concat("the compiler's code runs ", count, " of ", all, " attentions of a step, ",
                    program.labels[first->label], count > 1 ? " the first" : "", ": ", reason, "\n");
   }
   return text;

@@ -115,7 +115,7 @@ bool DeviceCollectives::settle(const Shared &communicator, const char *advice) c
         return now <= deadline ||
                link.fail(concat("rank ", link.rank(), " waited ",
                                 std::chrono::duration<double>(timeout).count(),
-                                " s for what began between the devices of ranks ",
+                                " s to set up communication between the devices of ranks ",
                                 shapeText(communicator.ranks)));
       },
       advice);
@@ -211,7 +211,7 @@ bool DeviceCollectives::registerWith(const Shared &communicator, Address at, uin
   if (!refused) {
     registered.push_back(plain);
   } else if (link.rank() == 0) {
-    std::fprintf(stderr, "note: collectives go through memory of their library's: %s\n", refused);
+    std::fprintf(stderr, "note: collectives copy through their library's own memory: %s\n", refused);
   }
   return true;
 }

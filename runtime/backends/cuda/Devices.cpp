@@ -61,7 +61,7 @@ MakeExecutor weft::rt::cuda::makeExecutors(const Program &program, const KernelC
   // others see too, ranks say so when they meet.
   bool isOwn = !isAlone && count == 1;
   if (!isAlone && !isOwn && !launcher->localRank) {
-    fail(error, launcher->name, " does not say which of this machine's ranks this is: expected ",
+    fail(error, launcher->name, " does not give this process's number on this machine: expected ",
          launcher->localRankName);
     return {};
   }

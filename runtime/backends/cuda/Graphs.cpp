@@ -38,7 +38,7 @@ Result countProgress(Handle handle, Handle stream, uint32_t *word) {
     return failed;
   }
   if (!device->count) {
-    return say("expected a capture before words are counted up");
+    return say("expected beginCapture before countProgress");
   }
   // Where addresses are unified, pinned memory has the same on the device.
   auto place = reinterpret_cast<CUdeviceptr>(word);

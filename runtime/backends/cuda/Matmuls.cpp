@@ -486,8 +486,9 @@ Result choose(const Device &device, Prepared &prepared,
     }
   }
   return best ? nullptr
-              : say(concat("cublasLtMatmul refuses, or computes wrongly in, each of the ways for ",
-                           textOf(prepared.matmul), ", which are ", ways.size()));
+              : say(concat("cublasLtMatmul refuses each of ", ways.size(),
+                           " algorithms, or gives wrong results with it, for ",
+                           textOf(prepared.matmul)));
 }
 
 //===----------------------------------------------------------------------===//

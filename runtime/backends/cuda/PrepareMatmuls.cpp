@@ -102,7 +102,7 @@ bool Preparation::choose() {
   std::string error;
   bool isNew = false;
   if (!setup.cacheFile.empty() && !cache.read(setup.cacheFile, error)) {
-    std::fprintf(stderr, "warning: how matmuls were computed is not known: %s\n", error.c_str());
+    std::fprintf(stderr, "warning: cannot use the algorithms kept for matmuls: %s\n", error.c_str());
   }
   for (size_t i = 0; i < ways.size(); ++i) {
     const Matmul &matmul = setup.program.matmuls[i];
@@ -120,7 +120,7 @@ bool Preparation::choose() {
     isNew = true;
   }
   if (isNew && !setup.cacheFile.empty() && !cache.write(setup.cacheFile, error)) {
-    std::fprintf(stderr, "warning: how matmuls are computed is not kept: %s\n", error.c_str());
+    std::fprintf(stderr, "warning: cannot keep the algorithms chosen for matmuls: %s\n", error.c_str());
   }
   return true;
 }

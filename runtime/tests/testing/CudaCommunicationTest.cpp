@@ -420,8 +420,8 @@ TEST(DeviceCollectives, WhatNeverGetsReadyIsSaid) {
     return nullptr;
   };
   EXPECT_THAT(joinBy(library),
-              testing::ContainsRegex("rank [01] waited 0.05 s for what began between the devices "
-                                     "of ranks .*0.*1"));
+              testing::ContainsRegex("rank [01] waited 0.05 s to set up communication between the "
+                                     "devices of ranks .*0.*1"));
 }
 
 /// Somebody else watches the device that it may wait for.

@@ -116,7 +116,7 @@ TEST_F(AlgorithmCacheTest, WhatIsDamagedIsSaid) {
   }
   std::filesystem::remove(file);
   std::filesystem::create_directory(file);
-  EXPECT_EQ(whatReadSays(), "'" + file + "' cannot be read as a file of matmul ways");
+  EXPECT_EQ(whatReadSays(), "'" + file + "' is not a file of matmul algorithms");
 }
 
 TEST_F(AlgorithmCacheTest, WritersKeepWhatOthersWrote) {
@@ -215,15 +215,15 @@ TEST_F(PrepareMatmulsTest, ReplaceWhatIsDamaged) {
   run();
   std::string good = contentOf(file);
   folder.write("ways", "something else");
-  EXPECT_EQ(run(), "warning: how matmuls were computed is not known: '" + file +
+  EXPECT_EQ(run(), "warning: cannot use the algorithms kept for matmuls: '" + file +
                        "' is damaged, or of another version\n");
   EXPECT_EQ(contentOf(file), good);
 }
 
 TEST_F(PrepareMatmulsTest, GoOnWithoutAFile) {
   file = data + "/below";
-  EXPECT_THAT(run(), HasSubstr("warning: how matmuls are computed is not kept: cannot make the "
-                               "folder '" +
+  EXPECT_THAT(run(), HasSubstr("warning: cannot keep the algorithms chosen for matmuls: cannot make "
+                               "the folder '" +
                                data + "': "));
 }
 

@@ -174,7 +174,7 @@ TEST(CudaAttentionRefusals, AreCountedByReason) {
   CudaAttention asked(program, simulator.library());
   ASSERT_EQ(asked.prepare(device, {}, false), nullptr);
   EXPECT_EQ(asked.find(0, program.step[0].immediates.data()), 0u);
-  EXPECT_EQ(asked.refusals(), "the compiler's code does 2 of 2 attentions of a step, first the "
+  EXPECT_EQ(asked.refusals(), "the compiler's code runs 2 of 2 attentions of a step, first the "
                               "first: there is none\n");
   asked.free(device);
   EXPECT_EQ(simulator.calls("prepareAttention"), 1);

@@ -206,7 +206,7 @@ TEST_F(CudaExecutorTest, MemoryThatIsNotRegisteredIsSaidOnly) {
   }
   End end = run(simulator);
   EXPECT_EQ(end.code, 0);
-  EXPECT_EQ(end.errors, "note: collectives go through memory of their library's: registerMemory: "
+  EXPECT_EQ(end.errors, "note: collectives copy through their library's own memory: registerMemory: "
                         "it is not supported\n");
 }
 

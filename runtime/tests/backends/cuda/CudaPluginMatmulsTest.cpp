@@ -76,8 +76,8 @@ TEST_F(FakeMatmuls, SayWhatCannotBeComputed) {
   p.workspaceBytes = 0;
   setWays({-1, -1});
   EXPECT_EQ(textOf(cuda.prepareMatmul(device, &p, &way, &prepared)),
-            "cublasLtMatmul refuses, or computes wrongly in, each of the ways for a matmul of f32 "
-            "matrices of 3x4 and 4x5, 2 of them, which are 2");
+            "cublasLtMatmul refuses each of 2 algorithms, or gives wrong results with it, for a "
+            "matmul of f32 matrices of 3x4 and 4x5, 2 of them");
   setWays({1, 1});
   fail("cuMemAlloc_v2", kOutOfMemory);
   EXPECT_EQ(textOf(cuda.prepareMatmul(device, &p, &way, &prepared)),

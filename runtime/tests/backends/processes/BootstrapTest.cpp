@@ -155,7 +155,7 @@ void expectRefusal(const mpi::Launcher &odd, const std::string &reason) {
 TEST(BootstrapTest, WhoDoesNotBelongIsToldWhy) {
   expectRefusal(launcherOf(1, 3, freePort()), "its WORLD_SIZE is 3, that of rank 0 is 2");
   expectRefusal(launcherOf(1, 2, freePort(), "other"),
-                "another run meets there, 'test' by TORCHELASTIC_RUN_ID");
+                "another run uses this port, 'test' by TORCHELASTIC_RUN_ID");
 }
 
 TEST(BootstrapTest, OneRankTwiceHarmsNobody) {
@@ -239,8 +239,8 @@ TEST(BootstrapTest, WhatIsNotRankZeroIsToldFromIt) {
     receiveAll(guest, waste, Clock::now() + kPatience);
   });
   EXPECT_EQ(found(launcherOf(1, 2, port)).error,
-            "what listens at 127.0.0.1 port " + std::to_string(port) +
-                " (MASTER_ADDR, MASTER_PORT + 1) is not rank 0 of a program of this kind");
+            "the program that listens at 127.0.0.1 port " + std::to_string(port) +
+                " (MASTER_ADDR, MASTER_PORT + 1) is not rank 0 of a program made by weft");
   server.join();
 }
 

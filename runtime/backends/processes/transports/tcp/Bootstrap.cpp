@@ -115,7 +115,7 @@ private:
       reason = concat("it is of another version of the runtime, ", hello.version,
                       ", than rank 0's, ", uint32_t(Hello::kVersion));
     } else if (hello.key != keyOf(point.run)) {
-      reason = concat("another run meets there, '", point.run, "' by TORCHELASTIC_RUN_ID");
+      reason = concat("another run uses this port, '", point.run, "' by TORCHELASTIC_RUN_ID");
     } else if (hello.size != launcher.size) {
       reason = concat("its WORLD_SIZE is ", hello.size, ", that of rank 0 is ", launcher.size);
     } else if (hello.rank == 0 || hello.rank >= hello.size) {
@@ -271,7 +271,8 @@ private:
     }
     if (!ok || head.kind != AnswerHead::Kind::Roster ||
         !decodeRoster(content, launcher.size, bootstrap.secret, bootstrap.addresses)) {
-      reason = concat("what listens at ", placeText(), " is not rank 0 of a program of this kind");
+      reason = concat("the program that listens at ", placeText(),
+                      " is not rank 0 of a program made by weft");
       return Outcome::Failed;
     }
     for (Address &address : bootstrap.addresses) {
