@@ -22,12 +22,15 @@ using namespace weft::rt::kernels;
 static const char *const kUsage =
     "usage: weft-rt-kernels FOLDER [--only TEXT[,TEXT]...] [--size small|large] [--repeats N]\n"
     "                       [--skip N] [--ceilings] [--json FILE]\n"
-    "Runs the kernels in FOLDER, which LowerTests writes where WEFT_KERNEL_CASES names it, on\n"
-    "device 0, and compares with float64 on the host: those with a TEXT in their name, of one size "
-    "if\n"
-    "asked for, large ones N times to time them, without the first N by --skip. --ceilings first\n"
-    "measures what the device copies and multiplies at most. FILE gets all figures so far, before\n"
-    "each kernel, with its name. Exit status: 1 if a kernel or the device fails.\n";
+    "Runs kernels on device 0 and compares the results with float64 on the host. LowerTests writes\n"
+    "the kernels to FOLDER if the environment variable WEFT_KERNEL_CASES names it.\n"
+    "  --only      only kernels with a TEXT in their name\n"
+    "  --size      only small or only large kernels\n"
+    "  --repeats   time each large kernel over N runs\n"
+    "  --skip      skip the first N kernels\n"
+    "  --ceilings  first measure the device's peak rates of copies and matmuls\n"
+    "  --json      before each kernel, write its name and all figures so far to FILE\n"
+    "Exit status: 1 if a kernel or the device fails.\n";
 
 namespace {
 

@@ -21,13 +21,13 @@ using namespace weft::rt::tcp;
 
 namespace {
 
-/// How long a try to connect may take, and who has come may take to hear; how soon the next try is.
+/// The longest time for one attempt to connect and for an answer, and the time between attempts.
 constexpr std::chrono::seconds kTry(5);
 constexpr std::chrono::milliseconds kPause(100);
-/// How much longer than rank 0 another waits, to be told by it what is wrong.
+/// The time that another rank waits longer than rank 0, to get rank 0's error.
 constexpr std::chrono::seconds kMargin(5);
 
-/// FNV-1a: the same for the same run.
+/// Returns a hash (FNV-1a) of the run's name.
 uint64_t keyOf(const std::string &run) {
   uint64_t hash = 0xcbf29ce484222325;
   for (char letter : run) {
@@ -48,7 +48,7 @@ std::string secondsText(std::chrono::nanoseconds time) {
   return concat(std::chrono::duration<double>(time).count(), " s");
 }
 
-/// Many ranks are many sockets: as many as the system lets a process have.
+/// Raises the limit on open sockets to the system's maximum, since each rank needs one.
 void allowManySockets() {
   rlimit limit = {};
   if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
@@ -57,7 +57,7 @@ void allowManySockets() {
   }
 }
 
-/// At rank 0.
+/// Accepts the other ranks at rank 0.
 class Host {
 public:
   Host(const mpi::Launcher &launcher, Bootstrap &bootstrap)
@@ -134,7 +134,8 @@ private:
     ++come;
   }
 
-  /// A rank that had come and whose process has ended, or 0: until it is answered it says nothing.
+  /// Returns a rank that had come and whose process has ended, or 0. A rank sends nothing until it
+  /// is answered, so a readable connection is a closed one.
   int64_t whoIsGone() const {
     std::vector<pollfd> entries;
     for (const Descriptor &socket : bootstrap.connections) {
@@ -185,11 +186,11 @@ private:
   const mpi::RendezvousPoint &point;
   Bootstrap &bootstrap;
   int64_t come = 0;
-  /// What became of the last one that did not belong.
+  /// Describes the last refused process.
   std::string refusal;
 };
 
-/// At another rank.
+/// Connects another rank to rank 0.
 class Traveller {
 public:
   Traveller(const mpi::Launcher &launcher, Bootstrap &bootstrap)
@@ -276,7 +277,7 @@ private:
       return Outcome::Failed;
     }
     for (Address &address : bootstrap.addresses) {
-      // Seen from rank 0 they are on its machine, which is not this one's loopback.
+      // A loopback address is one of rank 0's machine: replace it by rank 0's address.
       address = address.isLoopback() ? first.withPort(address.port()) : address;
     }
     bootstrap.connections[0] = std::move(socket);

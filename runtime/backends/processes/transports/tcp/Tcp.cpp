@@ -15,7 +15,8 @@ using Result = mpi::TransportTable::Result;
 
 namespace {
 
-/// There is one in a process, which a rank that hangs may use to the very end.
+/// The transport's state. A process has one; it is never freed, since a rank that hangs may use it
+/// until the process ends.
 struct Opened {
   mpi::Launcher launcher;
   std::chrono::nanoseconds patience;
