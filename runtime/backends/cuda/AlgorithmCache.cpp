@@ -29,7 +29,7 @@ using namespace weft::rt;
 using namespace weft::rt::cuda;
 
 static constexpr char kHeader[] = "weft product ways 3\n";
-/// What is larger is no file of ours.
+/// The largest valid file.
 static constexpr std::uintmax_t kMostBytes = 64 << 20;
 
 std::string cuda::keyOf(const Matmul &p) {
@@ -55,7 +55,7 @@ static std::string digestOf(const std::string &text) {
   return digestText(checksum.digest());
 }
 
-/// One number at a time, as long as all are there.
+/// Parses the words of an algorithm. Returns false unless there are exactly as many as needed.
 static bool parseWay(const std::string &text, MatmulAlgorithm &way) {
   std::istringstream in(text);
   for (uint64_t &word : way.words) {
@@ -114,7 +114,7 @@ bool AlgorithmCache::read(const std::string &file, std::string &error) {
 
 namespace {
 
-/// Nobody else has it while this object lives; gone with a process that dies.
+/// Holds an exclusive lock on a file; the system releases it if the process dies.
 class FileLock {
 public:
   explicit FileLock(const std::string &path)

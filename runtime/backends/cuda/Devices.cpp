@@ -33,8 +33,8 @@ const DriverTable *weft::rt::cuda::loadLibrary(std::string &error) {
                                 error);
 }
 
-/// For checks on machines with few devices: processes take turns at them. Threads cannot, as a
-/// device is its thread's alone.
+/// Returns true if processes may share devices, for tests on machines with few devices. Threads
+/// cannot share a device.
 static bool sharesDevices() {
   const char *wish = std::getenv("WEFT_SHARE_DEVICE");
   return wish && std::string_view(wish) == "1";
@@ -57,8 +57,8 @@ MakeExecutor weft::rt::cuda::makeExecutors(const Program &program, const KernelC
   }
   std::optional<mpi::Launcher> launcher = mpi::findLauncher();
   bool isAlone = !launcher || launcher->size == 1;
-  // A launcher may show each process but its own, as srun --gpus-per-task does. If it is one that
-  // others see too, ranks say so when they meet.
+  // A launcher may show each process only its own device, as srun --gpus-per-task does. If several
+  // processes see the same one, `DeviceCollectives::join` fails.
   bool isOwn = !isAlone && count == 1;
   if (!isAlone && !isOwn && !launcher->localRank) {
     fail(error, launcher->name, " does not give this process's number on this machine: expected ",

@@ -42,14 +42,14 @@ private:
   bool choose();
   bool share();
   bool follow();
-  /// A collective of all ranks.
+  /// Runs a collective of all ranks.
   bool run(Collective collective, const char *what, const void *operand, void *result);
 
   const MatmulSetup &setup;
   std::vector<DriverTable::Handle> &matmuls;
   std::vector<MatmulAlgorithm> ways;
   std::string kind;
-  /// The first rank with such a device, and how many kinds come before it and are there.
+  /// The first rank with this kind of device, the index of the kind, and the number of kinds.
   int64_t leader = 0;
   size_t ownKind = 0, kinds = 1;
 };
@@ -96,7 +96,8 @@ bool Preparation::findLeader() {
   return true;
 }
 
-/// By the file, where it knows a way that the device still can go, else by trying.
+/// Chooses algorithms: from the file, if it has one that the device still supports, else by
+/// measuring.
 bool Preparation::choose() {
   AlgorithmCache cache;
   std::string error;
@@ -125,7 +126,8 @@ bool Preparation::choose() {
   return true;
 }
 
-/// What the leaders have chosen: each has a place of its own, where all others have zeros.
+/// Shares the leaders' choices by a sum: each leader has a place of its own, where all others have
+/// zeros.
 bool Preparation::share() {
   if (setup.program.rankCount() == 1) {
     return true;

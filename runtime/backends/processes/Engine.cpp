@@ -137,7 +137,7 @@ bool Engine::wait(Communicator::Handle handle) {
   return !post.detector.stopped();
 }
 
-/// Waits on for other ranks, after `idle` without progress.
+/// Waits a little for other ranks, and reports missing ones if `idle` without progress is long.
 void Engine::keepWaiting(Clock::duration idle) {
   if (idle > timeout && !hasReported) {
     hasReported = true;
@@ -149,7 +149,7 @@ void Engine::keepWaiting(Clock::duration idle) {
   pauseFor(idle);
 }
 
-/// Yields or sleeps, after `idle` without progress.
+/// Sleeps a little if `idle` without progress is long.
 void Engine::pauseFor(Clock::duration idle) {
   if (idle >= kAwake) {
     std::this_thread::sleep_for(std::min<Clock::duration>(idle / 8, std::chrono::milliseconds(1)));
