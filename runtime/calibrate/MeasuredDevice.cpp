@@ -1,4 +1,4 @@
-//===- MeasuredDevice.cpp - a device that takes its own times ---------------===//
+//===- MeasuredDevice.cpp - measures work with a device's own clock --------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -5,9 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Started by mpirun, or as torchrun does, with any number of processes. All of them run
-// all tests; what needs more ranks than there are is skipped aloud, and who is not needed
-// looks on.
+// Started by mpirun, or as torchrun does, with any number of processes. All of them run all
+// tests. Tests that need more ranks print that they are skipped; surplus processes idle.
 //
 //===----------------------------------------------------------------------===//
 

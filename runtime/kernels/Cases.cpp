@@ -1,4 +1,4 @@
-//===- Cases.cpp - kernels to be tried on a device ---------------------------===//
+//===- Cases.cpp - test cases of kernels for a device -----------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -22,7 +22,7 @@ using namespace weft::rt::kernels;
 
 namespace {
 
-/// What bytes hold that nobody has written: as a floating-point number it is none.
+/// The value of bytes that were not written; floating-point numbers of it are NaN.
 constexpr char kPoison = '\xFF';
 
 bool readType(const nlohmann::json &text, ElementType &type) {
@@ -108,7 +108,8 @@ bool loadCode(const std::string &folder, Cases &cases, std::string &error) {
   return true;
 }
 
-/// The generator of Steele, Lea and Flood: any number gives another one, without a pattern.
+/// Mixes the bits of a number (SplitMix64; Steele, Lea and Flood, "Fast Splittable Pseudorandom
+/// Number Generators", 2014).
 uint64_t mixed(uint64_t value) {
   value += 0x9E3779B97F4A7C15;
   value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9;

@@ -1,4 +1,4 @@
-//===- AlgorithmCache.cpp - keeps how matmuls are computed, in a file -----===//
+//===- AlgorithmCache.cpp - a file of the algorithms chosen for matmuls --===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

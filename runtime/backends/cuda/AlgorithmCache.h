@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The file is a text: the line "weft product ways 2", a line for each matmul on each kind of
+// The file is a text: the line "weft product ways 3", a line for each matmul on each kind of
 // device, and a checksum of the lines before. A damaged file, or one of another version, is
 // ignored and replaced. One process writes at a time; readers see either the old file or the new
 // one.

@@ -1,4 +1,4 @@
-//===- AttentionGraph.cpp - a part of attention as cuDNN does it ----------===//
+//===- AttentionGraph.cpp - a part of attention in cuDNN -----------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -86,9 +86,9 @@ public:
 
 private:
   /// The score of hidden keys. It is not infinite, since cuDNN would divide by 0 for a query that
-  /// sees none of the part's keys; such rows count nothing, as e to this power is 0. It is a power of
-  /// two, since on sm_100 cuDNN subtracts the greatest score by a fused operation, in which products
-  /// of other numbers do not cancel.
+  /// sees none of the part's keys; such rows count nothing, as e to this power is 0. It is a power
+  /// of two, since on sm_100 cuDNN subtracts the greatest score by a fused operation, in which
+  /// products of other numbers do not cancel.
   static constexpr float kHidden = -0x1p100f;
 
   static fe::graph::Pointwise_attributes integers(const char *name) {

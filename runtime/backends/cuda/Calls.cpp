@@ -1,4 +1,4 @@
-//===- Calls.cpp - CUDA's functions, looked up when they are needed -------===//
+//===- Calls.cpp - functions of CUDA and its libraries, loaded on demand --===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

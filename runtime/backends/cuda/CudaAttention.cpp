@@ -1,4 +1,4 @@
-//===- CudaAttention.cpp - attention that a device's library does ---------===//
+//===- CudaAttention.cpp - attention by a device's library ---------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,8 +16,8 @@ using namespace weft::rt;
 using namespace weft::rt::cuda;
 
 /// Returns true for known errors of cuDNN on sm_90: with scores below -88 and no mask behind the
-/// last key, its exponential overflows (cudnn-frontend#628; a fix is announced); with a single query
-/// it gives NaN for other reasons (cudnn-frontend#1072; no fix is announced).
+/// last key, its exponential overflows (cudnn-frontend#628; a fix is announced); with a single
+/// query it gives NaN for other reasons (cudnn-frontend#1072; no fix is announced).
 static bool isMiscomputed(const Attention &attention, const AttentionPart &part) {
   // With a mask of documents cuDNN may not recognize the band that hides later keys.
   bool hasBand = part.isCausal && !attention.starts;
@@ -68,7 +68,7 @@ DriverTable::Result CudaAttention::make(DriverTable::Handle device, const Attent
   } else if (part->queries == 0) {
     return nullptr; // The compiler's code is done at once where none sees any.
   } else if (isMiscomputed(attention, *part)) {
-    refusal = "cuDNN's gradients of so many keys are not numbers where scores are small";
+    refusal = "cuDNN's gradients for this number of queries and keys are NaN if scores are low";
   } else if (auto failed = library.prepareAttention(device, &attention, &*part, isDeterministic,
                                                     &into.handle, &refusal)) {
     return failed;

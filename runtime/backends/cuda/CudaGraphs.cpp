@@ -1,4 +1,4 @@
-//===- CudaGraphs.cpp - parts of a program that a device launches at once --===//
+//===- CudaGraphs.cpp - parts of a program as CUDA graphs -----------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -97,7 +97,7 @@ bool CudaExecutor::prepareCollectives() {
 bool CudaExecutor::warmUpCollectives() {
   struct Place {
     const Instruction *instruction = nullptr;
-    /// Lets reports of a hang name this collective.
+    /// The progress mark behind the instruction, so that reports of a hang name it.
     uint32_t mark = 0;
   };
   std::vector<Place> first(program.collectives.size());

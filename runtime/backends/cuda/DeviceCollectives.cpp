@@ -211,7 +211,8 @@ bool DeviceCollectives::registerWith(const Shared &communicator, Address at, uin
   if (!refused) {
     registered.push_back(plain);
   } else if (link.rank() == 0) {
-    std::fprintf(stderr, "note: collectives copy through their library's own memory: %s\n", refused);
+    std::fprintf(stderr, "note: collectives copy through their library's own memory: %s\n",
+                 refused);
   }
   return true;
 }
@@ -241,8 +242,8 @@ bool DeviceCollectives::end() {
 // Steps of collectives
 //===----------------------------------------------------------------------===//
 
-/// Appends the one call of a collective that the library supports as a whole: a reduction, or a
-/// gather or scatter along the leading dimension.
+/// Appends the calls of a reduction, gather or scatter: one for each index of the dimensions before
+/// the one that is joined or cut.
 void DeviceCollectives::appendWhole(const Collective &collective, uint64_t ranks,
                                     std::vector<Step> &steps) {
   std::span<const int64_t> shape = collective.shape;

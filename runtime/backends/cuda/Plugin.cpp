@@ -27,8 +27,8 @@ static const DriverTable &plainLibrary() {
   return library;
 }
 
-/// A function of the table that a sealed device refuses: it makes, loads, prepares or frees objects,
-/// which may take long or wait for the device. Steps call none of these.
+/// A function of the table that a sealed device refuses: it makes, loads, prepares or frees
+/// objects, which may take long or wait for the device. Steps call none of these.
 template <auto function> struct Unsealed;
 template <typename... Arguments, Result (*DriverTable::*function)(Handle, Arguments...)>
 struct Unsealed<function> {

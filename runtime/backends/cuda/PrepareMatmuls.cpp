@@ -1,4 +1,4 @@
-//===- PrepareMatmuls.cpp - the same ways for matmuls on all ranks --------===//
+//===- PrepareMatmuls.cpp - one algorithm for each matmul on all ranks ---===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -103,7 +103,8 @@ bool Preparation::choose() {
   std::string error;
   bool isNew = false;
   if (!setup.cacheFile.empty() && !cache.read(setup.cacheFile, error)) {
-    std::fprintf(stderr, "warning: cannot use the algorithms kept for matmuls: %s\n", error.c_str());
+    std::fprintf(stderr, "warning: cannot use the algorithms kept for matmuls: %s\n",
+                 error.c_str());
   }
   for (size_t i = 0; i < ways.size(); ++i) {
     const Matmul &matmul = setup.program.matmuls[i];
@@ -121,7 +122,8 @@ bool Preparation::choose() {
     isNew = true;
   }
   if (isNew && !setup.cacheFile.empty() && !cache.write(setup.cacheFile, error)) {
-    std::fprintf(stderr, "warning: cannot keep the algorithms chosen for matmuls: %s\n", error.c_str());
+    std::fprintf(stderr, "warning: cannot keep the algorithms chosen for matmuls: %s\n",
+                 error.c_str());
   }
   return true;
 }

@@ -36,8 +36,8 @@ struct Run {
   std::mutex mutex;
   /// The rendezvous by the group's ranks, in group order. Guarded by `mutex`.
   std::map<std::vector<int64_t>, Rendezvous> groups;
-  /// Each rank's operations. They are kept here so that other ranks can name them after the rank has
-  /// left. Only the rank itself adds to its own.
+  /// Each rank's operations. They are kept here so that other ranks can name them after the rank
+  /// has left. Only the rank itself adds to its own.
   std::vector<std::deque<Operation>> operations;
 };
 

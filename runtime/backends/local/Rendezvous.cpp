@@ -1,4 +1,4 @@
-//===- Rendezvous.cpp - where the members of a group meet -------------------===//
+//===- Rendezvous.cpp - synchronizes the ranks of a group ------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

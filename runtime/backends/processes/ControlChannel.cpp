@@ -1,4 +1,4 @@
-//===- ControlChannel.cpp - how processes notice that one is gone ---------===//
+//===- ControlChannel.cpp - messages about failures, beside MPI ----------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -146,8 +146,8 @@ int connectTo(const std::string &address, const std::string &port) {
 
 } // namespace
 
-/// Reads the others' last messages before closing: closing a connection with unread bytes resets it,
-/// and the other side may then lose the last messages to it.
+/// Reads the others' last messages before closing: closing a connection with unread bytes resets
+/// it, and the other side may then lose the last messages to it.
 ControlChannel::~ControlChannel() {
   for (const Peer &peer : peers) {
     if (peer.descriptor >= 0) {

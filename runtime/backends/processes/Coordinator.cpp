@@ -1,4 +1,4 @@
-//===- Coordinator.cpp - what rank 0 knows and decides --------------------===//
+//===- Coordinator.cpp - decides which failure of a run was the first ----===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

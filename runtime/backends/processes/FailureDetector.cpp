@@ -1,4 +1,4 @@
-//===- FailureDetector.cpp - one process among others ---------------------===//
+//===- FailureDetector.cpp - reports failures between processes ----------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -24,8 +24,8 @@ using namespace weft::rt::mpi;
 
 /// The time that a rank waits for rank 0's decision on a failure.
 static constexpr std::chrono::seconds kFirstPatience(2);
-/// The time that a process takes after SIGTERM to learn the reason and report it. Rank 0 reports; it
-/// must not mistake the end of the others for the reason. mpirun waits a second before it kills.
+/// The time that a process takes after SIGTERM to learn the reason and report it. Rank 0 reports;
+/// it must not mistake the end of the others for the reason. mpirun waits a second before it kills.
 static constexpr std::chrono::milliseconds kLastLook(250), kLastLookOfOthers(500);
 /// The time for which a process that has reported in place of rank 0 keeps the socket name that
 /// tells the others so: they look for it when their own patience ends.

@@ -1,4 +1,4 @@
-//===- Route.cpp - which bytes of a collective go where -------------------===//
+//===- Route.cpp - the messages of each collective -----------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -77,8 +77,8 @@ namespace {
 
 using Parts = std::vector<Exchange::Part>;
 
-/// Returns the exchanges of an all-reduce: either every member reduces all elements, or each reduces
-/// a slice and then sends it to all.
+/// Returns the exchanges of an all-reduce: either every member reduces all elements, or each
+/// reduces a slice and then sends it to all.
 std::vector<Exchange> routeAllReduce(int64_t count, size_t bytes, int64_t members, int64_t me) {
   Strip dense(count, bytes);
   if (count * int64_t(bytes) * (members - 1) <= kFewBytes) {

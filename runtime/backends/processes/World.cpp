@@ -1,4 +1,4 @@
-//===- World.cpp - the processes of a run, and what carries messages ------===//
+//===- World.cpp - the processes of a run, and their transport -----------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

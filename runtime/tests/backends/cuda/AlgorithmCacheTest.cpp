@@ -222,9 +222,10 @@ TEST_F(PrepareMatmulsTest, ReplaceWhatIsDamaged) {
 
 TEST_F(PrepareMatmulsTest, GoOnWithoutAFile) {
   file = data + "/below";
-  EXPECT_THAT(run(), HasSubstr("warning: cannot keep the algorithms chosen for matmuls: cannot make "
-                               "the folder '" +
-                               data + "': "));
+  EXPECT_THAT(run(),
+              HasSubstr("warning: cannot keep the algorithms chosen for matmuls: cannot make "
+                        "the folder '" +
+                        data + "': "));
 }
 
 TEST_F(PrepareMatmulsTest, EveryFailureEndsTheRun) {

@@ -206,8 +206,9 @@ TEST_F(CudaExecutorTest, MemoryThatIsNotRegisteredIsSaidOnly) {
   }
   End end = run(simulator);
   EXPECT_EQ(end.code, 0);
-  EXPECT_EQ(end.errors, "note: collectives copy through their library's own memory: registerMemory: "
-                        "it is not supported\n");
+  EXPECT_EQ(end.errors,
+            "note: collectives copy through their library's own memory: registerMemory: "
+            "it is not supported\n");
 }
 
 /// NCCL has then lost the communicator, so nothing but another run can go without windows.

@@ -60,8 +60,8 @@ const char *name() {
 }
 
 TransportTable::Result start(int64_t *rank, int64_t *size) {
-  // A test that finds nothing yields to other threads, since ranks may outnumber cores. The user may
-  // override this.
+  // A test that finds nothing yields to other threads, since ranks may outnumber cores. The user
+  // may override this.
   setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
   int level = MPI_THREAD_SINGLE, self = 0, count = 0;
   int code = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level);

@@ -1,4 +1,4 @@
-//===- Address.cpp - sockets of TCP and where they lead -------------------===//
+//===- Address.cpp - addresses and sockets of TCP ------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

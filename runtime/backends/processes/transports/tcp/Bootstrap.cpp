@@ -1,4 +1,4 @@
-//===- Bootstrap.cpp - how processes find each other by TCP ---------------===//
+//===- Bootstrap.cpp - connects the processes of a run over TCP ----------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Inbox.cpp - what comes from one rank -------------------------------===//
+//===- Inbox.cpp - received messages of one connection -------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

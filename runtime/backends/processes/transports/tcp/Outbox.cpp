@@ -1,4 +1,4 @@
-//===- Outbox.cpp - what goes to one rank ---------------------------------===//
+//===- Outbox.cpp - messages to send over one connection -----------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

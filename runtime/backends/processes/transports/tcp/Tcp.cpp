@@ -1,4 +1,4 @@
-//===- Tcp.cpp - the calls of MPI, over TCP -------------------------------===//
+//===- Tcp.cpp - the transport table over TCP ----------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
