@@ -1,4 +1,4 @@
-//===- SimulatorMatmul.cpp - computes a simulated device's matmul -------===//
+//===- SimulatorMatmul.cpp - computes a simulated device's matmul ---------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

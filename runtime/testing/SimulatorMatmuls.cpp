@@ -1,4 +1,4 @@
-//===- SimulatorMatmuls.cpp - matmuls of a device that is none -----------===//
+//===- SimulatorMatmuls.cpp - matmuls of a simulated device ---------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- SimulatorWorld.cpp - communication between simulated devices -----===//
+//===- SimulatorWorld.cpp - communication between simulated devices -------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
