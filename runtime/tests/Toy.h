@@ -25,7 +25,7 @@ namespace weft::rt {
 
 inline constexpr int64_t kToyBatch = 8, kToySequence = 16, kToyVocabulary = 256;
 
-/// An FP8 matmul, which no toy has: one of E4M3, 16 x 16 x 16.
+/// An FP8 matmul for tests, 16 x 16 x 16 of E4M3; the toy program itself has none.
 inline constexpr Matmul kToyBytes = {.type = ElementType::F8E4M3,
                                      .transposeB = true,
                                      .m = 16,
@@ -35,14 +35,14 @@ inline constexpr Matmul kToyBytes = {.type = ElementType::F8E4M3,
                                      .ldb = 16,
                                      .ldc = 16};
 
-/// `data` divides 8 and `model` divides 256.
+/// Makes the program for a mesh data x model. REQUIRES: `data` divides 8 and `model` divides 256.
 Program makeToy(int64_t data, int64_t model);
 
-/// In the order of the program's kernels. A rank on which the environment variable
-/// WEFT_TOY_HANG is its number never returns from the first kernel of a step.
+/// The code of the program's kernels, in order. If the environment variable WEFT_TOY_HANG is a
+/// rank's number, this rank never returns from the first kernel of a step.
 extern const KernelCode kToyKernels[];
 
-/// The table's values before the first step.
+/// Returns an element of the table before the first step.
 double toyInitial(uint64_t seed, int64_t token);
 
 } // namespace weft::rt

@@ -60,7 +60,7 @@ public:
     });
   }
 
-  /// A rank's parts of the table and its momentum, and the values that belong there.
+  /// Visits a rank's parts of the table and its momentum, with the expected values.
   void forEachValue(Executor &executor,
                     const std::function<void(double &value, double expected)> &visit) {
     Region region = localRegion(program.parameters[0].layout, program.mesh, executor.coordinates());
@@ -123,13 +123,14 @@ protected:
   std::string path(const std::string &file) const { return folder.file("ck/" + file); }
   static std::string inside(const std::string &file) { return "ck/step-00000007/" + file; }
 
-  /// As a new file: some file systems wait for the disk when an old one is cut and filled again.
+  /// Replaces a file by a new one: some file systems wait for the disk when an old one is truncated
+  /// and rewritten.
   void replace(const std::string &file, const std::string &content) {
     std::filesystem::remove(folder.file(inside(file)));
     folder.write(inside(file), content);
   }
 
-  /// Why the checkpoint of step 7 is not whole; empty if it is.
+  /// Returns the error of the checkpoint of step 7, or "".
   std::string damage() {
     CheckpointReader reader;
     return reader.open(path("step-00000007"), kStep, CheckpointReader::Check::Bytes, error) ? ""
@@ -138,7 +139,7 @@ protected:
 
   TemporaryFolder folder;
   std::string error;
-  /// Of the table.
+  /// The elements of the table that are no padding.
   int64_t length = kToyVocabulary;
   const RunIdentity run = {"toy", 3, kToyBatch, kToySequence, {}, DataIdentity{"bytes", 4000}};
 };
@@ -227,7 +228,7 @@ TEST_F(Checkpointing, AnyTruncationIsFound) {
   }
 }
 
-/// Puts the right checksum before a manifest, as somebody who wants to deceive would.
+/// Puts a valid checksum before a manifest that was tampered with.
 std::string sealed(const std::string &manifest) {
   std::string rest = manifest.substr(manifest.find('\n') + 1);
   Checksum checksum;
@@ -289,13 +290,13 @@ TEST_F(Checkpointing, LiesAreFound) {
             "'F/rank-00000.safetensors' does not hold 'table' as its manifest says");
   EXPECT_EQ(lie("\"seed\": 3", "\"seed\": 3"), ""); // That was none.
 
-  // The parts of two shards in each other's place: all sizes fit.
+  // Swap the parts of two shards: all sizes fit.
   json root = json::parse(good);
   root.erase("checksum");
   std::swap(root["tensors"][0]["pieces"][0]["file"], root["tensors"][0]["pieces"][1]["file"]);
   replace("manifest.json", sealed("\n" + root.dump().substr(1)));
   EXPECT_THAT(damage(), HasSubstr("does not hold 'table' as its manifest says"));
-  // A tensor that is passed over.
+  // A tensor that is skipped.
   root = json::parse(good);
   root.erase("checksum");
   root["tensors"].erase(1);
@@ -353,7 +354,7 @@ TEST_F(Checkpointing, NoManifestLeadsAstray) {
       EXPECT_FALSE(error.empty());
       continue;
     }
-    // What is accepted gives the same values, unless the run is said to be another one.
+    // An accepted checkpoint gives the same values, unless it claims to be of another run.
     ++accepted;
     EXPECT_EQ(reader.manifest().step, kStep);
     if (reader.fits(makeToy(1, 2), error)) {

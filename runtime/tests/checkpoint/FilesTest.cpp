@@ -262,8 +262,8 @@ struct Deaf : Observer {
   void observe(int64_t, uint32_t, const void *) override {}
 };
 
-/// What two ranks, each with a half, get of a table whose elements are `bytes`. The program is of
-/// F64, or `narrow` and of F32.
+/// Returns the table that two ranks, with a half each, load from a file whose elements are `bytes`.
+/// The program's table is F64, or F32 if `narrow`.
 std::vector<double> loaded(const std::string &path, const std::string &dtype,
                            const std::string &bytes, bool narrow, std::string &note) {
   std::string header = R"({"table":{"dtype":")" + dtype + R"(","shape":[256],"data_offsets":[0,)" +
@@ -292,7 +292,7 @@ std::vector<double> loaded(const std::string &path, const std::string &dtype,
   return values;
 }
 
-/// `count` numbers that all types have, as a file of `T` holds them.
+/// Returns the bytes of `count` numbers, which all types can represent, as elements of `T`.
 template <typename T> std::string stored(T (*convert)(float)) {
   std::string bytes;
   for (int i = 0; i < 256; ++i) {

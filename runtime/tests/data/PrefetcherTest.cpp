@@ -42,7 +42,7 @@ protected:
     ASSERT_TRUE(data.open(program, options, 0, steps, error)) << error;
   }
 
-  /// What a rank should have of input `number` (0 tokens, 1 targets) of a batch.
+  /// Returns a rank's expected shard of input `number` (0 tokens, 1 targets) of a batch.
   std::vector<int32_t> expected(const BatchChoice &batch, const Executor &executor, size_t number) {
     const TensorLayout &layout = program.inputs[number].layout;
     InputShard shard = {number == 0 ? DataField::Tokens : DataField::Targets, layout.type,

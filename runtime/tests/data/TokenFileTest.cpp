@@ -32,7 +32,8 @@ std::string llmcHeader(int32_t magic, int32_t version, int32_t count) {
   return header;
 }
 
-/// What an index says. As it stands: two documents of two sequences and one, 16-bit tokens.
+/// The contents of an index; by default two documents, of two sequences and of one, with 16-bit
+/// tokens.
 struct Index {
   std::string magic = std::string("MMIDIDX\0\0", 9);
   int64_t version = 1, code = 8, sequences = 3, documents = 3;
@@ -58,7 +59,7 @@ protected:
     return tokens;
   }
 
-  /// What is said when the file is opened, without the name of its folder.
+  /// Returns the error of opening the file, without the name of its folder.
   std::string fault(const std::string &name, std::optional<DataFormat> format = std::nullopt) {
     read(name, format);
     EXPECT_EQ(source, nullptr) << name;
@@ -152,7 +153,7 @@ TEST_F(TokenFile, MegatronIsKnownByEitherNameOrTheirPrefix) {
   }
   EXPECT_THAT(read("m.bin", DataFormat::NanoGpt), ElementsAre(1, 2, 3, 4, 5, 60000));
   EXPECT_EQ(source->format(), DataFormat::NanoGpt);
-  // A file of that very name is what is meant.
+  // A file of exactly that name comes first.
   folder.write("m", "x");
   EXPECT_THAT(read("m"), ElementsAre('x'));
 }

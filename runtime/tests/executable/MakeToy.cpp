@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Does for the small program what the compiler does for a model: gives the symbols
-// that an executable needs beside the runtime library.
+// Writes the symbols that an executable needs beside the runtime library, as the compiler
+// does for a model.
 //
 //===----------------------------------------------------------------------===//
 

@@ -7,7 +7,7 @@
 
 #include "tests/Toy.h"
 
-// The name under which the runtime looks for it; the compiler's object files define the same.
+// The runtime looks for this symbol; the compiler's object files define it too.
 extern "C" const weft::rt::KernelCode weft_kernels[];
 const weft::rt::KernelCode weft_kernels[] = {
     weft::rt::kToyKernels[0], weft::rt::kToyKernels[1], weft::rt::kToyKernels[2],

@@ -1,4 +1,4 @@
-//===- BF16Test.cpp - matmuls of few bits ------------------------------------===//
+//===- BF16Test.cpp - matmuls of narrow types --------------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -60,7 +60,7 @@ template <typename T = BFloat16> std::vector<T> randomNumbers(size_t count, unsi
   return numbers;
 }
 
-/// What is multiplied of a number.
+/// Returns the value that a matmul multiplies for a number.
 double multiplied(BFloat16 number, bool) { return double(number); }
 double multiplied(Float16 number, bool) { return double(number); }
 double multiplied(float number, bool isTF32) {
@@ -162,7 +162,7 @@ TEST(BF16Matmul, OfOneOperandForAll) {
   }
 }
 
-/// A sum of matmuls, in parts as threads take them, and without the space between rows of C.
+/// A sum of matmuls, in the parts of threads; memory between rows of C stays as it is.
 TEST(BF16Matmul, OfSums) {
   constexpr int64_t m = 130, n = 150, k = 170, batch = 3, ldc = 151;
   Matmul matmul = {ElementType::BF16, false, true, m, n, k, k, k, ldc, batch, m * k, n * k, 0};

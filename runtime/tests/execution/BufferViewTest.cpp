@@ -1,13 +1,12 @@
-//===- BufferViewTest.cpp - nobody relies on where buffers lie --------------===//
+//===- BufferViewTest.cpp - runs whose buffers are out of reach -------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Whole runs on executors that lend copies (see FarExecutor.h), and on those for CUDA
-// devices with a simulator for these, which are to print, write and return what they do
-// on the host.
+// Whole runs on executors that lend copies (see FarExecutor.h), and on simulated CUDA
+// devices, must print, write and return the same as on the host.
 //
 //===----------------------------------------------------------------------===//
 
@@ -80,10 +79,10 @@ protected:
     data = folder.write("data", text);
   }
 
-  /// What a run leaves behind in a folder of its own: files by name, and how it ended.
+  /// The files of a run by name, written in a folder of its own, its output and its exit status.
   using Traces = std::map<std::string, std::string>;
 
-  /// Runs with `arguments`, in which '@' is that folder.
+  /// Runs with `arguments`, in which '@' stands for the folder.
   Traces traces(const MakeExecutor &makeExecutor, const std::vector<std::string> &arguments) {
     std::string home = folder.file("run");
     std::filesystem::create_directory(home);
@@ -105,7 +104,7 @@ protected:
     return all;
   }
 
-  /// The same on all kinds of executors; gives what the host's leave behind.
+  /// Expects the same traces on all kinds of executors; returns the host's.
   Traces expectSame(const std::vector<std::string> &arguments) {
     Traces host = traces(makeHostExecutor, arguments);
     expectSame(host, traces(makeFarExecutor, arguments));
@@ -170,7 +169,7 @@ private:
     return train(program, kernels.data(), options, [&](std::string &) { return makeExecutor; });
   }
 
-  /// Without times.
+  /// Returns the metrics without times.
   std::string metrics(const std::string &name) {
     std::istringstream stream(folder.read(name));
     std::string all;
@@ -225,7 +224,7 @@ TEST_F(Views, ARunThatEndsWithAnOverflow) {
   EXPECT_NE(traces["errors"].find("layers.1: expert "), std::string::npos) << traces["errors"];
 }
 
-/// Of a gradient that nobody asks for no copy is made.
+/// Only requested gradients are copied.
 TEST_F(Views, OnlyOfWhatIsWanted) {
   auto viewsOf = [&](const std::string &arguments) {
     FarExecutor::views = 0;
@@ -238,7 +237,7 @@ TEST_F(Views, OnlyOfWhatIsWanted) {
   EXPECT_EQ(viewsOf("--steps 5 --save-gradients @/gradients"), 2 * 4 * 5 + 4);
 }
 
-/// Wherever a copy fails, the run ends with that, and leaves behind nothing that is wrong.
+/// Whichever copy fails, the run ends with its error, and leaves no wrong files.
 TEST_F(Views, ThatFailEndTheRun) {
   const std::string table = writeTable(0.5);
   auto run = [&](const MakeExecutor &makeExecutor) {

@@ -21,8 +21,8 @@
 
 using namespace weft::rt;
 
-// Counts what every thread allocates, to show that the steady state allocates nothing.
-// Sanitizers bring operators of their own.
+// Counts the allocations of all threads, to show that the steady state allocates nothing.
+// Sanitizers have operators of their own.
 #ifndef WEFT_SANITIZED
 static std::atomic<uint64_t> allocations = 0;
 
@@ -170,14 +170,14 @@ TEST(Executor, SteadyStateAllocatesNothing) {
 }
 #endif
 
-/// The content of a buffer of F64.
+/// Returns the contents of a buffer of F64.
 std::vector<double> valuesOf(const Executor &executor, uint32_t buffer) {
   BufferView view = executor.view(buffer);
   const double *values = static_cast<const double *>(view.data());
   return {values, values + view.bytes().size() / sizeof(double)};
 }
 
-/// What all ranks find after a step from a table with `value` in place of element `token`.
+/// Returns the error of a step from a table with `value` in place of element `token`.
 std::string findingWith(int64_t token, double value) {
   Cluster cluster(makeToy(2, 2));
   std::vector<std::optional<Finding>> findings(4);
@@ -241,7 +241,7 @@ TEST(Overflow, StopsAllRanksBeforeTheUpdateAndIsToldOfOnce) {
   observed.name = "load/layers.1";
   observed.limit = 2.5;
   observed.mean = 2;
-  // In the place of a gradient, what the table held: element 131 is rank 1's and 3's number 3.
+  // Take the table in place of a gradient: its element 131 is element 3 of ranks 1 and 3.
   program.step[4].operands[0].buffer = 0;
   Cluster cluster(std::move(program));
   std::vector<std::optional<Overflow>> found(4);

@@ -1,11 +1,11 @@
-//===- MonitorTest.cpp - devices that do not come on ------------------------===//
+//===- MonitorTest.cpp - devices that make no progress ----------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// There is no device here: the test writes the words, and lets time pass.
+// There is no device here: the test writes the progress words, and lets time pass.
 //
 //===----------------------------------------------------------------------===//
 
@@ -68,7 +68,7 @@ struct Link : Communicator {
   std::function<std::string()> describeDevice;
 };
 
-/// Time that passes only where the test says so, however slow or fast the machine is.
+/// A clock that advances only when the test says so, independent of the machine's speed.
 class HandClock {
 public:
   Monitor::Clock::time_point now() {
@@ -76,8 +76,8 @@ public:
     return Monitor::Clock::time_point(Milliseconds(elapsed));
   }
 
-  /// Returns when the Monitor has looked at all at the new time. Of more than a second it would
-  /// think that the process was stopped.
+  /// Advances the clock, and returns when the Monitor has checked everything at the new time. After
+  /// more than a second at once, it would assume that the process was stopped.
   void pass(Milliseconds time) {
     skip(time);
     // A look of up to three ranks, each of which reads the time, between parts of two others.
@@ -88,7 +88,7 @@ public:
     }
   }
 
-  /// Without the Monitor.
+  /// Advances the clock without waiting for the Monitor.
   void skip(Milliseconds time) { elapsed += time.count(); }
 
 private:
@@ -109,7 +109,7 @@ protected:
     }
   }
 
-  /// The mark at the first all-reduce of a step, and how many come before.
+  /// Returns the mark at the first all-reduce of a step.
   uint32_t collectiveMark() const {
     const ProgressMarks &marks = monitor->marks();
     for (size_t i = 0; i < program.step.size(); ++i) {
@@ -275,7 +275,7 @@ TEST_F(MonitorTest, NamesPartnersThatAreThereOrHaveNothingToDo) {
   }
 }
 
-/// Work that was issued to another line, and that the collective waits for.
+/// The collective waits for work that was issued on another line.
 TEST_F(MonitorTest, JudgesTheLineWhoseTurnComesFirst) {
   uint32_t others[2] = {};
   begin(Milliseconds(200));
@@ -297,7 +297,7 @@ TEST_F(MonitorTest, JudgesTheLineWhoseTurnComesFirst) {
   monitor.reset();
 }
 
-/// Its host may wait for another's device.
+/// The rank's host may wait for the device of another rank.
 TEST_F(MonitorTest, LooksBehindARankThatHasNothingToDo) {
   program = makeToy(3, 1);
   Link third(2, shared);

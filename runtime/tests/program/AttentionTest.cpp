@@ -1,4 +1,4 @@
-//===- AttentionTest.cpp - attention that a library may do ----------------===//
+//===- AttentionTest.cpp - parts of attention for a library ---------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,7 +15,7 @@ using testing::HasSubstr;
 
 namespace {
 
-/// Keys that go round `shards` shards of `length` positions, on a mesh of one axis.
+/// Makes ring attention over `shards` shards of `length` positions, on a mesh of one axis.
 Attention makeRing(int64_t shards, int64_t length, bool isZigzag) {
   Attention ring;
   ring.batch = ring.keyHeads = ring.group = 1;
@@ -33,7 +33,7 @@ Attention makeRing(int64_t shards, int64_t length, bool isZigzag) {
   return ring;
 }
 
-/// The position that is stored at `index`, of `chunks` chunks.
+/// Returns the position that is stored at `index`, with `chunks` chunks.
 int64_t zigzag(int64_t chunks, int64_t length, int64_t index) {
   std::vector<int64_t> order;
   for (int64_t first = 0, last = chunks - 1; first < last; ++first, --last) {
@@ -57,7 +57,7 @@ bool sees(const AttentionPart &part, int64_t query, int64_t key) {
   return !part.isCausal || (j <= last && (part.window == 0 || j > last - part.window));
 }
 
-/// Compares a part with the definition; false where there is none.
+/// Compares a part with the definition. Returns false if there is no part.
 bool isRight(const Attention &a, int64_t rank, int64_t turn) {
   std::vector<int64_t> coordinates = {rank}, immediates = {turn};
   std::optional<AttentionPart> part = attentionPart(a, coordinates, immediates);
@@ -134,7 +134,7 @@ TEST(AttentionParts, WindowsAreRightOrNone) {
   EXPECT_LT(found, 7 * 9);
 }
 
-/// Of the part's keys those with positions below a document's start are the first of its runs.
+/// The first keys of a part's runs are those with positions below a document's start.
 TEST(AttentionParts, OfDocumentsSayWhereTheirKeysAre) {
   for (bool isZigzag : {false, true}) {
     Attention documents = makeRing(4, 8, isZigzag);

@@ -163,7 +163,7 @@ TEST(Bytes, OtherVersionsAreRefused) {
   EXPECT_EQ(error, "the program has version 99, this runtime reads version 10");
 }
 
-/// Damage that the checksum does not show must be noticed by the content, or do no harm.
+/// Damage with a valid checksum must be detected by other checks, or do no harm.
 TEST(Bytes, DamageUnderARightChecksumDoesNoHarm) {
   constexpr size_t header = 28;
   const std::vector<char> good = serialize(makeToy(2, 2));
@@ -191,7 +191,7 @@ TEST(Bytes, DamageUnderARightChecksumDoesNoHarm) {
   }
 }
 
-/// All parts, of which libraries and code are not known.
+/// Returns all parts of device memory; those of libraries and code are unknown.
 std::vector<DeviceUse> someDeviceUses() {
   return {{DevicePart::Context, 1000},      {DevicePart::Libraries, {}},
           {DevicePart::Communicators, 300}, {DevicePart::Inputs, 20},
@@ -267,7 +267,7 @@ TEST(Text, MatmulsAndCollectives) {
               HasSubstr("all-to-all f64 [4, 2] over {data, model} dim 0 to 1 %6 -> %0"));
 }
 
-/// A change to the program and the fault that it makes.
+/// A change to the program, and the error that it causes.
 struct Fault {
   void (*make)(Program &);
   const char *message;

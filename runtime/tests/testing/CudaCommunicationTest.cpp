@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What collectives compute is in the suite of all backends. Here is what the simulator
-// refuses, and how ranks that do not come are noticed.
+// The conformance suite tests the results of collectives. Here are tests of wrong uses that
+// the simulator refuses, and of missing ranks.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +25,7 @@ namespace {
 
 constexpr uint64_t kShared = 1024;
 
-/// A device of the two that one thread has here.
+/// One of two devices that a single thread uses here.
 struct Rank {
   Handle device = 0, stream = 0, event = 0, world = 0;
   Address memory = 0;
@@ -325,7 +325,7 @@ TEST_P(CudaCommunicationMisuse, IsRefusedWhateverTheSeed) {
 INSTANTIATE_TEST_SUITE_P(Communicators, CudaCommunicationMisuse, testing::ValuesIn(kMisused),
                          [](const auto &info) { return std::string(info.param.name); });
 
-/// Whoever waits does what the other device has to do for it.
+/// A thread that waits does the other device's work.
 TEST(CudaCommunication, OneWaitsForBoth) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     Two two(seed);
@@ -355,7 +355,7 @@ TEST(CudaCommunication, WhoIsAloneIsNotReached) {
               testing::StrEq("await: device 0 was given up"));
 }
 
-/// One of four in a world of which it sees nothing else.
+/// One rank of a world of four whose other ranks are unreachable.
 TEST(CudaCommunication, WhoIsTheWorldBringsForAll) {
   Simulator simulator({.seed = 1, .devices = 4, .isAlone = true}, {});
   const DriverTable &cuda = simulator.library();
@@ -424,7 +424,7 @@ TEST(DeviceCollectives, WhatNeverGetsReadyIsSaid) {
                                      "devices of ranks .*0.*1"));
 }
 
-/// Somebody else watches the device that it may wait for.
+/// A monitor watches the device, which new work may have to wait for.
 TEST(DeviceCollectives, TimeOfADeviceThatIsBusyDoesNotCount) {
   Simulator simulator({.devices = 2}, {});
   DriverTable library = simulator.library();

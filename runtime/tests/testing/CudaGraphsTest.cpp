@@ -12,7 +12,7 @@ using namespace weft::rt::cuda;
 
 namespace {
 
-/// What `body` puts down.
+/// Captures the work of `body` as a graph.
 template <typename Body> Handle capture(Bench &bench, const Body &body) {
   Handle graph = 0;
   Bench::ok(bench.cuda.beginCapture(bench.device, bench.stream));

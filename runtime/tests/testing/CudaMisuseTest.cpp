@@ -111,7 +111,7 @@ const Misused kHandles[] = {
      }},
 };
 
-/// What `elapsed` says of two timers, one recorded before `between` and one after.
+/// Returns the result of `elapsed` for two timers, one recorded before `between` and one after.
 Result elapsedOver(Bench &bench, const std::function<void(Handle, Handle)> &between) {
   Handle from = 0, to = 0;
   double seconds = 0;
@@ -268,7 +268,7 @@ const Misused kMemory[] = {
      }},
 };
 
-/// All of them free what no event was awaited behind.
+/// Uses that free an object without waiting for an event behind its last work.
 const Misused kBusy[] = {
     {"Memory", "free: the allocation of 512 bytes may still be in use",
      [](Bench &bench) {

@@ -159,7 +159,7 @@ protected:
     std::filesystem::remove(file);
   }
 
-  /// What is said on the error stream.
+  /// Returns the output on standard error.
   std::string run(Simulator &simulator, int code = 0) {
     const DeviceImage image = {80, true, "", 1};
     auto make = [&](const Program &program, const KernelCode *kernels, int64_t rank, int64_t) {

@@ -52,7 +52,7 @@ TEST_F(FakeGraphs, CountWordsUp) {
             "cuLaunchKernel of 'weft_count': CUDA_ERROR_ILLEGAL_ADDRESS (in words)");
 }
 
-/// As all that a step must not do.
+/// A sealed device refuses these, like all calls that a step must not make.
 TEST_F(FakeGraphs, AreNotMadeOnASealedDevice) {
   DriverTable::Handle graph = capture(), made = 0;
   DriverTable::Address address = 0;

@@ -1,4 +1,4 @@
-//===- InboxTest.cpp - what comes from one rank, and what goes to one -----===//
+//===- InboxTest.cpp - received messages and messages to send -------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -153,7 +153,7 @@ TEST(InboxTest, AMessageThatIsTooLongIsAFailure) {
   }
 }
 
-/// What `outbox` sends next, at most `most` bytes of it; `done` gets the requests that end.
+/// Returns the next bytes that `outbox` sends, at most `most`; `done` gets the finished requests.
 std::string sent(Outbox &outbox, size_t most, std::vector<uint64_t> &done) {
   iovec parts[16];
   size_t count = outbox.next(parts);

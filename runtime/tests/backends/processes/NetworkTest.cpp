@@ -70,7 +70,7 @@ struct Ranks {
               nullptr);
     return request;
   }
-  /// Lets all go on until `request` of `rank` is done; returns its bytes, or what went wrong.
+  /// Lets all ranks progress until `request` of `rank` is done; returns its bytes, or the error.
   std::string finish(size_t rank, uint64_t request) {
     auto end = Clock::now() + kPatience;
     while (Clock::now() < end) {
