@@ -48,7 +48,7 @@ CaseBuffer readBuffer(const nlohmann::json &fields, size_t dataBytes) {
   buffer.most = fields.value("most", 0.0);
   if (!readType(fields.at("type"), buffer.type) ||
       !readType(fields.at("reference"), buffer.referenceType)) {
-    throw std::out_of_range("a type that there is not");
+    throw std::out_of_range("an unknown type");
   }
   if (buffer.offset >= 0 && uint64_t(buffer.offset) + buffer.bytes() > dataBytes) {
     throw std::out_of_range("an operand beyond the end of cases.bin");
@@ -68,7 +68,7 @@ Case readCase(const nlohmann::json &fields, size_t kernels, size_t dataBytes) {
     one.buffers.push_back(readBuffer(buffer, dataBytes));
   }
   if (one.kernel >= kernels || one.reference >= kernels) {
-    throw std::out_of_range("a kernel that there is not");
+    throw std::out_of_range("an unknown kernel");
   }
   return one;
 }

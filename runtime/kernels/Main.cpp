@@ -22,9 +22,8 @@ using namespace weft::rt::kernels;
 static const char *const kUsage =
     "usage: weft-rt-kernels FOLDER [--only TEXT[,TEXT]...] [--size small|large] [--repeats N]\n"
     "                       [--skip N] [--ceilings] [--json FILE]\n"
-    "Runs kernels on device 0 and compares the results with float64 on the host. LowerTests "
-    "writes\n"
-    "the kernels to FOLDER if the environment variable WEFT_KERNEL_CASES names it.\n"
+    "Runs kernels on device 0 and compares the results with float64 on the host. FOLDER has the\n"
+    "kernels; LowerTests writes it if the environment variable WEFT_KERNEL_CASES names it.\n"
     "  --only      only kernels with a TEXT in their name\n"
     "  --size      only small or only large kernels\n"
     "  --repeats   time each large kernel over N runs\n"

@@ -120,7 +120,7 @@ private:
     at->set_data_type(fe::DataType_t::INT32);
     return select(scores, hidden, isNotBelow(at, starts));
   }
-  /// What cudnn_frontend makes of a band, which cuDNN knows and leaves squares out for.
+  /// Hides keys outside a band as cudnn_frontend does: cuDNN recognizes this mask and skips tiles.
   Tensor upToOwn(const Tensor &scores) const {
     std::optional<int64_t> left;
     if (part.window > 0) {

@@ -24,8 +24,8 @@ const DriverTable *weft::rt::cuda::loadLibrary(std::string &error) {
   void *handle = dlopen(file, RTLD_NOW);
   if (!handle) {
     fail(error, "a program for CUDA devices needs ", kFile,
-         ", which is built with the compiler's runtime where CUDA's headers are, where the "
-         "program's run path or LD_LIBRARY_PATH says, or WEFT_RT_CUDA: ",
+         ", which the compiler's build makes if CUDA's headers are installed, found by the "
+         "program's run path, LD_LIBRARY_PATH or WEFT_RT_CUDA: ",
          dlerror());
     return nullptr;
   }

@@ -95,7 +95,7 @@ TEST(AttentionParts, ZigzagTurnsAreHalves) {
   EXPECT_FALSE(part(2, 1).isCausal);
   EXPECT_EQ(part(2, 1).queries, 8);
   EXPECT_EQ(part(2, 1).keys, 4);
-  // Of a later rank: both chunks, by the second half.
+  // Keys of a later rank: both chunks, by the second half of queries.
   EXPECT_EQ(part(2, 3).firstQuery, 4);
   EXPECT_EQ(part(2, 3).queries, 4);
   EXPECT_EQ(part(2, 3).keys, 8);

@@ -65,7 +65,7 @@ struct Two {
     Bench::ok(cuda.record(rank.device, rank.event, rank.stream));
     return cuda.await(rank.device, rank.event);
   }
-  /// Of both ranks, in the same order.
+  /// Splits the communicators of both ranks, in the same order.
   std::pair<Handle, Handle> split() {
     Handle first = 0, second = 0;
     Bench::ok(cuda.split(one.device, one.world, 0, 0, &first));
@@ -349,7 +349,7 @@ TEST(CudaCommunication, WhoIsAloneIsNotReached) {
     Bench::ok(two.cuda.reached(two.one.device, two.one.event, &isReached));
     EXPECT_FALSE(isReached);
   }
-  // From another thread, as by one that watches.
+  // Call it from another thread, as a monitor does.
   std::thread([&] { Bench::ok(two.cuda.giveUp(two.one.device)); }).join();
   EXPECT_THAT(two.cuda.await(two.one.device, two.one.event),
               testing::StrEq("await: device 0 was given up"));

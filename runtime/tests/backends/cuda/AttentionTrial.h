@@ -198,7 +198,7 @@ private:
         wanted[role][size_t(to * length + i)] += factor * wanted[from][size_t(at * length + i)];
       }
     };
-    // Of a gradient other keys were seen too, by all.
+    // For gradients, the lse also counts keys of other parts.
     double lse = a.isBackward ? std::log(total + 1) : total > 0 ? std::log(total) : -1e30;
     wanted[Attention::Lse][lseAt] = lse;
     double mean =
@@ -256,7 +256,7 @@ private:
     return wanted[Attention::Lse][(b * heads + row % heads) * size_t(a.queries) + query] < -1e29;
   }
 
-  /// What bf16 rounds: weights, results, and what is multiplied.
+  /// Compares a result within the rounding of bf16: of weights, results and operands.
   void compare(size_t role, const std::vector<char> &bytes) const {
     double greatest = 0, off = 0;
     for (size_t i = 0; i < count(role); ++i) {

@@ -34,7 +34,7 @@ struct Operation {
   void *vector = nullptr, *matrix = nullptr;
   int64_t matrixLd = 0;
   const float *firstFactor = nullptr, *secondFactor = nullptr;
-  /// By default the library does what nobody has said.
+  /// The library's default.
   int8_t isFast = 1;
 
   bool has(uint32_t parts) const { return (epilogue & parts) == parts; }

@@ -134,7 +134,7 @@ TEST(InboxTest, WhatIsNoMessageIsAFailure) {
   for (Head head : {Head{1, -1, 0}, Head{1, mpi::kTags + 1, 0}, Head{1, 0, mpi::kMostBytes + 1}}) {
     Inbox inbox;
     feed(inbox, {reinterpret_cast<const char *>(&head), sizeof head});
-    EXPECT_EQ(inbox.failure(), "it sent what is no message");
+    EXPECT_EQ(inbox.failure(), "it sent an invalid message");
     EXPECT_TRUE(inbox.room().empty());
   }
 }

@@ -155,7 +155,7 @@ TEST(NetworkTest, NobodyWaitsForEverAtTheBeginning) {
   Ranks ranks(3, std::chrono::milliseconds(200));
   std::string own = "own", all(9, ' ');
   EXPECT_STREQ(ranks.all[0]->allGather(ranks.group, own.data(), all.data(), own.size()),
-               "waited 0.2 s for rank 1 as the run begins");
+               "waited 0.2 s for rank 1 at the start of the run");
 }
 
 TEST(NetworkTest, StrangersHarmNobody) {

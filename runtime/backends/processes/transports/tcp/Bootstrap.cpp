@@ -198,7 +198,7 @@ public:
 
   bool gather(std::chrono::nanoseconds patience, std::string &error) {
     auto end = Clock::now() + patience;
-    std::string reason = "nobody is there";
+    std::string reason = "nothing listens there";
     do {
       Descriptor socket = reach(end, reason);
       if (socket) {
@@ -249,7 +249,7 @@ private:
     AnswerHead head;
     if (!sendAll(socket, bytes, end) ||
         !receiveAll(socket, std::span(reinterpret_cast<char *>(&head), sizeof head), end)) {
-      reason = "who listens there has closed the connection, or does not answer";
+      reason = "the program that listens there has closed the connection, or does not answer";
       return Outcome::Again;
     }
     return hear(head, std::move(socket), std::move(listener), first, reason);

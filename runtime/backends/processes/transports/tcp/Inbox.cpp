@@ -121,7 +121,7 @@ void Inbox::beginBody() {
   bodyCount = 0;
   // The last tag is for messages of the transport itself.
   if (head.bytes > mpi::kMostBytes || head.tag < 0 || head.tag > mpi::kTags) {
-    problem = "it sent what is no message";
+    problem = "it sent an invalid message";
     return;
   }
   auto receipt =

@@ -309,7 +309,7 @@ Network::Result Network::await(std::span<uint64_t> awaited) {
     }
     if (!fault && Clock::now() > end) {
       error = concat("waited ", std::chrono::duration<double>(patience).count(), " s for rank ",
-                     missing, " as the run begins");
+                     missing, " at the start of the run");
       fault = error.c_str();
     }
     if (fault) {
