@@ -1,4 +1,4 @@
-//===- FailuresTest.cpp - what happens when ranks do not agree --------------===//
+//===- FailuresTest.cpp - failures and disagreements of ranks ---------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -66,7 +66,7 @@ static void reduce(const std::vector<DeviceRendezvous::Part> &parts, uint64_t sk
   endReduction(exchange.type, target, sum.data(), count);
 }
 
-/// Copies messages one by one, since no group reads what it receives.
+/// Copies messages one by one, since no group sends bytes that it receives.
 static void move(const DeviceRendezvous::Part &sender, const DeviceRendezvous::Part &receiver) {
   for (size_t i = 0; i < sender.exchanges.size(); ++i) {
     const Exchange &sent = sender.exchanges[i];

@@ -81,7 +81,7 @@ bool AlgorithmCache::parse(const std::string &text) {
     }
     read[{line.substr(0, first), line.substr(first + 1, second - first - 1)}] = way;
   }
-  ways.merge(read); // What is known already is newer.
+  ways.merge(read); // Existing entries are newer.
   return true;
 }
 
@@ -143,7 +143,7 @@ bool AlgorithmCache::write(const std::string &file, std::string &error) {
     return fail(error, "cannot make the folder '", folder.string(), "': ", code.message());
   }
   FileLock lock(file + ".lock");
-  std::string ignored; // What is damaged is replaced.
+  std::string ignored; // A damaged file is replaced.
   read(file, ignored);
   return writeFile(file, text(), error);
 }

@@ -237,7 +237,7 @@ std::string CudaExecutor::noteOfMemory() const {
     return "";
   }
   uint64_t taken = facts.memoryBytes - unused, before = facts.memoryBytes - facts.freeBytes;
-  uint64_t context = 0; // Which was there when it was first asked what is free.
+  uint64_t context = 0; // It was taken before free memory was first asked for.
   for (const DeviceUse &use : program.deviceUses) {
     context += use.part == DevicePart::Context ? use.bytes.value_or(0) : 0;
   }
@@ -354,14 +354,14 @@ std::span<char> CudaExecutor::lend(uint64_t bytes, bool &isGood) {
     isGood = check(library.unseal(device)) && grow(lent, bytes) && check(library.seal(device));
   }
   if (!isGood) {
-    lost.resize(bytes); // Who asked for it must have some.
+    lost.resize(bytes); // The caller must get some memory.
     return lost;
   }
   return {lent.place, bytes};
 }
 
 BufferView CudaExecutor::view(uint32_t buffer, uint64_t begin, uint64_t count) const {
-  auto &self = const_cast<CudaExecutor &>(*this); // What it lends is no part of what it computes.
+  auto &self = const_cast<CudaExecutor &>(*this); // Lent memory does not change results.
   bool isGood = false;
   std::span<char> memory = self.lend(count, isGood);
   if (isGood && count > 0) {

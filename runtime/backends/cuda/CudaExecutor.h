@@ -6,11 +6,10 @@
 //===----------------------------------------------------------------------===//
 //
 // The arena is one allocation of the device's memory. Instructions are enqueued on their
-// streams, which events order as the program says; the host goes on, until it has to see
-// what the device has come to: a value that is observed. All else that is enqueued is on the
-// compute stream, which at the end of a section is behind the others, as they are behind it
-// at the beginning: so views and drafts come after all. Inputs have a way of their own
-// (InputStage.h).
+// streams, which events order as the program says; the host waits only for values that it
+// observes. All other work is enqueued on the compute stream. At the beginning of a section
+// the other streams wait for it, and at the end it waits for them, so that views and drafts
+// come after all instructions. Inputs are copied separately (InputStage.h).
 //
 // Collectives go directly between the arenas of devices (DeviceCollectives.h); then the arena is
 // memory that other ranks' devices may access. Views and drafts are pinned host memory

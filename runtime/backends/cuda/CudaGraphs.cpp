@@ -30,7 +30,7 @@ DriverTable::Result CudaGraphs::end(Handle device, Handle stream, size_t number)
 void CudaGraphs::drop(Handle device, Handle stream) {
   if (isOpen) {
     isOpen = false;
-    (void)library.endCapture(device, stream, nullptr); // What fails has failed before.
+    (void)library.endCapture(device, stream, nullptr); // An error was reported before.
   }
 }
 

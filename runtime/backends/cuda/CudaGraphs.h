@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A graph is what a part of a section has enqueued between `begin` and `end`. It begins and
-// ends with all streams together, so an event that was recorded before has been waited for.
-// Addresses never change, so a graph is never either.
+// A graph holds the work that a part of a section enqueues between `begin` and `end`. At its
+// beginning and end all streams are joined, so that it need not wait for events recorded
+// before. Addresses never change, so a graph is never updated.
 //
 //===----------------------------------------------------------------------===//
 

@@ -66,7 +66,7 @@ MakeExecutor weft::rt::cuda::makeExecutors(const Program &program, const KernelC
     return {};
   }
   int64_t own = isAlone || isOwn ? 0 : *launcher->localRank;
-  if (sharesDevices() && count > 0) { // What is short is only the devices.
+  if (sharesDevices() && count > 0) { // Processes take turns at devices.
     own %= count;
   }
   int64_t last = isAlone ? program.rankCount() - 1 : own;

@@ -7,9 +7,9 @@
 //
 // An executable is not linked with CUDA, so that it starts on machines without it. It calls
 // the driver and CUDA's libraries only by this table. Each function makes about one call of
-// theirs; handles are passed as numbers. The order of calls is decided by the code that uses
-// the table: so the code that tests run on a simulator of the table, without a device, is
-// the code that runs on devices.
+// theirs; handles are passed as numbers. The code that uses the table decides the order of
+// calls: so tests on a simulator of the table, without a device, run the same code as
+// programs on devices.
 //
 // Functions return null on success, else the error; its text is valid until the thread's
 // next call. Enqueued work fails later: calls that ask for a stream's progress report it,

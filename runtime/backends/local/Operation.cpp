@@ -33,7 +33,7 @@ Operation::Operation(const Collective &collective, const CallSite &site, Rendezv
     return;
   }
   int64_t members = int64_t(group->size());
-  std::vector<int64_t> shape = collective.shape; // of what one member takes from another
+  std::vector<int64_t> shape = collective.shape; // of the shard that one member copies from another
   std::vector<int64_t> sourceStrides = rowMajorStrides(shape);
   if (collective.kind != CollectiveKind::AllGather) {
     shape[collective.dim] /= members;

@@ -11,7 +11,7 @@
 //   all-reduce      member i reduces slice i of all operands and writes it into
 //                   every result; n members share the work
 //   reduce-scatter  member i reduces its own shard of all operands
-//   all-gather,     member i copies what it needs from each operand
+//   all-gather,     member i copies its shard of each operand
 //   all-to-all
 //
 // With n members and operands of b bytes, a member reads and writes: all-reduce b

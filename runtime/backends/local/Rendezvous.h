@@ -15,7 +15,7 @@
 // A waiting member spins a few times, then sleeps in the kernel, so ranks may
 // outnumber cores. Only failures allocate memory.
 //
-// Memory order: what a member wrote before `meet` or `part` is visible to every
+// Memory order: all writes of a member before `meet` or `part` are visible to every
 // member after its own `meet` or `part`.
 //
 //===----------------------------------------------------------------------===//

@@ -194,7 +194,7 @@ void Coordinator::look(Clock::time_point now) {
   // report that as the reason.
   failed({inquiry->rank, message, codeOfInquiry(!mute.empty())});
   for (int64_t rank : mute) {
-    ranks[size_t(rank)].gone = true; // Nobody need wait for its end.
+    ranks[size_t(rank)].gone = true; // Its end is not waited for.
   }
 }
 

@@ -131,7 +131,7 @@ bool Engine::wait(Communicator::Handle handle) {
   }
   isAttended.store(false, std::memory_order_relaxed);
   if (isMore) {
-    post.detector.wake(); // Who helps may have looked while there was no need.
+    post.detector.wake(); // The helping thread may have found no work before.
   }
   post.detector.leave();
   return !post.detector.stopped();
@@ -185,7 +185,7 @@ bool Engine::help() {
   }
   std::unique_lock lock(mutex, std::try_to_lock);
   if (!lock.owns_lock()) {
-    return false; // Somebody is at it.
+    return false; // Another thread advances the queue.
   }
   if (!post.detector.stopped()) {
     advance();

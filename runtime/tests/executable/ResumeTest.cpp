@@ -26,7 +26,7 @@ protected:
     return run(data + " --steps " + std::to_string(steps) + " --checkpoint-dir ck " + options);
   }
 
-  /// The lines of a metrics file, without what differs from run to run.
+  /// Returns the lines of a metrics file, without fields that differ from run to run.
   std::vector<nlohmann::json> metrics(const std::string &file) {
     std::vector<nlohmann::json> lines;
     std::istringstream stream(folder.read(file));

@@ -36,7 +36,8 @@ TEST(BFloat16, EveryNumberStaysItself) {
 }
 
 TEST(BFloat16, RoundsToTheNearestAndToEven) {
-  for (uint32_t bits = 0; bits < 0x7F80; ++bits) { // All finite ones, and what is above the last.
+  // All finite numbers, and the midpoint above the last.
+  for (uint32_t bits = 0; bits < 0x7F80; ++bits) {
     float half = std::bit_cast<float>(bits << 16 | 0x8000);
     uint32_t even = bits + (bits & 1);
     EXPECT_EQ(rounded(half), even);
@@ -86,7 +87,7 @@ template <typename C, typename T = BFloat16> void expectMatmul(const Matmul &mat
   ASSERT_TRUE(prepared) << error;
   ASSERT_TRUE(prepared->run(a.data(), b.data(), c.data(), error)) << error;
   double unit =
-      sizeof(C) == 2 ? 0x1p-8 : 0x1p-20; // Half of the last bit, or what sums in f32 lose.
+      sizeof(C) == 2 ? 0x1p-8 : 0x1p-20; // Half of the last bit, or the error of sums in f32.
   for (int64_t i = 0; i < p.batch * p.m * p.n; ++i) {
     int64_t which = i / (p.m * p.n), row = i / p.n % p.m, column = i % p.n;
     double sum = 0, size = 0;

@@ -182,7 +182,7 @@ TEST_F(MonitorTest, LetsWhoComesOnGoOn) {
     time.pass({});
   }
   write(0, 9);
-  time.pass(Milliseconds(300)); // Nobody has anything to do.
+  time.pass(Milliseconds(300)); // No rank has work.
   EXPECT_FALSE(shared.hasFailed);
   EXPECT_EQ(first.moves, 9);
   EXPECT_EQ(second.moves, 0);
@@ -238,7 +238,7 @@ TEST_F(MonitorTest, WorkThatComesWhileItLooksHasAllItsBudget) {
   EXPECT_FALSE(shared.hasFailed);
   time.pass(Milliseconds(1));
   EXPECT_TRUE(shared.hasFailed);
-  monitor.reset(); // Which reads what is here.
+  monitor.reset(); // It reads members of this test.
 }
 
 TEST_F(MonitorTest, NamesPartnersOfACollective) {

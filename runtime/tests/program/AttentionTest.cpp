@@ -130,7 +130,7 @@ TEST(AttentionParts, WindowsAreRightOrNone) {
       }
     }
   }
-  EXPECT_GT(found, 7 * 6); // At least the own shards and those that nobody sees.
+  EXPECT_GT(found, 7 * 6); // At least the own shards and those that no query sees.
   EXPECT_LT(found, 7 * 9);
 }
 

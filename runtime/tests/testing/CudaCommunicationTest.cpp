@@ -396,7 +396,7 @@ TEST(CudaCommunication, WhoIsTheWorldBringsForAll) {
               testing::StrEq("split: a device that is alone has no ranks to split"));
 }
 
-/// Both ranks join, of which `changed` is the table; gives what the run ends with.
+/// Lets both ranks join by the table `changed`; returns the error of the run.
 std::string
 joinBy(const DriverTable &changed, const std::function<bool()> &isBusy = [] { return false; }) {
   auto backend = makeLocalBackend({{"all", 2}}, {});

@@ -1,4 +1,4 @@
-//===- CudaMisuseTest.cpp - what the simulator for CUDA refuses -------------===//
+//===- CudaMisuseTest.cpp - wrong uses that the simulator refuses -----------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

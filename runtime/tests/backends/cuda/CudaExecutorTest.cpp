@@ -279,7 +279,7 @@ TEST_F(CudaExecutorTest, WorkThatFailsEndsTheRun) {
 }
 
 /// The sum of gradients is on the communication stream: it waits for the kernel that computes them,
-/// and what observes them waits for it.
+/// and the observation waits for the sum.
 TEST_F(CudaExecutorTest, AWaitThatIsMissingIsARace) {
   ASSERT_EQ(program.step[2].stream, Stream::Communication);
   // The sum of losses goes through the host, which then knows that the kernel has ended.

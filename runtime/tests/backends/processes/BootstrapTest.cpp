@@ -163,7 +163,7 @@ TEST(BootstrapTest, OneRankTwiceHarmsNobody) {
   std::vector<mpi::Launcher> twice = {launcherOf(0, 3, port), launcherOf(1, 3, port),
                                       launcherOf(1, 3, port)};
   std::vector<Found> all(3);
-  std::vector<std::thread> threads; // Who is sent away comes again as the one that is missing.
+  std::vector<std::thread> threads; // The refused process comes again as the missing rank.
   Found last;
   for (size_t i = 0; i < 3; ++i) {
     threads.emplace_back([&, i] {

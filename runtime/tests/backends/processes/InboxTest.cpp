@@ -97,7 +97,7 @@ TEST(InboxTest, ManyMessagesOfNothingAreTooMuchToo) {
     many += message(1, 5, "");
   }
   EXPECT_LT(feed(inbox, many), many.size());
-  inbox.beginGroup(2); // Nobody waits for them any more.
+  inbox.beginGroup(2); // No receipt expects them any more.
   EXPECT_EQ(feed(inbox, many), many.size());
 }
 

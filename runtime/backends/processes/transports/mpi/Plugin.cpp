@@ -54,7 +54,7 @@ const char *name() {
   int length = 0;
   MPI_Get_library_version(text, &length);
   if (char *end = std::strpbrk(text, ",\n")) {
-    *end = '\0'; // What comes then is who built it.
+    *end = '\0'; // The name of its builder follows.
   }
   return text;
 }

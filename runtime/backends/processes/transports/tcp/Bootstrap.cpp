@@ -81,7 +81,7 @@ private:
     if (!isLocalName(point.host)) {
       return listenAnywhere(point.port, error);
     }
-    Descriptor listener; // Nobody else need reach it.
+    Descriptor listener; // Other machines need not reach a local address.
     for (const Address &address : resolve(point.host, point.port, error)) {
       listener = listener ? std::move(listener) : listenAt(address, error);
     }

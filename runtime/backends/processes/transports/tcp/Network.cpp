@@ -180,7 +180,7 @@ void Network::flush(int64_t rank) {
     } else if (errno != EINTR) {
       if (errno != EAGAIN) {
         std::string reason = systemError(errno);
-        read(rank); // What it has said before.
+        read(rank); // Messages from before the end.
         lose(rank, reason);
       }
       break;

@@ -36,7 +36,7 @@ void Outbox::cancel(uint64_t request) {
   size_t gone = std::max(message->gone, message->headBytes) - message->headBytes;
   message->own.assign(message->bytes + gone, message->bytes + message->head.bytes);
   message->bytes = message->own.data();
-  message->head.bytes -= gone; // What has gone of it stands for the head alone.
+  message->head.bytes -= gone; // `gone` now counts only bytes of the head.
   message->gone -= gone;
   message->request = 0;
 }
