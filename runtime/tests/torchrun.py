@@ -6,8 +6,8 @@
 #
 #===------------------------------------------------------------------------===#
 """torchrun.py -n RANKS COMMAND...: starts COMMAND once for each rank, with the variables that torchrun
-sets, so that tests need no PyTorch. As torchrun's agent does, it keeps MASTER_PORT for itself, and when
-a process fails or it is told to end, it ends the others; it then ends with the first one's status."""
+sets, so that tests need no PyTorch. Like torchrun's agent, it listens at MASTER_PORT itself. When a
+process fails, or on SIGTERM, it ends all processes; its exit status is that of the first one that failed."""
 
 import argparse
 import os

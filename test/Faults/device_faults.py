@@ -135,7 +135,7 @@ def processes_without_launcher(bench):
               [*ranks[:rank], {**ranks[rank], **missing}, *ranks[rank + 1:]])
     nameless = [{name: value for name, value in each.items() if name != "LOCAL_RANK"} for each in ranks]
     fault("ranks that do not know their device, tcp",
-          r"error: torchrun does not say which of this machine's ranks this is: expected LOCAL_RANK",
+          r"error: torchrun does not give this process's number on this machine: expected LOCAL_RANK",
           [{**each, "WEFT_SIMULATOR_DEVICES": "4"} for each in nameless])
     # Each process is a machine of its own, as in a pod.
     status, errors = bench.ended([(["./line", "--data", "text", "--quiet", "--steps", "2"],

@@ -60,7 +60,7 @@ public:
     });
   }
 
-  /// A rank's parts of the table and its momentum, and the values that belong there.
+  /// Visits a rank's parts of the table and its momentum, with the expected values.
   void forEachValue(Executor &executor,
                     const std::function<void(double &value, double expected)> &visit) {
     Region region = localRegion(program.parameters[0].layout, program.mesh, executor.coordinates());
@@ -139,7 +139,7 @@ protected:
 
   TemporaryFolder folder;
   std::string error;
-  /// Of the table.
+  /// The elements of the table that are no padding.
   int64_t length = kToyVocabulary;
   const RunIdentity run = {"toy", 3, kToyBatch, kToySequence, {}, DataIdentity{"bytes", 4000}};
 };

@@ -1,4 +1,4 @@
-//===- ExecutableTest.cpp - the small program as its user runs it -----------===//
+//===- ExecutableTest.cpp - runs of the toy program's executable ------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -144,7 +144,7 @@ TEST_F(Executable, ValidatesOnAFileOfItsOwn) {
   EXPECT_THAT(out, HasSubstr("validation on 2 batches from '"));
   ASSERT_EQ(run(data + " --save b"), 0) << err;
   EXPECT_EQ(folder.read("a"), folder.read("b"));
-  // Without a step to train, the data to train on is not needed.
+  // Without a training step, training data is not needed.
   ASSERT_EQ(run(file + " --validation-steps 2 --steps 5 --load a --metrics n"), 0) << err;
   ASSERT_EQ(metrics("n").size(), 1u);
   EXPECT_EQ(metrics("n")[0]["validation_loss"], metrics("m")[5]["validation_loss"]);

@@ -1,4 +1,4 @@
-//===- ToyExecutable.h - runs the small program as its user does ------------===//
+//===- ToyExecutable.h - runs the toy program's executable ------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- BF16Test.cpp - matmuls of few bits ------------------------------------===//
+//===- BF16Test.cpp - matmuls of narrow types --------------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -36,7 +36,8 @@ TEST(BFloat16, EveryNumberStaysItself) {
 }
 
 TEST(BFloat16, RoundsToTheNearestAndToEven) {
-  for (uint32_t bits = 0; bits < 0x7F80; ++bits) { // All finite ones, and what is above the last.
+  // All finite numbers, and the midpoint above the last.
+  for (uint32_t bits = 0; bits < 0x7F80; ++bits) {
     float half = std::bit_cast<float>(bits << 16 | 0x8000);
     uint32_t even = bits + (bits & 1);
     EXPECT_EQ(rounded(half), even);
@@ -163,7 +164,7 @@ TEST(BF16Matmul, OfOneOperandForAll) {
   }
 }
 
-/// A sum of matmuls, in parts as threads take them, and without the space between rows of C.
+/// A sum of matmuls, in the parts of threads; memory between rows of C stays as it is.
 TEST(BF16Matmul, OfSums) {
   constexpr int64_t m = 130, n = 150, k = 170, batch = 3, ldc = 151;
   Matmul matmul = {ElementType::BF16, false, true, m, n, k, k, k, ldc, batch, m * k, n * k, 0};

@@ -1,4 +1,4 @@
-//===- BufferViewTest.cpp - nobody relies on where buffers lie --------------===//
+//===- BufferViewTest.cpp - runs whose buffers are out of reach -------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -170,7 +170,7 @@ private:
     return train(program, kernels.data(), options, [&](std::string &) { return makeExecutor; });
   }
 
-  /// Without times.
+  /// Returns the metrics without times.
   std::string metrics(const std::string &name) {
     std::istringstream stream(folder.read(name));
     std::string all;

@@ -170,7 +170,7 @@ TEST(Executor, SteadyStateAllocatesNothing) {
 }
 #endif
 
-/// The content of a buffer of F64.
+/// Returns the contents of a buffer of F64.
 std::vector<double> valuesOf(const Executor &executor, uint32_t buffer) {
   BufferView view = executor.view(buffer);
   const double *values = static_cast<const double *>(view.data());

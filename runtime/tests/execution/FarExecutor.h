@@ -1,4 +1,4 @@
-//===- FarExecutor.h - an executor whose memory nobody reaches -------------===//
+//===- FarExecutor.h - an executor with memory out of reach ----------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- MonitorTest.cpp - devices that do not come on ------------------------===//
+//===- MonitorTest.cpp - devices that make no progress ----------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -74,7 +74,7 @@ TEST(TeamTest, CutsAllIterations) {
   EXPECT_EQ(cutIterations(1 << 20, 2).length % 64, 0);
 }
 
-/// `count` numbers from -0.5 to 0.5.
+/// Returns `count` numbers from -0.5 to 0.5.
 std::vector<float> randomMatrix(uint64_t seed, int64_t count) {
   std::vector<float> values(static_cast<size_t>(count));
   for (size_t i = 0; i < values.size(); ++i) {

@@ -1,4 +1,4 @@
-//===- AttentionTest.cpp - attention that a library may do ----------------===//
+//===- AttentionTest.cpp - parts of attention for a library ---------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -130,7 +130,7 @@ TEST(AttentionParts, WindowsAreRightOrNone) {
       }
     }
   }
-  EXPECT_GT(found, 7 * 6); // At least the own shards and those that nobody sees.
+  EXPECT_GT(found, 7 * 6); // At least the own shards and those that no query sees.
   EXPECT_LT(found, 7 * 9);
 }
 

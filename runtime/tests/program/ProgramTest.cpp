@@ -267,7 +267,7 @@ TEST(Text, MatmulsAndCollectives) {
               HasSubstr("all-to-all f64 [4, 2] over {data, model} dim 0 to 1 %6 -> %0"));
 }
 
-/// A change to the program and the fault that it makes.
+/// A change to the program, and the error that it causes.
 struct Fault {
   void (*make)(Program &);
   const char *message;

@@ -1,4 +1,4 @@
-//===- ProfileTest.cpp - times of steps, and what is told of them --------===//
+//===- ProfileTest.cpp - times of steps and their reports ----------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
