@@ -1,4 +1,4 @@
-//===- WeftModelOps.td - the layers of a transformer --------------------===//
+//===- WeftModelOps.td - ops of transformers ---------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

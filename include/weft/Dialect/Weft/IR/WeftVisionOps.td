@@ -1,4 +1,4 @@
-//===- WeftVisionOps.td - the layers of image models --------------------===//
+//===- WeftVisionOps.td - ops of image models --------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
