@@ -1,13 +1,13 @@
-//===- Shrink.h - a model small enough to run here, split the same way ----===//
+//===- Shrink.h - makes a model small enough to run here ------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// What a plan does to a model depends on which dimensions its axes divide, on which parts the model
-// has, and on the recipe: hardly on sizes. So a model of a few layers of small sizes, with the same
-// parts and the same divisibilities, tells whether the plan computes what one rank does.
+// The program of a plan depends on the parts of the model, on which dimensions the mesh axes
+// divide, and on the recipe, but hardly on sizes. So a small model of a few layers, with the same
+// parts and divisibilities, shows whether the plan computes the same as one rank.
 //
 // The functions keep no state: any number of threads may call them.
 //
@@ -26,15 +26,15 @@
 
 namespace weft::verify {
 
-/// Ranks that the small model has at most, unless it has more than four axes: none gets less
-/// than 2.
+/// Most ranks of the small model. More than four axes may give more, because each has at least 2
+/// ranks.
 inline constexpr int64_t kMostRanks = 16;
 
-/// Steps that it is trained: one of warm-up, with states of zeros; one with states that the first
-/// has made; and two behind them.
+/// Steps of training: one of warm-up, with optimizer states of zeros; one with the states of the
+/// first; and two more.
 inline constexpr int64_t kSteps = 4;
 
-/// Something that is not as in the original.
+/// A difference from the original.
 struct Change {
   /// "hidden", "axis tp", "steps".
   std::string what;
@@ -45,11 +45,11 @@ struct Shrunk {
   desc::ModelSpec model;
   desc::RecipeSpec recipe;
   desc::PlanSpec plan;
-  /// Layer i stands for layer `layers[i]` of the original. Empty for a graph.
+  /// Layer i of the small model stands for layer `layers[i]` of the original. Empty for a graph.
   std::vector<int64_t> layers;
   /// In the order of the descriptions.
   std::vector<Change> changes;
-  /// What a check of the small model says nothing about, a sentence each.
+  /// Properties of the original that a check of the small model does not cover, a sentence each.
   std::vector<std::string> notKept;
 };
 
