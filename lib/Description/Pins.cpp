@@ -278,7 +278,7 @@ void PinReader::checkTogether() {
       for (const std::string &name : needs) {
         any += (any.empty() ? "" : " or ") + name;
       }
-      error(kind.name, "pin_r5", "expected " + any + " of at least 2 beside it, got none");
+      error(kind.name, "pin_r5", "expected " + any + " of at least 2 as well, got none");
     }
   }
 }
@@ -287,7 +287,8 @@ void PinReader::checkBesideMesh() {
   for (const PinKind &kind : kinds) {
     if (kind.apply != applyAccumulation && values.contains(kind.name)) { // pin_r6
       error(kind.name, "pin_r6",
-            "expected no pin but accumulation beside a mesh, whose axes are cut by search");
+            "expected no pin but accumulation together with a mesh, for which the search chooses "
+            "shardings");
     }
   }
 }

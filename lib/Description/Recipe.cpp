@@ -56,7 +56,7 @@ static void checkBatch(const proto::Recipe &recipe, Fields &fields) {
   // recipe_r5
   if (!fields.has("sequence_length") && recipe.has_global_batch_tokens()) {
     fields.error("global_batch_tokens", "recipe_r5",
-                 "expected a sequence_length beside it, which says how many sequences that is");
+                 "expected a sequence_length as well, to compute the number of sequences");
   }
   if (length && tokens && recipe.global_batch_tokens() % recipe.sequence_length() != 0) {
     fields.error("global_batch_tokens", "recipe_r5",

@@ -189,7 +189,7 @@ private:
           "ZeRO-1 over " + sized(states.axes) + ": " + percent(states.share) +
           " of optimizer states" +
           (parameters.share > 0 ? ", " + percent(parameters.share) + " of parameters" : "") +
-          copies(states) + "; gradients lie as they do (ZeRO-2)");
+          copies(states) + "; gradients are cut likewise (ZeRO-2)");
     } else {
       lines.push_back("ZeRO-0: parameters and optimizer states are " +
                       copiesOver(data, parameters.ofExperts));

@@ -72,7 +72,7 @@ static void checkDocuments(const ModelSpec &model, const RecipeSpec &recipe,
   };
   if (model.graph) {
     error("documents", "has no effect, as model " + model.name +
-                           " is a graph, which says itself what attention sees");
+                           " is a graph, which defines its attention itself");
   } else if (*recipe.documentEnd >= model.vocabulary) {
     error("documents.end", "expected a token of model " + model.name + ", 0 to " +
                                detail::text(model.vocabulary - 1) + ", got " +
@@ -118,14 +118,14 @@ Diagnostics validateTogether(const ModelSpec &model, const RecipeSpec &recipe,
   if (model.graph && recipe.lossChunks > 1) {
     diagnostics.push_back({recipe.lossChunksLocation, "loss_chunks", "together_r6",
                            "expected no more than 1, as model " + model.name +
-                               " is a graph, whose logits may be anything, got " +
+                               " is a graph, whose logits may be those of images, got " +
                                detail::text(recipe.lossChunks)});
   }
   // together_r7
   if (model.graph && std::holds_alternative<MuonSpec>(recipe.optimizer)) {
     diagnostics.push_back({recipe.optimizerLocation, "muon", "together_r7",
                            "expected adamw or sgd, as model " + model.name +
-                               " is a graph, which does not say what its matrices are"});
+                               " is a graph, whose matrices muon does not know"});
   }
   checkDocuments(model, recipe, diagnostics);
   // together_r2

@@ -42,7 +42,7 @@ void weft::hf::readExperts(Keys &keys, Kind kind, desc::ModelSpec &model) {
   if (kind == Kind::Mixtral) {
     if (double noise = keys.real("router_jitter_noise", 0.0); noise != 0.0) {
       keys.refuse("router_jitter_noise",
-                  "expected 0: what the router sees is not changed at random");
+                  "expected 0: noise on the input of routers is not supported");
     }
     return;
   }

@@ -189,7 +189,7 @@ bool Folder::cast() {
                                         ? std::optional(inputs[1]->type)
                                         : elementTypeOfNumber(integerAttribute(node, "to", 0));
   if (!type) {
-    return fail("casts to an element type that is not read");
+    return fail("casts to an element type that is not supported");
   }
   result = *inputs[0];
   result.type = *type;
@@ -220,7 +220,7 @@ bool Folder::constant() {
     } else if (const auto *reals = std::get_if<std::vector<double>>(&attribute)) {
       result = {ElementType::F32, {static_cast<int64_t>(reals->size())}, *reals};
     } else {
-      return fail("attribute '" + name + "' is not read");
+      return fail("attribute '" + name + "' is not supported");
     }
     return true;
   }

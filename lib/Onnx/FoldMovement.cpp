@@ -106,7 +106,7 @@ bool Movement::flatten() {
                                     ? std::optional(input.rank())
                                     : axisOf(integerAttribute(node, "axis", 1), input.rank());
   if (!axis) {
-    return fail("has no such axis");
+    return fail("has an axis out of range");
   }
   Shape outer(input.shape.begin(), input.shape.begin() + *axis);
   return giveReshaped({elementCount(outer), static_cast<int64_t>(input.values.size()) /
@@ -120,7 +120,7 @@ bool Movement::unsqueeze() {
   }
   std::vector<bool> isNew;
   if (!newAxes(*axes, input.rank(), isNew)) {
-    return fail("has no such axis");
+    return fail("has an axis out of range");
   }
   Shape shape;
   auto old = input.shape.begin();
@@ -192,7 +192,7 @@ bool Movement::gather() {
 bool Movement::concat() {
   std::optional<int64_t> axis = axisOf(integerAttribute(node, "axis", 0), input.rank());
   if (!axis) {
-    return fail("has no such axis");
+    return fail("has an axis out of range");
   }
   auto at = static_cast<size_t>(*axis);
   Constant result{input.type, input.shape, {}};
@@ -261,7 +261,7 @@ bool Movement::split() {
   Shape lengths;
   if (!axis || !splitLengths(node, integersOf(inputs, 1), input.shape[static_cast<size_t>(*axis)],
                              lengths, error)) {
-    return fail(error.empty() ? "has no such axis" : error);
+    return fail(error.empty() ? "has an axis out of range" : error);
   }
   Shape shape = input.shape, offsets(shape.size(), 0), strides(shape.size(), 1);
   for (int64_t length : lengths) {

@@ -208,7 +208,7 @@ FailureOr<Counterparts> findCounterparts(func::FuncOp ofSmall, func::FuncOp ofLa
   for (const auto &[key, ops] : classesOf(ofSmall, nullptr, Detail::Place)) {
     for (Operation *op : ops) {
       if (!counterparts.contains(op) && !isOfMask(op)) {
-        return op->emitError("stands for no op of @") << ofLarge.getSymName();
+        return op->emitError("has no counterpart in @") << ofLarge.getSymName();
       }
     }
   }

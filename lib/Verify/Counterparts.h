@@ -31,7 +31,7 @@ bool isCast(mlir::Operation *op);
 /// Returns the value from which ops that only move or round it made `value`.
 mlir::Value originOf(mlir::Value value);
 
-/// Returns true if an op is a mask of padding, or is used only by masks.
+/// Returns true if an op is a mask of padding, or an iota that only masks use.
 bool isOfMask(mlir::Operation *op);
 
 /// Returns the name of a place in the model; empty if it has none.

@@ -36,7 +36,7 @@ public:
       }
       auto counterpart = planned.lookupSymbol<func::FuncOp>(function.getSymName());
       if (!counterpart) {
-        return function.emitError("stands for no function of the plan");
+        return function.emitError("has no counterpart among the functions of the plan");
       }
       if (failed(follow(function, counterpart))) {
         return failure();
@@ -151,7 +151,7 @@ private:
                other.getResultNumber() == made.getResultNumber();
       });
       if (of == like->operand_end() || !isLike(operand.get().getType(), (*of).getType())) {
-        return end->emitError("gives something else than in the plan");
+        return end->emitError("has other results than in the plan");
       }
       bring(operand, *of, (*of).getType());
     }

@@ -58,7 +58,7 @@ public:
   Shrunk run() {
     shrinkRecipe();
     if (model.graph) {
-      small.notKept.push_back("sizes of a graph stand in its file: only its batch is smaller");
+      small.notKept.push_back("sizes of a graph, which its file fixes: only its batch is smaller");
       chooseSizes();
     } else {
       chooseLayers();

@@ -27,7 +27,7 @@ struct LargeDimension {
   /// The small size is at least `least`, a multiple of `multipleOf` and, if possible, at most
   /// `most`.
   int64_t least = 1, most = std::numeric_limits<int64_t>::max(), multipleOf = 1;
-  /// True if shards that can be halved in the large model must be so in the small one.
+  /// True if shards of the small model must be divisible by 2 if and only if large ones are.
   bool halves = false;
   /// Number of parts of the dimension that are computed one after the other, each cut like the
   /// whole: in the large and in the small model.

@@ -130,8 +130,8 @@ LogicalResult Conversion::readVariables() {
     }
     ShardingAttr known = getSharding(variable.getTensorType());
     if (*sharding && known && known != *sharding) {
-      read.emitError(kPass) << "variable " << read.getVariableAttr() << " is said to lie as "
-                            << known << " and as " << *sharding;
+      read.emitError(kPass) << "variable " << read.getVariableAttr() << " has the shardings "
+                            << known << " and " << *sharding;
       return WalkResult::interrupt();
     }
     if (*sharding) {
@@ -158,7 +158,7 @@ FailureOr<ShardingAttr> Conversion::readSharding(shard::ShardOp op) {
     for (int16_t number : numbers.asArrayRef()) {
       if (number < 0 || number >= static_cast<int64_t>(axes.size())) {
         return sharding.emitError(kPass)
-               << "axis " << number << " is none of the " << axes.size() << " of the grid";
+               << "axis " << number << " does not exist, the grid has " << axes.size();
       }
       if (StringAttr name = axes[number]) {
         names.push_back(name);
@@ -267,7 +267,7 @@ LogicalResult Conversion::visit(Operation &op) {
   }
   auto isTensor = [](Type type) { return isa<RankedTensorType>(type); };
   if (llvm::any_of(op.getResultTypes(), isTensor) || op.getDialect() == grid->getDialect()) {
-    return op.emitError(kPass) << "'" << op.getName() << "' says nothing of how it may be sharded";
+    return op.emitError(kPass) << "'" << op.getName() << "' does not say how it may be sharded";
   }
   return success();
 }

@@ -87,7 +87,7 @@ private:
     ShardingAttr sharding = getSharding(type);
     if (!sharding) {
       return op->emitError("convert-weft-to-shard: ")
-             << type << " has no sharding, expected what phase plan makes";
+             << type << " has no sharding, expected a module after phase plan";
     }
     if (!sharding.isReduced()) {
       if (ShardingAttr next = onlyReshard(value)) {
@@ -180,8 +180,8 @@ struct ConvertWeftToShardPass : impl::ConvertWeftToShardPassBase<ConvertWeftToSh
     ModuleOp module = getOperation();
     auto mesh = module->getAttrOfType<MeshAttr>(kMeshAttrName);
     if (!mesh) {
-      module.emitError("convert-weft-to-shard: the module has no mesh, expected what phase plan "
-                       "makes");
+      module.emitError("convert-weft-to-shard: the module has no mesh, expected a module after "
+                       "phase plan");
       return signalPassFailure();
     }
     shard::GridOp grid = createGrid(module, mesh);

@@ -124,7 +124,7 @@ template <typename OpTy> static LogicalResult verifyTurns(OpTy op) {
     return op.emitOpError("a turn needs offsets");
   }
   if (op.getTurns() && !op.getTurn()) {
-    return op.emitOpError("has a number of turns, but is none of them");
+    return op.emitOpError("has a number of turns, but no turn");
   }
   if (!op.getAxes()) {
     return success();
@@ -150,7 +150,7 @@ template <typename OpTy> static LogicalResult verifyAttention(OpTy op) {
   }
   for (bool isGiven : {bool(op.getSeed()), bool(op.getStep()), bool(op.getLayer())}) {
     if (isGiven != (rate > 0)) {
-      return op.emitOpError("seed, step and layer are given exactly when there is dropout");
+      return op.emitOpError("expected seed, step and layer if and only if there is dropout");
     }
   }
   if (op.getWindow() && static_cast<int64_t>(*op.getWindow()) < 1) { // attention_c4
@@ -168,7 +168,7 @@ template <typename OpTy> static LogicalResult verifyAttention(OpTy op) {
   int64_t keys = wholeLength(op, op.getKey(), kKeys);
   if (!op.getBidirectional() && queries != keys) { // attention_c7
     return op.emitOpError() << "has " << queries << " queries and " << keys
-                            << " keys, expected as many of both unless it is bidirectional";
+                            << " keys, expected equal numbers unless it is bidirectional";
   }
   if (op.getOrder() &&
       !isOrderOf(*op.getOrder(), op.getKey().getType().getDimSize(1), // attention_c9

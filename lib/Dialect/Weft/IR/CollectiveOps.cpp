@@ -34,7 +34,7 @@ LogicalResult verifyGroup(Operation *op, MeshAttr mesh, ArrayAttr axes, Value in
     return op->emitOpError("input and output must have one element type");
   }
   if (typeOf(input).getRank() != typeOf(output).getRank()) {
-    return op->emitOpError("input and output must have as many dimensions");
+    return op->emitOpError("input and output must have the same number of dimensions");
   }
   ShardingAttr from = getSharding(input.getType()), to = getSharding(output.getType());
   if (bool(from) != bool(to)) {
@@ -255,7 +255,7 @@ static LogicalResult verifyShards(PermuteOp op, ShardingAttr from, ShardingAttr 
   MeshAttr mesh = op.getMesh();
   if (from.getUnreduced() != to.getUnreduced() ||
       (!from.isReduced() && from.getReduction() != to.getReduction())) {
-    return op.emitOpError("input and output must be pending alike");
+    return op.emitOpError("input and output must have the same unreduced axes");
   }
   for (int64_t dim = 0, rank = from.getDims().size(); dim < rank; ++dim) {
     if (from.getShards(dim) != to.getShards(dim)) {

@@ -32,7 +32,7 @@ LogicalResult TopKOp::verify() {
   int64_t groups = getGroups(), kept = getKeptGroups(), count = getCount();
   if (groups < 1 || experts % groups != 0 || kept < 1 || kept > groups) { // top_k_c2
     return emitOpError() << "expected groups that divide a row of " << experts
-                         << ", of which 1 to all are kept, got " << groups << " and " << kept;
+                         << ", and 1 to all groups kept, got " << groups << " and " << kept;
   }
   if (int64_t most = experts / groups * kept; count < 1 || count > most) { // top_k_c3
     return emitOpError() << "expected a count of 1 to " << most << ", got " << count;

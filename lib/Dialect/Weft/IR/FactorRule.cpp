@@ -394,7 +394,7 @@ private:
           InFlightDiagnostic diagnostic = op->emitOpError();
           return diagnostic << tensor << " is pending by "
                             << stringifyReductionKind(sharding.getReduction())
-                            << ", which only a reshard may take";
+                            << ", but only a reshard may have such an operand";
         }
         pending.push_back(tensor.number);
       }

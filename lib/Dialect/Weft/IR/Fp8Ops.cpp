@@ -32,9 +32,9 @@ LogicalResult EncodeOp::verify() {
   auto lead = static_cast<int64_t>(getLead());
   if (lead < 0 || lead >= std::max<int64_t>(input.getRank(), 1) ||
       (lead > 0) != bool(getTurned())) { // encode_c3
-    return emitOpError() << "expected bytes that are turned where some, not all, dimensions lead, "
-                            "got "
-                         << lead << " of " << input;
+    return emitOpError()
+           << "expected turned bytes if and only if some, not all, dimensions lead, got " << lead
+           << " of " << input;
   }
   SmallVector<int64_t> shape(input.getShape());
   RankedTensorType rows = RankedTensorType::get(shape, elementTypeOf(getContext(), getFormat()));
@@ -75,7 +75,7 @@ LogicalResult Fp8MatmulOp::verify() {
                               bias.getElementType() == element &&
                               bias.getShape() == output.getShape().take_back(bias.getRank()));
   if (!isTrailing || (getAddend() && getAddend().getType() != output)) { // fp8_matmul_c3
-    return emitOpError() << "expected what is added, and the last dimensions of a bias, to be of "
+    return emitOpError() << "expected an addend and the last dimensions of a bias of type "
                          << output;
   }
   return success();

@@ -106,7 +106,7 @@ template <typename OpTy> static LogicalResult verifyScalarCode(OpTy op) {
   }
   for (Operation &scalar : block.without_terminator()) { // map_c4
     if (!isa<ScalarOpInterface>(scalar)) {
-      return scalar.emitOpError("is no scalar op that a weft.map may hold");
+      return scalar.emitOpError("is not a scalar op that a weft.map may contain");
     }
     if (failed(verifyNoNarrowArithmetic(scalar))) {
       return failure();
@@ -154,7 +154,8 @@ LogicalResult MapSumOp::verify() {
   for (Type type : getResultTypes()) {
     auto tensor = cast<RankedTensorType>(type);
     if (tensor.getShape() != ArrayRef(sizes) || isNarrow(tensor.getElementType())) {
-      return emitOpError() << "must give wide tensors of the sizes that are kept, got " << type;
+      return emitOpError()
+             << "must result in wide tensors with the sizes of the kept dimensions, got " << type;
     }
   }
   return success();

@@ -66,7 +66,7 @@ LogicalResult MatmulOp::verify() {
                          << bias;
   }
   if ((getGelu() && getPreactivation()) || (getKept() && !getGelu())) { // matmul_c4
-    return emitOpError("expected GELU or its gradient, and something kept only of GELU");
+    return emitOpError("expected GELU or its gradient, not both, and a kept value only with GELU");
   }
   SmallVector<int64_t> shape =
       keptShape(terms[0], terms[2], cast<RankedTensorType>(getLhs().getType()).getShape());

@@ -116,7 +116,7 @@ LogicalResult PoolOp::buildGradient(OpBuilder &builder, ValueRange resultGradien
 
 LogicalResult PoolGradOp::verify() {
   if (bool(getInput()) != (getKind() == PoolKind::Max)) { // pool_grad_c1
-    return emitOpError("the input is given exactly for max");
+    return emitOpError("expected an input if and only if the kind is max");
   }
   if (failed(verifyPool(*this, typeOf(getOutput()), typeOf(getGradient())))) { // pool_grad_c2
     return failure();

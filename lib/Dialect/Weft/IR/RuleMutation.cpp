@@ -12,8 +12,8 @@ using namespace mlir;
 namespace weft {
 
 const char *const kRuleMutationHelp =
-    "plant a mistake in what all ops NAME say of how they may be sharded: the one\n"
-    "numbered SITE of KIND swap, factor, forget, free, join or additive";
+    "plant a mistake in the factor rules of all ops NAME: number SITE of the mistakes\n"
+    "of KIND swap, factor, forget, free, join or additive";
 
 namespace {
 

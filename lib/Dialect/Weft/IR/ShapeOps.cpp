@@ -270,7 +270,7 @@ LogicalResult ExtractOp::verify() {
     // Divided, as the product might not fit.
     if (ShapedType::isDynamic(from) || ShapedType::isDynamic(taken) || taken < 1 ||
         offset >= from || (from - 1 - offset) / stride < taken - 1) { // extract_c2
-      return emitOpError() << "takes what is not there: dimension " << dim << " of "
+      return emitOpError() << "takes elements outside of the input: dimension " << dim << " of "
                            << typeOf(getInput()) << " from " << offset << " by " << stride
                            << " into " << typeOf(getOutput());
     }
