@@ -38,7 +38,7 @@ public:
       word(name, value ? "true" : "false");
     }
   }
-  /// Nothing where `fields` has written nothing.
+  /// Writes nothing if `fields` is empty.
   void message(const char *name, const FieldWriter &fields) {
     if (!fields.text.empty()) {
       text += indent + name + " {\n" + fields.text + indent + "}\n";

@@ -35,13 +35,13 @@ int64_t sizeOf(const Values &values, std::string_view name) {
 struct PinKind {
   std::string_view name;
   enum { Axis, Level, Switch } form;
-  /// The numbers that it takes; a switch takes false and true.
+  /// Its range of numbers; a switch has false and true.
   int64_t least, most;
-  /// What may stand after the number, between spaces.
+  /// Modes that may follow the number, separated by spaces.
   std::string_view modes;
-  /// The pin that it goes together with, or none.
+  /// Pins of which it needs one, separated by spaces, or none.
   std::string_view needs;
-  /// Writes what it stands for.
+  /// Writes its entries of the plan.
   void (*apply)(PlanSpec &plan, const Value &value, const Values &all);
 };
 
@@ -52,7 +52,7 @@ void shard(PlanSpec &plan, std::string value, std::string dimension, Axes axes) 
   plan.shardings.push_back({std::move(value), std::move(dimension), std::move(axes), pinned});
 }
 
-/// Those of `names` that are axes of more than one rank.
+/// Returns those of `names` that are axes of more than one rank.
 Axes present(const Values &values, std::initializer_list<const char *> names) {
   Axes axes;
   for (const char *name : names) {
@@ -74,7 +74,7 @@ void applyShardedData(PlanSpec &plan, const Value &value, const Values &) {
   plan.mesh.push_back({"fsdp", value.number, pinned});
 }
 
-/// The axes that cut what lies between steps.
+/// Returns the axes that cut variables between steps.
 Axes shardAxes(const Values &values) {
   return sizeOf(values, "fsdp") > 1 ? present(values, {"fsdp", "cp"})
                                     : present(values, {"dp", "cp"});
@@ -132,8 +132,7 @@ void applySequenceParallel(PlanSpec &plan, const Value &value, const Values &all
 void applyZero(PlanSpec &plan, const Value &value, const Values &all) {
   int64_t stage = value.number;
   for (std::string_view dimension : dimensionNames()) {
-    // A parameter that matmuls cut lies cut, those of experts too, and inputs are no matter of
-    // this.
+    // Parameters that matmuls cut stay cut, those of experts too. Inputs are not affected.
     bool isCut = axesFor(plan.shardings, "experts.", dimension).has_value();
     bool isOfParameters = dimension != "batch" && dimension != "sequence" && dimension != "keys";
     if (!isCut && isOfParameters && !(stage == 3 && dimension == "hidden")) {
@@ -152,9 +151,9 @@ void applyAccumulation(PlanSpec &plan, const Value &value, const Values &) {
   plan.accumulationLocation = pinned;
 }
 
-/// In the order of the plan's entries, of which later ones may make an exception of earlier ones.
-/// The mesh has dp, fsdp, ep, cp, tp, major to minor: tensor parallel ranks talk most, so they are
-/// nearest.
+/// The kinds of pins, in the order of their entries in a plan: later entries may override earlier
+/// ones. The mesh has dp, fsdp, ep, cp, tp, major to minor: tensor-parallel ranks communicate most,
+/// so they are nearest to each other.
 constexpr PinKind kinds[] = {
     {"dp", PinKind::Axis, 1, maximumSize, "", "", applyDataParallel},
     {"fsdp", PinKind::Axis, 1, maximumSize, "", "", applyShardedData},
@@ -213,7 +212,7 @@ std::optional<Value> PinReader::parse(const PinKind &kind, std::string_view text
 }
 
 void PinReader::readValue(const PinKind &kind, std::string_view text) {
-  // pin_r3. A number too large to read is refused by the same words as one that is only too large.
+  // pin_r3. A number too large to parse has the same message as one out of range.
   std::optional<Value> value = parse(kind, text);
   if (!value) {
     std::string range =
@@ -320,7 +319,7 @@ Result<PlanSpec> applyPins(const std::vector<std::string> &pins, std::string_vie
   if (std::any_of(std::begin(kinds), std::end(kinds), [&](const PinKind &kind) {
         return kind.form == PinKind::Axis && sizeOf(reader.values, kind.name) > 1;
       })) {
-    // What nothing splits is whole: an axis does what it is named for.
+    // Dimensions that no pin splits are whole: an axis splits only what its name stands for.
     shard(*plan, "*", "batch", present(reader.values, {"dp", "fsdp", "ep"}));
   }
   for (const PinKind &kind : kinds) {

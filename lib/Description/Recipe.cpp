@@ -36,7 +36,7 @@ int bytesOf(Precision precision) {
 
 static Precision toSpec(proto::Precision precision) { return Precision(int(precision)); }
 
-/// Of a batch that is not given in tokens.
+/// Returns the number of samples of a batch that is not given in tokens.
 static int64_t samplesOf(const proto::Recipe &recipe) {
   return recipe.has_global_batch_samples() ? recipe.global_batch_samples()
                                            : recipe.global_batch_sequences();
@@ -358,7 +358,7 @@ double learningRate(const RecipeSpec &recipe, int64_t step) {
   if (step < schedule.warmupSteps) {
     return schedule.peakLearningRate * double(step + 1) / double(schedule.warmupSteps);
   }
-  // Where all steps are warmup, every later step is past the end.
+  // If all steps are warm-up, every later step is past the end.
   int64_t decaySteps = std::max<int64_t>(recipe.steps - schedule.warmupSteps, 1);
   int64_t done = step - schedule.warmupSteps + (recipe.steps == schedule.warmupSteps ? 1 : 0);
   double x = std::min(1.0, double(done) / double(decaySteps));

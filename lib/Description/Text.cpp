@@ -70,7 +70,7 @@ std::string nearest(std::string_view word, const std::vector<std::string> &candi
       bestDistance = distance;
     }
   }
-  // Replacing every letter is no resemblance.
+  // A word whose letters were all replaced is not similar.
   return bestDistance < word.size() ? best : "";
 }
 

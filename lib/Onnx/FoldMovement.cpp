@@ -18,7 +18,7 @@ namespace {
 using Shape = std::vector<int64_t>;
 using Outputs = std::vector<Constant>;
 
-/// The integers of an input that may be left out.
+/// Returns the integers of an optional input.
 std::optional<Shape> integersOf(const std::vector<const Constant *> &inputs, size_t number) {
   if (number >= inputs.size() || !inputs[number]) {
     return std::nullopt;

@@ -140,7 +140,7 @@ std::vector<const Node *> liveNodes(const Graph &graph) {
 }
 
 desc::Diagnostic problem(const std::string &path, std::string where, std::string message) {
-  // Names may be anything; a message is one line.
+  // Names may have any characters, but a message is one line.
   for (std::string *text : {&where, &message}) {
     std::replace_if(
         text->begin(), text->end(), [](unsigned char c) { return c < ' ' || c == 127; }, '?');

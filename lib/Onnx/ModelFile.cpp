@@ -47,7 +47,8 @@ bool parseModel(const std::string &path, ::onnx::ModelProto &model, std::string 
     FirstError first;
     google::protobuf::TextFormat::Parser parser;
     parser.RecordErrorsTo(&first);
-    // As in binary files: the parser recurses, and a deep file must not reach its stack.
+    // The limit of binary files. The parser recurses, so the limit protects its stack from deep
+    // files.
     parser.SetRecursionLimit(100);
     if (!parser.Parse(&stream, &model)) {
       error = "is not the text of an ONNX model: " + first.text;

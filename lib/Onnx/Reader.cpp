@@ -12,7 +12,7 @@ namespace weft::onnx {
 
 namespace {
 
-/// Makes a Graph of one file, and lists what is wrong with it.
+/// Reads the Graph of one file, and lists its errors.
 class Reader {
 public:
   Reader(const std::string &path, Graph &graph, desc::Diagnostics &problems)
@@ -205,7 +205,7 @@ void Reader::readNodes(const ::onnx::GraphProto &from) {
   }
 }
 
-/// Every value is given once, before it is used.
+/// Checks that every value is defined once, before its uses.
 void Reader::checkNames() {
   std::set<std::string, std::less<>> known(graph.order.begin(), graph.order.end());
   auto define = [&](const std::string &name, const std::string &where) {

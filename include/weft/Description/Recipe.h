@@ -78,9 +78,9 @@ enum class Float8 { E4M3, E5M2 };
 
 /// FP8 formats of the operands of layers' linear matmuls.
 struct Fp8Spec {
-  /// Of activations and weights.
+  /// Format of activations and weights.
   Float8 values = Float8::E4M3;
-  /// Of gradients of the matmuls' results.
+  /// Format of gradients of the matmuls' results.
   Float8 gradients = Float8::E5M2;
   /// Number of earlier steps that scales are computed from; 0 if from the tensor itself.
   int64_t history = 0;

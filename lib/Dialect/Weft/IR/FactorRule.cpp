@@ -185,7 +185,7 @@ OpCost elementwiseCost(Operation *op, double flopsPerElement) {
   auto consider = [&](Type type) {
     if (auto tensor = dyn_cast<RankedTensorType>(type)) {
       BatchPolynomial count = elementCount(tensor.getShape(), flopsPerElement);
-      // With and without the batch are compared at one sample: the batch is at least that.
+      // Sizes with and without the batch are compared at one sample, the smallest batch.
       if (count.at(1) > largest.at(1)) {
         largest = count;
       }
@@ -462,7 +462,7 @@ private:
 
 LogicalResult verifyFactorRule(Operation *op) {
   FactorRule rule = cast<ShardableOpInterface>(op).getFactorRule();
-  // A malformed op has no rule, and getFactorRule has said why.
+  // A malformed op has no rule, and getFactorRule has emitted an error.
   if (rule.operands.size() != op->getNumOperands() || rule.results.size() != op->getNumResults()) {
     return failure();
   }

@@ -47,7 +47,7 @@ LogicalResult EncodeOp::verify() {
   return success();
 }
 
-/// Whether a term has one lower-case letter for each dimension.
+/// Returns true if a term has one lower-case letter for each dimension.
 static bool fits(StringRef term, RankedTensorType type) {
   return llvm::all_of(term, llvm::isLower) && static_cast<int64_t>(term.size()) == type.getRank();
 }

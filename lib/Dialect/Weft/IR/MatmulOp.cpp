@@ -14,7 +14,7 @@ using namespace weft;
 
 namespace {
 
-/// The three terms of "bk,nk->bn"; fewer where it has another form.
+/// Returns the three terms of "bk,nk->bn"; fewer if the equation has another form.
 SmallVector<StringRef, 3> splitTerms(StringRef equation) {
   auto [operands, result] = equation.split("->");
   auto [lhs, rhs] = operands.split(',');
@@ -25,7 +25,7 @@ SmallVector<StringRef, 3> splitTerms(StringRef equation) {
              : SmallVector<StringRef, 3>();
 }
 
-/// The dimensions of the term `lhs` that `result` has.
+/// Returns the dimensions of the term `lhs` that `result` has as well.
 SmallVector<int64_t> keptShape(StringRef lhs, StringRef result, ArrayRef<int64_t> shape) {
   SmallVector<int64_t> kept;
   for (auto [letter, size] : llvm::zip_equal(lhs, shape)) {

@@ -14,12 +14,13 @@ using namespace weft;
 
 static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-/// The type of the gradient of `value`: its shape, as wide as the gradient that it is made of.
+/// Returns the type of the gradient of `value`: its shape, with the element type of the incoming
+/// gradient.
 static RankedTensorType typeOfGradient(Value value, Value gradient) {
   return typeOf(value).clone(typeOf(gradient).getElementType());
 }
 
-/// The letters of `dims` for which `isWhole` does not hold.
+/// Returns the letters of `dims` for which `isWhole` is false.
 static std::string notWhole(const std::string &dims, llvm::function_ref<bool(int64_t)> isWhole) {
   std::string others;
   for (auto [dim, letter] : llvm::enumerate(dims)) {
@@ -133,7 +134,8 @@ LogicalResult ReshapeOp::buildGradient(OpBuilder &builder, ValueRange resultGrad
 // Concatenation
 //===----------------------------------------------------------------------===//
 
-/// Whether `parts` are together as long as `whole` along `dim`, by the names of what they are.
+/// Checks that the sizes of `parts` along `dim` add up to that of `whole`; the names are for
+/// errors.
 static LogicalResult verifyLengths(Operation *op, ValueRange parts, StringRef part, Value whole,
                                    StringRef wholeName, int64_t dim) {
   int64_t total = 0;

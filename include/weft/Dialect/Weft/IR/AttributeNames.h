@@ -22,8 +22,8 @@ inline constexpr llvm::StringLiteral kMeshAttrName = "weft.mesh";
 /// On the module in Schedule: the target of the program, a string, if it is not the host.
 inline constexpr llvm::StringLiteral kTargetAttrName = "weft.target";
 
-/// Of a variable, until its sharding is chosen: for each dimension the axes that a plan cuts it by,
-/// or unit where it says nothing. Absent where it says nothing of any.
+/// On a variable, until its sharding is chosen: for each dimension the axes that a plan cuts it by,
+/// or unit if the plan leaves it open. Absent if the plan leaves all dimensions open.
 inline constexpr llvm::StringLiteral kPinsAttrName = "weft.pins";
 
 /// Beside pins, if requested: for each dimension the source of its pin, a string, or unit.
