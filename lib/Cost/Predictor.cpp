@@ -1,4 +1,4 @@
-//===- Predictor.cpp - how long work takes on a machine -------------------===//
+//===- Predictor.cpp - predicted times of kernels and collectives ---------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

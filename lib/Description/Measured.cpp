@@ -1,4 +1,4 @@
-//===- Measured.cpp - what was measured on a machine ----------------------===//
+//===- Measured.cpp - checks the measurements of a machine ----------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

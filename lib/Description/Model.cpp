@@ -1,4 +1,4 @@
-//===- Model.cpp - a model, all defaults filled in ------------------------===//
+//===- Model.cpp - a model, with all defaults filled in -------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

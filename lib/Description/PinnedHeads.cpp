@@ -1,4 +1,4 @@
-//===- PinnedHeads.cpp - pins where key and value heads are few -----------===//
+//===- PinnedHeads.cpp - adapts pins to few key and value heads -----------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

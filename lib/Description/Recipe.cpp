@@ -1,4 +1,4 @@
-//===- Recipe.cpp - how a model is trained, all defaults filled in --------===//
+//===- Recipe.cpp - a recipe of training, with all defaults filled in -----===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Strategies.cpp - plans by the names that people know ---------------===//
+//===- Strategies.cpp - names of known strategies for plans ---------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

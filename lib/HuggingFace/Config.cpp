@@ -1,4 +1,4 @@
-//===- Config.cpp - config.json as a model --------------------------------===//
+//===- Config.cpp - reads config.json as a model --------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- DeepseekConfig.cpp - keys of config.json that are DeepSeek's -------===//
+//===- DeepseekConfig.cpp - DeepSeek's keys of config.json ----------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- ExpertsConfig.cpp - keys of config.json that are about experts -----===//
+//===- ExpertsConfig.cpp - keys of config.json for experts ----------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Json.cpp - reads JSON that may be anything -------------------------===//
+//===- Json.cpp - reads untrusted JSON ------------------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

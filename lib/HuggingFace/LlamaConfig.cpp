@@ -1,4 +1,4 @@
-//===- LlamaConfig.cpp - Llama's keys of config.json, and its kin's -------===//
+//===- LlamaConfig.cpp - keys of config.json of Llama and its relatives ---===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Tensors.cpp - where parameters lie in a checkpoint -----------------===//
+//===- Tensors.cpp - the tensors of parameters in a checkpoint ------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

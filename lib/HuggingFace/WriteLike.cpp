@@ -1,4 +1,4 @@
-//===- WriteLike.cpp - a checkpoint folder with other weights -------------===//
+//===- WriteLike.cpp - writes a checkpoint folder with new parameters -----===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- WriteParameters.cpp - a checkpoint's weights as our parameters -----===//
+//===- WriteParameters.cpp - writes a checkpoint's parameters for programs -===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Constants.cpp - which initializers are no parameters ---------------===//
+//===- Constants.cpp - guesses which initializers are constants -----------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

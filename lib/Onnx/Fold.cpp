@@ -1,4 +1,4 @@
-//===- Fold.cpp - arithmetic that is done at compile time -----------------===//
+//===- Fold.cpp - evaluates nodes at compile time -------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- FoldMovement.cpp - constants are cut, joined and turned ------------===//
+//===- FoldMovement.cpp - evaluates ops that move elements of constants ---===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

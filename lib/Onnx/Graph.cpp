@@ -1,4 +1,4 @@
-//===- Graph.cpp - a model as an ONNX file has it -------------------------===//
+//===- Graph.cpp - an ONNX model after it is read and checked -------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

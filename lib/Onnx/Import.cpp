@@ -1,4 +1,4 @@
-//===- Import.cpp - an ONNX file as a folder of ours ----------------------===//
+//===- Import.cpp - splits an ONNX file into graph and parameters ---------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

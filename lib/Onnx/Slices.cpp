@@ -1,4 +1,4 @@
-//===- Slices.cpp - what ONNX means by its shapes and slices --------------===//
+//===- Slices.cpp - ONNX's rules for shapes and slices --------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Counterparts.cpp - which op of one program is which of another -----===//
+//===- Counterparts.cpp - pairs the ops of two programs of one model ------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

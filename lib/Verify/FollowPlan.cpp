@@ -1,4 +1,4 @@
-//===- FollowPlan.cpp - one program split as another one is ---------------===//
+//===- FollowPlan.cpp - shards one program like another -------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

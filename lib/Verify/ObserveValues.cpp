@@ -1,4 +1,4 @@
-//===- ObserveValues.cpp - every value of a step, for the outside to see --===//
+//===- ObserveValues.cpp - makes every value of a step observable ---------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Shrink.cpp - a model small enough to run here, split the same way --===//
+//===- Shrink.cpp - makes a model small enough to run here ----------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

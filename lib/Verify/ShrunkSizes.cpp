@@ -1,4 +1,4 @@
-//===- ShrunkSizes.cpp - small sizes that divide as the large ones do -----===//
+//===- ShrunkSizes.cpp - small sizes with the divisibilities of large ones -===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

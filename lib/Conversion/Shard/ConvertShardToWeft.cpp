@@ -1,4 +1,4 @@
-//===- ConvertShardToWeft.cpp - writes into types what shard.shard says -===//
+//===- ConvertShardToWeft.cpp - shard.shard ops to shardings in types ---===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- ConvertWeftToShard.cpp - says by shard.shard what types say ------===//
+//===- ConvertWeftToShard.cpp - shardings in types to shard.shard ops ---===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

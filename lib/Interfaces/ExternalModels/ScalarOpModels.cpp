@@ -1,4 +1,4 @@
-//===- ScalarOpModels.cpp - what arith and math ops say of themselves ---===//
+//===- ScalarOpModels.cpp - linearity and derivatives of scalar ops -----===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- CollectiveOps.cpp - reshards and what they become ----------------===//
+//===- CollectiveOps.cpp - reshards and collectives ---------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

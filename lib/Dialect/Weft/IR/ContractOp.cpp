@@ -1,4 +1,4 @@
-//===- ContractOp.cpp - sums of products --------------------------------===//
+//===- ContractOp.cpp - einsums -----------------------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -94,8 +94,8 @@ FactorRule ContractOp::getFactorRule() {
 
 bool ContractOp::isAdditiveIn(ArrayRef<unsigned> operands) { return operands.size() == 1; }
 
-/// Returns true if a contraction is a matmul: it sums over letters that both inputs share, and each
-/// input has letters of its own. A sum of squares or a scaling is not a matmul.
+/// Returns true if a contraction is a matmul: it sums over letters that both inputs share, and an
+/// input has letters that the other lacks. A sum of squares or a scaling is not a matmul.
 static bool isMatmul(ArrayRef<StringRef> inputs, StringRef result) {
   if (inputs.size() != 2) {
     return false;

@@ -1,4 +1,4 @@
-//===- EmbeddingOps.cpp - tables by token, and the loss over tokens -----===//
+//===- EmbeddingOps.cpp - embeddings, and the cross-entropy loss --------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- ExpertOps.cpp - tokens on their way to experts and back ----------===//
+//===- ExpertOps.cpp - routing of tokens to experts and back ------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- FactorRule.cpp - building and checking factor rules --------------===//
+//===- FactorRule.cpp - builds and verifies factor rules ----------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

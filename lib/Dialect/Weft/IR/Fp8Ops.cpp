@@ -1,4 +1,4 @@
-//===- Fp8Ops.cpp - bytes, and matmuls of them --------------------------===//
+//===- Fp8Ops.cpp - FP8 encoding and matmuls ----------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

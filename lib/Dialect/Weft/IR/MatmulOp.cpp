@@ -1,4 +1,4 @@
-//===- MatmulOp.cpp - what a fused matmul demands -------------------------===//
+//===- MatmulOp.cpp - verifies fused matmuls ------------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

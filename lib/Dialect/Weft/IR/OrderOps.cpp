@@ -1,4 +1,4 @@
-//===- OrderOps.cpp - positions stored in another order -------------------===//
+//===- OrderOps.cpp - changes of the order of positions -------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- ShapeOps.cpp - dimensions and shards of tensors ------------------===//
+//===- ShapeOps.cpp - ops on the shapes of tensors ----------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
