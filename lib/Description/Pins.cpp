@@ -67,9 +67,9 @@ void applyDataParallel(PlanSpec &plan, const Value &value, const Values &) {
   plan.mesh.push_back({"dp", value.number, pinned});
 }
 
-/// Zhao et al., PyTorch FSDP, arXiv 2304.11277, section 3.2.2: what lies between steps is cut
-/// within groups of neighbours, and beside dp each group has a copy. Gradients are reduced and
-/// scattered in groups, and the shards are summed across them.
+/// Zhao et al., PyTorch FSDP, arXiv 2304.11277, section 3.2.2: variables between steps are cut
+/// within groups of neighbours, and beside dp each group has a copy. Gradients are reduce-scattered
+/// within groups, and the shards are all-reduced across groups.
 void applyShardedData(PlanSpec &plan, const Value &value, const Values &) {
   plan.mesh.push_back({"fsdp", value.number, pinned});
 }
@@ -88,8 +88,8 @@ void applyExpertParallel(PlanSpec &plan, const Value &value, const Values &) {
 }
 
 /// Liu et al., Ring attention with blockwise transformers, arXiv 2310.01889; Jacobs et al.,
-/// DeepSpeed Ulysses, arXiv 2309.14509, exchanges the sequence for heads; with keys gathered it is
-/// what Dubey et al., The Llama 3 herd of models, arXiv 2407.21783, do.
+/// DeepSpeed Ulysses, arXiv 2309.14509, exchanges the sequence for heads; Dubey et al., The Llama 3
+/// herd of models, arXiv 2407.21783, gather keys.
 void applyContextParallel(PlanSpec &plan, const Value &value, const Values &all) {
   plan.mesh.insert(plan.mesh.end() - std::ptrdiff_t(sizeOf(all, "tp") > 1),
                    {"cp", value.number, pinned});
@@ -114,7 +114,7 @@ void applyTensorParallel(PlanSpec &plan, const Value &value, const Values &) {
 }
 
 /// Korthikanti et al., Reducing activation recomputation in large transformer models, arXiv
-/// 2205.05198: what lies between the matmuls that tp cuts is cut by tokens, or else whole.
+/// 2205.05198: the ops between the matmuls that tp cuts are cut by tokens, or else whole.
 void applySequenceParallel(PlanSpec &plan, const Value &value, const Values &all) {
   for (const char *between : {"*norm", "*residual"}) {
     if (value.number) {
@@ -128,7 +128,7 @@ void applySequenceParallel(PlanSpec &plan, const Value &value, const Values &all
 
 /// Rajbhandari et al., ZeRO: memory optimizations toward training trillion parameter models, arXiv
 /// 1910.02054, by cutting every matrix along the dimension that all of them have. Gradients need no
-/// entry: they lie where the states that they change do.
+/// entry: they have the sharding of the states that they change.
 void applyZero(PlanSpec &plan, const Value &value, const Values &all) {
   int64_t stage = value.number;
   for (std::string_view dimension : dimensionNames()) {
@@ -144,8 +144,8 @@ void applyZero(PlanSpec &plan, const Value &value, const Values &all) {
   }
 }
 
-/// Micro-batches, one after the other: their gradients are added up, as Goyal et al., Accurate,
-/// large minibatch SGD, arXiv 1706.02677, do to have the batch of more ranks than there are.
+/// Micro-batches, one after the other, whose gradients are added up: Goyal et al., Accurate, large
+/// minibatch SGD, arXiv 1706.02677, use them for the batch of more ranks.
 void applyAccumulation(PlanSpec &plan, const Value &value, const Values &) {
   plan.accumulation = value.number;
   plan.accumulationLocation = pinned;

@@ -9,23 +9,23 @@
 // measurements, `device.measured`, if it has any of the kind, else from its data sheet:
 //
 //   matmul       operations / rate(m, n, k), where the rate is interpolated between
-//                measured shapes, else the peak; at least bytes / memory rate. In FP8,
-//                where only bf16 was measured, that rate times the ratio of their peaks
-//   kernel       the larger of operations / rate(kind, what it reads), where that was
-//                measured, else the peak, and bytes / memory rate(bytes); what reads
-//                bf16 computes in float32, unless it was measured
+//                measured shapes, else the peak; at least bytes / memory rate. In FP8, if
+//                only BF16 was measured, that rate times the ratio of the two peaks
+//   kernel       the larger of operations / rate(kind, precision), where the rate is
+//                measured, else the peak, and bytes / memory rate(bytes); kernels that
+//                read BF16 have the rate of float32, in which they compute, unless measured
 //   both         plus `launch_seconds`
-//   collective   time(kind, group, bytes) between measured sizes; below the smallest
-//                its time, beyond the largest in proportion to bytes. For a group that
-//                was not measured, that of the nearest number of ranks, scaled as the
-//                formulas below scale: within a node by what a rank sends, across nodes
-//                by all of the formula, and then of a group with as many ranks on a node
+//   collective   time(kind, group, bytes), interpolated between measured sizes; below the
+//                smallest its time, beyond the largest in proportion to bytes. For other
+//                groups, the time of the group with the nearest number of ranks, scaled like
+//                the formulas below: within a node by the bytes that a rank sends, across
+//                nodes by the whole formula, for a group with equally many ranks on a node
 //
-// Where no such group was measured, one of n ranks with operands of b bytes takes
-// `rendezvous_seconds`, where these were measured, and the following. Within a node, where every
-// device reaches every other over a link of latency a and bandwidth w, by recursive halving and
-// doubling (R. Thakur, R. Rabenseifner, W. Gropp, Optimization of collective communication
-// operations in MPICH, 2005; the factors of b / w are those of nccl-tests' bus bandwidth):
+// If no such group was measured, a collective of n ranks with operands of b bytes takes
+// `rendezvous_seconds`, if measured, and the following. Within a node, where every device reaches
+// every other over a link of latency a and bandwidth w, by recursive halving and doubling (R.
+// Thakur, R. Rabenseifner, W. Gropp, Optimization of collective communication operations in MPICH,
+// 2005; the factors of b / w are those of nccl-tests' bus bandwidth):
 //
 //   reduce-scatter   ceil(log2 n) a + (n - 1) / n b / w
 //   all-gather       ceil(log2 n) a + (n - 1) b / w

@@ -168,8 +168,8 @@ struct ModelSpec {
   int64_t attentionWindow = 0;
   /// Biases of up, gate and down.
   bool mlpBiases = false;
-  /// Probability of dropping an element after the embedding and of what a block adds to the
-  /// residual stream, in [0, 1).
+  /// Probability of dropping an element of the embedding and of a block's output that is added to
+  /// the residual stream, in [0, 1).
   double dropout = 0.0;
   /// Probability of dropping an attention probability, in [0, 1).
   double attentionDropout = 0.0;

@@ -57,17 +57,16 @@ struct Shrunk {
 ///
 ///   axes       keep their names and order; while there are more than kMostRanks ranks, the longest
 ///              gets its largest proper divisor, or 2 for a prime
-///   layers     two of each kind, as far as there are, in the same order of kinds
-///   dimensions the least size that some product of axes divides exactly where it divides the
-///              original, of at least two elements on each rank, and no two dimensions alike; one
-///              that was 1 stays 1. The sizes of a graph stand in its file: only its batch is
-///              smaller. With Muon, what is the shorter side of a matrix stays it.
-///   padding    a size that the plan cuts unevenly stays such a size, and ranks with nothing but
-///              padding stay if there were any
-///   parts      two micro-batches, and two parts of a sequence whose logits come in parts, if there
-///              were more
-///   recipe     float64, kSteps steps, a learning rate that moves the loss; optimizer, clipping,
-///              losses, dropout and routing are kept
+///   layers     two of each kind, if there are that many, in the same order of kinds
+///   dimensions the least size that a product of axes divides if and only if it divides the
+///              original, with at least two elements on each rank, and no two sizes equal; a size
+///              of 1 does not change. The file of a graph fixes its sizes: only its batch is
+///              smaller. With Muon, the shorter side of a matrix is still the shorter
+///   padding    a size that the plan pads is still padded, and ranks have nothing but padding if
+///              any had in the original
+///   parts      two micro-batches, and two parts of a sequence for logits, if there were more
+///   recipe     float64, kSteps steps, a learning rate that changes the loss; optimizer, clipping,
+///              losses, dropout and routing do not change
 ///
 /// REQUIRES: the descriptions are valid together.
 Shrunk shrink(const desc::ModelSpec &model, const desc::RecipeSpec &recipe,

@@ -38,7 +38,7 @@ def Weft_NormKind : Weft_Enum<"NormKind", "which normalization", [
 ]>;
 def Weft_NormKindAttr : EnumAttr<Weft_Dialect, Weft_NormKind, "norm_kind">;
 
-def Weft_VariableRole : Weft_Enum<"VariableRole", "what a variable is for", [
+def Weft_VariableRole : Weft_Enum<"VariableRole", "purpose of a variable", [
   I32EnumAttrCase<"Parameter", 0, "parameter">,
   I32EnumAttrCase<"Optimizer", 1, "optimizer">,
   I32EnumAttrCase<"Input", 2, "input">,
@@ -164,7 +164,7 @@ def Weft_ShardingAttr : Weft_Attr<"Sharding", "sharding",
     - sharding_c3: there is one list of axes for each dimension of the tensor.
     - sharding_c4: the size of a dimension is a multiple of the number of shards.
     - sharding_c5: an operator is given if and only if there are unreduced axes (else it is `sum`).
-    - sharding_c6: unreduced axes stand in the order of the mesh.
+    - sharding_c6: unreduced axes are in the order of the mesh.
     - sharding_c7: a tensor of a narrow type is not unreduced: its terms would be rounded before
       they are joined.
   }];

@@ -17,8 +17,8 @@ def Weft_ReshardOp : Weft_Op<"reshard", [Pure]> {
 
     **Constraints:**
     - reshard_c1: both types have a sharding, on the same mesh, and differ in nothing else.
-    - reshard_c2: no value becomes pending, except from one that is pending on no axis or on
-      fewer axes of a sum.
+    - reshard_c2: axes become unreduced only by a sum, and the operator of axes that stay unreduced
+      does not change.
   }];
   let arguments = (ins Weft_Tensor:$input);
   let results = (outs Weft_Tensor:$output);

@@ -123,8 +123,8 @@ def Weft_ContractOp : Weft_Op<"contract", [Pure, Weft_Additive, Weft_Differentia
     of its gradients.
 
     **Constraints:**
-    - contract_c1: the equation has as many operand terms as operands (one or two) and
-      one result term; each term has one lower-case letter for each dimension.
+    - contract_c1: the equation has a term for each operand (one or two) and one for the result;
+      each term has one lower-case letter for each dimension.
     - contract_c2: no letter occurs twice in a term, and every letter of the result
       occurs in an operand.
     - contract_c3: dimensions with the same letter have the same size.

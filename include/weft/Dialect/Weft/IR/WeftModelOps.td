@@ -322,7 +322,7 @@ def Weft_ReorderOp : Weft_Op<"reorder", [Pure,
     `inverse` the other way round. The dimension must be whole.
 
     **Constraints:**
-    - reorder_c1: the input has the dimension, with as many positions as the order.
+    - reorder_c1: the input has the dimension, with the order's number of positions.
     - reorder_c2: the output has the input's shape and element type.
   }];
   let arguments = (ins Weft_Tensor:$input, I64Attr:$dim, Weft_ZigzagAttr:$order,

@@ -44,8 +44,8 @@ def Weft_ConvolutionOp : Weft_WindowOp<"convolution", [Weft_Differentiable]> {
     groups, channels of the input and of the output are cut together, by whole groups.
 
     **Constraints:**
-    - convolution_c1: input, kernel and output have as many dimensions, three to five, of which
-      only the first of input and output may have an unknown size.
+    - convolution_c1: input, kernel and output have the same number of dimensions, three to five, of
+      which only the first of input and output may have an unknown size.
     - convolution_c2: strides, low, high and dilations have an entry for each dimension of places,
       strides and dilations at least 1, the others not negative.
     - convolution_c3: the output has one place for each position of the window, at least one.
@@ -108,8 +108,8 @@ def Weft_PoolOp : Weft_WindowOp<"pool", [Weft_Differentiable]> {
     ignored. A mean is a sum and a map that divides it.
 
     **Constraints:**
-    - pool_c1: input and output have as many dimensions, three to five, of which only the first may
-      have an unknown size.
+    - pool_c1: input and output have the same number of dimensions, three to five, of which only the
+      first may have an unknown size.
     - pool_c2: sizes, strides, low, high and dilations have an entry for each dimension of places;
       sizes, strides and dilations at least 1, the others not negative.
     - pool_c3: the output has one place for each position of the window, at least one.
